@@ -1,0 +1,102 @@
+package store
+
+import (
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The finalizers with which admission protects what may be in use (API-254), and the annotations that mark a default class
+// (API-252).
+const (
+	pvProtection         = "kubernetes.io/pv-protection"
+	pvcProtection        = "kubernetes.io/pvc-protection"
+	vacProtection        = "kubernetes.io/vac-protection"
+	defaultClassMark     = "storageclass.kubernetes.io/is-default-class"
+	betaDefaultClassMark = "storageclass.beta.kubernetes.io/is-default-class"
+)
+
+// protect is API-254: a new object gets the finalizer as its last unless it already has it.
+func protect(meta *metav1.ObjectMeta, finalizer string) {
+	if !slices.Contains(meta.Finalizers, finalizer) {
+		meta.Finalizers = append(slices.Clip(meta.Finalizers), finalizer)
+	}
+}
+
+func admitVolume(_ *Store, volume *corePV) error {
+	protect(&volume.ObjectMeta, pvProtection)
+	return nil
+}
+
+func admitAttributesClass(_ *Store, class *volumeAttributesClass) error {
+	protect(&class.ObjectMeta, vacProtection)
+	return nil
+}
+
+// admitClaim is API-250: first the class, then the protection.
+func admitClaim(s *Store, claim *corePVC) error {
+	// API-251: a class that is named, even as "", is a choice.
+	if _, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]; !annotated && claim.Spec.StorageClassName == nil {
+		// API-253: without a default class the claim stays without.
+		if class := s.defaultClass(); class != nil {
+			claim.Spec.StorageClassName = new(class.Name)
+		}
+	}
+	protect(&claim.ObjectMeta, pvcProtection)
+	return nil
+}
+
+// defaultClass is the class for claims that name none, nil if there is no default.
+func (s *Store) defaultClass() *storageClass {
+	var newest *storageClass
+	for class := range s.Classes.All() {
+		// API-252: either annotation will do, with just this value.
+		if class.Annotations[defaultClassMark] != "true" && class.Annotations[betaDefaultClassMark] != "true" {
+			continue
+		}
+		// API-253: the newest wins. Classes come in the order of their names, so of one second the first stays.
+		if newest == nil || class.CreationTimestamp.Unix() > newest.CreationTimestamp.Unix() {
+			newest = class
+		}
+	}
+	return newest
+}
+
+var (
+	errNotBound      = errors.New("Only bound persistent volume claims can be expanded")
+	errNotExpandable = errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
+)
+
+// admitResize refuses an expansion that could not be carried out (API-224). Neither the volume nor its driver is asked.
+func admitResize(s *Store, claim, old *corePVC) error {
+	size := storageOf(claim.Spec.Resources.Requests)
+	if size.Cmp(storageOf(old.Spec.Resources.Requests)) <= 0 {
+		return nil
+	}
+	// API-224: the phase is that of the stored claim. Validation has refused the rest of such updates already (API-221).
+	if old.Status.Phase != corev1.ClaimBound {
+		return forbidden(resourceOf(PersistentVolumeClaim), claim.Name, errNotBound)
+	}
+	name := classOf(claim)
+	if name == "" || name != classOf(old) {
+		return forbidden(resourceOf(PersistentVolumeClaim), claim.Name, errNotExpandable)
+	}
+	class, ok := s.Classes.Lookup(name)
+	if !ok || class.AllowVolumeExpansion == nil || !*class.AllowVolumeExpansion {
+		return forbidden(resourceOf(PersistentVolumeClaim), claim.Name, errNotExpandable)
+	}
+	return nil
+}
+
+// classOf is the class of a claim: the annotation before the field, "" for none.
+func classOf(claim *corePVC) string {
+	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		return class
+	}
+	if claim.Spec.StorageClassName != nil {
+		return *claim.Spec.StorageClassName
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var (
+	podResource     = schema.GroupResource{Resource: "pods"}
+	bindingResource = schema.GroupResource{Resource: "pods/binding"}
+)
+
+// bound is the pod as the binding leaves it (API-260 to API-262): a new object that shares what has not changed, with the old
+// resourceVersion. node are the labels of the target node, nil if there is no such node, which nobody checks. Errors: a server
+// error for a malformed binding; BadRequest for one of another name; Conflict when the pod cannot take a node.
+func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now metav1.Time) (*corev1.Pod, error) {
+	if err := validateBinding(binding); err != nil {
+		return nil, err
+	}
+	if binding.Name != pod.Name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
+	// API-261: the preconditions of the binding are the uid and the version it names.
+	if binding.UID != "" && binding.UID != pod.UID {
+		return nil, apierrors.NewConflict(podResource, pod.Name, errUID(binding.UID, pod.UID))
+	}
+	if binding.ResourceVersion != "" && binding.ResourceVersion != pod.ResourceVersion {
+		return nil, apierrors.NewConflict(podResource, pod.Name, errVersion(binding.ResourceVersion, pod.ResourceVersion))
+	}
+	// API-261: one node for each pod, and none for those that go or are held back.
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return nil, bindingConflict(pod, "pod %s is being deleted, cannot be assigned to a host", pod.Name)
+	case pod.Spec.NodeName != "":
+		return nil, bindingConflict(pod, "pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) > 0:
+		return nil, bindingConflict(pod, "pod %v has non-empty .spec.schedulingGates", pod.Name)
+	}
+	// API-262: generation stays.
+	b := *pod
+	b.Spec.NodeName = binding.Target.Name
+	b.Status.NominatedNodeName = ""
+	b.Annotations = merged(pod.Annotations, binding.Annotations)
+	b.Labels = merged(pod.Labels, binding.Labels)
+	// API-256: the pod learns where its node is. Admission knows the node only by its kind.
+	if binding.Target.Kind == string(Node) {
+		b.Labels = merged(b.Labels, topologyLabels(node))
+	}
+	b.Status.Conditions = withScheduled(pod.Status.Conditions, now)
+	return &b, nil
+}
+
+// validateBinding is API-260. The answer to a malformed binding is a server error without a reason.
+func validateBinding(binding *corev1.Binding) error {
+	var errs field.ErrorList
+	// API-260: pods are bound to nodes, and the node has a name.
+	if kind := binding.Target.Kind; kind != "" && kind != string(Node) {
+		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{"<empty>", string(Node)}))
+	}
+	if binding.Target.Name == "" {
+		errs = append(errs, field.Required(field.NewPath("target", "name"), ""))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Message: errs.ToAggregate().Error(),
+	}}
+}
+
+func bindingConflict(pod *corev1.Pod, why string, args ...any) error {
+	return apierrors.NewConflict(bindingResource, pod.Name, fmt.Errorf(why, args...))
+}
+
+// withScheduled is a copy of the conditions in which the pod is scheduled. The time is that of the change.
+func withScheduled(conditions []corev1.PodCondition, now metav1.Time) []corev1.PodCondition {
+	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}
+	for i := range conditions {
+		if conditions[i].Type != corev1.PodScheduled {
+			continue
+		}
+		if conditions[i].Status == corev1.ConditionTrue {
+			scheduled.LastTransitionTime = conditions[i].LastTransitionTime
+		}
+		conditions = slices.Clone(conditions)
+		conditions[i] = scheduled
+		return conditions
+	}
+	return append(slices.Clip(conditions), scheduled)
+}
+
+// topologyLabels are the labels of a node that say where it is (API-256).
+func topologyLabels(node map[string]string) map[string]string {
+	var labels map[string]string
+	for _, key := range [...]string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
+		if value, ok := node[key]; ok {
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[key] = value
+		}
+	}
+	return labels
+}
+
+// merged is m with the entries of extra, which win; m itself if that changes nothing.
+func merged(m, extra map[string]string) map[string]string {
+	own := m
+	for key, value := range extra {
+		if old, ok := own[key]; ok && old == value {
+			continue
+		}
+		if sameMap(own, m) {
+			own = maps.Clone(m)
+			if own == nil {
+				own = make(map[string]string, len(extra))
+			}
+		}
+		own[key] = value
+	}
+	return own
+}

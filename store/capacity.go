@@ -1,0 +1,62 @@
+package store
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var storageCapacityStrategy = strategy[*csiStorageCapacity]{
+	shallow: func(capacity *csiStorageCapacity) *csiStorageCapacity {
+		c := *capacity
+		return &c
+	},
+	validateCreate: func(capacity *csiStorageCapacity) field.ErrorList { return validateStorageCapacity(capacity, false) },
+	validateUpdate: validateStorageCapacityUpdate,
+	equal: func(a, b *csiStorageCapacity) bool {
+		return a.StorageClassName == b.StorageClassName && storedEqual(a.NodeTopology, b.NodeTopology) &&
+			storedEqual(a.Capacity, b.Capacity) && storedEqual(a.MaximumVolumeSize, b.MaximumVolumeSize)
+	},
+}
+
+// validateStorageCapacity checks a report of free space. With anyValue the values of the topology's expressions need not be label
+// values.
+func validateStorageCapacity(capacity *csiStorageCapacity, anyValue bool) field.ErrorList {
+	var errs field.ErrorList
+	// API-191: the topology is a selector of labels like any other.
+	if capacity.NodeTopology != nil {
+		errs = append(errs, validateTopology(capacity.NodeTopology, anyValue)...)
+	}
+	// API-190: capacity is always that of a class.
+	errs = append(errs, subdomain(capacity.StorageClassName, nil, "storageClassName")...)
+	// API-192: there may be none, but not less. The maximum size of a volume is not looked at.
+	if capacity.Capacity != nil && isNegative(*capacity.Capacity) {
+		errs = append(errs, field.Invalid(field.NewPath("capacity"), capacity.Capacity.String(), "must be greater than or equal to 0"))
+	}
+	return errs
+}
+
+func validateTopology(topology *metav1.LabelSelector, anyValue bool) field.ErrorList {
+	path := field.NewPath("nodeTopology")
+	var errs field.ErrorList
+	if !labelsFine(topology.MatchLabels) {
+		errs = validateLabels(topology.MatchLabels, path.Child("matchLabels"))
+	}
+	options := metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: anyValue}
+	expressions := metav1.LabelSelector{MatchExpressions: topology.MatchExpressions}
+	return append(errs, metavalidation.ValidateLabelSelector(&expressions, options, path)...)
+}
+
+func validateStorageCapacityUpdate(capacity, old *csiStorageCapacity) field.ErrorList {
+	// API-191: what was stored with a bad topology can still be updated.
+	anyValue := old.NodeTopology != nil && len(validateTopology(old.NodeTopology, false)) > 0
+	errs := append(validateGenerateName(&capacity.ObjectMeta), validateStorageCapacity(capacity, anyValue)...)
+	// API-235: what the driver was asked about stays, only its answer changes.
+	if !semanticEqual(capacity.NodeTopology, old.NodeTopology) {
+		errs = append(errs, field.Invalid(field.NewPath("nodeTopology"), capacity.NodeTopology, immutable))
+	}
+	if capacity.StorageClassName != old.StorageClassName {
+		errs = append(errs, field.Invalid(field.NewPath("storageClassName"), capacity.StorageClassName, immutable))
+	}
+	return errs
+}

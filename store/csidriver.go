@@ -1,0 +1,177 @@
+package store
+
+import (
+	"slices"
+	"strings"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxDriverNameBytes = 63
+	// An attach limit is asked for no more often than this.
+	minAllocatablePeriodSeconds = 10
+	minTokenSeconds             = 600
+	maxTokenSeconds             = 1 << 32
+)
+
+var csiDriverStrategy = strategy[*csiDriver]{
+	shallow: func(driver *csiDriver) *csiDriver {
+		c := *driver
+		return &c
+	},
+	defaults: defaultDriver,
+	prepareCreate: func(driver *csiDriver, _ metav1.Time) {
+		// API-094: the feature is off, so the field does not exist.
+		driver.Spec.PreventPodSchedulingIfMissing = nil
+	},
+	prepareUpdate: func(driver, old *csiDriver) {
+		if old.Spec.PreventPodSchedulingIfMissing == nil {
+			driver.Spec.PreventPodSchedulingIfMissing = nil
+		}
+	},
+	validateCreate: validateDriver,
+	validateUpdate: validateDriverUpdate,
+	equal:          func(a, b *csiDriver) bool { return sameDriverSpec(&a.Spec, &b.Spec) },
+	// API-233, API-030: any change of the spec counts.
+	specChanged: func(driver, old *csiDriver) bool { return !sameDriverSpec(&driver.Spec, &old.Spec) },
+}
+
+// The values that defaulting points to. Stored objects share them; nobody writes through them.
+var (
+	yes, no            = true, false
+	defaultFSGroup     = storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
+	persistentVolumes  = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	supportedFSGroups  = []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
+	supportedLifecycle = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent}
+)
+
+// defaultDriver is API-094.
+func defaultDriver(driver *csiDriver) {
+	spec := &driver.Spec
+	orDefault(&spec.AttachRequired, &yes)
+	orDefault(&spec.PodInfoOnMount, &no)
+	orDefault(&spec.StorageCapacity, &no)
+	orDefault(&spec.RequiresRepublish, &no)
+	orDefault(&spec.SELinuxMount, &no)
+	orDefault(&spec.FSGroupPolicy, &defaultFSGroup)
+	if len(spec.VolumeLifecycleModes) == 0 {
+		spec.VolumeLifecycleModes = persistentVolumes
+	}
+}
+
+// orDefault points p at the default if it points nowhere.
+func orDefault[V any](p **V, value *V) {
+	if *p == nil {
+		*p = value
+	}
+}
+
+// validateDriverName checks the name under which volumes and nodes refer to a CSI driver (API-131, API-186, API-201).
+// The name of a CSIDriver object may be longer (API-185).
+func validateDriverName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	if len(name) <= maxDriverNameBytes && isDomain(name, true) {
+		return nil
+	}
+	var errs field.ErrorList
+	if len(name) > maxDriverNameBytes {
+		errs = append(errs, field.TooLong(path, "", maxDriverNameBytes))
+	}
+	return appendInvalid(errs, path, name, validation.IsDNS1123Subdomain(strings.ToLower(name)))
+}
+
+func validateDriver(driver *csiDriver) field.ErrorList {
+	var errs field.ErrorList
+	spec, path := &driver.Spec, field.NewPath("spec")
+	// API-185: defaults see to it that these are set.
+	if spec.AttachRequired == nil {
+		errs = append(errs, field.Required(path.Child("attachedRequired"), ""))
+	}
+	if spec.PodInfoOnMount == nil {
+		errs = append(errs, field.Required(path.Child("podInfoOnMount"), ""))
+	}
+	if spec.StorageCapacity == nil {
+		errs = append(errs, field.Required(path.Child("storageCapacity"), ""))
+	}
+	// API-180: a policy that is given has to be known.
+	if policy := spec.FSGroupPolicy; policy != nil && !slices.Contains(supportedFSGroups, *policy) {
+		errs = append(errs, field.NotSupported(path.Child("fsGroupPolicy"), *policy, supportedFSGroups))
+	}
+	errs = append(errs, validateTokenRequests(spec.TokenRequests, path.Child("tokenRequests"))...)
+	// API-181: each mode has to be known; errors do not say which one is not.
+	for _, mode := range spec.VolumeLifecycleModes {
+		if !slices.Contains(supportedLifecycle, mode) {
+			errs = append(errs, field.NotSupported(path.Child("volumeLifecycleModes"), mode, supportedLifecycle))
+		}
+	}
+	if spec.SELinuxMount == nil {
+		errs = append(errs, field.Required(path.Child("seLinuxMount"), ""))
+	}
+	// API-183: a limit is not asked for all the time.
+	if period := spec.NodeAllocatableUpdatePeriodSeconds; period != nil && *period < minAllocatablePeriodSeconds {
+		errs = append(errs, field.Invalid(path.Child("nodeAllocatableUpdatePeriodSeconds"), *period,
+			"must be greater than or equal to 10 seconds"))
+	}
+	// API-184: without tokens there is nothing to put into secrets.
+	if spec.ServiceAccountTokenInSecrets != nil && len(spec.TokenRequests) == 0 {
+		errs = append(errs, field.Invalid(path.Child("serviceAccountTokenInSecrets"), *spec.ServiceAccountTokenInSecrets,
+			"serviceAccountTokenInSecrets is set but no tokenRequests are specified"))
+	}
+	return errs
+}
+
+// validateTokenRequests is API-182.
+func validateTokenRequests(requests []storagev1.TokenRequest, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, request := range requests {
+		// API-182: a second token for the same audience is refused, and its other fields do not matter then.
+		if slices.ContainsFunc(requests[:i], func(r storagev1.TokenRequest) bool { return r.Audience == request.Audience }) {
+			errs = append(errs, field.Duplicate(path.Index(i).Child("audience"), request.Audience))
+			continue
+		}
+		if request.ExpirationSeconds == nil {
+			continue
+		}
+		if seconds := *request.ExpirationSeconds; seconds < minTokenSeconds {
+			errs = append(errs, field.Invalid(path.Index(i).Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"))
+		} else if seconds > maxTokenSeconds {
+			errs = append(errs, field.Invalid(path.Index(i).Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"))
+		}
+	}
+	return errs
+}
+
+func validateDriverUpdate(driver, old *csiDriver) field.ErrorList {
+	errs := validateDriver(driver)
+	// API-233: what decides how volumes of the driver live cannot change.
+	if !equalPointers(driver.Spec.AttachRequired, old.Spec.AttachRequired) {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "attachedRequired"), driver.Spec.AttachRequired, immutable))
+	}
+	if !slices.Equal(driver.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes) {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "volumeLifecycleModes"), driver.Spec.VolumeLifecycleModes, immutable))
+	}
+	return errs
+}
+
+// sameDriverSpec reports whether both are stored as the same bytes, which for these fields is the same as being equal.
+func sameDriverSpec(a, b *storagev1.CSIDriverSpec) bool {
+	return equalPointers(a.AttachRequired, b.AttachRequired) && equalPointers(a.PodInfoOnMount, b.PodInfoOnMount) &&
+		slices.Equal(a.VolumeLifecycleModes, b.VolumeLifecycleModes) && equalPointers(a.StorageCapacity, b.StorageCapacity) &&
+		equalPointers(a.FSGroupPolicy, b.FSGroupPolicy) && equalTokenRequests(a.TokenRequests, b.TokenRequests) &&
+		equalPointers(a.RequiresRepublish, b.RequiresRepublish) && equalPointers(a.SELinuxMount, b.SELinuxMount) &&
+		equalPointers(a.NodeAllocatableUpdatePeriodSeconds, b.NodeAllocatableUpdatePeriodSeconds) &&
+		equalPointers(a.ServiceAccountTokenInSecrets, b.ServiceAccountTokenInSecrets) &&
+		equalPointers(a.PreventPodSchedulingIfMissing, b.PreventPodSchedulingIfMissing)
+}
+
+func equalTokenRequests(a, b []storagev1.TokenRequest) bool {
+	return slices.EqualFunc(a, b, func(x, y storagev1.TokenRequest) bool {
+		return x.Audience == y.Audience && equalPointers(x.ExpirationSeconds, y.ExpirationSeconds)
+	})
+}

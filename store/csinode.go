@@ -1,0 +1,93 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxNodeIDBytes bounds the name that a driver gives a node (API-187).
+const maxNodeIDBytes = 256
+
+var csiNodeStrategy = strategy[*csiNode]{
+	shallow: func(node *csiNode) *csiNode {
+		c := *node
+		return &c
+	},
+	validateCreate: func(node *csiNode) field.ErrorList {
+		return validateNodeDrivers(node.Spec.Drivers, field.NewPath("spec", "drivers"))
+	},
+	validateUpdate: validateCSINodeUpdate,
+	equal: func(a, b *csiNode) bool {
+		return slices.EqualFunc(a.Spec.Drivers, b.Spec.Drivers, sameNodeDriver)
+	},
+}
+
+func validateNodeDrivers(drivers []storagev1.CSINodeDriver, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range drivers {
+		driver, at := &drivers[i], path.Index(i)
+		// API-186: drivers have the names that volumes know them by.
+		errs = append(errs, validateDriverName(driver.Name, at.Child("name"))...)
+		// API-187: the driver has to know the node.
+		if driver.NodeID == "" {
+			errs = append(errs, field.Required(at.Child("nodeID"), ""))
+		}
+		if len(driver.NodeID) > maxNodeIDBytes {
+			errs = append(errs, field.Invalid(at.Child("nodeID"), driver.NodeID, fmt.Sprintf("must be %d characters or less", maxNodeIDBytes)))
+		}
+		// API-188: no count is no limit, zero is a limit.
+		if limit := driver.Allocatable; limit != nil && limit.Count != nil && *limit.Count < 0 {
+			errs = append(errs, field.Invalid(at.Child("allocatable", "count"), *limit.Count, "must be greater than or equal to 0"))
+		}
+		// API-186: a driver is listed once.
+		if slices.ContainsFunc(drivers[:i], func(d storagev1.CSINodeDriver) bool { return d.Name == driver.Name }) {
+			errs = append(errs, field.Duplicate(at.Child("name"), driver.Name))
+		}
+		errs = append(errs, validateTopologyKeys(driver.TopologyKeys, at)...)
+	}
+	return errs
+}
+
+// validateTopologyKeys is API-189. All errors stand at the driver.
+func validateTopologyKeys(keys []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, key := range keys {
+		if key == "" {
+			errs = append(errs, field.Required(path, ""))
+		}
+		if slices.Contains(keys[:i], key) {
+			errs = append(errs, field.Duplicate(path, key))
+		}
+		if !isQualifiedName(key) {
+			errs = appendInvalid(errs, path, key, validation.IsQualifiedName(key))
+		}
+	}
+	return errs
+}
+
+func validateCSINodeUpdate(node, old *csiNode) field.ErrorList {
+	path := field.NewPath("spec", "drivers")
+	errs := append(validateGenerateName(&node.ObjectMeta), validateNodeDrivers(node.Spec.Drivers, path)...)
+	for i := range old.Spec.Drivers {
+		for j := range node.Spec.Drivers {
+			before, after := &old.Spec.Drivers[i], &node.Spec.Drivers[j]
+			// API-234: a driver that stays may change its limit and nothing else.
+			if before.Name == after.Name && !(before.NodeID == after.NodeID && slices.Equal(before.TopologyKeys, after.TopologyKeys)) {
+				errs = append(errs, field.Invalid(path, *after, immutable))
+			}
+		}
+	}
+	return errs
+}
+
+func sameNodeDriver(a, b storagev1.CSINodeDriver) bool {
+	if a.Name != b.Name || a.NodeID != b.NodeID || !slices.Equal(a.TopologyKeys, b.TopologyKeys) {
+		return false
+	}
+	x, y := a.Allocatable, b.Allocatable
+	return x == y || x != nil && y != nil && equalPointers(x.Count, y.Count)
+}

@@ -1,0 +1,320 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxAnnotationBytes bounds the keys and values of all annotations of an object together (API-035).
+const maxAnnotationBytes = 256 << 10
+
+const immutable = "field is immutable"
+
+// validateMetaCreate checks the metadata of a new object whose name has been generated (API-032 to API-037).
+func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateGenerateName(meta)...)
+	switch {
+	// API-032: every object has a name that is a DNS subdomain. An event's name, made of another name and a time, may be longer.
+	case meta.Name == "":
+		errs = append(errs, field.Required(metaPath("name"), "name or generateName is required"))
+	case isSubdomain(meta.Name):
+	case r.kind == Event:
+		errs = appendInvalid(errs, metaPath("name"), meta.Name, path.IsValidPathSegmentName(meta.Name))
+	default:
+		errs = appendInvalid(errs, metaPath("name"), meta.Name, validation.IsDNS1123Subdomain(meta.Name))
+	}
+	switch {
+	case !r.namespaced:
+		if meta.Namespace != "" {
+			errs = append(errs, field.Forbidden(metaPath("namespace"), "not allowed on this type"))
+		}
+	// API-034: a namespaced object has a namespace that is a DNS label.
+	case meta.Namespace == "":
+		errs = append(errs, field.Required(metaPath("namespace"), ""))
+	case !isDNSLabel(meta.Namespace):
+		errs = appendInvalid(errs, metaPath("namespace"), meta.Namespace, validation.IsDNS1123Label(meta.Namespace))
+	}
+	return append(errs, validateMetaCommon(meta)...)
+}
+
+// validateGenerateName holds generateName to the syntax of the names it begins (API-033). The table checks it on create;
+// the kinds that upstream validates as new on every update check it there too.
+func validateGenerateName(meta *metav1.ObjectMeta) field.ErrorList {
+	prefix := meta.GenerateName
+	if prefix == "" || isSubdomain(prefix) {
+		return nil
+	}
+	return appendInvalid(nil, metaPath("generateName"), prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
+}
+
+// validateMetaUpdate checks the metadata of an update after carryOver (API-038 to API-042).
+func validateMetaUpdate(meta, old *metav1.ObjectMeta) field.ErrorList {
+	var errs field.ErrorList
+	// API-038: an object that is being deleted gets no new finalizers.
+	if old.DeletionTimestamp != nil && !sameSlice(meta.Finalizers, old.Finalizers) {
+		if added := addedFinalizers(meta.Finalizers, old.Finalizers); len(added) > 0 {
+			errs = append(errs, field.Forbidden(metaPath("finalizers"),
+				fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %#v", added)))
+		}
+	}
+	// API-039: what names the object stays.
+	if meta.Name != old.Name {
+		errs = append(errs, field.Invalid(metaPath("name"), meta.Name, immutable))
+	}
+	if meta.Namespace != old.Namespace {
+		errs = append(errs, field.Invalid(metaPath("namespace"), meta.Namespace, immutable))
+	}
+	if meta.UID != old.UID {
+		errs = append(errs, field.Invalid(metaPath("uid"), meta.UID, immutable))
+	}
+	// API-040: nobody but a delete sets these. carryOver has put back what the store knows.
+	if !meta.CreationTimestamp.Equal(&old.CreationTimestamp) {
+		errs = append(errs, field.Invalid(metaPath("creationTimestamp"), meta.CreationTimestamp, immutable))
+	}
+	if !meta.DeletionTimestamp.Equal(old.DeletionTimestamp) {
+		errs = append(errs, field.Invalid(metaPath("deletionTimestamp"), meta.DeletionTimestamp, immutable))
+	}
+	if !equalPointers(meta.DeletionGracePeriodSeconds, old.DeletionGracePeriodSeconds) {
+		errs = append(errs, field.Invalid(metaPath("deletionGracePeriodSeconds"), meta.DeletionGracePeriodSeconds, immutable))
+	}
+	// API-042: names that a URL cannot hold are refused for all kinds; see validateGenerateName for the rest.
+	if meta.GenerateName != "" {
+		errs = appendInvalid(errs, metaPath("generateName"), meta.GenerateName, path.IsValidPathSegmentPrefix(meta.GenerateName))
+	}
+	return append(errs, validateMetaCommon(meta)...)
+}
+
+// carryOver gives an update what the store alone decides: generation, creationTimestamp, and, once set, the marks of deletion.
+// A missing uid is filled in (API-013).
+func carryOver(meta, old *metav1.ObjectMeta) {
+	// API-041, API-031: a generation that is sent means nothing.
+	meta.Generation = old.Generation
+	if meta.UID == "" {
+		meta.UID = old.UID
+	}
+	// API-040: the stored times win.
+	if !old.CreationTimestamp.IsZero() {
+		meta.CreationTimestamp = old.CreationTimestamp
+	}
+	if !old.DeletionTimestamp.IsZero() {
+		meta.DeletionTimestamp = old.DeletionTimestamp
+	}
+	if meta.DeletionGracePeriodSeconds == nil {
+		meta.DeletionGracePeriodSeconds = old.DeletionGracePeriodSeconds
+	}
+}
+
+// validateMetaCommon checks what is freely replaceable, alike on create and on update (API-042).
+func validateMetaCommon(meta *metav1.ObjectMeta) field.ErrorList {
+	var errs field.ErrorList
+	if meta.Generation < 0 {
+		errs = append(errs, field.Invalid(metaPath("generation"), meta.Generation, apivalidation.IsNegativeErrorMsg))
+	}
+	if !labelsFine(meta.Labels) {
+		errs = append(errs, validateLabels(meta.Labels, metaPath("labels"))...)
+	}
+	if !annotationsFine(meta.Annotations) {
+		errs = append(errs, validateAnnotations(meta.Annotations, metaPath("annotations"))...)
+	}
+	if len(meta.OwnerReferences) > 0 {
+		errs = append(errs, validateOwners(meta.OwnerReferences)...)
+	}
+	if len(meta.Finalizers) > 0 {
+		errs = append(errs, validateFinalizers(meta.Finalizers)...)
+	}
+	return errs
+}
+
+func labelsFine(labels map[string]string) bool {
+	for k, v := range labels {
+		if !isQualifiedName(k) || !isLabelValue(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// validateLabels names every label with a bad key or value at the path of the map, in the order of the keys.
+func validateLabels(labels map[string]string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	// API-035: keys are qualified names, values have the syntax of labels.
+	for _, k := range sortedKeys(labels) {
+		errs = appendInvalid(errs, at, k, validation.IsQualifiedName(k))
+		errs = appendInvalid(errs, at, labels[k], validation.IsValidLabelValue(labels[k]))
+	}
+	return errs
+}
+
+func annotationsFine(annotations map[string]string) bool {
+	size := 0
+	for k, v := range annotations {
+		size += len(k) + len(v)
+		if !isQualifiedNameOfAnyCase(k) {
+			return false
+		}
+	}
+	return size <= maxAnnotationBytes
+}
+
+func validateAnnotations(annotations map[string]string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	size := 0
+	// API-035: the case of an annotation's key does not matter, the size of all annotations together does.
+	for _, k := range sortedKeys(annotations) {
+		size += len(k) + len(annotations[k])
+		errs = appendInvalid(errs, at, k, validation.IsQualifiedName(strings.ToLower(k)))
+	}
+	if size > maxAnnotationBytes {
+		errs = append(errs, field.TooLong(at, "", maxAnnotationBytes))
+	}
+	return errs
+}
+
+func validateOwners(owners []metav1.OwnerReference) field.ErrorList {
+	var errs field.ErrorList
+	controller := ""
+	for i := range owners {
+		owner := &owners[i]
+		// API-036: an owner is named in full and is not an event.
+		version := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
+		if version.Version == "" {
+			errs = append(errs, field.Invalid(metaPath("ownerReferences").Child("apiVersion"), owner.APIVersion, "version must not be empty"))
+		}
+		if version.Kind == "" {
+			errs = append(errs, field.Invalid(metaPath("ownerReferences").Child("kind"), owner.Kind, "must not be empty"))
+		}
+		if owner.Name == "" {
+			errs = append(errs, field.Invalid(metaPath("ownerReferences").Child("name"), owner.Name, "must not be empty"))
+		}
+		if owner.UID == "" {
+			errs = append(errs, field.Invalid(metaPath("ownerReferences").Child("uid"), owner.UID, "must not be empty"))
+		}
+		if version.Group == "" && version.Version == "v1" && version.Kind == string(Event) {
+			errs = append(errs, field.Invalid(metaPath("ownerReferences"), *owner, version.String()+" is disallowed from being an owner"))
+		}
+		// API-036: one owner at most is the controller.
+		if owner.Controller == nil || !*owner.Controller {
+			continue
+		}
+		if controller == "" {
+			controller = owner.Kind + "/" + owner.Name
+			continue
+		}
+		errs = append(errs, field.Invalid(metaPath("ownerReferences"), owners, fmt.Sprintf(
+			`Only one reference can have Controller set to true. Found "true" in references for %s and %s/%s`, controller, owner.Kind, owner.Name)))
+	}
+	return errs
+}
+
+func validateFinalizers(finalizers []string) field.ErrorList {
+	var errs, unqualified field.ErrorList
+	orphan, foreground := false, false
+	for i, name := range finalizers {
+		// API-037: a finalizer is a qualified name; without a domain it is one of the three that Kubernetes defines.
+		if !isQualifiedName(name) {
+			errs = appendInvalid(errs, metaPath("finalizers"), name, validation.IsQualifiedName(name))
+		}
+		switch name {
+		case metav1.FinalizerOrphanDependents:
+			orphan = true
+		case metav1.FinalizerDeleteDependents:
+			foreground = true
+		case "kubernetes":
+		default:
+			if strings.IndexByte(name, '/') < 0 {
+				unqualified = append(unqualified, field.Invalid(metaPath("finalizers").Index(i), name,
+					"name is neither a standard finalizer name nor is it fully qualified"))
+			}
+		}
+	}
+	// API-037: dependents cannot be both kept and removed.
+	if orphan && foreground {
+		errs = append(errs, field.Invalid(metaPath("finalizers"), finalizers, fmt.Sprintf(
+			"finalizer %s and %s cannot be both set", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents)))
+	}
+	return append(errs, unqualified...)
+}
+
+func addedFinalizers(finalizers, old []string) []string {
+	var added []string
+	for _, name := range finalizers {
+		if !slices.Contains(old, name) {
+			added = append(added, name)
+		}
+	}
+	slices.Sort(added)
+	return slices.Compact(added)
+}
+
+// sameMeta reports whether both would be stored as the same bytes (API-014), resourceVersion, managedFields and selfLink aside.
+func sameMeta(a, b *metav1.ObjectMeta) bool {
+	return a.Name == b.Name && a.Namespace == b.Namespace && a.UID == b.UID &&
+		a.GenerateName == b.GenerateName && a.Generation == b.Generation &&
+		sameSecond(&a.CreationTimestamp, &b.CreationTimestamp) &&
+		sameSecond(a.DeletionTimestamp, b.DeletionTimestamp) &&
+		equalPointers(a.DeletionGracePeriodSeconds, b.DeletionGracePeriodSeconds) &&
+		sameStrings(a.Labels, b.Labels) && sameStrings(a.Annotations, b.Annotations) &&
+		sameOwners(a.OwnerReferences, b.OwnerReferences) &&
+		(sameSlice(a.Finalizers, b.Finalizers) || slices.Equal(a.Finalizers, b.Finalizers))
+}
+
+// sameSecond compares times as they are stored, in whole seconds (API-006).
+func sameSecond(a, b *metav1.Time) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b == nil || a.IsZero() != b.IsZero() {
+		return false
+	}
+	return a.Unix() == b.Unix()
+}
+
+func sameStrings(a, b map[string]string) bool {
+	return sameMap(a, b) || maps.Equal(a, b)
+}
+
+func sameOwners(a, b []metav1.OwnerReference) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	if sameSlice(a, b) {
+		return true
+	}
+	for i := range a {
+		x, y := &a[i], &b[i]
+		if x.APIVersion != y.APIVersion || x.Kind != y.Kind || x.Name != y.Name || x.UID != y.UID ||
+			!equalPointers(x.Controller, y.Controller) || !equalPointers(x.BlockOwnerDeletion, y.BlockOwnerDeletion) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameSlice reports whether both are one piece of memory, or empty.
+func sameSlice[E any](a, b []E) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func equalPointers[V comparable](a, b *V) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+func metaPath(child string) *field.Path { return field.NewPath("metadata", child) }
+
+// appendInvalid adds one error for every message.
+func appendInvalid(errs field.ErrorList, at *field.Path, value any, messages []string) field.ErrorList {
+	for _, message := range messages {
+		errs = append(errs, field.Invalid(at, value, message))
+	}
+	return errs
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"hash/fnv"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	generateNameAttempts = 8
+	generateNameBase     = 58
+	generateNameSuffix   = 5
+	generateNameLetters  = "bcdfghjklmnpqrstvwxz2456789"
+)
+
+// generateName appends five letters to the base (API-008). They follow from the store's version and the attempt, so that the
+// same history gives the same names.
+func generateName(base string, version uint64, attempt int) string {
+	if len(base) > generateNameBase {
+		base = base[:generateNameBase]
+	}
+	x := mix(version*generateNameAttempts + uint64(attempt))
+	suffix := make([]byte, generateNameSuffix)
+	for i := range suffix {
+		suffix[i] = generateNameLetters[x%uint64(len(generateNameLetters))]
+		x /= uint64(len(generateNameLetters))
+	}
+	return base + string(suffix)
+}
+
+// newUID makes the uid of the nth object of a kind under one key, in the form of a random UUID. It depends on nothing else, so an
+// object keeps its uid however the rest of a run is ordered.
+func newUID(kind Kind, key string, nth uint32) types.UID {
+	h := fnv.New64a()
+	h.Write([]byte(kind))
+	h.Write([]byte{'/'})
+	h.Write([]byte(key))
+	sum := h.Sum64() + uint64(nth)*0x9e3779b97f4a7c15
+	hi, lo := mix(sum), mix(^sum)
+	hi = hi&^0xf000 | 0x4000                       // version 4
+	lo = lo&^(uint64(0xc0)<<56) | uint64(0x80)<<56 // variant 10
+	const digits = "0123456789abcdef"
+	var text [36]byte
+	nibble := 0
+	for i := range text {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			text[i] = '-'
+			continue
+		}
+		x := hi
+		if nibble >= 16 {
+			x = lo
+		}
+		text[i] = digits[x>>(60-4*(nibble%16))&0xf]
+		nibble++
+	}
+	return types.UID(text[:])
+}
+
+// mix is the finalizer of splitmix64: every bit of x reaches every bit of the result.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

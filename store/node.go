@@ -1,0 +1,228 @@
+package store
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var nodeStrategy = strategy[*coreNode]{
+	shallow: func(node *coreNode) *coreNode {
+		c := *node
+		return &c
+	},
+	defaults: defaultNode,
+	prepareCreate: func(node *coreNode, _ metav1.Time) {
+		// API-109: a node keeps the status it comes with; a kubelet's configuration is no longer kept in it.
+		node.Spec.ConfigSource = nil
+		node.Status.Config = nil
+	},
+	prepareUpdate: func(node, old *coreNode) {
+		// API-236: the main resource does not reach the status.
+		node.Status = old.Status
+		if old.Spec.ConfigSource == nil {
+			node.Spec.ConfigSource = nil
+		}
+	},
+	prepareStatus: func(node, old *coreNode, _ metav1.Time) {
+		// API-245: the status does not reach the spec; metadata comes from the request.
+		node.Spec = old.Spec
+		if old.Status.Config == nil {
+			node.Status.Config = nil
+		}
+	},
+	validateCreate: validateNode,
+	validateUpdate: func(node, old *coreNode) field.ErrorList {
+		errs := append(validateGenerateName(&node.ObjectMeta), validateNode(node)...)
+		return append(errs, validateNodeChange(node, old)...)
+	},
+	validateStatus: func(node, old *coreNode) field.ErrorList {
+		errs := append(validateNodeResources(node), validateTaints(node.Spec.Taints)...)
+		return append(errs, validateNodeChange(node, old)...)
+	},
+	equal: func(a, b *coreNode) bool { return storedEqual(&a.Spec, &b.Spec) && storedEqual(&a.Status, &b.Status) },
+}
+
+// defaultNode is API-095. The lists are also rounded as all lists of resources are (API-082).
+func defaultNode(node *coreNode) {
+	status := &node.Status
+	status.Capacity = roundToMilli(status.Capacity)
+	status.Allocatable = roundToMilli(status.Allocatable)
+	// API-095: without reservations everything can be allocated. An empty list is stored as none.
+	if len(status.Allocatable) == 0 {
+		status.Allocatable = status.Capacity
+	}
+	// API-006
+	conditions := lazyCopy[corev1.NodeCondition]{items: status.Conditions}
+	for i := range conditions.items {
+		if c := &conditions.items[i]; c.LastHeartbeatTime.Nanosecond() != 0 || c.LastTransitionTime.Nanosecond() != 0 {
+			c = conditions.at(i)
+			c.LastHeartbeatTime = *wholeSecond(&c.LastHeartbeatTime)
+			c.LastTransitionTime = *wholeSecond(&c.LastTransitionTime)
+		}
+	}
+	status.Conditions = conditions.items
+	// The older field for a single range goes before the list where they disagree, and repeats its first entry.
+	spec := &node.Spec
+	if spec.PodCIDR != "" && (len(spec.PodCIDRs) == 0 || spec.PodCIDRs[0] != spec.PodCIDR) {
+		spec.PodCIDRs = []string{spec.PodCIDR}
+	}
+	if len(spec.PodCIDRs) > 0 {
+		spec.PodCIDR = spec.PodCIDRs[0]
+	}
+}
+
+// validateNode checks what may be wrong with a node by itself.
+func validateNode(node *coreNode) field.ErrorList {
+	errs := validateTaints(node.Spec.Taints)
+	errs = append(errs, validateNodeResources(node)...)
+	return append(errs, validatePodCIDRs(node.Spec.PodCIDRs)...)
+}
+
+// validateNodeResources is API-195.
+func validateNodeResources(node *coreNode) field.ErrorList {
+	errs := validateResources(node.Status.Capacity, "capacity")
+	return append(errs, validateResources(node.Status.Allocatable, "allocatable")...)
+}
+
+func validateResources(list corev1.ResourceList, name string) field.ErrorList {
+	bad := false
+	for resource, quantity := range list {
+		bad = bad || isNegative(quantity) || isInteger(resource) && !isWhole(quantity)
+	}
+	if !bad {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, resource := range sortedKeys(list) {
+		errs = append(errs, validateAmount(resource, list[resource], field.NewPath("status", name, string(resource)))...)
+	}
+	return errs
+}
+
+// validateAmount checks how much there is of a resource (API-195).
+func validateAmount(resource corev1.ResourceName, quantity apiresource.Quantity, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	// API-195: no resource is owed.
+	if isNegative(quantity) {
+		errs = append(errs, field.Invalid(path, quantity.String(), "must be greater than or equal to 0"))
+	}
+	// API-195: some things come in whole numbers only.
+	if isInteger(resource) && !isWhole(quantity) {
+		errs = append(errs, field.Invalid(path, quantity.String(), "must be an integer"))
+	}
+	return errs
+}
+
+// isInteger reports whether a resource is counted rather than measured: the countable objects of Kubernetes, and all extended
+// resources.
+func isInteger(resource corev1.ResourceName) bool {
+	switch resource {
+	case corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices, corev1.ResourceReplicationControllers,
+		corev1.ResourceSecrets, corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims,
+		corev1.ResourceServicesNodePorts, corev1.ResourceServicesLoadBalancers:
+		return true
+	}
+	return isExtendedResource(resource)
+}
+
+// isExtendedResource reports whether the resource is one that a cluster defines for itself: it has a domain of its own.
+func isExtendedResource(resource corev1.ResourceName) bool {
+	name := string(resource)
+	if isNativeResource(resource) || strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
+		return false
+	}
+	// Quotas put a prefix before the name, and it must still be a name.
+	domain, _, _ := strings.Cut(name, "/")
+	return isQualifiedName(name) && len(domain)+len(corev1.DefaultResourceRequestsPrefix) <= maxSubdomainBytes
+}
+
+// isNativeResource reports whether the resource is one of Kubernetes' own.
+func isNativeResource(resource corev1.ResourceName) bool {
+	name := string(resource)
+	return !strings.Contains(name, "/") || strings.Contains(name, corev1.ResourceDefaultNamespacePrefix)
+}
+
+var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule}
+
+// validateTaints names the taints by the path that upstream gives them, which is below metadata.
+func validateTaints(taints []corev1.Taint) field.ErrorList {
+	var errs field.ErrorList
+	for i, taint := range taints {
+		at := metaPath("taints").Index(i)
+		errs = append(errs, labelKey(taint.Key, at, "key")...)
+		if !isLabelValue(taint.Value) {
+			errs = append(errs, field.Invalid(at.Child("value"), taint.Value, strings.Join(validation.IsValidLabelValue(taint.Value), ";")))
+		}
+		if taint.Effect == "" {
+			errs = append(errs, field.Required(at.Child("effect"), ""))
+		} else {
+			errs = append(errs, oneOf(taint.Effect, at, "effect", taintEffects)...)
+		}
+		if slices.ContainsFunc(taints[:i], func(t corev1.Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect }) {
+			duplicate := field.Duplicate(at, taint)
+			duplicate.Detail = "taints must be unique by key and effect pair"
+			errs = append(errs, duplicate)
+		}
+	}
+	return errs
+}
+
+// validatePodCIDRs allows one range of addresses for each of the two families.
+func validatePodCIDRs(cidrs []string) field.ErrorList {
+	if len(cidrs) == 0 {
+		return nil
+	}
+	const onePerFamily = "may specify no more than one CIDR for each IP family"
+	path := field.NewPath("spec", "podCIDRs")
+	var errs field.ErrorList
+	families := 0
+	const v4, v6, unknown = 1, 2, 4
+	for i, text := range cidrs {
+		errs = append(errs, validation.IsValidCIDRForLegacyField(path.Index(i), text, true, nil)...)
+		if cidr, err := netip.ParsePrefix(text); err != nil {
+			families |= unknown
+		} else if cidr.Addr().Is4() {
+			families |= v4
+		} else {
+			families |= v6
+		}
+	}
+	switch {
+	case len(cidrs) == 1:
+	case families&unknown != 0:
+		errs = append(errs, field.InternalError(path, errors.New("invalid PodCIDRs")), field.Invalid(path, cidrs, onePerFamily))
+	case families != v4|v6 || len(cidrs) > 2:
+		errs = append(errs, field.Invalid(path, cidrs, onePerFamily))
+	}
+	return errs
+}
+
+// validateNodeChange is API-236, and what upstream looks at only when a node changes.
+func validateNodeChange(node, old *coreNode) field.ErrorList {
+	var errs field.ErrorList
+	for i, address := range node.Status.Addresses {
+		if slices.Contains(node.Status.Addresses[:i], address) {
+			errs = append(errs, field.Duplicate(field.NewPath("status", "addresses").Index(i), address))
+		}
+	}
+	// API-236: the ranges of addresses are given to a node once.
+	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(node.Spec.PodCIDRs, old.Spec.PodCIDRs) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "podCIDRs"), `node updates may not change podCIDR except from "" to valid`))
+	}
+	// API-236: so is its identity at the provider.
+	if old.Spec.ProviderID != "" && node.Spec.ProviderID != old.Spec.ProviderID {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "providerID"), `node updates may not change providerID except from "" to valid`))
+	}
+	if node.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "externalID"), "may not be updated"))
+	}
+	return errs
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var claimStrategy = strategy[*corePVC]{
+	shallow: func(claim *corePVC) *corePVC {
+		c := *claim
+		return &c
+	},
+	defaults:       defaultClaim,
+	prepareCreate:  prepareClaim,
+	prepareUpdate:  prepareClaimUpdate,
+	prepareStatus:  prepareClaimStatus,
+	admitCreate:    admitClaim,
+	admitUpdate:    admitResize,
+	validateCreate: func(claim *corePVC) field.ErrorList { return validateClaimSpec(&claim.Spec, specRoot) },
+	validateUpdate: validateClaimUpdate,
+	validateStatus: validateClaimStatus,
+	equal:          sameClaim,
+}
+
+// defaultClaim is API-092 and API-101. The storage class is left to admission (API-251).
+func defaultClaim(claim *corePVC) {
+	spec, status := &claim.Spec, &claim.Status
+	// API-092: a claim is for a file system unless it says otherwise.
+	if spec.VolumeMode == nil {
+		spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+	}
+	if status.Phase == "" {
+		status.Phase = corev1.ClaimPending
+	}
+	spec.Resources.Limits = roundToMilli(spec.Resources.Limits)
+	spec.Resources.Requests = roundToMilli(spec.Resources.Requests)
+	status.Capacity = roundToMilli(status.Capacity)
+	status.AllocatedResources = roundToMilli(status.AllocatedResources)
+	status.Conditions = wholeSeconds(status.Conditions)
+}
+
+// wholeSeconds returns the conditions with times as they are stored (API-006), the list itself if they have that form.
+func wholeSeconds(conditions []corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
+	exact := func(c corev1.PersistentVolumeClaimCondition) bool {
+		return c.LastProbeTime.Nanosecond() != 0 || c.LastTransitionTime.Nanosecond() != 0
+	}
+	if !slices.ContainsFunc(conditions, exact) {
+		return conditions
+	}
+	conditions = slices.Clone(conditions)
+	for i := range conditions {
+		c := &conditions[i]
+		c.LastProbeTime, c.LastTransitionTime = *wholeSecond(&c.LastProbeTime), *wholeSecond(&c.LastTransitionTime)
+	}
+	return conditions
+}
+
+// prepareClaim is API-106.
+func prepareClaim(claim *corePVC, _ metav1.Time) {
+	// API-106, API-015: a new claim is Pending, and stored so at once.
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+	dropDataSources(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
+	normalizeDataSources(&claim.Spec)
+}
+
+func prepareClaimUpdate(claim, old *corePVC) {
+	// API-216: the status has a subresource of its own.
+	claim.Status = old.Status
+	dropDataSources(&claim.Spec, &old.Spec)
+	normalizeDataSources(&claim.Spec)
+}
+
+func prepareClaimStatus(claim, old *corePVC, _ metav1.Time) {
+	// API-242: the spec is not the subresource's; metadata is, and stays as sent.
+	claim.Spec = old.Spec
+}
+
+// dropDataSources takes out, without a word, what is not supported as the source of a claim's data (API-110, API-111); old is the
+// stored spec, an empty one on create.
+func dropDataSources(spec, old *corev1.PersistentVolumeClaimSpec) {
+	// API-110: a source in a named namespace is a feature that is off.
+	if inNamespace(spec.DataSourceRef) && old.DataSourceRef == nil {
+		spec.DataSourceRef = nil
+	}
+	// API-111: what is in use stays; otherwise this field takes claims and snapshots only.
+	if old.DataSource == nil && old.DataSourceRef == nil && spec.DataSourceRef == nil && !isClaimOrSnapshot(spec.DataSource) {
+		spec.DataSource = nil
+	}
+}
+
+func inNamespace(ref *corev1.TypedObjectReference) bool {
+	return ref != nil && ref.Namespace != nil && *ref.Namespace != ""
+}
+
+func isClaimOrSnapshot(source *corev1.TypedLocalObjectReference) bool {
+	if source == nil {
+		return false
+	}
+	switch groupOf(source.APIGroup) {
+	case "":
+		return source.Kind == string(PersistentVolumeClaim)
+	case "snapshot.storage.k8s.io":
+		return source.Kind == "VolumeSnapshot"
+	}
+	return false
+}
+
+// groupOf is the API group of a reference; nil is the core group.
+func groupOf(group *string) string {
+	if group == nil {
+		return ""
+	}
+	return *group
+}
+
+// normalizeDataSources gives a spec with one of the two fields the other one (API-112).
+func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
+	switch source, ref := spec.DataSource, spec.DataSourceRef; {
+	case source != nil && ref == nil:
+		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+	case ref != nil && source == nil && !inNamespace(ref):
+		spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
+	}
+}

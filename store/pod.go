@@ -1,0 +1,197 @@
+package store
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var podStrategy = strategy[*corePod]{
+	shallow: func(pod *corePod) *corePod {
+		c := *pod
+		return &c
+	},
+	defaults:      defaultPod,
+	prepareCreate: preparePod,
+	prepareUpdate: func(pod, old *corePod) {
+		// The status has a subresource of its own.
+		pod.Status = old.Status
+		dropDisabledFields(&pod.Spec, &old.Spec)
+	},
+	prepareStatus:  preparePodStatus,
+	admitCreate:    admitPod,
+	validateCreate: validatePodCreate,
+	validateUpdate: validatePodUpdate,
+	validateStatus: validatePodStatus,
+	equal: func(a, b *corePod) bool {
+		return storedEqual(&a.Status, &b.Status) && storedEqual(&a.Spec, &b.Spec)
+	},
+	// API-237, API-030: whatever of the spec an update may change counts.
+	specChanged: func(pod, old *corePod) bool { return !semanticEqual(&pod.Spec, &old.Spec) },
+}
+
+// preparePod is API-108: a new pod is Pending, and gated if it has scheduling gates.
+func preparePod(pod *corePod, now metav1.Time) {
+	pod.Generation = 1
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
+	dropDisabledFields(&pod.Spec, nil)
+	// API-108: the scheduler does not look at gated pods, so their state is written here.
+	if len(pod.Spec.SchedulingGates) > 0 {
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type:               corev1.PodScheduled,
+			Status:             corev1.ConditionFalse,
+			Reason:             corev1.PodReasonSchedulingGated,
+			Message:            "Scheduling is blocked due to non-empty scheduling gates",
+			LastTransitionTime: now,
+		}}
+	}
+}
+
+// preparePodStatus is API-244.
+func preparePodStatus(pod, old *corePod, _ metav1.Time) {
+	// API-244: what a kubelet reports changes neither the spec nor the owners nor the mark of deletion.
+	pod.Spec = old.Spec
+	pod.OwnerReferences = old.OwnerReferences
+	pod.DeletionTimestamp = old.DeletionTimestamp
+	if pod.Status.QOSClass == "" {
+		pod.Status.QOSClass = old.Status.QOSClass
+	}
+	keepObservedGenerations(&pod.Status, &old.Status)
+}
+
+// keepObservedGenerations puts back the generations that a status leaves out (API-244). A type may occur among the conditions more
+// than once; its conditions are taken in their order.
+func keepObservedGenerations(status, old *corev1.PodStatus) {
+	if status.ObservedGeneration == 0 {
+		status.ObservedGeneration = old.ObservedGeneration
+	}
+	conditions := lazyCopy[corev1.PodCondition]{items: status.Conditions}
+	for i := range conditions.items {
+		condition := &conditions.items[i]
+		if condition.ObservedGeneration != 0 {
+			continue
+		}
+		nth := 0
+		for j := range conditions.items[:i] {
+			if conditions.items[j].Type == condition.Type {
+				nth++
+			}
+		}
+		if kept := observedGeneration(old.Conditions, condition.Type, nth); kept != 0 {
+			conditions.at(i).ObservedGeneration = kept
+		}
+	}
+	status.Conditions = conditions.items
+}
+
+// observedGeneration is that of the nth condition of a type, zero if there are fewer.
+func observedGeneration(conditions []corev1.PodCondition, kind corev1.PodConditionType, nth int) int64 {
+	for i := range conditions {
+		if conditions[i].Type != kind {
+			continue
+		}
+		if nth == 0 {
+			return conditions[i].ObservedGeneration
+		}
+		nth--
+	}
+	return 0
+}
+
+// admitPod gives a pod that comes with a node the labels that say where the node is (API-256).
+func admitPod(s *Store, pod *corePod) error {
+	if pod.Spec.NodeName == "" {
+		return nil
+	}
+	if node, ok := s.Nodes.Lookup(pod.Spec.NodeName); ok {
+		pod.Labels = merged(pod.Labels, topologyLabels(node.Labels))
+	}
+	return nil
+}
+
+// dropDisabledFields takes out what belongs to features that are off by default, unless the stored pod has it already: trust
+// bundles and certificates among projected volumes, and scheduling groups.
+func dropDisabledFields(spec, old *corev1.PodSpec) {
+	if old == nil || old.SchedulingGroup == nil {
+		spec.SchedulingGroup = nil
+	}
+	bundles := old == nil || !projects(old, func(p *corev1.VolumeProjection) bool { return p.ClusterTrustBundle != nil })
+	certificates := old == nil || !projects(old, func(p *corev1.VolumeProjection) bool { return p.PodCertificate != nil })
+	drop := func(p *corev1.VolumeProjection) bool {
+		return bundles && p.ClusterTrustBundle != nil || certificates && p.PodCertificate != nil
+	}
+	if !projects(spec, drop) {
+		return
+	}
+	spec.Volumes = slices.Clone(spec.Volumes)
+	for i := range spec.Volumes {
+		projected := spec.Volumes[i].Projected
+		if projected == nil || !slices.ContainsFunc(projected.Sources, func(p corev1.VolumeProjection) bool { return drop(&p) }) {
+			continue
+		}
+		c := *projected
+		c.Sources = slices.Clone(c.Sources)
+		for j := range c.Sources {
+			if bundles {
+				c.Sources[j].ClusterTrustBundle = nil
+			}
+			if certificates {
+				c.Sources[j].PodCertificate = nil
+			}
+		}
+		spec.Volumes[i].Projected = &c
+	}
+}
+
+// projects reports whether a source of a projected volume is as asked.
+func projects(spec *corev1.PodSpec, is func(*corev1.VolumeProjection) bool) bool {
+	for i := range spec.Volumes {
+		if projected := spec.Volumes[i].Projected; projected != nil {
+			for j := range projected.Sources {
+				if is(&projected.Sources[j]) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// validatePodStatus is API-244.
+func validatePodStatus(pod, old *corePod) field.ErrorList {
+	var errs field.ErrorList
+	path := field.NewPath("status")
+	status, was := &pod.Status, &old.Status
+	errs = append(errs, validatePodConditions(status.Conditions, path.Child("conditions"))...)
+	if status.NominatedNodeName != was.NominatedNodeName && status.NominatedNodeName != "" {
+		errs = append(errs, subdomain(status.NominatedNodeName, path, "nominatedNodeName")...)
+		if old.Spec.NodeName != "" {
+			errs = append(errs, field.Forbidden(path.Child("nominatedNodeName"), "may not be set on pods that are already bound to a node"))
+		}
+	}
+	if status.ObservedGeneration < 0 {
+		errs = append(errs, field.Invalid(path.Child("observedGeneration"), status.ObservedGeneration, "must be a non-negative integer"))
+	}
+	// API-244: the class follows from the spec, once.
+	if status.QOSClass != was.QOSClass {
+		errs = append(errs, field.Invalid(path.Child("qosClass"), status.QOSClass, immutable))
+	}
+	return errs
+}
+
+func validatePodConditions(conditions []corev1.PodCondition, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range conditions {
+		condition := &conditions[i]
+		if condition.ObservedGeneration < 0 {
+			errs = append(errs, field.Invalid(path.Index(i).Child("observedGeneration"), condition.ObservedGeneration,
+				"must be a non-negative integer"))
+		}
+		if !isQualifiedName(string(condition.Type)) {
+			errs = append(errs, labelKey(string(condition.Type), path.Index(i), "Type")...)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The volumes here show objects as files: secrets, config maps, and fields of the pod itself.
+
+func validateSecret(s *corev1.SecretVolumeSource, path *field.Path) field.ErrorList {
+	errs := append(required(path, "secretName", s.SecretName), validateFileMode(s.DefaultMode, path, "defaultMode")...)
+	return append(errs, validateItems(s.Items, path)...)
+}
+
+func validateConfigMap(s *corev1.ConfigMapVolumeSource, path *field.Path) field.ErrorList {
+	errs := append(required(path, "name", s.Name), validateFileMode(s.DefaultMode, path, "defaultMode")...)
+	return append(errs, validateItems(s.Items, path)...)
+}
+
+func validateDownwardAPI(s *corev1.DownwardAPIVolumeSource, path *field.Path) field.ErrorList {
+	errs := validateFileMode(s.DefaultMode, path, "defaultMode")
+	for i := range s.Items {
+		errs = append(errs, validateDownwardFile(&s.Items[i], path)...)
+	}
+	return errs
+}
+
+// validateProjected checks a volume made of several sources. Two of them cannot show the same file.
+func validateProjected(s *corev1.ProjectedVolumeSource, path *field.Path) field.ErrorList {
+	errs := validateFileMode(s.DefaultMode, path, "defaultMode")
+	taken := map[string]bool{}
+	take := func(file string) {
+		if file != "" && taken[file] {
+			errs = append(errs, field.Invalid(path, file, "conflicting duplicate paths"))
+		}
+		taken[file] = true
+	}
+	for i := range s.Sources {
+		source, at := &s.Sources[i], path.Child("sources").Index(i)
+		kinds := 0
+		if secret := source.Secret; secret != nil {
+			kinds++
+			errs = append(errs, required(at.Child("secret"), "name", secret.Name)...)
+			errs = append(errs, validateItems(secret.Items, at.Child("secret"))...)
+			for _, item := range secret.Items {
+				take(item.Path)
+			}
+		}
+		if config := source.ConfigMap; config != nil {
+			kinds++
+			errs = append(errs, required(at.Child("configMap"), "name", config.Name)...)
+			errs = append(errs, validateItems(config.Items, at.Child("configMap"))...)
+			for _, item := range config.Items {
+				take(item.Path)
+			}
+		}
+		if downward := source.DownwardAPI; downward != nil {
+			kinds++
+			for j := range downward.Items {
+				errs = append(errs, validateDownwardFile(&downward.Items[j], at.Child("downwardAPI"))...)
+				take(downward.Items[j].Path)
+			}
+		}
+		if token := source.ServiceAccountToken; token != nil {
+			kinds++
+			errs = append(errs, validateToken(token, path, at.Child("serviceAccountToken"))...)
+		}
+		if kinds > 1 {
+			errs = append(errs, field.Forbidden(at, "may not specify more than 1 volume type per source"))
+		}
+	}
+	return errs
+}
+
+// validateToken reports a bad file at the volume and a bad lifetime at the token.
+func validateToken(token *corev1.ServiceAccountTokenProjection, volume, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if seconds := token.ExpirationSeconds; seconds != nil && *seconds < minTokenSeconds {
+		errs = append(errs, field.Invalid(path.Child("expirationSeconds"), *seconds, "may not specify a duration less than 10 minutes"))
+	} else if seconds != nil && *seconds > maxTokenSeconds {
+		errs = append(errs, field.Invalid(path.Child("expirationSeconds"), *seconds, "may not specify a duration larger than 2^32 seconds"))
+	}
+	if token.Path == "" {
+		return append(errs, field.Required(volume.Child("path"), ""))
+	}
+	return append(errs, validateFileName(token.Path, volume, "path")...)
+}
+
+func validateItems(items []corev1.KeyToPath, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, item := range items {
+		at := path.Child("items").Index(i)
+		errs = append(errs, required(at, "key", item.Key, "path", item.Path)...)
+		errs = append(errs, validateFileName(item.Path, at, "path")...)
+		errs = append(errs, validateFileMode(item.Mode, at, "mode")...)
+	}
+	return errs
+}
+
+func validateFileMode(mode *int32, path *field.Path, child string) field.ErrorList {
+	if mode == nil || *mode >= 0 && *mode <= 0o777 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child(child), *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
+}
+
+// validateFileName wants a path below the volume that begins with no name kept for the kubelet.
+func validateFileName(file string, path *field.Path, child string) field.ErrorList {
+	errs := validateRelativePath(file, path, child)
+	if strings.HasPrefix(file, "..") && !strings.HasPrefix(file, "../") {
+		errs = append(errs, field.Invalid(path.Child(child), file, "must not start with '..'"))
+	}
+	return errs
+}
+
+// validateDownwardFile checks a file that shows a field of the pod or a resource of a container. path is that of the volume.
+func validateDownwardFile(file *corev1.DownwardAPIVolumeFile, path *field.Path) field.ErrorList {
+	errs := append(required(path, "path", file.Path), validateFileName(file.Path, path, "path")...)
+	switch {
+	case file.FieldRef != nil:
+		errs = append(errs, validateFieldRef(file.FieldRef, path.Child("fieldRef"))...)
+		if file.ResourceFieldRef != nil {
+			errs = append(errs, field.Invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
+		}
+	case file.ResourceFieldRef != nil:
+		errs = append(errs, validateResourceRef(file.ResourceFieldRef, path.Child("resourceFieldRef"))...)
+	default:
+		errs = append(errs, field.Required(path, "one of fieldRef and resourceFieldRef is required"))
+	}
+	return append(errs, validateFileMode(file.Mode, path, "mode")...)
+}
+
+var (
+	// The fields of a pod that a file can show, and those that only an environment variable can.
+	fileFields = []string{"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"}
+	envFields  = []string{"spec.host", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+		"status.hostIP", "status.hostIPs", "status.phase", "status.podIP", "status.podIPs"}
+)
+
+func validateFieldRef(ref *corev1.ObjectFieldSelector, path *field.Path) field.ErrorList {
+	if ref.APIVersion == "" {
+		return field.ErrorList{field.Required(path.Child("apiVersion"), "")}
+	}
+	if ref.FieldPath == "" {
+		return field.ErrorList{field.Required(path.Child("fieldPath"), "")}
+	}
+	name, key, hasKey := subscripted(ref.FieldPath)
+	known := hasKey && (name == "metadata.annotations" || name == "metadata.labels") ||
+		!hasKey && (slices.Contains(fileFields, name) || slices.Contains(envFields, name))
+	switch {
+	case ref.APIVersion != "v1" || !known:
+		return field.ErrorList{field.Invalid(path.Child("fieldPath"), ref.FieldPath, "error converting fieldPath: not a field of a pod")}
+	case !hasKey && !slices.Contains(fileFields, name):
+		return field.ErrorList{field.NotSupported(path.Child("fieldPath"), name, fileFields)}
+	case !hasKey:
+		return nil
+	}
+	if name == "metadata.annotations" {
+		key = strings.ToLower(key)
+	}
+	if isQualifiedName(key) {
+		return nil
+	}
+	return appendInvalid(nil, path, key, validation.IsQualifiedName(key))
+}
+
+// subscripted takes metadata.labels['key'] apart.
+func subscripted(fieldPath string) (name, key string, ok bool) {
+	inner, found := strings.CutSuffix(fieldPath, "']")
+	if !found {
+		return fieldPath, "", false
+	}
+	name, key, found = strings.Cut(inner, "['")
+	if !found || name == "" {
+		return fieldPath, "", false
+	}
+	return name, key, true
+}
+
+var (
+	resourceFields = []string{"limits.cpu", "limits.ephemeral-storage", "limits.memory",
+		"requests.cpu", "requests.ephemeral-storage", "requests.memory"}
+	cpuDivisors  = []string{"1", "1m"}
+	byteDivisors = []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}
+)
+
+func validateResourceRef(ref *corev1.ResourceFieldSelector, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	huge := strings.HasPrefix(ref.Resource, "requests.hugepages-") || strings.HasPrefix(ref.Resource, "limits.hugepages-")
+	switch {
+	case ref.ContainerName == "":
+		errs = append(errs, field.Required(path.Child("containerName"), ""))
+	case ref.Resource == "":
+		errs = append(errs, field.Required(path.Child("resource"), ""))
+	case !huge:
+		errs = append(errs, oneOf(ref.Resource, path, "resource", resourceFields)...)
+	}
+	divisor := ref.Divisor
+	if divisor.Cmp(apiresource.Quantity{}) == 0 {
+		return errs
+	}
+	var allowed []string
+	switch {
+	case ref.Resource == "limits.cpu" || ref.Resource == "requests.cpu":
+		allowed = cpuDivisors
+	case huge || slices.Contains(resourceFields, ref.Resource):
+		allowed = byteDivisors
+	default:
+		return errs
+	}
+	if !slices.Contains(allowed, divisor.String()) {
+		errs = append(errs, field.Invalid(path.Child("divisor"), ref.Resource, "only these divisors are supported: "+strings.Join(allowed, ", ")))
+	}
+	return errs
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// specField is the path of a spec, made only where there is something to report.
+func specField(child string) func() *field.Path {
+	return func() *field.Path { return field.NewPath("spec", child) }
+}
+
+// validatePodCreate checks a new pod.
+func validatePodCreate(pod *corePod) field.ErrorList {
+	errs := validatePod(pod)
+	spec := &pod.Spec
+	if len(spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "ephemeralContainers"), "cannot be set on create"))
+	}
+	if spec.NodeName != "" && len(spec.SchedulingGates) > 0 {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "nodeName"), "cannot be set until all schedulingGates have been cleared"))
+	}
+	return errs
+}
+
+// validatePod checks what may be wrong with a pod by itself, as far as it is simulated: its volumes in full (API-196 to API-206), its
+// containers and its scheduling in their outlines. Security contexts, probes, affinity to other pods and the spreading of pods
+// are not looked at.
+func validatePod(pod *corePod) field.ErrorList {
+	spec := &pod.Spec
+	var errs field.ErrorList
+	if spec.TerminationGracePeriodSeconds == nil {
+		errs = append(errs, field.Required(field.NewPath("spec", "terminationGracePeriodSeconds"), ""))
+	}
+	volumes, bad := validatePodVolumes(pod, specField("volumes"))
+	errs = append(errs, bad...)
+	errs = append(errs, validateContainers(spec, volumes)...)
+	errs = append(errs, validateInitContainers(spec, volumes)...)
+	errs = append(errs, validatePolicies(spec)...)
+	errs = append(errs, validatePodNames(spec)...)
+	if !labelsFine(spec.NodeSelector) {
+		errs = append(errs, validateLabels(spec.NodeSelector, field.NewPath("spec", "nodeSelector"))...)
+	}
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		errs = append(errs, validatePodNodeAffinity(spec.Affinity.NodeAffinity, field.NewPath("spec", "affinity", "nodeAffinity"))...)
+	}
+	errs = append(errs, validateGates(spec.SchedulingGates)...)
+	if len(spec.Tolerations) > 0 {
+		errs = append(errs, validateTolerations(spec.Tolerations, field.NewPath("spec", "tolerations"))...)
+	}
+	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < 1 || *deadline > math.MaxInt32) {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "activeDeadlineSeconds"), *deadline, validation.InclusiveRangeError(1, math.MaxInt32)))
+	}
+	return errs
+}
+
+var (
+	restartPolicies    = []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}
+	dnsPolicies        = []corev1.DNSPolicy{corev1.DNSClusterFirst, corev1.DNSClusterFirstWithHostNet, corev1.DNSDefault, corev1.DNSNone}
+	preemptionPolicies = []corev1.PreemptionPolicy{corev1.PreemptNever, corev1.PreemptLowerPriority}
+	pullPolicies       = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
+)
+
+// validatePolicies checks the fields that have one of a few values.
+func validatePolicies(spec *corev1.PodSpec) field.ErrorList {
+	errs := requiredOneOf(spec.RestartPolicy, "restartPolicy", restartPolicies)
+	errs = append(errs, requiredOneOf(spec.DNSPolicy, "dnsPolicy", dnsPolicies)...)
+	if spec.PreemptionPolicy != nil {
+		errs = append(errs, requiredOneOf(*spec.PreemptionPolicy, "preemptionPolicy", preemptionPolicies)...)
+	}
+	return errs
+}
+
+// requiredOneOf checks a field of the spec that must have one of the allowed values, which are in ascending order.
+func requiredOneOf[V ~string](value V, child string, allowed []V) field.ErrorList {
+	switch {
+	case slices.Contains(allowed, value):
+		return nil
+	case value == "":
+		return field.ErrorList{field.Required(field.NewPath("spec", child), "")}
+	}
+	return field.ErrorList{field.NotSupported(field.NewPath("spec", child), value, allowed)}
+}
+
+func validatePullPolicy(policy corev1.PullPolicy, path *field.Path, child string) field.ErrorList {
+	if policy == "" {
+		return field.ErrorList{field.Required(path.Child(child), "")}
+	}
+	return oneOf(policy, path, child, pullPolicies)
+}
+
+// validatePodNames checks the fields that name other objects, or the pod itself.
+func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
+	var errs field.ErrorList
+	for _, f := range [...]struct{ child, value string }{
+		{"serviceAccountName", spec.ServiceAccountName},
+		{"nodeName", spec.NodeName},
+		{"priorityClassName", spec.PriorityClassName},
+	} {
+		if f.value != "" && !isSubdomain(f.value) {
+			errs = append(errs, subdomain(f.value, field.NewPath("spec"), f.child)...)
+		}
+	}
+	if spec.RuntimeClassName != nil && !isSubdomain(*spec.RuntimeClassName) {
+		errs = append(errs, subdomain(*spec.RuntimeClassName, field.NewPath("spec"), "runtimeClassName")...)
+	}
+	if spec.Hostname != "" && !isDNSLabel(spec.Hostname) {
+		errs = append(errs, dnsLabel(spec.Hostname, field.NewPath("spec"), "hostname")...)
+	}
+	if spec.Subdomain != "" && !isDNSLabel(spec.Subdomain) {
+		errs = append(errs, dnsLabel(spec.Subdomain, field.NewPath("spec"), "subdomain")...)
+	}
+	return errs
+}
+
+// validatePodNodeAffinity checks which nodes a pod wants. The values of what it merely prefers are not looked at.
+func validatePodNodeAffinity(affinity *corev1.NodeAffinity, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+		errs = append(errs, validateNodeSelector(required, false, path.Child("requiredDuringSchedulingIgnoredDuringExecution"))...)
+	}
+	for i := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		preferred := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[i]
+		at := path.Child("preferredDuringSchedulingIgnoredDuringExecution").Index(i)
+		if preferred.Weight <= 0 || preferred.Weight > 100 {
+			errs = append(errs, field.Invalid(at.Child("weight"), preferred.Weight, "must be in the range 1-100"))
+		}
+		for j := range preferred.Preference.MatchExpressions {
+			errs = append(errs, validateNodeExpression(&preferred.Preference.MatchExpressions[j], true,
+				func() *field.Path { return at.Child("preference", "matchExpressions").Index(j) })...)
+		}
+		for j := range preferred.Preference.MatchFields {
+			errs = append(errs, validateNodeField(&preferred.Preference.MatchFields[j],
+				func() *field.Path { return at.Child("preference", "matchFields").Index(j) })...)
+		}
+	}
+	return errs
+}
+
+func validateGates(gates []corev1.PodSchedulingGate) field.ErrorList {
+	var errs field.ErrorList
+	for i, gate := range gates {
+		at := field.NewPath("spec", "schedulingGates").Index(i)
+		if !isQualifiedName(gate.Name) {
+			errs = appendInvalid(errs, at, gate.Name, validation.IsQualifiedName(gate.Name))
+		}
+		if slices.Contains(gates[:i], gate) {
+			errs = append(errs, field.Duplicate(at, gate.Name))
+		}
+	}
+	return errs
+}
+
+var (
+	tolerationOperators = []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}
+	allOperators        = []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpGt, corev1.TolerationOpLt}
+)
+
+func validateTolerations(tolerations []corev1.Toleration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, t := range tolerations {
+		at := path.Index(i)
+		if t.Key != "" {
+			errs = append(errs, labelKey(t.Key, at, "key")...)
+		} else if t.Operator != corev1.TolerationOpExists {
+			errs = append(errs, field.Invalid(at.Child("operator"), t.Operator,
+				"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
+		}
+		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
+			errs = append(errs, field.Invalid(at.Child("effect"), t.Effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+		}
+		switch t.Operator {
+		case corev1.TolerationOpEqual, "":
+			if !isLabelValue(t.Value) {
+				errs = append(errs, field.Invalid(at.Child("operator"), t.Value, strings.Join(validation.IsValidLabelValue(t.Value), ";")))
+			}
+		case corev1.TolerationOpExists:
+			if t.Value != "" {
+				errs = append(errs, field.Invalid(at.Child("operator"), t.Value, "value must be empty when `operator` is 'Exists'"))
+			}
+		case corev1.TolerationOpLt, corev1.TolerationOpGt:
+			// The feature is off by default.
+			errs = append(errs, field.NotSupported(at.Child("operator"), t.Operator, allOperators))
+		default:
+			errs = append(errs, field.NotSupported(at.Child("operator"), t.Operator, tolerationOperators))
+		}
+		if t.Effect != "" {
+			errs = append(errs, oneOf(t.Effect, at, "effect", taintEffects)...)
+		}
+	}
+	return errs
+}

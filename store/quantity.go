@@ -1,0 +1,32 @@
+package store
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+)
+
+// roundToMilli rounds every quantity of the list up to thousandths, away from zero (API-082). A list in which nothing is finer is
+// returned as it is; otherwise the answer is a copy and list stays untouched.
+func roundToMilli(list corev1.ResourceList) corev1.ResourceList {
+	rounded := list
+	copied := false
+	for name, quantity := range list {
+		// API-082: lists of resources keep no more than three decimal places.
+		if quantity.RoundUp(apiresource.Milli) {
+			continue
+		}
+		if !copied {
+			rounded, copied = maps.Clone(list), true
+		}
+		rounded[name] = quantity
+	}
+	return rounded
+}
+
+// isNegative reports whether the quantity is below zero (API-084: parsing lets such values through).
+func isNegative(q apiresource.Quantity) bool { return q.Sign() < 0 }
+
+// isWhole reports whether the quantity has no decimal places down to thousandths.
+func isWhole(q apiresource.Quantity) bool { return q.MilliValue()%1000 == 0 }

@@ -1,0 +1,23 @@
+package store
+
+// Ref names an object.
+type Ref struct {
+	Kind Kind
+	Key  string
+}
+
+// RefTo names obj; the zero Ref for nil.
+func RefTo(obj Object) Ref {
+	if obj == nil {
+		return Ref{}
+	}
+	return Ref{Kind: KindOf(obj), Key: KeyOf(obj)}
+}
+
+// String is Kind and key with a slash between them, "" for the zero Ref.
+func (r Ref) String() string {
+	if r == (Ref{}) {
+		return ""
+	}
+	return string(r.Kind) + "/" + r.Key
+}

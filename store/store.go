@@ -1,0 +1,202 @@
+package store
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// Config sets up a store. The zero value works.
+type Config struct {
+	// Now is the server's clock; nil stands still at the Unix epoch.
+	Now func() time.Time
+	// History is the number of changes per kind that a watch can start back from (API-074); zero means 1,000, negative none.
+	History int
+}
+
+// Store holds the objects of one cluster and applies the API server's rules to every write (docs/rules/api.md).
+//
+// Objects inside are immutable and shared: what a method returns must not be modified, and what a method is given must not be
+// modified afterwards, nor anything reachable from it. A refused write changes nothing. A store is not safe for concurrent use.
+type Store struct {
+	now     func() time.Time
+	version uint64 // API-005: one counter for all kinds
+
+	Volumes           *Table[*corev1.PersistentVolume]
+	Claims            *Table[*corev1.PersistentVolumeClaim]
+	Classes           *Table[*storagev1.StorageClass]
+	AttributesClasses *Table[*storagev1.VolumeAttributesClass]
+	Pods              *Table[*corev1.Pod]
+	Nodes             *Table[*corev1.Node]
+	Attachments       *Table[*storagev1.VolumeAttachment]
+	CSIDrivers        *Table[*storagev1.CSIDriver]
+	CSINodes          *Table[*storagev1.CSINode]
+	Capacities        *Table[*storagev1.CSIStorageCapacity]
+	Events            *Table[*corev1.Event]
+
+	tables map[Kind]table
+}
+
+// New returns an empty store.
+func New(cfg Config) *Store {
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return time.Unix(0, 0) }
+	}
+	if cfg.History == 0 {
+		cfg.History = 1000
+	}
+	s := &Store{now: cfg.Now, tables: map[Kind]table{}}
+	s.Volumes = newTable(s, PersistentVolume, volumeStrategy, cfg.History)
+	s.Claims = newTable(s, PersistentVolumeClaim, claimStrategy, cfg.History)
+	s.Classes = newTable(s, StorageClass, classStrategy, cfg.History)
+	s.AttributesClasses = newTable(s, VolumeAttributesClass, attributesClassStrategy, cfg.History)
+	s.Pods = newTable(s, Pod, podStrategy, cfg.History)
+	s.Nodes = newTable(s, Node, nodeStrategy, cfg.History)
+	s.Attachments = newTable(s, VolumeAttachment, attachmentStrategy, cfg.History)
+	s.CSIDrivers = newTable(s, CSIDriver, csiDriverStrategy, cfg.History)
+	s.CSINodes = newTable(s, CSINode, csiNodeStrategy, cfg.History)
+	s.Capacities = newTable(s, CSIStorageCapacity, storageCapacityStrategy, cfg.History)
+	s.Events = newTable(s, Event, eventStrategy, cfg.History)
+	return s
+}
+
+// Version is the resourceVersion of the newest write, as a List carries it (API-005).
+func (s *Store) Version() uint64 { return s.version }
+
+// Key is the name under which a table keeps an object: namespace/name, or name for kinds without a namespace.
+func Key(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// KeyOf is the key of an object.
+func KeyOf(obj Object) string { return Key(obj.GetNamespace(), obj.GetName()) }
+
+// SplitKey takes a key apart; namespace is "" for kinds without one.
+func SplitKey(key string) (namespace, name string) {
+	if i := strings.IndexByte(key, '/'); i >= 0 {
+		return key[:i], key[i+1:]
+	}
+	return "", key
+}
+
+// table is a Table without its type, for callers that hold objects of any kind.
+type table interface {
+	create(obj Object, opts CreateOptions) (Object, error)
+	update(obj Object, sub Subresource, opts UpdateOptions) (Object, error)
+	load(obj Object) (Object, error)
+	patch(key string, patch []byte, sub Subresource) (Object, error)
+	delete(key string, opts DeleteOptions) (Object, error)
+	get(key string) (Object, error)
+	list() []Object
+	decode(data []byte) (Object, error)
+	Len() int
+}
+
+func (s *Store) tableFor(obj Object) (table, error) {
+	if obj == nil || reflect.ValueOf(obj).IsNil() {
+		return nil, fmt.Errorf("store: the object is nil: pass a pointer to a k8s.io/api type")
+	}
+	kind := KindOf(obj)
+	if kind == "" {
+		return nil, fmt.Errorf("store: objects of type %T are not held here: the kinds are %v", obj, Kinds())
+	}
+	return s.tables[kind], nil
+}
+
+func (s *Store) tableOf(kind Kind) (table, error) {
+	t, ok := s.tables[kind]
+	if !ok {
+		return nil, fmt.Errorf("store: kind %q is not held here: the kinds are %v", kind, Kinds())
+	}
+	return t, nil
+}
+
+// Create stores a new object of any kind, as Table.Create does.
+func (s *Store) Create(obj Object) (Object, error) { return s.CreateWith(obj, CreateOptions{}) }
+
+// CreateWith is Create with options.
+func (s *Store) CreateWith(obj Object, opts CreateOptions) (Object, error) {
+	t, err := s.tableFor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return t.create(obj, opts)
+}
+
+// Update replaces an object of any kind, as Table.Update does.
+func (s *Store) Update(obj Object) (Object, error) { return s.UpdateWith(obj, Main, UpdateOptions{}) }
+
+// UpdateStatus replaces the status of an object of any kind, as Table.UpdateStatus does.
+func (s *Store) UpdateStatus(obj Object) (Object, error) {
+	return s.UpdateWith(obj, Status, UpdateOptions{})
+}
+
+// UpdateWith is Update or UpdateStatus with options.
+func (s *Store) UpdateWith(obj Object, sub Subresource, opts UpdateOptions) (Object, error) {
+	t, err := s.tableFor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return t.update(obj, sub, opts)
+}
+
+// Load stores an object of any kind as it is, as Table.Load does.
+func (s *Store) Load(obj Object) (Object, error) {
+	t, err := s.tableFor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return t.load(obj)
+}
+
+// Patch applies a JSON merge patch to an object of any kind, as Table.Patch does.
+func (s *Store) Patch(kind Kind, key string, patch []byte, sub Subresource) (Object, error) {
+	t, err := s.tableOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	return t.patch(key, patch, sub)
+}
+
+// Delete deletes an object of any kind, as Table.Delete does.
+func (s *Store) Delete(kind Kind, key string, opts DeleteOptions) (Object, error) {
+	t, err := s.tableOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	return t.delete(key, opts)
+}
+
+// Get reads an object of any kind, as Table.Get does.
+func (s *Store) Get(kind Kind, key string) (Object, error) {
+	t, err := s.tableOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	return t.get(key)
+}
+
+// List reads all objects of a kind in the order of their keys; nil for an unknown kind.
+func (s *Store) List(kind Kind) []Object {
+	t, err := s.tableOf(kind)
+	if err != nil {
+		return nil
+	}
+	return t.list()
+}
+
+// Len is the number of objects of all kinds.
+func (s *Store) Len() int {
+	n := 0
+	for _, r := range resources {
+		n += s.tables[r.kind].Len()
+	}
+	return n
+}

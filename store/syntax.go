@@ -1,0 +1,84 @@
+package store
+
+// The checks here say yes or no without allocating. What they accept is valid; for what they refuse, the caller asks
+// k8s.io/apimachinery, whose word is final and which has the messages.
+
+const (
+	maxLabelBytes     = 63
+	maxSubdomainBytes = 253
+)
+
+// isSubdomain accepts the DNS-1123 subdomains.
+func isSubdomain(s string) bool { return isDomain(s, false) }
+
+// isDomain is isSubdomain; with anyCase, capitals count as lower case letters.
+func isDomain(s string, anyCase bool) bool {
+	if len(s) > maxSubdomainBytes {
+		return false
+	}
+	for start := 0; ; {
+		end := start
+		for end < len(s) && s[end] != '.' {
+			end++
+		}
+		if !isDNSWord(s[start:end], anyCase) {
+			return false
+		}
+		if end == len(s) {
+			return true
+		}
+		start = end + 1
+	}
+}
+
+// isDNSLabel accepts the DNS-1123 labels.
+func isDNSLabel(s string) bool { return len(s) <= maxLabelBytes && isDNSWord(s, false) }
+
+// isDNSWord accepts lower case letters, digits and dashes, with no dash at either end.
+func isDNSWord(s string, anyCase bool) bool {
+	if s == "" || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; !isLower(c) && !isDigit(c) && c != '-' && !(anyCase && isUpper(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isQualifiedName accepts label keys: a name, and before it, if it has one, a domain and a slash.
+func isQualifiedName(s string) bool { return isQualified(s, false) }
+
+// isQualifiedNameOfAnyCase accepts qualified names in which the case of the domain does not matter.
+func isQualifiedNameOfAnyCase(s string) bool { return isQualified(s, true) }
+
+func isQualified(s string, anyCase bool) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '/' {
+			return isDomain(s[:i], anyCase) && isLabelName(s[i+1:])
+		}
+	}
+	return isLabelName(s)
+}
+
+// isLabelValue accepts the values of labels.
+func isLabelValue(s string) bool { return s == "" || isLabelName(s) }
+
+// isLabelName accepts letters, digits, '-', '_' and '.', with a letter or digit at both ends.
+func isLabelName(s string) bool {
+	if s == "" || len(s) > maxLabelBytes || !isAlphanumeric(s[0]) || !isAlphanumeric(s[len(s)-1]) {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+func isLower(c byte) bool        { return 'a' <= c && c <= 'z' }
+func isUpper(c byte) bool        { return 'A' <= c && c <= 'Z' }
+func isDigit(c byte) bool        { return '0' <= c && c <= '9' }
+func isAlphanumeric(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// ChangeType says what happened to an object, in the API's words.
+type ChangeType string
+
+// The types of changes (API-070).
+const (
+	Added    ChangeType = "ADDED"
+	Modified ChangeType = "MODIFIED"
+	Deleted  ChangeType = "DELETED"
+)
+
+// Change is one watch event.
+type Change[T Object] struct {
+	Type ChangeType
+	Key  string
+	// Object is the new state; of a deleted object the last stored state under the deletion's version (API-072).
+	Object T
+	// Old is the state before, as it was stored; nil for an added object.
+	Old T
+	// Version is the resourceVersion of Object.
+	Version uint64
+}
+
+// WatchOptions say where a watch begins and what it sees.
+type WatchOptions[T Object] struct {
+	// From is the version after which changes are delivered (API-074). Zero: an Added for every object that exists comes first.
+	From uint64
+	// Match selects objects. A change that makes an object match is delivered as Added, one that ends it as Deleted (API-073).
+	// Nil matches all.
+	Match func(T) bool
+}
+
+// Watch is a running watch.
+type Watch[T Object] struct {
+	table *Table[T]
+	match func(T) bool
+	fn    func(Change[T])
+}
+
+// Watch calls fn for every change from now on, in the order of versions, without gap or repetition (API-071), as part of the
+// write itself: fn must not write to the store. A From that lies before the history the store keeps is the error Expired (410).
+func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], error) {
+	if fn == nil {
+		return nil, fmt.Errorf("store: watch %s: the function is nil", t.resource.plural)
+	}
+	w := &Watch[T]{table: t, match: opts.Match, fn: fn}
+	if opts.From == 0 {
+		for obj := range t.All() {
+			w.deliver(Change[T]{Type: Added, Key: KeyOf(obj), Object: obj, Version: versionOf(obj)})
+		}
+	} else {
+		// API-074: what is no longer known cannot be told.
+		if opts.From < t.history.dropped {
+			return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", opts.From, t.history.dropped))
+		}
+		for change := range t.history.since(opts.From) {
+			w.deliver(change)
+		}
+	}
+	t.watchers = append(t.watchers, w)
+	return w, nil
+}
+
+// Stop ends the watch. Stopping twice does nothing.
+func (w *Watch[T]) Stop() {
+	t := w.table
+	for i, other := range t.watchers {
+		if other == w {
+			t.watchers = append(t.watchers[:i:i], t.watchers[i+1:]...)
+			return
+		}
+	}
+}
+
+func (w *Watch[T]) deliver(c Change[T]) {
+	if w.match == nil {
+		w.fn(c)
+		return
+	}
+	// API-073: the selector decides what the change looks like from here.
+	before := c.Type != Added && w.match(c.Old)
+	after := c.Type != Deleted && w.match(c.Object)
+	var none T
+	switch {
+	case before && after:
+		w.fn(c)
+	case before && c.Type == Deleted:
+		w.fn(c)
+	case before:
+		last := w.table.strategy.shallow(c.Old)
+		metaOf(last).ResourceVersion = metaOf(c.Object).ResourceVersion
+		w.fn(Change[T]{Type: Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version})
+	case after:
+		w.fn(Change[T]{Type: Added, Key: c.Key, Object: c.Object, Old: none, Version: c.Version})
+	}
+}
