@@ -1,0 +1,322 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/store"
+)
+
+// Config sets up an engine. The zero value works.
+type Config struct {
+	// Seed chooses the order of what is due at the same instant. Zero: first in, first out, and no switch in the middle of a
+	// sync that does not wait. Any other seed shuffles, and makes every API call a point at which another actor may get in between.
+	Seed int64
+	// Choose, when set, takes the place of the seed: it picks one of n things that may happen next, as an index from 0 to n-1.
+	Choose func(n int) int
+	// Start is the virtual time at which the engine begins; zero is 2026-01-01 00:00:00 UTC.
+	Start time.Time
+	// Latency is how long each API call of an actor takes before it has its effect; zero is none.
+	Latency time.Duration
+	// Lag is how long the watch events of an actor's informers take to arrive, by the actor's name; a missing name is no lag.
+	Lag map[string]time.Duration
+	// Injector is asked before each API call of an actor and each backend call; nil injects nothing.
+	Injector Injector
+	// Trace receives what happens; nil records nothing.
+	Trace *Trace
+	// History is store.Config.History.
+	History int
+}
+
+// DefaultStart is when virtual time begins unless the configuration says otherwise.
+var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Engine runs actors in virtual time, one event after the other, over a store. It is not safe for concurrent use.
+type Engine struct {
+	store    *store.Store
+	api      *API
+	start    time.Time
+	now      time.Duration // since start
+	seq      uint64
+	timers   timerHeap
+	ready    readyList
+	waiting  int // events, ready or timed, that are not background
+	choices  *choices
+	latency  time.Duration
+	lag      map[string]time.Duration
+	injector Injector
+	trace    *Trace
+	actors   []*Actor
+	idle     []*coroutine
+	after    []func() // called after each event
+	user     *Proc
+	running  *Proc // the process that runs at this moment
+	// eventStamp is what the name of the newest Event ends in.
+	eventStamp int64
+	// effects counts what actors did to the world: writes, events, backend calls, operations begun (see Proc.Effects).
+	effects uint64
+}
+
+// New returns an engine with an empty store. It refuses a negative latency or lag.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Latency < 0 {
+		return nil, fmt.Errorf("engine: Latency is %v: give zero or more", cfg.Latency)
+	}
+	for _, actor := range slices.Sorted(maps.Keys(cfg.Lag)) {
+		if lag := cfg.Lag[actor]; lag < 0 {
+			return nil, fmt.Errorf("engine: Lag of %s is %v: give zero or more", actor, lag)
+		}
+	}
+	if cfg.Start.IsZero() {
+		cfg.Start = DefaultStart
+	}
+	e := &Engine{
+		start:    cfg.Start.UTC(),
+		latency:  cfg.Latency,
+		lag:      cfg.Lag,
+		injector: cfg.Injector,
+		trace:    cfg.Trace,
+	}
+	switch {
+	case cfg.Choose != nil:
+		e.choices = &choices{choose: cfg.Choose}
+	case cfg.Seed != 0:
+		rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 0x9e3779b97f4a7c15))
+		e.choices = &choices{choose: rng.IntN}
+	}
+	if e.trace != nil && e.trace.start.IsZero() {
+		e.trace.start = e.start
+	}
+	e.store = store.New(store.Config{Now: e.Now, History: cfg.History})
+	e.api = newAPI(e)
+	e.user = &Proc{engine: e, name: User, actor: &Actor{engine: e, name: User, alive: true}, inline: true}
+	return e, nil
+}
+
+// User is the actor name of whoever drives the engine from outside.
+const User = "user"
+
+// User is the process in whose name the driver of the engine uses the API. It never waits.
+func (e *Engine) User() *Proc { return e.user }
+
+// Now is the virtual time.
+func (e *Engine) Now() time.Time { return e.start.Add(e.now) }
+
+// Store is the API server. Reading it is free; what an actor writes goes through API.
+func (e *Engine) Store() *store.Store { return e.store }
+
+// API is the API server as actors use it.
+func (e *Engine) API() *API { return e.api }
+
+// Trace is the trace of the configuration, nil when nothing is recorded.
+func (e *Engine) Trace() *Trace { return e.trace }
+
+// Choices are the choices made so far, in order: which of how many. They replay the run; empty with Seed 0.
+func (e *Engine) Choices() []Choice {
+	if e.choices == nil {
+		return nil
+	}
+	return append([]Choice(nil), e.choices.record...)
+}
+
+// AfterEvent has fn called after every event, for checks. fn must not write.
+func (e *Engine) AfterEvent(fn func()) { e.after = append(e.after, fn) }
+
+// task is something that can be scheduled.
+type task interface{ run() }
+
+// schedule makes t due after d. Background tasks do not keep Settle going. Nothing is scheduled for a dead actor: it reports
+// whether t will come.
+func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool) bool {
+	if owner != nil && !owner.alive {
+		return false
+	}
+	e.seq++
+	ev := event{seq: e.seq, task: t, owner: owner, background: background}
+	if !background {
+		e.waiting++
+	}
+	if d <= 0 {
+		e.ready.push(ev)
+		return true
+	}
+	ev.at = e.in(d)
+	e.timers.push(ev)
+	return true
+}
+
+// in is the time d from now, or the end of time if that comes first.
+func (e *Engine) in(d time.Duration) time.Duration {
+	if d > forever-e.now {
+		return forever
+	}
+	return e.now + d
+}
+
+// next takes the event that comes next, moving the clock to it, but not past limit.
+func (e *Engine) next(limit time.Duration) (event, bool) {
+	for {
+		if e.ready.len() == 0 {
+			ev, ok := e.timers.peek()
+			if !ok || ev.at > limit {
+				return event{}, false
+			}
+			// A timer that was stopped is gone, and does not move the clock.
+			if t, ok := ev.task.(*Timer); ok && t.stopped {
+				e.timers.pop()
+				continue
+			}
+			e.now = ev.at
+			for ok && ev.at == e.now {
+				e.ready.push(e.timers.pop())
+				ev, ok = e.timers.peek()
+			}
+		}
+		i := 0
+		if e.choices != nil {
+			i = e.choices.pick(e.ready.len())
+		}
+		ev := e.ready.take(i)
+		if t, ok := ev.task.(*Timer); ok && t.stopped {
+			continue
+		}
+		if !ev.background {
+			e.waiting--
+		}
+		return ev, true
+	}
+}
+
+func (e *Engine) run(ev event) {
+	ev.task.run()
+	for _, fn := range e.after {
+		fn()
+	}
+}
+
+// Step runs the next event, moving the clock to it, and reports whether there was one. Loops that have nothing to do queue nothing.
+func (e *Engine) Step() bool {
+	ev, ok := e.next(forever)
+	if !ok {
+		return false
+	}
+	e.run(ev)
+	return true
+}
+
+const forever = time.Duration(1<<63 - 1)
+
+// Advance runs everything due within d, the end included; the clock then stands at now+d. A negative d does nothing.
+func (e *Engine) Advance(d time.Duration) {
+	if d < 0 {
+		return
+	}
+	end := e.in(d)
+	for {
+		ev, ok := e.next(end)
+		if !ok {
+			break
+		}
+		e.run(ev)
+	}
+	e.now = end
+	e.release()
+}
+
+// Settle runs events until nothing but background work is left: the periodic loops that would find the same again. It gives up
+// with a *StuckError when limit of virtual time is spent, or when too many events pass at one instant.
+func (e *Engine) Settle(limit time.Duration) error {
+	return e.until(limit, func() bool { return e.waiting == 0 })
+}
+
+// Until runs events until cond holds, and gives up as Settle does, or when nothing is left that could change anything.
+func (e *Engine) Until(cond func() bool, limit time.Duration) error {
+	return e.until(limit, cond)
+}
+
+func (e *Engine) until(limit time.Duration, cond func() bool) error {
+	defer e.release()
+	end := e.in(limit)
+	instant, count := e.now, 0
+	for !cond() {
+		ev, ok := e.next(end)
+		if !ok {
+			err := &StuckError{Why: fmt.Sprintf("%v of virtual time is spent", limit), Pending: e.Pending()}
+			if len(err.Pending) == 0 {
+				err.Why = "nothing is left that could change anything"
+			}
+			if end > e.now {
+				e.now = end
+			}
+			return err
+		}
+		if e.now != instant {
+			instant, count = e.now, 0
+		}
+		e.run(ev)
+		// An instant may hold a fair number of events for each object, but not without end.
+		if count++; count > maxEventsAtOnce && count > maxEventsPerObject*e.store.Len() {
+			return &StuckError{Why: fmt.Sprintf("%d events passed at one instant", count), Pending: e.Pending()}
+		}
+	}
+	return nil
+}
+
+const (
+	maxEventsAtOnce    = 10_000
+	maxEventsPerObject = 200
+)
+
+// StuckError says why the engine gave up, and what was still to be done.
+type StuckError struct {
+	Why     string
+	Pending []string
+}
+
+func (err *StuckError) Error() string {
+	const shown = 10
+	text := err.Why
+	for i, p := range err.Pending {
+		if i == shown {
+			return fmt.Sprintf("%s; and %d more", text, len(err.Pending)-shown)
+		}
+		sep := "; pending: "
+		if i > 0 {
+			sep = ", "
+		}
+		text += sep + p
+	}
+	return text
+}
+
+// Pending describes the work that is queued, in the order in which it is due.
+func (e *Engine) Pending() []string {
+	var pending []string
+	for _, ev := range e.ready.all() {
+		if t, ok := ev.task.(*Timer); ok && t.stopped {
+			continue
+		}
+		pending = append(pending, e.describe(ev, e.now))
+	}
+	for _, ev := range e.timers.sorted() {
+		if t, ok := ev.task.(*Timer); ok && t.stopped {
+			continue
+		}
+		pending = append(pending, e.describe(ev, ev.at))
+	}
+	return pending
+}
+
+func (e *Engine) describe(ev event, at time.Duration) string {
+	text := fmt.Sprint(ev.task)
+	if ev.owner != nil {
+		text = ev.owner.name + ": " + text
+	}
+	if ev.background {
+		text += " (background)"
+	}
+	return fmt.Sprintf("%s at +%v", text, at)
+}

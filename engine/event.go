@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+// event is a task with its place in the order (time, sequence).
+type event struct {
+	at         time.Duration
+	seq        uint64
+	task       task
+	owner      *Actor
+	background bool
+}
+
+func (a event) before(b event) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.seq < b.seq
+}
+
+// readyList holds what is due now, in the order in which it became due.
+type readyList struct{ fifo[event] }
+
+// take removes the ith event. The first is taken in order; another one leaves its place to the last, for then order is chosen anyway.
+func (r *readyList) take(i int) event {
+	if i == 0 {
+		return r.pop()
+	}
+	at, last := r.head+i, len(r.items)-1
+	ev := r.items[at]
+	r.items[at] = r.items[last]
+	r.items[last] = event{}
+	r.items = r.items[:last]
+	return ev
+}
+
+// drop removes the events that match, keeping the order of the rest.
+func (r *readyList) drop(match func(event) bool) {
+	n := copy(r.items, slices.DeleteFunc(r.all(), match))
+	clear(r.items[n:])
+	r.items, r.head = r.items[:n], 0
+}
+
+// timerHeap is a binary heap of events by (time, sequence).
+type timerHeap struct{ events []event }
+
+func (h *timerHeap) peek() (event, bool) {
+	if len(h.events) == 0 {
+		return event{}, false
+	}
+	return h.events[0], true
+}
+
+func (h *timerHeap) push(ev event) {
+	h.events = append(h.events, ev)
+	i := len(h.events) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !ev.before(h.events[up]) {
+			break
+		}
+		h.events[i] = h.events[up]
+		i = up
+	}
+	h.events[i] = ev
+}
+
+func (h *timerHeap) pop() event {
+	top := h.events[0]
+	n := len(h.events) - 1
+	last := h.events[n]
+	h.events[n] = event{}
+	h.events = h.events[:n]
+	if n > 0 {
+		h.sink(0, last)
+	}
+	return top
+}
+
+// sink places ev at i or below.
+func (h *timerHeap) sink(i int, ev event) {
+	n := len(h.events)
+	for {
+		child := 2*i + 1
+		if child >= n {
+			break
+		}
+		if child+1 < n && h.events[child+1].before(h.events[child]) {
+			child++
+		}
+		if !h.events[child].before(ev) {
+			break
+		}
+		h.events[i] = h.events[child]
+		i = child
+	}
+	h.events[i] = ev
+}
+
+// drop removes the events that match.
+func (h *timerHeap) drop(match func(event) bool) {
+	h.events = slices.DeleteFunc(h.events, match)
+	for i := len(h.events)/2 - 1; i >= 0; i-- {
+		h.sink(i, h.events[i])
+	}
+}
+
+func (h *timerHeap) sorted() []event {
+	events := slices.Clone(h.events)
+	slices.SortFunc(events, func(a, b event) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	return events
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/volsim/volsim/store"
+)
+
+// Proc is one sequential activity of an actor: a worker on one key, an operation, a pass of a loop. Code that gets a Proc reads
+// straight from top to bottom; whenever it calls the API or waits, others may run in between.
+type Proc struct {
+	engine *Engine
+	actor  *Actor
+	name   string
+	fn     func(*Proc)
+	co     *coroutine
+	inline bool // the user's: never waits
+	dead   bool // its actor crashed; all it may still do is unwind
+	slot   int  // index in actor.procs
+}
+
+// coroutine runs one process after the other, switching to and from the engine without a scheduler.
+type coroutine struct {
+	proc *Proc
+	next func() (struct{}, bool)
+	stop func()
+	// yield gives control back to the engine; false means that the process is to end.
+	yield func(struct{}) bool
+}
+
+// killed unwinds the stack of a process whose actor crashed.
+type killed struct{}
+
+func (e *Engine) coroutine() *coroutine {
+	if n := len(e.idle); n > 0 {
+		co := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		return co
+	}
+	co := &coroutine{}
+	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
+		co.yield = yield
+		for {
+			co.proc.main()
+			co.proc = nil
+			if !yield(struct{}{}) {
+				return
+			}
+		}
+	})
+	return co
+}
+
+// release lets go of the idle coroutines, so that an engine that is no longer used can be collected.
+func (e *Engine) release() {
+	for _, co := range e.idle {
+		co.stop()
+	}
+	e.idle = e.idle[:0]
+}
+
+func (p *Proc) main() {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(killed); !ok {
+				panic(r)
+			}
+		}
+	}()
+	p.fn(p)
+}
+
+// spawn starts a process now, within the current event.
+func (a *Actor) spawn(name string, fn func(*Proc)) {
+	p := &Proc{engine: a.engine, actor: a, name: name, fn: fn}
+	p.slot = len(a.procs)
+	a.procs = append(a.procs, p)
+	p.co = a.engine.coroutine()
+	p.co.proc = p
+	p.run()
+}
+
+// run continues the process until it waits or ends.
+func (p *Proc) run() {
+	co := p.co
+	p.engine.running = p
+	defer p.engine.stopped()
+	co.next()
+	if co.proc == nil {
+		p.end()
+		p.engine.idle = append(p.engine.idle, co)
+	}
+}
+
+// stopped notes that no process runs, in whatever way the last one stopped.
+func (e *Engine) stopped() { e.running = nil }
+
+// end takes the process off its actor's list.
+func (p *Proc) end() {
+	procs := p.actor.procs
+	if p.slot >= len(procs) || procs[p.slot] != p {
+		return // the actor crashed and has a new list
+	}
+	last := len(procs) - 1
+	procs[p.slot] = procs[last]
+	procs[p.slot].slot = p.slot
+	procs[last] = nil
+	p.actor.procs = procs[:last]
+}
+
+// kill ends a waiting process.
+func (p *Proc) kill() {
+	if p.co != nil && p.co.proc == p {
+		p.co.stop()
+	}
+}
+
+func (p *Proc) park() {
+	if !p.co.yield(struct{}{}) {
+		panic(killed{})
+	}
+}
+
+// String is the actor and the activity.
+func (p *Proc) String() string { return p.name }
+
+// Actor is who acts.
+func (p *Proc) Actor() *Actor { return p.actor }
+
+// Engine is where.
+func (p *Proc) Engine() *Engine { return p.engine }
+
+// API is the API server.
+func (p *Proc) API() *API { return p.engine.api }
+
+// Now is the virtual time.
+func (p *Proc) Now() time.Time { return p.engine.Now() }
+
+// Sleep lets d of virtual time pass. Zero or less lets what is due at this instant, and was so before, come first.
+func (p *Proc) Sleep(d time.Duration) {
+	if p.inline {
+		return
+	}
+	if p.dead {
+		panic(killed{})
+	}
+	p.engine.schedule(d, p, p.actor, false)
+	p.park()
+}
+
+// Switch is a point at which another actor may get in between. With Seed 0 it does nothing.
+func (p *Proc) Switch() {
+	if p.engine.choices == nil || p.inline {
+		return
+	}
+	p.Sleep(0)
+}
+
+// before is what happens ahead of every call: faults, latency, a switch point. An error means that the call must not be made.
+func (p *Proc) before(call Call, latency time.Duration) (Fault, error) {
+	if p.inline {
+		return Fault{}, nil
+	}
+	if p.dead {
+		panic(killed{}) // a deferred call of a process that unwinds
+	}
+	var fault Fault
+	if p.engine.injector != nil {
+		call.Actor = p.actor.name
+		fault = p.engine.injector.Inject(call)
+		if !fault.none() {
+			p.traceFault(call, fault)
+		}
+	}
+	if d := latency + fault.Delay; d > 0 {
+		p.Sleep(d)
+	} else {
+		p.Switch()
+	}
+	if fault.Crash && !fault.Effect {
+		p.crash(fault.Restart)
+	}
+	if fault.Err != nil && !fault.Effect {
+		return fault, fault.Err
+	}
+	return fault, nil
+}
+
+// after is what happens behind every call that had its effect.
+func (p *Proc) after(fault Fault) error {
+	if fault.Crash {
+		p.crash(fault.Restart)
+	}
+	p.Switch()
+	return fault.Err
+}
+
+// crash ends the actor from within one of its own processes.
+func (p *Proc) crash(restart time.Duration) {
+	p.actor.crash(p)
+	p.engine.schedule(restart, &restarting{p.actor, p.actor.lives}, nil, false)
+	panic(killed{})
+}
+
+// Backend makes a call to a storage backend: latency passes, then fn takes effect. The answer is fn's, or the injected error.
+func (p *Proc) Backend(call Call, latency time.Duration, fn func() error) error {
+	if latency > 0 {
+		p.traceCall(call, "begin", nil)
+	}
+	p.engine.effects++
+	fault, err := p.before(call, latency)
+	if err == nil {
+		err = fn()
+		p.traceCall(call, "end", err)
+		if lost := p.after(fault); lost != nil {
+			return lost
+		}
+		return err
+	}
+	p.traceCall(call, "end", err)
+	return err
+}
+
+// Effects counts everything that actors did to the world so far: API writes, Events, backend calls, operations begun, keys queued
+// by a sync. A sync that left it unchanged would do nothing again.
+func (p *Proc) Effects() uint64 { return p.engine.effects }
+
+// Decide records why something is done or left undone. The text may have fmt verbs for args.
+func (p *Proc) Decide(rule string, obj store.Object, text string, args ...any) {
+	t := p.engine.trace
+	if t == nil {
+		return
+	}
+	if len(args) > 0 {
+		text = fmt.Sprintf(text, args...)
+	}
+	t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Type: Decision, Rule: rule, Object: store.RefTo(obj), Text: text})
+}
+
+// Tracing reports whether decisions are recorded, for callers that would compute their text at some cost.
+func (p *Proc) Tracing() bool { return p.engine.trace != nil }

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Queue is a work queue as client-go has it: a set of keys in order of arrival; a key that is added while it is being worked on
+// comes again once afterwards (BIND-034). Its workers are processes of the actor.
+type Queue struct {
+	actor   *Actor
+	name    string
+	sync    func(p *Proc, key string) error
+	limiter *Limiter
+	keys    fifo[string]
+	dirty   map[string]struct{}
+	working map[string]struct{}
+	waiting map[string]*delayed
+	free    int // idle workers
+	starts  int // workers that are about to take a key
+}
+
+type delayed struct {
+	timer *Timer
+	at    time.Duration
+}
+
+// QueueConfig sets up a queue. Sync is needed; the rest has defaults.
+type QueueConfig struct {
+	Name string
+	// Workers is how many keys are worked on side by side; zero means 1.
+	Workers int
+	// Limiter says when a failed key comes again; nil means DefaultLimiter.
+	Limiter *Limiter
+	// Sync works on one key. An error has the key added again after the limiter's delay (BIND-035); success resets it (BIND-036).
+	Sync func(p *Proc, key string) error
+}
+
+// NewQueue adds a queue with its workers to the actor.
+func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
+	if cfg.Workers <= 0 {
+		cfg.Workers = 1
+	}
+	if cfg.Limiter == nil {
+		cfg.Limiter = DefaultLimiter()
+	}
+	return &Queue{
+		actor: a, name: cfg.Name, sync: cfg.Sync, limiter: cfg.Limiter, free: cfg.Workers,
+		dirty: map[string]struct{}{}, working: map[string]struct{}{}, waiting: map[string]*delayed{},
+	}
+}
+
+// Add queues a key, unless it is queued already.
+func (q *Queue) Add(key string) {
+	if _, queued := q.dirty[key]; queued {
+		return
+	}
+	q.dirty[key] = struct{}{}
+	if _, working := q.working[key]; working {
+		return
+	}
+	q.push(key)
+}
+
+func (q *Queue) push(key string) {
+	q.keys.push(key)
+	q.wake()
+}
+
+// wake has a free worker take a key, if there is one for it.
+func (q *Queue) wake() {
+	if q.starts < q.free && q.starts < q.keys.len() {
+		q.starts++
+		q.actor.engine.schedule(0, q, q.actor, false)
+	}
+}
+
+// run is a worker's turn: one key.
+func (q *Queue) run() {
+	q.starts--
+	key := q.keys.pop()
+	delete(q.dirty, key)
+	q.working[key] = struct{}{}
+	q.free--
+	q.actor.spawn(q.name, func(p *Proc) {
+		if err := q.sync(p, key); err != nil {
+			p.traceRetry(q.name, key, err)
+			q.AddRateLimited(key)
+		} else {
+			q.limiter.Forget(key)
+		}
+		q.free++
+		delete(q.working, key)
+		if _, again := q.dirty[key]; again {
+			q.push(key)
+		} else {
+			q.wake()
+		}
+	})
+}
+
+// String names the queue.
+func (q *Queue) String() string {
+	return fmt.Sprintf("queue %s with %d keys", q.name, q.keys.len())
+}
+
+// Len is the number of keys that wait for a worker.
+func (q *Queue) Len() int { return q.keys.len() }
+
+// AddAfter queues a key after d. Of several pending delays of a key the shortest counts.
+func (q *Queue) AddAfter(key string, d time.Duration) {
+	if d <= 0 {
+		q.Add(key)
+		return
+	}
+	at := q.actor.engine.now + d
+	if w, ok := q.waiting[key]; ok {
+		if w.at <= at {
+			return
+		}
+		w.timer.Stop()
+	}
+	q.waiting[key] = &delayed{at: at, timer: q.actor.timer(d, q.name+" retry of "+key, false, func() {
+		delete(q.waiting, key)
+		q.Add(key)
+	})}
+}
+
+// AddRateLimited queues a key after the delay its failures have earned it.
+func (q *Queue) AddRateLimited(key string) {
+	q.AddAfter(key, q.limiter.When(key, q.actor.engine.now))
+}
+
+// Forget resets the failures of a key.
+func (q *Queue) Forget(key string) { q.limiter.Forget(key) }
+
+// Failures is how often a key has failed in a row.
+func (q *Queue) Failures(key string) int { return q.limiter.failures[key] }
+
+// Limiter computes the delay of a failed key: base·2^n for the nth failure in a row, at most max; and never earlier than a
+// token bucket over all keys allows.
+type Limiter struct {
+	base, max time.Duration
+	interval  time.Duration // of the bucket; zero is no bucket
+	burst     int
+	tat       time.Duration // when the bucket would be empty of debts
+	failures  map[string]int
+}
+
+// NewLimiter makes a limiter. A zero perSecond leaves out the bucket.
+func NewLimiter(base, max time.Duration, perSecond, burst int) *Limiter {
+	l := &Limiter{base: base, max: max, burst: burst, failures: map[string]int{}}
+	if perSecond > 0 {
+		l.interval = time.Second / time.Duration(perSecond)
+	}
+	return l
+}
+
+// DefaultLimiter is what controllers use unless they say otherwise: 5 ms·2^n up to 1000 s, and 10 per second after a burst of
+// 100 (BIND-004).
+func DefaultLimiter() *Limiter {
+	return NewLimiter(5*time.Millisecond, 1000*time.Second, 10, 100)
+}
+
+// When counts a failure of the key and says how long it waits.
+func (l *Limiter) When(key string, now time.Duration) time.Duration {
+	n := l.failures[key]
+	l.failures[key] = n + 1
+	delay := l.max
+	if n < 62 && l.base <= l.max>>n {
+		delay = l.base << n
+	}
+	if l.interval > 0 {
+		l.tat = max(l.tat, now-time.Duration(l.burst)*l.interval) + l.interval
+		delay = max(delay, l.tat-now)
+	}
+	return delay
+}
+
+// Forget resets the failures of the key.
+func (l *Limiter) Forget(key string) { delete(l.failures, key) }
