@@ -1,0 +1,113 @@
+package backendtest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// moment is when the checks write.
+var moment = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// data are the promises about what is on a volume. They are for backends that are a fake.DataHolder.
+var data = []check{
+	{name: "data survives the way to another node", needs: []fake.Op{fake.Publish}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+		written, err := holder.Write(id, pod, node, moment)
+		if err != nil {
+			return wrap(err, "Write(%s)", id)
+		}
+		err = steps(
+			func() error { return s.unmounted(id, node) },
+			func() error { return s.mounted(id, "node-2") },
+		)
+		if err != nil {
+			return err
+		}
+		return expect(holder, id, "node-2", written)
+	})},
+	{name: "data survives a repeated Publish", needs: []fake.Op{fake.Publish}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+		written, err := holder.Write(id, pod, node, moment)
+		if err != nil {
+			return wrap(err, "Write(%s)", id)
+		}
+		if err := s.publish(id, node, target, pod); err != nil {
+			return err
+		}
+		return expect(holder, id, node, written)
+	})},
+	{name: "a pod without the volume cannot write", needs: []fake.Op{fake.Publish}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+		if err := s.unpublish(id, node, target); err != nil {
+			return err
+		}
+		if _, err := holder.Write(id, pod, node, moment); err == nil {
+			return fmt.Errorf("Write(%s) succeeded after Unpublish", id)
+		}
+		return nil
+	})},
+	{name: "a recycled volume is empty", needs: []fake.Op{fake.Publish, fake.Recycle}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+		if _, err := holder.Write(id, pod, node, moment); err != nil {
+			return wrap(err, "Write(%s)", id)
+		}
+		err := steps(
+			func() error { return s.unmounted(id, node) },
+			func() error {
+				return wrap(s.b.(fake.Recycler).Recycle(fake.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
+			},
+			func() error { return s.mounted(id, node) },
+		)
+		if err != nil {
+			return err
+		}
+		return expect(holder, id, node, fake.Write{})
+	})},
+	{name: "a volume made again is empty", needs: []fake.Op{fake.Publish, fake.Create, fake.Delete}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+		if _, err := holder.Write(id, pod, node, moment); err != nil {
+			return wrap(err, "Write(%s)", id)
+		}
+		err := steps(
+			func() error { return s.unmounted(id, node) },
+			func() error { return s.delete(id) },
+		)
+		if err != nil {
+			return err
+		}
+		again, err := s.make()
+		if err != nil {
+			return err
+		}
+		if err := s.mounted(again, node); err != nil {
+			return err
+		}
+		return expect(holder, again, node, fake.Write{})
+	})},
+}
+
+// withData starts a check with a volume that the pod has on the node. Backends without data pass.
+func withData(run func(s *subject, holder fake.DataHolder, id string) error) func(*subject) error {
+	return func(s *subject) error {
+		holder, ok := s.b.(fake.DataHolder)
+		if !ok {
+			return nil
+		}
+		id, err := s.make()
+		if err != nil {
+			return err
+		}
+		if err := s.mounted(id, node); err != nil {
+			return err
+		}
+		return run(s, holder, id)
+	}
+}
+
+func expect(holder fake.DataHolder, id, node string, want fake.Write) error {
+	got, err := holder.Read(id, pod, node)
+	if err != nil {
+		return wrap(err, "Read(%s) on %s", id, node)
+	}
+	if got != want {
+		return fmt.Errorf("Read(%s) on %s = %+v, want %+v", id, node, got, want)
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package backendtest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/volsim/volsim/fake"
+)
+
+var volumes = []check{
+	{name: "a volume is at least as large as asked", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+		resp, err := s.create(request("backendtest-1", gi))
+		switch {
+		case err != nil:
+			return err
+		case resp.ID == "":
+			return errors.New("Create gave no ID")
+		case resp.Size != 0 && resp.Size < gi:
+			return fmt.Errorf("Create(%d bytes) gave %d bytes", gi, resp.Size)
+		case fake.IsInTree(s.b) && resp.ID != "backendtest-1":
+			return fmt.Errorf("Create(backendtest-1) gave ID %q: an in-tree plugin's ID is the name", resp.ID)
+		}
+		plugin, ok := s.b.(fake.Supporter)
+		if ok && !plugin.Supports(&resp.Source) {
+			return fmt.Errorf("Create gave source %v, which the plugin does not support", resp.Source)
+		}
+		return nil
+	}},
+	{name: "Create is idempotent by name", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+		first, err := s.create(request("backendtest-1", gi))
+		if err != nil {
+			return err
+		}
+		second, err := s.create(request("backendtest-1", gi))
+		if err != nil {
+			return fmt.Errorf("again: %w", err)
+		}
+		if !reflect.DeepEqual(first, second) {
+			return fmt.Errorf("Create gave %+v, and %+v for the same request again", first, second)
+		}
+		return nil
+	}},
+	{name: "Create refuses another size under the same name", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+		first, err := s.create(request("backendtest-1", gi))
+		if err != nil {
+			return err
+		}
+		larger := max(first.Size, gi) + gi
+		_, err = s.b.(fake.Creator).Create(request("backendtest-1", larger))
+		return s.refused(fmt.Sprintf("Create(%d bytes) after Create(%d bytes) of the same name", larger, gi), err, fake.AlreadyExists)
+	}},
+	{name: "two names are two volumes", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+		first, err := s.create(request("backendtest-1", gi))
+		if err != nil {
+			return err
+		}
+		second, err := s.create(request("backendtest-2", gi))
+		if err != nil {
+			return err
+		}
+		if first.ID == second.ID {
+			return fmt.Errorf("Create gave ID %q for both names", first.ID)
+		}
+		return nil
+	}},
+	{name: "the same calls have the same answers", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+		first, err := s.create(request("backendtest-1", gi))
+		if err != nil {
+			return err
+		}
+		other, err := s.newBackend().(fake.Creator).Create(request("backendtest-1", gi))
+		if err != nil || !reflect.DeepEqual(first, other) {
+			return fmt.Errorf("Create gave %+v, and %+v, %v on another backend: want the same", first, other, err)
+		}
+		return nil
+	}},
+	{name: "a request belongs to the caller", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+		req := request("backendtest-1", gi)
+		req.Parameters = map[string]string{"a": "b"}
+		if _, err := s.create(req); err != nil {
+			return err
+		}
+		if want := map[string]string{"a": "b"}; !maps.Equal(req.Parameters, want) {
+			return fmt.Errorf("Create changed the parameters to %v", req.Parameters)
+		}
+		req.Parameters["a"] = "c"
+		again := request("backendtest-1", gi)
+		again.Parameters = map[string]string{"a": "b"}
+		if _, err := s.create(again); err != nil {
+			return fmt.Errorf("after the caller changed the map of its first request: %w", err)
+		}
+		return nil
+	}},
+	{name: "Delete is idempotent", needs: []fake.Op{fake.Delete}, run: func(s *subject) error {
+		id, err := s.make()
+		if err != nil {
+			return err
+		}
+		return steps(func() error { return s.delete(id) }, func() error { return s.delete(id) })
+	}},
+	{name: "an unknown volume is deleted already", needs: []fake.Op{fake.Create, fake.Delete}, run: func(s *subject) error {
+		if _, err := s.make(); err != nil { // for the source
+			return err
+		}
+		return s.delete("backendtest-unknown")
+	}},
+	{name: "a deleted volume can be made again", needs: []fake.Op{fake.Create, fake.Delete}, run: func(s *subject) error {
+		id, err := s.make()
+		if err != nil {
+			return err
+		}
+		if err := s.delete(id); err != nil {
+			return err
+		}
+		_, err = s.create(request("backendtest-1", 2*gi))
+		return err
+	}},
+	{name: "Recycle is idempotent", needs: []fake.Op{fake.Recycle}, run: func(s *subject) error {
+		id, err := s.make()
+		if err != nil {
+			return err
+		}
+		recycle := func() error {
+			return wrap(s.b.(fake.Recycler).Recycle(fake.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
+		}
+		return steps(recycle, recycle)
+	}},
+	{name: "Expand never shrinks", needs: []fake.Op{fake.Expand}, run: func(s *subject) error {
+		id, err := s.make()
+		if err != nil {
+			return err
+		}
+		reached := int64(0)
+		for _, size := range []int64{3 * gi, 3 * gi, 2 * gi, 4 * gi} {
+			resp, err := s.b.(fake.Expander).Expand(fake.ExpandRequest{ID: id, Size: size})
+			switch {
+			case err != nil:
+				return fmt.Errorf("Expand(%s, %d bytes) = %w, want success", id, size, err)
+			case resp.Size < size:
+				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes", id, size, resp.Size)
+			case resp.Size < reached:
+				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes, after %d", id, size, resp.Size, reached)
+			}
+			reached = resp.Size
+		}
+		return nil
+	}},
+}

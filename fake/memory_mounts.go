@@ -1,0 +1,197 @@
+package fake
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Attachment is a volume made available at a node.
+type Attachment struct {
+	Node     string
+	Mode     corev1.PersistentVolumeAccessMode
+	ReadOnly bool
+}
+
+// Staging is a volume mounted on a node for all pods there.
+type Staging struct {
+	Node, Path string
+	Mode       corev1.PersistentVolumeAccessMode
+	VolumeMode corev1.PersistentVolumeMode
+}
+
+// Publication is a volume given to a pod.
+type Publication struct {
+	Node, Target string
+	Pod          PodRef
+	Mode         corev1.PersistentVolumeAccessMode
+	VolumeMode   corev1.PersistentVolumeMode
+	ReadOnly     bool
+}
+
+// Attach makes the volume available at the node.
+func (m *Memory) Attach(req AttachRequest) (AttachResponse, error) {
+	if err := m.check(Attach, "ID", req.ID, "node", req.Node); err != nil {
+		return AttachResponse{}, err
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return AttachResponse{}, err
+	}
+	a := Attachment{Node: req.Node, Mode: mode(req.Mode), ReadOnly: req.ReadOnly}
+	at, found := slices.BinarySearchFunc(v.attached, a.Node, func(a Attachment, node string) int { return strings.Compare(a.Node, node) })
+	if found {
+		if v.attached[at] != a && !m.lenient {
+			return AttachResponse{}, m.refuse(AlreadyExists, "volume %s is attached to node %s in another way", req.ID, req.Node)
+		}
+		v.attached[at] = a
+		return AttachResponse{}, nil
+	}
+	for _, other := range v.attached {
+		if !m.lenient && !(manyNodes(a.Mode) && manyNodes(other.Mode)) {
+			return AttachResponse{}, m.refuse(FailedPrecondition, "volume %s is attached to node %s", req.ID, other.Node)
+		}
+	}
+	v.attached = slices.Insert(v.attached, at, a)
+	m.watchWriters(v)
+	return AttachResponse{}, nil
+}
+
+// Detach takes the volume from the node, or from every node when none is named.
+func (m *Memory) Detach(req DetachRequest) error {
+	if err := m.check(Detach, "ID", req.ID); err != nil {
+		return err
+	}
+	v, ok := m.volumes[req.ID]
+	if !ok {
+		return nil
+	}
+	v.attached = slices.DeleteFunc(v.attached, func(a Attachment) bool {
+		if req.Node != "" && a.Node != req.Node {
+			return false
+		}
+		for _, p := range v.published {
+			if p.Node == a.Node {
+				m.problem(DetachedInUse, v.id, "detached from %s while published to %s", a.Node, p.Pod)
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+// Stage mounts the volume on the node.
+func (m *Memory) Stage(req StageRequest) error {
+	if err := m.check(Stage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
+		return err
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return err
+	}
+	if !m.lenient && m.able[Attach] && !v.isAttached(req.Node) {
+		return m.refuse(FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
+	}
+	s := Staging{Node: req.Node, Path: req.Path, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode)}
+	at, found := slices.BinarySearchFunc(v.staged, s.Node, func(s Staging, node string) int { return strings.Compare(s.Node, node) })
+	if found {
+		if v.staged[at] != s && !m.lenient {
+			return m.refuse(AlreadyExists, "volume %s is staged on node %s in another way", req.ID, req.Node)
+		}
+		v.staged[at] = s
+		return nil
+	}
+	v.staged = slices.Insert(v.staged, at, s)
+	return nil
+}
+
+// Unstage takes the volume's mount off the node.
+func (m *Memory) Unstage(req UnstageRequest) error {
+	if err := m.check(Unstage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
+		return err
+	}
+	v, ok := m.volumes[req.ID]
+	if !ok {
+		return nil
+	}
+	at := slices.IndexFunc(v.staged, func(s Staging) bool { return s.Node == req.Node && s.Path == req.Path })
+	if at < 0 {
+		return nil
+	}
+	for _, p := range v.published {
+		if p.Node == req.Node && !m.lenient {
+			return m.refuse(FailedPrecondition, "volume %s is published to %s on node %s", req.ID, p.Pod, req.Node)
+		}
+	}
+	v.staged = slices.Delete(v.staged, at, at+1)
+	return nil
+}
+
+// Publish gives the volume to the pod.
+func (m *Memory) Publish(req PublishRequest) error {
+	if err := m.check(Publish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
+		return err
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return err
+	}
+	if !m.lenient {
+		if err := m.ready(v, req); err != nil {
+			return err
+		}
+	}
+	p := Publication{Node: req.Node, Target: req.Target, Pod: req.Pod, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode),
+		ReadOnly: req.ReadOnly}
+	at, found := slices.BinarySearchFunc(v.published, p, byNodeAndTarget)
+	if found {
+		if v.published[at] != p && !m.lenient {
+			return m.refuse(AlreadyExists, "volume %s is published at %s in another way", req.ID, req.Target)
+		}
+		v.published[at] = p
+		return nil
+	}
+	if !m.lenient && len(v.published) > 0 && (p.Mode == corev1.ReadWriteOncePod || v.published[0].Mode == corev1.ReadWriteOncePod) {
+		return m.refuse(FailedPrecondition, "volume %s is for one pod, and published to %s", req.ID, v.published[0].Pod)
+	}
+	v.published = slices.Insert(v.published, at, p)
+	m.watchWriters(v)
+	return nil
+}
+
+func byNodeAndTarget(a, b Publication) int {
+	if order := strings.Compare(a.Node, b.Node); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Target, b.Target)
+}
+
+// ready reports what must come before the volume can be published, if anything.
+func (m *Memory) ready(v *volume, req PublishRequest) error {
+	switch {
+	case m.able[Attach] && !v.isAttached(req.Node):
+		return m.refuse(FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
+	case m.able[Stage]:
+		staged := slices.ContainsFunc(v.staged, func(s Staging) bool { return s.Node == req.Node && s.Path == req.StagingPath })
+		if !staged {
+			return m.refuse(FailedPrecondition, "volume %s is not staged on node %s at %q", req.ID, req.Node, req.StagingPath)
+		}
+	}
+	return nil
+}
+
+// Unpublish takes the volume from the pod.
+func (m *Memory) Unpublish(req UnpublishRequest) error {
+	if err := m.check(Unpublish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
+		return err
+	}
+	if v, ok := m.volumes[req.ID]; ok {
+		v.published = slices.DeleteFunc(v.published, func(p Publication) bool { return p.Node == req.Node && p.Target == req.Target })
+	}
+	return nil
+}
+
+func (v *volume) isAttached(node string) bool {
+	return slices.ContainsFunc(v.attached, func(a Attachment) bool { return a.Node == node })
+}

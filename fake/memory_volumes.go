@@ -1,0 +1,219 @@
+package fake
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Create makes a volume, or finds the one that the same request made before.
+func (m *Memory) Create(req CreateRequest) (CreateResponse, error) {
+	if err := m.check(Create, "name", req.Name); err != nil {
+		return CreateResponse{}, err
+	}
+	if req.Size < 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
+		return CreateResponse{}, m.refuse(InvalidArgument, "volume %s of %d bytes, at most %d: not a size", req.Name, req.Size, req.Limit)
+	}
+	if v, ok := m.volumes[req.Name]; ok {
+		if v.request == nil {
+			return CreateResponse{}, m.refuse(AlreadyExists, "volume %s exists and was not created here", req.Name)
+		}
+		if differs := v.differs(req); differs != "" {
+			m.problem(DoubleCreate, req.Name, "created again with another %s", differs)
+			return CreateResponse{}, m.refuse(AlreadyExists, "volume %s exists with another %s", req.Name, differs)
+		}
+		return v.answer(), nil
+	}
+	size := max(req.Size, m.minSize)
+	if req.Limit > 0 && size > req.Limit || m.maxSize > 0 && size > m.maxSize {
+		return CreateResponse{}, m.refuse(OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
+	}
+	if m.quota > 0 && size > m.quota-m.total() {
+		return CreateResponse{}, m.refuse(ResourceExhausted, "no room for %d bytes", size)
+	}
+	v := &volume{id: req.Name, request: remember(req), size: size, used: size, block: req.VolumeMode == corev1.PersistentVolumeBlock}
+	v.response = CreateResponse{ID: v.id, Content: req.Content != nil}
+	if len(m.segments) > 0 {
+		segment, ok := m.place(req)
+		if !ok {
+			return CreateResponse{}, m.refuse(ResourceExhausted, "no segment that is asked for can hold volume %s", req.Name)
+		}
+		v.response.Topology = []Segment{segment}
+	}
+	m.volumes[v.id] = v
+	return v.answer(), nil
+}
+
+// remember keeps of a request what a second one is compared with.
+func remember(req CreateRequest) *CreateRequest {
+	return &CreateRequest{Name: req.Name, Size: req.Size, Limit: req.Limit, Modes: slices.Clone(req.Modes), VolumeMode: req.VolumeMode,
+		Parameters: maps.Clone(req.Parameters)}
+}
+
+// answer is a fresh answer to Create.
+func (v *volume) answer() CreateResponse {
+	resp := v.response
+	resp.Size = v.size
+	resp.Topology = make([]Segment, len(v.response.Topology))
+	for i, s := range v.response.Topology {
+		resp.Topology[i] = maps.Clone(s)
+	}
+	if len(resp.Topology) == 0 {
+		resp.Topology = nil
+	}
+	return resp
+}
+
+// differs names the first property in which the volume does not suit the request, "" when it does.
+func (v *volume) differs(req CreateRequest) string {
+	was := v.request
+	topology := v.response.Topology
+	switch {
+	case v.size < req.Size || req.Limit > 0 && v.size > req.Limit:
+		return "size"
+	case !slices.Equal(was.Modes, req.Modes):
+		return "set of access modes"
+	case volumeMode(was.VolumeMode) != volumeMode(req.VolumeMode):
+		return "volume mode"
+	case !maps.Equal(was.Parameters, req.Parameters):
+		return "set of parameters"
+	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, topology[0].equal):
+		return "topology"
+	}
+	return ""
+}
+
+// place chooses the segment of a new volume.
+func (m *Memory) place(req CreateRequest) (Segment, bool) {
+	for _, wanted := range [][]Segment{req.Preferred, req.Requisite} {
+		for _, s := range wanted {
+			if slices.ContainsFunc(m.segments, s.equal) {
+				return maps.Clone(s), true
+			}
+		}
+	}
+	if len(req.Requisite) > 0 {
+		return nil, false
+	}
+	return m.segments[0], true
+}
+
+func (m *Memory) total() int64 {
+	var sum int64
+	for _, v := range m.volumes {
+		sum += v.size
+	}
+	return sum
+}
+
+// Delete destroys the volume. What it was stays known to [Memory.Deleted].
+func (m *Memory) Delete(req DeleteRequest) error {
+	if err := m.check(Delete, "ID", req.ID); err != nil {
+		return err
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return nil // deleted already, or never made
+	}
+	if users := v.users(); len(users) > 0 {
+		who := strings.Join(users, ", ")
+		if !m.lenient {
+			if m.inTree {
+				// RECL-027: the volume stays Released and is tried again.
+				return VolumeInUse("volume " + req.ID + " is in use: " + who)
+			}
+			return m.refuse(FailedPrecondition, "volume %s is in use: %s", req.ID, who)
+		}
+		m.problem(DeletedInUse, req.ID, "deleted while %s", who)
+	}
+	delete(m.volumes, req.ID)
+	v.deleted = true
+	v.pv = DeleteRequest{ID: req.ID, UID: req.UID}
+	m.gone = append(m.gone, v)
+	return nil
+}
+
+// users tells who uses the volume: "attached to n1", "staged on n1", "published to default/p on n1".
+func (v *volume) users() []string {
+	var users []string
+	for _, a := range v.attached {
+		users = append(users, "attached to "+a.Node)
+	}
+	for _, s := range v.staged {
+		users = append(users, "staged on "+s.Node)
+	}
+	for _, p := range v.published {
+		users = append(users, "published to "+p.Pod.String()+" on "+p.Node)
+	}
+	return users
+}
+
+// Recycle removes what was written. It is not refused while pods have the volume: to see to that is the controller's job.
+func (m *Memory) Recycle(req RecycleRequest) error {
+	if err := m.check(Recycle, "ID", req.ID); err != nil {
+		return err
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return err
+	}
+	if len(v.published) > 0 {
+		m.problem(RecycledInUse, req.ID, "recycled while %s", strings.Join(v.users(), ", "))
+	}
+	v.content = Write{}
+	return nil
+}
+
+// Expand grows the volume, never less than it is. A file system on it needs NodeExpand afterwards, if the driver can do that.
+func (m *Memory) Expand(req ExpandRequest) (ExpandResponse, error) {
+	if err := m.check(Expand, "ID", req.ID); err != nil {
+		return ExpandResponse{}, err
+	}
+	if req.Size <= 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
+		return ExpandResponse{}, m.refuse(InvalidArgument, "volume %s to %d bytes, at most %d: not a size", req.ID, req.Size, req.Limit)
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return ExpandResponse{}, err
+	}
+	if v.size < req.Size {
+		switch {
+		case m.maxSize > 0 && req.Size > m.maxSize:
+			return ExpandResponse{}, m.refuse(OutOfRange, "volume %s cannot have %d bytes, only %d", req.ID, req.Size, m.maxSize)
+		case m.offline && len(v.attached) > 0:
+			return ExpandResponse{}, m.refuse(FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
+		case m.quota > 0 && req.Size-v.size > m.quota-m.total():
+			return ExpandResponse{}, m.refuse(ResourceExhausted, "no room for %d bytes", req.Size-v.size)
+		}
+		v.size = req.Size
+	} else if req.Limit > 0 && v.size > req.Limit {
+		return ExpandResponse{}, m.refuse(OutOfRange, "volume %s has %d bytes already", req.ID, v.size)
+	}
+	if v.request == nil {
+		v.block = req.VolumeMode == corev1.PersistentVolumeBlock
+	}
+	return ExpandResponse{Size: v.size, NodeExpansion: m.able[NodeExpand] && !v.block && v.used < v.size}, nil
+}
+
+// NodeExpand lets the file system have all of the volume. The volume must be staged or published on the node.
+func (m *Memory) NodeExpand(req NodeExpandRequest) (NodeExpandResponse, error) {
+	if err := m.check(NodeExpand, "ID", req.ID, "node", req.Node); err != nil {
+		return NodeExpandResponse{}, err
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return NodeExpandResponse{}, err
+	}
+	onNode := slices.ContainsFunc(v.staged, func(s Staging) bool { return s.Node == req.Node }) ||
+		slices.ContainsFunc(v.published, func(p Publication) bool { return p.Node == req.Node })
+	switch {
+	case !onNode && !m.lenient:
+		return NodeExpandResponse{}, m.refuse(NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
+	case v.size > 0 && req.Size > v.size:
+		return NodeExpandResponse{}, m.refuse(OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
+	}
+	v.used = max(v.used, v.size)
+	return NodeExpandResponse{Size: v.size}, nil
+}

@@ -1,0 +1,161 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The shorthands below write objects as an administrator would, for tests and examples. An option that does not suit the object,
+// or a size that is none, does not panic: it shows in [Err], and a cluster refuses to create the object with that text.
+
+// ErrorAnnotation holds what is wrong with an object made by a shorthand.
+const ErrorAnnotation = "volsim.dev/shorthand-error"
+
+// Err tells what is wrong with an object made by a shorthand, nil if nothing is. Other objects have nothing wrong.
+func Err(obj metav1.Object) error {
+	if text, bad := obj.GetAnnotations()[ErrorAnnotation]; bad {
+		return errors.New(text)
+	}
+	return nil
+}
+
+// Option changes an object made by a shorthand.
+type Option func(*object)
+
+// object is what an option works on: one of the pointers is set.
+type object struct {
+	volume *corev1.PersistentVolume
+	claim  *corev1.PersistentVolumeClaim
+	class  *storagev1.StorageClass
+	pod    *corev1.Pod
+	node   *corev1.Node
+	kind   string
+	meta   *metav1.ObjectMeta
+	wrong  []string
+}
+
+func (o *object) apply(opts []Option) {
+	for i, opt := range opts {
+		if opt == nil {
+			o.mistake("option %d is nil", i+1)
+			continue
+		}
+		opt(o)
+	}
+	if len(o.wrong) > 0 {
+		o.annotate(ErrorAnnotation, fmt.Sprintf("%s %s: %s", o.kind, o.meta.Name, strings.Join(o.wrong, "; ")))
+	}
+}
+
+func (o *object) mistake(format string, args ...any) {
+	o.wrong = append(o.wrong, fmt.Sprintf(format, args...))
+}
+
+// unfit notes an option that the kind of object does not have.
+func (o *object) unfit(option string) { o.mistake("a %s has no option %s", o.kind, option) }
+
+func (o *object) annotate(key, value string) {
+	if o.meta.Annotations == nil {
+		o.meta.Annotations = map[string]string{}
+	}
+	o.meta.Annotations[key] = value
+}
+
+// quantity parses a size; what is none counts as zero.
+func (o *object) quantity(size string) resource.Quantity {
+	q, err := resource.ParseQuantity(size)
+	if err != nil {
+		o.mistake("%q is not a size: write it like 10Gi", size)
+		return resource.Quantity{}
+	}
+	return q
+}
+
+func (o *object) storage(size string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceStorage: o.quantity(size)}
+}
+
+// split takes "namespace/name" apart; without a namespace it is default.
+func split(name string) types.NamespacedName {
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		return types.NamespacedName{Namespace: namespace, Name: rest}
+	}
+	return types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: name}
+}
+
+// Volume is a PersistentVolume of that capacity. Unless options say otherwise it is ReadWriteOnce, Filesystem, of class "", with
+// policy Retain and the hostPath source /tmp/<name>.
+func Volume(name, capacity string, opts ...Option) *corev1.PersistentVolume {
+	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	o := &object{volume: pv, kind: "PersistentVolume", meta: &pv.ObjectMeta}
+	mode := corev1.PersistentVolumeFilesystem
+	pv.Spec = corev1.PersistentVolumeSpec{
+		Capacity:                      o.storage(capacity),
+		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		VolumeMode:                    &mode,
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + name}},
+	}
+	o.apply(opts)
+	return pv
+}
+
+// Claim is a PersistentVolumeClaim for that much storage; the name is "name" in namespace default, or "namespace/name". Unless
+// options say otherwise it is ReadWriteOnce, Filesystem, and of class "": it wants a volume without class, and gets no default
+// class. See [InClass] and [NoClass].
+func Claim(name, request string, opts ...Option) *corev1.PersistentVolumeClaim {
+	key := split(name)
+	pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	o := &object{claim: pvc, kind: "PersistentVolumeClaim", meta: &pvc.ObjectMeta}
+	pvc.Spec = o.claimSpec(request)
+	o.apply(opts)
+	return pvc
+}
+
+func (o *object) claimSpec(request string) corev1.PersistentVolumeClaimSpec {
+	mode := corev1.PersistentVolumeFilesystem
+	return corev1.PersistentVolumeClaimSpec{
+		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		VolumeMode:       &mode,
+		Resources:        corev1.VolumeResourceRequirements{Requests: o.storage(request)},
+		StorageClassName: new(string),
+	}
+}
+
+// Class is a StorageClass whose volumes that backend makes. Unless options say otherwise it has policy Delete, binds
+// immediately and does not expand.
+func Class(name, provisioner string, opts ...Option) *storagev1.StorageClass {
+	policy := corev1.PersistentVolumeReclaimDelete
+	mode := storagev1.VolumeBindingImmediate
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, ReclaimPolicy: &policy, VolumeBindingMode: &mode}
+	o := &object{class: class, kind: "StorageClass", meta: &class.ObjectMeta}
+	o.apply(opts)
+	return class
+}
+
+// Pod is a Pod with one container, named main; the name is "name" in namespace default, or "namespace/name". Unless options
+// say otherwise it has no volumes and no node.
+func Pod(name string, opts ...Option) *corev1.Pod {
+	key := split(name)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "main"}}
+	o := &object{pod: pod, kind: "Pod", meta: &pod.ObjectMeta}
+	o.apply(opts)
+	return pod
+}
+
+// Node is a Node that is ready, with the label kubernetes.io/hostname.
+func Node(name string, opts ...Option) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	o := &object{node: node, kind: "Node", meta: &node.ObjectMeta}
+	o.apply(opts)
+	return node
+}

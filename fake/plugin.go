@@ -1,0 +1,96 @@
+package fake
+
+import (
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Plugin is a [Memory] that acts as an in-tree plugin. Its errors have no gRPC status, and the ID of a deleted volume may come
+// again as that of a static one.
+type Plugin struct {
+	*Memory
+	supports     func(*corev1.PersistentVolumeSource) bool
+	mountOptions bool
+	disabled     bool // there is a provisioner, and it refuses
+	tmpOnly      bool // only deletes below /tmp/
+}
+
+// InTree makes a plugin that can create, delete, recycle and publish volumes with a hostPath source, and takes no mount options.
+// A created volume is a directory below /tmp/. The name begins with "kubernetes.io/".
+func InTree(name string, opts ...MemoryOption) *Plugin {
+	p := newPlugin(name, Create, Delete, Recycle, Publish, Unpublish)
+	p.apply(opts)
+	return p
+}
+
+// HostPath makes the hostPath plugin as kube-controller-manager has it: kubernetes.io/host-path recycles, deletes only below
+// /tmp/ (RECL-036), and has a provisioner that is disabled. It refuses nobody.
+func HostPath(opts ...MemoryOption) *Plugin {
+	p := newPlugin(InTreePrefix+"host-path", Create, Delete, Recycle, Publish, Unpublish)
+	p.disabled = true
+	p.tmpOnly = true
+	p.lenient = true
+	p.apply(opts)
+	return p
+}
+
+// NFS makes the NFS plugin: kubernetes.io/nfs recycles, is mounted without attaching or staging, and takes mount options. It
+// refuses nobody.
+func NFS(opts ...MemoryOption) *Plugin {
+	p := newPlugin(InTreePrefix+"nfs", Recycle, Publish, Unpublish)
+	p.supports = func(s *corev1.PersistentVolumeSource) bool { return s.NFS != nil }
+	p.mountOptions = true
+	p.lenient = true
+	p.apply(opts)
+	return p
+}
+
+func newPlugin(name string, able ...Op) *Plugin {
+	m := newMemory(name, able...)
+	m.inTree = true
+	return &Plugin{Memory: m, supports: func(s *corev1.PersistentVolumeSource) bool { return s.HostPath != nil }}
+}
+
+// Supports reports whether the plugin is in charge of the source.
+func (p *Plugin) Supports(source *corev1.PersistentVolumeSource) bool {
+	return source != nil && p.supports(source)
+}
+
+// SupportsMountOptions reports whether a class of the plugin may have mount options (PROV-043).
+func (p *Plugin) SupportsMountOptions() bool { return p.mountOptions }
+
+// Create is [Memory.Create]; the answer has the source of the volume.
+func (p *Plugin) Create(req CreateRequest) (CreateResponse, error) {
+	if p.disabled && p.able[Create] {
+		return CreateResponse{}, p.refuse(FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
+	}
+	resp, err := p.Memory.Create(req)
+	if err != nil {
+		return CreateResponse{}, err
+	}
+	resp.Source.HostPath = &corev1.HostPathVolumeSource{Path: "/tmp/hostpath_pv/" + resp.ID}
+	return resp, nil
+}
+
+var belowTmp = regexp.MustCompile(`/tmp/.+`)
+
+// Delete is [Memory.Delete]. HostPath looks at the path first.
+func (p *Plugin) Delete(req DeleteRequest) error {
+	if p.tmpOnly && p.able[Delete] {
+		path := ""
+		if req.Source != nil && req.Source.HostPath != nil {
+			path = req.Source.HostPath.Path
+		}
+		if !belowTmp.MatchString(path) {
+			// RECL-036: what is not below some /tmp/ may be anybody's.
+			return p.refuse(InvalidArgument, "host_path deleter only supports /tmp/.+ but received provided %s", path)
+		}
+	}
+	return p.Memory.Delete(req)
+}
+
+// Report is [Memory.Report] for the sources that the plugin supports.
+func (p *Plugin) Report(pvs []*corev1.PersistentVolume) []Problem {
+	return append(p.Problems(), p.compare(pvs, p.Supports)...)
+}

@@ -1,0 +1,104 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/volsim/volsim/engine"
+)
+
+// Set holds the backends of a cluster by name. Its in-tree plugins are those of the controllers; CSI drivers are external to
+// them. The zero value is a cluster without storage.
+type Set struct {
+	entries []entry // sorted by name
+}
+
+type entry struct {
+	name    string
+	backend Backend
+	inTree  bool
+}
+
+// longestDriverName is what CSI allows.
+const longestDriverName = 63
+
+// NewSet makes a set. It refuses a nil backend, a name that is empty, taken, too long for a CSI driver, or the name by which
+// faults mean the API server, and a [Memory] whose options are wrong. The error tells which backend it is.
+func NewSet(backends ...Backend) (*Set, error) {
+	s := &Set{}
+	for i, b := range backends {
+		if b == nil {
+			return nil, fmt.Errorf("backend %d of %d is nil: leave it out", i+1, len(backends))
+		}
+		e := entry{backend: b}
+		if err := Safely(fmt.Sprint(i+1), "Name", func() error { e.name = b.Name(); e.inTree = IsInTree(b); return nil }); err != nil {
+			return nil, fmt.Errorf("backend %d of %d (%T) cannot tell its name: %w", i+1, len(backends), b, err)
+		}
+		if err := e.check(); err != nil {
+			return nil, fmt.Errorf("backend %d of %d (%T): %w", i+1, len(backends), b, err)
+		}
+		at, found := s.find(e.name)
+		if found {
+			return nil, fmt.Errorf("backend %d of %d (%T): there is another backend named %q: give it a name of its own", i+1, len(backends), b, e.name)
+		}
+		s.entries = slices.Insert(s.entries, at, e)
+	}
+	return s, nil
+}
+
+func (e entry) check() error {
+	switch {
+	case e.name == "":
+		return errors.New("its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)")
+	case e.name == engine.APIServer:
+		return fmt.Errorf("the name %q means the API server in faults: choose another name", e.name)
+	case !e.inTree && len(e.name) > longestDriverName:
+		return fmt.Errorf("the name %q has %d characters: a CSI driver may have %d", e.name, len(e.name), longestDriverName)
+	}
+	if checked, ok := e.backend.(interface{ Err() error }); ok {
+		return checked.Err()
+	}
+	return nil
+}
+
+func (s *Set) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.entries, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+}
+
+// All walks the backends, in-tree or not, in the order of their names.
+func (s *Set) All() iter.Seq2[string, Backend] {
+	return func(yield func(string, Backend) bool) {
+		for _, e := range s.entries {
+			if !yield(e.name, e.backend) {
+				return
+			}
+		}
+	}
+}
+
+// Get is the backend of that name, in-tree or not.
+func (s *Set) Get(name string) (Backend, bool) {
+	at, found := s.find(name)
+	if !found {
+		return nil, false
+	}
+	return s.entries[at].backend, true
+}
+
+// Has reports whether there is a backend of that name that can do op.
+func (s *Set) Has(name string, op Op) bool {
+	b, ok := s.Get(name)
+	return ok && Can(b, op)
+}
+
+// Driver is the CSI driver of that name.
+func (s *Set) Driver(name string) (Backend, bool) {
+	at, found := s.find(name)
+	if !found || s.entries[at].inTree {
+		return nil, false
+	}
+	return s.entries[at].backend, true
+}
