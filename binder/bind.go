@@ -1,0 +1,239 @@
+package binder
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is left out; the first
+// that fails ends it, and the next sync of the claim goes on from there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103).
+func (c *Controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+	pv, err := c.pointVolume(p, pv, claim)
+	if err != nil {
+		return fmt.Errorf("bind volume %s to claim %s: %w", pv.Name, store.KeyOf(claim), err)
+	}
+	if pv, err = c.SetVolumePhase(p, pv, corev1.VolumeBound, ""); err != nil {
+		return err
+	}
+	if claim, err = c.pointClaim(p, claim, pv); err != nil {
+		return err
+	}
+	_, err = c.setClaimStatus(p, claim, corev1.ClaimBound, pv)
+	return err
+}
+
+// pointVolume is the first step of bind: the volume's claimRef.
+func (c *Controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+	ref := pv.Spec.ClaimRef
+	if ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID {
+		return pv, nil
+	}
+	pointed := *pv
+	pointed.Spec.ClaimRef = referenceTo(claim)
+	// BIND-070: a pointer that only gains its uid was its author's and stays so.
+	if !IsMine(pv, claim) {
+		pointed.Annotations = withAnnotation(pv.Annotations, AnnBoundByController)
+	}
+	updated, err := c.updateVolume(p, &pointed)
+	if err != nil {
+		return pv, err
+	}
+	return updated, nil
+}
+
+// pointClaim is the third step of bind: the claim's volumeName.
+func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+	pointed := *claim
+	if claim.Spec.VolumeName != pv.Name {
+		pointed.Spec.VolumeName = pv.Name
+		pointed.Annotations = withAnnotation(pointed.Annotations, AnnBoundByController)
+	}
+	if !isBindCompleted(claim) {
+		pointed.Annotations = withAnnotation(pointed.Annotations, AnnBindCompleted)
+	} else if claim.Spec.VolumeName == pv.Name {
+		return claim, nil
+	}
+	return c.updateClaim(p, &pointed)
+}
+
+// referenceTo is the claimRef for a claim (BIND-071).
+func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
+	// BIND-071
+	return &corev1.ObjectReference{
+		Kind:            string(store.PersistentVolumeClaim),
+		APIVersion:      "v1",
+		Namespace:       claim.Namespace,
+		Name:            claim.Name,
+		UID:             claim.UID,
+		ResourceVersion: claim.ResourceVersion,
+	}
+}
+
+// Unbind takes a volume's pointer away (BIND-072): all of it if a controller had set it, the uid only if its author did, for whom
+// the volume stays reserved.
+func (c *Controller) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
+	// BIND-072
+	freed := *pv
+	if _, byController := pv.Annotations[AnnBoundByController]; byController {
+		freed.Spec.ClaimRef = nil
+		freed.Annotations = maps.Clone(pv.Annotations)
+		delete(freed.Annotations, AnnBoundByController)
+		if len(freed.Annotations) == 0 {
+			freed.Annotations = nil
+		}
+	} else if pv.Spec.ClaimRef != nil {
+		ref := *pv.Spec.ClaimRef
+		ref.UID = ""
+		freed.Spec.ClaimRef = &ref
+	}
+	// BIND-106, BIND-107: either write may fail; the next sync sees how far it got.
+	updated, err := c.updateVolume(p, &freed)
+	if err != nil {
+		return err
+	}
+	_, err = c.SetVolumePhase(p, updated, corev1.VolumeAvailable, "")
+	return err
+}
+
+// setClaimStatus writes what of a claim's status follows from its phase and its volume (BIND-074); nil is no volume. With
+// nothing to change there is no write (BIND-073).
+func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+	next := *claim
+	status := &next.Status
+	dirty := false
+	if status.Phase != phase {
+		status.Phase = phase
+		dirty = true
+	}
+	if pv == nil {
+		// BIND-074: without a volume there is nothing to show.
+		if status.AccessModes != nil || status.Capacity != nil || status.CurrentVolumeAttributesClassName != nil {
+			status.AccessModes, status.Capacity, status.CurrentVolumeAttributesClassName = nil, nil, nil
+			dirty = true
+		}
+	} else {
+		if !slices.Equal(status.AccessModes, pv.Spec.AccessModes) {
+			status.AccessModes = pv.Spec.AccessModes
+			dirty = true
+		}
+		// BIND-074: a claim that stays Bound keeps its capacity, for an expansion may be under way.
+		if claim.Status.Phase != phase {
+			capacity, changed, err := boundCapacity(claim, pv)
+			if err != nil {
+				return claim, err
+			}
+			if changed {
+				status.Capacity = capacity
+				dirty = true
+			}
+		}
+		// BIND-074: only the first bind tells which attributes class the volume has.
+		if claim.Status.Phase == corev1.ClaimPending && phase == corev1.ClaimBound &&
+			valueOf(status.CurrentVolumeAttributesClassName) != valueOf(pv.Spec.VolumeAttributesClassName) {
+			status.CurrentVolumeAttributesClassName = pv.Spec.VolumeAttributesClassName
+			dirty = true
+		}
+	}
+	if !dirty {
+		return claim, nil
+	}
+	updated, err := c.api.Claims.UpdateStatus(p, &next)
+	if err != nil {
+		// BIND-104
+		return claim, fmt.Errorf("status of claim %s: %w", store.KeyOf(claim), err)
+	}
+	_, err = c.keepClaim(updated)
+	return updated, err
+}
+
+// boundCapacity is the capacity that a claim shows once it is bound to the volume, and whether that differs from what it shows
+// (BIND-075).
+func boundCapacity(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (corev1.ResourceList, bool, error) {
+	size, ok := pv.Spec.Capacity[corev1.ResourceStorage]
+	if !ok {
+		return nil, false, fmt.Errorf("volume %s has no storage capacity", pv.Name)
+	}
+	// BIND-075: an unfinished expansion has not reached the file system, so the claim shows what it had.
+	if text, ok := pv.Annotations[AnnPreResizeCapacity]; ok {
+		if before, err := resource.ParseQuantity(text); err == nil {
+			size = before
+		}
+		capacity := corev1.ResourceList{}
+		maps.Copy(capacity, claim.Status.Capacity)
+		capacity[corev1.ResourceStorage] = size
+		return capacity, true, nil
+	}
+	if shown, ok := claim.Status.Capacity[corev1.ResourceStorage]; ok && shown.Cmp(size) == 0 {
+		return nil, false, nil
+	}
+	return pv.Spec.Capacity, true, nil
+}
+
+// SetVolumePhase writes the phase and message of a volume, unless it has that phase (BIND-078).
+func (c *Controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
+	// BIND-078: the same phase again does not even refresh the message.
+	if pv.Status.Phase == phase {
+		return pv, nil
+	}
+	next := *pv
+	next.Status.Phase = phase
+	next.Status.Message = message
+	updated, err := c.api.Volumes.UpdateStatus(p, &next)
+	if err != nil {
+		return pv, fmt.Errorf("phase %s of volume %s: %w", phase, pv.Name, err)
+	}
+	_, err = c.keepVolume(updated)
+	return updated, err
+}
+
+// SetVolumePhaseWithEvent is SetVolumePhase with an event that follows a write that changed something (BIND-079).
+func (c *Controller) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
+	// BIND-079: hence a volume that fails again says nothing new.
+	if pv.Status.Phase == phase {
+		return pv, nil
+	}
+	updated, err := c.SetVolumePhase(p, pv, phase, message)
+	if err != nil {
+		return pv, err
+	}
+	c.events.Event(p, updated, eventType, reason, message)
+	return updated, nil
+}
+
+// updateVolume writes a volume's main resource and keeps the server's answer (BIND-023).
+func (c *Controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	updated, err := c.api.Volumes.Update(p, pv)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.keepVolume(updated)
+	return updated, err
+}
+
+// updateClaim writes a claim's main resource and keeps the server's answer (BIND-023).
+func (c *Controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	updated, err := c.api.Claims.Update(p, claim)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.keepClaim(updated)
+	return updated, err
+}
+
+// withAnnotation is a copy of the map with the key set, or the map itself if it has the key.
+func withAnnotation(annotations map[string]string, key string) map[string]string {
+	if _, ok := annotations[key]; ok {
+		return annotations
+	}
+	next := make(map[string]string, len(annotations)+1)
+	maps.Copy(next, annotations)
+	next[key] = AnnYes
+	return next
+}

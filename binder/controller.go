@@ -1,0 +1,316 @@
+package binder
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// ActorName is the controller's name as an actor and as the source of its Events (BIND-004).
+const ActorName = "persistentvolume-controller"
+
+// DefaultResyncPeriod is the time between two passes over all claims and volumes (BIND-004).
+const DefaultResyncPeriod = 15 * time.Second
+
+// Reclaimer is what becomes of volumes whose claim is gone. Package reclaim has the real one; binder only says when.
+type Reclaimer interface {
+	// Finalizers is what the finalizers of a volume should be, and whether that is a change (RECL-040).
+	Finalizers(pv *corev1.PersistentVolume) (finalizers []string, changed bool)
+	// Reclaim acts on a released volume by its policy (RECL-001). An error has the volume synced again.
+	Reclaim(p *engine.Proc, pv *corev1.PersistentVolume) error
+}
+
+// Config sets up the controller. The zero value is a controller as in a new cluster, without storage and without reclaiming.
+type Config struct {
+	// Backends are the storage systems there are; nil is none.
+	Backends *fake.Set
+	// NewReclaimer makes the reclaiming half for one life of the controller; nil leaves released volumes alone.
+	NewReclaimer func(c *Controller) Reclaimer
+	// ResyncPeriod is the time between passes; zero is 15 s.
+	ResyncPeriod time.Duration
+	// DisableProvisioning turns dynamic provisioning off (PROV-020).
+	DisableProvisioning bool
+	// Migration says which in-tree plugins CSI drivers took over; nil is that of Kubernetes 1.36 (PROV-051).
+	Migration Migration
+	// FullResync syncs every claim and volume at each pass, as upstream does, and not only those whose sync could have an effect.
+	// The outcome is the same; it is there to show just that.
+	FullResync bool
+}
+
+// Controller is one life of the PersistentVolume controller: its caches, queues and operations. Use it through New, or in a
+// Trial to run single syncs.
+type Controller struct {
+	cfg       Config
+	actor     *engine.Actor
+	api       *engine.API
+	reclaimer Reclaimer
+	events    *engine.Recorder
+	ops       *engine.Operations
+
+	// BIND-025: inf, the informers' view.
+	infVolumes  *engine.Informer[*corev1.PersistentVolume]
+	infClaims   *engine.Informer[*corev1.PersistentVolumeClaim]
+	infClasses  *engine.Informer[*storagev1.StorageClass]
+	infPods     *engine.Informer[*corev1.Pod]
+	infNodes    *engine.Informer[*corev1.Node]
+	podsByClaim *store.Index[*corev1.Pod]
+
+	// BIND-020: own, the controller's private caches.
+	volumes *Index
+	claims  claimCache
+
+	claimQueue  *engine.Queue
+	volumeQueue *engine.Queue
+	resync      *engine.Loop
+	restless    restless
+}
+
+// New adds the PersistentVolume controller to the engine. It refuses a negative ResyncPeriod, and a second controller.
+func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	podsByClaim := e.Store().Pods.NewIndex(claimKeysOf)
+	return e.NewActor(ActorName, func(a *engine.Actor) {
+		c := newController(a, cfg, podsByClaim)
+		c.run()
+	})
+}
+
+func (cfg *Config) complete() error {
+	if cfg.ResyncPeriod < 0 {
+		return fmt.Errorf("binder: ResyncPeriod is %v: give zero for the default of %v, or more", cfg.ResyncPeriod, DefaultResyncPeriod)
+	}
+	if cfg.ResyncPeriod == 0 {
+		cfg.ResyncPeriod = DefaultResyncPeriod
+	}
+	if cfg.Backends == nil {
+		none, err := fake.NewSet()
+		if err != nil {
+			return err
+		}
+		cfg.Backends = none
+	}
+	if cfg.Migration == nil {
+		cfg.Migration = MigratedDriver
+	}
+	return nil
+}
+
+func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod]) *Controller {
+	s := a.Engine().Store()
+	c := &Controller{
+		cfg:         cfg,
+		actor:       a,
+		api:         a.Engine().API(),
+		events:      a.NewRecorder(ActorName),
+		ops:         a.NewOperations(),
+		infVolumes:  engine.NewInformer(a, s.Volumes),
+		infClaims:   engine.NewInformer(a, s.Claims),
+		infClasses:  engine.NewInformer(a, s.Classes),
+		infPods:     engine.NewInformer(a, s.Pods),
+		infNodes:    engine.NewInformer(a, s.Nodes),
+		podsByClaim: podsByClaim,
+		volumes:     NewIndex(),
+		claims:      newClaimCache(),
+		restless:    newRestless(),
+	}
+	// BIND-034: one worker per queue.
+	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: c.processClaim})
+	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: c.processVolume})
+	c.resync = a.NewLoop("resync", cfg.ResyncPeriod, c.pass)
+	if cfg.NewReclaimer != nil {
+		c.reclaimer = cfg.NewReclaimer(c)
+	}
+	return c
+}
+
+// run starts the controller on what the API server holds.
+func (c *Controller) run() {
+	// BIND-024: the own caches begin as copies of the informers'.
+	for pv := range c.infVolumes.All() {
+		c.volumes.Put(pv)
+	}
+	for claim := range c.infClaims.All() {
+		c.claims.put(claim)
+	}
+	// BIND-030, BIND-031, BIND-033: volumes and claims are queued by their events; nothing else queues anything.
+	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
+		Add:    func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
+		Update: func(_, pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
+		Delete: func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
+	})
+	c.infClaims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
+		Add:    func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
+		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
+		Delete: func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
+	})
+	if c.cfg.FullResync {
+		c.resync.Arm()
+	}
+}
+
+// pass is one resync.
+func (c *Controller) pass(*engine.Proc) {
+	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
+	if c.cfg.FullResync {
+		for claim := range c.infClaims.All() {
+			c.claimQueue.Add(store.KeyOf(claim))
+		}
+		for pv := range c.infVolumes.All() {
+			c.volumeQueue.Add(pv.Name)
+		}
+		c.resync.Arm()
+		return
+	}
+	claims, volumes := c.restless.take()
+	for _, key := range claims {
+		if _, ok := c.infClaims.Get(key); ok {
+			c.claimQueue.Add(key)
+		}
+	}
+	for _, name := range volumes {
+		if _, ok := c.infVolumes.Get(name); ok {
+			c.volumeQueue.Add(name)
+		}
+	}
+}
+
+// processClaim is a turn of the claim worker (BIND-037).
+func (c *Controller) processClaim(p *engine.Proc, key string) error {
+	claim, ok := c.infClaims.Get(key)
+	if !ok {
+		c.forgetClaim(key)
+		return nil
+	}
+	// BIND-022: a version older than what the controller itself wrote is not worth a sync.
+	if fresh, err := c.keepClaim(claim); err != nil || !fresh {
+		return err
+	}
+	before := c.stirred(p)
+	err := c.syncClaim(p, claim)
+	// A claim without a volume looks at all volumes, so its next sync may differ although nothing about itself has changed.
+	if err != nil || c.stirred(p) != before || claim.Spec.VolumeName == "" && !isBindCompleted(claim) {
+		c.stirClaim(key)
+	} else {
+		c.restless.calmClaim(key)
+	}
+	return err
+}
+
+// processVolume is a turn of the volume worker (BIND-037).
+func (c *Controller) processVolume(p *engine.Proc, name string) error {
+	pv, ok := c.infVolumes.Get(name)
+	if !ok {
+		c.forgetVolume(name)
+		return nil
+	}
+	// BIND-022
+	if fresh, err := c.keepVolume(pv); err != nil || !fresh {
+		return err
+	}
+	before := c.stirred(p)
+	err := c.syncVolume(p, pv)
+	if err != nil || c.stirred(p) != before {
+		c.stirVolume(name)
+	} else {
+		c.restless.calmVolume(name)
+	}
+	return err
+}
+
+// forgetVolume is the handler of a volume's deletion. It writes nothing.
+func (c *Controller) forgetVolume(name string) {
+	pv, ok := c.volumes.Get(name)
+	if !ok {
+		return
+	}
+	c.volumes.Delete(name)
+	c.touchVolume(pv)
+	c.restless.calmVolume(name)
+	// BIND-038: its claim is looked at at once, and found Lost.
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		c.claimQueue.Add(store.Key(ref.Namespace, ref.Name))
+	}
+}
+
+// forgetClaim is the handler of a claim's deletion. It writes nothing.
+func (c *Controller) forgetClaim(key string) {
+	claim, ok := c.claims.get(key)
+	if !ok {
+		return
+	}
+	c.claims.delete(key)
+	c.touchClaim(key, claim)
+	c.restless.calmClaim(key)
+	// BIND-039: its volume is looked at at once. A volume that only points at the claim waits for the resync.
+	// BIND-040: a claim that came back under the same name meanwhile does not get here.
+	if claim.Spec.VolumeName != "" {
+		c.volumeQueue.Add(claim.Spec.VolumeName)
+	}
+}
+
+// keepVolume stores a version of a volume in own. It reports whether the version was not older than what is there.
+func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err error) {
+	if old, known := c.volumes.Get(pv.Name); known {
+		if old == pv {
+			return true, nil
+		}
+		fresh, err := notOlder(pv, old)
+		if err != nil || !fresh {
+			return false, err
+		}
+		c.touchVolume(old)
+	}
+	c.volumes.Put(pv)
+	c.touchVolume(pv)
+	return true, nil
+}
+
+// keepClaim does for a claim what keepVolume does for a volume.
+func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool, err error) {
+	key := store.KeyOf(claim)
+	old, known := c.claims.get(key)
+	if known {
+		if old == claim {
+			return true, nil
+		}
+		fresh, err := notOlder(claim, old)
+		if err != nil || !fresh {
+			return false, err
+		}
+		c.touchClaim(key, old)
+	}
+	c.claims.put(claim)
+	c.touchClaim(key, claim)
+	return true, nil
+}
+
+// notOlder compares the versions of two states of an object (BIND-021).
+func notOlder(incoming, cached store.Object) (bool, error) {
+	// BIND-021: as integers; the same version again passes, or a resync would do nothing.
+	in, err := version(incoming)
+	if err != nil {
+		return false, err
+	}
+	have, err := version(cached)
+	if err != nil {
+		return false, err
+	}
+	return in >= have, nil
+}
+
+func version(obj store.Object) (uint64, error) {
+	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s has the resourceVersion %q, which is no number", store.RefTo(obj), obj.GetResourceVersion())
+	}
+	return v, nil
+}

@@ -1,0 +1,194 @@
+package binder
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Index holds volumes so that a match is a search, not a scan. It answers exactly as Match does over the same volumes,
+// in a time that hardly depends on their number; only a selector that refuses many volumes of the right class and size
+// makes it look at each of them.
+//
+// The index keeps the pointers it is given: a volume in it must not be changed, a new version is Put in its place. Its
+// answers follow every Put at once, so a volume that was just bound is no longer free (MATCH-024). It is not safe for
+// concurrent use. Make one with NewIndex.
+type Index struct {
+	byName  map[string]*entry
+	byClaim map[types.NamespacedName][]*entry // volumes with a claimRef, by uid in it, then by name
+	shelves map[shelfKey]*shelf               // free volumes
+	sorted  []*entry                          // all by name; nil when it has to be made anew
+	pivot   entry                             // where the search for the smallest starts; kept to save an allocation
+}
+
+// entry is one volume in an Index.
+type entry struct {
+	pv   *corev1.PersistentVolume
+	name string
+	size int64              // capacity, see sizeOf
+	odd  *resource.Quantity // capacity, when size is not exact
+	slot *slot              // where the volume is offered, nil unless it is free
+}
+
+// NewIndex returns an empty Index.
+func NewIndex() *Index {
+	return &Index{
+		byName:  map[string]*entry{},
+		byClaim: map[types.NamespacedName][]*entry{},
+		shelves: map[shelfKey]*shelf{},
+	}
+}
+
+// Len is the number of volumes.
+func (x *Index) Len() int { return len(x.byName) }
+
+// Get is the volume of that name; ok is false when there is none.
+func (x *Index) Get(name string) (pv *corev1.PersistentVolume, ok bool) {
+	if e := x.byName[name]; e != nil {
+		return e.pv, true
+	}
+	return nil, false
+}
+
+// All yields the volumes by name. The index must not be changed meanwhile.
+func (x *Index) All() iter.Seq[*corev1.PersistentVolume] {
+	return func(yield func(*corev1.PersistentVolume) bool) {
+		if x.sorted == nil {
+			x.sorted = make([]*entry, 0, len(x.byName))
+			for _, e := range x.byName {
+				x.sorted = append(x.sorted, e)
+			}
+			slices.SortFunc(x.sorted, func(a, b *entry) int { return strings.Compare(a.name, b.name) })
+		}
+		for _, e := range x.sorted {
+			if !yield(e.pv) {
+				return
+			}
+		}
+	}
+}
+
+// VolumesFor lists, by name, the volumes whose claimRef names the claim, given as "namespace/name". The uid in the
+// claimRef may be any: see IsMine.
+func (x *Index) VolumesFor(claimKey string) []*corev1.PersistentVolume {
+	namespace, name, _ := strings.Cut(claimKey, "/")
+	entries := x.byClaim[types.NamespacedName{Namespace: namespace, Name: name}]
+	volumes := make([]*corev1.PersistentVolume, len(entries))
+	for i, e := range entries {
+		volumes[i] = e.pv
+	}
+	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return strings.Compare(a.Name, b.Name) })
+	return volumes
+}
+
+// Put adds the volume, or replaces the one of the same name.
+func (x *Index) Put(pv *corev1.PersistentVolume) {
+	e := x.byName[pv.Name]
+	if e == nil {
+		e = &entry{name: pv.Name}
+		x.byName[pv.Name] = e
+		x.sorted = nil
+	}
+	x.offer(e, pv)
+	x.reserve(e, pv)
+	e.pv = pv
+}
+
+// Delete removes the volume of that name, if there is one.
+func (x *Index) Delete(name string) {
+	e := x.byName[name]
+	if e == nil {
+		return
+	}
+	x.withdraw(e)
+	x.release(e)
+	delete(x.byName, name)
+	x.sorted = nil
+}
+
+// Match picks the volume for a claim, nil for none, with the rule that decided. delayed is the delay flag (PROV-010). The
+// error says that the claim's selector is malformed (MATCH-021). The answer is that of the function Match.
+func (x *Index) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*corev1.PersistentVolume, string, error) {
+	q, err := newQuery(claim, Options{Delayed: delayed})
+	if err != nil {
+		return nil, "MATCH-021", err
+	}
+	best := x.reserved(&q)
+	// MATCH-016: a delayed claim has no business among the free volumes.
+	if !delayed && !q.unknown {
+		if free := x.smallest(&q, best); free.pv != nil {
+			best = free
+		}
+	}
+	return best.pv, q.rule(best), nil
+}
+
+// reserved is the first volume that points at the claim and may be bound to it: in the earliest group, then by name.
+func (x *Index) reserved(q *query) (best candidate) {
+	entries := x.byClaim[types.NamespacedName{Namespace: q.claim.Namespace, Name: q.claim.Name}]
+	for _, uid := range [...]types.UID{"", q.claim.UID} {
+		at, _ := slices.BinarySearchFunc(entries, uid, func(e *entry, uid types.UID) int {
+			return cmp.Compare(e.pv.Spec.ClaimRef.UID, uid)
+		})
+		for ; at < len(entries) && entries[at].pv.Spec.ClaimRef.UID == uid; at++ {
+			pv := entries[at].pv
+			rank, ok := q.rank(pv)
+			if !ok {
+				continue
+			}
+			if refusal, _ := q.judge(pv); refusal != "" {
+				continue
+			}
+			if c := (candidate{pv: pv, rank: rank, mine: true}); best.pv == nil || c.before(best) {
+				best = c
+			}
+		}
+	}
+	return best
+}
+
+// reserve files the entry under the claim that pv, the new version of its volume, points at.
+func (x *Index) reserve(e *entry, pv *corev1.PersistentVolume) {
+	ref := pv.Spec.ClaimRef
+	if e.pv != nil && e.pv.Spec.ClaimRef != nil {
+		old := e.pv.Spec.ClaimRef
+		if ref != nil && ref.Namespace == old.Namespace && ref.Name == old.Name && ref.UID == old.UID {
+			return
+		}
+		x.release(e)
+	}
+	if ref == nil {
+		return
+	}
+	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	entries := x.byClaim[key]
+	at, _ := findReserved(entries, ref.UID, e.name)
+	x.byClaim[key] = slices.Insert(entries, at, e)
+}
+
+// release undoes reserve.
+func (x *Index) release(e *entry) {
+	ref := e.pv.Spec.ClaimRef
+	if ref == nil {
+		return
+	}
+	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	entries := x.byClaim[key]
+	if len(entries) == 1 {
+		delete(x.byClaim, key)
+		return
+	}
+	at, _ := findReserved(entries, ref.UID, e.name)
+	x.byClaim[key] = slices.Delete(entries, at, at+1)
+}
+
+func findReserved(entries []*entry, uid types.UID, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(entries, name, func(e *entry, name string) int {
+		return cmp.Or(cmp.Compare(e.pv.Spec.ClaimRef.UID, uid), cmp.Compare(e.name, name))
+	})
+}

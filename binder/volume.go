@@ -1,0 +1,142 @@
+package binder
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// syncVolume brings one volume a step nearer to where it belongs. Its deletionTimestamp plays no part.
+func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
+	// BIND-061: annotations and finalizers are put right first, in one write.
+	pv, err := c.repairVolume(p, pv)
+	if err != nil {
+		return err
+	}
+	ref := pv.Spec.ClaimRef
+	if ref == nil {
+		// BIND-062: free, whatever it was before.
+		p.Decide("BIND-062", pv, "synchronizing PersistentVolume: volume is unused")
+		_, err := c.SetVolumePhase(p, pv, corev1.VolumeAvailable, "")
+		return err
+	}
+	if ref.UID == "" {
+		// BIND-063: reserved for a claim that has yet to take it.
+		p.Decide("BIND-063", pv, "synchronizing PersistentVolume: volume is pre-bound to claim %s", store.Key(ref.Namespace, ref.Name))
+		_, err := c.SetVolumePhase(p, pv, corev1.VolumeAvailable, "")
+		return err
+	}
+	claim, err := c.claimOf(p, pv)
+	if err != nil {
+		return err
+	}
+	switch {
+	case claim == nil:
+		// BIND-064: its claim is gone. Failed is not overwritten.
+		p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", store.Key(ref.Namespace, ref.Name))
+		return c.release(p, pv)
+	case claim.Spec.VolumeName == "":
+		if volumeModeMismatch(claim, pv) {
+			// BIND-065a: they point at each other but cannot be bound.
+			p.Decide("BIND-065a", pv, "synchronizing PersistentVolume: volumeMode differs from that of the claim")
+			c.events.Event(p, pv, corev1.EventTypeWarning, "VolumeMismatch",
+				"Cannot bind PersistentVolume to requested PersistentVolumeClaim %q due to incompatible volumeMode.", claim.Name)
+			c.events.Event(p, claim, corev1.EventTypeWarning, "VolumeMismatch",
+				"Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", pv.Name)
+			return nil
+		}
+		// BIND-065b, PROV-034: the claim's own sync does the binding.
+		p.Decide("BIND-065b", pv, "synchronizing PersistentVolume: volume not bound yet, waiting for syncClaim to fix it")
+		c.restless.nudges++
+		c.claimQueue.Add(store.KeyOf(claim))
+		return nil
+	case claim.Spec.VolumeName == pv.Name:
+		// BIND-066
+		p.Decide("BIND-066", pv, "synchronizing PersistentVolume: volume is bound to claim %s", store.KeyOf(claim))
+		_, err := c.SetVolumePhase(p, pv, corev1.VolumeBound, "")
+		return err
+	case pv.Annotations[AnnProvisionedBy] != "" && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
+		// BIND-067: made for a claim that took another volume; nobody else may have it.
+		p.Decide("BIND-067", pv, "synchronizing PersistentVolume: volume was provisioned for a claim that is bound to another volume")
+		return c.release(p, pv)
+	default:
+		// BIND-068
+		p.Decide("BIND-068", pv, "synchronizing PersistentVolume: claim is bound to another volume, unbinding")
+		return c.Unbind(p, pv)
+	}
+}
+
+// repairVolume puts the migrated-to annotation and the deletion finalizers of a volume right, if they are not.
+func (c *Controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	annotations, annotationsChanged := RepairVolumeMigration(pv, c.cfg.Migration)
+	finalizers, finalizersChanged := pv.Finalizers, false
+	if c.reclaimer != nil {
+		finalizers, finalizersChanged = c.reclaimer.Finalizers(pv)
+	}
+	if !annotationsChanged && !finalizersChanged {
+		return pv, nil
+	}
+	p.Decide("BIND-061", pv, "annotation migrated-to and deletion finalizers are put right")
+	repaired := *pv
+	repaired.Annotations, repaired.Finalizers = annotations, finalizers
+	updated, err := c.updateVolume(p, &repaired)
+	if err != nil {
+		// BIND-108: what went wrong is told, but no longer recognizable as a conflict.
+		return nil, fmt.Errorf("migration annotations and finalizers of volume %s: %v", pv.Name, err)
+	}
+	return updated, nil
+}
+
+// claimOf finds the claim that a volume points at by uid, nil if it is gone (BIND-061).
+func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+	key := store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
+	claim, ok := c.claims.get(key)
+	if !ok && pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
+		// BIND-061: a volume is not released on the word of a cache alone.
+		claim, ok = c.infClaims.Get(key)
+		if !ok {
+			live, err := c.api.Claims.Get(p, key)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return nil, err
+			}
+			claim, ok = live, err == nil
+		}
+	}
+	if !ok {
+		return nil, nil
+	}
+	if claim.UID == pv.Spec.ClaimRef.UID {
+		return claim, nil
+	}
+	// BIND-061: another claim of that name, or an old memory of it: the server knows.
+	live, err := c.api.Claims.Get(p, key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case live.UID != pv.Spec.ClaimRef.UID:
+		return nil, nil
+	}
+	return live, nil
+}
+
+// release marks a volume whose claim is gone, and has it reclaimed.
+func (c *Controller) release(p *engine.Proc, pv *corev1.PersistentVolume) error {
+	if pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
+		// BIND-105: without this write nothing is reclaimed.
+		released, err := c.SetVolumePhase(p, pv, corev1.VolumeReleased, "")
+		if err != nil {
+			return err
+		}
+		pv = released
+	}
+	if c.reclaimer == nil {
+		return nil
+	}
+	return c.reclaimer.Reclaim(p, pv)
+}
