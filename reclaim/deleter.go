@@ -1,0 +1,48 @@
+package reclaim
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// FindDeleter looks for the in-tree plugin that deletes the asset of a volume (RECL-030 to RECL-036). A nil plugin without an
+// error means that an external provisioner does. The rule is the one that decided.
+func FindDeleter(backends *fake.Set, pv *corev1.PersistentVolume) (plugin fake.Backend, rule string, err error) {
+	// An empty annotation counts as none.
+	if name := pv.Annotations[annProvisionedBy]; name != "" {
+		plugin, err := backends.DeletableByName(name)
+		switch {
+		case err == nil:
+			// RECL-030: who made it can delete it.
+			return plugin, "RECL-030", nil
+		case !strings.HasPrefix(name, inTreePrefix):
+			// RECL-031: a driver made it.
+			return nil, "RECL-031", nil
+		}
+		// RECL-032: an in-tree plugin made it that is not there, or cannot delete.
+		return nil, "RECL-032", err
+	}
+	switch {
+	case hasKey(pv.Annotations, annMigratedTo):
+		// RECL-033: a driver took it over.
+		return nil, "RECL-033", nil
+	case pv.Spec.CSI != nil:
+		// RECL-034: in-tree plugins know nothing of CSI.
+		return nil, "RECL-034", nil
+	}
+	// RECL-035, RECL-036: the plugin in charge of the source, if it can delete at all.
+	plugin, err = backends.DeletableBySource(&pv.Spec.PersistentVolumeSource)
+	if err != nil {
+		return nil, "RECL-035", fmt.Errorf("error getting deleter volume plugin for volume %q: %w", pv.Name, err)
+	}
+	return plugin, "RECL-035", nil
+}
+
+func hasKey(m map[string]string, key string) bool {
+	_, ok := m[key]
+	return ok
+}

@@ -1,0 +1,2 @@
+// Package reclaim placeholder
+package reclaim

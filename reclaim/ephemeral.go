@@ -1,0 +1,132 @@
+package reclaim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// EphemeralName is the actor that creates the claims of generic ephemeral volumes.
+const EphemeralName = "ephemeral-volume-controller"
+
+// EphemeralConfig sets up the ephemeral volume controller. The zero value works.
+type EphemeralConfig struct {
+	// Workers is how many pods are worked on side by side; zero means 5, as upstream.
+	Workers int
+}
+
+// NewEphemeral adds the ephemeral volume controller (EPH-001 to EPH-007). The deletion of its claims is the garbage collector's
+// business (EPH-006).
+func NewEphemeral(e *engine.Engine, cfg EphemeralConfig) (*engine.Actor, error) {
+	if err := checkWorkers("EphemeralConfig", cfg.Workers); err != nil {
+		return nil, err
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = 5
+	}
+	byClaim := e.Store().Pods.NewIndex(ClaimsOf)
+	return e.NewActor(EphemeralName, func(a *engine.Actor) {
+		c := &ephemeral{
+			claims:   engine.NewInformer(a, e.Store().Claims),
+			pods:     engine.NewInformer(a, e.Store().Pods),
+			byClaim:  byClaim,
+			recorder: a.NewRecorder("ephemeral_volume"),
+		}
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Workers: cfg.Workers, Sync: c.sync})
+		// EPH-001: what a pod's volumes are does not change, and its end is not ours to handle.
+		c.pods.Handle(engine.Handler[*corev1.Pod]{Add: c.enqueue})
+		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Delete: c.claimDeleted})
+	})
+}
+
+type ephemeral struct {
+	claims   *engine.Informer[*corev1.PersistentVolumeClaim]
+	pods     *engine.Informer[*corev1.Pod]
+	byClaim  *store.Index[*corev1.Pod]
+	recorder *engine.Recorder
+	queue    *engine.Queue
+}
+
+func (c *ephemeral) enqueue(pod *corev1.Pod) {
+	// EPH-001: only pods that stay and have an ephemeral volume. Their phase does not matter.
+	if pod.DeletionTimestamp != nil {
+		return
+	}
+	for i := range pod.Spec.Volumes {
+		if pod.Spec.Volumes[i].Ephemeral != nil {
+			c.queue.Add(store.KeyOf(pod))
+			return
+		}
+	}
+}
+
+func (c *ephemeral) claimDeleted(claim *corev1.PersistentVolumeClaim) {
+	// EPH-001, EPH-007: a pod that still stands gets its claim again.
+	for _, pod := range c.pods.ByIndex(c.byClaim, store.KeyOf(claim)) {
+		c.enqueue(pod)
+	}
+}
+
+func (c *ephemeral) sync(p *engine.Proc, key string) error {
+	pod, ok := c.pods.Get(key)
+	// EPH-002: gone, or going.
+	if !ok || pod.DeletionTimestamp != nil {
+		return nil
+	}
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		if volume.Ephemeral == nil {
+			continue
+		}
+		if err := c.ensureClaim(p, pod, volume); err != nil {
+			// EPH-002: the first volume that fails ends the sync; the Event comes again with each retry.
+			text := fmt.Sprintf("ephemeral volume %s: %v", volume.Name, err)
+			c.recorder.Event(p, pod, corev1.EventTypeWarning, reasonFailedBinding, text)
+			return fmt.Errorf("pod %s, %s", key, text)
+		}
+	}
+	return nil
+}
+
+func (c *ephemeral) ensureClaim(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume) error {
+	// EPH-003: the name is made of both names.
+	name := EphemeralClaimName(pod, volume)
+	if claim, exists := c.claims.Get(store.Key(pod.Namespace, name)); exists {
+		// EPH-004: a claim of somebody else is never adopted; the pod's own is left alone, even when it is being deleted.
+		if !OwnsClaim(pod, claim) {
+			return fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", store.KeyOf(claim), store.KeyOf(pod))
+		}
+		return nil
+	}
+	p.Decide("EPH-005", pod, "ephemeral volume %s has no claim", volume.Name)
+	// EPH-005: a claim that the informer does not know yet is an error here, and found by the retry.
+	if _, err := p.API().Claims.Create(p, EphemeralClaim(pod, volume)); err != nil {
+		return fmt.Errorf("create PVC %s: %w", name, err)
+	}
+	return nil
+}
+
+// EphemeralClaim is the claim for a generic ephemeral volume of the pod, as it is created (EPH-005). It shares the template's
+// parts.
+func EphemeralClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeClaim {
+	yes := true
+	template := volume.Ephemeral.VolumeClaimTemplate
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   pod.Namespace,
+			Name:        EphemeralClaimName(pod, volume),
+			Labels:      template.Labels,
+			Annotations: template.Annotations,
+			// EPH-005, EPH-006: with the pod the claim goes.
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "v1", Kind: string(store.Pod), Name: pod.Name, UID: pod.UID,
+				Controller: &yes, BlockOwnerDeletion: &yes,
+			}},
+		},
+		Spec: template.Spec,
+	}
+}

@@ -1,0 +1,101 @@
+package reclaim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// recycleVolume is the operation that scrubs a released volume and makes it available again (RECL-060 to RECL-069). captured is
+// the volume as it was when the operation was started.
+func (r *Reclaimer) recycleVolume(p *engine.Proc, captured *corev1.PersistentVolume) error {
+	// RECL-060: whatever happens is over with this run; the next sync of the volume comes by here again, without backoff.
+	r.recycle(p, captured)
+	return nil
+}
+
+func (r *Reclaimer) recycle(p *engine.Proc, captured *corev1.PersistentVolume) {
+	// RECL-061, RECL-069: from here on the newest version counts.
+	pv, err := p.API().Volumes.Get(p, captured.Name)
+	if err != nil {
+		p.Decide("RECL-061", captured, "the volume cannot be read")
+		return
+	}
+	if !Released(pv, r.host.OwnClaim) {
+		p.Decide("RECL-061", pv, "the volume is not released any more")
+		return
+	}
+	// RECL-062: who may still be writing to the volume.
+	claimKey := store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
+	users := podKeys(r.host.PodsUsing(claimKey))
+	// RECL-068: if there is a claim of that name it is another one, and the pods are its users.
+	_, claimed := r.host.OwnClaim(claimKey)
+	if len(users) > 0 && !claimed {
+		// RECL-063: the Event is Normal in spite of its reason.
+		p.Decide("RECL-063", pv, "pods use the volume: %s", strings.Join(users, ", "))
+		r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeFailedRecycle,
+			"Volume is used by pods: "+strings.Join(users, ","))
+		return
+	}
+	plugin, err := r.backends.RecyclableBySource(&pv.Spec.PersistentVolumeSource)
+	if err != nil {
+		// RECL-064: whatever the lookup says, the text is this one.
+		r.recycleFailed(p, "RECL-064", pv, "No recycler plugin found for the volume!")
+		return
+	}
+	p.Decide("RECL-065", pv, "plugin %s recycles the volume", plugin.Name())
+	if err := r.scrub(p, plugin, pv); err != nil {
+		// RECL-065: the text of the first failure stays.
+		r.recycleFailed(p, "RECL-065", pv, fmt.Sprintf("Recycle failed: %v", err))
+		return
+	}
+	// RECL-067: free for the next claim; one that a user reserved stays reserved for the claim's name.
+	r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeRecycled, "Volume recycled")
+	if err := r.host.Unbind(p, pv); err != nil {
+		p.Decide("RECL-067", pv, "the volume could not be unbound: %v", err)
+	}
+}
+
+// podKeys lists the keys of the pods in order.
+func podKeys(pods []*corev1.Pod) []string {
+	var keys []string
+	for _, pod := range pods {
+		keys = append(keys, store.KeyOf(pod))
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// scrub has the plugin recycle the volume, by itself or with a pod.
+func (r *Reclaimer) scrub(p *engine.Proc, plugin fake.Backend, pv *corev1.PersistentVolume) error {
+	if recyclesByPod(plugin) {
+		return r.scrubByPod(p, pv)
+	}
+	return scrubDirectly(p, plugin, fake.Handle(pv), &pv.Spec.PersistentVolumeSource)
+}
+
+func scrubDirectly(p *engine.Proc, plugin fake.Backend, id string, source *corev1.PersistentVolumeSource) error {
+	recycler, ok := plugin.(fake.Recycler)
+	if !ok {
+		return fmt.Errorf("plugin %s cannot recycle", plugin.Name())
+	}
+	return ask(p, plugin, fake.Recycle, id, func() error {
+		return recycler.Recycle(fake.RecycleRequest{ID: id, Source: source})
+	})
+}
+
+// recycleFailed marks the volume, on the version that this run has read (RECL-069). If that write fails there is nothing to be
+// done about it (RECL-060).
+func (r *Reclaimer) recycleFailed(p *engine.Proc, rule string, pv *corev1.PersistentVolume, message string) {
+	p.Decide(rule, pv, "%s", message)
+	_, err := r.host.SetVolumePhaseWithEvent(p, pv, corev1.VolumeFailed, corev1.EventTypeWarning, reasonVolumeFailedRecycle, message)
+	if err != nil {
+		p.Decide(rule, pv, "the volume could not be marked: %v", err)
+	}
+}

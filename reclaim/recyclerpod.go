@@ -1,0 +1,193 @@
+package reclaim
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// PodRecycler is an in-tree plugin that does not scrub volumes itself but has a pod do it, as the NFS and hostPath plugins of
+// Kubernetes do (RECL-070). The pod's work is then the plugin's Recycle.
+type PodRecycler interface {
+	RecyclesByPod() bool
+}
+
+func recyclesByPod(plugin fake.Backend) bool {
+	b, ok := plugin.(PodRecycler)
+	return ok && b.RecyclesByPod()
+}
+
+// recyclerPodPrefix begins the names of recycler pods.
+const recyclerPodPrefix = "recycler-for-"
+
+// RecyclerPod is the pod that scrubs a volume, as it is created in the namespace (RECL-070). It mounts what the volume's source
+// says, if that is NFS or a host path.
+func RecyclerPod(pv *corev1.PersistentVolume, namespace string) *corev1.Pod {
+	deadline := recyclerDeadline(pv)
+	return &corev1.Pod{
+		// RECL-070: a name that can exist only once, so that an earlier run is noticed.
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: recyclerPodPrefix + pv.Name},
+		Spec: corev1.PodSpec{
+			RestartPolicy:         corev1.RestartPolicyNever,
+			ActiveDeadlineSeconds: &deadline,
+			Volumes: []corev1.Volume{{
+				Name:         "vol",
+				VolumeSource: corev1.VolumeSource{NFS: pv.Spec.NFS, HostPath: pv.Spec.HostPath},
+			}},
+			Containers: []corev1.Container{{
+				Name:         "pv-recycler",
+				Image:        "registry.k8s.io/build-image/debian-base",
+				Command:      []string{"find", "/scrub", "-mindepth", "1", "-delete"},
+				VolumeMounts: []corev1.VolumeMount{{Name: "vol", MountPath: "/scrub"}},
+			}},
+		},
+	}
+}
+
+// recyclerDeadline is how many seconds the pod may take: 30 for each whole GiB, at least 300 for NFS and 60 for anything else
+// (RECL-070).
+func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
+	const perGiB = 30
+	// RECL-070: section 1 has the figures.
+	least := int64(60)
+	if pv.Spec.NFS != nil {
+		least = 300
+	}
+	capacity := pv.Spec.Capacity[corev1.ResourceStorage]
+	return max(least, capacity.Value()>>30*perGiB)
+}
+
+// scrubByPod runs the recycler pod of the volume to its end (RECL-070 to RECL-073).
+func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) error {
+	pod := RecyclerPod(pv, r.namespace)
+	key := store.KeyOf(pod)
+	// RECL-070: what happens to the pod must not be missed, so the watch comes first.
+	watch, err := watchPod(p, pod)
+	if err != nil {
+		return err
+	}
+	defer watch.stop()
+
+	if _, err := p.API().Pods.Create(p, pod); apierrors.IsAlreadyExists(err) {
+		// RECL-071: left over from an earlier run, or put there by a user; the next run will find the name free.
+		if _, err := p.API().Pods.Delete(p, key, store.DeleteOptions{}); err != nil {
+			return fmt.Errorf("failed to delete old recycler pod %s: %w", key, err)
+		}
+		return errors.New("old recycler pod found, will retry later")
+	} else if err != nil {
+		// RECL-071: any other error ends the run.
+		return fmt.Errorf("unexpected error creating recycler pod:  %w", err)
+	}
+	err = r.awaitPod(p, pv, watch)
+	// RECL-073: the pod goes in any case.
+	_, deleteErr := p.API().Pods.Delete(p, key, store.DeleteOptions{})
+	switch {
+	case err != nil:
+		// RECL-073: the pod's failure is what is reported; the pod is found again by the next run.
+		return fmt.Errorf("failed to recycle volume: %w", err)
+	case deleteErr != nil:
+		// RECL-073: with the pod still there the volume has to be recycled again.
+		return fmt.Errorf("failed to delete recycler pod: %w", deleteErr)
+	}
+	return nil
+}
+
+// awaitPod waits until the pod has ended, as long as it takes, and passes on the Events about it (RECL-072).
+func (r *Reclaimer) awaitPod(p *engine.Proc, pv *corev1.PersistentVolume, watch *podWatch) error {
+	for {
+		for _, seen := range watch.take() {
+			switch {
+			case seen.event != nil:
+				// RECL-072: the volume's user does not look at the pod.
+				r.host.Event(p, pv, seen.event.Type, reasonRecyclerPod, "Recycler pod: "+seen.event.Message)
+			case seen.pod == nil:
+				return errors.New("recycler pod was deleted")
+			case seen.pod.Status.Phase == corev1.PodSucceeded:
+				return nil
+			case seen.pod.Status.Phase == corev1.PodFailed && seen.pod.Status.Message != "":
+				// RECL-072: the pod says why.
+				return errors.New(seen.pod.Status.Message)
+			case seen.pod.Status.Phase == corev1.PodFailed:
+				return errors.New("pod failed, pod.Status.Message unknown")
+			}
+		}
+		if !watch.pending() {
+			watch.changed.Wait(p, 0)
+		}
+	}
+}
+
+// podWatch collects what happens to one pod, and the Events about it, in order.
+type podWatch struct {
+	changed engine.Signal
+	seen    []podChange
+	pods    *store.Watch[*corev1.Pod]
+	events  *store.Watch[*corev1.Event]
+}
+
+// podChange is a new Event, or a new version of the pod, or, with neither, its deletion.
+type podChange struct {
+	pod   *corev1.Pod
+	event *corev1.Event
+}
+
+func watchPod(p *engine.Proc, pod *corev1.Pod) (*podWatch, error) {
+	s := p.Engine().Store()
+	w := &podWatch{}
+	var err error
+	w.pods, err = s.Pods.Watch(store.WatchOptions[*corev1.Pod]{
+		From:  s.Version(),
+		Match: func(other *corev1.Pod) bool { return other.Name == pod.Name && other.Namespace == pod.Namespace },
+	}, func(c store.Change[*corev1.Pod]) {
+		if c.Type == store.Deleted {
+			w.add(podChange{})
+			return
+		}
+		w.add(podChange{pod: c.Object})
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.events, err = s.Events.Watch(store.WatchOptions[*corev1.Event]{
+		From: s.Version(),
+		Match: func(ev *corev1.Event) bool {
+			return ev.Namespace == pod.Namespace && ev.InvolvedObject.Name == pod.Name
+		},
+	}, func(c store.Change[*corev1.Event]) {
+		// RECL-072: a repetition of an Event is not a new one.
+		if c.Type == store.Added {
+			w.add(podChange{event: c.Object})
+		}
+	})
+	if err != nil {
+		w.pods.Stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *podWatch) add(c podChange) {
+	w.seen = append(w.seen, c)
+	w.changed.Broadcast()
+}
+
+// take hands over what was seen since the last time.
+func (w *podWatch) take() []podChange {
+	seen := w.seen
+	w.seen = nil
+	return seen
+}
+
+func (w *podWatch) pending() bool { return len(w.seen) > 0 }
+
+func (w *podWatch) stop() {
+	w.pods.Stop()
+	w.events.Stop()
+}
