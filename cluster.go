@@ -1,0 +1,304 @@
+package volsim
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// Cluster is the storage control plane of one Kubernetes cluster: its API objects, its controllers, and virtual time.
+// It is not safe for concurrent use; clusters are independent of each other.
+type Cluster struct {
+	Volumes           Table[*corev1.PersistentVolume]
+	Claims            Table[*corev1.PersistentVolumeClaim]
+	Classes           Table[*storagev1.StorageClass]
+	AttributesClasses Table[*storagev1.VolumeAttributesClass]
+	Pods              Table[*corev1.Pod]
+	Nodes             Table[*corev1.Node]
+	Attachments       Table[*storagev1.VolumeAttachment]
+	CSIDrivers        Table[*storagev1.CSIDriver]
+	CSINodes          Table[*storagev1.CSINode]
+	Capacities        Table[*storagev1.CSIStorageCapacity]
+
+	// Faults makes API calls of controllers and calls to backends fail, wait or lose their reply.
+	Faults *fake.Faults
+
+	cfg      Config
+	engine   *engine.Engine
+	backends *fake.Set
+}
+
+// New returns a cluster whose controllers run and that holds nothing yet. An error names the field of the configuration that is
+// wrong, and what to do about it.
+func New(cfg Config) (*Cluster, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	backends, err := fake.NewSet(cfg.Backends...)
+	if err != nil {
+		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
+	}
+	c := &Cluster{cfg: cfg, backends: backends, Faults: fake.NewFaults()}
+	var trace *engine.Trace
+	if !cfg.NoTrace {
+		trace = &engine.Trace{Limit: cfg.TraceLimit}
+	}
+	c.engine, err = engine.New(engine.Config{
+		Seed:     cfg.Seed,
+		Choose:   cfg.Choose,
+		Start:    cfg.Start,
+		Latency:  cfg.Latency,
+		Lag:      cfg.Lag,
+		Injector: engine.InjectorFunc(c.inject),
+		Trace:    trace,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("volsim: Config: %w", err)
+	}
+	s := c.engine.Store()
+	c.Volumes = Table[*corev1.PersistentVolume]{s.Volumes}
+	c.Claims = Table[*corev1.PersistentVolumeClaim]{s.Claims}
+	c.Classes = Table[*storagev1.StorageClass]{s.Classes}
+	c.AttributesClasses = Table[*storagev1.VolumeAttributesClass]{s.AttributesClasses}
+	c.Pods = Table[*corev1.Pod]{s.Pods}
+	c.Nodes = Table[*corev1.Node]{s.Nodes}
+	c.Attachments = Table[*storagev1.VolumeAttachment]{s.Attachments}
+	c.CSIDrivers = Table[*storagev1.CSIDriver]{s.CSIDrivers}
+	c.CSINodes = Table[*storagev1.CSINode]{s.CSINodes}
+	c.Capacities = Table[*storagev1.CSIStorageCapacity]{s.Capacities}
+	if err := c.startControllers(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// inject asks Faults, and then the injector of the configuration.
+func (c *Cluster) inject(call engine.Call) engine.Fault {
+	fault := c.Faults.Inject(call)
+	if fault == (engine.Fault{}) && c.cfg.Injector != nil {
+		return c.cfg.Injector.Inject(call)
+	}
+	return fault
+}
+
+// Create creates objects in order, as an API server would: defaults, admission, validation, uid, finalizers. When it would refuse
+// any of them, none is created. Errors are those of k8s.io/apimachinery/pkg/api/errors.
+func (c *Cluster) Create(objs ...store.Object) error {
+	for i, obj := range objs {
+		if err := c.checkObject("create", obj); err != nil {
+			return err
+		}
+		if _, err := c.engine.Store().CreateWith(obj, store.CreateOptions{DryRun: true}); err != nil {
+			return describe("create", obj, err)
+		}
+		for _, other := range objs[:i] {
+			if obj.GetName() != "" && store.RefTo(other) == store.RefTo(obj) {
+				return fmt.Errorf("create %s: it is given twice", store.RefTo(obj))
+			}
+		}
+	}
+	for _, obj := range objs {
+		if _, err := c.engine.API().Create(c.engine.User(), deepCopy(obj), store.CreateOptions{}); err != nil {
+			return describe("create", obj, err)
+		}
+	}
+	return nil
+}
+
+// Update replaces an object, leaving its status alone. Without a resourceVersion it overwrites whatever is there, where the kind
+// allows that; with one that is not the stored one it is a Conflict.
+func (c *Cluster) Update(obj store.Object) error { return c.update(obj, store.Main) }
+
+// UpdateStatus replaces an object's status.
+func (c *Cluster) UpdateStatus(obj store.Object) error { return c.update(obj, store.Status) }
+
+func (c *Cluster) update(obj store.Object, sub store.Subresource) error {
+	if err := c.checkObject("update", obj); err != nil {
+		return err
+	}
+	_, err := c.engine.API().Update(c.engine.User(), deepCopy(obj), sub, store.UpdateOptions{})
+	return describe("update", obj, err)
+}
+
+// Patch applies a JSON merge patch to the object that obj names by type, namespace and name.
+func (c *Cluster) Patch(obj store.Object, patch string) error { return c.patch(obj, patch, store.Main) }
+
+// PatchStatus applies a JSON merge patch to the status of the object that obj names.
+func (c *Cluster) PatchStatus(obj store.Object, patch string) error {
+	return c.patch(obj, patch, store.Status)
+}
+
+func (c *Cluster) patch(obj store.Object, patch string, sub store.Subresource) error {
+	if err := c.checkObject("patch", obj); err != nil {
+		return err
+	}
+	_, err := c.engine.API().Patch(c.engine.User(), store.RefTo(obj), []byte(patch), sub)
+	return describe("patch", obj, err)
+}
+
+// Delete deletes the object that obj names by type, namespace and name. One with finalizers stays, marked, until they are gone.
+// A uid or resourceVersion in obj is a precondition.
+func (c *Cluster) Delete(obj store.Object) error {
+	return c.DeleteWith(obj, store.DeleteOptions{})
+}
+
+// DeleteWith is Delete with options; preconditions in them win over those in obj.
+func (c *Cluster) DeleteWith(obj store.Object, opts store.DeleteOptions) error {
+	if err := c.checkObject("delete", obj); err != nil {
+		return err
+	}
+	if opts.UID == "" {
+		opts.UID = obj.GetUID()
+	}
+	if opts.ResourceVersion == "" {
+		opts.ResourceVersion = obj.GetResourceVersion()
+	}
+	_, err := c.engine.API().Delete(c.engine.User(), store.RefTo(obj), opts)
+	return describe("delete", obj, err)
+}
+
+// Load stores objects as they are, status, uid, timestamps and finalizers included, as from a dump of another cluster. An object
+// of the same name is replaced.
+func (c *Cluster) Load(objs ...store.Object) error {
+	for _, obj := range objs {
+		if err := c.checkObject("load", obj); err != nil {
+			return err
+		}
+	}
+	for _, obj := range objs {
+		if _, err := c.engine.API().Load(c.engine.User(), deepCopy(obj)); err != nil {
+			return describe("load", obj, err)
+		}
+	}
+	return nil
+}
+
+// Apply creates the objects of a manifest, YAML or JSON, or replaces those that exist.
+func (c *Cluster) Apply(manifest []byte) error {
+	objs, err := store.ReadManifests(manifest)
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	for _, obj := range objs {
+		if _, err := c.engine.Store().Get(store.KindOf(obj), store.KeyOf(obj)); err == nil {
+			err = c.Update(obj)
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.Create(obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) checkObject(verb string, obj store.Object) error {
+	if obj == nil || reflect.ValueOf(obj).IsNil() {
+		return fmt.Errorf("%s: the object is nil: pass a pointer to a k8s.io/api type", verb)
+	}
+	if store.KindOf(obj) == "" {
+		return fmt.Errorf("%s: a %T is not held here: the kinds are %v", verb, obj, store.Kinds())
+	}
+	if obj.GetName() == "" && (verb != "create" || obj.GetGenerateName() == "") {
+		return fmt.Errorf("%s %s: metadata.name is empty: name the object", verb, store.KindOf(obj))
+	}
+	if err := fake.Err(obj); err != nil {
+		return fmt.Errorf("%s %s: %w", verb, store.RefTo(obj), err)
+	}
+	return nil
+}
+
+// describe says which call failed, keeping the API's error underneath.
+func describe(verb string, obj store.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", verb, store.RefTo(obj), err)
+}
+
+func deepCopy(obj store.Object) store.Object { return obj.DeepCopyObject().(store.Object) }
+
+// Now is the virtual time.
+func (c *Cluster) Now() time.Time { return c.engine.Now() }
+
+// Step runs the next event, moving the clock to it. It reports false when nothing is queued.
+func (c *Cluster) Step() bool { return c.engine.Step() }
+
+// Advance runs everything due within d, the end included; the clock then stands at now+d. It refuses a negative d.
+func (c *Cluster) Advance(d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("advance %v: time does not run backwards: give zero or more", d)
+	}
+	c.engine.Advance(d)
+	return nil
+}
+
+// Settle runs until only background resyncs remain. It gives up, listing the pending work, when Config.SettleLimit of virtual time
+// is spent, or when events without end pass at one instant.
+func (c *Cluster) Settle() error {
+	if err := c.engine.Settle(c.cfg.SettleLimit); err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	return nil
+}
+
+// Until runs event by event until cond holds, and gives up after limit of virtual time.
+func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
+	if cond == nil {
+		return fmt.Errorf("until: the condition is nil")
+	}
+	if err := c.engine.Until(cond, limit); err != nil {
+		return fmt.Errorf("until: %w", err)
+	}
+	return nil
+}
+
+// Trace is every decision, write, backend call and event so far; nil with Config.NoTrace.
+func (c *Cluster) Trace() *engine.Trace { return c.engine.Trace() }
+
+// Events are the Kubernetes Events as the API server holds them, correlated and counted as client-go does, in the order of
+// their keys.
+func (c *Cluster) Events() []*corev1.Event {
+	return Table[*corev1.Event]{c.engine.Store().Events}.List()
+}
+
+// Choices are what the engine chose so far; Config.Choose with engine.Replay repeats the run.
+func (c *Cluster) Choices() []engine.Choice { return c.engine.Choices() }
+
+// Controllers lists the controllers by actor name.
+func (c *Cluster) Controllers() []string {
+	var names []string
+	for _, a := range c.engine.Actors() {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// Crash stops a controller at once, wherever it is. What it kept in memory is lost; what it wrote stays.
+func (c *Cluster) Crash(controller string) error {
+	a, ok := c.engine.Actor(controller)
+	if !ok {
+		return fmt.Errorf("crash %q: there is no such controller: there are %q", controller, c.Controllers())
+	}
+	a.Crash()
+	return nil
+}
+
+// Restart starts a controller that crashed; it knows only what the API says.
+func (c *Cluster) Restart(controller string) error {
+	a, ok := c.engine.Actor(controller)
+	if !ok {
+		return fmt.Errorf("restart %q: there is no such controller: there are %q", controller, c.Controllers())
+	}
+	a.Start()
+	return nil
+}

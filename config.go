@@ -1,0 +1,68 @@
+package volsim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// Config sets up a cluster. The zero value is a cluster without storage backends, that plays in order, without latency, and
+// keeps a trace.
+type Config struct {
+	// Seed chooses the order of what happens at the same instant. Zero: first in, first out. Any other seed shuffles, also in the
+	// middle of what a controller does. The same seed gives the same run.
+	Seed int64
+	// Choose, when set, takes the place of the seed: it picks one of n things that may happen next. See engine.Replay.
+	Choose func(n int) int
+	// Start is the virtual time at which the cluster begins; zero is 2026-01-01 00:00:00 UTC.
+	Start time.Time
+	// Backends are the storage systems, each with a name of its own. None: only volumes that exist can be bound.
+	Backends []fake.Backend
+	// Latency is how long each API call of a controller takes; zero is none.
+	Latency time.Duration
+	// Lag is how long watch events take to reach a controller, by the controller's name; a name left out has none.
+	Lag map[string]time.Duration
+	// Injector is asked for a fault before each API call of a controller and each backend call, after Cluster.Faults; nil is none.
+	Injector engine.Injector
+	// NoTrace switches the trace off, and Events with it are still stored. It saves time and about 1 KiB per write.
+	NoTrace bool
+	// TraceLimit is how many entries the trace keeps, the newest; zero keeps all.
+	TraceLimit int
+	// SettleLimit is how much virtual time Settle may take; zero is an hour.
+	SettleLimit time.Duration
+	// ResyncPeriod is that of the PersistentVolume controller; zero is 15 s.
+	ResyncPeriod time.Duration
+	// FullResync has that controller look at every object at each resync, as upstream does, instead of only at those where
+	// something could happen. The outcome is the same.
+	FullResync bool
+	// DisableProvisioning turns dynamic provisioning by the PersistentVolume controller off.
+	DisableProvisioning bool
+	// Without lists controllers that do not run, by actor name.
+	Without []string
+}
+
+// DefaultSettleLimit is the virtual time that Settle may take unless Config.SettleLimit says otherwise.
+const DefaultSettleLimit = time.Hour
+
+func (cfg *Config) check() error {
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"Latency", cfg.Latency}, {"SettleLimit", cfg.SettleLimit}, {"ResyncPeriod", cfg.ResyncPeriod}} {
+		if d.value < 0 {
+			return fmt.Errorf("volsim: Config.%s is %v: give zero for the default, or more", d.field, d.value)
+		}
+	}
+	if cfg.TraceLimit < 0 {
+		return fmt.Errorf("volsim: Config.TraceLimit is %d: give zero to keep all, or the number of entries to keep", cfg.TraceLimit)
+	}
+	if cfg.NoTrace && cfg.TraceLimit > 0 {
+		return fmt.Errorf("volsim: Config.TraceLimit is %d but NoTrace is set: leave out one of them", cfg.TraceLimit)
+	}
+	if cfg.SettleLimit == 0 {
+		cfg.SettleLimit = DefaultSettleLimit
+	}
+	return nil
+}
