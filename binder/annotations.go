@@ -5,69 +5,39 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/objects"
 )
 
-// Annotations that the controller reads and writes. Only the presence of a key counts, unless its line says that the
-// value is read.
+// The annotations of BIND-001; package objects says what each means.
 const (
-	// BIND-001a: on a claim that finished a bind once. It selects the bound branch of claim sync from then on.
-	AnnBindCompleted = "pv.kubernetes.io/bind-completed"
-	// BIND-001b: on a volume or a claim whose pointer to the other a controller installed, not the object's author.
-	AnnBoundByController = "pv.kubernetes.io/bound-by-controller"
-	// BIND-001c: on a claim; the value is the name of the node that the scheduler chose.
-	AnnSelectedNode = "volume.kubernetes.io/selected-node"
-	// BIND-001d: on a claim, always written together; the value is the name of the provisioner that must act.
-	AnnStorageProvisioner     = "volume.kubernetes.io/storage-provisioner"
-	AnnBetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
-	// BIND-001e: on a volume that was provisioned dynamically; the value is the name of the plugin or driver.
-	AnnProvisionedBy = "pv.kubernetes.io/provisioned-by"
-	// BIND-001f: on a volume or a claim; the value is the CSI driver that took over from an in-tree plugin.
-	AnnMigratedTo = "pv.kubernetes.io/migrated-to"
-	// BIND-001g: on a volume or a claim; the value is its class and wins over the field, even when it is "".
-	AnnStorageClass = "volume.beta.kubernetes.io/storage-class"
-	// BIND-001h: on a volume; the value is its capacity before an unfinished expansion.
-	AnnPreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
-	// BIND-001i: on a storage class; either key with exactly the value "true" marks a default class.
-	AnnDefaultClass     = "storageclass.kubernetes.io/is-default-class"
-	AnnBetaDefaultClass = "storageclass.beta.kubernetes.io/is-default-class"
+	AnnBindCompleted          = objects.AnnBindCompleted
+	AnnBoundByController      = objects.AnnBoundByController
+	AnnSelectedNode           = objects.AnnSelectedNode
+	AnnStorageProvisioner     = objects.AnnStorageProvisioner
+	AnnBetaStorageProvisioner = objects.AnnBetaStorageProvisioner
+	AnnProvisionedBy          = objects.AnnProvisionedBy
+	AnnMigratedTo             = objects.AnnMigratedTo
+	AnnStorageClass           = objects.AnnStorageClass
+	AnnPreResizeCapacity      = objects.AnnPreResizeCapacity
+	AnnDefaultClass           = objects.AnnDefaultClass
+	AnnBetaDefaultClass       = objects.AnnBetaDefaultClass
+	// AnnYes is the value written where only the presence of a key counts.
+	AnnYes = objects.AnnYes
 )
-
-// AnnYes is the value that the controller writes where only presence counts.
-const AnnYes = "yes"
 
 // ClassOf is the name of the claim's storage class, "" for none (BIND-002).
-func ClassOf(claim *corev1.PersistentVolumeClaim) string {
-	// BIND-002: the legacy annotation wins over the field.
-	if class, ok := claim.Annotations[AnnStorageClass]; ok {
-		return class
-	}
-	if claim.Spec.StorageClassName != nil {
-		return *claim.Spec.StorageClassName
-	}
-	return ""
-}
+func ClassOf(claim *corev1.PersistentVolumeClaim) string { return objects.ClassOf(claim) }
 
-// HasClass reports whether the claim says anything about its class. An explicit "" is a class: it asks for none and
-// keeps the default class away (BIND-002).
-func HasClass(claim *corev1.PersistentVolumeClaim) bool {
-	_, ok := claim.Annotations[AnnStorageClass]
-	return ok || claim.Spec.StorageClassName != nil
-}
+// HasClass reports whether the claim says anything about its class; an explicit "" does (BIND-002).
+func HasClass(claim *corev1.PersistentVolumeClaim) bool { return objects.HasClass(claim) }
 
 // ClassOfVolume is the name of the volume's storage class, "" for none (BIND-002).
-func ClassOfVolume(pv *corev1.PersistentVolume) string {
-	if class, ok := pv.Annotations[AnnStorageClass]; ok {
-		return class
-	}
-	return pv.Spec.StorageClassName
-}
+func ClassOfVolume(pv *corev1.PersistentVolume) string { return objects.ClassOfVolume(pv) }
 
-// IsMine reports whether the volume points at this very claim: name and namespace equal, and the uid equal or still
-// empty (BIND-003).
+// IsMine reports whether the volume points at this very claim (BIND-003).
 func IsMine(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	ref := pv.Spec.ClaimRef
-	return ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace &&
-		(ref.UID == "" || ref.UID == claim.UID)
+	return objects.IsMine(pv, claim)
 }
 
 // IsDelayed reports whether claims of the class wait for their first pod before they are bound: the delay flag of

@@ -11,6 +11,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // The keys are what other programs read and write.
@@ -59,7 +61,7 @@ func TestClassOf(t *testing.T) {
 			assert.Equal(t, tt.has, HasClass(claim), "HasClass")
 
 			volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotation}}
-			volume.Spec.StorageClassName = valueOf(tt.field)
+			volume.Spec.StorageClassName = objects.ValueOf(tt.field)
 			assert.Equal(t, tt.want, ClassOfVolume(volume), "ClassOfVolume")
 		})
 	}

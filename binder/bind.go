@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -136,7 +137,7 @@ func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolu
 		}
 		// BIND-074: only the first bind tells which attributes class the volume has.
 		if claim.Status.Phase == corev1.ClaimPending && phase == corev1.ClaimBound &&
-			valueOf(status.CurrentVolumeAttributesClassName) != valueOf(pv.Spec.VolumeAttributesClassName) {
+			objects.ValueOf(status.CurrentVolumeAttributesClassName) != objects.ValueOf(pv.Spec.VolumeAttributesClassName) {
 			status.CurrentVolumeAttributesClassName = pv.Spec.VolumeAttributesClassName
 			dirty = true
 		}

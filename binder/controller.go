@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -77,7 +78,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	podsByClaim := e.Store().Pods.NewIndex(claimKeysOf)
+	podsByClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
 	return e.NewActor(ActorName, func(a *engine.Actor) {
 		c := newController(a, cfg, podsByClaim)
 		c.run()

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // walk answers as Match does, in the words of the rules: group after group, volume after volume.
@@ -59,7 +61,7 @@ func walk(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolum
 			capacity, request := v.Spec.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
 			reachable := opts.Node == nil || nodeAffinityMatches(v, opts.Node)
 			if opts.Exclude[v.Name] || v.Spec.ClaimRef != nil && !IsMine(v, claim) || capacity.Cmp(request) < 0 || volumeModeMismatch(claim, v) ||
-				valueOf(claim.Spec.VolumeAttributesClassName) != valueOf(v.Spec.VolumeAttributesClassName) || v.DeletionTimestamp != nil {
+				objects.ValueOf(claim.Spec.VolumeAttributesClassName) != objects.ValueOf(v.Spec.VolumeAttributesClassName) || v.DeletionTimestamp != nil {
 				continue
 			}
 			if IsMine(v, claim) {

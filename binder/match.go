@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // Options says how Match is asked. The zero value asks as the controller does for a claim that is not delayed.
@@ -89,8 +91,8 @@ func newQuery(claim *corev1.PersistentVolumeClaim, opts Options) (query, error) 
 	q := query{
 		claim:   claim,
 		request: requestOf(claim),
-		mode:    volumeModeOf(claim.Spec.VolumeMode),
-		vac:     valueOf(claim.Spec.VolumeAttributesClassName),
+		mode:    objects.VolumeModeOf(claim.Spec.VolumeMode),
+		vac:     objects.ValueOf(claim.Spec.VolumeAttributesClassName),
 		class:   ClassOf(claim),
 		opts:    opts,
 	}
@@ -135,11 +137,11 @@ func (q *query) judge(pv *corev1.PersistentVolume) (refusal string, mine bool) {
 		return "MATCH-011", false
 	}
 	// MATCH-012: same volumeMode.
-	if volumeModeOf(pv.Spec.VolumeMode) != q.mode {
+	if objects.VolumeModeOf(pv.Spec.VolumeMode) != q.mode {
 		return "MATCH-012", false
 	}
 	// MATCH-013: same volumeAttributesClassName.
-	if valueOf(pv.Spec.VolumeAttributesClassName) != q.vac {
+	if objects.ValueOf(pv.Spec.VolumeAttributesClassName) != q.vac {
 		return "MATCH-013", false
 	}
 	// MATCH-014: not terminating.

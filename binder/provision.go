@@ -15,14 +15,11 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
 const (
-	// inTreePrefix begins the names of plugins that are part of Kubernetes itself.
-	inTreePrefix = "kubernetes.io/"
-	// deletionFinalizer keeps a volume that an in-tree plugin made until its storage is deleted (PROV-047).
-	deletionFinalizer = "kubernetes.io/pv-controller"
 	// createAttempts and createPause are BIND-004: how often and how fast the controller tries to save a volume it has made, and to
 	// delete the storage of one it could not save.
 	createAttempts = 5
@@ -56,7 +53,7 @@ func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 		// PROV-023
 		p.Decide("PROV-023", claim, "provisioning by plugin %s", class.Provisioner)
 		c.ops.Run(operation, func(p *engine.Proc) error { return c.provisionInTree(p, claim, class, plugin) })
-	case strings.HasPrefix(class.Provisioner, inTreePrefix):
+	case strings.HasPrefix(class.Provisioner, fake.InTreePrefix):
 		// PROV-024: nobody outside acts for such a name.
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", err.Error())
 	default:
@@ -157,7 +154,7 @@ func createRequest(name string, claim *corev1.PersistentVolumeClaim, class *stor
 		Name:         name,
 		Size:         size.Value(),
 		Modes:        claim.Spec.AccessModes,
-		VolumeMode:   volumeModeOf(claim.Spec.VolumeMode),
+		VolumeMode:   objects.VolumeModeOf(claim.Spec.VolumeMode),
 		Parameters:   class.Parameters,
 		MountOptions: class.MountOptions,
 		Class:        class.Name,
@@ -255,7 +252,7 @@ func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *
 		pv.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
 	}
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		pv.Finalizers = []string{deletionFinalizer}
+		pv.Finalizers = []string{objects.InTreeFinalizer}
 	}
 	return pv
 }

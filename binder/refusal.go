@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // Refusal says why a volume was not picked.
@@ -91,10 +93,10 @@ func (q *query) wantGot(rule string, pv *corev1.PersistentVolume, best candidate
 		capacity := capacityOf(pv)
 		return "capacity of at least " + q.request.String(), "capacity " + capacity.String()
 	case "MATCH-012":
-		return "volumeMode " + string(q.mode), "volumeMode " + string(volumeModeOf(pv.Spec.VolumeMode))
+		return "volumeMode " + string(q.mode), "volumeMode " + string(objects.VolumeModeOf(pv.Spec.VolumeMode))
 	case "MATCH-013":
 		return fmt.Sprintf("volumeAttributesClassName %q", q.vac),
-			fmt.Sprintf("volumeAttributesClassName %q", valueOf(pv.Spec.VolumeAttributesClassName))
+			fmt.Sprintf("volumeAttributesClassName %q", objects.ValueOf(pv.Spec.VolumeAttributesClassName))
 	case "MATCH-014":
 		return "no deletionTimestamp", "deletionTimestamp " + pv.DeletionTimestamp.UTC().Format(time.RFC3339)
 	case "MATCH-015":

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // Satisfies reports whether the volume can serve a claim that names it in volumeName (MATCH-030). If it cannot, why is
@@ -19,7 +21,7 @@ func Satisfies(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume)
 		return false, "requested PV is too small"
 	case ClassOfVolume(pv) != ClassOf(claim):
 		return false, "storageClassName does not match"
-	case valueOf(pv.Spec.VolumeAttributesClassName) != valueOf(claim.Spec.VolumeAttributesClassName):
+	case objects.ValueOf(pv.Spec.VolumeAttributesClassName) != objects.ValueOf(claim.Spec.VolumeAttributesClassName):
 		return false, "volumeAttributesClassName does not match"
 	case volumeModeMismatch(claim, pv):
 		return false, "incompatible volumeMode"
@@ -31,7 +33,7 @@ func Satisfies(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume)
 
 // volumeModeMismatch reports whether claim and volume differ in volumeMode; nil is Filesystem.
 func volumeModeMismatch(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
-	return volumeModeOf(claim.Spec.VolumeMode) != volumeModeOf(pv.Spec.VolumeMode)
+	return objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(pv.Spec.VolumeMode)
 }
 
 // accessModesMatch reports whether the volume has every access mode of the claim. Modes are compared as they are
@@ -43,20 +45,4 @@ func accessModesMatch(claim *corev1.PersistentVolumeClaim, pv *corev1.Persistent
 		}
 	}
 	return true
-}
-
-// volumeModeOf is the mode a field stands for.
-func volumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
-	if mode == nil {
-		return corev1.PersistentVolumeFilesystem
-	}
-	return *mode
-}
-
-// valueOf is the string a field stands for: nil is "".
-func valueOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

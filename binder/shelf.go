@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // shelfKey is what free volumes on one shelf have in common: everything that a claim wants equal.
@@ -112,8 +114,8 @@ func (x *Index) withdraw(e *entry) {
 func (x *Index) slotFor(pv *corev1.PersistentVolume) *slot {
 	key := shelfKey{
 		class: ClassOfVolume(pv),
-		mode:  volumeModeOf(pv.Spec.VolumeMode),
-		vac:   valueOf(pv.Spec.VolumeAttributesClassName),
+		mode:  objects.VolumeModeOf(pv.Spec.VolumeMode),
+		vac:   objects.ValueOf(pv.Spec.VolumeAttributesClassName),
 	}
 	s := x.shelves[key]
 	if s == nil {

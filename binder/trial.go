@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -43,7 +44,7 @@ func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
 		return nil, err
 	}
 	t.engine = e
-	podsByClaim := e.Store().Pods.NewIndex(claimKeysOf)
+	podsByClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
 	t.actor, err = e.NewActor(ActorName, func(a *engine.Actor) {
 		t.controller = newController(a, cfg.Config, podsByClaim)
 	})

@@ -60,10 +60,18 @@ func (p *Plugin) Supports(source *corev1.PersistentVolumeSource) bool {
 // SupportsMountOptions reports whether a class of the plugin may have mount options (PROV-043).
 func (p *Plugin) SupportsMountOptions() bool { return p.mountOptions }
 
-// Create is [Memory.Create]; the answer has the source of the volume.
-func (p *Plugin) Create(req CreateRequest) (CreateResponse, error) {
+// Prepare refuses for a plugin whose provisioner is disabled, which is how HostPath comes.
+func (p *Plugin) Prepare(CreateRequest) error {
 	if p.disabled && p.able[Create] {
-		return CreateResponse{}, p.refuse(FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
+		return p.refuse(FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
+	}
+	return nil
+}
+
+// Create is [Memory.Create]; the answer has the source of the volume. What Prepare refuses, Create refuses as well.
+func (p *Plugin) Create(req CreateRequest) (CreateResponse, error) {
+	if err := p.Prepare(req); err != nil {
+		return CreateResponse{}, err
 	}
 	resp, err := p.Memory.Create(req)
 	if err != nil {

@@ -95,7 +95,7 @@ func checkUpdates[T Object](t *testing.T, s strategy[T], good func() T, changes 
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 500, time.UTC)
 
-func storage(size string) corev1.ResourceList {
+func storageList(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse(size)}
 }
 
@@ -103,7 +103,7 @@ func goodVolume() *corePV {
 	return &corePV{
 		ObjectMeta: metav1.ObjectMeta{Name: "disk"},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity:    storage("10Gi"),
+			Capacity:    storageList("10Gi"),
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeSource: volumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				Driver: "csi.example.com", VolumeHandle: "h-1",
@@ -118,7 +118,7 @@ func goodClaim() *corePVC {
 		ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "default"},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: storage("10Gi")},
+			Resources:   corev1.VolumeResourceRequirements{Requests: storageList("10Gi")},
 		},
 	}
 }

@@ -12,7 +12,7 @@ var moment = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // data are the promises about what is on a volume. They are for backends that are a fake.DataHolder.
 var data = []check{
-	{name: "data survives the way to another node", needs: []fake.Op{fake.Publish}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "data survives the way to another node", needs: []fake.Op{fake.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		written, err := holder.Write(id, pod, node, moment)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
@@ -26,7 +26,7 @@ var data = []check{
 		}
 		return expect(holder, id, "node-2", written)
 	})},
-	{name: "data survives a repeated Publish", needs: []fake.Op{fake.Publish}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "data survives a repeated Publish", needs: []fake.Op{fake.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		written, err := holder.Write(id, pod, node, moment)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
@@ -36,7 +36,7 @@ var data = []check{
 		}
 		return expect(holder, id, node, written)
 	})},
-	{name: "a pod without the volume cannot write", needs: []fake.Op{fake.Publish}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a pod without the volume cannot write", needs: []fake.Op{fake.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		if err := s.unpublish(id, node, target); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ var data = []check{
 		}
 		return nil
 	})},
-	{name: "a recycled volume is empty", needs: []fake.Op{fake.Publish, fake.Recycle}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a recycled volume is empty", needs: []fake.Op{fake.Publish, fake.Recycle}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		if _, err := holder.Write(id, pod, node, moment); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
@@ -61,7 +61,7 @@ var data = []check{
 		}
 		return expect(holder, id, node, fake.Write{})
 	})},
-	{name: "a volume made again is empty", needs: []fake.Op{fake.Publish, fake.Create, fake.Delete}, run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a volume made again is empty", needs: []fake.Op{fake.Publish, fake.Create, fake.Delete}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		if _, err := holder.Write(id, pod, node, moment); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
@@ -83,13 +83,9 @@ var data = []check{
 	})},
 }
 
-// withData starts a check with a volume that the pod has on the node. Backends without data pass.
+// withData starts a check with a volume that the pod has on the node.
 func withData(run func(s *subject, holder fake.DataHolder, id string) error) func(*subject) error {
 	return func(s *subject) error {
-		holder, ok := s.b.(fake.DataHolder)
-		if !ok {
-			return nil
-		}
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -97,7 +93,7 @@ func withData(run func(s *subject, holder fake.DataHolder, id string) error) fun
 		if err := s.mounted(id, node); err != nil {
 			return err
 		}
-		return run(s, holder, id)
+		return run(s, s.b.(fake.DataHolder), id)
 	}
 }
 

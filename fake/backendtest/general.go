@@ -45,11 +45,8 @@ var general = []check{
 		}
 		return nil
 	}},
-	{name: "delays are not negative and stay", run: func(s *subject) error {
-		delayer, ok := s.b.(fake.Delayer)
-		if !ok {
-			return nil
-		}
+	{name: "delays are not negative and stay", only: is[fake.Delayer], run: func(s *subject) error {
+		delayer := s.b.(fake.Delayer)
 		for _, op := range fake.Ops() {
 			d, again := delayer.Delay(op, "backendtest-1"), delayer.Delay(op, "backendtest-1")
 			if d < 0 || d != again {
@@ -58,11 +55,8 @@ var general = []check{
 		}
 		return nil
 	}},
-	{name: "no source is no reason to panic", run: func(s *subject) error {
-		plugin, ok := s.b.(fake.Supporter)
-		if !ok {
-			return nil
-		}
+	{name: "no source is not supported", only: is[fake.Supporter], run: func(s *subject) error {
+		plugin := s.b.(fake.Supporter)
 		for _, source := range []*corev1.PersistentVolumeSource{nil, {}} {
 			if plugin.Supports(source) {
 				return fmt.Errorf("Supports(%v) = true, want false", source)
@@ -70,6 +64,12 @@ var general = []check{
 		}
 		return nil
 	}},
+}
+
+// is reports whether the backend implements the interface.
+func is[I any](b fake.Backend) bool {
+	_, ok := b.(I)
+	return ok
 }
 
 // empty makes the call with nothing in the request.

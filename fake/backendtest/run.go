@@ -42,7 +42,8 @@ func Run(t *testing.T, newBackend func() fake.Backend, opts ...Option) {
 // check is one promise.
 type check struct {
 	name  string
-	needs []fake.Op // what the backend must be able to do for the check to apply
+	needs []fake.Op               // what the backend must be able to do for the check to apply
+	only  func(fake.Backend) bool // what else it must be; nil is nothing
 	run   func(s *subject) error
 }
 
@@ -66,6 +67,9 @@ next:
 			if !fake.Can(probe, op) {
 				continue next
 			}
+		}
+		if c.only != nil && !c.only(probe) {
+			continue
 		}
 		apply = append(apply, bound{c, cfg})
 	}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func order(a, b event) int {
+	if a.before(b) {
+		return -1
+	}
+	return 1
+}
+
+func sequence(events []event) []uint64 {
+	seqs := make([]uint64, len(events))
+	for i, ev := range events {
+		seqs[i] = ev.seq
+	}
+	return seqs
+}
+
+// The heap gives what a sorted list gives, whatever is added, taken and dropped.
+func TestTimerHeap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var heap timerHeap
+		var model []event
+		seq := uint64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				seq++
+				ev := event{at: time.Duration(rapid.IntRange(0, 9).Draw(t, "at")), seq: seq}
+				heap.push(ev)
+				model = append(model, ev)
+				slices.SortFunc(model, order)
+			},
+			"pop": func(t *rapid.T) {
+				if len(model) == 0 {
+					t.Skip("empty")
+				}
+				if got := heap.pop(); got.seq != model[0].seq {
+					t.Fatalf("pop() = %d, want %d", got.seq, model[0].seq)
+				}
+				model = model[1:]
+			},
+			"drop": func(t *rapid.T) {
+				rest := uint64(rapid.IntRange(0, 3).Draw(t, "rest"))
+				match := func(ev event) bool { return ev.seq%4 == rest }
+				heap.drop(match)
+				model = slices.DeleteFunc(model, match)
+			},
+			"": func(t *rapid.T) {
+				first, ok := heap.peek()
+				if ok != (len(model) > 0) || ok && first.seq != model[0].seq {
+					t.Fatalf("peek() = %d, %v, want the first of %v", first.seq, ok, sequence(model))
+				}
+				if got, want := sequence(heap.sorted()), sequence(model); !slices.Equal(got, want) {
+					t.Fatalf("sorted() = %v, want %v", got, want)
+				}
+			},
+		})
+	})
+}
+
+// The ready list is a queue as long as the first is taken; the place of any other goes to the last.
+func TestReadyList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var ready readyList
+		var model []event
+		seq := uint64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				for range rapid.IntRange(1, 100).Draw(t, "n") {
+					seq++
+					ready.push(event{seq: seq})
+					model = append(model, event{seq: seq})
+				}
+			},
+			"take": func(t *rapid.T) {
+				for range rapid.IntRange(1, 100).Draw(t, "n") {
+					if len(model) == 0 {
+						return
+					}
+					i := rapid.IntRange(0, len(model)-1).Draw(t, "i")
+					got := ready.take(i)
+					if got.seq != model[i].seq {
+						t.Fatalf("take(%d) = %d, want %d", i, got.seq, model[i].seq)
+					}
+					if i == 0 {
+						model = model[1:]
+					} else {
+						model[i] = model[len(model)-1]
+						model = model[:len(model)-1]
+					}
+				}
+			},
+			"drop": func(t *rapid.T) {
+				rest := uint64(rapid.IntRange(0, 3).Draw(t, "rest"))
+				match := func(ev event) bool { return ev.seq%4 == rest }
+				ready.drop(match)
+				model = slices.DeleteFunc(model, match)
+			},
+			"": func(t *rapid.T) {
+				if got, want := sequence(ready.all()), sequence(model); !slices.Equal(got, want) {
+					t.Fatalf("all() = %v, want %v", got, want)
+				}
+				if ready.len() != len(model) {
+					t.Fatalf("len() = %d, want %d", ready.len(), len(model))
+				}
+			},
+		})
+	})
+}
+
+// A list that never runs empty does not grow for ever.
+func TestFifoMemory(t *testing.T) {
+	var f fifo[int]
+	for i := range 10 {
+		f.push(i)
+	}
+	for i := range 100_000 {
+		f.push(10 + i)
+		if got := f.pop(); got != i {
+			t.Fatalf("pop() = %d, want %d", got, i)
+		}
+	}
+	if f.len() != 10 || cap(f.items) > 100 {
+		t.Errorf("len %d and cap %d after 100,000 elements passed through, want 10 and no more than 100", f.len(), cap(f.items))
+	}
+}
+
+func TestLRU(t *testing.T) {
+	c := lru[string, int]{limit: 3}
+	steps := []struct {
+		key   string
+		known bool
+	}{
+		{"a", false}, {"b", false}, {"c", false}, {"a", true},
+		{"d", false}, // drops b, which was used least recently
+		{"a", true}, {"c", true}, {"b", false},
+		{"d", false}, {"b", true}, {"c", true}, {"a", false},
+	}
+	for i, step := range steps {
+		value, known := c.use(step.key)
+		if known != step.known || known != (*value != 0) {
+			t.Fatalf("step %d: use(%s) = %d, %v; want known %v", i, step.key, *value, known, step.known)
+		}
+		*value = i + 1
+		if len(c.nodes) > c.limit {
+			t.Fatalf("step %d: %d keys, want at most %d", i, len(c.nodes), c.limit)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package objects
+
+// Annotations that controllers read and write. Only the presence of a key counts, unless its line says that the value is read.
+const (
+	// BIND-001a: on a claim that finished a bind once. It selects the bound branch of claim sync from then on.
+	AnnBindCompleted = "pv.kubernetes.io/bind-completed"
+	// BIND-001b: on a volume or a claim whose pointer to the other a controller installed, not the object's author.
+	AnnBoundByController = "pv.kubernetes.io/bound-by-controller"
+	// BIND-001c: on a claim; the value is the name of the node that the scheduler chose.
+	AnnSelectedNode = "volume.kubernetes.io/selected-node"
+	// BIND-001d: on a claim, always written together; the value is the name of the provisioner that must act.
+	AnnStorageProvisioner     = "volume.kubernetes.io/storage-provisioner"
+	AnnBetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
+	// BIND-001e: on a volume that was provisioned dynamically; the value is the name of the plugin or driver.
+	AnnProvisionedBy = "pv.kubernetes.io/provisioned-by"
+	// BIND-001f: on a volume or a claim; the value is the CSI driver that took over from an in-tree plugin.
+	AnnMigratedTo = "pv.kubernetes.io/migrated-to"
+	// BIND-001g: on a volume or a claim; the value is its class and wins over the field, even when it is "".
+	AnnStorageClass = "volume.beta.kubernetes.io/storage-class"
+	// BIND-001h: on a volume; the value is its capacity before an unfinished expansion.
+	AnnPreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
+	// BIND-001i: on a storage class; either key with exactly the value "true" marks a default class.
+	AnnDefaultClass     = "storageclass.kubernetes.io/is-default-class"
+	AnnBetaDefaultClass = "storageclass.beta.kubernetes.io/is-default-class"
+)
+
+// AnnYes is the value that controllers write where only presence counts.
+const AnnYes = "yes"
+
+// Finalizers that hold volumes and claims.
+const (
+	// InTreeFinalizer keeps a volume of an in-tree plugin until its storage is deleted.
+	InTreeFinalizer = "kubernetes.io/pv-controller"
+	// ExternalFinalizer does the same for a volume of an external provisioner.
+	ExternalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
+	// VolumeProtectionFinalizer keeps a volume while it is bound (PROT-001).
+	VolumeProtectionFinalizer = "kubernetes.io/pv-protection"
+	// ClaimProtectionFinalizer keeps a claim while pods use it (PROT-001).
+	ClaimProtectionFinalizer = "kubernetes.io/pvc-protection"
+)
