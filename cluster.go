@@ -82,7 +82,7 @@ func New(cfg Config) (*Cluster, error) {
 // inject asks Faults, and then the injector of the configuration.
 func (c *Cluster) inject(call engine.Call) engine.Fault {
 	fault := c.Faults.Inject(call)
-	if fault == (engine.Fault{}) && c.cfg.Injector != nil {
+	if fault.None() && c.cfg.Injector != nil {
 		return c.cfg.Injector.Inject(call)
 	}
 	return fault
@@ -112,18 +112,36 @@ func (c *Cluster) Create(objs ...store.Object) error {
 	return nil
 }
 
+// CreateWith creates one object as Create does, with options.
+func (c *Cluster) CreateWith(obj store.Object, opts store.CreateOptions) error {
+	if err := c.checkObject("create", obj); err != nil {
+		return err
+	}
+	_, err := c.engine.API().Create(c.engine.User(), deepCopy(obj), opts)
+	return describe("create", obj, err)
+}
+
 // Update replaces an object, leaving its status alone. Without a resourceVersion it overwrites whatever is there, where the kind
 // allows that; with one that is not the stored one it is a Conflict.
-func (c *Cluster) Update(obj store.Object) error { return c.update(obj, store.Main) }
+func (c *Cluster) Update(obj store.Object) error {
+	return c.update(obj, store.Main, store.UpdateOptions{})
+}
+
+// UpdateWith replaces an object as Update does, with options.
+func (c *Cluster) UpdateWith(obj store.Object, opts store.UpdateOptions) error {
+	return c.update(obj, store.Main, opts)
+}
 
 // UpdateStatus replaces an object's status.
-func (c *Cluster) UpdateStatus(obj store.Object) error { return c.update(obj, store.Status) }
+func (c *Cluster) UpdateStatus(obj store.Object) error {
+	return c.update(obj, store.Status, store.UpdateOptions{})
+}
 
-func (c *Cluster) update(obj store.Object, sub store.Subresource) error {
+func (c *Cluster) update(obj store.Object, sub store.Subresource, opts store.UpdateOptions) error {
 	if err := c.checkObject("update", obj); err != nil {
 		return err
 	}
-	_, err := c.engine.API().Update(c.engine.User(), deepCopy(obj), sub, store.UpdateOptions{})
+	_, err := c.engine.API().Update(c.engine.User(), deepCopy(obj), sub, opts)
 	return describe("update", obj, err)
 }
 

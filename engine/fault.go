@@ -61,5 +61,5 @@ func (f Fault) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// none reports whether nothing goes wrong.
-func (f Fault) none() bool { return f.Delay <= 0 && f.Err == nil && !f.Crash }
+// None reports whether nothing goes wrong.
+func (f Fault) None() bool { return f.Delay <= 0 && f.Err == nil && !f.Crash }

@@ -170,7 +170,7 @@ func (p *Proc) before(call Call, latency time.Duration) (Fault, error) {
 	if p.engine.injector != nil {
 		call.Actor = p.actor.name
 		fault = p.engine.injector.Inject(call)
-		if !fault.none() {
+		if !fault.None() {
 			p.traceFault(call, fault)
 		}
 	}

@@ -1,0 +1,177 @@
+// Lifecycle takes one volume and one claim through every phase they can have, in the seven classic steps, and prints after each
+// what `kubectl get pv,pvc -A` would print and which fields changed.
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/kubectl"
+	"github.com/volsim/volsim/store"
+)
+
+//go:embed *.yaml
+var manifests embed.FS
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "lifecycle:", err)
+		os.Exit(1)
+	}
+}
+
+// volume and claim name the objects of the manifests.
+var (
+	volume = &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv3"}}
+	claim  = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "test", Name: "myclaim"}}
+)
+
+func run(w io.Writer) error {
+	cluster, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.NFS()}})
+	if err != nil {
+		return err
+	}
+	walk := walk{Cluster: cluster, w: w}
+
+	walk.step("1. Add the volume", "Nobody has claimed it: Available.")
+	walk.apply("pv3.yaml")
+	walk.settle()
+
+	walk.step("2. Add the claim", "It is Pending until the controller has looked at it. The volume fits: both are Bound.")
+	walk.apply("myclaim.yaml")
+	walk.show()
+	walk.settle()
+
+	walk.step("3. Delete the volume", `The finalizer kubernetes.io/pv-protection keeps a bound volume. It is only marked, kubectl calls it Terminating,
+and the claim stays Bound as if nothing had happened.`)
+	walk.do(cluster.Delete(volume))
+	walk.settle()
+	walk.say("Take the finalizer away by hand, which is what a cluster without this protection looked like: the volume\nis gone, and the claim is Lost.")
+	walk.do(cluster.Patch(volume, `{"metadata":{"finalizers":null}}`))
+	walk.settle()
+
+	walk.step("4. Add the volume again", "Lost is not the end: the claim finds a volume of the name it remembers, and takes it at the next resync.")
+	walk.apply("pv3.yaml")
+	walk.advance(15 * time.Second)
+
+	walk.step("5. Delete the claim", "The volume is Released. Its policy is Recycle, so a recycler pod is on its way to scrub it.")
+	cluster.Faults.Fail(fake.Match{Target: "kubernetes.io/nfs", Verb: string(fake.Recycle)}, errors.New("nfs.example.com does not answer")).Delay(time.Minute)
+	walk.do(cluster.Faults.Err())
+	walk.do(cluster.Delete(claim))
+	walk.advance(time.Second)
+
+	walk.step("6. The storage does not answer", "Recycling fails, and the volume is Failed. The reason stands in its status and in an Event.")
+	walk.advance(time.Minute)
+	walk.events()
+
+	walk.step("7. The administrator removes claimRef", "With nobody to be kept for, the volume is Available again, its data untouched.")
+	walk.do(cluster.Patch(volume, `{"spec":{"claimRef":null}}`))
+	walk.settle()
+	return walk.err
+}
+
+// walk plays steps on a cluster and prints what came of each. After an error it does nothing more.
+type walk struct {
+	*volsim.Cluster
+	w    io.Writer
+	seen []store.Object
+	err  error
+}
+
+func (l *walk) do(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+func (l *walk) printf(format string, args ...any) {
+	if l.err == nil {
+		_, l.err = fmt.Fprintf(l.w, format, args...)
+	}
+}
+
+func (l *walk) step(title, text string) { l.printf("== %s\n%s\n", title, text) }
+
+func (l *walk) say(text string) { l.printf("%s\n", text) }
+
+func (l *walk) apply(file string) {
+	data, err := manifests.ReadFile(file)
+	l.do(err)
+	if l.err == nil {
+		l.do(l.Apply(data))
+	}
+}
+
+func (l *walk) settle() {
+	if l.err == nil {
+		l.do(l.Settle())
+	}
+	l.show()
+}
+
+func (l *walk) advance(d time.Duration) {
+	if l.err == nil {
+		l.do(l.Advance(d))
+	}
+	l.show()
+}
+
+// show prints the tables, and what is new since the last time.
+func (l *walk) show() {
+	var objs []store.Object
+	for _, pv := range l.Volumes.List() {
+		objs = append(objs, pv)
+	}
+	for _, c := range l.Claims.List() {
+		objs = append(objs, c)
+	}
+	l.printf("\n$ kubectl get pv,pvc -A    # %v after the start\n", l.Now().Sub(engine.DefaultStart))
+	if l.err == nil {
+		l.do(kubectl.Get(l.w, l.Now(), []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim}, objs))
+	}
+	l.printf("\n")
+	for _, obj := range objs {
+		before := find(l.seen, store.RefTo(obj))
+		if before == nil {
+			l.printf("%s is new\n", store.RefTo(obj))
+			continue
+		}
+		for _, change := range engine.Changes(before, obj) {
+			l.printf("%s: %s\n", store.RefTo(obj), change)
+		}
+	}
+	for _, obj := range l.seen {
+		if find(objs, store.RefTo(obj)) == nil {
+			l.printf("%s is gone\n", store.RefTo(obj))
+		}
+	}
+	l.printf("\n")
+	l.seen = objs
+}
+
+func find(objs []store.Object, ref store.Ref) store.Object {
+	for _, obj := range objs {
+		if store.RefTo(obj) == ref {
+			return obj
+		}
+	}
+	return nil
+}
+
+func (l *walk) events() {
+	l.printf("$ kubectl get events -A\n")
+	for _, e := range l.Events() {
+		l.printf("%s %s %s/%s: %s (%d times)\n", e.Type, e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message, e.Count)
+	}
+	l.printf("\n")
+}
