@@ -100,9 +100,9 @@ func (l *walk) printf(format string, args ...any) {
 	}
 }
 
-func (l *walk) step(title, text string) { l.printf("== %s\n%s\n", title, text) }
+func (l *walk) step(title, text string) { l.printf("\n== %s\n%s\n", title, text) }
 
-func (l *walk) say(text string) { l.printf("%s\n", text) }
+func (l *walk) say(text string) { l.printf("\n%s\n", text) }
 
 func (l *walk) apply(file string) {
 	data, err := manifests.ReadFile(file)
@@ -155,7 +155,6 @@ func (l *walk) show() {
 			l.printf("%s is gone\n", store.RefTo(obj))
 		}
 	}
-	l.printf("\n")
 	l.seen = objs
 }
 
@@ -169,9 +168,8 @@ func find(objs []store.Object, ref store.Ref) store.Object {
 }
 
 func (l *walk) events() {
-	l.printf("$ kubectl get events -A\n")
+	l.printf("\n$ kubectl get events -A\n")
 	for _, e := range l.Events() {
 		l.printf("%s %s %s/%s: %s (%d times)\n", e.Type, e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message, e.Count)
 	}
-	l.printf("\n")
 }

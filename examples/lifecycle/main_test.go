@@ -31,7 +31,6 @@ func Example() {
 	//
 	// PersistentVolumeClaim/test/myclaim is new
 	//
-	//
 	// $ kubectl get pv,pvc -A    # 0s after the start
 	// NAME                   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS   CLAIM          STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
 	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Bound    test/myclaim                  <unset>                          0s
