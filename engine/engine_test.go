@@ -52,7 +52,9 @@ type diary struct {
 	entries []string
 }
 
-func (d *diary) note(what string) { d.entries = append(d.entries, fmt.Sprintf("%v %s", since(d.e), what)) }
+func (d *diary) note(what string) {
+	d.entries = append(d.entries, fmt.Sprintf("%v %s", since(d.e), what))
+}
 
 // noted is a process that only notes its name.
 func (d *diary) noted(name string) func(*engine.Proc) { return func(*engine.Proc) { d.note(name) } }

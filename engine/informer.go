@@ -86,8 +86,10 @@ func (inf *Informer[T]) run() {
 	if v := inf.seen[c.Key]; v.changes == 1 {
 		delete(inf.seen, c.Key)
 	} else {
-		v.obj, v.present = c.Object, c.Type != store.Deleted
-		v.changes--
+		v = view[T]{changes: v.changes - 1}
+		if c.Type != store.Deleted {
+			v.obj, v.present = c.Object, true
+		}
 		inf.seen[c.Key] = v
 	}
 	if inf.pending.len() > 0 {

@@ -152,6 +152,7 @@ func NewLimiter(base, max time.Duration, perSecond, burst int) *Limiter {
 	l := &Limiter{base: base, max: max, burst: burst, failures: map[string]int{}}
 	if perSecond > 0 {
 		l.interval = time.Second / time.Duration(perSecond)
+		l.tat = -time.Duration(burst) * l.interval // it is full at first
 	}
 	return l
 }

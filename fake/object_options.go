@@ -116,12 +116,11 @@ var shortModes = map[string]corev1.PersistentVolumeAccessMode{
 // Block gives a volume or a claim the volume mode Block.
 func Block() Option {
 	return func(o *object) {
-		mode := corev1.PersistentVolumeBlock
 		switch {
 		case o.volume != nil:
-			o.volume.Spec.VolumeMode = &mode
+			o.volume.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
 		case o.claim != nil:
-			o.claim.Spec.VolumeMode = &mode
+			o.claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
 		default:
 			o.unfit("Block")
 		}
@@ -135,7 +134,7 @@ func InClass(class string) Option {
 		case o.volume != nil:
 			o.volume.Spec.StorageClassName = class
 		case o.claim != nil:
-			o.claim.Spec.StorageClassName = pointer(class)
+			o.claim.Spec.StorageClassName = new(class)
 		default:
 			o.unfit("InClass")
 		}
@@ -171,7 +170,7 @@ func Policy(policy corev1.PersistentVolumeReclaimPolicy) Option {
 		case o.volume != nil:
 			o.volume.Spec.PersistentVolumeReclaimPolicy = policy
 		case o.class != nil:
-			o.class.ReclaimPolicy = pointer(policy)
+			o.class.ReclaimPolicy = new(policy)
 		default:
 			o.unfit("Policy")
 		}
@@ -199,8 +198,7 @@ func WaitForFirstConsumer() Option {
 			o.unfit("WaitForFirstConsumer")
 			return
 		}
-		mode := storagev1.VolumeBindingWaitForFirstConsumer
-		o.class.VolumeBindingMode = &mode
+		o.class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}
 }
 
@@ -211,8 +209,7 @@ func Expandable() Option {
 			o.unfit("Expandable")
 			return
 		}
-		allow := true
-		o.class.AllowVolumeExpansion = &allow
+		o.class.AllowVolumeExpansion = new(true)
 	}
 }
 
@@ -226,6 +223,3 @@ func Default() Option {
 		o.annotate("storageclass.kubernetes.io/is-default-class", "true")
 	}
 }
-
-// pointer makes a pointer that no other object shares, though the option may be used for several.
-func pointer[T any](value T) *T { return &value }

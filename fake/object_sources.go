@@ -139,7 +139,7 @@ func Ephemeral(name, request, class string) Option {
 			return
 		}
 		spec := o.claimSpec(request)
-		spec.StorageClassName = pointer(class)
+		spec.StorageClassName = new(class)
 		o.mount("Ephemeral", name, corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: spec},
 		}})

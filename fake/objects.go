@@ -95,11 +95,10 @@ func split(name string) types.NamespacedName {
 func Volume(name, capacity string, opts ...Option) *corev1.PersistentVolume {
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	o := &object{volume: pv, kind: "PersistentVolume", meta: &pv.ObjectMeta}
-	mode := corev1.PersistentVolumeFilesystem
 	pv.Spec = corev1.PersistentVolumeSpec{
 		Capacity:                      o.storage(capacity),
 		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		VolumeMode:                    &mode,
+		VolumeMode:                    new(corev1.PersistentVolumeFilesystem),
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + name}},
 	}
@@ -120,10 +119,9 @@ func Claim(name, request string, opts ...Option) *corev1.PersistentVolumeClaim {
 }
 
 func (o *object) claimSpec(request string) corev1.PersistentVolumeClaimSpec {
-	mode := corev1.PersistentVolumeFilesystem
 	return corev1.PersistentVolumeClaimSpec{
 		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		VolumeMode:       &mode,
+		VolumeMode:       new(corev1.PersistentVolumeFilesystem),
 		Resources:        corev1.VolumeResourceRequirements{Requests: o.storage(request)},
 		StorageClassName: new(string),
 	}
@@ -132,9 +130,8 @@ func (o *object) claimSpec(request string) corev1.PersistentVolumeClaimSpec {
 // Class is a StorageClass whose volumes that backend makes. Unless options say otherwise it has policy Delete, binds
 // immediately and does not expand.
 func Class(name, provisioner string, opts ...Option) *storagev1.StorageClass {
-	policy := corev1.PersistentVolumeReclaimDelete
-	mode := storagev1.VolumeBindingImmediate
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, ReclaimPolicy: &policy, VolumeBindingMode: &mode}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner,
+		ReclaimPolicy: new(corev1.PersistentVolumeReclaimDelete), VolumeBindingMode: new(storagev1.VolumeBindingImmediate)}
 	o := &object{class: class, kind: "StorageClass", meta: &class.ObjectMeta}
 	o.apply(opts)
 	return class

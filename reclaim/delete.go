@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -73,7 +74,7 @@ func (r *Reclaimer) removeInTreeFinalizer(p *engine.Proc, name string) error {
 	if err != nil {
 		return err
 	}
-	finalizers, changed := without(live.Finalizers, InTreeFinalizer)
+	finalizers, changed := without(live.Finalizers, objects.InTreeFinalizer)
 	if !changed {
 		return nil
 	}

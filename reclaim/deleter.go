@@ -7,19 +7,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // FindDeleter looks for the in-tree plugin that deletes the asset of a volume (RECL-030 to RECL-036). A nil plugin without an
 // error means that an external provisioner does. The rule is the one that decided.
 func FindDeleter(backends *fake.Set, pv *corev1.PersistentVolume) (plugin fake.Backend, rule string, err error) {
 	// An empty annotation counts as none.
-	if name := pv.Annotations[annProvisionedBy]; name != "" {
+	if name := pv.Annotations[objects.AnnProvisionedBy]; name != "" {
 		plugin, err := backends.DeletableByName(name)
 		switch {
 		case err == nil:
 			// RECL-030: who made it can delete it.
 			return plugin, "RECL-030", nil
-		case !strings.HasPrefix(name, inTreePrefix):
+		case !strings.HasPrefix(name, fake.InTreePrefix):
 			// RECL-031: a driver made it.
 			return nil, "RECL-031", nil
 		}
@@ -27,7 +28,7 @@ func FindDeleter(backends *fake.Set, pv *corev1.PersistentVolume) (plugin fake.B
 		return nil, "RECL-032", err
 	}
 	switch {
-	case hasKey(pv.Annotations, annMigratedTo):
+	case hasKey(pv.Annotations, objects.AnnMigratedTo):
 		// RECL-033: a driver took it over.
 		return nil, "RECL-033", nil
 	case pv.Spec.CSI != nil:

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -28,7 +29,7 @@ func NewEphemeral(e *engine.Engine, cfg EphemeralConfig) (*engine.Actor, error) 
 	if cfg.Workers == 0 {
 		cfg.Workers = 5
 	}
-	byClaim := e.Store().Pods.NewIndex(ClaimsOf)
+	byClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
 	return e.NewActor(EphemeralName, func(a *engine.Actor) {
 		c := &ephemeral{
 			claims:   engine.NewInformer(a, e.Store().Claims),
@@ -94,10 +95,10 @@ func (c *ephemeral) sync(p *engine.Proc, key string) error {
 
 func (c *ephemeral) ensureClaim(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume) error {
 	// EPH-003: the name is made of both names.
-	name := EphemeralClaimName(pod, volume)
+	name := objects.EphemeralClaimName(pod, volume)
 	if claim, exists := c.claims.Get(store.Key(pod.Namespace, name)); exists {
 		// EPH-004: a claim of somebody else is never adopted; the pod's own is left alone, even when it is being deleted.
-		if !OwnsClaim(pod, claim) {
+		if !objects.OwnsClaim(pod, claim) {
 			return fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", store.KeyOf(claim), store.KeyOf(pod))
 		}
 		return nil
@@ -118,7 +119,7 @@ func EphemeralClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVo
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   pod.Namespace,
-			Name:        EphemeralClaimName(pod, volume),
+			Name:        objects.EphemeralClaimName(pod, volume),
 			Labels:      template.Labels,
 			Annotations: template.Annotations,
 			// EPH-005, EPH-006: with the pod the claim goes.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/store"
 )
@@ -214,7 +215,7 @@ func (h *host) KeepVolume(pv *corev1.PersistentVolume) { h.kept = append(h.kept,
 func (h *host) PodsUsing(claimKey string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for pod := range h.actor.Engine().Store().Pods.All() {
-		if !reclaim.Terminated(pod) && slices.Contains(reclaim.ClaimsOf(pod), claimKey) {
+		if !objects.Terminated(pod) && slices.Contains(objects.ClaimsOf(pod), claimKey) {
 			pods = append(pods, pod)
 		}
 	}
@@ -302,7 +303,7 @@ type volumeOption func(*corev1.PersistentVolume)
 // newVolume is a Released hostPath volume pv1 whose claim default/c1 with uid "u1" is gone.
 func newVolume(options ...volumeOption) *corev1.PersistentVolume {
 	pv := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "pv1", UID: "pv1-uid", Finalizers: []string{reclaim.VolumeProtectionFinalizer}},
+		ObjectMeta: metav1.ObjectMeta{Name: "pv1", UID: "pv1-uid", Finalizers: []string{objects.VolumeProtectionFinalizer}},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -365,7 +366,7 @@ func claimRef(ref *corev1.ObjectReference) volumeOption {
 func newClaim(name string, uid types.UID, volumeName string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, UID: uid, Finalizers: []string{reclaim.ClaimProtectionFinalizer},
+			Namespace: "default", Name: name, UID: uid, Finalizers: []string{objects.ClaimProtectionFinalizer},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

@@ -6,33 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Finalizers that hold volumes and claims (section 1 of the rules).
+// Annotations that only the external provisioner reads and writes.
 const (
-	// InTreeFinalizer keeps a volume of an in-tree plugin until its asset is deleted.
-	InTreeFinalizer = "kubernetes.io/pv-controller"
-	// ExternalFinalizer does the same for a volume of an external provisioner.
-	ExternalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
-	// VolumeProtectionFinalizer keeps a volume while it is bound.
-	VolumeProtectionFinalizer = "kubernetes.io/pv-protection"
-	// ClaimProtectionFinalizer keeps a claim while pods use it.
-	ClaimProtectionFinalizer = "kubernetes.io/pvc-protection"
+	annAlphaSelectedNode   = "volume.alpha.kubernetes.io/selected-node"
+	annDeletionSecretName  = "volume.kubernetes.io/provisioner-deletion-secret-name"
+	annDeletionSecretSpace = "volume.kubernetes.io/provisioner-deletion-secret-namespace"
 )
-
-// Annotations that are read or written here; package binder says what they mean (BIND-001a and following).
-const (
-	annProvisionedBy          = "pv.kubernetes.io/provisioned-by"
-	annMigratedTo             = "pv.kubernetes.io/migrated-to"
-	annSelectedNode           = "volume.kubernetes.io/selected-node"
-	annAlphaSelectedNode      = "volume.alpha.kubernetes.io/selected-node"
-	annStorageProvisioner     = "volume.kubernetes.io/storage-provisioner"
-	annBetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
-	annStorageClass           = "volume.beta.kubernetes.io/storage-class"
-	annDeletionSecretName     = "volume.kubernetes.io/provisioner-deletion-secret-name"
-	annDeletionSecretSpace    = "volume.kubernetes.io/provisioner-deletion-secret-namespace"
-)
-
-// inTreePrefix begins the names of all in-tree plugins.
-const inTreePrefix = "kubernetes.io/"
 
 // Reasons of Events.
 const (

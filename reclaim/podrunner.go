@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -53,7 +54,7 @@ type podRunner struct {
 
 func (r *podRunner) sync(p *engine.Proc, key string) error {
 	pod, ok := r.pods.Get(key)
-	if !ok || pod.DeletionTimestamp != nil || Terminated(pod) {
+	if !ok || pod.DeletionTimestamp != nil || objects.Terminated(pod) {
 		return nil
 	}
 	status := corev1.PodStatus{Phase: corev1.PodSucceeded}

@@ -2,60 +2,9 @@ package reclaim
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/objects"
 )
-
-// EphemeralClaimName is the name of the claim for a generic ephemeral volume of a pod (EPH-003).
-func EphemeralClaimName(pod *corev1.Pod, volume *corev1.Volume) string {
-	return pod.Name + "-" + volume.Name
-}
-
-// OwnsClaim reports whether the claim is controlled by this very pod, as claims of generic ephemeral volumes are (API-276).
-func OwnsClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
-	// API-276: the controller reference decides, by uid; a pod that was re-created does not own the claim of its predecessor.
-	controller := metav1.GetControllerOfNoCopy(claim)
-	return claim.Namespace == pod.Namespace && controller != nil && controller.UID == pod.UID
-}
-
-// ClaimsOf lists the keys of the claims that a pod names, in the order of its volumes, those of generic ephemeral volumes included
-// (PROT-021).
-func ClaimsOf(pod *corev1.Pod) []string {
-	var keys []string
-	for i := range pod.Spec.Volumes {
-		volume := &pod.Spec.Volumes[i]
-		switch {
-		case volume.PersistentVolumeClaim != nil:
-			keys = append(keys, store.Key(pod.Namespace, volume.PersistentVolumeClaim.ClaimName))
-		case volume.Ephemeral != nil:
-			keys = append(keys, store.Key(pod.Namespace, EphemeralClaimName(pod, volume)))
-		}
-	}
-	return keys
-}
-
-// Terminated reports whether nothing of the pod runs any more or ever will (RECL-066).
-func Terminated(pod *corev1.Pod) bool {
-	// RECL-066: the pod is complete.
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return true
-	}
-	// RECL-066: the pod is being deleted and no container runs; a pod without statuses counts as such.
-	return pod.DeletionTimestamp != nil &&
-		noneRuns(pod.Status.InitContainerStatuses) &&
-		noneRuns(pod.Status.ContainerStatuses) &&
-		noneRuns(pod.Status.EphemeralContainerStatuses)
-}
-
-func noneRuns(statuses []corev1.ContainerStatus) bool {
-	for i := range statuses {
-		if statuses[i].State.Terminated == nil && statuses[i].State.Waiting == nil {
-			return false
-		}
-	}
-	return true
-}
 
 // UsesClaim reports whether the pod keeps a claim of its namespace from being deleted (PROT-026). The uid of the claim counts for
 // generic ephemeral volumes only (PROT-027).
@@ -72,7 +21,7 @@ func UsesClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		}
 		// PROT-026: a pod that is only waiting for its finalizers must not wait for its own claim.
 		if volume.Ephemeral != nil && !shutDown(pod) &&
-			EphemeralClaimName(pod, volume) == claim.Name && OwnsClaim(pod, claim) {
+			objects.EphemeralClaimName(pod, volume) == claim.Name && objects.OwnsClaim(pod, claim) {
 			return true
 		}
 	}

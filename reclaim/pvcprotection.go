@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -24,7 +25,7 @@ func NewPVCProtection(e *engine.Engine, cfg PVCProtectionConfig) (*engine.Actor,
 	if err := checkWorkers("PVCProtectionConfig", cfg.Workers); err != nil {
 		return nil, err
 	}
-	byClaim := e.Store().Pods.NewIndex(ClaimsOf)
+	byClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
 	return e.NewActor(PVCProtectionName, func(a *engine.Actor) {
 		c := &pvcProtection{
 			claims:  engine.NewInformer(a, e.Store().Claims),
@@ -66,7 +67,7 @@ type turn struct {
 
 func (c *pvcProtection) claimChanged(claim *corev1.PersistentVolumeClaim) {
 	// PROT-020: only a finalizer that is in the wrong state makes work.
-	if misplaced(claim, ClaimProtectionFinalizer) {
+	if misplaced(claim, objects.ClaimProtectionFinalizer) {
 		c.queue.Add(store.KeyOf(claim))
 	}
 }
@@ -81,10 +82,10 @@ func (c *pvcProtection) podUpdated(old, pod *corev1.Pod) {
 
 func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
 	// PROT-021: a pod that is scheduled and runs frees no claim.
-	if !deleted && !Terminated(pod) && pod.Spec.NodeName != "" {
+	if !deleted && !objects.Terminated(pod) && pod.Spec.NodeName != "" {
 		return
 	}
-	for _, key := range ClaimsOf(pod) {
+	for _, key := range objects.ClaimsOf(pod) {
 		c.queue.Add(key)
 	}
 }
@@ -120,12 +121,12 @@ func (c *pvcProtection) work(p *engine.Proc, namespace string) error {
 func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
 	claim, ok := c.claims.Get(key)
 	// PROT-023: gone, or in order.
-	if !ok || !misplaced(claim, ClaimProtectionFinalizer) {
+	if !ok || !misplaced(claim, objects.ClaimProtectionFinalizer) {
 		return nil
 	}
 	if claim.DeletionTimestamp == nil {
 		// PROT-023: a claim that lost its finalizer gets it back.
-		finalizers, _ := with(claim.Finalizers, ClaimProtectionFinalizer)
+		finalizers, _ := with(claim.Finalizers, objects.ClaimProtectionFinalizer)
 		p.Decide("PROT-023", claim, "the protection finalizer is missing")
 		_, err := p.API().Claims.Update(p, claimWith(claim, finalizers))
 		return err
@@ -139,7 +140,7 @@ func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
 		p.Decide("PROT-026", claim, "the claim is being deleted but pod %s uses it", user.Name)
 		return nil
 	}
-	finalizers, _ := without(claim.Finalizers, ClaimProtectionFinalizer)
+	finalizers, _ := without(claim.Finalizers, objects.ClaimProtectionFinalizer)
 	p.Decide("PROT-023", claim, "the claim is being deleted and no pod uses it")
 	_, err = p.API().Claims.Update(p, claimWith(claim, finalizers))
 	return err

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // PVProtectionName is the actor that keeps bound volumes from being deleted.
@@ -48,7 +49,7 @@ type pvProtection struct {
 
 func (c *pvProtection) enqueue(pv *corev1.PersistentVolume) {
 	// PROT-010: only a finalizer that is in the wrong state makes work.
-	if misplaced(pv, VolumeProtectionFinalizer) {
+	if misplaced(pv, objects.VolumeProtectionFinalizer) {
 		c.queue.Add(pv.Name)
 	}
 }
@@ -66,12 +67,12 @@ func misplaced(obj metav1.Object, finalizer string) bool {
 func (c *pvProtection) sync(p *engine.Proc, name string) error {
 	pv, ok := c.volumes.Get(name)
 	// PROT-011: gone, or in order by now.
-	if !ok || !misplaced(pv, VolumeProtectionFinalizer) {
+	if !ok || !misplaced(pv, objects.VolumeProtectionFinalizer) {
 		return nil
 	}
 	if pv.DeletionTimestamp == nil {
 		// PROT-011: a volume that lost its finalizer gets it back.
-		finalizers, _ := with(pv.Finalizers, VolumeProtectionFinalizer)
+		finalizers, _ := with(pv.Finalizers, objects.VolumeProtectionFinalizer)
 		p.Decide("PROT-011", pv, "the protection finalizer is missing")
 		_, err := p.API().Volumes.Update(p, volumeWith(pv, finalizers))
 		// PROT-013: a failure is retried.
@@ -82,7 +83,7 @@ func (c *pvProtection) sync(p *engine.Proc, name string) error {
 		p.Decide("PROT-012", pv, "the volume is being deleted but is Bound")
 		return nil
 	}
-	finalizers, _ := without(pv.Finalizers, VolumeProtectionFinalizer)
+	finalizers, _ := without(pv.Finalizers, objects.VolumeProtectionFinalizer)
 	p.Decide("PROT-011", pv, "the volume is being deleted and not in use")
 	_, err := p.API().Volumes.Update(p, volumeWith(pv, finalizers))
 	// PROT-013: a failure is retried.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 )
 
 // Config sets up a Reclaimer. The zero value works.
@@ -46,7 +47,7 @@ func NewReclaimer(host Host, backends *fake.Set, cfg Config) *Reclaimer {
 // written, and the sync has failed.
 func (r *Reclaimer) Reclaim(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	// RECL-001: the external provisioner owns a migrated volume.
-	if driver := pv.Annotations[annMigratedTo]; driver != "" {
+	if driver := pv.Annotations[objects.AnnMigratedTo]; driver != "" {
 		p.Decide("RECL-001", pv, "reclaiming is left to %s", driver)
 		return nil
 	}
@@ -88,29 +89,29 @@ func (r *Reclaimer) start(p *engine.Proc, rule, verb string, pv *corev1.Persiste
 // Finalizers is what the deletion finalizers of a volume should be, and whether that differs from what they are (RECL-040). It
 // reads its argument only. Neither phase nor deletionTimestamp counts (RECL-041).
 func (r *Reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string, changed bool) {
-	provisioner, provisioned := pv.Annotations[annProvisionedBy]
+	provisioner, provisioned := pv.Annotations[objects.AnnProvisionedBy]
 	// RECL-040: a static volume is nobody's.
 	if !provisioned {
 		return pv.Finalizers, false
 	}
 	// RECL-040: the driver has its own finalizer.
 	if _, migrated := r.migrated(provisioner); migrated {
-		return without(pv.Finalizers, InTreeFinalizer)
+		return without(pv.Finalizers, objects.InTreeFinalizer)
 	}
 	// RECL-040: a driver's volume is the external provisioner's.
-	if !strings.HasPrefix(provisioner, inTreePrefix) {
+	if !strings.HasPrefix(provisioner, fake.InTreePrefix) {
 		return pv.Finalizers, false
 	}
 	finalizers = pv.Finalizers
 	switch pv.Spec.PersistentVolumeReclaimPolicy {
 	case corev1.PersistentVolumeReclaimDelete:
 		// RECL-040, RECL-043: the asset must not outlive the volume.
-		finalizers, changed = with(finalizers, InTreeFinalizer)
+		finalizers, changed = with(finalizers, objects.InTreeFinalizer)
 	case corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle:
 		// RECL-040, RECL-045: the asset is to stay, so nothing holds the volume.
-		finalizers, changed = without(finalizers, InTreeFinalizer)
+		finalizers, changed = without(finalizers, objects.InTreeFinalizer)
 	}
 	// RECL-040: an in-tree volume that came back from a driver sheds the driver's finalizer.
-	finalizers, external := without(finalizers, ExternalFinalizer)
+	finalizers, external := without(finalizers, objects.ExternalFinalizer)
 	return finalizers, changed || external
 }

@@ -10,13 +10,9 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/store"
-)
-
-const (
-	annProvisionedBy = "pv.kubernetes.io/provisioned-by"
-	annMigratedTo    = "pv.kubernetes.io/migrated-to"
 )
 
 // ebs is a migration table with one entry.
@@ -37,9 +33,9 @@ func TestReclaimDispatch(t *testing.T) {
 		calls      []string
 	}{
 		{rule: "RECL-001", name: "a migrated volume is the external provisioner's, whatever the policy (edge 17)",
-			pv: newVolume(annotated(annMigratedTo, "ebs.csi.aws.com"), policy("Unknown"))},
+			pv: newVolume(annotated(objects.AnnMigratedTo, "ebs.csi.aws.com"), policy("Unknown"))},
 		{rule: "RECL-001", name: "an empty migrated-to does not count for the dispatch",
-			pv:     newVolume(annotated(annMigratedTo, ""), policy("Unknown")),
+			pv:     newVolume(annotated(objects.AnnMigratedTo, ""), policy("Unknown")),
 			writes: []string{"update-status PersistentVolume/pv1"},
 			events: []string{"Warning VolumeUnknownReclaimPolicy: Volume has unrecognized PersistentVolumeReclaimPolicy"}},
 		{rule: "RECL-002", name: "Retain does nothing",
@@ -130,15 +126,15 @@ func TestReclaimStartDropped(t *testing.T) {
 
 func TestFinalizers(t *testing.T) {
 	const (
-		inTree     = reclaim.InTreeFinalizer
-		external   = reclaim.ExternalFinalizer
-		protection = reclaim.VolumeProtectionFinalizer
+		inTree     = objects.InTreeFinalizer
+		external   = objects.ExternalFinalizer
+		protection = objects.VolumeProtectionFinalizer
 	)
 	retain, remove := policy(corev1.PersistentVolumeReclaimRetain), policy(corev1.PersistentVolumeReclaimDelete)
 	recycle := policy(corev1.PersistentVolumeReclaimRecycle)
-	plugin := annotated(annProvisionedBy, "kubernetes.io/host-path")
-	driver := annotated(annProvisionedBy, "disk.example.com")
-	migrated := annotated(annProvisionedBy, "kubernetes.io/aws-ebs")
+	plugin := annotated(objects.AnnProvisionedBy, "kubernetes.io/host-path")
+	driver := annotated(objects.AnnProvisionedBy, "disk.example.com")
+	migrated := annotated(objects.AnnProvisionedBy, "kubernetes.io/aws-ebs")
 	tests := []struct {
 		rule, name string
 		pv         *corev1.PersistentVolume
@@ -178,9 +174,9 @@ func TestFinalizers(t *testing.T) {
 
 // RECL-040: without a migration table no plugin is migrated.
 func TestFinalizersWithoutMigration(t *testing.T) {
-	pv := newVolume(annotated(annProvisionedBy, "kubernetes.io/aws-ebs"), finalizers())
+	pv := newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/aws-ebs"), finalizers())
 	got, changed := reclaim.NewReclaimer(nil, nil, reclaim.Config{}).Finalizers(pv)
-	if want := []string{reclaim.InTreeFinalizer}; !slices.Equal(got, want) || !changed {
+	if want := []string{objects.InTreeFinalizer}; !slices.Equal(got, want) || !changed {
 		t.Errorf("Finalizers = %q, %v; want %q, true", got, changed, want)
 	}
 }
@@ -232,13 +228,13 @@ func TestFindDeleter(t *testing.T) {
 		want       string // plugin; "" is external
 		err        string
 	}{
-		{rule: "RECL-030", name: "provisioned by a plugin that can delete", pv: newVolume(nfs, annotated(annProvisionedBy, "kubernetes.io/host-path")), want: "kubernetes.io/host-path"},
-		{rule: "RECL-031", name: "provisioned by a driver", pv: newVolume(annotated(annProvisionedBy, "disk.example.com"))},
-		{rule: "RECL-032", name: "provisioned by a plugin that is not there", pv: newVolume(annotated(annProvisionedBy, "kubernetes.io/gone")), err: "no volume plugin matched name: kubernetes.io/gone"},
-		{rule: "RECL-032", name: "provisioned by a plugin that cannot delete", pv: newVolume(annotated(annProvisionedBy, "kubernetes.io/nfs")), err: "no deletable volume plugin matched"},
-		{rule: "RECL-032", name: "migrated-to comes after provisioned-by", pv: newVolume(annotated(annProvisionedBy, "kubernetes.io/gone"), annotated(annMigratedTo, "d")), err: "no volume plugin matched name: kubernetes.io/gone"},
-		{rule: "RECL-033", name: "migrated-to, even when empty", pv: newVolume(annotated(annMigratedTo, ""))},
-		{rule: "RECL-033", name: "an empty provisioned-by counts as none", pv: newVolume(annotated(annProvisionedBy, ""), annotated(annMigratedTo, "d"))},
+		{rule: "RECL-030", name: "provisioned by a plugin that can delete", pv: newVolume(nfs, annotated(objects.AnnProvisionedBy, "kubernetes.io/host-path")), want: "kubernetes.io/host-path"},
+		{rule: "RECL-031", name: "provisioned by a driver", pv: newVolume(annotated(objects.AnnProvisionedBy, "disk.example.com"))},
+		{rule: "RECL-032", name: "provisioned by a plugin that is not there", pv: newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/gone")), err: "no volume plugin matched name: kubernetes.io/gone"},
+		{rule: "RECL-032", name: "provisioned by a plugin that cannot delete", pv: newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/nfs")), err: "no deletable volume plugin matched"},
+		{rule: "RECL-032", name: "migrated-to comes after provisioned-by", pv: newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/gone"), annotated(objects.AnnMigratedTo, "d")), err: "no volume plugin matched name: kubernetes.io/gone"},
+		{rule: "RECL-033", name: "migrated-to, even when empty", pv: newVolume(annotated(objects.AnnMigratedTo, ""))},
+		{rule: "RECL-033", name: "an empty provisioned-by counts as none", pv: newVolume(annotated(objects.AnnProvisionedBy, ""), annotated(objects.AnnMigratedTo, "d"))},
 		{rule: "RECL-034", name: "static CSI", pv: newVolume(csi("disk.example.com"))},
 		{rule: "RECL-035", name: "by source", pv: newVolume(), want: "kubernetes.io/host-path"},
 		{rule: "RECL-036", name: "NFS is known but cannot delete", pv: newVolume(nfs), err: `error getting deleter volume plugin for volume "pv1": no deletable volume plugin matched`},
@@ -292,9 +288,9 @@ func TestDeleteOperation(t *testing.T) {
 			prepare: func(w *world) { w.host.own["default/c1"] = newClaim("c1", "u1", "pv1") }, phase: corev1.VolumeReleased},
 		{rule: "RECL-024", name: "success without finalizers", pv: newVolume(finalizers()),
 			calls: []string{"Delete pv1"}, writes: []string{"delete PersistentVolume/pv1"}},
-		{rule: "RECL-025", name: "the in-tree finalizer goes first, then the volume is marked", pv: newVolume(finalizers(reclaim.VolumeProtectionFinalizer, reclaim.InTreeFinalizer)),
+		{rule: "RECL-025", name: "the in-tree finalizer goes first, then the volume is marked", pv: newVolume(finalizers(objects.VolumeProtectionFinalizer, objects.InTreeFinalizer)),
 			calls: []string{"Delete pv1"}, writes: []string{"update PersistentVolume/pv1", "delete PersistentVolume/pv1"}, phase: corev1.VolumeReleased},
-		{rule: "RECL-025", name: "finalizer removal fails: Failed, although the asset is gone (edge 16)", pv: newVolume(finalizers(reclaim.InTreeFinalizer)),
+		{rule: "RECL-025", name: "finalizer removal fails: Failed, although the asset is gone (edge 16)", pv: newVolume(finalizers(objects.InTreeFinalizer)),
 			prepare: func(w *world) { w.fail(hostName, "update PersistentVolume", broken) },
 			calls:   []string{"Delete pv1"}, writes: []string{"update-status PersistentVolume/pv1"},
 			events: []string{"Warning VolumeFailedDelete: persistent volume controller can't update finalizer: broken"}, phase: corev1.VolumeFailed, backoff: true},
@@ -313,7 +309,7 @@ func TestDeleteOperation(t *testing.T) {
 		{rule: "RECL-028", name: "success emits no Event", pv: newVolume(),
 			calls: []string{"Delete pv1"}, writes: []string{"delete PersistentVolume/pv1"}, phase: corev1.VolumeReleased},
 		{rule: "RECL-038", name: "a missing plugin is silent once Failed", pv: newVolume(phase(corev1.VolumeFailed)), noBackend: true, phase: corev1.VolumeFailed},
-		{rule: "RECL-043", name: "deletionTimestamp does not stop the deletion (edge 11)", pv: newVolume(terminating, finalizers(reclaim.InTreeFinalizer)),
+		{rule: "RECL-043", name: "deletionTimestamp does not stop the deletion (edge 11)", pv: newVolume(terminating, finalizers(objects.InTreeFinalizer)),
 			calls: []string{"Delete pv1"}, writes: []string{"update PersistentVolume/pv1"}},
 	}
 	for _, test := range tests {
@@ -414,7 +410,7 @@ func TestDeleteOperationRaces(t *testing.T) {
 // RECL-025: the controller keeps the copy it edited, under the version it read.
 func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
 	w := newWorld(t, reclaim.Config{}, &plugin{name: "kubernetes.io/host-path"})
-	w.load(newVolume(finalizers(reclaim.VolumeProtectionFinalizer, reclaim.InTreeFinalizer)))
+	w.load(newVolume(finalizers(objects.VolumeProtectionFinalizer, objects.InTreeFinalizer)))
 	version := w.volume("pv1").ResourceVersion
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
@@ -423,7 +419,7 @@ func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
 		t.Fatalf("KeepVolume was called %d times, want once", len(w.host.kept))
 	}
 	kept := w.host.kept[0]
-	if kept.ResourceVersion != version || !slices.Equal(kept.Finalizers, []string{reclaim.VolumeProtectionFinalizer}) {
+	if kept.ResourceVersion != version || !slices.Equal(kept.Finalizers, []string{objects.VolumeProtectionFinalizer}) {
 		t.Errorf("kept version %s with %q, want version %s without the in-tree finalizer", kept.ResourceVersion, kept.Finalizers, version)
 	}
 }

@@ -182,7 +182,7 @@ func validateAnnotations(annotations map[string]string, at *field.Path) field.Er
 
 func validateOwners(owners []metav1.OwnerReference) field.ErrorList {
 	var errs field.ErrorList
-	controller := ""
+	controller := -1
 	for i := range owners {
 		owner := &owners[i]
 		// API-036: an owner is named in full and is not an event.
@@ -206,12 +206,14 @@ func validateOwners(owners []metav1.OwnerReference) field.ErrorList {
 		if owner.Controller == nil || !*owner.Controller {
 			continue
 		}
-		if controller == "" {
-			controller = owner.Kind + "/" + owner.Name
+		if controller < 0 {
+			controller = i
 			continue
 		}
+		first := &owners[controller]
 		errs = append(errs, field.Invalid(metaPath("ownerReferences"), owners, fmt.Sprintf(
-			`Only one reference can have Controller set to true. Found "true" in references for %s and %s/%s`, controller, owner.Kind, owner.Name)))
+			`Only one reference can have Controller set to true. Found "true" in references for %s/%s and %s/%s`,
+			first.Kind, first.Name, owner.Kind, owner.Name)))
 	}
 	return errs
 }

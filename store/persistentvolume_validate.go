@@ -131,6 +131,7 @@ func validateVolumeUpdate(volume, old *corePV) field.ErrorList {
 		// API-125: values that have been stored do not block other updates.
 		errs = validateVolumeKeeping(volume, true)
 	}
+	errs = append(errs, validateGenerateName(&volume.ObjectMeta)...)
 	spec, was := &volume.Spec, &old.Spec
 	// API-211: what the volume is stays.
 	if !sourceKept(&spec.PersistentVolumeSource, &was.PersistentVolumeSource) {

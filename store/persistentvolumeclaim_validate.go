@@ -104,7 +104,7 @@ func validateReference(apiGroup *string, kind, name string, anyGroup bool, path 
 // validateClaimUpdate repeats the validation of a new claim in full: parts shared with old are not taken on trust, since old may
 // have been stored unvalidated.
 func validateClaimUpdate(claim, old *corePVC) field.ErrorList {
-	errs := validateClaimSpecWith(&claim.Spec, &old.Spec, specRoot)
+	errs := append(validateGenerateName(&claim.ObjectMeta), validateClaimSpecWith(&claim.Spec, &old.Spec, specRoot)...)
 	moved, classErrs := classMoved(claim, old)
 	errs = append(errs, classErrs...)
 	// API-217: whatever else differs is one error.

@@ -106,7 +106,7 @@ func topologyValues(expressions []corev1.TopologySelectorLabelRequirement, path 
 
 // validateClassUpdate holds fast what volumes have been made by (API-230).
 func validateClassUpdate(class, old *storageClass) field.ErrorList {
-	errs := validateClass(class)
+	errs := append(validateGenerateName(&class.ObjectMeta), validateClass(class)...)
 	fixed := func(kept bool, path *field.Path, value any) {
 		if !kept {
 			errs = append(errs, field.Invalid(path, value, immutable))

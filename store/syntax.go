@@ -39,12 +39,11 @@ func isDNSWord(s string, anyCase bool) bool {
 	if s == "" || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
 	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; !isLower(c) && !isDigit(c) && c != '-' && !(anyCase && isUpper(c)) {
-			return false
-		}
+	allowed := lower | digit | dash
+	if anyCase {
+		allowed |= upper
 	}
-	return true
+	return consistsOf(s, allowed)
 }
 
 // isQualifiedName accepts label keys: a name, and before it, if it has one, a domain and a slash.
@@ -67,18 +66,41 @@ func isLabelValue(s string) bool { return s == "" || isLabelName(s) }
 
 // isLabelName accepts letters, digits, '-', '_' and '.', with a letter or digit at both ends.
 func isLabelName(s string) bool {
-	if s == "" || len(s) > maxLabelBytes || !isAlphanumeric(s[0]) || !isAlphanumeric(s[len(s)-1]) {
-		return false
+	const ends = lower | upper | digit
+	return s != "" && len(s) <= maxLabelBytes && classes[s[0]]&ends != 0 && classes[s[len(s)-1]]&ends != 0 &&
+		consistsOf(s, lower|upper|digit|dash|mark)
+}
+
+// The classes of bytes that names are made of.
+const (
+	lower class = 1 << iota
+	upper
+	digit
+	dash
+	mark // '_' and '.'
+)
+
+type class uint8
+
+var classes = func() (table [256]class) {
+	for c := 'a'; c <= 'z'; c++ {
+		table[c] = lower
 	}
+	for c := 'A'; c <= 'Z'; c++ {
+		table[c] = upper
+	}
+	for c := '0'; c <= '9'; c++ {
+		table[c] = digit
+	}
+	table['-'], table['_'], table['.'] = dash, mark, mark
+	return table
+}()
+
+func consistsOf(s string, allowed class) bool {
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
+		if classes[s[i]]&allowed == 0 {
 			return false
 		}
 	}
 	return true
 }
-
-func isLower(c byte) bool        { return 'a' <= c && c <= 'z' }
-func isUpper(c byte) bool        { return 'A' <= c && c <= 'Z' }
-func isDigit(c byte) bool        { return '0' <= c && c <= '9' }
-func isAlphanumeric(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }

@@ -157,7 +157,7 @@ func validateVolumeError(e *storagev1.VolumeError, child string) field.ErrorList
 }
 
 func validateAttachmentUpdate(attachment, old *volumeAttachment) field.ErrorList {
-	errs := validateAttachment(attachment)
+	errs := append(validateGenerateName(&attachment.ObjectMeta), validateAttachment(attachment)...)
 	// API-232: another volume or node is another attachment.
 	if spec, was := &attachment.Spec, &old.Spec; !sameAttachmentSpec(spec, was) && !semanticEqual(spec, was) {
 		errs = append(errs, field.Invalid(specRoot, *spec, immutable))

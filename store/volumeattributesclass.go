@@ -69,7 +69,7 @@ func validateAttributesClass(class *volumeAttributesClass) field.ErrorList {
 }
 
 func validateAttributesClassUpdate(class, old *volumeAttributesClass) field.ErrorList {
-	var errs field.ErrorList
+	errs := validateGenerateName(&class.ObjectMeta)
 	// API-231: what volumes have been given stays readable from the class.
 	if class.DriverName != old.DriverName {
 		errs = append(errs, field.Forbidden(driverNamePath, "updates to driverName are forbidden."))

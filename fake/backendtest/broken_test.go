@@ -43,7 +43,7 @@ type (
 		*fake.Memory
 		made int
 	}
-	generous      struct{ *fake.Memory } // takes another size for the same
+	generous      struct{ *fake.Memory } // finds a volume by its name alone
 	stingy        struct{ *fake.Memory } // gives half
 	onceOnly      struct{ *fake.Memory } // complains about what is gone
 	changing      struct{ *fake.Memory } // has a new name each time
@@ -66,14 +66,15 @@ type (
 var changes, backends int
 
 func (b *forgetful) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
-	b.made++
-	req.Name = fmt.Sprintf("%s-%d", req.Name, b.made)
+	if b.made++; req.Name != "" {
+		req.Name = fmt.Sprintf("%s-%d", req.Name, b.made)
+	}
 	return b.Memory.Create(req)
 }
 
 func (b generous) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
-	if req.Name != "" {
-		req.Size = 10 * gi
+	if _, ok := b.Volume(req.Name); ok {
+		req.Size = 0
 	}
 	return b.Memory.Create(req)
 }
@@ -172,7 +173,8 @@ func TestBrokenBackendsFail(t *testing.T) {
 		{"forgetful", func() fake.Backend { return &forgetful{Memory: driver()} },
 			[]string{"Create is idempotent by name", "Create refuses another size under the same name"},
 			"want code [AlreadyExists]"},
-		{"generous", func() fake.Backend { return generous{driver()} }, []string{"Expand never shrinks"}, ""},
+		{"generous", func() fake.Backend { return generous{driver()} },
+			[]string{"Create refuses another size under the same name"}, "Create(2147483648 bytes) after Create(1073741824 bytes) of the same name succeeded"},
 		{"stingy", func() fake.Backend { return stingy{driver()} }, []string{"a volume is at least as large as asked"}, "gave 536870912 bytes"},
 		{"complains about what is gone", func() fake.Backend { return onceOnly{driver()} },
 			[]string{"Delete is idempotent", "an unknown volume is deleted already"}, "no volume backendtest-unknown"},

@@ -24,7 +24,7 @@ var volumes = []check{
 		}
 		plugin, ok := s.b.(fake.Supporter)
 		if ok && !plugin.Supports(&resp.Source) {
-			return fmt.Errorf("Create gave source %v, which the plugin does not support", resp.Source)
+			return fmt.Errorf("Create gave source %s, which the plugin does not support", resp.Source.String())
 		}
 		return nil
 	}},
@@ -38,7 +38,7 @@ var volumes = []check{
 			return fmt.Errorf("again: %w", err)
 		}
 		if !reflect.DeepEqual(first, second) {
-			return fmt.Errorf("Create gave %+v, and %+v for the same request again", first, second)
+			return fmt.Errorf("Create gave %s, and %s for the same request again", show(first), show(second))
 		}
 		return nil
 	}},
@@ -72,7 +72,7 @@ var volumes = []check{
 		}
 		other, err := s.newBackend().(fake.Creator).Create(request("backendtest-1", gi))
 		if err != nil || !reflect.DeepEqual(first, other) {
-			return fmt.Errorf("Create gave %+v, and %+v, %v on another backend: want the same", first, other, err)
+			return fmt.Errorf("Create gave %s, and %s, error %v on another backend: want the same", show(first), show(other), err)
 		}
 		return nil
 	}},
@@ -147,4 +147,9 @@ var volumes = []check{
 		}
 		return nil
 	}},
+}
+
+// show has what the checks compare, without the many kinds of source that are not set.
+func show(resp fake.CreateResponse) string {
+	return fmt.Sprintf("{ID %q, %d bytes, source %s, context %v, topology %v}", resp.ID, resp.Size, resp.Source.String(), resp.Context, resp.Topology)
 }

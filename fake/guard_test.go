@@ -1,0 +1,88 @@
+package fake_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/volsim/volsim/fake"
+)
+
+type brittle struct{ values map[string]int }
+
+func (b *brittle) Touch(key string) { b.values[key]++ }
+
+func deep(n int) int {
+	if n == 0 {
+		panic("deep down")
+	}
+	return deep(n-1) + 1
+}
+
+func TestSafely(t *testing.T) {
+	sentinel := errors.New("sentinel")
+	for _, tt := range []struct {
+		name  string
+		call  func() error
+		text  string // "" is no error
+		stack []string
+	}{
+		{name: "success", call: func() error { return nil }},
+		{name: "an error passes", call: func() error { return sentinel }, text: "sentinel"},
+		{name: "a panic is an error", call: func() error { panic("oh") }, text: "backend disk: Create panicked: oh",
+			stack: []string{"fake_test.TestSafely.func"}},
+		{name: "so is a nil map", call: func() error { (&brittle{}).Touch("a"); return nil },
+			text:  "backend disk: Create panicked: assignment to entry in nil map",
+			stack: []string{"fake_test.(*brittle).Touch guard_test.go:", "fake_test.TestSafely.func"}},
+		{name: "and a nil pointer", call: func() error { var b *brittle; b.Touch("a"); return nil },
+			text: "backend disk: Create panicked: runtime error: invalid memory address or nil pointer dereference"},
+		{name: "and panic(nil)", call: func() error { panic(nil) }, text: "backend disk: Create panicked: panic called with nil argument"},
+		{name: "addresses are left out", call: func() error { panic(&struct{ p *brittle }{&brittle{}}) }, text: "backend disk: Create panicked: &{0x?}"},
+		{name: "a deep stack is cut", call: func() error { deep(200); return nil }, text: "backend disk: Create panicked: deep down",
+			stack: []string{"fake_test.deep guard_test.go:", "\n..."}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := fake.Safely("disk", fake.Create, tt.call)
+			// A runtime error may go on, and does so differently in other versions of Go.
+			if got := fmt.Sprint(err); !strings.HasPrefix(got, tt.text) || tt.text == "" && err != nil {
+				t.Errorf("Safely = %q, want %q", got, tt.text)
+			}
+			panicked, ok := errors.AsType[*fake.PanicError](err)
+			if ok != strings.HasPrefix(tt.text, "backend disk") {
+				t.Fatalf("Safely = %T, want a PanicError for a panic alone", err)
+			}
+			if !ok {
+				return
+			}
+			if varies := regexp.MustCompile(`0x[0-9a-f]{6,}|goroutine|/[a-z]+/[^ ]*\.go|runtime\.|testing\.|fake\.Safely`); varies.MatchString(panicked.Stack) {
+				t.Errorf("the stack has %q:\n%s", varies.FindString(panicked.Stack), panicked.Stack)
+			}
+			for _, want := range tt.stack {
+				if !strings.Contains(panicked.Stack, want) {
+					t.Errorf("the stack does not have %q:\n%s", want, panicked.Stack)
+				}
+			}
+		})
+	}
+}
+
+func TestPanicWithErrorUnwraps(t *testing.T) {
+	sentinel := errors.New("sentinel")
+	if err := fake.Safely("disk", fake.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) || fake.CodeOf(err) != fake.Internal {
+		t.Errorf("Safely = %v of code %s, want one that is the sentinel, of code Internal", err, fake.CodeOf(err))
+	}
+}
+
+func TestPanicsLookTheSameAgain(t *testing.T) {
+	var texts []string
+	for range 2 {
+		err := fake.Safely("disk", fake.Create, func() error { deep(3); return nil })
+		panicked, _ := errors.AsType[*fake.PanicError](err)
+		texts = append(texts, panicked.Error()+"\n"+panicked.Stack)
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("the same panic twice:\n%s\n\n%s", texts[0], texts[1])
+	}
+}

@@ -1,0 +1,235 @@
+package fake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/fake"
+)
+
+func at(seconds int) time.Time { return time.Unix(int64(seconds), 0).UTC() }
+
+func do(t *testing.T, m *fake.Memory, steps ...step) {
+	t.Helper()
+	for i, s := range steps {
+		if err := s.call(m); fake.CodeOf(err) != s.want {
+			t.Fatalf("step %d = %v, want code %s", i+1, err, s.want)
+		}
+	}
+}
+
+func TestDataFollowsTheVolume(t *testing.T) {
+	m := fake.CSI("disk.example.com")
+	p1, p2 := podNamed("p1"), podNamed("p2")
+	do(t, m, all("v", "n1", "p1")...)
+	if got, err := m.Read("v", p1, "n1"); err != nil || got != (fake.Write{}) {
+		t.Errorf("Read of a fresh volume = %+v, %v, want the zero Write", got, err)
+	}
+	for i := range 2 {
+		want := fake.Write{Version: i + 1, Pod: p1, Node: "n1", At: at(i)}
+		if got, err := m.Write("v", p1, "n1", at(i)); err != nil || got != want {
+			t.Errorf("Write = %+v, %v, want %+v", got, err, want)
+		}
+	}
+	do(t, m, ok(unpublish("v", "n1", "p1")), ok(unstage("v", "n1")), ok(detach("v", "n1")))
+	do(t, m, all("v", "n2", "p2")...)
+	want := fake.Write{Version: 2, Pod: p1, Node: "n1", At: at(1)}
+	if got, err := m.Read("v", p2, "n2"); err != nil || got != want {
+		t.Errorf("Read on the next node = %+v, %v, want %+v", got, err, want)
+	}
+	state, found := m.Volume("v")
+	if !found || len(state.Writes) != 2 || state.Content != want || !state.Static {
+		t.Errorf("Volume = %+v, want a static one with two writes", state)
+	}
+	if _, found := m.Volume("w"); found {
+		t.Error("Volume(w) finds one")
+	}
+	if writers := m.Writers("v"); len(writers) != 1 || writers[0].Node != "n2" || len(m.Writers("w")) != 0 {
+		t.Errorf("Writers = %+v, want p2 on n2", writers)
+	}
+}
+
+func TestWhoCannotWrite(t *testing.T) {
+	readOnly := toPod("v", "n1", "p1")
+	readOnly.ReadOnly = true
+	attachReadOnly := func(m *fake.Memory) error {
+		_, err := m.Attach(fake.AttachRequest{ID: "v", Node: "n1", ReadOnly: true})
+		return err
+	}
+	for _, tt := range []struct {
+		name        string
+		steps       []step
+		read, write fake.Code
+	}{
+		{"whoever has it", all("v", "n1", "p1"), fake.OK, fake.OK},
+		{"no volume", nil, fake.NotFound, fake.NotFound},
+		{"not published", []step{ok(attach("v", "n1")), ok(stage("v", "n1"))}, fake.FailedPrecondition, fake.FailedPrecondition},
+		{"published to another pod", all("v", "n1", "p2"), fake.FailedPrecondition, fake.FailedPrecondition},
+		{"published elsewhere", all("v", "n2", "p1"), fake.FailedPrecondition, fake.FailedPrecondition},
+		{"published for reading", []step{ok(attach("v", "n1")), ok(stage("v", "n1")), ok(publishAs(readOnly))}, fake.OK, fake.FailedPrecondition},
+		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, fake.OK, fake.FailedPrecondition},
+		{"detached by force", then(all("v", "n1", "p1"), ok(detach("v", "n1"))), fake.FailedPrecondition, fake.FailedPrecondition},
+		{"rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n1"); return nil })), fake.FailedPrecondition, fake.FailedPrecondition},
+		{"another node rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n2"); return nil })), fake.OK, fake.OK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := fake.CSI("disk.example.com")
+			do(t, m, tt.steps...)
+			if _, err := m.Read("v", podNamed("p1"), "n1"); fake.CodeOf(err) != tt.read {
+				t.Errorf("Read = %v, want code %s", err, tt.read)
+			}
+			if _, err := m.Write("v", podNamed("p1"), "n1", at(1)); fake.CodeOf(err) != tt.write {
+				t.Errorf("Write = %v, want code %s", err, tt.write)
+			}
+		})
+	}
+}
+
+func TestPodsAreToldApartByUID(t *testing.T) {
+	m := fake.CSI("disk.example.com", fake.Lenient())
+	req := toPod("v", "n1", "p1")
+	req.Pod.UID = "old"
+	do(t, m, ok(publishAs(req)))
+	if _, err := m.Write("v", fake.PodRef{Namespace: "default", Name: "p1", UID: "new"}, "n1", at(1)); err == nil {
+		t.Error("the next pod of the name can write")
+	}
+	if _, err := m.Write("v", podNamed("p1"), "n1", at(1)); err != nil {
+		t.Errorf("Write without UID = %v, want success by name", err)
+	}
+}
+
+func TestRecycledVolumeIsEmpty(t *testing.T) {
+	p := fake.InTree("kubernetes.io/mock-storage")
+	do(t, p.Memory, ok(publish("pv1", "n1", "p1")))
+	if _, err := p.Write("pv1", podNamed("p1"), "n1", at(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Recycle(fake.RecycleRequest{ID: "pv1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Read("pv1", podNamed("p1"), "n1"); err != nil || got != (fake.Write{}) {
+		t.Errorf("Read = %+v, %v, want the zero Write", got, err)
+	}
+	if got, err := p.Write("pv1", podNamed("p1"), "n1", at(2)); err != nil || got.Version != 2 {
+		t.Errorf("Write = %+v, %v, want version 2: versions go on", got, err)
+	}
+}
+
+func TestExpandedVolume(t *testing.T) {
+	m := fake.CSI("disk.example.com")
+	do(t, m, ok(create(fake.CreateRequest{Name: "fs", Size: gi})), ok(create(fake.CreateRequest{Name: "raw", Size: gi, VolumeMode: corev1.PersistentVolumeBlock})))
+	for _, tt := range []struct {
+		id   string
+		size int64
+		want fake.ExpandResponse
+	}{
+		{"fs", gi, fake.ExpandResponse{Size: gi}},
+		{"fs", 3 * gi, fake.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
+		{"fs", 2 * gi, fake.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
+		{"raw", 3 * gi, fake.ExpandResponse{Size: 3 * gi}},
+	} {
+		if got, err := m.Expand(fake.ExpandRequest{ID: tt.id, Size: tt.size}); err != nil || got != tt.want {
+			t.Errorf("Expand(%s, %d) = %+v, %v, want %+v", tt.id, tt.size, got, err, tt.want)
+		}
+	}
+	do(t, m, all("fs", "n1", "p1")...)
+	if got, err := m.NodeExpand(fake.NodeExpandRequest{ID: "fs", Node: "n1", Size: 3 * gi}); err != nil || got.Size != 3*gi {
+		t.Errorf("NodeExpand = %+v, %v, want 3Gi", got, err)
+	}
+	if got, err := m.Expand(fake.ExpandRequest{ID: "fs", Size: 3 * gi}); err != nil || got.NodeExpansion {
+		t.Errorf("Expand after NodeExpand = %+v, %v, want nothing left to do", got, err)
+	}
+	if state, _ := m.Volume("fs"); state.Size != 3*gi || state.Usable != 3*gi {
+		t.Errorf("Volume = %d bytes, %d usable, want 3Gi", state.Size, state.Usable)
+	}
+}
+
+func TestReport(t *testing.T) {
+	one := fake.CreateRequest{Name: "v", Size: gi}
+	csi := func(phase string, opts ...fake.Option) *corev1.PersistentVolume {
+		return fake.Volume("pv", "1Gi", append(opts, fake.CSISource("disk.example.com", "v"), fake.Phase(phase))...)
+	}
+	deleting := csi("Available")
+	deleting.DeletionTimestamp = new(metav1.NewTime(at(1)))
+	boundDeleting := csi("Bound")
+	boundDeleting.DeletionTimestamp = new(metav1.NewTime(at(1)))
+	deleteOf := func(uid types.UID) func(*fake.Memory) error {
+		return func(m *fake.Memory) error { return m.Delete(fake.DeleteRequest{ID: "v", UID: uid}) }
+	}
+	pvs := func(pvs ...*corev1.PersistentVolume) []*corev1.PersistentVolume { return pvs }
+	onBoth := then(all("v", "n1", "p1"), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2")))
+	shared := func(node, pod string) step {
+		req := toPod("v", node, pod)
+		req.Mode = corev1.ReadWriteMany
+		return ok(publishAs(req))
+	}
+	lenient := []fake.MemoryOption{fake.Lenient()}
+	for _, tt := range []struct {
+		name  string
+		opts  []fake.MemoryOption
+		steps []step
+		pvs   []*corev1.PersistentVolume
+		want  []string
+	}{
+		{"in order", nil, []step{ok(create(one))}, pvs(csi("Bound")), nil},
+		{"leaked", nil, []step{ok(create(one))}, nil, []string{"Leaked v: no PersistentVolume knows it"}},
+		{"another driver's volume of that handle", nil, []step{ok(create(one))}, pvs(fake.Volume("pv", "1Gi", fake.CSISource("other", "v")), nil),
+			[]string{"Leaked v: no PersistentVolume knows it"}},
+		{"a static volume does not leak", nil, []step{ok(attach("v", "n1"))}, nil, nil},
+		{"deleted while bound", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(csi("Bound")), []string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
+		{"deleted while bound and deleted", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(boundDeleting), []string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
+		{"deleted while available", nil, []step{ok(remove("v"))}, pvs(csi("")), []string{"DeletedWhenWanted v: PersistentVolume pv is Pending"}},
+		{"deleted while being deleted", nil, []step{ok(remove("v"))}, pvs(deleting), nil},
+		{"deleted when released", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(csi("Released")), nil},
+		{"deleted and made again", nil, []step{ok(create(one)), ok(remove("v")), ok(create(one))}, pvs(csi("Bound")), nil},
+		{"deleted, and the PersistentVolume is another", nil, []step{ok(create(one)), ok(deleteOf("old"))}, pvs(csi("Bound", fake.UID("new"))), nil},
+		{"deleted, and the PersistentVolume is the same", nil, []step{ok(create(one)), ok(deleteOf("old"))}, pvs(csi("Bound", fake.UID("old"))),
+			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
+		{"used again after deletion", lenient, []step{ok(create(one)), ok(remove("v")), ok(attach("v", "n1"))}, pvs(csi("Bound")),
+			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
+		{"created twice", nil, []step{ok(create(one)), refused(fake.AlreadyExists, create(fake.CreateRequest{Name: "v", Size: 2 * gi}))}, pvs(csi("Bound")),
+			[]string{"DoubleCreate v: created again with another size"}},
+		{"two writers", lenient, onBoth, nil, []string{"TwoWriters v: can be written on nodes n1, n2"}},
+		{"two writers of a shared volume", lenient, []step{shared("n1", "p1"), shared("n2", "p2")}, nil, nil},
+		{"two writers on one node", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p2"))), nil, nil},
+		{"one writer and one who cannot any more", nil, then(all("v", "n1", "p1"), ok(detach("v", "n1")), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2"))), nil,
+			[]string{"DetachedInUse v: detached from n1 while published to default/p1"}},
+		{"deleted in use", lenient, then(all("v", "n1", "p1"), ok(remove("v"))), nil, []string{"DeletedInUse v: deleted while attached to n1, staged on n1, published to default/p1 on n1"}},
+		{"what happened, then what leaked, by name", nil, []step{ok(create(fake.CreateRequest{Name: "w"})), ok(create(one)),
+			refused(fake.AlreadyExists, create(fake.CreateRequest{Name: "w", Size: 1}))}, nil,
+			[]string{"DoubleCreate w: created again with another size", "Leaked v: no PersistentVolume knows it", "Leaked w: no PersistentVolume knows it"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := fake.CSI("disk.example.com", tt.opts...)
+			do(t, m, tt.steps...)
+			var got []string
+			for _, p := range m.Report(tt.pvs) {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Report (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPluginReport(t *testing.T) {
+	p := fake.InTree("kubernetes.io/mock-storage")
+	do(t, p.Memory, ok(create(fake.CreateRequest{Name: "pv1"})), ok(create(fake.CreateRequest{Name: "pv2"})), ok(publish("pv1", "n1", "p1")))
+	if err := p.Recycle(fake.RecycleRequest{ID: "pv1"}); err != nil {
+		t.Fatal(err)
+	}
+	got := p.Report([]*corev1.PersistentVolume{fake.Volume("pv1", "1Gi"), fake.Volume("pv2", "1Gi", fake.NFSSource("s", "/"))})
+	want := []fake.Problem{
+		{Kind: fake.RecycledInUse, Volume: "pv1", Detail: "recycled while published to default/p1 on n1"},
+		{Kind: fake.Leaked, Volume: "pv2", Detail: "no PersistentVolume knows it"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Report (-want +got):\n%s", diff)
+	}
+}

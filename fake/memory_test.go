@@ -1,0 +1,258 @@
+package fake_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+)
+
+const gi = int64(1) << 30
+
+// step is one call, and the code it must have.
+type step struct {
+	call func(*fake.Memory) error
+	want fake.Code
+}
+
+func ok(call func(*fake.Memory) error) step { return step{call, fake.OK} }
+
+func refused(code fake.Code, call func(*fake.Memory) error) step { return step{call, code} }
+
+func create(req fake.CreateRequest) func(*fake.Memory) error {
+	return func(m *fake.Memory) error { _, err := m.Create(req); return err }
+}
+
+func remove(id string) func(*fake.Memory) error {
+	return func(m *fake.Memory) error { return m.Delete(fake.DeleteRequest{ID: id}) }
+}
+
+func attach(id, node string, mode ...corev1.PersistentVolumeAccessMode) func(*fake.Memory) error {
+	req := fake.AttachRequest{ID: id, Node: node}
+	if len(mode) > 0 {
+		req.Mode = mode[0]
+	}
+	return func(m *fake.Memory) error { _, err := m.Attach(req); return err }
+}
+
+func detach(id, node string) func(*fake.Memory) error {
+	return func(m *fake.Memory) error { return m.Detach(fake.DetachRequest{ID: id, Node: node}) }
+}
+
+func stage(id, node string) func(*fake.Memory) error {
+	return func(m *fake.Memory) error { return m.Stage(fake.StageRequest{ID: id, Node: node, Path: "/stage"}) }
+}
+
+func unstage(id, node string) func(*fake.Memory) error {
+	return func(m *fake.Memory) error { return m.Unstage(fake.UnstageRequest{ID: id, Node: node, Path: "/stage"}) }
+}
+
+func podNamed(name string) fake.PodRef { return fake.PodRef{Namespace: "default", Name: name} }
+
+func publishAs(req fake.PublishRequest) func(*fake.Memory) error {
+	return func(m *fake.Memory) error { return m.Publish(req) }
+}
+
+func toPod(id, node, pod string) fake.PublishRequest {
+	return fake.PublishRequest{ID: id, Node: node, Target: "/" + pod, StagingPath: "/stage", Pod: podNamed(pod)}
+}
+
+func publish(id, node, pod string) func(*fake.Memory) error { return publishAs(toPod(id, node, pod)) }
+
+func unpublish(id, node, pod string) func(*fake.Memory) error {
+	return func(m *fake.Memory) error {
+		return m.Unpublish(fake.UnpublishRequest{ID: id, Node: node, Target: "/" + pod})
+	}
+}
+
+func expand(req fake.ExpandRequest) func(*fake.Memory) error {
+	return func(m *fake.Memory) error { _, err := m.Expand(req); return err }
+}
+
+func nodeExpand(id, node string, size int64) func(*fake.Memory) error {
+	return func(m *fake.Memory) error {
+		_, err := m.NodeExpand(fake.NodeExpandRequest{ID: id, Node: node, Size: size})
+		return err
+	}
+}
+
+// all is everything up to the pod.
+func all(id, node, pod string) []step {
+	return []step{ok(attach(id, node)), ok(stage(id, node)), ok(publish(id, node, pod))}
+}
+
+func then(before []step, more ...step) []step {
+	return append(before[:len(before):len(before)], more...)
+}
+
+func TestMemory(t *testing.T) {
+	one := fake.CreateRequest{Name: "v", Size: gi}
+	sized := func(size, limit int64) fake.CreateRequest {
+		return fake.CreateRequest{Name: "v", Size: size, Limit: limit}
+	}
+	rwop := toPod("v", "n1", "p2")
+	rwop.Mode = corev1.ReadWriteOncePod
+	readOnly := toPod("v", "n1", "p1")
+	readOnly.ReadOnly = true
+	for _, tt := range []struct {
+		name  string
+		opts  []fake.MemoryOption
+		steps []step
+	}{
+		{"a size that is none", nil, []step{refused(fake.InvalidArgument, create(sized(-1, 0))), refused(fake.InvalidArgument, create(sized(2, 1)))}},
+		{"the same again", nil, []step{ok(create(one)), ok(create(one)), ok(create(sized(gi/2, 0)))}},
+		{"larger under the same name", nil, []step{ok(create(one)), refused(fake.AlreadyExists, create(sized(2*gi, 0)))}},
+		{"limited to less under the same name", nil, []step{ok(create(one)), refused(fake.AlreadyExists, create(sized(1, 2)))}},
+		{"another mode under the same name", nil, []step{ok(create(one)),
+			refused(fake.AlreadyExists, create(fake.CreateRequest{Name: "v", Size: gi, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}}))}},
+		{"another volume mode under the same name", nil, []step{ok(create(one)),
+			ok(create(fake.CreateRequest{Name: "v", Size: gi, VolumeMode: corev1.PersistentVolumeFilesystem})),
+			refused(fake.AlreadyExists, create(fake.CreateRequest{Name: "v", Size: gi, VolumeMode: corev1.PersistentVolumeBlock}))}},
+		{"other parameters under the same name", nil, []step{ok(create(one)),
+			refused(fake.AlreadyExists, create(fake.CreateRequest{Name: "v", Size: gi, Parameters: map[string]string{"type": "ssd"}}))}},
+		{"the name of a static volume", nil, []step{ok(attach("v", "n1")), refused(fake.AlreadyExists, create(one))}},
+		{"too large", []fake.MemoryOption{fake.MaxSize("1Gi")}, []step{ok(create(one)), refused(fake.OutOfRange, create(fake.CreateRequest{Name: "w", Size: gi + 1})),
+			refused(fake.OutOfRange, expand(fake.ExpandRequest{ID: "v", Size: 2 * gi}))}},
+		{"the smallest is more than the limit", []fake.MemoryOption{fake.MinSize("2Gi")}, []step{refused(fake.OutOfRange, create(sized(gi, gi))), ok(create(one)), ok(create(one))}},
+		{"quota", []fake.MemoryOption{fake.Quota("2Gi")}, []step{ok(create(one)), refused(fake.ResourceExhausted, create(fake.CreateRequest{Name: "w", Size: gi + 1})),
+			ok(create(fake.CreateRequest{Name: "w", Size: gi})), refused(fake.ResourceExhausted, expand(fake.ExpandRequest{ID: "v", Size: 2 * gi})),
+			ok(remove("w")), ok(expand(fake.ExpandRequest{ID: "v", Size: 2 * gi}))}},
+		{"quota of a size beyond counting", []fake.MemoryOption{fake.Quota("2Gi")}, []step{ok(create(one)),
+			refused(fake.ResourceExhausted, create(fake.CreateRequest{Name: "w", Size: 1<<63 - 1}))}},
+
+		{"attached twice in the same way", nil, []step{ok(attach("v", "n1")), ok(attach("v", "n1"))}},
+		{"attached twice in another way", nil, []step{ok(attach("v", "n1")), refused(fake.AlreadyExists, attach("v", "n1", corev1.ReadWriteMany))}},
+		{"a second node", nil, []step{ok(attach("v", "n1")), refused(fake.FailedPrecondition, attach("v", "n2")), ok(detach("v", "n1")), ok(attach("v", "n2"))}},
+		{"a second node of a shared volume", nil, []step{ok(attach("v", "n1", corev1.ReadWriteMany)), ok(attach("v", "n2", corev1.ReadOnlyMany)),
+			refused(fake.FailedPrecondition, attach("v", "n3"))}},
+		{"detached from everywhere", nil, []step{ok(attach("v", "n1", corev1.ReadWriteMany)), ok(attach("v", "n2", corev1.ReadWriteMany)), ok(detach("v", "")), ok(attach("v", "n3"))}},
+		{"detached from where it was not", nil, []step{ok(detach("v", "n1")), ok(attach("v", "n1")), ok(detach("v", "n2")), refused(fake.FailedPrecondition, attach("v", "n2"))}},
+
+		{"staged before attached", nil, []step{refused(fake.FailedPrecondition, stage("v", "n1")), ok(attach("v", "n2")), refused(fake.FailedPrecondition, stage("v", "n1"))}},
+		{"staged without attaching", []fake.MemoryOption{fake.WithoutAttach()}, []step{ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}},
+		{"published without staging", []fake.MemoryOption{fake.WithoutStage()}, []step{refused(fake.FailedPrecondition, publish("v", "n1", "p1")), ok(attach("v", "n1")), ok(publish("v", "n1", "p1"))}},
+		{"published before staged", nil, []step{ok(attach("v", "n1")), refused(fake.FailedPrecondition, publish("v", "n1", "p1"))}},
+		{"published in another way", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p1")), refused(fake.AlreadyExists, publishAs(readOnly)))},
+		{"unstaged under a pod", nil, then(all("v", "n1", "p1"), refused(fake.FailedPrecondition, unstage("v", "n1")), ok(unpublish("v", "n1", "p1")), ok(unstage("v", "n1")), ok(unstage("v", "n1")))},
+		{"a second pod", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p2")))},
+		{"a second pod of a volume for one", nil, then(all("v", "n1", "p1"), refused(fake.FailedPrecondition, publishAs(rwop)), ok(unpublish("v", "n1", "p1")),
+			ok(publishAs(rwop)), ok(publishAs(rwop)), refused(fake.FailedPrecondition, publish("v", "n1", "p1")))},
+
+		{"deleted in use", nil, []step{ok(create(one)), ok(attach("v", "n1")), refused(fake.FailedPrecondition, remove("v")), ok(detach("v", "n1")), ok(remove("v")), ok(remove("v"))}},
+		{"used after deletion", nil, []step{ok(create(one)), ok(remove("v")), refused(fake.NotFound, attach("v", "n1")), refused(fake.NotFound, expand(fake.ExpandRequest{ID: "v", Size: gi})),
+			ok(create(one)), ok(attach("v", "n1"))}},
+		{"a static volume deleted", nil, []step{ok(remove("v")), refused(fake.NotFound, attach("v", "n1")), refused(fake.NotFound, publish("v", "n1", "p1")), ok(detach("v", "n1"))}},
+		{"no static volumes", []fake.MemoryOption{fake.CreatedOnly()}, []step{refused(fake.NotFound, attach("v", "n1")), ok(detach("v", "n1")), ok(remove("v")), ok(create(one)), ok(attach("v", "n1"))}},
+
+		{"expanded to nothing", nil, []step{refused(fake.InvalidArgument, expand(fake.ExpandRequest{ID: "v"})), refused(fake.InvalidArgument, expand(fake.ExpandRequest{ID: "v", Size: 2, Limit: 1}))}},
+		{"too large already", nil, []step{ok(create(one)), refused(fake.OutOfRange, expand(fake.ExpandRequest{ID: "v", Size: 1, Limit: 2}))}},
+		{"expanded while attached", []fake.MemoryOption{fake.OfflineExpansion()}, []step{ok(create(one)), ok(attach("v", "n1")),
+			refused(fake.FailedPrecondition, expand(fake.ExpandRequest{ID: "v", Size: 2 * gi})), ok(expand(fake.ExpandRequest{ID: "v", Size: gi})), ok(detach("v", "n1")), ok(expand(fake.ExpandRequest{ID: "v", Size: 2 * gi}))}},
+		{"expanded on a node that does not have it", nil, []step{ok(create(one)), refused(fake.NotFound, nodeExpand("v", "n1", gi)), ok(attach("v", "n1")), ok(stage("v", "n1")),
+			ok(nodeExpand("v", "n1", gi)), refused(fake.OutOfRange, nodeExpand("v", "n1", 2*gi))}},
+
+		{"lenient", []fake.MemoryOption{fake.Lenient()}, []step{ok(publish("v", "n1", "p1")), ok(stage("v", "n1")), ok(unstage("v", "n1")), ok(attach("v", "n1")), ok(attach("v", "n2")),
+			ok(attach("v", "n1", corev1.ReadWriteMany)), ok(publishAs(readOnly)), ok(publishAs(rwop)), ok(nodeExpand("v", "n3", 0)), ok(remove("v")), ok(attach("v", "n1"))}},
+		{"what was taken away", []fake.MemoryOption{fake.ProvisionOnly()}, []step{ok(create(one)), ok(remove("v")), refused(fake.Unimplemented, attach("v", "n1")), refused(fake.Unimplemented, detach("v", "n1")),
+			refused(fake.Unimplemented, stage("v", "n1")), refused(fake.Unimplemented, expand(fake.ExpandRequest{ID: "v", Size: gi}))}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := fake.CSI("disk.example.com", tt.opts...)
+			if err := m.Err(); err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range tt.steps {
+				if err := s.call(m); fake.CodeOf(err) != s.want {
+					t.Fatalf("step %d = %v, want code %s", i+1, err, s.want)
+				}
+			}
+		})
+	}
+}
+
+func TestInTreeDeleteInUse(t *testing.T) {
+	// RECL-027
+	p := fake.InTree("kubernetes.io/mock-storage")
+	if err := publish("pv1", "n1", "p1")(p.Memory); err != nil {
+		t.Fatal(err)
+	}
+	err := p.Delete(fake.DeleteRequest{ID: "pv1"})
+	if !errors.Is(err, fake.ErrVolumeInUse) || err.Error() != "volume pv1 is in use: published to default/p1 on n1" {
+		t.Errorf("Delete = %v, want ErrVolumeInUse that tells by whom", err)
+	}
+}
+
+func TestCreateAnswers(t *testing.T) {
+	zone := func(name string) fake.Segment { return fake.Segment{"zone": name} }
+	zoned := []fake.MemoryOption{fake.Topology(zone("a"), zone("b"))}
+	asked := func(requisite, preferred []fake.Segment) fake.CreateRequest {
+		return fake.CreateRequest{Name: "v", Size: gi, Requisite: requisite, Preferred: preferred}
+	}
+	for _, tt := range []struct {
+		name string
+		opts []fake.MemoryOption
+		req  fake.CreateRequest
+		want fake.CreateResponse
+		code fake.Code
+	}{
+		{name: "as asked", req: fake.CreateRequest{Name: "v", Size: gi}, want: fake.CreateResponse{ID: "v", Size: gi}},
+		{name: "at least the smallest", opts: []fake.MemoryOption{fake.MinSize("4Gi")}, req: fake.CreateRequest{Name: "v", Size: gi}, want: fake.CreateResponse{ID: "v", Size: 4 * gi}},
+		{name: "content is confirmed", req: fake.CreateRequest{Name: "v", Content: &corev1.TypedObjectReference{Name: "other"}}, want: fake.CreateResponse{ID: "v", Content: true}},
+		{name: "the first zone", opts: zoned, req: asked(nil, nil), want: fake.CreateResponse{ID: "v", Size: gi, Topology: []fake.Segment{zone("a")}}},
+		{name: "the zone preferred", opts: zoned, req: asked([]fake.Segment{zone("a"), zone("b")}, []fake.Segment{zone("c"), zone("b")}), want: fake.CreateResponse{ID: "v", Size: gi, Topology: []fake.Segment{zone("b")}}},
+		{name: "a zone required", opts: zoned, req: asked([]fake.Segment{zone("b")}, nil), want: fake.CreateResponse{ID: "v", Size: gi, Topology: []fake.Segment{zone("b")}}},
+		{name: "no such zone", opts: zoned, req: asked([]fake.Segment{zone("c")}, nil), code: fake.ResourceExhausted},
+		{name: "zones do not matter to a driver without", req: asked([]fake.Segment{zone("c")}, nil), want: fake.CreateResponse{ID: "v", Size: gi}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := fake.CSI("disk.example.com", tt.opts...)
+			got, err := m.Create(tt.req)
+			if code := fake.CodeOf(err); code != tt.code && (err != nil || tt.code != "") {
+				t.Fatalf("Create = %v, want code %s", err, tt.code)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Create (-want +got):\n%s", diff)
+			}
+			if m.HasTopology() != (tt.opts != nil && tt.want.Size != 4*gi) {
+				t.Errorf("HasTopology = %t", m.HasTopology())
+			}
+		})
+	}
+	m := fake.CSI("disk.example.com", zoned...)
+	if _, err := m.Create(asked([]fake.Segment{zone("a")}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Create(asked([]fake.Segment{zone("b")}, nil)); fake.CodeOf(err) != fake.AlreadyExists {
+		t.Errorf("Create in another zone by the same name = %v, want code AlreadyExists", err)
+	}
+	if !fake.HasTopology(m) || fake.HasTopology(fake.NFS()) {
+		t.Error("HasTopology is wrong")
+	}
+	resp, err := fake.InTree("kubernetes.io/mock-storage").Create(fake.CreateRequest{Name: "pvc-1", Size: gi})
+	if err != nil || resp.ID != "pvc-1" || resp.Source.HostPath == nil || resp.Source.HostPath.Path != "/tmp/hostpath_pv/pvc-1" {
+		t.Errorf("Create of a plugin = %+v, %v, want a hostPath below /tmp", resp, err)
+	}
+}
+
+func TestMemoryOptionErrors(t *testing.T) {
+	for _, tt := range []struct {
+		opt  fake.MemoryOption
+		want string
+	}{
+		{nil, "backend a: option 1 is nil"},
+		{fake.Without("Destroy"), `backend a: Without: there is no operation "Destroy"`},
+		{fake.Only("Make", fake.Create), `backend a: Only: there is no operation "Make"`},
+		{fake.Latency(fake.Create, -1), "backend a: Latency of Create is -1ns: it must not be negative"},
+		{fake.Latency("Make", 1), `backend a: Latency: there is no operation "Make"`},
+		{fake.MaxSize("-1Gi"), `backend a: MaxSize "-1Gi" is not a size: write it like 10Gi`},
+		{fake.Topology(nil), "backend a: Topology with an empty segment"},
+		{func(m *fake.Memory) { fake.MinSize("2Gi")(m); fake.MaxSize("1Gi")(m) }, "backend a: MinSize 2147483648 is more than MaxSize 1073741824"},
+	} {
+		if err := fake.CSI("a", tt.opt).Err(); err == nil || err.Error() != tt.want {
+			t.Errorf("Err = %v, want %s", err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package fake_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+)
+
+var (
+	hostPathSource = &corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/a"}}
+	nfsSource      = &corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}}
+	fcSource       = &corev1.PersistentVolumeSource{FC: &corev1.FCVolumeSource{}}
+	csiSource      = &corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: "h"}}
+)
+
+func TestPluginLookup(t *testing.T) {
+	s := setOf(t, fake.InTree("kubernetes.io/mock-storage"), fake.NFS(), fake.CSI("disk.example.com"))
+	stock := setOf(t, fake.HostPath(), fake.NFS())
+	crowded := setOf(t, greedy{"z.example.com"}, fake.HostPath(), fake.InTree("kubernetes.io/mock-storage"))
+	type result struct {
+		b   fake.Backend
+		err error
+	}
+	of := func(b fake.Backend, err error) result { return result{b, err} }
+	for _, tt := range []struct {
+		rule, name string
+		got        result
+		want       string // the plugin, or the error
+	}{
+		{"PROV-024", "provisionable", of(s.ProvisionableByName("kubernetes.io/mock-storage")), "kubernetes.io/mock-storage"},
+		{"PROV-024", "no plugin", of(s.ProvisionableByName("kubernetes.io/no-provisioner")), "error: no volume plugin matched name: kubernetes.io/no-provisioner"},
+		{"PROV-024", "a plugin that cannot provision", of(s.ProvisionableByName("kubernetes.io/nfs")), "error: no provisionable volume plugin matched"},
+		{"PROV-024", "a CSI driver is no plugin", of(s.ProvisionableByName("disk.example.com")), "error: no volume plugin matched name: disk.example.com"},
+		{"RECL-030", "deletable by name", of(s.DeletableByName("kubernetes.io/mock-storage")), "kubernetes.io/mock-storage"},
+		{"RECL-032", "no plugin", of(s.DeletableByName("kubernetes.io/gone")), "error: no volume plugin matched name: kubernetes.io/gone"},
+		{"RECL-032", "a plugin that cannot delete", of(s.DeletableByName("kubernetes.io/nfs")), "error: no deletable volume plugin matched"},
+		{"RECL-035", "deletable by source", of(s.DeletableBySource(hostPathSource)), "kubernetes.io/mock-storage"},
+		{"RECL-035", "no plugin for the source", of(s.DeletableBySource(fcSource)), "error: no volume plugin matched"},
+		{"RECL-035", "a CSI source is no plugin's", of(s.DeletableBySource(csiSource)), "error: no volume plugin matched"},
+		{"RECL-035", "no source", of(s.DeletableBySource(nil)), "error: no volume plugin matched"},
+		{"RECL-035", "a plugin that cannot delete", of(s.DeletableBySource(nfsSource)), "error: no deletable volume plugin matched"},
+		{"RECL-035", "two plugins", of(crowded.DeletableBySource(hostPathSource)), "error: multiple volume plugins matched: kubernetes.io/host-path,kubernetes.io/mock-storage,z.example.com"},
+		{"RECL-035", "a plugin that panics", of(crowded.DeletableBySource(csiSource)), "error: backend z.example.com: Supports panicked: cannot read this"},
+		{"RECL-036", "hostPath can delete", of(stock.DeletableBySource(hostPathSource)), "kubernetes.io/host-path"},
+		{"RECL-036", "NFS is registered but cannot", of(stock.DeletableBySource(nfsSource)), "error: no deletable volume plugin matched"},
+		{"RECL-036", "others are not registered", of(stock.DeletableBySource(fcSource)), "error: no volume plugin matched"},
+		{"RECL-064", "hostPath recycles", of(stock.RecyclableBySource(hostPathSource)), "kubernetes.io/host-path"},
+		{"RECL-064", "NFS recycles", of(stock.RecyclableBySource(nfsSource)), "kubernetes.io/nfs"},
+		{"RECL-064", "nobody else", of(stock.RecyclableBySource(csiSource)), "error: no volume plugin matched"},
+		{"RECL-064", "a plugin that cannot recycle", of(setOf(t, fake.NFS(fake.Without(fake.Recycle))).RecyclableBySource(nfsSource)), "error: no recyclable volume plugin matched"},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			var got string
+			if tt.got.err != nil {
+				got = fmt.Sprintf("error: %v", tt.got.err)
+			} else {
+				got = tt.got.b.Name()
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	if _, err := s.BySource(fcSource); !errors.Is(err, fake.ErrNoPluginMatched) {
+		t.Errorf("BySource = %v, want ErrNoPluginMatched", err)
+	}
+}
+
+func TestMountOptions(t *testing.T) {
+	for _, tt := range []struct {
+		rule, name string
+		b          fake.Backend
+		want       bool
+	}{
+		{"PROV-043", "a plugin that says no", fake.HostPath(), false},
+		{"PROV-043", "a plugin that says yes", fake.NFS(), true},
+		{"PROV-043", "a plugin that says nothing", named("kubernetes.io/quiet"), false},
+		{"PROV-043", "a CSI driver", fake.CSI("disk.example.com"), true},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			if got := fake.TakesMountOptions(tt.b); got != tt.want {
+				t.Errorf("TakesMountOptions(%s) = %t, want %t", tt.b.Name(), got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHostPath(t *testing.T) {
+	pathed := func(path string) *corev1.PersistentVolumeSource {
+		return &corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
+	}
+	const refusal = "host_path deleter only supports /tmp/.+ but received provided "
+	for _, tt := range []struct {
+		rule, name string
+		source     *corev1.PersistentVolumeSource
+		want       string
+	}{
+		{"RECL-036", "below /tmp/", pathed("/tmp/data"), ""},
+		{"RECL-036", "below a /tmp/ further down", pathed("/mnt/tmp/data"), ""},
+		{"RECL-036", "/tmp/ itself", pathed("/tmp/"), refusal + "/tmp/"},
+		{"RECL-036", "elsewhere", pathed("/data"), refusal + "/data"},
+		{"RECL-036", "no path", nil, refusal},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			p := fake.HostPath()
+			err := p.Delete(fake.DeleteRequest{ID: "pv1", Source: tt.source})
+			if got := fmt.Sprint(err); got != tt.want && (err != nil || tt.want != "") {
+				t.Errorf("Delete(%v) = %q, want %q", tt.source, got, tt.want)
+			}
+			if deleted := len(p.Deleted()) == 1; deleted != (tt.want == "") {
+				t.Errorf("deleted: %t", deleted)
+			}
+		})
+	}
+	const disabled = `provisioning in volume plugin "kubernetes.io/host-path" is disabled`
+	if _, err := fake.HostPath().Create(fake.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
+		t.Errorf("Create = %v, want %s", err, disabled)
+	}
+	if err := fake.HostPath().Prepare(fake.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
+		t.Errorf("Prepare = %v, want %s", err, disabled)
+	}
+	if err := fake.InTree("kubernetes.io/a").Prepare(fake.CreateRequest{Name: "a"}); err != nil {
+		t.Errorf("Prepare of a plugin that provisions = %v, want nil", err)
+	}
+}
+
+func TestHandle(t *testing.T) {
+	if got := fake.Handle(fake.Volume("pv1", "1Gi", fake.CSISource("disk.example.com", "h1"))); got != "h1" {
+		t.Errorf("Handle of a CSI volume = %q, want h1", got)
+	}
+	for _, source := range []fake.Option{fake.NFSSource("s", "/same"), fake.HostPathSource("/same")} {
+		if got := fake.Handle(fake.Volume("pv1", "1Gi", source)); got != "pv1" {
+			t.Errorf("Handle of another volume = %q, want the name of the PersistentVolume", got)
+		}
+	}
+}

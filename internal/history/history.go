@@ -1,0 +1,297 @@
+// Package history makes up random histories of a cluster: what users do, what goes wrong, how time passes. Whoever chooses is a
+// parameter, so that the same moves serve property tests, which shrink, and runs by seed, which are fast.
+package history
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// Choose picks a number from 0 to n-1.
+type Choose func(n int) int
+
+// Options say what may happen. The zero value is users who leave pointers alone, and no faults.
+type Options struct {
+	Steps int
+	// Meddling has users edit what controllers own: claimRef, finalizers, annotations.
+	Meddling bool
+	// Faults has API calls and backend calls fail, wait and lose their replies, and controllers crash.
+	Faults bool
+}
+
+// The backends of every history.
+const (
+	InTree = "kubernetes.io/mock-storage"
+	Driver = "disk.example.com"
+)
+
+// Config is the configuration of a cluster for a history. The backends in it keep what happened to the data.
+func Config(seed int64) (volsim.Config, []*fake.Memory) {
+	inTree := fake.InTree(InTree, fake.Lenient())
+	nfs := fake.NFS()
+	driver := fake.CSI(Driver)
+	return volsim.Config{Seed: seed, Backends: []fake.Backend{inTree, nfs, driver}},
+		[]*fake.Memory{inTree.Memory, nfs.Memory, driver}
+}
+
+// Play makes moves on the cluster. What the API server refuses is part of history; an error means that the cluster itself is wrong.
+// Each call to moved follows a move.
+func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) error {
+	p := &player{Cluster: c, choose: choose, opts: opts}
+	moves := []func() error{
+		p.createVolume, p.createVolume, p.createClaim, p.createClaim, p.createClaim, p.createClass,
+		p.deleteClaim, p.deleteVolume, p.createPod, p.deletePod, p.changePolicy,
+		p.wait, p.wait, p.run, p.run,
+	}
+	if opts.Meddling {
+		moves = append(moves, p.clearClaimRef, p.clearUID, p.dropFinalizers, p.dropAnnotation, p.selectNode)
+	}
+	if opts.Faults {
+		moves = append(moves, p.failAPI, p.failBackend, p.crash)
+	}
+	for range opts.Steps {
+		if err := moves[choose(len(moves))](); err != nil {
+			return err
+		}
+		if moved != nil {
+			if err := moved(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Calm ends all faults, starts what has crashed and lets d pass.
+func Calm(c *volsim.Cluster, d time.Duration) error {
+	c.Faults.Clear()
+	for _, name := range c.Controllers() {
+		if err := c.Restart(name); err != nil {
+			return err
+		}
+	}
+	return c.Advance(d)
+}
+
+type player struct {
+	*volsim.Cluster
+	choose Choose
+	opts   Options
+	pods   int
+}
+
+func pick[T any](choose Choose, from ...T) T { return from[choose(len(from))] }
+
+func (p *player) chance(oneIn int) bool { return p.choose(oneIn) == oneIn-1 }
+
+// try takes the outcome of an API call by a user: a refusal is nothing special.
+func (p *player) try(error) error { return nil }
+
+func (p *player) size() string { return pick(p.choose, "1Gi", "2Gi", "3Gi", "5Gi", "5Gi", "10Gi") }
+func (p *player) modes() []string {
+	return pick(p.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWO", "ROX"}, []string{"RWX"}, []string{"RWO", "RWX"})
+}
+func (p *player) class() string  { return pick(p.choose, "", "", "static", "fast", "late", "external") }
+func (p *player) volume() string { return pick(p.choose, "pv1", "pv2", "pv3", "pv4", "pv5") }
+func (p *player) claim() string {
+	return pick(p.choose, "default/c1", "default/c2", "default/c3", "other/c1")
+}
+
+func (p *player) createVolume() error {
+	opts := []fake.Option{
+		fake.Modes(p.modes()...), fake.InClass(p.class()),
+		fake.Policy(pick(p.choose, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle)),
+	}
+	name := p.volume()
+	switch p.choose(3) {
+	case 0:
+		opts = append(opts, fake.NFSSource("nfs.example.com", "/"+name))
+	case 1:
+		opts = append(opts, fake.CSISource(Driver, name))
+	}
+	if p.chance(5) {
+		opts = append(opts, fake.ForClaim(p.claim()))
+	}
+	if p.chance(8) {
+		opts = append(opts, fake.Block())
+	}
+	if p.chance(3) {
+		opts = append(opts, fake.Labels("tier", "gold"))
+	}
+	return p.try(p.Create(fake.Volume(name, p.size(), opts...)))
+}
+
+func (p *player) createClaim() error {
+	opts := []fake.Option{fake.Modes(p.modes()...)}
+	if p.chance(4) {
+		opts = append(opts, fake.NoClass())
+	} else {
+		opts = append(opts, fake.InClass(p.class()))
+	}
+	if p.chance(6) {
+		opts = append(opts, fake.VolumeName(p.volume()))
+	}
+	if p.chance(8) {
+		opts = append(opts, fake.Block())
+	}
+	if p.chance(6) {
+		opts = append(opts, fake.Selector("tier", "gold"))
+	}
+	return p.try(p.Create(fake.Claim(p.claim(), p.size(), opts...)))
+}
+
+func (p *player) createClass() error {
+	switch p.choose(4) {
+	case 0:
+		return p.try(p.Create(fake.Class("fast", InTree)))
+	case 1:
+		return p.try(p.Create(fake.Class("late", InTree, fake.WaitForFirstConsumer())))
+	case 2:
+		return p.try(p.Create(fake.Class("external", Driver)))
+	}
+	return p.try(p.Create(fake.Class("default", InTree, fake.Default())))
+}
+
+func (p *player) deleteClaim() error {
+	namespace, name := store.SplitKey(p.claim())
+	return p.try(p.Delete(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}))
+}
+
+// anyVolume is one of those that exist, provisioned ones included; nil if there is none.
+func (p *player) anyVolume() *corev1.PersistentVolume {
+	volumes := p.Volumes.List()
+	if len(volumes) == 0 {
+		return nil
+	}
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volumes[p.choose(len(volumes))].Name}}
+}
+
+func (p *player) onVolume(fn func(pv *corev1.PersistentVolume) error) error {
+	if pv := p.anyVolume(); pv != nil {
+		return p.try(fn(pv))
+	}
+	return nil
+}
+
+func (p *player) onClaim(patch string) error {
+	namespace, name := store.SplitKey(p.claim())
+	return p.try(p.Patch(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, patch))
+}
+
+func (p *player) deleteVolume() error {
+	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Delete(pv) })
+}
+
+func (p *player) changePolicy() error {
+	policy := pick(p.choose, "Retain", "Delete", "Recycle")
+	return p.onVolume(func(pv *corev1.PersistentVolume) error {
+		return p.Patch(pv, `{"spec":{"persistentVolumeReclaimPolicy":"`+policy+`"}}`)
+	})
+}
+
+func (p *player) clearClaimRef() error {
+	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Patch(pv, `{"spec":{"claimRef":null}}`) })
+}
+
+func (p *player) clearUID() error {
+	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Patch(pv, `{"spec":{"claimRef":{"uid":null}}}`) })
+}
+
+func (p *player) dropFinalizers() error {
+	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Patch(pv, `{"metadata":{"finalizers":null}}`) })
+}
+
+func (p *player) dropAnnotation() error {
+	return p.onClaim(`{"metadata":{"annotations":{"` + pick(p.choose, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller") + `":null}}}`)
+}
+
+func (p *player) selectNode() error {
+	return p.onClaim(`{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n1"}}}`)
+}
+
+func (p *player) createPod() error {
+	p.pods++
+	_, claim := store.SplitKey(p.claim())
+	opts := []fake.Option{fake.Claims(claim)}
+	if !p.chance(3) {
+		opts = append(opts, fake.OnNode("n1"))
+	}
+	return p.try(p.Create(fake.Pod(fmt.Sprintf("default/p%d", p.pods%4), opts...)))
+}
+
+func (p *player) deletePod() error {
+	pods := p.Pods.List()
+	if len(pods) == 0 {
+		return nil
+	}
+	now := int64(0)
+	pod := pods[p.choose(len(pods))]
+	return p.try(p.DeleteWith(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}},
+		store.DeleteOptions{GracePeriodSeconds: &now}))
+}
+
+func (p *player) wait() error {
+	return p.Advance(pick(p.choose, time.Millisecond, 600*time.Millisecond, 4*time.Second, 15*time.Second, 40*time.Second))
+}
+
+// run lets a few events happen, so that the next move falls into the middle of something.
+func (p *player) run() error {
+	for range 1 + p.choose(12) {
+		if !p.Step() {
+			break
+		}
+	}
+	return nil
+}
+
+func (p *player) failAPI() error {
+	verb := pick(p.choose, "update", "update-status", "create", "delete", "get", "patch")
+	match := fake.Match{Target: engine.APIServer, Verb: verb}
+	times := 1 + p.choose(3)
+	err := fmt.Errorf("the server is not able to handle the request")
+	switch p.choose(3) {
+	case 0:
+		p.Faults.Fail(match, err).Times(times)
+	case 1:
+		p.Faults.Lose(match, err).Times(times)
+	default:
+		p.Faults.Slow(match, 3*time.Second).Times(times)
+	}
+	return p.Faults.Err()
+}
+
+func (p *player) failBackend() error {
+	match := fake.Match{Target: pick(p.choose, InTree, Driver, "kubernetes.io/nfs")}
+	err := fake.Errorf(pick(p.choose, fake.Internal, fake.Unavailable, fake.DeadlineExceeded), "storage is broken")
+	times := 1 + p.choose(3)
+	if p.chance(2) {
+		p.Faults.Lose(match, err).Times(times)
+	} else {
+		p.Faults.Fail(match, err).Delay(pick(p.choose, 0, time.Second, time.Minute)).Times(times)
+	}
+	return p.Faults.Err()
+}
+
+func (p *player) crash() error {
+	names := p.Controllers()
+	name := names[p.choose(len(names))]
+	if err := p.Crash(name); err != nil {
+		return err
+	}
+	if p.chance(2) {
+		return p.Restart(name)
+	}
+	return nil
+}
+
+// Patience is the virtual time within which everything that can be bound is bound once nothing goes wrong any more: the longest
+// backoff of an operation (2 min 2 s), the retries of keys that a few injected faults have delayed, and some resyncs.
+const Patience = 10 * time.Minute

@@ -1,0 +1,283 @@
+package objects
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// CSIPluginName is the plugin that speaks to all CSI drivers.
+const CSIPluginName = "kubernetes.io/csi"
+
+// Names of the plugins whose volumes have no storage behind them that a backend would keep.
+const (
+	emptyDirPlugin    = "kubernetes.io/empty-dir"
+	configMapPlugin   = "kubernetes.io/configmap"
+	secretPlugin      = "kubernetes.io/secret"
+	projectedPlugin   = "kubernetes.io/projected"
+	downwardAPIPlugin = "kubernetes.io/downward-api"
+	imagePlugin       = "kubernetes.io/image"
+	gitRepoPlugin     = "kubernetes.io/git-repo"
+	localPlugin       = "kubernetes.io/local-volume"
+	hostPathPlugin    = "kubernetes.io/host-path"
+	nfsPlugin         = "kubernetes.io/nfs"
+)
+
+// VolumeSpec is a volume of a pod, resolved: the PersistentVolume behind its claim, or the source that the pod itself has. The
+// zero value stands for a volume of which only the unique name is known.
+type VolumeSpec struct {
+	// PV is the PersistentVolume, nil for a source in the pod.
+	PV *corev1.PersistentVolume
+	// Inline is the pod's own volume, nil for a PersistentVolume.
+	Inline *corev1.Volume
+	// ReadOnly is what the pod says about its claim (MNT-073); false for a source in the pod.
+	ReadOnly bool
+}
+
+// SpecOfVolume makes the spec of a pod volume that stands for a claim with that PersistentVolume.
+func SpecOfVolume(volume *corev1.Volume, pv *corev1.PersistentVolume) VolumeSpec {
+	claim := volume.PersistentVolumeClaim
+	return VolumeSpec{PV: pv, ReadOnly: claim != nil && claim.ReadOnly}
+}
+
+// SpecOfInline makes the spec of a pod volume that has its source in the pod.
+func SpecOfInline(volume *corev1.Volume) VolumeSpec { return VolumeSpec{Inline: volume} }
+
+// Known reports whether anything but the name of the volume is known.
+func (s VolumeSpec) Known() bool { return s.PV != nil || s.Inline != nil }
+
+// Name is the name of the PersistentVolume, or that of the volume in the pod (MNT-023); "nil" if neither is known, as messages
+// have it.
+func (s VolumeSpec) Name() string {
+	switch {
+	case s.PV != nil:
+		return s.PV.Name
+	case s.Inline != nil:
+		return s.Inline.Name
+	}
+	return "nil"
+}
+
+// CSI is the source of a PersistentVolume of a CSI driver, nil for every other volume.
+func (s VolumeSpec) CSI() *corev1.CSIPersistentVolumeSource {
+	if s.PV == nil {
+		return nil
+	}
+	return s.PV.Spec.CSI
+}
+
+// Source is the source as plugins are asked about it (fake.Supporter); nil for what only a pod can have, such as an emptyDir.
+func (s VolumeSpec) Source() *corev1.PersistentVolumeSource {
+	if s.PV != nil {
+		return &s.PV.Spec.PersistentVolumeSource
+	}
+	if s.Inline == nil {
+		return nil
+	}
+	in := &s.Inline.VolumeSource
+	switch {
+	case in.HostPath != nil:
+		return &corev1.PersistentVolumeSource{HostPath: in.HostPath}
+	case in.NFS != nil:
+		return &corev1.PersistentVolumeSource{NFS: in.NFS}
+	case in.FC != nil:
+		return &corev1.PersistentVolumeSource{FC: in.FC}
+	}
+	return nil
+}
+
+// ID is the volume's name within its plugin, as a backend knows it: fake.Handle of a PersistentVolume, or the name in the pod.
+func (s VolumeSpec) ID() string {
+	if s.PV != nil {
+		return fake.Handle(s.PV)
+	}
+	return s.Name()
+}
+
+// Plugin is what is in charge of a volume on the side of the kubelet and the attach/detach controller.
+type Plugin struct {
+	// Name is the name of the plugin: kubernetes.io/csi for all CSI drivers.
+	Name string
+	// Driver is the name of the CSI driver, "" for an in-tree plugin.
+	Driver string
+	// Backend does the work: the CSI driver, or the in-tree plugin. It is nil where there is none: the volume needs no storage
+	// (emptyDir), or no such CSI driver runs.
+	Backend fake.Backend
+}
+
+// PluginOf finds the plugin in charge of the volume: the CSI driver by its name, an in-tree plugin by the source it supports, one
+// without storage by the kind of source (MNT-020). A CSI volume always has a plugin, even if its driver is not there. A source
+// that nobody supports, or several plugins do, is an error.
+func PluginOf(backends *fake.Set, spec VolumeSpec) (Plugin, error) {
+	if driver := driverOf(spec); driver != "" {
+		backend, _ := backends.Driver(driver)
+		return Plugin{Name: CSIPluginName, Driver: driver, Backend: backend}, nil
+	}
+	if name := storageless(spec); name != "" {
+		return Plugin{Name: name}, nil
+	}
+	// MNT-020: exactly one plugin must be in charge.
+	backend, err := backends.BySource(spec.Source())
+	if err == nil {
+		return Plugin{Name: backend.Name(), Backend: backend}, nil
+	}
+	// A node needs no backend to bind a directory, or to mount a share.
+	if name := directory(spec.Source()); name != "" && err == fake.ErrNoPluginMatched {
+		return Plugin{Name: name}, nil
+	}
+	return Plugin{}, err
+}
+
+// driverOf is the CSI driver of a volume, "" for one of an in-tree plugin.
+func driverOf(spec VolumeSpec) string {
+	switch {
+	case spec.CSI() != nil:
+		return spec.CSI().Driver
+	case spec.Inline != nil && spec.Inline.CSI != nil:
+		return spec.Inline.CSI.Driver
+	}
+	return ""
+}
+
+// storageless is the plugin of a source that only a pod can have, "" for every other volume.
+func storageless(spec VolumeSpec) string {
+	if spec.Inline == nil {
+		return ""
+	}
+	in := &spec.Inline.VolumeSource
+	switch {
+	case in.EmptyDir != nil:
+		return emptyDirPlugin
+	case in.ConfigMap != nil:
+		return configMapPlugin
+	case in.Secret != nil:
+		return secretPlugin
+	case in.Projected != nil:
+		return projectedPlugin
+	case in.DownwardAPI != nil:
+		return downwardAPIPlugin
+	case in.Image != nil:
+		return imagePlugin
+	case in.GitRepo != nil:
+		return gitRepoPlugin
+	}
+	return ""
+}
+
+// directory is the plugin of a source that every node can make available by itself.
+func directory(source *corev1.PersistentVolumeSource) string {
+	switch {
+	case source == nil:
+		return ""
+	case source.HostPath != nil:
+		return hostPathPlugin
+	case source.Local != nil:
+		return localPlugin
+	case source.NFS != nil:
+		return nfsPlugin
+	}
+	return ""
+}
+
+// Attachable reports whether the volume has to be attached before a node can use it (ATT-010, MNT-024). driver is the CSIDriver
+// object of a CSI volume's driver, nil if there is none.
+func (p Plugin) Attachable(spec VolumeSpec, driver *storagev1.CSIDriver) bool {
+	if p.Name != CSIPluginName {
+		// ATT-010, MNT-024: an in-tree plugin is an attacher or is not.
+		return p.Backend != nil && spec.PV != nil && fake.Can(p.Backend, fake.Attach)
+	}
+	// ATT-010: a volume in the pod itself is the node's affair.
+	if spec.PV == nil {
+		return false
+	}
+	// ATT-010, MNT-024: without the object, and without a word in it, attaching is needed.
+	return driver == nil || driver.Spec.AttachRequired == nil || *driver.Spec.AttachRequired
+}
+
+// DeviceMountable reports whether a node mounts the volume once, before any pod gets it (MNT-020, MNT-024, MNT-025).
+func (p Plugin) DeviceMountable(spec VolumeSpec) bool {
+	switch {
+	case spec.PV == nil:
+		return false
+	case p.Name == CSIPluginName:
+		// MNT-024: always; whether the driver stages is found out at mounting.
+		return true
+	case spec.PV.Spec.Local != nil:
+		// MNT-025
+		return true
+	}
+	return p.Backend != nil && fake.Can(p.Backend, fake.Stage)
+}
+
+// UniqueVolumeName is the name under which controllers, kubelets and the status of nodes know a volume that pods share: the
+// plugin, and the volume's name there (ATT-001, MNT-021). For CSI that is driver^handle.
+func UniqueVolumeName(p Plugin, spec VolumeSpec) corev1.UniqueVolumeName {
+	if p.Name == CSIPluginName {
+		// ATT-001: two PersistentVolumes with one handle are one volume.
+		return CSIVolumeName(p.Driver, spec.ID())
+	}
+	return corev1.UniqueVolumeName(p.Name + "/" + spec.ID())
+}
+
+// UniquePodVolumeName is the name of a volume that belongs to one pod alone (MNT-022).
+func UniquePodVolumeName(p Plugin, pod types.UID, spec VolumeSpec) corev1.UniqueVolumeName {
+	return corev1.UniqueVolumeName(p.Name + "/" + string(pod) + "-" + spec.Name())
+}
+
+// CSIVolumeName is the unique name of the volume of a CSI driver (ATT-001, MNT-024).
+func CSIVolumeName(driver, handle string) corev1.UniqueVolumeName {
+	return corev1.UniqueVolumeName(CSIPluginName + "/" + driver + csiSeparator + handle)
+}
+
+const csiSeparator = "^"
+
+// SplitVolumeName takes a unique name apart at its second slash: the plugin's name and the volume's name there (ATT-107). A name
+// without two slashes is an error.
+func SplitVolumeName(name corev1.UniqueVolumeName) (plugin, volume string, err error) {
+	// ATT-107: plugin names have one slash themselves.
+	parts := strings.SplitN(string(name), "/", 3)
+	if len(parts) != 3 {
+		return "", "", fmt.Errorf("cannot split volume unique name %s", name)
+	}
+	return parts[0] + "/" + parts[1], parts[2], nil
+}
+
+// SplitCSIName takes the name of a volume within the CSI plugin apart. It must have exactly one separator (ATT-143).
+func SplitCSIName(name string) (driver, handle string, ok bool) {
+	// ATT-143: so a handle with the separator in it cannot be detached.
+	parts := strings.Split(name, csiSeparator)
+	if len(parts) != 2 {
+		return "", "", false
+	}
+	return parts[0], parts[1], true
+}
+
+// AttachmentName is the name of the VolumeAttachment that attaches a CSI volume to a node (ATT-003, MNT-038).
+func AttachmentName(handle, driver, node string) string {
+	// ATT-003, MNT-038: the same for every cycle of attaching and detaching.
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
+}
+
+// MultiAttachAllowed reports whether the volume may be attached to several nodes at a time (ATT-069).
+func MultiAttachAllowed(spec VolumeSpec) bool {
+	if spec.Inline != nil {
+		// ATT-069: two kinds of disk are known to be for one node.
+		return spec.Inline.AzureDisk == nil && spec.Inline.Cinder == nil
+	}
+	// ATT-069: without a spec, or without modes, nothing forbids it.
+	if spec.PV == nil || len(spec.PV.Spec.AccessModes) == 0 {
+		return true
+	}
+	for _, mode := range spec.PV.Spec.AccessModes {
+		if mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany {
+			return true
+		}
+	}
+	return false
+}

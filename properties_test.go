@@ -1,0 +1,173 @@
+package volsim_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/history"
+	"github.com/volsim/volsim/store"
+)
+
+// Whatever users do, whatever goes wrong and in whatever order: these things hold.
+
+func TestHistoriesOfGentleUsers(t *testing.T) { playHistories(t, history.Options{Steps: 40}) }
+
+func TestHistoriesWithFaults(t *testing.T) {
+	playHistories(t, history.Options{Steps: 40, Faults: true})
+}
+
+func TestHistoriesWithMeddlers(t *testing.T) {
+	playHistories(t, history.Options{Steps: 40, Faults: true, Meddling: true})
+}
+
+func playHistories(t *testing.T, opts history.Options) {
+	rapid.Check(t, func(r *rapid.T) {
+		cfg, backends := history.Config(rapid.Int64Range(0, 1000).Draw(r, "seed"))
+		c, err := volsim.New(cfg)
+		if err != nil {
+			r.Fatal(err)
+		}
+		w := &witness{Cluster: c, gentle: !opts.Meddling}
+		w.watch(r)
+		choose := func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "choice") }
+		check := func() error { return w.check() }
+		if err := history.Play(c, choose, opts, check); err != nil {
+			r.Fatal(err)
+		}
+		if err := history.Calm(c, history.Patience); err != nil {
+			r.Fatal(err)
+		}
+		if err := check(); err != nil {
+			r.Fatal(err)
+		}
+		if err := allBound(c); err != nil {
+			r.Fatalf("%v after %v without faults", err, history.Patience)
+		}
+		for _, b := range backends {
+			for _, p := range b.Problems() {
+				if w.gentle {
+					r.Fatalf("backend %s: %v", b.Name(), p)
+				}
+			}
+		}
+	})
+}
+
+// witness watches a cluster and remembers the first thing that should not have happened.
+type witness struct {
+	*volsim.Cluster
+	gentle  bool
+	version uint64
+	seen    uint64 // the last entry of the trace that was looked at
+	err     error
+}
+
+func (w *witness) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (w *witness) watch(r *rapid.T) {
+	watchTable(r, w, w.Volumes)
+	watchTable(r, w, w.Claims)
+	watchTable(r, w, w.Pods)
+	watchTable(r, w, w.Classes)
+}
+
+// watchTable checks every change of a table.
+func watchTable[T store.Object](r *rapid.T, w *witness, table volsim.Table[T]) {
+	_, err := table.Watch(func(change store.Change[T]) {
+		// API-005: versions only grow.
+		if change.Version <= w.version {
+			w.fail("%s: version %d after %d", change.Key, change.Version, w.version)
+		}
+		w.version = change.Version
+		// API-052: what has finalizers is marked before it goes.
+		if change.Type == store.Deleted && len(change.Old.GetFinalizers()) > 0 && change.Old.GetDeletionTimestamp() == nil {
+			w.fail("%s vanished with finalizers %v and was never marked", change.Key, change.Old.GetFinalizers())
+		}
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// check looks at the state between two moves, and at what happened since the last look.
+func (w *witness) check() error {
+	if w.gentle {
+		w.checkPointers()
+	}
+	w.checkDeletes()
+	return w.err
+}
+
+// checkPointers: a volume is bound to at most one claim, and the two point at each other once both say Bound.
+func (w *witness) checkPointers() {
+	takenBy := map[string]string{}
+	for _, claim := range w.Claims.List() {
+		key := store.KeyOf(claim)
+		if claim.Status.Phase != corev1.ClaimBound {
+			continue
+		}
+		if other, taken := takenBy[claim.Spec.VolumeName]; taken {
+			w.fail("volume %s is bound to %s and to %s", claim.Spec.VolumeName, other, key)
+		}
+		takenBy[claim.Spec.VolumeName] = key
+		pv, err := w.Volumes.Get(claim.Spec.VolumeName)
+		if err != nil || pv.Status.Phase != corev1.VolumeBound {
+			continue
+		}
+		if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
+			w.fail("claim %s and volume %s are Bound, but the volume points at %v", key, pv.Name, ref)
+		}
+	}
+}
+
+// checkDeletes: storage is never deleted while the claim of its volume still wants it.
+func (w *witness) checkDeletes() {
+	for e := range w.Trace().Since(w.seen) {
+		w.seen = e.Seq
+		if e.Type != engine.Storage || e.Verb != "end" || e.Call.Verb != string(fake.Delete) {
+			continue
+		}
+		for _, pv := range w.Volumes.List() {
+			if fake.Handle(pv) != e.Call.Key || pv.Spec.ClaimRef == nil {
+				continue
+			}
+			claim, err := w.Claims.Get(store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name))
+			if w.gentle && err == nil && claim.UID == pv.Spec.ClaimRef.UID && claim.Spec.VolumeName == pv.Name {
+				w.fail("storage of %s was deleted while claim %s is bound to it", pv.Name, store.KeyOf(claim))
+			}
+		}
+	}
+}
+
+// allBound reports a claim that could be bound and is not.
+func allBound(c *volsim.Cluster) error {
+	classes := map[string]bool{}
+	for _, class := range c.Classes.List() {
+		delayed, err := binder.IsDelayed(class)
+		if err != nil {
+			return err
+		}
+		classes[class.Name] = delayed
+	}
+	for _, claim := range c.Claims.List() {
+		if claim.Spec.VolumeName != "" {
+			continue
+		}
+		d := binder.Match(claim, c.Volumes.List(), binder.Options{Delayed: classes[binder.ClassOf(claim)]})
+		if d.Volume != nil {
+			return fmt.Errorf("claim %s is %s although volume %s would do", store.KeyOf(claim), claim.Status.Phase, d.Volume.Name)
+		}
+	}
+	return nil
+}

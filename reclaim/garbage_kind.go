@@ -1,0 +1,105 @@
+package reclaim
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// collectable is what the collector needs of each kind of object.
+type collectable interface {
+	kind() store.Kind
+	namespaced() bool
+	// view begins a new life: what is known comes from an informer of the actor.
+	view(a *engine.Actor)
+	handle(seen func(store.Kind, store.Object), gone func(store.Object))
+	known(key string) (store.Object, bool)
+	dependents(owner store.Object) []store.Object
+	get(p *engine.Proc, key string) (store.Object, error)
+	delete(p *engine.Proc, key string, opts store.DeleteOptions) error
+	setOwners(p *engine.Proc, obj store.Object, owners []metav1.OwnerReference) error
+}
+
+// kindCollector is a collectable kind.
+type kindCollector[T store.Object] struct {
+	table   *store.Table[T]
+	client  engine.Client[T]
+	byOwner *store.Index[T]
+	seen    *engine.Informer[T]
+}
+
+func newKindCollector[T store.Object](table *store.Table[T], client engine.Client[T]) *kindCollector[T] {
+	return &kindCollector[T]{table: table, client: client, byOwner: table.NewIndex(ownerUIDs[T])}
+}
+
+func ownerUIDs[T store.Object](obj T) []string {
+	var uids []string
+	for _, ref := range obj.GetOwnerReferences() {
+		uids = append(uids, string(ref.UID))
+	}
+	return uids
+}
+
+func (k *kindCollector[T]) kind() store.Kind { return k.table.Kind() }
+
+func (k *kindCollector[T]) namespaced() bool {
+	switch k.table.Kind() {
+	case store.PersistentVolumeClaim, store.Pod, store.CSIStorageCapacity:
+		return true
+	}
+	return false
+}
+
+func (k *kindCollector[T]) view(a *engine.Actor) { k.seen = engine.NewInformer(a, k.table) }
+
+func (k *kindCollector[T]) handle(seen func(store.Kind, store.Object), gone func(store.Object)) {
+	kind := k.kind()
+	k.seen.Handle(engine.Handler[T]{
+		Add:    func(obj T) { seen(kind, obj) },
+		Update: func(_, obj T) { seen(kind, obj) },
+		Delete: func(obj T) { gone(obj) },
+	})
+}
+
+func (k *kindCollector[T]) known(key string) (store.Object, bool) {
+	obj, ok := k.seen.Get(key)
+	return obj, ok
+}
+
+func (k *kindCollector[T]) dependents(owner store.Object) []store.Object {
+	var objs []store.Object
+	for _, obj := range k.seen.ByIndex(k.byOwner, string(owner.GetUID())) {
+		objs = append(objs, obj)
+	}
+	return objs
+}
+
+func (k *kindCollector[T]) get(p *engine.Proc, key string) (store.Object, error) {
+	return k.client.Get(p, key)
+}
+
+func (k *kindCollector[T]) delete(p *engine.Proc, key string, opts store.DeleteOptions) error {
+	_, err := k.client.Delete(p, key, opts)
+	return err
+}
+
+// setOwners writes other owner references, on the version that was read: the patch replaces the whole list.
+func (k *kindCollector[T]) setOwners(p *engine.Proc, obj store.Object, owners []metav1.OwnerReference) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":             obj.GetUID(),
+		"resourceVersion": obj.GetResourceVersion(),
+		"ownerReferences": owners,
+	}})
+	if err != nil {
+		return fmt.Errorf("owner references of %s: %w", store.KeyOf(obj), err)
+	}
+	if _, err := k.client.Patch(p, store.KeyOf(obj), patch, store.Main); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// marked is a class with an annotation.
+func marked(name, annotation, value string) *storageClass {
+	class := goodClass()
+	class.Name = name
+	class.Annotations = map[string]string{annotation: value}
+	return class
+}
+
+func TestDefaultStorageClass(t *testing.T) {
+	const ga, beta = "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
+	for _, c := range []struct {
+		rule, name string
+		classes    []*storageClass // one a second
+		mutate     func(*corePVC)
+		want       *string
+	}{
+		{"API-251", "the default", []*storageClass{goodClass(), marked("gold", ga, "true")}, nil, new("gold")},
+		{"API-251", "a class named", []*storageClass{marked("gold", ga, "true")}, classed(new("fast")), new("fast")},
+		{"API-251", "no class, said so", []*storageClass{marked("gold", ga, "true")}, classed(new("")), new("")},
+		{"API-251", "a class annotated, if empty", []*storageClass{marked("gold", ga, "true")}, annotated(""), nil},
+		{"API-252", "the beta annotation", []*storageClass{marked("gold", beta, "true")}, nil, new("gold")},
+		{"API-252", "another value", []*storageClass{marked("gold", ga, "True"), marked("silver", beta, "yes")}, nil, nil},
+		{"API-253", "the newest", []*storageClass{marked("b", ga, "true"), marked("c", beta, "true"), marked("a", ga, "false")}, nil, new("c")},
+		{"API-253", "none", []*storageClass{goodClass()}, nil, nil},
+	} {
+		now := noon
+		s := New(Config{Now: func() time.Time { return now }})
+		for _, class := range c.classes {
+			mustCreate(t, s, class)
+			now = now.Add(time.Second)
+		}
+		claim := goodClaim()
+		if c.mutate != nil {
+			c.mutate(claim)
+		}
+		stored := mustCreate(t, s, claim).(*corePVC)
+		if got := stored.Spec.StorageClassName; !equalPointers(got, c.want) {
+			t.Errorf("%s %s: class = %v, want %v", c.rule, c.name, deref(got), deref(c.want))
+		}
+		// API-250: the protection comes with it.
+		if !slices.Equal(stored.Finalizers, []string{"kubernetes.io/pvc-protection"}) {
+			t.Errorf("API-250 %s: finalizers = %v", c.name, stored.Finalizers)
+		}
+	}
+
+	// API-253: of one second, the first by name.
+	s := New(Config{})
+	for _, name := range []string{"b", "a", "c"} {
+		mustCreate(t, s, marked(name, ga, "true"))
+	}
+	if got := mustCreate(t, s, goodClaim()).(*corePVC).Spec.StorageClassName; got == nil || *got != "a" {
+		t.Errorf("API-253: class = %v, want a", deref(got))
+	}
+	// API-251: an update is not a creation.
+	claim := goodClaim()
+	claim.Name = "other"
+	classed(new(""))(claim)
+	stored := mustCreate(t, s, claim).DeepCopyObject().(*corePVC)
+	stored.Finalizers = nil
+	updated, err := s.Claims.Update(stored)
+	if err != nil || *updated.Spec.StorageClassName != "" || len(updated.Finalizers) != 0 {
+		t.Errorf("API-254: update = %v, %v; want no class and no finalizer", updated, err)
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return "nil"
+	}
+	return `"` + *s + `"`
+}
+
+func mustCreate(t *testing.T, s *Store, obj Object) Object {
+	t.Helper()
+	stored, err := s.Create(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+func TestInUseProtection(t *testing.T) {
+	protected := map[Kind]string{
+		PersistentVolume:      "kubernetes.io/pv-protection",
+		PersistentVolumeClaim: "kubernetes.io/pvc-protection",
+		VolumeAttributesClass: "kubernetes.io/vac-protection",
+	}
+	for _, obj := range []Object{goodVolume(), goodClaim(), goodAttributesClass(), goodClass(), goodAttachment()} {
+		own := protected[KindOf(obj)]
+		finalizers := [][]string{nil, {"example.com/mine"}}
+		if own != "" {
+			finalizers = append(finalizers, []string{own, "example.com/mine"})
+		}
+		for _, sent := range finalizers {
+			obj := obj.DeepCopyObject().(Object)
+			spare := append(make([]string, 0, 8), sent...)
+			obj.SetFinalizers(spare)
+			want := slices.Clone(sent)
+			if own != "" && !slices.Contains(want, own) {
+				want = append(want, own)
+			}
+			stored := mustCreate(t, New(Config{}), obj)
+			if got := stored.GetFinalizers(); !slices.Equal(got, want) {
+				t.Errorf("API-254: %s with %v: finalizers = %v, want %v", KindOf(obj), sent, got, want)
+			}
+			if own != "" && slices.Contains(spare[:cap(spare)][len(sent):], own) {
+				t.Errorf("API-254: %s: the list of the request was written to", KindOf(obj))
+			}
+		}
+	}
+}
+
+func TestResizeAdmission(t *testing.T) {
+	expandable := goodClass()
+	expandable.AllowVolumeExpansion = new(true)
+	fixed := goodClass()
+	fixed.Name, fixed.AllowVolumeExpansion = "fixed", new(false)
+	unsaid := goodClass()
+	unsaid.Name = "unsaid"
+	for _, c := range []struct {
+		rule, name    string
+		before, after func(*corePVC)
+		want          string // part of the message; "" is no error
+	}{
+		{"API-224", "expandable", both(classed(new("fast")), boundClaim), sized("20Gi"), ""},
+		{"API-224", "by annotation", both(annotated("fast"), boundClaim), sized("20Gi"), ""},
+		{"API-224", "not expandable", both(classed(new("fixed")), boundClaim), sized("20Gi"), "must support resize"},
+		{"API-224", "not said to be expandable", both(classed(new("unsaid")), boundClaim), sized("20Gi"), "must support resize"},
+		{"API-224", "class gone", both(classed(new("gone")), boundClaim), sized("20Gi"), "must support resize"},
+		{"API-224", "no class", both(classed(new("")), boundClaim), sized("20Gi"), "must support resize"},
+		{"API-224", "class set with it", boundClaim, both(sized("20Gi"), classed(new("fast"))), "must support resize"},
+		{"API-222", "shrinking is not asked about", both(classed(new("fixed")), boundClaim, sized("20Gi")), sized("11Gi"), ""},
+		{"API-083", "the same in another notation", both(classed(new("fixed")), boundClaim), sized("10240Mi"), ""},
+	} {
+		s := New(Config{})
+		for _, class := range []*storageClass{expandable, fixed, unsaid} {
+			mustCreate(t, s, class)
+		}
+		old := goodClaim()
+		c.before(old)
+		loaded, err := s.Load(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj := loaded.DeepCopyObject().(*corePVC)
+		c.after(obj)
+		_, err = s.Claims.Update(obj)
+		switch {
+		case c.want == "":
+			if err != nil {
+				t.Errorf("%s %s: %v, want no error", c.rule, c.name, err)
+			}
+		case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), `persistentvolumeclaims "data" is forbidden: `):
+			t.Errorf("%s %s: %v, want Forbidden with %q", c.rule, c.name, err, c.want)
+		}
+	}
+
+	// API-221: the expansion of an unbound claim is Invalid before admission hears of it; were it not, admission would refuse it.
+	s := New(Config{})
+	stored := mustCreate(t, s, goodClaim()).DeepCopyObject().(*corePVC)
+	stored.Spec.Resources.Requests = storageList("20Gi")
+	if _, err := s.Claims.Update(stored); !apierrors.IsInvalid(err) {
+		t.Errorf("API-221: %v, want Invalid", err)
+	}
+	if err := admitResize(s, stored, goodClaim()); !apierrors.IsForbidden(err) {
+		t.Errorf("API-224: unbound: %v, want Forbidden", err)
+	}
+}
+
+// TestBackDoor follows an object that was stored unvalidated: its status can be written, itself cannot.
+func TestBackDoor(t *testing.T) {
+	s := New(Config{})
+	volume := goodVolume()
+	volume.Spec.PersistentVolumeReclaimPolicy = "Keep"
+	stored, err := s.Volumes.CreateWith(volume, CreateOptions{SkipValidation: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := stored.DeepCopy()
+	obj.Labels = map[string]string{"a": "b"}
+	if _, err := s.Volumes.Update(obj); !apierrors.IsInvalid(err) {
+		t.Errorf("API-122: update: %v, want Invalid", err)
+	}
+	obj.Status.Phase = corev1.VolumeAvailable
+	if updated, err := s.Volumes.UpdateStatus(obj); err != nil || updated.Status.Phase != corev1.VolumeAvailable || updated.Labels["a"] != "b" {
+		t.Errorf("API-240: status update = %v, %v; want phase and labels written", updated, err)
+	}
+}
+
+// TestSpareWrites holds that what changes nothing is not written (API-014), another notation is (API-083).
+func TestSpareWrites(t *testing.T) {
+	s := New(Config{})
+	stored := mustCreate(t, s, goodVolume()).(*corePV)
+	for _, c := range []struct {
+		rule, name string
+		change     func(*corePV)
+		written    bool
+	}{
+		{"API-014", "a copy", func(*corePV) {}, false},
+		{"API-101", "what is defaulted, left out", func(v *corePV) { v.Spec.VolumeMode = nil }, false},
+		{"API-014", "empty for none", func(v *corePV) { v.Spec.MountOptions = []string{} }, false},
+		{"API-210", "a status", func(v *corePV) { v.Status.Phase = "Odd" }, false},
+		{"API-081", "the same text", func(v *corePV) { v.Spec.Capacity = storageList("10240Mi") }, false},
+		{"API-083", "another text", func(v *corePV) { v.Spec.Capacity = storageList("10737418240") }, true},
+	} {
+		obj := stored.DeepCopy()
+		c.change(obj)
+		before := s.Version()
+		updated, err := s.Volumes.Update(obj)
+		if err != nil || (s.Version() != before) != c.written {
+			t.Errorf("%s %s: written = %v, %v; want %v", c.rule, c.name, s.Version() != before, err, c.written)
+		}
+		stored = updated
+	}
+
+	attachment := mustCreate(t, s, goodAttachment()).DeepCopyObject().(*volumeAttachment)
+	attachment.Status = storagev1.VolumeAttachmentStatus{Attached: true}
+	attachment.Labels = map[string]string{"a": "b"}
+	attached, err := s.Attachments.UpdateStatus(attachment)
+	if err != nil || !attached.Status.Attached || len(attached.Labels) != 0 {
+		t.Errorf("API-243: status update = %v, %v; want attached and no labels", attached, err)
+	}
+	if _, err := s.Attachments.Update(attached); err != nil {
+		t.Errorf("API-232: update: %v", err)
+	}
+}
