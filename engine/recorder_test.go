@@ -257,7 +257,7 @@ func TestEventCorrelation(t *testing.T) {
 			want: []string{"n Failed ×4 a"},
 		},
 		{
-			rule: "BIND-004", name: "the server's count goes on",
+			rule: "BIND-004", name: "what others write into an Event does not stop the count",
 			do: func(p *press, n, _ *corev1.Node) {
 				p.warn(n, "a")
 				p.warn(n, "a")

@@ -144,7 +144,8 @@ func (m *Memory) check(op Op, fields ...string) error {
 	return nil
 }
 
-// use finds the volume for an operation on it. A static volume is known from its first use on.
+// use finds the volume for an operation on it. A static volume that was not used before is made up; keep it when the operation
+// succeeds.
 func (m *Memory) use(id string) (*volume, error) {
 	if v, ok := m.volumes[id]; ok {
 		return v, nil
@@ -153,10 +154,10 @@ func (m *Memory) use(id string) (*volume, error) {
 	if m.createdOnly || revived && !m.inTree && !m.lenient {
 		return nil, m.refuse(NotFound, "volume %s does not exist", id)
 	}
-	v := &volume{id: id, revived: revived}
-	m.volumes[id] = v
-	return v, nil
+	return &volume{id: id, revived: revived}, nil
 }
+
+func (m *Memory) keep(v *volume) { m.volumes[v.id] = v }
 
 // tombstone is the last deleted volume of that ID.
 func (m *Memory) tombstone(id string) *volume {

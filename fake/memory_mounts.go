@@ -54,6 +54,7 @@ func (m *Memory) Attach(req AttachRequest) (AttachResponse, error) {
 		}
 	}
 	v.attached = slices.Insert(v.attached, at, a)
+	m.keep(v)
 	m.watchWriters(v)
 	return AttachResponse{}, nil
 }
@@ -103,6 +104,7 @@ func (m *Memory) Stage(req StageRequest) error {
 		return nil
 	}
 	v.staged = slices.Insert(v.staged, at, s)
+	m.keep(v)
 	return nil
 }
 
@@ -156,6 +158,7 @@ func (m *Memory) Publish(req PublishRequest) error {
 		return m.refuse(FailedPrecondition, "volume %s is for one pod, and published to %s", req.ID, v.published[0].Pod)
 	}
 	v.published = slices.Insert(v.published, at, p)
+	m.keep(v)
 	m.watchWriters(v)
 	return nil
 }

@@ -42,7 +42,7 @@ func (m *Memory) Create(req CreateRequest) (CreateResponse, error) {
 		}
 		v.response.Topology = []Segment{segment}
 	}
-	m.volumes[v.id] = v
+	m.keep(v)
 	return v.answer(), nil
 }
 
@@ -163,6 +163,7 @@ func (m *Memory) Recycle(req RecycleRequest) error {
 		m.problem(RecycledInUse, req.ID, "recycled while %s", strings.Join(v.users(), ", "))
 	}
 	v.content = Write{}
+	m.keep(v)
 	return nil
 }
 
@@ -194,6 +195,7 @@ func (m *Memory) Expand(req ExpandRequest) (ExpandResponse, error) {
 	if v.request == nil {
 		v.block = req.VolumeMode == corev1.PersistentVolumeBlock
 	}
+	m.keep(v)
 	return ExpandResponse{Size: v.size, NodeExpansion: m.able[NodeExpand] && !v.block && v.used < v.size}, nil
 }
 
@@ -215,5 +217,6 @@ func (m *Memory) NodeExpand(req NodeExpandRequest) (NodeExpandResponse, error) {
 		return NodeExpandResponse{}, m.refuse(OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
 	}
 	v.used = max(v.used, v.size)
+	m.keep(v)
 	return NodeExpandResponse{Size: v.size}, nil
 }

@@ -47,7 +47,10 @@ var nodeStrategy = strategy[*coreNode]{
 		errs := append(validateNodeResources(node), validateTaints(node.Spec.Taints)...)
 		return append(errs, validateNodeChange(node, old)...)
 	},
-	equal: func(a, b *coreNode) bool { return storedEqual(&a.Spec, &b.Spec) && storedEqual(&a.Status, &b.Status) },
+	equal: func(a, b *coreNode) bool {
+		return (sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
+			(sharesAll(&a.Spec, &b.Spec) || storedEqual(&a.Spec, &b.Spec))
+	},
 }
 
 // defaultNode is API-095. The lists are also rounded as all lists of resources are (API-082).

@@ -124,7 +124,7 @@ func validateVolumeSource(spec *corev1.PersistentVolumeSpec, name string, affine
 }
 
 // validateVolumeUpdate repeats the validation of a new volume in full: parts shared with old are not taken on trust, since old
-// may have been stored unvalidated. What it does not find in old is mutable (API-215).
+// may have been stored unvalidated. What is not named below may change (API-215).
 func validateVolumeUpdate(volume, old *corePV) field.ErrorList {
 	errs := validateVolume(volume)
 	if len(errs) > 0 && hasBadValue(old.Spec.NodeAffinity) {

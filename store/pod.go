@@ -26,11 +26,15 @@ var podStrategy = strategy[*corePod]{
 	validateUpdate: validatePodUpdate,
 	validateStatus: validatePodStatus,
 	equal: func(a, b *corePod) bool {
-		return storedEqual(&a.Status, &b.Status) && storedEqual(&a.Spec, &b.Spec)
+		return (sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
+			(sharesAll(&a.Spec, &b.Spec) || storedEqual(&a.Spec, &b.Spec))
 	},
 	// API-237, API-030: whatever of the spec an update may change counts.
-	specChanged: func(pod, old *corePod) bool { return !semanticEqual(&pod.Spec, &old.Spec) },
+	specChanged: func(pod, old *corePod) bool { return !equalPodSpecs(&pod.Spec, &old.Spec) },
 }
+
+// equalPodSpecs is semantic equality.
+func equalPodSpecs(a, b *corev1.PodSpec) bool { return sharesAll(a, b) || semanticEqual(a, b) }
 
 // preparePod is API-108: a new pod is Pending, and gated if it has scheduling gates.
 func preparePod(pod *corePod, now metav1.Time) {

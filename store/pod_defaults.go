@@ -3,24 +3,9 @@ package store
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
-
-// lazyCopy is a slice that belongs to somebody else until it is written to.
-type lazyCopy[E any] struct {
-	items []E
-	own   bool
-}
-
-// at gives access to an item for writing. The first call copies the slice.
-func (l *lazyCopy[E]) at(i int) *E {
-	if !l.own {
-		l.items, l.own = slices.Clone(l.items), true
-	}
-	return &l.items[i]
-}
 
 // defaultPod fills in what the author left out (API-096, API-097, API-098). A pod that lacks nothing costs no memory.
 func defaultPod(pod *corePod) {

@@ -35,7 +35,7 @@ func validatePodUpdate(pod, old *corePod) field.ErrorList {
 				fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
 		}
 	}
-	if semanticEqual(spec, was) {
+	if equalPodSpecs(spec, was) {
 		return errs
 	}
 	return append(errs, validateSpecChange(spec, was)...)

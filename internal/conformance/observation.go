@@ -102,6 +102,15 @@ func (o Observation) as(recorded Observation) Observation {
 	return o
 }
 
+// WithoutWrites are the observations without what was recorded of writes, which Compare then leaves out.
+func WithoutWrites(recorded []Observation) []Observation {
+	states := slices.Clone(recorded)
+	for i := range states {
+		states[i].Writes, states[i].ObjectWrites = nil, nil
+	}
+	return states
+}
+
 // isOutcome reports whether what was seen is what was recorded.
 func isOutcome(outcome Outcome, got []Observation) bool {
 	return len(Compare(outcome.Observations, got)) == 0

@@ -1,0 +1,51 @@
+package fake_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// A backend remembers what happened to the data, so a test can ask afterwards.
+func ExampleMemory() {
+	disk := fake.CSI("disk.example.com")
+	made, _ := disk.Create(fake.CreateRequest{Name: "pvc-1", Size: 1 << 30})
+
+	pod := fake.PodRef{Namespace: "default", Name: "db-0"}
+	disk.Attach(fake.AttachRequest{ID: made.ID, Node: "n1"})
+	disk.Stage(fake.StageRequest{ID: made.ID, Node: "n1", Path: "/stage"})
+	disk.Publish(fake.PublishRequest{ID: made.ID, Node: "n1", StagingPath: "/stage", Target: "/db", Pod: pod})
+	disk.Write(made.ID, pod, "n1", time.Unix(0, 0))
+
+	_, err := disk.Attach(fake.AttachRequest{ID: made.ID, Node: "n2"})
+	fmt.Println(err)
+
+	disk.Detach(fake.DetachRequest{ID: made.ID, Node: "n1"}) // by force: the pod is still there
+	for _, problem := range disk.Report(nil) {
+		fmt.Println(problem)
+	}
+	// Output:
+	// rpc error: code = FailedPrecondition desc = volume pvc-1 is attached to node n1
+	// DetachedInUse pvc-1: detached from n1 while published to default/db-0
+	// Leaked pvc-1: no PersistentVolume knows it
+}
+
+// Rules for the same calls come one after the other.
+func ExampleFaults() {
+	faults := fake.NewFaults()
+	create := fake.Match{Target: "disk.example.com", Verb: "Create"}
+	faults.Fail(create, fake.Errorf(fake.ResourceExhausted, "disk full")).Times(2)
+	faults.Lose(create, fake.Errorf(fake.DeadlineExceeded, "no answer")).Once()
+
+	for range 4 {
+		fault := faults.Inject(engine.Call{Target: "disk.example.com", Verb: "Create", Key: "pvc-1"})
+		fmt.Println(fault.Err, fault.Effect)
+	}
+	// Output:
+	// rpc error: code = ResourceExhausted desc = disk full false
+	// rpc error: code = ResourceExhausted desc = disk full false
+	// rpc error: code = DeadlineExceeded desc = no answer true
+	// <nil> false
+}

@@ -1,0 +1,213 @@
+package fake_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+var (
+	errA = fake.Errorf(fake.Internal, "a")
+	errB = fake.Errorf(fake.Unavailable, "b")
+)
+
+// answers are what the injector says to the same call again and again.
+func answers(f *fake.Faults, call engine.Call, times int) string {
+	var said []string
+	for range times {
+		switch fault := f.Inject(call); {
+		case fault.Crash:
+			said = append(said, "crash")
+		case fault.Err != nil:
+			said = append(said, strings.ToLower(string(fake.CodeOf(fault.Err))))
+		case fault.Delay > 0:
+			said = append(said, fault.Delay.String())
+		default:
+			said = append(said, "-")
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+func TestFaultOrder(t *testing.T) {
+	any := fake.Match{}
+	create := engine.Call{Target: "disk", Verb: "Create"}
+	for _, tt := range []struct {
+		name  string
+		rules func(f *fake.Faults)
+		want  string // the answers to five calls
+	}{
+		{"no rules", func(f *fake.Faults) {}, "- - - - -"},
+		{"forever unless said", func(f *fake.Faults) { f.Fail(any, errA) }, "internal internal internal internal internal"},
+		{"forever when said", func(f *fake.Faults) { f.Fail(any, errA).Times(2).Times(-1) }, "internal internal internal internal internal"},
+		{"once", func(f *fake.Faults) { f.Fail(any, errA).Once() }, "internal - - - -"},
+		{"twice", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, "internal internal - - -"},
+		{"the rule added first is used up first", func(f *fake.Faults) { f.Fail(any, errA).Times(2); f.Fail(any, errB).Once() }, "internal internal unavailable - -"},
+		{"a rule without end hides the next", func(f *fake.Faults) { f.Fail(any, errA); f.Fail(any, errB) }, "internal internal internal internal internal"},
+		{"skipped calls go to the next", func(f *fake.Faults) { f.Fail(any, errA).Skip(2); f.Fail(any, errB).Once() }, "unavailable - internal internal internal"},
+		{"a rule for others does not count", func(f *fake.Faults) {
+			f.Fail(fake.Match{Verb: "Delete"}, errB)
+			f.Slow(fake.Match{Verb: "Create"}, time.Second).Once()
+		}, "1s - - - -"},
+		{"crash", func(f *fake.Faults) { f.Crash(any, time.Minute).Once() }, "crash - - - -"},
+		{"cleared", func(f *fake.Faults) { f.Fail(any, errA); f.Clear() }, "- - - - -"},
+		{"cleared of one verb", func(f *fake.Faults) {
+			f.Fail(fake.Match{Verb: "Create"}, errA)
+			f.Fail(any, errB).Once()
+			f.Clear("Create", "Delete")
+		}, "unavailable - - - -"},
+		{"a refused rule does nothing", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, "- - - - -"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fake.NewFaults()
+			tt.rules(f)
+			if got := answers(f, create, 5); got != tt.want {
+				t.Errorf("answers = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFaultMatch(t *testing.T) {
+	call := engine.Call{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1"}
+	write := engine.Call{Actor: "binder", Target: engine.APIServer, Verb: "update-status", Kind: "PersistentVolume", Key: "pv1"}
+	for _, tt := range []struct {
+		match       fake.Match
+		call, write bool
+	}{
+		{fake.Match{}, true, true},
+		{fake.Match{Actor: "attacher"}, true, false},
+		{fake.Match{Target: "disk"}, true, false},
+		{fake.Match{Target: "disk2"}, false, false},
+		{fake.Match{Target: "api"}, false, true},
+		{fake.Match{Verb: "Attach"}, true, false},
+		{fake.Match{Verb: "update-status"}, false, true},
+		{fake.Match{Verb: "update"}, false, false},
+		{fake.Match{Kind: "PersistentVolume"}, false, true},
+		{fake.Match{Key: "v"}, true, false},
+		{fake.Match{Node: "n1"}, true, false},
+		{fake.Match{Node: "n2"}, false, false},
+		{fake.Match{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1"}, true, false},
+	} {
+		for _, c := range []struct {
+			call engine.Call
+			want bool
+		}{{call, tt.call}, {write, tt.write}} {
+			f := fake.NewFaults()
+			f.Fail(tt.match, errA)
+			if err := f.Err(); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.Inject(c.call).Err != nil; got != c.want {
+				t.Errorf("%s covers %+v: %t, want %t", tt.match, c.call, got, c.want)
+			}
+		}
+	}
+}
+
+func TestFaultKinds(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		add  func(f *fake.Faults) *fake.Rule
+		want engine.Fault
+		text string
+	}{
+		{"fail", func(f *fake.Faults) *fake.Rule { return f.Fail(fake.Match{Verb: "Create"}, errA) }, engine.Fault{Err: errA},
+			"{Verb: Create}: error rpc error: code = Internal desc = a"},
+		{"lose", func(f *fake.Faults) *fake.Rule { return f.Lose(fake.Match{}, errA).Once() }, engine.Fault{Err: errA, Effect: true},
+			"{}: error rpc error: code = Internal desc = a, after taking effect, 0 left"},
+		{"slow failure", func(f *fake.Faults) *fake.Rule { return f.Fail(fake.Match{}, errA).Delay(time.Second) }, engine.Fault{Err: errA, Delay: time.Second},
+			"{}: delay 1s error rpc error: code = Internal desc = a"},
+		{"slow", func(f *fake.Faults) *fake.Rule { return f.Slow(fake.Match{}, time.Second) }, engine.Fault{Delay: time.Second}, "{}: delay 1s"},
+		{"crash before", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, time.Minute) }, engine.Fault{Crash: true, Restart: time.Minute}, "{}: crash, restart after 1m0s"},
+		{"crash after", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, 0).Effect() }, engine.Fault{Crash: true, Effect: true},
+			"{}: crash, restart after 0s, after taking effect"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fake.NewFaults()
+			rule := tt.add(f)
+			if rule.Fired() != 0 || len(f.Unused()) != 1 {
+				t.Errorf("Fired = %d, Unused = %v before any call", rule.Fired(), f.Unused())
+			}
+			got := f.Inject(engine.Call{Verb: "Create"})
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("Inject (-want +got):\n%s", diff)
+			}
+			if rule.String() != tt.text {
+				t.Errorf("String = %q, want %q", rule, tt.text)
+			}
+			if rule.Fired() != 1 || f.Unused() != nil {
+				t.Errorf("Fired = %d, Unused = %v after one call", rule.Fired(), f.Unused())
+			}
+		})
+	}
+}
+
+func TestImpossibleFaults(t *testing.T) {
+	failing := engine.Fault{Err: errA}
+	for _, tt := range []struct {
+		name  string
+		match fake.Match
+		fault engine.Fault
+		want  string // "" is none
+	}{
+		{"anything", fake.Match{}, failing, ""},
+		{"backend", fake.Match{Target: "disk", Verb: "Publish", Node: "n1", Key: "v"}, failing, ""},
+		{"API", fake.Match{Target: "api", Verb: "patch-status", Kind: "Node"}, failing, ""},
+		{"unknown verb", fake.Match{Verb: "Mount"}, failing, `fault {Verb: Mount}: there is no verb "Mount": backends have [Create Delete`},
+		{"lower case", fake.Match{Target: "disk", Verb: "delete"}, failing, "fault {Target: disk, Verb: delete}: no call is one to the API server"},
+		{"backend verb at the API", fake.Match{Target: "api", Verb: "Delete"}, failing, "no call is one to the API server"},
+		{"node at the API", fake.Match{Target: "api", Node: "n1"}, failing, "no call is one to the API server"},
+		{"kind at a backend", fake.Match{Target: "disk", Kind: "Pod"}, failing, "no call is one to the API server"},
+		{"unknown kind", fake.Match{Kind: "pods"}, failing, `there is no kind "pods": write it as in a manifest, one of [`},
+		{"no fault", fake.Match{}, engine.Fault{}, "fault {}: nothing goes wrong: set Err, Crash or Delay"},
+		{"effect alone", fake.Match{}, engine.Fault{Effect: true}, "an effect without an error or a crash is no fault"},
+		{"negative delay", fake.Match{}, engine.Fault{Delay: -1}, "a delay of -1ns: it must not be negative"},
+		{"negative restart", fake.Match{}, engine.Fault{Crash: true, Restart: -1}, "a restart after -1ns: it must not be negative"},
+		{"restart without crash", fake.Match{}, engine.Fault{Err: errA, Restart: 1}, "a restart without a crash: set Crash"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := fake.NewFaults().Add(tt.match, tt.fault)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("Add = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFaultErrors(t *testing.T) {
+	f := fake.NewFaults()
+	f.Fail(fake.Match{}, nil)
+	f.Fail(fake.Match{}, errA).Times(0).Once()
+	f.Fail(fake.Match{}, errA).Times(-2).Once()
+	f.Fail(fake.Match{}, errA).Skip(-1).Once()
+	f.Fail(fake.Match{}, errA).Delay(-1).Once()
+	f.Slow(fake.Match{}, 1).Effect().Once()
+	want := []string{
+		"fault {}: nothing goes wrong: set Err, Crash or Delay",
+		"fault {}: 0 times: give it 1 or more, or -1 for no limit",
+		"fault {}: -2 times: give it 1 or more, or -1 for no limit",
+		"fault {}: skip -1 calls: give it 0 or more",
+		"fault {}: a delay of -1ns: it must not be negative",
+		"fault {}: an effect without an error or a crash is no fault",
+	}
+	if diff := cmp.Diff(strings.Join(want, "\n"), fmt.Sprint(f.Err())); diff != "" {
+		t.Errorf("Err (-want +got):\n%s", diff)
+	}
+	f.Clear()
+	if err := f.Err(); err != nil {
+		t.Errorf("Err after Clear = %v, want nil", err)
+	}
+	var zero fake.Faults
+	if fault := zero.Inject(engine.Call{}); fault.Err != nil || errors.Is(zero.Err(), errA) {
+		t.Errorf("the zero Faults injects %+v", fault)
+	}
+}
