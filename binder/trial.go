@@ -29,7 +29,8 @@ type TrialConfig struct {
 	Config
 	// Injector makes API and backend calls fail; nil is none.
 	Injector engine.Injector
-	// BeforeOperation is called as each background operation begins; nil is nothing.
+	// BeforeOperation is called as each background operation begins. It may write to the trial's Store, and call Remember and
+	// Forget; the operation finds what it left. Nil is nothing.
 	BeforeOperation func(name string)
 }
 
@@ -52,7 +53,11 @@ func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
 		return nil, err
 	}
 	if cfg.BeforeOperation != nil {
-		t.controller.ops.Before = func(_ *engine.Proc, name string) { cfg.BeforeOperation(name) }
+		t.controller.ops.Before = func(p *engine.Proc, name string) {
+			cfg.BeforeOperation(name)
+			// The informers know what it changed before the operation goes on.
+			p.Sleep(time.Nanosecond)
+		}
 	}
 	if err := t.Load(objs...); err != nil {
 		return nil, err

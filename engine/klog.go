@@ -53,7 +53,10 @@ func logLine(e Entry) (severity byte, file, text string) {
 		return 'I', "event.go", fmt.Sprintf("%q object=%q fieldPath=%q kind=%q apiVersion=%q type=%q reason=%q message=%s",
 			"Event occurred", e.Object.Key, "", gvk.Kind, gvk.GroupVersion().String(), e.Verb, e.Reason, strconv.Quote(e.Text))
 	case Retry:
-		return 'E', file, e.Reason + ": " + strconv.Quote(e.Text) + " failed and will be retried: " + errorText(e.Err)
+		if e.Reason == operationRetry {
+			return 'E', file, "operation " + strconv.Quote(e.Text) + " failed: " + errorText(e.Err)
+		}
+		return 'E', file, "error syncing " + strconv.Quote(e.Text) + " of " + e.Reason + ", it comes again: " + errorText(e.Err)
 	default: // Lifecycle
 		if e.Text == "started" {
 			return 'I', file, "Starting " + e.Actor

@@ -22,6 +22,9 @@ const (
 	maxBackoff   = 2*time.Minute + 2*time.Second
 )
 
+// operationRetry is the Reason of a Retry entry about an operation.
+const operationRetry = "operation"
+
 // NewOperations gives the actor a set of operations.
 func (a *Actor) NewOperations() *Operations {
 	return &Operations{actor: a, entries: map[string]*operation{}}
@@ -61,7 +64,7 @@ func (o *Operations) Run(name string, fn func(p *Proc) error) bool {
 		entry.failed = p.engine.now
 		// BIND-093: 500 ms, doubled on each further error, at most 2 m 2 s.
 		entry.backoff = min(max(firstBackoff, 2*entry.backoff), maxBackoff)
-		p.traceRetry("operation", name, err)
+		p.traceRetry(operationRetry, name, err)
 	})
 	return true
 }

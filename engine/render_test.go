@@ -60,6 +60,7 @@ func tellStory(t *testing.T) *engine.Trace {
 			p.Decide("BIND-062", pv, "synchronizing %s: volume is unused", store.PersistentVolume)
 			changed := pv.DeepCopy()
 			changed.Status.Phase = corev1.VolumeAvailable
+			changed.Status.Message = "seen at " + p.Now().Format(time.TimeOnly+".000")
 			if _, err := p.API().Volumes.UpdateStatus(p, changed); err != nil {
 				return err
 			}

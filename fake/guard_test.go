@@ -59,6 +59,9 @@ func TestSafely(t *testing.T) {
 			if varies := regexp.MustCompile(`0x[0-9a-f]{6,}|goroutine|/[a-z]+/[^ ]*\.go|runtime\.|testing\.|fake\.Safely`); varies.MatchString(panicked.Stack) {
 				t.Errorf("the stack has %q:\n%s", varies.FindString(panicked.Stack), panicked.Stack)
 			}
+			if cut := strings.HasSuffix(panicked.Stack, "..."); cut != strings.Contains(tt.name, "deep") {
+				t.Errorf("the stack does not end at the guard:\n%s", panicked.Stack)
+			}
 			for _, want := range tt.stack {
 				if !strings.Contains(panicked.Stack, want) {
 					t.Errorf("the stack does not have %q:\n%s", want, panicked.Stack)

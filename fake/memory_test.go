@@ -156,6 +156,7 @@ func TestMemory(t *testing.T) {
 
 		{"lenient", []fake.MemoryOption{fake.Lenient()}, []step{ok(publish("v", "n1", "p1")), ok(stage("v", "n1")), ok(unstage("v", "n1")), ok(attach("v", "n1")), ok(attach("v", "n2")),
 			ok(attach("v", "n1", corev1.ReadWriteMany)), ok(publishAs(readOnly)), ok(publishAs(rwop)), ok(nodeExpand("v", "n3", 0)), ok(remove("v")), ok(attach("v", "n1"))}},
+		{"only mounts", []fake.MemoryOption{fake.Only(fake.Publish)}, []step{ok(publish("v", "n1", "p1")), ok(unpublish("v", "n1", "p1")), refused(fake.Unimplemented, create(one))}},
 		{"what was taken away", []fake.MemoryOption{fake.ProvisionOnly()}, []step{ok(create(one)), ok(remove("v")), refused(fake.Unimplemented, attach("v", "n1")), refused(fake.Unimplemented, detach("v", "n1")),
 			refused(fake.Unimplemented, stage("v", "n1")), refused(fake.Unimplemented, expand(fake.ExpandRequest{ID: "v", Size: gi}))}},
 	} {

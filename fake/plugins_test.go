@@ -120,11 +120,13 @@ func TestHostPath(t *testing.T) {
 	if _, err := fake.HostPath().Create(fake.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
 		t.Errorf("Create = %v, want %s", err, disabled)
 	}
-	if err := fake.HostPath().Prepare(fake.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
-		t.Errorf("Prepare = %v, want %s", err, disabled)
+	if err := fake.PrepareCreate(fake.HostPath(), fake.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
+		t.Errorf("PrepareCreate = %v, want %s", err, disabled)
 	}
-	if err := fake.InTree("kubernetes.io/a").Prepare(fake.CreateRequest{Name: "a"}); err != nil {
-		t.Errorf("Prepare of a plugin that provisions = %v, want nil", err)
+	for _, b := range []fake.Backend{fake.InTree("kubernetes.io/a"), fake.CSI("disk.example.com"), named("kubernetes.io/b")} {
+		if err := fake.PrepareCreate(b, fake.CreateRequest{Name: "a"}); err != nil {
+			t.Errorf("PrepareCreate of %s = %v, want nil", b.Name(), err)
+		}
 	}
 }
 

@@ -1,0 +1,196 @@
+package binder
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// Explanation says why a claim is where it is: what the controller finds when it looks at it.
+type Explanation struct {
+	// Claim is the key of the claim, Phase its phase.
+	Claim string
+	Phase corev1.PersistentVolumeClaimPhase
+	// Rule is the rule that decides, and Text says the same in words.
+	Rule string
+	Text string
+	// Volume is the volume that the claim has, or will get; "" if there is none.
+	Volume string
+	// Next says who has to do what before anything changes; "" when nothing is to be done.
+	Next string
+	// Refusals has, for a claim that looks for a volume, each volume that it will not get, with the first rule that refused it.
+	Refusals []Refusal
+}
+
+// String is the explanation in lines for people to read.
+func (x Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "claim %s is %s: %s (%s)", x.Claim, x.Phase, x.Text, x.Rule)
+	if x.Next != "" {
+		fmt.Fprintf(&b, "\nnext: %s", x.Next)
+	}
+	for _, r := range x.Refusals {
+		fmt.Fprintf(&b, "\n  %s", r)
+	}
+	return b.String()
+}
+
+// World is what an explanation is drawn from: the objects as the API server has them.
+type World struct {
+	Volumes []*corev1.PersistentVolume
+	Classes []*storagev1.StorageClass
+	Pods    []*corev1.Pod
+	// DisableProvisioning is that of Config.
+	DisableProvisioning bool
+}
+
+// Explain follows claim sync through its rules, without doing anything.
+func Explain(claim *corev1.PersistentVolumeClaim, world World) Explanation {
+	x := Explanation{Claim: store.KeyOf(claim), Phase: claim.Status.Phase, Volume: claim.Spec.VolumeName}
+	switch {
+	case isBindCompleted(claim):
+		x.explainBound(claim, world)
+	case claim.Spec.VolumeName != "":
+		x.explainReserving(claim, world)
+	default:
+		x.explainUnbound(claim, world)
+	}
+	return x
+}
+
+func (x *Explanation) say(rule, text, next string) { x.Rule, x.Text, x.Next = rule, text, next }
+
+func (world World) volume(name string) *corev1.PersistentVolume {
+	for _, pv := range world.Volumes {
+		if pv.Name == name {
+			return pv
+		}
+	}
+	return nil
+}
+
+func (world World) class(name string) *storagev1.StorageClass {
+	for _, class := range world.Classes {
+		if class.Name == name {
+			return class
+		}
+	}
+	return nil
+}
+
+const nextSync = "the PersistentVolume controller, at its next sync of the claim"
+
+func (x *Explanation) explainBound(claim *corev1.PersistentVolumeClaim, world World) {
+	pv := world.volume(claim.Spec.VolumeName)
+	switch {
+	case claim.Spec.VolumeName == "":
+		x.say("BIND-060a", "it was bound, and its volumeName is gone; its data cannot be found again", "")
+	case pv == nil:
+		x.say("BIND-060b", fmt.Sprintf("it was bound, and volume %q does not exist any more", claim.Spec.VolumeName),
+			fmt.Sprintf("somebody has to create a volume named %q again", claim.Spec.VolumeName))
+	case pv.Spec.ClaimRef == nil:
+		x.say("BIND-060c", fmt.Sprintf("volume %q does not point at it any more, and will be taken again as it is", pv.Name), nextSync)
+	case pv.Spec.ClaimRef.UID == claim.UID:
+		next := ""
+		if claim.Status.Phase != corev1.ClaimBound {
+			next = nextSync
+		}
+		x.say("BIND-060d", fmt.Sprintf("it and volume %q point at each other", pv.Name), next)
+	default:
+		x.say("BIND-060e", fmt.Sprintf("volume %q belongs to %s", pv.Name, describeClaimRef(pv)),
+			"somebody has to clear the claimRef of the volume")
+	}
+}
+
+func (x *Explanation) explainReserving(claim *corev1.PersistentVolumeClaim, world World) {
+	pv := world.volume(claim.Spec.VolumeName)
+	if pv == nil {
+		x.say("BIND-059a", fmt.Sprintf("it asks for volume %q, which does not exist", claim.Spec.VolumeName), "somebody has to create that volume")
+		return
+	}
+	if pv.Spec.ClaimRef == nil {
+		if ok, why := Satisfies(claim, pv); !ok {
+			x.say("BIND-059b", fmt.Sprintf("it asks for volume %q, which will not do: %s", pv.Name, why),
+				"somebody has to create another claim, or change the volume")
+			return
+		}
+		x.say("BIND-059c", fmt.Sprintf("it asks for volume %q, which is free", pv.Name), nextSync)
+		return
+	}
+	if IsMine(pv, claim) {
+		x.say("BIND-059d", fmt.Sprintf("it asks for volume %q, which is reserved for it", pv.Name), nextSync)
+		return
+	}
+	rule := "BIND-059e"
+	if _, byController := claim.Annotations[AnnBoundByController]; byController {
+		rule = "BIND-059f"
+	}
+	x.say(rule, fmt.Sprintf("it asks for volume %q, which belongs to %s", pv.Name, describeClaimRef(pv)),
+		"somebody has to clear the claimRef of the volume")
+}
+
+func (x *Explanation) explainUnbound(claim *corev1.PersistentVolumeClaim, world World) {
+	class := world.class(ClassOf(claim))
+	delayed, err := IsDelayed(class)
+	if err != nil {
+		x.say("BIND-052", err.Error(), "somebody has to repair the class")
+		return
+	}
+	d := Match(claim, world.Volumes, Options{Delayed: delayed, Explain: true})
+	x.Refusals = d.Refusals
+	if d.Err != nil {
+		x.say("BIND-053", d.Err.Error(), "somebody has to create another claim")
+		return
+	}
+	if d.Volume != nil {
+		x.Volume = d.Volume.Name
+		x.say("BIND-054", fmt.Sprintf("volume %q fits (%s)", d.Volume.Name, d.Rule), nextSync)
+		return
+	}
+	if !HasClass(claim) {
+		if chosen := DefaultClass(world.Classes); chosen != nil {
+			x.say("BIND-055", fmt.Sprintf("no volume fits, so it gets the default class %q", chosen.Name), nextSync)
+			return
+		}
+	}
+	_, nodeSelected := claim.Annotations[AnnSelectedNode]
+	switch {
+	case delayed && !nodeSelected:
+		x.explainWaiting(claim, world)
+	case ClassOf(claim) == "":
+		x.say("BIND-058", "no volume fits, and it asks for no class that could make one", "somebody has to create a volume that fits")
+	case world.DisableProvisioning:
+		x.say("PROV-020", "no volume fits, and dynamic provisioning is switched off", "somebody has to create a volume that fits")
+	case class == nil:
+		x.say("PROV-021", fmt.Sprintf("no volume fits, and its class %q does not exist", ClassOf(claim)), "somebody has to create the class, or a volume that fits")
+	case class.Provisioner == "kubernetes.io/no-provisioner":
+		x.say("PROV-024", fmt.Sprintf("no volume fits, and its class %q makes none", class.Name), "somebody has to create a volume that fits")
+	default:
+		x.say("BIND-057", fmt.Sprintf("no volume fits; %s is to make one", class.Provisioner), "provisioner "+class.Provisioner)
+	}
+}
+
+func (x *Explanation) explainWaiting(claim *corev1.PersistentVolumeClaim, world World) {
+	var names []string
+	for _, pod := range world.Pods {
+		if pod.Spec.NodeName != "" || objects.Terminated(pod) {
+			continue
+		}
+		for _, key := range objects.ClaimsOf(pod) {
+			if key == store.KeyOf(claim) {
+				names = append(names, pod.Name)
+			}
+		}
+	}
+	_, text := waitingFor(names)
+	next := "the scheduler has to place a pod that uses it"
+	if len(names) == 0 {
+		next = "somebody has to create a pod that uses it, for the scheduler to place"
+	}
+	x.say("BIND-056", text, next)
+}

@@ -1,0 +1,95 @@
+package engine
+
+import "time"
+
+// Ticker is a periodic pass of an actor, like Loop, for passes that are work: Settle waits for a pass that is armed, and a pass can be
+// armed for a time to come. Passes fall on the grid that the period gives, counted from the start or the end of the last pass.
+type Ticker struct {
+	actor  *Actor
+	name   string
+	period time.Duration
+	base   time.Duration // of the grid
+	fresh  bool          // no pass has run: the base itself is a tick
+	active bool          // a pass is on its way
+	pass   func(*Proc)
+	wishes [2]wish // of work, and in the background
+}
+
+// wish is a pass that is wanted at the first tick after a time.
+type wish struct {
+	set   bool
+	after time.Duration
+	timer *Timer
+}
+
+const (
+	asWork = iota
+	inBackground
+)
+
+// NewTicker makes a ticker whose first tick is now, if it is armed at this instant, and whose next ones come every period.
+func (a *Actor) NewTicker(name string, period time.Duration, pass func(*Proc)) *Ticker {
+	return &Ticker{actor: a, name: name, period: period, base: a.engine.now, fresh: true, pass: pass}
+}
+
+// Arm has the pass run at the next tick. Arming twice is the same as once. A ticker that is armed during a pass has its next tick
+// a period after the end of that pass; one that is armed on a tick, the first aside, has missed it.
+func (t *Ticker) Arm() { t.ArmAfter(0) }
+
+// ArmAfter has the pass run at the first tick that is later than d from now.
+func (t *Ticker) ArmAfter(d time.Duration) { t.arm(asWork, d) }
+
+// ArmInBackground is ArmAfter for a pass that Settle need not wait for.
+func (t *Ticker) ArmInBackground(d time.Duration) { t.arm(inBackground, d) }
+
+func (t *Ticker) arm(kind int, d time.Duration) {
+	w, after := &t.wishes[kind], t.actor.engine.in(max(d, 0))
+	if w.set && w.after <= after {
+		return
+	}
+	w.set, w.after = true, after
+	if !t.active {
+		t.schedule(kind)
+	}
+}
+
+func (t *Ticker) schedule(kind int) {
+	w := &t.wishes[kind]
+	w.stop()
+	w.timer = t.actor.timer(t.TickAfter(w.after)-t.actor.engine.now, t.name, kind == inBackground, t.tick)
+}
+
+func (w *wish) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+}
+
+// TickAfter is the first tick later than the given time since the engine's start, if no pass is run before.
+func (t *Ticker) TickAfter(at time.Duration) time.Duration {
+	past := at - t.base
+	if past < 0 || t.fresh && past == 0 {
+		return t.base
+	}
+	return t.actor.engine.in(at + t.period - past%t.period - t.actor.engine.now)
+}
+
+// tick runs a pass, which is the answer to all wishes so far.
+func (t *Ticker) tick() {
+	for kind := range t.wishes {
+		t.wishes[kind].stop()
+		t.wishes[kind].set = false
+	}
+	t.actor.spawn(t.name, func(p *Proc) {
+		t.active = true
+		t.pass(p)
+		t.active, t.fresh = false, false
+		t.base = p.engine.now
+		for kind := range t.wishes {
+			if t.wishes[kind].set {
+				t.schedule(kind)
+			}
+		}
+	})
+}
