@@ -2,7 +2,6 @@ package volsim
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,17 +90,18 @@ func (c *Cluster) inject(call engine.Call) engine.Fault {
 // Create creates objects in order, as an API server would: defaults, admission, validation, uid, finalizers. When it would refuse
 // any of them, none is created. Errors are those of k8s.io/apimachinery/pkg/api/errors.
 func (c *Cluster) Create(objs ...store.Object) error {
-	for i, obj := range objs {
+	given := make(map[store.Ref]bool, len(objs))
+	for _, obj := range objs {
 		if err := c.checkObject("create", obj); err != nil {
 			return err
 		}
 		if _, err := c.engine.Store().CreateWith(obj, store.CreateOptions{DryRun: true}); err != nil {
 			return describe("create", obj, err)
 		}
-		for _, other := range objs[:i] {
-			if obj.GetName() != "" && store.RefTo(other) == store.RefTo(obj) {
-				return fmt.Errorf("create %s: it is given twice", store.RefTo(obj))
-			}
+		if ref := store.RefTo(obj); obj.GetName() != "" && given[ref] {
+			return fmt.Errorf("create %s: it is given twice", ref)
+		} else {
+			given[ref] = true
 		}
 	}
 	for _, obj := range objs {
@@ -198,29 +198,35 @@ func (c *Cluster) Load(objs ...store.Object) error {
 	return nil
 }
 
-// Apply creates the objects of a manifest, YAML or JSON, or replaces those that exist.
+// Apply creates the objects of a manifest, YAML or JSON, or replaces those that exist. A manifest that cannot be read changes
+// nothing; when an object is refused, those before it stay, as with kubectl.
 func (c *Cluster) Apply(manifest []byte) error {
 	objs, err := store.ReadManifests(manifest)
 	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
 	for _, obj := range objs {
-		if _, err := c.engine.Store().Get(store.KindOf(obj), store.KeyOf(obj)); err == nil {
-			err = c.Update(obj)
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if err := c.Create(obj); err != nil {
+		if err := c.apply(obj); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (c *Cluster) apply(obj store.Object) error {
+	stored, err := c.engine.Store().Get(store.KindOf(obj), store.KeyOf(obj))
+	if err != nil {
+		return c.Create(obj)
+	}
+	// API-012: some kinds are not replaced without saying which version.
+	if obj.GetResourceVersion() == "" {
+		obj.SetResourceVersion(stored.GetResourceVersion())
+	}
+	return c.Update(obj)
+}
+
 func (c *Cluster) checkObject(verb string, obj store.Object) error {
-	if obj == nil || reflect.ValueOf(obj).IsNil() {
+	if store.IsNil(obj) {
 		return fmt.Errorf("%s: the object is nil: pass a pointer to a k8s.io/api type", verb)
 	}
 	if store.KindOf(obj) == "" {
@@ -291,6 +297,10 @@ func (c *Cluster) Events() []*corev1.Event {
 
 // Choices are what the engine chose so far; Config.Choose with engine.Replay repeats the run.
 func (c *Cluster) Choices() []engine.Choice { return c.engine.Choices() }
+
+// Close ends the cluster. It need not be called, but a cluster that is dropped in the middle of something, with calls under way,
+// is only collected after Close.
+func (c *Cluster) Close() { c.engine.Close() }
 
 // Controllers lists the controllers by actor name.
 func (c *Cluster) Controllers() []string {

@@ -8,11 +8,13 @@ import (
 	"github.com/volsim/volsim/reclaim"
 )
 
-// controllers are the parts of the control plane, in the order in which they start, under the names of their actors.
-var controllers = []struct {
+type controller struct {
 	name  string
 	start func(c *Cluster) error
-}{
+}
+
+// controllers are the parts of the control plane, in the order in which they start, under the names of their actors.
+var controllers = []controller{
 	{binder.ActorName, (*Cluster).startBinder},
 	{reclaim.PVProtectionName, func(c *Cluster) error {
 		_, err := reclaim.NewPVProtection(c.engine, reclaim.PVProtectionConfig{})
@@ -26,6 +28,10 @@ var controllers = []struct {
 		_, err := reclaim.NewEphemeral(c.engine, reclaim.EphemeralConfig{})
 		return err
 	}},
+	{reclaim.GarbageCollectorName, func(c *Cluster) error {
+		_, err := reclaim.NewGarbageCollector(c.engine, reclaim.GarbageCollectorConfig{})
+		return err
+	}},
 	{reclaim.PodRunnerName, func(c *Cluster) error {
 		_, err := reclaim.NewPodRunner(c.engine, reclaim.PodRunnerConfig{Backends: c.backends})
 		return err
@@ -35,12 +41,7 @@ var controllers = []struct {
 // startControllers adds every controller that Config.Without does not leave out.
 func (c *Cluster) startControllers() error {
 	for _, name := range c.cfg.Without {
-		if !slices.ContainsFunc(controllers, func(other struct {
-			name  string
-			start func(c *Cluster) error
-		}) bool {
-			return other.name == name
-		}) {
+		if !slices.ContainsFunc(controllers, func(other controller) bool { return other.name == name }) {
 			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller", name)
 		}
 	}

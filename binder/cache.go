@@ -73,6 +73,9 @@ func newRestless() restless {
 func (r *restless) calmClaim(key string)   { delete(r.claims, key) }
 func (r *restless) calmVolume(name string) { delete(r.volumes, name) }
 
+func (r *restless) hasClaim(key string) bool   { _, ok := r.claims[key]; return ok }
+func (r *restless) hasVolume(name string) bool { _, ok := r.volumes[name]; return ok }
+
 // take empties the sets and returns them in order.
 func (r *restless) take() (claims, volumes []string) {
 	claims, volumes = sortedKeys(r.claims), sortedKeys(r.volumes)

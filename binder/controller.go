@@ -138,9 +138,11 @@ func (c *Controller) run() {
 	// BIND-024: the own caches begin as copies of the informers'.
 	for pv := range c.infVolumes.All() {
 		c.volumes.Put(pv)
+		c.stirVolume(pv.Name)
 	}
 	for claim := range c.infClaims.All() {
 		c.claims.put(claim)
+		c.stirClaim(store.KeyOf(claim))
 	}
 	// BIND-030, BIND-031, BIND-033: volumes and claims are queued by their events; nothing else queues anything.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
@@ -153,24 +155,17 @@ func (c *Controller) run() {
 		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
 		Delete: func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
 	})
-	if c.cfg.FullResync {
-		c.resync.Arm()
-	}
+	// BIND-004: the first pass is now, whether there is something for it to do or not; the periods count from here.
+	c.resync.Arm()
 }
 
 // pass is one resync.
-func (c *Controller) pass(*engine.Proc) {
-	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
+func (c *Controller) pass(p *engine.Proc) {
 	if c.cfg.FullResync {
-		for claim := range c.infClaims.All() {
-			c.claimQueue.Add(store.KeyOf(claim))
-		}
-		for pv := range c.infVolumes.All() {
-			c.volumeQueue.Add(pv.Name)
-		}
+		c.syncCalm(p)
 		c.resync.Arm()
-		return
 	}
+	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
 	claims, volumes := c.restless.take()
 	for _, key := range claims {
 		if _, ok := c.infClaims.Get(key); ok {
@@ -180,6 +175,30 @@ func (c *Controller) pass(*engine.Proc) {
 	for _, name := range volumes {
 		if _, ok := c.infVolumes.Get(name); ok {
 			c.volumeQueue.Add(name)
+		}
+	}
+}
+
+// syncCalm syncs what a resync leaves out (Config.FullResync). It should do nothing; so that the order of the rest is the same
+// with it and without, it does not go through the queues.
+func (c *Controller) syncCalm(p *engine.Proc) {
+	for claim := range c.infClaims.All() {
+		key := store.KeyOf(claim)
+		if own, ok := c.claims.get(key); !ok || own != claim || c.restless.hasClaim(key) {
+			continue // it is, or will be, in the queue
+		}
+		before := c.stirred(p)
+		if err := c.syncClaim(p, claim); err != nil || c.stirred(p) != before {
+			c.stirClaim(key)
+		}
+	}
+	for pv := range c.infVolumes.All() {
+		if own, ok := c.volumes.Get(pv.Name); !ok || own != pv || c.restless.hasVolume(pv.Name) {
+			continue
+		}
+		before := c.stirred(p)
+		if err := c.syncVolume(p, pv); err != nil || c.stirred(p) != before {
+			c.stirVolume(pv.Name)
 		}
 	}
 }

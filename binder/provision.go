@@ -247,6 +247,8 @@ func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *
 			VolumeMode:             claim.Spec.VolumeMode,
 			MountOptions:           class.MountOptions,
 		},
+		// The API server makes this Pending.
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 	}
 	if class.ReclaimPolicy != nil {
 		pv.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy

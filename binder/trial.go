@@ -29,6 +29,8 @@ type TrialConfig struct {
 	Config
 	// Injector makes API and backend calls fail; nil is none.
 	Injector engine.Injector
+	// AsGiven has the API server take objects as they are given, without defaults, admission and validation (store.Config.AsGiven).
+	AsGiven bool
 	// BeforeOperation is called as each background operation begins. It may write to the trial's Store, and call Remember and
 	// Forget; the operation finds what it left. Nil is nothing.
 	BeforeOperation func(name string)
@@ -40,7 +42,7 @@ func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
 		return nil, err
 	}
 	t := &Trial{}
-	e, err := engine.New(engine.Config{Injector: cfg.Injector, Trace: &t.trace})
+	e, err := engine.New(engine.Config{Injector: cfg.Injector, Trace: &t.trace, AsGiven: cfg.AsGiven})
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +50,9 @@ func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
 	podsByClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
 	t.actor, err = e.NewActor(ActorName, func(a *engine.Actor) {
 		t.controller = newController(a, cfg.Config, podsByClaim)
+		// What syncs queue stays where it is.
+		t.controller.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: ignore})
+		t.controller.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: ignore})
 	})
 	if err != nil {
 		return nil, err
@@ -64,6 +69,8 @@ func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
 	}
 	return t, nil
 }
+
+func ignore(*engine.Proc, string) error { return nil }
 
 // Load puts objects, as they are, into the API server and into the controller's caches.
 func (t *Trial) Load(objs ...store.Object) error {

@@ -59,7 +59,7 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 		p.Decide("BIND-066", pv, "synchronizing PersistentVolume: volume is bound to claim %s", store.KeyOf(claim))
 		_, err := c.SetVolumePhase(p, pv, corev1.VolumeBound, "")
 		return err
-	case pv.Annotations[AnnProvisionedBy] != "" && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
+	case isProvisioned(pv) && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
 		// BIND-067: made for a claim that took another volume; nobody else may have it.
 		p.Decide("BIND-067", pv, "synchronizing PersistentVolume: volume was provisioned for a claim that is bound to another volume")
 		return c.release(p, pv)
@@ -104,6 +104,9 @@ func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*core
 				return nil, err
 			}
 			claim, ok = live, err == nil
+			if ok {
+				c.restless.nudges++
+			}
 		}
 	}
 	if !ok {
@@ -122,6 +125,7 @@ func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*core
 	case live.UID != pv.Spec.ClaimRef.UID:
 		return nil, nil
 	}
+	c.restless.nudges++ // what the server knows may change before the caches do
 	return live, nil
 }
 
@@ -139,4 +143,9 @@ func (c *Controller) release(p *engine.Proc, pv *corev1.PersistentVolume) error 
 		return nil
 	}
 	return c.reclaimer.Reclaim(p, pv)
+}
+
+func isProvisioned(pv *corev1.PersistentVolume) bool {
+	_, ok := pv.Annotations[AnnProvisionedBy]
+	return ok
 }

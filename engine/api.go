@@ -169,6 +169,17 @@ func (api *API) Delete(p *Proc, ref store.Ref, opts store.DeleteOptions) (store.
 	return api.write(p, "delete", ref, func() (store.Object, error) { return api.engine.store.Delete(ref.Kind, ref.Key, opts) })
 }
 
+// Bind gives a pod a node in the name of p; see store.Store.Bind.
+func (api *API) Bind(p *Proc, key string, binding *corev1.Binding) (*corev1.Pod, error) {
+	obj, err := api.write(p, "bind", store.Ref{Kind: store.Pod, Key: key}, func() (store.Object, error) {
+		return api.engine.store.Bind(key, binding)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*corev1.Pod), nil
+}
+
 func verbOf(verb string, sub store.Subresource) string {
 	if sub == store.Main {
 		return verb

@@ -271,6 +271,7 @@ func TestStoppedTimers(t *testing.T) {
 			}
 		})
 		second = a.After(2*time.Second, "second", d.noted("second"))
+		a.After(time.Hour, "late", d.noted("late")).Stop()
 	})
 	if !first.Stop() || first.Stop() {
 		t.Errorf("Stop, then Stop again: want true, then false")

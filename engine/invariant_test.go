@@ -27,7 +27,6 @@ func (e *Engine) counted() int {
 
 // chaos is actors that use all that the engine has, at random.
 type chaos struct {
-	t      *testing.T
 	e      *Engine
 	rng    *rand.Rand
 	actors []*Actor
@@ -125,7 +124,7 @@ func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *Operations, r
 func TestWaitingIsCounted(t *testing.T) {
 	events := 0
 	for seed := range uint64(200) {
-		c := &chaos{t: t, rng: rand.New(rand.NewPCG(seed, 0))}
+		c := &chaos{rng: rand.New(rand.NewPCG(seed, 0))}
 		cfg := Config{Seed: int64(seed), Lag: map[string]time.Duration{"a1": 3}, Injector: InjectorFunc(func(Call) Fault {
 			switch c.rng.IntN(20) {
 			case 0:

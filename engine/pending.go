@@ -150,14 +150,14 @@ func (o *Pending) Startable(key PendingKey, name string) bool {
 	return rec == nil || !rec.running && !(rec.name == name && o.backsOff(rec))
 }
 
-// RetryAfter is how long the operation still backs off: Run refuses it up to and including that moment from now, as long as nothing
-// else happens to its key. It is zero when nothing but a running operation stands in its way.
-func (o *Pending) RetryAfter(key PendingKey, name string) time.Duration {
+// RetryAfter reports whether the operation backs off, and for how long: Run refuses it up to and including that moment from now, as
+// long as nothing else happens to its key. An operation that runs now is not meant.
+func (o *Pending) RetryAfter(key PendingKey, name string) (wait time.Duration, backsOff bool) {
 	rec := o.find(key)
 	if rec == nil || rec.running || rec.name != name || !o.backsOff(rec) {
-		return 0
+		return 0, false
 	}
-	return rec.failed + rec.backoff - o.actor.engine.now
+	return rec.failed + rec.backoff - o.actor.engine.now, true
 }
 
 // Len is the number of operations that run or back off.

@@ -135,6 +135,12 @@ func TestAPIVerbs(t *testing.T) {
 				t.Errorf("lists of two namespaces have %d and %d claims, want 0 and 1", len(other), len(same))
 			}
 			ref := store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/c"}
+			loaded := claim("default/c")
+			loaded.UID = "from elsewhere"
+			stored, err := api.Load(p, loaded)
+			check("load", err)
+			_, err = api.Update(p, stored, store.Status, store.UpdateOptions{})
+			check("update of any kind", err)
 			_, err = api.Patch(p, ref, []byte(`{"metadata":{"labels":{"c":"d"}}}`), store.Main)
 			check("patch of any kind", err)
 			_, err = api.Delete(p, ref, store.DeleteOptions{})
@@ -144,7 +150,7 @@ func TestAPIVerbs(t *testing.T) {
 	e.Advance(0)
 	want := "create Node/n, update Node/n, update-status Node/n, patch Node/n, patch-status Node/n, list Node/, delete Node/n, " +
 		"get Node/n, create PersistentVolumeClaim/default/c, list PersistentVolumeClaim/other, list PersistentVolumeClaim/default, " +
-		"patch PersistentVolumeClaim/default/c, delete PersistentVolumeClaim/default/c"
+		"load PersistentVolumeClaim/default/c, update-status PersistentVolumeClaim/default/c, patch PersistentVolumeClaim/default/c, delete PersistentVolumeClaim/default/c"
 	if got := strings.Join(verbs, ", "); got != want {
 		t.Errorf("calls:\n%s\nwant:\n%s", got, want)
 	}
@@ -404,6 +410,9 @@ func TestCrashByFault(t *testing.T) {
 			}
 			if w.a.Alive() || len(w.d.entries) != 3 {
 				t.Errorf("effect %v, seed %d: alive %v after %q", effect, seed, w.a.Alive(), w.d.entries)
+			}
+			if got, want := fmt.Sprint(w.e.Pending()), "[restart of a at +12s]"; got != want {
+				t.Errorf("effect %v, seed %d: pending %s, want %s", effect, seed, got, want)
 			}
 			w.e.Advance(time.Second)
 			if !w.a.Alive() {

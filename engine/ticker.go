@@ -56,7 +56,7 @@ func (t *Ticker) arm(kind int, d time.Duration) {
 func (t *Ticker) schedule(kind int) {
 	w := &t.wishes[kind]
 	w.stop()
-	w.timer = t.actor.timer(t.TickAfter(w.after)-t.actor.engine.now, t.name, kind == inBackground, t.tick)
+	w.timer = t.actor.timer(t.tickAfter(w.after)-t.actor.engine.now, t.name, kind == inBackground, t.tick)
 }
 
 func (w *wish) stop() {
@@ -66,13 +66,22 @@ func (w *wish) stop() {
 	}
 }
 
-// TickAfter is the first tick later than the given time since the engine's start, if no pass is run before.
-func (t *Ticker) TickAfter(at time.Duration) time.Duration {
-	past := at - t.base
-	if past < 0 || t.fresh && past == 0 {
+// TickAfter is the first tick later than the given time, if no pass is run before.
+func (t *Ticker) TickAfter(at time.Time) time.Time {
+	start := t.actor.engine.start
+	return start.Add(t.tickAfter(at.Sub(start)))
+}
+
+func (t *Ticker) tickAfter(at time.Duration) time.Duration {
+	past := max(at-t.base, 0)
+	if t.fresh && past == 0 {
 		return t.base
 	}
-	return t.actor.engine.in(at + t.period - past%t.period - t.actor.engine.now)
+	wait := t.period - past%t.period
+	if at > forever-wait {
+		return forever
+	}
+	return t.base + past + wait
 }
 
 // tick runs a pass, which is the answer to all wishes so far.

@@ -19,7 +19,8 @@ func (r *Reclaimer) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) er
 	if err != nil {
 		// RECL-020: without a plugin there is nothing to back off from.
 		p.Decide("RECL-020", pv, "no plugin can delete the volume (%s)", rule)
-		// RECL-029: a volume that has changed since then makes this write a conflict. RECL-038: once Failed, there is no write.
+		// RECL-029: a volume that has changed since then makes this write a conflict, and so does the Failed of an earlier run that
+		// was still on its way when this one was started (RECL-039). RECL-038: once Failed, there is no write.
 		_, err = r.host.SetVolumePhaseWithEvent(p, pv, corev1.VolumeFailed, corev1.EventTypeWarning, reasonVolumeFailedDelete, err.Error())
 		return err
 	}
@@ -96,7 +97,7 @@ func (r *Reclaimer) deleteFailed(p *engine.Proc, pv *corev1.PersistentVolume, fa
 		return failure
 	}
 	p.Decide("RECL-027", pv, "deletion failed: %v", failure)
-	// RECL-027, RECL-029: the first failure shows; the write conflicts if the volume has changed since the operation began.
+	// RECL-027, RECL-029: the first failure shows; the write conflicts if the volume has changed since the operation was started.
 	_, err := r.host.SetVolumePhaseWithEvent(p, pv, corev1.VolumeFailed, corev1.EventTypeWarning, reasonVolumeFailedDelete, failure.Error())
 	if err != nil {
 		return err

@@ -344,7 +344,7 @@ func phase(phase corev1.PersistentVolumePhase) volumeOption {
 
 func terminating(pv *corev1.PersistentVolume) {
 	now := metav1.NewTime(engine.DefaultStart)
-	pv.DeletionTimestamp = &now
+	pv.DeletionTimestamp, pv.DeletionGracePeriodSeconds = &now, ptr(int64(0))
 }
 
 func csi(driver string) volumeOption {

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,47 @@ var (
 	bindingResource = schema.GroupResource{Resource: "pods/binding"}
 )
 
+// Bind gives the pod of that key a node, as POST to its binding subresource does (API-260 to API-262), and returns the pod as
+// stored. The binding's own uid and resourceVersion, if any, are preconditions; its labels and annotations go to the pod. The node
+// need not exist. Errors: a server error for a malformed binding; BadRequest for one of another name; NotFound; Conflict when the
+// pod cannot take a node. A binding that is nil is a BadRequest.
+func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
+	if binding == nil {
+		return nil, s.Pods.badRequest("bind", "the binding is nil")
+	}
+	namespace, name := SplitKey(key)
+	// API-020, API-009: a binding is about the pod of its own name.
+	if binding.Namespace != "" && binding.Namespace != namespace {
+		return nil, errOtherNamespace()
+	}
+	if binding.Name != name {
+		return nil, errOtherBinding()
+	}
+	// API-260: what is malformed is refused before anything is looked up.
+	if err := validateBinding(binding); err != nil {
+		return nil, err
+	}
+	pod, ok := s.Pods.Lookup(key)
+	if !ok {
+		// API-261
+		return nil, s.Pods.notFound(key)
+	}
+	var labels map[string]string
+	if node, ok := s.Nodes.Lookup(binding.Target.Name); ok {
+		labels = node.Labels
+	}
+	b, err := bound(pod, binding, labels, clock(s.now()))
+	if err != nil {
+		return nil, err
+	}
+	s.Pods.put(key, b, pod)
+	return b, nil
+}
+
+func errOtherBinding() error {
+	return apierrors.NewBadRequest("name in URL does not match name in Binding object")
+}
+
 // bound is the pod as the binding leaves it (API-260 to API-262): a new object that shares what has not changed, with the old
 // resourceVersion. node are the labels of the target node, nil if there is no such node, which nobody checks. Errors: a server
 // error for a malformed binding; BadRequest for one of another name; Conflict when the pod cannot take a node.
@@ -26,7 +66,7 @@ func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now
 		return nil, err
 	}
 	if binding.Name != pod.Name {
-		return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+		return nil, errOtherBinding()
 	}
 	// API-261: the preconditions of the binding are the uid and the version it names.
 	if binding.UID != "" && binding.UID != pod.UID {
@@ -71,11 +111,7 @@ func validateBinding(binding *corev1.Binding) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusInternalServerError,
-		Message: errs.ToAggregate().Error(),
-	}}
+	return serverError(errs.ToAggregate().Error())
 }
 
 func bindingConflict(pod *corev1.Pod, why string, args ...any) error {

@@ -237,7 +237,7 @@ func BenchmarkPodWrites(b *testing.B) {
 	b.Run("validate", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(validatePod(pod)) > 0 {
+			if len(validatePod(pod, nil)) > 0 {
 				b.Fatal("a good pod was refused")
 			}
 		}

@@ -20,56 +20,78 @@ func (t *Table[T]) Delete(key string, opts DeleteOptions) (T, error) {
 	}
 	meta := metaOf(obj)
 	// API-058: preconditions come before everything else.
-	if opts.UID != "" && opts.UID != meta.UID {
-		return none, t.conflict(meta.Name, errUID(opts.UID, meta.UID))
-	}
-	if opts.ResourceVersion != "" && opts.ResourceVersion != meta.ResourceVersion {
-		return none, t.conflict(meta.Name, errVersion(opts.ResourceVersion, meta.ResourceVersion))
-	}
-	if t.resource.graceful {
-		return t.deleteGracefully(key, obj, opts), nil
+	if err := t.checkPreconditions(meta, opts); err != nil {
+		return none, err
 	}
 	switch {
-	case len(meta.Finalizers) == 0:
-		// API-051: nothing holds the object, it is gone at once.
-		return t.remove(key, obj), nil
+	case !t.resource.graceful:
+		return t.deleteNow(key, obj), nil
 	case meta.DeletionTimestamp != nil:
-		// API-053: it is on its way already.
-		return obj, nil
+		return t.deleteAgain(key, obj, opts), nil
 	default:
-		// API-052: it stays, marked, until its finalizers are gone.
-		return t.mark(key, obj, clock(t.store.now()), 0), nil
+		return t.deleteGracefully(key, obj, opts), nil
 	}
 }
 
-// deleteGracefully deletes a pod.
-func (t *Table[T]) deleteGracefully(key string, obj T, opts DeleteOptions) T {
-	meta := metaOf(obj)
-	now := clock(t.store.now())
-	grace := gracePeriod(obj, opts)
-	if meta.DeletionTimestamp != nil {
-		// API-065: a second delete can only shorten the wait.
-		current := *meta.DeletionGracePeriodSeconds
-		if opts.GracePeriodSeconds == nil || grace >= current && !(grace == 0 && current == 0) {
-			return obj
-		}
-		if grace > 0 {
-			asked := meta.DeletionTimestamp.Add(time.Duration(grace-current) * time.Second)
-			if asked.Before(now.Time) {
-				asked, grace = now.Add(time.Second), 1
-			}
-			return t.mark(key, obj, metav1.NewTime(asked), grace)
-		}
-		if current == 0 {
-			// The finalizers are waited for; nothing is left to shorten.
-			return obj
-		}
-	} else if grace > 0 {
-		// API-063: the kubelet gets the time it was promised.
-		return t.mark(key, obj, metav1.NewTime(now.Add(time.Duration(grace)*time.Second)), grace)
+// deleteNow deletes an object that no grace holds.
+func (t *Table[T]) deleteNow(key string, obj T) T {
+	meta, now := metaOf(obj), t.store.now()
+	if len(meta.Finalizers) == 0 {
+		// API-051: nothing holds the object, it is gone at once.
+		return t.remove(key, obj)
 	}
-	// API-064: without grace the mark is written first, then the pod goes, unless finalizers hold it.
-	obj = t.mark(key, obj, now, 0)
+	at := clock(now)
+	if meta.DeletionTimestamp != nil && !meta.DeletionTimestamp.After(now) {
+		at = *meta.DeletionTimestamp
+	}
+	// API-053, API-014: it is on its way already.
+	if meta.DeletionTimestamp.Equal(&at) && meta.DeletionGracePeriodSeconds != nil && *meta.DeletionGracePeriodSeconds == 0 {
+		return obj
+	}
+	// API-052: it stays, marked, until its finalizers are gone.
+	return t.mark(key, obj, at, 0)
+}
+
+// deleteGracefully deletes a pod for the first time.
+func (t *Table[T]) deleteGracefully(key string, obj T, opts DeleteOptions) T {
+	now := t.store.now()
+	if grace := gracePeriod(obj, opts); grace > 0 {
+		// API-063: the kubelet gets the time it was promised.
+		return t.mark(key, obj, clock(now.Add(time.Duration(grace)*time.Second)), grace)
+	}
+	return t.kill(key, obj, clock(now))
+}
+
+// deleteAgain deletes a pod that is being deleted. It can only shorten the wait (API-065). What the pod is like, and so whether
+// it would get any grace if it were deleted now, does not matter any more.
+func (t *Table[T]) deleteAgain(key string, obj T, opts DeleteOptions) T {
+	meta := metaOf(obj)
+	if graceOver(meta) {
+		return t.deleteNow(key, obj)
+	}
+	current := atLeastOne(*meta.DeletionGracePeriodSeconds)
+	if opts.GracePeriodSeconds == nil {
+		return obj
+	}
+	grace := atLeastOne(*opts.GracePeriodSeconds)
+	if grace >= current {
+		return obj
+	}
+	now := t.store.now()
+	at := meta.DeletionTimestamp.Add(time.Duration(grace-current) * time.Second)
+	if at.Before(now) {
+		// API-065: what is asked for is over already. Unless it was nothing, the kubelet gets the least there is.
+		at, grace = now, min(grace, 1)
+	}
+	if grace > 0 {
+		return t.mark(key, obj, clock(at), grace)
+	}
+	return t.kill(key, obj, clock(at))
+}
+
+// kill is API-064: without grace the mark is written first, then the pod goes, unless finalizers hold it.
+func (t *Table[T]) kill(key string, obj T, at metav1.Time) T {
+	obj = t.mark(key, obj, at, 0)
 	if len(metaOf(obj).Finalizers) > 0 {
 		return obj
 	}
@@ -82,7 +104,7 @@ func gracePeriod(obj Object, opts DeleteOptions) int64 {
 	if !ok {
 		return 0
 	}
-	grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	grace := int64(0)
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
 		grace = *pod.Spec.TerminationGracePeriodSeconds
 	}
@@ -93,8 +115,13 @@ func gracePeriod(obj Object, opts DeleteOptions) int64 {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		grace = 0
 	}
+	return atLeastOne(grace)
+}
+
+// atLeastOne makes one second of a negative grace.
+func atLeastOne(grace int64) int64 {
 	if grace < 0 {
-		grace = 1
+		return 1
 	}
 	return grace
 }
@@ -118,7 +145,7 @@ func graceOver(meta *metav1.ObjectMeta) bool {
 }
 
 // DeleteAll deletes every object that match selects, each by the rules of Delete (API-061), and returns how many there were.
-// A nil match selects all.
+// A nil match selects all. It ends at the first object whose precondition does not hold; nobody else can take one away meanwhile.
 func (t *Table[T]) DeleteAll(match func(T) bool, opts DeleteOptions) (int, error) {
 	n := 0
 	for obj := range t.All() {

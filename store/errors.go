@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -14,12 +15,19 @@ import (
 // errStale is the reason of the Conflict that a write on an old version gets (API-011).
 var errStale = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
-// errVersionOnCreate is API-017: a server error, not a validation error, with an empty reason.
-var errVersionOnCreate = &apierrors.StatusError{ErrStatus: metav1.Status{
-	Status:  metav1.StatusFailure,
-	Code:    http.StatusInternalServerError,
-	Message: "resourceVersion should not be set on objects to be created",
-}}
+// serverError is what the API server makes of an error that it did not foresee: code 500 with an empty reason.
+func serverError(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Message: message,
+	}}
+}
+
+// errVersionOnCreate is API-017: a server error, not a validation error.
+func errVersionOnCreate() error {
+	return serverError("resourceVersion should not be set on objects to be created")
+}
 
 func errUID(asked, stored types.UID) error {
 	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", asked, stored)
@@ -29,15 +37,37 @@ func errVersion(asked, stored string) error {
 	return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", asked, stored)
 }
 
+// checkPreconditions is API-058, API-024: a delete of another object than the one meant, or of another version of it, is a
+// Conflict. This one conflict goes by the kind instead of the resource, as upstream has it.
+func (t *Table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts DeleteOptions) error {
+	var why error
+	switch {
+	case opts.UID != "" && opts.UID != meta.UID:
+		why = fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+			"The object might have been deleted and then recreated", opts.UID, meta.UID)
+	case opts.ResourceVersion != "" && opts.ResourceVersion != meta.ResourceVersion:
+		why = fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+			"The object might have been modified", opts.ResourceVersion, meta.ResourceVersion)
+	default:
+		return nil
+	}
+	kind := t.resource.groupKind()
+	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, meta.Name, why)
+}
+
 // API-022
 func (t *Table[T]) notFound(key string) error {
 	_, name := SplitKey(key)
 	return apierrors.NewNotFound(t.resource.groupResource(), name)
 }
 
-// API-023: an object on its way out still holds its name, and the message says so.
-func (t *Table[T]) alreadyExists(name string, old T) error {
-	err := apierrors.NewAlreadyExists(t.resource.groupResource(), name)
+// API-023, API-057: an object on its way out still holds its name, and the message says so.
+func (t *Table[T]) alreadyExists(meta *metav1.ObjectMeta, old T) error {
+	err := apierrors.NewAlreadyExists(t.resource.groupResource(), meta.Name)
+	// API-008: where a name could have been generated, the message is about that, even if one was given.
+	if meta.GenerateName != "" {
+		err = apierrors.NewGenerateNameConflict(t.resource.groupResource(), meta.Name, 1)
+	}
 	if metaOf(old).DeletionTimestamp != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
@@ -54,13 +84,26 @@ func (t *Table[T]) versionMissing(name string) error {
 	kind := t.resource.groupKind()
 	kind.Kind = t.resource.plural
 	return apierrors.NewInvalid(kind, name, field.ErrorList{
-		field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update"),
+		field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 	})
 }
 
 // API-020
 func (t *Table[T]) badRequest(verb, why string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s %s: %s", verb, t.resource.plural, why))
+}
+
+// API-020: the name in the body and the name that the request is about; an empty one counts as another.
+func errOtherName(body, name string) error {
+	if body == "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", body, name))
+}
+
+// API-020, API-009
+func errOtherNamespace() error {
+	return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 }
 
 // newInvalid is API-025 and API-027: one 422 for all entries, which stay separate in details.causes.

@@ -1,21 +1,21 @@
 package store
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
 
 // ErrUnknownKind is underneath the error for a document of a kind that a store does not hold.
 var ErrUnknownKind = errors.New("kind not held here")
+
+// maxListDepth bounds Lists within Lists.
+const maxListDepth = 8
 
 // Manifest is one object read from a manifest, or the reason why it could not be.
 type Manifest struct {
@@ -24,9 +24,11 @@ type Manifest struct {
 	Err    error
 }
 
-// ReadManifests reads objects from YAML or JSON: any number of documents, divided by lines of ---, each an object or a List.
-// A namespaced object that names no namespace is put into "default", as kubectl does. The first thing that cannot be read ends
-// it with an error that says where; an object of another kind is the error ErrUnknownKind.
+// ReadManifests reads objects from YAML or JSON: any number of documents, divided by lines of ---, each an object, a List, or
+// JSON values one after the other. A namespaced object that names no namespace is put into "default", as kubectl does. Fields that
+// a kind does not have, or that come twice, are errors. The first thing that cannot be read ends it with an error that says in
+// which line its document begins; lines in the text of the error itself count from the beginning of data, too. An object of
+// another kind is the error ErrUnknownKind.
 func ReadManifests(data []byte) ([]Object, error) {
 	var objs []Object
 	for _, m := range ScanManifests(data) {
@@ -41,75 +43,79 @@ func ReadManifests(data []byte) ([]Object, error) {
 // ScanManifests is ReadManifests for those who go on after an error: it reports every object, in order, or why it is none.
 func ScanManifests(data []byte) []Manifest {
 	var found []Manifest
-	line := 1
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		doc, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return found
-		}
-		if err != nil {
-			return append(found, Manifest{Line: line, Err: err})
-		}
-		if len(bytes.TrimSpace(stripComments(doc))) > 0 {
-			for _, m := range readDocument(doc) {
-				m.Line = line
-				found = append(found, m)
+	for _, doc := range splitDocuments(data) {
+		for _, m := range doc.read() {
+			if m.Line == 0 {
+				m.Line = doc.line
 			}
-		}
-		line += bytes.Count(doc, []byte("\n")) + 1
-	}
-}
-
-// stripComments leaves out the lines that say nothing.
-func stripComments(doc []byte) []byte {
-	var kept []string
-	for l := range strings.Lines(string(doc)) {
-		if t := strings.TrimSpace(l); t != "" && !strings.HasPrefix(t, "#") && t != "---" {
-			kept = append(kept, l)
+			found = append(found, m)
 		}
 	}
-	return []byte(strings.Join(kept, ""))
-}
-
-func readDocument(doc []byte) []Manifest {
-	data, err := yaml.YAMLToJSONStrict(doc)
-	if err != nil {
-		return []Manifest{{Err: err}}
-	}
-	return decodeManifests(data)
+	return found
 }
 
 // decodeManifests reads one JSON object, or the items of a List.
-func decodeManifests(data []byte) []Manifest {
-	doc, err := decodeObject(data)
-	if err != nil {
-		return []Manifest{{Err: fmt.Errorf("not an object: %w", err)}}
+func decodeManifests(data []byte, depth int) []Manifest {
+	var head struct {
+		APIVersion json.RawMessage `json:"apiVersion"`
+		Kind       json.RawMessage `json:"kind"`
 	}
-	kind, _ := doc["kind"].(string)
-	items, isList := doc["items"].([]any)
-	if isList && strings.HasSuffix(kind, "List") {
-		var found []Manifest
-		for i, item := range items {
-			itemData, err := json.Marshal(item)
-			if err != nil {
-				return append(found, Manifest{Err: fmt.Errorf("item %d: %w", i, err)})
-			}
-			for _, m := range decodeManifests(itemData) {
-				if m.Err != nil {
-					m.Err = fmt.Errorf("item %d: %w", i, m.Err)
-				}
-				found = append(found, m)
-			}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte{'{'}) {
+		return []Manifest{{Err: errors.New("not an object: a manifest has fields, apiVersion and kind among them")}}
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
+		return []Manifest{{Err: err}}
+	}
+	kind := text(head.Kind)
+	if isList(kind) {
+		if depth == maxListDepth {
+			return []Manifest{{Err: fmt.Errorf("lists are nested more than %d deep", maxListDepth)}}
 		}
-		return found
+		return decodeList(data, depth+1)
 	}
-	obj, err := decodeManifest(kind, doc, data)
+	obj, err := decodeManifest(text(head.APIVersion), kind, data)
 	return []Manifest{{Object: obj, Err: err}}
 }
 
-func decodeManifest(kind string, doc map[string]any, data []byte) (Object, error) {
-	apiVersion, _ := doc["apiVersion"].(string)
+// isList accepts the list of anything, and the lists of the kinds that a store holds.
+func isList(kind string) bool {
+	item, ok := strings.CutSuffix(kind, "List")
+	return ok && (item == "" || Kind(item).GroupVersionKind().Kind != "")
+}
+
+func decodeList(data []byte, depth int) []Manifest {
+	var list struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Metadata   metav1.ListMeta   `json:"metadata"`
+		Items      []json.RawMessage `json:"items"`
+	}
+	strict, err := kjson.UnmarshalStrict(data, &list)
+	if err = errors.Join(append(strict, err)...); err != nil {
+		return []Manifest{{Err: fmt.Errorf("List: %w", err)}}
+	}
+	var found []Manifest
+	for i, item := range list.Items {
+		for _, m := range decodeManifests(item, depth) {
+			if m.Err != nil {
+				m.Err = fmt.Errorf("item %d: %w", i, m.Err)
+			}
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// text is a JSON string, "" if it is something else.
+func text(data json.RawMessage) string {
+	var s string
+	if json.Unmarshal(data, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func decodeManifest(apiVersion, kind string, data []byte) (Object, error) {
 	if kind == "" || apiVersion == "" {
 		return nil, fmt.Errorf("apiVersion or kind is missing")
 	}
@@ -117,8 +123,8 @@ func decodeManifest(kind string, doc map[string]any, data []byte) (Object, error
 	if gvk.Kind == "" || gvk.GroupVersion().String() != apiVersion {
 		return nil, fmt.Errorf("%w: %s %s", ErrUnknownKind, apiVersion, kind)
 	}
-	obj, err := newObject(Kind(kind), data)
-	if err != nil {
+	obj := newObject(Kind(kind))
+	if err := decodeStrict(data, obj); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	if resourceOf(Kind(kind)).namespaced && obj.GetNamespace() == "" {
@@ -127,37 +133,30 @@ func decodeManifest(kind string, doc map[string]any, data []byte) (Object, error
 	return obj, nil
 }
 
-// newObject reads an object of the kind from JSON. Fields that the kind does not have are an error.
-func newObject(kind Kind, data []byte) (Object, error) {
-	var obj Object
+// newObject is an empty object of a kind that a store holds.
+func newObject(kind Kind) Object {
 	switch kind {
 	case PersistentVolume:
-		obj = &corePV{}
+		return &corePV{}
 	case PersistentVolumeClaim:
-		obj = &corePVC{}
+		return &corePVC{}
 	case StorageClass:
-		obj = &storageClass{}
+		return &storageClass{}
 	case Pod:
-		obj = &corePod{}
+		return &corePod{}
 	case Node:
-		obj = &coreNode{}
+		return &coreNode{}
 	case VolumeAttachment:
-		obj = &volumeAttachment{}
+		return &volumeAttachment{}
 	case CSIDriver:
-		obj = &csiDriver{}
+		return &csiDriver{}
 	case CSINode:
-		obj = &csiNode{}
+		return &csiNode{}
 	case VolumeAttributesClass:
-		obj = &volumeAttributesClass{}
+		return &volumeAttributesClass{}
 	case CSIStorageCapacity:
-		obj = &csiStorageCapacity{}
-	case Event:
-		obj = &coreEvent{}
+		return &csiStorageCapacity{}
+	default:
+		return &coreEvent{}
 	}
-	// As the API server reads: names of fields are case-sensitive.
-	strict, err := kjson.UnmarshalStrict(data, obj)
-	if err != nil {
-		return nil, err
-	}
-	return obj, errors.Join(strict...)
 }

@@ -1,18 +1,18 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
 )
 
 // Patch applies a JSON merge patch (RFC 7386) to the newest version of an object and carries the result through as an update
-// (API-016). A patch that names a resourceVersion conflicts when that is not the stored one; any other never conflicts.
-// A patch that is no JSON object, or makes the object undecodable, is a BadRequest.
+// (API-016). The result carries the stored resourceVersion unless the patch says otherwise, so only a patch that names one can
+// conflict; another uid is an invalid change. A patch that is no JSON object, or changes name or namespace, is a BadRequest; one
+// that makes the object undecodable is Invalid. As on a server without strict validation, unknown fields are dropped.
 func (t *Table[T]) Patch(key string, patch []byte, sub Subresource) (T, error) {
 	var none T
 	if err := t.checkSubresource(sub); err != nil {
@@ -20,22 +20,23 @@ func (t *Table[T]) Patch(key string, patch []byte, sub Subresource) (T, error) {
 	}
 	old, ok := t.rows.Get(key)
 	if !ok {
+		// API-022, API-246
 		return none, t.notFound(key)
 	}
 	obj, err := t.merge(old, patch)
 	if err != nil {
-		return none, t.badRequest("patch", err.Error())
+		return none, err
 	}
 	meta, oldMeta := metaOf(obj), metaOf(old)
-	// API-016: another uid is not a conflict here but an invalid change.
-	if meta.UID != oldMeta.UID {
-		return none, t.invalid(oldMeta.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), meta.UID, "field is immutable")})
+	// API-009: the namespace is filled in, or cleared where there is none.
+	if meta.Namespace == "" || !t.resource.namespaced {
+		meta.Namespace = oldMeta.Namespace
 	}
-	if meta.Name != oldMeta.Name || meta.Namespace != oldMeta.Namespace {
-		return none, t.badRequest("patch", "the name of the object does not match the name on the request")
+	if meta.Namespace != oldMeta.Namespace {
+		return none, errOtherNamespace()
 	}
-	if meta.ResourceVersion != oldMeta.ResourceVersion && meta.ResourceVersion != "" {
-		return none, t.conflict(oldMeta.Name, errStale)
+	if meta.Name != oldMeta.Name {
+		return none, errOtherName(meta.Name, oldMeta.Name)
 	}
 	return t.replace(key, obj, old, sub, false)
 }
@@ -45,48 +46,37 @@ func (t *Table[T]) merge(old T, patch []byte) (T, error) {
 	var none T
 	change, err := decodeObject(patch)
 	if err != nil {
-		return none, fmt.Errorf("the patch is not a JSON object: %w", err)
+		return none, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	data, err := json.Marshal(old)
 	if err != nil {
-		return none, err
+		return none, serverError(err.Error())
 	}
 	doc, err := decodeObject(data)
 	if err != nil {
-		return none, err
+		return none, serverError(err.Error())
 	}
-	merged, err := json.Marshal(mergePatch(doc, change))
+	gvk := t.resource.kind.GroupVersionKind()
+	doc["apiVersion"], doc["kind"] = gvk.GroupVersion().String(), gvk.Kind
+	doc = mergePatch(doc, change)
+	merged, err := json.Marshal(doc)
 	if err != nil {
-		return none, err
+		return none, serverError(err.Error())
 	}
-	return t.decodeTyped(merged)
-}
-
-// decodeTyped reads an object of the table's kind from JSON.
-func (t *Table[T]) decodeTyped(data []byte) (T, error) {
-	var none T
-	obj := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, obj); err != nil {
-		return none, err
+	if doc["apiVersion"] != gvk.GroupVersion().String() || doc["kind"] != gvk.Kind {
+		return none, errPatched(merged, fmt.Errorf("unable to decode it as %s %s", gvk.GroupVersion(), gvk.Kind))
 	}
+	obj, err := decodeTyped[T](merged)
+	if err != nil {
+		return none, errPatched(merged, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(old.GetObjectKind().GroupVersionKind())
 	return obj, nil
 }
 
-// decodeObject reads a JSON object, keeping numbers as they are written.
-func decodeObject(data []byte) (map[string]any, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var doc map[string]any
-	if err := d.Decode(&doc); err != nil {
-		return nil, err
-	}
-	if d.More() {
-		return nil, fmt.Errorf("more than one JSON value")
-	}
-	if doc == nil {
-		return nil, fmt.Errorf("null is no object")
-	}
-	return doc, nil
+// errPatched is the error for a patch that makes an object that cannot be read. It is Invalid, of no kind and no name (API-016).
+func errPatched(merged []byte, why error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(merged), why.Error())})
 }
 
 // mergePatch is RFC 7386 for a target that may be written to.

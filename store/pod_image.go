@@ -53,7 +53,15 @@ func isImageName(name string) bool {
 			rest = "library/" + name
 		}
 	}
-	if !imageHost.MatchString(host) || len(host)+len("/")+len(rest) > maxImageNameBytes {
+	length := len(rest)
+	if !imageHost.MatchString(host) {
+		// What looks like a host and is none may still be the first part of the path.
+		if !imagePart.MatchString(host) {
+			return false
+		}
+		length += len(host) + len("/")
+	}
+	if length > maxImageNameBytes {
 		return false
 	}
 	for part := range strings.SplitSeq(rest, "/") {

@@ -13,7 +13,7 @@ import (
 // validatePodUpdate is API-237. It validates the pod anew and then looks for changes that are not allowed. Some of them end the
 // search, as they do upstream.
 func validatePodUpdate(pod, old *corePod) field.ErrorList {
-	errs := append(validateGenerateName(&pod.ObjectMeta), validatePod(pod)...)
+	errs := append(validateGenerateName(&pod.ObjectMeta), validatePod(pod, old)...)
 	spec, was := &pod.Spec, &old.Spec
 	// API-237: containers stay, their images may change.
 	if len(spec.Containers) != len(was.Containers) {
@@ -87,8 +87,10 @@ func validateSpecChange(spec, old *corev1.PodSpec) field.ErrorList {
 	if len(old.SchedulingGates) > 0 {
 		errs = append(errs, validateSelectorChange(rest.NodeSelector, old.NodeSelector)...)
 		rest.NodeSelector = old.NodeSelector
-		errs = append(errs, validateAffinityChange(nodeAffinityOf(spec), nodeAffinityOf(old))...)
-		rest.Affinity = withNodeAffinity(rest.Affinity, old.Affinity)
+		if affinity, was := nodeAffinityOf(spec), nodeAffinityOf(old); !semanticEqual(affinity, was) {
+			errs = append(errs, validateAffinityChange(affinity, was)...)
+			rest.Affinity = withNodeAffinity(rest.Affinity, old.Affinity)
+		}
 	}
 	if !semanticEqual(&rest, old) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), "pod updates may not change fields other than "+
@@ -166,17 +168,16 @@ func requiredTerms(affinity *corev1.NodeAffinity) []corev1.NodeSelectorTerm {
 
 // withNodeAffinity is affinity with the node affinity of old. Where nothing else is left of it and there was none, it is none.
 func withNodeAffinity(affinity, old *corev1.Affinity) *corev1.Affinity {
-	var was *corev1.NodeAffinity
+	if affinity == nil {
+		return &corev1.Affinity{NodeAffinity: old.NodeAffinity}
+	}
+	if old == nil && affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	rest := *affinity
+	rest.NodeAffinity = nil
 	if old != nil {
-		was = old.NodeAffinity
+		rest.NodeAffinity = old.NodeAffinity
 	}
-	switch {
-	case affinity == nil && was == nil:
-		return nil
-	case affinity == nil:
-		return &corev1.Affinity{NodeAffinity: was}
-	case old == nil && affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil:
-		return nil
-	}
-	return &corev1.Affinity{NodeAffinity: was, PodAffinity: affinity.PodAffinity, PodAntiAffinity: affinity.PodAntiAffinity}
+	return &rest
 }

@@ -17,7 +17,7 @@ func specField(child string) func() *field.Path {
 
 // validatePodCreate checks a new pod.
 func validatePodCreate(pod *corePod) field.ErrorList {
-	errs := validatePod(pod)
+	errs := validatePod(pod, nil)
 	spec := &pod.Spec
 	if len(spec.EphemeralContainers) > 0 {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "ephemeralContainers"), "cannot be set on create"))
@@ -29,9 +29,10 @@ func validatePodCreate(pod *corePod) field.ErrorList {
 }
 
 // validatePod checks what may be wrong with a pod by itself, as far as it is simulated: its volumes in full (API-196 to API-206), its
-// containers and its scheduling in their outlines. Security contexts, probes, affinity to other pods and the spreading of pods
-// are not looked at.
-func validatePod(pod *corePod) field.ErrorList {
+// containers and its scheduling in their outlines. Security contexts, probes, affinity to other pods, the spreading of pods and
+// resources of the pod as a whole are not looked at. A token among projected volumes needs no serviceAccountName here: in a
+// cluster admission fills that in. Values in the choice of nodes that old has wrong are forgiven; old is nil for a new pod.
+func validatePod(pod, old *corePod) field.ErrorList {
 	spec := &pod.Spec
 	var errs field.ErrorList
 	if spec.TerminationGracePeriodSeconds == nil {
@@ -46,8 +47,9 @@ func validatePod(pod *corePod) field.ErrorList {
 	if !labelsFine(spec.NodeSelector) {
 		errs = append(errs, validateLabels(spec.NodeSelector, field.NewPath("spec", "nodeSelector"))...)
 	}
-	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
-		errs = append(errs, validatePodNodeAffinity(spec.Affinity.NodeAffinity, field.NewPath("spec", "affinity", "nodeAffinity"))...)
+	if affinity := nodeAffinityOf(spec); affinity != nil {
+		anyValue := old != nil && hasBadTerms(requiredTerms(nodeAffinityOf(&old.Spec)))
+		errs = append(errs, validatePodNodeAffinity(affinity, anyValue, field.NewPath("spec", "affinity", "nodeAffinity"))...)
 	}
 	errs = append(errs, validateGates(spec.SchedulingGates)...)
 	if len(spec.Tolerations) > 0 {
@@ -70,6 +72,9 @@ var (
 func validatePolicies(spec *corev1.PodSpec) field.ErrorList {
 	errs := requiredOneOf(spec.RestartPolicy, "restartPolicy", restartPolicies)
 	errs = append(errs, requiredOneOf(spec.DNSPolicy, "dnsPolicy", dnsPolicies)...)
+	if spec.DNSPolicy == corev1.DNSNone && spec.DNSConfig == nil {
+		errs = append(errs, field.Required(field.NewPath("spec", "dnsConfig"), "must provide `dnsConfig` when `dnsPolicy` is None"))
+	}
 	if spec.PreemptionPolicy != nil {
 		errs = append(errs, requiredOneOf(*spec.PreemptionPolicy, "preemptionPolicy", preemptionPolicies)...)
 	}
@@ -118,11 +123,17 @@ func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
 	return errs
 }
 
-// validatePodNodeAffinity checks which nodes a pod wants. The values of what it merely prefers are not looked at.
-func validatePodNodeAffinity(affinity *corev1.NodeAffinity, path *field.Path) field.ErrorList {
+// hasBadTerms reports whether an expression of the terms has a value that is no label value.
+func hasBadTerms(terms []corev1.NodeSelectorTerm) bool {
+	return len(terms) > 0 && hasBadValue(&corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}})
+}
+
+// validatePodNodeAffinity checks which nodes a pod wants. The values of what it merely prefers are not looked at, nor, with anyValue,
+// those of what it requires.
+func validatePodNodeAffinity(affinity *corev1.NodeAffinity, anyValue bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-		errs = append(errs, validateNodeSelector(required, false, path.Child("requiredDuringSchedulingIgnoredDuringExecution"))...)
+		errs = append(errs, validateNodeSelector(required, anyValue, path.Child("requiredDuringSchedulingIgnoredDuringExecution"))...)
 	}
 	for i := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		preferred := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[i]

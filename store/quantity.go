@@ -7,6 +7,9 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
+// Quantities are those of apimachinery: it parses their text (API-080), writes it in canonical form (API-081), caps and rounds at a
+// billionth (API-082), and compares by value (API-083). What it leaves to its users is here.
+
 // roundToMilli rounds every quantity of the list up to thousandths, away from zero (API-082). A list in which nothing is finer is
 // returned as it is; otherwise the answer is a copy and list stays untouched.
 func roundToMilli(list corev1.ResourceList) corev1.ResourceList {

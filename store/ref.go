@@ -6,9 +6,9 @@ type Ref struct {
 	Key  string
 }
 
-// RefTo names obj; the zero Ref for nil.
+// RefTo names obj; the zero Ref for nil, also for the nil of a type.
 func RefTo(obj Object) Ref {
-	if obj == nil {
+	if IsNil(obj) {
 		return Ref{}
 	}
 	return Ref{Kind: KindOf(obj), Key: KeyOf(obj)}

@@ -67,6 +67,18 @@ type strategy[T Object] struct {
 	specChanged func(obj, old T) bool
 }
 
+// withoutRules is the strategy of a store that takes objects as they are given: what is left keeps status and the rest apart, and
+// tells whether a write changes anything.
+func (s strategy[T]) withoutRules() strategy[T] {
+	return strategy[T]{
+		shallow:       s.shallow,
+		prepareUpdate: s.prepareUpdate,
+		prepareStatus: s.prepareStatus,
+		equal:         s.equal,
+		specChanged:   s.specChanged,
+	}
+}
+
 // clock is the time as the API server sees it: whole seconds (API-006).
 func clock(now time.Time) metav1.Time {
 	return metav1.NewTime(now.UTC().Truncate(time.Second))

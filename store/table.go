@@ -58,6 +58,9 @@ type Table[T Object] struct {
 }
 
 func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) *Table[T] {
+	if s.asGiven {
+		strategy = strategy.withoutRules()
+	}
 	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy, removed: map[string]uint32{}}
 	t.history.limit = max(history, 0)
 	s.tables[kind] = t
@@ -111,10 +114,6 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	if absent(obj) {
 		return none, t.badRequest("create", "the object is nil")
 	}
-	// API-017: a new object has no version.
-	if v := obj.GetResourceVersion(); v != "" && v != "0" {
-		return none, errVersionOnCreate
-	}
 	obj = t.strategy.shallow(obj)
 	meta := metaOf(obj)
 	// API-009: a namespace on a cluster-scoped object is cleared.
@@ -129,7 +128,9 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	meta.CreationTimestamp = metav1.Time{}
 	meta.DeletionTimestamp = nil
 	meta.DeletionGracePeriodSeconds = nil
+	versioned := versionOf(obj) != 0
 	meta.ResourceVersion = ""
+	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	if t.strategy.admitCreate != nil {
 		if err := t.strategy.admitCreate(t.store, obj); err != nil {
 			return none, err
@@ -147,7 +148,7 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		if t.strategy.prepareCreate != nil {
 			t.strategy.prepareCreate(obj, now)
 		}
-		if !opts.SkipValidation {
+		if !opts.SkipValidation && !t.store.asGiven {
 			errs := validateMetaCreate(meta, t.resource)
 			if t.strategy.validateCreate != nil {
 				errs = append(errs, t.strategy.validateCreate(obj)...)
@@ -156,13 +157,18 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 				return none, err
 			}
 		}
+		// API-017: a new object has no version. That comes out last, when it is to be stored.
+		if versioned && !opts.DryRun {
+			return none, errVersionOnCreate()
+		}
 		key := Key(meta.Namespace, meta.Name)
 		if old, exists := t.rows.Get(key); exists {
 			if generated && attempt+1 < generateNameAttempts {
 				continue
 			}
-			return none, t.alreadyExists(meta.Name, old)
+			return none, t.alreadyExists(meta, old)
 		}
+		// API-057: whoever comes after an object of the same name is another one.
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])
 		if !opts.DryRun {
 			t.put(key, obj, none)
@@ -188,11 +194,19 @@ func (t *Table[T]) UpdateWith(obj T, sub Subresource, opts UpdateOptions) (T, er
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
 	}
+	obj = t.strategy.shallow(obj)
 	meta := metaOf(obj)
+	if meta.Name == "" && !t.store.asGiven {
+		return none, errOtherName("", "")
+	}
+	// API-009: a namespace on a cluster-scoped object is cleared.
+	if !t.resource.namespaced {
+		meta.Namespace = ""
+	}
 	key := Key(meta.Namespace, meta.Name)
 	old, ok := t.rows.Get(key)
 	if !ok {
-		// API-004: nothing is created by an update.
+		// API-004, API-246: nothing is created by an update.
 		return none, t.notFound(key)
 	}
 	oldMeta := metaOf(old)
@@ -200,27 +214,49 @@ func (t *Table[T]) UpdateWith(obj T, sub Subresource, opts UpdateOptions) (T, er
 	if meta.UID != "" && meta.UID != oldMeta.UID {
 		return none, t.conflict(meta.Name, errUID(meta.UID, oldMeta.UID))
 	}
-	switch meta.ResourceVersion {
-	case oldMeta.ResourceVersion:
-	case "", "0":
-		// API-012: some kinds overwrite whatever is there.
-		if !t.resource.unconditional {
-			return none, t.versionMissing(meta.Name)
-		}
-	default:
-		// API-011: stale, even if nothing would change.
-		return none, t.conflict(meta.Name, errStale)
-	}
-	return t.replace(key, t.strategy.shallow(obj), old, sub, opts.SkipValidation)
+	return t.replace(key, obj, old, sub, opts.SkipValidation)
 }
 
-// replace carries an update through from preparation on (API-002). obj is a private shallow copy of the request.
+// checkVersion compares the version that an update is based on with the stored one. Versions are numbers: "0" is none, and what is
+// no number is a server error.
+func (t *Table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
+	if meta.ResourceVersion == old.ResourceVersion {
+		return nil
+	}
+	version := uint64(0)
+	if meta.ResourceVersion != "" {
+		var err error
+		if version, err = strconv.ParseUint(meta.ResourceVersion, 10, 64); err != nil {
+			return serverError(err.Error())
+		}
+	}
+	switch stored, _ := strconv.ParseUint(old.ResourceVersion, 10, 64); version {
+	case stored:
+		return nil
+	case 0:
+		// API-012: some kinds overwrite whatever is there.
+		if t.resource.unconditional {
+			return nil
+		}
+		return t.versionMissing(meta.Name)
+	default:
+		// API-011: stale, even if nothing would change.
+		return t.conflict(meta.Name, errStale)
+	}
+}
+
+// replace carries an update through from the check of the version on (API-002, API-246). obj is a private shallow copy of the
+// request. An object that is being deleted is written to under the same rules as any other (API-054).
 func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidation bool) (T, error) {
 	var none T
 	meta, oldMeta := metaOf(obj), metaOf(old)
+	if err := t.checkVersion(meta, oldMeta); err != nil {
+		return none, err
+	}
 	if t.strategy.defaults != nil {
 		t.strategy.defaults(obj)
 	}
+	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	carryOver(meta, oldMeta)
 	if sub == Status {
 		if t.strategy.prepareStatus != nil {
@@ -229,7 +265,10 @@ func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidati
 	} else if t.strategy.prepareUpdate != nil {
 		t.strategy.prepareUpdate(obj, old)
 	}
-	if !skipValidation {
+	if t.strategy.specChanged != nil && sub == Main && t.strategy.specChanged(obj, old) {
+		meta.Generation++
+	}
+	if !skipValidation && !t.store.asGiven {
 		errs := validateMetaUpdate(meta, oldMeta)
 		validate := t.strategy.validateUpdate
 		if sub == Status {
@@ -255,9 +294,6 @@ func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidati
 		meta.ResourceVersion = oldMeta.ResourceVersion
 		return obj, nil
 	}
-	if t.strategy.specChanged != nil && sub == Main && t.strategy.specChanged(obj, old) {
-		meta.Generation++
-	}
 	// API-014: the same bytes again are no write.
 	if sameMeta(meta, oldMeta) && t.strategy.equal(obj, old) {
 		return old, nil
@@ -266,9 +302,9 @@ func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidati
 	return obj, nil
 }
 
-// Load stores an object as it is: uid, timestamps, finalizers, status and all, defaults filled in, nothing validated but that it
-// has a name. An object of the same key is replaced. It is for bringing in the state of another cluster; the object gets a
-// resourceVersion of this one, and a uid if it has none.
+// Load stores an object as it is: uid, timestamps, finalizers, status and all, nothing validated but that it has a name. Defaults
+// are filled in, so that whatever is read has them (API-007). An object of the same key is replaced. It is for bringing in the
+// state of another cluster; the object gets a resourceVersion of this one, and a uid if it has none.
 func (t *Table[T]) Load(obj T) (T, error) {
 	var none T
 	if absent(obj) {
@@ -279,7 +315,8 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	if !t.resource.namespaced {
 		meta.Namespace = ""
 	}
-	if errs := validateMetaCreate(&metav1.ObjectMeta{Name: meta.Name, Namespace: meta.Namespace}, t.resource); len(errs) > 0 {
+	errs := validateMetaCreate(&metav1.ObjectMeta{Name: meta.Name, Namespace: meta.Namespace}, t.resource)
+	if len(errs) > 0 && !t.store.asGiven {
 		return none, t.invalid(meta.Name, errs)
 	}
 	if t.strategy.defaults != nil {
@@ -293,6 +330,9 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	if meta.CreationTimestamp.IsZero() {
 		meta.CreationTimestamp = clock(t.store.now())
 	}
+	// API-006: no other way leads a time of its own into an object's metadata.
+	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
+	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
 	t.put(key, obj, old)
 	return obj, nil
 }
@@ -309,7 +349,8 @@ func (t *Table[T]) put(key string, obj, old T) {
 	t.tell(change)
 }
 
-// remove takes the object out and tells the watchers (API-070, API-072).
+// remove takes the object out and tells the watchers (API-070, API-072). An object that is created under the same key later on is
+// another one, with another uid, and Added (API-075).
 func (t *Table[T]) remove(key string, old T) T {
 	t.store.version++
 	last := t.strategy.shallow(old)

@@ -46,8 +46,6 @@ func (t *Table[T]) list() []Object {
 	return objs
 }
 
-func (t *Table[T]) decode(data []byte) (Object, error) { return untyped(t.decodeTyped(data)) }
-
 func (t *Table[T]) typed(obj Object) (T, error) {
 	typed, ok := obj.(T)
 	if !ok {

@@ -32,25 +32,29 @@ type Change[T Object] struct {
 type WatchOptions[T Object] struct {
 	// From is the version after which changes are delivered (API-074). Zero: an Added for every object that exists comes first.
 	From uint64
-	// Match selects objects. A change that makes an object match is delivered as Added, one that ends it as Deleted (API-073).
-	// Nil matches all.
+	// Match selects objects, by labels or fields. A change that makes an object match is delivered as Added, one that ends it as
+	// Deleted (API-073): so a pod that completes is a deletion for a scheduler that watches pods in other phases (API-076). Nil
+	// matches all.
 	Match func(T) bool
 }
 
 // Watch is a running watch.
 type Watch[T Object] struct {
-	table *Table[T]
-	match func(T) bool
-	fn    func(Change[T])
+	table   *Table[T]
+	from    uint64
+	match   func(T) bool
+	fn      func(Change[T])
+	stopped bool
 }
 
 // Watch calls fn for every change from now on, in the order of versions, without gap or repetition (API-071), as part of the
-// write itself: fn must not write to the store. A From that lies before the history the store keeps is the error Expired (410).
+// write itself: fn must not write to the store. A From that lies before the history the store keeps is the error Expired (410);
+// with one that is still to come, changes up to it are not delivered.
 func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], error) {
 	if fn == nil {
 		return nil, fmt.Errorf("store: watch %s: the function is nil", t.resource.plural)
 	}
-	w := &Watch[T]{table: t, match: opts.Match, fn: fn}
+	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn}
 	if opts.From == 0 {
 		for obj := range t.All() {
 			w.deliver(Change[T]{Type: Added, Key: KeyOf(obj), Object: obj, Version: versionOf(obj)})
@@ -68,9 +72,10 @@ func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], e
 	return w, nil
 }
 
-// Stop ends the watch. Stopping twice does nothing.
+// Stop ends the watch: fn is not called again. Stopping twice does nothing.
 func (w *Watch[T]) Stop() {
 	t := w.table
+	w.stopped = true
 	for i, other := range t.watchers {
 		if other == w {
 			t.watchers = append(t.watchers[:i:i], t.watchers[i+1:]...)
@@ -80,6 +85,10 @@ func (w *Watch[T]) Stop() {
 }
 
 func (w *Watch[T]) deliver(c Change[T]) {
+	// API-074: what comes is newer than where the watch began.
+	if w.stopped || c.Version <= w.from {
+		return
+	}
 	if w.match == nil {
 		w.fn(c)
 		return

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func (c TableCase) Play() (TableOutcome, error) {
 		return TableOutcome{}, err
 	}
 	if p.plugin != nil {
-		p.wrong = append(append(p.wrong, p.plugin.wrong...), p.plugin.left()...)
+		p.wrong = append(p.wrong, p.plugin.wrong...)
 	}
 	outcome := TableOutcome{Volumes: state.Volumes.List(), Claims: state.Claims.List(), Wrong: p.wrong}
 	for e := range trace.Entries() {
@@ -55,12 +56,13 @@ type tablePlay struct {
 	plugin    *scriptedPlugin
 	failing   failingRequests
 	trial     *binder.Trial
+	writes    map[store.Ref]int // how often the controller has written to an object
 	intruded  bool
 	wrong     []string
 }
 
-// migratedPlugin is the plugin that a case with csiMigration migrates.
-const migratedPlugin = "kubernetes.io/mock-volume"
+// annSkipLocalStore marks an object that the API server holds and the controller's own caches do not.
+const annSkipLocalStore = "pv-testing-skip-local-store"
 
 func (p *tablePlay) config() (binder.Config, error) {
 	var plugins []fake.Backend
@@ -73,12 +75,8 @@ func (p *tablePlay) config() (binder.Config, error) {
 	}
 	migration := binder.MigratedDriver
 	if driver := p.tableCase.CSIMigration; driver != "" {
-		migration = func(plugin string) (string, bool) {
-			if plugin != migratedPlugin {
-				return "", false
-			}
-			return driver, true
-		}
+		// There is one plugin only, and the driver goes by any name.
+		migration = func(string) (string, bool) { return driver, true }
 	}
 	return binder.Config{
 		Backends:  backends,
@@ -97,10 +95,28 @@ func (p *tablePlay) run() (*engine.Trace, *store.Store, error) {
 	if p.tableCase.Mode == "controller" {
 		return p.runController(cfg)
 	}
-	trial := binder.TrialConfig{Config: cfg, Injector: &p.failing, BeforeOperation: p.intrude}
-	if p.trial, err = binder.NewTrial(trial, p.tableCase.Initial.objects()...); err != nil {
+	trial := binder.TrialConfig{Config: cfg, Injector: &p.failing, BeforeOperation: p.intrude, AsGiven: true}
+	var unknown []store.Object
+	known := slices.DeleteFunc(p.tableCase.Initial.objects(), func(obj store.Object) bool {
+		_, skip := obj.GetAnnotations()[annSkipLocalStore]
+		if skip {
+			unknown = append(unknown, obj)
+		}
+		return skip
+	})
+	if p.trial, err = binder.NewTrial(trial, known...); err != nil {
 		return nil, nil, err
 	}
+	for _, obj := range unknown {
+		if _, err := p.trial.Store().Load(obj); err != nil {
+			return nil, nil, err
+		}
+	}
+	stop, err := p.countWrites()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer stop()
 	switch p.tableCase.Mode {
 	case "sync":
 		err = p.call()
@@ -109,7 +125,26 @@ func (p *tablePlay) run() (*engine.Trace, *store.Store, error) {
 	default:
 		err = fmt.Errorf("there is no mode %q", p.tableCase.Mode)
 	}
+	if p.tableCase.StateBeforeOperation != nil && !p.intruded {
+		p.wrong = append(p.wrong, "the operation did not begin before which the state was to change")
+	}
 	return p.trial.Trace(), p.trial.Store(), err
+}
+
+// countWrites keeps writes from now on.
+func (p *tablePlay) countWrites() (stop func(), err error) {
+	p.writes = map[store.Ref]int{}
+	s := p.trial.Store()
+	note := func(obj store.Object) { p.writes[store.RefTo(obj)]++ }
+	stopVolumes, err := watch(s.Volumes, s.Version(), note)
+	if err != nil {
+		return nil, err
+	}
+	stopClaims, err := watch(s.Claims, s.Version(), note)
+	if err != nil {
+		return nil, err
+	}
+	return func() { stopVolumes(); stopClaims() }, nil
 }
 
 // call makes the call of the case once.
@@ -140,12 +175,13 @@ const multisyncLimit = 200
 func (p *tablePlay) multisync() error {
 	var changed []store.Object
 	s := p.trial.Store()
-	stopVolumes, err := watch(s.Volumes, s.Version(), &changed)
+	note := func(obj store.Object) { changed = append(changed, obj) }
+	stopVolumes, err := watch(s.Volumes, s.Version(), note)
 	if err != nil {
 		return err
 	}
 	defer stopVolumes()
-	stopClaims, err := watch(s.Claims, s.Version(), &changed)
+	stopClaims, err := watch(s.Claims, s.Version(), note)
 	if err != nil {
 		return err
 	}
@@ -175,11 +211,11 @@ func (p *tablePlay) multisync() error {
 	}
 }
 
-// watch appends the objects that change from now on.
-func watch[T store.Object](table *store.Table[T], from uint64, changed *[]store.Object) (stop func(), err error) {
+// watch calls fn with each object that changes from now on.
+func watch[T store.Object](table *store.Table[T], from uint64, fn func(store.Object)) (stop func(), err error) {
 	w, err := table.Watch(store.WatchOptions[T]{From: from}, func(c store.Change[T]) {
 		if c.Type != store.Deleted {
-			*changed = append(*changed, c.Object)
+			fn(c.Object)
 		}
 	})
 	if err != nil {
@@ -208,10 +244,11 @@ func (p *tablePlay) resync(obj store.Object) {
 	}
 }
 
-// intrude puts the hidden state of the case in place as the first operation begins.
+// intrude puts the hidden state of the case in place as an operation begins: the first one by which the controller has written to
+// every object as often as the versions in that state say.
 func (p *tablePlay) intrude(string) {
 	hidden := p.tableCase.StateBeforeOperation
-	if hidden == nil || p.intruded {
+	if hidden == nil || p.intruded || !p.written(hidden) {
 		return
 	}
 	p.intruded = true
@@ -239,6 +276,20 @@ func (p *tablePlay) intrude(string) {
 	var cached []store.Object
 	cached = appendObjects(cached, hidden.CachedVolumes)
 	p.trial.Remember(appendObjects(cached, hidden.CachedClaims)...)
+}
+
+// written reports whether the objects that are there have come to the versions of the hidden state. Every object begins with
+// version 1, and each write adds one.
+func (p *tablePlay) written(hidden *hiddenState) bool {
+	var objs []store.Object
+	objs = appendObjects(objs, hidden.APIVolumes)
+	for _, obj := range appendObjects(objs, hidden.APIClaims) {
+		_, err := p.trial.Store().Get(store.KindOf(obj), store.KeyOf(obj))
+		if err == nil && obj.GetResourceVersion() != strconv.Itoa(1+p.writes[store.RefTo(obj)]) {
+			return false
+		}
+	}
+	return true
 }
 
 // loadChanged stores an object, unless that is how it is stored already: then its version has to stay as well.
@@ -269,7 +320,7 @@ const tableSettleLimit = time.Hour
 
 // runController starts the whole controller on the initial objects, and then carries out the actions.
 func (p *tablePlay) runController(cfg binder.Config) (*engine.Trace, *store.Store, error) {
-	e, err := engine.New(engine.Config{Injector: &p.failing, Trace: &engine.Trace{}})
+	e, err := engine.New(engine.Config{Injector: &p.failing, Trace: &engine.Trace{}, AsGiven: true})
 	if err != nil {
 		return nil, nil, err
 	}

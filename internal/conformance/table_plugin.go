@@ -69,20 +69,6 @@ func (p *scriptedPlugin) unexpected(operation, id string) error {
 	return err
 }
 
-// left tells which results nobody asked for.
-func (p *scriptedPlugin) left() []string {
-	var left []string
-	for _, l := range []struct {
-		operation string
-		results   int
-	}{{"provision", len(p.script.Provision)}, {"delete", len(p.script.Delete)}, {"recycle", len(p.script.Recycle)}} {
-		if l.results > 0 {
-			left = append(left, fmt.Sprintf("%s: %d results are left, the plugin should have been called", l.operation, l.results))
-		}
-	}
-	return left
-}
-
 // failingRequests is an injector that lets requests to the API server fail. The next error is for the first request that it fits.
 type failingRequests []requestError
 

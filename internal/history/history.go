@@ -25,6 +25,8 @@ type Options struct {
 	Meddling bool
 	// Faults has API calls and backend calls fail, wait and lose their replies, and controllers crash.
 	Faults bool
+	// Whole has time pass in spans only, never event by event, so that the same choices mean the same to runs whose events differ.
+	Whole bool
 }
 
 // The backends of every history.
@@ -244,6 +246,9 @@ func (p *player) wait() error {
 
 // run lets a few events happen, so that the next move falls into the middle of something.
 func (p *player) run() error {
+	if p.opts.Whole {
+		return p.wait()
+	}
 	for range 1 + p.choose(12) {
 		if !p.Step() {
 			break

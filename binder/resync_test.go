@@ -1,0 +1,80 @@
+package binder_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/history"
+)
+
+// TestFullResync: BIND-032, a resync that leaves out what is at peace does to the world exactly what one that looks at everything
+// does, at the same instants: API writes, backend calls and Events.
+func TestFullResync(t *testing.T) {
+	lag := map[string]time.Duration{binder.ActorName: 700 * time.Millisecond}
+	tests := []struct {
+		name string
+		opts history.Options
+		lag  map[string]time.Duration
+	}{
+		{name: "gentle users", opts: history.Options{Steps: 50}},
+		{name: "meddlers", opts: history.Options{Steps: 50, Meddling: true}},
+		{name: "meddlers and a watch that lags", opts: history.Options{Steps: 50, Meddling: true}, lag: lag},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				picks := rapid.SliceOfN(rapid.IntRange(0, 1<<20), 300, 300).Draw(r, "picks")
+				test.opts.Whole = true
+				play := func(full bool) string {
+					cfg, _ := history.Config(0)
+					cfg.FullResync, cfg.Lag = full, test.lag
+					return playPicks(r, cfg, test.opts, picks)
+				}
+				some, all := play(false), play(true)
+				if some != all {
+					r.Fatalf("what a full resync does differs (+ is the full one):\n%s", cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
+				}
+			})
+		})
+	}
+}
+
+// playPicks plays the history that the picks make up, and then 2 minutes without users. It returns what was done to the world.
+func playPicks(r *rapid.T, cfg volsim.Config, opts history.Options, picks []int) string {
+	c, err := volsim.New(cfg)
+	if err != nil {
+		r.Fatal(err)
+	}
+	at := 0
+	choose := func(n int) int {
+		at++
+		return picks[at%len(picks)] % n
+	}
+	if err := history.Play(c, choose, opts, nil); err != nil {
+		r.Fatal(err)
+	}
+	if err := history.Calm(c, 2*time.Minute); err != nil {
+		r.Fatal(err)
+	}
+	var out strings.Builder
+	for e := range c.Trace().Entries() {
+		offset := e.Time.Sub(engine.DefaultStart)
+		switch e.Type {
+		case engine.Write:
+			fmt.Fprintln(&out, offset, e.Actor, e.Verb, e.Object, engine.Changes(e.Old, e.New, engine.WithResourceVersion), e.Err)
+		case engine.Emitted:
+			fmt.Fprintln(&out, offset, e.Actor, e.Object, e.Verb, e.Reason, e.Text)
+		case engine.Storage:
+			fmt.Fprintln(&out, offset, e.Call, e.Verb, e.Err)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,51 @@
+package engine
+
+import "time"
+
+// BackendWithin is Backend for a caller that waits no longer than budget: a call that would take longer, by itself or by an
+// injected delay, ends then with the error late and has no effect (MNT-006).
+func (p *Proc) BackendWithin(call Call, latency, budget time.Duration, late error, fn func() error) error {
+	if p.inline {
+		return fn()
+	}
+	if p.dead {
+		panic(killed{})
+	}
+	p.engine.effects++
+	var fault Fault
+	if p.engine.injector != nil {
+		call.Actor = p.actor.name
+		fault = p.engine.injector.Inject(call)
+	}
+	delay := latency + fault.Delay
+	if delay > 0 {
+		p.traceCall(call, "begin", nil)
+	}
+	if !fault.None() {
+		p.traceFault(call, fault)
+	}
+	// MNT-006: the caller has given up before the call takes effect.
+	if delay > budget {
+		p.Sleep(budget)
+		p.traceCall(call, "end", late)
+		return late
+	}
+	if delay > 0 {
+		p.Sleep(delay)
+	} else {
+		p.Switch()
+	}
+	if fault.Crash && !fault.Effect {
+		p.crash(fault.Restart)
+	}
+	if fault.Err != nil && !fault.Effect {
+		p.traceCall(call, "end", fault.Err)
+		return fault.Err
+	}
+	err := fn()
+	p.traceCall(call, "end", err)
+	if lost := p.after(fault); lost != nil {
+		return lost
+	}
+	return err
+}

@@ -1,0 +1,61 @@
+package objects
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// AdmitsNode reports whether the node affinity of a volume admits a node with these labels: there is none, or one of its terms
+// holds (MNT-191). Labels alone are judged: a well-formed requirement on a field of the node holds.
+func AdmitsNode(pv *corev1.PersistentVolume, labels map[string]string) bool {
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return true
+	}
+	// MNT-191
+	return slices.ContainsFunc(pv.Spec.NodeAffinity.Required.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
+		return termHolds(&term, labels)
+	})
+}
+
+// termHolds reports whether all requirements hold. A term without any holds nowhere.
+func termHolds(term *corev1.NodeSelectorTerm, labels map[string]string) bool {
+	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
+		return false
+	}
+	for i := range term.MatchFields {
+		field := &term.MatchFields[i]
+		if field.Operator != corev1.NodeSelectorOpIn && field.Operator != corev1.NodeSelectorOpNotIn || len(field.Values) != 1 {
+			return false
+		}
+	}
+	for i := range term.MatchExpressions {
+		if !labelHolds(&term.MatchExpressions[i], labels) {
+			return false
+		}
+	}
+	return true
+}
+
+func labelHolds(r *corev1.NodeSelectorRequirement, labels map[string]string) bool {
+	value, has := labels[r.Key]
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return has && slices.Contains(r.Values, value)
+	case corev1.NodeSelectorOpNotIn:
+		return len(r.Values) > 0 && !(has && slices.Contains(r.Values, value))
+	case corev1.NodeSelectorOpExists:
+		return has && len(r.Values) == 0
+	case corev1.NodeSelectorOpDoesNotExist:
+		return !has && len(r.Values) == 0
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if !has || len(r.Values) != 1 {
+			return false
+		}
+		label, err := strconv.ParseInt(value, 10, 64)
+		bound, err2 := strconv.ParseInt(r.Values[0], 10, 64)
+		return err == nil && err2 == nil && (r.Operator == corev1.NodeSelectorOpGt && label > bound || r.Operator == corev1.NodeSelectorOpLt && label < bound)
+	}
+	return false
+}

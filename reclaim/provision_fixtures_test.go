@@ -1,0 +1,190 @@
+package reclaim_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/store"
+)
+
+const (
+	driverName = "disk.example.com"
+	sidecar    = "external-provisioner/" + driverName
+	zone       = "topology.example.com/zone"
+)
+
+// driver is a CSI driver that answers what it is told to, one answer after the other, and then with success.
+type driver struct {
+	creates, deletes []error
+	response         func(fake.CreateRequest, *fake.CreateResponse)
+	delay            map[fake.Op]time.Duration
+	topology         bool
+	attaches         bool
+	noBlock          bool
+	requests         []fake.CreateRequest
+}
+
+func (d *driver) Name() string { return driverName }
+
+func (d *driver) HasTopology() bool { return d.topology }
+
+func (d *driver) SupportsBlock() bool { return !d.noBlock }
+
+func (d *driver) Delay(op fake.Op, _ string) time.Duration { return d.delay[op] }
+
+func (d *driver) Can(op fake.Op) bool { return op != fake.Attach || d.attaches }
+
+func (d *driver) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+	d.requests = append(d.requests, req)
+	if err := next(&d.creates); err != nil {
+		return fake.CreateResponse{}, err
+	}
+	resp := fake.CreateResponse{ID: "h-" + req.Name, Size: req.Size, Content: true}
+	if d.response != nil {
+		d.response(req, &resp)
+	}
+	return resp, nil
+}
+
+func (d *driver) Delete(fake.DeleteRequest) error { return next(&d.deletes) }
+
+func (d *driver) Attach(fake.AttachRequest) (fake.AttachResponse, error) {
+	return fake.AttachResponse{}, nil
+}
+
+func (d *driver) Detach(fake.DetachRequest) error { return nil }
+
+// next takes the next answer.
+func next(answers *[]error) error {
+	if len(*answers) == 0 {
+		return nil
+	}
+	err := (*answers)[0]
+	*answers = (*answers)[1:]
+	return err
+}
+
+// repeat is the same answer n times.
+func repeat(err error, n int) []error {
+	var errs []error
+	for range n {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+func class(options ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
+	c := &storagev1.StorageClass{
+		ObjectMeta:        metav1.ObjectMeta{Name: "fast", UID: "class-uid"},
+		Provisioner:       driverName,
+		ReclaimPolicy:     ptr(corev1.PersistentVolumeReclaimDelete),
+		VolumeBindingMode: ptr(storagev1.VolumeBindingImmediate),
+	}
+	for _, option := range options {
+		option(c)
+	}
+	return c
+}
+
+func delayed(c *storagev1.StorageClass) {
+	c.VolumeBindingMode = ptr(storagev1.VolumeBindingWaitForFirstConsumer)
+}
+
+// wantedClaim is a claim default/c1 with uid u1 for which the driver is to provision, as the PersistentVolume controller leaves it.
+func wantedClaim(options ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	claim := newClaim("c1", "u1", "")
+	claim.Spec.StorageClassName = ptr("fast")
+	claim.Annotations = map[string]string{
+		objects.AnnStorageProvisioner: driverName, objects.AnnBetaStorageProvisioner: driverName,
+	}
+	for _, option := range options {
+		option(claim)
+	}
+	return claim
+}
+
+func onNode(node string) func(*corev1.PersistentVolumeClaim) {
+	return func(claim *corev1.PersistentVolumeClaim) { claim.Annotations[objects.AnnSelectedNode] = node }
+}
+
+func node(name string, labels map[string]string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func csiNode(name string, keys ...string) *storagev1.CSINode {
+	return &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+			{Name: driverName, NodeID: name, TopologyKeys: keys},
+		}},
+	}
+}
+
+// newProvisionerWorld runs the sidecar of a driver. It starts a minute before the objects are there, and knows the others before
+// it sees the claims.
+func newProvisionerWorld(t *testing.T, d *driver, cfg reclaim.ProvisionerConfig, objs ...store.Object) *world {
+	t.Helper()
+	w := newWorld(t, reclaim.Config{})
+	w.must(reclaim.NewProvisioner(w.Engine, d, cfg))
+	w.settle()
+	for _, obj := range objs {
+		if _, ok := obj.(*corev1.PersistentVolumeClaim); !ok {
+			w.load(obj)
+		}
+	}
+	w.Advance(0)
+	for _, obj := range objs {
+		if _, ok := obj.(*corev1.PersistentVolumeClaim); ok {
+			w.load(obj)
+		}
+	}
+	return w
+}
+
+// failures lists how long after the start a sync of the sidecar failed, in seconds.
+func (w *world) failures(start time.Time) []float64 {
+	var at []float64
+	for entry := range w.trace.Entries() {
+		if entry.Type == engine.Retry {
+			at = append(at, entry.Time.Sub(start).Seconds())
+		}
+	}
+	return at
+}
+
+// attempts lists how long after the start a call reached the driver, in seconds.
+func (w *world) attempts(start time.Time, verb string) []float64 {
+	var at []float64
+	for entry := range w.trace.Entries() {
+		if entry.Type == engine.Storage && entry.Verb == "end" && entry.Call.Verb == verb {
+			at = append(at, entry.Time.Sub(start).Seconds())
+		}
+	}
+	return at
+}
+
+func (w *world) claim(key string) *corev1.PersistentVolumeClaim {
+	w.t.Helper()
+	claim, err := w.Store().Claims.Get(key)
+	if err != nil {
+		w.t.Fatalf("claim %s: %v", key, err)
+	}
+	return claim
+}
+
+// touch updates an object so that its watchers hear of it.
+func (w *world) touch(key string) {
+	w.t.Helper()
+	claim := *w.claim(key)
+	claim.Labels = map[string]string{"touched": string(types.UID(claim.ResourceVersion))}
+	w.load(&claim)
+}

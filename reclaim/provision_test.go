@@ -1,0 +1,873 @@
+package reclaim_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/store"
+)
+
+const (
+	provisioning = `Normal Provisioning: External provisioner is provisioning volume for claim "default/c1"`
+	succeeded    = "Normal ProvisioningSucceeded: Successfully provisioned volume pvc-u1"
+)
+
+func failed(err error) string { return "Warning ProvisioningFailed: " + err.Error() }
+
+// XPROV-001: the pauses between attempts, and when they end.
+func TestProvisionerRetry(t *testing.T) {
+	final := fake.Errorf(fake.Internal, "broken")
+	tests := []struct {
+		rule, name string
+		cfg        reclaim.ProvisionerConfig
+		fails      int
+		time       time.Duration
+		want       []float64
+	}{
+		{"XPROV-001", "CSI sidecar: 1 s, doubled up to 5 min", reclaim.ProvisionerConfig{}, 11, 830 * time.Second,
+			[]float64{0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811}},
+		{"XPROV-001", "library: 15 s, doubled", reclaim.LibraryProvisioner(), 5, 830 * time.Second,
+			[]float64{0, 15, 45, 105, 225, 465}},
+		{"XPROV-001", "a short pause of one's own", reclaim.ProvisionerConfig{RetryBase: time.Second, RetryMax: 2 * time.Second}, 4, time.Minute,
+			[]float64{0, 1, 3, 5, 7}},
+		{"XPROV-001", "given up after two retries", reclaim.ProvisionerConfig{GiveUpAfter: 2}, 9, 830 * time.Second,
+			[]float64{0, 1, 3}},
+		{"XPROV-028", "given up: one more try at the resync", reclaim.ProvisionerConfig{GiveUpAfter: 2}, 9, 31 * time.Minute,
+			[]float64{0, 1, 3, 840, 1740}},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			d := &driver{creates: repeat(final, test.fails)}
+			w := newProvisionerWorld(t, d, test.cfg, class(), wantedClaim())
+			start := w.Now()
+			w.Advance(test.time)
+			if got := w.attempts(start, "Create"); !slices.Equal(got, test.want) {
+				t.Errorf("attempts at %v s, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// XPROV-028: what was given up has one try at its next event.
+func TestProvisionerGivesUp(t *testing.T) {
+	d := &driver{creates: repeat(fake.Errorf(fake.Aborted, "busy"), 4)}
+	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{GiveUpAfter: 2}, class(), wantedClaim())
+	w.settle()
+	w.touch("default/c1")
+	w.settle()
+	if got := len(w.calls(0)); got != 4 {
+		t.Errorf("%d calls after three attempts and an event, want 4", got)
+	}
+	// It is not in progress any more: deleted, it is forgotten.
+	w.load(finalizerless(w.claim("default/c1")))
+	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.settle()
+	if got := len(w.calls(0)); got != 4 {
+		t.Errorf("%d calls in the end, want 4 still", got)
+	}
+}
+
+func finalizerless(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	edited := *claim
+	edited.Finalizers = nil
+	return &edited
+}
+
+func TestProvisionWanted(t *testing.T) {
+	edit := func(fn func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim { return wantedClaim(fn) }
+	now := metav1.NewTime(engine.DefaultStart)
+	tests := []struct {
+		rule, name string
+		claim      *corev1.PersistentVolumeClaim
+		class      *storagev1.StorageClass
+		cfg        reclaim.ProvisionerConfig
+		objects    []store.Object
+		calls      int
+		failures   int // within half a second
+	}{
+		{rule: "XPROV-013a", name: "it has a volume", claim: edit(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv9" }), class: class()},
+		{rule: "XPROV-013b", name: "another driver's", claim: edit(func(c *corev1.PersistentVolumeClaim) {
+			c.Annotations[objects.AnnStorageProvisioner] = "other.example.com"
+		}), class: class()},
+		{rule: "XPROV-013b", name: "the plugin's name alone, before migration", cfg: reclaim.ProvisionerConfig{AdditionalNames: []string{"kubernetes.io/disk"}},
+			claim: edit(func(c *corev1.PersistentVolumeClaim) {
+				c.Annotations[objects.AnnStorageProvisioner] = "kubernetes.io/disk"
+			}), class: class()},
+		{rule: "XPROV-013b", name: "the plugin's name, migrated", cfg: reclaim.ProvisionerConfig{AdditionalNames: []string{"kubernetes.io/disk"}},
+			claim: edit(func(c *corev1.PersistentVolumeClaim) {
+				c.Annotations[objects.AnnStorageProvisioner] = "kubernetes.io/disk"
+				c.Annotations[objects.AnnMigratedTo] = driverName
+			}), class: class(), calls: 1},
+		{rule: "XPROV-013c", name: "no provisioner named", claim: edit(func(c *corev1.PersistentVolumeClaim) {
+			c.Annotations = map[string]string{objects.AnnMigratedTo: driverName}
+		}), class: class()},
+		{rule: "XPROV-013c", name: "the beta key alone", claim: edit(func(c *corev1.PersistentVolumeClaim) {
+			delete(c.Annotations, objects.AnnStorageProvisioner)
+		}), class: class(), calls: 1},
+		{rule: "XPROV-013c", name: "the newer key wins", claim: edit(func(c *corev1.PersistentVolumeClaim) {
+			c.Annotations[objects.AnnBetaStorageProvisioner] = "other.example.com"
+		}), class: class(), calls: 1},
+		{rule: "XPROV-013d", name: "the class is missing", claim: wantedClaim(), failures: 1},
+		{rule: "XPROV-013e", name: "no node selected", claim: wantedClaim(), class: class(delayed)},
+		{rule: "XPROV-013e", name: "an empty node", claim: wantedClaim(onNode("")), class: class(delayed)},
+		{rule: "XPROV-013f", name: "a node is selected", claim: wantedClaim(onNode("n1")), class: class(delayed), calls: 1},
+		{rule: "XPROV-013f", name: "at once", claim: wantedClaim(), class: class(), calls: 1},
+		{rule: "XPROV-014", name: "being deleted, and Lost", claim: edit(func(c *corev1.PersistentVolumeClaim) {
+			c.DeletionTimestamp = &now
+			c.Status.Phase = corev1.ClaimLost
+		}), class: class(), calls: 1},
+		{rule: "XPROV-020", name: "its volume exists", claim: wantedClaim(), class: class(),
+			objects: []store.Object{newVolume(named("pvc-u1"))}},
+		{rule: "XPROV-023", name: "the class names another provisioner", claim: wantedClaim(),
+			class: class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" })},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			objs := test.objects
+			if test.class != nil {
+				objs = append(objs, test.class)
+			}
+			w := newProvisionerWorld(t, &driver{}, test.cfg, append(objs, test.claim)...)
+			start := w.Now()
+			w.Advance(500 * time.Millisecond)
+			if got := len(w.calls(0)); got != test.calls {
+				t.Errorf("%d calls, want %d", got, test.calls)
+			}
+			if got := len(w.failures(start)); got != test.failures {
+				t.Errorf("%d failures, want %d", got, test.failures)
+			}
+		})
+	}
+}
+
+func named(name string) volumeOption { return func(pv *corev1.PersistentVolume) { pv.Name = name } }
+
+// XPROV-010: claims are known by uid; every add and update counts, a delete does not.
+func TestProvisionerClaimEvents(t *testing.T) {
+	d := &driver{}
+	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(delayed), finalizerless(wantedClaim()))
+	w.settle()
+	equal(t, "calls without a node", w.calls(0), nil)
+	w.load(finalizerless(wantedClaim(onNode("n1"))))
+	w.settle()
+	equal(t, "calls after the update", w.calls(0), []string{"Create pvc-u1"})
+	before := w.trace.Seq()
+	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.settle()
+	equal(t, "calls after the delete", w.calls(before), nil)
+	again := finalizerless(wantedClaim(onNode("n1")))
+	again.UID = "u2"
+	w.load(again)
+	w.settle()
+	equal(t, "calls for another claim of that name", w.calls(before), []string{"Create pvc-u2"})
+}
+
+// XPROV-011: what may be going on for a deleted claim is driven to its end, and gives a volume (edge 25).
+func TestProvisionerDeletedClaimInProgress(t *testing.T) {
+	d := &driver{creates: []error{fake.Errorf(fake.DeadlineExceeded, "slow"), fake.Errorf(fake.Aborted, "busy")}}
+	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), finalizerless(wantedClaim()))
+	w.Advance(500 * time.Millisecond)
+	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.settle()
+	equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1", "Create pvc-u1"})
+	if ref := w.volume("pvc-u1").Spec.ClaimRef; ref.UID != "u1" {
+		t.Errorf("claimRef = %+v, want uid u1", ref)
+	}
+	if events := w.events(0); slices.Contains(events, succeeded) {
+		t.Errorf("XPROV-040: an Event about a claim that is gone: %q", events)
+	}
+}
+
+// XPROV-014: a claim that is not wanted any more leaves the map, and is forgotten when it is deleted (edge 25).
+func TestProvisionerUnwantedLeavesTheMap(t *testing.T) {
+	d := &driver{creates: repeat(fake.Errorf(fake.Aborted, "busy"), 9)}
+	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(delayed), finalizerless(wantedClaim(onNode("n1"))))
+	w.Advance(500 * time.Millisecond)
+	w.load(finalizerless(wantedClaim())) // the node is taken away
+	w.Advance(0)
+	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.settle()
+	equal(t, "calls", w.calls(0), []string{"Create pvc-u1"})
+}
+
+func TestProvisionErrors(t *testing.T) {
+	plain := errors.New("no connection")
+	code := func(c fake.Code) error { return fake.Errorf(c, "no") }
+	topology := []store.Object{node("n1", map[string]string{zone: "a"}), csiNode("n1", zone)}
+	tests := []struct {
+		rule, name string
+		err        error
+		topology   bool
+		node       string
+		prepare    func(w *world)
+		event      string // the one that follows Provisioning; "" is none
+		retried    bool   // after a second
+		inProgress bool   // once deleted, the claim is still driven
+		node2      string // selected-node afterwards
+	}{
+		{rule: "XPROV-026", name: "ignored", err: fmt.Errorf("%w: not here", reclaim.ErrIgnored)},
+		{rule: "XPROV-026", name: "InvalidArgument", err: code(fake.InvalidArgument),
+			event: "Warning ProvisioningFailed: Volume provisioning failed with infeasible error. Retries will be delayed. " + code(fake.InvalidArgument).Error()},
+		{rule: "XPROV-026", name: "Finished", err: code(fake.Internal), event: failed(code(fake.Internal)), retried: true},
+		{rule: "XPROV-026", name: "Background", err: code(fake.Unavailable), event: failed(code(fake.Unavailable)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "not gRPC", err: plain, event: failed(plain), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "Canceled", err: code(fake.Canceled), event: failed(code(fake.Canceled)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "DeadlineExceeded", err: code(fake.DeadlineExceeded), event: failed(code(fake.DeadlineExceeded)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "Aborted", err: code(fake.Aborted), event: failed(code(fake.Aborted)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "ResourceExhausted without topology", err: code(fake.ResourceExhausted), node: "n1", event: failed(code(fake.ResourceExhausted)), retried: true, node2: "n1"},
+		{rule: "XPROV-032", name: "ResourceExhausted without a node", err: code(fake.ResourceExhausted), topology: true, event: failed(code(fake.ResourceExhausted)), retried: true},
+		{rule: "XPROV-026", name: "Reschedule: the node is given back, no retry (edge 26)", err: code(fake.ResourceExhausted), topology: true, node: "n1", event: failed(code(fake.ResourceExhausted))},
+		{rule: "XPROV-026", name: "Reschedule, but the node cannot be given back", err: code(fake.ResourceExhausted), topology: true, node: "n1",
+			prepare: func(w *world) { w.fail(sidecar, "update PersistentVolumeClaim", errors.New("broken")) },
+			event:   failed(code(fake.ResourceExhausted)), retried: true, node2: "n1"},
+		{rule: "XPROV-026", name: "a final error keeps the node (edge 26)", err: code(fake.Internal), topology: true, node: "n1", event: failed(code(fake.Internal)), retried: true, node2: "n1"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			d := &driver{creates: repeat(test.err, 20), topology: test.topology}
+			claim := finalizerless(wantedClaim())
+			fast := class()
+			if test.node != "" {
+				delayed(fast)
+				claim.Annotations[objects.AnnSelectedNode] = test.node
+			}
+			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(topology, fast)...)
+			if test.prepare != nil {
+				test.prepare(w)
+			}
+			w.load(claim)
+			w.Advance(500 * time.Millisecond)
+			want := []string{provisioning}
+			if test.event != "" {
+				want = append(want, test.event)
+			}
+			equal(t, "events", w.events(0), want)
+			if got := w.claim("default/c1").Annotations[objects.AnnSelectedNode]; got != test.node2 {
+				t.Errorf("selected-node = %q, want %q", got, test.node2)
+			}
+			before := w.trace.Seq()
+			w.Advance(time.Second)
+			if retried := len(w.calls(before)) > 0; retried != test.retried {
+				t.Errorf("retried after a second: %v, want %v", retried, test.retried)
+			}
+			w.delete(store.PersistentVolumeClaim, "default/c1")
+			w.settle()
+			before = w.trace.Seq()
+			w.settle()
+			if inProgress := len(w.calls(before)) > 0; inProgress != test.inProgress {
+				t.Errorf("driven after the claim's end: %v, want %v", inProgress, test.inProgress)
+			}
+		})
+	}
+}
+
+// XPROV-012: an invalid request is not repeated for five minutes, silently, while the ordinary backoff goes on (edge 28); another
+// class under the name lifts the delay.
+func TestProvisionInfeasible(t *testing.T) {
+	invalid := fake.Errorf(fake.InvalidArgument, "no such type")
+	t.Run("XPROV-012 the delay", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		start := w.Now()
+		w.Advance(10 * time.Minute)
+		// The ordinary backoff has attempts at 1, 3, 7, ... 255 and 511 s; those before 300 s are refused.
+		if got, want := w.attempts(start, "Create"), []float64{0, 511}; !slices.Equal(got, want) {
+			t.Errorf("attempts at %v s, want %v", got, want)
+		}
+		if got, want := w.failures(start), []float64{0, 1, 3, 7, 15, 31, 63, 127, 255}; !slices.Equal(got, want) {
+			t.Errorf("failures at %v s, want %v", got, want)
+		}
+		equal(t, "events", w.events(0), []string{provisioning,
+			"Warning ProvisioningFailed: Volume provisioning failed with infeasible error. Retries will be delayed. " + invalid.Error(),
+			provisioning, succeeded})
+	})
+	t.Run("XPROV-012 another class", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		start := w.Now()
+		w.Advance(5 * time.Second)
+		w.delete(store.StorageClass, "fast")
+		w.load(class(func(c *storagev1.StorageClass) { c.UID = "another" }))
+		w.Advance(5 * time.Second)
+		if got, want := w.attempts(start, "Create"), []float64{0, 7}; !slices.Equal(got, want) {
+			t.Errorf("attempts at %v s, want %v", got, want)
+		}
+	})
+	t.Run("XPROV-012 even for a claim that was bound", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		start := w.Now()
+		w.Advance(500 * time.Millisecond)
+		w.load(wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv9" }))
+		w.Advance(0)
+		if got, want := w.failures(start), []float64{0, 0.5}; !slices.Equal(got, want) {
+			t.Errorf("failures at %v s, want %v", got, want)
+		}
+	})
+	t.Run("XPROV-012 not without a class", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		w.Advance(500 * time.Millisecond)
+		w.delete(store.StorageClass, "fast")
+		w.settle()
+		for entry := range w.trace.Entries() {
+			if entry.Type == engine.Retry && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
+				t.Errorf("a failure without a class: %v", entry.Err)
+			}
+		}
+	})
+}
+
+// XPROV-026: NoChange as the first answer leaves nothing in progress, later it leaves what there was (edge 27).
+func TestProvisionNoChange(t *testing.T) {
+	vac := func(c *corev1.PersistentVolumeClaim) {
+		c.Finalizers = nil
+		c.Spec.VolumeAttributesClassName = ptr("gold")
+	}
+	t.Run("XPROV-026 first", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(vac))
+		w.Advance(500 * time.Millisecond)
+		w.delete(store.PersistentVolumeClaim, "default/c1")
+		before := w.trace.Seq()
+		w.settle()
+		equal(t, "events after the claim's end", w.events(before), nil)
+	})
+	t.Run("XPROV-026 later", func(t *testing.T) {
+		gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}
+		d := &driver{creates: []error{fake.Errorf(fake.Aborted, "busy")}}
+		w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), gold, wantedClaim(vac))
+		w.Advance(500 * time.Millisecond)
+		w.delete(store.VolumeAttributesClass, "gold")
+		w.Advance(time.Second) // NoChange
+		w.delete(store.PersistentVolumeClaim, "default/c1")
+		w.load(gold)
+		w.settle()
+		if !w.hasVolume("pvc-u1") {
+			t.Errorf("the claim in progress was forgotten")
+		}
+	})
+}
+
+func TestProvisionedVolume(t *testing.T) {
+	block := corev1.PersistentVolumeBlock
+	d := &driver{topology: true, response: func(_ fake.CreateRequest, resp *fake.CreateResponse) {
+		resp.Size = 0
+		resp.Context = map[string]string{"pool": "p1"}
+		resp.Topology = []fake.Segment{{zone: "a"}, {zone: "b"}}
+	}}
+	c := class(func(c *storagev1.StorageClass) {
+		c.MountOptions = []string{"noatime"}
+		c.Parameters = map[string]string{"type": "ssd", "csi.storage.k8s.io/fstype": "xfs"}
+	})
+	gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}
+	claim := wantedClaim(func(claim *corev1.PersistentVolumeClaim) {
+		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+		claim.Spec.VolumeMode = &block
+		claim.Spec.VolumeAttributesClassName = ptr("gold")
+	})
+	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, c, gold, node("n1", map[string]string{zone: "a"}), csiNode("n1", zone), claim)
+	version := w.claim("default/c1").ResourceVersion
+	w.settle()
+	equal(t, "XPROV-024, XPROV-040: events", w.events(0), []string{provisioning, succeeded})
+	pv := w.volume("pvc-u1")
+	check := func(what string, got, want any) {
+		t.Helper()
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s = %v, want %v", what, got, want)
+		}
+	}
+	check("XPROV-027: claimRef", *pv.Spec.ClaimRef, corev1.ObjectReference{
+		APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "default", Name: "c1", UID: "u1", ResourceVersion: version,
+	})
+	check("XPROV-027: storageClassName", pv.Spec.StorageClassName, "fast")
+	check("annotations", pv.Annotations, map[string]string{
+		objects.AnnProvisionedBy:                                     driverName,
+		"volume.kubernetes.io/provisioner-deletion-secret-name":      "",
+		"volume.kubernetes.io/provisioner-deletion-secret-namespace": "",
+	})
+	check("finalizers", pv.Finalizers, []string{objects.ExternalFinalizer, objects.VolumeProtectionFinalizer})
+	check("reclaim policy", pv.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	check("mountOptions", pv.Spec.MountOptions, []string{"noatime"})
+	check("accessModes", pv.Spec.AccessModes, claim.Spec.AccessModes)
+	check("volumeMode", *pv.Spec.VolumeMode, block)
+	check("VAC", *pv.Spec.VolumeAttributesClassName, "gold")
+	capacity := pv.Spec.Capacity[corev1.ResourceStorage]
+	check("capacity, the driver answered 0", capacity.String(), "1Gi")
+	check("handle", pv.Spec.CSI.VolumeHandle, "h-pvc-u1")
+	check("pool", pv.Spec.CSI.VolumeAttributes["pool"], "p1")
+	check("fsType of a block volume", pv.Spec.CSI.FSType, "")
+	check("node affinity terms", len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms), 2)
+
+	req := d.requests[0]
+	check("XPROV-025: name", req.Name, "pvc-u1")
+	check("XPROV-025: class", req.Class, "fast")
+	check("XPROV-025: claim", req.Claim.String(), "default/c1")
+	check("XPROV-025: size", req.Size, int64(1<<30))
+	check("XPROV-025: modes", req.Modes, claim.Spec.AccessModes)
+	check("XPROV-025: mount options", req.MountOptions, []string{"noatime"})
+	check("XPROV-025: parameters", req.Parameters, map[string]string{"type": "ssd"})
+}
+
+// XPROV-030: what differs from the table above.
+func TestProvisionedVolumeVariants(t *testing.T) {
+	tests := []struct {
+		rule, name string
+		driver     driver
+		cfg        reclaim.ProvisionerConfig
+		class      *storagev1.StorageClass
+		claim      *corev1.PersistentVolumeClaim
+		check      func(pv *corev1.PersistentVolume) bool
+	}{
+		{"XPROV-030", "no finalizer", driver{}, reclaim.ProvisionerConfig{NoFinalizer: true}, class(), wantedClaim(),
+			func(pv *corev1.PersistentVolume) bool {
+				return !slices.Contains(pv.Finalizers, objects.ExternalFinalizer)
+			}},
+		{"XPROV-030", "no secret annotations", driver{}, reclaim.ProvisionerConfig{NoSecretAnnotations: true}, class(), wantedClaim(),
+			func(pv *corev1.PersistentVolume) bool {
+				return maps.Equal(pv.Annotations, map[string]string{objects.AnnProvisionedBy: driverName})
+			}},
+		{"XPROV-030", "the plugin's name in a migrated class (edge 29)", driver{}, reclaim.ProvisionerConfig{AdditionalNames: []string{"kubernetes.io/disk"}},
+			class(func(c *storagev1.StorageClass) { c.Provisioner = "kubernetes.io/disk" }), wantedClaim(),
+			func(pv *corev1.PersistentVolume) bool {
+				return pv.Annotations[objects.AnnProvisionedBy] == "kubernetes.io/disk"
+			}},
+		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Size = 2 << 30 }}, reclaim.ProvisionerConfig{},
+			class(func(c *storagev1.StorageClass) { c.Parameters = map[string]string{"fstype": "ext4"} }), wantedClaim(),
+			func(pv *corev1.PersistentVolume) bool {
+				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
+				return capacity.Cmp(resource.MustParse("2Gi")) == 0 && pv.Spec.CSI.FSType == "ext4"
+			}},
+		{"XPROV-030", "no topology without the capability", driver{response: func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Topology = []fake.Segment{{zone: "a"}} }}, reclaim.ProvisionerConfig{},
+			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool { return pv.Spec.NodeAffinity == nil }},
+		{"XPROV-030", "the class of the legacy annotation", driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.StorageClassName = nil
+			c.Annotations[objects.AnnStorageClass] = "fast"
+		}), func(pv *corev1.PersistentVolume) bool { return pv.Spec.StorageClassName == "fast" }},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			w := newProvisionerWorld(t, &test.driver, test.cfg, test.class, test.claim)
+			w.settle()
+			if pv := w.volume("pvc-u1"); !test.check(pv) {
+				t.Errorf("volume: %+v", pv)
+			}
+		})
+	}
+}
+
+func TestProvisionPreChecks(t *testing.T) {
+	source := func(kind, name string) func(*corev1.PersistentVolumeClaim) {
+		return func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: kind, Name: name}
+		}
+	}
+	origin := func(edit func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+		c := newClaim("origin", "o1", "pv1")
+		c.Spec.StorageClassName = ptr("fast")
+		c.Status.Phase = corev1.ClaimBound
+		if edit != nil {
+			edit(c)
+		}
+		return c
+	}
+	originVolume := func(options ...volumeOption) *corev1.PersistentVolume {
+		options = append([]volumeOption{csi(driverName), phase(corev1.VolumeBound),
+			claimRef(&corev1.ObjectReference{Namespace: "default", Name: "origin", UID: "o1"})}, options...)
+		return newVolume(options...)
+	}
+	now := metav1.NewTime(engine.DefaultStart)
+	handle := "Warning ProvisioningFailed: error getting handle for DataSource Type PersistentVolumeClaim by Name origin: "
+	unbound := handle + "claim in dataSource not bound or invalid"
+	vac := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr("gold") }
+	tests := []struct {
+		rule, name string
+		claim      *corev1.PersistentVolumeClaim
+		objects    []store.Object
+		event      string // "" is success
+		stopped    bool   // no retry
+		state      string
+	}{
+		{rule: "XPROV-031", name: "selector", claim: wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} }),
+			event: "Warning ProvisioningFailed: claim Selector is not supported"},
+		{rule: "XPROV-031", name: "a populator's source", claim: wantedClaim(source("Recipe", "r")),
+			event: "Normal Provisioning: Assuming an external populator will provision the volume", stopped: true},
+		{rule: "XPROV-031", name: "a snapshot", claim: wantedClaim(source("VolumeSnapshot", "s")),
+			event: `Warning ProvisioningFailed: error getting handle for DataSource Type VolumeSnapshot by Name s: volumesnapshots.snapshot.storage.k8s.io "s" not found`},
+		{rule: "XPROV-031", name: "clone", claim: wantedClaim(source("PersistentVolumeClaim", "origin")), objects: []store.Object{origin(nil), originVolume()}},
+		{rule: "XPROV-031", name: "clone of nothing", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			event: handle + `error getting PVC origin (namespace "default") from api server: persistentvolumeclaim "origin" not found`},
+		{rule: "XPROV-031", name: "clone of a pending claim", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []store.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }), originVolume()},
+			event:   handle + "the PVC DataSource origin must have a status of Bound.  Got Pending"},
+		{rule: "XPROV-031", name: "clone of a claim that is being deleted", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []store.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &now }), originVolume()},
+			event:   handle + "the PVC DataSource origin is currently being deleted"},
+		{rule: "XPROV-031", name: "clone of a larger claim", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []store.Object{origin(func(c *corev1.PersistentVolumeClaim) {
+				c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
+			}), originVolume()},
+			event: handle + "error, new PVC request must be greater than or equal in size to the specified PVC data source, requested 1073741824 but source is 2147483648"},
+		{rule: "XPROV-031", name: "clone of another driver's volume", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []store.Object{origin(nil), originVolume(csi("other.example.com"))}, event: unbound},
+		{rule: "XPROV-031", name: "clone of a volume that is bound elsewhere", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []store.Object{origin(nil), originVolume(claimRef(nil))}, event: unbound},
+		{rule: "XPROV-031", name: "VAC of this driver", claim: wantedClaim(vac),
+			objects: []store.Object{&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}}},
+		{rule: "XPROV-031", name: "VAC of another driver", claim: wantedClaim(vac),
+			objects: []store.Object{&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "other.example.com"}},
+			event:   "Warning ProvisioningFailed: VAC gold referenced in PVC is for driver other.example.com which does not match driver name " + driverName},
+		{rule: "XPROV-031", name: "VAC missing", claim: wantedClaim(vac),
+			event: `Warning ProvisioningFailed: volumeattributesclasses.storage.k8s.io "gold" not found`},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			d := &driver{}
+			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(test.objects, class(), test.claim)...)
+			start := w.Now()
+			w.Advance(0)
+			if test.event == "" {
+				equal(t, "events", w.events(0), []string{provisioning, succeeded})
+				return
+			}
+			equal(t, "events", w.events(0), []string{provisioning, test.event})
+			equal(t, "calls", w.calls(0), nil)
+			if stopped := len(w.failures(start)) == 0; stopped != test.stopped {
+				t.Errorf("stopped: %v, want %v", stopped, test.stopped)
+			}
+		})
+	}
+}
+
+// XPROV-031: with topology the node must be known, and tells where the volume is wanted.
+func TestProvisionTopology(t *testing.T) {
+	zoneOf := func(z string) map[string]string { return map[string]string{zone: z} }
+	cluster := []store.Object{
+		node("n1", zoneOf("a")), csiNode("n1", zone), node("n2", zoneOf("b")), csiNode("n2", zone), node("n3", zoneOf("c")), csiNode("n3", zone),
+	}
+	allowed := func(zones ...string) func(*storagev1.StorageClass) {
+		return func(c *storagev1.StorageClass) {
+			c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: zone, Values: zones}}}}
+		}
+	}
+	tests := []struct {
+		rule, name string
+		objects    []store.Object
+		class      *storagev1.StorageClass
+		claim      *corev1.PersistentVolumeClaim
+		requisite  string
+		preferred  string
+		event      string
+		givenBack  bool
+	}{
+		{rule: "XPROV-031", name: "the selected node's place comes first", objects: cluster, class: class(delayed), claim: wantedClaim(onNode("n2")), requisite: "a b c", preferred: "b c a"},
+		{rule: "XPROV-031", name: "of the allowed places", objects: cluster, class: class(delayed, allowed("c", "b")), claim: wantedClaim(onNode("n2")), requisite: "b c", preferred: "b c"},
+		{rule: "XPROV-031", name: "without a node the claims of a set go round", objects: cluster, class: class(), claim: wantedClaim(), requisite: "a b c", preferred: ""},
+		{rule: "XPROV-031", name: "the node is in no allowed place", objects: cluster, class: class(delayed, allowed("c")), claim: wantedClaim(onNode("n2")),
+			event: "error generating accessibility requirements: topology " + zone + `=b from selected node "n2" is not in requisite`},
+		{rule: "XPROV-031", name: "the CSINode is missing", objects: []store.Object{node("n1", zoneOf("a"))}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+			event: `csinode.storage.k8s.io "n1" not found`, givenBack: true},
+		{rule: "XPROV-031", name: "the node is missing", objects: []store.Object{csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+			event: `node "n1" not found`, givenBack: true},
+		{rule: "XPROV-031", name: "the driver is not on the node", objects: []store.Object{node("n1", zoneOf("a")), csiNode("n1")}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+			event: "error generating accessibility requirements: no topology key found for node n1"},
+		{rule: "XPROV-031", name: "the node has lost its label", objects: []store.Object{node("n1", nil), csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+			event: "error generating accessibility requirements: topology labels from selected node n1 do not match topology keys from CSINode [" + zone + "]"},
+		{rule: "XPROV-031", name: "the driver is nowhere", class: class(), claim: wantedClaim(),
+			event: "error generating accessibility requirements: no available topology found"},
+	}
+	zones := func(segments []fake.Segment) string {
+		var all []string
+		for _, s := range segments {
+			all = append(all, s[zone])
+		}
+		return strings.Join(all, " ")
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			d := &driver{topology: true}
+			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(slices.Clone(test.objects), test.class, test.claim)...)
+			w.Advance(0)
+			if test.event != "" {
+				equal(t, "events", w.events(0), []string{provisioning, "Warning ProvisioningFailed: " + test.event})
+				_, selected := w.claim("default/c1").Annotations[objects.AnnSelectedNode]
+				if givenBack := !selected; givenBack != test.givenBack && test.claim.Annotations[objects.AnnSelectedNode] != "" {
+					t.Errorf("the node was given back: %v, want %v", givenBack, test.givenBack)
+				}
+				return
+			}
+			if len(d.requests) != 1 {
+				t.Fatalf("%d requests, want 1", len(d.requests))
+			}
+			req := d.requests[0]
+			if got := zones(req.Requisite); got != test.requisite {
+				t.Errorf("requisite = %q, want %q", got, test.requisite)
+			}
+			if got := zones(req.Preferred); test.preferred != "" && got != test.preferred {
+				t.Errorf("preferred = %q, want %q", got, test.preferred)
+			}
+		})
+	}
+	t.Run("XPROV-031 the places of a set", func(t *testing.T) {
+		var first []string
+		for i := range 3 {
+			d := &driver{topology: true}
+			claim := wantedClaim()
+			claim.Name = fmt.Sprintf("data-web-%d", i)
+			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(slices.Clone(cluster), class(), claim)...)
+			w.Advance(0)
+			first = append(first, d.requests[0].Preferred[0][zone])
+		}
+		slices.Sort(first)
+		equal(t, "first places", first, []string{"a", "b", "c"})
+	})
+}
+
+// XPROV-033: what is of no use is deleted, in up to five tries, and asked for again.
+func TestProvisionUselessAnswer(t *testing.T) {
+	broken := fake.Errorf(fake.Internal, "broken")
+	small := func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Size = 1 }
+	unfilled := func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Content = false }
+	clone := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "origin"}
+	}
+	origin := newClaim("origin", "o1", "pv1")
+	origin.Status.Phase = corev1.ClaimBound
+	originVolume := newVolume(csi(driverName), phase(corev1.VolumeBound), claimRef(&corev1.ObjectReference{Namespace: "default", Name: "origin", UID: "o1"}))
+	tooSmall := "created volume capacity 1 less than requested capacity 1073741824"
+	tests := []struct {
+		rule, name string
+		driver     driver
+		claim      *corev1.PersistentVolumeClaim
+		deletes    int
+		event      string
+	}{
+		{"XPROV-033", "too small", driver{response: small}, wantedClaim(), 1, tooSmall},
+		{"XPROV-033", "too small, deleted at the fifth try", driver{response: small, deletes: repeat(broken, 4)}, wantedClaim(), 5, tooSmall},
+		{"XPROV-033", "too small, not deleted", driver{response: small, deletes: repeat(broken, 5)}, wantedClaim(), 5,
+			tooSmall + ". Cleanup of volume pvc-u1 failed, volume is orphaned: " + broken.Error()},
+		{"XPROV-033", "the source was not used", driver{response: unfilled}, wantedClaim(clone), 1, "volume content source missing"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			w := newProvisionerWorld(t, &test.driver, reclaim.ProvisionerConfig{}, class(), origin, originVolume, finalizerless(test.claim))
+			w.Advance(0)
+			equal(t, "events", w.events(0), []string{provisioning, "Warning ProvisioningFailed: " + test.event})
+			equal(t, "calls", w.calls(0), append([]string{"Create pvc-u1"}, slices.Repeat([]string{"Delete h-pvc-u1"}, test.deletes)...))
+			// Background: the claim is driven on after its end.
+			w.delete(store.PersistentVolumeClaim, "default/c1")
+			test.driver.response = nil
+			w.settle()
+			if !w.hasVolume("pvc-u1") {
+				t.Errorf("the claim was not in progress")
+			}
+		})
+	}
+}
+
+// XPROV-021: only a provisioner that knows better refuses block volumes; it does not try again.
+func TestProvisionBlock(t *testing.T) {
+	block := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) }
+	w := newProvisionerWorld(t, &driver{noBlock: true}, reclaim.ProvisionerConfig{}, class(), wantedClaim(block))
+	start := w.Now()
+	w.settle()
+	equal(t, "XPROV-021: events", w.events(0), []string{"Warning ProvisioningFailed: disk.example.com does not support block volume provisioning"})
+	if got := w.failures(start); len(got) != 0 {
+		t.Errorf("XPROV-021: failures at %v s, want none", got)
+	}
+	w = newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(block))
+	w.settle()
+	equal(t, "XPROV-021: events of the sidecar", w.events(0), []string{provisioning, succeeded})
+}
+
+// XPROV-020, XPROV-022: what the informer does not show yet is asked for again, and the same.
+func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
+	d := &driver{}
+	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+	w.settle()
+	w.touch("default/c1")
+	w.settle()
+	equal(t, "XPROV-020: calls", w.calls(0), []string{"Create pvc-u1"})
+	// The volume goes, and nothing tells the claim: XPROV-010 has the resync find out.
+	w.load(newVolume(named("pvc-u1"), finalizers(), csi(driverName), phase(corev1.VolumeBound), policy(corev1.PersistentVolumeReclaimRetain)))
+	w.settle()
+	w.delete(store.PersistentVolume, "pvc-u1")
+	w.settle()
+	equal(t, "XPROV-010: calls before the resync", w.calls(0), []string{"Create pvc-u1"})
+	w.Advance(15 * time.Minute)
+	equal(t, "XPROV-010: calls after the resync", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1"})
+}
+
+// XPROV-010: a class that was replaced is noticed by the resync. XPROV-022, XPROV-023: it decides at each attempt.
+func TestProvisionClassReplaced(t *testing.T) {
+	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }), wantedClaim())
+	w.settle()
+	w.delete(store.StorageClass, "fast")
+	w.load(class())
+	w.settle()
+	equal(t, "XPROV-023: calls before the resync", w.calls(0), nil)
+	w.Advance(15 * time.Minute)
+	equal(t, "XPROV-022: calls after the resync", w.calls(0), []string{"Create pvc-u1"})
+}
+
+func TestProvisionSave(t *testing.T) {
+	broken := errors.New("broken")
+	failCreates := func(n int) func(w *world) {
+		return func(w *world) {
+			w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+				if c.Verb == "create" && c.Kind == "PersistentVolume" && n > 0 {
+					n--
+					return engine.Fault{Err: broken}
+				}
+				return engine.Fault{}
+			})
+		}
+	}
+	t.Run("XPROV-040 in the background", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class())
+		failCreates(4)(w)
+		w.load(wantedClaim())
+		start := w.Now()
+		w.settle()
+		var tries []float64
+		for entry := range w.trace.Entries() {
+			if entry.Type == engine.Write && entry.Verb == "create" {
+				tries = append(tries, entry.Time.Sub(start).Seconds())
+			}
+		}
+		// At once, at once again from the queue, then after 5, 10 and 20 ms.
+		if want := []float64{0, 0, 0.005, 0.015, 0.035}; !slices.Equal(tries, want) {
+			t.Errorf("tries at %v s, want %v", tries, want)
+		}
+		equal(t, "events", w.events(0), []string{provisioning, succeeded})
+		equal(t, "calls: the asset stays", w.calls(0), []string{"Create pvc-u1"})
+	})
+	t.Run("XPROV-040 meanwhile the claim may be provisioned for again", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class())
+		failCreates(12)(w)
+		w.load(wantedClaim())
+		w.Advance(time.Second)
+		w.touch("default/c1")
+		w.settle()
+		equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1"})
+	})
+	t.Run("XPROV-040 it exists", func(t *testing.T) {
+		trace := &engine.Trace{}
+		e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{sidecar: time.Hour}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, obj := range []store.Object{class(), wantedClaim()} {
+			if _, err := e.Store().Load(obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Store().Load(newVolume(named("pvc-u1"))); err != nil {
+			t.Fatal(err)
+		}
+		e.Advance(time.Minute)
+		w := &world{Engine: e, trace: trace, t: t}
+		equal(t, "events", w.events(0), []string{provisioning, succeeded})
+	})
+	blocking := reclaim.ProvisionerConfig{BlockingSave: true}
+	t.Run("XPROV-040 blocking, the fifth try", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{}, blocking, class())
+		failCreates(4)(w)
+		w.load(wantedClaim())
+		w.Advance(40 * time.Second)
+		equal(t, "events", w.events(0), []string{provisioning, succeeded})
+	})
+	notSaved := "Warning ProvisioningFailed: Error creating provisioned PV object for claim default/c1: broken. Deleting the volume."
+	t.Run("XPROV-040 blocking, in vain", func(t *testing.T) {
+		w := newProvisionerWorld(t, &driver{}, blocking, class())
+		failCreates(5)(w)
+		w.load(wantedClaim())
+		w.Advance(40*time.Second + 500*time.Millisecond)
+		equal(t, "events", w.events(0), []string{provisioning, notSaved})
+		equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Delete h-pvc-u1"})
+		w.settle()
+		equal(t, "events after the retry", w.events(0), []string{provisioning, notSaved, provisioning, succeeded})
+	})
+	t.Run("XPROV-040 blocking, and the asset stays", func(t *testing.T) {
+		driverBroken := fake.Errorf(fake.Internal, "broken")
+		w := newProvisionerWorld(t, &driver{deletes: repeat(driverBroken, 5)}, blocking, class())
+		failCreates(5)(w)
+		w.load(wantedClaim())
+		w.Advance(80 * time.Second)
+		equal(t, "events", w.events(0), []string{provisioning, notSaved,
+			"Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/c1: " + driverBroken.Error() + ". Please delete manually."})
+	})
+}
+
+// XPROV-001: a call that takes longer than the timeout is not lost: the driver goes on, and the next call waits for the rest.
+func TestProvisionTimeout(t *testing.T) {
+	tests := []struct {
+		rule, name string
+		delay      time.Duration
+		cfg        reclaim.ProvisionerConfig
+		want       []float64 // ends of calls
+		events     int       // failures
+	}{
+		{"XPROV-001", "within the timeout", 10 * time.Second, reclaim.ProvisionerConfig{}, []float64{10}, 0},
+		{"XPROV-001", "beyond it", 15 * time.Second, reclaim.ProvisionerConfig{}, []float64{10, 15}, 1},
+		{"XPROV-001", "far beyond it", 25 * time.Second, reclaim.ProvisionerConfig{}, []float64{10, 21, 25}, 2},
+		{"XPROV-001", "no timeout", 25 * time.Second, reclaim.ProvisionerConfig{Timeout: -1}, []float64{25}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			d := &driver{delay: map[fake.Op]time.Duration{fake.Create: test.delay}}
+			w := newProvisionerWorld(t, d, test.cfg, class(), wantedClaim())
+			start := w.Now()
+			w.settle()
+			if got := w.attempts(start, "Create"); !slices.Equal(got, test.want) {
+				t.Errorf("calls ended at %v s, want %v", got, test.want)
+			}
+			if got := len(w.failures(start)); got != test.events {
+				t.Errorf("%d failures, want %d", got, test.events)
+			}
+			if len(d.requests) != 1 || !w.hasVolume("pvc-u1") {
+				t.Errorf("%d requests took effect, volume there: %v; want one, true", len(d.requests), w.hasVolume("pvc-u1"))
+			}
+		})
+	}
+}
+
+func TestProvisionerConfig(t *testing.T) {
+	e, err := engine.New(engine.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		driver fake.Backend
+		cfg    reclaim.ProvisionerConfig
+		want   string
+	}{
+		{nil, reclaim.ProvisionerConfig{}, "the driver is nil"},
+		{&driver{}, reclaim.ProvisionerConfig{Workers: -1}, "ProvisionerConfig.Workers is -1"},
+		{&driver{}, reclaim.ProvisionerConfig{RetryBase: -1}, "ProvisionerConfig.RetryBase is -1ns"},
+		{&driver{}, reclaim.ProvisionerConfig{RetryMax: -1}, "ProvisionerConfig.RetryMax is -1ns"},
+		{&driver{}, reclaim.ProvisionerConfig{Resync: -1}, "ProvisionerConfig.Resync is -1ns"},
+		{&driver{}, reclaim.ProvisionerConfig{InfeasibleDelay: -1}, "ProvisionerConfig.InfeasibleDelay is -1ns"},
+		{&driver{}, reclaim.ProvisionerConfig{GiveUpAfter: -1}, "ProvisionerConfig.GiveUpAfter is -1"},
+	}
+	for _, test := range tests {
+		if _, err := reclaim.NewProvisioner(e, test.driver, test.cfg); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("NewProvisioner: error %v, want one with %q", err, test.want)
+		}
+	}
+	if a, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil || a.Name() != sidecar {
+		t.Errorf("NewProvisioner = %v, %v; want actor %s", a, err, sidecar)
+	}
+}

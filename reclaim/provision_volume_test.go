@@ -1,0 +1,242 @@
+package reclaim_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/store"
+)
+
+func TestResponsible(t *testing.T) {
+	mine := func(name string) bool { return name == driverName || name == "kubernetes.io/disk" }
+	tests := []struct {
+		rule, name string
+		pv         *corev1.PersistentVolume
+		want       bool
+	}{
+		{"XPROV-050", "provisioned by the driver", newVolume(annotated(objects.AnnProvisionedBy, driverName)), true},
+		{"XPROV-050", "provisioned under another of its names (edge 29)", newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/disk")), true},
+		{"XPROV-050", "provisioned by another, but migrated to the driver", newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/other"), annotated(objects.AnnMigratedTo, driverName)), true},
+		{"XPROV-050", "provisioned by another, with the driver's source", newVolume(csi(driverName), annotated(objects.AnnProvisionedBy, "other.example.com")), false},
+		{"XPROV-050", "an empty annotation counts", newVolume(csi(driverName), annotated(objects.AnnProvisionedBy, "")), false},
+		{"XPROV-050", "static CSI", newVolume(csi(driverName)), true},
+		{"XPROV-050", "static CSI of another driver, migrated", newVolume(csi("other.example.com"), annotated(objects.AnnMigratedTo, driverName)), false},
+		{"XPROV-050", "static in-tree, migrated", newVolume(annotated(objects.AnnMigratedTo, driverName)), true},
+		{"XPROV-050", "static in-tree", newVolume(), false},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			if got := reclaim.Responsible(test.pv, mine); got != test.want {
+				t.Errorf("Responsible = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestExternalVolume(t *testing.T) {
+	const external, protection = objects.ExternalFinalizer, objects.VolumeProtectionFinalizer
+	retain := policy(corev1.PersistentVolumeReclaimRetain)
+	bound := phase(corev1.VolumeBound)
+	mine := csi(driverName)
+	broken := fake.Errorf(fake.Internal, "broken")
+	attached := &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: "va"},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr("pv1")}},
+	}
+	noFinalizer := reclaim.ProvisionerConfig{NoFinalizer: true}
+	mark := "delete PersistentVolume/pv1"
+	patch := "patch PersistentVolume/pv1"
+	tests := []struct {
+		rule, name string
+		pv         *corev1.PersistentVolume
+		cfg        reclaim.ProvisionerConfig
+		driver     driver
+		objects    []store.Object
+		prepare    func(w *world)
+		calls      []string
+		writes     []string
+		events     []string
+		finalizers []string
+		gone       bool
+		fails      bool // within half a second
+	}{
+		{rule: "XPROV-050", name: "not responsible: nothing", pv: newVolume(csi("other.example.com"), finalizers(external)), finalizers: []string{external}},
+
+		{rule: "XPROV-051", name: "Bound, Delete: added, to a static volume too (edge 13)", pv: newVolume(mine, bound), writes: []string{patch}, finalizers: []string{protection, external}},
+		{rule: "XPROV-051", name: "Bound, Delete, terminating: not added", pv: newVolume(mine, bound, terminating), finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "Available: not added (edge 13)", pv: newVolume(mine, phase(corev1.VolumeAvailable)), finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "Retain: removed in any phase", pv: newVolume(mine, retain, finalizers(external, protection)), writes: []string{patch}, finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "Recycle: removed", pv: newVolume(mine, recycled, bound, finalizers(protection, external)), writes: []string{patch}, finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "an unknown policy: neither", pv: newVolume(mine, policy("Shred"), bound, finalizers(external)), finalizers: []string{external}},
+		{rule: "XPROV-051", name: "disabled: removed", pv: newVolume(mine, bound, finalizers(protection, external)), cfg: noFinalizer, writes: []string{patch}, finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "the write fails", pv: newVolume(mine, bound),
+			prepare: func(w *world) { w.fail(sidecar, "patch PersistentVolume", broken) }, finalizers: []string{protection}, fails: true},
+		{rule: "RECL-045", name: "Retain frees a marked volume without a call", pv: newVolume(mine, retain, terminating, finalizers(external)), writes: []string{patch}, gone: true},
+
+		{rule: "XPROV-052", name: "Released, Delete", pv: newVolume(mine, finalizers(external, protection)),
+			calls: []string{"Delete pv1-handle"}, writes: []string{mark, patch}, finalizers: []string{protection}},
+		{rule: "XPROV-052", name: "marked, with the finalizer (edge 11)", pv: newVolume(mine, terminating, finalizers(external, protection)),
+			calls: []string{"Delete pv1-handle"}, writes: []string{patch}, finalizers: []string{protection}},
+		{rule: "XPROV-052", name: "marked, without it: deleted already (edge 12)", pv: newVolume(mine, terminating), finalizers: []string{protection}},
+		{rule: "XPROV-052", name: "disabled, marked: dealt with", pv: newVolume(mine, terminating), cfg: noFinalizer, finalizers: []string{protection}},
+		{rule: "XPROV-052", name: "Failed: never (edge 1)", pv: newVolume(mine, phase(corev1.VolumeFailed), finalizers(external)), finalizers: []string{external}},
+		{rule: "XPROV-052", name: "Retain: never", pv: newVolume(mine, retain), finalizers: []string{protection}},
+		{rule: "RECL-046", name: "an Available volume keeps its finalizer when it is deleted", pv: newVolume(mine, terminating, phase(corev1.VolumeAvailable), finalizers(external)), finalizers: []string{external}},
+
+		{rule: "XPROV-053", name: "ignored by the driver", pv: newVolume(mine, finalizers(external)), driver: driver{deletes: []error{fmt.Errorf("%w: not here", reclaim.ErrIgnored)}},
+			calls: []string{"Delete pv1-handle"}, finalizers: []string{external}},
+		{rule: "XPROV-053", name: "the driver fails: an Event, still Released (edge 1)", pv: newVolume(mine, finalizers(external)), driver: driver{deletes: []error{broken}},
+			calls: []string{"Delete pv1-handle"}, events: []string{"Warning VolumeFailedDelete: " + broken.Error()}, finalizers: []string{external}, fails: true},
+		{rule: "XPROV-053", name: "the volume cannot be deleted", pv: newVolume(mine, finalizers(external)),
+			prepare: func(w *world) { w.fail(sidecar, "delete PersistentVolume", broken) },
+			calls:   []string{"Delete pv1-handle"}, finalizers: []string{external}, fails: true},
+		{rule: "XPROV-053", name: "no finalizers: gone with the delete", pv: newVolume(mine, finalizers()),
+			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, gone: true},
+		{rule: "XPROV-053", name: "only the external finalizer: gone with the patch", pv: newVolume(mine, finalizers(external)),
+			calls: []string{"Delete pv1-handle"}, writes: []string{mark, patch}, gone: true},
+		{rule: "XPROV-053", name: "Released without the external finalizer", pv: newVolume(mine),
+			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{protection}},
+		{rule: "XPROV-053", name: "disabled: no patch", pv: newVolume(mine), cfg: noFinalizer,
+			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{protection}},
+		{rule: "XPROV-053", name: "the patch fails: again, since the mark is an event", pv: newVolume(mine, finalizers(external)),
+			prepare: func(w *world) { w.fail(sidecar, "patch PersistentVolume", broken) },
+			calls:   []string{"Delete pv1-handle", "Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{external}, fails: true},
+
+		{rule: "XPROV-054", name: "still attached: an Event, and no call", pv: newVolume(mine, finalizers(external)), driver: driver{attaches: true}, objects: []store.Object{attached},
+			events: []string{"Warning VolumeFailedDelete: persistentvolume pv1 is still attached to node n1"}, finalizers: []string{external}, fails: true},
+		{rule: "XPROV-054", name: "a driver that does not attach does not ask", pv: newVolume(mine, finalizers()), objects: []store.Object{attached},
+			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, gone: true},
+	}
+	for _, test := range tests {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			w := newProvisionerWorld(t, &test.driver, test.cfg, test.objects...)
+			if test.prepare != nil {
+				test.prepare(w)
+			}
+			w.load(test.pv)
+			start := w.Now()
+			w.Advance(time.Millisecond)
+			// A volume that is only marked comes by once more, and must not be deleted twice.
+			equal(t, "calls", w.calls(0), test.calls)
+			equal(t, "writes", w.writes(0), test.writes)
+			equal(t, "events", w.events(0), test.events)
+			if fails := len(w.failures(start)) > 0; fails != test.fails {
+				t.Errorf("the sync failed: %v, want %v", fails, test.fails)
+			}
+			if test.gone {
+				if w.hasVolume("pv1") {
+					t.Errorf("the volume is still there: %q", w.volume("pv1").Finalizers)
+				}
+				return
+			}
+			equal(t, "finalizers", w.volume("pv1").Finalizers, test.finalizers)
+			if got := w.volume("pv1").Status.Phase; got != test.pv.Status.Phase {
+				t.Errorf("phase = %s, want %s", got, test.pv.Status.Phase)
+			}
+		})
+	}
+}
+
+// XPROV-055: when the API fails after the driver has succeeded everything is done again.
+func TestExternalDeleteIsRepeated(t *testing.T) {
+	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{})
+	failures := 1
+	w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+		if c.Verb == "delete" && failures > 0 {
+			failures--
+			return engine.Fault{Err: errors.New("broken")}
+		}
+		return engine.Fault{}
+	})
+	w.load(newVolume(csi(driverName), finalizers(objects.ExternalFinalizer)))
+	start := w.Now()
+	w.settle()
+	if got, want := w.attempts(start, "Delete"), []float64{0, 1}; !slices.Equal(got, want) {
+		t.Errorf("XPROV-055: calls at %v s, want %v", got, want)
+	}
+	if w.hasVolume("pv1") {
+		t.Errorf("XPROV-055: the volume is still there")
+	}
+}
+
+// XPROV-056: a volume that goes takes its failures with it.
+func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
+	broken := fake.Errorf(fake.Internal, "broken")
+	w := newProvisionerWorld(t, &driver{deletes: repeat(broken, 20)}, reclaim.ProvisionerConfig{})
+	pv := newVolume(csi(driverName), finalizers())
+	w.load(pv)
+	w.Advance(10 * time.Second) // attempts at 0, 1, 3, 7 s; the next would be at 15 s
+	w.delete(store.PersistentVolume, "pv1")
+	w.settle()
+	w.load(pv)
+	start := w.Now()
+	before := w.trace.Seq()
+	w.Advance(5 * time.Second)
+	var at []float64
+	for entry := range w.trace.Since(before) {
+		if entry.Type == engine.Storage {
+			at = append(at, entry.Time.Sub(start).Seconds())
+		}
+	}
+	if want := []float64{0, 1, 3}; !slices.Equal(at, want) {
+		t.Errorf("XPROV-056: attempts at %v s, want %v", at, want)
+	}
+}
+
+// XPROV-051: the patch touches one finalizer only, whatever happened to the others on its way to the server.
+func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
+	trace := &engine.Trace{}
+	e, err := engine.New(engine.Config{Trace: trace, Latency: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Engine: e, trace: trace, t: t}
+	w.load(newVolume(csi(driverName), phase(corev1.VolumeBound)))
+	w.Advance(500 * time.Millisecond) // the patch is on its way
+	w.load(newVolume(csi(driverName), phase(corev1.VolumeBound), finalizers("example.com/late")))
+	w.settle()
+	equal(t, "XPROV-051: finalizers", w.volume("pv1").Finalizers, []string{"example.com/late", objects.ExternalFinalizer})
+	for entry := range trace.Entries() {
+		if entry.Type == engine.Retry {
+			t.Errorf("XPROV-051: the sync failed: %v", entry.Err)
+		}
+	}
+}
+
+// R1, the provisioner's half: Released, DeleteVolume, marked, both finalizers go, gone. RECL-042: the finalizer was there from the
+// beginning.
+func TestExternalVolumeFromClaimToEnd(t *testing.T) {
+	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+	w.must(reclaim.NewPVProtection(w.Engine, reclaim.PVProtectionConfig{}))
+	w.settle()
+	if !slices.Contains(w.volume("pvc-u1").Finalizers, objects.ExternalFinalizer) {
+		t.Fatalf("RECL-042: finalizers = %q, want the external one from the beginning", w.volume("pvc-u1").Finalizers)
+	}
+	released := *w.volume("pvc-u1")
+	released.Status.Phase = corev1.VolumeReleased
+	before := w.trace.Seq()
+	w.load(&released)
+	w.settle()
+	if w.hasVolume("pvc-u1") {
+		t.Errorf("the volume is still there: %q", w.volume("pvc-u1").Finalizers)
+	}
+	writes := w.writes(before)
+	if len(writes) != 3 || writes[0] != "delete PersistentVolume/pvc-u1" {
+		t.Errorf("writes %q, want the mark, then the two finalizers", writes)
+	}
+	equal(t, "calls", w.calls(before), []string{"Delete h-pvc-u1"})
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	kjson "sigs.k8s.io/json"
+)
+
+// decodeTyped reads an object from JSON as the API server does: the case of names matters, what is unknown is dropped.
+func decodeTyped[T Object](data []byte) (T, error) {
+	var none T
+	if err := checkQuantities(data, reflect.TypeFor[T]()); err != nil {
+		return none, err
+	}
+	obj := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, obj); err != nil {
+		return none, err
+	}
+	return obj, nil
+}
+
+// decodeStrict reads into a pointer to an object. Fields that it does not have, or has twice, are an error.
+func decodeStrict(data []byte, obj Object) error {
+	if err := checkQuantities(data, reflect.TypeOf(obj)); err != nil {
+		return err
+	}
+	strict, err := kjson.UnmarshalStrict(data, obj)
+	if err != nil {
+		return err
+	}
+	return errors.Join(strict...)
+}
+
+// decodeObject reads a JSON object and nothing else, keeping numbers as they are written.
+func decodeObject(data []byte) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var doc map[string]any
+	if err := d.Decode(&doc); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("there is more after the JSON object")
+	}
+	if doc == nil {
+		return nil, fmt.Errorf("null is no object")
+	}
+	return doc, nil
+}
+
+// maxExponent bounds the exponent of a quantity. The arithmetic of quantities works out the power of ten, which for 1e999999999
+// would not end.
+const maxExponent = 999
+
+var (
+	longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
+	inExponent   = regexp.MustCompile(`^[+-]?[0-9.]+[eE]([+-]?[0-9]+)$`)
+)
+
+// checkQuantities refuses JSON for the type t with a quantity whose exponent is beyond reason. Nearly always there is no long
+// exponent at all, and nothing is looked at.
+func checkQuantities(data []byte, t reflect.Type) error {
+	if !longExponent.Match(data) {
+		return nil
+	}
+	doc, err := decodeObject(data)
+	if err != nil {
+		return err
+	}
+	return walkQuantities(doc, t)
+}
+
+// walkQuantities goes over the parts of doc that are read into quantities in a value of type t.
+func walkQuantities(doc any, t reflect.Type) error {
+	if t == reflect.TypeFor[apiresource.Quantity]() {
+		return checkExponent(doc)
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return walkQuantities(doc, t.Elem())
+	case reflect.Slice:
+		items, _ := doc.([]any)
+		for _, item := range items {
+			if err := walkQuantities(item, t.Elem()); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		entries, _ := doc.(map[string]any)
+		for _, key := range sortedKeys(entries) {
+			if err := walkQuantities(entries[key], t.Elem()); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+		}
+	case reflect.Struct:
+		return walkFields(doc, t)
+	}
+	return nil
+}
+
+func walkFields(doc any, t reflect.Type) error {
+	entries, _ := doc.(map[string]any)
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		value, ok := entries[name]
+		switch {
+		case name == "" && t.Field(i).Anonymous:
+			if err := walkQuantities(doc, t.Field(i).Type); err != nil {
+				return err
+			}
+		case ok:
+			if err := walkQuantities(value, t.Field(i).Type); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkExponent is part of API-080: a quantity with a signed integer as exponent, within bounds.
+func checkExponent(doc any) error {
+	var text string
+	switch doc := doc.(type) {
+	case json.Number:
+		text = doc.String()
+	case string:
+		text = strings.TrimSpace(doc)
+	}
+	m := inExponent.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	if n, err := strconv.Atoi(m[1]); err != nil || n > maxExponent || n < -maxExponent {
+		return fmt.Errorf("quantity %q: the exponent is out of range: write it with at most %d", text, maxExponent)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	goyaml "go.yaml.in/yaml/v2"
+	"sigs.k8s.io/yaml"
+)
+
+// maxExpansion bounds the size of a document once what it refers to by aliases is written out.
+const maxExpansion = 16 << 20
+
+// document is one document of a manifest, without the line that divides it from the one before.
+type document struct {
+	line int // where its content begins, from 1
+	data []byte
+}
+
+// splitDocuments divides YAML at the lines that mark the beginning or the end of a document. What holds nothing but blanks,
+// comments and directives is left out.
+func splitDocuments(data []byte) []document {
+	var docs []document
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	begin, beginLine, line := 0, 1, 1
+	end := func(at int) {
+		if doc := (document{beginLine, data[begin:at]}).trimmed(); len(doc.data) > 0 {
+			docs = append(docs, doc)
+		}
+	}
+	for at := 0; at < len(data); line++ {
+		next := len(data)
+		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+			next = at + i + 1
+		}
+		if isMark(data[at:next], "---") || isMark(data[at:next], "...") {
+			end(at)
+			// What stands after the mark in the same line belongs to the document.
+			begin, beginLine = at+len("---"), line
+		}
+		at = next
+	}
+	end(len(data))
+	return docs
+}
+
+// isMark reports whether the line is the mark, alone or followed by a blank.
+func isMark(line []byte, mark string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(mark))
+	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r' || rest[0] == '\n')
+}
+
+// trimmed is the document from its first line with content on.
+func (d document) trimmed() document {
+	for len(d.data) > 0 {
+		line, rest := d.data, []byte(nil)
+		if i := bytes.IndexByte(d.data, '\n'); i >= 0 {
+			line, rest = d.data[:i], d.data[i+1:]
+		}
+		if content := bytes.TrimSpace(line); len(content) > 0 && content[0] != '#' && line[0] != '%' {
+			return d
+		}
+		d = document{d.line + 1, rest}
+	}
+	return document{}
+}
+
+// read reads the objects of the document.
+func (d document) read() []Manifest {
+	if !utf8.Valid(d.data) {
+		return []Manifest{{Err: fmt.Errorf("line %d: not UTF-8", d.line+bytes.Count(d.data[:invalidAt(d.data)], []byte("\n")))}}
+	}
+	if found, ok := d.readJSON(); ok {
+		return found
+	}
+	data, err := d.toJSON()
+	if err != nil {
+		return []Manifest{{Err: d.absolute(err)}}
+	}
+	return decodeManifests(data, 0)
+}
+
+func invalidAt(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(data)
+}
+
+// readJSON reads JSON values one after the other. It reports false when the document is not JSON; it may still be YAML.
+func (d document) readJSON() ([]Manifest, bool) {
+	if d.data[0] != '{' {
+		return nil, false
+	}
+	var found []Manifest
+	decoder := json.NewDecoder(bytes.NewReader(d.data))
+	for {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return found, true
+		}
+		if err != nil {
+			return nil, false
+		}
+		begin := int(decoder.InputOffset()) - len(value)
+		for _, m := range decodeManifests(value, 0) {
+			m.Line = d.line + bytes.Count(d.data[:begin], []byte("\n"))
+			found = append(found, m)
+		}
+	}
+}
+
+// toJSON turns YAML into JSON. Keys that come twice are an error, and so are aliases that blow the document up.
+func (d document) toJSON() ([]byte, error) {
+	if bytes.IndexByte(d.data, '&') >= 0 {
+		// The library bounds the number of values that aliases make, but not how much text is in them.
+		var value any
+		if err := goyaml.Unmarshal(d.data, &value); err != nil {
+			return nil, err
+		}
+		if left := expand(value, maxExpansion); left < 0 {
+			return nil, fmt.Errorf("aliases make the document larger than %d MiB", maxExpansion>>20)
+		}
+	}
+	return yaml.YAMLToJSONStrict(d.data)
+}
+
+// expand takes the size of a value off a budget and stops when that is used up.
+func expand(value any, budget int) int {
+	switch value := value.(type) {
+	case string:
+		budget -= len(value)
+	case []any:
+		for _, item := range value {
+			if budget = expand(item, budget); budget < 0 {
+				return budget
+			}
+		}
+	case map[any]any:
+		for key, item := range value {
+			if budget = expand(item, expand(key, budget)); budget < 0 {
+				return budget
+			}
+		}
+	}
+	return budget - 1
+}
+
+// yamlLine is how the YAML library names a line of the document.
+var yamlLine = regexp.MustCompile(`(^|yaml: |\n +)line (\d+):`)
+
+// absolute makes the line numbers in an error of the YAML library count from the beginning of the manifest.
+func (d document) absolute(err error) error {
+	text := yamlLine.ReplaceAllStringFunc(err.Error(), func(s string) string {
+		m := yamlLine.FindStringSubmatch(s)
+		line, convErr := strconv.Atoi(m[2])
+		if convErr != nil {
+			return s
+		}
+		return fmt.Sprintf("%sline %d:", m[1], d.line-1+line)
+	})
+	return errors.New(strings.TrimSuffix(text, "\n"))
+}
