@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/reclaim"
 )
 
 // Config sets up a cluster. The zero value is a cluster without storage backends, that plays in order, without latency, and
@@ -39,6 +40,8 @@ type Config struct {
 	FullResync bool
 	// DisableProvisioning turns dynamic provisioning by the PersistentVolume controller off.
 	DisableProvisioning bool
+	// Provisioner sets up the external provisioner of each CSI driver; the zero value is the CSI sidecar with its defaults.
+	Provisioner reclaim.ProvisionerConfig
 	// Without lists controllers that do not run, by actor name.
 	Without []string
 }

@@ -5,51 +5,68 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/reclaim"
 )
 
 type controller struct {
 	name  string
-	start func(c *Cluster) error
+	start func() error
 }
 
 // controllers are the parts of the control plane, in the order in which they start, under the names of their actors.
-var controllers = []controller{
-	{binder.ActorName, (*Cluster).startBinder},
-	{reclaim.PVProtectionName, func(c *Cluster) error {
-		_, err := reclaim.NewPVProtection(c.engine, reclaim.PVProtectionConfig{})
-		return err
-	}},
-	{reclaim.PVCProtectionName, func(c *Cluster) error {
-		_, err := reclaim.NewPVCProtection(c.engine, reclaim.PVCProtectionConfig{})
-		return err
-	}},
-	{reclaim.EphemeralName, func(c *Cluster) error {
-		_, err := reclaim.NewEphemeral(c.engine, reclaim.EphemeralConfig{})
-		return err
-	}},
-	{reclaim.GarbageCollectorName, func(c *Cluster) error {
-		_, err := reclaim.NewGarbageCollector(c.engine, reclaim.GarbageCollectorConfig{})
-		return err
-	}},
-	{reclaim.PodRunnerName, func(c *Cluster) error {
-		_, err := reclaim.NewPodRunner(c.engine, reclaim.PodRunnerConfig{Backends: c.backends})
-		return err
-	}},
+func (c *Cluster) controllers() []controller {
+	all := []controller{
+		{binder.ActorName, c.startBinder},
+		{reclaim.PVProtectionName, func() error {
+			_, err := reclaim.NewPVProtection(c.engine, reclaim.PVProtectionConfig{})
+			return err
+		}},
+		{reclaim.PVCProtectionName, func() error {
+			_, err := reclaim.NewPVCProtection(c.engine, reclaim.PVCProtectionConfig{})
+			return err
+		}},
+		{reclaim.EphemeralName, func() error {
+			_, err := reclaim.NewEphemeral(c.engine, reclaim.EphemeralConfig{})
+			return err
+		}},
+		{reclaim.GarbageCollectorName, func() error {
+			_, err := reclaim.NewGarbageCollector(c.engine, reclaim.GarbageCollectorConfig{})
+			return err
+		}},
+		{reclaim.PodRunnerName, func() error {
+			_, err := reclaim.NewPodRunner(c.engine, reclaim.PodRunnerConfig{Backends: c.backends})
+			return err
+		}},
+	}
+	// Each CSI driver comes with its sidecars.
+	for name, driver := range c.backends.All() {
+		if fake.IsInTree(driver) {
+			continue
+		}
+		if fake.Can(driver, fake.Create) || fake.Can(driver, fake.Delete) {
+			all = append(all, controller{reclaim.ProvisionerName(name), func() error {
+				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner)
+				return err
+			}})
+		}
+	}
+	return all
 }
 
 // startControllers adds every controller that Config.Without does not leave out.
 func (c *Cluster) startControllers() error {
+	all := c.controllers()
 	for _, name := range c.cfg.Without {
-		if !slices.ContainsFunc(controllers, func(other controller) bool { return other.name == name }) {
+		if !slices.ContainsFunc(all, func(other controller) bool { return other.name == name }) {
 			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller", name)
 		}
 	}
-	for _, controller := range controllers {
+	for _, controller := range all {
 		if slices.Contains(c.cfg.Without, controller.name) {
 			continue
 		}
-		if err := controller.start(c); err != nil {
+		if err := controller.start(); err != nil {
 			return fmt.Errorf("volsim: start %s: %w", controller.name, err)
 		}
 	}
