@@ -14,6 +14,7 @@ type Plugin struct {
 	mountOptions bool
 	disabled     bool // there is a provisioner, and it refuses
 	tmpOnly      bool // only deletes below /tmp/
+	byPod        bool // has a recycler pod scrub
 }
 
 // InTree makes a plugin that can create, delete, recycle and publish volumes with a hostPath source, and takes no mount options.
@@ -30,6 +31,7 @@ func HostPath(opts ...MemoryOption) *Plugin {
 	p := newPlugin(InTreePrefix+"host-path", Create, Delete, Recycle, Publish, Unpublish)
 	p.disabled = true
 	p.tmpOnly = true
+	p.byPod = true
 	p.lenient = true
 	p.apply(opts)
 	return p
@@ -41,6 +43,7 @@ func NFS(opts ...MemoryOption) *Plugin {
 	p := newPlugin(InTreePrefix+"nfs", Recycle, Publish, Unpublish)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool { return s.NFS != nil }
 	p.mountOptions = true
+	p.byPod = true
 	p.lenient = true
 	p.apply(opts)
 	return p
@@ -59,6 +62,9 @@ func (p *Plugin) Supports(source *corev1.PersistentVolumeSource) bool {
 
 // SupportsMountOptions reports whether a class of the plugin may have mount options (PROV-043).
 func (p *Plugin) SupportsMountOptions() bool { return p.mountOptions }
+
+// RecyclesByPod reports whether the plugin has a pod scrub its volumes, as NFS and HostPath do (RECL-070). The pod's work is Recycle.
+func (p *Plugin) RecyclesByPod() bool { return p.byPod }
 
 // Prepare refuses for a plugin whose provisioner is disabled, which is how HostPath comes.
 func (p *Plugin) Prepare(CreateRequest) error {

@@ -112,11 +112,11 @@ func Example() {
 	// persistentvolume/pv3   5Gi        RWO,ROX,RWX    Recycle          Failed   test/myclaim                  <unset>                          76s
 	//
 	// PersistentVolume/pv3: status.lastPhaseTransitionTime 2026-01-01T00:00:15Z -> 2026-01-01T00:01:15Z
-	// PersistentVolume/pv3: status.message none -> "Recycle failed: nfs.example.com does not answer"
+	// PersistentVolume/pv3: status.message none -> "Recycle failed: failed to recycle volume: nfs.example.com does not answer"
 	// PersistentVolume/pv3: status.phase Released -> Failed
 	//
 	// $ kubectl get events -A
-	// Warning VolumeFailedRecycle PersistentVolume/pv3: Recycle failed: nfs.example.com does not answer (1 times)
+	// Warning VolumeFailedRecycle PersistentVolume/pv3: Recycle failed: failed to recycle volume: nfs.example.com does not answer (1 times)
 	// Warning ClaimLost PersistentVolumeClaim/myclaim: Bound claim has lost its PersistentVolume. Data on the volume is lost! (1 times)
 	//
 	// == 7. The administrator removes claimRef
@@ -133,6 +133,6 @@ func Example() {
 	// PersistentVolume/pv3: spec.claimRef.resourceVersion "10" -> none
 	// PersistentVolume/pv3: spec.claimRef.uid e66902dc-73df-419e-9c07-0e47aac7982c -> none
 	// PersistentVolume/pv3: status.lastPhaseTransitionTime 2026-01-01T00:01:15Z -> 2026-01-01T00:01:16Z
-	// PersistentVolume/pv3: status.message "Recycle failed: nfs.example.com does not answer" -> none
+	// PersistentVolume/pv3: status.message "Recycle failed: failed to recycle volume: nfs.example.com does not answer" -> none
 	// PersistentVolume/pv3: status.phase Failed -> Available
 }
