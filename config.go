@@ -2,6 +2,8 @@ package volsim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/volsim/volsim/engine"
@@ -23,7 +25,8 @@ type Config struct {
 	Backends []fake.Backend
 	// Latency is how long each API call of a controller takes; zero is none.
 	Latency time.Duration
-	// Lag is how long watch events take to reach a controller, by the controller's name; a name left out has none.
+	// Lag is how long watch events take to reach a controller, by the controller's name; a name left out has none, one that no
+	// controller has is an error.
 	Lag map[string]time.Duration
 	// Injector is asked for a fault before each API call of a controller and each backend call, after Cluster.Faults; nil is none.
 	Injector engine.Injector
@@ -49,6 +52,9 @@ type Config struct {
 // DefaultSettleLimit is the virtual time that Settle may take unless Config.SettleLimit says otherwise.
 const DefaultSettleLimit = time.Hour
 
+// maxStartYear leaves room for time to pass: the API writes years with four digits.
+const maxStartYear = 9000
+
 func (cfg *Config) check() error {
 	for _, d := range []struct {
 		field string
@@ -56,6 +62,15 @@ func (cfg *Config) check() error {
 	}{{"Latency", cfg.Latency}, {"SettleLimit", cfg.SettleLimit}, {"ResyncPeriod", cfg.ResyncPeriod}} {
 		if d.value < 0 {
 			return fmt.Errorf("volsim: Config.%s is %v: give zero for the default, or more", d.field, d.value)
+		}
+	}
+	// Times outside of these years cannot be written down in an object.
+	if year := cfg.Start.Year(); !cfg.Start.IsZero() && (year < 1 || year > maxStartYear) {
+		return fmt.Errorf("volsim: Config.Start is in the year %d: give zero for the default, or a time from 1 to %d", year, maxStartYear)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
+		if lag := cfg.Lag[name]; lag < 0 {
+			return fmt.Errorf("volsim: Config.Lag of %q is %v: give zero for none, or more", name, lag)
 		}
 	}
 	if cfg.TraceLimit < 0 {
@@ -66,6 +81,21 @@ func (cfg *Config) check() error {
 	}
 	if cfg.SettleLimit == 0 {
 		cfg.SettleLimit = DefaultSettleLimit
+	}
+	return nil
+}
+
+// checkNames looks for names of controllers that do not exist.
+func (cfg *Config) checkNames(controllers []string) error {
+	for _, name := range cfg.Without {
+		if !slices.Contains(controllers, name) {
+			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller: there are %q", name, controllers)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
+		if !slices.Contains(controllers, name) {
+			return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller: there are %q", name, controllers)
+		}
 	}
 	return nil
 }

@@ -57,10 +57,12 @@ func (c *Cluster) controllers() []controller {
 // startControllers adds every controller that Config.Without does not leave out.
 func (c *Cluster) startControllers() error {
 	all := c.controllers()
-	for _, name := range c.cfg.Without {
-		if !slices.ContainsFunc(all, func(other controller) bool { return other.name == name }) {
-			return fmt.Errorf("volsim: Config.Without names %q: there is no such controller", name)
-		}
+	names := make([]string, len(all))
+	for i, controller := range all {
+		names[i] = controller.name
+	}
+	if err := c.cfg.checkNames(names); err != nil {
+		return err
 	}
 	for _, controller := range all {
 		if slices.Contains(c.cfg.Without, controller.name) {

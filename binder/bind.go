@@ -14,7 +14,8 @@ import (
 )
 
 // bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is left out; the first
-// that fails ends it, and the next sync of the claim goes on from there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103).
+// that fails ends it, and the next sync of the claim goes on from there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103). No step
+// is tried again in place, not even after a conflict (BIND-110).
 func (c *Controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	pv, err := c.pointVolume(p, pv, claim)
 	if err != nil {

@@ -106,23 +106,18 @@ func (c *Controller) stirVolume(name string) {
 	c.resync.Arm()
 }
 
-// touchVolume marks whatever reads a volume that has changed: the claim it points at, the claims that name it, and itself.
-func (c *Controller) touchVolume(pv *corev1.PersistentVolume) {
-	c.stirVolume(pv.Name)
-	if ref := pv.Spec.ClaimRef; ref != nil {
-		c.stirClaim(store.Key(ref.Namespace, ref.Name))
-	}
-	for _, key := range c.claims.byVolume[pv.Name] {
+// touchVolume marks whatever reads a volume that has changed: itself and the claims that name it. Those that name none look at
+// all volumes and are never at peace.
+func (c *Controller) touchVolume(name string) {
+	c.stirVolume(name)
+	for _, key := range c.claims.byVolume[name] {
 		c.stirClaim(key)
 	}
 }
 
-// touchClaim marks whatever reads a claim that has changed: the volume it names, the volumes that point at it, and itself.
-func (c *Controller) touchClaim(key string, claim *corev1.PersistentVolumeClaim) {
+// touchClaim marks whatever reads a claim that has changed: itself and the volumes that point at it.
+func (c *Controller) touchClaim(key string) {
 	c.stirClaim(key)
-	if claim.Spec.VolumeName != "" {
-		c.stirVolume(claim.Spec.VolumeName)
-	}
 	for _, pv := range c.volumes.VolumesFor(key) {
 		c.stirVolume(pv.Name)
 	}

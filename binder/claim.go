@@ -41,7 +41,7 @@ func (c *Controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVo
 	if err != nil {
 		return err
 	}
-	// BIND-053: so does a selector that cannot be read.
+	// BIND-053: so does a selector that cannot be read. PROV-011: of a delayed claim only a volume that points at it is found.
 	pv, rule, err := c.volumes.Match(claim, delayed)
 	if err != nil {
 		return fmt.Errorf("find a volume for claim %s: %w", store.KeyOf(claim), err)

@@ -47,6 +47,9 @@ type Config struct {
 
 // Controller is one life of the PersistentVolume controller: its caches, queues and operations. Use it through New, or in a
 // Trial to run single syncs.
+//
+// Its workers, its resync and its operations interleave at every API call; each is sequential in itself (BIND-041). What they take
+// from a cache is shared and never changed: they write to copies (BIND-026).
 type Controller struct {
 	cfg       Config
 	actor     *engine.Actor
@@ -253,7 +256,7 @@ func (c *Controller) forgetVolume(name string) {
 		return
 	}
 	c.volumes.Delete(name)
-	c.touchVolume(pv)
+	c.touchVolume(name)
 	c.restless.calmVolume(name)
 	// BIND-038: its claim is looked at at once, and found Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {
@@ -268,7 +271,7 @@ func (c *Controller) forgetClaim(key string) {
 		return
 	}
 	c.claims.delete(key)
-	c.touchClaim(key, claim)
+	c.touchClaim(key)
 	c.restless.calmClaim(key)
 	// BIND-039: its volume is looked at at once. A volume that only points at the claim waits for the resync.
 	// BIND-040: a claim that came back under the same name meanwhile does not get here.
@@ -287,10 +290,9 @@ func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err er
 		if err != nil || !fresh {
 			return false, err
 		}
-		c.touchVolume(old)
 	}
 	c.volumes.Put(pv)
-	c.touchVolume(pv)
+	c.touchVolume(pv.Name)
 	return true, nil
 }
 
@@ -306,10 +308,9 @@ func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool,
 		if err != nil || !fresh {
 			return false, err
 		}
-		c.touchClaim(key, old)
 	}
 	c.claims.put(claim)
-	c.touchClaim(key, claim)
+	c.touchClaim(key)
 	return true, nil
 }
 

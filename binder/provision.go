@@ -3,6 +3,7 @@ package binder
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 	// delete the storage of one it could not save.
 	createAttempts = 5
 	createPause    = 10 * time.Second
+
+	// csiPlugin is the one plugin that may copy data (PROV-040).
+	csiPlugin = fake.InTreePrefix + "csi"
 )
 
 // provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
@@ -98,7 +102,8 @@ func (c *Controller) nameProvisioner(p *engine.Proc, claim *corev1.PersistentVol
 	return updated, nil
 }
 
-// provisionInTree has a plugin make a volume, and saves it.
+// provisionInTree has a plugin make a volume, and saves it. An error is retried by a later sync, after the backoff of the operation
+// (BIND-109).
 func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin fake.Backend) error {
 	failed := func(claim *corev1.PersistentVolumeClaim, text string, args ...any) error {
 		text = fmt.Sprintf(text, args...)
@@ -106,7 +111,7 @@ func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVol
 		return fmt.Errorf("%s", text)
 	}
 	// PROV-040: no in-tree plugin can copy data.
-	if claim.Spec.DataSource != nil {
+	if claim.Spec.DataSource != nil && plugin.Name() != csiPlugin {
 		return failed(claim, "plugin %q is not a CSI plugin. Only CSI plugin can provision a claim with a datasource", plugin.Name())
 	}
 	// PROV-041
@@ -197,18 +202,30 @@ func (c *Controller) createStorage(p *engine.Proc, plugin fake.Backend, request 
 }
 
 // deleteStorage has the plugin delete what it made for a volume that could not be saved.
-func (c *Controller) deleteStorage(p *engine.Proc, plugin fake.Backend, pv *corev1.PersistentVolume) error {
-	deleter, err := c.cfg.Backends.DeletableByName(plugin.Name())
-	if err != nil {
-		return err
-	}
+func (c *Controller) deleteStorage(p *engine.Proc, deleter fake.Backend, pv *corev1.PersistentVolume) error {
 	id := fake.Handle(pv)
-	call := engine.Call{Target: plugin.Name(), Verb: string(fake.Delete), Key: id}
-	return p.Backend(call, fake.DelayOf(plugin, fake.Delete, id), func() error {
-		return fake.Safely(plugin.Name(), fake.Delete, func() error {
+	call := engine.Call{Target: deleter.Name(), Verb: string(fake.Delete), Key: id}
+	err := p.Backend(call, fake.DelayOf(deleter, fake.Delete, id), func() error {
+		return fake.Safely(deleter.Name(), fake.Delete, func() error {
 			return deleter.(fake.Deleter).Delete(fake.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
 		})
 	})
+	if err != nil {
+		return err
+	}
+	// PROV-048, RECL-025: as with every deleted asset, the finalizer comes off the volume next. There is no such volume, so this
+	// fails as a rule: the storage is gone, and yet the cleanup is tried and then reported as one that did not succeed.
+	live, err := c.api.Volumes.Get(p, pv.Name)
+	if err != nil || !slices.Contains(live.Finalizers, objects.InTreeFinalizer) {
+		return err
+	}
+	unprotected := *live
+	unprotected.Finalizers = slices.DeleteFunc(slices.Clone(live.Finalizers), func(name string) bool { return name == objects.InTreeFinalizer })
+	if _, err := c.api.Volumes.Update(p, &unprotected); err != nil {
+		return fmt.Errorf("persistent volume controller can't update finalizer: %w", err)
+	}
+	_, err = c.keepVolume(&unprotected)
+	return err
 }
 
 // dropSelectedNode takes the scheduler's choice off a claim, if it is there. That it may fail is taken lightly.
@@ -294,11 +311,15 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 	}
 	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
 		"Error creating provisioned PV object for claim %s: %v. Deleting the volume.", store.KeyOf(claim), err)
-	for range createAttempts {
-		if err = c.deleteStorage(p, plugin, pv); err == nil {
-			return nil
+	// PROV-048: whoever can create need not be able to delete.
+	deleter, err := c.cfg.Backends.DeletableByName(plugin.Name())
+	if err == nil {
+		for range createAttempts {
+			if err = c.deleteStorage(p, deleter, pv); err == nil {
+				return nil
+			}
+			p.Sleep(createPause)
 		}
-		p.Sleep(createPause)
 	}
 	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningCleanupFailed",
 		"Error cleaning provisioned volume for claim %s: %v. Please delete manually.", store.KeyOf(claim), err)

@@ -18,7 +18,7 @@ import (
 // TestFullResync: BIND-032, a resync that leaves out what is at peace does to the world exactly what one that looks at everything
 // does, at the same instants: API writes, backend calls and Events.
 func TestFullResync(t *testing.T) {
-	lag := map[string]time.Duration{binder.ActorName: 700 * time.Millisecond}
+	lag := func(d time.Duration) map[string]time.Duration { return map[string]time.Duration{binder.ActorName: d} }
 	tests := []struct {
 		name string
 		opts history.Options
@@ -26,7 +26,8 @@ func TestFullResync(t *testing.T) {
 	}{
 		{name: "gentle users", opts: history.Options{Steps: 50}},
 		{name: "meddlers", opts: history.Options{Steps: 50, Meddling: true}},
-		{name: "meddlers and a watch that lags", opts: history.Options{Steps: 50, Meddling: true}, lag: lag},
+		{name: "a watch that lags", opts: history.Options{Steps: 50, Meddling: true}, lag: lag(700 * time.Millisecond)},
+		{name: "a watch that lags by more than a resync", opts: history.Options{Steps: 50, Meddling: true}, lag: lag(17 * time.Second)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

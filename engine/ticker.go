@@ -4,6 +4,7 @@ import "time"
 
 // Ticker is a periodic pass of an actor, like Loop, for passes that are work: Settle waits for a pass that is armed, and a pass can be
 // armed for a time to come. Passes fall on the grid that the period gives, counted from the start or the end of the last pass.
+// Of several times the earliest counts, and a pass answers them all: what should come later still has to be asked for again.
 type Ticker struct {
 	actor  *Actor
 	name   string

@@ -79,7 +79,14 @@ type player struct {
 
 // start makes the cluster, with the controllers that ran when recordings were made and no others.
 func (p *player) start(opts Options) error {
-	cfg := volsim.Config{Seed: opts.Seed, FullResync: opts.FullResync, Latency: opts.Latency, Backends: p.storage.all()}
+	cfg := volsim.Config{
+		Seed:       opts.Seed,
+		FullResync: opts.FullResync,
+		Latency:    opts.Latency,
+		Backends:   p.storage.all(),
+		// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
+		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true},
+	}
 	all, err := volsim.New(cfg)
 	if err != nil {
 		return err
@@ -93,10 +100,10 @@ func (p *player) start(opts Options) error {
 
 func plays(controller string) bool {
 	switch controller {
-	case binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName:
+	case binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(driverName):
 		return true
 	}
-	return strings.HasPrefix(controller, "external-provisioner")
+	return false
 }
 
 // do takes one step. The reason is why the API server refused it, empty if it did not.

@@ -25,14 +25,14 @@ func readTable(t *testing.T, file string) []tableCase {
 	t.Helper()
 	var cases []tableCase
 	if strings.Contains(filepath.Base(file), "match") {
-		read, err := conformance.ReadLines[conformance.MatchCase](file)
+		read, err := conformance.ReadLines[conformance.MatchCase](located(file))
 		require.NoError(t, err)
 		for _, c := range read {
 			cases = append(cases, tableCase{c.Kind + "/" + c.Group + "/" + c.Name, c.Play})
 		}
 		return cases
 	}
-	read, err := conformance.ReadLines[conformance.TableCase](file)
+	read, err := conformance.ReadLines[conformance.TableCase](located(file))
 	require.NoError(t, err)
 	for _, c := range read {
 		cases = append(cases, tableCase{c.Group + "/" + c.Name, func() ([]string, error) {

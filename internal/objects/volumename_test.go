@@ -35,7 +35,9 @@ func TestPluginOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pv := func(opts ...fake.Option) objects.VolumeSpec { return objects.VolumeSpec{PV: fake.Volume("pv", "1Gi", opts...)} }
+	pv := func(opts ...fake.Option) objects.VolumeSpec {
+		return objects.VolumeSpec{PV: fake.Volume("pv", "1Gi", opts...)}
+	}
 	inline := func(source corev1.VolumeSource) objects.VolumeSpec {
 		return objects.SpecOfInline(&corev1.Volume{Name: "vol", VolumeSource: source})
 	}

@@ -1,0 +1,298 @@
+package binder_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/store"
+)
+
+// What the tables of the controller have in common. Their claim is default/c with uid uc, their volume is pv; a log is what was done
+// to the API in order, in the words of docs/rules/binder.md: PV.U and PVC.U for updates, PV.S and PVC.S with the phase for status
+// updates, PV.C and PV.D, EV with object, type, reason and text.
+
+const (
+	claimKey                = "default/c"
+	completed, byController = binder.AnnBindCompleted, binder.AnnBoundByController
+)
+
+var errBroken = errors.New("the server is broken")
+
+// pending is the claim of the tables: Pending, for 5Gi, of class "".
+func pending(opts ...fake.Option) *corev1.PersistentVolumeClaim {
+	return fake.Claim("c", "5Gi", append([]fake.Option{fake.UID("uc"), fake.Phase("Pending")}, opts...)...)
+}
+
+// bound is the claim of the tables after its bind to the volume pv.
+func bound(opts ...fake.Option) *corev1.PersistentVolumeClaim {
+	claim := pending(append([]fake.Option{fake.VolumeName("pv"), fake.Phase("Bound"), ann(completed, byController)}, opts...)...)
+	if claim.Status.Phase == corev1.ClaimBound {
+		claim.Status.AccessModes = claim.Spec.AccessModes
+		claim.Status.Capacity = quantities("10Gi")
+	}
+	return claim
+}
+
+// ours is the volume of the tables bound to their claim.
+func ours(opts ...fake.Option) *corev1.PersistentVolume {
+	return fake.Volume("pv", "10Gi", append([]fake.Option{fake.Phase("Bound"), fake.ForClaim("c", "uc"), ann(byController)}, opts...)...)
+}
+
+// ann sets annotations of which only the presence counts.
+func ann(keys ...string) fake.Option {
+	var pairs []string
+	for _, key := range keys {
+		pairs = append(pairs, key, "yes")
+	}
+	return fake.Annotations(pairs...)
+}
+
+func quantities(size string) corev1.ResourceList { return fake.Volume("v", size).Spec.Capacity }
+
+func edit[T any](obj T, change func(T)) T { change(obj); return obj }
+
+// withReclaimer adds the reclaiming half to a configuration.
+func withReclaimer(cfg binder.Config) binder.Config {
+	cfg.NewReclaimer = func(c *binder.Controller) binder.Reclaimer {
+		return reclaim.NewReclaimer(c, cfg.Backends, reclaim.Config{Migrated: binder.MigratedDriver})
+	}
+	return cfg
+}
+
+func set(t *testing.T, backends ...fake.Backend) *fake.Set {
+	t.Helper()
+	s, err := fake.NewSet(backends...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func trial(t *testing.T, cfg binder.TrialConfig, objs ...store.Object) *binder.Trial {
+	t.Helper()
+	tr, err := binder.NewTrial(cfg, objs...)
+	if err != nil {
+		t.Fatalf("NewTrial: %v", err)
+	}
+	return tr
+}
+
+// logOf is the log of a trace.
+func logOf(trace *engine.Trace) []string { return logSince(trace, 0) }
+
+func logSince(trace *engine.Trace, seq uint64) []string {
+	log := []string{}
+	for e := range trace.Since(seq) {
+		if line := logLine(e); line != "" {
+			log = append(log, line)
+		}
+	}
+	return log
+}
+
+var (
+	shortKinds = map[store.Kind]string{store.PersistentVolume: "PV", store.PersistentVolumeClaim: "PVC", store.Pod: "Pod"}
+	shortVerbs = map[string]string{"create": "C", "update": "U", "update-status": "S", "delete": "D"}
+)
+
+// logLine is an entry in the log, "" for what is no part of it.
+func logLine(e engine.Entry) string {
+	object := shortKinds[e.Object.Kind]
+	if e.Actor != binder.ActorName || object == "" {
+		return ""
+	}
+	switch e.Type {
+	case engine.Emitted:
+		return fmt.Sprintf("EV %s %s %s: %s", object, e.Verb, e.Reason, e.Text)
+	case engine.Write:
+		line := object + "." + shortVerbs[e.Verb]
+		if e.Verb == "update-status" {
+			line += " " + phaseOf(e.New)
+		}
+		if e.Err != nil {
+			return object + "." + shortVerbs[e.Verb] + " refused"
+		}
+		return line
+	}
+	return ""
+}
+
+func phaseOf(obj store.Object) string {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolume:
+		return string(obj.Status.Phase)
+	case *corev1.PersistentVolumeClaim:
+		return string(obj.Status.Phase)
+	}
+	return ""
+}
+
+func diffLog(t *testing.T, call string, got, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(got, append([]string{}, want...)); diff != "" {
+		t.Errorf("%s: log -got +want:\n%s", call, diff)
+	}
+}
+
+// failing is an injector that makes the nth call (from 1) of a log's sort, PV.S for example, fail with errBroken; PV.G is a read.
+func failing(what string, nth int) engine.Injector {
+	count := 0
+	return engine.InjectorFunc(func(c engine.Call) engine.Fault {
+		verb := shortVerbs[c.Verb]
+		if c.Verb == "get" {
+			verb = "G"
+		}
+		if shortKinds[store.Kind(c.Kind)]+"."+verb != what {
+			return engine.Fault{}
+		}
+		if count++; count != nth {
+			return engine.Fault{}
+		}
+		return engine.Fault{Err: errBroken}
+	})
+}
+
+// theClaim and theVolume are the objects of the tables as the API server has them now.
+func theClaim(t *testing.T, s *store.Store) *corev1.PersistentVolumeClaim {
+	t.Helper()
+	claim, err := s.Claims.Get(claimKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claim
+}
+
+func theVolume(t *testing.T, s *store.Store) *corev1.PersistentVolume {
+	t.Helper()
+	pv, err := s.Volumes.Get("pv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pv
+}
+
+// keys lists the keys of annotations in order.
+func keys(annotations map[string]string) []string { return slices.Sorted(maps.Keys(annotations)) }
+
+// refText is a claimRef in short: namespace/name[uid].
+func refText(pv *corev1.PersistentVolume) string {
+	ref := pv.Spec.ClaimRef
+	if ref == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s/%s[%s]", ref.Namespace, ref.Name, ref.UID)
+}
+
+// claimStatus is the status of a claim in short: phase, modes, capacity, attributes class.
+func claimStatus(claim *corev1.PersistentVolumeClaim) string {
+	var parts []string
+	for _, mode := range claim.Status.AccessModes {
+		parts = append(parts, string(mode))
+	}
+	for _, name := range slices.Sorted(maps.Keys(claim.Status.Capacity)) {
+		q := claim.Status.Capacity[name]
+		parts = append(parts, string(name)+"="+q.String())
+	}
+	if name := claim.Status.CurrentVolumeAttributesClassName; name != nil {
+		parts = append(parts, "vac="+*name)
+	}
+	return strings.Join(append([]string{string(claim.Status.Phase)}, parts...), " ")
+}
+
+// player is an engine with the PersistentVolume controller and no other.
+type player struct {
+	*engine.Engine
+	t      *testing.T
+	actor  *engine.Actor
+	faults *fake.Faults
+	seen   uint64
+}
+
+func play(t *testing.T, ecfg engine.Config, cfg binder.Config) *player {
+	t.Helper()
+	p := &player{t: t, faults: fake.NewFaults()}
+	ecfg.Trace = &engine.Trace{}
+	if ecfg.Injector == nil {
+		ecfg.Injector = p.faults
+	}
+	e, err := engine.New(ecfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Engine = e
+	if p.actor, err = binder.New(e, withReclaimer(cfg)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// create, remove and load are what users do; they must succeed.
+func (p *player) create(objs ...store.Object) {
+	p.t.Helper()
+	for _, obj := range objs {
+		if _, err := p.API().Create(p.User(), obj.DeepCopyObject().(store.Object), store.CreateOptions{}); err != nil {
+			p.t.Fatalf("create %s: %v", store.RefTo(obj), err)
+		}
+	}
+}
+
+func (p *player) load(objs ...store.Object) {
+	p.t.Helper()
+	for _, obj := range objs {
+		if _, err := p.API().Load(p.User(), obj.DeepCopyObject().(store.Object)); err != nil {
+			p.t.Fatalf("load %s: %v", store.RefTo(obj), err)
+		}
+	}
+}
+
+// remove deletes an object at once, finalizers or not.
+func (p *player) remove(kind store.Kind, key string) {
+	p.t.Helper()
+	p.patch(kind, key, `{"metadata":{"finalizers":null}}`)
+	if _, err := p.API().Delete(p.User(), store.Ref{Kind: kind, Key: key}, store.DeleteOptions{}); err != nil {
+		p.t.Fatalf("delete %s %s: %v", kind, key, err)
+	}
+}
+
+func (p *player) patch(kind store.Kind, key, patch string) {
+	p.t.Helper()
+	if _, err := p.API().Patch(p.User(), store.Ref{Kind: kind, Key: key}, []byte(patch), store.Main); err != nil {
+		p.t.Fatalf("patch %s %s: %v", kind, key, err)
+	}
+}
+
+// log is what the controller did since the last call, with the virtual time since the start.
+func (p *player) log() []string {
+	log := []string{}
+	for e := range p.Trace().Since(p.seen) {
+		if line := logLine(e); line != "" {
+			log = append(log, "+"+e.Time.Sub(engine.DefaultStart).String()+" "+line)
+		}
+	}
+	p.seen = p.Trace().Seq()
+	return log
+}
+
+func (p *player) want(when string, want ...string) {
+	p.t.Helper()
+	diffLog(p.t, when, p.log(), want)
+}
+
+func namespaced(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "default", Name: name}
+}
+
+func uid(name string) types.UID { return types.UID(name) }
