@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/store"
 )
 
@@ -26,12 +27,13 @@ type Cluster struct {
 	CSINodes          Table[*storagev1.CSINode]
 	Capacities        Table[*storagev1.CSIStorageCapacity]
 
-	// Faults makes API calls of controllers and calls to backends fail, wait or lose their reply.
-	Faults *fake.Faults
+	// Faults is all that can go wrong: calls that fail, wait or lose their reply, controllers and nodes that stop.
+	Faults *Faults
 
 	cfg      Config
 	engine   *engine.Engine
 	backends *fake.Set
+	nodes    *mount.Nodes // nil without kubelets
 }
 
 // New returns a cluster whose controllers run and that holds nothing yet. An error names the field of the configuration that is
@@ -44,7 +46,8 @@ func New(cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
 	}
-	c := &Cluster{cfg: cfg, backends: backends, Faults: fake.NewFaults()}
+	c := &Cluster{cfg: cfg, backends: backends}
+	c.Faults = &Faults{Faults: fake.NewFaults(), cluster: c}
 	var trace *engine.Trace
 	if !cfg.NoTrace {
 		trace = &engine.Trace{Limit: cfg.TraceLimit}
@@ -329,4 +332,16 @@ func (c *Cluster) Restart(controller string) error {
 	}
 	a.Start()
 	return nil
+}
+
+// Machine is the machine behind a Node object: its disk, its containers, what they wrote.
+func (c *Cluster) Machine(node string) (*mount.Node, error) {
+	if c.nodes == nil {
+		return nil, fmt.Errorf("machine %q: this cluster runs no kubelets", node)
+	}
+	n, ok := c.nodes.Get(node)
+	if !ok {
+		return nil, fmt.Errorf("machine %q: there is no such node", node)
+	}
+	return n, nil
 }

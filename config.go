@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -45,7 +47,12 @@ type Config struct {
 	DisableProvisioning bool
 	// Provisioner sets up the external provisioner of each CSI driver; the zero value is the CSI sidecar with its defaults.
 	Provisioner reclaim.ProvisionerConfig
-	// Without lists controllers that do not run, by actor name.
+	// Attach sets up the attach/detach controller, Attacher the external attacher of each CSI driver, Kubelet the kubelets of all
+	// nodes. Their Backends are filled in.
+	Attach   attach.Config
+	Attacher attach.AttacherConfig
+	Kubelet  mount.Config
+	// Without lists controllers that do not run, by actor name; Kubelets is those of all nodes.
 	Without []string
 }
 

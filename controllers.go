@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -34,6 +36,16 @@ func (c *Cluster) controllers() []controller {
 			_, err := reclaim.NewGarbageCollector(c.engine, reclaim.GarbageCollectorConfig{})
 			return err
 		}},
+		{attach.ActorName, func() error {
+			cfg := c.cfg.Attach
+			cfg.Backends = c.backends
+			_, err := attach.New(c.engine, cfg)
+			return err
+		}},
+		{attach.PodGCName, func() error {
+			_, err := attach.NewPodGC(c.engine)
+			return err
+		}},
 		{reclaim.PodRunnerName, func() error {
 			_, err := reclaim.NewPodRunner(c.engine, reclaim.PodRunnerConfig{Backends: c.backends})
 			return err
@@ -50,8 +62,29 @@ func (c *Cluster) controllers() []controller {
 				return err
 			}})
 		}
+		if fake.Can(driver, fake.Attach) {
+			all = append(all, controller{attach.AttacherName(name), func() error {
+				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher)
+				return err
+			}})
+		}
 	}
-	return all
+	return append(all, controller{Kubelets, c.startKubelets})
+}
+
+// Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, mount.ActorName.
+const Kubelets = "kubelet"
+
+// startKubelets has a machine with a kubelet for every Node object, those to come included.
+func (c *Cluster) startKubelets() error {
+	cfg := c.cfg.Kubelet
+	cfg.Backends = c.backends
+	nodes, err := mount.New(c.engine, cfg)
+	if err != nil {
+		return err
+	}
+	c.nodes = nodes
+	return nodes.Follow()
 }
 
 // startControllers adds every controller that Config.Without does not leave out.

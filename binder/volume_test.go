@@ -57,7 +57,8 @@ func TestSyncVolume(t *testing.T) {
 
 		{rule: "BIND-067", name: "edge 17: provisioned, to be deleted, and its claim took another", pv: ours(deleted, provisioned), claim: bound(fake.VolumeName("other")), want: []string{"PV.S Released"}, ref: "default/c[uc]"},
 		{rule: "BIND-067", name: "the value of the annotation does not count", pv: ours(deleted, fake.Annotations(binder.AnnProvisionedBy, "")), claim: bound(fake.VolumeName("other")),
-			want: []string{"PV.S Released"}, ref: "default/c[uc]"},
+			want: []string{"PV.S Released", "PV.S Failed", `EV PV Warning VolumeFailedDelete: error getting deleter volume plugin for volume "pv": no volume plugin matched`},
+			ref:  "default/c[uc]"},
 		{rule: "BIND-067", name: "Failed is kept", pv: ours(deleted, provisioned, fake.Phase("Failed")), claim: bound(fake.VolumeName("other")), ref: "default/c[uc]"},
 		{rule: "BIND-068", name: "edge 17: provisioned, to be kept: reserved for the claim by name", pv: fake.Volume("pv", "10Gi", fake.Phase("Bound"), fake.ForClaim("c", "uc"), provisioned), claim: bound(fake.VolumeName("other")),
 			want: []string{"PV.U", "PV.S Available"}, ref: "default/c[]"},

@@ -83,7 +83,7 @@ func TestManifests(t *testing.T) {
 		{"no YAML", classYAML + "---\n# hm\na: b\nc: d: e\n", []string{"1 " + class, "7: yaml: line 8: mapping values are not allowed in this context"}},
 		{"no YAML in the first line", classYAML + "---\n\t@\n", []string{"1 " + class, "6: yaml: found character that cannot start any token"}},
 		{"a type that does not fit", strings.Replace(claimJSON, `["ReadWriteOnce"]`, `7`, 1),
-			[]string{"1: PersistentVolumeClaim: json: cannot unmarshal number into Go struct field PersistentVolumeClaim.spec.accessModes " +
+			[]string{"1: PersistentVolumeClaim: json: cannot unmarshal number into Go struct field PersistentVolumeClaimSpec.spec.accessModes " +
 				"of type []v1.PersistentVolumeAccessMode"}},
 		{"not UTF-8", "a: b\n---\nc: d\ne: \xff\n", []string{"1: apiVersion or kind is missing", "3: line 4: not UTF-8"}},
 		{"an alias", "apiVersion: &v v1\nkind: Node\nmetadata: {name: *v}\n", []string{"1 Node/v1"}},
@@ -94,7 +94,7 @@ func TestManifests(t *testing.T) {
 		{"an endless number", strings.Replace(claimJSON, `"5Gi"`, `1E-999999999`, 1),
 			[]string{`1: PersistentVolumeClaim: spec: resources: requests: storage: quantity "1E-999999999": the exponent is out of range: write it with at most 999`}},
 		{"a number out of range", `{"apiVersion":"v1","kind":"Pod","spec":{"terminationGracePeriodSeconds":99999999999999999999}}`,
-			[]string{"1: Pod: json: cannot unmarshal number 99999999999999999999 into Go struct field Pod.spec.terminationGracePeriodSeconds of type int64"}},
+			[]string{"1: Pod: json: cannot unmarshal number 99999999999999999999 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64"}},
 		{"infinity", "apiVersion: v1\nkind: Pod\nspec: {priority: .inf}", []string{"1: json: unsupported value: +Inf"}},
 		{"no quantity", strings.Replace(claimJSON, `"5Gi"`, `"lots"`, 1), []string{"1: PersistentVolumeClaim: quantities must match the regular expression " +
 			`'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`}},

@@ -91,7 +91,7 @@ func (p *player) start(opts Options) error {
 	if err != nil {
 		return err
 	}
-	cfg.Without = slices.DeleteFunc(all.Controllers(), plays)
+	cfg.Without = append(slices.DeleteFunc(all.Controllers(), plays), volsim.Kubelets)
 	if p.cluster, err = volsim.New(cfg); err != nil {
 		return err
 	}

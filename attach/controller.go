@@ -1,0 +1,168 @@
+package attach
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// ActorName is the attach/detach controller's name as an actor and as the source of its Events (ATT-071).
+const ActorName = "attachdetach-controller"
+
+// DefaultSyncPeriod is the time between two looks at whether what should be attached is (ATT-120).
+const DefaultSyncPeriod = time.Minute
+
+const (
+	// ATT-060
+	reconcilerPeriod = 100 * time.Millisecond
+	// ATT-064
+	maxWaitForUnmount = 6 * time.Minute
+	// ATT-032
+	populatorPeriod = time.Minute
+	// ATT-035
+	relistPeriod = 3 * time.Minute
+	// ATT-120
+	minSyncPeriod = time.Second
+)
+
+// Config sets up the attach/detach controller. The zero value is one with the defaults of kube-controller-manager, without storage.
+type Config struct {
+	// Backends are the storage systems there are; nil is none.
+	Backends *fake.Set
+	// SyncPeriod is --attach-detach-reconcile-sync-period; zero is a minute. Less than a second is refused (ATT-120).
+	SyncPeriod time.Duration
+	// DisableSync is --disable-attach-detach-reconcile-sync (ATT-120).
+	DisableSync bool
+	// DisableForceDetach is --disable-force-detach-on-timeout (ATT-063).
+	DisableForceDetach bool
+	// PollStretch makes each wait between two looks at a VolumeAttachment longer by that fraction. Upstream it is random between 0 and
+	// 0.1; zero, the default, is none (ATT-145).
+	PollStretch float64
+}
+
+// controller is one life of the attach/detach controller: its two worlds, its loops and its operations.
+type controller struct {
+	cfg    Config
+	actor  *engine.Actor
+	events *engine.Recorder
+	ops    *engine.Pending
+
+	infPods        *engine.Informer[*corev1.Pod]
+	infNodes       *engine.Informer[*corev1.Node]
+	infClaims      *engine.Informer[*corev1.PersistentVolumeClaim]
+	infVolumes     *engine.Informer[*corev1.PersistentVolume]
+	infDrivers     *engine.Informer[*storagev1.CSIDriver]
+	infAttachments *engine.Informer[*storagev1.VolumeAttachment]
+	podsByClaim    *store.Index[*corev1.Pod]
+
+	desired desiredWorld
+	actual  actualWorld
+	work    worklist
+
+	claimQueue *engine.Queue
+	reconciler *engine.Ticker
+	populator  *engine.Loop
+	// unlisted says that something has happened since the populator last listed all pods.
+	unlisted bool
+	started  time.Time
+	verifier verifier
+}
+
+// New adds the attach/detach controller to the engine. It refuses a SyncPeriod below a second, a PollStretch that is no fraction, and
+// a second controller.
+func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	podsByClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
+	return e.NewActor(ActorName, func(a *engine.Actor) { newController(a, cfg, podsByClaim).run() })
+}
+
+func (cfg *Config) complete() error {
+	switch {
+	case cfg.SyncPeriod == 0:
+		cfg.SyncPeriod = DefaultSyncPeriod
+	case cfg.SyncPeriod < minSyncPeriod:
+		return fmt.Errorf("attach: SyncPeriod is %v: give zero for the default of %v, or %v or more; DisableSync turns it off", cfg.SyncPeriod, DefaultSyncPeriod, minSyncPeriod)
+	}
+	if cfg.PollStretch < 0 || cfg.PollStretch > maxPollStretch {
+		return fmt.Errorf("attach: PollStretch is %v: give a fraction from 0 to %v", cfg.PollStretch, maxPollStretch)
+	}
+	if cfg.Backends == nil {
+		none, err := fake.NewSet()
+		if err != nil {
+			return err
+		}
+		cfg.Backends = none
+	}
+	return nil
+}
+
+func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod]) *controller {
+	s := a.Engine().Store()
+	c := &controller{
+		cfg:            cfg,
+		actor:          a,
+		events:         a.NewRecorder(ActorName),
+		ops:            a.NewPending(),
+		infPods:        engine.NewInformer(a, s.Pods),
+		infNodes:       engine.NewInformer(a, s.Nodes),
+		infClaims:      engine.NewInformer(a, s.Claims),
+		infVolumes:     engine.NewInformer(a, s.Volumes),
+		infDrivers:     engine.NewInformer(a, s.CSIDrivers),
+		infAttachments: engine.NewInformer(a, s.Attachments),
+		podsByClaim:    podsByClaim,
+		desired:        newDesiredWorld(),
+		actual:         newActualWorld(),
+		work:           newWorklist(),
+	}
+	// ATT-031: one worker.
+	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: c.processClaim})
+	// ATT-060: at once, and 100 ms after the end of each pass.
+	c.reconciler = a.NewTicker("reconciler", reconcilerPeriod, c.reconcile)
+	c.populator = a.NewLoop("populator", populatorPeriod, c.populate)
+	c.started = a.Engine().Now()
+	// ATT-120: the first sync is a period after construction.
+	c.verifier.last = c.started
+	return c
+}
+
+// run starts the controller on what the API server holds (ATT-130).
+func (c *controller) run() {
+	// ATT-130: the handlers get all there is first; the worlds are filled from the caches then; the loops come last.
+	c.handleEvents()
+	c.populateActual()
+	c.populateDesired()
+	c.unsettle()
+	c.unverified()
+	c.reconciler.Arm()
+}
+
+// review is called after every change to what one of the worlds says about a volume on a node.
+func (c *controller) review(at pair) {
+	wanted := c.desired.has(at)
+	switch state := c.actual.state(at); {
+	case !wanted && state != detached:
+		c.work.put(c.work.undesired, c.work.unattached, at)
+	case wanted && (state != attached || !c.actual.requestedAt(at).IsZero()):
+		c.work.put(c.work.unattached, c.work.undesired, at)
+	default:
+		c.work.drop(at)
+	}
+	// What happens to a volume on one node can matter on another.
+	c.stir()
+}
+
+// stir has the reconciler look at what is not as it should be, if anything is not.
+func (c *controller) stir() {
+	if !c.work.empty() || c.actual.anyDirty() {
+		c.reconciler.Arm()
+	}
+}

@@ -1,0 +1,128 @@
+package attach
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// desiredWorld is which volumes should be attached where, because of which pods (ATT-020).
+type desiredWorld struct {
+	nodes map[string]map[corev1.UniqueVolumeName]*desiredVolume
+}
+
+// desiredVolume is a volume that pods on one node want. It exists only while there is such a pod.
+type desiredVolume struct {
+	spec objects.VolumeSpec
+	// ATT-002: pods are told apart by uid.
+	pods map[types.UID]*corev1.Pod
+	// multiAttachReported says that the pods were told why they wait.
+	multiAttachReported bool
+}
+
+func newDesiredWorld() desiredWorld {
+	return desiredWorld{nodes: map[string]map[corev1.UniqueVolumeName]*desiredVolume{}}
+}
+
+// addNode makes the node a managed one (ATT-021).
+func (w *desiredWorld) addNode(node string) {
+	if _, managed := w.nodes[node]; !managed {
+		w.nodes[node] = map[corev1.UniqueVolumeName]*desiredVolume{}
+	}
+}
+
+// deleteNode ends the management of a node. It reports false for a node that has volumes, which stays (ATT-022).
+func (w *desiredWorld) deleteNode(node string) bool {
+	// ATT-022: nobody tries again later.
+	if len(w.nodes[node]) > 0 {
+		return false
+	}
+	delete(w.nodes, node)
+	return true
+}
+
+func (w *desiredWorld) manages(node string) bool {
+	_, managed := w.nodes[node]
+	return managed
+}
+
+// add notes that the pod wants the volume on its node, which is managed. It reports whether that is news.
+func (w *desiredWorld) add(at pair, pod *corev1.Pod, spec objects.VolumeSpec) bool {
+	volumes := w.nodes[at.node]
+	// ATT-020: a volume comes with its first pod.
+	v, ok := volumes[at.volume]
+	if !ok {
+		v = &desiredVolume{spec: spec, pods: map[types.UID]*corev1.Pod{}}
+		volumes[at.volume] = v
+	}
+	// ATT-023: neither the pod nor the spec is refreshed.
+	if _, known := v.pods[pod.UID]; known {
+		return false
+	}
+	v.pods[pod.UID] = pod
+	return true
+}
+
+// remove notes that the pod does not want the volume. It reports whether that is news.
+func (w *desiredWorld) remove(at pair, pod types.UID) bool {
+	v, ok := w.nodes[at.node][at.volume]
+	if !ok {
+		return false
+	}
+	if _, known := v.pods[pod]; !known {
+		return false
+	}
+	delete(v.pods, pod)
+	// ATT-024: the last pod takes the volume with it, and all that is known of it.
+	if len(v.pods) == 0 {
+		delete(w.nodes[at.node], at.volume)
+	}
+	return true
+}
+
+func (w *desiredWorld) get(at pair) (*desiredVolume, bool) {
+	v, ok := w.nodes[at.node][at.volume]
+	return v, ok
+}
+
+func (w *desiredWorld) has(at pair) bool {
+	_, ok := w.get(at)
+	return ok
+}
+
+// all lists what is desired by node and volume.
+func (w *desiredWorld) all() []pair {
+	var all []pair
+	for node, volumes := range w.nodes {
+		for volume := range volumes {
+			all = append(all, pair{volume, node})
+		}
+	}
+	slices.SortFunc(all, byNode)
+	return all
+}
+
+// podsOn lists the pods that want the volume on these nodes, node by node.
+func (w *desiredWorld) podsOn(volume corev1.UniqueVolumeName, nodes []string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, node := range nodes {
+		if v, ok := w.get(pair{volume, node}); ok {
+			pods = append(pods, v.podList()...)
+		}
+	}
+	return pods
+}
+
+// podList is the pods in order.
+func (v *desiredVolume) podList() []*corev1.Pod {
+	// ATT-212: SIM: by uid.
+	pods := make([]*corev1.Pod, 0, len(v.pods))
+	for _, uid := range slices.Sorted(maps.Keys(v.pods)) {
+		pods = append(pods, v.pods[uid])
+	}
+	return pods
+}

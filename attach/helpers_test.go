@@ -1,0 +1,33 @@
+package attach_test
+
+import (
+	"errors"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+var (
+	errBroken     = errors.New("broken")
+	fakeInternal  = fake.Errorf(fake.Internal, "boom")
+	matchGetNode  = fake.Match{Actor: attach.ActorName, Verb: "get", Kind: "Node"}
+	matchAttach   = fake.Match{Target: driver, Verb: string(fake.Attach)}
+	matchDetach   = fake.Match{Target: driver, Verb: string(fake.Detach)}
+	matchNodeList = fake.Match{Actor: attach.ActorName, Verb: "patch-status", Kind: "Node"}
+)
+
+func csiNodeNamed(name string) *storagev1.CSINode {
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func newPodGC(w *world) (*engine.Actor, error) { return attach.NewPodGC(w.Engine) }
+
+func attachmentOn(node string) string { return objects.AttachmentName("h1", driver, node) }
+
+var storeNow = store.DeleteOptions{GracePeriodSeconds: new(int64)}

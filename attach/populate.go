@@ -1,0 +1,78 @@
+package attach
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// populate is a pass of the populator: it takes out of the desired world what has no business there any more, and now and then looks
+// for what is missing (ATT-032 to ATT-035). Passes that could find nothing are left out.
+func (c *controller) populate(p *engine.Proc) {
+	removed := c.removeGonePods(p)
+	attachable := c.removeUnattachable(p)
+	// ATT-035: every third pass, the first included.
+	if c.unlisted && p.Now().Sub(c.started)%relistPeriod == 0 {
+		c.addActivePods()
+		c.unlisted = false
+	}
+	if removed || attachable || c.unlisted {
+		c.populator.Arm()
+	}
+}
+
+// removeGonePods drops pods that are gone or terminated. It reports whether there was one.
+func (c *controller) removeGonePods(p *engine.Proc) bool {
+	// ATT-033: of each pod a single volume comes to sight. SIM: the first by node and volume.
+	victims := map[types.UID]struct{}{}
+	removed := false
+	for _, at := range c.desired.all() {
+		v, _ := c.desired.get(at)
+		for _, pod := range v.podList() {
+			if _, done := victims[pod.UID]; done {
+				continue
+			}
+			victims[pod.UID] = struct{}{}
+			known, ok := c.infPods.Get(store.KeyOf(pod))
+			// ATT-002, ATT-032: another pod of that name is another pod.
+			if ok && known.UID == pod.UID && Action(known) == AddVolumes {
+				continue
+			}
+			p.Decide("ATT-032", pod, "the pod is gone or terminated: volume %s is no longer desired on node %s", at.volume, at.node)
+			c.desired.remove(at, pod.UID)
+			c.review(at)
+			removed = true
+		}
+	}
+	return removed
+}
+
+// removeUnattachable drops volumes that need no attaching any more. It reports whether there was one.
+func (c *controller) removeUnattachable(p *engine.Proc) bool {
+	removed := false
+	for _, at := range c.desired.all() {
+		v, _ := c.desired.get(at)
+		if _, _, ok := c.attachable(v.spec); ok {
+			continue
+		}
+		// ATT-034: the reconciler detaches it like any other volume.
+		for _, pod := range v.podList() {
+			p.Decide("ATT-034", pod, "volume %s needs no attaching any more: it is no longer desired on node %s", at.volume, at.node)
+			c.desired.remove(at, pod.UID)
+		}
+		c.review(at)
+		removed = true
+	}
+	return removed
+}
+
+// addActivePods adds the volumes of all pods that are not terminated (ATT-035).
+func (c *controller) addActivePods() {
+	for pod := range c.infPods.All() {
+		// ATT-035: this finds what events came too early for.
+		if Action(pod) == AddVolumes {
+			c.addVolumes(pod)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package attach
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// AnnNodeID keeps, on a VolumeAttachment, how the driver knows the node (ATT-005).
+const AnnNodeID = "csi.alpha.kubernetes.io/node-id"
+
+// attach has the driver attach a volume and says so in the VolumeAttachment (ATT-172).
+func (a *attacher) attach(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+	// ATT-172: step 0.
+	if !a.takeForced(va.Name) && va.Status.Attached {
+		return nil
+	}
+	va, metadata, err := a.publish(p, va)
+	if err != nil {
+		a.saveError(p, va, "attachError", err)
+		return fmt.Errorf("failed to attach: %w", err)
+	}
+	// ATT-172: step 6; if it fails, the driver is asked again.
+	if err := a.markAttached(p, va, metadata); err != nil {
+		return fmt.Errorf("failed to mark as attached: %w", err)
+	}
+	return nil
+}
+
+// publish does steps 1 to 5 of ATT-172. It returns the newest version of the VolumeAttachment, also with an error.
+func (a *attacher) publish(p *engine.Proc, va *storagev1.VolumeAttachment) (*storagev1.VolumeAttachment, map[string]string, error) {
+	pv, err := a.volumeToAttach(p, va)
+	if err != nil {
+		return va, nil, err
+	}
+	req, err := a.publishRequest(pv, va)
+	if err != nil {
+		return va, nil, err
+	}
+	nodeID, err := a.nodeID(va, false)
+	if err != nil {
+		return va, nil, err
+	}
+	// ATT-172, ATT-173: step 4; from here on a deletion goes by the driver. ATT-174: it also queues the VolumeAttachment once more.
+	if va, err = a.prepare(p, va, nodeID); err != nil {
+		return va, nil, fmt.Errorf("could not save VolumeAttachment: %w", err)
+	}
+	// ATT-172: step 5.
+	var resp fake.AttachResponse
+	err = a.call(p, fake.Attach, req.ID, req.Node, func() (err error) {
+		resp, err = a.backend.(fake.Attacher).Attach(req)
+		return err
+	})
+	return va, resp.Context, err
+}
+
+// volumeToAttach is the PersistentVolume of a VolumeAttachment, held by the finalizer. With Plain it may be nil.
+func (a *attacher) volumeToAttach(p *engine.Proc, va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, error) {
+	pv, err := a.volumeOf(va)
+	switch {
+	case a.cfg.Plain:
+		return pv, nil
+	case err != nil:
+		return nil, err
+	case pv.DeletionTimestamp != nil:
+		// ATT-172: step 1.
+		return nil, fmt.Errorf("PersistentVolume %q is marked for deletion", pv.Name)
+	}
+	// ATT-172: step 2.
+	if err := a.holdVolume(p, pv); err != nil {
+		return nil, fmt.Errorf("could not add PersistentVolume finalizer: %w", err)
+	}
+	return pv, nil
+}
+
+// volumeOf is the PersistentVolume that a VolumeAttachment names, as the cache has it.
+func (a *attacher) volumeOf(va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, error) {
+	name := va.Spec.Source.PersistentVolumeName
+	if name == nil {
+		return nil, errors.New("the source of the VolumeAttachment is no PersistentVolume")
+	}
+	pv, ok := a.infVolumes.Get(*name)
+	if !ok {
+		return nil, fmt.Errorf("persistentvolume %q not found", *name)
+	}
+	return pv, nil
+}
+
+// publishRequest is what the driver is asked (step 3 of ATT-172).
+func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) (fake.AttachRequest, error) {
+	if pv == nil || pv.Spec.CSI == nil {
+		if a.cfg.Plain {
+			return fake.AttachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}, nil
+		}
+		return fake.AttachRequest{}, errors.New("pv contained non-CSI source that was not migrated")
+	}
+	mode, err := PublishMode(pv.Spec.AccessModes, a.cfg.SingleNodeMultiWriter)
+	if err != nil && !a.cfg.Plain {
+		return fake.AttachRequest{}, err
+	}
+	return fake.AttachRequest{
+		ID:   pv.Spec.CSI.VolumeHandle,
+		Node: va.Spec.NodeName,
+		Mode: mode.accessMode(),
+		// ATT-180: only to a driver that can.
+		ReadOnly: pv.Spec.CSI.ReadOnly && a.cfg.PublishReadOnly,
+		Context:  pv.Spec.CSI.VolumeAttributes,
+	}, nil
+}
+
+// handleOf is the volume that a VolumeAttachment is about, as well as can be told.
+func handleOf(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) string {
+	switch {
+	case pv != nil:
+		return fake.Handle(pv)
+	case va.Spec.Source.PersistentVolumeName != nil:
+		return *va.Spec.Source.PersistentVolumeName
+	}
+	return va.Name
+}
+
+// nodeID is how the driver knows the node. Only when detaching may it come from the VolumeAttachment.
+func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (string, error) {
+	if a.cfg.Plain {
+		return "", nil
+	}
+	node, ok := a.infNodes.Get(va.Spec.NodeName)
+	if ok {
+		for _, driver := range node.Spec.Drivers {
+			if driver.Name == a.driver {
+				return driver.NodeID, nil
+			}
+		}
+	}
+	// ATT-175: step 2; the node may be gone, or the driver on it.
+	if id, saved := va.Annotations[AnnNodeID]; saved && detaching {
+		return id, nil
+	}
+	if !ok {
+		return "", fmt.Errorf("csinode.storage.k8s.io %q not found", va.Spec.NodeName)
+	}
+	return "", fmt.Errorf("CSINode %s does not contain driver %s", va.Spec.NodeName, a.driver)
+}
+
+// prepare puts finalizer and node id on the VolumeAttachment, as far as they are missing (step 4 of ATT-172).
+func (a *attacher) prepare(p *engine.Proc, va *storagev1.VolumeAttachment, nodeID string) (*storagev1.VolumeAttachment, error) {
+	meta := map[string]any{}
+	if !hasFinalizer(va.Finalizers, a.cfg.Finalizer) {
+		// ATT-182: the list is that of the cache.
+		meta["finalizers"] = append(slices.Clone(va.Finalizers), a.cfg.Finalizer)
+	}
+	if nodeID != "" && va.Annotations[AnnNodeID] != nodeID {
+		meta["annotations"] = map[string]any{AnnNodeID: nodeID}
+	}
+	if len(meta) == 0 {
+		return va, nil
+	}
+	newer, err := p.API().Attachments.Patch(p, va.Name, mergePatch("metadata", meta), store.Main)
+	if err != nil {
+		return va, err
+	}
+	return newer, nil
+}
+
+// markAttached is step 6 of ATT-172.
+func (a *attacher) markAttached(p *engine.Proc, va *storagev1.VolumeAttachment, metadata map[string]string) error {
+	status := map[string]any{"attached": true}
+	if len(metadata) > 0 {
+		status["attachmentMetadata"] = metadata
+	}
+	// ATT-182: an error that the cache does not have yet stays; it does no harm (ATT-141).
+	if va.Status.AttachError != nil {
+		status["attachError"] = nil
+	}
+	_, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", status), store.Status)
+	return err
+}
+
+// saveError writes an error into the status of a VolumeAttachment. If that fails as well, nothing follows from it (ATT-172).
+func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, field string, failure error) {
+	// ATT-161: what is too long is refused as a whole.
+	e := storagev1.VolumeError{Time: metav1.NewTime(p.Now()), Message: failure.Error()}
+	// ATT-172, ATT-175, ATT-192: only attaching tells the code, if the driver gave one.
+	if code := fake.CodeOf(failure); field == "attachError" && isStatus(failure) {
+		number := int32(code.Number())
+		e.ErrorCode = &number
+	}
+	if _, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", map[string]any{field: e}), store.Status); err != nil {
+		p.Decide("ATT-172", va, "the error could not be saved: %v", err)
+	}
+}
+
+// isStatus reports whether the error came from the driver, with a code.
+func isStatus(err error) bool {
+	_, ok := errors.AsType[*fake.Error](err)
+	return ok
+}
+
+func hasFinalizer(finalizers []string, name string) bool { return slices.Contains(finalizers, name) }
+
+// mergePatch is a JSON merge patch for one part of an object.
+func mergePatch(part string, fields map[string]any) []byte {
+	data, err := json.Marshal(map[string]any{part: fields})
+	if err != nil {
+		panic("attach: a patch cannot be written as JSON: " + err.Error())
+	}
+	return data
+}

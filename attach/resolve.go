@@ -1,0 +1,63 @@
+package attach
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// resolve finds what a volume of a pod stands for, as far as the caches know (ATT-011, ATT-012). It reports false for a volume that
+// is to be left alone for now; nobody is told, and nothing tries again by itself.
+func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.VolumeSpec, bool) {
+	name := objects.ClaimOf(pod, volume)
+	if name == "" {
+		return objects.SpecOfInline(volume), true
+	}
+	var none objects.VolumeSpec
+	claim, ok := c.infClaims.Get(store.Key(pod.Namespace, name))
+	// ATT-012: the claim of a generic ephemeral volume is the pod's own, or somebody else's that happens to have the name.
+	if !ok || volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim) {
+		return none, false
+	}
+	// ATT-011: bound, by both sides.
+	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+		return none, false
+	}
+	pv, ok := c.infVolumes.Get(claim.Spec.VolumeName)
+	if !ok || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
+		return none, false
+	}
+	return objects.SpecOfVolume(volume, pv), true
+}
+
+// driverObject is the CSIDriver of that name as the cache has it, nil if there is none.
+func (c *controller) driverObject(name string) *storagev1.CSIDriver {
+	driver, _ := c.infDrivers.Get(name)
+	return driver
+}
+
+// attachable finds the plugin that attaches the volume, and the volume's unique name. It reports false if the volume needs no
+// attaching, or nobody is in charge of it (ATT-010).
+func (c *controller) attachable(spec objects.VolumeSpec) (objects.Plugin, corev1.UniqueVolumeName, bool) {
+	plugin, err := objects.PluginOf(c.cfg.Backends, spec)
+	// ATT-010, ATT-013: what the CSIDriver says now counts; without the object the volume is attached.
+	if err != nil || !plugin.Attachable(spec, c.driverObject(plugin.Driver)) {
+		return objects.Plugin{}, "", false
+	}
+	return plugin, objects.UniqueVolumeName(plugin, spec), true
+}
+
+// attachableVolumes calls fn for every volume of the pod that is to be attached, in the order of the pod's volumes.
+func (c *controller) attachableVolumes(pod *corev1.Pod, fn func(at pair, spec objects.VolumeSpec)) {
+	for i := range pod.Spec.Volumes {
+		spec, ok := c.resolve(pod, &pod.Spec.Volumes[i])
+		if !ok {
+			continue
+		}
+		if _, volume, ok := c.attachable(spec); ok {
+			fn(pair{volume, pod.Spec.NodeName}, spec)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package attach
+
+import (
+	"fmt"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// detach has the driver detach a volume and lets the VolumeAttachment go (ATT-175).
+func (a *attacher) detach(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+	// ATT-175: step 0; without the finalizer nothing was attached (ATT-173).
+	if !a.takeForced(va.Name) && !hasFinalizer(va.Finalizers, a.cfg.Finalizer) {
+		return nil
+	}
+	if err := a.unpublish(p, va); err != nil {
+		a.saveError(p, va, "detachError", err)
+		return fmt.Errorf("failed to detach: %w", err)
+	}
+	return nil
+}
+
+// unpublish does steps 1 to 5 of ATT-175.
+func (a *attacher) unpublish(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+	// ATT-175, ATT-177: step 1; a volume that is being deleted will do, one that is gone will not, ever.
+	pv, err := a.volumeOf(va)
+	switch {
+	case a.cfg.Plain:
+	case err != nil:
+		return err
+	case pv.Spec.CSI == nil:
+		return fmt.Errorf("PersistentVolume %q is no volume of a CSI driver", pv.Name)
+	}
+	if _, err := a.nodeID(va, true); err != nil {
+		return err
+	}
+	// ATT-175: step 3; any error, NotFound included, means that it is not detached.
+	req := fake.DetachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
+	err = a.call(p, fake.Detach, req.ID, req.Node, func() error { return a.backend.(fake.Attacher).Detach(req) })
+	if err != nil {
+		return err
+	}
+	return a.markDetached(p, va)
+}
+
+// markDetached is steps 4 and 5 of ATT-175.
+func (a *attacher) markDetached(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+	// ATT-175: the finalizer goes first: a crash in between must not have the driver asked again.
+	if hasFinalizer(va.Finalizers, a.cfg.Finalizer) {
+		patch := mergePatch("metadata", map[string]any{"finalizers": without(va.Finalizers, a.cfg.Finalizer)})
+		if _, err := p.API().Attachments.Patch(p, va.Name, patch, store.Main); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("could not mark as detached: %w", err)
+		}
+	}
+	status := mergePatch("status", map[string]any{"attached": false, "detachError": nil, "attachmentMetadata": nil})
+	// ATT-175: usually it is gone already.
+	if _, err := p.API().Attachments.Patch(p, va.Name, status, store.Status); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("could not mark as detached: %w", err)
+	}
+	return nil
+}
+
+// without is the list without the name; nil if nothing is left.
+func without(finalizers []string, name string) []string {
+	var rest []string
+	for _, finalizer := range finalizers {
+		if finalizer != name {
+			rest = append(rest, finalizer)
+		}
+	}
+	return rest
+}

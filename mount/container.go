@@ -1,0 +1,58 @@
+package mount
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// checkContainers reports the first volume that a container needs and that is not mounted (MNT-385).
+func (k *kubelet) checkContainers(pod *corev1.Pod) error {
+	// MNT-357
+	mounted := k.mountedNames(pod.UID)
+	there := func(name string) bool { return slices.Contains(mounted, name) }
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			if !there(m.Name) {
+				// MNT-385
+				return fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
+			}
+		}
+		for _, d := range c.VolumeDevices {
+			if !there(d.Name) {
+				// MNT-385
+				return fmt.Errorf("cannot find volume %q to pass into container %q", d.Name, c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// mountSubpaths mounts parts of volumes for containers that want no more (MNT-037).
+func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*desiredVolume) {
+	for _, c := range pod.Spec.Containers {
+		for i, m := range c.VolumeMounts {
+			v, ok := outers[m.Name]
+			if !ok || m.SubPath == "" && m.SubPathExpr == "" {
+				continue
+			}
+			dp, _ := v.pods.Get(pod.UID)
+			// MNT-037: a bad disk shows when the mount is to go.
+			_ = k.node.disk.mount(Mount{
+				Path: k.layout.subpath(pod.UID, dp.spec.Name(), c.Name, i), Source: k.podMountPath(dp.spec, pod),
+				Plugin: dp.spec.plugin.Name, Volume: dp.spec.ID(), Pod: string(pod.UID),
+			})
+		}
+	}
+}
+
+// podMountPath is where the volume is mounted for the pod.
+func (k *kubelet) podMountPath(spec *volumeSpec, pod *corev1.Pod) string {
+	if spec.plugin.Name == objects.CSIPluginName {
+		return k.layout.csiMount(pod.UID, spec.Name())
+	}
+	return k.layout.podVolume(pod.UID, spec.plugin.Name, spec.Name())
+}

@@ -1,0 +1,160 @@
+package mount
+
+import (
+	"fmt"
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// The block side of CSI (MNT-307, MNT-308).
+
+func (c csiPlugin) globalMapPath(spec *volumeSpec) string { return c.k.layout.csiMap(spec.Name()) }
+
+func (c csiPlugin) custom(*volumeSpec) bool { return true }
+
+func (c csiPlugin) mapper(spec *volumeSpec) error {
+	source := spec.CSI()
+	if source == nil {
+		return fmt.Errorf("kubernetes.io/csi: volume %s has no CSI source of a PersistentVolume", spec.Name())
+	}
+	// MNT-308: before the operation even starts.
+	return c.k.node.disk.write(c.k.layout.csiDeviceData(spec.Name())+"/"+metadataFile,
+		Metadata{SpecName: spec.Name(), Driver: source.Driver, Handle: source.VolumeHandle})
+}
+
+// attachment is the context of a volume that must be attached for a block call.
+func (c csiPlugin) attachment(p *engine.Proc, spec *volumeSpec) (map[string]string, error) {
+	source := spec.CSI()
+	name := objects.AttachmentName(source.VolumeHandle, source.Driver, c.k.node.name)
+	attributes, err := c.publishContext(p, spec)
+	if err != nil {
+		return nil, transientError{fmt.Errorf("kubernetes.io/csi: failed to get volume attachment [id=%v]: %v", name, err)}
+	}
+	return attributes, nil
+}
+
+func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) error {
+	source, disk := spec.CSI(), c.k.node.disk
+	// MNT-307
+	attachContext, err := c.attachment(p, spec)
+	if err != nil {
+		return err
+	}
+	driver, err := c.client(source.Driver, "blockMapper.SetUpDevice")
+	if err != nil {
+		return err
+	}
+	if !fake.Can(driver, fake.Stage) {
+		return nil
+	}
+	staging := c.k.layout.csiStaging(spec.Name())
+	if err := disk.mkdir(staging); err != nil {
+		return err
+	}
+	req := fake.StageRequest{
+		ID: source.VolumeHandle, Node: c.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock,
+		AttachContext: attachContext, Context: source.VolumeAttributes,
+	}
+	err = c.k.ask(p, driver, fake.Stage, req.ID, func() error { return driver.(fake.Stager).Stage(req) }, func() error {
+		return disk.mount(Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
+	})
+	err = rpcError(fake.Stage, err)
+	if err != nil && classOf(err) == final {
+		// MNT-307: what it cannot clean up stays.
+		c.cleanUp(spec.Name())
+	}
+	return err
+}
+
+func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (string, error) {
+	source := csiSourceOf(spec, pod.UID)
+	// MNT-307
+	attachContext, err := c.attachment(p, spec)
+	if err != nil {
+		return "", err
+	}
+	driver, err := c.client(source.driver, "blockMapper.MapPodDevice")
+	if err != nil {
+		return "", err
+	}
+	publisher, ok := driver.(fake.Publisher)
+	if !ok {
+		return "", unimplemented(fake.Publish)
+	}
+	staging, target := c.k.layout.csiStaging(spec.Name()), c.k.layout.csiPublish(spec.Name(), pod.UID)
+	if err := c.k.node.disk.mkdir(path.Dir(target)); err != nil {
+		return "", err
+	}
+	req := fake.PublishRequest{
+		ID: source.handle, Node: c.k.node.name, Target: target, StagingPath: staging, Pod: podRef(pod), Mode: spec.accessMode(),
+		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
+	}
+	mount := Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
+	err = c.k.ask(p, driver, fake.Publish, req.ID, func() error { return publisher.Publish(req) },
+		func() error { return c.k.node.disk.mount(mount) })
+	if err != nil {
+		return "", rpcError(fake.Publish, err)
+	}
+	return target, nil
+}
+
+func (c csiPlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) error, error) {
+	data, err := c.k.node.disk.Read(c.k.layout.csiDeviceData(name) + "/" + metadataFile)
+	if err != nil {
+		return nil, err
+	}
+	return func(p *engine.Proc) error {
+		driver, err := c.client(data.Driver, "blockMapper.UnmapPodDevice")
+		if err != nil {
+			return err
+		}
+		target := c.k.layout.csiPublish(name, pod)
+		// MNT-307: also when nothing is there, for an earlier call may have timed out.
+		if err := c.unpublish(p, driver, data.Handle, target); err != nil {
+			return fmt.Errorf("kubernetes.io/csi: blockMapper.unpublishVolumeForBlock failed: %w", err)
+		}
+		return c.k.node.disk.removeIfThere(target)
+	}, nil
+}
+
+func (c csiPlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
+	source, disk := spec.CSI(), c.k.node.disk
+	driver, err := c.client(source.Driver, "blockMapper.TearDownDevice")
+	if err != nil {
+		return err
+	}
+	staging := c.k.layout.csiStaging(spec.Name())
+	// MNT-307: what was never staged is not unstaged.
+	if disk.Exists(staging) && fake.Can(driver, fake.Stage) {
+		req := fake.UnstageRequest{ID: source.VolumeHandle, Node: c.k.node.name, Path: staging}
+		err := c.k.ask(p, driver, fake.Unstage, req.ID, func() error { return driver.(fake.Stager).Unstage(req) },
+			func() error { return disk.unmount(staging) })
+		if err != nil {
+			return fmt.Errorf("kubernetes.io/csi: blockMapper.unstageVolumeForBlock failed: %w", err)
+		}
+		if err := disk.removeAll(staging); err != nil {
+			return err
+		}
+	}
+	c.cleanUp(spec.Name())
+	return nil
+}
+
+// cleanUp removes the directories of a block volume as far as they can be removed.
+func (c csiPlugin) cleanUp(name string) {
+	disk := c.k.node.disk
+	if disk.removeIfThere(path.Dir(c.k.layout.csiPublish(name, ""))) != nil {
+		return
+	}
+	if disk.removeIfThere(c.k.layout.csiStaging(name)) != nil {
+		return
+	}
+	// An error here is one for the next attempt.
+	_ = disk.removeAll(path.Dir(c.k.layout.csiMap(name)))
+}

@@ -1,0 +1,297 @@
+package mount
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// kubelet is one life of the kubelet of a node (MNT-013): the populator writes the desired state, the reconciler starts
+// operations, a worker for each pod waits for what it needs. All of it is lost when the process ends.
+type kubelet struct {
+	node   *Node
+	cfg    *Config
+	actor  *engine.Actor
+	layout layout
+	events *engine.Recorder
+
+	// pods are those assigned to the node as the API shows them, workers those that the kubelet deals with.
+	pods    map[types.UID]*corev1.Pod
+	workers map[types.UID]*worker
+	// object is the Node as watched, nil if there is none.
+	object  *corev1.Node
+	infPods *engine.Informer[*corev1.Pod]
+	infNode *engine.Informer[*corev1.Node]
+	drivers *engine.Informer[*storagev1.CSIDriver]
+
+	desired *desiredState
+	actual  *actualState
+	ops     *engine.Pending
+	// processed says of a pod whether its volumes are in the desired state: absent is never seen, false is to be done again (MNT-064).
+	processed map[types.UID]bool
+	// sourcesReady: the pods are known. hasAddedPods: they are in the desired state (MNT-063). statesSynced: what was found on the
+	// disk was compared with the node's status (MNT-137).
+	sourcesReady, hasAddedPods, statesSynced bool
+	// awaiting are reconstructed volumes to be compared with the node's status, failed those that could not be reconstructed.
+	awaiting []corev1.UniqueVolumeName
+	failed   []leftover
+	// blocked says that something cannot be unmounted as long as the disk is as it is.
+	blocked bool
+
+	populator, reconciler, housekeeping, status *grid
+	report                                      report
+}
+
+// The order in which passes at the same instant run (MNT-014).
+const (
+	rankReport    = 1
+	rankPopulator = 2
+	rankReconcile = 3
+	rankPoll      = 4
+)
+
+// start begins a life of the kubelet.
+func (n *Node) start(a *engine.Actor) {
+	k := &kubelet{
+		node: n, cfg: &n.nodes.cfg, actor: a, layout: layout{n.nodes.cfg.Root},
+		events:    a.NewRecorder(Component),
+		pods:      map[types.UID]*corev1.Pod{},
+		workers:   map[types.UID]*worker{},
+		desired:   newDesiredState(),
+		actual:    newActualState(),
+		ops:       a.NewPending(),
+		processed: map[types.UID]bool{},
+	}
+	n.kubelet = k
+	a.OnStop(func() {
+		for _, w := range k.workers {
+			n.nodes.forget(w)
+		}
+		if n.kubelet == k {
+			n.kubelet = nil
+		}
+		n.disk.changed = nil
+	})
+	var delay time.Duration
+	if n.nodes.cfg.StartDelay != nil {
+		delay = n.nodes.cfg.StartDelay(n.name)
+	}
+	a.After(delay, "start", k.run)
+}
+
+// Component is what Events name as their source.
+const Component = "kubelet"
+
+// run is the start of the process: the node is registered, the disk is read, and then the loops and watches begin.
+func (k *kubelet) run(p *engine.Proc) {
+	s, now := p.Engine().Store(), p.Now()
+	k.drivers = engine.NewInformer(k.actor, s.CSIDrivers)
+	k.infNode = engine.NewSelectiveInformer(k.actor, s.Nodes, func(node *corev1.Node) bool { return node.Name == k.node.name })
+	k.infPods = engine.NewSelectiveInformer(k.actor, s.Pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == k.node.name })
+
+	k.reconciler = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconcile)
+	k.populator = newGrid(k.actor, "populator", now.Add(passPeriod), passPeriod, rankPopulator, k.populatePass)
+	k.housekeeping = newGrid(k.actor, "housekeeping", now.Add(k.cfg.Housekeeping), k.cfg.Housekeeping, rankPoll, k.keepHouse)
+	k.status = newGrid(k.actor, "node status", now.Add(k.cfg.StatusDelay), k.cfg.StatusPeriod, rankReport, k.reportStatus)
+	k.node.disk.changed = k.diskChanged
+
+	k.register(p)
+	// MNT-130: what an earlier kubelet left is read before the first pass.
+	k.reconstruct(p)
+	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
+		Add:    func(*storagev1.CSIDriver) { k.driversChanged() },
+		Update: func(_, _ *storagev1.CSIDriver) { k.driversChanged() },
+		Delete: func(*storagev1.CSIDriver) { k.driversChanged() },
+	})
+	k.infNode.Handle(engine.Handler[*corev1.Node]{
+		Add:    func(node *corev1.Node) { k.nodeChanged(node) },
+		Update: func(_, node *corev1.Node) { k.nodeChanged(node) },
+		Delete: func(*corev1.Node) { k.nodeChanged(nil) },
+	})
+	k.infPods.Handle(engine.Handler[*corev1.Pod]{
+		Add:    func(pod *corev1.Pod) { k.podChanged(pod) },
+		Update: func(_, pod *corev1.Pod) { k.podChanged(pod) },
+		Delete: k.podDeleted,
+	})
+	k.sourcesReady = !k.node.partitioned
+	k.reconciler.Arm()
+	k.populator.Arm()
+	k.status.Arm()
+	k.housekeeping.Rest()
+}
+
+// podChanged takes a new or changed pod from the watch.
+func (k *kubelet) podChanged(pod *corev1.Pod) {
+	if k.node.partitioned {
+		return
+	}
+	k.pods[pod.UID] = pod
+	w, known := k.workers[pod.UID]
+	if !known {
+		w = k.newWorker(pod)
+	}
+	w.pod = pod
+	switch {
+	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):
+		w.end("")
+	}
+	k.heartbeat()
+	k.populator.Arm()
+}
+
+// podDeleted takes the end of a pod from the watch.
+func (k *kubelet) podDeleted(pod *corev1.Pod) {
+	if k.node.partitioned {
+		return
+	}
+	delete(k.pods, pod.UID)
+	k.heartbeat()
+	k.populator.Arm()
+	k.housekeeping.Rest()
+	w, ok := k.workers[pod.UID]
+	if !ok {
+		return
+	}
+	w.gone = true
+	w.signal.Broadcast()
+	if w.finished {
+		k.forget(w)
+		return
+	}
+	w.end("")
+}
+
+// forget drops a worker that has nothing left to do.
+func (k *kubelet) forget(w *worker) {
+	delete(k.workers, w.uid)
+	k.node.nodes.forget(w)
+}
+
+// nodeChanged takes the Node from the watch.
+func (k *kubelet) nodeChanged(node *corev1.Node) {
+	if k.node.partitioned {
+		return
+	}
+	k.object = node
+	if node == nil {
+		return
+	}
+	// MNT-174: a volume may be attached now.
+	k.reconciler.Arm()
+	k.watchInUse()
+	if !isReady(node) {
+		k.status.Arm()
+	}
+}
+
+// driversChanged looks again at what depends on CSIDriver objects.
+func (k *kubelet) driversChanged() {
+	// MNT-080, MNT-930
+	k.populator.Arm()
+	for _, uid := range sorted(k.workers) {
+		k.workers[uid].stir(false)
+	}
+}
+
+// diskChanged follows changes of what is mounted.
+func (k *kubelet) diskChanged() {
+	k.housekeeping.Rest()
+	if k.blocked {
+		k.blocked = false
+		k.reconciler.Rest()
+	}
+}
+
+// relist makes up for the changes that a partition kept from the kubelet.
+func (k *kubelet) relist() {
+	if k.infPods == nil {
+		return
+	}
+	node, _ := k.infNode.Get(k.node.name)
+	k.nodeChanged(node)
+	listed := map[types.UID]bool{}
+	for pod := range k.infPods.All() {
+		listed[pod.UID] = true
+	}
+	for _, uid := range sorted(k.pods) {
+		if !listed[uid] {
+			k.podDeleted(k.pods[uid])
+		}
+	}
+	for pod := range k.infPods.All() {
+		if k.pods[pod.UID] != pod {
+			k.podChanged(pod)
+		}
+	}
+	k.sourcesReady = true
+	k.status.Arm()
+	k.reconciler.Arm()
+	k.populator.Arm()
+	k.housekeeping.Rest()
+}
+
+// driver is the CSIDriver object of that name, nil if there is none.
+func (k *kubelet) driver(name string) *storagev1.CSIDriver {
+	object, ok := k.drivers.Get(name)
+	if !ok {
+		return nil
+	}
+	return object
+}
+
+// event emits an Event, if the API server can be reached.
+func (k *kubelet) event(p *engine.Proc, obj store.Object, eventType, reason, text string, args ...any) {
+	if !k.node.partitioned {
+		k.events.Event(p, obj, eventType, reason, text, args...)
+	}
+}
+
+// errUnreachable is what a partitioned kubelet gets from the API server.
+var errUnreachable = errors.New("dial tcp: connect: network is unreachable")
+
+// The calls to the API server.
+
+func (k *kubelet) getClaim(p *engine.Proc, key string) (*corev1.PersistentVolumeClaim, error) {
+	return reach(k, func() (*corev1.PersistentVolumeClaim, error) { return p.API().Claims.Get(p, key) })
+}
+
+func (k *kubelet) getVolume(p *engine.Proc, name string) (*corev1.PersistentVolume, error) {
+	return reach(k, func() (*corev1.PersistentVolume, error) { return p.API().Volumes.Get(p, name) })
+}
+
+func (k *kubelet) getNode(p *engine.Proc) (*corev1.Node, error) {
+	return reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Get(p, k.node.name) })
+}
+
+func (k *kubelet) getAttachment(p *engine.Proc, name string) (*storagev1.VolumeAttachment, error) {
+	return reach(k, func() (*storagev1.VolumeAttachment, error) { return p.API().Attachments.Get(p, name) })
+}
+
+func reach[T any](k *kubelet, call func() (T, error)) (T, error) {
+	var none T
+	if k.node.partitioned {
+		return none, errUnreachable
+	}
+	return call()
+}
+
+// sorted lists the keys of a map by pods in order.
+func sorted[T any](m map[types.UID]T) []types.UID {
+	uids := make([]types.UID, 0, len(m))
+	for uid := range m {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+func terminal(phase corev1.PodPhase) bool {
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
+}

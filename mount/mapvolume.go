@@ -1,0 +1,119 @@
+package mount
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// mapVolume starts to give a block device to a pod.
+func (k *kubelet) mapVolume(p *engine.Proc, pr pair) {
+	desired, pod, spec := *pr.volume, pr.pod.pod, pr.pod.spec
+	plugin := k.pluginFor(spec.plugin.Name)
+	// MNT-220, MNT-919: what keeps the operation from starting is looked at in every pass, and told every time.
+	if !objects.AdmitsNode(spec.PV, k.labels()) {
+		k.event(p, pod, corev1.EventTypeWarning, "FailedMount", "MapVolume.NodeAffinity check failed for volume %q : %v", spec.Name(), errNodeAffinity)
+		k.reconciler.Rest()
+		return
+	}
+	// MNT-308: making a mapper writes to the disk, whether or not the operation starts.
+	if err := plugin.mapper(spec); err != nil {
+		// MNT-220, MNT-391
+		k.event(p, pod, corev1.EventTypeWarning, "FailedMapVolume", "MapVolume.NewBlockVolumeMapper initialization failed for volume %q : %v", spec.Name(), err)
+		k.reconciler.Rest()
+		return
+	}
+	// MNT-151
+	k.start(mountKey(pr.volume, pod.UID), opMap, func(p *engine.Proc) error {
+		prefix, err := k.mapDevice(p, desired, spec, pod, plugin)
+		if err == nil {
+			p.Decide("MNT-230", pod, "volume %s is mapped as %s", desired.name, spec.outer)
+			return nil
+		}
+		err = fmt.Errorf("%s for volume %q : %w", prefix, spec.Name(), err)
+		// MNT-391
+		k.event(p, pod, corev1.EventTypeWarning, "FailedMapVolume", "%s", err.Error())
+		return err
+	})
+}
+
+// mapDevice is the operation.
+func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod, plugin volumePlugin) (failed string, err error) {
+	// MNT-221
+	if spec.forOnePod() && k.usedByOther(v.name, pod.UID) {
+		return "MapVolume.SetUpDevice failed", errOnePod
+	}
+	devicePath := ""
+	if av, ok := k.actual.get(v.name); ok {
+		devicePath = av.devicePath
+	}
+	if v.attachable {
+		// MNT-222
+		if devicePath, err = plugin.waitForAttach(p, spec, devicePath); err != nil {
+			return "MapVolume.WaitForAttach failed", err
+		}
+	}
+	av, ok := k.actual.get(v.name)
+	if !ok {
+		return "MapVolume failed", fmt.Errorf("volume %s is not attached", v.name)
+	}
+	mapPath := plugin.globalMapPath(spec)
+	if plugin.custom(spec) && av.device != deviceMounted {
+		// MNT-223
+		if err := plugin.setUpDevice(p, spec); err != nil {
+			k.deviceFailed(av, err, devicePath, mapPath)
+			return "MapVolume.SetUpDevice failed", err
+		}
+	}
+	// MNT-224: also for those who need no device step.
+	av.setDevice(deviceMounted, devicePath, mapPath)
+	if plugin.custom(spec) {
+		// MNT-225
+		if devicePath, err = plugin.mapPodDevice(p, spec, pod); err != nil {
+			k.podFailed(v.name, pod.UID, spec, err)
+			return "MapVolume.MapPodDevice failed", err
+		}
+	} else if source := spec.Source(); source != nil && source.Local != nil {
+		devicePath = source.Local.Path
+	}
+	if prefix, err := k.bindDevice(av, spec, pod, devicePath, mapPath); err != nil {
+		// MNT-226, MNT-227, MNT-918: the storage has given the device to the pod, so somebody must take it back.
+		if !k.actual.possibly(v.name, pod.UID) {
+			k.setPod(v.name, pod.UID, spec, volumeUncertain)
+		}
+		return prefix, err
+	}
+	// MNT-228, MNT-392: two of them.
+	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q globalMapPath %q", spec.Name(), mapPath)
+	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", spec.Name(), k.podMapDir(spec, pod))
+	// MNT-230
+	k.setPod(v.name, pod.UID, spec, volumeMounted)
+	return "", nil
+}
+
+// bindDevice makes the device known in the directories of the volume and of the pod.
+func (k *kubelet) bindDevice(av *actualVolume, spec *volumeSpec, pod *corev1.Pod, devicePath, mapPath string) (failed string, err error) {
+	// MNT-226
+	if devicePath == "" {
+		return "MapVolume failed", fmt.Errorf("Device path of the volume is empty")
+	}
+	av.setDevice(deviceMounted, devicePath, mapPath)
+	// MNT-227, MNT-231: the bind file counts the pod in.
+	disk, bind := k.node.disk, mapPath+"/"+string(pod.UID)
+	if err := disk.mount(Mount{Path: bind, Source: devicePath, Plugin: spec.plugin.Name, Volume: spec.ID(), Pod: string(pod.UID), Block: true}); err != nil {
+		return "MapVolume.MapBlockVolume failed", err
+	}
+	if err := disk.link(k.layout.podDevice(pod.UID, spec.plugin.Name, spec.Name()), devicePath); err != nil {
+		return "MapVolume.MapBlockVolume failed", err
+	}
+	disk.lock(bind, true)
+	return "", nil
+}
+
+// podMapDir is the directory of a pod that has the links to its devices.
+func (k *kubelet) podMapDir(spec *volumeSpec, pod *corev1.Pod) string {
+	return k.layout.devices(pod.UID) + "/" + escaped(spec.plugin.Name)
+}

@@ -1,0 +1,178 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// errOnePod is what a second pod gets for a volume that is for one (MNT-194).
+var errOnePod = errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
+
+// errNodeAffinity is what a pod gets for a volume that is for other nodes (MNT-191).
+var errNodeAffinity = errors.New("no matching NodeSelectorTerms")
+
+// mountVolume starts to mount a file system for a pod.
+func (k *kubelet) mountVolume(p *engine.Proc, pr pair) {
+	// MNT-159: what is desired now counts until the operation ends.
+	desired, pod, spec := *pr.volume, pr.pod.pod, pr.pod.spec
+	// MNT-151
+	k.start(mountKey(pr.volume, pod.UID), opMount, func(p *engine.Proc) error {
+		prefix, err := k.mount(p, desired, spec, pod)
+		if err == nil {
+			// MNT-200: no word of success.
+			p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.name, spec.outer)
+			return nil
+		}
+		err = fmt.Errorf("%s for volume %q : %w", prefix, spec.Name(), err)
+		// MNT-390
+		k.event(p, pod, corev1.EventTypeWarning, "FailedMount", "%s", err.Error())
+		return err
+	})
+}
+
+// mount is the operation, one step after the other (MNT-203): the error comes with the step that failed.
+func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod) (failed string, err error) {
+	// MNT-190
+	if _, err := objects.PluginOf(k.cfg.Backends, spec.VolumeSpec); err != nil {
+		return "MountVolume.FindPluginBySpec failed", err
+	}
+	// MNT-191, MNT-919
+	if spec.PV != nil && !objects.AdmitsNode(spec.PV, k.labels()) {
+		return "MountVolume.NodeAffinity check failed", errNodeAffinity
+	}
+	// MNT-192
+	plugin := k.pluginFor(spec.plugin.Name)
+	if err := k.checkMounter(spec); err != nil {
+		return "MountVolume.NewMounter initialization failed", err
+	}
+	// MNT-193
+	if spec.PV != nil && len(spec.PV.Spec.MountOptions) > 0 && !takesMountOptions(spec.plugin) {
+		return "MountVolume.MountOptionSupport check failed", fmt.Errorf("mount options are not supported for this volume type")
+	}
+	// MNT-194, MNT-922: before anything is asked of the storage.
+	if spec.forOnePod() && k.usedByOther(v.name, pod.UID) {
+		return "MountVolume.SetUp failed", errOnePod
+	}
+	devicePath := ""
+	if av, ok := k.actual.get(v.name); ok {
+		devicePath = av.devicePath
+	}
+	if v.attachable {
+		// MNT-195, MNT-177
+		if devicePath, err = plugin.waitForAttach(p, spec, devicePath); err != nil {
+			return "MountVolume.WaitForAttach failed", err
+		}
+	}
+	// MNT-196, MNT-201, MNT-916: also when it is uncertain.
+	if av, ok := k.actual.get(v.name); ok && v.deviceMountable && av.device != deviceMounted {
+		mountPath, err := plugin.deviceMountPath(spec)
+		if err != nil {
+			return "MountVolume.GetDeviceMountPath failed", err
+		}
+		if err := plugin.mountDevice(p, spec, mountPath); err != nil {
+			k.deviceFailed(av, err, devicePath, mountPath)
+			return "MountVolume.MountDevice failed", err
+		}
+		// MNT-203: seen by others before the next step.
+		av.setDevice(deviceMounted, devicePath, mountPath)
+	}
+	// MNT-197
+	ap, known := k.actual.pod(v.name, pod.UID)
+	how := setUpHow{reconstructed: k.actual.podReconstructed(v.name, pod.UID), remount: known && ap.state == volumeMounted}
+	if err := plugin.setUp(p, spec, pod, how); err != nil {
+		// MNT-912: the device stays as it is.
+		k.podFailed(v.name, pod.UID, spec, err)
+		return "MountVolume.SetUp failed", err
+	}
+	// MNT-199
+	k.setPod(v.name, pod.UID, spec, volumeMounted)
+	return "", nil
+}
+
+// checkMounter refuses what no mounter can be made for: a CSI source without a driver.
+func (k *kubelet) checkMounter(spec *volumeSpec) error {
+	if spec.plugin.Name == objects.CSIPluginName && spec.plugin.Driver == "" {
+		return fmt.Errorf("kubernetes.io/csi: volume %s names no driver", spec.Name())
+	}
+	return nil
+}
+
+// takesMountOptions reports whether the plugin mounts with options (MNT-193).
+func takesMountOptions(plugin objects.Plugin) bool {
+	if plugin.Name == objects.CSIPluginName {
+		return true
+	}
+	return plugin.Backend != nil && fake.TakesMountOptions(plugin.Backend)
+}
+
+// usedByOther reports whether another pod has the volume, or may have it.
+func (k *kubelet) usedByOther(name corev1.UniqueVolumeName, uid types.UID) bool {
+	v, ok := k.actual.get(name)
+	if !ok {
+		return false
+	}
+	other := false
+	v.pods.Scan(func(pod types.UID, _ *actualPod) bool {
+		other = pod != uid
+		return !other
+	})
+	return other
+}
+
+// deviceFailed and podFailed note what a failed step may have left (MNT-243 to MNT-248).
+func (k *kubelet) deviceFailed(av *actualVolume, err error, devicePath, mountPath string) {
+	class := classOf(err)
+	switch after := deviceAfter(av.device, class, k.actual.deviceReconstructed(av.name)); {
+	case after == deviceNotMounted && av.device != deviceNotMounted:
+		// MNT-911
+		av.setDevice(deviceNotMounted, devicePath, "")
+	case after == deviceUncertain && class == uncertain:
+		av.setDevice(deviceUncertain, devicePath, mountPath)
+	}
+}
+
+func (k *kubelet) podFailed(name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, err error) {
+	prior := volumeNotMounted
+	if ap, ok := k.actual.pod(name, uid); ok {
+		prior = ap.state
+	}
+	switch podAfter(prior, classOf(err), k.actual.podReconstructed(name, uid)) {
+	case volumeNotMounted:
+		if prior != volumeNotMounted {
+			k.actual.removePod(name, uid)
+			k.changed(uid)
+		}
+	case volumeUncertain:
+		if prior != volumeUncertain {
+			k.setPod(name, uid, spec, volumeUncertain)
+		}
+	case volumeMounted:
+		// MNT-248: the mount stays and so does the wish to do it again.
+	}
+}
+
+// setPod is actualState.setPod with word to the pod's worker.
+func (k *kubelet) setPod(name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, state podState) {
+	k.actual.setPod(name, uid, spec, state)
+	k.changed(uid)
+}
+
+// labels are those of the node, as watched.
+func (k *kubelet) labels() map[string]string {
+	if k.object == nil {
+		return nil
+	}
+	return k.object.Labels
+}
+
+// pluginTakesDevice reports whether the volume is mounted from a device that the node has once.
+func (k *kubelet) pluginTakesDevice(spec *volumeSpec) bool {
+	return spec.plugin.DeviceMountable(spec.VolumeSpec)
+}

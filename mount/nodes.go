@@ -1,0 +1,134 @@
+package mount
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// Nodes are the machines of a cluster.
+type Nodes struct {
+	engine *engine.Engine
+	cfg    Config
+	byName map[string]*Node
+	names  []string // in the order in which they were added
+	// byClaim are the workers whose pods use a claim: what they wait for may change with it. [SIM] Kubelets do not watch claims;
+	// this only decides which of their periodic syncs could find something new.
+	byClaim map[string][]*worker
+}
+
+// New prepares the kubelets of a cluster. Add and Follow start them. Errors name the field of the configuration.
+func New(e *engine.Engine, cfg Config) (*Nodes, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{}}
+	s := e.Store()
+	from := s.Version()
+	if _, err := s.Claims.Watch(store.WatchOptions[*corev1.PersistentVolumeClaim]{From: from}, ns.claimChanged); err != nil {
+		return nil, err
+	}
+	if _, err := s.Volumes.Watch(store.WatchOptions[*corev1.PersistentVolume]{From: from}, ns.volumeChanged); err != nil {
+		return nil, err
+	}
+	if _, err := s.Attachments.Watch(store.WatchOptions[*storagev1.VolumeAttachment]{From: from}, ns.attachmentChanged); err != nil {
+		return nil, err
+	}
+	return ns, nil
+}
+
+// Add makes a machine with a kubelet and starts it. The kubelet creates the Node object unless it is there. A second machine of
+// the same name is refused.
+func (ns *Nodes) Add(name string) (*Node, error) {
+	if name == "" {
+		return nil, fmt.Errorf("mount: a node without a name: give it one")
+	}
+	if _, taken := ns.byName[name]; taken {
+		return nil, fmt.Errorf("mount: there is a node %q already", name)
+	}
+	n, err := ns.newNode(name)
+	if err != nil {
+		return nil, err
+	}
+	ns.byName[name] = n
+	ns.names = append(ns.names, name)
+	return n, nil
+}
+
+// Follow adds a machine for every Node object, those to come included. The machine stays when its object is deleted.
+func (ns *Nodes) Follow() error {
+	follow := func(c store.Change[*corev1.Node]) {
+		if _, known := ns.byName[c.Key]; known || c.Type == store.Deleted {
+			return
+		}
+		// It cannot fail: the name is new.
+		_, _ = ns.Add(c.Key)
+	}
+	_, err := ns.engine.Store().Nodes.Watch(store.WatchOptions[*corev1.Node]{}, follow)
+	return err
+}
+
+// Get is the machine of that name.
+func (ns *Nodes) Get(name string) (*Node, bool) {
+	n, ok := ns.byName[name]
+	return n, ok
+}
+
+// All lists the machines in the order in which they were added.
+func (ns *Nodes) All() []*Node {
+	nodes := make([]*Node, len(ns.names))
+	for i, name := range ns.names {
+		nodes[i] = ns.byName[name]
+	}
+	return nodes
+}
+
+// follow has a worker stirred by the claims of its pod, forget ends that.
+func (ns *Nodes) follow(w *worker) {
+	for _, claim := range objects.ClaimsOf(w.pod) {
+		if !slices.Contains(ns.byClaim[claim], w) {
+			ns.byClaim[claim] = append(ns.byClaim[claim], w)
+		}
+	}
+}
+
+func (ns *Nodes) forget(w *worker) {
+	for _, claim := range objects.ClaimsOf(w.pod) {
+		rest := slices.DeleteFunc(ns.byClaim[claim], func(other *worker) bool { return other == w })
+		if len(rest) == 0 {
+			delete(ns.byClaim, claim)
+		} else {
+			ns.byClaim[claim] = rest
+		}
+	}
+}
+
+func (ns *Nodes) claimChanged(c store.Change[*corev1.PersistentVolumeClaim]) { ns.stir(c.Key) }
+
+func (ns *Nodes) volumeChanged(c store.Change[*corev1.PersistentVolume]) {
+	if c.Old != nil && c.Old.Spec.ClaimRef != nil {
+		ns.stir(store.Key(c.Old.Spec.ClaimRef.Namespace, c.Old.Spec.ClaimRef.Name))
+	}
+	if c.Object != nil && c.Object.Spec.ClaimRef != nil {
+		ns.stir(store.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name))
+	}
+}
+
+func (ns *Nodes) stir(claim string) {
+	for _, w := range ns.byClaim[claim] {
+		w.stir(true)
+	}
+}
+
+// attachmentChanged tells the node that the controller may wait for its report.
+func (ns *Nodes) attachmentChanged(c store.Change[*storagev1.VolumeAttachment]) {
+	if n, ok := ns.byName[c.Object.Spec.NodeName]; ok && n.kubelet != nil {
+		n.kubelet.heartbeat()
+	}
+}

@@ -1,0 +1,95 @@
+package mount
+
+import (
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// volumePlugin is what a plugin does on a node. Methods that get a Proc may take time.
+type volumePlugin interface {
+	// waitForAttach is the path of the device, if the volume is attached. It does not wait.
+	waitForAttach(p *engine.Proc, spec *volumeSpec, devicePath string) (string, error)
+	// deviceMountPath is where the device is mounted, "" for a plugin without a device step.
+	deviceMountPath(spec *volumeSpec) (string, error)
+	mountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error
+	setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error
+	// unmounter makes what tears a volume down for a pod, from what the disk says about it.
+	unmounter(pod types.UID, name string) (tearDown func(*engine.Proc) error, err error)
+	unmountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error
+
+	// globalMapPath is the directory that holds the devices of a block volume.
+	globalMapPath(spec *volumeSpec) string
+	// mapper prepares mapping a block volume for a pod.
+	mapper(spec *volumeSpec) error
+	// custom reports whether setUpDevice and mapPodDevice do anything.
+	custom(spec *volumeSpec) bool
+	setUpDevice(p *engine.Proc, spec *volumeSpec) error
+	mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (devicePath string, err error)
+	// unmapper makes what takes a block volume from a pod, from what the disk says about it.
+	unmapper(pod types.UID, name string) (unmap func(*engine.Proc) error, err error)
+	tearDownDevice(p *engine.Proc, spec *volumeSpec) error
+}
+
+// setUpHow says what is special about a SetUp.
+type setUpHow struct {
+	reconstructed bool // the mount is known only from the disk
+	remount       bool // the pod has it already
+}
+
+// pluginFor is the plugin of that name.
+func (k *kubelet) pluginFor(name string) volumePlugin {
+	if name == objects.CSIPluginName {
+		return csiPlugin{k}
+	}
+	return treePlugin{k, name}
+}
+
+// ask makes a call to a backend. effect is what happens on the node when the call has its effect.
+func (k *kubelet) ask(p *engine.Proc, b fake.Backend, op fake.Op, id string, call, effect func() error) error {
+	what := engine.Call{Target: b.Name(), Verb: string(op), Key: id, Node: k.node.name}
+	do := func() error {
+		if err := fake.Safely(b.Name(), op, call); err != nil {
+			return err
+		}
+		return effect()
+	}
+	// MNT-014: a pass that is due at the instant at which the call ends does not see that yet.
+	defer afterPasses(p)
+	delay := fake.DelayOf(b, op, id)
+	if fake.IsInTree(b) {
+		return p.Backend(what, delay, do)
+	}
+	// MNT-006: the CSI plugin gives its calls two minutes; a call that takes longer has no effect.
+	late := fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded")
+	return p.BackendWithin(what, delay, csiBudget, late, do)
+}
+
+// unimplemented is what a driver answers that does not have the call.
+func unimplemented(op fake.Op) error {
+	return fake.Errorf(fake.Unimplemented, "method %s not implemented", op)
+}
+
+func podRef(pod *corev1.Pod) fake.PodRef {
+	return fake.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+}
+
+// removeMountDir takes away an unmounted directory, the metadata beside it, and the directory around both.
+func (k *kubelet) removeMountDir(mountPath string) error {
+	disk := k.node.disk
+	if disk.Mounted(mountPath) {
+		return nil
+	}
+	around := path.Dir(mountPath)
+	for _, p := range []string{mountPath, around + "/" + metadataFile, around} {
+		if err := disk.removeIfThere(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package mount
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+)
+
+// The names of operations (MNT-150 to MNT-153).
+const (
+	opVerify        = "verify_controller_attached_volume"
+	opMount         = "volume_mount"
+	opMap           = "map_volume"
+	opUnmount       = "volume_unmount"
+	opUnmap         = "unmap_volume"
+	opUnmountDevice = "unmount_device"
+	opUnmapDevice   = "unmap_device"
+)
+
+// volumeKey is the key of what concerns a volume as a whole, podKey that of what concerns one pod's mount of it.
+func volumeKey(name corev1.UniqueVolumeName) engine.PendingKey {
+	return engine.PendingKey{Volume: string(name)}
+}
+
+func podKey(name corev1.UniqueVolumeName, uid types.UID) engine.PendingKey {
+	return engine.PendingKey{Volume: string(name), Pod: string(uid)}
+}
+
+// mountKey is the key of a mount (MNT-151).
+func mountKey(v *desiredVolume, uid types.UID) engine.PendingKey {
+	if v.attachable || v.deviceMountable {
+		// MNT-151, MNT-157: one at a time for all pods of the node, and one backoff.
+		return volumeKey(v.name)
+	}
+	// MNT-151
+	return podKey(v.name, uid)
+}
+
+// reconcile is a pass of the reconciler, the only one to start operations (MNT-013).
+func (k *kubelet) reconcile(p *engine.Proc) {
+	// MNT-131, MNT-454, MNT-459, MNT-927: until it is known what is wanted, and what is there, nothing is taken away.
+	allowed := k.hasAddedPods && len(k.awaiting) == 0
+	if allowed {
+		// MNT-132, MNT-138: first, so that a volume that changes pods is free.
+		k.unmountVolumes(p)
+	}
+	// MNT-133, MNT-455: mounting is never held back.
+	k.mountVolumes(p)
+	if allowed {
+		// MNT-135
+		k.unmountDevices(p)
+		// MNT-136, MNT-461
+		k.cleanUpFailed(p)
+	}
+	// MNT-137
+	if len(k.awaiting) > 0 {
+		k.correct(p)
+	}
+	if len(k.awaiting) == 0 && !k.statesSynced {
+		k.statesSynced = true
+		k.reconciler.Arm()
+	}
+	k.watchInUse()
+}
+
+// unmountVolumes starts to unmount what pods no longer want.
+func (k *kubelet) unmountVolumes(p *engine.Proc) {
+	for _, pr := range k.actual.pairs() {
+		// MNT-132, MNT-045: SELinux labels are all empty here.
+		if k.desired.has(pr.volume.name, pr.pod.uid) || k.ops.Running(podKey(pr.volume.name, pr.pod.uid)) {
+			continue
+		}
+		if pr.pod.spec.block() {
+			k.unmapVolume(p, pr.volume, pr.pod)
+		} else {
+			k.unmountVolume(p, pr.volume, pr.pod)
+		}
+	}
+}
+
+// mountVolumes starts whatever brings desired pairs nearer to being mounted.
+func (k *kubelet) mountVolumes(p *engine.Proc) {
+	for _, pr := range k.desired.pairs() {
+		uid := pr.pod.pod.UID
+		// MNT-133: an operation for any pod of the volume is in the way.
+		if k.ops.Running(volumeKey(pr.volume.name)) {
+			continue
+		}
+		// MNT-134
+		switch k.actual.query(pr.volume.name, uid) {
+		case notAttached:
+			k.verify(p, pr)
+		case notMounted, remountRequired:
+			if pr.pod.spec.block() {
+				k.mapVolume(p, pr)
+			} else {
+				k.mountVolume(p, pr)
+			}
+		}
+	}
+}
+
+// unmountDevices takes apart volumes that no pod has any more.
+func (k *kubelet) unmountDevices(p *engine.Proc) {
+	for _, v := range k.actual.all() {
+		_, desired := k.desired.get(v.name)
+		// MNT-135: asked anew for each volume, for an operation may just have begun.
+		if desired || v.pods.Len() > 0 || k.ops.Running(volumeKey(v.name)) {
+			continue
+		}
+		switch {
+		case v.device == deviceNotMounted:
+			// MNT-135, MNT-139, MNT-287: the last step; from now on the node does not have it in use.
+			if k.actual.remove(v.name) {
+				p.Decide("MNT-135", k.nodeRef(), "forgets volume %s", v.name)
+			}
+		case v.spec.block():
+			k.unmapDevice(p, v)
+		default:
+			k.unmountDevice(p, v)
+		}
+	}
+}
+
+// start asks for an operation. A refusal is silent (MNT-140): the pass comes back when it could be otherwise.
+func (k *kubelet) start(key engine.PendingKey, name string, fn func(p *engine.Proc) error) {
+	err := k.ops.Run(key, name, func(p *engine.Proc) error {
+		err := fn(p)
+		// MNT-014, MNT-160: what comes next is decided by a pass to come.
+		k.reconciler.Next()
+		return err
+	})
+	if errors.Is(err, engine.ErrBackoff) {
+		// MNT-005, MNT-933: the end of the window itself is too early.
+		left, _ := k.ops.RetryAfter(key, name)
+		k.reconciler.ArmAt(k.actor.Engine().Now().Add(left + 1))
+	}
+}
+
+// nodeRef is the Node as an object that decisions are about.
+func (k *kubelet) nodeRef() *corev1.Node {
+	if k.object != nil {
+		return k.object
+	}
+	node := &corev1.Node{}
+	node.Name = k.node.name
+	return node
+}

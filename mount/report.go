@@ -1,0 +1,206 @@
+package mount
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// ManagedAttachAnnotation is on a Node whose volumes the attach/detach controller attaches.
+const ManagedAttachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+// report is what the kubelet remembers of its reports.
+type report struct {
+	registered bool
+	sent       time.Time
+	// fed is the list that was last reported, or found to be so; known says that there was one.
+	fed   []corev1.UniqueVolumeName
+	known bool
+	// news says that since the last report something happened that others may want a report for.
+	news bool
+}
+
+// register creates the Node, or marks the one that is there as one whose volumes a controller attaches.
+func (k *kubelet) register(p *engine.Proc) {
+	node, err := k.getNode(p)
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Create(p, newNodeObject(k.node.name, p.Now())) })
+	case err == nil && node.Annotations[ManagedAttachAnnotation] != "true":
+		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{ManagedAttachAnnotation: "true"}}})
+		_, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, store.Main) })
+	}
+	k.report.registered = err == nil
+}
+
+// newNodeObject is a Node as its kubelet creates it.
+func newNodeObject(name string, now time.Time) *corev1.Node {
+	node := fake.Node(name, fake.Annotations(ManagedAttachAnnotation, "true"))
+	at := metav1.NewTime(now.Truncate(time.Second))
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status", LastHeartbeatTime: at, LastTransitionTime: at}}
+	return node
+}
+
+// inUse is what the node has in use, in order (MNT-170).
+func (k *kubelet) inUse() []corev1.UniqueVolumeName {
+	set := map[corev1.UniqueVolumeName]bool{}
+	var names []corev1.UniqueVolumeName
+	add := func(name corev1.UniqueVolumeName) {
+		if !set[name] {
+			set[name] = true
+			names = append(names, name)
+		}
+	}
+	k.desired.volumes.Scan(func(name corev1.UniqueVolumeName, v *desiredVolume) bool {
+		// MNT-170: wanted, if it has to be attached,
+		if v.attachable {
+			add(name)
+		}
+		return true
+	})
+	k.actual.volumes.Scan(func(name corev1.UniqueVolumeName, v *actualVolume) bool {
+		// MNT-170, MNT-928: or known to be attached.
+		if v.attachable == attachableYes {
+			add(name)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return names
+}
+
+// watchInUse has the status reported if the volumes in use are not those of the last report.
+func (k *kubelet) watchInUse() {
+	if !k.statesSynced {
+		return
+	}
+	inUse := k.inUse()
+	if !k.report.known || !slices.Equal(inUse, k.report.fed) || k.object != nil && !slices.Equal(k.object.Status.VolumesInUse, inUse) {
+		k.status.Arm()
+	}
+}
+
+// reportStatus is a round of the node's status (MNT-172).
+func (k *kubelet) reportStatus(p *engine.Proc) {
+	for range statusTries {
+		err := k.tryReport(p)
+		if err == nil {
+			k.nextReport()
+			return
+		}
+		if apierrors.IsNotFound(err) {
+			// Its coming back brings the next round.
+			return
+		}
+	}
+	// MNT-160: the next round tries again.
+	k.status.Rest()
+}
+
+// tryReport computes the status, writes it if there is reason to, and feeds back what is reported.
+func (k *kubelet) tryReport(p *engine.Proc) error {
+	if !k.report.registered {
+		k.register(p)
+	}
+	node, err := k.getNode(p)
+	if err != nil {
+		return err
+	}
+	inUse := node.Status.VolumesInUse
+	if k.statesSynced {
+		// MNT-171, MNT-462: until then the list is that of the kubelet before.
+		inUse = k.inUse()
+	}
+	k.noteReboot(p, node)
+	changed := !slices.Equal(inUse, node.Status.VolumesInUse) || !isReady(node) || node.Status.NodeInfo.BootID != k.bootID()
+	now := p.Now()
+	// MNT-008, MNT-172
+	if changed || now.Sub(k.report.sent) > k.cfg.ReportPeriod {
+		patch, err := json.Marshal(map[string]any{"status": map[string]any{
+			"volumesInUse": inUse,
+			"conditions":   readyConditions(node, now),
+			"nodeInfo":     map[string]string{"bootID": k.bootID()},
+		}})
+		if err != nil {
+			return err
+		}
+		node, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, store.Status) })
+		if err != nil {
+			// MNT-172: nothing is fed back.
+			return err
+		}
+		k.report.sent, k.report.news = now, false
+		// MNT-172: what the API server made of it counts.
+		inUse = node.Status.VolumesInUse
+	}
+	k.report.fed, k.report.known = slices.Clone(inUse), true
+	if k.desired.markReported(inUse) {
+		k.reconciler.Arm()
+	}
+	return nil
+}
+
+// noteReboot tells of a reboot when the status still has the boot before (MNT-485).
+func (k *kubelet) noteReboot(p *engine.Proc, node *corev1.Node) {
+	// MNT-485
+	if last := node.Status.NodeInfo.BootID; last != "" && last != k.bootID() {
+		k.event(p, node, corev1.EventTypeWarning, "Rebooted", "Node %s has been rebooted, boot id: %s", node.Name, k.bootID())
+	}
+}
+
+// heartbeat notes that others may want a report, and has an unchanged one written when it is due (MNT-008).
+func (k *kubelet) heartbeat() {
+	k.report.news = true
+	k.nextReport()
+}
+
+// nextReport has an unchanged status reported when it is due (MNT-008). Where nothing happened to pods and attachments of the node
+// since the last report, nobody could learn from it anything but the time, and it is left out.
+func (k *kubelet) nextReport() {
+	if k.status == nil || !k.report.known || !k.report.news && !k.cfg.EveryReport {
+		return
+	}
+	now := k.actor.Engine().Now()
+	// The reports that were left out came every so many rounds.
+	every := (k.cfg.ReportPeriod/k.cfg.StatusPeriod + 1) * k.cfg.StatusPeriod
+	if late := now.Sub(k.report.sent) / every; late > 0 {
+		k.report.sent = k.report.sent.Add(late * every)
+	}
+	k.status.RestAt(k.report.sent.Add(k.cfg.ReportPeriod + 1))
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// readyConditions are the conditions of the node with Ready as this kubelet has it.
+func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
+	at := metav1.NewTime(now.Truncate(time.Second))
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status", LastHeartbeatTime: at, LastTransitionTime: at}
+	conditions := slices.Clone(node.Status.Conditions)
+	at1 := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if at1 < 0 {
+		return append(conditions, ready)
+	}
+	if conditions[at1].Status == corev1.ConditionTrue {
+		ready.LastTransitionTime = conditions[at1].LastTransitionTime
+	}
+	conditions[at1] = ready
+	return conditions
+}
+
+// bootID tells the boots of the machine apart.
+func (k *kubelet) bootID() string { return k.node.name + "-boot-" + strconv.Itoa(k.node.boots) }

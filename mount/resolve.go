@@ -1,0 +1,118 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// resolved is a pod's volume with what stands behind it.
+type resolved struct {
+	spec  *volumeSpec
+	claim *corev1.PersistentVolumeClaim // nil for a source in the pod
+}
+
+// resolve finds what stands behind a volume of a pod, by live reads of the API (MNT-071, MNT-072a).
+func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume, mounts, devices map[string]bool) (resolved, error) {
+	name := objects.ClaimOf(pod, volume)
+	if name == "" {
+		// MNT-071: the pod has the source itself.
+		return k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.SpecOfInline(volume), outer: volume.Name}})
+	}
+	key := store.Key(pod.Namespace, name)
+	processing := func(why string, args ...any) error {
+		return fmt.Errorf("error processing PVC %s: %s", key, fmt.Sprintf(why, args...))
+	}
+	// MNT-072a
+	claim, err := k.getClaim(p, key)
+	if err != nil {
+		return resolved{}, processing("failed to fetch PVC from API server: %v", err)
+	}
+	if why := unusable(claim); why != "" {
+		return resolved{}, processing("%s", why)
+	}
+	// MNT-072e: a claim of that name may be anybody's.
+	if volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim) {
+		return resolved{}, fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", key, store.KeyOf(pod))
+	}
+	// MNT-072f
+	pv, err := k.getVolume(p, claim.Spec.VolumeName)
+	if err != nil {
+		return resolved{}, processing("failed to fetch PV %s from API server: %v", claim.Spec.VolumeName, err)
+	}
+	switch ref := pv.Spec.ClaimRef; {
+	case ref == nil:
+		// MNT-072g
+		return resolved{}, processing("found PV object %s but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim", pv.Name)
+	case ref.UID != claim.UID:
+		// MNT-072h, MNT-073: neither the phase of the volume nor the name it points at is looked at.
+		return resolved{}, processing("found PV object %s but its pv.Spec.ClaimRef.UID %s does not point to claim.UID %s", pv.Name, ref.UID, claim.UID)
+	}
+	if err := checkMode(volume.Name, pv, mounts, devices); err != nil {
+		return resolved{}, err
+	}
+	return k.withPlugin(resolved{&volumeSpec{VolumeSpec: objects.SpecOfVolume(volume, pv), outer: volume.Name}, claim})
+}
+
+// withPlugin finds the plugin in charge of the volume (MNT-020).
+func (k *kubelet) withPlugin(r resolved) (resolved, error) {
+	plugin, err := objects.PluginOf(k.cfg.Backends, r.spec.VolumeSpec)
+	if err != nil {
+		// MNT-020, MNT-047: no plugin, or more than one.
+		return resolved{}, fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%v", r.spec.Name(), err)
+	}
+	r.spec.plugin = plugin
+	return r, nil
+}
+
+// unusable says why a claim cannot be mounted, "" if it can.
+func unusable(claim *corev1.PersistentVolumeClaim) string {
+	switch {
+	case claim.DeletionTimestamp != nil && !slices.Contains(claim.Finalizers, objects.ClaimProtectionFinalizer):
+		// MNT-072b, MNT-905: with the finalizer some pod may be using it, after a restart of the kubelet perhaps this one.
+		return "PVC is being deleted"
+	case claim.Status.Phase != corev1.ClaimBound:
+		// MNT-072c
+		return "PVC is not bound"
+	case claim.Spec.VolumeName == "":
+		// MNT-072d
+		return "PVC has empty pvc.Spec.VolumeName"
+	}
+	return ""
+}
+
+// checkMode compares how containers use a volume with what it is.
+func checkMode(outer string, pv *corev1.PersistentVolume, mounts, devices map[string]bool) error {
+	mode := pv.Spec.VolumeMode
+	switch {
+	case mode == nil:
+		// MNT-072j
+		return fmt.Errorf("cannot get volumeMode for volume: %s", pv.Name)
+	case mounts[outer] && *mode != corev1.PersistentVolumeFilesystem:
+		// MNT-072k
+		return fmt.Errorf("volume %s has volumeMode Block, but is specified in volumeMounts", outer)
+	case devices[outer] && *mode != corev1.PersistentVolumeBlock:
+		// MNT-072l
+		return fmt.Errorf("volume %s has volumeMode Filesystem, but is specified in volumeDevices", outer)
+	}
+	return nil
+}
+
+// claimSize is how large the claim is known to be, in bytes.
+func claimSize(claim *corev1.PersistentVolumeClaim) int64 {
+	size, ok := claim.Status.Capacity[corev1.ResourceStorage]
+	if !ok {
+		size = resource.Quantity{}
+	}
+	return size.Value()
+}
+
+// errNotInStatus is what verifying a volume ends with when the node's status does not have it (MNT-175).
+var errNotInStatus = errors.New("Volume not attached according to node status")

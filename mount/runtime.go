@@ -1,0 +1,164 @@
+package mount
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// runtime runs the containers of a node. They do not need the kubelet to go on.
+type runtime struct {
+	node     *Node
+	running  map[types.UID]*container
+	accesses []Access
+}
+
+// container stands for all containers of a pod.
+type container struct {
+	pod     *corev1.Pod
+	volumes []containerVolume
+	groups  []int64
+	exit    corev1.PodPhase // "" while they run
+	// stopping says that they were told to stop although no pod stands for them.
+	stopping bool
+	// ends and again are when they exit by themselves, and when they use their volumes next.
+	ends, again *engine.Timer
+}
+
+// containerVolume is a volume as containers see it.
+type containerVolume struct {
+	name, id string
+	data     fake.DataHolder
+	readOnly bool
+}
+
+// Access is a container's use of what is on a volume.
+type Access struct {
+	At     time.Time
+	Pod    fake.PodRef
+	Volume string // the ID
+	// Wrote says that it was a write and not a read; Data is what was written, or found.
+	Wrote bool
+	Data  fake.Write
+	// Err says why it failed, nil if it did not.
+	Err error
+}
+
+func newRuntime(n *Node) *runtime { return &runtime{node: n, running: map[types.UID]*container{}} }
+
+func (r *runtime) list() []*container {
+	list := make([]*container, 0, len(r.running))
+	for _, uid := range sorted(r.running) {
+		list = append(list, r.running[uid])
+	}
+	return list
+}
+
+// start starts the containers of a pod.
+func (r *runtime) start(c *container) {
+	r.running[c.pod.UID] = c
+	load := r.node.nodes.cfg.Workload(c.pod)
+	machine := r.node.machine
+	if load.Read || load.Write {
+		machine.Go("workload of "+c.pod.Name, func(p *engine.Proc) { r.use(p, c, load) })
+	}
+	if load.RunFor > 0 {
+		c.ends = machine.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Proc) { r.exit(c, load.phase()) })
+	}
+}
+
+// use reads and writes the volumes of a pod, and again after a while. That is background work: it never ends.
+func (r *runtime) use(p *engine.Proc, c *container, load Workload) {
+	if r.running[c.pod.UID] != c || c.exit != "" {
+		return
+	}
+	for _, v := range c.volumes {
+		if v.data == nil {
+			continue
+		}
+		if load.Read {
+			found, err := v.data.Read(v.id, podRef(c.pod), r.node.name)
+			r.note(p, c, v, false, found, err)
+		}
+		if load.Write && !v.readOnly {
+			written, err := v.data.Write(v.id, podRef(c.pod), r.node.name, p.Now())
+			r.note(p, c, v, true, written, err)
+		}
+	}
+	if load.Every > 0 {
+		c.again = r.node.machine.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Proc) { r.use(p, c, load) })
+	}
+}
+
+func (r *runtime) note(p *engine.Proc, c *container, v containerVolume, wrote bool, data fake.Write, err error) {
+	verb := "reads"
+	if wrote {
+		verb = "writes"
+	}
+	result := "version " + strconv.Itoa(data.Version)
+	if err != nil {
+		result = err.Error()
+	}
+	p.Decide("", c.pod, "%s %s: %s", verb, v.id, result)
+	r.accesses = append(r.accesses, Access{At: p.Now(), Pod: podRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
+}
+
+// exit ends the containers of a pod by themselves. Their kubelet hears of it if it runs.
+func (r *runtime) exit(c *container, phase corev1.PodPhase) {
+	if r.running[c.pod.UID] != c || c.exit != "" {
+		return
+	}
+	c.stop()
+	c.exit = phase
+	if k := r.node.kubelet; k != nil {
+		if w, ok := k.workers[c.pod.UID]; ok {
+			w.end(phase)
+		}
+	}
+}
+
+// remove takes the containers of a pod away, whether or not they still run.
+func (r *runtime) remove(uid types.UID) {
+	if c, ok := r.running[uid]; ok {
+		c.stop()
+		delete(r.running, uid)
+	}
+}
+
+// clear loses all containers.
+func (r *runtime) clear() {
+	for _, c := range r.list() {
+		r.remove(c.pod.UID)
+	}
+}
+
+func (c *container) stop() {
+	if c.ends != nil {
+		c.ends.Stop()
+	}
+	if c.again != nil {
+		c.again.Stop()
+	}
+}
+
+// supplementalGroups are the groups that volumes give to the containers of a pod (MNT-386).
+func supplementalGroups(pod *corev1.Pod, specs []*volumeSpec) []int64 {
+	var listed, groups []int64
+	if context := pod.Spec.SecurityContext; context != nil {
+		listed = context.SupplementalGroups
+	}
+	for _, spec := range specs {
+		// MNT-386: what is no number is passed over.
+		gid, err := strconv.ParseInt(spec.gid(), 10, 64)
+		if err == nil && !slices.Contains(listed, gid) && !slices.Contains(groups, gid) {
+			groups = append(groups, gid)
+		}
+	}
+	return groups
+}

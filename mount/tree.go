@@ -1,0 +1,158 @@
+package mount
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// treePlugin is a plugin compiled into the kubelet: one with a backend, or one that needs none.
+type treePlugin struct {
+	k    *kubelet
+	name string
+}
+
+// backend does the plugin's work, nil where there is nothing to do but on the disk of the node.
+func (t treePlugin) backend() fake.Backend {
+	b, err := t.k.cfg.Backends.ByName(t.name)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// isHostPath reports whether the container gets a path of the node itself (MNT-036).
+func isHostPath(spec *volumeSpec) bool {
+	source := spec.Source()
+	return source != nil && source.HostPath != nil
+}
+
+// localDirectory is the directory that a local volume is, "" if it is a device (MNT-034, MNT-035). [SIM] A file system type says
+// that it is a device, to be mounted first.
+func localDirectory(spec *volumeSpec) string {
+	// MNT-035
+	if source := spec.Source(); source != nil && source.Local != nil && source.Local.FSType == nil && !spec.block() {
+		return source.Local.Path
+	}
+	return ""
+}
+
+func (t treePlugin) waitForAttach(_ *engine.Proc, _ *volumeSpec, devicePath string) (string, error) {
+	return devicePath, nil
+}
+
+func (t treePlugin) deviceMountPath(spec *volumeSpec) (string, error) {
+	if dir := localDirectory(spec); dir != "" {
+		return dir, nil
+	}
+	return t.k.layout.global(t.name, spec.ID()), nil
+}
+
+func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error {
+	disk := t.k.node.disk
+	mount := Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID()}
+	if localDirectory(spec) != "" {
+		// MNT-035: it is there already.
+		return nil
+	}
+	stager, ok := t.backend().(fake.Stager)
+	if !ok || !fake.Can(t.backend(), fake.Stage) {
+		return disk.mount(mount)
+	}
+	req := fake.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath, Mode: spec.accessMode(), MountOptions: spec.PV.Spec.MountOptions}
+	return t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return disk.mount(mount) })
+}
+
+func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
+	target, disk := t.k.layout.podVolume(pod.UID, t.name, spec.Name()), t.k.node.disk
+	mount := Mount{Path: target, Plugin: t.name, Volume: spec.ID(), Pod: string(pod.UID)}
+	if spec.PV != nil && t.k.pluginTakesDevice(spec) {
+		mount.Source, _ = t.deviceMountPath(spec)
+	}
+	effect := func() error { return disk.mount(mount) }
+	switch {
+	case isHostPath(spec):
+		// MNT-036: nothing is left below the directory of the pod.
+		if err := checkHostPath(spec.Source().HostPath.Path); err != nil {
+			return err
+		}
+		effect = func() error { return nil }
+	case spec.Source() == nil:
+		// What is in the pod itself becomes a directory with files in it.
+		return disk.mkdir(target)
+	case spec.Source().Local != nil:
+		mount.Group = t.k.localGroup(p, spec, pod)
+	}
+	publisher, ok := t.backend().(fake.Publisher)
+	switch {
+	case disk.Mounted(target):
+		// These plugins look themselves whether it is mounted.
+		return nil
+	case !ok:
+		return effect()
+	}
+	req := fake.PublishRequest{
+		ID: spec.ID(), Node: t.k.node.name, Target: target, StagingPath: mount.Source, Pod: podRef(pod), Mode: spec.accessMode(),
+		ReadOnly: spec.readOnly(), Source: spec.Source(),
+	}
+	if spec.PV != nil {
+		req.MountOptions = spec.PV.Spec.MountOptions
+	}
+	err := t.k.ask(p, t.backend(), fake.Publish, req.ID, func() error { return publisher.Publish(req) }, effect)
+	if err != nil && !how.remount && !how.reconstructed && !disk.Mounted(target) {
+		_ = disk.removeIfThere(target)
+	}
+	return err
+}
+
+// checkHostPath refuses a path that leads out of where it begins (MNT-036).
+func checkHostPath(path string) error {
+	// MNT-036: what is at the path, and of which type, the simulated node does not know.
+	if slices.Contains(strings.Split(path, "/"), "..") {
+		return fmt.Errorf("invalid HostPath %q: must not contain '..'", path)
+	}
+	return nil
+}
+
+func (t treePlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
+	target, disk := t.k.layout.podVolume(pod, t.name, name), t.k.node.disk
+	return func(p *engine.Proc) error {
+		publisher, ok := t.backend().(fake.Publisher)
+		if ok {
+			req := fake.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
+			err := t.k.ask(p, t.backend(), fake.Unpublish, name, func() error { return publisher.Unpublish(req) },
+				func() error { return disk.unmount(target) })
+			if err != nil {
+				return err
+			}
+		} else if err := disk.unmount(target); err != nil {
+			return err
+		}
+		return disk.removeAll(target)
+	}, nil
+}
+
+func (t treePlugin) unmountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error {
+	disk := t.k.node.disk
+	if localDirectory(spec) != "" || !disk.Mounted(mountPath) {
+		// MNT-035, MNT-485: what is not mounted is unmounted.
+		return nil
+	}
+	stager, ok := t.backend().(fake.Stager)
+	if ok && fake.Can(t.backend(), fake.Stage) {
+		req := fake.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath}
+		err := t.k.ask(p, t.backend(), fake.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(mountPath) })
+		if err != nil {
+			return err
+		}
+	} else if err := disk.unmount(mountPath); err != nil {
+		return err
+	}
+	return disk.removeIfThere(mountPath)
+}

@@ -1,0 +1,83 @@
+package mount
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// The block side of plugins compiled into the kubelet.
+
+func (t treePlugin) globalMapPath(spec *volumeSpec) string {
+	return t.k.layout.globalMap(t.name, spec.ID())
+}
+
+func (t treePlugin) mapper(*volumeSpec) error { return nil }
+
+// custom reports whether a backend gives out the device. That of a local volume is just there.
+func (t treePlugin) custom(*volumeSpec) bool {
+	_, ok := t.backend().(fake.Publisher)
+	return ok
+}
+
+func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) error {
+	stager, ok := t.backend().(fake.Stager)
+	if !ok || !fake.Can(t.backend(), fake.Stage) {
+		return nil
+	}
+	staging, disk := t.globalMapPath(spec)+"/staging", t.k.node.disk
+	req := fake.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock}
+	return t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
+		return disk.mount(Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
+	})
+}
+
+// device is where a backend puts the device of a block volume for a pod.
+func (t treePlugin) device(id string, pod types.UID) string {
+	return t.k.layout.plugin(t.name) + "/devices/" + id + "/" + string(pod)
+}
+
+func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (string, error) {
+	publisher, disk := t.backend().(fake.Publisher), t.k.node.disk
+	req := fake.PublishRequest{
+		ID: spec.ID(), Node: t.k.node.name, Target: t.device(spec.ID(), pod.UID), Pod: podRef(pod), Mode: spec.accessMode(),
+		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), Source: spec.Source(),
+	}
+	if fake.Can(t.backend(), fake.Stage) {
+		req.StagingPath = t.globalMapPath(spec) + "/staging"
+	}
+	mount := Mount{Path: req.Target, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
+	err := t.k.ask(p, t.backend(), fake.Publish, req.ID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
+	if err != nil {
+		return "", err
+	}
+	return req.Target, nil
+}
+
+func (t treePlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) error, error) {
+	return func(p *engine.Proc) error {
+		publisher, ok := t.backend().(fake.Publisher)
+		if !ok {
+			return nil
+		}
+		target, disk := t.device(name, pod), t.k.node.disk
+		req := fake.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
+		err := t.k.ask(p, t.backend(), fake.Unpublish, name, func() error { return publisher.Unpublish(req) }, func() error { return disk.unmount(target) })
+		if err != nil {
+			return err
+		}
+		return disk.removeIfThere(target)
+	}, nil
+}
+
+func (t treePlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
+	stager, ok := t.backend().(fake.Stager)
+	staging, disk := t.globalMapPath(spec)+"/staging", t.k.node.disk
+	if !ok || !disk.Mounted(staging) {
+		return nil
+	}
+	req := fake.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging}
+	return t.k.ask(p, t.backend(), fake.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(staging) })
+}

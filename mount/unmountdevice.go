@@ -1,0 +1,93 @@
+package mount
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/volsim/volsim/engine"
+)
+
+// unmountDevice starts to take a device's mount off the node.
+func (k *kubelet) unmountDevice(p *engine.Proc, v *actualVolume) {
+	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
+	// MNT-153
+	k.start(volumeKey(v.name), opUnmountDevice, func(p *engine.Proc) error {
+		// MNT-280
+		mountPath, err := plugin.deviceMountPath(spec)
+		if err != nil {
+			return fmt.Errorf("GetDeviceMountPath failed for volume %q : %w", spec.Name(), err)
+		}
+		// MNT-281
+		if refs := k.otherRefs(mountPath); len(refs) > 0 {
+			return fmt.Errorf("UnmountDevice failed for volume %q : the device mount path %q is still mounted by other references %v", spec.Name(), mountPath, refs)
+		}
+		if err := plugin.unmountDevice(p, spec, mountPath); err != nil {
+			// MNT-282, MNT-916
+			v.setDevice(deviceUncertain, "", mountPath)
+			return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
+		}
+		// MNT-283, MNT-288
+		if err := k.checkOpened(v.devicePath); err != nil {
+			v.setDevice(deviceUncertain, "", mountPath)
+			return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
+		}
+		// MNT-284, MNT-289: the device path is kept.
+		v.setDevice(deviceNotMounted, "", "")
+		p.Decide("MNT-284", k.nodeRef(), "volume %s is no longer mounted on the node", v.name)
+		return nil
+	})
+}
+
+// otherRefs are the mounts made from a device mount, but for those among the mounts of devices themselves.
+func (k *kubelet) otherRefs(mountPath string) []string {
+	var refs []string
+	for _, m := range k.node.disk.Mounts() {
+		// MNT-281
+		if m.Source == mountPath && m.Path != mountPath && !strings.Contains(m.Path, "/plugins/kubernetes.io/") {
+			refs = append(refs, m.Path)
+		}
+	}
+	return refs
+}
+
+// checkOpened is an error if somebody still has the device open, or if that cannot be found out.
+func (k *kubelet) checkOpened(devicePath string) error {
+	// MNT-283, MNT-288: a loop device holds it open; a bad disk does not tell.
+	if err := k.node.disk.broken[devicePath]; devicePath != "" && err != nil {
+		return err
+	}
+	if k.node.disk.Locked(devicePath) {
+		return fmt.Errorf("the device %s is in use when it was no longer expected to be in use", devicePath)
+	}
+	return nil
+}
+
+// unmapDevice starts to take a block device off the node.
+func (k *kubelet) unmapDevice(p *engine.Proc, v *actualVolume) {
+	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
+	// MNT-153
+	k.start(volumeKey(v.name), opUnmapDevice, func(p *engine.Proc) error {
+		mapPath, disk := v.mountPath, k.node.disk
+		if mapPath == "" {
+			mapPath = plugin.globalMapPath(spec)
+		}
+		// MNT-286: each pod that has the device has an entry here.
+		if refs := disk.children(mapPath); len(refs) > 0 {
+			return fmt.Errorf("UnmapDevice failed for volume %q : the device %q is still referenced from other Pods %v", spec.Name(), mapPath, refs)
+		}
+		// MNT-286: from here on it may be half gone.
+		v.setDevice(deviceUncertain, "", mapPath)
+		if err := plugin.tearDownDevice(p, spec); err != nil {
+			return fmt.Errorf("UnmapDevice.TearDownDevice failed for volume %q : %w", spec.Name(), err)
+		}
+		if err := disk.removeAll(mapPath); err != nil {
+			return fmt.Errorf("UnmapDevice.RemoveMapPath failed for volume %q : %w", spec.Name(), err)
+		}
+		if err := k.checkOpened(v.devicePath); err != nil {
+			return fmt.Errorf("UnmapDevice failed for volume %q : %w", spec.Name(), err)
+		}
+		v.setDevice(deviceNotMounted, "", "")
+		p.Decide("MNT-286", k.nodeRef(), "volume %s is no longer mapped on the node", v.name)
+		return nil
+	})
+}

@@ -1,0 +1,98 @@
+package mount
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+)
+
+// unmountVolume starts to take a file system from a pod. No Event tells of it (MNT-264, MNT-398).
+func (k *kubelet) unmountVolume(p *engine.Proc, v *actualVolume, ap *actualPod) {
+	name, uid, spec := v.name, ap.uid, ap.spec
+	tearDown, err := k.pluginFor(spec.plugin.Name).unmounter(uid, spec.Name())
+	if err != nil {
+		// MNT-260, MNT-140, MNT-921: the next pass finds the same, as long as the disk is as it is.
+		p.Decide("MNT-260", k.podRef(uid), "cannot unmount %s: %v", name, err)
+		k.blocked = true
+		return
+	}
+	// MNT-152, MNT-154, MNT-908: beside the unmounts of other pods, and at once even if mounting just failed.
+	k.start(podKey(name, uid), opUnmount, func(p *engine.Proc) error {
+		// MNT-261, MNT-915: subPath mounts come first, and their failure changes nothing.
+		if err := k.removeSubpaths(uid, spec.Name()); err != nil {
+			return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
+		}
+		if err := tearDown(p); err != nil {
+			// MNT-262, MNT-264, MNT-915: whatever the error, it may be half gone.
+			k.setPod(name, uid, spec, volumeUncertain)
+			return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", spec.Name(), err)
+		}
+		// MNT-263
+		k.actual.removePod(name, uid)
+		k.changed(uid)
+		p.Decide("MNT-263", k.podRef(uid), "volume %s is unmounted", name)
+		return nil
+	})
+}
+
+// unmapVolume starts to take a block device from a pod.
+func (k *kubelet) unmapVolume(p *engine.Proc, v *actualVolume, ap *actualPod) {
+	name, uid, spec, mapPath := v.name, ap.uid, ap.spec, v.mountPath
+	unmap, err := k.pluginFor(spec.plugin.Name).unmapper(uid, spec.Name())
+	if err != nil {
+		// MNT-270, MNT-140
+		p.Decide("MNT-270", k.podRef(uid), "cannot unmap %s: %v", name, err)
+		k.blocked = true
+		return
+	}
+	// MNT-152
+	k.start(podKey(name, uid), opUnmap, func(p *engine.Proc) error {
+		// MNT-270, MNT-918: before anything is touched. Each step may find its work done.
+		k.setPod(name, uid, spec, volumeUncertain)
+		disk, bind := k.node.disk, mapPath+"/"+string(uid)
+		if mapPath == "" {
+			bind = k.pluginFor(spec.plugin.Name).globalMapPath(spec) + "/" + string(uid)
+		}
+		disk.lock(bind, false)
+		if err := disk.removeIfThere(k.layout.podDevice(uid, spec.plugin.Name, spec.Name())); err != nil {
+			return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
+		}
+		if err := disk.unmount(bind); err != nil {
+			return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
+		}
+		if err := disk.removeIfThere(bind); err != nil {
+			return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
+		}
+		if err := unmap(p); err != nil {
+			return fmt.Errorf("UnmapVolume.UnmapPodDevice failed for volume %q : %w", spec.Name(), err)
+		}
+		k.actual.removePod(name, uid)
+		k.changed(uid)
+		p.Decide("MNT-270", k.podRef(uid), "volume %s is unmapped", name)
+		return nil
+	})
+}
+
+// removeSubpaths unmounts what containers have of a volume by subPath.
+func (k *kubelet) removeSubpaths(uid types.UID, spec string) error {
+	disk, dir := k.node.disk, k.layout.subpaths(uid)+"/"+spec
+	for _, m := range disk.mountsUnder(dir) {
+		if err := disk.unmount(m.Path); err != nil {
+			return err
+		}
+	}
+	return disk.removeAll(dir)
+}
+
+// podRef is a pod as an object that decisions are about; one that is gone is known by its uid alone.
+func (k *kubelet) podRef(uid types.UID) *corev1.Pod {
+	if w, ok := k.workers[uid]; ok {
+		return w.pod
+	}
+	pod := &corev1.Pod{}
+	pod.Name = string(uid)
+	return pod
+}

@@ -1,0 +1,84 @@
+package mount
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// verify starts to find out whether a volume that is new here is attached (MNT-174).
+func (k *kubelet) verify(p *engine.Proc, pr pair) {
+	name := pr.volume.name
+	if pr.volume.attachable {
+		if !pr.volume.reported {
+			// MNT-173, MNT-174, MNT-909: the node says that it will use the volume before it looks for it.
+			return
+		}
+		if k.object != nil && !attachedTo(k.object, name) {
+			// MNT-174, MNT-909: the watch of the node brings the next look.
+			return
+		}
+	}
+	snapshot := *pr.volume
+	spec, pod := pr.pod.spec, pr.pod.pod
+	p.Decide("MNT-174", pod, "looks whether volume %s is attached", name)
+	// MNT-150, MNT-159
+	k.start(volumeKey(name), opVerify, func(p *engine.Proc) error { return k.verifyAttached(p, snapshot, spec, pod) })
+}
+
+// verifyAttached is the operation (MNT-175). Its errors have no event (MNT-176).
+func (k *kubelet) verifyAttached(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod) error {
+	size := int64(0)
+	if av, ok := k.actual.get(v.name); spec.PV != nil && spec.PV.Spec.ClaimRef != nil && (!ok || av.size == 0) {
+		// MNT-175: how large the claim is, from the claim that the volume names.
+		claim, err := k.getClaim(p, store.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name))
+		if err != nil {
+			return fmt.Errorf("VerifyControllerAttachedVolume.FetchPVC failed for volume %q : %v", spec.Name(), err)
+		}
+		size = claimSize(claim)
+	}
+	if !v.attachable {
+		// MNT-175
+		k.attached(v, spec, "", size)
+		return nil
+	}
+	if !v.reported {
+		// MNT-175: as it was when the operation began.
+		return fmt.Errorf("VerifyControllerAttachedVolume failed for volume %q : Volume has not been added to the list of VolumesInUse in the node's volume status", spec.Name())
+	}
+	node, err := k.getNode(p)
+	if err != nil {
+		return fmt.Errorf("VerifyControllerAttachedVolume failed fetching node from API server for volume %q : %v", spec.Name(), err)
+	}
+	at := slices.IndexFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == v.name })
+	if at < 0 {
+		// MNT-175, MNT-909: the watch said otherwise, and was late.
+		return fmt.Errorf("VerifyControllerAttachedVolume failed for volume %q : %w", spec.Name(), errNotInStatus)
+	}
+	k.attached(v, spec, node.Status.VolumesAttached[at].DevicePath, size)
+	p.Decide("MNT-175", pod, "volume %s is attached", v.name)
+	return nil
+}
+
+// attached makes the record of a volume (MNT-103).
+func (k *kubelet) attached(v desiredVolume, spec *volumeSpec, devicePath string, size int64) {
+	attachable := attachableNo
+	if k.stillAttachable(spec) {
+		// MNT-103: as the plugin says now.
+		attachable = attachableYes
+	}
+	// MNT-177: nothing ever asks the node's status about it again.
+	av := k.actual.markAttached(v.name, spec, attachable, devicePath)
+	if av.size == 0 {
+		av.size = size
+	}
+}
+
+// attachedTo reports whether the status of the node has the volume attached.
+func attachedTo(node *corev1.Node, name corev1.UniqueVolumeName) bool {
+	return slices.ContainsFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == name })
+}
