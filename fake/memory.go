@@ -35,6 +35,7 @@ type settings struct {
 	minSize     int64
 	maxSize     int64 // 0 is no limit
 	quota       int64 // 0 is no limit
+	attachLimit *int32
 	segments    []Segment
 	lenient     bool
 	createdOnly bool

@@ -103,6 +103,7 @@ func (k *kubelet) run(p *engine.Proc) {
 	k.node.disk.changed = k.diskChanged
 
 	k.register(p)
+	k.actor.Go("CSI drivers", k.publishDrivers)
 	// MNT-130: what an earlier kubelet left is read before the first pass.
 	k.reconstruct(p)
 	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{

@@ -23,7 +23,7 @@ func TestResolve(t *testing.T) {
 		gone       string
 		want       string
 	}{
-		{rule: "MNT-071", name: "a source in the pod", options: []fake.Option{fake.Ephemeral("x", "1Gi", "")}, want: "error processing PVC default/p-x: failed to fetch PVC from API server: persistentvolumeclaims \"p-x\" not found"},
+		{rule: "MNT-072a", name: "no claim of an ephemeral volume", options: []fake.Option{fake.Ephemeral("x", "1Gi", "")}, want: "error processing PVC default/p-x: failed to fetch PVC from API server: persistentvolumeclaims \"p-x\" not found"},
 		{rule: "MNT-072a", name: "no claim", gone: "claim", want: prefix + `failed to fetch PVC from API server: persistentvolumeclaims "c1" not found`},
 		{rule: "MNT-072b", name: "a claim that goes", claim: func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp, c.Finalizers = &now, []string{"x"} }, want: prefix + "PVC is being deleted"},
 		{rule: "MNT-072c", name: "a claim that waits", claim: func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }, want: prefix + "PVC is not bound"},

@@ -60,7 +60,9 @@ func newWorld(t *testing.T, options ...func(*setup)) *world {
 	w.ok(err)
 	s.cfg.Backends = set
 	s.engine.Trace = &engine.Trace{}
-	s.engine.Injector = w.faults
+	if s.engine.Injector == nil {
+		s.engine.Injector = w.faults
+	}
 	w.Engine, err = engine.New(s.engine)
 	w.ok(err)
 	w.nodes, err = New(w.Engine, s.cfg)
@@ -320,4 +322,13 @@ func (w *world) finalizers(pod string, names ...string) {
 	_, err := w.Store().Pods.Update(&changed)
 	w.ok(err)
 	w.Advance(0)
+}
+
+// deleteNow deletes without conditions.
+var deleteNow = store.DeleteOptions{}
+
+// newWorldWith is a world with another injector.
+func newWorldWith(t *testing.T, injector engine.Injector) *world {
+	t.Helper()
+	return newWorld(t, func(s *setup) { s.engine.Injector = injector })
 }

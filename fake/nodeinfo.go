@@ -1,0 +1,74 @@
+package fake
+
+import (
+	"maps"
+	"slices"
+)
+
+// What the node part of a CSI driver says about a node (NodeGetInfo), which the kubelet publishes in its CSINode.
+
+// TopologyKeyer names the keys of node labels by which a driver tells places apart.
+type TopologyKeyer interface {
+	TopologyKeys() []string
+}
+
+// AttachLimiter says how many volumes of a driver a node can have attached; less than zero is no limit.
+type AttachLimiter interface {
+	AttachLimit(node string) int32
+}
+
+// TopologyKeysOf is what a [TopologyKeyer] says, in order and each once; none for any other backend.
+func TopologyKeysOf(b Backend) []string {
+	t, ok := b.(TopologyKeyer)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	if err := Safely(b.Name(), "TopologyKeys", func() error { keys = slices.Clone(t.TopologyKeys()); return nil }); err != nil {
+		return nil
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// AttachLimitOf is what an [AttachLimiter] says; ok is false for no limit.
+func AttachLimitOf(b Backend, node string) (limit int32, ok bool) {
+	l, ok := b.(AttachLimiter)
+	if !ok {
+		return 0, false
+	}
+	if err := Safely(b.Name(), "AttachLimit", func() error { limit = l.AttachLimit(node); return nil }); err != nil {
+		return 0, false
+	}
+	return limit, limit >= 0
+}
+
+// AttachLimit is an option that lets each node have so many volumes attached.
+func AttachLimit(volumes int32) MemoryOption {
+	return func(m *Memory) {
+		if volumes < 0 {
+			m.fault("AttachLimit(%d): give zero or more", volumes)
+			return
+		}
+		m.attachLimit = &volumes
+	}
+}
+
+// AttachLimit is what the option of that name says; no limit without it.
+func (m *Memory) AttachLimit(string) int32 {
+	if m.attachLimit == nil {
+		return -1
+	}
+	return *m.attachLimit
+}
+
+// TopologyKeys are the keys of the segments of the option Topology.
+func (m *Memory) TopologyKeys() []string {
+	keys := map[string]bool{}
+	for _, segment := range m.segments {
+		for key := range segment {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}

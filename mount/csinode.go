@@ -1,0 +1,84 @@
+package mount
+
+import (
+	"slices"
+	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// The pauses between two tries to write a CSINode; each is twice the one before.
+const (
+	firstCSINodePause = 500 * time.Millisecond
+	lastCSINodePause  = 2 * time.Minute
+)
+
+// publishDrivers lists the CSI drivers of the node in its CSINode, as the kubelet does when the node part of a driver registers:
+// attachers and the scheduler look there. It tries until it succeeds.
+func (k *kubelet) publishDrivers(p *engine.Proc) {
+	for pause := firstCSINodePause; ; pause = min(2*pause, lastCSINodePause) {
+		if k.writeCSINode(p) == nil {
+			return
+		}
+		p.Sleep(pause)
+	}
+}
+
+func (k *kubelet) writeCSINode(p *engine.Proc) error {
+	drivers := k.csiDrivers()
+	if len(drivers) == 0 {
+		return nil
+	}
+	old, err := reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, k.node.name) })
+	if apierrors.IsNotFound(err) {
+		node, err := k.getNode(p)
+		if err != nil {
+			return err
+		}
+		csiNode := &storagev1.CSINode{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:            k.node.name,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
+			},
+			Spec: storagev1.CSINodeSpec{Drivers: drivers},
+		}
+		_, err = reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	// What others have said about a driver of the node stays; drivers that are missing are added.
+	updated := old.DeepCopy()
+	for _, d := range drivers {
+		if !slices.ContainsFunc(old.Spec.Drivers, func(other storagev1.CSINodeDriver) bool { return other.Name == d.Name }) {
+			updated.Spec.Drivers = append(updated.Spec.Drivers, d)
+		}
+	}
+	if len(updated.Spec.Drivers) == len(old.Spec.Drivers) {
+		return nil
+	}
+	_, err = reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
+	return err
+}
+
+// csiDrivers is what a CSINode says about the drivers of the node, by name. The node's ID is its name.
+func (k *kubelet) csiDrivers() []storagev1.CSINodeDriver {
+	var drivers []storagev1.CSINodeDriver
+	for name, b := range k.cfg.Backends.All() {
+		if fake.IsInTree(b) || k.node.unregistered[name] {
+			continue
+		}
+		d := storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: fake.TopologyKeysOf(b)}
+		if limit, ok := fake.AttachLimitOf(b, k.node.name); ok {
+			d.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
+		}
+		drivers = append(drivers, d)
+	}
+	return drivers
+}

@@ -1,0 +1,480 @@
+package mount
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// MNT-060, MNT-061, MNT-062, MNT-063, MNT-064: which pods the populator adds.
+func TestWhichPods(t *testing.T) {
+	w := newWorld(t)
+	k := w.node.kubelet
+	pod := podNamed("u")
+	addClaim(pod, "data", "c1")
+	for _, tc := range []struct {
+		rule     string
+		starting bool
+		worker   *worker
+		skips    bool
+	}{
+		{"MNT-061", true, &worker{ending: true}, false},
+		{"MNT-061", true, &worker{ending: true, runtimeGone: true}, true},
+		{"MNT-062", false, &worker{ending: true}, true},
+		{"MNT-062", false, nil, true},
+		{"MNT-060", false, &worker{}, false},
+	} {
+		k.hasAddedPods = !tc.starting
+		delete(k.workers, "u")
+		if tc.worker != nil {
+			k.workers["u"] = tc.worker
+		}
+		if got := k.skips("u"); got != tc.skips {
+			t.Errorf("%s: skips(%+v) = %v, want %v", tc.rule, tc, got, tc.skips)
+		}
+	}
+	delete(k.workers, "u")
+	k.hasAddedPods = true
+	stored := w.pod("p1")
+	w.Advance(400 * time.Millisecond)
+	want(t, "MNT-064: processed", k.processed[stored.UID], true)
+	reads := 0
+	w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New("no"))
+	k.populator.Arm()
+	w.Advance(time.Second)
+	for e := range w.Trace().Since(w.seen) {
+		if e.Type == engine.Injected {
+			reads++
+		}
+	}
+	want(t, "MNT-064: no reads", reads, 0)
+}
+
+// MNT-063, MNT-131: the first complete pass of the populator, and what waits for it.
+func TestHasAddedPods(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.node.Stop()
+	w.forceDelete("p1")
+	w.node.Start()
+	w.Advance(0)
+	want(t, "MNT-063: at once", w.node.kubelet.hasAddedPods, false)
+	w.Advance(99 * time.Millisecond)
+	want(t, "MNT-131: calls", w.calls(), nil)
+	w.Advance(time.Millisecond)
+	want(t, "MNT-002: after 100 ms", w.node.kubelet.hasAddedPods, true)
+	want(t, "MNT-459: calls", w.calls(), []string{"Unpublish h1"})
+}
+
+// MNT-066, MNT-067, MNT-068: several volumes, some of which fail.
+func TestSomeVolumesFail(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("p1", fake.Claims("missing", "c1"))
+	w.Advance(200 * time.Millisecond)
+	k := w.node.kubelet
+	want(t, "MNT-066: the other is desired", k.desired.has(volumeName, pod.UID), true)
+	want(t, "MNT-068: no retry before the next sync", k.processed[pod.UID], true)
+	w.Advance(200 * time.Millisecond)
+	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "FailedMount default/p1: Unable to attach or mount volumes: unmounted volumes=[c1 missing], unattached volumes=[c1], failed to process volumes=[missing]: error processing PVC default/missing:") {
+		t.Errorf("MNT-352, MNT-381: events = %q", events)
+	}
+	// A pod that nobody waits for is tried again in the next pass.
+	delete(k.processed, pod.UID)
+	w.mark()
+	k.populator.Arm()
+	w.Advance(100 * time.Millisecond)
+	_, seen := k.processed[pod.UID]
+	want(t, "MNT-068: unseen", seen, false)
+}
+
+// MNT-074: sizes.
+func TestSizes(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	k := w.node.kubelet
+	dv, _ := k.desired.get(volumeName)
+	av, _ := k.actual.get(volumeName)
+	want(t, "MNT-074: desired", dv.size, 1<<30)
+	want(t, "MNT-175: actual", av.size, 1<<30)
+}
+
+// MNT-080, MNT-930: a CSIDriver that is replaced.
+func TestAttachabilityChanges(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("p1")
+	w.Advance(time.Second)
+	_, err := w.Store().CSIDrivers.Delete(driverName, deleteNow)
+	w.ok(err)
+	no := false
+	driver := &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: &no}}
+	driver.Name = driverName
+	w.create(driver)
+	_, err = w.driver.Attach(fake.AttachRequest{ID: handle, Node: nodeName})
+	w.ok(err)
+	w.Advance(500 * time.Millisecond)
+	v, _ := w.node.kubelet.desired.get(volumeName)
+	want(t, "MNT-080: attachable", v.attachable, false)
+	want(t, "MNT-930: same name", w.node.kubelet.desired.has(volumeName, pod.UID), true)
+	want(t, "MNT-174: not attachable", w.calls(), []string{"Stage h1", "Publish h1"})
+}
+
+// MNT-084, MNT-085: what is remembered of pods that are gone.
+func TestForgottenPods(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("p1", fake.Claims("missing"))
+	w.Advance(200 * time.Millisecond)
+	k := w.node.kubelet
+	k.desired.addError(pod.UID, "x")
+	w.forceDelete("p1")
+	w.Advance(time.Second)
+	want(t, "MNT-084: processed", len(k.processed), 0)
+	want(t, "MNT-085: errors", len(k.desired.errors), 0)
+	want(t, "workers", len(k.workers), 0)
+}
+
+// MNT-174, MNT-175, MNT-176, MNT-177: how a volume is verified.
+func TestVerify(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("p1")
+	w.Advance(11 * time.Second)
+	k := w.node.kubelet
+	dv, _ := k.desired.get(volumeName)
+	dp, _ := dv.pods.Get(pod.UID)
+	verify := func(v desiredVolume) (text string) {
+		w.node.actor.Go("test", func(p *engine.Proc) {
+			if err := k.verifyAttached(p, v, dp.spec, pod); err != nil {
+				text = err.Error()
+			}
+		})
+		w.Advance(0)
+		return text
+	}
+	want(t, "MNT-175: not in the status", verify(*dv), `VerifyControllerAttachedVolume failed for volume "pv1" : Volume not attached according to node status`)
+	unreported := *dv
+	unreported.reported = false
+	if text := verify(unreported); !strings.Contains(text, "has not been added to the list of VolumesInUse") {
+		t.Errorf("MNT-175: not reported: %q", text)
+	}
+	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: ActorName(nodeName)}, errors.New("no")).Once()
+	if text := verify(*dv); !strings.Contains(text, "failed fetching node") {
+		t.Errorf("MNT-175: no node: %q", text)
+	}
+	w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New("no")).Once()
+	if text := verify(*dv); !strings.Contains(text, "FetchPVC failed") {
+		t.Errorf("MNT-175: no claim: %q", text)
+	}
+	want(t, "MNT-176: events", w.events(), nil)
+	other := *dv
+	other.attachable = false
+	want(t, "MNT-175: not attachable", verify(other), "")
+	w.attach(handle)
+	w.Advance(time.Second)
+	w.setAttached()
+	w.mark()
+	w.Advance(time.Minute)
+	want(t, "MNT-177: never again", w.calls(), nil)
+	want(t, "MNT-177: phase", w.phase("p1"), corev1.PodRunning)
+}
+
+// MNT-150, MNT-151, MNT-152, MNT-153, MNT-154: keys.
+func TestKeys(t *testing.T) {
+	shared := &desiredVolume{identity: identity{"v", false, true}}
+	own := &desiredVolume{identity: identity{"v", false, false}}
+	want(t, "MNT-151: shared", mountKey(shared, "p"), engine.PendingKey{Volume: "v"})
+	want(t, "MNT-151: own", mountKey(own, "p"), engine.PendingKey{Volume: "v", Pod: "p"})
+	want(t, "MNT-152", podKey("v", "p"), engine.PendingKey{Volume: "v", Pod: "p"})
+	want(t, "MNT-150, MNT-153", volumeKey("v"), engine.PendingKey{Volume: "v"})
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(fake.Unpublish, time.Second)} })
+	w.run("p1")
+	w.pod("p2")
+	w.Advance(time.Second)
+	w.mark()
+	for _, pod := range []string{"p1", "p2"} {
+		_, err := w.Store().Pods.Delete("default/"+pod, store.DeleteOptions{})
+		w.ok(err)
+	}
+	w.Advance(5 * time.Second)
+	want(t, "MNT-154: side by side", w.timed()[:2], []string{"1s Unpublish h1", "1s Unpublish h1"})
+}
+
+// MNT-155, MNT-908: an unmount does not wait for the backoff of mounts.
+func TestUnmountAfterFailedMount(t *testing.T) {
+	w := newWorld(t)
+	w.failing(fake.Publish, fake.DeadlineExceeded)
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.Advance(30 * time.Second)
+	w.mark()
+	w.deletePod("p1")
+	w.Advance(time.Second)
+	want(t, "MNT-908", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+}
+
+// MNT-160, MNT-156: failed operations come again with growing delays, which success ends.
+func TestBackoffEnds(t *testing.T) {
+	w := newWorld(t)
+	w.failing(fake.Publish, fake.Internal).Times(3)
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.mark()
+	w.Advance(10 * time.Second)
+	const failed = " Publish h1 = Internal"
+	want(t, "MNT-160", w.timed(), []string{"100ms Stage h1", "100ms" + failed, "700ms" + failed, "1.8s" + failed, "3.9s Publish h1"})
+	want(t, "MNT-156", w.node.kubelet.ops.Len(), 0)
+}
+
+// MNT-170, MNT-171, MNT-172, MNT-044, MNT-008: reports of the node's status.
+func TestReports(t *testing.T) {
+	w := newWorld(t)
+	w.pod("p1")
+	w.faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Times(5)
+	w.Advance(9100 * time.Millisecond)
+	v, _ := w.node.kubelet.desired.get(volumeName)
+	want(t, "MNT-172: failed five times, nothing fed back", []any{v.reported, len(w.inUse())}, []any{false, 0})
+	w.Advance(10 * time.Second)
+	want(t, "MNT-172: the next round", []any{v.reported, len(w.inUse())}, []any{true, 1})
+	writes := func() int {
+		n := 0
+		for e := range w.Trace().Since(w.seen) {
+			if e.Type == engine.Write && e.Verb == "patch-status" && e.Object.Kind == store.Node && e.Err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	w.attach(handle)
+	w.Advance(20 * time.Second)
+	w.mark()
+	w.Advance(6 * time.Minute)
+	want(t, "MNT-008: unchanged", writes(), 1)
+	w.mark()
+	w.Advance(24 * time.Hour)
+	want(t, "MNT-008: nothing to learn", writes(), 0)
+	// Somebody takes the list away: it comes back, and is fed again.
+	node, _ := w.Store().Nodes.Get(nodeName)
+	changed := *node
+	changed.Status.VolumesInUse = nil
+	_, err := w.Store().Nodes.UpdateStatus(&changed)
+	w.ok(err)
+	w.Advance(11 * time.Second)
+	want(t, "MNT-044, MNT-910: in use", len(w.inUse()), 1)
+}
+
+func TestEveryReport(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.cfg.EveryReport = true })
+	w.Advance(time.Hour)
+	n := 0
+	for e := range w.Trace().Since(w.seen) {
+		if e.Type == engine.Write && e.Verb == "patch-status" {
+			n++
+		}
+	}
+	want(t, "MNT-008: every 5 min 10 s", n, 11)
+}
+
+// MNT-350, MNT-351, MNT-904: a pod that has all it uses does not fail, and one that uses nothing does not wait.
+func TestWaitSucceeds(t *testing.T) {
+	w := newWorld(t)
+	w.create(fake.Pod("p0", fake.OnNode(nodeName)))
+	w.Advance(0)
+	want(t, "MNT-350: no volumes", w.phase("p0"), corev1.PodRunning)
+	w.run("p1")
+	_, err := w.Store().Claims.Delete("default/c1", deleteNow)
+	w.ok(err)
+	w.mark()
+	w.Advance(3 * time.Minute)
+	want(t, "MNT-351, MNT-904: phase", w.phase("p1"), corev1.PodRunning)
+	want(t, "MNT-904: events", w.events(), nil)
+}
+
+// MNT-356: the end of a pod cancels its wait; MNT-355: several pods.
+func TestWaitEnds(t *testing.T) {
+	w := newWorld(t)
+	w.pod("p1")
+	w.Advance(time.Second)
+	k := w.node.kubelet
+	ended := k.workers[w.stored("p1").UID]
+	w.deletePod("p1")
+	w.Advance(0)
+	want(t, "MNT-356: over", ended.runtimeGone, true)
+	w.Advance(time.Second)
+	want(t, "MNT-387: never ran", w.phase("p1"), "gone")
+	want(t, "MNT-382: events", w.events(), nil)
+
+	a, b := w.run("a"), w.pod("b")
+	w.Advance(time.Second)
+	var errs error
+	w.node.actor.Go("test", func(p *engine.Proc) {
+		errs = k.waitForAllPodsUnmount(p, nil, time.Second)
+		want(t, "MNT-355: none", errs, nil)
+		errs = k.waitForAllPodsUnmount(p, []*worker{k.workers[a.UID], k.workers[b.UID]}, time.Second)
+	})
+	w.Advance(2 * time.Second)
+	if !errors.Is(errs, errDeadline) {
+		t.Errorf("MNT-355: error = %v, want %v", errs, errDeadline)
+	}
+}
+
+// MNT-354: the text of a wait for unmounting.
+func TestWaitForUnmountFails(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	k := w.node.kubelet
+	var err error
+	w.node.actor.Go("test", func(p *engine.Proc) { err = k.waitForUnmount(p, k.workers[pod.UID]) })
+	w.Advance(3 * time.Minute)
+	want(t, "MNT-354", err.Error(), "mounted volumes=[kubernetes.io/csi/d^h1]: context deadline exceeded")
+}
+
+// MNT-357, MNT-385: containers get what is mounted.
+func TestContainersNeedVolumes(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	k := w.node.kubelet
+	want(t, "MNT-357", k.mountedNames(pod.UID), []string{"data"})
+	k.setPod(volumeName, pod.UID, specNamed("data"), volumeUncertain)
+	_, err := k.newContainer(pod)
+	want(t, "MNT-385: mount", err.Error(), `cannot find volume "data" to mount into container "main"`)
+	device := fake.Pod("p2", fake.BlockClaims("c9"))
+	want(t, "MNT-385: device", k.checkContainers(device).Error(), `cannot find volume "c9" to pass into container "main"`)
+}
+
+// MNT-384: the status of a pod that waits.
+func TestPodStatus(t *testing.T) {
+	pod := fake.Pod("p")
+	status := waitingStatus(pod)
+	conditions := map[corev1.PodConditionType]string{}
+	for _, c := range status.Conditions {
+		conditions[c.Type] = string(c.Status) + " " + c.Reason
+	}
+	want(t, "MNT-384: phase", status.Phase, corev1.PodPending)
+	want(t, "MNT-384: container", status.ContainerStatuses[0].State.Waiting.Reason, "ContainerCreating")
+	want(t, "MNT-384: conditions", conditions, map[corev1.PodConditionType]string{
+		corev1.PodReadyToStartContainers: "False ", corev1.PodInitialized: "True ",
+		corev1.PodReady: "False ContainersNotReady", corev1.ContainersReady: "False ContainersNotReady"})
+	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+	status = waitingStatus(pod)
+	want(t, "MNT-384: with init containers", status.ContainerStatuses[0].State.Waiting.Reason, "PodInitializing")
+	running := runningStatus(pod)
+	want(t, "MNT-380: running", []any{running.Phase, running.ContainerStatuses[0].State.Running != nil}, []any{corev1.PodRunning, true})
+	pod.Status = running
+	ended := terminatedStatus(pod, corev1.PodFailed, "Evicted", "text")
+	want(t, "MNT-387: ended", []any{ended.Phase, ended.Reason, ended.ContainerStatuses[0].State.Terminated.ExitCode}, []any{corev1.PodFailed, "Evicted", int32(1)})
+}
+
+// MNT-388: a pod that ends by itself gives its volumes back and stays in the API.
+func TestPodExits(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	if err := w.node.Exit("default/p1", corev1.PodRunning); err == nil {
+		t.Errorf("Exit with phase Running is accepted")
+	}
+	if err := w.node.Exit("default/other", corev1.PodFailed); err == nil {
+		t.Errorf("Exit of a pod that does not run is accepted")
+	}
+	w.ok(w.node.Exit("default/p1", corev1.PodFailed))
+	w.Advance(time.Second)
+	want(t, "MNT-388: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+	want(t, "MNT-388: phase", w.phase("p1"), corev1.PodFailed)
+	w.deletePod("p1")
+	want(t, "MNT-388: deleted", w.phase("p1"), "gone")
+	want(t, "workers", len(w.node.kubelet.workers), 0)
+}
+
+// MNT-011: what is left on the disk keeps a terminated pod.
+func TestLeftovers(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	path := w.node.kubelet.layout.volumes(pod.UID) + "/kubernetes.io~csi/other/mount"
+	w.ok(w.node.disk.mount(Mount{Path: path, Volume: "h9"}))
+	w.deletePod("p1")
+	w.Advance(time.Minute)
+	want(t, "MNT-011, MNT-387: pod", w.phase("p1"), corev1.PodSucceeded)
+	w.ok(w.node.disk.unmount(path))
+	w.node.kubelet.changed(pod.UID)
+	w.Advance(time.Second)
+	want(t, "MNT-387: pod", w.phase("p1"), "gone")
+}
+
+// MNT-009: a pod that failed comes again after 10 s, one that runs after 60 s.
+func TestSyncPeriods(t *testing.T) {
+	w := newWorld(t)
+	w.pod("p1", fake.Claims("missing"))
+	w.Advance(65 * time.Second)
+	want(t, "MNT-009: failed syncs", len(w.events()), 7)
+}
+
+// What a claim's change may bring about is waited for by Settle; a pod that can only wait is not.
+func TestSettle(t *testing.T) {
+	w := newWorld(t)
+	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
+	w.pod("p1")
+	w.ok(w.Settle(time.Hour))
+	if passed := w.Now().Sub(w.base); passed > time.Minute {
+		t.Errorf("Settle took %v", passed)
+	}
+	want(t, "phase", w.phase("p1"), corev1.PodPending)
+	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
+	w.ok(w.Settle(time.Hour))
+	want(t, "desired", w.node.kubelet.desired.volumes.Len(), 1)
+}
+
+// A node with a running pod costs nothing while nothing happens.
+func TestIdle(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.Advance(10 * time.Minute)
+	steps := 0
+	w.AfterEvent(func() { steps++ })
+	w.Advance(365 * 24 * time.Hour)
+	if steps > 100 {
+		t.Errorf("MNT-001, MNT-002: an idle year took %d events, want next to none", steps)
+	}
+	w.mark()
+	w.deletePod("p1")
+	w.Advance(time.Second)
+	want(t, "MNT-139: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+}
+
+func TestConfig(t *testing.T) {
+	e, _ := engine.New(engine.Config{})
+	for _, tc := range []struct {
+		field, want string
+		cfg         Config
+	}{
+		{"SyncPeriod", "mount: SyncPeriod is -1s: give zero for the default of 1m0s, or more", Config{SyncPeriod: -time.Second}},
+		{"Root", `mount: Root is "x/": give an absolute path without a slash at its end`, Config{Root: "x/"}},
+	} {
+		_, err := New(e, tc.cfg)
+		if err == nil || err.Error() != tc.want {
+			t.Errorf("New with %s: %v, want %q", tc.field, err, tc.want)
+		}
+	}
+	ns, err := New(e, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "MNT-003: limit", ns.cfg.WaitLimit, 123*time.Second)
+	want(t, "MNT-008: periods", []time.Duration{ns.cfg.StatusPeriod, ns.cfg.ReportPeriod}, []time.Duration{10 * time.Second, 5 * time.Minute})
+	want(t, "MNT-009: periods", []time.Duration{ns.cfg.RetryPeriod, ns.cfg.SyncPeriod}, []time.Duration{10 * time.Second, 60 * time.Second})
+	want(t, "MNT-010: period", ns.cfg.Housekeeping, 2*time.Second)
+	if _, err := ns.Add(""); err == nil {
+		t.Errorf("a node without a name is accepted")
+	}
+	if _, err := ns.Add("a"); err != nil {
+		t.Errorf("Add(a) = %v", err)
+	}
+	if _, err := ns.Add("a"); err == nil {
+		t.Errorf("a second node of the name is accepted")
+	}
+}

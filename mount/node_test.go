@@ -1,0 +1,360 @@
+package mount
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// The kubelet registers its node, or marks the one that is there.
+func TestRegister(t *testing.T) {
+	w := newWorld(t)
+	node, err := w.Store().Nodes.Get(nodeName)
+	w.ok(err)
+	want(t, "annotation", node.Annotations[ManagedAttachAnnotation], "true")
+	want(t, "ready", isReady(node), true)
+	w.create(fake.Node("n2"))
+	w.ok(w.nodes.Follow())
+	w.Advance(time.Second)
+	second, ok := w.nodes.Get("n2")
+	want(t, "followed", ok && second.Running(), true)
+	node, _ = w.Store().Nodes.Get("n2")
+	want(t, "annotation of a node that was there", node.Annotations[ManagedAttachAnnotation], "true")
+	w.create(fake.Node("n3"))
+	w.Advance(time.Second)
+	want(t, "nodes", len(w.nodes.All()), 3)
+}
+
+// A call under way when the kubelet stops has no effect.
+func TestStopDuringCall(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(fake.Stage, 10*time.Second)} })
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.Advance(5 * time.Second)
+	w.node.Stop()
+	want(t, "running", w.node.Running(), false)
+	w.Advance(time.Minute)
+	v, _ := w.driver.Volume(handle)
+	want(t, "staged", len(v.Staged), 0)
+	w.node.Start()
+	w.Advance(time.Minute)
+	want(t, "phase", w.phase("p1"), corev1.PodRunning)
+}
+
+// MNT-485: a reboot loses mounts and containers, not files; volumes are mounted again, and the reboot is told.
+func TestReboot(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	w.node.Reboot()
+	want(t, "MNT-485: mounts", w.node.disk.Mounts(), nil)
+	want(t, "MNT-485: containers", w.node.Containers(), nil)
+	v, _ := w.driver.Volume(handle)
+	want(t, "MNT-485: storage", []int{len(v.Staged), len(v.Published), len(v.Attached)}, []int{0, 0, 1})
+	w.Advance(0)
+	want(t, "MNT-485: state", w.state(pod.UID), "VolumeMountUncertain DeviceMountUncertain")
+	w.Advance(5 * time.Second)
+	want(t, "MNT-485: calls", w.calls(), []string{"Stage h1", "Publish h1"})
+	want(t, "MNT-485: containers", w.node.Containers(), []types.UID{pod.UID})
+	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Rebooted n1") {
+		t.Errorf("MNT-485: events = %q", events)
+	}
+}
+
+// MNT-485: what nobody wants any more after a reboot is unmounted although nothing is mounted.
+func TestRebootWithoutPod(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	w.node.PowerOff()
+	w.forceDelete("p1")
+	w.node.Start()
+	w.Advance(20 * time.Second)
+	want(t, "MNT-485: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+	want(t, "MNT-480: directory", w.node.disk.Exists(w.node.kubelet.layout.pod(pod.UID)), false)
+	want(t, "MNT-457: in use", len(w.inUse()), 0)
+}
+
+// A partitioned kubelet neither sees nor writes anything; its containers run on, and afterwards it catches up.
+func TestPartition(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.node.Partition(true)
+	want(t, "partitioned", w.node.Partitioned(), true)
+	w.deletePod("p1")
+	w.pod("p2")
+	w.Advance(time.Minute)
+	want(t, "containers", len(w.node.Containers()), 1)
+	want(t, "calls", w.calls(), nil)
+	for e := range w.Trace().Since(w.seen) {
+		if e.Type == engine.Write && e.Actor == ActorName(nodeName) {
+			t.Errorf("a partitioned kubelet wrote: %s %s", e.Verb, e.Object)
+		}
+	}
+	w.node.Partition(false)
+	w.Advance(time.Minute)
+	want(t, "p1", w.phase("p1"), "gone")
+	want(t, "p2", w.phase("p2"), corev1.PodRunning)
+}
+
+// MNT-450, MNT-456: a failing mount after a restart keeps what an earlier kubelet left.
+func TestMountFailsAfterRestart(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	w.node.Stop()
+	w.failing(fake.Publish, fake.Internal)
+	w.node.Start()
+	w.Advance(5 * time.Second)
+	want(t, "MNT-456: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
+	want(t, "MNT-456: files", w.node.disk.Mounted(w.node.kubelet.layout.csiMount(pod.UID, "pv1")), true)
+	w.deletePod("p1")
+	w.mark()
+	w.Advance(5 * time.Second)
+	want(t, "MNT-456: unmounted later", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+}
+
+// MNT-457, MNT-928: a reconstructed volume that the node's status does not have is not reported in use, unless it is desired.
+func TestCorrection(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.node.Stop()
+	w.forceDelete("p1")
+	w.setAttached()
+	w.failing(fake.Unpublish, fake.Internal)
+	w.node.Start()
+	w.Advance(20 * time.Second)
+	v, _ := w.node.kubelet.actual.get(volumeName)
+	want(t, "MNT-928: attachability", v.attachable, attachableNo)
+	want(t, "MNT-928: in use", len(w.inUse()), 0)
+	want(t, "MNT-137: synced", w.node.kubelet.statesSynced, true)
+}
+
+// MNT-451, MNT-452, MNT-453: what can be read from the disk.
+func TestReconstruct(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.backends = []fake.Backend{fake.NFS()} })
+	k := w.node.kubelet
+	disk, l := w.node.disk, k.layout
+	w.ok(disk.write(l.podVolume("u", "kubernetes.io/csi", "pv1")+"/"+metadataFile, Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
+	w.ok(disk.write(l.csiDeviceData("pv2")+"/"+metadataFile, Metadata{SpecName: "pv2", Driver: driverName, Handle: "h2"}))
+	w.ok(disk.mkdir(l.podVolume("u", "kubernetes.io/csi", "lost")))
+	w.ok(disk.mkdir(l.podVolume("u", "kubernetes.io/local-volume", "dir")))
+	w.ok(disk.mount(Mount{Path: l.global(localPluginName, "dev")}))
+	for _, tc := range []struct {
+		rule  string
+		what  leftover
+		block bool
+		want  string
+	}{
+		{"MNT-451", leftover{"u", "kubernetes.io/csi", "pv1"}, false, "kubernetes.io/csi/d^h1"},
+		{"MNT-451", leftover{"u", "kubernetes.io/csi", "pv2"}, true, "kubernetes.io/csi/d^h2"},
+		{"MNT-451", leftover{"u", "kubernetes.io/nfs", "pv3"}, false, "kubernetes.io/nfs/u-pv3"},
+		{"MNT-451", leftover{"u", "kubernetes.io/empty-dir", "tmp"}, false, "kubernetes.io/empty-dir/u-tmp"},
+		{"MNT-451", leftover{"u", localPluginName, "dev"}, false, "kubernetes.io/local-volume/dev"},
+		{"MNT-453", leftover{"u", "kubernetes.io/csi", "lost"}, false, "error"},
+		{"MNT-453", leftover{"u", localPluginName, "dir"}, false, "error"},
+		{"MNT-453", leftover{"u", "example.com/other", "x"}, false, "error"},
+	} {
+		got := "error"
+		if spec, err := k.rebuild(tc.what, tc.block); err == nil {
+			got = string(identify(spec, "u", nil).name)
+		}
+		want(t, tc.rule+": "+fmt.Sprint(tc.what), got, tc.want)
+	}
+	w.node.Stop()
+	w.node.Start()
+	w.Advance(0)
+	v, ok := w.node.kubelet.actual.get(volumeName)
+	if !ok {
+		t.Fatal("MNT-452: no record")
+	}
+	want(t, "MNT-452: device path", []string{v.devicePath, v.mountPath}, []string{"", l.csiGlobal(driverName, handle)})
+}
+
+// MNT-480, MNT-481, MNT-482: orphaned directories.
+func TestHousekeeping(t *testing.T) {
+	w := newWorld(t)
+	k := w.node.kubelet
+	disk, l := w.node.disk, k.layout
+	w.ok(disk.mkdir(l.volumes("empty") + "/kubernetes.io~csi/pv1/mount"))
+	w.ok(disk.write(l.podVolume("file", "kubernetes.io/csi", "pv1")+"/"+metadataFile, Metadata{}))
+	w.ok(disk.mount(Mount{Path: l.csiMount("mounted", "pv1")}))
+	w.ok(disk.link(l.podDevice("device", "kubernetes.io/csi", "pv1"), "/dev/x"))
+	w.Advance(3 * time.Second)
+	want(t, "MNT-480: empty", disk.Exists(l.pod("empty")), false)
+	want(t, "MNT-481: a file in the way", disk.Exists(l.podVolume("file", "kubernetes.io/csi", "pv1")+"/"+metadataFile), true)
+	want(t, "MNT-480: mounted", disk.Mounted(l.csiMount("mounted", "pv1")), true)
+	want(t, "MNT-482: a device", disk.Exists(l.pod("device")), false)
+}
+
+// Containers of a pod that was deleted while no kubelet ran are ended.
+func TestOrphanedContainers(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.node.Stop()
+	w.forceDelete("p1")
+	want(t, "containers", len(w.node.Containers()), 1)
+	w.node.Start()
+	w.Advance(5 * time.Second)
+	want(t, "containers", len(w.node.Containers()), 0)
+}
+
+// MNT-488: groups go down one after the other, within their grace.
+func TestShutDown(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.cfg.StopTime = 2 * time.Second })
+	w.run("p1")
+	w.bound("pv2", "h2", "c2")
+	high := int32(100)
+	pod := fake.Pod("p2", fake.OnNode(nodeName), fake.Claims("c2"))
+	pod.Spec.Priority = &high
+	w.create(pod)
+	w.Advance(11 * time.Second)
+	w.attach(handle, "h2")
+	w.Advance(time.Second)
+	w.mark()
+	w.node.ShutDown(ShutdownGroup{Priority: 100, Grace: 10 * time.Second}, ShutdownGroup{Priority: 0, Grace: 10 * time.Second})
+	w.Advance(time.Minute)
+	want(t, "MNT-488: calls", w.calls()[:1], []string{"Unpublish h1"})
+	want(t, "MNT-488: phases", []corev1.PodPhase{w.phase("p1"), w.phase("p2")}, []corev1.PodPhase{corev1.PodFailed, corev1.PodFailed})
+	want(t, "MNT-488: off", w.node.Running(), false)
+	want(t, "MNT-488: mounts", w.node.disk.Mounts(), nil)
+}
+
+// Containers write what the next reader finds, also on another node, and go on while their kubelet is cut off.
+func TestData(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Lenient()} })
+	w.run("p1", fake.Annotations(AnnWriteEvery, "10s"))
+	first := w.node.Accesses()
+	want(t, "accesses", []bool{first[0].Wrote, first[1].Wrote}, []bool{false, true})
+	w.node.Partition(true)
+	w.Advance(time.Minute)
+	v, _ := w.driver.Volume(handle)
+	if v.Content.Version < 6 || v.Content.Node != nodeName {
+		t.Errorf("content = %+v, want several writes from %s", v.Content, nodeName)
+	}
+	// The volume is taken away: what containers write no longer arrives.
+	w.ok(w.driver.Detach(fake.DetachRequest{ID: handle, Node: nodeName}))
+	_, err := w.driver.Attach(fake.AttachRequest{ID: handle, Node: "elsewhere"})
+	w.ok(err)
+	before := len(w.node.Accesses())
+	w.Advance(20 * time.Second)
+	after := w.node.Accesses()
+	if len(after) <= before || after[len(after)-1].Err == nil {
+		t.Errorf("a write after the detachment succeeded")
+	}
+}
+
+func TestWorkload(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		annotations []string
+		want        Workload
+	}{
+		{"nothing", nil, Workload{}},
+		{"a job", []string{AnnRunFor, "30s", AnnExitPhase, "Failed"}, Workload{RunFor: 30 * time.Second, Phase: corev1.PodFailed}},
+		{"a writer", []string{AnnWriteEvery, "5s"}, Workload{Read: true, Write: true, Every: 5 * time.Second}},
+		{"a reader", []string{AnnRead, ""}, Workload{Read: true}},
+		{"nonsense", []string{AnnRunFor, "soon", AnnExitPhase, "Running"}, Workload{}},
+	} {
+		want(t, tc.name, WorkloadOf(fake.Pod("p", fake.Annotations(tc.annotations...))), tc.want)
+	}
+	w := newWorld(t)
+	w.create(fake.Pod("job", fake.OnNode(nodeName), fake.Annotations(AnnRunFor, "30s")))
+	w.Advance(29 * time.Second)
+	want(t, "running", w.phase("job"), corev1.PodRunning)
+	w.Advance(2 * time.Second)
+	want(t, "over", w.phase("job"), corev1.PodSucceeded)
+}
+
+// Whatever the order of things at one instant, pods come and go and leave nothing behind; and the same seed gives the same run.
+func TestSeeds(t *testing.T) {
+	for seed := int64(1); seed <= 40; seed++ {
+		run := func() string {
+			w := newWorld(t, func(s *setup) {
+				s.engine.Seed, s.engine.Latency = seed, time.Duration(seed%3)*7*time.Millisecond
+				s.driver = []fake.MemoryOption{fake.Latency(fake.Publish, time.Duration(seed%5)*100*time.Millisecond)}
+			})
+			w.pod("p1")
+			w.pod("p2")
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			w.Advance(20 * time.Second)
+			if w.phase("p1") != corev1.PodRunning || w.phase("p2") != corev1.PodRunning {
+				t.Errorf("seed %d: pods are %s and %s", seed, w.phase("p1"), w.phase("p2"))
+			}
+			w.node.Stop()
+			w.node.Start()
+			w.Advance(20 * time.Second)
+			w.deletePod("p1")
+			w.deletePod("p2")
+			w.Advance(30 * time.Second)
+			w.clean(fmt.Sprintf("seed %d", seed))
+			var log strings.Builder
+			w.ok(w.Trace().WriteText(&log))
+			return log.String()
+		}
+		if first, second := run(), run(); first != second {
+			t.Fatalf("seed %d: two runs differ", seed)
+		}
+	}
+}
+
+// A kubelet that crashes at any of its calls, before or after its effect, comes back and finishes what it began.
+func TestCrashAnywhere(t *testing.T) {
+	for _, effect := range []bool{false, true} {
+		for nth := 1; nth <= 40; nth++ {
+			calls := 0
+			crash := engine.InjectorFunc(func(c engine.Call) engine.Fault {
+				if c.Actor != ActorName(nodeName) {
+					return engine.Fault{}
+				}
+				if calls++; calls == nth {
+					return engine.Fault{Crash: true, Effect: effect, Restart: time.Second}
+				}
+				return engine.Fault{}
+			})
+			w := newWorldWith(t, crash)
+			w.pod("p1")
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			w.Advance(30 * time.Second)
+			if w.phase("p1") != corev1.PodRunning {
+				t.Errorf("crash at call %d (effect %v): the pod is %s", nth, effect, w.phase("p1"))
+			}
+			w.deletePod("p1")
+			w.Advance(time.Minute)
+			w.clean(fmt.Sprintf("crash at call %d (effect %v)", nth, effect))
+		}
+	}
+}
+
+// clean reports what is left of pods and volumes.
+func (w *world) clean(when string) {
+	w.t.Helper()
+	for pod := range w.Store().Pods.All() {
+		w.t.Errorf("%s: pod %s is still there, %s", when, store.KeyOf(pod), pod.Status.Phase)
+	}
+	if mounts := w.node.disk.Mounts(); len(mounts) > 0 {
+		w.t.Errorf("%s: still mounted: %v", when, mounts)
+	}
+	if v, ok := w.driver.Volume(handle); ok && len(v.Staged)+len(v.Published) > 0 {
+		w.t.Errorf("%s: the storage still has %+v %+v", when, v.Staged, v.Published)
+	}
+	if n := w.node.kubelet.actual.volumes.Len(); n > 0 {
+		w.t.Errorf("%s: %d records", when, n)
+	}
+	if got := w.inUse(); len(got) > 0 {
+		w.t.Errorf("%s: in use %v", when, got)
+	}
+	if w.node.disk.Exists(w.nodes.cfg.Root + "/pods") {
+		for _, uid := range w.node.disk.children(w.nodes.cfg.Root + "/pods") {
+			w.t.Errorf("%s: the directory of pod %s is still there", when, uid)
+		}
+	}
+}

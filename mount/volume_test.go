@@ -1,0 +1,393 @@
+package mount
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// Steps of a mount that fail say which they were, and leave what the rule says.
+func TestMountSteps(t *testing.T) {
+	for _, tc := range []struct {
+		rule, name string
+		volume     []fake.Option
+		change     func(w *world)
+		event      string
+		calls      []string
+	}{
+		{"MNT-191", "the volume is for another node", []fake.Option{fake.FromNodes("n2")}, nil,
+			`MountVolume.NodeAffinity check failed for volume "pv1" : no matching NodeSelectorTerms`, nil},
+		{"MNT-195", "the attachment is gone", nil, func(w *world) {
+			_, err := w.Store().Attachments.Delete(objects.AttachmentName(handle, driverName, nodeName), deleteNow)
+			w.ok(err)
+		}, `MountVolume.WaitForAttach failed for volume "pv1" : volume h1 has GET error for volume attachment`, nil},
+		{"MNT-300", "the attachment failed", nil, func(w *world) {
+			w.attachment(handle, func(va *storagev1.VolumeAttachment) {
+				va.Status.AttachError = &storagev1.VolumeError{Message: "on fire"}
+			})
+		}, `MountVolume.WaitForAttach failed for volume "pv1" : on fire`, nil},
+		{"MNT-300", "the attachment is not done", nil, func(w *world) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) },
+			`MountVolume.WaitForAttach failed for volume "pv1" : volume h1 is not attached for volume attachment`, nil},
+		{"MNT-196", "staging fails", nil, func(w *world) { w.failing(fake.Stage, fake.Internal) },
+			`MountVolume.MountDevice failed for volume "pv1" : rpc error: code = Internal desc = no`, []string{"Stage h1 = Internal"}},
+		{"MNT-197", "publishing fails", nil, func(w *world) { w.failing(fake.Publish, fake.Internal) },
+			`MountVolume.SetUp failed for volume "pv1" : rpc error: code = Internal desc = no`, []string{"Stage h1", "Publish h1 = Internal"}},
+		{"MNT-241", "no driver", nil, func(w *world) { w.node.Unregister(driverName) },
+			`MountVolume.MountDevice failed for volume "pv1" : kubernetes.io/csi: attacher.MountDevice failed to get CSI client: driver name d not found in the list of registered CSI drivers`, nil},
+	} {
+		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
+			w := newWorld(t, func(s *setup) { s.volume = tc.volume })
+			w.pod("p1")
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			w.mark()
+			w.Advance(200 * time.Millisecond)
+			events := w.events()
+			if len(events) != 1 || !strings.HasPrefix(events[0], "FailedMount default/p1: "+tc.event) {
+				t.Errorf("%s, MNT-390: events = %q, want %q", tc.rule, events, tc.event)
+			}
+			want(t, tc.rule+": calls", w.calls(), tc.calls)
+		})
+	}
+}
+
+// MNT-193: a hostPath takes no mount options; MNT-192 and MNT-190 are about plugins that cannot be found or made.
+func TestMountOptionsNotSupported(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.backends = []fake.Backend{fake.HostPath()} })
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/x"}}
+		pv.Spec.MountOptions = []string{"ro"}
+	})
+	w.pod("p1")
+	w.Advance(300 * time.Millisecond)
+	want(t, "MNT-193", w.events(), []string{`FailedMount default/p1: MountVolume.MountOptionSupport check failed for volume "pv1" : mount options are not supported for this volume type`})
+	k := w.node.kubelet
+	if err := k.checkMounter(&volumeSpec{plugin: objects.Plugin{Name: objects.CSIPluginName}}); err == nil {
+		t.Errorf("MNT-192: a mounter for no driver was made")
+	}
+	_, err := k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.VolumeSpec{PV: &corev1.PersistentVolume{}}}})
+	if err == nil {
+		t.Errorf("MNT-190: a plugin for no source was found")
+	}
+}
+
+// MNT-220, MNT-919: what keeps a map operation from starting is told in every pass, under another reason.
+func TestMapBeforeTheStart(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block(), fake.FromNodes("n2")} })
+	w.pod("p1", fake.BlockClaims("c1"))
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.mark()
+	w.Advance(time.Second)
+	events := w.events()
+	if len(events) < 9 || events[0] != `FailedMount default/p1: MapVolume.NodeAffinity check failed for volume "pv1" : no matching NodeSelectorTerms` {
+		t.Errorf("MNT-919: %d events in a second, the first %q", len(events), events[0])
+	}
+	want(t, "MNT-220: calls", w.calls(), nil)
+}
+
+// MNT-226, MNT-227, MNT-918: a map that fails after the storage gave out the device is uncertain, though the error is final.
+func TestMapFailsAfterPublish(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
+	pod := w.pod("p1", fake.BlockClaims("c1"))
+	link := w.node.kubelet.layout.podDevice(pod.UID, objects.CSIPluginName, "pv1")
+	w.node.disk.Break(link, errors.New("read-only file system"))
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.mark()
+	w.Advance(200 * time.Millisecond)
+	want(t, "MNT-918: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
+	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], `FailedMapVolume default/p1: MapVolume.MapBlockVolume failed for volume "pv1"`) {
+		t.Errorf("MNT-227, MNT-391: events = %q", events)
+	}
+	w.node.disk.Break(link, nil)
+	w.Advance(2 * time.Second)
+	want(t, "MNT-230: phase", w.phase("p1"), corev1.PodRunning)
+	w.failing(fake.Unpublish, fake.Internal).Once()
+	w.deletePod("p1")
+	w.Advance(100 * time.Millisecond)
+	want(t, "MNT-270: uncertain first", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
+	w.Advance(2 * time.Second)
+	want(t, "MNT-387: pod", w.phase("p1"), "gone")
+}
+
+// Failures of a map are told as such (MNT-222, MNT-223, MNT-225).
+func TestMapSteps(t *testing.T) {
+	for _, tc := range []struct {
+		rule   string
+		change func(w *world)
+		event  string
+		state  string
+	}{
+		{"MNT-222", func(w *world) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) }, "MapVolume.WaitForAttach failed", "VolumeNotMounted DeviceNotMounted"},
+		{"MNT-223", func(w *world) { w.failing(fake.Stage, fake.DeadlineExceeded) }, "MapVolume.SetUpDevice failed", "VolumeNotMounted DeviceMountUncertain"},
+		{"MNT-225", func(w *world) { w.failing(fake.Publish, fake.Internal) }, "MapVolume.MapPodDevice failed", "VolumeNotMounted DeviceGloballyMounted"},
+	} {
+		t.Run(tc.rule, func(t *testing.T) {
+			w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
+			pod := w.pod("p1", fake.BlockClaims("c1"))
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			tc.change(w)
+			w.mark()
+			w.Advance(200 * time.Millisecond)
+			if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "FailedMapVolume default/p1: "+tc.event) {
+				t.Errorf("%s: events = %q, want %q", tc.rule, events, tc.event)
+			}
+			want(t, tc.rule+": state", w.state(pod.UID), tc.state)
+		})
+	}
+}
+
+// MNT-261, MNT-915: what a subPath still holds keeps the volume mounted, and it stays Mounted.
+func TestSubpathCleanup(t *testing.T) {
+	w := newWorld(t)
+	pod := fake.Pod("p1", fake.OnNode(nodeName))
+	addClaim(pod, "data", "c1")
+	pod.Spec.Containers[0].VolumeMounts[0].SubPath = "part"
+	w.create(pod)
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.Advance(time.Second)
+	uid := w.stored("p1").UID
+	part := w.node.kubelet.layout.subpath(uid, "pv1", "main", 0)
+	want(t, "MNT-037: mounted", w.node.disk.Mounted(part), true)
+	w.node.disk.Break(part, errors.New("device or resource busy"))
+	w.mark()
+	w.deletePod("p1")
+	w.Advance(2 * time.Second)
+	want(t, "MNT-261: calls", w.calls(), nil)
+	want(t, "MNT-915: state", w.state(uid), "VolumeMounted DeviceGloballyMounted")
+	w.node.disk.Break(part, nil)
+	w.Advance(4 * time.Second)
+	want(t, "MNT-261: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+	want(t, "MNT-261: subPath", w.node.disk.Exists(part), false)
+}
+
+// MNT-260, MNT-140, MNT-921: an unmount that cannot start is silent and without backoff, and the pod stays.
+func TestUnmountCannotStart(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	data := w.node.kubelet.layout.podVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + metadataFile
+	kept, _ := w.node.disk.Read(data)
+	w.ok(w.node.disk.Remove(data))
+	w.deletePod("p1")
+	w.Advance(time.Minute)
+	want(t, "MNT-921: pod", w.phase("p1"), corev1.PodSucceeded)
+	want(t, "MNT-260: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
+	want(t, "MNT-398: events", w.events(), nil)
+	want(t, "MNT-140: operations", w.node.kubelet.ops.Len(), 0)
+	w.ok(w.node.disk.write(data, kept))
+	w.Advance(time.Second)
+	want(t, "MNT-260: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+}
+
+// MNT-281: a mount that somebody made from the device keeps the device mounted.
+func TestDeviceStillReferenced(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	other := Mount{Path: "/mnt/backup", Source: w.node.kubelet.layout.csiGlobal(driverName, handle)}
+	w.ok(w.node.disk.mount(other))
+	w.ok(w.node.disk.mount(Mount{Path: w.node.kubelet.layout.root + "/plugins/kubernetes.io/csi/x", Source: other.Source}))
+	want(t, "MNT-281: references", w.node.kubelet.otherRefs(other.Source), []string{
+		"/mnt/backup", w.node.kubelet.layout.csiMount(pod.UID, "pv1")})
+	w.deletePod("p1")
+	w.Advance(2 * time.Second)
+	want(t, "MNT-281: calls", w.calls(), []string{"Unpublish h1"})
+	want(t, "MNT-281: state", w.state(pod.UID), "VolumeNotMounted DeviceGloballyMounted")
+	w.ok(w.node.disk.unmount(other.Path))
+	w.Advance(10 * time.Second)
+	want(t, "MNT-281: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
+}
+
+// MNT-280, MNT-282, MNT-916: after a failed unmount of the device a new pod stages it again.
+func TestUnstageFails(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	w.failing(fake.Unstage, fake.Internal).Once()
+	w.deletePod("p1")
+	w.Advance(300 * time.Millisecond)
+	want(t, "MNT-282: state", w.state(pod.UID), "VolumeNotMounted DeviceMountUncertain")
+	w.pod("p2")
+	w.Advance(time.Second)
+	want(t, "MNT-916: calls", w.calls(), []string{"Unpublish h1", "Unstage h1 = Internal", "Stage h1", "Publish h1"})
+}
+
+// MNT-283, MNT-288: a device that is still open makes its unmount uncertain.
+func TestDeviceOpened(t *testing.T) {
+	w := newWorld(t)
+	k := w.node.kubelet
+	w.ok(w.node.disk.mount(Mount{Path: "/dev/x", Block: true}))
+	w.node.disk.lock("/dev/x", true)
+	if err := k.checkOpened("/dev/x"); err == nil {
+		t.Errorf("MNT-283: an open device passes")
+	}
+	w.node.disk.lock("/dev/x", false)
+	if err := k.checkOpened("/dev/x"); err != nil {
+		t.Errorf("MNT-284: checkOpened = %v", err)
+	}
+	w.node.disk.Break("/dev/x", errors.New("bad disk"))
+	if err := k.checkOpened("/dev/x"); err == nil {
+		t.Errorf("MNT-288: what cannot be found out passes")
+	}
+}
+
+// MNT-006: a call that takes longer than two minutes ends then, without effect.
+func TestCallBudget(t *testing.T) {
+	w := newWorld(t)
+	w.faults.Slow(fake.Match{Target: driverName, Verb: "Stage"}, 3*time.Minute).Once()
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.mark()
+	w.Advance(4 * time.Minute)
+	want(t, "MNT-006", w.timed()[:2], []string{"2m0.1s Stage h1 = DeadlineExceeded", "2m0.7s Stage h1"})
+}
+
+// MNT-301, MNT-306, MNT-920: a driver without staging goes through the states, and its directory stays.
+func TestWithoutStaging(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.WithoutStage()} })
+	pod := w.run("p1")
+	want(t, "MNT-920: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
+	w.deletePod("p1")
+	w.Advance(2 * time.Second)
+	want(t, "MNT-306: calls", w.calls(), []string{"Unpublish h1"})
+	want(t, "MNT-920: directory", w.node.disk.Exists(w.node.kubelet.layout.csiGlobal(driverName, handle)), true)
+	want(t, "MNT-135: state", w.state(pod.UID), "-")
+}
+
+// MNT-302: what the driver is told, and what is left beside the mount; MNT-305: what is left afterwards.
+func TestPublishFiles(t *testing.T) {
+	w := newWorld(t)
+	pod := w.run("p1")
+	l, disk := w.node.kubelet.layout, w.node.disk
+	data, err := disk.Read(l.podVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + metadataFile)
+	w.ok(err)
+	want(t, "MNT-302: metadata", data, Metadata{SpecName: "pv1", Driver: driverName, Handle: handle})
+	v, _ := w.driver.Volume(handle)
+	want(t, "MNT-030: target", v.Published[0].Target, l.csiMount(pod.UID, "pv1"))
+	want(t, "MNT-301: staging", v.Staged[0].Path, l.csiGlobal(driverName, handle))
+	w.deletePod("p1")
+	w.Advance(2 * time.Second)
+	want(t, "MNT-305: directory", disk.Exists(l.podVolume(pod.UID, objects.CSIPluginName, "pv1")), false)
+	want(t, "MNT-306: directory", disk.Exists(l.csiGlobal(driverName, handle)), false)
+}
+
+// MNT-302, MNT-303: volumes in the pod itself need a CSIDriver that says so.
+func TestInlineVolume(t *testing.T) {
+	for _, tc := range []struct {
+		rule  string
+		modes []storagev1.VolumeLifecycleMode
+		calls int
+	}{
+		{"MNT-303", []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}, 1},
+		{"MNT-302", nil, 0},
+	} {
+		w := newWorld(t, func(s *setup) {
+			s.driver = []fake.MemoryOption{fake.Lenient()}
+			yes := true
+			s.object = func(d *storagev1.CSIDriver) { d.Spec.VolumeLifecycleModes, d.Spec.PodInfoOnMount = tc.modes, &yes }
+		})
+		pod := fake.Pod("p1", fake.OnNode(nodeName))
+		pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driverName}}}}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/x"}}
+		w.create(pod)
+		w.Advance(500 * time.Millisecond)
+		uid := w.stored("p1").UID
+		want(t, tc.rule+": calls", len(w.calls()), tc.calls)
+		if tc.calls > 0 {
+			want(t, tc.rule+": call", w.calls()[0], "Publish "+inlineHandle(uid, "scratch"))
+			source := csiSource{driver: driverName, mode: storagev1.VolumeLifecycleEphemeral, attributes: map[string]string{"a": "b"}}
+			attributes := csiPlugin{w.node.kubelet}.attributes(source, w.stored("p1"))
+			want(t, "MNT-302: pod info", []string{attributes["csi.storage.k8s.io/pod.name"], attributes["csi.storage.k8s.io/ephemeral"], attributes["a"]}, []string{"p1", "true", "b"})
+		}
+	}
+}
+
+// MNT-035, MNT-036, MNT-481: plugins of the kubelet itself.
+func TestTreePlugins(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.backends = []fake.Backend{fake.NFS(), fake.HostPath()} })
+	nfs := func(pv *corev1.PersistentVolume, name string) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/x"}}
+	}
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { nfs(pv, "pv1") })
+	w.bound("pv2", "", "c2", fake.HostPathSource("/tmp/y"))
+	w.bound("pv3", "", "c3", fake.LocalSource("/mnt/z", nodeName))
+	pod := w.pod("p1", fake.Claims("c1", "c2", "c3"))
+	stored := w.stored("p1").DeepCopy()
+	_ = stored
+	w.Advance(time.Second)
+	want(t, "phase", w.phase("p1"), corev1.PodRunning)
+	want(t, "MNT-036: calls", w.calls(), []string{"Publish pv2", "Publish pv1"})
+	l, disk := w.node.kubelet.layout, w.node.disk
+	want(t, "MNT-032: NFS", disk.Mounted(l.podVolume(pod.UID, "kubernetes.io/nfs", "pv1")), true)
+	want(t, "MNT-036: hostPath", disk.Exists(l.podVolume(pod.UID, "kubernetes.io/host-path", "pv2")), false)
+	want(t, "MNT-035: local", disk.Mounted(l.podVolume(pod.UID, localPluginName, "pv3")), true)
+	want(t, "MNT-035: no device", disk.Mounted(l.global(localPluginName, "pv3")), false)
+	if err := checkHostPath("/tmp/../etc"); err == nil {
+		t.Errorf("MNT-036: a path with .. passes")
+	}
+	want(t, "MNT-170: in use", len(w.inUse()), 0)
+	w.deletePod("p1")
+	w.Advance(5 * time.Second)
+	want(t, "mounts", disk.Mounts(), nil)
+	want(t, "MNT-480: directory", disk.Exists(l.pod(pod.UID)), false)
+}
+
+// MNT-034: a local volume with a file system type is a device.
+func TestLocalDevice(t *testing.T) {
+	w := newWorld(t)
+	fsType := "ext4"
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/dev/sdb", FSType: &fsType}}
+	})
+	group := int64(7)
+	for _, name := range []string{"p1", "p2"} {
+		pod := fake.Pod(name, fake.OnNode(nodeName))
+		addClaim(pod, "data", "c1")
+		g := group
+		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &g}
+		group++
+		w.create(pod)
+		w.Advance(time.Second)
+	}
+	global := w.node.kubelet.layout.global(localPluginName, "pv1")
+	want(t, "MNT-034: device", w.node.disk.Mounted(global), true)
+	want(t, "MNT-332, MNT-397: events", len(w.events()), 1)
+	if !strings.HasPrefix(w.events()[0], "AlreadyMountedVolume default/p2") {
+		t.Errorf("MNT-332: events = %q", w.events())
+	}
+	w.deletePod("p1")
+	w.deletePod("p2")
+	w.Advance(time.Second)
+	want(t, "MNT-034: gone", w.node.disk.Exists(global), false)
+}
+
+// MNT-304, MNT-330, MNT-331: the group of a CSI volume's files.
+func TestGroupOfFiles(t *testing.T) {
+	w := newWorld(t)
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
+	pod := fake.Pod("p1", fake.OnNode(nodeName))
+	addClaim(pod, "data", "c1")
+	group := int64(7)
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &group}
+	w.create(pod)
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.Advance(time.Second)
+	for _, m := range w.node.disk.Mounts() {
+		if m.Pod != "" {
+			want(t, "MNT-304: group", m.Group, group)
+		}
+	}
+}
