@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/volsim/volsim/attach"
@@ -100,9 +101,13 @@ func (cfg *Config) checkNames(controllers []string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
-		if !slices.Contains(controllers, name) {
-			return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller: there are %q", name, controllers)
+		// A kubelet is called after its node, which may come later.
+		node, isKubelet := strings.CutPrefix(name, mount.ActorName(""))
+		if isKubelet && node != "" || name != Kubelets && slices.Contains(controllers, name) {
+			continue
 		}
+		return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller: there are %q, kubelets under the name of their node, as %q",
+			name, controllers, mount.ActorName("n1"))
 	}
 	return nil
 }

@@ -27,6 +27,14 @@ func TestHistoriesWithMeddlers(t *testing.T) {
 	playHistories(t, history.Options{Steps: 40, Faults: true, Meddling: true})
 }
 
+func TestHistoriesOfPods(t *testing.T) {
+	playHistories(t, history.Options{Steps: 40, Nodes: true})
+}
+
+func TestHistoriesOfPodsWithFaults(t *testing.T) {
+	playHistories(t, history.Options{Steps: 40, Nodes: true, Faults: true})
+}
+
 func playHistories(t *testing.T, opts history.Options) {
 	rapid.Check(t, func(r *rapid.T) {
 		cfg, backends := history.Config(rapid.Int64Range(0, 1000).Draw(r, "seed"))
@@ -50,9 +58,15 @@ func playHistories(t *testing.T, opts history.Options) {
 		if err := allBound(c); err != nil {
 			r.Fatalf("%v after %v without faults", err, history.Patience)
 		}
+		if opts.Nodes {
+			if err := podsSettled(c); err != nil {
+				r.Fatalf("%v after %v without faults", err, history.Patience)
+			}
+		}
 		for _, b := range backends {
 			for _, p := range b.Problems() {
-				if w.gentle {
+				// A volume that is not attached can be mounted anywhere, whatever its access modes say.
+				if w.gentle && (p.Kind != fake.TwoWriters || fake.Can(b, fake.Attach)) {
 					r.Fatalf("backend %s: %v", b.Name(), p)
 				}
 			}
@@ -170,4 +184,56 @@ func allBound(c *volsim.Cluster) error {
 		}
 	}
 	return nil
+}
+
+// podsSettled reports a pod that could run and does not, or was deleted and is still there.
+func podsSettled(c *volsim.Cluster) error {
+	for _, pod := range c.Pods.List() {
+		key := store.KeyOf(pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			return fmt.Errorf("pod %s was deleted at %v and is still there", key, pod.DeletionTimestamp)
+		case pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending:
+			continue
+		}
+		claim, err := c.Claims.Get(store.Key(pod.Namespace, pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName))
+		if err != nil || claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound {
+			continue
+		}
+		pv, err := c.Volumes.Get(claim.Spec.VolumeName)
+		if err != nil || claim.Spec.VolumeMode == nil || *claim.Spec.VolumeMode == corev1.PersistentVolumeBlock {
+			continue // a mount of a block volume never comes about
+		}
+		// What the attacher refuses for good: a volume that is being deleted, and modes that no CSI driver can be asked for together.
+		if pv.DeletionTimestamp != nil || pv.Spec.CSI != nil && len(pv.Spec.AccessModes) > 1 {
+			continue
+		}
+		if other := holder(c, pod); other != "" && pv.Spec.CSI != nil {
+			continue // another node has the volume, as it may
+		}
+		return fmt.Errorf("pod %s on %s is Pending although its claim is bound to %s; %s", key, pod.Spec.NodeName, pv.Name, lastEvent(c, pod.Name))
+	}
+	return nil
+}
+
+// lastEvent is the newest event about an object of that name.
+func lastEvent(c *volsim.Cluster, name string) string {
+	last := "no event tells why"
+	for e := range c.Trace().Entries() {
+		if _, of := store.SplitKey(e.Object.Key); e.Type == engine.Emitted && of == name {
+			last = e.Reason + ": " + e.Text
+		}
+	}
+	return last
+}
+
+// holder is a pod on another node that uses the same claim, "" if there is none.
+func holder(c *volsim.Cluster, pod *corev1.Pod) string {
+	for _, other := range c.Pods.List() {
+		if other.UID != pod.UID && other.Spec.NodeName != "" && other.Spec.NodeName != pod.Spec.NodeName && other.Namespace == pod.Namespace &&
+			other.Spec.Volumes[0].PersistentVolumeClaim.ClaimName == pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName {
+			return other.Name
+		}
+	}
+	return ""
 }

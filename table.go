@@ -1,6 +1,8 @@
 package volsim
 
 import (
+	"fmt"
+
 	"github.com/volsim/volsim/store"
 )
 
@@ -33,6 +35,9 @@ func (t Table[T]) Len() int { return t.table.Len() }
 // comes first. fn must not write to the cluster. The returned function ends the watch.
 func (t Table[T]) Watch(fn func(store.Change[T])) (stop func(), err error) {
 	var none T
+	if fn == nil {
+		return nil, fmt.Errorf("watch %s: the function is nil", t.table.Kind())
+	}
 	w, err := t.table.Watch(store.WatchOptions[T]{}, func(c store.Change[T]) {
 		c.Object = copyOf(c.Object)
 		if any(c.Old) != any(none) {

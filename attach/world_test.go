@@ -254,7 +254,7 @@ func (w *world) moved(pod, node, claim, handle string) *corev1.Pod {
 	return p
 }
 
-// mark begins a new log, whose times count from the last full second or later.
+// mark begins a new log, whose times count from now.
 func (w *world) mark() { w.base, w.seen = w.Now(), w.trace.Seq() }
 
 // log is what happened since mark, as far as it matters here: what the controller wrote, what the driver was asked, and Events.

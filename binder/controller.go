@@ -163,9 +163,10 @@ func (c *Controller) run() {
 }
 
 // pass is one resync.
-func (c *Controller) pass(p *engine.Proc) {
+func (c *Controller) pass(*engine.Proc) {
 	if c.cfg.FullResync {
-		c.syncCalm(p)
+		// Beside the pass, for what it reads may take time, and the periods count from the end of the pass.
+		c.actor.Background(0, "full resync", c.syncCalm)
 		c.resync.Arm()
 	}
 	// BIND-032: claims first, then volumes; SIM: in the order of their keys.

@@ -10,8 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/engine"
@@ -108,26 +106,44 @@ var (
 	shortVerbs = map[string]string{"create": "C", "update": "U", "update-status": "S", "delete": "D"}
 )
 
-// logLine is an entry in the log, "" for what is no part of it.
+// logLine is an entry in the log, "" for what is no part of it. Calls to backends appear when they are over.
 func logLine(e engine.Entry) string {
 	object := shortKinds[e.Object.Kind]
-	if e.Actor != binder.ActorName || object == "" {
+	switch {
+	case e.Actor != binder.ActorName:
 		return ""
-	}
-	switch e.Type {
-	case engine.Emitted:
-		return fmt.Sprintf("EV %s %s %s: %s", object, e.Verb, e.Reason, e.Text)
-	case engine.Write:
-		line := object + "." + shortVerbs[e.Verb]
-		if e.Verb == "update-status" {
-			line += " " + phaseOf(e.New)
+	case e.Type == engine.Storage && e.Verb == "end":
+		line := "CALL " + e.Call.Verb
+		if e.Call.Node != "" {
+			line += " on " + e.Call.Node
 		}
 		if e.Err != nil {
-			return object + "." + shortVerbs[e.Verb] + " refused"
+			line += " failed"
 		}
 		return line
+	case object == "":
+		return ""
+	case e.Type == engine.Emitted:
+		return fmt.Sprintf("EV %s %s %s: %s", object, e.Verb, e.Reason, e.Text)
+	case e.Type != engine.Write:
+		return ""
+	case e.Err != nil:
+		return object + "." + shortVerbs[e.Verb] + " refused"
+	case e.Verb == "update-status":
+		return object + ".S " + phaseOf(e.New)
 	}
-	return ""
+	return object + "." + shortVerbs[e.Verb]
+}
+
+// timed is a log with the virtual time since the start.
+func timed(trace *engine.Trace, seq uint64) []string {
+	log := []string{}
+	for e := range trace.Since(seq) {
+		if line := logLine(e); line != "" {
+			log = append(log, "+"+e.Time.Sub(engine.DefaultStart).String()+" "+line)
+		}
+	}
+	return log
 }
 
 func phaseOf(obj store.Object) string {
@@ -276,12 +292,7 @@ func (p *player) patch(kind store.Kind, key, patch string) {
 
 // log is what the controller did since the last call, with the virtual time since the start.
 func (p *player) log() []string {
-	log := []string{}
-	for e := range p.Trace().Since(p.seen) {
-		if line := logLine(e); line != "" {
-			log = append(log, "+"+e.Time.Sub(engine.DefaultStart).String()+" "+line)
-		}
-	}
+	log := timed(p.Trace(), p.seen)
 	p.seen = p.Trace().Seq()
 	return log
 }
@@ -290,9 +301,3 @@ func (p *player) want(when string, want ...string) {
 	p.t.Helper()
 	diffLog(p.t, when, p.log(), want)
 }
-
-func namespaced(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "default", Name: name}
-}
-
-func uid(name string) types.UID { return types.UID(name) }

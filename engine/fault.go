@@ -13,6 +13,7 @@ type Call struct {
 	Kind   string // API: the kind of object; "" for backends
 	Key    string // API: namespace/name or name; backends: the volume's handle or name
 	Node   string // backends: the node concerned, if any
+	Pod    string // backends: the uid of the pod that gets or gives back the volume, if any
 }
 
 // APIServer is the Target of calls to the API server.

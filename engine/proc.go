@@ -206,21 +206,7 @@ func (p *Proc) crash(restart time.Duration) {
 
 // Backend makes a call to a storage backend: latency passes, then fn takes effect. The answer is fn's, or the injected error.
 func (p *Proc) Backend(call Call, latency time.Duration, fn func() error) error {
-	if latency > 0 {
-		p.traceCall(call, "begin", nil)
-	}
-	p.engine.effects++
-	fault, err := p.before(call, latency)
-	if err == nil {
-		err = fn()
-		p.traceCall(call, "end", err)
-		if lost := p.after(fault); lost != nil {
-			return lost
-		}
-		return err
-	}
-	p.traceCall(call, "end", err)
-	return err
+	return p.BackendWithin(call, latency, forever, nil, fn)
 }
 
 // Effects counts everything that actors did to the world so far: API writes, Events, backend calls, operations begun, keys queued

@@ -18,12 +18,13 @@ type Match struct {
 	Kind   string // the kind of object, for calls to the API server
 	Key    string // namespace/name or name of an object; handle or name of a volume
 	Node   string // the node, for calls to a backend
+	Pod    string // the uid of a pod, for calls to a backend
 }
 
 // String lists the fields that are set: "{Target: api, Verb: get}".
 func (m Match) String() string {
 	var set []string
-	for _, field := range [][2]string{{"Actor", m.Actor}, {"Target", m.Target}, {"Verb", m.Verb}, {"Kind", m.Kind}, {"Key", m.Key}, {"Node", m.Node}} {
+	for _, field := range [][2]string{{"Actor", m.Actor}, {"Target", m.Target}, {"Verb", m.Verb}, {"Kind", m.Kind}, {"Key", m.Key}, {"Node", m.Node}, {"Pod", m.Pod}} {
 		if field[1] != "" {
 			set = append(set, field[0]+": "+field[1])
 		}
@@ -33,7 +34,7 @@ func (m Match) String() string {
 
 func (m Match) covers(call engine.Call) bool {
 	return suits(m.Actor, call.Actor) && suits(m.Target, call.Target) && suits(m.Verb, call.Verb) && suits(m.Kind, call.Kind) &&
-		suits(m.Key, call.Key) && suits(m.Node, call.Node)
+		suits(m.Key, call.Key) && suits(m.Node, call.Node) && suits(m.Pod, call.Pod)
 }
 
 func suits(wanted, is string) bool { return wanted == "" || wanted == is }
@@ -45,7 +46,7 @@ var apiVerbs = []string{"create", "update", "update-status", "patch", "patch-sta
 // have no kind, and each have verbs of their own.
 func (m Match) check() error {
 	api := m.Target == engine.APIServer || slices.Contains(apiVerbs, m.Verb) || m.Kind != ""
-	backend := m.Target != "" && m.Target != engine.APIServer || Op(m.Verb).Valid() || m.Node != ""
+	backend := m.Target != "" && m.Target != engine.APIServer || Op(m.Verb).Valid() || m.Node != "" || m.Pod != ""
 	switch {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !Op(m.Verb).Valid():
 		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, ops, apiVerbs)

@@ -35,7 +35,7 @@ func admitAttributesClass(_ *Store, class *volumeAttributesClass) error {
 	return nil
 }
 
-// admitClaim is API-250: first the class, then the protection.
+// admitClaim is API-250, BIND-017: first the class, then the protection.
 func admitClaim(s *Store, claim *corePVC) error {
 	// API-251: a class that is named, even as "", is a choice.
 	if _, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]; !annotated && claim.Spec.StorageClassName == nil {

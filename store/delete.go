@@ -48,7 +48,7 @@ func (t *Table[T]) deleteNow(key string, obj T) T {
 	if meta.DeletionTimestamp.Equal(&at) && meta.DeletionGracePeriodSeconds != nil && *meta.DeletionGracePeriodSeconds == 0 {
 		return obj
 	}
-	// API-052: it stays, marked, until its finalizers are gone.
+	// API-052, BIND-016: it stays, marked, until its finalizers are gone.
 	return t.mark(key, obj, at, 0)
 }
 

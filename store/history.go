@@ -39,6 +39,9 @@ func (h *history[T]) since(version uint64) iter.Seq[Change[T]] {
 
 // versionOf is an object's resourceVersion as a number, zero for one that was never stored.
 func versionOf(obj Object) uint64 {
+	if obj.GetResourceVersion() == "" {
+		return 0 // the error of parsing nothing would be made for nothing
+	}
 	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return 0

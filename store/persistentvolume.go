@@ -13,7 +13,7 @@ var volumeStrategy = strategy[*corePV]{
 	defaults:      defaultVolume,
 	prepareCreate: prepareVolume,
 	prepareUpdate: func(volume, old *corePV) {
-		// API-210: the status has a subresource of its own.
+		// API-210, BIND-013: the status has a subresource of its own.
 		volume.Status = old.Status
 	},
 	prepareStatus:  prepareVolumeStatus,
@@ -28,7 +28,7 @@ var volumeStrategy = strategy[*corePV]{
 // what was stored.
 func defaultVolume(volume *corePV) {
 	spec := &volume.Spec
-	// API-090: an administrator's volume is kept after release.
+	// API-090, BIND-010: an administrator's volume is kept after release.
 	if spec.PersistentVolumeReclaimPolicy == "" {
 		spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	}
@@ -44,17 +44,17 @@ func defaultVolume(volume *corePV) {
 	volume.Status.LastPhaseTransitionTime = wholeSecond(volume.Status.LastPhaseTransitionTime)
 }
 
-// prepareVolume is API-105: a new volume is Pending, whatever its author says.
+// prepareVolume is API-105, BIND-010: a new volume is Pending, whatever its author says.
 func prepareVolume(volume *corePV, now metav1.Time) {
 	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 }
 
 func prepareVolumeStatus(volume, old *corePV, now metav1.Time) {
-	// API-240: the spec is not the subresource's; metadata is, and stays as sent.
+	// API-240, BIND-013: the spec is not the subresource's; metadata is, and stays as sent.
 	volume.Spec = old.Spec
 	status := &volume.Status
 	since := status.LastPhaseTransitionTime
-	// API-241: the time of the transition follows the phase unless the request says otherwise.
+	// API-241, BIND-015: the time of the transition follows the phase unless the request says otherwise.
 	switch {
 	case status.Phase == old.Status.Phase:
 		if since == nil {

@@ -133,7 +133,7 @@ func validateVolumeUpdate(volume, old *corePV) field.ErrorList {
 	}
 	errs = append(errs, validateGenerateName(&volume.ObjectMeta)...)
 	spec, was := &volume.Spec, &old.Spec
-	// API-211: what the volume is stays.
+	// API-211, BIND-014: what the volume is stays.
 	if !sourceKept(&spec.PersistentVolumeSource, &was.PersistentVolumeSource) {
 		errs = append(errs, field.Forbidden(specRoot.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation"))
 	}

@@ -60,7 +60,7 @@ func wholeSeconds(conditions []corev1.PersistentVolumeClaimCondition) []corev1.P
 
 // prepareClaim is API-106.
 func prepareClaim(claim *corePVC, _ metav1.Time) {
-	// API-106, API-015: a new claim is Pending, and stored so at once.
+	// API-106, API-015, BIND-011: a new claim is Pending, and stored so at once.
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	dropDataSources(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
 	normalizeDataSources(&claim.Spec)

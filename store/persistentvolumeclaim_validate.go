@@ -128,7 +128,7 @@ func validateClaimUpdate(claim, old *corePVC) field.ErrorList {
 func classMoved(claim, old *corePVC) (bool, field.ErrorList) {
 	annotation, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]
 	was, wasAnnotated := old.Annotations[corev1.BetaStorageClassAnnotation]
-	// API-219: a class is chosen once, and the annotation counts as a choice.
+	// API-219, BIND-014: a class is chosen once, and the annotation counts as a choice.
 	set := old.Spec.StorageClassName == nil && claim.Spec.StorageClassName != nil &&
 		(!wasAnnotated || *claim.Spec.StorageClassName == was)
 	// API-220: the annotation may go when the field takes its place.
@@ -144,7 +144,7 @@ func specKept(claim, old *corePVC, classMoved bool) bool {
 	spec, was := claim.Spec, old.Spec
 	// API-112: old may come from a time before the two fields were one.
 	normalizeDataSources(&was)
-	// API-218: a claim is bound once, in any phase.
+	// API-218, BIND-014: a claim is bound once, in any phase.
 	if was.VolumeName == "" {
 		was.VolumeName = spec.VolumeName
 	}

@@ -22,7 +22,7 @@ var classStrategy = strategy[*storageClass]{
 
 // defaultClass is API-093. allowVolumeExpansion stays nil, which means no.
 func defaultClass(class *storageClass) {
-	// API-093: what a class provisions goes with its claim.
+	// API-093, BIND-012: what a class provisions goes with its claim.
 	if class.ReclaimPolicy == nil {
 		class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimDelete)
 	}

@@ -3,6 +3,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +28,12 @@ type Options struct {
 	Faults bool
 	// Whole has time pass in spans only, never event by event, so that the same choices mean the same to runs whose events differ.
 	Whole bool
+	// Nodes has pods run on two nodes; with Faults, these stop, reboot and lose the network.
+	Nodes bool
 }
+
+// The nodes of a history with Options.Nodes.
+var nodes = []string{"n1", "n2"}
 
 // The backends of every history.
 const (
@@ -59,6 +65,17 @@ func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) er
 	if opts.Faults {
 		moves = append(moves, p.failAPI, p.failBackend, p.crash)
 	}
+	if opts.Nodes {
+		for _, name := range nodes {
+			if err := c.Create(fake.Node(name)); err != nil {
+				return err
+			}
+		}
+		moves = append(moves, p.createPod, p.deletePodGracefully, p.wait)
+		if opts.Faults {
+			moves = append(moves, p.breakNode, p.mendNode)
+		}
+	}
 	for range opts.Steps {
 		if err := moves[choose(len(moves))](); err != nil {
 			return err
@@ -77,6 +94,14 @@ func Calm(c *volsim.Cluster, d time.Duration) error {
 	c.Faults.Clear()
 	for _, name := range c.Controllers() {
 		if err := c.Restart(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range nodes {
+		if _, err := c.Machine(name); err != nil {
+			continue // there is no such node in this history
+		}
+		if err := errors.Join(c.Faults.Partition(name, false), c.Faults.Start(name)); err != nil {
 			return err
 		}
 	}
@@ -224,7 +249,12 @@ func (p *player) createPod() error {
 	_, claim := store.SplitKey(p.claim())
 	opts := []fake.Option{fake.Claims(claim)}
 	if !p.chance(3) {
-		opts = append(opts, fake.OnNode("n1"))
+		opts = append(opts, fake.OnNode(p.node()))
+	}
+	if p.chance(3) {
+		opts = append(opts, fake.Annotations("volsim.dev/write-every", "30s"))
+	} else if p.chance(4) {
+		opts = append(opts, fake.Annotations("volsim.dev/run-for", "20s"))
 	}
 	return p.try(p.Create(fake.Pod(fmt.Sprintf("default/p%d", p.pods%4), opts...)))
 }
@@ -238,6 +268,35 @@ func (p *player) deletePod() error {
 	pod := pods[p.choose(len(pods))]
 	return p.try(p.DeleteWith(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}},
 		store.DeleteOptions{GracePeriodSeconds: &now}))
+}
+
+func (p *player) node() string { return nodes[p.choose(len(nodes))] }
+
+func (p *player) deletePodGracefully() error {
+	pods := p.Pods.List()
+	if len(pods) == 0 {
+		return nil
+	}
+	pod := pods[p.choose(len(pods))]
+	return p.try(p.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}))
+}
+
+func (p *player) breakNode() error {
+	switch node := p.node(); p.choose(4) {
+	case 0:
+		return p.Faults.StopKubelet(node)
+	case 1:
+		return p.Faults.PowerOff(node)
+	case 2:
+		return p.Faults.Reboot(node)
+	default:
+		return p.Faults.Partition(node, true)
+	}
+}
+
+func (p *player) mendNode() error {
+	node := p.node()
+	return errors.Join(p.Faults.Partition(node, false), p.Faults.Start(node))
 }
 
 func (p *player) wait() error {

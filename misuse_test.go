@@ -1,0 +1,161 @@
+package volsim_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/store"
+)
+
+// stranger is an object of no kind that a cluster holds, and not even a pointer.
+type stranger struct{ *corev1.Secret }
+
+// TestMisuse: what makes no sense is an error that says what is wrong, and nothing happens.
+func TestMisuse(t *testing.T) {
+	var missing *pvType
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"}}
+	inNamespace := goodVolume("new")
+	inNamespace.Namespace = "other"
+	type cluster = *volsim.Cluster
+	objects := map[string]struct {
+		obj  store.Object
+		want string
+	}{
+		"nil":                 {nil, "the object is nil: pass a pointer to a k8s.io/api type"},
+		"a nil volume":        {missing, "the object is nil: pass a pointer to a k8s.io/api type"},
+		"a secret":            {secret, "a *v1.Secret is not held here: the kinds are [StorageClass "},
+		"something else":      {stranger{secret}, "a volsim_test.stranger is not held here: the kinds are ["},
+		"a volume of no name": {&pvType{}, "PersistentVolume: metadata.name is empty: name the object"},
+	}
+	calls := map[string]func(cluster, store.Object) error{
+		"create": func(c cluster, o store.Object) error { return c.Create(o) },
+		"create ": func(c cluster, o store.Object) error {
+			return c.CreateWith(o, store.CreateOptions{SkipValidation: true})
+		},
+		"update": func(c cluster, o store.Object) error { return c.Update(o) },
+		"update ": func(c cluster, o store.Object) error {
+			return c.UpdateWith(o, store.UpdateOptions{SkipValidation: true})
+		},
+		"update  ": func(c cluster, o store.Object) error { return c.UpdateStatus(o) },
+		"patch":    func(c cluster, o store.Object) error { return c.Patch(o, "{}") },
+		"patch ":   func(c cluster, o store.Object) error { return c.PatchStatus(o, "{}") },
+		"delete":   func(c cluster, o store.Object) error { return c.Delete(o) },
+		"delete ":  func(c cluster, o store.Object) error { return c.DeleteWith(o, store.DeleteOptions{}) },
+		"load":     func(c cluster, o store.Object) error { return c.Load(o) },
+	}
+	c := furnished(t)
+	before, changes := everything(c), watchAll(t, c)
+	for what, o := range objects {
+		for verb, call := range calls {
+			err := call(c, o.obj)
+			require.Error(t, err, "%s %s", verb, what)
+			assert.Contains(t, err.Error(), o.want, "%s %s", verb, what)
+			assert.True(t, strings.HasPrefix(err.Error(), strings.TrimSpace(verb)), "%s %s: %v", verb, what, err)
+		}
+	}
+	for _, test := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"twice in one call", c.Create(goodVolume("new"), goodVolume("new")), "create PersistentVolume/new: it is given twice"},
+		{"twice, a namespace aside", c.Create(goodVolume("new"), inNamespace), "create PersistentVolume/new: it is given twice"},
+		{"a good one before a nil", c.Create(goodVolume("new"), nil), "the object is nil"},
+		{"loading a good one before a nil", c.Load(goodVolume("new"), missing), "the object is nil"},
+		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards: give zero or more"},
+		{"until nothing", c.Until(nil, time.Second), "until: the condition is nil"},
+		{"a crash of nobody", c.Crash("nobody"), `crash "nobody": there is no such controller: there are [`},
+		{"a restart of nobody", c.Restart("nobody"), `restart "nobody": there is no such controller: there are [`},
+		{"a manifest that is none", c.Apply([]byte("a: b: c")), "apply: line 1: yaml: "},
+		{"a manifest of something else", c.Apply([]byte("apiVersion: v1\nkind: Secret")), "apply: line 1: kind not held here: v1 Secret"},
+		{"a manifest whose end cannot be read", c.Apply([]byte("apiVersion: v1\nkind: Node\nmetadata: {name: new}\n---\nkind: Pod\n")), "apply: line 5: apiVersion or kind is missing"},
+	} {
+		require.Error(t, test.err, test.name)
+		assert.Contains(t, test.err.Error(), test.want, test.name)
+	}
+	require.ErrorIs(t, c.Apply([]byte("apiVersion: v1\nkind: Secret")), store.ErrUnknownKind)
+	_, err := c.Volumes.Watch(nil)
+	require.EqualError(t, err, "watch PersistentVolume: the function is nil")
+	_, err = c.Explain("default/none")
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	_, err = c.Claims.Get("none")
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	require.NoError(t, c.Create(), "nothing to do")
+	require.NoError(t, c.Apply(nil), "nothing to do")
+	assert.Zero(t, *changes)
+	assert.Equal(t, before, everything(c))
+}
+
+// TestApply: what is there is replaced, of whatever kind; what is not is created.
+func TestApply(t *testing.T) {
+	c := furnished(t)
+	const manifest = `
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: csi.example.com}
+spec: {podInfoOnMount: true}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+`
+	for range 2 {
+		// API-012: a driver is not replaced without its version.
+		require.NoError(t, c.Apply([]byte(manifest)))
+	}
+	driver, err := c.CSIDrivers.Get("csi.example.com")
+	require.NoError(t, err)
+	assert.True(t, *driver.Spec.PodInfoOnMount)
+	_, err = c.Nodes.Get("n2")
+	require.NoError(t, err)
+	err = c.Apply([]byte(strings.Replace(manifest, "metadata: {", "metadata: {resourceVersion: '1', ", 1)))
+	require.True(t, apierrors.IsConflict(err), "API-011: %v", err)
+}
+
+// TestBadConfig: an error names the field and says what to do.
+func TestBadConfig(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		cfg   volsim.Config
+		wants []string
+	}{
+		{"calls back in time", volsim.Config{Latency: -1}, []string{"Config.Latency is -1ns", "give zero"}},
+		{"settling before it starts", volsim.Config{SettleLimit: -time.Hour}, []string{"Config.SettleLimit is -1h0m0s", "give zero"}},
+		{"a resync before the last", volsim.Config{ResyncPeriod: -1}, []string{"Config.ResyncPeriod is -1ns", "give zero"}},
+		{"news before it happens", volsim.Config{Lag: map[string]time.Duration{binder.ActorName: -1}}, []string{"Config.Lag of \"" + binder.ActorName, "give zero"}},
+		{"news for nobody", volsim.Config{Lag: map[string]time.Duration{"nobody": 1}}, []string{`Config.Lag names "nobody"`, "there are [", binder.ActorName}},
+		{"news for all kubelets", volsim.Config{Lag: map[string]time.Duration{volsim.Kubelets: 1}}, []string{`Config.Lag names "kubelet"`, `as "kubelet/n1"`}},
+		{"news for the kubelet of no node", volsim.Config{Lag: map[string]time.Duration{mount.ActorName(""): 1}}, []string{`Config.Lag names "kubelet/"`}},
+		{"without nobody", volsim.Config{Without: []string{"nobody"}}, []string{`Config.Without names "nobody"`, "there are [", binder.ActorName}},
+		{"less than no trace", volsim.Config{TraceLimit: -1}, []string{"Config.TraceLimit is -1", "give zero"}},
+		{"a limit on no trace", volsim.Config{TraceLimit: 1, NoTrace: true}, []string{"Config.TraceLimit is 1", "leave out"}},
+		{"the far future", volsim.Config{Start: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year 20000", "give zero"}},
+		{"before the calendar", volsim.Config{Start: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year -5", "give zero"}},
+		{"no backend", volsim.Config{Backends: []fake.Backend{nil}}, []string{"Config.Backends", "backend 1 of 1 is nil", "leave it out"}},
+		{"two of one name", volsim.Config{Backends: []fake.Backend{fake.CSI("a.example.com"), fake.CSI("a.example.com")}},
+			[]string{"Config.Backends", "backend 2 of 2", `named "a.example.com"`, "give it a name"}},
+		{"a backend of no name", volsim.Config{Backends: []fake.Backend{fake.CSI("")}}, []string{"Config.Backends", "name is empty", "name it"}},
+	} {
+		c, err := volsim.New(test.cfg)
+		require.Error(t, err, test.name)
+		assert.Nil(t, c, test.name)
+		for _, want := range test.wants {
+			assert.Contains(t, err.Error(), want, test.name)
+		}
+	}
+	_, err := volsim.New(volsim.Config{Lag: map[string]time.Duration{binder.ActorName: time.Second}, Without: []string{binder.ActorName}})
+	require.NoError(t, err, "both name the same controller, and it exists")
+	_, err = volsim.New(volsim.Config{Lag: map[string]time.Duration{mount.ActorName("n7"): time.Second}})
+	require.NoError(t, err, "the node may come later")
+}
