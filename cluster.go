@@ -334,6 +334,19 @@ func (c *Cluster) Restart(controller string) error {
 	return nil
 }
 
+// AddMachine adds a machine of that name and starts its kubelet, which creates the Node object unless it is there. A second machine of
+// a name is refused; so is any in a cluster without kubelets.
+func (c *Cluster) AddMachine(node string) (*mount.Node, error) {
+	if c.nodes == nil {
+		return nil, fmt.Errorf("add machine %q: this cluster runs no kubelets", node)
+	}
+	n, err := c.nodes.Add(node)
+	if err != nil {
+		return nil, fmt.Errorf("add machine: %w", err)
+	}
+	return n, nil
+}
+
 // Machine is the machine behind a Node object: its disk, its containers, what they wrote.
 func (c *Cluster) Machine(node string) (*mount.Node, error) {
 	if c.nodes == nil {

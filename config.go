@@ -53,6 +53,9 @@ type Config struct {
 	Attach   attach.Config
 	Attacher attach.AttacherConfig
 	Kubelet  mount.Config
+	// AddedMachines leaves it to Cluster.AddMachine which nodes have a machine with a kubelet. Otherwise every Node object gets one. A
+	// Node without a machine has no kubelet: whoever plays it writes its status.
+	AddedMachines bool
 	// Without lists controllers that do not run, by actor name; Kubelets is those of all nodes.
 	Without []string
 }

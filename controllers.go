@@ -75,7 +75,7 @@ func (c *Cluster) controllers() []controller {
 // Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, mount.ActorName.
 const Kubelets = "kubelet"
 
-// startKubelets has a machine with a kubelet for every Node object, those to come included.
+// startKubelets has a machine with a kubelet for every Node object, those to come included, unless they are added one by one.
 func (c *Cluster) startKubelets() error {
 	cfg := c.cfg.Kubelet
 	cfg.Backends = c.backends
@@ -84,6 +84,9 @@ func (c *Cluster) startKubelets() error {
 		return err
 	}
 	c.nodes = nodes
+	if c.cfg.AddedMachines {
+		return nil
+	}
 	return nodes.Follow()
 }
 

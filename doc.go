@@ -6,7 +6,9 @@
 // [Cluster] has them all, with their queues, caches, retries and races, over a store of the real k8s.io/api objects:
 //
 //	c, err := volsim.New(volsim.Config{})
-//	err = c.Create(fake.Volume("snug", "12Gi"), fake.Volume("huge", "100Gi"), fake.Claim("data", "10Gi"))
+//	err = c.Create(fake.Volume("snug", "12Gi"), fake.Volume("huge", "100Gi"))
+//	err = c.Settle()
+//	err = c.Create(fake.Claim("data", "10Gi"))
 //	err = c.Settle()
 //	claim, err := c.Claims.Get("default/data") // Bound to snug
 //	why, err := c.Explain("default/data")      // and why

@@ -219,8 +219,8 @@ var badStorage = []refusal{
 
 func newPod(spoil func(*podType)) verb { return creating(goodPod("p"), spoil) }
 
-// mount changes the mount of the pod, device makes a device of its volume.
-func mount(spoil func(*corev1.VolumeMount)) verb {
+// mounting changes the mount of the pod, device makes a device of its volume.
+func mounting(spoil func(*corev1.VolumeMount)) verb {
 	return newPod(func(p *podType) { spoil(&p.Spec.Containers[0].VolumeMounts[0]) })
 }
 
@@ -257,14 +257,14 @@ var badPods = []refusal{
 	{"API-202", "a directory of less than nothing", newPod(func(p *podType) {
 		p.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(apiresource.MustParse("-1"))}}
 	}), invalid, firstMount + "name X; spec.volumes[0].emptyDir.sizeLimit F"},
-	{"API-203", "a mount of nothing", mount(func(m *corev1.VolumeMount) { m.Name = "other" }), invalid, firstMount + "name X"},
-	{"API-203", "a mount nowhere", mount(func(m *corev1.VolumeMount) { m.MountPath = "" }), invalid, firstMount + "mountPath R"},
-	{"API-203", "a part that climbs", mount(func(m *corev1.VolumeMount) { m.SubPath = "../x" }), invalid, "spec.containers[0].volumeMounts.subPath I"},
-	{"API-203", "two parts", mount(func(m *corev1.VolumeMount) { m.SubPath, m.SubPathExpr = "a", "b" }), invalid, firstMount + "subPathExpr I"},
-	{"API-203", "an unknown propagation", mount(func(m *corev1.VolumeMount) {
+	{"API-203", "a mount of nothing", mounting(func(m *corev1.VolumeMount) { m.Name = "other" }), invalid, firstMount + "name X"},
+	{"API-203", "a mount nowhere", mounting(func(m *corev1.VolumeMount) { m.MountPath = "" }), invalid, firstMount + "mountPath R"},
+	{"API-203", "a part that climbs", mounting(func(m *corev1.VolumeMount) { m.SubPath = "../x" }), invalid, "spec.containers[0].volumeMounts.subPath I"},
+	{"API-203", "two parts", mounting(func(m *corev1.VolumeMount) { m.SubPath, m.SubPathExpr = "a", "b" }), invalid, firstMount + "subPathExpr I"},
+	{"API-203", "an unknown propagation", mounting(func(m *corev1.VolumeMount) {
 		m.MountPropagation = new(corev1.MountPropagationMode("Some"))
 	}), invalid, "spec.containers[0].volumeMounts.mountPropagation N"},
-	{"API-203", "propagation without privilege", mount(func(m *corev1.VolumeMount) {
+	{"API-203", "propagation without privilege", mounting(func(m *corev1.VolumeMount) {
 		m.MountPropagation = new(corev1.MountPropagationBidirectional)
 	}), invalid, "spec.containers[0].volumeMounts.mountPropagation F"},
 	{"API-204", "a device of nothing", device(corev1.VolumeDevice{Name: "other", DevicePath: "/d"}), invalid, firstDevice + "name X"},
@@ -340,6 +340,11 @@ var badCalls = []refusal{
 	{"API-001", "one bad object among good ones", func(c *volsim.Cluster) error {
 		return c.Create(goodVolume("a"), goodVolume("b"), goodVolume("disk"))
 	}, conflict, `persistentvolumes "disk" already exists`},
+	{"API-017", "an object with a version among good ones", func(c *volsim.Cluster) error {
+		versioned := goodVolume("b")
+		versioned.ResourceVersion = "7"
+		return c.Create(goodVolume("a"), versioned)
+	}, fault, "resourceVersion should not be set on objects to be created"},
 	{"API-011", "a stale version", updating(volumes, "disk", func(v *pvType) { v.ResourceVersion = "1" }), conflict, "the object has been modified"},
 	{"API-011", "a stale version that changes nothing", updatingStatus(pods, "default/web", func(p *podType) { p.ResourceVersion = "1" }), conflict, "the object has been modified"},
 	{"API-011", "a version that is no number", updating(volumes, "disk", func(v *pvType) { v.ResourceVersion = "new" }), fault, "invalid syntax"},

@@ -19,6 +19,9 @@ const ActorName = "attachdetach-controller"
 // DefaultSyncPeriod is the time between two looks at whether what should be attached is (ATT-120).
 const DefaultSyncPeriod = time.Minute
 
+// DefaultCacheWait is the time between two looks at whether the caches are filled. The first look comes too early (ATT-130).
+const DefaultCacheWait = 100 * time.Millisecond
+
 const (
 	// ATT-060
 	reconcilerPeriod = 100 * time.Millisecond
@@ -45,6 +48,9 @@ type Config struct {
 	// PollStretch makes each wait between two looks at a VolumeAttachment longer by that fraction. Upstream it is random between 0 and
 	// 0.1; zero, the default, is none (ATT-145).
 	PollStretch float64
+	// CacheWait is how long after its start the controller waits for its caches; zero is DefaultCacheWait, less than zero is none
+	// (ATT-130).
+	CacheWait time.Duration
 }
 
 // controller is one life of the attach/detach controller: its two worlds, its loops and its operations.
@@ -82,7 +88,15 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		return nil, err
 	}
 	podsByClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
-	return e.NewActor(ActorName, func(a *engine.Actor) { newController(a, cfg, podsByClaim).run() })
+	return e.NewActor(ActorName, func(a *engine.Actor) {
+		constructed := e.Now()
+		if cfg.CacheWait <= 0 {
+			newController(a, cfg, podsByClaim, constructed).run()
+			return
+		}
+		// ATT-130: what happens until then is in the caches.
+		a.After(cfg.CacheWait, "caches", func(*engine.Proc) { newController(a, cfg, podsByClaim, constructed).run() })
+	})
 }
 
 func (cfg *Config) complete() error {
@@ -95,6 +109,9 @@ func (cfg *Config) complete() error {
 	if cfg.PollStretch < 0 || cfg.PollStretch > maxPollStretch {
 		return fmt.Errorf("attach: PollStretch is %v: give a fraction from 0 to %v", cfg.PollStretch, maxPollStretch)
 	}
+	if cfg.CacheWait == 0 {
+		cfg.CacheWait = DefaultCacheWait
+	}
 	if cfg.Backends == nil {
 		none, err := fake.NewSet()
 		if err != nil {
@@ -105,7 +122,7 @@ func (cfg *Config) complete() error {
 	return nil
 }
 
-func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod]) *controller {
+func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod], constructed time.Time) *controller {
 	s := a.Engine().Store()
 	c := &controller{
 		cfg:            cfg,
@@ -130,7 +147,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 	c.populator = a.NewLoop("populator", populatorPeriod, c.populate)
 	c.started = a.Engine().Now()
 	// ATT-120: the first sync is a period after construction.
-	c.verifier.last = c.started
+	c.verifier.last = constructed
 	return c
 }
 

@@ -317,6 +317,22 @@ func TestStartWithPods(t *testing.T) {
 	w.want("ATT-060, ATT-130: the first pass is at once", "0s create VA h1@a", "0s Attach h1@a OK", "500ms default/p "+attachedText, "600ms node a [h1]")
 }
 
+// A controller begins when it sees that its caches are filled, which is not at the first look (ATT-130).
+func TestCacheWait(t *testing.T) {
+	w := prepare(t)
+	w.cfg.CacheWait = 0
+	w.pod("p", "a", "c1")
+	w.start()
+	w.Advance(sec)
+	w.want("ATT-130: a start", "100ms create VA h1@a", "100ms Attach h1@a OK", "600ms default/p "+attachedText, "700ms node a [h1]")
+	p, _ := w.Store().Pods.Get("default/p")
+	w.kill(p)
+	w.inUse("a")
+	w.restart(nil)
+	w.Advance(sec)
+	w.want("ATT-130: a restart", "100ms node a []", "100ms delete VA h1@a", "100ms Detach h1@a OK")
+}
+
 // The controller creates and deletes VolumeAttachments, and does nothing else to them (ATT-146, ATT-160).
 func TestOnlyCreatesAndDeletes(t *testing.T) {
 	w := newWorld(t)

@@ -127,7 +127,7 @@ func (c *Controller) syncBoundClaim(p *engine.Proc, claim *corev1.PersistentVolu
 		p.Decide("BIND-060c", claim, "synchronizing bound PersistentVolumeClaim: volume is unbound, fixing")
 		return c.bind(p, pv, claim)
 	case pv.Spec.ClaimRef.UID == claim.UID:
-		// BIND-060d: all is well, or a bind was left half done.
+		// BIND-060d: all is well, or a bind was left half done. RECL-044: also while the volume is being deleted.
 		p.Decide("BIND-060d", claim, "synchronizing bound PersistentVolumeClaim: claim is already correctly bound")
 		return c.bind(p, pv, claim)
 	default:

@@ -2,6 +2,7 @@ package binder
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -164,11 +165,6 @@ func (c *Controller) run() {
 
 // pass is one resync.
 func (c *Controller) pass(*engine.Proc) {
-	if c.cfg.FullResync {
-		// Beside the pass, for what it reads may take time, and the periods count from the end of the pass.
-		c.actor.Background(0, "full resync", c.syncCalm)
-		c.resync.Arm()
-	}
 	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
 	claims, volumes := c.restless.take()
 	for _, key := range claims {
@@ -181,15 +177,21 @@ func (c *Controller) pass(*engine.Proc) {
 			c.volumeQueue.Add(name)
 		}
 	}
+	if c.cfg.FullResync {
+		// Beside the pass, for what it reads may take time, and the periods count from the end of the pass.
+		c.actor.Background(0, "full resync", func(p *engine.Proc) { c.syncCalm(p, claims, volumes) })
+		c.resync.Arm()
+	}
 }
 
-// syncCalm syncs what a resync leaves out (Config.FullResync). It should do nothing; so that the order of the rest is the same
-// with it and without, it does not go through the queues.
-func (c *Controller) syncCalm(p *engine.Proc) {
+// syncCalm syncs what a resync has left out: all but these keys (Config.FullResync). It should do nothing; so that the order of the
+// rest is the same with it and without, it does not go through the queues.
+func (c *Controller) syncCalm(p *engine.Proc, claims, volumes []string) {
 	for claim := range c.infClaims.All() {
 		key := store.KeyOf(claim)
-		if own, ok := c.claims.get(key); !ok || own != claim || c.restless.hasClaim(key) {
-			continue // it is, or will be, in the queue
+		_, queued := slices.BinarySearch(claims, key)
+		if own, _ := c.claims.get(key); queued || own != claim || c.restless.hasClaim(key) {
+			continue // its turn has come, or will come
 		}
 		before := c.stirred(p)
 		if err := c.syncClaim(p, claim); err != nil || c.stirred(p) != before {
@@ -197,7 +199,8 @@ func (c *Controller) syncCalm(p *engine.Proc) {
 		}
 	}
 	for pv := range c.infVolumes.All() {
-		if own, ok := c.volumes.Get(pv.Name); !ok || own != pv || c.restless.hasVolume(pv.Name) {
+		_, queued := slices.BinarySearch(volumes, pv.Name)
+		if own, _ := c.volumes.Get(pv.Name); queued || own != pv || c.restless.hasVolume(pv.Name) {
 			continue
 		}
 		before := c.stirred(p)

@@ -6,7 +6,9 @@ import "time"
 // injected delay, ends then with the error late and has no effect (MNT-006).
 func (p *Proc) BackendWithin(call Call, latency, budget time.Duration, late error, fn func() error) error {
 	if p.inline {
-		return fn()
+		err := fn()
+		p.traceCall(call, "end", err)
+		return err
 	}
 	if p.dead {
 		panic(killed{})

@@ -6,8 +6,37 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/objects"
 )
+
+// newContainer is the containers of a pod with what its volumes give them.
+func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
+	outers, c := k.outers(pod.UID), &container{pod: pod}
+	// MNT-385: looked at again, volume by volume, where they are needed.
+	if err := k.checkContainers(pod); err != nil {
+		return nil, err
+	}
+	var specs []*volumeSpec
+	for i := range pod.Spec.Volumes {
+		v, ok := outers[pod.Spec.Volumes[i].Name]
+		if !ok {
+			continue
+		}
+		dp, _ := v.pods.Get(pod.UID)
+		specs = append(specs, dp.spec)
+		cv := containerVolume{name: pod.Spec.Volumes[i].Name, id: dp.spec.ID(), readOnly: dp.spec.readOnly()}
+		if dp.spec.Inline != nil && dp.spec.Inline.CSI != nil {
+			cv.id = inlineHandle(pod.UID, dp.spec.Name())
+		}
+		cv.data, _ = dp.spec.plugin.Backend.(fake.DataHolder)
+		c.volumes = append(c.volumes, cv)
+	}
+	// MNT-386
+	c.groups = supplementalGroups(pod, specs)
+	k.mountSubpaths(pod, outers)
+	return c, nil
+}
 
 // checkContainers reports the first volume that a container needs and that is not mounted (MNT-385).
 func (k *kubelet) checkContainers(pod *corev1.Pod) error {

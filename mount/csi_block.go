@@ -96,7 +96,7 @@ func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Po
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
 	}
 	mount := Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err = c.k.ask(p, driver, fake.Publish, req.ID, func() error { return publisher.Publish(req) },
+	err = c.k.askFor(p, driver, fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
 		func() error { return c.k.node.disk.mount(mount) })
 	if err != nil {
 		return "", rpcError(fake.Publish, err)
@@ -116,7 +116,7 @@ func (c csiPlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) erro
 		}
 		target := c.k.layout.csiPublish(name, pod)
 		// MNT-307: also when nothing is there, for an earlier call may have timed out.
-		if err := c.unpublish(p, driver, data.Handle, target); err != nil {
+		if err := c.unpublish(p, driver, data.Handle, pod, target); err != nil {
 			return fmt.Errorf("kubernetes.io/csi: blockMapper.unpublishVolumeForBlock failed: %w", err)
 		}
 		return c.k.node.disk.removeIfThere(target)

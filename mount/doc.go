@@ -14,9 +14,10 @@
 // their volumes ([Workload]).
 //
 // Left out: expansion of volumes on the node, SELinux labels, plugins that CSI drivers took over, secrets and tokens, attaching by
-// the kubelet itself, kubelets without an API server, file systems of a wrong type, the time that a change of owner takes, and the
-// refresh of a CSINode when its node is full. Static pods, admission of pods, images and restarts of containers are no matter of
-// volumes. Delays that upstream stretches by chance have their least length.
+// the kubelet itself, kubelets without an API server, file systems of a wrong type, and the time that a change of owner takes.
+// Static pods, admission of pods, images and restarts of containers are no matter of volumes. Delays that upstream stretches by
+// chance have their least length.
 //
-// Rules held here: those of docs/rules/mount.md. Where upstream leaves the order open, what ends at the instant of a pass is seen by the next one.
+// Rules held here: those of docs/rules/mount.md. Where upstream leaves the order open, what ends at the instant of a pass is seen by
+// the next one (MNT-014).
 package mount

@@ -1,7 +1,6 @@
 package mount
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
 )
 
 // kubelet is one life of the kubelet of a node (MNT-013): the populator writes the desired state, the reconciler starts
@@ -126,161 +124,6 @@ func (k *kubelet) run(p *engine.Proc) {
 	k.populator.Arm()
 	k.status.Arm()
 	k.housekeeping.Rest()
-}
-
-// podChanged takes a new or changed pod from the watch.
-func (k *kubelet) podChanged(pod *corev1.Pod) {
-	if k.node.partitioned {
-		return
-	}
-	k.pods[pod.UID] = pod
-	w, known := k.workers[pod.UID]
-	if !known {
-		w = k.newWorker(pod)
-	}
-	w.pod = pod
-	switch {
-	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):
-		w.end("")
-	}
-	k.heartbeat()
-	k.populator.Arm()
-}
-
-// podDeleted takes the end of a pod from the watch.
-func (k *kubelet) podDeleted(pod *corev1.Pod) {
-	if k.node.partitioned {
-		return
-	}
-	delete(k.pods, pod.UID)
-	k.heartbeat()
-	k.populator.Arm()
-	k.housekeeping.Rest()
-	w, ok := k.workers[pod.UID]
-	if !ok {
-		return
-	}
-	w.gone = true
-	w.signal.Broadcast()
-	if w.finished {
-		k.forget(w)
-		return
-	}
-	w.end("")
-}
-
-// forget drops a worker that has nothing left to do.
-func (k *kubelet) forget(w *worker) {
-	delete(k.workers, w.uid)
-	k.node.nodes.forget(w)
-}
-
-// nodeChanged takes the Node from the watch.
-func (k *kubelet) nodeChanged(node *corev1.Node) {
-	if k.node.partitioned {
-		return
-	}
-	k.object = node
-	if node == nil {
-		return
-	}
-	// MNT-174: a volume may be attached now.
-	k.reconciler.Arm()
-	k.watchInUse()
-	if !isReady(node) {
-		k.status.Arm()
-	}
-}
-
-// driversChanged looks again at what depends on CSIDriver objects.
-func (k *kubelet) driversChanged() {
-	// MNT-080, MNT-930
-	k.populator.Arm()
-	for _, uid := range sorted(k.workers) {
-		k.workers[uid].stir(false)
-	}
-}
-
-// diskChanged follows changes of what is mounted.
-func (k *kubelet) diskChanged() {
-	k.housekeeping.Rest()
-	if k.blocked {
-		k.blocked = false
-		k.reconciler.Rest()
-	}
-}
-
-// relist makes up for the changes that a partition kept from the kubelet.
-func (k *kubelet) relist() {
-	if k.infPods == nil {
-		return
-	}
-	node, _ := k.infNode.Get(k.node.name)
-	k.nodeChanged(node)
-	listed := map[types.UID]bool{}
-	for pod := range k.infPods.All() {
-		listed[pod.UID] = true
-	}
-	for _, uid := range sorted(k.pods) {
-		if !listed[uid] {
-			k.podDeleted(k.pods[uid])
-		}
-	}
-	for pod := range k.infPods.All() {
-		if k.pods[pod.UID] != pod {
-			k.podChanged(pod)
-		}
-	}
-	k.sourcesReady = true
-	k.status.Arm()
-	k.reconciler.Arm()
-	k.populator.Arm()
-	k.housekeeping.Rest()
-}
-
-// driver is the CSIDriver object of that name, nil if there is none.
-func (k *kubelet) driver(name string) *storagev1.CSIDriver {
-	object, ok := k.drivers.Get(name)
-	if !ok {
-		return nil
-	}
-	return object
-}
-
-// event emits an Event, if the API server can be reached.
-func (k *kubelet) event(p *engine.Proc, obj store.Object, eventType, reason, text string, args ...any) {
-	if !k.node.partitioned {
-		k.events.Event(p, obj, eventType, reason, text, args...)
-	}
-}
-
-// errUnreachable is what a partitioned kubelet gets from the API server.
-var errUnreachable = errors.New("dial tcp: connect: network is unreachable")
-
-// The calls to the API server.
-
-func (k *kubelet) getClaim(p *engine.Proc, key string) (*corev1.PersistentVolumeClaim, error) {
-	return reach(k, func() (*corev1.PersistentVolumeClaim, error) { return p.API().Claims.Get(p, key) })
-}
-
-func (k *kubelet) getVolume(p *engine.Proc, name string) (*corev1.PersistentVolume, error) {
-	return reach(k, func() (*corev1.PersistentVolume, error) { return p.API().Volumes.Get(p, name) })
-}
-
-func (k *kubelet) getNode(p *engine.Proc) (*corev1.Node, error) {
-	return reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Get(p, k.node.name) })
-}
-
-func (k *kubelet) getAttachment(p *engine.Proc, name string) (*storagev1.VolumeAttachment, error) {
-	return reach(k, func() (*storagev1.VolumeAttachment, error) { return p.API().Attachments.Get(p, name) })
-}
-
-func reach[T any](k *kubelet, call func() (T, error)) (T, error) {
-	var none T
-	if k.node.partitioned {
-		return none, errUnreachable
-	}
-	return call()
 }
 
 // sorted lists the keys of a map by pods in order.

@@ -126,6 +126,78 @@ func TestAttachabilityChanges(t *testing.T) {
 	want(t, "MNT-174: not attachable", w.calls(), []string{"Stage h1", "Publish h1"})
 }
 
+// MNT-134, MNT-158, MNT-398, MNT-909: a volume that was verified too early backs off without an Event.
+func TestStaleNodeCache(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.engine.Lag = map[string]time.Duration{ActorName(nodeName): 300 * time.Millisecond} })
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.Advance(100 * time.Millisecond)
+	w.setAttached()
+	w.Advance(250 * time.Millisecond)
+	want(t, "MNT-158: backs off", w.node.kubelet.ops.Len(), 1)
+	want(t, "MNT-398: events", w.events(), nil)
+}
+
+// MNT-071: a source in the pod is taken as it is. MNT-004, MNT-036: and needs nothing to be attached.
+func TestSourceInThePod(t *testing.T) {
+	w := newWorld(t)
+	pod := fake.Pod("p1", fake.OnNode(nodeName))
+	pod.Spec.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}}
+	w.create(pod)
+	w.Advance(500 * time.Millisecond)
+	uid := w.stored("p1").UID
+	want(t, "MNT-071: phase", w.phase("p1"), corev1.PodRunning)
+	want(t, "MNT-022: record", w.node.kubelet.desired.has(corev1.UniqueVolumeName("kubernetes.io/empty-dir/"+uid+"-tmp"), uid), true)
+	want(t, "directory", w.node.disk.Exists(w.node.kubelet.layout.podVolume(uid, "kubernetes.io/empty-dir", "tmp")), true)
+}
+
+// MNT-133, MNT-159: an operation goes on with what was desired when it began, and keeps all others of its volume waiting.
+func TestOperationGoesOn(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(fake.Stage, 5*time.Second)} })
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.Advance(time.Second)
+	w.pod("p2")
+	w.deletePod("p1")
+	w.mark()
+	w.Advance(10 * time.Second)
+	want(t, "MNT-159: calls", w.calls(), []string{"Stage h1", "Publish h1", "Unpublish h1", "Publish h1"})
+	want(t, "MNT-133: phase", w.phase("p2"), corev1.PodRunning)
+}
+
+// MNT-013, MNT-130, MNT-136, MNT-137: what a kubelet knows at its start, and when.
+func TestStart(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.ok(w.node.disk.mkdir(w.node.kubelet.layout.podVolume("old", "kubernetes.io/csi", "lost")))
+	w.node.Stop()
+	w.node.Start()
+	k := w.node.kubelet
+	want(t, "MNT-013: nothing remembered", []int{k.actual.volumes.Len(), k.desired.volumes.Len(), k.ops.Len()}, []int{0, 0, 0})
+	w.Advance(0)
+	want(t, "MNT-130: read before the first pass", k.actual.volumes.Len(), 1)
+	want(t, "MNT-137: corrected in the first pass", []any{len(k.awaiting), k.statesSynced}, []any{0, true})
+	want(t, "MNT-136: not yet", len(k.failed), 1)
+	w.Advance(time.Second)
+	want(t, "MNT-136: once", len(k.failed), 0)
+}
+
+// While the API server cannot be reached, Settle does not wait for it.
+func TestSettlePartitioned(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.node.Partition(true)
+	w.ok(w.node.Exit("default/p1", corev1.PodSucceeded))
+	w.ok(w.Settle(time.Hour))
+	want(t, "phase", w.phase("p1"), corev1.PodRunning)
+	w.node.Partition(false)
+	w.Advance(time.Minute)
+	want(t, "phase", w.phase("p1"), corev1.PodSucceeded)
+}
+
 // MNT-084, MNT-085: what is remembered of pods that are gone.
 func TestForgottenPods(t *testing.T) {
 	w := newWorld(t)

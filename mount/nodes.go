@@ -89,8 +89,8 @@ func (ns *Nodes) All() []*Node {
 	return nodes
 }
 
-// follow has a worker stirred by the claims of its pod, forget ends that.
-func (ns *Nodes) follow(w *worker) {
+// listen has a worker stirred by the claims of its pod, forget ends that.
+func (ns *Nodes) listen(w *worker) {
 	for _, claim := range objects.ClaimsOf(w.pod) {
 		if !slices.Contains(ns.byClaim[claim], w) {
 			ns.byClaim[claim] = append(ns.byClaim[claim], w)

@@ -50,9 +50,14 @@ func (k *kubelet) pluginFor(name string) volumePlugin {
 	return treePlugin{k, name}
 }
 
-// ask makes a call to a backend. effect is what happens on the node when the call has its effect.
+// ask makes a call to a backend about a volume on the node. effect is what happens on the node when the call has its effect.
 func (k *kubelet) ask(p *engine.Proc, b fake.Backend, op fake.Op, id string, call, effect func() error) error {
-	what := engine.Call{Target: b.Name(), Verb: string(op), Key: id, Node: k.node.name}
+	return k.askFor(p, b, op, id, "", call, effect)
+}
+
+// askFor is ask about a volume for a pod.
+func (k *kubelet) askFor(p *engine.Proc, b fake.Backend, op fake.Op, id string, pod types.UID, call, effect func() error) error {
+	what := engine.Call{Target: b.Name(), Verb: string(op), Key: id, Node: k.node.name, Pod: string(pod)}
 	do := func() error {
 		if err := fake.Safely(b.Name(), op, call); err != nil {
 			return err

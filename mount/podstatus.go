@@ -167,6 +167,6 @@ func (w *worker) persist(p *engine.Proc, compute computed) {
 		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) {
 			return
 		}
-		p.Sleep(w.k.cfg.RetryPeriod)
+		w.k.retryLater(p)
 	}
 }

@@ -113,7 +113,7 @@ func (k *kubelet) unmountDevices(p *engine.Proc) {
 		}
 		switch {
 		case v.device == deviceNotMounted:
-			// MNT-135, MNT-139, MNT-287: the last step; from now on the node does not have it in use.
+			// MNT-135, MNT-139, MNT-287, MNT-932: the last step; from now on the node does not have it in use.
 			if k.actual.remove(v.name) {
 				p.Decide("MNT-135", k.nodeRef(), "forgets volume %s", v.name)
 			}
@@ -134,9 +134,14 @@ func (k *kubelet) start(key engine.PendingKey, name string, fn func(p *engine.Pr
 		return err
 	})
 	if errors.Is(err, engine.ErrBackoff) {
-		// MNT-005, MNT-933: the end of the window itself is too early.
+		// MNT-005, MNT-158, MNT-907, MNT-933: the window is that of the key, so perhaps another pod's; its end itself is too early.
 		left, _ := k.ops.RetryAfter(key, name)
-		k.reconciler.ArmAt(k.actor.Engine().Now().Add(left + 1))
+		over := k.actor.Engine().Now().Add(left + 1)
+		if k.node.partitioned {
+			k.reconciler.RestAt(over)
+		} else {
+			k.reconciler.ArmAt(over)
+		}
 	}
 }
 

@@ -503,3 +503,30 @@ func TestScenario25AttachLimit(t *testing.T) {
 		})
 	}
 }
+
+// Scenario 25, the node's limit: the CSINode says what the driver says (MNT-353).
+func TestScenario25Refresh(t *testing.T) {
+	period := int64(60)
+	w := newWorld(t, func(s *setup) {
+		s.driver = []fake.MemoryOption{fake.AttachLimit(3)}
+		s.object = func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = &period }
+	})
+	limit := func() int32 {
+		node, err := w.Store().CSINodes.Get(nodeName)
+		w.ok(err)
+		return *node.Spec.Drivers[0].Allocatable.Count
+	}
+	node, err := w.Store().CSINodes.Get(nodeName)
+	w.ok(err)
+	stale, old := node.DeepCopy(), int32(5)
+	stale.Spec.Drivers[0].Allocatable.Count = &old
+	w.load(stale)
+	full := int32(8)
+	w.attachment(handle, func(va *storagev1.VolumeAttachment) {
+		va.Status.AttachError = &storagev1.VolumeError{Message: "full", ErrorCode: &full}
+	})
+	w.pod("p1")
+	want(t, "before", limit(), int32(5))
+	w.Advance(125 * time.Second)
+	want(t, "MNT-353: after", limit(), int32(3))
+}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/engine"
-
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
 )
 
 // ShutdownGroup is a group of pods that go down together: those of this priority or more, up to that of the next group.

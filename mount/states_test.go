@@ -20,6 +20,7 @@ func specNamed(outer string) *volumeSpec {
 func TestDesiredState(t *testing.T) {
 	d := newDesiredState()
 	id := identity{"v", true, true}
+	// MNT-045: labels are all empty, so that to be desired is all that counts.
 	want(t, "MNT-040: new", d.add(id, podNamed("a"), specNamed("data")), true)
 	v, _ := d.get("v")
 	want(t, "MNT-040: record", []any{v.attachable, v.deviceMountable, v.gid, v.reported, v.size}, []any{true, true, "9", false, int64(0)})

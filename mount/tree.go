@@ -104,7 +104,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
 	}
-	err := t.k.ask(p, t.backend(), fake.Publish, req.ID, func() error { return publisher.Publish(req) }, effect)
+	err := t.k.askFor(p, t.backend(), fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, effect)
 	if err != nil && !how.remount && !how.reconstructed && !disk.Mounted(target) {
 		_ = disk.removeIfThere(target)
 	}
@@ -126,7 +126,7 @@ func (t treePlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) er
 		publisher, ok := t.backend().(fake.Publisher)
 		if ok {
 			req := fake.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
-			err := t.k.ask(p, t.backend(), fake.Unpublish, name, func() error { return publisher.Unpublish(req) },
+			err := t.k.askFor(p, t.backend(), fake.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
 				func() error { return disk.unmount(target) })
 			if err != nil {
 				return err

@@ -49,7 +49,7 @@ func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.P
 		req.StagingPath = t.globalMapPath(spec) + "/staging"
 	}
 	mount := Mount{Path: req.Target, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err := t.k.ask(p, t.backend(), fake.Publish, req.ID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
+	err := t.k.askFor(p, t.backend(), fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func (t treePlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) err
 		}
 		target, disk := t.device(name, pod), t.k.node.disk
 		req := fake.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
-		err := t.k.ask(p, t.backend(), fake.Unpublish, name, func() error { return publisher.Unpublish(req) }, func() error { return disk.unmount(target) })
+		err := t.k.askFor(p, t.backend(), fake.Unpublish, name, pod, func() error { return publisher.Unpublish(req) }, func() error { return disk.unmount(target) })
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (k *kubelet) attached(v desiredVolume, spec *volumeSpec, devicePath string,
 		// MNT-103: as the plugin says now.
 		attachable = attachableYes
 	}
-	// MNT-177: nothing ever asks the node's status about it again.
+	// MNT-177, MNT-178: nothing ever asks the node's status about it again; the next pass mounts.
 	av := k.actual.markAttached(v.name, spec, attachable, devicePath)
 	if av.size == 0 {
 		av.size = size

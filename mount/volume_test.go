@@ -317,15 +317,12 @@ func TestInlineVolume(t *testing.T) {
 // MNT-035, MNT-036, MNT-481: plugins of the kubelet itself.
 func TestTreePlugins(t *testing.T) {
 	w := newWorld(t, func(s *setup) { s.backends = []fake.Backend{fake.NFS(), fake.HostPath()} })
-	nfs := func(pv *corev1.PersistentVolume, name string) {
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/x"}}
-	}
-	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { nfs(pv, "pv1") })
+	})
 	w.bound("pv2", "", "c2", fake.HostPathSource("/tmp/y"))
 	w.bound("pv3", "", "c3", fake.LocalSource("/mnt/z", nodeName))
 	pod := w.pod("p1", fake.Claims("c1", "c2", "c3"))
-	stored := w.stored("p1").DeepCopy()
-	_ = stored
 	w.Advance(time.Second)
 	want(t, "phase", w.phase("p1"), corev1.PodRunning)
 	want(t, "MNT-036: calls", w.calls(), []string{"Publish pv2", "Publish pv1"})

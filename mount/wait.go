@@ -8,13 +8,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
 )
 
 // How a wait ends that nobody answers, and one that is not wanted any more (MNT-352, MNT-356).
@@ -39,7 +36,7 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *worker) error {
 	k.reprocess(uid)
 	// MNT-356: a pod that ends waits no longer.
 	cause := k.poll(p, w, func() bool { return w.ending }, func() (bool, error) {
-		// MNT-350, MNT-358: errors come first, also those left over from the last time.
+		// MNT-350, MNT-358, MNT-903: errors come first, also those left over from the last time.
 		if texts := k.desired.takeErrors(uid); len(texts) > 0 {
 			return false, errors.New(strings.Join(texts, "; "))
 		}
@@ -57,7 +54,8 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *worker) error {
 	// MNT-352
 	err := fmt.Errorf("unmounted volumes=%v, unattached volumes=%v, failed to process volumes=%v: %w",
 		unmounted, unattached, k.unprocessed(uid, used), cause)
-	if k.limitReached(p, volumes) {
+	if driver := k.limitReached(p, volumes); driver != "" {
+		k.refreshLimit(p, driver)
 		// MNT-353: whatever the cause of the wait's end.
 		return limitError{fmt.Errorf("Node has reached its volume attachment limit, rejecting pod. %w", err)}
 	}
@@ -196,28 +194,4 @@ func (k *kubelet) mountedNames(uid types.UID) []string {
 	outers := k.outers(uid)
 	// MNT-357
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(outers)), func(name string) bool { return !k.actual.mounted(outers[name].name, uid) })
-}
-
-// limitReached reports whether one of the volumes could not be attached for want of room on the node (MNT-353).
-func (k *kubelet) limitReached(p *engine.Proc, volumes []*desiredVolume) bool {
-	for _, v := range volumes {
-		var source *corev1.CSIPersistentVolumeSource
-		v.pods.Scan(func(_ types.UID, dp *desiredPod) bool { source = dp.spec.CSI(); return false })
-		if source == nil {
-			continue
-		}
-		// MNT-353: only for drivers that ask for it.
-		driver := k.driver(source.Driver)
-		if driver == nil || driver.Spec.NodeAllocatableUpdatePeriodSeconds == nil || *driver.Spec.NodeAllocatableUpdatePeriodSeconds == 0 {
-			continue
-		}
-		va, err := k.getAttachment(p, objects.AttachmentName(source.VolumeHandle, source.Driver, k.node.name))
-		if err != nil || va.Status.AttachError == nil || va.Status.AttachError.ErrorCode == nil {
-			continue
-		}
-		if *va.Status.AttachError.ErrorCode == int32(fake.ResourceExhausted.Number()) {
-			return true
-		}
-	}
-	return false
 }

@@ -6,7 +6,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// DeleteOptions are those of the API that matter to the kinds held here. The zero value sets no precondition.
+type DeleteOptions struct {
+	// GracePeriodSeconds overrides the grace period of a pod (API-062); other kinds ignore it.
+	GracePeriodSeconds *int64
+	// UID and ResourceVersion, when not empty, must be those of the stored object, else the delete is a Conflict (API-058).
+	UID             types.UID
+	ResourceVersion string
+}
 
 // Delete deletes an object, or marks it as being deleted while it has finalizers or, for a pod, grace (API-050 to API-066).
 // It returns the object as it then is, or was last. Deletion is in the background: dependents are the garbage collector's

@@ -181,6 +181,8 @@ func TestCreate(t *testing.T) {
 		assert.Zero(t, w.Version())
 		_, err = w.CreateWith(with(disk("Disk"), func(*corev1.PersistentVolume) {}), store.CreateOptions{DryRun: true})
 		w.refused("validated", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)
+		_, err = w.CreateWith(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }), store.CreateOptions{DryRun: true})
+		w.refused("API-017", err, http.StatusInternalServerError, "", 0)
 		real := create(w, disk("disk"))
 		assert.Equal(t, obj.GetUID(), real.UID, "the same would have come out")
 		w.changes()

@@ -24,6 +24,10 @@ func newObject(kind string) (store.Object, error) {
 		return &corev1.Pod{}, nil
 	case store.Node:
 		return &corev1.Node{}, nil
+	case store.VolumeAttachment:
+		return &storagev1.VolumeAttachment{}, nil
+	case store.CSIDriver:
+		return &storagev1.CSIDriver{}, nil
 	}
 	return nil, fmt.Errorf("kind %q: recordings have none", kind)
 }

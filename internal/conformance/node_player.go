@@ -1,0 +1,185 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
+)
+
+// When components start, counted from the beginning of the hundred milliseconds that are theirs, and when the first step is.
+const (
+	nodeLead        = 5500 * time.Millisecond
+	startTime       = 100 * time.Millisecond
+	controllerStart = 13 * time.Millisecond
+)
+
+// kubeletStarts are those of the nodes in their order.
+var kubeletStarts = []time.Duration{47 * time.Millisecond, 53 * time.Millisecond, 61 * time.Millisecond}
+
+// nodePlayer is one play of a node scenario.
+type nodePlayer struct {
+	scenario NodeScenario
+	cluster  *volsim.Cluster
+	backends map[string]fake.Backend // by their names in the scenario
+	starts   map[string]time.Duration
+	begin    time.Time // of the first step
+	calls    callLog
+	events   map[string]int32 // by name, how often each Event was counted
+	pods     map[types.UID]string
+	created  map[string]int // pods by namespace/name
+}
+
+// Play plays the steps of a scenario on a new cluster, and returns what was seen. An error says that it cannot be played.
+func (s NodeScenario) Play(opts Options) ([]NodeObservation, error) {
+	p := &nodePlayer{
+		scenario: s, backends: map[string]fake.Backend{}, starts: map[string]time.Duration{}, events: map[string]int32{},
+		pods: map[types.UID]string{}, created: map[string]int{},
+	}
+	if err := p.start(opts); err != nil {
+		return nil, err
+	}
+	var seen []NodeObservation
+	for i, step := range s.Steps {
+		began := p.cluster.Now()
+		if err := p.do(step); err != nil {
+			return seen, fmt.Errorf("step %d: %w", i, err)
+		}
+		// What can still happen at this instant happens.
+		if err := p.cluster.Advance(0); err != nil {
+			return seen, err
+		}
+		o, err := p.observe(began)
+		if err != nil {
+			return seen, fmt.Errorf("step %d: %w", i, err)
+		}
+		seen = append(seen, o)
+	}
+	return seen, nil
+}
+
+// config is a cluster with the controllers that ran when recordings were made, set up as they were.
+func (p *nodePlayer) config(opts Options) (volsim.Config, error) {
+	s := p.scenario
+	cfg := volsim.Config{
+		Seed:          opts.Seed,
+		Latency:       opts.Latency,
+		AddedMachines: true,
+		Attach: attach.Config{
+			SyncPeriod:         seconds(s.Controller.ReconcilerSyncSeconds),
+			DisableSync:        s.Controller.DisableReconcilerSync,
+			DisableForceDetach: s.Controller.DisableForceDetachOnTimeout,
+			// Of the random 0 to 10 % the middle.
+			PollStretch: 0.05,
+		},
+		// The external attacher of the recordings is simple, and has all the time in the world.
+		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
+		Kubelet: mount.Config{
+			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
+			StopTime:     time.Duration(s.Kubelet.StopMs) * time.Millisecond,
+		},
+	}
+	runs := map[string]bool{attach.ActorName: !s.Controller.Off}
+	for _, name := range slices.Sorted(maps.Keys(s.Backends)) {
+		b, err := newNodeStorage(name, s.Backends[name])
+		if err != nil {
+			return cfg, err
+		}
+		p.backends[name] = b
+		cfg.Backends = append(cfg.Backends, b)
+		if !fake.IsInTree(b) {
+			if cfg.Attacher.Finalizer != "" {
+				return cfg, fmt.Errorf("there are two CSI drivers")
+			}
+			cfg.Attacher.Finalizer = "external-attacher/" + name
+			runs[attach.AttacherName(b.Name())] = true
+		}
+	}
+	all, err := volsim.New(cfg)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Without = slices.DeleteFunc(all.Controllers(), func(name string) bool { return runs[name] })
+	return cfg, nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// start makes the cluster and has everything running when the first step is due.
+func (p *nodePlayer) start(opts Options) error {
+	cfg, err := p.config(opts)
+	if err != nil {
+		return err
+	}
+	if p.cluster, err = volsim.New(cfg); err != nil {
+		return err
+	}
+	p.begin = p.cluster.Now().Add(nodeLead)
+	started := map[time.Duration][]func() error{}
+	if !p.scenario.Controller.Off {
+		if err := p.cluster.Crash(attach.ActorName); err != nil {
+			return err
+		}
+		started[controllerStart] = append(started[controllerStart], func() error { return p.cluster.Restart(attach.ActorName) })
+	}
+	for i, node := range p.scenario.Nodes {
+		if i >= len(kubeletStarts) {
+			return fmt.Errorf("there are %d nodes, and %d times at which they start", len(p.scenario.Nodes), len(kubeletStarts))
+		}
+		at := kubeletStarts[i]
+		p.starts[node.Name] = at
+		switch {
+		case node.Absent:
+		case node.NoKubelet:
+			if err := p.cluster.Load(bareNode(node.Name)); err != nil {
+				return err
+			}
+		default:
+			started[at] = append(started[at], func() error { return p.startNode(node.Name) })
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(started)) {
+		if err := p.until(p.begin.Add(at - nodeLead)); err != nil {
+			return err
+		}
+		for _, fn := range started[at] {
+			if err := fn(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.until(p.begin); err != nil {
+		return err
+	}
+	_, err = p.observe(p.begin)
+	return err
+}
+
+// until lets time pass until t.
+func (p *nodePlayer) until(t time.Time) error { return p.cluster.Advance(t.Sub(p.cluster.Now())) }
+
+// startNode starts the kubelet of a node, with a machine if there is none yet.
+func (p *nodePlayer) startNode(name string) error {
+	if _, err := p.cluster.Machine(name); err == nil {
+		return p.cluster.Faults.Start(name)
+	}
+	_, err := p.cluster.AddMachine(name)
+	return err
+}
+
+// bareNode is the object of a node that has no kubelet.
+func bareNode(name string) *corev1.Node {
+	node := fake.Node(name, fake.Annotations(mount.ManagedAttachAnnotation, "true"))
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		LastTransitionTime: metav1.Time{}}}
+	return node
+}

@@ -1,0 +1,154 @@
+package mount
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// persistent and ephemeral volumes of a driver: csiSource is what both have.
+type csiSource struct {
+	driver, handle, fsType string
+	attributes             map[string]string
+	mode                   storagev1.VolumeLifecycleMode
+}
+
+func csiSourceOf(spec *volumeSpec, pod types.UID) csiSource {
+	if pv := spec.CSI(); pv != nil {
+		return csiSource{pv.Driver, pv.VolumeHandle, pv.FSType, pv.VolumeAttributes, storagev1.VolumeLifecyclePersistent}
+	}
+	inline := spec.Inline.CSI
+	// MNT-303: the handle is made up.
+	return csiSource{inline.Driver, inlineHandle(pod, spec.Name()), objects.ValueOf(inline.FSType), inline.VolumeAttributes,
+		storagev1.VolumeLifecycleEphemeral}
+}
+
+// inlineHandle is the handle of a CSI volume in the pod itself (MNT-038).
+func inlineHandle(pod types.UID, name string) string {
+	// MNT-038
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(pod)+name)))
+}
+
+// lifecycle reports whether the driver is for volumes of that kind.
+func (c csiPlugin) lifecycle(driver string, mode storagev1.VolumeLifecycleMode) error {
+	object := c.k.driver(driver)
+	modes := []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	if object != nil && len(object.Spec.VolumeLifecycleModes) > 0 {
+		modes = object.Spec.VolumeLifecycleModes
+	}
+	if slices.Contains(modes, mode) {
+		return nil
+	}
+	// MNT-302, MNT-303, MNT-241: the object may yet come.
+	if object == nil {
+		return transientError{fmt.Errorf("kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode %q not supported by driver %s (no CSIDriver object)", mode, driver)}
+	}
+	return transientError{fmt.Errorf("kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode %q not supported by driver %s (only supports %q)", mode, driver, modes)}
+}
+
+func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
+	source, disk := csiSourceOf(spec, pod.UID), c.k.node.disk
+	target := c.k.layout.csiMount(pod.UID, spec.Name())
+	// MNT-302, MNT-303
+	driver, err := c.client(source.driver, "mounter.SetUpAt")
+	if err != nil {
+		return err
+	}
+	if err := c.lifecycle(source.driver, source.mode); err != nil {
+		return err
+	}
+	req := fake.PublishRequest{
+		ID: source.handle, Node: c.k.node.name, Target: target, Pod: podRef(pod), Mode: spec.accessMode(), FSType: source.fsType,
+		ReadOnly: spec.readOnly(), Context: c.attributes(source, pod),
+	}
+	if spec.PV != nil {
+		req.MountOptions = spec.PV.Spec.MountOptions
+		if fake.Can(driver, fake.Stage) {
+			// MNT-302: the staging path is for drivers that stage.
+			if req.StagingPath, err = c.deviceMountPath(spec); err != nil {
+				return err
+			}
+		}
+		if req.AttachContext, err = c.publishContext(p, spec); err != nil {
+			return err
+		}
+	}
+	data := Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil}
+	if err := disk.write(path.Dir(target)+"/"+metadataFile, data); err != nil {
+		return err
+	}
+	// MNT-304: the kubelet sees to the group once the volume is there; here that cannot fail.
+	group := c.group(spec, source, pod)
+	mount := Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Group: group}
+	err = unimplemented(fake.Publish)
+	if publisher, ok := driver.(fake.Publisher); ok {
+		err = c.k.askFor(p, driver, fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
+	}
+	err = rpcError(fake.Publish, err)
+	if err != nil && classOf(err) == final && !how.reconstructed && !how.remount {
+		// MNT-302, MNT-914, MNT-456: what an earlier attempt or kubelet mounted must stay as it is.
+		_ = c.k.removeMountDir(target)
+	}
+	return err
+}
+
+// attributes are those of the volume, and those of the pod if the driver wants them (MNT-302).
+func (c csiPlugin) attributes(source csiSource, pod *corev1.Pod) map[string]string {
+	object := c.k.driver(source.driver)
+	if object == nil || object.Spec.PodInfoOnMount == nil || !*object.Spec.PodInfoOnMount {
+		return source.attributes
+	}
+	// MNT-302
+	attributes := map[string]string{
+		"csi.storage.k8s.io/pod.name":            pod.Name,
+		"csi.storage.k8s.io/pod.namespace":       pod.Namespace,
+		"csi.storage.k8s.io/pod.uid":             string(pod.UID),
+		"csi.storage.k8s.io/serviceAccount.name": pod.Spec.ServiceAccountName,
+		"csi.storage.k8s.io/ephemeral":           fmt.Sprint(source.mode == storagev1.VolumeLifecycleEphemeral),
+	}
+	for key, value := range source.attributes {
+		if _, taken := attributes[key]; !taken {
+			attributes[key] = value
+		}
+	}
+	return attributes
+}
+
+func (c csiPlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
+	target, disk := c.k.layout.csiMount(pod, name), c.k.node.disk
+	// MNT-260, MNT-921: without metadata nobody knows which driver to ask.
+	data, err := disk.Read(path.Dir(target) + "/" + metadataFile)
+	if err != nil {
+		return nil, err
+	}
+	return func(p *engine.Proc) error {
+		// MNT-305
+		driver, err := c.client(data.Driver, "Unmounter.TearDownAt")
+		if err != nil {
+			return err
+		}
+		if err := c.unpublish(p, driver, data.Handle, pod, target); err != nil {
+			return fmt.Errorf("kubernetes.io/csi: Unmounter.TearDownAt failed: %w", err)
+		}
+		return c.k.removeMountDir(target)
+	}, nil
+}
+
+func (c csiPlugin) unpublish(p *engine.Proc, driver fake.Backend, handle string, pod types.UID, target string) error {
+	publisher, ok := driver.(fake.Publisher)
+	if !ok {
+		return unimplemented(fake.Unpublish)
+	}
+	req := fake.UnpublishRequest{ID: handle, Node: c.k.node.name, Target: target}
+	return c.k.askFor(p, driver, fake.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
+		func() error { return c.k.node.disk.unmount(target) })
+}

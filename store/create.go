@@ -1,0 +1,87 @@
+package store
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CreateOptions changes how an object is created. The zero value is what a client does.
+type CreateOptions struct {
+	// SkipValidation stores the object even if a real API server would refuse it; defaults and admission still apply.
+	// It is for studying what controllers do with objects that should not exist.
+	SkipValidation bool
+	// DryRun does everything but store the object.
+	DryRun bool
+}
+
+// Create stores a new object (API-001) and returns it as stored: defaulted, admitted, with uid, creationTimestamp and
+// resourceVersion. Errors are those of the API server: Invalid, AlreadyExists, Forbidden.
+func (t *Table[T]) Create(obj T) (T, error) { return t.CreateWith(obj, CreateOptions{}) }
+
+// CreateWith is Create with options.
+func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
+	var none T
+	if absent(obj) {
+		return none, t.badRequest("create", "the object is nil")
+	}
+	obj = t.strategy.shallow(obj)
+	meta := metaOf(obj)
+	// API-009: a namespace on a cluster-scoped object is cleared.
+	if !t.resource.namespaced {
+		meta.Namespace = ""
+	}
+	if t.strategy.defaults != nil {
+		t.strategy.defaults(obj)
+	}
+	// API-001: what only the server may say is wiped.
+	meta.UID = ""
+	meta.CreationTimestamp = metav1.Time{}
+	meta.DeletionTimestamp = nil
+	meta.DeletionGracePeriodSeconds = nil
+	versioned := versionOf(obj) != 0
+	meta.ResourceVersion = ""
+	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
+	if t.strategy.admitCreate != nil {
+		if err := t.strategy.admitCreate(t.store, obj); err != nil {
+			return none, err
+		}
+	}
+	now := clock(t.store.now())
+	meta.CreationTimestamp = now
+
+	// API-008: a generated name that is taken is drawn again, with all that follows.
+	base, generated := meta.GenerateName, meta.Name == "" && meta.GenerateName != ""
+	for attempt := 0; ; attempt++ {
+		if generated {
+			meta.Name = generateName(base, t.store.version, attempt)
+		}
+		if t.strategy.prepareCreate != nil {
+			t.strategy.prepareCreate(obj, now)
+		}
+		if !opts.SkipValidation && !t.store.asGiven {
+			errs := validateMetaCreate(meta, t.resource)
+			if t.strategy.validateCreate != nil {
+				errs = append(errs, t.strategy.validateCreate(obj)...)
+			}
+			if err := t.invalid(meta.Name, errs); err != nil {
+				return none, err
+			}
+		}
+		// API-017: a new object has no version. That comes out last, when it is to be stored.
+		if versioned {
+			return none, errVersionOnCreate()
+		}
+		key := Key(meta.Namespace, meta.Name)
+		if old, exists := t.rows.Get(key); exists {
+			if generated && attempt+1 < generateNameAttempts {
+				continue
+			}
+			return none, t.alreadyExists(meta, old)
+		}
+		// API-057: whoever comes after an object of the same name is another one.
+		meta.UID = newUID(t.resource.kind, key, t.removed[key])
+		if !opts.DryRun {
+			t.put(key, obj, none)
+		}
+		return obj, nil
+	}
+}

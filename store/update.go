@@ -1,0 +1,148 @@
+package store
+
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Subresource says which part of an object a write is about.
+type Subresource string
+
+const (
+	// Main is the object itself, without its status.
+	Main Subresource = ""
+	// Status is the subresource of that name.
+	Status Subresource = "status"
+)
+
+// UpdateOptions changes how an object is updated. The zero value is what a client does.
+type UpdateOptions struct {
+	// SkipValidation as in CreateOptions.
+	SkipValidation bool
+}
+
+// Update replaces the object's main resource (API-002) and returns it as stored. Status is kept. An object that is being deleted
+// and has lost its last finalizer is removed (API-055); the answer is then the request itself (API-056).
+// Errors are those of the API server: NotFound, Conflict, Invalid, Forbidden.
+func (t *Table[T]) Update(obj T) (T, error) { return t.UpdateWith(obj, Main, UpdateOptions{}) }
+
+// UpdateStatus replaces the object's status (API-003); its metadata goes with it as section 10 of the API rules says.
+func (t *Table[T]) UpdateStatus(obj T) (T, error) { return t.UpdateWith(obj, Status, UpdateOptions{}) }
+
+// UpdateWith is Update or UpdateStatus with options.
+func (t *Table[T]) UpdateWith(obj T, sub Subresource, opts UpdateOptions) (T, error) {
+	var none T
+	if absent(obj) {
+		return none, t.badRequest("update", "the object is nil")
+	}
+	if err := t.checkSubresource(sub); err != nil {
+		return none, err
+	}
+	obj = t.strategy.shallow(obj)
+	meta := metaOf(obj)
+	if meta.Name == "" && !t.store.asGiven {
+		return none, errOtherName("", "")
+	}
+	// API-009: a namespace on a cluster-scoped object is cleared.
+	if !t.resource.namespaced {
+		meta.Namespace = ""
+	}
+	key := Key(meta.Namespace, meta.Name)
+	old, ok := t.rows.Get(key)
+	if !ok {
+		// API-004, API-246: nothing is created by an update.
+		return none, t.notFound(key)
+	}
+	oldMeta := metaOf(old)
+	// API-013: the uid is looked at before the version.
+	if meta.UID != "" && meta.UID != oldMeta.UID {
+		return none, t.conflict(meta.Name, errUID(meta.UID, oldMeta.UID))
+	}
+	return t.replace(key, obj, old, sub, opts.SkipValidation)
+}
+
+// checkVersion compares the version that an update is based on with the stored one. Versions are numbers: "0" is none, and what is
+// no number is a server error.
+func (t *Table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
+	if meta.ResourceVersion == old.ResourceVersion {
+		return nil
+	}
+	version := uint64(0)
+	if meta.ResourceVersion != "" {
+		var err error
+		if version, err = strconv.ParseUint(meta.ResourceVersion, 10, 64); err != nil {
+			return serverError(err.Error())
+		}
+	}
+	switch stored, _ := strconv.ParseUint(old.ResourceVersion, 10, 64); version {
+	case stored:
+		return nil
+	case 0:
+		// API-012: some kinds overwrite whatever is there.
+		if t.resource.unconditional {
+			return nil
+		}
+		return t.versionMissing(meta.Name)
+	default:
+		// API-011: stale, even if nothing would change.
+		return t.conflict(meta.Name, errStale)
+	}
+}
+
+// replace carries an update through from the check of the version on (API-002, API-246). obj is a private shallow copy of the
+// request. An object that is being deleted is written to under the same rules as any other (API-054).
+func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidation bool) (T, error) {
+	var none T
+	meta, oldMeta := metaOf(obj), metaOf(old)
+	if err := t.checkVersion(meta, oldMeta); err != nil {
+		return none, err
+	}
+	if t.strategy.defaults != nil {
+		t.strategy.defaults(obj)
+	}
+	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
+	carryOver(meta, oldMeta)
+	if sub == Status {
+		if t.strategy.prepareStatus != nil {
+			t.strategy.prepareStatus(obj, old, clock(t.store.now()))
+		}
+	} else if t.strategy.prepareUpdate != nil {
+		t.strategy.prepareUpdate(obj, old)
+	}
+	if t.strategy.specChanged != nil && sub == Main && t.strategy.specChanged(obj, old) {
+		meta.Generation++
+	}
+	if !skipValidation && !t.store.asGiven {
+		errs := validateMetaUpdate(meta, oldMeta)
+		validate := t.strategy.validateUpdate
+		if sub == Status {
+			validate = t.strategy.validateStatus
+		}
+		if validate != nil {
+			errs = append(errs, validate(obj, old)...)
+		}
+		if err := t.invalid(meta.Name, errs); err != nil {
+			return none, err
+		}
+	}
+	// API-003: the admission of updates looks at the main resource only.
+	if sub == Main && t.strategy.admitUpdate != nil {
+		if err := t.strategy.admitUpdate(t.store, obj, old); err != nil {
+			return none, err
+		}
+	}
+	// API-055, API-066: with its last finalizer a deleted object goes, unless it still has grace.
+	if oldMeta.DeletionTimestamp != nil && len(meta.Finalizers) == 0 && graceOver(oldMeta) {
+		// API-056: watchers see what was stored, the caller what it sent.
+		t.remove(key, old)
+		meta.ResourceVersion = oldMeta.ResourceVersion
+		return obj, nil
+	}
+	// API-014: the same bytes again are no write.
+	if sameMeta(meta, oldMeta) && t.strategy.equal(obj, old) {
+		return old, nil
+	}
+	t.put(key, obj, old)
+	return obj, nil
+}
