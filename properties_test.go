@@ -65,13 +65,25 @@ func playHistories(t *testing.T, opts history.Options) {
 		}
 		for _, b := range backends {
 			for _, p := range b.Problems() {
-				// A volume that is not attached can be mounted anywhere, whatever its access modes say.
-				if w.gentle && (p.Kind != fake.TwoWriters || fake.Can(b, fake.Attach)) {
+				if w.gentle && wrong(p, b, opts) {
 					r.Fatalf("backend %s: %v", b.Name(), p)
 				}
 			}
 		}
 	})
+}
+
+// wrong reports whether a problem must not be in a history of these options.
+func wrong(p fake.Problem, b fake.Backend, opts history.Options) bool {
+	switch p.Kind {
+	case fake.TwoWriters:
+		// A volume that is not attached can be mounted anywhere, whatever its access modes say.
+		return fake.Can(b, fake.Attach)
+	case fake.RecycledInUse, fake.DeletedInUse, fake.DetachedInUse:
+		// Pods that are deleted by force, and nodes that are cut off, hold volumes that nobody knows to be in use.
+		return !opts.Nodes || !opts.Faults
+	}
+	return true
 }
 
 // witness watches a cluster and remembers the first thing that should not have happened.
@@ -201,7 +213,7 @@ func podsSettled(c *volsim.Cluster) error {
 			continue
 		}
 		pv, err := c.Volumes.Get(claim.Spec.VolumeName)
-		if err != nil || claim.Spec.VolumeMode == nil || *claim.Spec.VolumeMode == corev1.PersistentVolumeBlock {
+		if err != nil || isBlock(pv.Spec.VolumeMode) || isBlock(claim.Spec.VolumeMode) {
 			continue // a mount of a block volume never comes about
 		}
 		// What the attacher refuses for good: a volume that is being deleted, and modes that no CSI driver can be asked for together.
@@ -214,6 +226,10 @@ func podsSettled(c *volsim.Cluster) error {
 		return fmt.Errorf("pod %s on %s is Pending although its claim is bound to %s; %s", key, pod.Spec.NodeName, pv.Name, lastEvent(c, pod.Name))
 	}
 	return nil
+}
+
+func isBlock(mode *corev1.PersistentVolumeMode) bool {
+	return mode != nil && *mode == corev1.PersistentVolumeBlock
 }
 
 // lastEvent is the newest event about an object of that name.

@@ -1,11 +1,12 @@
 package binder
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/store"
 )
 
@@ -56,69 +57,58 @@ func (cc *claimCache) unname(key string, claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// restless knows which claims and volumes a resync has to look at. The others were found at peace by their last sync, which
-// wrote, emitted, queued and started nothing; and nothing that sync read has changed since. Syncing them again would do nothing
-// again, so a resync may leave them out.
-type restless struct {
-	claims  map[string]struct{}
-	volumes map[string]struct{}
-	// nudges counts the keys that syncs have queued.
-	nudges uint64
-}
-
-func newRestless() restless {
-	return restless{claims: map[string]struct{}{}, volumes: map[string]struct{}{}}
-}
-
-func (r *restless) calmClaim(key string)   { delete(r.claims, key) }
-func (r *restless) calmVolume(name string) { delete(r.volumes, name) }
-
-func (r *restless) hasClaim(key string) bool   { _, ok := r.claims[key]; return ok }
-func (r *restless) hasVolume(name string) bool { _, ok := r.volumes[name]; return ok }
-
-// take empties the sets and returns them in order.
-func (r *restless) take() (claims, volumes []string) {
-	claims, volumes = sortedKeys(r.claims), sortedKeys(r.volumes)
-	clear(r.claims)
-	clear(r.volumes)
-	return claims, volumes
-}
-
-func sortedKeys(set map[string]struct{}) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
+// keepVolume stores a version of a volume in own. It reports whether the version was not older than what is there.
+func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err error) {
+	if old, known := c.volumes.Get(pv.Name); known {
+		if old == pv {
+			return true, nil
+		}
+		fresh, err := notOlder(pv, old)
+		if err != nil || !fresh {
+			return false, err
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	c.volumes.Put(pv)
+	c.touchVolume(pv.Name)
+	return true, nil
 }
 
-// stirred counts everything a sync can do. A sync that leaves it as it was found nothing to do.
-func (c *Controller) stirred(p *engine.Proc) uint64 { return p.Effects() + c.restless.nudges }
-
-func (c *Controller) stirClaim(key string) {
-	c.restless.claims[key] = struct{}{}
-	c.resync.Arm()
-}
-
-func (c *Controller) stirVolume(name string) {
-	c.restless.volumes[name] = struct{}{}
-	c.resync.Arm()
-}
-
-// touchVolume marks whatever reads a volume that has changed: itself and the claims that name it. Those that name none look at
-// all volumes and are never at peace.
-func (c *Controller) touchVolume(name string) {
-	c.stirVolume(name)
-	for _, key := range c.claims.byVolume[name] {
-		c.stirClaim(key)
+// keepClaim does for a claim what keepVolume does for a volume.
+func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool, err error) {
+	key := store.KeyOf(claim)
+	old, known := c.claims.get(key)
+	if known {
+		if old == claim {
+			return true, nil
+		}
+		fresh, err := notOlder(claim, old)
+		if err != nil || !fresh {
+			return false, err
+		}
 	}
+	c.claims.put(claim)
+	c.touchClaim(key)
+	return true, nil
 }
 
-// touchClaim marks whatever reads a claim that has changed: itself and the volumes that point at it.
-func (c *Controller) touchClaim(key string) {
-	c.stirClaim(key)
-	for _, pv := range c.volumes.VolumesFor(key) {
-		c.stirVolume(pv.Name)
+// notOlder compares the versions of two states of an object (BIND-021).
+func notOlder(incoming, cached store.Object) (bool, error) {
+	// BIND-021: as integers; the same version again passes, or a resync would do nothing.
+	in, err := version(incoming)
+	if err != nil {
+		return false, err
 	}
+	have, err := version(cached)
+	if err != nil {
+		return false, err
+	}
+	return in >= have, nil
+}
+
+func version(obj store.Object) (uint64, error) {
+	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s has the resourceVersion %q, which is no number", store.RefTo(obj), obj.GetResourceVersion())
+	}
+	return v, nil
 }

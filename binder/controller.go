@@ -2,8 +2,6 @@ package binder
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -163,53 +161,6 @@ func (c *Controller) run() {
 	c.resync.Arm()
 }
 
-// pass is one resync.
-func (c *Controller) pass(*engine.Proc) {
-	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
-	claims, volumes := c.restless.take()
-	for _, key := range claims {
-		if _, ok := c.infClaims.Get(key); ok {
-			c.claimQueue.Add(key)
-		}
-	}
-	for _, name := range volumes {
-		if _, ok := c.infVolumes.Get(name); ok {
-			c.volumeQueue.Add(name)
-		}
-	}
-	if c.cfg.FullResync {
-		// Beside the pass, for what it reads may take time, and the periods count from the end of the pass.
-		c.actor.Background(0, "full resync", func(p *engine.Proc) { c.syncCalm(p, claims, volumes) })
-		c.resync.Arm()
-	}
-}
-
-// syncCalm syncs what a resync has left out: all but these keys (Config.FullResync). It should do nothing; so that the order of the
-// rest is the same with it and without, it does not go through the queues.
-func (c *Controller) syncCalm(p *engine.Proc, claims, volumes []string) {
-	for claim := range c.infClaims.All() {
-		key := store.KeyOf(claim)
-		_, queued := slices.BinarySearch(claims, key)
-		if own, _ := c.claims.get(key); queued || own != claim || c.restless.hasClaim(key) {
-			continue // its turn has come, or will come
-		}
-		before := c.stirred(p)
-		if err := c.syncClaim(p, claim); err != nil || c.stirred(p) != before {
-			c.stirClaim(key)
-		}
-	}
-	for pv := range c.infVolumes.All() {
-		_, queued := slices.BinarySearch(volumes, pv.Name)
-		if own, _ := c.volumes.Get(pv.Name); queued || own != pv || c.restless.hasVolume(pv.Name) {
-			continue
-		}
-		before := c.stirred(p)
-		if err := c.syncVolume(p, pv); err != nil || c.stirred(p) != before {
-			c.stirVolume(pv.Name)
-		}
-	}
-}
-
 // processClaim is a turn of the claim worker (BIND-037).
 func (c *Controller) processClaim(p *engine.Proc, key string) error {
 	claim, ok := c.infClaims.Get(key)
@@ -282,60 +233,4 @@ func (c *Controller) forgetClaim(key string) {
 	if claim.Spec.VolumeName != "" {
 		c.volumeQueue.Add(claim.Spec.VolumeName)
 	}
-}
-
-// keepVolume stores a version of a volume in own. It reports whether the version was not older than what is there.
-func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err error) {
-	if old, known := c.volumes.Get(pv.Name); known {
-		if old == pv {
-			return true, nil
-		}
-		fresh, err := notOlder(pv, old)
-		if err != nil || !fresh {
-			return false, err
-		}
-	}
-	c.volumes.Put(pv)
-	c.touchVolume(pv.Name)
-	return true, nil
-}
-
-// keepClaim does for a claim what keepVolume does for a volume.
-func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool, err error) {
-	key := store.KeyOf(claim)
-	old, known := c.claims.get(key)
-	if known {
-		if old == claim {
-			return true, nil
-		}
-		fresh, err := notOlder(claim, old)
-		if err != nil || !fresh {
-			return false, err
-		}
-	}
-	c.claims.put(claim)
-	c.touchClaim(key)
-	return true, nil
-}
-
-// notOlder compares the versions of two states of an object (BIND-021).
-func notOlder(incoming, cached store.Object) (bool, error) {
-	// BIND-021: as integers; the same version again passes, or a resync would do nothing.
-	in, err := version(incoming)
-	if err != nil {
-		return false, err
-	}
-	have, err := version(cached)
-	if err != nil {
-		return false, err
-	}
-	return in >= have, nil
-}
-
-func version(obj store.Object) (uint64, error) {
-	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s has the resourceVersion %q, which is no number", store.RefTo(obj), obj.GetResourceVersion())
-	}
-	return v, nil
 }

@@ -3,15 +3,11 @@ package binder
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/engine"
@@ -20,15 +16,8 @@ import (
 	"github.com/volsim/volsim/store"
 )
 
-const (
-	// createAttempts and createPause are BIND-004: how often and how fast the controller tries to save a volume it has made, and to
-	// delete the storage of one it could not save.
-	createAttempts = 5
-	createPause    = 10 * time.Second
-
-	// csiPlugin is the one plugin that may copy data (PROV-040).
-	csiPlugin = fake.InTreePrefix + "csi"
-)
+// csiPlugin is the one plugin that may copy data (PROV-040).
+const csiPlugin = fake.InTreePrefix + "csi"
 
 // provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
 func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
@@ -201,33 +190,6 @@ func (c *Controller) createStorage(p *engine.Proc, plugin fake.Backend, request 
 	return response, err
 }
 
-// deleteStorage has the plugin delete what it made for a volume that could not be saved.
-func (c *Controller) deleteStorage(p *engine.Proc, deleter fake.Backend, pv *corev1.PersistentVolume) error {
-	id := fake.Handle(pv)
-	call := engine.Call{Target: deleter.Name(), Verb: string(fake.Delete), Key: id}
-	err := p.Backend(call, fake.DelayOf(deleter, fake.Delete, id), func() error {
-		return fake.Safely(deleter.Name(), fake.Delete, func() error {
-			return deleter.(fake.Deleter).Delete(fake.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
-		})
-	})
-	if err != nil {
-		return err
-	}
-	// PROV-048, RECL-025: as with every deleted asset, the finalizer comes off the volume next. There is no such volume, so this
-	// fails as a rule: the storage is gone, and yet the cleanup is tried and then reported as one that did not succeed.
-	live, err := c.api.Volumes.Get(p, pv.Name)
-	if err != nil || !slices.Contains(live.Finalizers, objects.InTreeFinalizer) {
-		return err
-	}
-	unprotected := *live
-	unprotected.Finalizers = slices.DeleteFunc(slices.Clone(live.Finalizers), func(name string) bool { return name == objects.InTreeFinalizer })
-	if _, err := c.api.Volumes.Update(p, &unprotected); err != nil {
-		return fmt.Errorf("persistent volume controller can't update finalizer: %w", err)
-	}
-	_, err = c.keepVolume(&unprotected)
-	return err
-}
-
 // dropSelectedNode takes the scheduler's choice off a claim, if it is there. That it may fail is taken lightly.
 func (c *Controller) dropSelectedNode(p *engine.Proc, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	if _, selected := claim.Annotations[AnnSelectedNode]; !selected {
@@ -245,83 +207,4 @@ func (c *Controller) dropSelectedNode(p *engine.Proc, claim *corev1.PersistentVo
 		return claim
 	}
 	return &dropped
-}
-
-// provisionedVolume is the object for a volume that a plugin made (PROV-047).
-func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin string, made fake.CreateResponse) *corev1.PersistentVolume {
-	// PROV-047
-	pv := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
-			Annotations: map[string]string{AnnBoundByController: AnnYes, AnnProvisionedBy: plugin},
-		},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:               corev1.ResourceList{corev1.ResourceStorage: sizeMade(claim, made.Size)},
-			AccessModes:            claim.Spec.AccessModes,
-			ClaimRef:               referenceTo(claim),
-			PersistentVolumeSource: made.Source,
-			StorageClassName:       ClassOf(claim),
-			VolumeMode:             claim.Spec.VolumeMode,
-			MountOptions:           class.MountOptions,
-		},
-		// The API server makes this Pending.
-		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
-	}
-	if class.ReclaimPolicy != nil {
-		pv.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
-	}
-	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		pv.Finalizers = []string{objects.InTreeFinalizer}
-	}
-	return pv
-}
-
-// sizeMade is the capacity of a new volume: what the plugin says, else what the claim asked for, in its notation.
-func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity {
-	request := requestOf(claim)
-	if size == 0 || size == request.Value() {
-		return request
-	}
-	return *resource.NewQuantity(size, resource.BinarySI)
-}
-
-// saveVolume creates the object of a volume whose storage exists, and deletes the storage if that cannot be done. It always
-// succeeds as an operation: the next sync of the claim starts over (PROV-048).
-func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin fake.Backend) error {
-	// PROV-048
-	var err error
-	for range createAttempts {
-		var created *corev1.PersistentVolume
-		created, err = c.api.Volumes.Create(p, pv)
-		if err == nil {
-			if _, err := c.keepVolume(created); err != nil {
-				return err
-			}
-			break
-		}
-		if apierrors.IsAlreadyExists(err) {
-			err = nil
-			break
-		}
-		p.Sleep(createPause)
-	}
-	if err == nil {
-		c.events.Event(p, claim, corev1.EventTypeNormal, "ProvisioningSucceeded", "Successfully provisioned volume %s using %s", pv.Name, plugin.Name())
-		return nil
-	}
-	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
-		"Error creating provisioned PV object for claim %s: %v. Deleting the volume.", store.KeyOf(claim), err)
-	// PROV-048: whoever can create need not be able to delete.
-	deleter, err := c.cfg.Backends.DeletableByName(plugin.Name())
-	if err == nil {
-		for range createAttempts {
-			if err = c.deleteStorage(p, deleter, pv); err == nil {
-				return nil
-			}
-			p.Sleep(createPause)
-		}
-	}
-	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningCleanupFailed",
-		"Error cleaning provisioned volume for claim %s: %v. Please delete manually.", store.KeyOf(claim), err)
-	return nil
 }

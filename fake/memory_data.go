@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // DataHolder is a backend whose volumes can be written and read, as a pod would. The volume must be published to the pod on the
@@ -84,12 +86,15 @@ func (m *Memory) Writers(id string) []Publication {
 func (m *Memory) writers(v *volume) []Publication {
 	var writers []Publication
 	for _, p := range v.published {
-		if !p.ReadOnly && m.reaches(v, p.Node, true) {
+		if p.writable() && m.reaches(v, p.Node, true) {
 			writers = append(writers, p)
 		}
 	}
 	return writers
 }
+
+// writable reports whether the pod may write: a driver that is asked for a volume that many nodes read mounts it for reading.
+func (p Publication) writable() bool { return !p.ReadOnly && p.Mode != corev1.ReadOnlyMany }
 
 // reaches reports whether the node can get at the data: always, if the backend does not attach.
 func (m *Memory) reaches(v *volume, node string, write bool) bool {
@@ -127,7 +132,7 @@ func (m *Memory) access(id string, pod PodRef, node string, write bool) (*volume
 	}
 	published := false
 	for _, p := range v.published {
-		if p.Node == node && p.Pod.same(pod) && !(write && p.ReadOnly) {
+		if p.Node == node && p.Pod.same(pod) && (!write || p.writable()) {
 			published = true
 		}
 	}

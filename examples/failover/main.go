@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -209,6 +210,7 @@ func phaseChange(e engine.Entry) string {
 }
 
 func shorten(text string) string {
+	text = strings.TrimSpace(text)
 	const most = 110
 	if len(text) > most {
 		return text[:most] + "…"

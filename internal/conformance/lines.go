@@ -42,6 +42,30 @@ func ReadLines[T any](file string) ([]T, error) {
 	}
 }
 
+// AboutNodes reports whether the file has scenarios of nodes, a NodeScenario each line, and not of volumes alone.
+func AboutNodes(file string) (bool, error) {
+	doc, err := readFirst(file)
+	return doc["nodes"] != nil, err
+}
+
+// readFirst reads the first document of a file.
+func readFirst(file string) (map[string]any, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	unpacked, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var doc map[string]any
+	if err := json.NewDecoder(unpacked).Decode(&doc); err != nil {
+		return nil, fmt.Errorf("%s line 1: %w", file, err)
+	}
+	return doc, nil
+}
+
 // decodeStrictly reads one JSON document into v, and nothing that v has no place for.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))

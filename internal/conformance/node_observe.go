@@ -33,7 +33,7 @@ func (p *nodePlayer) observe(began time.Time) (NodeObservation, error) {
 		if err != nil {
 			return o, err
 		}
-		o.Pods[p.pods[pod.UID]] = state
+		o.Pods[p.podName(string(pod.UID))] = state
 	}
 	for _, va := range p.cluster.Attachments.List() {
 		o.VolumeAttachments = append(o.VolumeAttachments, AttachmentState{
@@ -101,21 +101,14 @@ func (p *nodePlayer) podState(pod *corev1.Pod) (PodState, error) {
 			}
 		}
 		s.Mounted[v.Name] = slices.ContainsFunc(mounts, func(m mount.Mount) bool {
-			return m.Volume == handle && m.Pod == p.pods[pod.UID]
+			return m.Volume == handle && m.Pod == p.podName(string(pod.UID))
 		})
 	}
 	return s, nil
 }
 
-// podName is the name of the pod with that uid, "" for none.
-func (p *nodePlayer) podName(uid string) string {
-	for pod, name := range p.pods {
-		if string(pod) == uid {
-			return name
-		}
-	}
-	return uid
-}
+// podName is the name of the pod with that uid, the uid itself if there was none.
+func (p *nodePlayer) podName(uid string) string { return cmp.Or(p.pods[uid], uid) }
 
 // newEvents are those that were written since the last time: new ones, and those counted once more.
 func (p *nodePlayer) newEvents() [][]string {
@@ -127,7 +120,7 @@ func (p *nodePlayer) newEvents() [][]string {
 		}
 		p.events[key] = e.Count
 		about := store.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
-		if name, ok := p.pods[e.InvolvedObject.UID]; ok {
+		if name, ok := p.pods[string(e.InvolvedObject.UID)]; ok {
 			about = name
 		}
 		events = append(events, []string{e.InvolvedObject.Kind, about, e.Type, e.Reason})
@@ -139,69 +132,4 @@ func (p *nodePlayer) newEvents() [][]string {
 // what is a call as recordings tell it.
 func (p *nodePlayer) what(c loggedCall) What {
 	return What{Call: callNames[fake.Op(c.call.Verb)], Volume: c.call.Key, Node: c.call.Node, Pod: p.podName(c.call.Pod), Result: c.result}
-}
-
-// callLog finds the calls to the storage in a trace.
-type callLog struct {
-	since uint64
-	open  []*openCall // that have begun and not ended
-}
-
-// openCall is a call on its way. lost is what the caller gets instead of the answer.
-type openCall struct {
-	call engine.Call
-	lost error
-}
-
-// loggedCall is a line about a call.
-type loggedCall struct {
-	at     time.Time
-	call   engine.Call
-	result string
-}
-
-// read lists what is new, in order.
-func (l *callLog) read(trace *engine.Trace) []loggedCall {
-	var lines []loggedCall
-	note := func(e engine.Entry, call engine.Call, result string) {
-		lines = append(lines, loggedCall{e.Time, call, result})
-	}
-	for e := range trace.Since(l.since) {
-		switch {
-		case e.Type == engine.Storage && e.Verb == "begin":
-			l.open = append(l.open, &openCall{call: e.Call})
-			note(e, e.Call, "begin")
-		case e.Type == engine.Injected && e.Call.Target != engine.APIServer:
-			if i := l.find(e.Call); i >= 0 {
-				l.open[i].lost = e.Err
-			} else {
-				l.open = append(l.open, &openCall{call: e.Call, lost: e.Err})
-			}
-		case e.Type == engine.Storage:
-			err := e.Err
-			if i := l.find(e.Call); i >= 0 {
-				err = cmp.Or(err, l.open[i].lost)
-				l.open = slices.Delete(l.open, i, i+1)
-			}
-			result := "ok"
-			if err != nil {
-				result = string(fake.CodeOf(err))
-			}
-			note(e, e.Call, result)
-		case e.Type == engine.Lifecycle && e.Text == "crashed":
-			// The calls of a kubelet that stops end at once.
-			for _, o := range l.open {
-				if o.call.Actor == e.Actor {
-					note(e, o.call, string(fake.Canceled))
-				}
-			}
-			l.open = slices.DeleteFunc(l.open, func(o *openCall) bool { return o.call.Actor == e.Actor })
-		}
-	}
-	l.since = trace.Seq()
-	return lines
-}
-
-func (l *callLog) find(call engine.Call) int {
-	return slices.IndexFunc(l.open, func(o *openCall) bool { return o.call == call })
 }

@@ -3,12 +3,11 @@ package conformance
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/attach"
@@ -16,34 +15,48 @@ import (
 	"github.com/volsim/volsim/mount"
 )
 
-// When components start, counted from the beginning of the hundred milliseconds that are theirs, and when the first step is.
 const (
-	nodeLead        = 5500 * time.Millisecond
-	startTime       = 100 * time.Millisecond
-	controllerStart = 13 * time.Millisecond
+	// nodeLead is how long components run before the first step, startTime what there is for the start of one.
+	nodeLead  = 5500 * time.Millisecond
+	startTime = 100 * time.Millisecond
 )
 
-// kubeletStarts are those of the nodes in their order.
-var kubeletStarts = []time.Duration{47 * time.Millisecond, 53 * time.Millisecond, 61 * time.Millisecond}
+// offsets are when components start within the time that there is for it.
+type offsets struct {
+	controller time.Duration
+	kubelets   []time.Duration // in the order of nodes
+}
+
+// offsets are those of the first recorded run for seed zero. The others were up to so far apart as these are for other seeds.
+func (o Options) offsets() offsets {
+	if o.Seed == 0 {
+		return offsets{13 * time.Millisecond, []time.Duration{47 * time.Millisecond, 53 * time.Millisecond, 61 * time.Millisecond}}
+	}
+	random := rand.New(rand.NewPCG(uint64(o.Seed), 0))
+	between := func(least, most int) time.Duration {
+		return time.Duration(least+random.IntN(most-least+1)) * time.Millisecond
+	}
+	return offsets{between(10, 30), []time.Duration{between(40, 70), between(40, 70), between(40, 70)}}
+}
 
 // nodePlayer is one play of a node scenario.
 type nodePlayer struct {
 	scenario NodeScenario
 	cluster  *volsim.Cluster
 	backends map[string]fake.Backend // by their names in the scenario
-	starts   map[string]time.Duration
+	offsets  offsets
 	begin    time.Time // of the first step
 	calls    callLog
-	events   map[string]int32 // by name, how often each Event was counted
-	pods     map[types.UID]string
-	created  map[string]int // pods by namespace/name
+	events   map[string]int32  // by name, how often each Event was counted
+	pods     map[string]string // by uid, as recordings name them
+	created  map[string]int    // pods by namespace/name
 }
 
 // Play plays the steps of a scenario on a new cluster, and returns what was seen. An error says that it cannot be played.
 func (s NodeScenario) Play(opts Options) ([]NodeObservation, error) {
 	p := &nodePlayer{
-		scenario: s, backends: map[string]fake.Backend{}, starts: map[string]time.Duration{}, events: map[string]int32{},
-		pods: map[types.UID]string{}, created: map[string]int{},
+		scenario: s, backends: map[string]fake.Backend{}, offsets: opts.offsets(), events: map[string]int32{},
+		pods: map[string]string{}, created: map[string]int{},
 	}
 	if err := p.start(opts); err != nil {
 		return nil, err
@@ -129,14 +142,14 @@ func (p *nodePlayer) start(opts Options) error {
 		if err := p.cluster.Crash(attach.ActorName); err != nil {
 			return err
 		}
-		started[controllerStart] = append(started[controllerStart], func() error { return p.cluster.Restart(attach.ActorName) })
+		at := p.offsets.controller
+		started[at] = append(started[at], func() error { return p.cluster.Restart(attach.ActorName) })
 	}
-	for i, node := range p.scenario.Nodes {
-		if i >= len(kubeletStarts) {
-			return fmt.Errorf("there are %d nodes, and %d times at which they start", len(p.scenario.Nodes), len(kubeletStarts))
+	for _, node := range p.scenario.Nodes {
+		at, err := p.kubeletOffset(node.Name)
+		if err != nil {
+			return err
 		}
-		at := kubeletStarts[i]
-		p.starts[node.Name] = at
 		switch {
 		case node.Absent:
 		case node.NoKubelet:
@@ -164,6 +177,15 @@ func (p *nodePlayer) start(opts Options) error {
 	return err
 }
 
+// kubeletOffset is when the kubelet of a node starts.
+func (p *nodePlayer) kubeletOffset(name string) (time.Duration, error) {
+	i := slices.IndexFunc(p.scenario.Nodes, func(n NodeSpec) bool { return n.Name == name })
+	if i < 0 || i >= len(p.offsets.kubelets) {
+		return 0, fmt.Errorf("node %q is none of the first %d nodes of the scenario", name, len(p.offsets.kubelets))
+	}
+	return p.offsets.kubelets[i], nil
+}
+
 // until lets time pass until t.
 func (p *nodePlayer) until(t time.Time) error { return p.cluster.Advance(t.Sub(p.cluster.Now())) }
 
@@ -179,7 +201,6 @@ func (p *nodePlayer) startNode(name string) error {
 // bareNode is the object of a node that has no kubelet.
 func bareNode(name string) *corev1.Node {
 	node := fake.Node(name, fake.Annotations(mount.ManagedAttachAnnotation, "true"))
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
-		LastTransitionTime: metav1.Time{}}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
 	return node
 }

@@ -42,22 +42,31 @@ func (p *nodePlayer) do(step NodeStep) error {
 	case "stopNode":
 		return faults.StopKubelet(step.Node)
 	case "startNode":
-		return p.starting(p.starts[step.Node], func() error { return p.startNode(step.Node) })
+		return p.startingNode(step.Node)
 	case "rebootNode":
 		if err := faults.PowerOff(step.Node); err != nil {
 			return err
 		}
-		return p.starting(p.starts[step.Node], func() error { return faults.Start(step.Node) })
+		return p.startingNode(step.Node)
 	case "stopController":
 		return p.cluster.Crash(attach.ActorName)
 	case "startController":
-		return p.starting(controllerStart, func() error { return p.cluster.Restart(attach.ActorName) })
+		return p.starting(p.offsets.controller, func() error { return p.cluster.Restart(attach.ActorName) })
 	case "exitPod":
 		return p.exit(step)
 	case "advance":
 		return p.cluster.Advance(seconds(step.Seconds))
 	}
 	return fmt.Errorf("there is no op %q", step.Op)
+}
+
+// startingNode starts the kubelet of a node.
+func (p *nodePlayer) startingNode(name string) error {
+	offset, err := p.kubeletOffset(name)
+	if err != nil {
+		return err
+	}
+	return p.starting(offset, func() error { return p.startNode(name) })
 }
 
 // starting takes the time of a start, and calls fn after its offset.
@@ -81,6 +90,9 @@ func (p *nodePlayer) create(data []byte) error {
 	if isPod && pod.Status.Phase == "" {
 		pod.Status.Phase = corev1.PodPending
 	}
+	if _, err := stored(p.cluster, obj); err == nil {
+		return fmt.Errorf("%s: there is one already", store.RefTo(obj))
+	}
 	if err := p.cluster.Load(obj); err != nil || !isPod {
 		return err
 	}
@@ -90,9 +102,9 @@ func (p *nodePlayer) create(data []byte) error {
 		return err
 	}
 	p.created[key]++
-	p.pods[created.UID] = key
+	p.pods[string(created.UID)] = key
 	if n := p.created[key]; n > 1 {
-		p.pods[created.UID] = fmt.Sprintf("%s#%d", key, n)
+		p.pods[string(created.UID)] = fmt.Sprintf("%s#%d", key, n)
 	}
 	return nil
 }

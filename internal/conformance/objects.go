@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/store"
 )
 
@@ -41,6 +42,28 @@ func namedObject(kind, namespace, name string) (store.Object, error) {
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
 	return obj, nil
+}
+
+// stored is the object of that kind and name as the API server has it.
+func stored(c *volsim.Cluster, obj store.Object) (store.Object, error) {
+	key := store.KeyOf(obj)
+	switch obj.(type) {
+	case *corev1.PersistentVolume:
+		return c.Volumes.Get(key)
+	case *corev1.PersistentVolumeClaim:
+		return c.Claims.Get(key)
+	case *storagev1.StorageClass:
+		return c.Classes.Get(key)
+	case *corev1.Pod:
+		return c.Pods.Get(key)
+	case *corev1.Node:
+		return c.Nodes.Get(key)
+	case *storagev1.VolumeAttachment:
+		return c.Attachments.Get(key)
+	case *storagev1.CSIDriver:
+		return c.CSIDrivers.Get(key)
+	}
+	return nil, fmt.Errorf("%s: recordings have none", store.RefTo(obj))
 }
 
 // readObject reads an object that says its kind.

@@ -21,9 +21,10 @@ const SettleTime = 150 * time.Second
 
 // Options say how a scenario is played. The zero value plays in order.
 type Options struct {
-	// Seed is that of the cluster. It also chooses the moment of the resync period at which the first step falls.
+	// Seed is that of the cluster. It also chooses the moment of the resync period at which the first step falls, or the moments at which
+	// the components around nodes start.
 	Seed int64
-	// FullResync is that of the cluster.
+	// FullResync is that of the cluster. It means nothing to nodes.
 	FullResync bool
 	// Latency is how long each API call of a controller takes.
 	Latency time.Duration
@@ -210,7 +211,7 @@ func (p *player) patch(step Step) error {
 	if !step.SkipValidation && !storedAsGiven(obj) {
 		return p.cluster.Patch(obj, string(patch))
 	}
-	current, err := p.current(obj)
+	current, err := stored(p.cluster, obj)
 	if err != nil {
 		return err
 	}
@@ -219,22 +220,6 @@ func (p *player) patch(step Step) error {
 		return err
 	}
 	return p.update(next, step.SkipValidation)
-}
-
-// current is the stored object of the same name.
-func (p *player) current(obj store.Object) (store.Object, error) {
-	key := store.KeyOf(obj)
-	switch obj.(type) {
-	case *corev1.PersistentVolume:
-		return p.cluster.Volumes.Get(key)
-	case *corev1.PersistentVolumeClaim:
-		return p.cluster.Claims.Get(key)
-	case *corev1.Pod:
-		return p.cluster.Pods.Get(key)
-	case *corev1.Node:
-		return p.cluster.Nodes.Get(key)
-	}
-	return nil, fmt.Errorf("%s cannot be patched here", store.RefTo(obj))
 }
 
 // storedAsGiven tells the kinds that the API server of the recordings knew no rules for, and completes an object of theirs.

@@ -45,14 +45,49 @@ func located(file string) string {
 	return filepath.Join("..", "..", file)
 }
 
+// recorded is a scenario of any recording.
+type recorded struct {
+	name, about string
+	racy        bool
+	// play plays it, and tells how what was seen differs from what was recorded.
+	play func(conformance.Options) ([]string, error)
+}
+
+// readRecording reads a file of scenarios, of whatever sort they are.
+func readRecording(t *testing.T, file string) []recorded {
+	t.Helper()
+	nodes, err := conformance.AboutNodes(located(file))
+	require.NoError(t, err)
+	var all []recorded
+	if nodes {
+		scenarios, err := conformance.ReadLines[conformance.NodeScenario](located(file))
+		require.NoError(t, err)
+		for _, s := range scenarios {
+			all = append(all, recorded{s.Name, s.Family, false, func(opts conformance.Options) ([]string, error) {
+				got, err := s.Play(opts)
+				return s.Check(got), err
+			}})
+		}
+		return all
+	}
+	scenarios, err := conformance.ReadLines[conformance.Scenario](located(file))
+	require.NoError(t, err)
+	for _, s := range scenarios {
+		all = append(all, recorded{s.Name, s.Description, s.Racy, func(opts conformance.Options) ([]string, error) {
+			got, err := s.Play(opts)
+			return s.Check(got), err
+		}})
+	}
+	return all
+}
+
 func TestRecordings(t *testing.T) {
 	for _, file := range filesOf(t, *recordings, false) {
-		scenarios, err := conformance.ReadLines[conformance.Scenario](located(file))
-		require.NoError(t, err)
+		scenarios := readRecording(t, file)
 		passed := 0
 		for _, s := range scenarios {
 			seeds := 1
-			if s.Racy {
+			if s.racy {
 				seeds = racySeeds
 			}
 			ok := true
@@ -71,19 +106,36 @@ func TestRecordings(t *testing.T) {
 }
 
 // passes plays a scenario, and reports its first difference.
-func passes(t *testing.T, s conformance.Scenario, opts conformance.Options) bool {
+func passes(t *testing.T, s recorded, opts conformance.Options) bool {
 	t.Helper()
-	got, err := s.Play(opts)
+	diffs, err := s.play(opts)
 	if err != nil {
-		t.Errorf("%s with %+v: %v", s.Name, opts, err)
+		t.Errorf("%s with %+v: %v", s.name, opts, err)
 		return false
 	}
-	if diffs := s.Check(got); len(diffs) > 0 {
-		t.Errorf("%s with %+v (%s): -recorded +played:\n%s", s.Name, opts, s.Description, diffs[0])
+	if len(diffs) > 0 {
+		t.Errorf("%s with %+v (%s): -recorded +played:\n%s", s.name, opts, s.about, diffs[0])
 		return false
 	}
 	return true
 }
+
+// TestRecordingsSeedsOfNodes plays scenarios of nodes in other orders, and with components that start at other moments.
+func TestRecordingsSeedsOfNodes(t *testing.T) {
+	for _, file := range filesOf(t, *recordings, false) {
+		if nodes, err := conformance.AboutNodes(located(file)); err != nil || !nodes {
+			require.NoError(t, err)
+			continue
+		}
+		for i, s := range readRecording(t, file) {
+			for n := range nodeSeedsEach {
+				passes(t, s, conformance.Options{Seed: int64(1 + i*nodeSeedsEach + n)})
+			}
+		}
+	}
+}
+
+const nodeSeedsEach = 3
 
 // TestRecordingsSeeds plays what goes the same way every time in other orders, at other moments of the resync period, and with
 // resyncs that look at every object.
@@ -94,13 +146,18 @@ func passes(t *testing.T, s conformance.Scenario, opts conformance.Options) bool
 // that of most seeds.
 func TestRecordingsSeeds(t *testing.T) {
 	for _, file := range filesOf(t, *recordings, false) {
+		if nodes, err := conformance.AboutNodes(located(file)); err != nil || nodes {
+			require.NoError(t, err)
+			continue
+		}
+		each := readRecording(t, file)
 		scenarios, err := conformance.ReadLines[conformance.Scenario](located(file))
 		require.NoError(t, err)
 		for i, s := range scenarios {
 			if s.Racy {
 				continue
 			}
-			passes(t, s, conformance.Options{FullResync: true})
+			passes(t, each[i], conformance.Options{FullResync: true})
 			otherWrites := 0
 			for n := range seedsEach {
 				// Scenarios get seeds of their own, so that more of them are tried.

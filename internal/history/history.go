@@ -124,6 +124,10 @@ func (p *player) try(error) error { return nil }
 
 func (p *player) size() string { return pick(p.choose, "1Gi", "2Gi", "3Gi", "5Gi", "5Gi", "10Gi") }
 func (p *player) modes() []string {
+	if p.opts.Nodes {
+		// With both modes a volume goes to any number of nodes, and drivers are told that only one may write.
+		return pick(p.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWX"}, []string{"ROX"}, []string{"RWOP"})
+	}
 	return pick(p.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWO", "ROX"}, []string{"RWX"}, []string{"RWO", "RWX"})
 }
 func (p *player) class() string  { return pick(p.choose, "", "", "static", "fast", "late", "external") }
@@ -263,6 +267,9 @@ func (p *player) deletePod() error {
 	pods := p.Pods.List()
 	if len(pods) == 0 {
 		return nil
+	}
+	if p.opts.Nodes && !p.opts.Faults {
+		return p.deletePodGracefully() // by force a pod goes while its volumes are mounted
 	}
 	now := int64(0)
 	pod := pods[p.choose(len(pods))]
