@@ -220,8 +220,8 @@ func podsSettled(c *volsim.Cluster) error {
 		if pv.DeletionTimestamp != nil || pv.Spec.CSI != nil && len(pv.Spec.AccessModes) > 1 {
 			continue
 		}
-		if other := holder(c, pod); other != "" && pv.Spec.CSI != nil {
-			continue // another node has the volume, as it may
+		if held(c, pod, pv) {
+			continue // another pod has the volume, as it may
 		}
 		return fmt.Errorf("pod %s on %s is Pending although its claim is bound to %s; %s", key, pod.Spec.NodeName, pv.Name, lastEvent(c, pod.Name))
 	}
@@ -243,13 +243,17 @@ func lastEvent(c *volsim.Cluster, name string) string {
 	return last
 }
 
-// holder is a pod on another node that uses the same claim, "" if there is none.
-func holder(c *volsim.Cluster, pod *corev1.Pod) string {
+// held reports whether another pod keeps this one from the volume: one on another node, or for ReadWriteOncePod any other.
+func held(c *volsim.Cluster, pod *corev1.Pod, pv *corev1.PersistentVolume) bool {
+	alone := pv.Spec.AccessModes[0] == corev1.ReadWriteOncePod
 	for _, other := range c.Pods.List() {
-		if other.UID != pod.UID && other.Spec.NodeName != "" && other.Spec.NodeName != pod.Spec.NodeName && other.Namespace == pod.Namespace &&
-			other.Spec.Volumes[0].PersistentVolumeClaim.ClaimName == pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName {
-			return other.Name
+		if other.UID == pod.UID || other.Spec.NodeName == "" || other.Namespace != pod.Namespace ||
+			other.Spec.Volumes[0].PersistentVolumeClaim.ClaimName != pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName {
+			continue
+		}
+		if alone || other.Spec.NodeName != pod.Spec.NodeName && pv.Spec.CSI != nil {
+			return true
 		}
 	}
-	return ""
+	return false
 }

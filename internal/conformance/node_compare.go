@@ -36,7 +36,8 @@ func CompareNodes(steps []NodeStep, want, got []NodeObservation) []string {
 	note := func(i int, format string, args ...any) {
 		diffs = append(diffs, fmt.Sprintf("after step %d (%s, %d ms): ", i, steps[i].Op, want[i].AtMs)+fmt.Sprintf(format, args...))
 	}
-	first, began, near := 0, 0, true
+	compared := Compared(steps, want)
+	first, began := 0, 0
 	for i := range steps {
 		if len(want[i].CallTimesMs) != len(want[i].Calls) {
 			note(i, "%d calls and %d times of calls", len(want[i].Calls), len(want[i].CallTimesMs))
@@ -45,7 +46,7 @@ func CompareNodes(steps []NodeStep, want, got []NodeObservation) []string {
 		if want[i].AtMs != got[i].AtMs {
 			note(i, "it is %d ms", got[i].AtMs)
 		}
-		if near = comparable(steps[i], want[i], near); !near {
+		if !compared[i] {
 			continue
 		}
 		if diff := cmp.Diff(state(want[i]), state(got[i]), cmpopts.EquateEmpty()); diff != "" {
@@ -60,6 +61,18 @@ func CompareNodes(steps []NodeStep, want, got []NodeObservation) []string {
 		first, began = i+1, want[i].AtMs
 	}
 	return diffs
+}
+
+// Compared tells after which steps the states are compared: those at whose end nothing happens so near that it may be on the other side
+// of it.
+func Compared(steps []NodeStep, recorded []NodeObservation) []bool {
+	compared := make([]bool, len(steps))
+	after := true
+	for i, step := range steps {
+		after = comparable(step, recorded[i], after)
+		compared[i] = after
+	}
+	return compared
 }
 
 // comparable reports whether nothing happens so near to the end of the step that it may be on the other side of it. after says so of

@@ -1,0 +1,108 @@
+package schedule
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// amounts are resources in thousandths for cpu, and in whole units for all others.
+type amounts map[corev1.ResourceName]int64
+
+func amountsOf(list corev1.ResourceList) amounts {
+	if len(list) == 0 {
+		return nil
+	}
+	a := make(amounts, len(list))
+	for name, q := range list {
+		if name == corev1.ResourceCPU {
+			a[name] = q.MilliValue()
+		} else {
+			a[name] = q.Value()
+		}
+	}
+	return a
+}
+
+// plus adds b, times n, to a, which may be nil.
+func (a amounts) plus(b amounts, n int64) amounts {
+	if a == nil && len(b) > 0 {
+		a = make(amounts, len(b))
+	}
+	for name, amount := range b {
+		a[name] += n * amount
+	}
+	return a
+}
+
+// requestsOf is what a pod needs of a node: all containers together, or a single init container if that needs more. Init containers
+// that go on running count as containers from then on.
+func requestsOf(pod *corev1.Pod) amounts {
+	var sum, sidecars, peak amounts
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		own := amountsOf(c.Resources.Requests)
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sum, sidecars = sum.plus(own, 1), sidecars.plus(own, 1)
+			continue
+		}
+		peak = peak.most(amounts(nil).plus(sidecars, 1).plus(own, 1))
+	}
+	for i := range pod.Spec.Containers {
+		sum = sum.plus(amountsOf(pod.Spec.Containers[i].Resources.Requests), 1)
+	}
+	return sum.most(peak).plus(amountsOf(pod.Spec.Overhead), 1)
+}
+
+// most is the greater amount of each resource.
+func (a amounts) most(b amounts) amounts {
+	if len(a) == 0 {
+		return b
+	}
+	for name, amount := range b {
+		a[name] = max(a[name], amount)
+	}
+	return a
+}
+
+// lacking says what a node has too little of for a pod, and whether it would have if it were empty. What a node does not mention,
+// it has enough of.
+func lacking(requests, used, allocatable amounts, pods int) (reasons []string, resolvable bool) {
+	resolvable = true
+	if limit, ok := allocatable[corev1.ResourcePods]; ok && int64(pods)+1 > limit {
+		reasons = append(reasons, "Too many pods")
+	}
+	names := make([]corev1.ResourceName, 0, len(requests))
+	for name, want := range requests {
+		have, ok := allocatable[name]
+		if !ok || want == 0 || want <= have-used[name] {
+			continue
+		}
+		names = append(names, name)
+		resolvable = resolvable && want <= have
+	}
+	slices.SortFunc(names, compareResources)
+	for _, name := range names {
+		reasons = append(reasons, "Insufficient "+string(name))
+	}
+	return reasons, resolvable
+}
+
+// compareResources has cpu come first, then memory, then storage, then all others by name.
+func compareResources(a, b corev1.ResourceName) int {
+	rank := func(name corev1.ResourceName) int {
+		if i := slices.Index(builtIn, name); i >= 0 {
+			return i
+		}
+		return len(builtIn)
+	}
+	if d := rank(a) - rank(b); d != 0 {
+		return d
+	}
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+var builtIn = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
