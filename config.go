@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/schedule"
 )
 
 // Config sets up a cluster. The zero value is a cluster without storage backends, that plays in order, without latency, and
@@ -48,6 +49,8 @@ type Config struct {
 	DisableProvisioning bool
 	// Provisioner sets up the external provisioner of each CSI driver; the zero value is the CSI sidecar with its defaults.
 	Provisioner reclaim.ProvisionerConfig
+	// Scheduler sets up the scheduler.
+	Scheduler schedule.Config
 	// Attach sets up the attach/detach controller, Attacher the external attacher of each CSI driver, Kubelet the kubelets of all
 	// nodes. Their Backends are filled in.
 	Attach   attach.Config

@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/schedule"
 )
 
 type controller struct {
@@ -34,6 +35,10 @@ func (c *Cluster) controllers() []controller {
 		}},
 		{reclaim.GarbageCollectorName, func() error {
 			_, err := reclaim.NewGarbageCollector(c.engine, reclaim.GarbageCollectorConfig{})
+			return err
+		}},
+		{schedule.ActorName, func() error {
+			_, err := schedule.New(c.engine, c.cfg.Scheduler)
 			return err
 		}},
 		{attach.ActorName, func() error {
@@ -119,7 +124,7 @@ func (c *Cluster) startBinder() error {
 		FullResync:          c.cfg.FullResync,
 		DisableProvisioning: c.cfg.DisableProvisioning,
 		NewReclaimer: func(host *binder.Controller) binder.Reclaimer {
-			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: binder.MigratedDriver})
+			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: binder.MigratedDriver, RecyclerScheduler: reclaim.PodRunnerName})
 		},
 	})
 	return err

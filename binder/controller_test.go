@@ -199,6 +199,9 @@ func TestTriggers(t *testing.T) {
 		{"BIND-039", "edge 21: an unbound claim is deleted: the volume reserved for it waits for the resync", func(p *player) {
 			p.load(pending(fake.Modes("RWX")), fake.Volume("pv", "10Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
 		}, func(p *player) { p.remove(store.PersistentVolumeClaim, claimKey) }, []string{"+15s PV.S Released"}},
+		{"BIND-065b", "a volume points at a claim that it is too small for: each resync syncs the claim for itself, and again for the volume", func(p *player) {
+			p.load(pending(), fake.Volume("pv", "1Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
+		}, func(*player) {}, []string{"+15s " + noVolume, "+15s " + noVolume}},
 		{"BIND-040", "edge 22: a bound claim is deleted and created again before the controller looks", pair, func(p *player) {
 			p.keepBusy()
 			p.remove(store.PersistentVolumeClaim, claimKey)

@@ -93,7 +93,7 @@ var logFiles = map[string]string{
 	"external-provisioner":        "controller.go",
 	"external-attacher":           "controller.go",
 	"external-resizer":            "controller.go",
-	"default-scheduler":           "schedule_one.go",
+	"kube-scheduler":              "schedule_one.go",
 	"kubelet":                     "reconciler.go",
 }
 

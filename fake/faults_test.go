@@ -77,7 +77,7 @@ func TestFaultOrder(t *testing.T) {
 }
 
 func TestFaultMatch(t *testing.T) {
-	call := engine.Call{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1"}
+	call := engine.Call{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1", Pod: "uid-1"}
 	write := engine.Call{Actor: "binder", Target: engine.APIServer, Verb: "update-status", Kind: "PersistentVolume", Key: "pv1"}
 	for _, tt := range []struct {
 		match       fake.Match
@@ -95,7 +95,9 @@ func TestFaultMatch(t *testing.T) {
 		{fake.Match{Key: "v"}, true, false},
 		{fake.Match{Node: "n1"}, true, false},
 		{fake.Match{Node: "n2"}, false, false},
-		{fake.Match{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1"}, true, false},
+		{fake.Match{Pod: "uid-1"}, true, false},
+		{fake.Match{Pod: "uid-2"}, false, false},
+		{fake.Match{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1", Pod: "uid-1"}, true, false},
 	} {
 		for _, c := range []struct {
 			call engine.Call
@@ -166,6 +168,7 @@ func TestImpossibleFaults(t *testing.T) {
 		{"lower case", fake.Match{Target: "disk", Verb: "delete"}, failing, "fault {Target: disk, Verb: delete}: no call is one to the API server"},
 		{"backend verb at the API", fake.Match{Target: "api", Verb: "Delete"}, failing, "no call is one to the API server"},
 		{"node at the API", fake.Match{Target: "api", Node: "n1"}, failing, "no call is one to the API server"},
+		{"pod at the API", fake.Match{Target: "api", Pod: "uid-1"}, failing, "no call is one to the API server"},
 		{"kind at a backend", fake.Match{Target: "disk", Kind: "Pod"}, failing, "no call is one to the API server"},
 		{"unknown kind", fake.Match{Kind: "pods"}, failing, `there is no kind "pods": write it as in a manifest, one of [`},
 		{"no fault", fake.Match{}, engine.Fault{}, "fault {}: nothing goes wrong: set Err, Crash or Delay"},

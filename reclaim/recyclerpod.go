@@ -67,6 +67,7 @@ func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
 // scrubByPod runs the recycler pod of the volume to its end (RECL-070 to RECL-073).
 func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	pod := RecyclerPod(pv, r.namespace)
+	pod.Spec.SchedulerName = r.scheduler
 	key := store.KeyOf(pod)
 	// RECL-070: what happens to the pod must not be missed, so the watch comes first.
 	watch, err := watchPod(p, pod)

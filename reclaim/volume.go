@@ -16,6 +16,9 @@ type Config struct {
 	Migrated func(plugin string) (driver string, ok bool)
 	// RecyclerNamespace is where recycler pods are created (RECL-070); empty means "default".
 	RecyclerNamespace string
+	// RecyclerScheduler is the schedulerName of recycler pods; empty means the default scheduler. PodRunnerName leaves them to the
+	// pod runner.
+	RecyclerScheduler string
 }
 
 // Reclaimer does what the PersistentVolume controller does with volumes whose claim is gone, and keeps the in-tree deletion
@@ -25,11 +28,12 @@ type Reclaimer struct {
 	backends  *fake.Set
 	migrated  func(plugin string) (driver string, ok bool)
 	namespace string
+	scheduler string
 }
 
 // NewReclaimer makes the reclaimer of one life of the host. A nil set has no backends.
 func NewReclaimer(host Host, backends *fake.Set, cfg Config) *Reclaimer {
-	r := &Reclaimer{host: host, backends: backends, migrated: cfg.Migrated, namespace: cfg.RecyclerNamespace}
+	r := &Reclaimer{host: host, backends: backends, migrated: cfg.Migrated, namespace: cfg.RecyclerNamespace, scheduler: cfg.RecyclerScheduler}
 	if r.backends == nil {
 		r.backends = &fake.Set{}
 	}

@@ -135,7 +135,7 @@ func (l *walk) show() {
 	for _, c := range l.Claims.List() {
 		objs = append(objs, c)
 	}
-	l.printf("\n$ kubectl get pv,pvc -A    # %v after the start\n", l.Now().Sub(engine.DefaultStart))
+	l.printf("\n$ kubectl get pv,pvc -A    # %v after the start\n", l.Now().Sub(engine.DefaultStart).Truncate(time.Second))
 	if l.err == nil {
 		l.do(kubectl.Get(l.w, l.Now(), []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim}, objs))
 	}

@@ -2,10 +2,11 @@ package conformance
 
 import (
 	"cmp"
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/fake"
 	"slices"
 	"time"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
 )
 
 // callLog finds the calls to the storage in a trace.

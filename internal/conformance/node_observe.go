@@ -109,7 +109,8 @@ func (p *nodePlayer) podState(pod *corev1.Pod) (PodState, error) {
 // podName is the name of the pod with that uid, the uid itself if there was none.
 func (p *nodePlayer) podName(uid string) string { return cmp.Or(p.pods[uid], uid) }
 
-// newEvents are those that were written since the last time: new ones, and those counted once more.
+// newEvents are those that were written since the last time: new ones, and those counted once more. The part of the kubelet that tells
+// of a reboot was not there when recordings were made.
 func (p *nodePlayer) newEvents() [][]string {
 	events := [][]string{}
 	for _, e := range p.cluster.Events() {
@@ -118,6 +119,9 @@ func (p *nodePlayer) newEvents() [][]string {
 			continue
 		}
 		p.events[key] = e.Count
+		if e.InvolvedObject.Kind == string(store.Node) && e.Reason == "Rebooted" {
+			continue
+		}
 		about := store.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
 		if name, ok := p.pods[string(e.InvolvedObject.UID)]; ok {
 			about = name

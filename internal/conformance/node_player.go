@@ -99,6 +99,7 @@ func (p *nodePlayer) config(opts Options) (volsim.Config, error) {
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
 			StopTime:     time.Duration(s.Kubelet.StopMs) * time.Millisecond,
+			EveryReport:  true,
 		},
 	}
 	runs := map[string]bool{attach.ActorName: !s.Controller.Off}
@@ -200,7 +201,5 @@ func (p *nodePlayer) startNode(name string) error {
 
 // bareNode is the object of a node that has no kubelet.
 func bareNode(name string) *corev1.Node {
-	node := fake.Node(name, fake.Annotations(mount.ManagedAttachAnnotation, "true"))
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
-	return node
+	return fake.Node(name, fake.Annotations(mount.ManagedAttachAnnotation, "true"))
 }
