@@ -2,11 +2,8 @@ package fake
 
 import (
 	"fmt"
-	"path"
-	"regexp"
-	"runtime"
-	"strconv"
-	"strings"
+
+	"github.com/volsim/volsim/internal/guard"
 )
 
 // PanicError says that a backend panicked. Its code is Internal.
@@ -21,11 +18,8 @@ type PanicError struct {
 
 // Error names the backend, the operation and the value, without anything that differs between runs.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("backend %s: %s panicked: %s", e.Backend, e.Op, address.ReplaceAllString(fmt.Sprint(e.Value), "0x?"))
+	return fmt.Sprintf("backend %s: %s panicked: %s", e.Backend, e.Op, guard.Text(e.Value))
 }
-
-// address matches what a printed pointer looks like.
-var address = regexp.MustCompile(`0x[0-9a-fA-F]{6,}`)
 
 // Unwrap is the value, if it is an error.
 func (e *PanicError) Unwrap() error {
@@ -38,34 +32,10 @@ func (e *PanicError) Unwrap() error {
 func Safely(backend string, op Op, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Backend: backend, Op: op, Value: value, Stack: stack()}
+			err = &PanicError{Backend: backend, Op: op, Value: value, Stack: guard.Stack(guardName)}
 		}
 	}()
 	return call()
 }
 
-const (
-	guardName = "github.com/volsim/volsim/fake.Safely"
-	maxFrames = 64
-)
-
-// stack is called while recovering: the frames are the guard's deferred function, the runtime's, the backend's, the guard's.
-func stack() string {
-	var counters [maxFrames]uintptr
-	n := runtime.Callers(2, counters[:])
-	frames := runtime.CallersFrames(counters[:n])
-	var lines []string
-	for {
-		frame, more := frames.Next()
-		switch {
-		case frame.Function == guardName:
-			return strings.Join(lines, "\n")
-		case strings.HasPrefix(frame.Function, guardName+"."), strings.HasPrefix(frame.Function, "runtime."):
-		case frame.Function != "":
-			lines = append(lines, frame.Function+" "+path.Base(frame.File)+":"+strconv.Itoa(frame.Line))
-		}
-		if !more {
-			return strings.Join(append(lines, "..."), "\n")
-		}
-	}
-}
+const guardName = "github.com/volsim/volsim/fake.Safely"
