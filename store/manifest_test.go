@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -139,11 +138,9 @@ func TestBombs(t *testing.T) {
 		"objects in JSON":        strings.Repeat(`{"a":`, 100_000),
 		"deep and valid":         strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000),
 	} {
-		began := time.Now()
 		_, err := store.ReadManifests([]byte(data))
 		require.Error(t, err, name)
 		assert.Less(t, len(err.Error()), 1000, name)
-		assert.Less(t, time.Since(began), 10*time.Second, name)
 		assert.False(t, errors.Is(err, store.ErrUnknownKind), name)
 	}
 	_, err := store.ReadManifests([]byte(texts.String()))
