@@ -1,0 +1,75 @@
+package volsim_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/fake"
+)
+
+// A claim takes the smallest volume that fits, and the explanation says why not the others.
+func Example() {
+	c, err := volsim.New(volsim.Config{})
+	if err != nil {
+		panic(err)
+	}
+	err = errors.Join(
+		c.Create(fake.Volume("huge", "100Gi"), fake.Volume("snug", "12Gi"), fake.Volume("tiny", "1Gi")),
+		c.Settle(),
+		c.Create(fake.Claim("data", "10Gi"), fake.Claim("more", "200Gi")),
+		c.Settle(),
+	)
+	if err != nil {
+		panic(err)
+	}
+	for _, claim := range c.Claims.List() {
+		fmt.Printf("%s: %s, volume %q\n", claim.Name, claim.Status.Phase, claim.Spec.VolumeName)
+	}
+	why, err := c.Explain("default/more")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(why)
+	// Output:
+	// data: Bound, volume "snug"
+	// more: Pending, volume ""
+	// claim default/more is Pending: no volume fits, and it asks for no class that could make one (BIND-058)
+	// next: somebody has to create a volume that fits
+	//   huge: got capacity 100Gi, want capacity of at least 200Gi (MATCH-011)
+	//   snug: got claimRef default/data (uid f2884db9-67ea-4b2a-b203-e6666f09b4c5), want no claimRef, or default/more (uid 26695543-419d-4101-bfec-8d86c8328bb5) (MATCH-010)
+	//   tiny: got capacity 1Gi, want capacity of at least 200Gi (MATCH-011)
+}
+
+// Storage that loses a reply: the volume is made once, although the provisioner asks twice.
+func ExampleFaults() {
+	disk := fake.CSI("disk.example.com")
+	c, err := volsim.New(volsim.Config{Backends: []fake.Backend{disk}})
+	if err != nil {
+		panic(err)
+	}
+	lost := fake.Errorf(fake.Unavailable, "connection reset")
+	c.Faults.Lose(fake.Match{Target: "disk.example.com", Verb: string(fake.Create)}, lost).Once()
+	err = errors.Join(
+		c.Create(fake.Class("fast", "disk.example.com"), fake.Claim("data", "10Gi", fake.InClass("fast"))),
+		c.Advance(time.Minute),
+	)
+	if err != nil {
+		panic(err)
+	}
+	claim, err := c.Claims.Get("default/data")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(claim.Status.Phase, len(disk.Volumes()))
+	for _, e := range c.Events() {
+		fmt.Println(e.Reason, e.Count)
+	}
+	// Output:
+	// Bound 1
+	// ExternalProvisioning 2
+	// Provisioning 2
+	// ProvisioningFailed 1
+	// ProvisioningSucceeded 1
+}
