@@ -10,9 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/history"
+	"github.com/volsim/volsim/schedule"
 )
 
 // TestFullResync: BIND-032, a resync that leaves out what is at peace does to the world exactly what one that looks at everything
@@ -37,6 +39,9 @@ func TestFullResync(t *testing.T) {
 				play := func(full bool) string {
 					cfg, _ := history.Config(0)
 					cfg.FullResync, cfg.Lag = full, test.lag
+					// What falls on the instant of a resync by chance comes before or after it as its timer was set earlier or later.
+					// So whoever has timers of his own and nothing to do with resyncs stays out.
+					cfg.Without = []string{schedule.ActorName, attach.ActorName, attach.PodGCName, attach.AttacherName(history.Driver), volsim.Kubelets}
 					return playPicks(r, cfg, test.opts, picks)
 				}
 				some, all := play(false), play(true)
