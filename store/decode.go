@@ -63,13 +63,13 @@ const maxExponent = 999
 
 var (
 	longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
-	inExponent   = regexp.MustCompile(`^[+-]?[0-9.]+[eE]([+-]?[0-9]+)$`)
+	inExponent   = regexp.MustCompile(`^[+-]?[0-9.]*[eE]([+-]?[0-9]+)$`)
 )
 
 // checkQuantities refuses JSON for the type t with a quantity whose exponent is beyond reason. Nearly always there is no long
-// exponent at all, and nothing is looked at.
+// exponent at all, nor an escape that could hide one, and nothing is looked at.
 func checkQuantities(data []byte, t reflect.Type) error {
-	if !longExponent.Match(data) {
+	if !longExponent.Match(data) && !bytes.Contains(data, []byte(`\u`)) {
 		return nil
 	}
 	doc, err := decodeObject(data)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -176,4 +177,35 @@ func encode(t *testing.T, obj store.Object) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(data))
+}
+
+// FuzzQuantityThroughStore: API-080, API-082, API-084: any text as the capacity of a volume is refused, or stored as a positive
+// quantity that reads back as itself, and writing it back changes nothing.
+func FuzzQuantityThroughStore(f *testing.F) {
+	for _, seed := range []string{"1", "0", "-1Gi", "1.5Gi", "100u", "1e3", "1e99", "9223372036854775808", "12E", "1 Gi", "gb", "\"", "null", "\\u0031"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		size, err := json.Marshal(text)
+		if err != nil {
+			return
+		}
+		objs, err := store.ReadManifests([]byte(`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv"},"spec":{` +
+			`"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/tmp/pv"},"capacity":{"storage":` + string(size) + `}}}`))
+		if err != nil {
+			return
+		}
+		s := store.New(store.Config{})
+		if _, err := s.Create(objs[0]); err != nil {
+			require.Zero(t, s.Volumes.Len(), "what is refused is not stored")
+			return
+		}
+		pv, err := s.Volumes.Get("pv")
+		require.NoError(t, err)
+		stored := pv.Spec.Capacity[corev1.ResourceStorage]
+		require.Positive(t, stored.Sign(), "%q was stored as %s", text, stored.String())
+		again, err := s.Volumes.Update(pv.DeepCopy())
+		require.NoError(t, err)
+		require.Equal(t, pv.ResourceVersion, again.ResourceVersion, "%q is not steady", text)
+	})
 }

@@ -101,6 +101,8 @@ func TestPatchIsRefused(t *testing.T) {
 		{"API-016", "no metadata", `{"metadata":"x"}`, 422, metav1.StatusReasonInvalid, ""},
 		{"API-080", "no quantity", `{"spec":{"resources":{"requests":{"storage":"lots"}}}}`, 422, metav1.StatusReasonInvalid, ""},
 		{"API-080", "an endless quantity", `{"spec":{"resources":{"requests":{"storage":"1e999999999"}}}}`, 422, metav1.StatusReasonInvalid, ""},
+		{"API-080", "an endless quantity without a number before", `{"spec":{"resources":{"requests":{"storage":"E85477580"}}}}`, 422, metav1.StatusReasonInvalid, ""},
+		{"API-080", "an endless quantity behind an escape", `{"spec":{"resources":{"requests":{"storage":"1e99\u003999999"}}}}`, 422, metav1.StatusReasonInvalid, ""},
 		{"API-080", "an endless number", `{"spec":{"resources":{"limits":{"storage":1E-999999999}}}}`, 422, metav1.StatusReasonInvalid, ""},
 		{"API-221", "a change that is not allowed", `{"spec":{"resources":{"requests":{"storage":"6Gi"}}}}`, 422, metav1.StatusReasonInvalid, ""},
 	} {
