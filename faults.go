@@ -3,8 +3,7 @@ package volsim
 import "github.com/volsim/volsim/fake"
 
 // Faults is all that can go wrong in a cluster. The embedded rules say which calls of controllers, kubelets and sidecars to the API
-// server and to backends fail, wait, lose their reply or crash the caller; the methods stop and cut off nodes. Cluster.Crash and
-// Cluster.Restart are for controllers.
+// server and to backends fail, wait, lose their reply or crash the caller; the methods crash controllers, and stop and cut off nodes.
 type Faults struct {
 	*fake.Faults
 	cluster *Cluster
@@ -59,3 +58,9 @@ func (f *Faults) Partition(node string, cut bool) error {
 	m.Partition(cut)
 	return nil
 }
+
+// CrashController stops a controller, by its actor name, at once, wherever it is. What it kept in memory is lost; what it wrote stays.
+func (f *Faults) CrashController(controller string) error { return f.cluster.Crash(controller) }
+
+// RestartController starts a controller that crashed; it knows only what the API says.
+func (f *Faults) RestartController(controller string) error { return f.cluster.Restart(controller) }

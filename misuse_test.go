@@ -76,6 +76,8 @@ func TestMisuse(t *testing.T) {
 		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards: give zero or more"},
 		{"until nothing", c.Until(nil, time.Second), "until: the condition is nil"},
 		{"a crash of nobody", c.Crash("nobody"), `crash "nobody": there is no such controller: there are [`},
+		{"a crash of nobody as a fault", c.Faults.CrashController("nobody"), `crash "nobody": there is no such controller`},
+		{"a restart of nobody as a fault", c.Faults.RestartController("nobody"), `restart "nobody": there is no such controller`},
 		{"a restart of nobody", c.Restart("nobody"), `restart "nobody": there is no such controller: there are [`},
 		{"a manifest that is none", c.Apply([]byte("a: b: c")), "apply: line 1: yaml: "},
 		{"a manifest of something else", c.Apply([]byte("apiVersion: v1\nkind: Secret")), "apply: line 1: kind not held here: v1 Secret"},

@@ -25,7 +25,7 @@ type Rule struct {
 const leftOutFile = "left-out.md"
 
 // definition matches a line that defines a rule: the ID begins a row of a table, an item of a list, or the line.
-var definition = regexp.MustCompile(`^(?:\| |- )?\*{0,2}((?:API|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|XPROV|ATT|MNT|SCHED)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?)\b`)
+var definition = regexp.MustCompile(`^(?:\| |- )?\*{0,2}((?:API|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|SCHED)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?)\b`)
 
 // All lists the rules, file by file in the order of names, and in each as they stand.
 func All() []Rule {

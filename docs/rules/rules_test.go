@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/docs/rules"
 )
 
-var mention = regexp.MustCompile(`\b(?:API|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|XPROV|ATT|MNT|SCHED)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?\b`)
+var mention = regexp.MustCompile(`\b(?:API|BIND|MATCH|PROV|RECL|PROT|EPH|EXP|VAC|XPROV|ATT|MNT|SCHED)-[0-9]{3}[a-z]?(?:\.[A-Za-z]+)?\b`)
 
 // TestRules: each rule of the catalogue is held by code and by a test, or left out with its reason; and nothing names a rule that
 // is not there.

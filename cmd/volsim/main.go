@@ -1,0 +1,76 @@
+// Command volsim plays storage scenarios of Kubernetes in virtual time, and answers why and what if about a cluster.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// Exit statuses: a run that failed an expectation, or input that cannot be read, is 1; a command line that cannot be understood is 2.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// usageError marks a mistake in the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// execute runs one command line and gives its exit status. What goes wrong is one line on stderr.
+func execute(args []string, in io.Reader, out, errOut io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(errOut, "volsim: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	if errors.As(err, new(usageError)) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// newRoot is the command with its subcommands, each in a file of its own.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "volsim",
+		Short:         "The storage control plane of Kubernetes, played in virtual time",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newVersion())
+	markUsageErrors(root)
+	return root
+}
+
+// markUsageErrors has every command say that flags and arguments it cannot understand are mistakes of the command line.
+func markUsageErrors(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+	})
+	for _, c := range append(cmd.Commands(), cmd) {
+		if args := c.Args; args != nil {
+			c.Args = func(cmd *cobra.Command, given []string) error {
+				if err := args(cmd, given); err != nil {
+					return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+				}
+				return nil
+			}
+		}
+	}
+}

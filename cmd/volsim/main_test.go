@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// play runs one command line as a shell would.
+func play(stdin string, args ...string) (status int, out, errOut string) {
+	var stdout, stderr bytes.Buffer
+	status = execute(args, strings.NewReader(stdin), &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+func TestVersion(t *testing.T) {
+	status, out, errOut := play("", "version")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "Kubernetes v1.36.3: ")
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{name: "a command that does not exist", args: []string{"conquer"}, want: `unknown command "conquer" for "volsim"`},
+		{name: "a flag that does not exist", args: []string{"version", "--conquer"}, want: "unknown flag: --conquer"},
+		{name: "an argument too many", args: []string{"version", "now"}, want: `unknown command "now" for "volsim version"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, out, errOut := play("", tt.args...)
+			require.Equal(t, exitUsage, status)
+			require.Empty(t, out)
+			require.Contains(t, errOut, tt.want)
+			require.Equal(t, 1, strings.Count(errOut, "\n"), "one line")
+		})
+	}
+}
