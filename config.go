@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/expand"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
@@ -56,6 +57,8 @@ type Config struct {
 	Attach   attach.Config
 	Attacher attach.AttacherConfig
 	Kubelet  mount.Config
+	// Resizer sets up the external resizer of each CSI driver; the zero value is one with its defaults.
+	Resizer expand.ResizerConfig
 	// AddedMachines leaves it to Cluster.AddMachine which nodes have a machine with a kubelet. Otherwise every Node object gets one. A
 	// Node without a machine has no kubelet: whoever plays it writes its status.
 	AddedMachines bool

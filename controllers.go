@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/expand"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
@@ -51,6 +52,14 @@ func (c *Cluster) controllers() []controller {
 			_, err := attach.NewPodGC(c.engine)
 			return err
 		}},
+		{expand.ActorName, func() error {
+			_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migrated: binder.MigratedDriver})
+			return err
+		}},
+		{expand.AttributesProtectionName, func() error {
+			_, err := expand.NewAttributesProtection(c.engine, expand.AttributesProtectionConfig{})
+			return err
+		}},
 		{reclaim.PodRunnerName, func() error {
 			_, err := reclaim.NewPodRunner(c.engine, reclaim.PodRunnerConfig{Backends: c.backends})
 			return err
@@ -70,6 +79,16 @@ func (c *Cluster) controllers() []controller {
 		if fake.Can(driver, fake.Attach) {
 			all = append(all, controller{attach.AttacherName(name), func() error {
 				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher)
+				return err
+			}})
+		}
+		if expand.Resizes(driver) {
+			all = append(all, controller{expand.ResizerName(name), func() error {
+				cfg := c.cfg.Resizer
+				if cfg.Migrated == nil {
+					cfg.Migrated = binder.MigratedDriver
+				}
+				_, err := expand.NewResizer(c.engine, driver, cfg)
 				return err
 			}})
 		}

@@ -63,6 +63,12 @@ type NodeExpander interface {
 	NodeExpand(NodeExpandRequest) (NodeExpandResponse, error)
 }
 
+// Modifier changes properties of a volume that is in use or not: its VolumeAttributesClass. Parameters that the volume has already are
+// a success; those that no volume can have are code InvalidArgument. CSI drivers only.
+type Modifier interface {
+	Modify(ModifyRequest) error
+}
+
 // Supporter marks an in-tree plugin: it is in charge of volumes with the sources that it supports. The source may be nil.
 type Supporter interface {
 	Supports(*corev1.PersistentVolumeSource) bool

@@ -92,7 +92,7 @@ func status(err error) (Code, bool) {
 // now, later, or in part. The callers differ in what they conclude from the same error:
 //
 //   - Create, by the external provisioner: Canceled, DeadlineExceeded, Unavailable, Aborted and errors without status (XPROV-032).
-//   - Expand, by the external resizer: those, and ResourceExhausted (EXP-025).
+//   - Expand and Modify, by the external resizer: those, and ResourceExhausted (EXP-025, VAC-012).
 //   - Stage and Publish, by the kubelet: the same as Expand (MNT-240).
 //   - NodeExpand, by the kubelet: never; it takes every error as final (MNT-422).
 //   - Everything else: always. The attach/detach controller takes a failed attachment or detachment as uncertain, the kubelet a
@@ -108,8 +108,8 @@ func UnknownOutcome(op Op, err error) bool {
 	case Create:
 		// XPROV-032: not gRPC, or one of four codes, leaves provisioning in the background.
 		return !ok || interrupted(code)
-	case Expand, Stage, Publish:
-		// EXP-025, MNT-240: here a driver short of resources may have begun as well.
+	case Expand, Modify, Stage, Publish:
+		// EXP-025, VAC-012, MNT-240: here a driver short of resources may have begun as well.
 		return !ok || interrupted(code) || code == ResourceExhausted
 	case NodeExpand:
 		// MNT-422: the error arrives wrapped, and its class is lost.
@@ -124,6 +124,14 @@ func interrupted(code Code) bool {
 		return true
 	}
 	return false
+}
+
+// Infeasible reports whether an error of Expand or NodeExpand says that the request itself cannot be met, so that to repeat it is of
+// little use: InvalidArgument, OutOfRange and NotFound (EXP-025, MNT-416).
+func Infeasible(err error) bool {
+	code, ok := status(err)
+	// EXP-025, MNT-416: these are final as well.
+	return ok && (code == InvalidArgument || code == OutOfRange || code == NotFound)
 }
 
 // ErrVolumeInUse is what an in-tree plugin answers to Delete when the volume is still in use. The PersistentVolume then stays

@@ -81,6 +81,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}{
 		{"XPROV-032", fake.Create, []fake.Code{fake.Canceled, fake.DeadlineExceeded, fake.Unavailable, fake.Aborted}, true},
 		{"EXP-025", fake.Expand, five, true},
+		{"VAC-012", fake.Modify, five, true},
 		{"MNT-240", fake.Stage, five, true},
 		{"MNT-240", fake.Publish, five, true},
 		{"MNT-422", fake.NodeExpand, nil, false},
@@ -107,5 +108,17 @@ func TestUnknownOutcome(t *testing.T) {
 				t.Errorf("UnknownOutcome(%s, panic) = %t, want %t as for Internal", tt.op, got, unknown[fake.Internal])
 			}
 		})
+	}
+}
+
+func TestInfeasible(t *testing.T) {
+	infeasible := map[fake.Code]bool{fake.InvalidArgument: true, fake.OutOfRange: true, fake.NotFound: true}
+	for _, code := range allCodes {
+		if got := fake.Infeasible(fake.Errorf(code, "oh")); got != infeasible[code] {
+			t.Errorf("EXP-025, MNT-416: Infeasible(%s) = %t, want %t", code, got, infeasible[code])
+		}
+	}
+	if fake.Infeasible(errors.New("out of range")) {
+		t.Error("EXP-025, MNT-416: an error without status is infeasible")
 	}
 }

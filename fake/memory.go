@@ -40,6 +40,7 @@ type settings struct {
 	lenient     bool
 	createdOnly bool
 	offline     bool
+	mutable     []string // nil is any
 	faults      []string // of the options
 }
 
@@ -48,8 +49,9 @@ type volume struct {
 	id        string
 	request   *CreateRequest // nil: static
 	response  CreateResponse
-	size      int64 // 0: unknown
-	used      int64 // how much of size a file system makes use of
+	size      int64             // 0: unknown
+	used      int64             // how much of size a file system makes use of
+	modified  map[string]string // by Modify
 	block     bool
 	attached  []Attachment
 	staged    []Staging
@@ -63,7 +65,7 @@ type volume struct {
 
 // CSI makes a CSI driver that can do everything but recycle. The name is its driver name, such as "disk.example.com".
 func CSI(name string, opts ...MemoryOption) *Memory {
-	m := newMemory(name, Create, Delete, Attach, Detach, Stage, Unstage, Publish, Unpublish, Expand, NodeExpand)
+	m := newMemory(name, Create, Delete, Attach, Detach, Stage, Unstage, Publish, Unpublish, Expand, NodeExpand, Modify)
 	m.apply(opts)
 	return m
 }

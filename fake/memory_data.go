@@ -32,6 +32,8 @@ type VolumeState struct {
 	Static   bool  // not created by this backend
 	Deleted  bool
 	Topology []Segment
+	// Modified are the parameters that Modify has given it, nil if none.
+	Modified map[string]string
 	// In the order of node and target path:
 	Attached  []Attachment
 	Staged    []Staging
@@ -42,7 +44,7 @@ type VolumeState struct {
 }
 
 func (v *volume) state() VolumeState {
-	return VolumeState{ID: v.id, Size: v.size, Usable: v.used, Static: v.request == nil, Deleted: v.deleted, Topology: v.answer().Topology,
+	return VolumeState{ID: v.id, Size: v.size, Usable: v.used, Static: v.request == nil, Deleted: v.deleted, Topology: v.answer().Topology, Modified: maps.Clone(v.modified),
 		Attached: slices.Clone(v.attached), Staged: slices.Clone(v.staged), Published: slices.Clone(v.published),
 		Content: v.content, Writes: slices.Clone(v.writes)}
 }

@@ -98,6 +98,11 @@ func CreatedOnly() MemoryOption { return func(m *Memory) { m.createdOnly = true 
 // OfflineExpansion makes a driver that cannot expand an attached volume: code FailedPrecondition.
 func OfflineExpansion() MemoryOption { return func(m *Memory) { m.offline = true } }
 
+// Mutable names the parameters that Modify may change: any other is code InvalidArgument. Any may be changed unless said.
+func Mutable(parameters ...string) MemoryOption {
+	return func(m *Memory) { m.mutable = append([]string{}, parameters...) }
+}
+
 func (m *Memory) known(option string, ops []Op) []Op {
 	var known []Op
 	for _, op := range ops {

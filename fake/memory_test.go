@@ -72,6 +72,12 @@ func expand(req fake.ExpandRequest) func(*fake.Memory) error {
 	return func(m *fake.Memory) error { _, err := m.Expand(req); return err }
 }
 
+func modify(id, parameter string) func(*fake.Memory) error {
+	return func(m *fake.Memory) error {
+		return m.Modify(fake.ModifyRequest{ID: id, Parameters: map[string]string{parameter: "1"}})
+	}
+}
+
 func nodeExpand(id, node string, size int64) func(*fake.Memory) error {
 	return func(m *fake.Memory) error {
 		_, err := m.NodeExpand(fake.NodeExpandRequest{ID: id, Node: node, Size: size})
@@ -153,6 +159,11 @@ func TestMemory(t *testing.T) {
 			refused(fake.FailedPrecondition, expand(fake.ExpandRequest{ID: "v", Size: 2 * gi})), ok(expand(fake.ExpandRequest{ID: "v", Size: gi})), ok(detach("v", "n1")), ok(expand(fake.ExpandRequest{ID: "v", Size: 2 * gi}))}},
 		{"expanded on a node that does not have it", nil, []step{ok(create(one)), refused(fake.NotFound, nodeExpand("v", "n1", gi)), ok(attach("v", "n1")), ok(stage("v", "n1")),
 			ok(nodeExpand("v", "n1", gi)), refused(fake.OutOfRange, nodeExpand("v", "n1", 2*gi))}},
+
+		{"expanded on the node alone", []fake.MemoryOption{fake.Without(fake.Expand), fake.MaxSize("3Gi")}, []step{ok(create(one)), ok(attach("v", "n1")), ok(stage("v", "n1")),
+			ok(nodeExpand("v", "n1", 2*gi)), refused(fake.OutOfRange, nodeExpand("v", "n1", 4*gi))}},
+		{"modified", nil, []step{ok(create(one)), ok(modify("v", "iops")), ok(modify("v", "iops")), refused(fake.InvalidArgument, modify("", "iops")), ok(remove("v")), refused(fake.NotFound, modify("v", "iops"))}},
+		{"modified as it cannot be", []fake.MemoryOption{fake.Mutable("iops")}, []step{ok(modify("v", "iops")), refused(fake.InvalidArgument, modify("v", "type"))}},
 
 		{"lenient", []fake.MemoryOption{fake.Lenient()}, []step{ok(publish("v", "n1", "p1")), ok(stage("v", "n1")), ok(unstage("v", "n1")), ok(attach("v", "n1")), ok(attach("v", "n2")),
 			ok(attach("v", "n1", corev1.ReadWriteMany)), ok(publishAs(readOnly)), ok(publishAs(rwop)), ok(nodeExpand("v", "n3", 0)), ok(remove("v")), ok(attach("v", "n1"))}},

@@ -180,15 +180,12 @@ func (m *Memory) Expand(req ExpandRequest) (ExpandResponse, error) {
 		return ExpandResponse{}, err
 	}
 	if v.size < req.Size {
-		switch {
-		case m.maxSize > 0 && req.Size > m.maxSize:
-			return ExpandResponse{}, m.refuse(OutOfRange, "volume %s cannot have %d bytes, only %d", req.ID, req.Size, m.maxSize)
-		case m.offline && len(v.attached) > 0:
+		if m.offline && len(v.attached) > 0 && !m.tooLarge(req.Size) {
 			return ExpandResponse{}, m.refuse(FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
-		case m.quota > 0 && req.Size-v.size > m.quota-m.total():
-			return ExpandResponse{}, m.refuse(ResourceExhausted, "no room for %d bytes", req.Size-v.size)
 		}
-		v.size = req.Size
+		if err := m.grow(v, req.Size); err != nil {
+			return ExpandResponse{}, err
+		}
 	} else if req.Limit > 0 && v.size > req.Limit {
 		return ExpandResponse{}, m.refuse(OutOfRange, "volume %s has %d bytes already", req.ID, v.size)
 	}
@@ -199,7 +196,22 @@ func (m *Memory) Expand(req ExpandRequest) (ExpandResponse, error) {
 	return ExpandResponse{Size: v.size, NodeExpansion: m.able[NodeExpand] && !v.block && v.used < v.size}, nil
 }
 
-// NodeExpand lets the file system have all of the volume. The volume must be staged or published on the node.
+// grow gives the volume more room, if there is that much.
+func (m *Memory) grow(v *volume, size int64) error {
+	switch {
+	case m.tooLarge(size):
+		return m.refuse(OutOfRange, "volume %s cannot have %d bytes, only %d", v.id, size, m.maxSize)
+	case m.quota > 0 && size-v.size > m.quota-m.total():
+		return m.refuse(ResourceExhausted, "no room for %d bytes", size-v.size)
+	}
+	v.size = size
+	return nil
+}
+
+func (m *Memory) tooLarge(size int64) bool { return m.maxSize > 0 && size > m.maxSize }
+
+// NodeExpand lets the file system have all of the volume. The volume must be staged or published on the node. A driver that cannot
+// Expand grows the volume here.
 func (m *Memory) NodeExpand(req NodeExpandRequest) (NodeExpandResponse, error) {
 	if err := m.check(NodeExpand, "ID", req.ID, "node", req.Node); err != nil {
 		return NodeExpandResponse{}, err
@@ -213,8 +225,13 @@ func (m *Memory) NodeExpand(req NodeExpandRequest) (NodeExpandResponse, error) {
 	switch {
 	case !onNode && !m.lenient:
 		return NodeExpandResponse{}, m.refuse(NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
-	case v.size > 0 && req.Size > v.size:
+	case m.able[Expand] && v.size > 0 && req.Size > v.size:
 		return NodeExpandResponse{}, m.refuse(OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
+	}
+	if !m.able[Expand] && v.size < req.Size {
+		if err := m.grow(v, req.Size); err != nil {
+			return NodeExpandResponse{}, err
+		}
 	}
 	v.used = max(v.used, v.size)
 	m.keep(v)

@@ -43,6 +43,11 @@ func HostPathSource(path string) Option {
 	return source("HostPathSource", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}})
 }
 
+// FlexSource makes a volume one of a FlexVolume driver.
+func FlexSource(driver string) Option {
+	return source("FlexSource", corev1.PersistentVolumeSource{FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: driver}})
+}
+
 // LocalSource makes a volume a path on one node, and lets it be used only there.
 func LocalSource(path, node string) Option {
 	local := source("LocalSource", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}})

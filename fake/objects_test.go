@@ -48,6 +48,15 @@ spec:
   persistentVolumeReclaimPolicy: Retain
   volumeMode: Filesystem
 status: {}`},
+		{"flex volume", fake.Volume("v", "1Gi", fake.FlexSource("example.com/flex")), `
+metadata: {name: v}
+spec:
+  accessModes: [ReadWriteOnce]
+  capacity: {storage: 1Gi}
+  flexVolume: {driver: example.com/flex}
+  persistentVolumeReclaimPolicy: Retain
+  volumeMode: Filesystem
+status: {}`},
 		{"claim", fake.Claim("data", "10Gi"), `
 metadata: {namespace: default, name: data}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}, storageClassName: "", volumeMode: Filesystem}

@@ -16,9 +16,10 @@ const (
 	Unpublish  Op = "Unpublish"  // NodeUnpublishVolume
 	Expand     Op = "Expand"     // ControllerExpandVolume
 	NodeExpand Op = "NodeExpand" // NodeExpandVolume
+	Modify     Op = "Modify"     // ControllerModifyVolume
 )
 
-var ops = []Op{Create, Delete, Recycle, Attach, Detach, Stage, Unstage, Publish, Unpublish, Expand, NodeExpand}
+var ops = []Op{Create, Delete, Recycle, Attach, Detach, Stage, Unstage, Publish, Unpublish, Expand, NodeExpand, Modify}
 
 // Ops lists every operation, in the order of a volume's life.
 func Ops() []Op { return append([]Op(nil), ops...) }
@@ -60,6 +61,8 @@ func implements(b Backend, op Op) (ok bool) {
 		_, ok = b.(Expander)
 	case NodeExpand:
 		_, ok = b.(NodeExpander)
+	case Modify:
+		_, ok = b.(Modifier)
 	}
 	return ok
 }

@@ -49,6 +49,18 @@ func NFS(opts ...MemoryOption) *Plugin {
 	return p
 }
 
+// FlexVolume makes the plugin that kubelets have for a FlexVolume driver, such as "example.com/disk", by whose name it goes: it is
+// published, and expanded on the node, and refuses nobody.
+func FlexVolume(driver string, opts ...MemoryOption) *Plugin {
+	p := newPlugin(driver, Publish, Unpublish, NodeExpand)
+	p.supports = func(s *corev1.PersistentVolumeSource) bool {
+		return s.FlexVolume != nil && s.FlexVolume.Driver == driver
+	}
+	p.lenient = true
+	p.apply(opts)
+	return p
+}
+
 func newPlugin(name string, able ...Op) *Plugin {
 	m := newMemory(name, able...)
 	m.inTree = true

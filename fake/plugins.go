@@ -46,6 +46,17 @@ func (s *Set) RecyclableBySource(source *corev1.PersistentVolumeSource) (Backend
 	return able(Recycle, "no recyclable volume plugin matched")(s.BySource(source))
 }
 
+// ExpandableBySource is the in-tree plugin in charge of the source, if it is an [Expander]; nil without an error if there is none
+// (EXP-014).
+func (s *Set) ExpandableBySource(source *corev1.PersistentVolumeSource) (Backend, error) {
+	b, err := s.BySource(source)
+	// EXP-014: others may expand it, so that is no error.
+	if errors.Is(err, ErrNoPluginMatched) || err == nil && !Can(b, Expand) {
+		return nil, nil
+	}
+	return b, err
+}
+
 const noDeletable = "no deletable volume plugin matched"
 
 // able narrows the answer of a lookup to plugins that can do op.

@@ -65,6 +65,22 @@ func TestPluginLookup(t *testing.T) {
 			}
 		})
 	}
+	expandable := setOf(t, fake.InTree("kubernetes.io/grows", fake.Only(fake.Expand)), fake.FlexVolume("example.com/flex"), fake.NFS())
+	flexSource := &corev1.PersistentVolumeSource{FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: "example.com/flex"}}
+	if b, err := expandable.BySource(flexSource); err != nil || b.Name() != "example.com/flex" {
+		t.Errorf("BySource(%v) = %v, %v, want the plugin", flexSource, b, err)
+	}
+	if b, err := expandable.ExpandableBySource(hostPathSource); err != nil || b == nil || b.Name() != "kubernetes.io/grows" {
+		t.Errorf("EXP-014: ExpandableBySource(%v) = %v, %v, want the plugin", hostPathSource, b, err)
+	}
+	for _, source := range []*corev1.PersistentVolumeSource{nfsSource, csiSource, flexSource, {FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: "example.com/other"}}} {
+		if b, err := expandable.ExpandableBySource(source); b != nil || err != nil {
+			t.Errorf("EXP-014: ExpandableBySource(%v) = %v, %v, want none", source, b, err)
+		}
+	}
+	if b, err := crowded.ExpandableBySource(hostPathSource); b != nil || err == nil {
+		t.Errorf("EXP-014: ExpandableBySource(%v) of several plugins = %v, %v, want an error", hostPathSource, b, err)
+	}
 	if _, err := s.BySource(fcSource); !errors.Is(err, fake.ErrNoPluginMatched) {
 		t.Errorf("BySource = %v, want ErrNoPluginMatched", err)
 	}

@@ -159,3 +159,9 @@ type NodeExpandRequest struct {
 type NodeExpandResponse struct {
 	Size int64
 }
+
+// ModifyRequest asks to give a volume other properties. Those that are not named stay.
+type ModifyRequest struct {
+	ID         string
+	Parameters map[string]string // of the VolumeAttributesClass
+}

@@ -38,6 +38,8 @@ type actualState struct {
 	volumes btree.Map[corev1.UniqueVolumeName, *actualVolume]
 	// reconstructed are the volumes found on the disk, with the pods they were found for (MNT-106).
 	reconstructed map[corev1.UniqueVolumeName]map[types.UID]bool
+	// failedExpansions are the volumes of which an expansion failed for good at some time (MNT-425).
+	failedExpansions map[corev1.UniqueVolumeName]bool
 }
 
 type actualVolume struct {
@@ -47,7 +49,9 @@ type actualVolume struct {
 	devicePath string
 	mountPath  string // of the device
 	device     deviceState
-	size       int64 // of the claim, in bytes; zero until it is known
+	size       int64 // that the node makes use of, in bytes; zero until it is known
+	// inUseError says that the driver refused to expand the volume while it is in use (MNT-419).
+	inUseError bool
 	pods       btree.Map[types.UID, *actualPod]
 }
 
@@ -59,7 +63,10 @@ type actualPod struct {
 }
 
 func newActualState() *actualState {
-	return &actualState{reconstructed: map[corev1.UniqueVolumeName]map[types.UID]bool{}}
+	return &actualState{
+		reconstructed:    map[corev1.UniqueVolumeName]map[types.UID]bool{},
+		failedExpansions: map[corev1.UniqueVolumeName]bool{},
+	}
 }
 
 func (a *actualState) get(name corev1.UniqueVolumeName) (*actualVolume, bool) {
@@ -139,7 +146,7 @@ func (a *actualState) remove(name corev1.UniqueVolumeName) bool {
 		return false
 	}
 	a.volumes.Delete(name)
-	// MNT-106: the device was reconstructed as long as there was a record.
+	// MNT-106: the device was reconstructed as long as there was a record. MNT-107: that it could not be expanded is remembered.
 	delete(a.reconstructed, name)
 	return true
 }

@@ -12,6 +12,10 @@ import (
 
 // driver is the CSIDriver object of that name, nil if there is none.
 func (k *kubelet) driver(name string) *storagev1.CSIDriver {
+	if k.drivers == nil {
+		object, _ := k.node.nodes.engine.Store().CSIDrivers.Lookup(name)
+		return object
+	}
 	object, ok := k.drivers.Get(name)
 	if !ok {
 		return nil
@@ -19,9 +23,10 @@ func (k *kubelet) driver(name string) *storagev1.CSIDriver {
 	return object
 }
 
-// event emits an Event, if the API server can be reached.
+// event emits an Event, if the API server can be reached and there is anything new to tell. None is ever about attaching: that is for the
+// attach/detach controller to tell (MNT-396).
 func (k *kubelet) event(p *engine.Proc, obj store.Object, eventType, reason, text string, args ...any) {
-	if !k.node.partitioned {
+	if !k.node.partitioned && !k.adopting {
 		k.events.Event(p, obj, eventType, reason, text, args...)
 	}
 }

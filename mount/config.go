@@ -30,6 +30,9 @@ const (
 	pollPeriod = 300 * time.Millisecond
 	// MNT-011: how often a terminated pod looks for what is left of its volumes.
 	leftoverPeriod = 100 * time.Millisecond
+	// MNT-012: when a slow change of the group of files is told first, and how often then.
+	firstGroupWarning  = 30 * time.Second
+	groupWarningPeriod = time.Minute
 	// MNT-006: what a CSI plugin gives its own calls.
 	csiBudget = 2 * time.Minute
 	// MNT-172: how often a round tries to write the status of the node.
@@ -55,6 +58,9 @@ type Config struct {
 	EveryReport bool
 	// StopTime is how long containers take to exit when they are told to, at most the grace period of their pod; zero is at once.
 	StopTime time.Duration
+	// GroupChange is how long it takes to give the files of a volume to the group that a pod wants, a file each millisecond; zero is no
+	// time (MNT-333).
+	GroupChange time.Duration
 	// WaitLimit is how long a pod waits for its volumes at a time; zero is DefaultWaitLimit (MNT-003).
 	WaitLimit time.Duration
 	// RetryPeriod is the time from a failed sync of a pod to the next; zero is DefaultRetryPeriod (MNT-009).
@@ -78,6 +84,7 @@ func (cfg *Config) complete() error {
 		{"StatusPeriod", &cfg.StatusPeriod, DefaultStatusPeriod},
 		{"ReportPeriod", &cfg.ReportPeriod, DefaultReportPeriod},
 		{"StopTime", &cfg.StopTime, 0},
+		{"GroupChange", &cfg.GroupChange, 0},
 		{"WaitLimit", &cfg.WaitLimit, DefaultWaitLimit},
 		{"RetryPeriod", &cfg.RetryPeriod, DefaultRetryPeriod},
 		{"SyncPeriod", &cfg.SyncPeriod, DefaultSyncPeriod},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/objects"
@@ -53,6 +55,10 @@ func (c csiPlugin) publishContext(p *engine.Proc, spec *volumeSpec) (map[string]
 		return nil, nil
 	}
 	va, err := c.k.getAttachment(p, objects.AttachmentName(source.VolumeHandle, source.Driver, c.k.node.name))
+	if c.k.adopting && apierrors.IsNotFound(err) {
+		// It was read when it was there.
+		return nil, nil
+	}
 	if err != nil {
 		// MNT-241: that it cannot be read says nothing about the volume.
 		return nil, transientError{err}

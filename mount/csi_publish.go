@@ -86,7 +86,6 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 	if err := disk.write(path.Dir(target)+"/"+metadataFile, data); err != nil {
 		return err
 	}
-	// MNT-304: the kubelet sees to the group once the volume is there; here that cannot fail.
 	group := c.group(spec, source, pod)
 	mount := Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Group: group}
 	err = unimplemented(fake.Publish)
@@ -97,6 +96,10 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 	if err != nil && classOf(err) == final && !how.reconstructed && !how.remount {
 		// MNT-302, MNT-914, MNT-456: what an earlier attempt or kubelet mounted must stay as it is.
 		_ = c.k.removeMountDir(target)
+	}
+	if err == nil && group != 0 {
+		// MNT-304: the kubelet sees to the group once the volume is there; here that cannot fail.
+		c.k.changeGroup(p, spec, pod, target, group)
 	}
 	return err
 }

@@ -11,12 +11,14 @@
 // the actual state and starts operations, an operation calls a storage backend and notes what came of it, and a worker for each pod
 // waits for its volumes. Passes that would find the same again do not take place; those that do fall on the ticks of loops that
 // never sleep. A node can be stopped, cut off, powered off, rebooted and brought back; containers can read and write what is on
-// their volumes ([Workload]).
+// their volumes ([Workload]). A machine can also be taken up in the middle of its life, with pods that run already ([Node.Adopt]).
 //
-// Left out: expansion of volumes on the node, SELinux labels, plugins that CSI drivers took over, secrets and tokens, attaching by
-// the kubelet itself, kubelets without an API server, file systems of a wrong type, and the time that a change of owner takes.
-// Static pods, admission of pods, images and restarts of containers are no matter of volumes. Delays that upstream stretches by
-// chance have their least length.
+// What is on a volume grows when the controller has expanded the volume itself: when a pod gets it, or at the next sync of a pod that
+// has it. The notes that controller and kubelet exchange are in the status of the claim (EXP-040 to EXP-042).
+//
+// Left out: SELinux labels, plugins that CSI drivers took over, secrets and tokens, attaching by the kubelet itself, and kubelets
+// without an API server. Static pods, admission of pods, images and restarts of containers are no matter of volumes. Delays that
+// upstream stretches by chance have their least length.
 //
 // Rules held here: those of docs/rules/mount.md. Where upstream leaves the order open, what ends at the instant of a pass is seen by
 // the next one (MNT-014).

@@ -42,6 +42,12 @@ type kubelet struct {
 	failed   []leftover
 	// blocked says that something cannot be unmounted as long as the disk is as it is.
 	blocked bool
+	// undecided are claims whose volumes are larger than the node knows, and for which there is nothing to do as they are (MNT-406).
+	undecided map[string]bool
+	// resumed says that this life began long ago as far as anybody can tell, adopted are the pods that it knew then. While it is
+	// adopting, storage is asked without anybody noticing.
+	resumed, adopting bool
+	adopted           map[types.UID]bool
 
 	populator, reconciler, housekeeping, status *grid
 	report                                      report
@@ -57,16 +63,8 @@ const (
 
 // start begins a life of the kubelet.
 func (n *Node) start(a *engine.Actor) {
-	k := &kubelet{
-		node: n, cfg: &n.nodes.cfg, actor: a, layout: layout{n.nodes.cfg.Root},
-		events:    a.NewRecorder(Component),
-		pods:      map[types.UID]*corev1.Pod{},
-		workers:   map[types.UID]*worker{},
-		desired:   newDesiredState(),
-		actual:    newActualState(),
-		ops:       a.NewPending(),
-		processed: map[types.UID]bool{},
-	}
+	k := n.newKubelet()
+	k.actor, k.events, k.ops = a, a.NewRecorder(Component), a.NewPending()
 	n.kubelet = k
 	a.OnStop(func() {
 		for _, w := range k.workers {
@@ -84,6 +82,23 @@ func (n *Node) start(a *engine.Actor) {
 	a.After(delay, "start", k.run)
 }
 
+// newKubelet is a kubelet that knows nothing and does nothing.
+func (n *Node) newKubelet() *kubelet {
+	return &kubelet{
+		node: n, cfg: &n.nodes.cfg, layout: layout{n.nodes.cfg.Root},
+		pods:      map[types.UID]*corev1.Pod{},
+		workers:   map[types.UID]*worker{},
+		desired:   newDesiredState(),
+		actual:    newActualState(),
+		processed: map[types.UID]bool{},
+		undecided: map[string]bool{},
+		adopted:   map[types.UID]bool{},
+	}
+}
+
+// begun reports whether the process has started to work.
+func (k *kubelet) begun() bool { return k.reconciler != nil }
+
 // Component is what Events name as their source.
 const Component = "kubelet"
 
@@ -95,7 +110,12 @@ func (k *kubelet) run(p *engine.Proc) {
 	k.infPods = engine.NewSelectiveInformer(k.actor, s.Pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == k.node.name })
 
 	k.reconciler = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconcile)
-	k.populator = newGrid(k.actor, "populator", now.Add(passPeriod), passPeriod, rankPopulator, k.populatePass)
+	firstPopulate := now.Add(passPeriod)
+	if k.resumed {
+		// Its first pass was long ago: what it wants is known before anything is reported.
+		firstPopulate = now
+	}
+	k.populator = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populatePass)
 	k.housekeeping = newGrid(k.actor, "housekeeping", now.Add(k.cfg.Housekeeping), k.cfg.Housekeeping, rankPoll, k.keepHouse)
 	k.status = newGrid(k.actor, "node status", now.Add(k.cfg.StatusDelay), k.cfg.StatusPeriod, rankReport, k.reportStatus)
 	k.node.disk.changed = k.diskChanged
@@ -120,6 +140,10 @@ func (k *kubelet) run(p *engine.Proc) {
 		Delete: k.podDeleted,
 	})
 	k.sourcesReady = !k.node.partitioned
+	if k.resumed {
+		// The last report was made by the same kubelet, and nothing is new.
+		k.report.sent, k.report.news = now, false
+	}
 	k.reconciler.Arm()
 	k.populator.Arm()
 	k.status.Arm()

@@ -89,6 +89,11 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 	// MNT-228, MNT-392: two of them.
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q globalMapPath %q", spec.Name(), mapPath)
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", spec.Name(), k.podMapDir(spec, pod))
+	if err := k.expandAtMount(p, v.name, spec, pod); err != nil {
+		// MNT-229
+		k.setPod(v.name, pod.UID, spec, volumeUncertain)
+		return "MapVolume.MarkVolumeAsMounted failed while expanding volume", err
+	}
 	// MNT-230
 	k.setPod(v.name, pod.UID, spec, volumeMounted)
 	return "", nil

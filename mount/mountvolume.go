@@ -77,6 +77,7 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 			return "MountVolume.GetDeviceMountPath failed", err
 		}
 		if err := plugin.mountDevice(p, spec, mountPath); err != nil {
+			k.tellMismatch(p, spec, err)
 			k.deviceFailed(av, err, devicePath, mountPath)
 			return "MountVolume.MountDevice failed", err
 		}
@@ -87,13 +88,31 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 	ap, known := k.actual.pod(v.name, pod.UID)
 	how := setUpHow{reconstructed: k.actual.podReconstructed(v.name, pod.UID), remount: known && ap.state == volumeMounted}
 	if err := plugin.setUp(p, spec, pod, how); err != nil {
+		k.tellMismatch(p, spec, err)
 		// MNT-912: the device stays as it is.
 		k.podFailed(v.name, pod.UID, spec, err)
 		return "MountVolume.SetUp failed", err
 	}
+	if err := k.expandAtMount(p, v.name, spec, pod); err != nil {
+		// MNT-198, MNT-923: it is mounted, and the pod must not use it, even if it did before.
+		k.setPod(v.name, pod.UID, spec, volumeUncertain)
+		return "MountVolume.Setup failed while expanding volume", err
+	}
 	// MNT-199
 	k.setPod(v.name, pod.UID, spec, volumeMounted)
 	return "", nil
+}
+
+// ErrFilesystemMismatch is in an error of a plugin of the kubelet itself when what is on the volume is not the file system that it
+// shall have. [Disk.Break] and faults of a backend may bring it about.
+var ErrFilesystemMismatch = errors.New("wrong file system type")
+
+// tellMismatch tells on the PersistentVolume that it has another file system than it says (MNT-202).
+func (k *kubelet) tellMismatch(p *engine.Proc, spec *volumeSpec, err error) {
+	if spec.PV != nil && errors.Is(err, ErrFilesystemMismatch) {
+		// MNT-202, MNT-397
+		k.event(p, spec.PV, corev1.EventTypeWarning, "FailedMountOnFilesystemMismatch", "MountVolume failed for volume %q %s", spec.Name(), err.Error())
+	}
 }
 
 // checkMounter refuses what no mounter can be made for: a CSI source without a driver.

@@ -26,6 +26,7 @@ type Node struct {
 	partitioned  bool
 	unregistered map[string]bool
 	boots        int
+	bootID       string // of the first boot, if the API knew it before
 }
 
 // ActorName is the name of a node's kubelet as an actor.
@@ -90,6 +91,7 @@ func (n *Node) lose() {
 		}
 	}
 	n.boots++
+	n.bootID = ""
 }
 
 // Partition cuts the kubelet off from the API server, or ends that. Its containers run on, and storage can be reached. When the

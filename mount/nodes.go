@@ -21,6 +21,8 @@ type Nodes struct {
 	// byClaim are the workers whose pods use a claim: what they wait for may change with it. [SIM] Kubelets do not watch claims;
 	// this only decides which of their periodic syncs could find something new.
 	byClaim map[string][]*worker
+	// groups are those that the files of volumes belong to, as the last change left them.
+	groups map[string]int64
 }
 
 // New prepares the kubelets of a cluster. Add and Follow start them. Errors name the field of the configuration.
@@ -28,7 +30,7 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{}}
+	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{}, groups: map[string]int64{}}
 	s := e.Store()
 	from := s.Version()
 	if _, err := s.Claims.Watch(store.WatchOptions[*corev1.PersistentVolumeClaim]{From: from}, ns.claimChanged); err != nil {
@@ -109,14 +111,31 @@ func (ns *Nodes) forget(w *worker) {
 	}
 }
 
-func (ns *Nodes) claimChanged(c store.Change[*corev1.PersistentVolumeClaim]) { ns.stir(c.Key) }
+func (ns *Nodes) claimChanged(c store.Change[*corev1.PersistentVolumeClaim]) {
+	ns.stir(c.Key)
+	for _, w := range ns.byClaim[c.Key] {
+		// MNT-406, MNT-925: an expansion that could not be decided may be now.
+		if w.k.undecided[c.Key] {
+			delete(w.k.undecided, c.Key)
+			w.k.reconciler.Arm()
+		}
+	}
+}
 
 func (ns *Nodes) volumeChanged(c store.Change[*corev1.PersistentVolume]) {
 	if c.Old != nil && c.Old.Spec.ClaimRef != nil {
 		ns.stir(store.Key(c.Old.Spec.ClaimRef.Namespace, c.Old.Spec.ClaimRef.Name))
 	}
-	if c.Object != nil && c.Object.Spec.ClaimRef != nil {
-		ns.stir(store.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name))
+	if c.Object == nil || c.Object.Spec.ClaimRef == nil {
+		return
+	}
+	key := store.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)
+	ns.stir(key)
+	if c.Old != nil && capacityOf(c.Object) > capacityOf(c.Old) {
+		for _, w := range ns.byClaim[key] {
+			// MNT-405: the next sync has something to do.
+			w.hurry()
+		}
 	}
 }
 

@@ -34,6 +34,11 @@ type volumePlugin interface {
 	// unmapper makes what takes a block volume from a pod, from what the disk says about it.
 	unmapper(pod types.UID, name string) (unmap func(*engine.Proc) error, err error)
 	tearDownDevice(p *engine.Proc, spec *volumeSpec) error
+	// nodeExpandable reports whether nodeExpand may be asked. stagingPath is where the device of a block volume is staged.
+	nodeExpandable(spec *volumeSpec) bool
+	stagingPath(spec *volumeSpec) string
+	// nodeExpand has what is on the volume grow. It may fail with notSupportedError, infeasibleError and inUseError.
+	nodeExpand(p *engine.Proc, spec *volumeSpec, req resizeRequest) error
 }
 
 // setUpHow says what is special about a SetUp.
@@ -63,6 +68,9 @@ func (k *kubelet) askFor(p *engine.Proc, b fake.Backend, op fake.Op, id string, 
 			return err
 		}
 		return effect()
+	}
+	if k.adopting {
+		return do()
 	}
 	// MNT-014: a pass that is due at the instant at which the call ends does not see that yet.
 	defer afterPasses(p)

@@ -60,6 +60,14 @@ func runningStatus(pod *corev1.Pod) corev1.PodStatus {
 	return status
 }
 
+// stillRunningStatus is that of a pod whose containers ran before: once it is told, nothing more is known of them.
+func stillRunningStatus(pod *corev1.Pod) corev1.PodStatus {
+	if pod.Status.Phase == corev1.PodRunning {
+		return pod.Status
+	}
+	return runningStatus(pod)
+}
+
 // terminatedStatus is that of a pod whose containers will not run again.
 func terminatedStatus(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) corev1.PodStatus {
 	status := pod.Status

@@ -18,6 +18,7 @@ const (
 	opUnmap         = "unmap_volume"
 	opUnmountDevice = "unmount_device"
 	opUnmapDevice   = "unmap_device"
+	opExpand        = "volume_fs_resize"
 )
 
 // volumeKey is the key of what concerns a volume as a whole, podKey that of what concerns one pod's mount of it.
@@ -59,7 +60,8 @@ func (k *kubelet) reconcile(p *engine.Proc) {
 	if len(k.awaiting) > 0 {
 		k.correct(p)
 	}
-	if len(k.awaiting) == 0 && !k.statesSynced {
+	// One that resumes does not take the volumes of pods it has not looked at for unused.
+	if len(k.awaiting) == 0 && !k.statesSynced && (k.hasAddedPods || !k.resumed) {
 		k.statesSynced = true
 		k.reconciler.Arm()
 	}
@@ -98,6 +100,11 @@ func (k *kubelet) mountVolumes(p *engine.Proc) {
 				k.mapVolume(p, pr)
 			} else {
 				k.mountVolume(p, pr)
+			}
+		case allDone:
+			// MNT-108, MNT-134
+			if k.needsExpansion(pr.volume, pr.pod.spec) {
+				k.expandInUse(k.writer(pr))
 			}
 		}
 	}

@@ -23,6 +23,9 @@ func (k *kubelet) reconstruct(p *engine.Proc) {
 	disk := k.node.disk
 	for _, pod := range disk.children(k.layout.pods()) {
 		uid := types.UID(pod)
+		if k.adopted[uid] {
+			continue
+		}
 		for _, dir := range disk.children(k.layout.volumes(uid)) {
 			for _, name := range disk.children(k.layout.volumes(uid) + "/" + dir) {
 				k.reconstructVolume(p, leftover{uid, unescaped(dir), name}, false)

@@ -203,4 +203,9 @@ func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 }
 
 // bootID tells the boots of the machine apart.
-func (k *kubelet) bootID() string { return k.node.name + "-boot-" + strconv.Itoa(k.node.boots) }
+func (k *kubelet) bootID() string {
+	if k.node.bootID != "" {
+		return k.node.bootID
+	}
+	return k.node.name + "-boot-" + strconv.Itoa(k.node.boots)
+}

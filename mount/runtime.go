@@ -60,17 +60,34 @@ func (r *runtime) list() []*container {
 	return list
 }
 
+// runs reports whether containers of the pod run.
+func (r *runtime) runs(uid types.UID) bool {
+	c, ok := r.running[uid]
+	return ok && c.exit == ""
+}
+
 // start starts the containers of a pod.
 func (r *runtime) start(c *container) {
+	load := r.keep(c)
+	if load.Read || load.Write {
+		r.node.machine.Go("workload of "+c.pod.Name, func(p *engine.Proc) { r.use(p, c, load) })
+	}
+}
+
+// resume takes up the containers of a pod in the middle of their run: what they do at their start is over.
+func (r *runtime) resume(c *container) {
+	load := r.keep(c)
+	r.useLater(c, load)
+}
+
+// keep has containers run until the end that their workload has.
+func (r *runtime) keep(c *container) Workload {
 	r.running[c.pod.UID] = c
 	load := r.node.nodes.cfg.Workload(c.pod)
-	machine := r.node.machine
-	if load.Read || load.Write {
-		machine.Go("workload of "+c.pod.Name, func(p *engine.Proc) { r.use(p, c, load) })
-	}
 	if load.RunFor > 0 {
-		c.ends = machine.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Proc) { r.exit(c, load.phase()) })
+		c.ends = r.node.machine.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Proc) { r.exit(c, load.phase()) })
 	}
+	return load
 }
 
 // use reads and writes the volumes of a pod, and again after a while. That is background work: it never ends.
@@ -91,6 +108,11 @@ func (r *runtime) use(p *engine.Proc, c *container, load Workload) {
 			r.note(p, c, v, true, written, err)
 		}
 	}
+	r.useLater(c, load)
+}
+
+// useLater has the containers use their volumes again if they do so every so often.
+func (r *runtime) useLater(c *container, load Workload) {
 	if load.Every > 0 {
 		c.again = r.node.machine.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Proc) { r.use(p, c, load) })
 	}

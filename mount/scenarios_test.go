@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/store"
 )
 
-// The scenarios of the rules by number. Those about expansion, 20 and 21, are not simulated.
+// The scenarios of the rules by number. Those about expansion, 20 and 21, have a file of their own.
 
 // Scenario 1: MNT-139, MNT-170, MNT-173, MNT-174, MNT-175, MNT-178, MNT-195, MNT-196, MNT-197, MNT-199, MNT-200, MNT-380.
 func TestScenario01FirstMount(t *testing.T) {

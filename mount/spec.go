@@ -59,8 +59,11 @@ func (s *volumeSpec) forOnePod() bool {
 }
 
 // capacity is the size of the PersistentVolume in bytes.
-func (s *volumeSpec) capacity() int64 {
-	size := s.PV.Spec.Capacity[corev1.ResourceStorage]
+func (s *volumeSpec) capacity() int64 { return capacityOf(s.PV) }
+
+// capacityOf is the size of a PersistentVolume in bytes.
+func capacityOf(pv *corev1.PersistentVolume) int64 {
+	size := pv.Spec.Capacity[corev1.ResourceStorage]
 	return size.Value()
 }
 

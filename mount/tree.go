@@ -75,6 +75,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 	if spec.PV != nil && t.k.pluginTakesDevice(spec) {
 		mount.Source, _ = t.deviceMountPath(spec)
 	}
+	changes := false
 	effect := func() error { return disk.mount(mount) }
 	switch {
 	case isHostPath(spec):
@@ -87,7 +88,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 		// What is in the pod itself becomes a directory with files in it.
 		return disk.mkdir(target)
 	case spec.Source().Local != nil:
-		mount.Group = t.k.localGroup(p, spec, pod)
+		mount.Group, changes = t.k.localGroup(p, spec, pod)
 	}
 	publisher, ok := t.backend().(fake.Publisher)
 	switch {
@@ -95,7 +96,11 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 		// These plugins look themselves whether it is mounted.
 		return nil
 	case !ok:
-		return effect()
+		err := effect()
+		if err == nil && changes {
+			t.k.changeGroup(p, spec, pod, target, mount.Group)
+		}
+		return err
 	}
 	req := fake.PublishRequest{
 		ID: spec.ID(), Node: t.k.node.name, Target: target, StagingPath: mount.Source, Pod: podRef(pod), Mode: spec.accessMode(),

@@ -9,33 +9,41 @@ import (
 
 // unmountDevice starts to take a device's mount off the node.
 func (k *kubelet) unmountDevice(p *engine.Proc, v *actualVolume) {
-	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
 	// MNT-153
 	k.start(volumeKey(v.name), opUnmountDevice, func(p *engine.Proc) error {
-		// MNT-280
-		mountPath, err := plugin.deviceMountPath(spec)
-		if err != nil {
-			return fmt.Errorf("GetDeviceMountPath failed for volume %q : %w", spec.Name(), err)
+		err := k.takeDeviceMount(p, v)
+		if err == nil {
+			p.Decide("MNT-284", k.nodeRef(), "volume %s is no longer mounted on the node", v.name)
 		}
-		// MNT-281
-		if refs := k.otherRefs(mountPath); len(refs) > 0 {
-			return fmt.Errorf("UnmountDevice failed for volume %q : the device mount path %q is still mounted by other references %v", spec.Name(), mountPath, refs)
-		}
-		if err := plugin.unmountDevice(p, spec, mountPath); err != nil {
-			// MNT-282, MNT-916
-			v.setDevice(deviceUncertain, "", mountPath)
-			return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
-		}
-		// MNT-283, MNT-288
-		if err := k.checkOpened(v.devicePath); err != nil {
-			v.setDevice(deviceUncertain, "", mountPath)
-			return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
-		}
-		// MNT-284, MNT-289: the device path is kept.
-		v.setDevice(deviceNotMounted, "", "")
-		p.Decide("MNT-284", k.nodeRef(), "volume %s is no longer mounted on the node", v.name)
-		return nil
+		return err
 	})
+}
+
+// takeDeviceMount is the operation.
+func (k *kubelet) takeDeviceMount(p *engine.Proc, v *actualVolume) error {
+	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
+	// MNT-280
+	mountPath, err := plugin.deviceMountPath(spec)
+	if err != nil {
+		return fmt.Errorf("GetDeviceMountPath failed for volume %q : %w", spec.Name(), err)
+	}
+	// MNT-281
+	if refs := k.otherRefs(mountPath); len(refs) > 0 {
+		return fmt.Errorf("UnmountDevice failed for volume %q : the device mount path %q is still mounted by other references %v", spec.Name(), mountPath, refs)
+	}
+	if err := plugin.unmountDevice(p, spec, mountPath); err != nil {
+		// MNT-282, MNT-916
+		v.setDevice(deviceUncertain, "", mountPath)
+		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
+	}
+	// MNT-283, MNT-288
+	if err := k.checkOpened(v.devicePath); err != nil {
+		v.setDevice(deviceUncertain, "", mountPath)
+		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
+	}
+	// MNT-284, MNT-289: the device path is kept.
+	v.setDevice(deviceNotMounted, "", "")
+	return nil
 }
 
 // otherRefs are the mounts made from a device mount, but for those among the mounts of devices themselves.
@@ -64,30 +72,38 @@ func (k *kubelet) checkOpened(devicePath string) error {
 
 // unmapDevice starts to take a block device off the node.
 func (k *kubelet) unmapDevice(p *engine.Proc, v *actualVolume) {
-	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
 	// MNT-153
 	k.start(volumeKey(v.name), opUnmapDevice, func(p *engine.Proc) error {
-		mapPath, disk := v.mountPath, k.node.disk
-		if mapPath == "" {
-			mapPath = plugin.globalMapPath(spec)
+		err := k.takeDeviceMap(p, v)
+		if err == nil {
+			p.Decide("MNT-286", k.nodeRef(), "volume %s is no longer mapped on the node", v.name)
 		}
-		// MNT-286: each pod that has the device has an entry here.
-		if refs := disk.children(mapPath); len(refs) > 0 {
-			return fmt.Errorf("UnmapDevice failed for volume %q : the device %q is still referenced from other Pods %v", spec.Name(), mapPath, refs)
-		}
-		// MNT-286: from here on it may be half gone.
-		v.setDevice(deviceUncertain, "", mapPath)
-		if err := plugin.tearDownDevice(p, spec); err != nil {
-			return fmt.Errorf("UnmapDevice.TearDownDevice failed for volume %q : %w", spec.Name(), err)
-		}
-		if err := disk.removeAll(mapPath); err != nil {
-			return fmt.Errorf("UnmapDevice.RemoveMapPath failed for volume %q : %w", spec.Name(), err)
-		}
-		if err := k.checkOpened(v.devicePath); err != nil {
-			return fmt.Errorf("UnmapDevice failed for volume %q : %w", spec.Name(), err)
-		}
-		v.setDevice(deviceNotMounted, "", "")
-		p.Decide("MNT-286", k.nodeRef(), "volume %s is no longer mapped on the node", v.name)
-		return nil
+		return err
 	})
+}
+
+// takeDeviceMap is the operation.
+func (k *kubelet) takeDeviceMap(p *engine.Proc, v *actualVolume) error {
+	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
+	mapPath, disk := v.mountPath, k.node.disk
+	if mapPath == "" {
+		mapPath = plugin.globalMapPath(spec)
+	}
+	// MNT-286: each pod that has the device has an entry here.
+	if refs := disk.children(mapPath); len(refs) > 0 {
+		return fmt.Errorf("UnmapDevice failed for volume %q : the device %q is still referenced from other Pods %v", spec.Name(), mapPath, refs)
+	}
+	// MNT-286: from here on it may be half gone.
+	v.setDevice(deviceUncertain, "", mapPath)
+	if err := plugin.tearDownDevice(p, spec); err != nil {
+		return fmt.Errorf("UnmapDevice.TearDownDevice failed for volume %q : %w", spec.Name(), err)
+	}
+	if err := disk.removeAll(mapPath); err != nil {
+		return fmt.Errorf("UnmapDevice.RemoveMapPath failed for volume %q : %w", spec.Name(), err)
+	}
+	if err := k.checkOpened(v.devicePath); err != nil {
+		return fmt.Errorf("UnmapDevice failed for volume %q : %w", spec.Name(), err)
+	}
+	v.setDevice(deviceNotMounted, "", "")
+	return nil
 }

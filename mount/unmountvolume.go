@@ -21,21 +21,29 @@ func (k *kubelet) unmountVolume(p *engine.Proc, v *actualVolume, ap *actualPod) 
 	}
 	// MNT-152, MNT-154, MNT-908: beside the unmounts of other pods, and at once even if mounting just failed.
 	k.start(podKey(name, uid), opUnmount, func(p *engine.Proc) error {
-		// MNT-261, MNT-915: subPath mounts come first, and their failure changes nothing.
-		if err := k.removeSubpaths(uid, spec.Name()); err != nil {
-			return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
+		err := k.unmountFrom(p, v.name, uid, spec, tearDown)
+		if err == nil {
+			p.Decide("MNT-263", k.podRef(uid), "volume %s is unmounted", name)
 		}
-		if err := tearDown(p); err != nil {
-			// MNT-262, MNT-264, MNT-915: whatever the error, it may be half gone.
-			k.setPod(name, uid, spec, volumeUncertain)
-			return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", spec.Name(), err)
-		}
-		// MNT-263
-		k.actual.removePod(name, uid)
-		k.changed(uid)
-		p.Decide("MNT-263", k.podRef(uid), "volume %s is unmounted", name)
-		return nil
+		return err
 	})
+}
+
+// unmountFrom is the operation.
+func (k *kubelet) unmountFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, tearDown func(*engine.Proc) error) error {
+	// MNT-261, MNT-915: subPath mounts come first, and their failure changes nothing.
+	if err := k.removeSubpaths(uid, spec.Name()); err != nil {
+		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
+	}
+	if err := tearDown(p); err != nil {
+		// MNT-262, MNT-264, MNT-915: whatever the error, it may be half gone.
+		k.setPod(name, uid, spec, volumeUncertain)
+		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", spec.Name(), err)
+	}
+	// MNT-263
+	k.actual.removePod(name, uid)
+	k.changed(uid)
+	return nil
 }
 
 // unmapVolume starts to take a block device from a pod.
@@ -50,30 +58,38 @@ func (k *kubelet) unmapVolume(p *engine.Proc, v *actualVolume, ap *actualPod) {
 	}
 	// MNT-152
 	k.start(podKey(name, uid), opUnmap, func(p *engine.Proc) error {
-		// MNT-270, MNT-918: before anything is touched. Each step may find its work done.
-		k.setPod(name, uid, spec, volumeUncertain)
-		disk, bind := k.node.disk, mapPath+"/"+string(uid)
-		if mapPath == "" {
-			bind = k.pluginFor(spec.plugin.Name).globalMapPath(spec) + "/" + string(uid)
+		err := k.unmapFrom(p, name, uid, spec, mapPath, unmap)
+		if err == nil {
+			p.Decide("MNT-270", k.podRef(uid), "volume %s is unmapped", name)
 		}
-		disk.lock(bind, false)
-		if err := disk.removeIfThere(k.layout.podDevice(uid, spec.plugin.Name, spec.Name())); err != nil {
-			return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
-		}
-		if err := disk.unmount(bind); err != nil {
-			return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
-		}
-		if err := disk.removeIfThere(bind); err != nil {
-			return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
-		}
-		if err := unmap(p); err != nil {
-			return fmt.Errorf("UnmapVolume.UnmapPodDevice failed for volume %q : %w", spec.Name(), err)
-		}
-		k.actual.removePod(name, uid)
-		k.changed(uid)
-		p.Decide("MNT-270", k.podRef(uid), "volume %s is unmapped", name)
-		return nil
+		return err
 	})
+}
+
+// unmapFrom is the operation.
+func (k *kubelet) unmapFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, mapPath string, unmap func(*engine.Proc) error) error {
+	// MNT-270, MNT-918: before anything is touched. Each step may find its work done.
+	k.setPod(name, uid, spec, volumeUncertain)
+	disk, bind := k.node.disk, mapPath+"/"+string(uid)
+	if mapPath == "" {
+		bind = k.pluginFor(spec.plugin.Name).globalMapPath(spec) + "/" + string(uid)
+	}
+	disk.lock(bind, false)
+	if err := disk.removeIfThere(k.layout.podDevice(uid, spec.plugin.Name, spec.Name())); err != nil {
+		return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
+	}
+	if err := disk.unmount(bind); err != nil {
+		return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
+	}
+	if err := disk.removeIfThere(bind); err != nil {
+		return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
+	}
+	if err := unmap(p); err != nil {
+		return fmt.Errorf("UnmapVolume.UnmapPodDevice failed for volume %q : %w", spec.Name(), err)
+	}
+	k.actual.removePod(name, uid)
+	k.changed(uid)
+	return nil
 }
 
 // removeSubpaths unmounts what containers have of a volume by subPath.

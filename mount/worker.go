@@ -33,6 +33,7 @@ type worker struct {
 	failedSync bool
 	failure    error // of the last sync
 	dirty      bool  // something changed that the next sync might see
+	urgent     bool  // and it will do something about it
 	synced     time.Time
 	due        time.Time
 	eager      bool
@@ -41,7 +42,7 @@ type worker struct {
 
 // newWorker starts a worker for a pod.
 func (k *kubelet) newWorker(pod *corev1.Pod) *worker {
-	w := &worker{k: k, uid: pod.UID, pod: pod, ran: pod.Status.Phase == corev1.PodRunning}
+	w := &worker{k: k, uid: pod.UID, pod: pod, ran: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
 	k.workers[pod.UID] = w
 	k.node.nodes.listen(w)
 	k.actor.Go("pod "+store.KeyOf(pod), w.run)
@@ -54,7 +55,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *worker {
 
 // run is the life of a pod on a node.
 func (w *worker) run(p *engine.Proc) {
-	if !w.ending {
+	if !w.ending && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status comes first.
 		w.writeStatus(p, waitingStatus)
 	}
@@ -72,7 +73,7 @@ func (w *worker) run(p *engine.Proc) {
 // sync brings the pod to where it should be (MNT-380).
 func (w *worker) sync(p *engine.Proc) error {
 	k := w.k
-	w.dirty = false
+	w.dirty, w.urgent = false, false
 	// MNT-380: the directories, then the volumes, then the containers, of whatever kind.
 	for _, dir := range []string{k.layout.volumes(w.uid), k.layout.pod(w.uid) + "/plugins"} {
 		if err := k.node.disk.mkdir(dir); err != nil {
@@ -103,7 +104,9 @@ func (w *worker) sync(p *engine.Proc) error {
 // startContainers starts what does not run, and says so.
 func (w *worker) startContainers(p *engine.Proc) error {
 	k := w.k
-	if c, ok := k.node.runtime.running[w.uid]; !ok || c.exit != "" {
+	status := stillRunningStatus
+	if !k.node.runtime.runs(w.uid) {
+		status = runningStatus
 		c, err := k.newContainer(w.pod)
 		if err != nil {
 			return err
@@ -112,6 +115,6 @@ func (w *worker) startContainers(p *engine.Proc) error {
 		p.Decide("MNT-380", w.pod, "containers run")
 	}
 	w.ran = true
-	w.writeStatus(p, runningStatus)
+	w.writeStatus(p, status)
 	return nil
 }

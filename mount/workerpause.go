@@ -19,7 +19,7 @@ func (w *worker) pause(p *engine.Proc, err error) {
 		w.wakeAt(w.synced.Add(w.k.cfg.RetryPeriod), w.dirty)
 	case w.dirty, w.remounts():
 		// MNT-009, MNT-069
-		w.wakeAt(w.synced.Add(w.k.cfg.SyncPeriod), false)
+		w.wakeAt(w.synced.Add(w.k.cfg.SyncPeriod), w.urgent)
 	}
 	for !w.ending && (w.due.IsZero() || p.Now().Before(w.due)) {
 		// The timer gives the signal.
@@ -61,6 +61,14 @@ func (w *worker) stir(eager bool) {
 		period := w.k.cfg.SyncPeriod
 		past := w.k.actor.Engine().Now().Sub(w.synced)
 		w.wakeAt(w.synced.Add((past/period+1)*period), false)
+	}
+}
+
+// hurry has the sync that the pod is stirred for be more than background work: it will find something to do.
+func (w *worker) hurry() {
+	w.urgent = true
+	if w.paused && !w.ending && !w.eager && !w.due.IsZero() {
+		w.wakeAt(w.due, true)
 	}
 }
 

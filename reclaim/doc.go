@@ -12,7 +12,7 @@
 // pods have none. What the controllers decide is also there as functions of objects alone: [Released], [FindDeleter], [UsesClaim],
 // [Responsible], [EphemeralClaim], [RecyclerPod].
 //
-// Left out: the expansion of volumes (EXP rules); foreground deletion and orphaning by the garbage collector, and owners of kinds that
+// Left out: foreground deletion and orphaning by the garbage collector, and owners of kinds that
 // the store does not hold, whose dependents are left alone; of the external-provisioner secrets, snapshots (there are none, so a
 // claim that wants one waits), the finalizer on the source of a clone, node-local deployments, publishing of storage capacity, and the
 // translation between in-tree and CSI sources for migrated plugins (a migrated class gets a volume with a CSI source). The watch on a

@@ -157,7 +157,7 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity:     corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(resp.Size, resource.BinarySI)},
+			Capacity:     corev1.ResourceList{corev1.ResourceStorage: quantityOf(resp.Size)},
 			AccessModes:  claim.Spec.AccessModes,
 			VolumeMode:   claim.Spec.VolumeMode,
 			MountOptions: class.MountOptions,
@@ -185,6 +185,12 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 		pv.Annotations = map[string]string{annDeletionSecretName: "", annDeletionSecretSpace: ""}
 	}
 	return pv
+}
+
+// quantityOf is a number of bytes as the API server has it: written in powers of two where that can be (XPROV-030), and read back.
+// Only so is what is not a multiple of 1024, 1500000000, the same 1500M before and after any other request.
+func quantityOf(bytes int64) resource.Quantity {
+	return resource.MustParse(resource.NewQuantity(bytes, resource.BinarySI).String())
 }
 
 // fsTypeOf is the file system that a class asks for, "" for the driver's own choice.

@@ -447,6 +447,11 @@ func TestProvisionedVolumeVariants(t *testing.T) {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.Cmp(resource.MustParse("2Gi")) == 0 && pv.Spec.CSI.FSType == "ext4"
 			}},
+		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Size = 1_500_000_000 }}, reclaim.ProvisionerConfig{},
+			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool {
+				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
+				return capacity.String() == "1500M"
+			}},
 		{"XPROV-030", "no topology without the capability", driver{response: func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Topology = []fake.Segment{{zone: "a"}} }}, reclaim.ProvisionerConfig{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool { return pv.Spec.NodeAffinity == nil }},
 		{"XPROV-030", "the class of the legacy annotation", driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(func(c *corev1.PersistentVolumeClaim) {

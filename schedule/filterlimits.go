@@ -57,7 +57,7 @@ func (c *cycle) filterLimits(at place) status {
 		delete(added, volume)
 		inUse[volume.driver]++
 	}
-	// SCHED-215: an attachment that no pod accounts for is not taken off what the pod adds, even if it is of the same volume.
+	// SCHED-215, ATT-191: an attachment that no pod accounts for is not taken off what the pod adds, even if it is of the same volume.
 	for volume := range c.attached(at.node.Name) {
 		if !held[volume] {
 			inUse[volume.driver]++

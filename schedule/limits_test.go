@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 		{"SCHED-214", "to this node", append(objs{limit, attachment("x", "d", "n1", "a"), attachment("y", "d", "n2", "b")}, held...), pod, ""},
 		{"SCHED-214", "but not again for a pod's volume", append(objs{limit, on("q", "a"), attachment("x", "d", "n1", "a")}, held...), pod, ""},
 		{"SCHED-215", "the volume is there for another pod", append(objs{limit, on("q", "a"), on("r", "c")}, held...), pod, ""},
-		{"SCHED-215", "its own attachment is counted twice", append(objs{limit, on("q", "a"), attachment("x", "d", "n1", "c")}, held...), pod, full},
+		{"SCHED-215, ATT-191", "its own attachment is counted twice", append(objs{limit, on("q", "a"), attachment("x", "d", "n1", "c")}, held...), pod, full},
 		{"SCHED-216", "zero is a limit", append(objs{csiNode("n1", map[string]int32{"d": 0})}, held...), pod, full},
 		{"SCHED-216", "no count is none", append(objs{csiNode("n1", map[string]int32{"d": -1}), on("q", "a"), on("r", "b")}, held...), pod, ""},
 		{"SCHED-217", "another driver", append(objs{csiNode("n1", map[string]int32{"e": 0}), on("q", "a"), on("r", "b")}, held...), pod, ""},

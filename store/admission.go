@@ -69,7 +69,7 @@ var (
 	errNotExpandable = errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 )
 
-// admitResize refuses an expansion that could not be carried out (API-224). Neither the volume nor its driver is asked.
+// admitResize refuses an expansion that could not be carried out (API-224, EXP-001). Neither the volume nor its driver is asked.
 func admitResize(s *Store, claim, old *corePVC) error {
 	size := storageOf(claim.Spec.Resources.Requests)
 	if size.Cmp(storageOf(old.Spec.Resources.Requests)) <= 0 {

@@ -112,7 +112,7 @@ func validateClaimUpdate(claim, old *corePVC) field.ErrorList {
 		errs = append(errs, field.Forbidden(specRoot,
 			"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
 	}
-	// API-222: a claim shrinks only to take back an expansion, so it stays larger than its volume.
+	// API-222, EXP-002: a claim shrinks only to take back an expansion, so it stays larger than its volume.
 	size, was, actual := storageOf(claim.Spec.Resources.Requests), storageOf(old.Spec.Resources.Requests), storageOf(old.Status.Capacity)
 	if size.Cmp(was) < 0 && size.Cmp(actual) <= 0 {
 		errs = append(errs, field.Forbidden(specRoot.Child("resources", "requests", "storage"), "field can not be less than status.capacity"))

@@ -50,6 +50,7 @@ type (
 	panicking     struct{ *fake.Memory } // does not expect empty requests
 	unstaged      struct{ *fake.Memory } // publishes without asking
 	shrinking     struct{ *fake.Memory } // takes Expand by the letter
+	modifiesOnce  struct{ *fake.Memory } // wants news each time
 	amnesiac      struct{ *fake.Memory } // loses the data on detach
 	oneWay        struct{ *fake.Memory } // cannot do the opposite
 	backwards     struct{ *fake.Memory } // is done before it was asked
@@ -103,6 +104,13 @@ func (b unstaged) Publish(req fake.PublishRequest) error {
 		return err
 	}
 	return nil
+}
+
+func (b modifiesOnce) Modify(req fake.ModifyRequest) error {
+	if v, ok := b.Volume(req.ID); ok && v.Modified != nil {
+		return fake.Errorf(fake.InvalidArgument, "nothing to modify")
+	}
+	return b.Memory.Modify(req)
 }
 
 func (b shrinking) Expand(req fake.ExpandRequest) (fake.ExpandResponse, error) {
@@ -183,6 +191,7 @@ func TestBrokenBackendsFail(t *testing.T) {
 			[]string{"an empty request is refused"}, "backend disk.example.com: Attach panicked: runtime error: slice bounds out of range [:1] with length 0"},
 		{"publishes without asking", func() fake.Backend { return unstaged{driver()} }, []string{"Publish needs Stage first"}, "Publish before Stage succeeded, want code [FailedPrecondition]"},
 		{"shrinking", func() fake.Backend { return shrinking{driver()} }, []string{"Expand never shrinks"}, "after 3221225472"},
+		{"modifies once", func() fake.Backend { return modifiesOnce{driver()} }, []string{"Modify is idempotent, or refused as invalid"}, "nothing to modify when repeated"},
 		{"forgets data", func() fake.Backend { return amnesiac{driver()} },
 			[]string{"data survives the way to another node", "data survives a repeated Publish"}, ""},
 		{"one way", func() fake.Backend { return oneWay{driver()} }, []string{"operations come with their opposites"}, "Can(Attach) = true, Can(Detach) = false"},

@@ -97,6 +97,8 @@ func empty(b fake.Backend, op fake.Op) (err error) {
 		_, err = b.(fake.Expander).Expand(fake.ExpandRequest{})
 	case fake.NodeExpand:
 		_, err = b.(fake.NodeExpander).NodeExpand(fake.NodeExpandRequest{})
+	case fake.Modify:
+		err = b.(fake.Modifier).Modify(fake.ModifyRequest{})
 	}
 	return err
 }

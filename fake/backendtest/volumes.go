@@ -147,6 +147,24 @@ var volumes = []check{
 		}
 		return nil
 	}},
+	{name: "Modify is idempotent, or refused as invalid", needs: []fake.Op{fake.Modify}, run: func(s *subject) error {
+		id, err := s.make()
+		if err != nil {
+			return err
+		}
+		var first error
+		for i := range 2 {
+			err := s.b.(fake.Modifier).Modify(fake.ModifyRequest{ID: id, Parameters: map[string]string{"backendtest": "yes"}})
+			if err != nil && fake.CodeOf(err) != fake.InvalidArgument {
+				return fmt.Errorf("Modify(%s, backendtest=yes) = %w, want success or code %s", id, err, fake.InvalidArgument)
+			}
+			if i > 0 && (err == nil) != (first == nil) {
+				return fmt.Errorf("Modify(%s, backendtest=yes) = %v at first, and %v when repeated", id, first, err)
+			}
+			first = err
+		}
+		return nil
+	}},
 }
 
 // show has what the checks compare, without the many kinds of source that are not set.

@@ -54,7 +54,12 @@ type nodePlayer struct {
 
 // Play plays the steps of a scenario on a new cluster, and returns what was seen. An error says that it cannot be played.
 func (s NodeScenario) Play(opts Options) ([]NodeObservation, error) {
-	p := &nodePlayer{
+	return (&nodePlayer{}).play(s, opts)
+}
+
+// play plays the steps of a scenario; the player keeps the cluster.
+func (p *nodePlayer) play(s NodeScenario, opts Options) ([]NodeObservation, error) {
+	*p = nodePlayer{
 		scenario: s, backends: map[string]fake.Backend{}, offsets: opts.offsets(), events: map[string]int32{},
 		pods: map[string]string{}, created: map[string]int{},
 	}

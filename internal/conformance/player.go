@@ -38,7 +38,12 @@ func (o Options) lead() time.Duration {
 
 // Play plays the steps of a scenario on a new cluster, and returns what was seen. An error says that it cannot be played.
 func (s Scenario) Play(opts Options) ([]Observation, error) {
-	p := &player{symbols: newSymbols()}
+	return (&player{}).play(s, opts)
+}
+
+// play plays the steps of a scenario; the player keeps the cluster.
+func (p *player) play(s Scenario, opts Options) ([]Observation, error) {
+	p.symbols = newSymbols()
 	p.storage = newStorage(func() time.Time { return p.cluster.Now() })
 	if err := p.start(opts); err != nil {
 		return nil, err

@@ -1,0 +1,29 @@
+package fake
+
+import (
+	"maps"
+	"slices"
+)
+
+// Modify gives the volume the parameters, besides those that it was given before. Those that are not [Mutable] are code
+// InvalidArgument, and then none is changed.
+func (m *Memory) Modify(req ModifyRequest) error {
+	if err := m.check(Modify, "ID", req.ID); err != nil {
+		return err
+	}
+	v, err := m.use(req.ID)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(req.Parameters)) {
+		if m.mutable != nil && !slices.Contains(m.mutable, name) {
+			return m.refuse(InvalidArgument, "the parameter %s of volume %s cannot be changed, only %v", name, req.ID, m.mutable)
+		}
+	}
+	if v.modified == nil {
+		v.modified = map[string]string{}
+	}
+	maps.Copy(v.modified, req.Parameters)
+	m.keep(v)
+	return nil
+}

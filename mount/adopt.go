@@ -1,0 +1,114 @@
+package mount
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// Resume has the machine go on as the API describes it, as in a cluster that is loaded from a dump: it has not booted since the status
+// of the Node was written, the CSI drivers at hand are those of its CSINode if there is one, and its kubelet is one that has run for
+// long and sees nothing new in what it finds. If the kubelet does not run, only the machine is what it was.
+//
+// It must be called before the kubelet begins to work, that is before time goes on after the Node was loaded. Later, or without the
+// Node, it is an error, and nothing is changed.
+func (n *Node) Resume() error {
+	s := n.nodes.engine.Store()
+	node, ok := s.Nodes.Lookup(n.name)
+	if !ok {
+		return fmt.Errorf("resume node %s: the API has no such Node: load it first", n.name)
+	}
+	if n.kubelet != nil && n.kubelet.begun() {
+		return fmt.Errorf("resume node %s: its kubelet works already: do it before time goes on, or stop the kubelet first", n.name)
+	}
+	n.bootID = node.Status.NodeInfo.BootID
+	if csiNode, ok := s.CSINodes.Lookup(n.name); ok {
+		for name, b := range n.nodes.cfg.Backends.All() {
+			n.unregistered[name] = !fake.IsInTree(b) && !lists(csiNode, name)
+		}
+	}
+	if n.kubelet != nil {
+		n.kubelet.resumed, n.kubelet.object = true, node
+	}
+	return nil
+}
+
+// Adopt brings the machine into the state in which a pod of the API already runs here: its containers run, its volumes are attached,
+// staged and published in the backends and mounted on the disk, and the kubelet knows, so that it neither mounts anything nor writes
+// about it. No call to storage is traced, takes time or meets a fault. The machine resumes ([Node.Resume]). If the kubelet does not run,
+// it finds the pod when it starts, as after a restart.
+//
+// The pod, its claims, their PersistentVolumes, the CSIDrivers and the Node must be in the API; what claims say of themselves does not
+// matter, and a claim that is gone is made up for by the PersistentVolume that points at it. Volumes that containers do not use are
+// left alone. The backends are asked to attach what is not attached; to have it attached otherwise already is no error.
+//
+// A pod of another node, one that has ended or is here already, a volume that nobody knows, and a backend that refuses are errors;
+// then nothing is changed but what is attached.
+func (n *Node) Adopt(pod *corev1.Pod) error {
+	stored, err := n.adoptable(pod)
+	if err != nil {
+		return err
+	}
+	key := store.KeyOf(stored)
+	k := n.kubelet
+	if k == nil {
+		k = n.newKubelet()
+	}
+	var volumes []resolved
+	mounts, devices := usedVolumes(stored)
+	for i := range stored.Spec.Volumes {
+		v := &stored.Spec.Volumes[i]
+		if !mounts[v.Name] && !devices[v.Name] {
+			continue
+		}
+		r, err := k.resolveAdopted(stored, v)
+		if err != nil {
+			return fmt.Errorf("adopt pod %s: volume %s: %w", key, v.Name, err)
+		}
+		volumes = append(volumes, r)
+	}
+	if err := n.Resume(); err != nil {
+		return fmt.Errorf("adopt pod %s: %w", key, err)
+	}
+	k.object, _ = n.nodes.engine.Store().Nodes.Lookup(n.name)
+	p := n.nodes.engine.User()
+	k.adopting = true
+	defer func() { k.adopting = false }()
+	if err := k.adopt(p, stored, volumes); err != nil {
+		k.disown(p, stored)
+		return fmt.Errorf("adopt pod %s: %w", key, err)
+	}
+	p.Decide("", stored, "runs on node %s", n.name)
+	return nil
+}
+
+// adoptable is the pod as the API has it, if it may be adopted.
+func (n *Node) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
+	if pod == nil {
+		return nil, fmt.Errorf("adopt: the pod is nil")
+	}
+	key := store.KeyOf(pod)
+	stored, ok := n.nodes.engine.Store().Pods.Lookup(key)
+	switch {
+	case !ok || pod.UID != "" && pod.UID != stored.UID:
+		return nil, fmt.Errorf("adopt pod %s: the API has no such pod: load it first", key)
+	case stored.Spec.NodeName != n.name:
+		return nil, fmt.Errorf("adopt pod %s: its node is %q and not %s: ask that machine", key, stored.Spec.NodeName, n.name)
+	case terminal(stored.Status.Phase):
+		return nil, fmt.Errorf("adopt pod %s: it has ended (%s): only pods that run are adopted", key, stored.Status.Phase)
+	}
+	if _, here := n.runtime.running[stored.UID]; here {
+		return nil, fmt.Errorf("adopt pod %s: it runs here already", key)
+	}
+	return stored, nil
+}
+
+// lists reports whether the CSINode has the driver.
+func lists(node *storagev1.CSINode, driver string) bool {
+	return slices.ContainsFunc(node.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
+}

@@ -1,0 +1,171 @@
+package mount
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// resolveAdopted finds what stands behind a volume that was mounted at some time: whether it could be mounted now does not matter.
+func (k *kubelet) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resolved, error) {
+	name := objects.ClaimOf(pod, volume)
+	if name == "" {
+		return k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.SpecOfInline(volume), outer: volume.Name}})
+	}
+	s := k.node.nodes.engine.Store()
+	claim, _ := s.Claims.Lookup(store.Key(pod.Namespace, name))
+	if claim != nil && claim.Spec.VolumeName != "" {
+		if pv, ok := s.Volumes.Lookup(claim.Spec.VolumeName); ok {
+			return k.withPlugin(resolved{&volumeSpec{VolumeSpec: objects.SpecOfVolume(volume, pv), outer: volume.Name}, claim})
+		}
+	}
+	for pv := range s.Volumes.All() {
+		if ref := pv.Spec.ClaimRef; ref != nil && ref.Namespace == pod.Namespace && ref.Name == name {
+			return k.withPlugin(resolved{&volumeSpec{VolumeSpec: objects.SpecOfVolume(volume, pv), outer: volume.Name}, claim})
+		}
+	}
+	return resolved{}, fmt.Errorf("the PersistentVolume of claim %s/%s is not in the API: load it first", pod.Namespace, name)
+}
+
+// adopt makes it so that the volumes are mounted for the pod and its containers run.
+func (k *kubelet) adopt(p *engine.Proc, pod *corev1.Pod, volumes []resolved) error {
+	for _, dir := range []string{k.layout.volumes(pod.UID), k.layout.pod(pod.UID) + "/plugins"} {
+		if err := k.node.disk.mkdir(dir); err != nil {
+			return err
+		}
+	}
+	for _, r := range volumes {
+		if err := k.adoptVolume(p, pod, r); err != nil {
+			return fmt.Errorf("volume %s: %w", r.spec.outer, err)
+		}
+	}
+	c, err := k.newContainer(pod)
+	if err != nil {
+		return err
+	}
+	k.node.runtime.resume(c)
+	k.adopted[pod.UID] = true
+	return nil
+}
+
+func (k *kubelet) adoptVolume(p *engine.Proc, pod *corev1.Pod, r resolved) error {
+	spec := r.spec
+	id := identify(spec, pod.UID, k.driver(spec.plugin.Driver))
+	k.desired.add(id, pod, spec)
+	desired, _ := k.desired.get(id.name)
+	if k.actual.mounted(id.name, pod.UID) {
+		return nil
+	}
+	attachable, devicePath := attachableNo, ""
+	if id.attachable {
+		var err error
+		if devicePath, err = k.adoptAttachment(spec, id.name); err != nil {
+			return err
+		}
+		attachable = attachableYes
+	}
+	av := k.actual.markAttached(id.name, spec, attachable, devicePath)
+	if r.claim != nil {
+		av.size = claimSize(r.claim)
+	}
+	// Nobody looks at the attachment any more.
+	snapshot := *desired
+	snapshot.attachable = false
+	if !spec.block() {
+		_, err := k.mount(p, snapshot, spec, pod)
+		return err
+	}
+	plugin := k.pluginFor(spec.plugin.Name)
+	if err := plugin.mapper(spec); err != nil {
+		return err
+	}
+	_, err := k.mapDevice(p, snapshot, spec, pod, plugin)
+	return err
+}
+
+// adoptAttachment has the volume attached to the node and returns the path of its device.
+func (k *kubelet) adoptAttachment(spec *volumeSpec, name corev1.UniqueVolumeName) (devicePath string, err error) {
+	if source := spec.CSI(); source != nil {
+		devicePath = objects.AttachmentName(source.VolumeHandle, source.Driver, k.node.name)
+	} else {
+		for _, a := range k.object.Status.VolumesAttached {
+			if a.Name == name {
+				devicePath = a.DevicePath
+			}
+		}
+	}
+	b := spec.plugin.Backend
+	if b == nil || !fake.Can(b, fake.Attach) {
+		return devicePath, nil
+	}
+	req := fake.AttachRequest{ID: spec.ID(), Node: k.node.name, Mode: attachMode(spec.PV.Spec.AccessModes)}
+	err = fake.Safely(b.Name(), fake.Attach, func() error { _, err := b.(fake.Attacher).Attach(req); return err })
+	if fake.CodeOf(err) == fake.AlreadyExists {
+		return devicePath, nil
+	}
+	return devicePath, err
+}
+
+// attachMode is the one mode that stands for those of a volume when it is attached.
+func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolumeAccessMode {
+	best := corev1.ReadWriteOnce
+	for _, mode := range modes {
+		switch {
+		case mode == corev1.ReadWriteMany:
+			return mode
+		case len(modes) == 1 && mode == corev1.ReadOnlyMany:
+			best = mode
+		}
+	}
+	return best
+}
+
+// takeBack takes a volume from a pod as far as that can be done.
+func (k *kubelet) takeBack(p *engine.Proc, pr actualPair) {
+	name, uid, spec := pr.volume.name, pr.pod.uid, pr.pod.spec
+	plugin := k.pluginFor(spec.plugin.Name)
+	if spec.block() {
+		if unmap, err := plugin.unmapper(uid, spec.Name()); err == nil {
+			_ = k.unmapFrom(p, name, uid, spec, pr.volume.mountPath, unmap)
+		}
+		return
+	}
+	if tearDown, err := plugin.unmounter(uid, spec.Name()); err == nil {
+		_ = k.unmountFrom(p, name, uid, spec, tearDown)
+	}
+}
+
+// disown takes back what was done for a pod that could not be adopted.
+func (k *kubelet) disown(p *engine.Proc, pod *corev1.Pod) {
+	for _, pr := range k.actual.pairs() {
+		if pr.pod.uid == pod.UID {
+			k.takeBack(p, pr)
+		}
+	}
+	for _, pr := range k.desired.pairs() {
+		if pr.pod.pod.UID == pod.UID {
+			k.desired.remove(pr.volume.name, pod.UID)
+		}
+	}
+	for _, v := range k.actual.all() {
+		if v.pods.Len() > 0 {
+			continue
+		}
+		switch {
+		case v.device == deviceNotMounted:
+		case v.spec.block():
+			_ = k.takeDeviceMap(p, v)
+		default:
+			_ = k.takeDeviceMount(p, v)
+		}
+		if v.device == deviceNotMounted {
+			k.actual.remove(v.name)
+		}
+	}
+	k.removePodDir(pod.UID)
+}

@@ -1,0 +1,97 @@
+package mount
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// groupPod is a pod whose files are to belong to group 5.
+func groupPod(name string, policy corev1.PodFSGroupChangePolicy) *corev1.Pod {
+	group := int64(5)
+	pod := fake.Pod(name, fake.OnNode(nodeName))
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &group, FSGroupChangePolicy: &policy}
+	addClaim(pod, "data", "c1")
+	return pod
+}
+
+// A slow change of the group keeps the pod waiting, and is told of now and then (MNT-012, MNT-330, MNT-333).
+func TestSlowGroupChange(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.cfg.GroupChange = 3 * time.Minute })
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
+	w.create(groupPod("p1", corev1.FSGroupChangeAlways))
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.mark()
+	w.Advance(29 * time.Second)
+	want(t, "MNT-012: events", w.events(), nil)
+	want(t, "MNT-333: operations", w.node.kubelet.ops.Len(), 1)
+	w.Advance(150 * time.Second)
+	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodPending)
+	dir := string(w.stored("p1").UID) + "/volumes/kubernetes.io~csi/pv1/mount"
+	events := w.events()
+	if len(events) != 3 || !strings.HasPrefix(events[0], "VolumePermissionChangeInProgress default/p1: Setting volume ownership for "+dir+" is taking longer than expected") {
+		t.Fatalf("MNT-012: events = %q", events)
+	}
+	for i, seconds := range []int{90, 150} {
+		want(t, "MNT-012: event", events[i+1], fmt.Sprintf("VolumePermissionChangeInProgress default/p1: Setting volume ownership for %s, processed %d files.", dir, 1000*seconds))
+	}
+	w.Advance(15 * time.Second)
+	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodRunning)
+	want(t, "MNT-333: calls", w.calls(), []string{"Stage h1", "Publish h1"})
+	for _, tc := range []struct {
+		rule, pod string
+		policy    corev1.PodFSGroupChangePolicy
+		phase     corev1.PodPhase
+	}{
+		{"MNT-330", "p2", corev1.FSGroupChangeOnRootMismatch, corev1.PodRunning},
+		{"MNT-330", "p3", corev1.FSGroupChangeAlways, corev1.PodPending},
+	} {
+		w.create(groupPod(tc.pod, tc.policy))
+		w.Advance(2 * time.Second)
+		want(t, tc.rule+" "+tc.pod, w.phase(tc.pod), tc.phase)
+	}
+}
+
+// The files of a local volume change their group as well, once (MNT-332, MNT-333).
+func TestSlowGroupChangeOfLocalVolume(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.cfg.GroupChange = time.Minute })
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/x"}}
+	})
+	w.create(groupPod("p1", corev1.FSGroupChangeAlways))
+	w.Advance(50 * time.Second)
+	want(t, "MNT-333: events", len(w.events()), 1)
+	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodPending)
+	w.Advance(20 * time.Second)
+	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodRunning)
+	w.create(groupPod("p2", corev1.FSGroupChangeAlways))
+	w.Advance(2 * time.Second)
+	want(t, "MNT-332: phase", w.phase("p2"), corev1.PodRunning)
+}
+
+// What is on the device is not what the volume says: that is told on the volume as well (MNT-202, MNT-397).
+func TestFilesystemMismatch(t *testing.T) {
+	fsType := "xfs"
+	w := newWorld(t)
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/dev/x", FSType: &fsType}}
+	})
+	l := w.node.kubelet.layout
+	path := l.global("kubernetes.io/local-volume", "pv1")
+	w.node.disk.Break(path, ErrFilesystemMismatch)
+	w.pod("p1")
+	w.Advance(300 * time.Millisecond)
+	want(t, "MNT-202: events", w.events(), []string{
+		`FailedMountOnFilesystemMismatch pv1: MountVolume failed for volume "pv1" access ` + path + `: wrong file system type`,
+		`FailedMount default/p1: MountVolume.MountDevice failed for volume "pv1" : access ` + path + `: wrong file system type`,
+	})
+	w.node.disk.Break(path, nil)
+	w.Advance(2 * time.Second)
+	want(t, "MNT-202: phase", w.phase("p1"), corev1.PodRunning)
+}

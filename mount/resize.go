@@ -1,0 +1,204 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// resizeRequest is what a plugin is asked to expand: the places where the volume is on the node, and the size in bytes it shall have.
+type resizeRequest struct {
+	volumePath, stagingPath string
+	size                    int64
+}
+
+// The errors of an expansion that mean more than that it failed (MNT-415, MNT-416, MNT-419). They may be wrapped.
+type (
+	notSupportedError struct{ error }
+	infeasibleError   struct{ error }
+	inUseError        struct{ error }
+)
+
+// is reports whether there is an error of type T in err.
+func is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// paths are the places of a volume on the node (MNT-424).
+func (k *kubelet) paths(spec *volumeSpec, pod *corev1.Pod, devicePath string) (resizeRequest, error) {
+	plugin := k.pluginFor(spec.plugin.Name)
+	if spec.block() {
+		// MNT-424: a device is not mounted, so its own path stands for it.
+		return resizeRequest{volumePath: devicePath, stagingPath: plugin.stagingPath(spec)}, nil
+	}
+	req := resizeRequest{volumePath: k.podMountPath(spec, pod)}
+	if !k.pluginTakesDevice(spec) {
+		return req, nil
+	}
+	var err error
+	// MNT-424
+	req.stagingPath, err = plugin.deviceMountPath(spec)
+	return req, err
+}
+
+// needsExpansion reports whether the volume, which is mounted for a pod, is larger than what the node makes use of (MNT-405).
+func (k *kubelet) needsExpansion(v *desiredVolume, spec *volumeSpec) bool {
+	av, ok := k.actual.get(v.name)
+	// MNT-405, EXP-040: sizes that are not known yet are no reason, and neither is a driver that refuses while the volume is in use.
+	if !ok || av.inUseError || av.size == 0 || v.size == 0 || v.size <= av.size {
+		return false
+	}
+	// MNT-405: driver by driver, not volume by volume.
+	if !k.pluginFor(spec.plugin.Name).nodeExpandable(spec) {
+		return false
+	}
+	// MNT-406, MNT-925: what came to no decision is looked at in every pass, and comes to the same as long as the claim does not change.
+	return !k.undecided[claimKey(spec)]
+}
+
+// claimKey is the claim of a volume.
+func claimKey(spec *volumeSpec) string {
+	if spec.PV == nil || spec.PV.Spec.ClaimRef == nil {
+		return ""
+	}
+	return store.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name)
+}
+
+// expandInUse starts to expand a volume that pods have, for all of them (MNT-429).
+func (k *kubelet) expandInUse(pr pair) {
+	snapshot, pod, spec := *pr.volume, pr.pod.pod, pr.pod.spec
+	// MNT-153, MNT-406
+	k.start(volumeKey(snapshot.name), opExpand, func(p *engine.Proc) error {
+		err := k.expandMounted(p, snapshot, spec, pod)
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %w", spec.Name(), err)
+		// MNT-393
+		k.event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
+		return err
+	})
+}
+
+// expandMounted is the operation (MNT-406).
+func (k *kubelet) expandMounted(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod) error {
+	av, ok := k.actual.get(v.name)
+	if !ok || v.size <= av.size {
+		return nil
+	}
+	p.Decide("MNT-405", pod, "volume %s is larger than the node knows", v.name)
+	key := claimKey(spec)
+	// Whatever happens to the claim from here on may change the answer.
+	k.undecided[key] = true
+	done, size, err := k.tryExpansion(p, v, spec, pod, av)
+	if err != nil {
+		delete(k.undecided, key)
+		return err
+	}
+	if !done {
+		// MNT-406, MNT-925: the operation succeeds, and the decision is the same again in the next pass.
+		p.Decide("MNT-406", pod, "volume %s waits to be expanded", v.name)
+		return nil
+	}
+	// MNT-406, MNT-427: on this node, whatever others do.
+	av.size = size
+	if !spec.readOnly() {
+		delete(k.undecided, key)
+	}
+	return nil
+}
+
+// tryExpansion is expand with the claim read first. A pod that may only read leaves the size as the claim says.
+func (k *kubelet) tryExpansion(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod, av *actualVolume) (done bool, size int64, err error) {
+	claim, err := k.claimOf(p, spec)
+	if err != nil {
+		return false, 0, err
+	}
+	if spec.readOnly() {
+		// MNT-406, MNT-395: as if it were done. What the volume has more is left for whoever may write. [SIM] While nobody may, upstream
+		// says so in every pass.
+		k.refuseReadOnly(p, spec, pod, claim)
+		return true, claimSize(claim), nil
+	}
+	req, err := k.paths(spec, pod, av.devicePath)
+	if err != nil {
+		return false, 0, err
+	}
+	req.size = v.size
+	return k.expand(p, v.name, spec, pod, claim, req)
+}
+
+// expandAtMount expands a volume that has just been given to a pod, if that is left to do (MNT-410). An error keeps the pod from it.
+func (k *kubelet) expandAtMount(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumeSpec, pod *corev1.Pod) error {
+	// MNT-410: a volume of a claim. What is adopted is as it was left.
+	if k.adopting || claimKey(spec) == "" || !k.pluginFor(spec.plugin.Name).nodeExpandable(spec) {
+		return nil
+	}
+	// With a new pod the question is open again.
+	delete(k.undecided, claimKey(spec))
+	claim, err := k.claimOf(p, spec)
+	if err != nil {
+		return err
+	}
+	// MNT-410, EXP-040: the volume as the pod got it, the claim as it is.
+	if claimSize(claim) >= spec.capacity() {
+		return nil
+	}
+	if spec.readOnly() {
+		k.refuseReadOnly(p, spec, pod, claim)
+		return nil
+	}
+	devicePath := ""
+	if av, ok := k.actual.get(name); ok {
+		devicePath = av.devicePath
+	}
+	req, err := k.paths(spec, pod, devicePath)
+	if err != nil {
+		return err
+	}
+	req.size = spec.capacity()
+	// MNT-410, MNT-426: the size that the node knows stays, so that once the pod has the volume there is one more look at it.
+	_, _, err = k.expand(p, name, spec, pod, claim, req)
+	return err
+}
+
+// claimOf reads the claim of a volume.
+func (k *kubelet) claimOf(p *engine.Proc, spec *volumeSpec) (*corev1.PersistentVolumeClaim, error) {
+	claim, err := k.getClaim(p, claimKey(spec))
+	if err != nil {
+		return nil, fmt.Errorf("mountVolume.NodeExpandVolume get PVC failed : %w", err)
+	}
+	return claim, nil
+}
+
+// refuseReadOnly tells that a volume is not expanded because this pod may not write to it (MNT-395).
+func (k *kubelet) refuseReadOnly(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) {
+	// MNT-395, MNT-334, EXP-042
+	for _, obj := range []store.Object{pod, claim} {
+		k.event(p, obj, corev1.EventTypeWarning, "FileSystemResizeFailed",
+			"MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", spec.Name())
+	}
+}
+
+// writer is the pair to expand a volume for: the first pod that has it and may write to it, or the given one. [SIM] Upstream takes
+// whichever its map has first, which is a writer sooner or later.
+func (k *kubelet) writer(pr pair) pair {
+	best := pr
+	if !pr.pod.spec.readOnly() {
+		return pr
+	}
+	pr.volume.pods.Scan(func(_ types.UID, dp *desiredPod) bool {
+		if !dp.spec.readOnly() && k.actual.mounted(pr.volume.name, dp.pod.UID) {
+			best.pod = dp
+			return false
+		}
+		return true
+	})
+	return best
+}

@@ -1,0 +1,293 @@
+package mount
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// During a mount (MNT-198, MNT-229, MNT-410, MNT-419, MNT-426).
+func TestExpansionAtMount(t *testing.T) {
+	block := func(s *setup) { s.volume = []fake.Option{fake.Block()} }
+	const note = "patch-status 1Gi NodeResizeInProgress"
+	for _, tc := range []struct {
+		rule, name string
+		options    []func(*setup)
+		prepare    func(w *world)
+		pod        fake.Option
+		steps      []string
+		events     []string
+		phase      corev1.PodPhase
+	}{
+		{rule: "MNT-410", name: "after SetUp",
+			steps:  []string{"Stage h1", "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
+			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
+		{rule: "MNT-419", name: "in use does not keep the pod waiting", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.FailedPrecondition) },
+			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = FailedPrecondition", note}, phase: corev1.PodRunning},
+		{rule: "MNT-198", name: "a final error keeps it", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.Internal).Times(1) },
+			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
+			events: []string{`FailedMount default/p1: MountVolume.Setup failed while expanding volume for volume "pv1" : Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no`,
+				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
+		{rule: "MNT-410", name: "the controller is not so far", prepare: func(w *world) {
+			w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) {
+				objects.SetResizeStatus(c, corev1.PersistentVolumeClaimControllerResizeInProgress)
+			})
+		}, steps: []string{"Stage h1", "Publish h1"}, phase: corev1.PodRunning},
+		{rule: "MNT-229", name: "a device that cannot", options: []func(*setup){block}, prepare: func(w *world) { w.failing(fake.NodeExpand, fake.Internal) },
+			pod: fake.BlockClaims("c1"), steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1 = Internal", note},
+			phase: corev1.PodPending},
+	} {
+		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
+			w := newWorld(t, tc.options...)
+			w.grow("2Gi")
+			if tc.prepare != nil {
+				tc.prepare(w)
+			}
+			var options []fake.Option
+			if tc.pod != nil {
+				options = append(options, tc.pod)
+			}
+			w.pod("p1", options...)
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			w.Advance(1500 * time.Millisecond)
+			want(t, "steps", w.steps(), tc.steps)
+			if tc.rule == "MNT-229" {
+				const failure = `FailedMapVolume default/p1: MapVolume.MarkVolumeAsMounted failed while expanding volume for volume "pv1" : `
+				want(t, "MNT-229: events", count(w.events(), failure), 2)
+				want(t, "MNT-229: state", w.state(w.stored("p1").UID), "VolumeMountUncertain DeviceGloballyMounted")
+			} else {
+				want(t, "events", w.events(), tc.events)
+			}
+			want(t, "phase", w.phase("p1"), tc.phase)
+		})
+	}
+}
+
+// A volume that pods may only read is not expanded (MNT-395, MNT-406, MNT-410, EXP-042).
+func TestReadOnlyIsNotExpanded(t *testing.T) {
+	reads := func(pod *corev1.Pod) { pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true }
+	refused := []string{"FileSystemResizeFailed default/p1: " + readOnly, "FileSystemResizeFailed default/c1: " + readOnly}
+	t.Run("MNT-410", func(t *testing.T) {
+		w := newWorld(t)
+		w.grow("2Gi")
+		pod := fake.Pod("p1", fake.OnNode(nodeName))
+		addClaim(pod, "data", "c1")
+		reads(pod)
+		w.create(pod)
+		w.Advance(11 * time.Second)
+		w.attach(handle)
+		w.Advance(5 * time.Minute)
+		want(t, "MNT-395: events", w.events(), refused)
+		want(t, "MNT-410: steps", w.steps(), []string{"Stage h1", "Publish h1"})
+		want(t, "MNT-410: the pod", w.phase("p1"), corev1.PodRunning)
+	})
+	t.Run("MNT-406", func(t *testing.T) {
+		w := newWorld(t)
+		w.run("p1")
+		k := w.node.kubelet
+		v, _ := k.desired.get(volumeName)
+		v.pods.Scan(func(_ types.UID, dp *desiredPod) bool { dp.spec.ReadOnly = true; return true })
+		v.size = 2 << 30 // of the time when a pod could write
+		k.reconciler.Arm()
+		w.Advance(time.Minute)
+		want(t, "MNT-395: events", w.events(), refused)
+		want(t, "MNT-406: steps", w.steps(), nil)
+	})
+	t.Run("a writer comes first", func(t *testing.T) {
+		w := newWorld(t)
+		w.run("p1")
+		second := fake.Pod("p2", fake.OnNode(nodeName), fake.UID("zzz"))
+		addClaim(second, "data", "c1")
+		w.create(second)
+		w.Advance(time.Second)
+		first := w.stored("p1").UID
+		v, _ := w.node.kubelet.desired.get(volumeName)
+		dp, _ := v.pods.Get(first)
+		dp.spec.ReadOnly = true
+		k := w.node.kubelet
+		want(t, "MNT-429: the pod", k.writer(pair{v, dp}).pod.pod.Name, "p2")
+		k.actual.removePod(volumeName, w.stored("p2").UID)
+		want(t, "MNT-429: the pod, if the writer does not have it", k.writer(pair{v, dp}).pod.pod.Name, "p1")
+	})
+}
+
+// One expansion serves all pods of the node; block volumes grow in the same way, at the place of the device (MNT-424, MNT-429).
+func TestExpansionServesAll(t *testing.T) {
+	t.Run("MNT-429", func(t *testing.T) {
+		w := newWorld(t)
+		w.run("p1")
+		w.pod("p2")
+		w.Advance(time.Second)
+		w.mark()
+		w.grow("2Gi")
+		w.Advance(3 * time.Minute)
+		want(t, "calls", w.calls(), []string{"NodeExpand h1"})
+		want(t, "events", len(w.events()), 2)
+	})
+	t.Run("MNT-429 block", func(t *testing.T) {
+		w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
+		pod := w.run("p1", fake.BlockClaims("c1"))
+		w.grow("2Gi")
+		w.Advance(61 * time.Second)
+		want(t, "calls", w.calls(), []string{"NodeExpand h1"})
+		want(t, "claim", w.claim(), "2Gi of 2Gi Other")
+		k := w.node.kubelet
+		av, _ := k.actual.get(volumeName)
+		got, err := k.paths(av.spec, pod, av.devicePath)
+		w.ok(err)
+		want(t, "MNT-424: device path", got.volumePath, k.layout.csiPublish("pv1", pod.UID))
+		want(t, "MNT-424: staging path", got.stagingPath, k.layout.csiStaging("pv1"))
+	})
+	t.Run("MNT-424", func(t *testing.T) {
+		w := newWorld(t)
+		pod := w.run("p1")
+		k := w.node.kubelet
+		av, _ := k.actual.get(volumeName)
+		got, err := k.paths(av.spec, pod, av.devicePath)
+		w.ok(err)
+		want(t, "MNT-424: volume path", got.volumePath, k.layout.csiMount(pod.UID, "pv1"))
+		want(t, "MNT-424: staging path", got.stagingPath, k.layout.csiGlobal(driverName, handle))
+	})
+}
+
+// Each node expands a volume of many when its own pods notice (MNT-427).
+func TestEveryNodeExpands(t *testing.T) {
+	w := newWorld(t, func(s *setup) {
+		s.volume = []fake.Option{fake.Modes("RWX")}
+		s.object = func(driver *storagev1.CSIDriver) { no := false; driver.Spec.AttachRequired = &no }
+		s.driver = []fake.MemoryOption{fake.WithoutAttach()}
+	})
+	second, err := w.nodes.Add("n2")
+	w.ok(err)
+	w.pod("p1")
+	other := fake.Pod("p2", fake.OnNode("n2"))
+	addClaim(other, "data", "c1")
+	w.Advance(20 * time.Second)
+	w.create(other)
+	w.Advance(20 * time.Second)
+	w.mark()
+	w.grow("2Gi")
+	w.Advance(35 * time.Second)
+	want(t, "MNT-427: the first node", w.steps(), []string{"patch-status 1Gi NodeResizeInProgress", "NodeExpand h1", "patch-status 2Gi "})
+	w.Advance(20 * time.Second)
+	want(t, "MNT-427: the second node", w.steps()[3:], []string{"NodeExpand h1"})
+	v, _ := second.kubelet.actual.get(volumeName)
+	want(t, "MNT-427: size on the second node", v.size, int64(2<<30))
+}
+
+// The mount side does not touch the size the node knows, so one more look follows; for many it is one more call (MNT-426).
+func TestLookAfterMount(t *testing.T) {
+	for _, tc := range []struct {
+		mode  string
+		calls []string
+	}{
+		{"RWO", []string{"Stage h1", "Publish h1", "NodeExpand h1"}},
+		{"RWX", []string{"Stage h1", "Publish h1", "NodeExpand h1", "NodeExpand h1"}},
+	} {
+		t.Run("MNT-426 "+tc.mode, func(t *testing.T) {
+			w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Modes(tc.mode)} })
+			w.grow("2Gi")
+			w.pod("p1")
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			w.Advance(5 * time.Minute)
+			want(t, "calls", w.calls(), tc.calls)
+			v, _ := w.node.kubelet.actual.get(volumeName)
+			want(t, "size", v.size, int64(2<<30))
+		})
+	}
+}
+
+// A failure for good is remembered as long as the kubelet runs, also when the volume is gone from the node; a driver that refused while
+// the volume was used is asked again after that (MNT-107, MNT-419, MNT-425).
+func TestWhatIsRememberedOfFailures(t *testing.T) {
+	w := newWorld(t)
+	w.failing(fake.NodeExpand, fake.FailedPrecondition).Times(1)
+	w.run("p1")
+	w.grow("2Gi")
+	w.Advance(61 * time.Second)
+	w.deletePod("p1")
+	w.Advance(time.Minute)
+	k := w.node.kubelet
+	_, there := k.actual.get(volumeName)
+	want(t, "MNT-107: the record", there, false)
+	want(t, "MNT-425: remembered", k.actual.failedExpansions[volumeName], true)
+	w.mark()
+	w.pod("p2")
+	w.Advance(20 * time.Second)
+	want(t, "MNT-419: asked again", count(w.calls(), "NodeExpand h1"), 1)
+	w.node.Stop()
+	w.node.Start()
+	w.Advance(time.Second)
+	want(t, "MNT-425: forgotten", w.node.kubelet.actual.failedExpansions[volumeName], false)
+}
+
+// After a restart the size is that of the claim, and what was under way goes on with the mount (MNT-410, MNT-455).
+func TestExpansionAfterRestart(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.grow("2Gi")
+	w.node.Stop()
+	w.Advance(time.Minute)
+	want(t, "MNT-405: nobody looks", w.calls(), nil)
+	w.node.Start()
+	w.Advance(5 * time.Second)
+	want(t, "MNT-410: calls", w.calls(), []string{"Stage h1", "Publish h1", "NodeExpand h1"})
+	want(t, "MNT-414: claim", w.claim(), "2Gi of 2Gi Other")
+	v, _ := w.node.kubelet.actual.get(volumeName)
+	want(t, "MNT-074: size", v.size, int64(2<<30))
+}
+
+// What the controller does later is seen in the next pass (MNT-406, MNT-925).
+func TestUndecidedExpansionGoesOn(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.grow("2Gi", func(c *corev1.PersistentVolumeClaim) { objects.SetResizeStatus(c, infeasible) })
+	w.Advance(2 * time.Minute)
+	want(t, "MNT-925: steps", w.steps(), nil)
+	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { objects.SetResizeStatus(c, pending) })
+	w.Advance(100 * time.Millisecond)
+	want(t, "MNT-925: calls", w.calls(), []string{"NodeExpand h1"})
+}
+
+// A claim that cannot be read says nothing about the size (MNT-393, MNT-406, MNT-410).
+func TestClaimCannotBeRead(t *testing.T) {
+	get := fake.Match{Target: engine.APIServer, Verb: "get", Kind: string(store.PersistentVolumeClaim)}
+	t.Run("MNT-406", func(t *testing.T) {
+		w := newWorld(t)
+		w.run("p1")
+		// The populator reads it first.
+		w.faults.Fail(get, errors.New("no")).Skip(1).Once()
+		w.grow("2Gi")
+		w.Advance(62 * time.Second)
+		want(t, "MNT-393: events", w.events(), []string{
+			`VolumeResizeFailed default/p1: NodeExpandVolume.NodeExpandVolume failed for volume "pv1" : mountVolume.NodeExpandVolume get PVC failed : no`,
+			"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded,
+		})
+	})
+	t.Run("MNT-410", func(t *testing.T) {
+		w := newWorld(t)
+		w.grow("2Gi")
+		pod := w.pod("p1")
+		w.Advance(11 * time.Second)
+		// Verifying reads it, too.
+		w.faults.Fail(get, errors.New("no")).Skip(1).Once()
+		w.attach(handle)
+		w.Advance(300 * time.Millisecond)
+		want(t, "MNT-198: events", w.events(), []string{
+			`FailedMount default/p1: MountVolume.Setup failed while expanding volume for volume "pv1" : mountVolume.NodeExpandVolume get PVC failed : no`})
+		want(t, "MNT-198: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
+		w.Advance(time.Second)
+		want(t, "MNT-410: claim", w.claim(), "2Gi of 2Gi Other")
+	})
+}
