@@ -1,0 +1,173 @@
+// Dynamic follows a volume that is made on demand: from a class, a claim and a pod, in two zones, everything happens by itself. Then the
+// claim grows, and all is deleted again. Each step says which component acted, when, and what it wrote.
+package main
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+//go:embed manifests
+var manifests embed.FS
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "dynamic:", err)
+		os.Exit(1)
+	}
+}
+
+const zone = "topology.kubernetes.io/zone"
+
+var (
+	claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+	pod   = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+)
+
+func run(w io.Writer) error {
+	disk := fake.CSI("disk.example.com",
+		fake.Topology(fake.Segment{zone: "east"}, fake.Segment{zone: "west"}),
+		fake.Latency(fake.Create, 4*time.Second), fake.Latency(fake.Attach, 2*time.Second), fake.Latency(fake.Stage, time.Second),
+		fake.Latency(fake.Expand, 3*time.Second), fake.Latency(fake.NodeExpand, time.Second), fake.Latency(fake.Delete, 2*time.Second))
+	cluster, err := volsim.New(volsim.Config{Backends: []fake.Backend{disk}})
+	if err != nil {
+		return err
+	}
+	s := &story{Cluster: cluster, w: w}
+	s.apply("1-nodes.yaml", "2-class.yaml")
+	s.advance(time.Minute)
+	s.skip()
+
+	s.apply("3-web.yaml")
+	s.until("the pod runs", func() bool { return s.pod().Status.Phase == corev1.PodRunning })
+	s.flow()
+
+	s.title("It grows", "The claim asks for 20Gi. The driver grows the volume, the node then grows the file system, while the pod runs on.")
+	s.do(s.Patch(claim, `{"spec":{"resources":{"requests":{"storage":"20Gi"}}}}`))
+	s.advance(5 * time.Minute)
+	s.show()
+
+	s.title("It goes", "The pod and the claim are deleted. The claim is held until the pod is gone, the volume is taken off the node, and the policy\nof the class deletes it.")
+	s.do(s.Delete(pod))
+	s.do(s.Delete(claim))
+	s.advance(5 * time.Minute)
+	s.show()
+
+	s.printf("\nLeft: %d claims, %d volumes, %d pods; %d volumes in the storage. It saw %d things go wrong.\n",
+		len(s.Claims.List()), len(s.Volumes.List()), len(s.Pods.List()), len(disk.Volumes()), len(disk.Problems()))
+	return s.err
+}
+
+// story is a cluster whose trace is told in steps.
+type story struct {
+	*volsim.Cluster
+	w     io.Writer
+	began time.Time
+	shown uint64
+	err   error
+}
+
+func (s *story) printf(format string, args ...any) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.w, format, args...)
+	}
+}
+
+func (s *story) title(title, text string) { s.printf("\n== %s\n%s\n", title, text) }
+
+func (s *story) do(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+func (s *story) apply(files ...string) {
+	for _, file := range files {
+		data, err := manifests.ReadFile("manifests/" + file)
+		s.do(err)
+		if s.err == nil {
+			s.do(s.Apply(data))
+		}
+	}
+}
+
+func (s *story) advance(d time.Duration) {
+	if s.err == nil {
+		s.do(s.Advance(d))
+	}
+}
+
+func (s *story) until(what string, cond func() bool) {
+	if s.err != nil {
+		return
+	}
+	if err := s.Until(cond, time.Hour); err != nil {
+		s.do(fmt.Errorf("%s: %w", what, err))
+	}
+}
+
+func (s *story) pod() *corev1.Pod {
+	p, err := s.Pods.Get("default/web")
+	if err != nil {
+		return &corev1.Pod{}
+	}
+	return p
+}
+
+// skip leaves what has happened so far untold, and counts time from here.
+func (s *story) skip() { s.shown, s.began = s.Trace().Seq(), s.Now() }
+
+// steps are the six of the way from the user to the container, each with what to know and the actors that take it.
+var steps = []struct {
+	title, text string
+	actors      []string
+}{
+	{"1. The user asks", "For 10Gi of class fast, and for a pod that mounts it, in zone west.", []string{engine.User}},
+	{"2. The scheduler finds a node that can have the volume", "There is no volume yet. It says on the claim where one is wanted, and binds the pod once the claim is bound.", []string{"kube-scheduler"}},
+	{"3. The provisioner has the driver make it", "It has waited for a node to be named, and asks for a volume that can be reached from there.", []string{"external-provisioner"}},
+	{"4. The PersistentVolume controller binds claim and volume", "First it had told the provisioner that the claim is his.", []string{"persistentvolume-controller"}},
+	{"5. The volume is attached to the node", "The attach/detach controller asks for it with a VolumeAttachment, the attacher carries it out.", []string{"attachdetach-controller", "external-attacher"}},
+	{"6. The kubelet mounts it and starts the container", "It reports the volume as in use before it stages it on the node and publishes it to the pod.", []string{"kubelet"}},
+}
+
+// flow tells what happened in the six steps.
+func (s *story) flow() {
+	since := s.shown
+	for _, step := range steps {
+		s.title(step.title, step.text)
+		s.shown = since
+		for e := range s.Trace().Since(since) {
+			if s.shown = e.Seq; byOneOf(e.Actor, step.actors) {
+				s.tell(e)
+			}
+		}
+	}
+}
+
+func byOneOf(actor string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(actor, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// show tells all that happened since the last time, in its order.
+func (s *story) show() {
+	for e := range s.Trace().Since(s.shown) {
+		s.shown = e.Seq
+		s.tell(e)
+	}
+}
