@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
@@ -33,7 +34,8 @@ type Cluster struct {
 	cfg      Config
 	engine   *engine.Engine
 	backends *fake.Set
-	nodes    *mount.Nodes // nil without kubelets
+	nodes    *mount.Nodes   // nil without kubelets
+	checker  *check.Checker // nil without Config.Check
 }
 
 // New returns a cluster whose controllers run and that holds nothing yet. An error names the field of the configuration that is
@@ -48,9 +50,9 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	c := &Cluster{cfg: cfg, backends: backends}
 	c.Faults = &Faults{Faults: fake.NewFaults(), cluster: c}
-	var trace *engine.Trace
-	if !cfg.NoTrace {
-		trace = &engine.Trace{Limit: cfg.TraceLimit}
+	trace, err := c.newTrace()
+	if err != nil {
+		return nil, err
 	}
 	c.engine, err = engine.New(engine.Config{
 		Seed:     cfg.Seed,
@@ -75,6 +77,9 @@ func New(cfg Config) (*Cluster, error) {
 	c.CSIDrivers = Table[*storagev1.CSIDriver]{s.CSIDrivers}
 	c.CSINodes = Table[*storagev1.CSINode]{s.CSINodes}
 	c.Capacities = Table[*storagev1.CSIStorageCapacity]{s.Capacities}
+	if c.checker != nil {
+		c.engine.AfterEvent(func() { c.checker.Pass(c.engine.Now()) })
+	}
 	if err := c.startControllers(); err != nil {
 		return nil, err
 	}
@@ -290,7 +295,12 @@ func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
 }
 
 // Trace is every decision, write, backend call and event so far; nil with Config.NoTrace.
-func (c *Cluster) Trace() *engine.Trace { return c.engine.Trace() }
+func (c *Cluster) Trace() *engine.Trace {
+	if c.cfg.NoTrace {
+		return nil // an invariant may have needed one
+	}
+	return c.engine.Trace()
+}
 
 // Events are the Kubernetes Events as the API server holds them, correlated and counted as client-go does, in the order of
 // their keys.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/expand"
 	"github.com/volsim/volsim/fake"
@@ -62,6 +63,9 @@ type Config struct {
 	// AddedMachines leaves it to Cluster.AddMachine which nodes have a machine with a kubelet. Otherwise every Node object gets one. A
 	// Node without a machine has no kubelet: whoever plays it writes its status.
 	AddedMachines bool
+	// Check are invariants that are checked as things happen, see Cluster.Violations; check.All() has those that hold in every
+	// cluster. None: nothing is checked, and that costs nothing.
+	Check []check.Invariant
 	// Without lists controllers that do not run, by actor name; Kubelets is those of all nodes.
 	Without []string
 }

@@ -5,6 +5,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/store"
 )
 
@@ -28,7 +30,7 @@ type Options struct {
 	Faults bool
 	// Whole has time pass in spans only, never event by event, so that the same choices mean the same to runs whose events differ.
 	Whole bool
-	// Nodes has pods run on two nodes; with Faults, these stop, reboot and lose the network.
+	// Nodes has pods run on two nodes; with Faults, these stop, reboot, lose the network and are taken out of service.
 	Nodes bool
 }
 
@@ -71,9 +73,9 @@ func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) er
 				return err
 			}
 		}
-		moves = append(moves, p.createPod, p.deletePodGracefully, p.wait)
+		moves = append(moves, p.createPod, p.createDatabase, p.createDatabase, p.createDatabase, p.deletePodGracefully, p.wait)
 		if opts.Faults {
-			moves = append(moves, p.breakNode, p.mendNode)
+			moves = append(moves, p.breakNode, p.mendNode, p.condemnNode)
 		}
 	}
 	for range opts.Steps {
@@ -93,7 +95,7 @@ func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) er
 func Calm(c *volsim.Cluster, d time.Duration) error {
 	c.Faults.Clear()
 	for _, name := range c.Controllers() {
-		if err := c.Restart(name); err != nil {
+		if err := c.Faults.RestartController(name); err != nil {
 			return err
 		}
 	}
@@ -101,11 +103,20 @@ func Calm(c *volsim.Cluster, d time.Duration) error {
 		if _, err := c.Machine(name); err != nil {
 			continue // there is no such node in this history
 		}
-		if err := errors.Join(c.Faults.Partition(name, false), c.Faults.Start(name)); err != nil {
+		if err := errors.Join(c.Faults.Partition(name, false), c.Faults.Start(name), condemn(c, name, false)); err != nil {
 			return err
 		}
 	}
 	return c.Advance(d)
+}
+
+// condemn taints a node as out of service, so that its volumes are detached by force, or takes the taint away.
+func condemn(c *volsim.Cluster, node string, outOfService bool) error {
+	patch := `{"spec":{"taints":null}}`
+	if outOfService {
+		patch = `{"spec":{"taints":[{"key":"` + corev1.TaintNodeOutOfService + `","effect":"NoExecute"}]}}`
+	}
+	return c.Patch(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, patch)
 }
 
 type player struct {
@@ -130,7 +141,9 @@ func (p *player) modes() []string {
 	}
 	return pick(p.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWO", "ROX"}, []string{"RWX"}, []string{"RWO", "RWX"})
 }
-func (p *player) class() string  { return pick(p.choose, "", "", "static", "fast", "late", "external") }
+func (p *player) class() string {
+	return pick(p.choose, "", "", "static", "fast", "late", "external", "external-late")
+}
 func (p *player) volume() string { return pick(p.choose, "pv1", "pv2", "pv3", "pv4", "pv5") }
 func (p *player) claim() string {
 	return pick(p.choose, "default/c1", "default/c2", "default/c3", "other/c1")
@@ -180,13 +193,15 @@ func (p *player) createClaim() error {
 }
 
 func (p *player) createClass() error {
-	switch p.choose(4) {
+	switch p.choose(5) {
 	case 0:
 		return p.try(p.Create(fake.Class("fast", InTree)))
 	case 1:
 		return p.try(p.Create(fake.Class("late", InTree, fake.WaitForFirstConsumer())))
 	case 2:
 		return p.try(p.Create(fake.Class("external", Driver)))
+	case 3:
+		return p.try(p.Create(fake.Class("external-late", Driver, fake.WaitForFirstConsumer())))
 	}
 	return p.try(p.Create(fake.Class("default", InTree, fake.Default())))
 }
@@ -263,6 +278,20 @@ func (p *player) createPod() error {
 	return p.try(p.Create(fake.Pod(fmt.Sprintf("default/p%d", p.pods%4), opts...)))
 }
 
+// createDatabase makes a pod with a disk that only one node can have, and the disk if there is none.
+func (p *player) createDatabase() error {
+	p.pods++
+	n := p.choose(2)
+	claim, disk := fmt.Sprintf("db%d", n), fmt.Sprintf("disk%d", n)
+	_ = p.try(p.Create(fake.Volume(disk, "1Gi", fake.CSISource(Driver, disk), fake.ForClaim("default/"+claim))))
+	_ = p.try(p.Create(fake.Claim(claim, "1Gi", fake.VolumeName(disk))))
+	opts := []fake.Option{fake.Claims(claim)}
+	if !p.chance(3) {
+		opts = append(opts, fake.OnNode(p.node()))
+	}
+	return p.try(p.Create(fake.Pod(fmt.Sprintf("default/p%d", p.pods%4), opts...)))
+}
+
 func (p *player) deletePod() error {
 	pods := p.Pods.List()
 	if len(pods) == 0 {
@@ -303,7 +332,23 @@ func (p *player) breakNode() error {
 
 func (p *player) mendNode() error {
 	node := p.node()
-	return errors.Join(p.Faults.Partition(node, false), p.Faults.Start(node))
+	return errors.Join(p.Faults.Partition(node, false), p.Faults.Start(node), condemn(p.Cluster, node, false))
+}
+
+// condemnNode gives a node up, as an administrator does that cannot reach it: the node is tainted, and its pods are deleted by force.
+func (p *player) condemnNode() error {
+	node, now := p.node(), int64(0)
+	if !p.chance(3) {
+		if err := p.Faults.Partition(node, true); err != nil {
+			return err
+		}
+	}
+	for _, pod := range p.Pods.List() {
+		if pod.Spec.NodeName == node {
+			_ = p.try(p.DeleteWith(pod, store.DeleteOptions{GracePeriodSeconds: &now}))
+		}
+	}
+	return condemn(p.Cluster, node, true)
 }
 
 func (p *player) wait() error {
@@ -352,13 +397,19 @@ func (p *player) failBackend() error {
 }
 
 func (p *player) crash() error {
-	names := p.Controllers()
+	var names []string
+	for _, name := range p.Controllers() {
+		// What a machine does when it stops is more than that its containers end: breakNode.
+		if !strings.HasPrefix(name, mount.MachineName("")) {
+			names = append(names, name)
+		}
+	}
 	name := names[p.choose(len(names))]
-	if err := p.Crash(name); err != nil {
+	if err := p.Faults.CrashController(name); err != nil {
 		return err
 	}
 	if p.chance(2) {
-		return p.Restart(name)
+		return p.Faults.RestartController(name)
 	}
 	return nil
 }
@@ -366,3 +417,6 @@ func (p *player) crash() error {
 // Patience is the virtual time within which everything that can be bound is bound once nothing goes wrong any more: the longest
 // backoff of an operation (2 min 2 s), the retries of keys that a few injected faults have delayed, and some resyncs.
 const Patience = 10 * time.Minute
+
+// Leftovers is the virtual time after Patience within which what nobody wants any more is gone.
+const Leftovers = 10 * time.Minute

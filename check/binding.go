@@ -1,0 +1,199 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+var boundOnce = Invariant{
+	Name:   "bound-one-to-one",
+	Says:   "no two claims are Bound to one PersistentVolume, and no two PersistentVolumes are Bound to one claim for longer than the time",
+	Rules:  []string{"BIND-003", "BIND-060e", "BIND-067", "BIND-068"},
+	Within: time.Minute,
+	Except: []string{
+		"a moment: a PersistentVolume is Bound before its claim is; if the claim has changed meanwhile, another PersistentVolume that was made for it may win, and the first is let go at its next sync",
+		"forced by a user who edits claimRef, or the annotations of controllers",
+	},
+	Watch: func(inv Invariant, w *World) Watcher {
+		// The writes that made them Bound, by what they are bound to.
+		claims := bonds[string]{}
+		volumes := bonds[types.UID]{}
+		due := newDeadlines(w, inv.Within)
+		return Watcher{
+			Written: func(e engine.Entry) {
+				switch e.Object.Kind {
+				case store.PersistentVolumeClaim:
+					old, _ := e.Old.(*corev1.PersistentVolumeClaim)
+					claim, _ := e.New.(*corev1.PersistentVolumeClaim)
+					if to := volumeOfBound(claim); claims.move(e, volumeOfBound(old), to) && len(claims[to]) == 2 {
+						w.reportBonds(inv, claims[to], "PersistentVolume "+to, store.Ref{Kind: store.PersistentVolume, Key: to})
+					}
+				case store.PersistentVolume:
+					old, _ := e.Old.(*corev1.PersistentVolume)
+					pv, _ := e.New.(*corev1.PersistentVolume)
+					from, to := claimOfBound(old), claimOfBound(pv)
+					if !volumes.move(e, from, to) {
+						return
+					}
+					if len(volumes[from]) < 2 {
+						due.end(string(from))
+					}
+					if len(volumes[to]) >= 2 {
+						due.begin(string(to), e.Time, "", func() { w.reportBonds(inv, volumes[to], "the claim with uid "+string(to)) })
+					}
+				}
+			},
+			Passed: due.passed,
+		}
+	},
+}
+
+// bonds are the writes that made objects Bound, by what to, in their order.
+type bonds[K ~string] map[K][]engine.Entry
+
+// move notes that an object that was Bound to one thing is Bound to another, and reports whether that is a change.
+func (b bonds[K]) move(e engine.Entry, from, to K) bool {
+	if from == to {
+		return false
+	}
+	b[from] = slices.DeleteFunc(b[from], func(other engine.Entry) bool { return other.Object == e.Object })
+	if len(b[from]) == 0 {
+		delete(b, from)
+	}
+	if to != "" {
+		b[to] = append(b[to], e)
+	}
+	return true
+}
+
+// reportBonds reports the first two of several objects that are Bound to one thing.
+func (w *World) reportBonds(inv Invariant, bound []engine.Entry, to string, refs ...store.Ref) {
+	first, second := bound[0], bound[1]
+	v := Violation{
+		Objects: []store.Ref{first.Object, second.Object},
+		Text:    fmt.Sprintf("%s and %s are both Bound to %s", first.Object, second.Object, to),
+	}
+	v.Forced, v.Witness = w.meddling(append(refs, first.Object, second.Object)...)
+	v.Witness = append(v.Witness, first, second)
+	w.Report(inv, v)
+}
+
+// volumeOfBound is the volume to which a claim is Bound, "" if it is not.
+func volumeOfBound(claim *corev1.PersistentVolumeClaim) string {
+	if claim == nil || claim.Status.Phase != corev1.ClaimBound {
+		return ""
+	}
+	return claim.Spec.VolumeName
+}
+
+// claimOfBound is the uid of the claim to which a volume is Bound, "" if it is not.
+func claimOfBound(pv *corev1.PersistentVolume) types.UID {
+	if pv == nil || pv.Status.Phase != corev1.VolumeBound || pv.Spec.ClaimRef == nil {
+		return ""
+	}
+	return pv.Spec.ClaimRef.UID
+}
+
+var boundBothWays = Invariant{
+	Name:   "bound-both-ways",
+	Says:   "a claim that is Bound and its PersistentVolume that is Bound point at each other",
+	Rules:  []string{"BIND-003", "BIND-070"},
+	Except: []string{"forced by a user who edits claimRef, or the annotations of controllers"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		wrong := map[string]bool{} // by claim
+		return Watcher{Written: func(e engine.Entry) {
+			var claim *corev1.PersistentVolumeClaim
+			switch obj := e.New.(type) {
+			case *corev1.PersistentVolumeClaim:
+				claim = obj
+			case *corev1.PersistentVolume:
+				if obj.Spec.ClaimRef != nil {
+					claim = w.claims[store.Key(obj.Spec.ClaimRef.Namespace, obj.Spec.ClaimRef.Name)]
+				}
+			default:
+				return
+			}
+			if claim == nil {
+				return
+			}
+			key := store.KeyOf(claim)
+			pv := w.volumes[volumeOfBound(claim)]
+			if pv == nil || pv.Status.Phase != corev1.VolumeBound || claimOfBound(pv) == claim.UID {
+				delete(wrong, key)
+				return
+			}
+			if wrong[key] {
+				return
+			}
+			wrong[key] = true
+			v := Violation{
+				Objects: []store.Ref{store.RefTo(claim), store.RefTo(pv)},
+				Text:    fmt.Sprintf("claim %s is Bound to PersistentVolume %s, which is Bound to a claim with uid %q", key, pv.Name, claimOfBound(pv)),
+			}
+			v.Forced, v.Witness = w.meddling(v.Objects...)
+			v.Witness = append(v.Witness, e)
+			w.Report(inv, v)
+		}}
+	},
+}
+
+var protected = Invariant{
+	Name:   "protected-while-used",
+	Says:   "a claim stays while a pod uses it, and a PersistentVolume while a claim is bound to it",
+	Rules:  []string{"PROT-001", "PROT-012", "PROT-026"},
+	Except: []string{"pods that came to their node after the claim was deleted", "forced by a user who removes the finalizer"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Written: func(e engine.Entry) {
+			if e.New != nil {
+				return
+			}
+			switch old := e.Old.(type) {
+			case *corev1.PersistentVolumeClaim:
+				w.checkClaimGone(inv, e, old)
+			case *corev1.PersistentVolume:
+				w.checkVolumeGone(inv, e, old)
+			}
+		}}
+	},
+}
+
+func (w *World) checkClaimGone(inv Invariant, e engine.Entry, claim *corev1.PersistentVolumeClaim) {
+	for _, info := range w.podsByClaim[e.Object.Key] {
+		late := claim.DeletionTimestamp != nil && !info.since.Time.Before(claim.DeletionTimestamp.Time)
+		if !info.active() || info.pod.Spec.NodeName == "" || late {
+			continue
+		}
+		v := Violation{
+			Objects: []store.Ref{e.Object, store.RefTo(info.pod)},
+			Text:    fmt.Sprintf("claim %s is gone while pod %s uses it", e.Object.Key, store.KeyOf(info.pod)),
+		}
+		v.Forced, v.Witness = w.meddling(e.Object)
+		v.Witness = append(v.Witness, info.since, e)
+		w.Report(inv, v)
+		return
+	}
+}
+
+func (w *World) checkVolumeGone(inv Invariant, e engine.Entry, pv *corev1.PersistentVolume) {
+	if pv.Spec.ClaimRef == nil {
+		return
+	}
+	claim := w.claims[store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)]
+	if claim == nil || claim.UID != pv.Spec.ClaimRef.UID || volumeOfBound(claim) != pv.Name || pv.Status.Phase != corev1.VolumeBound {
+		return
+	}
+	v := Violation{
+		Objects: []store.Ref{e.Object, store.RefTo(claim)},
+		Text:    fmt.Sprintf("PersistentVolume %s is gone while claim %s is bound to it", pv.Name, store.KeyOf(claim)),
+	}
+	v.Forced, v.Witness = w.meddling(e.Object)
+	v.Witness = append(v.Witness, e)
+	w.Report(inv, v)
+}

@@ -1,0 +1,132 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/mount"
+)
+
+// troubles are what keeps things from ending in time.
+type troubles struct {
+	trouble time.Time            // the last fault, crash or start of a controller
+	atNode  map[string]time.Time // the last time a kubelet was down, or started
+	down    map[string]bool      // controllers that crashed
+	// lastCrash is the last crash of each controller.
+	lastCrash map[string]engine.Entry
+}
+
+func newTroubles() troubles {
+	return troubles{atNode: map[string]time.Time{}, down: map[string]bool{}, lastCrash: map[string]engine.Entry{}}
+}
+
+func (t *troubles) noteLifecycle(e engine.Entry) {
+	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok {
+		t.atNode[node] = e.Time
+		return
+	}
+	if strings.HasPrefix(e.Actor, mount.MachineName("")) {
+		return
+	}
+	t.trouble = e.Time
+	if e.Text == "crashed" {
+		t.down[e.Actor] = true
+		t.lastCrash[e.Actor] = e
+	} else {
+		delete(t.down, e.Actor)
+	}
+}
+
+// deadlines are things that have to end within a time. It begins anew with each trouble.
+type deadlines struct {
+	world  *World
+	within time.Duration
+	items  map[string]*deadline
+	next   time.Time // nothing is due before; zero if there is nothing
+}
+
+type deadline struct {
+	since    time.Time
+	node     string // whose kubelet has to do something, "" if none
+	reported bool
+	late     func()
+}
+
+func newDeadlines(w *World, within time.Duration) *deadlines {
+	return &deadlines{world: w, within: within, items: map[string]*deadline{}}
+}
+
+// begin has late called when the thing of that key has not ended in time, counted from since. One that has begun goes on.
+func (d *deadlines) begin(key string, since time.Time, node string, late func()) {
+	if d.items[key] != nil {
+		return
+	}
+	d.items[key] = &deadline{since: since, node: node, late: late}
+	d.sooner(since.Add(d.within))
+}
+
+func (d *deadlines) end(key string) { delete(d.items, key) }
+
+func (d *deadlines) sooner(at time.Time) {
+	if d.next.IsZero() || at.Before(d.next) {
+		d.next = at
+	}
+}
+
+// passed looks for what is late.
+func (d *deadlines) passed() {
+	if len(d.items) == 0 {
+		d.next = time.Time{}
+		return
+	}
+	d.watchNodes()
+	now := d.world.now
+	if d.next.IsZero() || now.Before(d.next) {
+		return
+	}
+	d.next = time.Time{}
+	for _, key := range slices.Sorted(maps.Keys(d.items)) {
+		item := d.items[key]
+		if item.reported {
+			continue
+		}
+		start := latest(item.since, d.world.trouble, d.world.atNode[item.node])
+		if len(d.world.down) > 0 {
+			start = now
+		}
+		if due := start.Add(d.within); now.Before(due) {
+			d.sooner(due)
+			continue
+		}
+		item.reported = true
+		// It is late since it was due, whenever that is noticed.
+		d.world.now = start.Add(d.within)
+		item.late()
+		d.world.now = now
+	}
+}
+
+// watchNodes notes which of the nodes that have something to do cannot.
+func (d *deadlines) watchNodes() {
+	if d.world.reachable == nil {
+		return
+	}
+	for _, item := range d.items {
+		if at := d.world.atNode; item.node != "" && !at[item.node].Equal(d.world.now) && !d.world.reachable(item.node) {
+			at[item.node] = d.world.now
+		}
+	}
+}
+
+func latest(times ...time.Time) time.Time {
+	last := times[0]
+	for _, t := range times[1:] {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}

@@ -1,0 +1,32 @@
+package check
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+func idOfCall(e engine.Entry) VolumeID { return VolumeID{e.Call.Target, e.Call.Key} }
+
+func podOfCall(e engine.Entry) types.UID { return types.UID(e.Call.Pod) }
+
+// podName is how a pod is called in texts.
+func (w *World) podName(uid types.UID) string {
+	if info := w.pods[uid]; info != nil {
+		return store.KeyOf(info.pod)
+	}
+	return "a pod with uid " + string(uid)
+}
+
+// hasInline reports whether a pod has a volume that is neither a claim nor of the kubelet's own making.
+func hasInline(pod *corev1.Pod) bool {
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.PersistentVolumeClaim == nil && v.Ephemeral == nil {
+			return true
+		}
+	}
+	return false
+}

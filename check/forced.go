@@ -1,0 +1,126 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/store"
+)
+
+// The reasons for which the attach/detach controller detaches a volume that it knows to be mounted (ATT-064).
+var forceful = []string{
+	attach.DecideDetach(attach.DetachFacts{Mounted: true, OutOfService: true}).Why,
+	attach.DecideDetach(attach.DetachFacts{Mounted: true, Expired: true}).Why,
+}
+
+// applyDecision remembers the decisions to detach by force, which the controller explains as "detach V from node N: why".
+func (w *World) applyDecision(e engine.Entry) {
+	if e.Rule != "ATT-064" {
+		return
+	}
+	rest, found := strings.CutPrefix(e.Text, "detach ")
+	if !found {
+		return
+	}
+	what, why, _ := strings.Cut(rest, ": ")
+	unique, node, found := strings.Cut(what, " from node ")
+	id, ok := idOfUnique(corev1.UniqueVolumeName(unique))
+	if !found || !ok {
+		return
+	}
+	r := w.records[id]
+	if r == nil || !slices.Contains(forceful, why) {
+		return
+	}
+	if r.forced == nil {
+		r.forced = map[string]engine.Entry{}
+	}
+	r.forced[node] = e
+}
+
+// idOfUnique is the volume that nodes know by that name (ATT-001).
+func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
+	plugin, name, err := objects.SplitVolumeName(unique)
+	if err != nil {
+		return VolumeID{}, false
+	}
+	if plugin != objects.CSIPluginName {
+		return VolumeID{plugin, name}, true
+	}
+	driver, handle, ok := objects.SplitCSIName(name)
+	return VolumeID{driver, handle}, ok
+}
+
+// whyForced is the end of such a decision: what forced it.
+func whyForced(e engine.Entry) string {
+	_, why, _ := strings.Cut(e.Text, ": ")
+	return why
+}
+
+// takenByForce says that a pod was taken away while its node still had it, and by whom; "" if the node let it go, or it is there.
+func (w *World) takenByForce(uid types.UID) (string, []engine.Entry) {
+	info := w.pods[uid]
+	if info == nil || !info.gone || info.end.Actor == mount.ActorName(info.pod.Spec.NodeName) {
+		return "", nil
+	}
+	return "pod " + store.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []engine.Entry{info.end}
+}
+
+// noteMeddling remembers what users did to that which belongs to controllers: pointers, finalizers, annotations, states.
+func (w *World) noteMeddling(e engine.Entry) {
+	if e.Actor != engine.User {
+		return
+	}
+	if e.Verb == "load" || strings.HasSuffix(e.Verb, "-status") {
+		w.meddled[e.Object] = e
+		return
+	}
+	if e.Old == nil {
+		return
+	}
+	if e.New == nil {
+		// It had been deleted, and this took away what held it.
+		if len(e.Old.GetFinalizers()) > 0 {
+			w.meddled[e.Object] = e
+		}
+		return
+	}
+	switch old := e.Old.(type) {
+	case *corev1.PersistentVolume:
+		pv := e.New.(*corev1.PersistentVolume)
+		if !sameRef(old.Spec.ClaimRef, pv.Spec.ClaimRef) || !slices.Equal(old.Finalizers, pv.Finalizers) {
+			w.meddled[e.Object] = e
+		}
+	case *corev1.PersistentVolumeClaim:
+		claim := e.New.(*corev1.PersistentVolumeClaim)
+		lost := old.Annotations[objects.AnnBindCompleted] != claim.Annotations[objects.AnnBindCompleted] ||
+			old.Annotations[objects.AnnBoundByController] != claim.Annotations[objects.AnnBoundByController]
+		if lost || !slices.Equal(old.Finalizers, claim.Finalizers) {
+			w.meddled[e.Object] = e
+		}
+	}
+}
+
+func sameRef(a, b *corev1.ObjectReference) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Namespace == b.Namespace && a.Name == b.Name && a.UID == b.UID
+}
+
+// meddling says that a user edited what belongs to controllers in one of the objects, "" if nobody did.
+func (w *World) meddling(refs ...store.Ref) (string, []engine.Entry) {
+	for _, ref := range refs {
+		if e, ok := w.meddled[ref]; ok {
+			return "a user edited " + ref.String(), []engine.Entry{e}
+		}
+	}
+	return "", nil
+}

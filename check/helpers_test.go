@@ -1,0 +1,166 @@
+package check_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/store"
+)
+
+const (
+	driver = "disk.example.com"
+	inTree = "kubernetes.io/mock-storage"
+)
+
+// tale is a history made by hand.
+type tale struct {
+	t       *testing.T
+	checker *check.Checker
+	now     time.Time
+	seq     uint64
+	objs    map[store.Ref]store.Object
+	cutOff  map[string]bool
+}
+
+func newTale(t *testing.T, invariants ...string) *tale {
+	t.Helper()
+	h := &tale{t: t, now: engine.DefaultStart, objs: map[store.Ref]store.Object{}, cutOff: map[string]bool{}}
+	picked, err := check.Named(invariants...)
+	require.NoError(t, err)
+	backends, err := fake.NewSet(fake.CSI(driver), fake.InTree(inTree), fake.NFS())
+	require.NoError(t, err)
+	h.checker, err = check.New(check.Config{
+		Invariants: picked, Backends: backends, Reachable: func(node string) bool { return !h.cutOff[node] },
+	})
+	require.NoError(t, err)
+	return h
+}
+
+func (h *tale) see(e engine.Entry) {
+	h.seq++
+	e.Seq, e.Time = h.seq, h.now
+	h.checker.See(e)
+}
+
+// after lets time pass.
+func (h *tale) after(d time.Duration) {
+	h.now = h.now.Add(d)
+	h.checker.Pass(h.now)
+}
+
+// put writes an object, giving it a uid if it has none.
+func (h *tale) put(actor string, objs ...store.Object) {
+	for _, obj := range objs {
+		obj = obj.DeepCopyObject().(store.Object)
+		ref, verb := store.RefTo(obj), "update"
+		old := h.objs[ref]
+		if old == nil {
+			verb = "create"
+		}
+		if obj.GetUID() == "" {
+			obj.SetUID(types.UID("uid-" + obj.GetName()))
+		}
+		h.objs[ref] = obj
+		h.see(engine.Entry{Type: engine.Write, Actor: actor, Verb: verb, Object: ref, Old: old, New: obj})
+	}
+}
+
+func (h *tale) remove(actor string, obj store.Object) {
+	ref := store.RefTo(obj)
+	h.see(engine.Entry{Type: engine.Write, Actor: actor, Verb: "delete", Object: ref, Old: h.objs[ref]})
+	delete(h.objs, ref)
+}
+
+func (h *tale) call(op fake.Op, id, node, pod string) { h.callTo(driver, op, id, node, pod, nil) }
+
+func (h *tale) callTo(backend string, op fake.Op, id, node, pod string, err error) {
+	call := engine.Call{Target: backend, Verb: string(op), Key: id, Node: node}
+	if pod != "" {
+		call.Pod = "uid-" + pod
+	}
+	actor := "sidecar"
+	if op == fake.Stage || op == fake.Publish || op == fake.Unstage || op == fake.Unpublish {
+		actor = mount.ActorName(node)
+	}
+	call.Actor = actor
+	h.see(engine.Entry{Type: engine.Storage, Actor: actor, Verb: "end", Call: call, Err: err})
+}
+
+// lose has the reply of the next such call get lost.
+func (h *tale) lose(backend string, op fake.Op, id, node, pod string, err error) {
+	call := engine.Call{Actor: "sidecar", Target: backend, Verb: string(op), Key: id, Node: node}
+	if pod != "" {
+		call.Pod, call.Actor = "uid-"+pod, mount.ActorName(node)
+	}
+	h.see(engine.Entry{Type: engine.Injected, Actor: call.Actor, Call: call, Text: "error (it took effect)", Err: err})
+}
+
+func (h *tale) actor(name, what string) {
+	h.see(engine.Entry{Type: engine.Lifecycle, Actor: name, Text: what})
+}
+
+// forceDetach is the decision of the attach/detach controller to detach by force.
+func (h *tale) forceDetach(volume, node string) {
+	why := attach.DecideDetach(attach.DetachFacts{Mounted: true, Expired: true}).Why
+	h.see(engine.Entry{Type: engine.Decision, Actor: attach.ActorName, Rule: "ATT-064",
+		Text: fmt.Sprintf("detach %s from node %s: %s", objects.CSIVolumeName(driver, volume), node, why)})
+}
+
+// told is all violations as text.
+func (h *tale) told() string {
+	var texts []string
+	for _, v := range h.checker.Violations() {
+		texts = append(texts, v.String())
+	}
+	return strings.Join(texts, "\n")
+}
+
+// pv is a CSI volume, Bound to claim "c-<name>" in default, as claim is to it.
+func pv(name string, opts ...fake.Option) *corev1.PersistentVolume {
+	v := fake.Volume(name, "1Gi", append([]fake.Option{fake.CSISource(driver, name)}, opts...)...)
+	v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "c-" + name, UID: types.UID("uid-c-" + name)}
+	v.Status.Phase = corev1.VolumeBound
+	return v
+}
+
+func claim(volume string) *corev1.PersistentVolumeClaim {
+	c := fake.Claim("c-"+volume, "1Gi", fake.VolumeName(volume))
+	c.Status.Phase = corev1.ClaimBound
+	return c
+}
+
+func pod(name, volume, node string) *corev1.Pod {
+	return fake.Pod(name, fake.Claims("c-"+volume), fake.OnNode(node))
+}
+
+// deleted is the object with a mark of its deletion.
+func deleted[T store.Object](obj T, at time.Time) T {
+	mark := metav1.NewTime(at)
+	obj.SetDeletionTimestamp(&mark)
+	return obj
+}
+
+// bound is the usual beginning: nodes n1 and n2, a volume with a claim, and pods p1 on n1 and p2 on n2 that name it.
+func (h *tale) bound(opts ...fake.Option) {
+	h.put("user", fake.Node("n1"), fake.Node("n2"), pv("v", opts...), claim("v"), pod("p1", "v", "n1"), pod("p2", "v", "n2"))
+}
+
+// mounted brings the volume to a node for a pod.
+func (h *tale) mounted(node, pod string) {
+	h.call(fake.Attach, "v", node, "")
+	h.call(fake.Stage, "v", node, "")
+	h.call(fake.Publish, "v", node, pod)
+}

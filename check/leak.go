@@ -1,0 +1,212 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// made is a volume that a backend made.
+type made struct {
+	backend, name string
+	entry         engine.Entry
+	meddled       []engine.Entry // how a user took its PersistentVolume out of the hands of controllers
+	kept          bool           // its PersistentVolume is gone and said that the storage stays
+	elsewhere     engine.Entry   // the write that bound its claim to another volume
+	lost          engine.Entry   // the fault that hid from its maker that it was made
+	id            VolumeID       // the name, until a PersistentVolume tells
+}
+
+func (m *made) key() string { return m.backend + "\x00" + m.name }
+
+// claimPrefix and the uid of a claim make the name under which storage for it is asked for.
+const claimPrefix = "pvc-"
+
+var noLeak = Invariant{
+	Name:   "no-leaked-volume",
+	Says:   "storage that was made is deleted within the time when neither a PersistentVolume nor a waiting claim is there for it",
+	Rules:  []string{"XPROV-011", "XPROV-040", "RECL-043"},
+	Within: 15 * time.Minute,
+	Except: []string{
+		"what a PersistentVolume with a policy other than Delete leaves behind: that is what the policy is for",
+		"forced by binding the claim to another volume while storage is made for it: the provisioner forgets it (XPROV-014)",
+		"forced by a user who changes the policy to Delete and deletes the PersistentVolume before a finalizer is back (kubernetes-csi/external-provisioner issue 546 is what the finalizer is for)",
+		"backends whose IDs are not the names they were asked for, until a PersistentVolume tells the ID",
+		"forced by a fault: nobody remembers what was made if the provisioner crashes, or is told that it failed for good, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
+	},
+	Watch: func(inv Invariant, w *World) Watcher {
+		l := &leaks{inv: inv, world: w, due: newDeadlines(w, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
+			byID: map[VolumeID]*made{}, policies: map[string]engine.Entry{}}
+		return Watcher{Called: l.called, Written: l.written, Passed: l.due.passed}
+	},
+}
+
+// leaks follows what was made and not deleted.
+type leaks struct {
+	inv    Invariant
+	world  *World
+	due    *deadlines
+	made   map[string]*made
+	byName map[string][]*made
+	byID   map[VolumeID]*made
+	// policies are the changes of policy by users, by PersistentVolume.
+	policies map[string]engine.Entry
+}
+
+func (l *leaks) called(e engine.Entry) {
+	switch {
+	case e.Verb == "end" && e.Err != nil && e.Call.Verb == string(fake.Create):
+		if m := l.made[e.Call.Target+"\x00"+e.Call.Key]; m != nil && l.world.final(e.Call, e.Err) {
+			m.lost = e
+		}
+	case done(e, fake.Create):
+		m := &made{backend: e.Call.Target, name: e.Call.Key, entry: e, id: idOfCall(e)}
+		if known := l.made[m.key()]; known != nil {
+			m = known
+		} else {
+			l.made[m.key()] = m
+			l.byName[m.name] = append(l.byName[m.name], m)
+			l.byID[m.id] = m
+		}
+		m.lost = l.world.lost
+		l.review(m.name)
+	case done(e, fake.Delete):
+		if m := l.byID[idOfCall(e)]; m != nil {
+			l.forget(m)
+		}
+	}
+}
+
+func (l *leaks) forget(m *made) {
+	delete(l.made, m.key())
+	delete(l.byID, m.id)
+	rest := l.byName[m.name][:0]
+	for _, other := range l.byName[m.name] {
+		if other != m {
+			rest = append(rest, other)
+		}
+	}
+	l.byName[m.name] = rest
+	if len(rest) == 0 {
+		delete(l.byName, m.name)
+	}
+	l.due.end(m.key())
+}
+
+func (l *leaks) written(e engine.Entry) {
+	switch e.Object.Kind {
+	case store.PersistentVolume:
+		name := e.Object.Key
+		if pv, _ := e.New.(*corev1.PersistentVolume); pv != nil {
+			l.identify(pv)
+		}
+		if old, _ := e.Old.(*corev1.PersistentVolume); old != nil && e.New == nil {
+			for _, m := range l.byName[name] {
+				policy, changed := l.policies[name]
+				if changed && !slices.Contains(old.Finalizers, objects.InTreeFinalizer) && !slices.Contains(old.Finalizers, objects.ExternalFinalizer) {
+					m.meddled = append(m.meddled, policy)
+				}
+				m.kept = old.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete
+				if why, _ := l.world.meddling(e.Object); why != "" {
+					m.meddled = append(m.meddled, l.world.meddled[e.Object])
+				}
+			}
+		}
+		l.notePolicy(e)
+		l.review(name)
+	case store.PersistentVolumeClaim:
+		obj := e.New
+		if obj == nil {
+			obj = e.Old
+		}
+		if claim, _ := e.New.(*corev1.PersistentVolumeClaim); claim != nil && claim.Spec.VolumeName != "" {
+			l.noteBound(e, claim)
+		}
+		l.review(claimPrefix + string(obj.GetUID()))
+	}
+}
+
+// notePolicy remembers that a user changed what is to become of the storage.
+func (l *leaks) notePolicy(e engine.Entry) {
+	old, _ := e.Old.(*corev1.PersistentVolume)
+	pv, _ := e.New.(*corev1.PersistentVolume)
+	switch {
+	case pv == nil:
+		delete(l.policies, e.Object.Key)
+	case old != nil && e.Actor == engine.User && old.Spec.PersistentVolumeReclaimPolicy != pv.Spec.PersistentVolumeReclaimPolicy:
+		l.policies[e.Object.Key] = e
+	}
+}
+
+// noteBound remembers that a claim is bound to something else than what is made for it (XPROV-014).
+func (l *leaks) noteBound(e engine.Entry, claim *corev1.PersistentVolumeClaim) {
+	for _, m := range l.byName[claimPrefix+string(claim.UID)] {
+		if claim.Spec.VolumeName != m.name && m.elsewhere.Seq == 0 {
+			m.elsewhere = e
+		}
+	}
+}
+
+// identify learns from the PersistentVolume under which ID the backend knows what it made.
+func (l *leaks) identify(pv *corev1.PersistentVolume) {
+	id, _, ok := l.world.idOf(pv)
+	for _, m := range l.byName[pv.Name] {
+		if ok && m.backend == id.Backend && m.id != id {
+			delete(l.byID, m.id)
+			m.id = id
+			l.byID[id] = m
+		}
+	}
+}
+
+// review starts and ends the time that storage has left.
+func (l *leaks) review(name string) {
+	for _, m := range l.byName[name] {
+		if m.kept || l.wanted(m) {
+			l.due.end(m.key())
+			continue
+		}
+		l.due.begin(m.key(), l.world.now, "", func() { l.report(m) })
+	}
+}
+
+func (l *leaks) wanted(m *made) bool {
+	if pv := l.world.volumes[m.name]; pv != nil {
+		return true
+	}
+	uid, _ := strings.CutPrefix(m.name, claimPrefix)
+	claim := l.world.claims[l.world.claimKeys[types.UID(uid)]]
+	return claim != nil && claim.Spec.VolumeName == ""
+}
+
+func (l *leaks) report(m *made) {
+	v := Violation{
+		Volume:  VolumeID{m.backend, m.name},
+		Text:    fmt.Sprintf("%s was made, and for %v neither a PersistentVolume nor a claim was there for it", VolumeID{m.backend, m.name}, l.inv.Within),
+		Witness: []engine.Entry{m.entry},
+	}
+	switch {
+	case len(m.meddled) > 0:
+		v.Forced = "a user edited " + m.meddled[0].Object.String()
+		v.Witness = append(v.Witness, m.meddled[0])
+	case m.lost.Seq != 0:
+		v.Forced = lostReply
+		v.Witness = append(v.Witness, m.lost)
+	case m.elsewhere.Seq != 0:
+		v.Forced = "its claim was bound to another volume meanwhile (XPROV-014)"
+		v.Witness = append(v.Witness, m.elsewhere)
+	case l.world.lastCrash[m.entry.Actor].Time.After(m.entry.Time):
+		v.Forced = m.entry.Actor + " crashed after it had made it"
+		v.Witness = append(v.Witness, l.world.lastCrash[m.entry.Actor])
+	}
+	l.world.Report(l.inv, v)
+}

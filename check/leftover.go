@@ -1,0 +1,148 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+var nothingLeft = Invariant{
+	Name:   "nothing-left-behind",
+	Says:   "what no pod wants is unpublished, unstaged and detached within the time",
+	Rules:  []string{"MNT-287", "ATT-064", "ATT-143"},
+	Within: 15 * time.Minute,
+	Except: []string{
+		"forced by a fault: an effect of which the kubelet was told that it had failed for good, as every failure of an in-tree plugin counts",
+		"hostPath volumes: there is nothing to unmount",
+		"nodes whose kubelet is down or cut off, and nodes without a machine",
+		"attachments whose VolumeAttachment outlives its PersistentVolume: the external attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
+	},
+	Watch: func(inv Invariant, w *World) Watcher {
+		due := newDeadlines(w, inv.Within)
+		return Watcher{
+			Changed: func(id VolumeID) { w.reviewUses(inv, due, id) },
+			Passed:  due.passed,
+		}
+	},
+}
+
+func useKey(id VolumeID, u Use) string {
+	return id.Backend + "\x00" + id.ID + "\x00" + string(u.Op) + "\x00" + u.Node + "\x00" + string(u.Pod)
+}
+
+var pastWords = map[fake.Op]string{fake.Attach: "attached to", fake.Stage: "staged on", fake.Publish: "published on"}
+
+// reviewUses starts and ends the time that the uses of a volume have left.
+func (w *World) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
+	for _, u := range w.ended {
+		due.end(useKey(id, u))
+	}
+	r := w.records[id]
+	if r == nil {
+		return
+	}
+	for _, u := range r.uses {
+		key := useKey(id, u)
+		if w.wanted(r, u) {
+			due.end(key)
+			continue
+		}
+		due.begin(key, w.now, u.Node, func() {
+			text := fmt.Sprintf("%s is still %s %s", id, pastWords[u.Op], u.Node)
+			if u.Pod != "" {
+				text += " for " + w.podName(u.Pod)
+			}
+			v := w.about(r, fmt.Sprintf("%s, %v after the last pod wanted it", text, inv.Within), u.Entry)
+			if info := w.pods[u.Pod]; info != nil && info.gone {
+				v.Witness = append(v.Witness, info.end)
+			}
+			if i := r.find(u.Op, u.Node, u.Pod); i >= 0 && r.uses[i].Lost.Seq != 0 {
+				v.Forced = lostReply
+				v.Witness = append(v.Witness, r.uses[i].Lost)
+			}
+			w.Report(inv, v)
+		})
+	}
+}
+
+// wanted reports whether there is a reason for the use.
+func (w *World) wanted(r *record, u Use) bool {
+	// MNT-036: a hostPath is no mount; a kubelet that comes back finds nothing of it.
+	if r.last != nil && r.last.Spec.HostPath != nil {
+		return true
+	}
+	if u.Op == fake.Publish {
+		info := w.pods[u.Pod]
+		return info != nil && info.active()
+	}
+	for _, info := range w.podsOf[r.id] {
+		if info.pod.Spec.NodeName == u.Node && info.active() {
+			return true
+		}
+	}
+	// What has to go first has a time of its own.
+	if r.first(fake.Publish, u.Node) != nil || u.Op == fake.Attach && r.first(fake.Stage, u.Node) != nil {
+		return true
+	}
+	return u.Op == fake.Attach && w.orderedOtherwise(r, u.Node)
+}
+
+// orderedOtherwise reports whether somebody else than the attach/detach controller asked for the attachment, or nobody can end it any
+// more: the attacher needs the PersistentVolume.
+func (w *World) orderedOtherwise(r *record, node string) bool {
+	if r.last != nil && len(r.pvs) == 0 {
+		return true
+	}
+	name := objects.AttachmentName(r.id.ID, r.id.Backend, node)
+	for _, va := range w.attachments {
+		if va.Name != name && va.Spec.NodeName == node && va.Spec.Source.PersistentVolumeName != nil {
+			if pv := w.volumes[*va.Spec.Source.PersistentVolumeName]; pv != nil {
+				if id, _, ok := w.idOf(pv); ok && id == r.id {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+var podsGo = Invariant{
+	Name:   "deleted-pods-go",
+	Says:   "a pod that was deleted is gone within the time after its grace period",
+	Rules:  []string{"MNT-387"},
+	Within: 15 * time.Minute,
+	Except: []string{"pods with finalizers, and pods on nodes whose kubelet is down or cut off"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		due := newDeadlines(w, inv.Within)
+		return Watcher{
+			Written: func(e engine.Entry) {
+				if e.Object.Kind != store.Pod {
+					return
+				}
+				if old, _ := e.Old.(*corev1.Pod); old != nil {
+					if now, _ := e.New.(*corev1.Pod); now == nil || now.UID != old.UID || len(now.Finalizers) > 0 {
+						due.end(string(old.UID))
+					}
+				}
+				pod, _ := e.New.(*corev1.Pod)
+				if pod == nil || pod.DeletionTimestamp == nil || len(pod.Finalizers) > 0 {
+					return
+				}
+				due.begin(string(pod.UID), latest(e.Time, pod.DeletionTimestamp.Time), pod.Spec.NodeName, func() {
+					w.Report(inv, Violation{
+						Objects: []store.Ref{e.Object},
+						Text:    fmt.Sprintf("pod %s is still there, %v after it should have ended", e.Object.Key, inv.Within),
+						Witness: []engine.Entry{e},
+					})
+				})
+			},
+			Passed: due.passed,
+		}
+	},
+}

@@ -1,0 +1,201 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+var attachFirst = Invariant{
+	Name:  "attach-before-mount",
+	Says:  "a volume that has to be attached is attached to a node when it is staged or published there",
+	Rules: []string{"MNT-174", "ATT-141"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if !done(e, fake.Stage) && !done(e, fake.Publish) {
+				return
+			}
+			r := w.records[idOfCall(e)]
+			if r == nil || r.last == nil || !w.attachable(r.last) || r.first(fake.Attach, e.Call.Node) != nil {
+				return
+			}
+			v := w.about(r, fmt.Sprintf("%s: %s on %s, where it is not attached", r.id, e.Call.Verb, e.Call.Node), e)
+			if decision, ok := r.forced[e.Call.Node]; ok {
+				v.Forced = whyForced(decision)
+				v.Witness = append(v.Witness, decision)
+			}
+			w.Report(inv, v)
+		}}
+	},
+}
+
+var stageFirst = Invariant{
+	Name:  "stage-before-publish",
+	Says:  "a volume of a driver that stages is staged on a node when it is published there",
+	Rules: []string{"MNT-196", "MNT-197"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if !done(e, fake.Publish) {
+				return
+			}
+			r := w.records[idOfCall(e)]
+			if r == nil || r.last == nil || !w.staged(r) || r.first(fake.Stage, e.Call.Node) != nil {
+				return
+			}
+			w.Report(inv, w.about(r, fmt.Sprintf("%s is published on %s, where it is not staged", r.id, e.Call.Node), e))
+		}}
+	},
+}
+
+var unpublishFirst = Invariant{
+	Name:  "unpublish-before-unstage",
+	Says:  "a volume is unstaged when no pod of the node has it any more",
+	Rules: []string{"MNT-135", "MNT-139"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if !done(e, fake.Unstage) || len(w.ended) == 0 {
+				return
+			}
+			r := w.records[idOfCall(e)]
+			if r == nil {
+				return
+			}
+			if u := r.first(fake.Publish, e.Call.Node); u != nil {
+				w.Report(inv, w.about(r, fmt.Sprintf("%s is unstaged on %s while published to %s", r.id, e.Call.Node, w.podName(u.Pod)), u.Entry, e))
+			}
+		}}
+	},
+}
+
+var unmountFirst = Invariant{
+	Name:  "unmount-before-detach",
+	Says:  "a volume is detached from a node when it is neither staged nor published there, unless it is detached by force",
+	Rules: []string{"ATT-064", "ATT-066", "ATT-103", "MNT-170"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if !done(e, fake.Detach) {
+				return
+			}
+			r := w.records[idOfCall(e)]
+			if r == nil {
+				return
+			}
+			for _, ended := range w.ended {
+				w.checkUnmounted(inv, r, ended, e)
+			}
+		}}
+	},
+}
+
+// checkUnmounted looks for mounts of a volume that was just detached from a node.
+func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e engine.Entry) {
+	u, how := r.first(fake.Publish, attached.Node), "published"
+	if u == nil {
+		u, how = r.first(fake.Stage, attached.Node), "staged"
+	}
+	if u == nil {
+		return
+	}
+	to := ""
+	if u.Pod != "" {
+		to = " to " + w.podName(u.Pod)
+	}
+	v := w.about(r, fmt.Sprintf("%s is detached from %s while %s%s", r.id, attached.Node, how, to), u.Entry, e)
+	if decision, ok := r.forced[attached.Node]; ok {
+		v.Forced = whyForced(decision)
+		v.Witness = append(v.Witness, decision)
+	}
+	w.Report(inv, v)
+}
+
+var inUseFirst = Invariant{
+	Name:  "in-use-before-mount",
+	Says:  "a node says that an attachable volume is in use (status.volumesInUse) before it stages or publishes it",
+	Rules: []string{"MNT-044", "MNT-170", "MNT-173"},
+	Except: []string{
+		"forced by a restart: a kubelet takes what it finds on its disk for attached; if the node's status does not say so, it is not reported in use either, and another pod may get it before it is (MNT-928, kubernetes/kubernetes issue 101791)",
+	},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if !done(e, fake.Stage) && !done(e, fake.Publish) {
+				return
+			}
+			r := w.records[idOfCall(e)]
+			if r == nil || r.last == nil || !w.attachable(r.last) {
+				return
+			}
+			node := w.nodes[e.Call.Node]
+			_, unique, _ := w.idOf(r.last)
+			if node != nil && slices.Contains(node.Status.VolumesInUse, unique) {
+				return
+			}
+			v := w.about(r, fmt.Sprintf("%s: %s on %s, whose status does not say that it is in use", r.id, e.Call.Verb, e.Call.Node), e)
+			if start, ok := r.found[e.Call.Node]; ok {
+				v.Forced = "the kubelet was started and found it on its disk (MNT-928)"
+				v.Witness = append(v.Witness, start)
+			}
+			w.Report(inv, v)
+		}}
+	},
+}
+
+var publishToOwner = Invariant{
+	Name:  "publish-to-owner",
+	Says:  "a volume is published to a pod of that node that names the claim it is bound to, and to no other",
+	Rules: []string{"MNT-072g", "MNT-072h"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if done(e, fake.Publish) {
+				w.checkOwner(inv, e)
+			}
+		}}
+	},
+}
+
+func (w *World) checkOwner(inv Invariant, e engine.Entry) {
+	r := w.records[idOfCall(e)]
+	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
+		return // it has it already
+	}
+	info := w.pods[podOfCall(e)]
+	var wrong string
+	switch {
+	case info == nil:
+		wrong = "there was never such a pod"
+	case info.pod.Spec.NodeName != e.Call.Node:
+		wrong = fmt.Sprintf("the pod is on node %q", info.pod.Spec.NodeName)
+	case r.last == nil:
+		// The source stands in the pod itself.
+		if !hasInline(info.pod) {
+			wrong = "no PersistentVolume is about it, and the pod has no source of its own"
+		}
+	case !slices.Contains(info.allowed, r.id):
+		wrong = fmt.Sprintf("the pod's claims are %q, and none is bound to it", info.claims)
+	}
+	if wrong != "" {
+		w.Report(inv, w.about(r, fmt.Sprintf("%s is published to %s on %s: %s", r.id, w.podName(podOfCall(e)), e.Call.Node, wrong), e))
+	}
+}
+
+// staged reports whether nodes stage the volume.
+func (w *World) staged(r *record) bool {
+	if !w.can(r.id, fake.Stage) {
+		return false
+	}
+	spec := objects.VolumeSpec{PV: r.last}
+	plugin, err := objects.PluginOf(w.backends, spec)
+	return err == nil && plugin.DeviceMountable(spec)
+}
+
+// about is a violation about a volume.
+func (w *World) about(r *record, text string, witness ...engine.Entry) Violation {
+	v := Violation{Volume: r.id, Text: text, Witness: witness}
+	for _, name := range r.pvs {
+		v.Objects = append(v.Objects, store.Ref{Kind: store.PersistentVolume, Key: name})
+	}
+	return v
+}

@@ -1,0 +1,72 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+var knownPhases = Invariant{
+	Name:   "known-phase-changes",
+	Says:   "claims, PersistentVolumes and pods go from phase to phase only where there is a way",
+	Rules:  []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
+	Except: []string{"what users write into a status themselves"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Written: func(e engine.Entry) {
+			ways, known := phaseWays[e.Object.Kind]
+			if !known || e.Old == nil || e.New == nil || e.Actor == engine.User || e.Old.GetUID() != e.New.GetUID() {
+				return
+			}
+			from, to := phaseOf(e.Old), phaseOf(e.New)
+			if from == to || slices.Contains(ways[from], to) {
+				return
+			}
+			v := Violation{
+				Objects: []store.Ref{e.Object},
+				Text:    fmt.Sprintf("%s goes from phase %q to phase %q", e.Object, from, to),
+			}
+			v.Forced, v.Witness = w.meddling(e.Object)
+			v.Witness = append(v.Witness, e)
+			w.Report(inv, v)
+		}}
+	},
+}
+
+// phaseWays are the phases that follow each other.
+var phaseWays = map[store.Kind]map[string][]string{
+	store.PersistentVolume: {
+		"":          {"Pending", "Available", "Bound", "Released"},
+		"Pending":   {"Available", "Bound", "Released"},
+		"Available": {"Bound", "Released"},
+		"Bound":     {"Released", "Available"},
+		"Released":  {"Available", "Bound", "Failed"},
+		"Failed":    {"Available", "Bound"},
+	},
+	store.PersistentVolumeClaim: {
+		"":        {"Pending", "Bound", "Lost"},
+		"Pending": {"Bound", "Lost"},
+		"Bound":   {"Lost"},
+		"Lost":    {"Bound"},
+	},
+	store.Pod: {
+		"":        {"Pending", "Running", "Succeeded", "Failed"},
+		"Pending": {"Running", "Succeeded", "Failed"},
+		"Running": {"Succeeded", "Failed"},
+	},
+}
+
+func phaseOf(obj store.Object) string {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolume:
+		return string(obj.Status.Phase)
+	case *corev1.PersistentVolumeClaim:
+		return string(obj.Status.Phase)
+	case *corev1.Pod:
+		return string(obj.Status.Phase)
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
+)
+
+// applyCall keeps account of where volumes are.
+func (w *World) applyCall(e engine.Entry) {
+	id := VolumeID{e.Call.Target, e.Call.Key}
+	pod := types.UID(e.Call.Pod)
+	switch op := fake.Op(e.Call.Verb); op {
+	case fake.Attach, fake.Stage, fake.Publish:
+		if op != fake.Publish {
+			pod = ""
+		}
+		r := w.record(id)
+		at := r.find(op, e.Call.Node, pod)
+		if at < 0 {
+			at = len(r.uses)
+			r.uses = append(r.uses, Use{Op: op, Node: e.Call.Node, Pod: pod, Entry: e})
+		}
+		r.uses[at].Lost = w.lost
+		if op == fake.Attach {
+			delete(r.forced, e.Call.Node)
+		}
+	case fake.Detach:
+		// fake.DetachRequest: without a node, from all.
+		w.end(id, func(u Use) bool { return u.Op == fake.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
+	case fake.Unstage:
+		w.end(id, func(u Use) bool { return u.Op == fake.Stage && u.Node == e.Call.Node })
+	case fake.Unpublish:
+		w.end(id, func(u Use) bool { return u.Op == fake.Publish && u.Node == e.Call.Node && u.Pod == pod })
+	default:
+		return
+	}
+	w.touch(id)
+}
+
+// noteReply notes whether the caller learns how the call ended. A call that succeeds although an error was injected had its effect, and
+// the caller got the error. Where that error counts as final, nobody knows of the effect.
+func (w *World) noteReply(e engine.Entry) {
+	w.lost = engine.Entry{}
+	fault, ok := w.faults[e.Call]
+	if !ok {
+		return
+	}
+	delete(w.faults, e.Call)
+	if e.Err == nil && w.final(e.Call, fault.Err) {
+		w.lost = fault
+	}
+}
+
+// final reports whether the caller takes the error for the end of it: every one of an in-tree plugin, some of a CSI driver.
+func (w *World) final(call engine.Call, err error) bool {
+	return strings.HasPrefix(call.Target, fake.InTreePrefix) || !fake.UnknownOutcome(fake.Op(call.Verb), err)
+}
+
+// lostReply is what a violation says when the caller was told that a call had failed for good.
+const lostReply = "the caller was told that it had failed for good"
+
+// end takes uses away.
+func (w *World) end(id VolumeID, which func(Use) bool) {
+	r := w.records[id]
+	if r == nil {
+		return
+	}
+	kept := r.uses[:0]
+	for _, u := range r.uses {
+		if which(u) {
+			w.ended = append(w.ended, u)
+			w.touch(id)
+			continue
+		}
+		kept = append(kept, u)
+	}
+	clear(r.uses[len(kept):])
+	r.uses = kept
+	for _, u := range w.ended {
+		if r.first(fake.Stage, u.Node) == nil && r.first(fake.Publish, u.Node) == nil {
+			delete(r.found, u.Node)
+		}
+	}
+	w.drop(r)
+}
+
+// drop forgets a record that says nothing.
+func (w *World) drop(r *record) {
+	if r.empty() {
+		delete(w.records, r.id)
+	}
+}
+
+// applyLifecycle follows which actors run, and machines that lose their mounts.
+func (w *World) applyLifecycle(e engine.Entry) {
+	w.noteLifecycle(e)
+	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok && e.Text == "started" {
+		w.noteFound(node, e)
+	}
+	node, isMachine := strings.CutPrefix(e.Actor, mount.MachineName(""))
+	if !isMachine || e.Text != "crashed" {
+		return
+	}
+	// MNT-485: what was mounted is not any more; attachments stay.
+	var ids []VolumeID
+	for id := range w.records {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, compareIDs)
+	for _, id := range ids {
+		w.end(id, func(u Use) bool { return u.Op != fake.Attach && u.Node == node })
+	}
+}
+
+// noteFound remembers what a kubelet that starts finds on its disk.
+func (w *World) noteFound(node string, e engine.Entry) {
+	for _, r := range w.records {
+		if r.first(fake.Stage, node) == nil && r.first(fake.Publish, node) == nil {
+			continue
+		}
+		if r.found == nil {
+			r.found = map[string]engine.Entry{}
+		}
+		r.found[node] = e
+	}
+}
+
+func compareIDs(a, b VolumeID) int {
+	if order := strings.Compare(a.Backend, b.Backend); order != 0 {
+		return order
+	}
+	return strings.Compare(a.ID, b.ID)
+}

@@ -1,0 +1,113 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// Violation is a moment at which an invariant did not hold.
+type Violation struct {
+	// Invariant is the name of the invariant.
+	Invariant string
+	// At is when it happened, or when it was due.
+	At time.Time
+	// Volume is the volume at the backend it is about, if any.
+	Volume VolumeID
+	// Objects are the API objects it is about.
+	Objects []store.Ref
+	// Text says what is wrong.
+	Text string
+	// Forced says who overruled the protocol so that this could come: a forced detachment, a forced deletion, a user who took a
+	// finalizer away. "" if nobody did: then a controller, a kubelet or a driver is wrong.
+	Forced string
+	// Witness are the entries that prove it, as few as will do, in the order in which they happened.
+	Witness []engine.Entry
+
+	start time.Time
+}
+
+// String is a line that says what is wrong, and below it the witness, one line each.
+func (v Violation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "+%v %s: %s", v.At.Sub(v.start), v.Invariant, v.Text)
+	if v.Forced != "" {
+		fmt.Fprintf(&b, " (forced: %s)", v.Forced)
+	}
+	for _, line := range v.Lines() {
+		b.WriteString("\n  " + line)
+	}
+	return b.String()
+}
+
+// Lines is the witness, a line for each entry: the virtual time since the start, who, and what.
+func (v Violation) Lines() []string {
+	lines := make([]string, len(v.Witness))
+	for i, e := range v.Witness {
+		lines[i] = fmt.Sprintf("+%v %s: %s", e.Time.Sub(v.start), e.Actor, oneLine(describe(e)))
+	}
+	return lines
+}
+
+// Unforced are the violations that nobody forced: what a test wants to be empty when it plays with force.
+func Unforced(violations []Violation) []Violation {
+	var rest []Violation
+	for _, v := range violations {
+		if v.Forced == "" {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// describe says what an entry tells.
+func describe(e engine.Entry) string {
+	switch e.Type {
+	case engine.Storage:
+		what := e.Call.Target + " " + e.Call.Verb + " " + e.Call.Key
+		if e.Call.Node != "" {
+			what += " on " + e.Call.Node
+		}
+		if e.Call.Pod != "" {
+			what += " for pod " + e.Call.Pod
+		}
+		switch {
+		case e.Err != nil:
+			return what + " failed: " + e.Err.Error()
+		case e.Verb == "begin":
+			return what + " begins"
+		}
+		return what
+	case engine.Write:
+		return e.Verb + " " + e.Object.String() + outcome(e)
+	case engine.Decision:
+		return e.Rule + " " + e.Text
+	case engine.Injected:
+		return "fault at " + e.Call.Target + " " + e.Call.Verb + " " + e.Call.Key + ": " + e.Text
+	}
+	return e.Text
+}
+
+func outcome(e engine.Entry) string {
+	switch {
+	case e.New == nil:
+		return ": gone"
+	case e.Old == nil:
+		return ": created"
+	}
+	var changes []string
+	for _, c := range engine.Changes(e.Old, e.New) {
+		changes = append(changes, c.String())
+	}
+	if len(changes) == 0 {
+		return ": only the version changed"
+	}
+	return ": " + strings.Join(changes, ", ")
+}
+
+var lineBreaks = strings.NewReplacer("\r", `\r`, "\n", `\n`)
+
+func oneLine(text string) string { return lineBreaks.Replace(text) }

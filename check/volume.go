@@ -1,0 +1,89 @@
+package check
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+)
+
+// VolumeID names a volume at a backend: what a PersistentVolume is about. Two PersistentVolumes may be about one.
+type VolumeID struct {
+	Backend, ID string
+}
+
+// String is "ID of backend".
+func (id VolumeID) String() string { return id.ID + " of " + id.Backend }
+
+// Use is a volume that is attached, staged or published somewhere, as far as the calls tell.
+type Use struct {
+	// Op is fake.Attach, fake.Stage or fake.Publish.
+	Op   fake.Op
+	Node string
+	// Pod has a published volume.
+	Pod types.UID
+	// Entry is the call that made it so.
+	Entry engine.Entry
+	// Lost is the fault that kept the reply of the last such call from its caller, who took it for a final failure; without Seq if
+	// nothing did.
+	Lost engine.Entry
+}
+
+// record is what is known about one volume.
+type record struct {
+	id   VolumeID
+	pvs  []string                 // names of the PersistentVolumes about it, in order
+	last *corev1.PersistentVolume // the one written last, also when it is gone
+	uses []Use                    // in the order in which they came about
+	// forced are the decisions to detach it by force, by node, until it is attached there again.
+	forced map[string]engine.Entry
+	// found are the starts of kubelets that came upon the volume on their disk, by node, until it is no longer there.
+	found map[string]engine.Entry
+}
+
+// empty reports whether nothing is left to remember.
+func (r *record) empty() bool { return len(r.pvs) == 0 && len(r.uses) == 0 }
+
+func (r *record) find(op fake.Op, node string, pod types.UID) int {
+	return slices.IndexFunc(r.uses, func(u Use) bool { return u.Op == op && u.Node == node && u.Pod == pod })
+}
+
+// first is the oldest use of that sort on the node, nil if there is none.
+func (r *record) first(op fake.Op, node string) *Use {
+	for i := range r.uses {
+		if r.uses[i].Op == op && r.uses[i].Node == node {
+			return &r.uses[i]
+		}
+	}
+	return nil
+}
+
+// idOf says which volume at which backend a PersistentVolume is about, and under which name nodes know it. ok is false for one that no
+// backend is in charge of.
+func (w *World) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.UniqueVolumeName, ok bool) {
+	spec := objects.VolumeSpec{PV: pv}
+	if csi := pv.Spec.CSI; csi != nil {
+		return VolumeID{csi.Driver, csi.VolumeHandle}, objects.CSIVolumeName(csi.Driver, csi.VolumeHandle), true
+	}
+	plugin, err := objects.PluginOf(w.backends, spec)
+	if err != nil || plugin.Backend == nil {
+		return VolumeID{}, "", false
+	}
+	return VolumeID{plugin.Backend.Name(), spec.ID()}, objects.UniqueVolumeName(plugin, spec), true
+}
+
+// attachable reports whether the volume has to be attached before a node can use it.
+func (w *World) attachable(pv *corev1.PersistentVolume) bool {
+	plugin, err := objects.PluginOf(w.backends, objects.VolumeSpec{PV: pv})
+	if err != nil || plugin.Backend == nil || !fake.Can(plugin.Backend, fake.Attach) {
+		return false
+	}
+	return plugin.Attachable(objects.VolumeSpec{PV: pv}, w.drivers[plugin.Driver])
+}
+
+// can reports whether the backend of the volume can do op.
+func (w *World) can(id VolumeID, op fake.Op) bool { return w.backends.Has(id.Backend, op) }

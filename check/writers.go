@@ -1,0 +1,81 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+var oneWriter = Invariant{
+	Name:  "one-writer",
+	Says:  "a volume that has to be attached and is for a single node is published on one node at a time",
+	Rules: []string{"ATT-069", "ATT-070", "MNT-174"},
+	Except: []string{
+		"volumes that are not attached: nobody but the scheduler's ReadWriteOncePod check looks at access modes then, so a ReadWriteOnce NFS share is mounted by every node that has a pod for it (kubernetes/kubernetes issue 111799)",
+	},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if done(e, fake.Publish) {
+				w.checkSingle(inv, e, fake.Publish, "published")
+			}
+		}}
+	},
+}
+
+var oneAttachment = Invariant{
+	Name:  "one-attachment",
+	Says:  "a volume that is for a single node is attached to one node at a time",
+	Rules: []string{"ATT-069", "ATT-070", "ATT-089"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Called: func(e engine.Entry) {
+			if done(e, fake.Attach) {
+				w.checkSingle(inv, e, fake.Attach, "attached")
+			}
+		}}
+	},
+}
+
+// done reports whether e is a call of that operation that succeeded.
+func done(e engine.Entry, op fake.Op) bool {
+	return e.Verb == "end" && e.Err == nil && e.Call.Verb == string(op)
+}
+
+// checkSingle looks for the volume of a call on other nodes than that of the call.
+func (w *World) checkSingle(inv Invariant, e engine.Entry, op fake.Op, how string) {
+	id := VolumeID{e.Call.Target, e.Call.Key}
+	r := w.records[id]
+	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !w.attachable(r.last) {
+		return
+	}
+	// A call that is repeated tells nothing new.
+	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
+		return
+	}
+	for _, u := range r.uses {
+		if u.Op != op || u.Node == e.Call.Node {
+			continue
+		}
+		v := Violation{
+			Volume:  id,
+			Objects: []store.Ref{store.RefTo(r.last)},
+			Text:    fmt.Sprintf("%s is %s on %s and on %s, and its access modes are %v", id, how, u.Node, e.Call.Node, modes(r.last)),
+			Witness: []engine.Entry{u.Entry, e},
+		}
+		if decision, ok := r.forced[u.Node]; ok {
+			v.Forced = whyForced(decision)
+			v.Witness = append(v.Witness, decision)
+		}
+		w.Report(inv, v)
+		return
+	}
+}
+
+func modes(pv *corev1.PersistentVolume) []corev1.PersistentVolumeAccessMode {
+	return slices.Clone(pv.Spec.AccessModes)
+}
