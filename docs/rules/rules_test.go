@@ -106,4 +106,10 @@ func TestGet(t *testing.T) {
 	require.Contains(t, rule.Text, "phase = Available")
 	_, ok = rules.Get("MATCH-999")
 	require.False(t, ok)
+
+	rule, _ = rules.Get("BIND-003")
+	require.Contains(t, rule.Text, "its UID is either empty or\n", "a paragraph goes on")
+	rule, _ = rules.Get("ATT-064")
+	require.Contains(t, rule.Text, "| yes | no | yes | no | force detach | no |", "it announces a table")
+	require.NotContains(t, rule.Text, "Consequence")
 }
