@@ -35,11 +35,13 @@ func Example() {
 	// Output:
 	// data: Bound, volume "snug"
 	// more: Pending, volume ""
-	// claim default/more is Pending: no volume fits, and it asks for no class that could make one (BIND-058)
-	// next: somebody has to create a volume that fits
-	//   huge: got capacity 100Gi, want capacity of at least 200Gi (MATCH-011)
-	//   snug: got claimRef default/data (uid f2884db9-67ea-4b2a-b203-e6666f09b4c5), want no claimRef, or default/more (uid 26695543-419d-4101-bfec-8d86c8328bb5) (MATCH-010)
-	//   tiny: got capacity 1Gi, want capacity of at least 200Gi (MATCH-011)
+	// pvc/default/more is Pending
+	//   because    no volume fits, and it asks for no class that could make one (BIND-058)
+	//   refused    huge  got capacity 100Gi, want capacity of at least 200Gi (MATCH-011)
+	//              snug  got claimRef default/data (uid f2884db9-67ea-4b2a-b203-e6666f09b4c5), want no claimRef, or default/more (uid 26695543-419d-4101-bfec-8d86c8328bb5) (MATCH-010)
+	//              tiny  got capacity 1Gi, want capacity of at least 200Gi (MATCH-011)
+	//   next       somebody has to create a volume that fits
+	//   changes    never by itself: the PersistentVolume controller looks at it every 15 s and finds the same
 }
 
 // Storage that loses a reply: the volume is made once, although the provisioner asks twice.

@@ -2,23 +2,70 @@ package volsim
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
-	"github.com/volsim/volsim/binder"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/explain"
 )
 
-// Explain says why the claim of that key (namespace/name) is in the phase it is in: the rule that decides, every volume that was
-// considered with the first rule that refused it, and who has to act next. A claim that does not exist is an error for which
-// apierrors.IsNotFound holds.
-func (c *Cluster) Explain(claim string) (binder.Explanation, error) {
-	s := c.engine.Store()
-	obj, err := s.Claims.Get(claim)
+// Explain says why an object is in the state it is in: the rule that decides, every candidate with the first rule that refused it, who
+// has to act next, when anything can change by itself, and the same of the objects it waits for. The object is a claim
+// (pvc/namespace/name, or namespace/name), a pod (pod/namespace/name), a volume (pv/name) or an attachment (va/name). One that does
+// not exist is an error for which apierrors.IsNotFound holds.
+func (c *Cluster) Explain(object string) (explain.Explanation, error) {
+	ref, err := explain.ParseRef(object)
 	if err != nil {
-		return binder.Explanation{}, fmt.Errorf("explain %s: %w", claim, err)
+		return explain.Explanation{}, fmt.Errorf("explain: %w", err)
 	}
-	return binder.Explain(obj.DeepCopy(), binder.World{
-		Volumes:             s.Volumes.List(),
-		Classes:             s.Classes.List(),
-		Pods:                s.Pods.List(),
-		DisableProvisioning: c.cfg.DisableProvisioning,
-	}), nil
+	return c.Explainer().Object(ref)
+}
+
+// Explainer explains objects as they are now: for asking about many of them. Ask for another one when something has happened.
+func (c *Cluster) Explainer() *explain.Explainer {
+	world := explain.WorldOf(c.engine.Store(), c.Now())
+	world.Backends = c.backends
+	world.DisableProvisioning = c.cfg.DisableProvisioning
+	world.DetachWanted = c.detachWanted
+	world.Silent = c.silent
+	return explain.New(world)
+}
+
+// silent reports whether a node's kubelet is down or cut off. One without a machine is played by the user, and as its Node says.
+func (c *Cluster) silent(node string) bool {
+	if c.nodes == nil {
+		return false
+	}
+	m, ok := c.nodes.Get(node)
+	return ok && (!m.Running() || m.Partitioned())
+}
+
+// detachWanted reads off the trace since when the attach/detach controller has been waiting to detach a volume from a node (ATT-045).
+// Without a trace it is not known.
+func (c *Cluster) detachWanted(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool) {
+	if c.Trace() == nil {
+		return time.Time{}, false
+	}
+	begun := fmt.Sprintf("detach %s from node %s: ", volume, node)
+	waits := fmt.Sprintf("do not detach %s from node %s yet: ", volume, node)
+	for entry := range c.Trace().Entries() {
+		if entry.Actor == attach.ActorName && entry.Type == engine.Lifecycle {
+			// ATT-134: what it remembered is lost.
+			ok = false
+		}
+		if entry.Actor != attach.ActorName || entry.Rule != "ATT-064" {
+			continue
+		}
+		// ATT-045: it counts from its first look, whatever it finds later.
+		switch {
+		case strings.HasPrefix(entry.Text, begun):
+			ok = false
+		case strings.HasPrefix(entry.Text, waits) && !ok:
+			since, ok = entry.Time, true
+		}
+	}
+	return since, ok
 }

@@ -3,10 +3,12 @@ package binder
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
@@ -45,6 +47,8 @@ type World struct {
 	Volumes []*corev1.PersistentVolume
 	Classes []*storagev1.StorageClass
 	Pods    []*corev1.Pod
+	// Backends are the storage systems there are; nil is none that is known.
+	Backends *fake.Set
 	// DisableProvisioning is that of Config.
 	DisableProvisioning bool
 }
@@ -115,6 +119,8 @@ func (x *Explanation) explainReserving(claim *corev1.PersistentVolumeClaim, worl
 	}
 	if pv.Spec.ClaimRef == nil {
 		if ok, why := Satisfies(claim, pv); !ok {
+			want, got := satisfyWantGot(claim, pv)
+			x.Refusals = []Refusal{{Volume: pv.Name, Rule: "MATCH-030", Want: want, Got: got}}
 			x.say("BIND-059b", fmt.Sprintf("it asks for volume %q, which will not do: %s", pv.Name, why),
 				"somebody has to create another claim, or change the volume")
 			return
@@ -168,11 +174,48 @@ func (x *Explanation) explainUnbound(claim *corev1.PersistentVolumeClaim, world 
 		x.say("PROV-020", "no volume fits, and dynamic provisioning is switched off", "somebody has to create a volume that fits")
 	case class == nil:
 		x.say("PROV-021", fmt.Sprintf("no volume fits, and its class %q does not exist", ClassOf(claim)), "somebody has to create the class, or a volume that fits")
-	case class.Provisioner == "kubernetes.io/no-provisioner":
+	case class.Provisioner == noProvisioner:
 		x.say("PROV-024", fmt.Sprintf("no volume fits, and its class %q makes none", class.Name), "somebody has to create a volume that fits")
+	case world.noPlugin(class.Provisioner):
+		x.say("PROV-024", fmt.Sprintf("no volume fits, and no plugin is there that makes them under the name %s", class.Provisioner), "somebody has to create a volume that fits")
 	default:
 		x.say("BIND-057", fmt.Sprintf("no volume fits; %s is to make one", class.Provisioner), "provisioner "+class.Provisioner)
 	}
+}
+
+// satisfyWantGot spells the two values of the test of MATCH-030 that a volume failed.
+func satisfyWantGot(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (want, got string) {
+	capacity, request := capacityOf(pv), requestOf(claim)
+	// MATCH-030: in the order of Satisfies.
+	switch {
+	case pv.DeletionTimestamp != nil:
+		return "no deletionTimestamp", "deletionTimestamp " + pv.DeletionTimestamp.UTC().Format(time.RFC3339)
+	case capacity.Value() < request.Value():
+		return "capacity of at least " + request.String(), "capacity " + capacity.String()
+	case ClassOfVolume(pv) != ClassOf(claim):
+		return fmt.Sprintf("storageClassName %q", ClassOf(claim)), fmt.Sprintf("storageClassName %q", ClassOfVolume(pv))
+	case objects.ValueOf(pv.Spec.VolumeAttributesClassName) != objects.ValueOf(claim.Spec.VolumeAttributesClassName):
+		return fmt.Sprintf("volumeAttributesClassName %q", objects.ValueOf(claim.Spec.VolumeAttributesClassName)),
+			fmt.Sprintf("volumeAttributesClassName %q", objects.ValueOf(pv.Spec.VolumeAttributesClassName))
+	case volumeModeMismatch(claim, pv):
+		return "volumeMode " + string(objects.VolumeModeOf(claim.Spec.VolumeMode)), "volumeMode " + string(objects.VolumeModeOf(pv.Spec.VolumeMode))
+	}
+	return "access modes " + describeModes(claim.Spec.AccessModes), describeModes(pv.Spec.AccessModes)
+}
+
+// noProvisioner is the provisioner of classes whose volumes are made by hand.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// noPlugin reports whether the name is that of an in-tree plugin that cannot provision, or is not there (PROV-024).
+func (world World) noPlugin(name string) bool {
+	if !strings.HasPrefix(name, fake.InTreePrefix) {
+		return false
+	}
+	if _, migrated := MigratedDriver(name); migrated || world.Backends == nil {
+		return false
+	}
+	_, err := world.Backends.ProvisionableByName(name)
+	return err != nil
 }
 
 func (x *Explanation) explainWaiting(claim *corev1.PersistentVolumeClaim, world World) {

@@ -31,7 +31,8 @@ func TestExplainSaysWhichRuleDecides(t *testing.T) {
 	}{
 		{rule: "BIND-052", name: "its class has no binding mode", claim: fake.Claim("data", "10Gi", fake.InClass("odd")),
 			world: binder.World{Classes: []*storagev1.StorageClass{modeless}}},
-		{rule: "BIND-053", name: "its selector is malformed", claim: badSelector},
+		{rule: "BIND-053", name: "its selector is malformed", claim: badSelector,
+			world: world(available("snug", "12Gi"))},
 		{rule: "BIND-054", name: "a volume fits", claim: fake.Claim("data", "10Gi"),
 			world: world(available("snug", "12Gi")), volume: "snug"},
 		{rule: "BIND-055", name: "it gets the default class", claim: fake.Claim("data", "10Gi", fake.NoClass()),

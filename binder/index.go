@@ -112,10 +112,10 @@ func (x *Index) Delete(name string) {
 }
 
 // Match picks the volume for a claim, nil for none, with the rule that decided. delayed is the delay flag (PROV-010). The
-// error says that the claim's selector is malformed (MATCH-021). The answer is that of the function Match.
+// error says that the claim's selector is malformed, and that it had to be read (MATCH-021). The answer is that of the function Match.
 func (x *Index) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*corev1.PersistentVolume, string, error) {
 	q, err := newQuery(claim, Options{Delayed: delayed})
-	if err != nil {
+	if err != nil && q.searchesAny(x.All()) {
 		return nil, "MATCH-021", err
 	}
 	best := x.reserved(&q)

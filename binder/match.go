@@ -2,6 +2,8 @@ package binder
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -29,9 +31,9 @@ type Decision struct {
 	// Volume is the volume to bind, nil for none.
 	Volume *corev1.PersistentVolume
 	// Rule decided: MATCH-015 for a volume that points at the claim, MATCH-020 for the smallest that fits. Without a volume it
-	// is MATCH-021 for a malformed selector, MATCH-022 when a node was given, MATCH-016 for a delayed claim, else MATCH-003.
+	// is MATCH-021 with an Err, MATCH-022 when a node was given, MATCH-016 for a delayed claim, else MATCH-003.
 	Rule string
-	// Err is set when the claim's selector is malformed. No volume was looked at then.
+	// Err is set when the claim's selector is malformed and there is a group to search. No volume was looked at then.
 	Err error
 	// Refusals has one entry for every volume but the chosen one, in the order of the search: group by group, then by name,
 	// and last the volumes that lack an access mode. Empty unless Options.Explain, and with Err.
@@ -47,7 +49,7 @@ type Decision struct {
 // the claim but fails one of MATCH-011 to MATCH-014 is passed over, and another may be picked (MATCH-023).
 func Match(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolume, opts Options) Decision {
 	q, err := newQuery(claim, opts)
-	if err != nil {
+	if err != nil && q.searchesAny(slices.Values(volumes)) {
 		// MATCH-021: the whole search fails before any volume is looked at.
 		return Decision{Rule: "MATCH-021", Err: err}
 	}
@@ -119,6 +121,19 @@ func (q *query) rank(pv *corev1.PersistentVolume) (rank int, ok bool) {
 }
 
 func (q *query) searches(group modeSet) bool { return !q.unknown && group.containsAll(q.modes) }
+
+// searchesAny reports whether any group is searched. If none is, a malformed selector is never read (MATCH-021).
+func (q *query) searchesAny(volumes iter.Seq[*corev1.PersistentVolume]) bool {
+	if q.opts.Node != nil {
+		return true
+	}
+	for pv := range volumes {
+		if _, ok := q.rank(pv); ok {
+			return true
+		}
+	}
+	return false
+}
 
 // judge is the rule that refuses the volume, "" if none does. mine reports whether the volume points at the claim;
 // a mine volume that only its node affinity refuses (MATCH-022) ends the search all the same.

@@ -295,11 +295,11 @@ func shortRefusals(d Decision) string {
 	return strings.Join(short, " ")
 }
 
-// MATCH-021: a malformed selector is an error even where a volume points at the claim, and where there is no volume.
+// MATCH-021: a malformed selector is an error even where a volume points at the claim, and where none is free.
 func TestMatchMalformedSelector(t *testing.T) {
 	claim := pvc("1Gi", pvcSelector(malformed))
 	want := `selector of claim default/data: "Like" is not a valid label selector operator`
-	for _, vs := range [][]*corev1.PersistentVolume{nil, volumes(pv("a", "1Gi", pvRef("data", "u1")))} {
+	for _, vs := range [][]*corev1.PersistentVolume{volumes(pv("a", "1Gi", pvRef("other", "u2"))), volumes(pv("a", "1Gi", pvRef("data", "u1")))} {
 		d := Match(claim, vs, Options{Explain: true})
 		require.EqualError(t, d.Err, want)
 		assert.Equal(t, Decision{Rule: "MATCH-021", Err: d.Err}, d)
@@ -313,6 +313,28 @@ func TestMatchMalformedSelector(t *testing.T) {
 		assert.Nil(t, got)
 		assert.Equal(t, "MATCH-021", rule)
 	}
+}
+
+// MATCH-021: where no group has all modes of the claim its selector is not read.
+func TestMatchMalformedSelectorUnread(t *testing.T) {
+	claim := pvc("1Gi", pvcSelector(malformed))
+	other := pv("a", "1Gi")
+	other.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}
+	for _, vs := range [][]*corev1.PersistentVolume{nil, volumes(other)} {
+		d := Match(claim, vs, Options{})
+		require.NoError(t, d.Err)
+		assert.Equal(t, Decision{Rule: "MATCH-003"}, d)
+
+		index := NewIndex()
+		for _, v := range vs {
+			index.Put(v)
+		}
+		got, rule, err := index.Match(claim, false)
+		require.NoError(t, err)
+		assert.Nil(t, got)
+		assert.Equal(t, "MATCH-003", rule)
+	}
+	require.Error(t, Match(claim, nil, Options{Node: &corev1.Node{}}).Err, "with a node there is one group, whatever is in it")
 }
 
 // MATCH-022: the same question with a node, as the scheduler asks it.

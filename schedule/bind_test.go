@@ -228,10 +228,14 @@ func TestReplacedWhileBound(t *testing.T) {
 	w.create(w.volumeFor("v", "c"))
 	w.bound("c", "v")
 	w.log()
+	w.Advance(0)
+	w.patch(store.Pod, "default/p", `{"status":{"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"}]}}`, store.Status)
 	require.NoError(t, w.Settle(time.Minute))
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	lines := w.log()
 	require.Equal(t, "1.5s bind Pod/default/p", lines[0], "the new one has nothing to wait for")
+	require.Equal(t, corev1.PodReasonSchedulerError, scheduled(w.pod("p")).Reason, "SCHED-238: what is said of the old one is written to the new one")
+	require.Len(t, w.pod("p").Status.Conditions, 2, "SCHED-238: what others wrote stays")
 	require.Contains(t, lines[2], "2s bind Pod/default/p: Operation cannot be fulfilled", "SCHED-170: the old one is not taken for it")
 	bound := 0
 	for _, event := range w.Store().Events.List() {

@@ -51,25 +51,39 @@ type NodeVerdict struct {
 	Claim string
 }
 
+// Judge gives verdicts on pods of one world, as long as nothing in it changes.
+type Judge struct {
+	nodes []*corev1.Node // by name
+	pods  map[string][]*corev1.Pod
+	look  *lookups
+}
+
+// NewJudge prepares for verdicts on pods of the world.
+func NewJudge(world World) *Judge {
+	return &Judge{
+		nodes: slices.SortedFunc(slices.Values(world.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }),
+		pods:  world.podsByNode(),
+		look:  world.lookups(),
+	}
+}
+
 // Explain judges a pod as a scheduling attempt would, without doing anything (SCHED-023, SCHED-024). Pods that are nominated to a node
 // and pods that could be preempted are left out of it.
-func Explain(pod *corev1.Pod, world World) Verdict {
-	if len(world.Nodes) == 0 {
+func (j *Judge) Explain(pod *corev1.Pod) Verdict {
+	if len(j.nodes) == 0 {
 		// SCHED-022
 		return Verdict{Rule: "SCHED-022", Text: reasonNoNodes}
 	}
-	c := newCycle(world.lookups(), pod)
+	c := newCycle(j.look, pod)
 	switch s := c.preFilter(); {
 	case s.code == failed:
 		return Verdict{Rule: "SCHED-237", Text: s.err.Error()}
 	case s.rejected():
 		return Verdict{Rule: preFilterRule(s), Text: s.message()}
 	}
-	pods := world.podsByNode()
-	nodes := slices.SortedFunc(slices.Values(world.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	var v Verdict
-	for _, node := range nodes {
-		at := placeOf(node, pods[node.Name])
+	for _, node := range j.nodes {
+		at := placeOf(node, j.pods[node.Name])
 		s := c.filter(at)
 		verdict := NodeVerdict{Node: node.Name, Plugin: s.plugin, Reasons: s.reasons}
 		switch {

@@ -35,7 +35,7 @@ func preFilterRule(s status) string {
 
 // explain fills in which rule turned the node down, and by what.
 func (c *cycle) explain(v *NodeVerdict, at place) {
-	v.Want, v.Got = "", strings.Join(v.Reasons, ", ")
+	v.Want, v.Got = "what filter "+v.Plugin+" asks for", strings.Join(v.Reasons, ", ")
 	switch v.Plugin {
 	case nodeUnschedulable:
 		v.Rule, v.Want, v.Got = "SCHED-024", "a node that is not cordoned", "spec.unschedulable is true"

@@ -65,7 +65,7 @@ func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *core
 	changes := map[string]any{}
 	if condition != nil {
 		if conditions, changed := withCondition(pod.Status.Conditions, *condition, metav1.NewTime(p.Now())); changed {
-			changes["conditions"] = conditions
+			changes["conditions"] = besideOthers(p, pod, conditions, condition.Type)
 		}
 	}
 	if nominate != nil && *nominate != pod.Status.NominatedNodeName {
@@ -88,6 +88,23 @@ func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *core
 		return pod
 	}
 	return patched
+}
+
+// besideOthers puts one of the wanted conditions beside those of other types that the pod of that name has by now: a patch does not
+// touch what others wrote, even if it is another pod (SCHED-238).
+func besideOthers(p *engine.Proc, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
+	newest, ok := p.Engine().Store().Pods.Lookup(store.KeyOf(pod))
+	if !ok {
+		return wanted
+	}
+	ofKind := func(c corev1.PodCondition) bool { return c.Type == kind }
+	condition := wanted[slices.IndexFunc(wanted, ofKind)]
+	conditions := slices.Clone(newest.Status.Conditions)
+	if at := slices.IndexFunc(conditions, ofKind); at >= 0 {
+		conditions[at] = condition
+		return conditions
+	}
+	return append(conditions, condition)
 }
 
 // withCondition is a copy of the conditions with this one in it, and whether that says anything new (SCHED-230, SCHED-231).

@@ -54,6 +54,8 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newVersion())
+	root.AddCommand(newExplain())
+	root.AddCommand(newPredict())
 	markUsageErrors(root)
 	return root
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+var updateAnswers = flag.Bool("update-answers", false, "write the expected answers of explain and predict anew")
+
+// answers are command lines on dumps, and the files that hold what they print.
+var answers = []struct {
+	name, errOut string
+	args         []string
+}{
+	{name: "explain-pvc", args: []string{"explain", "-f", "waiting-claims.yaml", "pvc/shop/typo"}},
+	{name: "explain-pod-multiattach", args: []string{"explain", "-f", "dead-node.yaml", "pod/shop/cart-7c6d9f5b8-m4n7q"}},
+	{name: "explain-pod-local", args: []string{"explain", "-f", "local-volumes.yaml", "pod/shop/queue-0"},
+		errOut: "volsim: ignored: field Pod spec.workloadRef, field Pod status.conditions.certainty, field StorageClass dataProtection\n"},
+	{name: "explain-pod-full", args: []string{"explain", "-f", "full-nodes.yaml", "pod/shop/c-0", "--ahead", "0s"}},
+	{name: "explain-all-released", args: []string{"explain", "-f", "released.yaml"}},
+	{name: "explain-all-deleted", args: []string{"explain", "-f", "deleted-in-use.yaml"}},
+	{name: "explain-all-waiting", args: []string{"explain", "-f", "waiting-claims.yaml"}},
+	{name: "explain-all-well", args: []string{"explain", "-f", "k3s.yaml"}, errOut: "volsim: ignored: 1 helm.cattle.io/v1 HelmChart\n"},
+	{name: "predict-delete", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "delete", "pvc/shop/data-db-0"}},
+	{name: "predict-delete-both", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "delete", "pvc/shop/data-db-0", "pod/shop/db-0"}},
+	{name: "predict-drain", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--for", "5m", "--", "drain", "node/ip-10-0-1-20"}},
+	{name: "predict-lose", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "lose", "ip-10-0-1-21", "then", "wait", "10m", "then", "out-of-service", "ip-10-0-1-21"}},
+	{name: "predict-force", args: []string{"predict", "-f", "dead-node.yaml", "--", "delete", "--force", "pod/shop/cart-7c6d9f5b8-9k2lp"}},
+	{name: "predict-retain", args: []string{"predict", "-f", "released.yaml", "--", "patch", "pv/pvc-d5a7b088-1074-4753-93b0-7580b20c5eda", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`}},
+	{name: "predict-nothing", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "nothing"}},
+}
+
+const shopIgnored = "volsim: ignored: 1 apps/v1 Deployment, 1 v1 Secret\n"
+
+// inTestdata has the argument after -f name a file in testdata.
+func inTestdata(args []string) []string {
+	args = append([]string(nil), args...)
+	for i := 1; i < len(args); i++ {
+		if args[i-1] == "-f" && args[i] != "-" {
+			args[i] = filepath.Join("testdata", args[i])
+		}
+	}
+	return args
+}
+
+func TestAnswers(t *testing.T) {
+	for _, tt := range answers {
+		t.Run(tt.name, func(t *testing.T) {
+			status, out, errOut := play("", inTestdata(tt.args)...)
+			require.Zero(t, status, errOut)
+			require.Equal(t, tt.errOut, errOut)
+			file := filepath.Join("testdata", "answers", tt.name+".txt")
+			if *updateAnswers {
+				require.NoError(t, os.WriteFile(file, []byte(out), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(want), out)
+		})
+	}
+}
+
+// JSON and YAML say the same.
+func TestAnswersForPrograms(t *testing.T) {
+	for _, tt := range answers {
+		// The others have nothing that these have not.
+		if !strings.HasPrefix(tt.name, "explain-pod") && tt.name != "predict-delete-both" && tt.name != "explain-all-well" {
+			continue
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			read := func(format string, unmarshal func([]byte, any) error) any {
+				args := inTestdata(tt.args)
+				status, out, errOut := play("", append([]string{args[0], "-o", format}, args[1:]...)...)
+				require.Zero(t, status, errOut)
+				var value any
+				require.NoError(t, unmarshal([]byte(out), &value), out)
+				return value
+			}
+			asJSON := read("json", json.Unmarshal)
+			require.Equal(t, asJSON, read("yaml", func(data []byte, v any) error { return yaml.Unmarshal(data, v) }))
+			require.NotEmpty(t, asJSON)
+		})
+	}
+}
+
+func TestDumpFromStandardInput(t *testing.T) {
+	data, err := os.ReadFile("testdata/dead-node.yaml")
+	require.NoError(t, err)
+	status, out, errOut := play(string(data), "explain", "-f", "-", "--ahead", "0s", "--now", "2026-11-20T10:00:00Z", "-o", "json", "pod/shop/cart-7c6d9f5b8-m4n7q")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, `"now": "2026-11-20T10:00:00Z"`)
+	require.Contains(t, out, `"rule": "ATT-070"`)
+}
+
+func TestDumpMistakes(t *testing.T) {
+	const dump = "testdata/running.yaml"
+	for _, tt := range []struct {
+		name   string
+		status int
+		args   []string
+		stdin  string
+		want   string
+	}{
+		{name: "no dump", status: exitUsage, args: []string{"explain", "pvc/a"}, want: "no dump is given: write -f FILE"},
+		{name: "no dump to predict on", status: exitUsage, args: []string{"predict", "--", "nothing"}, want: "no dump is given"},
+		{name: "a dump that is not there", status: exitFailed, args: []string{"explain", "-f", "none.yaml"}, want: "none.yaml"},
+		{name: "a dump of nothing", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "{}", want: "-: the dump has an object without apiVersion or kind"},
+		{name: "a format that is none", status: exitUsage, args: []string{"explain", "-f", dump, "-o", "wide"}, want: `--output is "wide": give text, json or yaml`},
+		{name: "a time that is none", status: exitUsage, args: []string{"explain", "-f", dump, "--now", "soon"}, want: `--now is "soon"`},
+		{name: "an object that is none", status: exitUsage, args: []string{"explain", "-f", dump, "data"}, want: `"data" names no object`},
+		{name: "an object that is not there", status: exitFailed, args: []string{"explain", "-f", dump, "pvc/shop/none"}, want: `explain pvc/shop/none: persistentvolumeclaims "none" not found`},
+		{name: "an object that is not explained", status: exitFailed, args: []string{"explain", "-f", dump, "node/ip-10-0-1-20"}, want: "only claims (pvc), pods (pod)"},
+		{name: "back in time", status: exitUsage, args: []string{"explain", "-f", dump, "--ahead", "-1s"}, want: "--ahead is -1s"},
+		{name: "no step", status: exitUsage, args: []string{"predict", "-f", dump}, want: "no step is given: write one of: delete"},
+		{name: "a step that is none", status: exitUsage, args: []string{"predict", "-f", dump, "--", "conquer"}, want: `there is no step "conquer"`},
+		{name: "a step that cannot be done", status: exitFailed, args: []string{"predict", "-f", dump, "--", "drain", "nowhere"}, want: `drain nowhere: nodes "nowhere" not found`},
+		{name: "no time to look at", status: exitUsage, args: []string{"predict", "-f", dump, "--for", "0s", "--", "nothing"}, want: "--for is 0s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, out, errOut := play(tt.stdin, tt.args...)
+			require.Equal(t, tt.status, status, errOut)
+			require.Empty(t, out)
+			lines := strings.Split(strings.TrimSuffix(errOut, "\n"), "\n")
+			require.Contains(t, lines[len(lines)-1], tt.want)
+			for _, line := range lines[:len(lines)-1] {
+				require.Contains(t, line, "volsim: ignored: ")
+			}
+		})
+	}
+}

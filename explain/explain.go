@@ -1,0 +1,116 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/store"
+)
+
+// Explainer explains objects of a world. It may be asked again and again, as long as nothing in the world changes.
+type Explainer struct {
+	world *World
+	ix    *index
+}
+
+// New makes an explainer of a world.
+func New(world World) *Explainer { return &Explainer{world: &world, ix: newIndex(&world)} }
+
+// Object explains an object of the world; see Explainer.Object.
+func Object(ref store.Ref, world World) (Explanation, error) { return New(world).Object(ref) }
+
+// Object explains the claim, pod, volume or attachment of that name. One that does not exist is an error for which
+// apierrors.IsNotFound holds; other kinds are refused.
+func (ex *Explainer) Object(ref store.Ref) (Explanation, error) {
+	x := &explainer{World: ex.world, index: ex.ix, seen: map[store.Ref]bool{}}
+	switch ref.Kind {
+	case store.PersistentVolumeClaim:
+		if claim, ok := x.claims[ref.Key]; ok {
+			return x.claim(claim), nil
+		}
+	case store.Pod:
+		if pod, ok := x.pods[ref.Key]; ok {
+			return x.pod(pod), nil
+		}
+	case store.PersistentVolume:
+		if pv, ok := x.volumes[ref.Key]; ok {
+			return x.volume(pv), nil
+		}
+	case store.VolumeAttachment:
+		if va, ok := x.attachments[ref.Key]; ok {
+			return x.attachment(va), nil
+		}
+	default:
+		return Explanation{}, fmt.Errorf("explain %s: only claims (pvc), pods (pod), volumes (pv) and attachments (va) are explained", Name(ref))
+	}
+	gvk := ref.Kind.GroupVersionKind()
+	_, name := store.SplitKey(ref.Key)
+	missing := apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, name)
+	return Explanation{}, fmt.Errorf("explain %s: %w", Name(ref), missing)
+}
+
+// explainer draws up one explanation. What was explained once is not explained again further down.
+type explainer struct {
+	*World
+	*index
+	seen map[store.Ref]bool
+}
+
+// begin starts the explanation of an object.
+func (x *explainer) begin(obj store.Object, phase string) Explanation {
+	x.seen[store.RefTo(obj)] = true
+	if obj.GetDeletionTimestamp() != nil {
+		phase = "Terminating"
+	}
+	return Explanation{Object: nameOf(obj), Phase: phase}
+}
+
+func (x *explainer) addClaim(e *Explanation, key string) {
+	if claim, ok := x.claims[key]; ok && !x.seen[store.RefTo(claim)] {
+		e.Related = append(e.Related, x.claim(claim))
+	}
+}
+
+func (x *explainer) addVolume(e *Explanation, name string) {
+	if pv, ok := x.volumes[name]; ok && !x.seen[store.RefTo(pv)] {
+		e.Related = append(e.Related, x.volume(pv))
+	}
+}
+
+func (x *explainer) addPod(e *Explanation, pod *corev1.Pod) {
+	if !x.seen[store.RefTo(pod)] {
+		e.Related = append(e.Related, x.pod(pod))
+	}
+}
+
+// keptBy explains an object whose finalizers nobody here takes off.
+func (x *explainer) keptBy(e *Explanation, finalizers []string) {
+	// BIND-016
+	e.say("BIND-016", "it is being deleted, and finalizer "+strings.Join(finalizers, ", ")+" keeps it")
+	e.next(Somebody, "has to take the finalizer off: whoever put it there")
+	e.never("no component that is simulated takes that finalizer off")
+}
+
+// without lists the finalizers of an object that are none of these.
+func without(obj store.Object, known ...string) []string {
+	var others []string
+	for _, finalizer := range obj.GetFinalizers() {
+		if !isOneOf(finalizer, known) {
+			others = append(others, finalizer)
+		}
+	}
+	return others
+}
+
+func isOneOf(s string, all []string) bool {
+	for _, other := range all {
+		if s == other {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/schedule"
+	"github.com/volsim/volsim/store"
+)
+
+// index finds the objects of a world by key, and by what they point at.
+type index struct {
+	claims      map[string]*corev1.PersistentVolumeClaim
+	volumes     map[string]*corev1.PersistentVolume
+	pods        map[string]*corev1.Pod
+	nodes       map[string]*corev1.Node
+	classes     map[string]*storagev1.StorageClass
+	drivers     map[string]*storagev1.CSIDriver
+	csiNodes    map[string]*storagev1.CSINode
+	attachments map[string]*storagev1.VolumeAttachment
+	// byVolume are the attachments that name a volume, byVolumeName the keys of the claims that do, byClaim the pods that name a claim.
+	byVolume     map[string][]*storagev1.VolumeAttachment
+	byVolumeName map[string][]string
+	byClaim      map[string][]*corev1.Pod
+	judge        *schedule.Judge // of pods without a node; nil before the first
+	// events are those about an object.
+	events map[store.Ref][]*corev1.Event
+}
+
+func newIndex(w *World) *index {
+	ix := &index{
+		claims:       byKey(w.Claims),
+		volumes:      byKey(w.Volumes),
+		pods:         byKey(w.Pods),
+		nodes:        byKey(w.Nodes),
+		classes:      byKey(w.Classes),
+		drivers:      byKey(w.Drivers),
+		csiNodes:     byKey(w.CSINodes),
+		attachments:  byKey(w.Attachments),
+		byVolume:     map[string][]*storagev1.VolumeAttachment{},
+		byVolumeName: map[string][]string{},
+		byClaim:      map[string][]*corev1.Pod{},
+		events:       map[store.Ref][]*corev1.Event{},
+	}
+	for _, va := range sorted(w.Attachments) {
+		if name := va.Spec.Source.PersistentVolumeName; name != nil {
+			ix.byVolume[*name] = append(ix.byVolume[*name], va)
+		}
+	}
+	for _, claim := range sorted(w.Claims) {
+		if name := claim.Spec.VolumeName; name != "" {
+			ix.byVolumeName[name] = append(ix.byVolumeName[name], store.KeyOf(claim))
+		}
+	}
+	for _, pod := range sorted(w.Pods) {
+		claims := objects.ClaimsOf(pod)
+		for i, claim := range claims {
+			if !slices.Contains(claims[:i], claim) {
+				ix.byClaim[claim] = append(ix.byClaim[claim], pod)
+			}
+		}
+	}
+	for _, event := range w.Events {
+		about := &event.InvolvedObject
+		ref := store.Ref{Kind: store.Kind(about.Kind), Key: store.Key(about.Namespace, about.Name)}
+		ix.events[ref] = append(ix.events[ref], event)
+	}
+	return ix
+}
+
+func byKey[T store.Object](objs []T) map[string]T {
+	m := make(map[string]T, len(objs))
+	for _, obj := range objs {
+		m[store.KeyOf(obj)] = obj
+	}
+	return m
+}
+
+// sorted are the objects in the order of their keys.
+func sorted[T store.Object](objs []T) []T {
+	return slices.SortedFunc(slices.Values(objs), func(a, b T) int { return strings.Compare(store.KeyOf(a), store.KeyOf(b)) })
+}
+
+// lastEvent is the newest Event about an object that match accepts, nil if there is none.
+func (ix *index) lastEvent(obj store.Object, match func(*corev1.Event) bool) *corev1.Event {
+	var last *corev1.Event
+	for _, event := range ix.events[store.RefTo(obj)] {
+		if uid := event.InvolvedObject.UID; uid != "" && uid != obj.GetUID() || !match(event) {
+			continue
+		}
+		if last == nil || !timeOf(event).Before(timeOf(last)) {
+			last = event
+		}
+	}
+	return last
+}

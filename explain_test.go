@@ -1,0 +1,193 @@
+package volsim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/docs/rules"
+	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/history"
+	"github.com/volsim/volsim/store"
+)
+
+func TestExplainNames(t *testing.T) {
+	c := newCluster(t, volsim.Config{})
+	require.NoError(t, c.Create(fake.Volume("pv", "1Gi"), fake.Claim("shop/data", "10Gi"), fake.Pod("shop/p", fake.Claims("data"))))
+	require.NoError(t, c.Settle())
+	for name, want := range map[string]string{"shop/data": "pvc/shop/data", "pvc/shop/data": "pvc/shop/data", "pod/shop/p": "pod/shop/p", "pv/pv": "pv/pv"} {
+		x, err := c.Explain(name)
+		require.NoError(t, err)
+		require.Equal(t, want, x.Object)
+	}
+	for _, name := range []string{"pod/shop/none", "pv/none", "va/none", "default/data"} {
+		_, err := c.Explain(name)
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+	}
+	_, err := c.Explain("data")
+	require.EqualError(t, err, `explain: "data" names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name`)
+}
+
+// failover is a cluster in which a pod on n2 waits for a volume that the dead node n1 has mounted, and how long it has waited.
+func failover(t *testing.T, cfg volsim.Config) *volsim.Cluster {
+	t.Helper()
+	cfg.Backends = []fake.Backend{fake.CSI("disk.example.com")}
+	c := newCluster(t, cfg)
+	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com"), fake.Node("n1"), fake.Node("n2"), fake.Claim("data", "1Gi", fake.InClass("fast"))))
+	require.NoError(t, c.Create(fake.Pod("old", fake.Claims("data"), fake.OnNode("n1"))))
+	require.NoError(t, c.Advance(time.Minute))
+	require.NoError(t, c.Faults.PowerOff("n1"))
+	require.NoError(t, c.PatchStatus(fake.Node("n1"), `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`))
+	require.NoError(t, c.DeleteWith(fake.Pod("old"), store.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	require.NoError(t, c.Create(fake.Pod("new", fake.Claims("data"), fake.OnNode("n2"))))
+	require.NoError(t, c.Advance(2*time.Minute))
+	return c
+}
+
+// ATT-045, ATT-064: the moment that is foretold is the one at which it happens.
+func TestExplainForetellsTheForcedDetach(t *testing.T) {
+	c := failover(t, volsim.Config{})
+	x, err := c.Explain("pod/new")
+	require.NoError(t, err)
+	require.Equal(t, "ATT-070", x.Because.Rule, x)
+	at := x.Changes.At
+	require.WithinDuration(t, c.Now().Add(4*time.Minute), at, time.Second, x)
+	require.Contains(t, x.Because.Text, "attached to node n1 since 2026-01-01T00:00:0")
+	held := func() bool {
+		for _, va := range c.Attachments.List() {
+			if va.Spec.NodeName == "n1" {
+				return true
+			}
+		}
+		return false
+	}
+	require.NoError(t, c.Advance(at.Sub(c.Now())-time.Second))
+	require.True(t, held())
+	require.NoError(t, c.Advance(2*time.Second))
+	require.False(t, held())
+	require.NoError(t, c.Advance(time.Minute))
+	x, err = c.Explain("pod/new")
+	require.NoError(t, err)
+	require.Equal(t, explain.Settled, x.Changes.When, x)
+
+	// Without a trace, and after a restart of the controller, the six minutes begin now (ATT-134).
+	c = failover(t, volsim.Config{NoTrace: true})
+	x, err = c.Explain("pod/new")
+	require.NoError(t, err)
+	require.Equal(t, c.Now().Add(6*time.Minute), x.Changes.At)
+	c = failover(t, volsim.Config{})
+	require.NoError(t, c.Crash("attachdetach-controller"))
+	require.NoError(t, c.Restart("attachdetach-controller"))
+	x, err = c.Explain("pod/new")
+	require.NoError(t, err)
+	require.Equal(t, c.Now().Add(6*time.Minute), x.Changes.At)
+}
+
+// explained are the explanations of all objects.
+func explained(t *testing.T, c *volsim.Cluster) map[string]explain.Explanation {
+	t.Helper()
+	all := map[string]explain.Explanation{}
+	explainer := c.Explainer()
+	ask := func(obj store.Object) {
+		x, err := explainer.Object(store.RefTo(obj))
+		require.NoError(t, err)
+		all[x.Object] = x
+	}
+	for _, obj := range c.Pods.List() {
+		ask(obj)
+	}
+	for _, obj := range c.Claims.List() {
+		ask(obj)
+	}
+	for _, obj := range c.Volumes.List() {
+		ask(obj)
+	}
+	for _, obj := range c.Attachments.List() {
+		ask(obj)
+	}
+	return all
+}
+
+// whole checks that an explanation is complete: its rules are in the catalogue, and whoever waits knows for whom.
+func whole(t *testing.T, x *explain.Explanation, known map[string]bool) {
+	t.Helper()
+	require.True(t, known[x.Because.Rule], "no rule %q: %s", x.Because.Rule, x)
+	require.NotEmpty(t, x.Because.Text)
+	require.True(t, x.Changes.Rule == "" || known[x.Changes.Rule], "no rule %q: %s", x.Changes.Rule, x)
+	require.Equal(t, x.Changes.When == explain.ByItself, !x.Changes.At.IsZero(), x)
+	if x.Changes.When == explain.Never {
+		require.NotEmpty(t, x.Next, x)
+	}
+	for _, c := range x.Candidates {
+		require.True(t, c.Rule == "" || known[c.Rule], "no rule %q: %s", c.Rule, x)
+	}
+	for i := range x.Related {
+		whole(t, &x.Related[i], known)
+	}
+}
+
+// settledForm is what can be seen of the objects that are explained.
+func settledForm(c *volsim.Cluster) []string {
+	var lines []string
+	add := func(obj store.Object, more ...any) {
+		lines = append(lines, fmt.Sprint(store.RefTo(obj), obj.GetUID(), obj.GetDeletionTimestamp() != nil, obj.GetFinalizers(), more))
+	}
+	for _, pod := range c.Pods.List() {
+		add(pod, pod.Spec.NodeName, pod.Status.Phase)
+	}
+	for _, claim := range c.Claims.List() {
+		add(claim, claim.Spec.VolumeName, claim.Status.Phase)
+	}
+	for _, pv := range c.Volumes.List() {
+		add(pv, pv.Spec.ClaimRef != nil, pv.Status.Phase)
+	}
+	for _, va := range c.Attachments.List() {
+		add(va, va.Status.Attached)
+	}
+	return lines
+}
+
+// TestExplanationsHold: after a random history, in which nodes may have been left broken, what is said to change by itself does, and
+// where nothing is said to change by itself nothing does.
+func TestExplanationsHold(t *testing.T) {
+	known := map[string]bool{}
+	for _, rule := range rules.All() {
+		known[rule.ID] = true
+	}
+	still := 0
+	for seed := range int64(60) {
+		cfg, _ := history.Config(seed)
+		c := newCluster(t, cfg)
+		chance := rand.New(rand.NewPCG(uint64(seed), 1))
+		require.NoError(t, history.Play(c, chance.IntN, history.Options{Steps: 40, Nodes: true, Faults: seed%2 == 1, Meddling: seed%4 >= 2}, nil))
+		c.Faults.Clear()
+		for _, name := range c.Controllers() {
+			if name != "kubelet/n1" && name != "machine/n1" {
+				require.NoError(t, c.Restart(name))
+			}
+		}
+		require.NoError(t, c.Advance(time.Hour))
+		before, form := explained(t, c), settledForm(c)
+		moves := ""
+		for _, x := range before {
+			whole(t, &x, known)
+			if x.Changes.When == explain.ByItself {
+				moves += x.String() + "\n"
+			}
+		}
+		require.NoError(t, c.Advance(time.Hour))
+		if moves == "" {
+			still++
+			require.Equal(t, form, settledForm(c), "seed %d: something changed by itself", seed)
+		} else {
+			require.NotEqual(t, form, settledForm(c), "seed %d: nothing changed, although:\n%s", seed, moves)
+		}
+	}
+	require.Greater(t, still, 20)
+}
