@@ -21,10 +21,13 @@ func (t *Trace) WriteText(w io.Writer) error {
 	}
 	out := bufio.NewWriter(w)
 	for e := range t.Entries() {
-		fmt.Fprintf(out, "%-10s  %-*s  %s\n", "+"+t.offset(e).String(), width, e.Actor, oneLine(describe(e)))
+		fmt.Fprintf(out, "%-10s  %-*s  %s\n", "+"+t.offset(e).String(), width, e.Actor, e)
 	}
 	return out.Flush()
 }
+
+// String says what happened, in one line: what WriteText writes behind the time and the actor.
+func (e Entry) String() string { return oneLine(describe(e)) }
 
 // offset is the virtual time since the start.
 func (t *Trace) offset(e Entry) time.Duration {

@@ -54,8 +54,10 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newVersion())
+	root.AddCommand(newRun())
 	root.AddCommand(newExplain())
 	root.AddCommand(newPredict())
+	root.AddCommand(newGraph())
 	markUsageErrors(root)
 	return root
 }

@@ -9,22 +9,32 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/volsim/volsim/store"
 )
 
-// columns are the headers of each kind that has more than NAME and AGE.
-var columns = map[store.Kind][]string{
-	store.PersistentVolume:      {"NAME", "CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "REASON", "AGE"},
-	store.PersistentVolumeClaim: {"NAMESPACE", "NAME", "STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "AGE"},
-	store.StorageClass:          {"NAME", "PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE", "ALLOWVOLUMEEXPANSION", "AGE"},
+// Options say what a table shows.
+type Options struct {
+	// Namespaces adds the column NAMESPACE, as -A does.
+	Namespaces bool
+	// Namespace is the one that was asked for; it is named where nothing was found.
+	Namespace string
+	// Wide adds the columns of -o wide.
+	Wide bool
+	// NoHeaders leaves the headers out.
+	NoHeaders bool
 }
 
 // Get writes what `kubectl get KINDS -A` prints: a table for each of the kinds that has objects. When several kinds are asked for,
 // names carry their kind. now is the time that ages are counted to.
 func Get(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object) error {
+	return Print(w, now, kinds, objs, Options{Namespaces: true})
+}
+
+// Print is Get with options.
+func Print(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object, opts Options) error {
 	printed := false
 	for _, kind := range kinds {
 		var rows []store.Object
@@ -41,66 +51,71 @@ func Get(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object) er
 				return err
 			}
 		}
-		if err := table(w, now, kind, rows, len(kinds) > 1); err != nil {
+		if err := table(w, now, kind, rows, len(kinds) > 1, opts); err != nil {
 			return err
 		}
 		printed = true
 	}
-	if !printed {
-		_, err := fmt.Fprintln(w, "No resources found")
-		return err
+	if printed {
+		return nil
 	}
-	return nil
+	text := "No resources found"
+	if opts.Namespace != "" && anyNamespaced(kinds) {
+		text += " in " + opts.Namespace + " namespace."
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
 }
 
-func table(w io.Writer, now time.Time, kind store.Kind, objs []store.Object, prefixed bool) error {
-	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
-	header, ok := columns[kind]
-	if !ok {
-		header = []string{"NAME", "AGE"}
-	}
-	fmt.Fprintln(t, strings.Join(header, "\t"))
-	for _, obj := range objs {
-		name := obj.GetName()
-		if prefixed {
-			name = resourceName(kind) + "/" + name
+func anyNamespaced(kinds []store.Kind) bool {
+	for _, kind := range kinds {
+		if namespaced[kind] {
+			return true
 		}
-		fmt.Fprintln(t, strings.Join(row(obj, name, Age(now, obj)), "\t"))
+	}
+	return false
+}
+
+func table(w io.Writer, now time.Time, kind store.Kind, objs []store.Object, prefixed bool, opts Options) error {
+	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	withNamespace := opts.Namespaces && namespaced[kind]
+	columns := layouts[kind]
+	line := func(first string, cell func(column) string) {
+		var cells []string
+		if withNamespace {
+			cells = append(cells, first)
+		}
+		for _, c := range columns {
+			if !c.wide || opts.Wide {
+				cells = append(cells, cell(c))
+			}
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	if !opts.NoHeaders {
+		line("NAMESPACE", func(c column) string { return c.header })
+	}
+	if kind == store.Event {
+		objs = inOrderOfTime(objs)
+	}
+	for _, obj := range objs {
+		line(obj.GetNamespace(), func(c column) string {
+			if c.header == "NAME" && prefixed {
+				return resourceName(kind) + "/" + obj.GetName()
+			}
+			return oneLine(c.cell(obj, now))
+		})
 	}
 	return t.Flush()
 }
 
-func row(obj store.Object, name, age string) []string {
-	switch obj := obj.(type) {
-	case *corev1.PersistentVolume:
-		claim := ""
-		if ref := obj.Spec.ClaimRef; ref != nil {
-			claim = ref.Namespace + "/" + ref.Name
-		}
-		return []string{name, storage(obj.Spec.Capacity), AccessModes(obj.Spec.AccessModes), string(obj.Spec.PersistentVolumeReclaimPolicy),
-			status(obj, string(obj.Status.Phase)), claim, obj.Spec.StorageClassName, orUnset(obj.Spec.VolumeAttributesClassName), obj.Status.Reason, age}
-	case *corev1.PersistentVolumeClaim:
-		capacity, modes := "", ""
-		if obj.Spec.VolumeName != "" {
-			capacity, modes = storage(obj.Status.Capacity), AccessModes(obj.Status.AccessModes)
-		}
-		class := ""
-		if obj.Spec.StorageClassName != nil {
-			class = *obj.Spec.StorageClassName
-		}
-		return []string{obj.Namespace, name, status(obj, string(obj.Status.Phase)), obj.Spec.VolumeName, capacity, modes, class,
-			orUnset(obj.Spec.VolumeAttributesClassName), age}
-	case *storagev1.StorageClass:
-		policy, mode := "Delete", "Immediate"
-		if obj.ReclaimPolicy != nil {
-			policy = string(*obj.ReclaimPolicy)
-		}
-		if obj.VolumeBindingMode != nil {
-			mode = string(*obj.VolumeBindingMode)
-		}
-		return []string{name, obj.Provisioner, policy, mode, fmt.Sprint(obj.AllowVolumeExpansion != nil && *obj.AllowVolumeExpansion), age}
+// oneLine shows no more than the first line of a cell, as kubectl does.
+func oneLine(cell string) string {
+	first, _, more := strings.Cut(cell, "\n")
+	if more {
+		return first + "..."
 	}
-	return []string{name, age}
+	return strings.ReplaceAll(first, "\t", " ")
 }
 
 // resourceName is what stands before the slash of a name when tables of several kinds are printed.
@@ -113,8 +128,13 @@ func resourceName(kind store.Kind) string {
 }
 
 // Age is how long an object has existed, as kubectl abbreviates it.
-func Age(now time.Time, obj store.Object) string {
-	return duration.HumanDuration(now.Sub(obj.GetCreationTimestamp().Time))
+func Age(now time.Time, obj store.Object) string { return since(now, obj.GetCreationTimestamp()) }
+
+func since(now time.Time, at metav1.Time) string {
+	if at.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(at.Time))
 }
 
 // AccessModes abbreviates access modes, in their fixed order and each once: RWO,ROX,RWX,RWOP.
@@ -134,26 +154,4 @@ func AccessModes(modes []corev1.PersistentVolumeAccessMode) string {
 		}
 	}
 	return strings.Join(short, ",")
-}
-
-func storage(list corev1.ResourceList) string {
-	size, ok := list[corev1.ResourceStorage]
-	if !ok {
-		return ""
-	}
-	return size.String()
-}
-
-func status(obj store.Object, phase string) string {
-	if obj.GetDeletionTimestamp() != nil {
-		return "Terminating"
-	}
-	return phase
-}
-
-func orUnset(s *string) string {
-	if s == nil {
-		return "<unset>"
-	}
-	return *s
 }

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+const runClaim = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: ""
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+
+// write makes a file in a folder of the test.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	return file
+}
+
+// oneLine says that a command line ended with a line of explanation, and no more.
+func oneLine(t *testing.T, errOut string) {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(errOut, "\n"), errOut)
+	require.True(t, strings.HasPrefix(errOut, "volsim: "), errOut)
+	require.NotContains(t, errOut, "goroutine")
+	require.NotContains(t, errOut, ".go:")
+}
+
+// TestRunMalformed plays what cannot be read: each ends with one line that says where and why.
+func TestRunMalformed(t *testing.T) {
+	data, err := os.ReadFile("../../scenario/testdata/malformed.yaml")
+	require.NoError(t, err)
+	var scripts []struct {
+		Name, Script, Want string
+		Line               int
+	}
+	require.NoError(t, yaml.Unmarshal(data, &scripts))
+	require.Greater(t, len(scripts), 60)
+	for _, tt := range scripts {
+		t.Run(tt.Name, func(t *testing.T) {
+			file := write(t, t.TempDir(), "x.txtar", tt.Script)
+			status, out, errOut := play("", "run", file)
+			require.Equal(t, exitFailed, status)
+			require.Empty(t, out)
+			oneLine(t, errOut)
+			require.Contains(t, errOut, tt.Want)
+		})
+	}
+}
+
+func TestRunManifestMalformed(t *testing.T) {
+	for _, tt := range []struct {
+		name, manifest, want string
+	}{
+		{"empty", "", ":1: there is no object in it"},
+		{"comments only", "# nothing\n---\n# more\n", ":1: there is no object in it"},
+		{"no YAML", "kind: [", ":1: "},
+		{"tabs", "kind:\n\tPod", ":"},
+		{"a list", "- a\n- b\n", ":1: "},
+		{"a word", "hello", ":1: "},
+		{"JSON that ends early", `{"kind": "Pod"`, ":1: "},
+		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", ":1: "},
+		{"no version", "kind: Pod\nmetadata: {name: a}\n", ":1: "},
+		{"an unknown kind", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", "Deployment"},
+		{"the version of another kind", "apiVersion: apps/v1\nkind: Pod\nmetadata: {name: a}\n", ":1: "},
+		{"the second document", runClaim + "---\nkind: Pod\n", ":9: "},
+		{"an unknown field", runClaim + "  colour: red\n", "colour"},
+		{"a field twice", runClaim + "  storageClassName: a\n", `x.yaml:1: yaml: unmarshal errors: line 8: key "storageClassName" already set in map`},
+		{"a number for a word", "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", ":1: "},
+		{"a size that is none", strings.Replace(runClaim, "1Gi", "much", 1), "quantities must match"},
+		{"a size without end", strings.Replace(runClaim, "1Gi", "1e999999999", 1), ":1: "},
+		{"a status that is none", runClaim + "status: 7\n", ":1: "},
+		{"refused by the API server", strings.Replace(runClaim, "name: data", "name: Data!", 1), `:1: create PersistentVolumeClaim/default/Data!: `},
+		{"no name", strings.Replace(runClaim, "name: data", "labels: {}", 1), "without a name cannot be applied"},
+		{"a driver of an impossible name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n", `the name "api" means the API server`},
+		{"a zero byte", "kind: Pod\x00", ":1: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := write(t, t.TempDir(), "x.yaml", tt.manifest)
+			status, _, errOut := play("", "run", "-q", file)
+			require.Equal(t, exitFailed, status)
+			oneLine(t, errOut)
+			require.Regexp(t, `x\.yaml:\d+: `, errOut)
+			require.Contains(t, errOut, tt.want)
+		})
+	}
+}
+
+func TestRunUsage(t *testing.T) {
+	dir := t.TempDir()
+	script := write(t, dir, "a.txtar", "now\n")
+	write(t, dir, "b.txtar", "now\n")
+	empty := t.TempDir()
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		want   string
+	}{
+		{"nothing to run", []string{"run"}, exitUsage, "it is not said what to run"},
+		{"a flag that does not exist", []string{"run", "--colour", script}, exitUsage, "unknown flag: --colour"},
+		{"a format that does not exist", []string{"run", "-o", "xml", script}, exitUsage, "-o xml: there are text, json and yaml"},
+		{"a seed that is no number", []string{"run", "--seed", "x", script}, exitUsage, "--seed"},
+		{"time that runs backwards", []string{"run", "--until", "-5m", script}, exitUsage, "time does not run backwards"},
+		{"one picture of several", []string{"run", "--html", "x.html", dir}, exitUsage, "these are 2"},
+		{"a file that is not there", []string{"run", filepath.Join(dir, "none.txtar")}, exitFailed, "none.txtar: no such file or directory"},
+		{"an empty folder", []string{"run", empty}, exitFailed, "there is neither a script"},
+		{"a file that cannot be written", []string{"run", "-q", "--html", filepath.Join(empty, "none", "x.html"), script}, exitFailed, "x.html: no such file or directory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, _, errOut := play("", tt.args...)
+			require.Equal(t, tt.status, status)
+			oneLine(t, errOut)
+			require.Contains(t, errOut, tt.want)
+		})
+	}
+}
+
+func TestRunScript(t *testing.T) {
+	const script = "# A story.\nget pv\ncmp stdout want\nadvance 5s\nexpect pv/a phase=Bound\n-- want --\nNo resources found\n"
+	file := write(t, t.TempDir(), "story.txtar", script)
+	t.Run("text", func(t *testing.T) {
+		status, out, errOut := play("", "run", file)
+		require.Equal(t, exitFailed, status)
+		require.Equal(t, "volsim: "+file+":5: expect pv/a phase=Bound: persistentvolumes \"a\" not found\n", errOut)
+		require.Equal(t, "# A story.\n> get pv\nNo resources found\n> cmp stdout want\n> advance 5s\n> expect pv/a phase=Bound\n"+file+": 1 failure, seed 0, 5s of virtual time\n", out)
+	})
+	t.Run("json", func(t *testing.T) {
+		status, out, _ := play("", "run", "-o", "json", "--seed", "7", "--until", "1m", file)
+		require.Equal(t, exitFailed, status)
+		var report runReport
+		require.NoError(t, json.Unmarshal([]byte(out), &report))
+		require.False(t, report.OK)
+		require.Equal(t, int64(7), report.Seed)
+		require.Equal(t, []failureReport{{File: file, Line: 5, Command: "expect pv/a phase=Bound", Error: `persistentvolumes "a" not found`}}, report.Failures)
+		require.Equal(t, "No resources found\n", report.Commands[0].Output)
+		require.Equal(t, "5s", report.Commands[2].At)
+	})
+	t.Run("yaml", func(t *testing.T) {
+		_, out, _ := play("", "run", "-o", "yaml", file)
+		var report runReport
+		require.NoError(t, yaml.Unmarshal([]byte(out), &report))
+		require.Equal(t, file, report.Script)
+		require.Len(t, report.Commands, 4)
+	})
+	t.Run("a diff stands above the line", func(t *testing.T) {
+		status, _, errOut := play(strings.Replace(script, "resources found", "such luck", 1), "run", "-q", "-")
+		require.Equal(t, exitFailed, status)
+		require.Equal(t, "- No such luck\n+ No resources found\nvolsim: stdin:3: cmp stdout want: stdout and want differ\n", errOut)
+	})
+	t.Run("update", func(t *testing.T) {
+		file := write(t, t.TempDir(), "x.txtar", "get pv\ncmp stdout want\n-- want --\nold\n")
+		status, _, errOut := play("", "run", "-q", "--update", file)
+		require.Zero(t, status, errOut)
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, "get pv\ncmp stdout want\n-- want --\nNo resources found\n", string(data))
+	})
+	t.Run("until, log and trace", func(t *testing.T) {
+		status, out, errOut := play("apply -f c\n-- c --\n"+runClaim, "run", "-q", "--until", "1h", "--log", "-", "--trace", "-", "-")
+		require.Zero(t, status, errOut)
+		require.Contains(t, out, "stdin: ok, seed 0, 1h0m0s of virtual time\n")
+		require.Contains(t, out, "pv_controller.go] ")
+		require.Contains(t, out, "create PersistentVolumeClaim/default/data: created\n")
+	})
+	t.Run("a picture", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "x.html")
+		status, _, errOut := play("now", "run", "-q", "--html", file, "-")
+		require.Zero(t, status, errOut)
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(data), "<html")
+	})
+	t.Run("commands", func(t *testing.T) {
+		status, out, errOut := play("", "run", "--help-commands")
+		require.Zero(t, status, errOut)
+		require.Contains(t, out, "  advance DURATION\n")
+	})
+}
+
+func TestRunManifest(t *testing.T) {
+	status, out, errOut := play(runClaim, "run", "-")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "> apply -f stdin\npersistentvolumeclaim/data created\n")
+	require.Contains(t, out, "persistentvolumeclaim/data   Pending")
+	require.Contains(t, out, "pvc/default/data is Pending")
+
+	dir := t.TempDir()
+	write(t, dir, "1.yaml", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: disk.example.com\n")
+	write(t, dir, "2.yaml", strings.Replace(runClaim, `""`, "fast", 1))
+	status, out, errOut = play("", "run", dir)
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "> backend disk.example.com\n")
+	require.Regexp(t, "persistentvolumeclaim/data   Bound    pvc-", out)
+}
+
+func TestRunDirectory(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.txtar", "now\n")
+	write(t, dir, "b.txtar", "expect pv/a phase=Bound\n")
+	write(t, dir, "c.yaml", runClaim)
+	status, out, errOut := play("", "run", "-q", dir)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, out, "a.txtar: ok, seed 0")
+	require.Contains(t, out, "b.txtar: 1 failure")
+	require.NotContains(t, out, "c.yaml")
+	require.Contains(t, errOut, "b.txtar:1: expect pv/a phase=Bound: ")
+	require.Contains(t, errOut, "volsim: 1 of 2 scripts failed\n")
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/picture"
+	"github.com/volsim/volsim/scenario"
+)
+
+// runReport is the result of a script in JSON and YAML.
+type runReport struct {
+	Script    string               `json:"script"`
+	OK        bool                 `json:"ok"`
+	Seed      int64                `json:"seed"`
+	Played    int                  `json:"seedsPlayed"`
+	Succeeded int                  `json:"seedsSucceeded"`
+	Elapsed   string               `json:"elapsed"`
+	Commands  []commandReport      `json:"commands"`
+	Some      []scenario.SomeSeeds `json:"some,omitempty"`
+	Failures  []failureReport      `json:"failures,omitempty"`
+}
+
+type commandReport struct {
+	scenario.Command `json:",inline"`
+	At               string `json:"at"`
+}
+
+type failureReport struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Command string `json:"command,omitempty"`
+	Error   string `json:"error"`
+}
+
+// report says how the script ended.
+func (f *runFlags) report(w io.Writer, name string, r *scenario.Result) error {
+	if f.output == "text" {
+		_, err := fmt.Fprintf(w, "%s: %s\n", name, r.Summary())
+		return err
+	}
+	report := runReport{Script: name, OK: len(r.Failures) == 0, Seed: r.Seed, Played: len(r.Played), Succeeded: len(r.Succeeded), Some: r.Some}
+	if r.Cluster != nil {
+		report.Elapsed = r.Cluster.Now().Sub(r.Start).String()
+	}
+	for _, c := range r.Commands {
+		report.Commands = append(report.Commands, commandReport{c, c.At.String()})
+	}
+	for _, failure := range r.Failures {
+		report.Failures = append(report.Failures, failureReport{failure.File, failure.Line, failure.Command, failure.Err.Error()})
+	}
+	if f.output == "yaml" {
+		data, err := yaml.Marshal(report)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "---\n%s", data)
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(report)
+}
+
+// writeFiles writes the picture, the log and the trace.
+func (f *runFlags) writeFiles(stdout io.Writer, name string, r *scenario.Result) error {
+	if r.Cluster == nil {
+		return nil
+	}
+	trace := r.Cluster.Trace()
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{f.html, func(w io.Writer) error { return picture.Write(w, pictureOf(name, r.Cluster, trace, r.Start)) }},
+		{f.log, trace.WriteLog},
+		{f.trace, trace.WriteText},
+	} {
+		if file.name == "" {
+			continue
+		}
+		var out bytes.Buffer
+		if err := file.write(&out); err != nil {
+			return err
+		}
+		if file.name == "-" {
+			if _, err := out.WriteTo(stdout); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.WriteFile(file.name, out.Bytes(), 0o644); err != nil {
+			return fileProblem(file.name, err)
+		}
+	}
+	return nil
+}
+
+// pictureOf is what a picture shows of a run.
+func pictureOf(name string, c *volsim.Cluster, trace *engine.Trace, start time.Time) picture.Run {
+	run := picture.Run{Title: name, Trace: trace, Start: start, End: c.Now()}
+	for _, v := range c.Violations() {
+		mark := picture.Violation{Time: v.At, Name: v.Invariant, Text: v.Text}
+		if len(v.Objects) > 0 {
+			mark.Object = v.Objects[0]
+		}
+		if invariants, err := check.Named(v.Invariant); err == nil {
+			mark.Rules = invariants[0].Rules
+		}
+		run.Violations = append(run.Violations, mark)
+	}
+	return run
+}

@@ -1,0 +1,12 @@
+package scenariotest_test
+
+import (
+	"testing"
+
+	"github.com/volsim/volsim/scenario/scenariotest"
+)
+
+// TestRun plays a script of which the outputs are known. Two patterns find it.
+func TestRun(t *testing.T) {
+	scenariotest.Run(t, "../testdata/small*.txtar", "../testdata/smallest.txtar")
+}

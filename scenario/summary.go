@@ -1,0 +1,62 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/kubectl"
+	"github.com/volsim/volsim/store"
+)
+
+func readSummary(_ *Script, args []string) (step, error) {
+	if len(args) > 0 {
+		return nil, usageOf("summary", "it takes nothing")
+	}
+	return (*player).summarize, nil
+}
+
+// summaryKinds are the kinds whose objects a summary shows, in the order in which people ask for them.
+var summaryKinds = []store.Kind{
+	store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass, store.Pod, store.Node, store.VolumeAttachment,
+}
+
+func (p *player) summarize() error {
+	var objs []store.Object
+	for _, kind := range summaryKinds {
+		objs = append(objs, p.list(kind)...)
+	}
+	if err := kubectl.Print(&p.printed, p.cluster.Now(), summaryKinds, objs, kubectl.Options{Namespaces: true}); err != nil {
+		return err
+	}
+	warnings := slices.DeleteFunc(p.cluster.Events(), func(e *corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
+	if len(warnings) > 0 {
+		p.printf("\n")
+		if err := kubectl.Print(&p.printed, p.cluster.Now(), []store.Kind{store.Event}, asObjects(warnings), kubectl.Options{Namespaces: true}); err != nil {
+			return err
+		}
+	}
+	for _, obj := range objs {
+		if !waits(obj) {
+			continue
+		}
+		text, err := p.explanation(store.RefTo(obj))
+		if err != nil {
+			return err
+		}
+		p.printf("\n%s\n", strings.TrimSuffix(text, "\n"))
+	}
+	return nil
+}
+
+// waits reports whether an object is not what somebody wanted it to be.
+func waits(obj store.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return obj.Status.Phase != corev1.ClaimBound || obj.DeletionTimestamp != nil
+	case *corev1.Pod:
+		return obj.Status.Phase == corev1.PodPending || obj.DeletionTimestamp != nil
+	}
+	return false
+}
