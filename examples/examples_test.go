@@ -1,0 +1,112 @@
+package examples_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/scenario/scenariotest"
+)
+
+// lessons are the scripts of this folder, in reading order.
+func lessons(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("[0-9][0-9]-*/lesson.txtar")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(found), 14)
+	return found
+}
+
+// script reads a lesson under the name by which volsim run knows it at the root of the module.
+func script(t *testing.T, file string) *scenario.Script {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	s, err := scenario.Parse("examples/"+filepath.ToSlash(file), data)
+	require.NoError(t, err)
+	return s
+}
+
+// TestLessons: what a lesson prints is, byte for byte, what stands in want.txt beside it. -update-scripts writes it.
+func TestLessons(t *testing.T) {
+	for _, file := range lessons(t) {
+		t.Run(filepath.Dir(file), func(t *testing.T) {
+			s := script(t, file)
+			var got bytes.Buffer
+			result, err := scenario.Run(s, scenario.Options{Out: &got})
+			require.NotNil(t, result.Cluster, "%v", err)
+			defer result.Cluster.Close()
+			require.NoError(t, err, "%s", got.String())
+			got.WriteString(s.Name + ": " + result.Summary() + "\n")
+
+			golden := filepath.Join(filepath.Dir(file), "want.txt")
+			if scenariotest.Updating() {
+				require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "go test ./examples -update-scripts writes it")
+			require.Equal(t, string(want), got.String())
+		})
+	}
+}
+
+// TestLessonsInAnyOrder: what a lesson expects does not depend on the order of what happens at one instant.
+func TestLessonsInAnyOrder(t *testing.T) {
+	for _, file := range lessons(t) {
+		t.Run(filepath.Dir(file), func(t *testing.T) {
+			s := script(t, file)
+			for seed := int64(1); seed <= 10; seed++ {
+				result, err := scenario.Run(s, scenario.Options{Seed: &seed})
+				require.NotNil(t, result.Cluster, "seed %d: %v", seed, err)
+				result.Cluster.Close()
+				require.NoError(t, err, "seed %d", seed)
+			}
+		})
+	}
+}
+
+// TestLessonsExpect: each lesson says what must be so, so that a change of what it teaches is not only a change of its output.
+func TestLessonsExpect(t *testing.T) {
+	expectation := regexp.MustCompile(`(?m)^expect `)
+	for _, file := range lessons(t) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(expectation.FindAll(data, -1)), 2, file)
+	}
+}
+
+// TestReadingOrder: README.md names every folder once, lessons in order, and every lesson says how it is run.
+func TestReadingOrder(t *testing.T) {
+	var folders []string
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if entry.IsDir() {
+			folders = append(folders, entry.Name())
+		}
+	}
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	var named, numbered []string
+	for _, match := range regexp.MustCompile(`(?m)^\| \[[^\]]+\]\(([^)]+)\) \|`).FindAllStringSubmatch(string(readme), -1) {
+		named = append(named, match[1])
+		if regexp.MustCompile(`^[0-9]`).MatchString(match[1]) {
+			numbered = append(numbered, match[1])
+		}
+	}
+	require.ElementsMatch(t, folders, named)
+	require.IsIncreasing(t, numbered)
+
+	for _, file := range lessons(t) {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "README.md"))
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(text), "# "), "%s has no title", file)
+		require.Contains(t, string(text), "go run ./cmd/volsim run examples/"+filepath.ToSlash(file)+"\n")
+	}
+}
