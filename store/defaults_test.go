@@ -25,6 +25,7 @@ func TestPodDefaults(t *testing.T) {
 	assert.Equal(t, "default-scheduler", spec.SchedulerName, "API-098")
 	assert.Equal(t, corev1.DNSClusterFirst, spec.DNSPolicy, "API-098")
 	assert.Equal(t, &corev1.PodSecurityContext{}, spec.SecurityContext, "API-098")
+	assert.Empty(t, spec.DeprecatedServiceAccount, "API-098: no account, no copy of it")
 	assert.True(t, *spec.EnableServiceLinks, "API-098")
 	assert.Equal(t, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}, spec.Volumes[2].VolumeSource, "API-096: no source is a directory")
 	assert.EqualValues(t, 0o644, *spec.Volumes[3].Secret.DefaultMode, "API-096")
@@ -259,4 +260,16 @@ func BenchmarkPodWrites(b *testing.B) {
 			}
 		}
 	})
+}
+
+// API-098: the account of a pod has two names, of which the newer one counts.
+func TestPodServiceAccount(t *testing.T) {
+	for _, tt := range []struct{ name, old, want string }{
+		{name: "new", want: "new"}, {old: "old", want: "old"}, {name: "new", old: "old", want: "new"},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{ServiceAccountName: tt.name, DeprecatedServiceAccount: tt.old}}
+		defaultPod(pod)
+		assert.Equal(t, tt.want, pod.Spec.ServiceAccountName, "%+v", tt)
+		assert.Equal(t, tt.want, pod.Spec.DeprecatedServiceAccount, "%+v", tt)
+	}
 }

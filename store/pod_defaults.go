@@ -21,6 +21,9 @@ func defaultPod(pod *corePod) {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}
 	orDefault(&spec.EnableServiceLinks, &yes)
+	// API-098: the account is there under the old name of the field as well, which counts where the new one is empty.
+	spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, spec.DeprecatedServiceAccount)
+	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 	spec.Containers = defaultContainers(spec.Containers, spec.HostNetwork)
 	spec.InitContainers = defaultContainers(spec.InitContainers, spec.HostNetwork)
 	spec.Volumes = defaultPodVolumes(spec.Volumes)
