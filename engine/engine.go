@@ -52,6 +52,7 @@ type Engine struct {
 	injector Injector
 	trace    *Trace
 	actors   []*Actor
+	hubs     map[store.Kind]any // a *hub for each kind that has had an informer
 	idle     []*coroutine
 	after    []func() // called after each event
 	user     *Proc
@@ -81,6 +82,7 @@ func New(cfg Config) (*Engine, error) {
 		lag:      cfg.Lag,
 		injector: cfg.Injector,
 		trace:    cfg.Trace,
+		hubs:     map[store.Kind]any{},
 	}
 	switch {
 	case cfg.Choose != nil:
@@ -160,11 +162,14 @@ func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool
 }
 
 // in is the time d from now, or the end of time if that comes first.
-func (e *Engine) in(d time.Duration) time.Duration {
-	if d > forever-e.now {
+func (e *Engine) in(d time.Duration) time.Duration { return later(e.now, d) }
+
+// later is the time d after t, or the end of time if that comes first.
+func later(t, d time.Duration) time.Duration {
+	if d > forever-t {
 		return forever
 	}
-	return e.now + d
+	return t + d
 }
 
 // next takes the event that comes next, moving the clock to it, but not past limit.

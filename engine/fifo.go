@@ -1,5 +1,8 @@
 package engine
 
+// fifoKept is how many places an empty list keeps.
+const fifoKept = 1024
+
 // fifo is a first-in, first-out list. Its memory follows the number of elements in it.
 type fifo[T any] struct {
 	items []T
@@ -27,6 +30,10 @@ func (f *fifo[T]) pop() T {
 	item := f.items[f.head]
 	f.items[f.head] = none
 	f.head++
+	if f.head == len(f.items) && cap(f.items) > fifoKept {
+		// What one burst needed is not kept for ever.
+		f.items, f.head = nil, 0
+	}
 	return item
 }
 

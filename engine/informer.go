@@ -2,7 +2,6 @@ package engine
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -17,27 +16,16 @@ type Handler[T store.Object] struct {
 }
 
 // Informer is an actor's view of one kind of object. The view lags behind the store by the changes that have not been delivered
-// yet, and that is how it is kept: the store, less what is still on its way. With no lag it costs no memory.
+// yet, and that is how it is kept: the store, less what is still on its way. What is on its way is listed once for all informers of
+// a kind (see feed), so that a view costs no memory of its own.
 type Informer[T store.Object] struct {
 	actor    *Actor
 	table    *store.Table[T]
 	match    func(T) bool
 	lag      time.Duration
 	handlers []Handler[T]
-	pending  fifo[arrival[T]]
-	// seen holds, for each key with changes on their way, the object as it still is in this view; absent if nil.
-	seen map[string]view[T]
-}
-
-type arrival[T store.Object] struct {
-	change store.Change[T]
-	due    time.Duration
-}
-
-type view[T store.Object] struct {
-	obj     T
-	present bool
-	changes int // how many are on their way
+	feed     *feed[T]
+	place    uint64 // in the feed: the number of the change that is to be delivered next
 }
 
 // NewInformer starts an informer of this life of the actor. Its view begins with what the store holds.
@@ -47,13 +35,10 @@ func NewInformer[T store.Object](a *Actor, table *store.Table[T]) *Informer[T] {
 
 // NewSelectiveInformer is NewInformer for the objects that match selects, as a watch with a field selector sees them (API-073).
 func NewSelectiveInformer[T store.Object](a *Actor, table *store.Table[T], match func(T) bool) *Informer[T] {
-	inf := &Informer[T]{actor: a, table: table, match: match, lag: a.engine.lag[a.name], seen: map[string]view[T]{}}
-	// From zero a watch begins with what there is, which is nothing then.
-	w, err := table.Watch(store.WatchOptions[T]{From: a.engine.store.Version(), Match: match}, inf.enqueue)
-	if err != nil {
-		panic("engine: a watch from now on cannot be too old: " + err.Error())
-	}
-	a.OnStop(w.Stop)
+	inf := &Informer[T]{actor: a, table: table, match: match, lag: a.engine.lag[a.name]}
+	h := hubOf(a.engine, table)
+	h.join(inf)
+	a.OnStop(func() { h.leave(inf) })
 	return inf
 }
 
@@ -67,35 +52,18 @@ func (inf *Informer[T]) Handle(h Handler[T]) {
 	}
 }
 
-func (inf *Informer[T]) enqueue(c store.Change[T]) {
-	v, known := inf.seen[c.Key]
-	if !known && c.Type != store.Added {
-		v.obj, v.present = c.Old, true
-	}
-	v.changes++
-	inf.seen[c.Key] = v
-	inf.pending.push(arrival[T]{c, inf.actor.engine.in(inf.lag)})
-	if inf.pending.len() == 1 {
-		inf.actor.engine.schedule(inf.lag, inf, inf.actor, false)
-	}
-}
-
 // run delivers one change.
 func (inf *Informer[T]) run() {
-	c := inf.pending.pop().change
-	if v := inf.seen[c.Key]; v.changes == 1 {
-		delete(inf.seen, c.Key)
-	} else {
-		v = view[T]{changes: v.changes - 1}
-		if c.Type != store.Deleted {
-			v.obj, v.present = c.Object, true
-		}
-		inf.seen[c.Key] = v
+	c := inf.feed.at(inf.place).change
+	inf.place++
+	inf.feed.done(inf.place - 1)
+	if inf.place < inf.feed.end() {
+		e := inf.actor.engine
+		due := later(inf.feed.at(inf.place).at, inf.lag)
+		e.schedule(due-e.now, inf, inf.actor, false)
 	}
-	if inf.pending.len() > 0 {
-		inf.actor.engine.schedule(inf.pending.all()[0].due-inf.actor.engine.now, inf, inf.actor, false)
-	}
-	for _, h := range inf.handlers {
+	for i := range inf.handlers {
+		h := &inf.handlers[i]
 		switch {
 		case c.Type == store.Added && h.Add != nil:
 			h.Add(c.Object)
@@ -112,15 +80,23 @@ func (inf *Informer[T]) String() string { return "watch of " + string(inf.table.
 
 // Get returns the object as this view has it.
 func (inf *Informer[T]) Get(key string) (T, bool) {
-	if v, late := inf.seen[key]; late {
-		return v.obj, v.present
+	obj, ok, _ := inf.get(key)
+	return obj, ok
+}
+
+// get is Get; late says that the object has changes on their way.
+func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
+	if inf.place < inf.feed.end() {
+		if c, late := inf.feed.next(key, inf.place); late {
+			return c.Old, c.Type != store.Added, true
+		}
 	}
-	obj, ok := inf.table.Lookup(key)
+	obj, ok = inf.table.Lookup(key)
 	if ok && inf.match != nil && !inf.match(obj) {
 		var none T
-		return none, false
+		return none, false, false
 	}
-	return obj, ok
+	return obj, ok, false
 }
 
 // All walks the view in the order of keys.
@@ -140,29 +116,29 @@ func (inf *Informer[T]) List() []T {
 	if inf.match != nil {
 		objs = slices.DeleteFunc(objs, func(obj T) bool { return !inf.match(obj) })
 	}
-	if len(inf.seen) == 0 {
+	late := inf.feed.late(inf.place)
+	if len(late) == 0 {
 		return objs
 	}
-	late := slices.Sorted(maps.Keys(inf.seen))
 	view := make([]T, 0, len(objs)+len(late))
-	add := func(key string) {
-		if v := inf.seen[key]; v.present {
-			view = append(view, v.obj)
+	add := func(c *store.Change[T]) {
+		if c.Type != store.Added {
+			view = append(view, c.Old)
 		}
 	}
 	for _, obj := range objs {
 		key := store.KeyOf(obj)
-		for len(late) > 0 && late[0] < key {
+		for len(late) > 0 && late[0].Key < key {
 			add(late[0])
 			late = late[1:]
 		}
-		if len(late) > 0 && late[0] == key {
+		if len(late) > 0 && late[0].Key == key {
 			continue // what the view has of it comes before the next
 		}
 		view = append(view, obj)
 	}
-	for _, key := range late {
-		add(key)
+	for _, c := range late {
+		add(c)
 	}
 	return view
 }
@@ -170,19 +146,18 @@ func (inf *Informer[T]) List() []T {
 // ByIndex lists, in the order of keys, the objects of the view that the index finds under value.
 func (inf *Informer[T]) ByIndex(ix *store.Index[T], value string) []T {
 	keys := ix.Keys(value)
-	if len(inf.seen) > 0 {
-		// What has changes on its way is found by what the view has of it, not by what the store has.
-		keys = slices.DeleteFunc(keys, func(key string) bool { _, late := inf.seen[key]; return late })
-		for key, v := range inf.seen {
-			if v.present && slices.Contains(ix.Values(v.obj), value) {
-				keys = append(keys, key)
-			}
+	if inf.place < inf.feed.end() {
+		// What the index has lost by changes that are on their way is still found here.
+		if leaving := inf.feed.leaving(ix, value, inf.place); len(leaving) > 0 {
+			keys = append(keys, leaving...)
+			slices.Sort(keys)
+			keys = slices.Compact(keys)
 		}
-		slices.Sort(keys)
 	}
 	var objs []T
 	for _, key := range keys {
-		if obj, ok := inf.Get(key); ok {
+		// What has changes on its way is found by what the view has of it, not by what the store has.
+		if obj, ok, late := inf.get(key); ok && (!late || slices.Contains(ix.Values(obj), value)) {
 			objs = append(objs, obj)
 		}
 	}

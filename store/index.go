@@ -1,6 +1,10 @@
 package store
 
-import "github.com/tidwall/btree"
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
 
 // index finds the objects of a table by something other than their key.
 type index[T Object] struct {
@@ -28,7 +32,7 @@ type Index[T Object] struct {
 func (t *Table[T]) NewIndex(values func(T) []string) *Index[T] {
 	ix := &index[T]{values: values, rows: btree.NewBTreeGOptions(lessRow, btree.Options{NoLocks: true})}
 	for obj := range t.All() {
-		ix.add(KeyOf(obj), obj)
+		ix.apply(Change[T]{Type: Added, Key: KeyOf(obj), Object: obj})
 	}
 	t.indexes = append(t.indexes, ix)
 	return &Index[T]{table: t, index: ix}
@@ -50,19 +54,38 @@ func (ix *Index[T]) Keys(value string) []string {
 	return keys
 }
 
-func (ix *index[T]) add(key string, obj T) {
-	for _, value := range ix.values(obj) {
-		ix.rows.Set(indexRow{value, key})
+// Left lists the values under which a change takes its object away.
+func (ix *Index[T]) Left(c *Change[T]) []string {
+	if c.Type == Added {
+		return nil
 	}
+	old := ix.index.values(c.Old)
+	if c.Type == Deleted || len(old) == 0 {
+		return old
+	}
+	now := ix.index.values(c.Object)
+	if slices.Equal(old, now) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(old), func(value string) bool { return slices.Contains(now, value) })
 }
 
 func (ix *index[T]) apply(c Change[T]) {
+	var old, now []string
 	if c.Type != Added {
-		for _, value := range ix.values(c.Old) {
-			ix.rows.Delete(indexRow{value, c.Key})
-		}
+		old = ix.values(c.Old)
 	}
 	if c.Type != Deleted {
-		ix.add(c.Key, c.Object)
+		now = ix.values(c.Object)
+	}
+	// Most changes are about something else.
+	if slices.Equal(old, now) {
+		return
+	}
+	for _, value := range old {
+		ix.rows.Delete(indexRow{value, c.Key})
+	}
+	for _, value := range now {
+		ix.rows.Set(indexRow{value, c.Key})
 	}
 }

@@ -28,6 +28,7 @@ type Config struct {
 type Store struct {
 	now     func() time.Time
 	version uint64 // API-005: one counter for all kinds
+	objects int
 	asGiven bool
 
 	Volumes           *Table[*corev1.PersistentVolume]
@@ -219,10 +220,4 @@ func (s *Store) List(kind Kind) []Object {
 }
 
 // Len is the number of objects of all kinds.
-func (s *Store) Len() int {
-	n := 0
-	for _, r := range resources {
-		n += s.tables[r.kind].Len()
-	}
-	return n
-}
+func (s *Store) Len() int { return s.objects }

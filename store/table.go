@@ -112,6 +112,7 @@ func (t *Table[T]) put(key string, obj, old T) {
 	change := Change[T]{Type: Modified, Key: key, Object: obj, Old: old, Version: t.store.version}
 	if absent(old) {
 		change.Type = Added
+		t.store.objects++
 	}
 	t.tell(change)
 }
@@ -124,6 +125,7 @@ func (t *Table[T]) remove(key string, old T) T {
 	metaOf(last).ResourceVersion = strconv.FormatUint(t.store.version, 10)
 	t.rows.Delete(key)
 	t.removed[key]++
+	t.store.objects--
 	t.tell(Change[T]{Type: Deleted, Key: key, Object: last, Old: old, Version: t.store.version})
 	return last
 }

@@ -93,20 +93,27 @@ func (w *Watch[T]) deliver(c Change[T]) {
 		w.fn(c)
 		return
 	}
+	if seen, ok := w.table.Select(c, w.match); ok {
+		w.fn(seen)
+	}
+}
+
+// Select is what a change of the table looks like to somebody who sees the matching objects only (API-073): one that makes an
+// object match is an Added, one that ends it a Deleted. It reports false if there is nothing to see.
+func (t *Table[T]) Select(c Change[T], match func(T) bool) (Change[T], bool) {
 	// API-073: the selector decides what the change looks like from here.
-	before := c.Type != Added && w.match(c.Old)
-	after := c.Type != Deleted && w.match(c.Object)
+	before := c.Type != Added && match(c.Old)
+	after := c.Type != Deleted && match(c.Object)
 	var none T
 	switch {
-	case before && after:
-		w.fn(c)
-	case before && c.Type == Deleted:
-		w.fn(c)
+	case before && after, before && c.Type == Deleted:
+		return c, true
 	case before:
-		last := w.table.strategy.shallow(c.Old)
+		last := t.strategy.shallow(c.Old)
 		metaOf(last).ResourceVersion = metaOf(c.Object).ResourceVersion
-		w.fn(Change[T]{Type: Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version})
+		return Change[T]{Type: Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version}, true
 	case after:
-		w.fn(Change[T]{Type: Added, Key: c.Key, Object: c.Object, Old: none, Version: c.Version})
+		return Change[T]{Type: Added, Key: c.Key, Object: c.Object, Old: none, Version: c.Version}, true
 	}
+	return Change[T]{}, false
 }
