@@ -37,8 +37,8 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if err := validateBinding(binding); err != nil {
 		return nil, err
 	}
-	pod, ok := s.Pods.Lookup(key)
-	if !ok {
+	c := s.Pods.cells[key]
+	if c == nil {
 		// API-261
 		return nil, s.Pods.notFound(key)
 	}
@@ -46,11 +46,11 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if node, ok := s.Nodes.Lookup(binding.Target.Name); ok {
 		labels = node.Labels
 	}
-	b, err := bound(pod, binding, labels, clock(s.now()))
+	b, err := bound(c.obj, binding, labels, clock(s.now()))
 	if err != nil {
 		return nil, err
 	}
-	s.Pods.put(key, b, pod)
+	s.Pods.put(c, b)
 	return b, nil
 }
 

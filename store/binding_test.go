@@ -108,7 +108,7 @@ func TestBinding(t *testing.T) {
 func TestTopologyLabelsOnCreate(t *testing.T) {
 	s := New(Config{})
 	node := goodNode()
-	s.Nodes.rows.Set(node.Name, node)
+	s.Nodes.insert(node.Name, node)
 	pod := goodPod()
 	pod.Spec.NodeName = "n1"
 	require.NoError(t, admitPod(s, pod))

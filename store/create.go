@@ -71,16 +71,16 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 			return none, errVersionOnCreate()
 		}
 		key := Key(meta.Namespace, meta.Name)
-		if old, exists := t.rows.Get(key); exists {
+		if c := t.cells[key]; c != nil {
 			if generated && attempt+1 < generateNameAttempts {
 				continue
 			}
-			return none, t.alreadyExists(meta, old)
+			return none, t.alreadyExists(meta, c.obj)
 		}
 		// API-057: whoever comes after an object of the same name is another one.
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])
 		if !opts.DryRun {
-			t.put(key, obj, none)
+			t.insert(key, obj)
 		}
 		return obj, nil
 	}

@@ -23,32 +23,33 @@ type DeleteOptions struct {
 // business (API-059, API-060). Errors: NotFound; Conflict when a precondition does not hold.
 func (t *Table[T]) Delete(key string, opts DeleteOptions) (T, error) {
 	var none T
-	obj, ok := t.rows.Get(key)
-	if !ok {
+	c := t.cells[key]
+	if c == nil {
 		// API-050: what is not there cannot be deleted.
 		return none, t.notFound(key)
 	}
-	meta := metaOf(obj)
+	meta := metaOf(c.obj)
 	// API-058: preconditions come before everything else.
 	if err := t.checkPreconditions(meta, opts); err != nil {
 		return none, err
 	}
 	switch {
 	case !t.resource.graceful:
-		return t.deleteNow(key, obj), nil
+		return t.deleteNow(c), nil
 	case meta.DeletionTimestamp != nil:
-		return t.deleteAgain(key, obj, opts), nil
+		return t.deleteAgain(c, opts), nil
 	default:
-		return t.deleteGracefully(key, obj, opts), nil
+		return t.deleteGracefully(c, opts), nil
 	}
 }
 
 // deleteNow deletes an object that no grace holds.
-func (t *Table[T]) deleteNow(key string, obj T) T {
+func (t *Table[T]) deleteNow(c *cell[T]) T {
+	obj := c.obj
 	meta, now := metaOf(obj), t.store.now()
 	if len(meta.Finalizers) == 0 {
 		// API-051: nothing holds the object, it is gone at once.
-		return t.remove(key, obj)
+		return t.remove(c)
 	}
 	at := clock(now)
 	if meta.DeletionTimestamp != nil && !meta.DeletionTimestamp.After(now) {
@@ -59,25 +60,26 @@ func (t *Table[T]) deleteNow(key string, obj T) T {
 		return obj
 	}
 	// API-052, BIND-016: it stays, marked, until its finalizers are gone.
-	return t.mark(key, obj, at, 0)
+	return t.mark(c, at, 0)
 }
 
 // deleteGracefully deletes a pod for the first time.
-func (t *Table[T]) deleteGracefully(key string, obj T, opts DeleteOptions) T {
+func (t *Table[T]) deleteGracefully(c *cell[T], opts DeleteOptions) T {
 	now := t.store.now()
-	if grace := gracePeriod(obj, opts); grace > 0 {
+	if grace := gracePeriod(c.obj, opts); grace > 0 {
 		// API-063: the kubelet gets the time it was promised.
-		return t.mark(key, obj, clock(now.Add(time.Duration(grace)*time.Second)), grace)
+		return t.mark(c, clock(now.Add(time.Duration(grace)*time.Second)), grace)
 	}
-	return t.kill(key, obj, clock(now))
+	return t.kill(c, clock(now))
 }
 
 // deleteAgain deletes a pod that is being deleted. It can only shorten the wait (API-065). What the pod is like, and so whether
 // it would get any grace if it were deleted now, does not matter any more.
-func (t *Table[T]) deleteAgain(key string, obj T, opts DeleteOptions) T {
+func (t *Table[T]) deleteAgain(c *cell[T], opts DeleteOptions) T {
+	obj := c.obj
 	meta := metaOf(obj)
 	if graceOver(meta) {
-		return t.deleteNow(key, obj)
+		return t.deleteNow(c)
 	}
 	current := atLeastOne(*meta.DeletionGracePeriodSeconds)
 	if opts.GracePeriodSeconds == nil {
@@ -94,18 +96,18 @@ func (t *Table[T]) deleteAgain(key string, obj T, opts DeleteOptions) T {
 		at, grace = now, min(grace, 1)
 	}
 	if grace > 0 {
-		return t.mark(key, obj, clock(at), grace)
+		return t.mark(c, clock(at), grace)
 	}
-	return t.kill(key, obj, clock(at))
+	return t.kill(c, clock(at))
 }
 
 // kill is API-064: without grace the mark is written first, then the pod goes, unless finalizers hold it.
-func (t *Table[T]) kill(key string, obj T, at metav1.Time) T {
-	obj = t.mark(key, obj, at, 0)
+func (t *Table[T]) kill(c *cell[T], at metav1.Time) T {
+	obj := t.mark(c, at, 0)
 	if len(metaOf(obj).Finalizers) > 0 {
 		return obj
 	}
-	return t.remove(key, obj)
+	return t.remove(c)
 }
 
 // gracePeriod is what a delete of a pod asks for (API-062).
@@ -137,15 +139,15 @@ func atLeastOne(grace int64) int64 {
 }
 
 // mark writes deletionTimestamp and grace. The first mark of an object whose generation counts raises it (API-031).
-func (t *Table[T]) mark(key string, old T, at metav1.Time, grace int64) T {
-	obj := t.strategy.shallow(old)
+func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64) T {
+	obj := t.strategy.shallow(c.obj)
 	meta := metaOf(obj)
 	if meta.DeletionTimestamp == nil && meta.Generation > 0 {
 		meta.Generation++
 	}
 	meta.DeletionTimestamp = &at
 	meta.DeletionGracePeriodSeconds = &grace
-	t.put(key, obj, old)
+	t.put(c, obj)
 	return obj
 }
 

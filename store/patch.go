@@ -18,11 +18,12 @@ func (t *Table[T]) Patch(key string, patch []byte, sub Subresource) (T, error) {
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
 	}
-	old, ok := t.rows.Get(key)
-	if !ok {
+	c := t.cells[key]
+	if c == nil {
 		// API-022, API-246
 		return none, t.notFound(key)
 	}
+	old := c.obj
 	obj, err := t.merge(old, patch)
 	if err != nil {
 		return none, err
@@ -38,7 +39,7 @@ func (t *Table[T]) Patch(key string, patch []byte, sub Subresource) (T, error) {
 	if meta.Name != oldMeta.Name {
 		return none, errOtherName(meta.Name, oldMeta.Name)
 	}
-	return t.replace(key, obj, old, sub, false)
+	return t.replace(c, obj, sub, false)
 }
 
 // merge makes a new object of the old one and the patch.

@@ -14,7 +14,8 @@ type Table[T Object] struct {
 	store    *Store
 	resource resource
 	strategy strategy[T]
-	rows     btree.Map[string, T]
+	cells    map[string]*cell[T]
+	order    btree.Map[string, *cell[T]] // the cells by key
 	indexes  []*index[T]
 	watchers []*Watch[T]
 	history  history[T]
@@ -22,11 +23,17 @@ type Table[T Object] struct {
 	removed map[string]uint32
 }
 
+// cell is where a table keeps one object, for as long as there is one of that key.
+type cell[T Object] struct {
+	key string
+	obj T
+}
+
 func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) *Table[T] {
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
-	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy, removed: map[string]uint32{}}
+	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy, cells: map[string]*cell[T]{}, removed: map[string]uint32{}}
 	t.history.limit = max(history, 0)
 	s.tables[kind] = t
 	return t
@@ -36,14 +43,30 @@ func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) 
 func (t *Table[T]) Kind() Kind { return t.resource.kind }
 
 // Len is the number of objects.
-func (t *Table[T]) Len() int { return t.rows.Len() }
+func (t *Table[T]) Len() int { return len(t.cells) }
 
 // Lookup returns the object of that key and whether there is one.
-func (t *Table[T]) Lookup(key string) (T, bool) { return t.rows.Get(key) }
+func (t *Table[T]) Lookup(key string) (T, bool) {
+	if c := t.cells[key]; c != nil {
+		return c.obj, true
+	}
+	var none T
+	return none, false
+}
+
+// cellOf finds the cell of the object with that metadata, nil if there is none. It makes no key of its own.
+func (t *Table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
+	if meta.Namespace == "" {
+		return t.cells[meta.Name]
+	}
+	var buf [128]byte
+	key := append(append(append(buf[:0], meta.Namespace...), '/'), meta.Name...)
+	return t.cells[string(key)]
+}
 
 // Get returns the object of that key, or a NotFound error (API-022).
 func (t *Table[T]) Get(key string) (T, error) {
-	obj, ok := t.rows.Get(key)
+	obj, ok := t.Lookup(key)
 	if !ok {
 		return obj, t.notFound(key)
 	}
@@ -54,16 +77,19 @@ func (t *Table[T]) Get(key string) (T, error) {
 // when it began.
 func (t *Table[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		rows := t.rows.Copy()
-		rows.Scan(func(_ string, obj T) bool { return yield(obj) })
+		for _, obj := range t.List() {
+			if !yield(obj) {
+				return
+			}
+		}
 	}
 }
 
 // List returns the objects in the order of their keys.
 func (t *Table[T]) List() []T {
-	objs := make([]T, 0, t.rows.Len())
-	t.rows.Scan(func(_ string, obj T) bool {
-		objs = append(objs, obj)
+	objs := make([]T, 0, len(t.cells))
+	t.order.Scan(func(_ string, c *cell[T]) bool {
+		objs = append(objs, c.obj)
 		return true
 	})
 	return objs
@@ -90,7 +116,6 @@ func (t *Table[T]) Load(obj T) (T, error) {
 		t.strategy.defaults(obj)
 	}
 	key := Key(meta.Namespace, meta.Name)
-	old, _ := t.rows.Get(key)
 	if meta.UID == "" {
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])
 	}
@@ -100,33 +125,49 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	// API-006: no other way leads a time of its own into an object's metadata.
 	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
 	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
-	t.put(key, obj, old)
+	if c := t.cells[key]; c != nil {
+		t.put(c, obj)
+	} else {
+		t.insert(key, obj)
+	}
 	return obj, nil
 }
 
-// put stores obj under the next version and tells the watchers.
-func (t *Table[T]) put(key string, obj, old T) {
+// insert stores obj as a new object under the next version and tells the watchers.
+func (t *Table[T]) insert(key string, obj T) {
+	c := &cell[T]{key: key, obj: obj}
+	t.cells[key] = c
+	t.order.Set(key, c)
+	t.store.objects++
+	t.stamp(obj)
+	t.tell(Change[T]{Type: Added, Key: key, Object: obj, Version: t.store.version})
+}
+
+// put stores obj under the next version in place of what the cell has and tells the watchers.
+func (t *Table[T]) put(c *cell[T], obj T) {
+	old := c.obj
+	c.obj = obj
+	t.stamp(obj)
+	t.tell(Change[T]{Type: Modified, Key: c.key, Object: obj, Old: old, Version: t.store.version})
+}
+
+// stamp gives obj the next version.
+func (t *Table[T]) stamp(obj T) {
 	t.store.version++
 	metaOf(obj).ResourceVersion = strconv.FormatUint(t.store.version, 10)
-	t.rows.Set(key, obj)
-	change := Change[T]{Type: Modified, Key: key, Object: obj, Old: old, Version: t.store.version}
-	if absent(old) {
-		change.Type = Added
-		t.store.objects++
-	}
-	t.tell(change)
 }
 
 // remove takes the object out and tells the watchers (API-070, API-072). An object that is created under the same key later on is
 // another one, with another uid, and Added (API-075).
-func (t *Table[T]) remove(key string, old T) T {
-	t.store.version++
+func (t *Table[T]) remove(c *cell[T]) T {
+	old := c.obj
 	last := t.strategy.shallow(old)
-	metaOf(last).ResourceVersion = strconv.FormatUint(t.store.version, 10)
-	t.rows.Delete(key)
-	t.removed[key]++
+	t.stamp(last)
+	delete(t.cells, c.key)
+	t.order.Delete(c.key)
+	t.removed[c.key]++
 	t.store.objects--
-	t.tell(Change[T]{Type: Deleted, Key: key, Object: last, Old: old, Version: t.store.version})
+	t.tell(Change[T]{Type: Deleted, Key: c.key, Object: last, Old: old, Version: t.store.version})
 	return last
 }
 

@@ -48,18 +48,17 @@ func (t *Table[T]) UpdateWith(obj T, sub Subresource, opts UpdateOptions) (T, er
 	if !t.resource.namespaced {
 		meta.Namespace = ""
 	}
-	key := Key(meta.Namespace, meta.Name)
-	old, ok := t.rows.Get(key)
-	if !ok {
+	c := t.cellOf(meta)
+	if c == nil {
 		// API-004, API-246: nothing is created by an update.
-		return none, t.notFound(key)
+		return none, t.notFound(Key(meta.Namespace, meta.Name))
 	}
-	oldMeta := metaOf(old)
+	oldMeta := metaOf(c.obj)
 	// API-013: the uid is looked at before the version.
 	if meta.UID != "" && meta.UID != oldMeta.UID {
 		return none, t.conflict(meta.Name, errUID(meta.UID, oldMeta.UID))
 	}
-	return t.replace(key, obj, old, sub, opts.SkipValidation)
+	return t.replace(c, obj, sub, opts.SkipValidation)
 }
 
 // checkVersion compares the version that an update is based on with the stored one. Versions are numbers: "0" is none, and what is
@@ -92,8 +91,9 @@ func (t *Table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
 
 // replace carries an update through from the check of the version on (API-002, API-246). obj is a private shallow copy of the
 // request. An object that is being deleted is written to under the same rules as any other (API-054).
-func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidation bool) (T, error) {
+func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bool) (T, error) {
 	var none T
+	old := c.obj
 	meta, oldMeta := metaOf(obj), metaOf(old)
 	if err := t.checkVersion(meta, oldMeta); err != nil {
 		return none, err
@@ -135,7 +135,7 @@ func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidati
 	// API-055, API-066: with its last finalizer a deleted object goes, unless it still has grace.
 	if oldMeta.DeletionTimestamp != nil && len(meta.Finalizers) == 0 && graceOver(oldMeta) {
 		// API-056: watchers see what was stored, the caller what it sent.
-		t.remove(key, old)
+		t.remove(c)
 		meta.ResourceVersion = oldMeta.ResourceVersion
 		return obj, nil
 	}
@@ -143,6 +143,6 @@ func (t *Table[T]) replace(key string, obj, old T, sub Subresource, skipValidati
 	if sameMeta(meta, oldMeta) && t.strategy.equal(obj, old) {
 		return old, nil
 	}
-	t.put(key, obj, old)
+	t.put(c, obj)
 	return obj, nil
 }
