@@ -6,7 +6,6 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/store"
 )
 
 // AnnManaged marks a node whose volumes this controller attaches; the value does not matter (ATT-021).
@@ -166,7 +165,7 @@ func (c *controller) removeVolumes(pod *corev1.Pod) {
 
 func (c *controller) claimChanged(claim *corev1.PersistentVolumeClaim) {
 	c.unsettle()
-	c.claimQueue.Add(store.KeyOf(claim))
+	c.claimQueue.Add(c.infClaims.KeyOf(claim))
 }
 
 // processClaim looks at the pods of a claim that may have been bound (ATT-031).

@@ -41,7 +41,7 @@ func (c *Controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, cl
 	pointed.Spec.ClaimRef = referenceTo(claim)
 	// BIND-070: a pointer that only gains its uid was its author's and stays so.
 	if !IsMine(pv, claim) {
-		pointed.Annotations = withAnnotation(pv.Annotations, AnnBoundByController)
+		pointed.Annotations = withAnnotations(pv.Annotations, AnnBoundByController)
 	}
 	updated, err := c.updateVolume(p, &pointed)
 	if err != nil {
@@ -52,15 +52,19 @@ func (c *Controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, cl
 
 // pointClaim is the third step of bind: the claim's volumeName.
 func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
-	pointed := *claim
-	if claim.Spec.VolumeName != pv.Name {
-		pointed.Spec.VolumeName = pv.Name
-		pointed.Annotations = withAnnotation(pointed.Annotations, AnnBoundByController)
-	}
-	if !isBindCompleted(claim) {
-		pointed.Annotations = withAnnotation(pointed.Annotations, AnnBindCompleted)
-	} else if claim.Spec.VolumeName == pv.Name {
+	chosen, completed := claim.Spec.VolumeName != pv.Name, isBindCompleted(claim)
+	if !chosen && completed {
 		return claim, nil
+	}
+	pointed := *claim
+	pointed.Spec.VolumeName = pv.Name
+	switch {
+	case chosen && !completed:
+		pointed.Annotations = withAnnotations(claim.Annotations, AnnBoundByController, AnnBindCompleted)
+	case chosen:
+		pointed.Annotations = withAnnotations(claim.Annotations, AnnBoundByController)
+	default:
+		pointed.Annotations = withAnnotations(claim.Annotations, AnnBindCompleted)
 	}
 	return c.updateClaim(p, &pointed)
 }
@@ -107,9 +111,24 @@ func (c *Controller) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
 // setClaimStatus writes what of a claim's status follows from its phase and its volume (BIND-074); nil is no volume. With
 // nothing to change there is no write (BIND-073).
 func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+	status, dirty, err := claimStatus(claim, phase, pv)
+	if err != nil || !dirty {
+		return claim, err
+	}
 	next := *claim
-	status := &next.Status
-	dirty := false
+	next.Status = status
+	updated, err := c.api.Claims.ReplaceStatus(p, &next)
+	if err != nil {
+		// BIND-104
+		return claim, fmt.Errorf("status of claim %s: %w", store.KeyOf(claim), err)
+	}
+	_, err = c.keepClaim(updated)
+	return updated, err
+}
+
+// claimStatus is the status that a claim gets with its phase and its volume (BIND-074), and whether that is a change.
+func claimStatus(claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (status corev1.PersistentVolumeClaimStatus, dirty bool, err error) {
+	status = claim.Status
 	if status.Phase != phase {
 		status.Phase = phase
 		dirty = true
@@ -120,39 +139,30 @@ func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolu
 			status.AccessModes, status.Capacity, status.CurrentVolumeAttributesClassName = nil, nil, nil
 			dirty = true
 		}
-	} else {
-		if !slices.Equal(status.AccessModes, pv.Spec.AccessModes) {
-			status.AccessModes = pv.Spec.AccessModes
-			dirty = true
+		return status, dirty, nil
+	}
+	if !slices.Equal(status.AccessModes, pv.Spec.AccessModes) {
+		status.AccessModes = pv.Spec.AccessModes
+		dirty = true
+	}
+	// BIND-074: a claim that stays Bound keeps its capacity, for an expansion may be under way.
+	if claim.Status.Phase != phase {
+		capacity, changed, err := boundCapacity(claim, pv)
+		if err != nil {
+			return status, false, err
 		}
-		// BIND-074: a claim that stays Bound keeps its capacity, for an expansion may be under way.
-		if claim.Status.Phase != phase {
-			capacity, changed, err := boundCapacity(claim, pv)
-			if err != nil {
-				return claim, err
-			}
-			if changed {
-				status.Capacity = capacity
-				dirty = true
-			}
-		}
-		// BIND-074: only the first bind tells which attributes class the volume has.
-		if claim.Status.Phase == corev1.ClaimPending && phase == corev1.ClaimBound &&
-			objects.ValueOf(status.CurrentVolumeAttributesClassName) != objects.ValueOf(pv.Spec.VolumeAttributesClassName) {
-			status.CurrentVolumeAttributesClassName = pv.Spec.VolumeAttributesClassName
+		if changed {
+			status.Capacity = capacity
 			dirty = true
 		}
 	}
-	if !dirty {
-		return claim, nil
+	// BIND-074: only the first bind tells which attributes class the volume has.
+	if claim.Status.Phase == corev1.ClaimPending && phase == corev1.ClaimBound &&
+		objects.ValueOf(status.CurrentVolumeAttributesClassName) != objects.ValueOf(pv.Spec.VolumeAttributesClassName) {
+		status.CurrentVolumeAttributesClassName = pv.Spec.VolumeAttributesClassName
+		dirty = true
 	}
-	updated, err := c.api.Claims.UpdateStatus(p, &next)
-	if err != nil {
-		// BIND-104
-		return claim, fmt.Errorf("status of claim %s: %w", store.KeyOf(claim), err)
-	}
-	_, err = c.keepClaim(updated)
-	return updated, err
+	return status, dirty, nil
 }
 
 // boundCapacity is the capacity that a claim shows once it is bound to the volume, and whether that differs from what it shows
@@ -187,7 +197,7 @@ func (c *Controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume,
 	next := *pv
 	next.Status.Phase = phase
 	next.Status.Message = message
-	updated, err := c.api.Volumes.UpdateStatus(p, &next)
+	updated, err := c.api.Volumes.ReplaceStatus(p, &next)
 	if err != nil {
 		return pv, fmt.Errorf("phase %s of volume %s: %w", phase, pv.Name, err)
 	}
@@ -209,9 +219,9 @@ func (c *Controller) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.Persiste
 	return updated, nil
 }
 
-// updateVolume writes a volume's main resource and keeps the server's answer (BIND-023).
+// updateVolume writes a volume's main resource and keeps the server's answer (BIND-023). The volume was made for this call.
 func (c *Controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-	updated, err := c.api.Volumes.Update(p, pv)
+	updated, err := c.api.Volumes.Replace(p, pv)
 	if err != nil {
 		return nil, err
 	}
@@ -219,9 +229,9 @@ func (c *Controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (
 	return updated, err
 }
 
-// updateClaim writes a claim's main resource and keeps the server's answer (BIND-023).
+// updateClaim writes a claim's main resource and keeps the server's answer (BIND-023). The claim was made for this call.
 func (c *Controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	updated, err := c.api.Claims.Update(p, claim)
+	updated, err := c.api.Claims.Replace(p, claim)
 	if err != nil {
 		return nil, err
 	}
@@ -229,13 +239,23 @@ func (c *Controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeC
 	return updated, err
 }
 
-// withAnnotation is a copy of the map with the key set, or the map itself if it has the key.
-func withAnnotation(annotations map[string]string, key string) map[string]string {
-	if _, ok := annotations[key]; ok {
+// withAnnotations is a copy of the map with the keys set, or the map itself if it has them.
+func withAnnotations(annotations map[string]string, keys ...string) map[string]string {
+	missing := 0
+	for _, key := range keys {
+		if _, ok := annotations[key]; !ok {
+			missing++
+		}
+	}
+	if missing == 0 {
 		return annotations
 	}
-	next := make(map[string]string, len(annotations)+1)
+	next := make(map[string]string, len(annotations)+missing)
 	maps.Copy(next, annotations)
-	next[key] = AnnYes
+	for _, key := range keys {
+		if _, ok := next[key]; !ok {
+			next[key] = AnnYes
+		}
+	}
 	return next
 }

@@ -2,7 +2,6 @@ package binder
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,48 +11,74 @@ import (
 
 // claimCache holds the controller's own claims by key, and finds those that name a volume.
 type claimCache struct {
-	byKey    map[string]*corev1.PersistentVolumeClaim
-	byVolume map[string][]string
+	byKey    map[string]*ownClaim
+	byVolume map[string]*ownClaim // the first of those that name the volume
+}
+
+// ownClaim is a claim in the cache.
+type ownClaim struct {
+	claim *corev1.PersistentVolumeClaim
+	key   string
+	next  *ownClaim // that names the same volume
 }
 
 func newClaimCache() claimCache {
-	return claimCache{byKey: map[string]*corev1.PersistentVolumeClaim{}, byVolume: map[string][]string{}}
+	return claimCache{byKey: map[string]*ownClaim{}, byVolume: map[string]*ownClaim{}}
 }
 
 func (cc *claimCache) get(key string) (*corev1.PersistentVolumeClaim, bool) {
-	claim, ok := cc.byKey[key]
-	return claim, ok
+	if own := cc.byKey[key]; own != nil {
+		return own.claim, true
+	}
+	return nil, false
 }
 
-func (cc *claimCache) put(claim *corev1.PersistentVolumeClaim) {
-	key := store.KeyOf(claim)
-	old := cc.byKey[key]
-	cc.byKey[key] = claim
-	if old != nil && old.Spec.VolumeName == claim.Spec.VolumeName {
+// put keeps the claim under its key.
+func (cc *claimCache) put(key string, claim *corev1.PersistentVolumeClaim) {
+	own := cc.byKey[key]
+	switch {
+	case own == nil:
+		own = &ownClaim{key: key}
+		cc.byKey[key] = own
+	case own.claim.Spec.VolumeName == claim.Spec.VolumeName:
+		own.claim = claim
 		return
+	default:
+		cc.unname(own)
 	}
-	cc.unname(key, old)
+	own.claim = claim
 	if name := claim.Spec.VolumeName; name != "" {
-		cc.byVolume[name] = append(cc.byVolume[name], key)
+		own.next = cc.byVolume[name]
+		cc.byVolume[name] = own
 	}
 }
 
 func (cc *claimCache) delete(key string) {
-	cc.unname(key, cc.byKey[key])
-	delete(cc.byKey, key)
+	if own := cc.byKey[key]; own != nil {
+		cc.unname(own)
+		delete(cc.byKey, key)
+	}
 }
 
 // unname forgets that a claim names its volume.
-func (cc *claimCache) unname(key string, claim *corev1.PersistentVolumeClaim) {
-	if claim == nil || claim.Spec.VolumeName == "" {
+func (cc *claimCache) unname(own *ownClaim) {
+	name := own.claim.Spec.VolumeName
+	if name == "" {
 		return
 	}
-	name := claim.Spec.VolumeName
-	rest := slices.DeleteFunc(cc.byVolume[name], func(k string) bool { return k == key })
-	if len(rest) == 0 {
+	next := own.next
+	own.next = nil
+	if first := cc.byVolume[name]; first != own {
+		for first.next != own {
+			first = first.next
+		}
+		first.next = next
+		return
+	}
+	if next == nil {
 		delete(cc.byVolume, name)
 	} else {
-		cc.byVolume[name] = rest
+		cc.byVolume[name] = next
 	}
 }
 
@@ -75,7 +100,7 @@ func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err er
 
 // keepClaim does for a claim what keepVolume does for a volume.
 func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool, err error) {
-	key := store.KeyOf(claim)
+	key := c.store.Claims.KeyOf(claim)
 	old, known := c.claims.get(key)
 	if known {
 		if old == claim {
@@ -86,7 +111,7 @@ func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool,
 			return false, err
 		}
 	}
-	c.claims.put(claim)
+	c.claims.put(key, claim)
 	c.touchClaim(key)
 	return true, nil
 }

@@ -53,6 +53,7 @@ type Controller struct {
 	cfg       Config
 	actor     *engine.Actor
 	api       *engine.API
+	store     *store.Store // to find keys only
 	reclaimer Reclaimer
 	events    *engine.Recorder
 	ops       *engine.Operations
@@ -113,6 +114,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		cfg:         cfg,
 		actor:       a,
 		api:         a.Engine().API(),
+		store:       s,
 		events:      a.NewRecorder(ActorName),
 		ops:         a.NewOperations(),
 		infVolumes:  engine.NewInformer(a, s.Volumes),
@@ -143,8 +145,9 @@ func (c *Controller) run() {
 		c.stirVolume(pv.Name)
 	}
 	for claim := range c.infClaims.All() {
-		c.claims.put(claim)
-		c.stirClaim(store.KeyOf(claim))
+		key := store.KeyOf(claim)
+		c.claims.put(key, claim)
+		c.stirClaim(key)
 	}
 	// BIND-030, BIND-031, BIND-033: volumes and claims are queued by their events; nothing else queues anything.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
@@ -153,9 +156,9 @@ func (c *Controller) run() {
 		Delete: func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
 	})
 	c.infClaims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-		Add:    func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
-		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
-		Delete: func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(store.KeyOf(claim)) },
+		Add:    func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
+		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
+		Delete: func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
 	})
 	// BIND-004: the first pass is now, whether there is something for it to do or not; the periods count from here.
 	c.resync.Arm()

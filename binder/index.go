@@ -76,14 +76,19 @@ func (x *Index) All() iter.Seq[*corev1.PersistentVolume] {
 // VolumesFor lists, by name, the volumes whose claimRef names the claim, given as "namespace/name". The uid in the
 // claimRef may be any: see IsMine.
 func (x *Index) VolumesFor(claimKey string) []*corev1.PersistentVolume {
-	namespace, name, _ := strings.Cut(claimKey, "/")
-	entries := x.byClaim[types.NamespacedName{Namespace: namespace, Name: name}]
+	entries := x.pointingAt(claimKey)
 	volumes := make([]*corev1.PersistentVolume, len(entries))
 	for i, e := range entries {
 		volumes[i] = e.pv
 	}
 	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return strings.Compare(a.Name, b.Name) })
 	return volumes
+}
+
+// pointingAt is VolumesFor in the index's own order.
+func (x *Index) pointingAt(claimKey string) []*entry {
+	namespace, name, _ := strings.Cut(claimKey, "/")
+	return x.byClaim[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
 // Put adds the volume, or replaces the one of the same name.

@@ -108,15 +108,15 @@ func (c *Controller) stirVolume(name string) {
 // all volumes and are never at peace.
 func (c *Controller) touchVolume(name string) {
 	c.stirVolume(name)
-	for _, key := range c.claims.byVolume[name] {
-		c.stirClaim(key)
+	for own := c.claims.byVolume[name]; own != nil; own = own.next {
+		c.stirClaim(own.key)
 	}
 }
 
 // touchClaim marks whatever reads a claim that has changed: itself and the volumes that point at it.
 func (c *Controller) touchClaim(key string) {
 	c.stirClaim(key)
-	for _, pv := range c.volumes.VolumesFor(key) {
-		c.stirVolume(pv.Name)
+	for _, e := range c.volumes.pointingAt(key) {
+		c.stirVolume(e.name)
 	}
 }

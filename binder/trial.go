@@ -93,7 +93,7 @@ func (t *Trial) Remember(objs ...store.Object) {
 		case *corev1.PersistentVolume:
 			t.controller.volumes.Put(t.asStored(obj).(*corev1.PersistentVolume))
 		case *corev1.PersistentVolumeClaim:
-			t.controller.claims.put(t.asStored(obj).(*corev1.PersistentVolumeClaim))
+			t.controller.claims.put(store.KeyOf(obj), t.asStored(obj).(*corev1.PersistentVolumeClaim))
 		}
 	}
 }

@@ -56,7 +56,9 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 		return nil
 	case claim.Spec.VolumeName == pv.Name:
 		// BIND-066
-		p.Decide("BIND-066", pv, "synchronizing PersistentVolume: volume is bound to claim %s", store.KeyOf(claim))
+		if p.Tracing() {
+			p.Decide("BIND-066", pv, "synchronizing PersistentVolume: volume is bound to claim %s", store.KeyOf(claim))
+		}
 		_, err := c.SetVolumePhase(p, pv, corev1.VolumeBound, "")
 		return err
 	case isProvisioned(pv) && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:

@@ -85,12 +85,27 @@ func (c Client[T]) Create(p *Proc, obj T) (T, error) {
 
 // Update is store.Table.Update.
 func (c Client[T]) Update(p *Proc, obj T) (T, error) {
-	return c.write(p, "update", store.KeyOf(obj), func() (T, error) { return c.table.Update(obj) })
+	return c.update(p, "update", obj, store.Main, store.UpdateOptions{})
 }
 
 // UpdateStatus is store.Table.UpdateStatus.
 func (c Client[T]) UpdateStatus(p *Proc, obj T) (T, error) {
-	return c.write(p, "update-status", store.KeyOf(obj), func() (T, error) { return c.table.UpdateStatus(obj) })
+	return c.update(p, "update-status", obj, store.Status, store.UpdateOptions{})
+}
+
+// Replace is Update with an object that was made for this call alone: it is the store's from then on, whatever the answer is, and
+// whoever made it must not touch it again. It does the same as Update and costs less.
+func (c Client[T]) Replace(p *Proc, obj T) (T, error) {
+	return c.update(p, "update", obj, store.Main, store.UpdateOptions{Own: true})
+}
+
+// ReplaceStatus is UpdateStatus with an object that was made for this call alone; see Replace.
+func (c Client[T]) ReplaceStatus(p *Proc, obj T) (T, error) {
+	return c.update(p, "update-status", obj, store.Status, store.UpdateOptions{Own: true})
+}
+
+func (c Client[T]) update(p *Proc, verb string, obj T, sub store.Subresource, opts store.UpdateOptions) (T, error) {
+	return c.write(p, verb, c.table.KeyOf(obj), func() (T, error) { return c.table.UpdateWith(obj, sub, opts) })
 }
 
 // Patch is store.Table.Patch.

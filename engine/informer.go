@@ -25,7 +25,10 @@ type Informer[T store.Object] struct {
 	lag      time.Duration
 	handlers []Handler[T]
 	feed     *feed[T]
-	place    uint64 // in the feed: the number of the change that is to be delivered next
+	// The object that is being delivered, and its key.
+	delivered T
+	key       string
+	place     uint64 // in the feed: the number of the change that is to be delivered next
 }
 
 // NewInformer starts an informer of this life of the actor. Its view begins with what the store holds.
@@ -62,6 +65,7 @@ func (inf *Informer[T]) run() {
 		due := later(inf.feed.at(inf.place).at, inf.lag)
 		e.schedule(due-e.now, inf, inf.actor, false)
 	}
+	inf.delivered, inf.key = c.Object, c.Key
 	for i := range inf.handlers {
 		h := &inf.handlers[i]
 		switch {
@@ -73,6 +77,16 @@ func (inf *Informer[T]) run() {
 			h.Delete(c.Object)
 		}
 	}
+	var none T
+	inf.delivered, inf.key = none, ""
+}
+
+// KeyOf is store.KeyOf. Of the object that a handler is being told of it is at hand, and makes no new string.
+func (inf *Informer[T]) KeyOf(obj T) string {
+	if inf.key != "" && any(obj) == any(inf.delivered) {
+		return inf.key
+	}
+	return store.KeyOf(obj)
 }
 
 // String says what the informer has to deliver.

@@ -14,7 +14,9 @@ type Proc struct {
 	engine *Engine
 	actor  *Actor
 	name   string
-	fn     func(*Proc)
+	fn     func(*Proc) // what it does, or for a worker the two below
+	queue  *Queue
+	item   *queued
 	co     *coroutine
 	inline bool // the user's: never waits
 	dead   bool // its actor crashed; all it may still do is unwind
@@ -69,12 +71,21 @@ func (p *Proc) main() {
 			}
 		}
 	}()
+	if p.queue != nil {
+		p.queue.turn(p, p.item)
+		return
+	}
 	p.fn(p)
 }
 
 // spawn starts a process now, within the current event.
 func (a *Actor) spawn(name string, fn func(*Proc)) {
-	p := &Proc{engine: a.engine, actor: a, name: name, fn: fn}
+	a.begin(&Proc{name: name, fn: fn})
+}
+
+// begin makes p a process of the actor and runs it.
+func (a *Actor) begin(p *Proc) {
+	p.engine, p.actor = a.engine, a
 	p.slot = len(a.procs)
 	a.procs = append(a.procs, p)
 	p.co = a.engine.coroutine()

@@ -12,12 +12,19 @@ type Queue struct {
 	name    string
 	sync    func(p *Proc, key string) error
 	limiter *Limiter
-	keys    fifo[string]
-	dirty   map[string]struct{}
-	working map[string]struct{}
+	keys    fifo[*queued]
+	all     map[string]*queued // what is queued or being worked on
+	unused  []*queued
 	waiting map[string]*delayed
 	free    int // idle workers
 	starts  int // workers that are about to take a key
+}
+
+// queued is a key in a queue.
+type queued struct {
+	key     string
+	dirty   bool // it is to be worked on, or once more
+	working bool
 }
 
 type delayed struct {
@@ -46,24 +53,39 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 	}
 	return &Queue{
 		actor: a, name: cfg.Name, sync: cfg.Sync, limiter: cfg.Limiter, free: cfg.Workers,
-		dirty: map[string]struct{}{}, working: map[string]struct{}{}, waiting: map[string]*delayed{},
+		all: map[string]*queued{}, waiting: map[string]*delayed{},
 	}
 }
 
 // Add queues a key, unless it is queued already.
 func (q *Queue) Add(key string) {
-	if _, queued := q.dirty[key]; queued {
+	item := q.all[key]
+	switch {
+	case item == nil:
+		item = q.item(key)
+		q.all[key] = item
+	case item.dirty:
 		return
 	}
-	q.dirty[key] = struct{}{}
-	if _, working := q.working[key]; working {
-		return
+	item.dirty = true
+	if !item.working {
+		q.push(item)
 	}
-	q.push(key)
 }
 
-func (q *Queue) push(key string) {
-	q.keys.push(key)
+func (q *Queue) item(key string) *queued {
+	n := len(q.unused)
+	if n == 0 {
+		return &queued{key: key}
+	}
+	item := q.unused[n-1]
+	q.unused = q.unused[:n-1]
+	item.key = key
+	return item
+}
+
+func (q *Queue) push(item *queued) {
+	q.keys.push(item)
 	q.wake()
 }
 
@@ -78,26 +100,36 @@ func (q *Queue) wake() {
 // run is a worker's turn: one key.
 func (q *Queue) run() {
 	q.starts--
-	key := q.keys.pop()
-	delete(q.dirty, key)
-	q.working[key] = struct{}{}
+	item := q.keys.pop()
+	item.dirty, item.working = false, true
 	q.free--
-	q.actor.spawn(q.name, func(p *Proc) {
-		if err := q.sync(p, key); err != nil {
-			p.traceRetry(q.name, key, err)
-			q.AddRateLimited(key)
-		} else {
-			q.limiter.Forget(key)
-		}
-		q.free++
-		delete(q.working, key)
-		if _, again := q.dirty[key]; again {
-			q.push(key)
-		} else {
-			q.wake()
-		}
-	})
+	q.actor.begin(&Proc{name: q.name, queue: q, item: item})
 }
+
+// turn is what the process of a worker does.
+func (q *Queue) turn(p *Proc, item *queued) {
+	if err := q.sync(p, item.key); err != nil {
+		p.traceRetry(q.name, item.key, err)
+		q.AddRateLimited(item.key)
+	} else {
+		q.limiter.Forget(item.key)
+	}
+	q.free++
+	item.working = false
+	if item.dirty {
+		q.push(item)
+		return
+	}
+	delete(q.all, item.key)
+	if len(q.unused) < itemsKept {
+		item.key = ""
+		q.unused = append(q.unused, item)
+	}
+	q.wake()
+}
+
+// itemsKept is how many places for keys a queue keeps for later.
+const itemsKept = 64
 
 // String names the queue.
 func (q *Queue) String() string {

@@ -41,19 +41,23 @@ type indexes struct {
 
 func newIndexes(s *store.Store) indexes {
 	return indexes{
-		volumes: s.Volumes.NewIndex(func(pv *corev1.PersistentVolume) []string {
+		volumes: s.Volumes.NewIndexWith(func(pv *corev1.PersistentVolume) []string {
 			if ref := pv.Spec.ClaimRef; ref != nil {
-				return []string{reservedFor(store.Key(ref.Namespace, ref.Name))}
+				return []string{reservedPrefix + ref.Namespace + "/" + ref.Name}
 			}
 			return []string{freeIn(objects.ClassOfVolume(pv))}
+		}, func(a, b *corev1.PersistentVolume) bool {
+			return a.Spec.ClaimRef == b.Spec.ClaimRef && objects.ClassOfVolume(a) == objects.ClassOfVolume(b)
 		}),
 		capacities:  s.Capacities.NewIndex(func(c *storagev1.CSIStorageCapacity) []string { return []string{c.StorageClassName} }),
 		attachments: s.Attachments.NewIndex(func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} }),
 	}
 }
 
+const reservedPrefix = "for "
+
 func freeIn(class string) string         { return "free " + class }
-func reservedFor(claimKey string) string { return "for " + claimKey }
+func reservedFor(claimKey string) string { return reservedPrefix + claimKey }
 
 // informers is the scheduler's view of the API.
 type informers struct {

@@ -9,6 +9,7 @@ import (
 // index finds the objects of a table by something other than their key.
 type index[T Object] struct {
 	values func(T) []string
+	same   func(a, b T) bool // nil if that is not known
 	rows   *btree.BTreeG[indexRow]
 }
 
@@ -30,9 +31,15 @@ type Index[T Object] struct {
 // NewIndex keeps an index over the table from now on. values lists the values an object is found under; it must depend on the
 // object alone.
 func (t *Table[T]) NewIndex(values func(T) []string) *Index[T] {
-	ix := &index[T]{values: values, rows: btree.NewBTreeGOptions(lessRow, btree.Options{NoLocks: true})}
+	return t.NewIndexWith(values, nil)
+}
+
+// NewIndexWith is NewIndex with a function that sees at a glance that two versions of an object have the same values. It may say
+// no although they have.
+func (t *Table[T]) NewIndexWith(values func(T) []string, same func(a, b T) bool) *Index[T] {
+	ix := &index[T]{values: values, same: same, rows: btree.NewBTreeGOptions(lessRow, btree.Options{NoLocks: true})}
 	for obj := range t.All() {
-		ix.apply(Change[T]{Type: Added, Key: KeyOf(obj), Object: obj})
+		ix.apply(&Change[T]{Type: Added, Key: KeyOf(obj), Object: obj})
 	}
 	t.indexes = append(t.indexes, ix)
 	return &Index[T]{table: t, index: ix}
@@ -59,6 +66,9 @@ func (ix *Index[T]) Left(c *Change[T]) []string {
 	if c.Type == Added {
 		return nil
 	}
+	if c.Type == Modified && ix.index.unchanged(c) {
+		return nil
+	}
 	old := ix.index.values(c.Old)
 	if c.Type == Deleted || len(old) == 0 {
 		return old
@@ -70,7 +80,12 @@ func (ix *Index[T]) Left(c *Change[T]) []string {
 	return slices.DeleteFunc(slices.Clone(old), func(value string) bool { return slices.Contains(now, value) })
 }
 
-func (ix *index[T]) apply(c Change[T]) {
+func (ix *index[T]) unchanged(c *Change[T]) bool { return ix.same != nil && ix.same(c.Old, c.Object) }
+
+func (ix *index[T]) apply(c *Change[T]) {
+	if c.Type == Modified && ix.unchanged(c) {
+		return
+	}
 	var old, now []string
 	if c.Type != Added {
 		old = ix.values(c.Old)

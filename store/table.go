@@ -85,6 +85,14 @@ func (t *Table[T]) All() iter.Seq[T] {
 	}
 }
 
+// KeyOf is the key of an object. It is that of the function KeyOf, and makes no new string for an object that is in the table.
+func (t *Table[T]) KeyOf(obj T) string {
+	if c := t.cellOf(metaOf(obj)); c != nil {
+		return c.key
+	}
+	return KeyOf(obj)
+}
+
 // List returns the objects in the order of their keys.
 func (t *Table[T]) List() []T {
 	objs := make([]T, 0, len(t.cells))
@@ -173,7 +181,7 @@ func (t *Table[T]) remove(c *cell[T]) T {
 
 func (t *Table[T]) tell(change Change[T]) {
 	for _, ix := range t.indexes {
-		ix.apply(change)
+		ix.apply(&change)
 	}
 	t.history.add(change)
 	for _, w := range t.watchers {

@@ -20,6 +20,9 @@ const (
 type UpdateOptions struct {
 	// SkipValidation as in CreateOptions.
 	SkipValidation bool
+	// Own says that the object was made for this update alone: it is the store's from then on, whatever the answer is, and saves
+	// it a copy. Whoever made it must not touch it again.
+	Own bool
 }
 
 // Update replaces the object's main resource (API-002) and returns it as stored. Status is kept. An object that is being deleted
@@ -39,7 +42,9 @@ func (t *Table[T]) UpdateWith(obj T, sub Subresource, opts UpdateOptions) (T, er
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
 	}
-	obj = t.strategy.shallow(obj)
+	if !opts.Own {
+		obj = t.strategy.shallow(obj)
+	}
 	meta := metaOf(obj)
 	if meta.Name == "" && !t.store.asGiven {
 		return none, errOtherName("", "")
