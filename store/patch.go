@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,6 +50,27 @@ func (t *Table[T]) merge(old T, patch []byte) (T, error) {
 	if err != nil {
 		return none, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
+	if obj, ok := t.mergeTyped(old, change); ok {
+		return obj, nil
+	}
+	return t.mergeDocuments(old, change)
+}
+
+// mergeTyped merges into the fields that the patch names. It reports false if that is not possible, for whatever reason.
+func (t *Table[T]) mergeTyped(old T, change map[string]any) (T, bool) {
+	obj := t.strategy.shallow(old)
+	// Whether these are right is seen in the document.
+	for _, name := range [...]string{"apiVersion", "kind"} {
+		if _, ok := change[name]; ok {
+			return obj, false
+		}
+	}
+	return obj, mergeFields(reflect.ValueOf(obj).Elem(), change)
+}
+
+// mergeDocuments merges as RFC 7386 has it: by way of JSON.
+func (t *Table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
+	var none T
 	data, err := json.Marshal(old)
 	if err != nil {
 		return none, serverError(err.Error())
