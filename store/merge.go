@@ -48,8 +48,8 @@ func mergeField(target reflect.Value, value any) bool {
 		return mergeFields(target, inner)
 	case t == reflect.TypeFor[map[string]string]() && isObject:
 		return mergeStrings(target, inner)
-	case t.Kind() == reflect.Map:
-		return false
+	case t.Kind() == reflect.Map && isObject:
+		return mergeMap(target, inner)
 	case isObject:
 		return false
 	}
@@ -86,6 +86,29 @@ func mergeStrings(target reflect.Value, patch map[string]any) bool {
 		}
 	}
 	target.Set(reflect.ValueOf(merged))
+	return true
+}
+
+// mergeMap applies a patch to a map of anything else, such as resources. Values that are objects would have to be merged as well.
+func mergeMap(target reflect.Value, patch map[string]any) bool {
+	t := target.Type()
+	merged := reflect.MakeMapWithSize(t, target.Len()+len(patch))
+	for entries := target.MapRange(); entries.Next(); {
+		merged.SetMapIndex(entries.Key(), entries.Value())
+	}
+	for name, value := range patch {
+		key := reflect.ValueOf(name).Convert(t.Key())
+		if value == nil {
+			merged.SetMapIndex(key, reflect.Value{})
+			continue
+		}
+		fresh := reflect.New(t.Elem()).Elem()
+		if _, isObject := value.(map[string]any); isObject || !decodeField(fresh, value) {
+			return false
+		}
+		merged.SetMapIndex(key, fresh)
+	}
+	target.Set(merged)
 	return true
 }
 
