@@ -61,15 +61,38 @@ func decodeObject(data []byte) (map[string]any, error) {
 // would not end.
 const maxExponent = 999
 
-var (
-	longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
-	inExponent   = regexp.MustCompile(`^[+-]?[0-9.]*[eE]([+-]?[0-9]+)$`)
-)
+var inExponent = regexp.MustCompile(`^[+-]?[0-9.]*[eE]([+-]?[0-9]+)$`)
+
+// mayHideExponent reports whether there is an e with four digits or more behind it in the JSON, or an escape that could hide one.
+func mayHideExponent(data []byte) bool {
+	const digits = 4
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case 'e', 'E':
+			rest := data[i+1:]
+			if len(rest) > 0 && (rest[0] == '+' || rest[0] == '-') {
+				rest = rest[1:]
+			}
+			n := 0
+			for n < digits && n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+				n++
+			}
+			if n == digits {
+				return true
+			}
+		case '\\':
+			if i+1 < len(data) && data[i+1] == 'u' {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // checkQuantities refuses JSON for the type t with a quantity whose exponent is beyond reason. Nearly always there is no long
 // exponent at all, nor an escape that could hide one, and nothing is looked at.
 func checkQuantities(data []byte, t reflect.Type) error {
-	if !longExponent.Match(data) && !bytes.Contains(data, []byte(`\u`)) {
+	if !mayHideExponent(data) {
 		return nil
 	}
 	doc, err := decodeObject(data)

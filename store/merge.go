@@ -115,7 +115,7 @@ func mergeMap(target reflect.Value, patch map[string]any) bool {
 // decodeField reads a value that takes the place of what the field has.
 func decodeField(target reflect.Value, value any) bool {
 	data, err := json.Marshal(value)
-	if err != nil || checkQuantities(data, target.Type()) != nil {
+	if err != nil || mayHideExponent(data) && walkQuantities(value, target.Type()) != nil {
 		return false
 	}
 	fresh := reflect.New(target.Type())

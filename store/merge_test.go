@@ -30,6 +30,7 @@ func TestMergeTyped(t *testing.T) {
 		{"no map", `{"metadata":{"labels":null}}`, true},
 		{"a label that is no string", `{"metadata":{"labels":{"a":1}}}`, false},
 		{"a list", `{"metadata":{"finalizers":["p/q","r/s"]}}`, true},
+		{"a list with what looks like a quantity", `{"metadata":{"finalizers":["x/e0953"]}}`, true},
 		{"an empty list", `{"metadata":{"finalizers":[]}}`, true},
 		{"a list with nothing in it", `{"metadata":{"finalizers":[null]}}`, true},
 		{"owners", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true,"more":1}]}}`, true},
