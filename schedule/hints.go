@@ -33,13 +33,19 @@ const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
 // worthRetry reports whether a change may help a pod: whether one of the plugins that turned it down says so (SCHED-251).
 func worthRetry(item *queuedPod, c change) bool {
 	// SCHED-250, SCHED-278: those that turned it down, and no others.
-	return slices.ContainsFunc(item.plugins, func(plugin string) bool {
+	return c.helps() && slices.ContainsFunc(item.plugins, func(plugin string) bool { return hints[plugin](item.pod, c) })
+}
+
+// helps reports whether there may be a pod that the change helps.
+func (c change) helps() bool {
+	switch {
+	case c.what == deleted:
 		// SCHED-277: nobody expects help from a volume, claim, class, node or capacity that is gone.
-		if c.what == deleted && c.kind != store.Pod && c.kind != store.VolumeAttachment {
-			return false
-		}
-		return hints[plugin](item.pod, c)
-	})
+		return c.kind == store.Pod || c.kind == store.VolumeAttachment
+	case c.kind == store.Node && c.what == updated:
+		return nodeChanged(c.old.(*corev1.Node), c.new.(*corev1.Node))
+	}
+	return true
 }
 
 // hints says for each plugin which changes may help a pod that it turned down.

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -14,6 +16,14 @@ func nodesOf(c change) (before, now *corev1.Node) {
 		before = c.old.(*corev1.Node)
 	}
 	return before, c.new.(*corev1.Node)
+}
+
+// nodeChanged reports whether anything of a node has changed that decides where pods may go.
+func nodeChanged(old, node *corev1.Node) bool {
+	return old.Spec.Unschedulable != node.Spec.Unschedulable ||
+		!maps.Equal(old.Labels, node.Labels) ||
+		!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) ||
+		!equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable)
 }
 
 // toleratesMore reports whether the change is that of this pod's own tolerations.

@@ -2,12 +2,14 @@ package schedule
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tidwall/btree"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -41,6 +43,7 @@ type queue struct {
 	backoff *btree.BTreeG[*queuedPod]
 	errors  *btree.BTreeG[*queuedPod]
 	pool    *btree.BTreeG[*queuedPod]
+	byClaim map[string][]*queuedPod // those in the pool, by the keys of their claims
 	gated   *btree.BTreeG[*queuedPod]
 	flush   *engine.Ticker
 	seq     uint64
@@ -57,7 +60,7 @@ func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
 		return before(a, b)
 	}
 	q := &queue{
-		actor: a, cfg: cfg, ready: ready, pods: map[string]*queuedPod{},
+		actor: a, cfg: cfg, ready: ready, pods: map[string]*queuedPod{}, byClaim: map[string][]*queuedPod{},
 		active: tree(before), backoff: tree(byExpiry), errors: tree(byExpiry), pool: tree(before), gated: tree(before),
 	}
 	// SCHED-009: the periods count from the start of the scheduler.
@@ -94,9 +97,22 @@ func (q *queue) put(in *btree.BTreeG[*queuedPod], item *queuedPod) {
 	q.take(item)
 	item.in = in
 	in.Set(item)
+	if in == q.pool {
+		for _, key := range objects.ClaimsOf(item.pod) {
+			q.byClaim[key] = append(q.byClaim[key], item)
+		}
+	}
 }
 
 func (q *queue) take(item *queuedPod) {
+	if item.in == q.pool {
+		for _, key := range objects.ClaimsOf(item.pod) {
+			rest := slices.DeleteFunc(q.byClaim[key], func(other *queuedPod) bool { return other == item })
+			if q.byClaim[key] = rest; len(rest) == 0 {
+				delete(q.byClaim, key)
+			}
+		}
+	}
 	if item.in != nil {
 		item.in.Delete(item)
 		item.in = nil
@@ -114,10 +130,12 @@ func (q *queue) update(old, pod *corev1.Pod) {
 		q.add(pod)
 		return
 	}
-	in := item.in
-	in.Delete(item)
+	in, timer := item.in, item.timer
+	item.timer = nil
+	q.take(item)
 	item.pod = pod
-	in.Set(item)
+	q.put(in, item)
+	item.timer = timer
 	switch {
 	case in == q.gated && len(pod.Spec.SchedulingGates) == 0:
 		// SCHED-255
@@ -229,11 +247,30 @@ func (q *queue) nodesThere() {
 
 // move looks which of the waiting pods a change may help, and requeues them. among says which pods are meant; nil is all.
 func (q *queue) move(c change, among func(*corev1.Pod) bool) {
-	for _, item := range q.pool.Items() {
+	for _, item := range q.concerned(c) {
 		if (among == nil || among(item.pod)) && worthRetry(item, c) {
 			q.requeue(item)
 		}
 	}
+}
+
+// concerned lists the pods in the pool that a change may help, and perhaps others, in their order.
+func (q *queue) concerned(c change) []*queuedPod {
+	if q.pool.Len() == 0 || !c.helps() {
+		return nil
+	}
+	if c.kind != store.PersistentVolumeClaim {
+		return q.pool.Items()
+	}
+	// SCHED-260, SCHED-268, SCHED-270, SCHED-275: a claim helps none but those that name it.
+	items := slices.Clone(q.byClaim[store.KeyOf(c.new)])
+	slices.SortFunc(items, func(a, b *queuedPod) int {
+		if before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return slices.Compact(items)
 }
 
 // requeue ends the wait of a pod.
