@@ -21,7 +21,10 @@ type Handler[T store.Object] struct {
 type Informer[T store.Object] struct {
 	actor    *Actor
 	table    *store.Table[T]
-	match    func(T) bool
+	match    func(T) bool    // nil for all
+	index    *store.Index[T] // with a value: only what the index finds under it
+	value    string
+	order    uint64 // among the informers on the table
 	lag      time.Duration
 	handlers []Handler[T]
 	feed     *feed[T]
@@ -38,8 +41,20 @@ func NewInformer[T store.Object](a *Actor, table *store.Table[T]) *Informer[T] {
 
 // NewSelectiveInformer is NewInformer for the objects that match selects, as a watch with a field selector sees them (API-073).
 func NewSelectiveInformer[T store.Object](a *Actor, table *store.Table[T], match func(T) bool) *Informer[T] {
-	inf := &Informer[T]{actor: a, table: table, match: match, lag: a.engine.lag[a.name]}
-	h := hubOf(a.engine, table)
+	return startInformer(&Informer[T]{actor: a, table: table, match: match})
+}
+
+// NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. What is written about others costs it
+// nothing.
+func NewKeyedInformer[T store.Object](a *Actor, table *store.Table[T], index *store.Index[T], value string) *Informer[T] {
+	match := func(obj T) bool { return slices.Contains(index.Values(obj), value) }
+	return startInformer(&Informer[T]{actor: a, table: table, match: match, index: index, value: value})
+}
+
+func startInformer[T store.Object](inf *Informer[T]) *Informer[T] {
+	a := inf.actor
+	inf.lag = a.engine.lag[a.name]
+	h := hubOf(a.engine, inf.table)
 	h.join(inf)
 	a.OnStop(func() { h.leave(inf) })
 	return inf
@@ -126,10 +141,7 @@ func (inf *Informer[T]) All() iter.Seq[T] {
 
 // List is the view in the order of keys.
 func (inf *Informer[T]) List() []T {
-	objs := inf.table.List()
-	if inf.match != nil {
-		objs = slices.DeleteFunc(objs, func(obj T) bool { return !inf.match(obj) })
-	}
+	objs := inf.stored()
 	late := inf.feed.late(inf.place)
 	if len(late) == 0 {
 		return objs
@@ -155,6 +167,25 @@ func (inf *Informer[T]) List() []T {
 		add(c)
 	}
 	return view
+}
+
+// stored lists what the store has of the view, in the order of keys.
+func (inf *Informer[T]) stored() []T {
+	if inf.index != nil {
+		keys := inf.index.Keys(inf.value)
+		objs := make([]T, 0, len(keys))
+		for _, key := range keys {
+			if obj, ok := inf.table.Lookup(key); ok {
+				objs = append(objs, obj)
+			}
+		}
+		return objs
+	}
+	objs := inf.table.List()
+	if inf.match != nil {
+		objs = slices.DeleteFunc(objs, func(obj T) bool { return !inf.match(obj) })
+	}
+	return objs
 }
 
 // ByIndex lists, in the order of keys, the objects of the view that the index finds under value.

@@ -46,8 +46,8 @@ type watcher struct {
 	told  nodes
 }
 
-func newWatcher(t *rapid.T, a *engine.Actor, match func(*corev1.Node) bool) *watcher {
-	w := &watcher{inf: engine.NewSelectiveInformer(a, a.Engine().Store().Nodes, match), match: match, told: nodes{}}
+func newWatcher(t *rapid.T, inf *engine.Informer[*corev1.Node], match func(*corev1.Node) bool) *watcher {
+	w := &watcher{inf: inf, match: match, told: nodes{}}
 	w.inf.Handle(engine.Handler[*corev1.Node]{
 		Add: func(n *corev1.Node) {
 			if old := w.told[n.Name]; old != nil {
@@ -139,7 +139,12 @@ func TestInformerShowsThePast(t *testing.T) {
 		at := 0
 		var watchers []*watcher
 		actor, err := e.NewActor("a", func(a *engine.Actor) {
-			watchers = []*watcher{newWatcher(rt, a, nil), newWatcher(rt, a, inX)}
+			watchers = []*watcher{
+				newWatcher(rt, engine.NewInformer(a, table), nil),
+				newWatcher(rt, engine.NewKeyedInformer(a, table, zones, "x"), inX),
+				newWatcher(rt, engine.NewSelectiveInformer(a, table, inX), inX),
+				newWatcher(rt, engine.NewKeyedInformer(a, table, zones, "y"), func(n *corev1.Node) bool { return n.Labels["zone"] == "y" }),
+			}
 			at = len(states) - 1
 		})
 		if err != nil {

@@ -106,8 +106,8 @@ const Component = "kubelet"
 func (k *kubelet) run(p *engine.Proc) {
 	s, now := p.Engine().Store(), p.Now()
 	k.drivers = engine.NewInformer(k.actor, s.CSIDrivers)
-	k.infNode = engine.NewSelectiveInformer(k.actor, s.Nodes, func(node *corev1.Node) bool { return node.Name == k.node.name })
-	k.infPods = engine.NewSelectiveInformer(k.actor, s.Pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == k.node.name })
+	k.infNode = engine.NewKeyedInformer(k.actor, s.Nodes, k.node.nodes.nodesByName, k.node.name)
+	k.infPods = engine.NewKeyedInformer(k.actor, s.Pods, k.node.nodes.podsByNode, k.node.name)
 
 	k.reconciler = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconcile)
 	firstPopulate := now.Add(passPeriod)

@@ -18,6 +18,9 @@ type Nodes struct {
 	cfg    Config
 	byName map[string]*Node
 	names  []string // in the order in which they were added
+	// A kubelet watches the Node of its name and the pods on it.
+	nodesByName *store.Index[*corev1.Node]
+	podsByNode  *store.Index[*corev1.Pod]
 	// byClaim are the workers whose pods use a claim: what they wait for may change with it. [SIM] Kubelets do not watch claims;
 	// this only decides which of their periodic syncs could find something new.
 	byClaim map[string][]*worker
@@ -32,6 +35,12 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 	}
 	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{}, groups: map[string]int64{}}
 	s := e.Store()
+	ns.nodesByName = s.Nodes.NewIndexWith(
+		func(node *corev1.Node) []string { return []string{node.Name} },
+		func(_, _ *corev1.Node) bool { return true })
+	ns.podsByNode = s.Pods.NewIndexWith(
+		func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
+		func(a, b *corev1.Pod) bool { return a.Spec.NodeName == b.Spec.NodeName })
 	from := s.Version()
 	if _, err := s.Claims.Watch(store.WatchOptions[*corev1.PersistentVolumeClaim]{From: from}, ns.claimChanged); err != nil {
 		return nil, err

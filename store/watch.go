@@ -101,9 +101,12 @@ func (w *Watch[T]) deliver(c Change[T]) {
 // Select is what a change of the table looks like to somebody who sees the matching objects only (API-073): one that makes an
 // object match is an Added, one that ends it a Deleted. It reports false if there is nothing to see.
 func (t *Table[T]) Select(c Change[T], match func(T) bool) (Change[T], bool) {
+	return t.Selected(c, c.Type != Added && match(c.Old), c.Type != Deleted && match(c.Object))
+}
+
+// Selected is Select for somebody who knows already whether the object matched before the change and whether it does after it.
+func (t *Table[T]) Selected(c Change[T], before, after bool) (Change[T], bool) {
 	// API-073: the selector decides what the change looks like from here.
-	before := c.Type != Added && match(c.Old)
-	after := c.Type != Deleted && match(c.Object)
 	var none T
 	switch {
 	case before && after, before && c.Type == Deleted:
