@@ -87,7 +87,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	podsByClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
+	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(ActorName, func(a *engine.Actor) {
 		constructed := e.Now()
 		if cfg.CacheWait <= 0 {

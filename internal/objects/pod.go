@@ -35,6 +35,13 @@ func ClaimsOf(pod *corev1.Pod) []string {
 	return keys
 }
 
+// SameVolumes reports whether two versions of a pod share their list of volumes, and so name the same claims. It may say no although
+// they do.
+func SameVolumes(a, b *corev1.Pod) bool {
+	x, y := a.Spec.Volumes, b.Spec.Volumes
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
+}
+
 // OwnsClaim reports whether the claim is controlled by this very pod, as claims of generic ephemeral volumes are (API-276).
 func OwnsClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	// API-276: the controller reference decides, by uid; a pod that was re-created does not own the claim of its predecessor.
