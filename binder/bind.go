@@ -41,7 +41,7 @@ func (c *Controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, cl
 	pointed.Spec.ClaimRef = referenceTo(claim)
 	// BIND-070: a pointer that only gains its uid was its author's and stays so.
 	if !IsMine(pv, claim) {
-		pointed.Annotations = withAnnotations(pv.Annotations, AnnBoundByController)
+		pointed.Annotations = withAnnotations(pv.Annotations, boundKeys...)
 	}
 	updated, err := c.updateVolume(p, &pointed)
 	if err != nil {
@@ -60,9 +60,9 @@ func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 	pointed.Spec.VolumeName = pv.Name
 	switch {
 	case chosen && !completed:
-		pointed.Annotations = withAnnotations(claim.Annotations, AnnBoundByController, AnnBindCompleted)
+		pointed.Annotations = withAnnotations(claim.Annotations, completedKeys...)
 	case chosen:
-		pointed.Annotations = withAnnotations(claim.Annotations, AnnBoundByController)
+		pointed.Annotations = withAnnotations(claim.Annotations, boundKeys...)
 	default:
 		pointed.Annotations = withAnnotations(claim.Annotations, AnnBindCompleted)
 	}
@@ -239,6 +239,15 @@ func (c *Controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeC
 	return updated, err
 }
 
+// Most claims and volumes have no annotations of their own. What a bind gives them is one map for all of them, which like all that is
+// stored is never written to.
+var (
+	boundKeys     = []string{AnnBoundByController}
+	completedKeys = []string{AnnBoundByController, AnnBindCompleted}
+	onlyBound     = map[string]string{AnnBoundByController: AnnYes}
+	onlyCompleted = map[string]string{AnnBoundByController: AnnYes, AnnBindCompleted: AnnYes}
+)
+
 // withAnnotations is a copy of the map with the keys set, or the map itself if it has them.
 func withAnnotations(annotations map[string]string, keys ...string) map[string]string {
 	missing := 0
@@ -247,8 +256,14 @@ func withAnnotations(annotations map[string]string, keys ...string) map[string]s
 			missing++
 		}
 	}
-	if missing == 0 {
+	switch {
+	case missing == 0:
 		return annotations
+	case len(annotations) > 0:
+	case slices.Equal(keys, boundKeys):
+		return onlyBound
+	case slices.Equal(keys, completedKeys):
+		return onlyCompleted
 	}
 	next := make(map[string]string, len(annotations)+missing)
 	maps.Copy(next, annotations)

@@ -11,7 +11,7 @@ import (
 // feed is a list of the changes of one kind of object, in order, that at least one of its readers has yet to deliver. Each reader
 // has a place in it. All informers that see every change share one; one that selects has its own.
 type feed[T store.Object] struct {
-	changes fifo[arrival[T]]
+	changes arrivals[T]
 	first   uint64            // the number of the oldest change in the list; numbers begin with 1
 	latest  map[string]uint64 // for each key with changes in the list, the number of the newest
 	// departed finds, by index and value, the changes after which an object is no longer found under that value.
@@ -36,12 +36,12 @@ func newFeed[T store.Object]() *feed[T] { return &feed[T]{first: 1, latest: map[
 // end is the number that the next change will get: the place of a reader that has delivered everything.
 func (f *feed[T]) end() uint64 { return f.first + uint64(f.changes.len()) }
 
-func (f *feed[T]) at(n uint64) *arrival[T] { return &f.changes.all()[n-f.first] }
+func (f *feed[T]) at(n uint64) *arrival[T] { return f.changes.at(int(n - f.first)) }
 
 // push adds a change that so many readers will deliver.
 func (f *feed[T]) push(c store.Change[T], at time.Duration, readers int) {
 	n := f.end()
-	f.changes.push(arrival[T]{change: c, at: at, before: f.latest[c.Key], left: readers})
+	*f.changes.push() = arrival[T]{change: c, at: at, before: f.latest[c.Key], left: readers}
 	f.latest[c.Key] = n
 	for i := range f.departed {
 		f.departed[i].add(&c, n)
@@ -51,14 +51,18 @@ func (f *feed[T]) push(c store.Change[T], at time.Duration, readers int) {
 // done notes that a reader needs the change of that number no more, and drops what nobody needs.
 func (f *feed[T]) done(n uint64) {
 	f.at(n).left--
-	for f.changes.len() > 0 && f.changes.all()[0].left == 0 {
-		c := f.changes.pop().change
-		if f.latest[c.Key] == f.first {
-			delete(f.latest, c.Key)
+	for f.changes.len() > 0 {
+		oldest := f.changes.at(0)
+		if oldest.left > 0 {
+			return
+		}
+		if key := oldest.change.Key; f.latest[key] == f.first {
+			delete(f.latest, key)
 		}
 		for i := range f.departed {
-			f.departed[i].drop(&c)
+			f.departed[i].drop(&oldest.change)
 		}
+		f.changes.pop()
 		f.first++
 	}
 }
@@ -78,14 +82,13 @@ func (f *feed[T]) next(key string, from uint64) (c *store.Change[T], ok bool) {
 
 // late lists the first change of each key at a place or after it, by key.
 func (f *feed[T]) late(from uint64) []*store.Change[T] {
-	arrivals := f.changes.all()[from-f.first:]
-	if len(arrivals) == 0 {
+	if from == f.end() {
 		return nil
 	}
-	changes := make([]*store.Change[T], 0, len(arrivals))
-	for i := range arrivals {
-		if arrivals[i].before < from {
-			changes = append(changes, &arrivals[i].change)
+	changes := make([]*store.Change[T], 0, f.end()-from)
+	for n := from; n < f.end(); n++ {
+		if a := f.at(n); a.before < from {
+			changes = append(changes, &a.change)
 		}
 	}
 	slices.SortFunc(changes, func(a, b *store.Change[T]) int { return strings.Compare(a.Key, b.Key) })
@@ -112,9 +115,8 @@ func (f *feed[T]) departuresOf(ix *store.Index[T]) *departures[T] {
 	}
 	f.departed = append(f.departed, departures[T]{index: ix, byValue: map[string][]uint64{}})
 	d := &f.departed[len(f.departed)-1]
-	arrivals := f.changes.all()
-	for i := range arrivals {
-		d.add(&arrivals[i].change, f.first+uint64(i))
+	for n := f.first; n < f.end(); n++ {
+		d.add(&f.at(n).change, n)
 	}
 	return d
 }

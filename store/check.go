@@ -99,7 +99,12 @@ func eachQuantity(list corev1.ResourceList, path *field.Path, checks ...quantity
 }
 
 // sortedKeys are the keys of a map, in an order that may reach a caller.
-func sortedKeys[M ~map[K]V, K ~string, V any](m M) []K { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[M ~map[K]V, K ~string, V any](m M) []K {
+	if len(m) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
+}
 
 // sameMap reports whether both are one piece of memory, or empty.
 func sameMap[M ~map[K]V, K comparable, V any](a, b M) bool {

@@ -15,6 +15,7 @@ type Table[T Object] struct {
 	resource resource
 	strategy strategy[T]
 	cells    map[string]*cell[T]
+	last     *cell[T]                    // that was looked for
 	order    btree.Map[string, *cell[T]] // the cells by key
 	indexes  []*index[T]
 	watchers []*Watch[T]
@@ -56,6 +57,20 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 
 // cellOf finds the cell of the object with that metadata, nil if there is none. It makes no key of its own.
 func (t *Table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
+	// Whoever writes to an object has often just written to it, or asked for its key.
+	if t.last != nil {
+		if last := metaOf(t.last.obj); last.Name == meta.Name && last.Namespace == meta.Namespace {
+			return t.last
+		}
+	}
+	c := t.search(meta)
+	if c != nil {
+		t.last = c
+	}
+	return c
+}
+
+func (t *Table[T]) search(meta *metav1.ObjectMeta) *cell[T] {
 	if meta.Namespace == "" {
 		return t.cells[meta.Name]
 	}
@@ -172,6 +187,7 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	last := t.strategy.shallow(old)
 	t.stamp(last)
 	delete(t.cells, c.key)
+	t.last = nil
 	t.order.Delete(c.key)
 	t.removed[c.key]++
 	t.store.objects--
