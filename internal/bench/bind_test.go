@@ -76,7 +76,7 @@ func (c bindCase) run(b *testing.B, n int) {
 		volumes[i], claims[i] = c.pair(i, n)
 	}
 	b.ReportAllocs()
-	whole, retained := time.Duration(0), uint64(0)
+	whole, cpu, retained := time.Duration(0), time.Duration(0), uint64(0)
 	for b.Loop() {
 		b.StopTimer()
 		before := heap()
@@ -85,9 +85,11 @@ func (c bindCase) run(b *testing.B, n int) {
 		must(b, cluster.Create(volumes...))
 		must(b, cluster.Settle())
 		must(b, cluster.Create(claims...))
+		began := cpuTime()
 		b.StartTimer()
 		must(b, cluster.Settle())
 		b.StopTimer()
+		cpu += cpuTime() - began
 		whole += time.Since(start)
 		retained = heap() - before
 		bound := 0
@@ -104,6 +106,7 @@ func (c bindCase) run(b *testing.B, n int) {
 	total := float64(n) * float64(b.N)
 	b.ReportMetric(total/b.Elapsed().Seconds(), "binds/s")
 	b.ReportMetric(total/whole.Seconds(), "whole/s")
+	reportCPU(b, cpu, total, "bind")
 	b.ReportMetric(float64(retained)/float64(n), "B/pair")
 }
 

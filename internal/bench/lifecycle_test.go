@@ -85,20 +85,22 @@ func BenchmarkLifecycle(b *testing.B) {
 	for _, pods := range []int{10, 100, 1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
 			b.ReportAllocs()
-			var up, down time.Duration
+			var up, down, cpu time.Duration
 			for b.Loop() {
 				b.StopTimer()
 				c := podWorld(b, pods/podsPerNode)
 				b.StartTimer()
-				start := time.Now()
+				start, began := time.Now(), cpuTime()
 				startPods(b, c, pods)
 				up += time.Since(start)
 				start = time.Now()
 				stopPods(b, c, pods)
 				down += time.Since(start)
+				cpu += cpuTime() - began
 			}
 			total := float64(pods) * float64(b.N)
 			b.ReportMetric(total/b.Elapsed().Seconds(), "pods/s")
+			reportCPU(b, cpu, total, "pod")
 			b.ReportMetric(total/up.Seconds(), "started/s")
 			b.ReportMetric(total/down.Seconds(), "stopped/s")
 		})
