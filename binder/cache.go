@@ -13,6 +13,7 @@ import (
 type claimCache struct {
 	byKey    map[string]*ownClaim
 	byVolume map[string]*ownClaim // the first of those that name the volume
+	last     *ownClaim            // that was asked for
 }
 
 // ownClaim is a claim in the cache.
@@ -27,15 +28,27 @@ func newClaimCache() claimCache {
 }
 
 func (cc *claimCache) get(key string) (*corev1.PersistentVolumeClaim, bool) {
-	if own := cc.byKey[key]; own != nil {
+	if own := cc.find(key); own != nil {
 		return own.claim, true
 	}
 	return nil, false
 }
 
+// find is what the cache has under the key, nil if that is nothing. One claim is often asked for several times in a row.
+func (cc *claimCache) find(key string) *ownClaim {
+	if cc.last != nil && cc.last.key == key {
+		return cc.last
+	}
+	own := cc.byKey[key]
+	if own != nil {
+		cc.last = own
+	}
+	return own
+}
+
 // put keeps the claim under its key.
 func (cc *claimCache) put(key string, claim *corev1.PersistentVolumeClaim) {
-	own := cc.byKey[key]
+	own := cc.find(key)
 	switch {
 	case own == nil:
 		own = &ownClaim{key: key}
@@ -57,6 +70,7 @@ func (cc *claimCache) delete(key string) {
 	if own := cc.byKey[key]; own != nil {
 		cc.unname(own)
 		delete(cc.byKey, key)
+		cc.last = nil
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // concurrent use. Make one with NewIndex.
 type Index struct {
 	byName  map[string]*entry
+	last    *entry                            // that was asked for
 	byClaim map[types.NamespacedName][]*entry // volumes with a claimRef, by uid in it, then by name
 	shelves map[shelfKey]*shelf               // free volumes
 	sorted  []*entry                          // all by name; nil when it has to be made anew
@@ -49,10 +50,22 @@ func (x *Index) Len() int { return len(x.byName) }
 
 // Get is the volume of that name; ok is false when there is none.
 func (x *Index) Get(name string) (pv *corev1.PersistentVolume, ok bool) {
-	if e := x.byName[name]; e != nil {
+	if e := x.find(name); e != nil {
 		return e.pv, true
 	}
 	return nil, false
+}
+
+// find is the entry of that name, nil if there is none. One volume is often asked for several times in a row.
+func (x *Index) find(name string) *entry {
+	if x.last != nil && x.last.name == name {
+		return x.last
+	}
+	e := x.byName[name]
+	if e != nil {
+		x.last = e
+	}
+	return e
 }
 
 // All yields the volumes by name. The index must not be changed meanwhile.
@@ -93,7 +106,7 @@ func (x *Index) pointingAt(claimKey string) []*entry {
 
 // Put adds the volume, or replaces the one of the same name.
 func (x *Index) Put(pv *corev1.PersistentVolume) {
-	e := x.byName[pv.Name]
+	e := x.find(pv.Name)
 	if e == nil {
 		e = &entry{name: pv.Name}
 		x.byName[pv.Name] = e
@@ -113,6 +126,7 @@ func (x *Index) Delete(name string) {
 	x.withdraw(e)
 	x.release(e)
 	delete(x.byName, name)
+	x.last = nil
 	x.sorted = nil
 }
 

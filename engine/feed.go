@@ -12,8 +12,11 @@ import (
 // has a place in it. All informers that see every change share one; one that selects has its own.
 type feed[T store.Object] struct {
 	changes arrivals[T]
-	first   uint64            // the number of the oldest change in the list; numbers begin with 1
-	latest  map[string]uint64 // for each key with changes in the list, the number of the newest
+	first   uint64 // the number of the oldest change in the list; numbers begin with 1
+	// latest is, for each key with changes in the list, the number of the newest. The shared feed keeps that of an object that exists
+	// in the object's Change.Tag, and here only those of the others.
+	latest map[string]uint64
+	tagged bool // it is the shared feed
 	// departed finds, by index and value, the changes after which an object is no longer found under that value.
 	departed []departures[T]
 }
@@ -41,11 +44,28 @@ func (f *feed[T]) at(n uint64) *arrival[T] { return f.changes.at(int(n - f.first
 // push adds a change that so many readers will deliver.
 func (f *feed[T]) push(c store.Change[T], at time.Duration, readers int) {
 	n := f.end()
-	*f.changes.push() = arrival[T]{change: c, at: at, before: f.latest[c.Key], left: readers}
-	f.latest[c.Key] = n
+	*f.changes.push() = arrival[T]{change: c, at: at, before: f.note(&c, n), left: readers}
 	for i := range f.departed {
 		f.departed[i].add(&c, n)
 	}
+}
+
+// note makes n the number of the newest change of an object, and returns that of the one before.
+func (f *feed[T]) note(c *store.Change[T], n uint64) (before uint64) {
+	if !f.tagged {
+		before = f.latest[c.Key]
+		f.latest[c.Key] = n
+		return before
+	}
+	before, *c.Tag = *c.Tag, n
+	switch {
+	case c.Type == store.Deleted:
+		f.latest[c.Key] = n
+	case c.Type == store.Added && len(f.latest) > 0:
+		before = f.latest[c.Key]
+		delete(f.latest, c.Key)
+	}
+	return before
 }
 
 // done notes that a reader needs the change of that number no more, and drops what nobody needs.
@@ -56,8 +76,8 @@ func (f *feed[T]) done(n uint64) {
 		if oldest.left > 0 {
 			return
 		}
-		if key := oldest.change.Key; f.latest[key] == f.first {
-			delete(f.latest, key)
+		if len(f.latest) > 0 && f.latest[oldest.change.Key] == f.first {
+			delete(f.latest, oldest.change.Key)
 		}
 		for i := range f.departed {
 			f.departed[i].drop(&oldest.change)
@@ -67,17 +87,13 @@ func (f *feed[T]) done(n uint64) {
 	}
 }
 
-// next finds the first change of the key at a place or after it.
-func (f *feed[T]) next(key string, from uint64) (c *store.Change[T], ok bool) {
-	n := f.latest[key]
-	if n < from {
-		return nil, false
-	}
+// back finds the first change of an object at a place or after it; n is the newest there is, at that place or after it.
+func (f *feed[T]) back(n, from uint64) *store.Change[T] {
 	a := f.at(n)
 	for a.before >= from {
 		a = f.at(a.before)
 	}
-	return &a.change, true
+	return &a.change
 }
 
 // late lists the first change of each key at a place or after it, by key.

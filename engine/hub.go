@@ -38,8 +38,9 @@ func hubOf[T store.Object](e *Engine, table *store.Table[T]) *hub[T] {
 		return h
 	}
 	h := &hub[T]{engine: e, table: table, shared: newFeed[T]()}
+	h.shared.tagged = true
 	// From zero a watch begins with what there is, which is nothing then.
-	if _, err := table.Watch(store.WatchOptions[T]{From: e.store.Version()}, h.take); err != nil {
+	if _, err := table.Watch(store.WatchOptions[T]{From: e.store.Version(), Tagged: true}, h.take); err != nil {
 		panic("engine: a watch from now on cannot be too old: " + err.Error())
 	}
 	e.hubs[table.Kind()] = h

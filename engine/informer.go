@@ -115,12 +115,16 @@ func (inf *Informer[T]) Get(key string) (T, bool) {
 
 // get is Get; late says that the object has changes on their way.
 func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
+	obj, newest, ok := inf.table.LookupTagged(key)
 	if inf.place < inf.feed.end() {
-		if c, late := inf.feed.next(key, inf.place); late {
+		if !ok || !inf.feed.tagged {
+			newest = inf.feed.latest[key]
+		}
+		if newest >= inf.place {
+			c := inf.feed.back(newest, inf.place)
 			return c.Old, c.Type != store.Added, true
 		}
 	}
-	obj, ok = inf.table.Lookup(key)
 	if ok && inf.match != nil && !inf.match(obj) {
 		var none T
 		return none, false, false

@@ -80,7 +80,7 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		// API-057: whoever comes after an object of the same name is another one.
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])
 		if !opts.DryRun {
-			t.insert(key, obj)
+			t.insert(key, obj, !opts.SkipValidation && !t.store.asGiven)
 		}
 		return obj, nil
 	}

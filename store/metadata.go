@@ -43,7 +43,7 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	case !isDNSLabel(meta.Namespace):
 		errs = appendInvalid(errs, metaPath("namespace"), meta.Namespace, validation.IsDNS1123Label(meta.Namespace))
 	}
-	return append(errs, validateMetaCommon(meta)...)
+	return append(errs, validateMetaCommon(meta, nil)...)
 }
 
 // validateGenerateName holds generateName to the syntax of the names it begins (API-033). The table checks it on create;
@@ -56,8 +56,9 @@ func validateGenerateName(meta *metav1.ObjectMeta) field.ErrorList {
 	return appendInvalid(nil, metaPath("generateName"), prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
 }
 
-// validateMetaUpdate checks the metadata of an update after carryOver (API-038 to API-042).
-func validateMetaUpdate(meta, old *metav1.ObjectMeta) field.ErrorList {
+// validateMetaUpdate checks the metadata of an update after carryOver (API-038 to API-042). What is shared with old is not checked
+// again if old was checked.
+func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool) field.ErrorList {
 	var errs field.ErrorList
 	// API-038: an object that is being deleted gets no new finalizers.
 	if old.DeletionTimestamp != nil && !sameSlice(meta.Finalizers, old.Finalizers) {
@@ -90,7 +91,10 @@ func validateMetaUpdate(meta, old *metav1.ObjectMeta) field.ErrorList {
 	if meta.GenerateName != "" {
 		errs = appendInvalid(errs, metaPath("generateName"), meta.GenerateName, path.IsValidPathSegmentPrefix(meta.GenerateName))
 	}
-	return append(errs, validateMetaCommon(meta)...)
+	if !checked {
+		old = nil
+	}
+	return append(errs, validateMetaCommon(meta, old)...)
 }
 
 // carryOver gives an update what the store alone decides: generation, creationTimestamp, and, once set, the marks of deletion.
@@ -113,22 +117,25 @@ func carryOver(meta, old *metav1.ObjectMeta) {
 	}
 }
 
-// validateMetaCommon checks what is freely replaceable, alike on create and on update (API-042).
-func validateMetaCommon(meta *metav1.ObjectMeta) field.ErrorList {
+// validateMetaCommon checks what is freely replaceable, alike on create and on update (API-042), but for what is shared with good.
+func validateMetaCommon(meta, good *metav1.ObjectMeta) field.ErrorList {
+	if good == nil {
+		good = &metav1.ObjectMeta{}
+	}
 	var errs field.ErrorList
 	if meta.Generation < 0 {
 		errs = append(errs, field.Invalid(metaPath("generation"), meta.Generation, apivalidation.IsNegativeErrorMsg))
 	}
-	if !labelsFine(meta.Labels) {
+	if !sameMap(meta.Labels, good.Labels) && !labelsFine(meta.Labels) {
 		errs = append(errs, validateLabels(meta.Labels, metaPath("labels"))...)
 	}
-	if !annotationsFine(meta.Annotations) {
+	if !sameMap(meta.Annotations, good.Annotations) && !annotationsFine(meta.Annotations) {
 		errs = append(errs, validateAnnotations(meta.Annotations, metaPath("annotations"))...)
 	}
-	if len(meta.OwnerReferences) > 0 {
+	if !sameSlice(meta.OwnerReferences, good.OwnerReferences) {
 		errs = append(errs, validateOwners(meta.OwnerReferences)...)
 	}
-	if len(meta.Finalizers) > 0 {
+	if !sameSlice(meta.Finalizers, good.Finalizers) {
 		errs = append(errs, validateFinalizers(meta.Finalizers)...)
 	}
 	return errs

@@ -11,6 +11,7 @@ var volumeStrategy = strategy[*corePV]{
 		return &c
 	},
 	defaults:      defaultVolume,
+	defaultsOver:  defaultVolumeOver,
 	prepareCreate: prepareVolume,
 	prepareUpdate: func(volume, old *corePV) {
 		// API-210, BIND-013: the status has a subresource of its own.
@@ -26,7 +27,10 @@ var volumeStrategy = strategy[*corePV]{
 
 // defaultVolume is API-090, API-091 and API-101: it runs on updates too, so what an update leaves out becomes the default, not
 // what was stored.
-func defaultVolume(volume *corePV) {
+func defaultVolume(volume *corePV) { defaultVolumeOver(volume, &corePV{}) }
+
+// defaultVolumeOver is defaultVolume without a look at what is shared with old.
+func defaultVolumeOver(volume, old *corePV) {
 	spec := &volume.Spec
 	// API-090, BIND-010: an administrator's volume is kept after release.
 	if spec.PersistentVolumeReclaimPolicy == "" {
@@ -38,7 +42,9 @@ func defaultVolume(volume *corePV) {
 	if volume.Status.Phase == "" {
 		volume.Status.Phase = corev1.VolumePending
 	}
-	spec.Capacity = roundToMilli(spec.Capacity)
+	if !sameMap(spec.Capacity, old.Spec.Capacity) {
+		spec.Capacity = roundToMilli(spec.Capacity)
+	}
 	defaultSource(&spec.PersistentVolumeSource)
 	// API-006: times have whole seconds.
 	volume.Status.LastPhaseTransitionTime = wholeSecond(volume.Status.LastPhaseTransitionTime)

@@ -14,6 +14,7 @@ var claimStrategy = strategy[*corePVC]{
 		return &c
 	},
 	defaults:       defaultClaim,
+	defaultsOver:   defaultClaimOver,
 	prepareCreate:  prepareClaim,
 	prepareUpdate:  prepareClaimUpdate,
 	prepareStatus:  prepareClaimStatus,
@@ -26,7 +27,10 @@ var claimStrategy = strategy[*corePVC]{
 }
 
 // defaultClaim is API-092 and API-101. The storage class is left to admission (API-251).
-func defaultClaim(claim *corePVC) {
+func defaultClaim(claim *corePVC) { defaultClaimOver(claim, &corePVC{}) }
+
+// defaultClaimOver is defaultClaim without a look at what is shared with old.
+func defaultClaimOver(claim, old *corePVC) {
 	spec, status := &claim.Spec, &claim.Status
 	// API-092: a claim is for a file system unless it says otherwise.
 	if spec.VolumeMode == nil {
@@ -35,10 +39,16 @@ func defaultClaim(claim *corePVC) {
 	if status.Phase == "" {
 		status.Phase = corev1.ClaimPending
 	}
-	spec.Resources.Limits = roundToMilli(spec.Resources.Limits)
-	spec.Resources.Requests = roundToMilli(spec.Resources.Requests)
-	status.Capacity = roundToMilli(status.Capacity)
-	status.AllocatedResources = roundToMilli(status.AllocatedResources)
+	for _, list := range [...]struct{ now, was *corev1.ResourceList }{
+		{&spec.Resources.Limits, &old.Spec.Resources.Limits},
+		{&spec.Resources.Requests, &old.Spec.Resources.Requests},
+		{&status.Capacity, &old.Status.Capacity},
+		{&status.AllocatedResources, &old.Status.AllocatedResources},
+	} {
+		if !sameMap(*list.now, *list.was) {
+			*list.now = roundToMilli(*list.now)
+		}
+	}
 	status.Conditions = wholeSeconds(status.Conditions)
 }
 

@@ -42,6 +42,8 @@ type strategy[T Object] struct {
 
 	// defaults fills what the author left out (API-090 and following). It runs on every body: create, update and status update.
 	defaults func(obj T)
+	// defaultsOver, when set, is what runs instead on an update: it may leave out what obj shares with old, which has its defaults.
+	defaultsOver func(obj, old T)
 	// prepareCreate resets what a client may not set (API-105 and following). It runs after admission.
 	prepareCreate func(obj T, now metav1.Time)
 	// prepareUpdate carries over what an update of the main resource may not touch, status above all (API-210, API-216).

@@ -28,6 +28,9 @@ type Table[T Object] struct {
 type cell[T Object] struct {
 	key string
 	obj T
+	tag uint64 // Change.Tag
+	// checked says that the metadata has passed validation, so that what an update leaves alone need not be checked again.
+	checked bool
 }
 
 func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) *Table[T] {
@@ -53,6 +56,14 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 	}
 	var none T
 	return none, false
+}
+
+// LookupTagged is Lookup, with the Change.Tag of the object.
+func (t *Table[T]) LookupTagged(key string) (obj T, tag uint64, ok bool) {
+	if c := t.cells[key]; c != nil {
+		return c.obj, c.tag, true
+	}
+	return obj, 0, false
 }
 
 // cellOf finds the cell of the object with that metadata, nil if there is none. It makes no key of its own.
@@ -149,21 +160,22 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
 	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
 	if c := t.cells[key]; c != nil {
+		c.checked = false
 		t.put(c, obj)
 	} else {
-		t.insert(key, obj)
+		t.insert(key, obj, false)
 	}
 	return obj, nil
 }
 
 // insert stores obj as a new object under the next version and tells the watchers.
-func (t *Table[T]) insert(key string, obj T) {
-	c := &cell[T]{key: key, obj: obj}
+func (t *Table[T]) insert(key string, obj T, checked bool) {
+	c := &cell[T]{key: key, obj: obj, checked: checked}
 	t.cells[key] = c
 	t.order.Set(key, c)
 	t.store.objects++
 	t.stamp(obj)
-	t.tell(Change[T]{Type: Added, Key: key, Object: obj, Version: t.store.version})
+	t.tell(Change[T]{Type: Added, Key: key, Object: obj, Version: t.store.version, Tag: &c.tag})
 }
 
 // put stores obj under the next version in place of what the cell has and tells the watchers.
@@ -171,7 +183,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	c.obj = obj
 	t.stamp(obj)
-	t.tell(Change[T]{Type: Modified, Key: c.key, Object: obj, Old: old, Version: t.store.version})
+	t.tell(Change[T]{Type: Modified, Key: c.key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
 }
 
 // stamp gives obj the next version.
@@ -191,7 +203,7 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	t.order.Delete(c.key)
 	t.removed[c.key]++
 	t.store.objects--
-	t.tell(Change[T]{Type: Deleted, Key: c.key, Object: last, Old: old, Version: t.store.version})
+	t.tell(Change[T]{Type: Deleted, Key: c.key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
 	return last
 }
 

@@ -103,7 +103,10 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 	if err := t.checkVersion(meta, oldMeta); err != nil {
 		return none, err
 	}
-	if t.strategy.defaults != nil {
+	switch {
+	case t.strategy.defaultsOver != nil:
+		t.strategy.defaultsOver(obj, old)
+	case t.strategy.defaults != nil:
 		t.strategy.defaults(obj)
 	}
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
@@ -118,8 +121,9 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 	if t.strategy.specChanged != nil && sub == Main && t.strategy.specChanged(obj, old) {
 		meta.Generation++
 	}
-	if !skipValidation && !t.store.asGiven {
-		errs := validateMetaUpdate(meta, oldMeta)
+	checked := !skipValidation && !t.store.asGiven
+	if checked {
+		errs := validateMetaUpdate(meta, oldMeta, c.checked)
 		validate := t.strategy.validateUpdate
 		if sub == Status {
 			validate = t.strategy.validateStatus
@@ -148,6 +152,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 	if sameMeta(meta, oldMeta) && t.strategy.equal(obj, old) {
 		return old, nil
 	}
+	c.checked = checked
 	t.put(c, obj)
 	return obj, nil
 }

@@ -26,6 +26,9 @@ type Change[T Object] struct {
 	Old T
 	// Version is the resourceVersion of Object.
 	Version uint64
+	// Tag is a number that stays with the object as long as it exists, zero at first; nil unless WatchOptions.Tagged. The store does
+	// not look at it: it is for whoever hands changes on, who can do without a map then.
+	Tag *uint64
 }
 
 // WatchOptions say where a watch begins and what it sees.
@@ -36,6 +39,8 @@ type WatchOptions[T Object] struct {
 	// Deleted (API-073): so a pod that completes is a deletion for a scheduler that watches pods in other phases (API-076). Nil
 	// matches all.
 	Match func(T) bool
+	// Tagged has changes come with their Change.Tag. At most one watch of a table should ask for it, since there is one tag.
+	Tagged bool
 }
 
 // Watch is a running watch.
@@ -44,6 +49,7 @@ type Watch[T Object] struct {
 	from    uint64
 	match   func(T) bool
 	fn      func(Change[T])
+	tagged  bool
 	stopped bool
 }
 
@@ -54,7 +60,7 @@ func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], e
 	if fn == nil {
 		return nil, fmt.Errorf("store: watch %s: the function is nil", t.resource.plural)
 	}
-	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn}
+	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn, tagged: opts.Tagged}
 	if opts.From == 0 {
 		for obj := range t.All() {
 			w.deliver(Change[T]{Type: Added, Key: KeyOf(obj), Object: obj, Version: versionOf(obj)})
@@ -88,6 +94,9 @@ func (w *Watch[T]) deliver(c Change[T]) {
 	// API-074: what comes is newer than where the watch began.
 	if w.stopped || c.Version <= w.from {
 		return
+	}
+	if !w.tagged {
+		c.Tag = nil
 	}
 	if w.match == nil {
 		w.fn(c)
