@@ -311,6 +311,10 @@ func (c *Cluster) Events() []*corev1.Event {
 // Choices are what the engine chose so far; Config.Choose with engine.Replay repeats the run.
 func (c *Cluster) Choices() []engine.Choice { return c.engine.Choices() }
 
+// Engine is what runs the cluster, for tools that look deeper than a test has to: what is queued, what each event does. Its time and its
+// store are those of the cluster.
+func (c *Cluster) Engine() *engine.Engine { return c.engine }
+
 // Close ends the cluster. It need not be called, but a cluster that is dropped in the middle of something, with calls under way,
 // is only collected after Close.
 func (c *Cluster) Close() { c.engine.Close() }

@@ -110,6 +110,27 @@ func tellStory(t *testing.T) *engine.Trace {
 	return trace
 }
 
+// TestEntryString compares entries by themselves with their lines in the whole trace.
+func TestEntryString(t *testing.T) {
+	trace := tellStory(t)
+	var text bytes.Buffer
+	if err := trace.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	if len(lines) != trace.Len() || len(lines) == 0 {
+		t.Fatalf("there are %d lines for %d entries", len(lines), trace.Len())
+	}
+	i := 0
+	for e := range trace.Entries() {
+		_, behind, found := strings.Cut(lines[i], " "+e.Actor+" ")
+		if got := e.String(); !found || strings.TrimLeft(behind, " ") != got || strings.ContainsAny(got, "\r\n") {
+			t.Errorf("entry %d is %q, and its line %q", e.Seq, got, lines[i])
+		}
+		i++
+	}
+}
+
 func TestGoldenTraces(t *testing.T) {
 	trace, again := tellStory(t), tellStory(t)
 	tests := []struct {

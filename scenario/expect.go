@@ -37,7 +37,7 @@ func expectHelp() string {
 	}
 	return "Says what must be so at this moment. A CONDITION is a field, an operator and a value, without blanks: `=`, `!=`, `<`, `<=`, `>`, `>=` (numbers, quantities, durations and times are compared as such), " +
 		"`~` and `!~` (regular expressions). A value in single quotes may have blanks. A field is a word below, `condition.TYPE`, or a path as in kubectl's jsonpath (`.metadata.labels[app]`, `.spec.finalizers[*]`, " +
-		"`.status.conditions[?(@.type==\"Ready\")].status`). What is absent is empty, several values have commas between them.\n\n" +
+		"`.status.conditions[?(@.type==\"Ready\")].status`). What is absent is empty, several values have commas between them. A field that is `true` or `false`, or the status of a condition (`True`, `False`, `Unknown`), cannot be compared with anything else.\n\n" +
 		"With a name, the object must be there and every condition hold, or with `gone` it must not be there. Without a name at least one object must meet the conditions, or as many as `count` says.\n\n" +
 		kinds.String() +
 		"\n`expect event` counts how often an Event occurred; its fields are `reason`, `type`, `message` and `by`, the component. With a SORT it counts entries of the trace: " + sortNames() + "; the fields are " + entryFieldHelp() + "\n\n" +

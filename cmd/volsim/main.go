@@ -35,6 +35,9 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if status := exitStatus(0); errors.As(err, &status) {
+		return int(status)
+	}
 	fmt.Fprintf(errOut, "volsim: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
@@ -58,6 +61,8 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newExplain())
 	root.AddCommand(newPredict())
 	root.AddCommand(newGraph())
+	root.AddCommand(newSweep())
+	root.AddCommand(newDiff())
 	markUsageErrors(root)
 	return root
 }

@@ -1,0 +1,46 @@
+package explore_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/explore"
+)
+
+// TestExample: the example finds both ends, and its Job deals all seeds.
+func TestExample(t *testing.T) {
+	data, err := os.ReadFile("../examples/sweep/race.txtar")
+	require.NoError(t, err)
+	script, err := explore.ReadScript("race.txtar", data)
+	require.NoError(t, err)
+	var r explore.Report
+	for seed := range int64(100) {
+		r.Add(script.Play(seed))
+	}
+	require.Len(t, r.Outcomes, 2)
+	require.Empty(t, r.Violated)
+
+	world, err := os.ReadFile("../examples/sweep/world.yaml")
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(string(data), "-- both.yaml --\n"+string(world)), "the world is that of the script")
+
+	manifest, err := os.ReadFile("../examples/sweep/job.yaml")
+	require.NoError(t, err)
+	var job struct {
+		Spec struct {
+			CompletionMode string
+			Completions    int
+			Template       struct {
+				Spec struct{ Containers []struct{ Args []string } }
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(manifest, &job))
+	require.Equal(t, "Indexed", job.Spec.CompletionMode)
+	require.Equal(t, 16, job.Spec.Completions)
+	require.Contains(t, job.Spec.Template.Spec.Containers[0].Args, "--shard=job/16")
+}
