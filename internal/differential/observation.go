@@ -1,0 +1,120 @@
+package differential
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
+)
+
+// Observation is what is seen after a step: the state, and what happened since the observation before.
+//
+// A resourceVersion counts all writes of a cluster, Events included, and says nothing more; so it only says whether there is one. Everything
+// else is compared as it stands: uids and timestamps are the same in both worlds, which begin at the same time.
+type Observation struct {
+	Step int
+	// Refused is what the API server refused to the user.
+	Refused []string
+	// Objects are all objects but Events as YAML, by line.
+	Objects []string
+	// Events is the sorted set of Events that were emitted, before client-go drops any.
+	Events []string
+	// Writes are those of the controllers that changed something, in order, with the fields that changed.
+	Writes []string
+	// Calls are those to the storage, with the second in which they began and ended.
+	Calls []string
+}
+
+// Observe makes an observation of a world that began at start, has these objects, and did this since the last one.
+func Observe(start time.Time, objects []store.Object, entries iter.Seq[engine.Entry]) (Observation, error) {
+	var o Observation
+	for _, obj := range objects {
+		lines, err := describe(obj)
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		}
+		o.Objects = append(o.Objects, lines...)
+	}
+	for e := range entries {
+		if e.Actor == engine.User {
+			continue
+		}
+		switch e.Type {
+		case engine.Emitted:
+			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, e.Text))
+		case engine.Write:
+			if e.Object.Kind == store.Event || e.Err != nil || e.Old == e.New {
+				continue
+			}
+			o.Writes = append(o.Writes, describeWrite(e))
+		case engine.Storage:
+			o.Calls = append(o.Calls, describeCall(start, e))
+		}
+	}
+	slices.Sort(o.Events)
+	o.Events = slices.Compact(o.Events)
+	// Calls of the same second are sorted: those of different operations are made by different goroutines.
+	slices.Sort(o.Calls)
+	return o, nil
+}
+
+// describe is an object as YAML.
+func describe(obj store.Object) ([]string, error) {
+	obj = obj.DeepCopyObject().(store.Object)
+	obj.SetResourceVersion("")
+	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
+		ref := pv.Spec.ClaimRef
+		ref.ResourceVersion = cmp.Or(strings.Repeat("(some)", min(1, len(ref.ResourceVersion))), "(none)")
+	}
+	data, err := yaml.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	name := store.RefTo(obj).String()
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	for i, line := range lines {
+		lines[i] = name + ": " + line
+	}
+	return lines, nil
+}
+
+// describeWrite says who did what to which object.
+func describeWrite(e engine.Entry) string {
+	what := subjectOf(e) + " " + e.Verb
+	switch {
+	case e.Old == nil:
+		return what
+	case e.New == nil:
+		return what + ", and it was gone"
+	}
+	var paths []string
+	for _, c := range engine.Changes(e.Old, e.New) {
+		paths = append(paths, c.Path)
+		if c.Path == "status.phase" {
+			paths[len(paths)-1] += "=" + strings.Trim(c.New, `"`)
+		}
+	}
+	return what + " " + strings.Join(paths, " ")
+}
+
+// subjectOf begins the description of a write: the object that it is about.
+func subjectOf(e engine.Entry) string { return e.Object.String() + " by " + e.Actor + ":" }
+
+func describeCall(start time.Time, e engine.Entry) string {
+	text := fmt.Sprintf("%6ds %s %s %s %s", int(e.Time.Sub(start).Seconds()), e.Call.Target, e.Call.Verb, e.Call.Key, e.Verb)
+	if e.Call.Node != "" {
+		text += " at " + e.Call.Node
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}

@@ -1,0 +1,84 @@
+package differential
+
+import (
+	"time"
+
+	"github.com/volsim/volsim/store"
+)
+
+// Op is what a step does.
+type Op string
+
+// The ops.
+const (
+	Create  Op = "create"  // Object
+	Update  Op = "update"  // Object replaces what there is
+	Patch   Op = "patch"   // Ref, Sub, Patch: a JSON merge patch
+	Delete  Op = "delete"  // Ref, Force
+	Storage Op = "storage" // Backend gets Setting
+	Fault   Op = "fault"   // Rule
+	Advance Op = "advance" // nothing but time passes
+)
+
+// Step is one thing that a user does. Which fields are set depends on Op.
+type Step struct {
+	Op      Op
+	Object  store.Object
+	Ref     store.Ref
+	Sub     store.Subresource
+	Patch   string
+	Force   bool // a pod goes without grace
+	Backend string
+	Setting Setting
+	Rule    Rule
+	// Wait is the time that passes afterwards.
+	Wait time.Duration
+	// Settle has SettleTime pass after Wait, and an observation made.
+	Settle bool
+}
+
+// SettleTime is longer than any pause between two attempts of an operation that fails.
+const SettleTime = 150 * time.Second
+
+// Provisioned, followed by the key of a claim, is the name of the volume that is provisioned for the claim of that name that was created
+// last.
+const Provisioned = "provisioned-for:"
+
+// Rule has API requests fail.
+type Rule struct {
+	Actor, Verb string
+	Kind        store.Kind
+	Times       int
+	// Lost has the request take effect although it fails.
+	Lost bool
+	// Conflict has it fail as a conflict, which it was not.
+	Conflict bool
+}
+
+// Setting is how a storage backend behaves from now on. The zero value does all at once and with success.
+type Setting struct {
+	// Fail has operations fail with that text: "Create", "Delete", "Recycle", "Attach", "Detach".
+	Fail map[string]string
+	// Delay is how long operations take before they succeed or fail.
+	Delay map[string]time.Duration
+	// InUse has deletions fail because the volume is in use.
+	InUse bool
+}
+
+// Scenario is a list of steps, and when the first of them happens.
+type Scenario struct {
+	Lead  time.Duration
+	Steps []Step
+	// Attach has the attach/detach controller run as well, and an external attacher of Driver.
+	Attach bool
+}
+
+// The storage of a scenario.
+const (
+	// InTree is a plugin that provisions, deletes and recycles volumes with a hostPath source.
+	InTree = "kubernetes.io/mock-storage"
+	// NFS is a plugin that recycles volumes with an nfs source, and can do nothing else.
+	NFS = "kubernetes.io/nfs"
+	// Driver is a CSI driver with an external provisioner.
+	Driver = "external.example.com"
+)

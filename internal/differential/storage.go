@@ -1,0 +1,130 @@
+package differential
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// Backend is a storage backend that does as its setting says. What counts is the setting at the moment when an operation begins. It may
+// be used by several goroutines.
+type Backend struct {
+	name string
+
+	mu      sync.Mutex
+	setting Setting
+}
+
+// NewBackend makes a backend of that name that does all at once.
+func NewBackend(name string) *Backend { return &Backend{name: name} }
+
+// Name is the name of the backend.
+func (b *Backend) Name() string { return b.name }
+
+// Set has the backend behave that way from now on.
+func (b *Backend) Set(s Setting) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setting = s
+}
+
+// Begin tells how long an operation that begins now takes, and how it ends.
+func (b *Backend) Begin(op fake.Op) (time.Duration, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delay := b.setting.Delay[string(op)]
+	if op == fake.Delete && b.setting.InUse {
+		return delay, ErrInUse
+	}
+	if text := b.setting.Fail[string(op)]; text != "" {
+		return delay, errors.New(text)
+	}
+	return delay, nil
+}
+
+// ErrInUse is how a deletion ends that Setting.InUse is about.
+var ErrInUse = errors.New("the volume is in use")
+
+// simulated is a Backend as volsim uses it.
+type simulated struct {
+	*Backend
+	begun map[string][]error // what was begun, and how it will end, by operation and volume
+}
+
+func (s *simulated) Delay(op fake.Op, id string) time.Duration {
+	delay, err := s.Begin(op)
+	key := string(op) + " " + id
+	s.begun[key] = append(s.begun[key], err)
+	return delay
+}
+
+func (s *simulated) end(op fake.Op, id string) error {
+	key := string(op) + " " + id
+	if len(s.begun[key]) == 0 {
+		return fmt.Errorf("%s of %s never began", op, id)
+	}
+	err := s.begun[key][0]
+	s.begun[key] = s.begun[key][1:]
+	return err
+}
+
+func (s *simulated) delete(id string) error {
+	err := s.end(fake.Delete, id)
+	if errors.Is(err, ErrInUse) {
+		return fake.VolumeInUse(err.Error())
+	}
+	return err
+}
+
+// inTree is the plugin InTree.
+type inTree struct{ simulated }
+
+func (p *inTree) Supports(source *corev1.PersistentVolumeSource) bool { return source.HostPath != nil }
+
+func (p *inTree) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+	return fake.CreateResponse{ID: req.Name, Source: HostPath(req.Name)}, p.end(fake.Create, req.Name)
+}
+
+func (p *inTree) Delete(req fake.DeleteRequest) error { return p.delete(req.ID) }
+
+func (p *inTree) Recycle(req fake.RecycleRequest) error { return p.end(fake.Recycle, req.ID) }
+
+// HostPath is the source of a volume that InTree provisions.
+func HostPath(name string) corev1.PersistentVolumeSource {
+	return corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + name}}
+}
+
+// nfs is the plugin NFS.
+type nfs struct{ simulated }
+
+func (p *nfs) Supports(source *corev1.PersistentVolumeSource) bool { return source.NFS != nil }
+
+func (p *nfs) Recycle(req fake.RecycleRequest) error { return p.end(fake.Recycle, req.ID) }
+
+// driver is the CSI driver Driver. Its errors are final.
+type driver struct{ simulated }
+
+func (p *driver) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+	return fake.CreateResponse{ID: req.Name}, Internal(p.end(fake.Create, req.Name))
+}
+
+func (p *driver) Delete(req fake.DeleteRequest) error { return Internal(p.end(fake.Delete, req.ID)) }
+
+func (p *driver) Attach(req fake.AttachRequest) (fake.AttachResponse, error) {
+	return fake.AttachResponse{}, Internal(p.end(fake.Attach, req.ID))
+}
+
+func (p *driver) Detach(req fake.DetachRequest) error { return Internal(p.end(fake.Detach, req.ID)) }
+
+// Internal is an error as a CSI driver gives it.
+func Internal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fake.Errorf(fake.Internal, "%v", err)
+}

@@ -1,0 +1,32 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
+	"k8s.io/kubernetes/pkg/volume/csi"
+
+	"github.com/volsim/volsim/attach"
+)
+
+// startAttachDetach runs the attach/detach controller with the CSI plugin, with the settings of kube-controller-manager.
+func (c *Cluster) startAttachDetach(ctx context.Context, shared informers.SharedInformerFactory) error {
+	client, err := c.server.Client(attach.ActorName)
+	if err != nil {
+		return err
+	}
+	logged := klog.NewContext(ctx, c.eventLogger(attach.ActorName))
+	adc, err := attachdetach.NewAttachDetachController(logged, client,
+		shared.Core().V1().Pods(), shared.Core().V1().Nodes(), shared.Core().V1().PersistentVolumeClaims(), shared.Core().V1().PersistentVolumes(),
+		shared.Storage().V1().CSINodes(), shared.Storage().V1().CSIDrivers(), shared.Storage().V1().VolumeAttachments(),
+		csi.ProbeVolumePlugins(), nil, false, time.Minute, false, attachdetach.DefaultTimerConfig)
+	if err != nil {
+		return fmt.Errorf("attach/detach controller: %w", err)
+	}
+	c.running.Go(func() { adc.Run(logged) })
+	return nil
+}

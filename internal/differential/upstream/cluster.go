@@ -1,0 +1,243 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
+	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
+	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
+	"k8s.io/kubernetes/pkg/volume"
+
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/differential"
+	"github.com/volsim/volsim/internal/differential/apiserver"
+	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/store"
+)
+
+// Config sets up a cluster. The zero value is one in which nothing takes time.
+type Config struct {
+	// Delay is the most that a request takes on either way, Lag the most that a watch event takes. Each takes a random part of what
+	// its component takes at most, which is all of this or little.
+	Delay, Lag time.Duration
+	// Attach is that of the scenario.
+	Attach bool
+	// Seed is that of the delays.
+	Seed uint64
+	// Wait waits until every goroutine of the bubble does: synctest.Wait. Nil is no bubble; then time is real, and Advance must not be
+	// called.
+	Wait func()
+}
+
+// Cluster is a differential.World in which the controllers of Kubernetes run.
+type Cluster struct {
+	cfg      Config
+	server   *apiserver.Server
+	backends map[string]*differential.Backend
+	faults   *fake.Faults
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	entries []engine.Entry // since the last observation
+}
+
+var _ differential.World = (*Cluster)(nil)
+
+// resyncPeriod is that of kube-controller-manager.
+const resyncPeriod = 15 * time.Second
+
+// New starts a cluster with nothing in it.
+func New(cfg Config) (*Cluster, error) {
+	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), random: rand.New(rand.NewPCG(cfg.Seed, 0))}
+	for _, name := range []string{differential.InTree, differential.NFS, differential.Driver} {
+		c.backends[name] = differential.NewBackend(name)
+	}
+	c.server = apiserver.New(apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.faults.Inject, Wrote: c.record})
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	if err := c.start(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// upTo makes random durations below d. Some components are much slower than others: what one does may be over before another has
+// looked, as it is with ours when nothing takes time.
+func (c *Cluster) upTo(d time.Duration) func(string) time.Duration {
+	if d <= 0 {
+		return nil
+	}
+	slowness := map[string]int64{}
+	for _, name := range slices.Concat(differential.Actors, differential.AttachActors) {
+		slowness[name] = int64(d) / []int64{1, 1, 10, 100, 1_000_000}[c.random.IntN(5)]
+	}
+	return func(component string) time.Duration {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return time.Duration(c.random.Int64N(max(1, slowness[component])))
+	}
+}
+
+func (c *Cluster) record(e engine.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = append(c.entries, e)
+}
+
+// start starts the controllers, those of kube-controller-manager with informers in common.
+func (c *Cluster) start(ctx context.Context) error {
+	if err := c.startProvisioner(ctx); err != nil {
+		return err
+	}
+	clients := map[string]kubernetes.Interface{}
+	for _, name := range differential.Actors {
+		client, err := c.server.Client(name)
+		if err != nil {
+			return err
+		}
+		clients[name] = client
+	}
+	shared := informers.NewSharedInformerFactory(clients[binder.ActorName], 12*time.Hour)
+	volumes, claims, pods := shared.Core().V1().PersistentVolumes(), shared.Core().V1().PersistentVolumeClaims(), shared.Core().V1().Pods()
+	logged := klog.NewContext(ctx, c.eventLogger(binder.ActorName))
+	pv, err := persistentvolume.NewController(logged, persistentvolume.ControllerParameters{
+		KubeClient:                clients[binder.ActorName],
+		SyncPeriod:                resyncPeriod,
+		VolumePlugins:             []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}},
+		VolumeInformer:            volumes,
+		ClaimInformer:             claims,
+		ClassInformer:             shared.Storage().V1().StorageClasses(),
+		PodInformer:               pods,
+		NodeInformer:              shared.Core().V1().Nodes(),
+		EnableDynamicProvisioning: true,
+	})
+	if err != nil {
+		return fmt.Errorf("PersistentVolume controller: %w", err)
+	}
+	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
+	pvProtection := pvprotection.NewPVProtectionController(discard, volumes, clients[reclaim.PVProtectionName])
+	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, claims, pods, clients[reclaim.PVCProtectionName])
+	if err != nil {
+		return fmt.Errorf("pvc-protection controller: %w", err)
+	}
+	if c.cfg.Attach {
+		if err := c.startAttachDetach(ctx, shared); err != nil {
+			return err
+		}
+		if err := c.startAttacher(ctx); err != nil {
+			return err
+		}
+	}
+	shared.StartWithContext(quiet)
+	c.running.Go(shared.Shutdown)
+	c.running.Go(func() { pv.Run(logged) })
+	c.running.Go(func() { pvProtection.Run(quiet, 1) })
+	c.running.Go(func() { pvcProtection.Run(quiet, 1) })
+	return nil
+}
+
+// Close ends the cluster and waits until all of it has ended.
+func (c *Cluster) Close() {
+	c.stop()
+	c.running.Wait()
+	if c.cfg.Wait != nil {
+		// Operations on volumes go on until they are through.
+		time.Sleep(longestOperation)
+	}
+}
+
+// longestOperation is longer than any operation takes.
+const longestOperation = time.Hour
+
+// Create creates an object.
+func (c *Cluster) Create(obj store.Object) (created store.Object, err error) {
+	c.server.Do(func(s *store.Store) { created, err = s.Create(obj) })
+	return created, err
+}
+
+// Update replaces an object.
+func (c *Cluster) Update(obj store.Object) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Update(obj) })
+	return err
+}
+
+// Patch applies a JSON merge patch.
+func (c *Cluster) Patch(ref store.Ref, sub store.Subresource, patch string) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Patch(ref.Kind, ref.Key, []byte(patch), sub) })
+	return err
+}
+
+// Delete deletes an object.
+func (c *Cluster) Delete(ref store.Ref, force bool) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Delete(ref.Kind, ref.Key, differential.DeleteOptions(force)) })
+	return err
+}
+
+// Storage finds a backend.
+func (c *Cluster) Storage(name string) *differential.Backend { return c.backends[name] }
+
+// Fail has requests fail.
+func (c *Cluster) Fail(r differential.Rule) (err error) {
+	c.server.Do(func(*store.Store) { err = r.Add(c.faults) })
+	return err
+}
+
+// Claims counts the claims in that phase.
+func (c *Cluster) Claims(phase corev1.PersistentVolumeClaimPhase) (n int) {
+	c.server.Do(func(s *store.Store) {
+		for claim := range s.Claims.All() {
+			if claim.Status.Phase == phase {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// Volumes counts the volumes in that phase.
+func (c *Cluster) Volumes(phase corev1.PersistentVolumePhase) (n int) {
+	c.server.Do(func(s *store.Store) {
+		for pv := range s.Volumes.All() {
+			if pv.Status.Phase == phase {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// Advance lets time pass, and everybody do what is due by then.
+func (c *Cluster) Advance(d time.Duration) error {
+	time.Sleep(d)
+	c.cfg.Wait()
+	return nil
+}
+
+// Observe tells what is there and what happened.
+func (c *Cluster) Observe() (differential.Observation, error) {
+	var objects []store.Object
+	c.server.Do(func(s *store.Store) {
+		for _, kind := range []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass, store.Pod, store.Node, store.VolumeAttachment} {
+			objects = append(objects, s.List(kind)...)
+		}
+	})
+	c.mu.Lock()
+	entries := c.entries
+	c.entries = nil
+	c.mu.Unlock()
+	return differential.Observe(differential.Epoch, objects, slices.Values(entries))
+}
