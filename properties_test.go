@@ -1,8 +1,10 @@
 package volsim_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,7 @@ import (
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/history"
+	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
 
@@ -41,7 +44,7 @@ func TestHistoriesOfPodsWithFaults(t *testing.T) {
 func playHistories(t *testing.T, opts history.Options) {
 	rapid.Check(t, func(r *rapid.T) {
 		cfg, backends := history.Config(rapid.Int64Range(0, 1000).Draw(r, "seed"))
-		checkAll(&cfg)
+		cfg.Check = check.All()
 		c, err := volsim.New(cfg)
 		if err != nil {
 			r.Fatal(err)
@@ -68,13 +71,6 @@ func playHistories(t *testing.T, opts history.Options) {
 	})
 }
 
-// checkAll has every invariant checked. The reports of nodes are all made: what the attach/detach controller takes to be mounted on a node
-// stays so until the node says something (ATT-044), and for that it may wait for a report that changes nothing.
-func checkAll(cfg *volsim.Config) {
-	cfg.Check = check.All()
-	cfg.Kubelet.EveryReport = true
-}
-
 // calmDown ends all faults and waits until everything that can run runs, every deleted pod is gone, and nothing is left over that has
 // to go.
 func calmDown(c *volsim.Cluster, opts history.Options) error {
@@ -89,7 +85,13 @@ func calmDown(c *volsim.Cluster, opts history.Options) error {
 			return fmt.Errorf("%w after %v without faults", err, history.Patience)
 		}
 	}
-	return c.Advance(history.Leftovers)
+	if err := c.Advance(history.Leftovers); err != nil {
+		return err
+	}
+	if opts.Growth {
+		return grown(c)
+	}
+	return nil
 }
 
 // TestHistoriesBySeed plays histories of every sort, -seeds of each: what nobody forces does not happen, and what is forced does.
@@ -104,6 +106,8 @@ func TestHistoriesBySeed(t *testing.T) {
 		{"faults", history.Options{Steps: 60, Faults: true}, nil},
 		{"meddlers", history.Options{Steps: 60, Faults: true, Meddling: true}, []string{"bound-both-ways"}},
 		{"pods", history.Options{Steps: 60, Nodes: true}, nil},
+		{"growing volumes", history.Options{Steps: 60, Nodes: true, Growth: true}, nil},
+		{"growing volumes and faults", history.Options{Steps: 60, Nodes: true, Faults: true, Growth: true}, nil},
 		{"pods and faults", history.Options{Steps: 60, Nodes: true, Faults: true}, []string{"unmount-before-detach"}},
 	}
 	for _, sort := range sorts {
@@ -111,7 +115,7 @@ func TestHistoriesBySeed(t *testing.T) {
 			forced := map[string]bool{}
 			for seed := range *seeds {
 				cfg, _ := history.Config(int64(seed))
-				checkAll(&cfg)
+				cfg.Check = check.All()
 				c, err := volsim.New(cfg)
 				require.NoError(t, err)
 				rng := rand.New(rand.NewPCG(uint64(seed), 42))
@@ -257,6 +261,58 @@ func lastEvent(c *volsim.Cluster, name string) string {
 		}
 	}
 	return last
+}
+
+// grown reports a claim that could have what it asks for and does not.
+func grown(c *volsim.Cluster) error {
+	for _, claim := range c.Claims.List() {
+		request, capacity := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+		if claim.Status.Phase != corev1.ClaimBound || claim.DeletionTimestamp != nil || request.Cmp(capacity) <= 0 {
+			continue
+		}
+		pv, err := c.Volumes.Get(claim.Spec.VolumeName)
+		if err != nil || pv.DeletionTimestamp != nil || pv.Spec.CSI == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
+			continue // nobody can expand it
+		}
+		if pending := objects.HasCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending); pending && !running(c, claim) {
+			continue // the rest is for a node to do
+		}
+		if used(c, claim) && (refusedInUse(c, pv, fake.Expand) || refusedInUse(c, pv, fake.NodeExpand)) {
+			continue // EXP-025, MNT-419: the driver said so once, and that is believed for as long as pods use the volume
+		}
+		return fmt.Errorf("claim %s asks for %s and has %s, its volume %s; its status is %+v", store.KeyOf(claim), request.String(), capacity.String(),
+			pv.Spec.Capacity.Storage(), claim.Status)
+	}
+	return nil
+}
+
+// refusedInUse reports whether the driver's last answer was that the volume is not expanded while it is in use.
+func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op fake.Op) bool {
+	var last, injected error
+	for e := range c.Trace().Entries() {
+		switch {
+		case e.Call.Verb != string(op) || e.Call.Key != pv.Spec.CSI.VolumeHandle:
+		case e.Type == engine.Injected:
+			injected = e.Err
+		case e.Type == engine.Storage && e.Verb == "end":
+			// One that succeeded with an error injected is one of which the caller heard that error.
+			last, injected = cmp.Or(e.Err, injected), nil
+		}
+	}
+	return fake.CodeOf(last) == fake.FailedPrecondition
+}
+
+// running reports whether a pod runs with the claim, used whether one may.
+func running(c *volsim.Cluster, claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(c.Pods.List(), func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodRunning && slices.Contains(objects.ClaimsOf(pod), store.KeyOf(claim))
+	})
+}
+
+func used(c *volsim.Cluster, claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(c.Pods.List(), func(pod *corev1.Pod) bool {
+		return !objects.Terminated(pod) && slices.Contains(objects.ClaimsOf(pod), store.KeyOf(claim))
+	})
 }
 
 // held reports whether another pod keeps this one from the volume: one on another node, or for ReadWriteOncePod any other.

@@ -126,6 +126,23 @@ func TestInvariants(t *testing.T) {
 		}, `+0s unmount-before-detach: v of disk.example.com is detached from n1 while staged
   +0s kubelet/n1: disk.example.com Stage v on n1
   +0s sidecar: disk.example.com Detach v`},
+		{"unmount-before-detach", "staged for nobody when the kubelet was started", func(h *tale) {
+			h.bound()
+			h.mounted("n1", "p1")
+			h.call(fake.Unpublish, "v", "n1", "p1")
+			h.actor("kubelet/n1", "started")
+			h.call(fake.Detach, "v", "n1", "")
+			h.call(fake.Attach, "v", "n1", "")
+			h.call(fake.Stage, "v", "n1", "")
+			h.after(time.Second)
+			h.call(fake.Detach, "v", "n1", "")
+		}, `+0s unmount-before-detach: v of disk.example.com is detached from n1 while staged (forced: the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450))
+  +0s kubelet/n1: disk.example.com Stage v on n1
+  +0s kubelet/n1: started
+  +0s sidecar: disk.example.com Detach v on n1
++1s unmount-before-detach: v of disk.example.com is detached from n1 while staged
+  +0s kubelet/n1: disk.example.com Stage v on n1
+  +1s sidecar: disk.example.com Detach v on n1`},
 		{"in-use-before-mount", "reported", func(h *tale) {
 			h.bound()
 			node := fake.Node("n1")
@@ -139,6 +156,28 @@ func TestInvariants(t *testing.T) {
 			h.call(fake.Stage, "v", "n1", "")
 		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
   +0s kubelet/n1: disk.example.com Stage v on n1`},
+		{"in-use-before-mount", "not reported, and its directories found after a reboot", func(h *tale) {
+			h.bound()
+			node := fake.Node("n1")
+			node.Status.VolumesInUse = []corev1.UniqueVolumeName{"kubernetes.io/csi/disk.example.com^v"}
+			h.put("kubelet/n1", node)
+			h.mounted("n1", "p1")
+			h.actor("machine/n1", "crashed")
+			h.actor("kubelet/n1", "started")
+			h.put("kubelet/n1", fake.Node("n1"))
+			h.call(fake.Unpublish, "v", "n1", "p1")
+			h.call(fake.Detach, "v", "n1", "")
+			h.call(fake.Attach, "v", "n1", "")
+			h.call(fake.Stage, "v", "n1", "")
+			h.call(fake.Unstage, "v", "n1", "")
+			h.after(time.Second)
+			h.actor("kubelet/n1", "started")
+			h.call(fake.Stage, "v", "n1", "")
+		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use (forced: the kubelet was started and found it on its disk (MNT-928))
+  +0s kubelet/n1: started
+  +0s kubelet/n1: disk.example.com Stage v on n1
++1s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
+  +1s kubelet/n1: disk.example.com Stage v on n1`},
 		{"in-use-before-mount", "not reported, and found on the disk", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
@@ -185,6 +224,40 @@ func TestInvariants(t *testing.T) {
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p1
 +0s publish-to-owner: v of disk.example.com is published to a pod with uid uid-p9 on n1: there was never such a pod
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p9`},
+		{"grown-before-told", "in order", func(h *tale) {
+			h.bound()
+			h.put("external-resizer", grown(pv("v"), "2Gi"))
+			h.put("external-resizer", shown(claim("v"), "2Gi"))
+		}, ""},
+		{"grown-before-told", "by the claim first", func(h *tale) {
+			h.bound()
+			h.put("external-resizer", shown(claim("v"), "2Gi"))
+		}, `+0s grown-before-told: claim default/c-v says it has 2Gi, and PersistentVolume v has 1Gi
+  +0s external-resizer: update PersistentVolumeClaim/default/c-v: status.capacity.storage none -> 2Gi`},
+		{"grown-before-told", "by the PersistentVolume before the backend", func(h *tale) {
+			h.bound()
+			h.expand("v", 2<<30)
+			h.put("external-resizer", grown(pv("v"), "2Gi"))
+			h.put("external-resizer", grown(pv("v"), "3Gi"))
+		}, `+0s grown-before-told: PersistentVolume v says it has 3Gi, and v of disk.example.com has 2147483648 bytes
+  +0s external-resizer: update PersistentVolume/v: spec.capacity.storage 2Gi -> 3Gi`},
+		{"allocated-covers-capacity", "in order", func(h *tale) {
+			h.bound()
+			h.put("user", asking(claim("v"), "2Gi"))
+			h.put("external-resizer", allocated(asking(claim("v"), "2Gi"), "2Gi", corev1.PersistentVolumeClaimControllerResizeInProgress))
+			h.put("user", allocated(asking(claim("v"), "3Gi"), "2Gi", corev1.PersistentVolumeClaimControllerResizeInProgress))
+			h.put("kubelet/n1", shown(allocated(asking(claim("v"), "3Gi"), "2Gi", ""), "2Gi"))
+		}, ""},
+		{"allocated-covers-capacity", "nobody asked", func(h *tale) {
+			h.bound()
+			h.put("external-resizer", allocated(asking(claim("v"), "2Gi"), "3Gi", corev1.PersistentVolumeClaimControllerResizeInProgress))
+		}, `+0s allocated-covers-capacity: claim default/c-v: 3Gi is allocated, which nobody asked for
+  +0s external-resizer: update PersistentVolumeClaim/default/c-v: spec.resources.requests.storage 1Gi -> 2Gi, status.allocatedResourceStatuses.storage none -> ControllerResizeInProgress, status.allocatedResources.storage none -> 3Gi`},
+		{"allocated-covers-capacity", "for nothing", func(h *tale) {
+			h.bound()
+			h.put("external-resizer", allocated(shown(asking(claim("v"), "2Gi"), "2Gi"), "2Gi", corev1.PersistentVolumeClaimNodeResizePending))
+		}, `+0s allocated-covers-capacity: claim default/c-v: 2Gi is allocated by an expansion under way, and it has 2Gi
+  +0s external-resizer: update PersistentVolumeClaim/default/c-v: spec.resources.requests.storage 1Gi -> 2Gi, status.allocatedResourceStatuses.storage none -> NodeResizePending, status.allocatedResources.storage none -> 2Gi, status.capacity.storage none -> 2Gi`},
 		{"used-data-stays", "used by nobody", func(h *tale) { h.bound(); h.call(fake.Delete, "v", "", "") }, ""},
 		{"used-data-stays", "by a pod", func(h *tale) {
 			h.bound()
@@ -202,6 +275,17 @@ func TestInvariants(t *testing.T) {
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s user: delete Pod/default/p1: gone
   +0s sidecar: disk.example.com Recycle v`},
+		{"used-data-stays", "by a pod that its node has let go, with nothing to unpublish", func(h *tale) {
+			v := fake.Volume("v", "1Gi", fake.Policy(corev1.PersistentVolumeReclaimRecycle))
+			h.put("user", fake.Node("n1"), v, pod("p1", "v", "n1"))
+			h.callTo(inTree, fake.Publish, "v", "n1", "p1", nil)
+			h.callTo(inTree, fake.Recycle, "v", "", "", nil)
+			h.after(time.Second)
+			h.remove("kubelet/n1", pod("p1", "v", "n1"))
+			h.callTo(inTree, fake.Recycle, "v", "", "", nil)
+		}, `+0s used-data-stays: v of kubernetes.io/mock-storage: recycle while published on n1 for default/p1
+  +0s kubelet/n1: kubernetes.io/mock-storage Publish v on n1 for pod uid-p1
+  +0s sidecar: kubernetes.io/mock-storage Recycle v`},
 		{"wanted-data-stays", "nobody is bound to it", func(h *tale) {
 			h.put("user", released(pv("v", fake.Policy(corev1.PersistentVolumeReclaimDelete))))
 			h.call(fake.Delete, "v", "", "")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/store"
 )
 
@@ -155,16 +156,26 @@ var usedDataStays = Invariant{
 	Name:  "used-data-stays",
 	Says:  "storage is not deleted or scrubbed while it is attached, staged or published",
 	Rules: []string{"PROT-001", "RECL-027"},
+	Except: []string{
+		"hostPath volumes of pods that their nodes have let go: there is nothing to unpublish for a kubelet that was restarted",
+	},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
 			if !done(e, fake.Delete) && !done(e, fake.Recycle) {
 				return
 			}
 			r := w.records[idOfCall(e)]
-			if r == nil || len(r.uses) == 0 {
+			if r == nil {
 				return
 			}
-			u := r.uses[len(r.uses)-1]
+			at := len(r.uses) - 1
+			for at >= 0 && w.letGo(r, r.uses[at]) {
+				at--
+			}
+			if at < 0 {
+				return
+			}
+			u := r.uses[at]
 			v := w.about(r, fmt.Sprintf("%s: %s while %s %s", r.id, strings.ToLower(e.Call.Verb), pastWords[u.Op], u.Node), u.Entry, e)
 			if u.Pod != "" {
 				v.Text += " for " + w.podName(u.Pod)
@@ -175,4 +186,11 @@ var usedDataStays = Invariant{
 			w.Report(inv, v)
 		}}
 	},
+}
+
+// letGo reports whether the pod of a hostPath is gone because its node was done with it.
+func (w *World) letGo(r *record, u Use) bool {
+	info := w.pods[u.Pod]
+	// MNT-036: a kubelet that comes back finds nothing of it.
+	return r.last != nil && r.last.Spec.HostPath != nil && info != nil && info.gone && info.end.Actor == mount.ActorName(u.Node)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,6 +34,7 @@ type tale struct {
 	seq     uint64
 	objs    map[store.Ref]store.Object
 	cutOff  map[string]bool
+	disk    *fake.Memory
 }
 
 func newTale(t *testing.T, invariants ...string) *tale {
@@ -40,7 +42,8 @@ func newTale(t *testing.T, invariants ...string) *tale {
 	h := &tale{t: t, now: engine.DefaultStart, objs: map[store.Ref]store.Object{}, cutOff: map[string]bool{}}
 	picked, err := check.Named(invariants...)
 	require.NoError(t, err)
-	backends, err := fake.NewSet(fake.CSI(driver), fake.InTree(inTree), fake.NFS())
+	h.disk = fake.CSI(driver)
+	backends, err := fake.NewSet(h.disk, fake.InTree(inTree), fake.NFS())
 	require.NoError(t, err)
 	h.checker, err = check.New(check.Config{
 		Invariants: picked, Backends: backends, Reachable: func(node string) bool { return !h.cutOff[node] },
@@ -163,4 +166,39 @@ func (h *tale) mounted(node, pod string) {
 	h.call(fake.Attach, "v", node, "")
 	h.call(fake.Stage, "v", node, "")
 	h.call(fake.Publish, "v", node, pod)
+}
+
+// grown is the PersistentVolume with another capacity.
+func grown(pv *corev1.PersistentVolume, size string) *corev1.PersistentVolume {
+	pv.Spec.Capacity = storage(size)
+	return pv
+}
+
+// asking is the claim with another request, shown with another capacity, allocated in the middle of an expansion.
+func asking(claim *corev1.PersistentVolumeClaim, size string) *corev1.PersistentVolumeClaim {
+	claim.Spec.Resources.Requests = storage(size)
+	return claim
+}
+
+func shown(claim *corev1.PersistentVolumeClaim, size string) *corev1.PersistentVolumeClaim {
+	claim.Status.Capacity = storage(size)
+	return claim
+}
+
+func allocated(claim *corev1.PersistentVolumeClaim, size string, status corev1.ClaimResourceStatus) *corev1.PersistentVolumeClaim {
+	claim.Status.AllocatedResources = storage(size)
+	if status != "" {
+		claim.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: status}
+	}
+	return claim
+}
+
+func storage(size string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+}
+
+// expand has the backend grow a volume.
+func (h *tale) expand(id string, size int64) {
+	_, err := h.disk.Expand(fake.ExpandRequest{ID: id, Size: size})
+	require.NoError(h.t, err)
 }

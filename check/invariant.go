@@ -45,6 +45,7 @@ func All() []Invariant {
 		nothingLeft, podsGo,
 		noLeak, oneCreate, wantedDataStays, usedDataStays,
 		boundOnce, boundBothWays, protected, knownPhases,
+		grownFirst, allocatedEnough,
 	}
 }
 

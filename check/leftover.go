@@ -19,6 +19,7 @@ var nothingLeft = Invariant{
 	Within: 15 * time.Minute,
 	Except: []string{
 		"forced by a fault: an effect of which the kubelet was told that it had failed for good, as every failure of an in-tree plugin counts",
+		"forced by a restart: a device that stays mounted because no pod had the volume when the kubelet was started (MNT-450)",
 		"hostPath volumes: there is nothing to unmount",
 		"nodes whose kubelet is down or cut off, and nodes without a machine",
 		"attachments whose VolumeAttachment outlives its PersistentVolume: the external attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
@@ -65,6 +66,10 @@ func (w *World) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
 			if i := r.find(u.Op, u.Node, u.Pod); i >= 0 && r.uses[i].Lost.Seq != 0 {
 				v.Forced = lostReply
 				v.Witness = append(v.Witness, r.uses[i].Lost)
+			}
+			if start, ok := r.orphaned[u.Node]; ok && u.Op == fake.Stage {
+				v.Forced = orphanedStage
+				v.Witness = append(v.Witness, start)
 			}
 			w.Report(inv, v)
 		})

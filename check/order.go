@@ -75,6 +75,9 @@ var unmountFirst = Invariant{
 	Name:  "unmount-before-detach",
 	Says:  "a volume is detached from a node when it is neither staged nor published there, unless it is detached by force",
 	Rules: []string{"ATT-064", "ATT-066", "ATT-103", "MNT-170"},
+	Except: []string{
+		"forced by a restart: a kubelet that ends after the last pod's mount and before that of the device is gone leaves the device mounted, and the next one does not know (MNT-450)",
+	},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
 			if !done(e, fake.Detach) {
@@ -108,6 +111,9 @@ func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e engine.
 	if decision, ok := r.forced[attached.Node]; ok {
 		v.Forced = whyForced(decision)
 		v.Witness = append(v.Witness, decision)
+	} else if start, ok := r.orphaned[attached.Node]; ok && u.Op == fake.Stage {
+		v.Forced = orphanedStage
+		v.Witness = append(v.Witness, start)
 	}
 	w.Report(inv, v)
 }

@@ -27,14 +27,18 @@ func (w *World) applyCall(e engine.Entry) {
 			r.uses = append(r.uses, Use{Op: op, Node: e.Call.Node, Pod: pod, Entry: e})
 		}
 		r.uses[at].Lost = w.lost
-		if op == fake.Attach {
+		switch op {
+		case fake.Attach:
 			delete(r.forced, e.Call.Node)
+		case fake.Stage:
+			delete(r.orphaned, e.Call.Node)
 		}
 	case fake.Detach:
 		// fake.DetachRequest: without a node, from all.
 		w.end(id, func(u Use) bool { return u.Op == fake.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
 	case fake.Unstage:
 		w.end(id, func(u Use) bool { return u.Op == fake.Stage && u.Node == e.Call.Node })
+		w.cleared(id, e.Call.Node)
 	case fake.Unpublish:
 		w.end(id, func(u Use) bool { return u.Op == fake.Publish && u.Node == e.Call.Node && u.Pod == pod })
 	default:
@@ -83,11 +87,23 @@ func (w *World) end(id VolumeID, which func(Use) bool) {
 	clear(r.uses[len(kept):])
 	r.uses = kept
 	for _, u := range w.ended {
-		if r.first(fake.Stage, u.Node) == nil && r.first(fake.Publish, u.Node) == nil {
+		if u.Op != fake.Attach && !r.mountedOn(u.Node) {
 			delete(r.found, u.Node)
+		}
+		if u.Op == fake.Stage {
+			delete(r.orphaned, u.Node)
 		}
 	}
 	w.drop(r)
+}
+
+// cleared notes that the node has unstaged the volume: then nothing of it is left there, unless a pod has it.
+func (w *World) cleared(id VolumeID, node string) {
+	if r := w.records[id]; r != nil && !r.mountedOn(node) {
+		delete(r.found, node)
+		delete(r.files, node)
+		w.drop(r)
+	}
 }
 
 // drop forgets a record that says nothing.
@@ -107,13 +123,19 @@ func (w *World) applyLifecycle(e engine.Entry) {
 	if !isMachine || e.Text != "crashed" {
 		return
 	}
-	// MNT-485: what was mounted is not any more; attachments stay.
+	// MNT-485: what was mounted is not any more; attachments and directories stay.
 	var ids []VolumeID
 	for id := range w.records {
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, compareIDs)
 	for _, id := range ids {
+		if r := w.records[id]; r.mountedOn(node) {
+			if r.files == nil {
+				r.files = map[string]bool{}
+			}
+			r.files[node] = true
+		}
 		w.end(id, func(u Use) bool { return u.Op != fake.Attach && u.Node == node })
 	}
 }
@@ -121,15 +143,25 @@ func (w *World) applyLifecycle(e engine.Entry) {
 // noteFound remembers what a kubelet that starts finds on its disk.
 func (w *World) noteFound(node string, e engine.Entry) {
 	for _, r := range w.records {
-		if r.first(fake.Stage, node) == nil && r.first(fake.Publish, node) == nil {
+		if !r.mountedOn(node) && !r.files[node] {
 			continue
 		}
 		if r.found == nil {
 			r.found = map[string]engine.Entry{}
 		}
 		r.found[node] = e
+		if r.first(fake.Stage, node) != nil && r.first(fake.Publish, node) == nil {
+			if r.orphaned == nil {
+				r.orphaned = map[string]engine.Entry{}
+			}
+			r.orphaned[node] = e
+		}
 	}
 }
+
+// orphanedStage is why a volume stays staged that no pod had when the kubelet was started: only directories of pods tell of volumes
+// (MNT-450).
+const orphanedStage = "the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450)"
 
 func compareIDs(a, b VolumeID) int {
 	if order := strings.Compare(a.Backend, b.Backend); order != 0 {

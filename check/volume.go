@@ -43,10 +43,14 @@ type record struct {
 	forced map[string]engine.Entry
 	// found are the starts of kubelets that came upon the volume on their disk, by node, until it is no longer there.
 	found map[string]engine.Entry
+	// orphaned are the starts of kubelets that do not know the volume to be staged, since no pod has it there, by node.
+	orphaned map[string]engine.Entry
+	// files are the nodes that lost their mounts of the volume but still have the directories.
+	files map[string]bool
 }
 
 // empty reports whether nothing is left to remember.
-func (r *record) empty() bool { return len(r.pvs) == 0 && len(r.uses) == 0 }
+func (r *record) empty() bool { return len(r.pvs) == 0 && len(r.uses) == 0 && len(r.files) == 0 }
 
 func (r *record) find(op fake.Op, node string, pod types.UID) int {
 	return slices.IndexFunc(r.uses, func(u Use) bool { return u.Op == op && u.Node == node && u.Pod == pod })
@@ -60,6 +64,11 @@ func (r *record) first(op fake.Op, node string) *Use {
 		}
 	}
 	return nil
+}
+
+// mountedOn reports whether the volume is staged or published on the node.
+func (r *record) mountedOn(node string) bool {
+	return r.first(fake.Stage, node) != nil || r.first(fake.Publish, node) != nil
 }
 
 // idOf says which volume at which backend a PersistentVolume is about, and under which name nodes know it. ok is false for one that no

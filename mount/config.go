@@ -53,8 +53,8 @@ type Config struct {
 	StatusPeriod time.Duration
 	// ReportPeriod is how long an unchanged status is kept back; zero is DefaultReportPeriod (MNT-008).
 	ReportPeriod time.Duration
-	// EveryReport has an unchanged status reported in time even when nothing happened on the node that somebody could wait for.
-	// Nothing but the times of reports depends on it.
+	// EveryReport has every unchanged status reported when it is due, instead of only those that the attach/detach controller could learn
+	// something from.
 	EveryReport bool
 	// StopTime is how long containers take to exit when they are told to, at most the grace period of their pod; zero is at once.
 	StopTime time.Duration

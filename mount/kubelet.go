@@ -28,6 +28,8 @@ type kubelet struct {
 	infPods *engine.Informer[*corev1.Pod]
 	infNode *engine.Informer[*corev1.Node]
 	drivers *engine.Informer[*storagev1.CSIDriver]
+	// watching says that the informers deliver: what changed before is in their view and comes with the first delivery.
+	watching bool
 
 	desired *desiredState
 	actual  *actualState
@@ -139,10 +141,11 @@ func (k *kubelet) run(p *engine.Proc) {
 		Update: func(_, pod *corev1.Pod) { k.podChanged(pod) },
 		Delete: k.podDeleted,
 	})
+	k.watching = true
 	k.sourcesReady = !k.node.partitioned
 	if k.resumed {
-		// The last report was made by the same kubelet, and nothing is new.
-		k.report.sent, k.report.news = now, false
+		// The last report was made by the same kubelet, and its pods are not new.
+		k.report.sent, k.report.awaited, k.report.until = now, false, now
 	}
 	k.reconciler.Arm()
 	k.populator.Arm()

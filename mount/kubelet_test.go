@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsim/volsim/internal/objects"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -329,14 +330,28 @@ func TestReports(t *testing.T) {
 	w.mark()
 	w.Advance(6 * time.Minute)
 	want(t, "MNT-008: unchanged", writes(), 1)
+	w.Advance(20 * time.Minute)
 	w.mark()
 	w.Advance(24 * time.Hour)
 	want(t, "MNT-008: nothing to learn", writes(), 0)
+	// ATT-044: a volume that is attached and not in use may be taken for mounted, for as long as that is so.
+	w.bound("pv2", "h2", "c2")
+	w.attachment("h2", func(*storagev1.VolumeAttachment) {})
+	w.Advance(time.Hour)
+	w.mark()
+	w.Advance(time.Hour)
+	want(t, "MNT-008: attached and not in use", writes(), 12)
+	_, err := w.Store().Attachments.Delete(objects.AttachmentName("h2", driverName, nodeName), deleteNow)
+	w.ok(err)
+	w.Advance(time.Hour)
+	w.mark()
+	w.Advance(24 * time.Hour)
+	want(t, "MNT-008: nothing to learn again", writes(), 0)
 	// Somebody takes the list away: it comes back, and is fed again.
 	node, _ := w.Store().Nodes.Get(nodeName)
 	changed := *node
 	changed.Status.VolumesInUse = nil
-	_, err := w.Store().Nodes.UpdateStatus(&changed)
+	_, err = w.Store().Nodes.UpdateStatus(&changed)
 	w.ok(err)
 	w.Advance(11 * time.Second)
 	want(t, "MNT-044, MNT-910: in use", len(w.inUse()), 1)
@@ -442,6 +457,45 @@ func TestPodStatus(t *testing.T) {
 	pod.Status = running
 	ended := terminatedStatus(pod, corev1.PodFailed, "Evicted", "text")
 	want(t, "MNT-387: ended", []any{ended.Phase, ended.Reason, ended.ContainerStatuses[0].State.Terminated.ExitCode}, []any{corev1.PodFailed, "Evicted", int32(1)})
+}
+
+// MNT-380: a status that could not be written is written later, though nothing else happens to the pod.
+func TestStatusIsTriedAgain(t *testing.T) {
+	tests := []struct {
+		name  string
+		times int
+		after time.Duration
+		want  corev1.PodPhase
+	}{
+		{"refused once, told already", 1, 0, corev1.PodPending},
+		{"refused once, and tried again", 1, 10 * time.Second, corev1.PodRunning},
+		{"refused twice", 2, 10 * time.Second, corev1.PodPending},
+		{"refused twice, and tried again", 2, 20 * time.Second, corev1.PodRunning},
+	}
+	for _, tc := range tests {
+		w := newWorld(t)
+		w.pod("p1")
+		w.Advance(11 * time.Second)
+		w.faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(tc.times)
+		w.attach(handle)
+		w.Advance(time.Second)
+		want(t, tc.name+": containers", len(w.node.Containers()), 1)
+		w.Advance(tc.after)
+		want(t, tc.name, w.phase("p1"), tc.want)
+	}
+}
+
+// A status that is tried again does not take back the end of the pod.
+func TestStatusIsTriedAgainTooLate(t *testing.T) {
+	w := newWorld(t)
+	w.pod("p1")
+	w.Advance(11 * time.Second)
+	w.faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(1)
+	w.attach(handle)
+	w.Advance(time.Second)
+	w.ok(w.node.Exit("default/p1", corev1.PodFailed))
+	w.Advance(time.Minute)
+	want(t, "phase", w.phase("p1"), corev1.PodFailed)
 }
 
 // MNT-388: a pod that ends by itself gives its volumes back and stays in the API.

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,6 +32,20 @@ func TestRegister(t *testing.T) {
 	w.create(fake.Node("n3"))
 	w.Advance(time.Second)
 	want(t, "nodes", len(w.nodes.All()), 3)
+}
+
+// A node that could not be marked is marked in the next round of its status.
+func TestRegisterLater(t *testing.T) {
+	w := newWorld(t)
+	w.faults.Fail(fake.Match{Verb: "patch", Kind: "Node"}, errors.New("no")).Times(2)
+	w.create(fake.Node("n2"))
+	w.ok(w.nodes.Follow())
+	w.Advance(9 * time.Second)
+	node, _ := w.Store().Nodes.Get("n2")
+	want(t, "annotation", node.Annotations[ManagedAttachAnnotation], "")
+	w.Advance(2 * time.Second)
+	node, _ = w.Store().Nodes.Get("n2")
+	want(t, "annotation", node.Annotations[ManagedAttachAnnotation], "true")
 }
 
 // A call under way when the kubelet stops has no effect.
@@ -102,6 +117,29 @@ func TestPartition(t *testing.T) {
 	w.Advance(time.Minute)
 	want(t, "p1", w.phase("p1"), "gone")
 	want(t, "p2", w.phase("p2"), corev1.PodRunning)
+}
+
+// A partition that ends before the kubelet watches leaves it no pod of whose end it is never told.
+func TestPartitionEndsDuringStart(t *testing.T) {
+	w := newWorld(t, func(s *setup) {
+		s.engine.Latency = 10 * time.Millisecond
+		s.engine.Lag = map[string]time.Duration{ActorName(nodeName): time.Millisecond}
+	})
+	w.node.Stop()
+	w.pod("p1")
+	w.pod("p2")
+	w.node.Start()
+	w.Advance(5 * time.Millisecond) // it waits for its Node
+	w.node.Partition(true)
+	w.forceDelete("p1")
+	w.node.Partition(false)
+	w.Advance(time.Second)
+	var pods []string
+	for _, pod := range w.node.kubelet.pods {
+		pods = append(pods, pod.Name)
+	}
+	want(t, "pods", pods, []string{"p2"})
+	want(t, "workers", len(w.node.kubelet.workers), 1)
 }
 
 // MNT-450, MNT-456: a failing mount after a restart keeps what an earlier kubelet left.

@@ -24,6 +24,8 @@ type Nodes struct {
 	// byClaim are the workers whose pods use a claim: what they wait for may change with it. [SIM] Kubelets do not watch claims;
 	// this only decides which of their periodic syncs could find something new.
 	byClaim map[string][]*worker
+	// attachments are the VolumeAttachments there are, by node and name.
+	attachments map[string]map[string]*storagev1.VolumeAttachment
 	// groups are those that the files of volumes belong to, as the last change left them.
 	groups map[string]int64
 }
@@ -33,7 +35,8 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{}, groups: map[string]int64{}}
+	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{},
+		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, groups: map[string]int64{}}
 	s := e.Store()
 	ns.nodesByName = s.Nodes.NewIndexWith(
 		func(node *corev1.Node) []string { return []string{node.Name} },
@@ -154,9 +157,33 @@ func (ns *Nodes) stir(claim string) {
 	}
 }
 
-// attachmentChanged tells the node that the controller may wait for its report.
+// attachmentChanged keeps account of the attachments of nodes.
 func (ns *Nodes) attachmentChanged(c store.Change[*storagev1.VolumeAttachment]) {
-	if n, ok := ns.byName[c.Object.Spec.NodeName]; ok && n.kubelet != nil {
+	node := c.Object.Spec.NodeName
+	if c.Type == store.Deleted {
+		delete(ns.attachments[node], c.Key)
+	} else {
+		if ns.attachments[node] == nil {
+			ns.attachments[node] = map[string]*storagev1.VolumeAttachment{}
+		}
+		ns.attachments[node][c.Key] = c.Object
+	}
+	if n, ok := ns.byName[node]; ok && n.kubelet != nil {
 		n.kubelet.heartbeat()
 	}
+}
+
+// unsettled reports whether there is an attachment to the node of a volume that it does not have in use, or that nobody can tell.
+func (ns *Nodes) unsettled(node string, inUse []corev1.UniqueVolumeName) bool {
+	for _, va := range ns.attachments[node] {
+		name := va.Spec.Source.PersistentVolumeName
+		if name == nil {
+			continue // ATT-132: the controller does not look at these
+		}
+		pv, ok := ns.engine.Store().Volumes.Lookup(*name)
+		if !ok || pv.Spec.CSI == nil || !slices.Contains(inUse, objects.CSIVolumeName(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)) {
+			return true
+		}
+	}
+	return false
 }

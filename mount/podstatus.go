@@ -135,7 +135,7 @@ func stamp(status *corev1.PodStatus, now time.Time) {
 // errOtherPod says that a pod of the name is another one by now.
 var errOtherPod = fmt.Errorf("the pod is gone")
 
-// writeStatus writes a status of the pod. An error is for the next sync.
+// writeStatus writes a status of the pod.
 func (w *worker) writeStatus(p *engine.Proc, compute computed) error {
 	var err error
 	for range statusTries {
@@ -166,6 +166,38 @@ func (w *worker) tryStatus(p *engine.Proc, compute computed) error {
 	changed.Status = status
 	_, err = reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.UpdateStatus(p, &changed) })
 	return err
+}
+
+// publish writes the status of a pod that goes on. One that could not be written is tried again later, whether or not the pod is synced
+// by then.
+func (w *worker) publish(p *engine.Proc, compute computed) {
+	err := w.writeStatus(p, compute)
+	w.unwritten = err != nil && err != errOtherPod && !apierrors.IsNotFound(err)
+	if !w.unwritten || w.publishing {
+		return
+	}
+	w.publishing = true
+	again, name := w.k.actor.After, "status of pod "+store.KeyOf(w.pod)
+	if w.k.node.partitioned {
+		again = w.k.actor.Background
+	}
+	again(w.k.cfg.RetryPeriod, name, func(p *engine.Proc) {
+		w.publishing = false
+		if w.unwritten && !w.ending {
+			w.publish(p, w.currentStatus)
+		}
+	})
+}
+
+// currentStatus is that of a pod whose containers run, or do not run yet. Of one that ends others tell.
+func (w *worker) currentStatus(pod *corev1.Pod) corev1.PodStatus {
+	switch {
+	case w.ending:
+		return pod.Status
+	case w.k.node.runtime.runs(w.uid):
+		return runningStatus(pod)
+	}
+	return waitingStatus(pod)
 }
 
 // persist is writeStatus until it is written, or the pod is gone.

@@ -81,8 +81,11 @@ func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
 		k.markRemounts(pod.UID)
 		delete(k.desired.errors, pod.UID)
 	case seen:
-		// MNT-068: the worker will ask again.
+		// MNT-068: the worker will ask again, also one whose pod has all it needs: what is desired for it may be out of date.
 		k.processed[pod.UID] = true
+		if w, known := k.workers[pod.UID]; known {
+			w.outdated()
+		}
 	default:
 		// MNT-068: nobody asked yet, so the next pass tries again.
 		k.populator.Rest()

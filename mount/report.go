@@ -25,8 +25,10 @@ type report struct {
 	// fed is the list that was last reported, or found to be so; known says that there was one.
 	fed   []corev1.UniqueVolumeName
 	known bool
-	// news says that since the last report something happened that others may want a report for.
-	news bool
+	// awaited says that somebody waits for a report, whatever it says.
+	awaited bool
+	// until is how long after the last change of a pod or an attachment unchanged reports are made.
+	until time.Time
 }
 
 // register creates the Node, or marks the one that is there as one whose volumes a controller attaches.
@@ -96,6 +98,9 @@ func (k *kubelet) reportStatus(p *engine.Proc) {
 		err := k.tryReport(p)
 		if err == nil {
 			k.nextReport()
+			if !k.report.registered {
+				k.status.Rest()
+			}
 			return
 		}
 		if apierrors.IsNotFound(err) {
@@ -134,12 +139,16 @@ func (k *kubelet) tryReport(p *engine.Proc) error {
 		if err != nil {
 			return err
 		}
+		// Who begins to wait while it is written may have seen it already.
+		awaited := k.report.awaited
+		k.report.awaited = false
 		node, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, store.Status) })
 		if err != nil {
 			// MNT-172: nothing is fed back.
+			k.report.awaited = k.report.awaited || awaited
 			return err
 		}
-		k.report.sent, k.report.news = now, false
+		k.report.sent = now
 		// MNT-172: what the API server made of it counts.
 		inUse = node.Status.VolumesInUse
 	}
@@ -158,16 +167,30 @@ func (k *kubelet) noteReboot(p *engine.Proc, node *corev1.Node) {
 	}
 }
 
-// heartbeat notes that others may want a report, and has an unchanged one written when it is due (MNT-008).
+// lingering is for how many reports after a change of its pods and attachments a node goes on to make unchanged ones: an operation of the
+// attach/detach controller that was under way may end, and assume something, that much later.
+const lingering = 3
+
+// heartbeat has unchanged reports made for a while: something happened that the attach/detach controller may draw conclusions from.
 func (k *kubelet) heartbeat() {
-	k.report.news = true
+	k.report.awaited = true
+	k.report.until = k.actor.Engine().Now().Add(lingering * (k.cfg.ReportPeriod + k.cfg.StatusPeriod))
 	k.nextReport()
 }
 
-// nextReport has an unchanged status reported when it is due (MNT-008). Where nothing happened to pods and attachments of the node
-// since the last report, nobody could learn from it anything but the time, and it is left out.
+// mayBeRead reports whether a report that says nothing new could tell the attach/detach controller anything. All that it can learn from
+// one is that a volume is not in use that it assumes to be (ATT-044). What it assumes nobody sees, but it does so at the end of an
+// attachment, and at its start of each VolumeAttachment: so as long as there is one for a volume that the node does not have in use, and
+// for a while after changes.
+func (k *kubelet) mayBeRead() bool {
+	now := k.actor.Engine().Now()
+	return k.cfg.EveryReport || k.report.awaited || now.Before(k.report.until) || k.node.nodes.unsettled(k.node.name, k.report.fed)
+}
+
+// nextReport has an unchanged status reported when it is due (MNT-008). One that nobody could learn anything from but the time is left
+// out.
 func (k *kubelet) nextReport() {
-	if k.status == nil || !k.report.known || !k.report.news && !k.cfg.EveryReport {
+	if !k.begun() || !k.report.known || !k.mayBeRead() {
 		return
 	}
 	now := k.actor.Engine().Now()

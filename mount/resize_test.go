@@ -160,6 +160,38 @@ func TestExpansionServesAll(t *testing.T) {
 	})
 }
 
+// MNT-068, MNT-069: a larger volume that could not be read at one sync is seen at the next.
+func TestGrownVolumeIsReadAgain(t *testing.T) {
+	t.Run("a failed call", func(t *testing.T) {
+		w := newWorld(t)
+		w.run("p1")
+		w.grow("2Gi")
+		w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolume"}, errors.New("no")).Once()
+		w.Advance(61 * time.Second)
+		want(t, "MNT-068: not seen", w.calls(), nil)
+		w.ok(w.Settle(time.Hour))
+		want(t, "MNT-069: Settle waits for it", w.calls(), []string{"NodeExpand h1"})
+	})
+	t.Run("a partition", func(t *testing.T) {
+		w := newWorld(t)
+		w.run("p1")
+		w.grow("2Gi")
+		w.node.Partition(true)
+		w.Advance(5 * time.Minute)
+		w.ok(w.Settle(time.Hour))
+		w.node.Partition(false)
+		w.Advance(61 * time.Second)
+		want(t, "MNT-069", w.calls(), []string{"NodeExpand h1"})
+		w.Advance(30 * time.Minute)
+		steps := 0
+		w.AfterEvent(func() { steps++ })
+		w.Advance(24 * time.Hour)
+		if steps > 10 {
+			t.Errorf("then nothing is left to do, and a day takes %d events", steps)
+		}
+	})
+}
+
 // Each node expands a volume of many when its own pods notice (MNT-427).
 func TestEveryNodeExpands(t *testing.T) {
 	w := newWorld(t, func(s *setup) {

@@ -64,7 +64,7 @@ func (k *kubelet) nodeChanged(node *corev1.Node) {
 	// MNT-174: a volume may be attached now.
 	k.reconciler.Arm()
 	k.watchInUse()
-	if !isReady(node) {
+	if !isReady(node) || node.Status.NodeInfo.BootID != k.bootID() {
 		k.status.Arm()
 	}
 }
@@ -87,9 +87,10 @@ func (k *kubelet) diskChanged() {
 	}
 }
 
-// relist makes up for the changes that a partition kept from the kubelet.
+// relist makes up for the changes that a partition kept from the kubelet. A kubelet that does not watch yet has missed none, and would
+// never be told of the end of a pod that it takes now.
 func (k *kubelet) relist() {
-	if k.infPods == nil {
+	if !k.watching {
 		return
 	}
 	node, _ := k.infNode.Get(k.node.name)

@@ -27,6 +27,8 @@ type worker struct {
 	ran         bool // containers were started at some time
 	runtimeGone bool // MNT-387: no container runs or ever will
 	finished    bool
+	unwritten   bool // the last status could not be written
+	publishing  bool // and will be tried again
 
 	// While it pauses between syncs:
 	paused     bool
@@ -34,6 +36,8 @@ type worker struct {
 	failure    error // of the last sync
 	dirty      bool  // something changed that the next sync might see
 	urgent     bool  // and it will do something about it
+	hurried    bool  // the last sync was urgent
+	stale      bool  // it could not read again what is desired
 	synced     time.Time
 	due        time.Time
 	eager      bool
@@ -57,7 +61,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *worker {
 func (w *worker) run(p *engine.Proc) {
 	if !w.ending && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status comes first.
-		w.writeStatus(p, waitingStatus)
+		w.publish(p, waitingStatus)
 	}
 	for !w.ending {
 		err := w.sync(p)
@@ -73,6 +77,7 @@ func (w *worker) run(p *engine.Proc) {
 // sync brings the pod to where it should be (MNT-380).
 func (w *worker) sync(p *engine.Proc) error {
 	k := w.k
+	w.stale, w.hurried = false, w.urgent
 	w.dirty, w.urgent = false, false
 	// MNT-380: the directories, then the volumes, then the containers, of whatever kind.
 	for _, dir := range []string{k.layout.volumes(w.uid), k.layout.pod(w.uid) + "/plugins"} {
@@ -115,6 +120,6 @@ func (w *worker) startContainers(p *engine.Proc) error {
 		p.Decide("MNT-380", w.pod, "containers run")
 	}
 	w.ran = true
-	w.writeStatus(p, status)
+	w.publish(p, status)
 	return nil
 }

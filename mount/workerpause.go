@@ -17,7 +17,7 @@ func (w *worker) pause(p *engine.Proc, err error) {
 	case w.failedSync:
 		// MNT-009, MNT-160: after a failure soon.
 		w.wakeAt(w.synced.Add(w.k.cfg.RetryPeriod), w.dirty)
-	case w.dirty, w.remounts():
+	case w.dirty, w.stale, w.remounts():
 		// MNT-009, MNT-069
 		w.wakeAt(w.synced.Add(w.k.cfg.SyncPeriod), w.urgent)
 	}
@@ -69,6 +69,21 @@ func (w *worker) hurry() {
 	w.urgent = true
 	if w.paused && !w.ending && !w.eager && !w.due.IsZero() {
 		w.wakeAt(w.due, true)
+	}
+}
+
+// outdated has another sync come though the last one may have succeeded: the pod's volumes could not be read again.
+func (w *worker) outdated() {
+	if !w.paused {
+		w.stale = true
+		return
+	}
+	if w.failedSync {
+		return // there will be one soon
+	}
+	w.stir(false)
+	if w.hurried && !w.k.node.partitioned {
+		w.hurry()
 	}
 }
 

@@ -5,6 +5,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +31,12 @@ type Options struct {
 	Faults bool
 	// Whole has time pass in spans only, never event by event, so that the same choices mean the same to runs whose events differ.
 	Whole bool
+	// Writes has API faults hit writes only, so that the same choices mean the same to runs that read more or less often.
+	Writes bool
 	// Nodes has pods run on two nodes; with Faults, these stop, reboot, lose the network and are taken out of service.
 	Nodes bool
+	// Growth has classes whose volumes can be expanded, and users who ask for more, and for less again; with Faults, expansions fail.
+	Growth bool
 }
 
 // The nodes of a history with Options.Nodes.
@@ -76,6 +81,12 @@ func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) er
 		moves = append(moves, p.createPod, p.createDatabase, p.createDatabase, p.createDatabase, p.deletePodGracefully, p.wait)
 		if opts.Faults {
 			moves = append(moves, p.breakNode, p.mendNode, p.condemnNode)
+		}
+	}
+	if opts.Growth {
+		moves = append(moves, p.changeRequest, p.changeRequest, p.changeRequest)
+		if opts.Faults {
+			moves = append(moves, p.failExpansion, p.failExpansion)
 		}
 	}
 	for range opts.Steps {
@@ -193,17 +204,21 @@ func (p *player) createClaim() error {
 }
 
 func (p *player) createClass() error {
+	var opts []fake.Option
+	if p.opts.Growth {
+		opts = append(opts, fake.Expandable())
+	}
 	switch p.choose(5) {
 	case 0:
-		return p.try(p.Create(fake.Class("fast", InTree)))
+		return p.try(p.Create(fake.Class("fast", InTree, opts...)))
 	case 1:
-		return p.try(p.Create(fake.Class("late", InTree, fake.WaitForFirstConsumer())))
+		return p.try(p.Create(fake.Class("late", InTree, append(opts, fake.WaitForFirstConsumer())...)))
 	case 2:
-		return p.try(p.Create(fake.Class("external", Driver)))
+		return p.try(p.Create(fake.Class("external", Driver, opts...)))
 	case 3:
-		return p.try(p.Create(fake.Class("external-late", Driver, fake.WaitForFirstConsumer())))
+		return p.try(p.Create(fake.Class("external-late", Driver, append(opts, fake.WaitForFirstConsumer())...)))
 	}
-	return p.try(p.Create(fake.Class("default", InTree, fake.Default())))
+	return p.try(p.Create(fake.Class("default", InTree, append(opts, fake.Default())...)))
 }
 
 func (p *player) deleteClaim() error {
@@ -283,8 +298,14 @@ func (p *player) createDatabase() error {
 	p.pods++
 	n := p.choose(2)
 	claim, disk := fmt.Sprintf("db%d", n), fmt.Sprintf("disk%d", n)
-	_ = p.try(p.Create(fake.Volume(disk, "1Gi", fake.CSISource(Driver, disk), fake.ForClaim("default/"+claim))))
-	_ = p.try(p.Create(fake.Claim(claim, "1Gi", fake.VolumeName(disk))))
+	class := ""
+	if p.opts.Growth {
+		// What is to grow has to have a class that allows it.
+		class = "external"
+		_ = p.try(p.Create(fake.Class(class, Driver, fake.Expandable())))
+	}
+	_ = p.try(p.Create(fake.Volume(disk, "1Gi", fake.CSISource(Driver, disk), fake.ForClaim("default/"+claim), fake.InClass(class))))
+	_ = p.try(p.Create(fake.Claim(claim, "1Gi", fake.VolumeName(disk), fake.InClass(class))))
 	opts := []fake.Option{fake.Claims(claim)}
 	if !p.chance(3) {
 		opts = append(opts, fake.OnNode(p.node()))
@@ -369,7 +390,11 @@ func (p *player) run() error {
 }
 
 func (p *player) failAPI() error {
-	verb := pick(p.choose, "update", "update-status", "create", "delete", "get", "patch")
+	verbs := []string{"update", "update-status", "create", "delete", "get", "patch"}
+	if p.opts.Writes {
+		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return verb == "get" })
+	}
+	verb := pick(p.choose, verbs...)
 	match := fake.Match{Target: engine.APIServer, Verb: verb}
 	times := 1 + p.choose(3)
 	err := fmt.Errorf("the server is not able to handle the request")

@@ -1,0 +1,150 @@
+package check
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+var grownFirst = Invariant{
+	Name:   "grown-before-told",
+	Says:   "no controller says that a volume has grown before its backend has grown it, nor that a claim has more than its PersistentVolume",
+	Rules:  []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
+	Except: []string{"backends that do not tell how large their volumes are", "users who write the capacity of a PersistentVolume"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		return Watcher{Written: func(e engine.Entry) {
+			switch obj := e.New.(type) {
+			case *corev1.PersistentVolume:
+				old, _ := e.Old.(*corev1.PersistentVolume)
+				if old != nil && old.UID == obj.UID && e.Actor != engine.User {
+					w.checkGrown(inv, old, obj, e)
+				}
+			case *corev1.PersistentVolumeClaim:
+				old, _ := e.Old.(*corev1.PersistentVolumeClaim)
+				if old != nil && old.UID == obj.UID && e.Actor != engine.User {
+					w.checkShown(inv, old, obj, e)
+				}
+			}
+		}}
+	},
+}
+
+// sizer is a backend that tells how large its volumes are.
+type sizer interface {
+	Volume(id string) (fake.VolumeState, bool)
+}
+
+func storageOf(list corev1.ResourceList) apiresource.Quantity { return list[corev1.ResourceStorage] }
+
+// checkGrown compares a PersistentVolume that says it has grown with what the backend has.
+func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e engine.Entry) {
+	capacity := storageOf(pv.Spec.Capacity)
+	if capacity.Cmp(storageOf(old.Spec.Capacity)) <= 0 {
+		return
+	}
+	id, _, ok := w.idOf(pv)
+	if !ok {
+		return
+	}
+	var b fake.Backend
+	if pv.Spec.CSI != nil {
+		b, ok = w.backends.Driver(id.Backend)
+	} else if named, err := w.backends.ByName(id.Backend); err == nil {
+		b = named
+	}
+	backend, tells := b.(sizer)
+	if !ok || !tells {
+		return
+	}
+	// EXP-022
+	if v, there := backend.Volume(id.ID); there && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
+		w.Report(inv, Violation{Volume: id, Objects: []store.Ref{e.Object}, Witness: []engine.Entry{e},
+			Text: fmt.Sprintf("PersistentVolume %s says it has %s, and %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
+	}
+}
+
+// checkShown compares the capacity in the status of a claim that has grown with that of its PersistentVolume.
+func (w *World) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeClaim, e engine.Entry) {
+	capacity := storageOf(claim.Status.Capacity)
+	pv := w.volumes[claim.Spec.VolumeName]
+	if pv == nil || capacity.Cmp(storageOf(old.Status.Capacity)) <= 0 {
+		return
+	}
+	// EXP-024, EXP-041
+	if capacity.Cmp(storageOf(pv.Spec.Capacity)) > 0 {
+		size := storageOf(pv.Spec.Capacity)
+		v := Violation{Objects: []store.Ref{e.Object, store.RefTo(pv)},
+			Text: fmt.Sprintf("claim %s says it has %s, and PersistentVolume %s has %s", e.Object.Key, capacity.String(), pv.Name, size.String())}
+		v.Forced, v.Witness = w.meddling(e.Object, store.RefTo(pv))
+		v.Witness = append(v.Witness, e)
+		w.Report(inv, v)
+	}
+}
+
+var allocatedEnough = Invariant{
+	Name:   "allocated-covers-capacity",
+	Says:   "the size that is worked on, or was worked on last (status.allocatedResources), is one that was asked for, and while an expansion is under way it is more than what the claim has",
+	Rules:  []string{"EXP-004", "EXP-021", "EXP-030"},
+	Except: []string{"claims that were loaded, or whose status a user wrote"},
+	Watch: func(inv Invariant, w *World) Watcher {
+		asked := map[string][]apiresource.Quantity{} // by uid of the claim
+		return Watcher{Written: func(e engine.Entry) {
+			if e.Object.Kind != store.PersistentVolumeClaim {
+				return
+			}
+			claim, _ := e.New.(*corev1.PersistentVolumeClaim)
+			if claim == nil {
+				if e.Old != nil {
+					delete(asked, string(e.Old.GetUID()))
+				}
+				return
+			}
+			uid := string(claim.UID)
+			request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+			known := false
+			for _, size := range asked[uid] {
+				known = known || size.Cmp(request) == 0
+			}
+			if !known {
+				asked[uid] = append(asked[uid], request)
+			}
+			if e.Actor != engine.User {
+				w.checkAllocated(inv, claim, asked[uid], e)
+			}
+		}}
+	},
+}
+
+func (w *World) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e engine.Entry) {
+	allocated, ok := objects.Allocated(claim)
+	if !ok {
+		return
+	}
+	wrong := ""
+	wanted := false
+	for _, size := range asked {
+		wanted = wanted || size.Cmp(allocated) == 0
+	}
+	capacity := storageOf(claim.Status.Capacity)
+	switch {
+	case !wanted:
+		// EXP-030
+		wrong = fmt.Sprintf("claim %s: %s is allocated, which nobody asked for", e.Object.Key, allocated.String())
+	case objects.ResizeStatus(claim) != "" && allocated.Cmp(capacity) <= 0:
+		// EXP-021
+		wrong = fmt.Sprintf("claim %s: %s is allocated by an expansion under way, and it has %s", e.Object.Key, allocated.String(), capacity.String())
+	}
+	if wrong == "" {
+		return
+	}
+	v := Violation{Objects: []store.Ref{e.Object}, Text: wrong}
+	v.Forced, v.Witness = w.meddling(e.Object)
+	v.Witness = append(v.Witness, e)
+	w.Report(inv, v)
+}

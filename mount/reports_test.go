@@ -1,0 +1,80 @@
+package mount_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/history"
+	"github.com/volsim/volsim/store"
+)
+
+// TestUnchangedReports: MNT-008, ATT-044, leaving out the reports that nobody waits for does to the world exactly what making all of
+// them does, at the same instants: API writes, backend calls and Events.
+func TestUnchangedReports(t *testing.T) {
+	for _, opts := range []history.Options{
+		{Steps: 60, Whole: true, Nodes: true},
+		{Steps: 60, Whole: true, Nodes: true, Faults: true, Writes: true},
+		{Steps: 60, Whole: true, Nodes: true, Faults: true, Writes: true, Meddling: true},
+	} {
+		differ := 0
+		for seed := uint64(200); seed < 225; seed++ {
+			some, few := playReports(t, opts, seed, false)
+			all, many := playReports(t, opts, seed, true)
+			if some != all {
+				t.Fatalf("seed %d of %+v: what all reports do differs (+):\n%s", seed, opts, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
+			}
+			if few < many {
+				differ++
+			}
+		}
+		require.Positive(t, differ, "no report is ever left out")
+	}
+}
+
+// Of reports these tell nothing but the time; and versions count them.
+var (
+	heartbeat = regexp.MustCompile(`status\.conditions\[\d\]\.lastHeartbeatTime \S+ -> \S+(, )?`)
+	version   = regexp.MustCompile(`[vV]ersion (none|"\d+") -> (none|"\d+")`)
+)
+
+// playReports plays a history and then time without users in which everything comes to rest. It returns what was done to the world, and
+// the number of reports that say nothing new.
+func playReports(t *testing.T, opts history.Options, seed uint64, every bool) (string, int) {
+	cfg, _ := history.Config(0)
+	cfg.Kubelet.EveryReport = every
+	c, err := volsim.New(cfg)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, history.Play(c, rand.New(rand.NewPCG(seed, 7)).IntN, opts, nil))
+	require.NoError(t, history.Calm(c, 40*time.Minute))
+	var out strings.Builder
+	unchanged := 0
+	for e := range c.Trace().Entries() {
+		offset := e.Time.Sub(engine.DefaultStart)
+		switch e.Type {
+		case engine.Write:
+			changes := fmt.Sprint(engine.Changes(e.Old, e.New))
+			if e.Object.Kind == store.Node && e.Verb == "patch-status" {
+				if changes = heartbeat.ReplaceAllString(changes, ""); strings.Trim(changes, "[]") == "" {
+					unchanged++
+					continue
+				}
+			}
+			fmt.Fprintln(&out, offset, e.Actor, e.Verb, e.Object, version.ReplaceAllString(changes, "version"), e.Err)
+		case engine.Emitted:
+			fmt.Fprintln(&out, offset, e.Actor, e.Object, e.Verb, e.Reason, e.Text)
+		case engine.Storage:
+			fmt.Fprintln(&out, offset, e.Call, e.Verb, e.Err)
+		}
+	}
+	return out.String(), unchanged
+}
