@@ -59,7 +59,7 @@ func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity
 	if size == 0 || size == request.Value() {
 		return request
 	}
-	return *resource.NewQuantity(size, resource.BinarySI)
+	return objects.Bytes(size)
 }
 
 // saveVolume creates the object of a volume whose storage exists, and deletes the storage if that cannot be done. It always

@@ -204,7 +204,7 @@ func (l *leaks) report(m *made) {
 	case m.elsewhere.Seq != 0:
 		v.Forced = "its claim was bound to another volume meanwhile (XPROV-014)"
 		v.Witness = append(v.Witness, m.elsewhere)
-	case l.world.lastCrash[m.entry.Actor].Time.After(m.entry.Time):
+	case l.world.lastCrash[m.entry.Actor].Seq > m.entry.Seq:
 		v.Forced = m.entry.Actor + " crashed after it had made it"
 		v.Witness = append(v.Witness, l.world.lastCrash[m.entry.Actor])
 	}

@@ -190,7 +190,7 @@ func (g *grower) ask(p *engine.Proc, pv *corev1.PersistentVolume, size apiresour
 		return err
 	})
 	// EXP-022: the size is the driver's.
-	return *apiresource.NewQuantity(resp.Size, apiresource.BinarySI), resp.NodeExpansion, err
+	return objects.Bytes(resp.Size), resp.NodeExpansion, err
 }
 
 // resizeFailed remembers what an error of the driver means, in the claim and here (EXP-025).

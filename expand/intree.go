@@ -88,7 +88,7 @@ func (plugin *plugin) expand(p *engine.Proc, pv *corev1.PersistentVolume, size a
 	if err != nil || resp.Size <= size.Value() {
 		return size, err // as it was asked for, in the same words
 	}
-	return *apiresource.NewQuantity(resp.Size, apiresource.BinarySI), nil
+	return objects.Bytes(resp.Size), nil
 }
 
 // markInProgress says in the claim what is about to be done, and by whom (EXP-016).

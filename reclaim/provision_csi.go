@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/engine"
@@ -157,7 +156,7 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: req.Name},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity:     corev1.ResourceList{corev1.ResourceStorage: quantityOf(resp.Size)},
+			Capacity:     corev1.ResourceList{corev1.ResourceStorage: objects.Bytes(resp.Size)},
 			AccessModes:  claim.Spec.AccessModes,
 			VolumeMode:   claim.Spec.VolumeMode,
 			MountOptions: class.MountOptions,
@@ -185,12 +184,6 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 		pv.Annotations = map[string]string{annDeletionSecretName: "", annDeletionSecretSpace: ""}
 	}
 	return pv
-}
-
-// quantityOf is a number of bytes as the API server has it: written in powers of two where that can be (XPROV-030), and read back.
-// Only so is what is not a multiple of 1024, 1500000000, the same 1500M before and after any other request.
-func quantityOf(bytes int64) resource.Quantity {
-	return resource.MustParse(resource.NewQuantity(bytes, resource.BinarySI).String())
 }
 
 // fsTypeOf is the file system that a class asks for, "" for the driver's own choice.
