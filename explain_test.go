@@ -1,13 +1,16 @@
 package volsim_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/docs/rules"
@@ -87,6 +90,66 @@ func TestExplainForetellsTheForcedDetach(t *testing.T) {
 	x, err = c.Explain("pod/new")
 	require.NoError(t, err)
 	require.Equal(t, c.Now().Add(6*time.Minute), x.Changes.At)
+}
+
+// growing is a cluster with a bound claim of a driver, used by a running pod if asked for.
+func growing(t *testing.T, used bool, opts ...fake.MemoryOption) *volsim.Cluster {
+	t.Helper()
+	c := newCluster(t, volsim.Config{Backends: []fake.Backend{fake.CSI("disk.example.com", opts...)}})
+	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com", fake.Expandable()), fake.Node("n1"), fake.Claim("data", "1Gi", fake.InClass("fast")),
+		&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com", Parameters: map[string]string{"iops": "9"}}))
+	if used {
+		require.NoError(t, c.Create(fake.Pod("p", fake.Claims("data"))))
+	}
+	require.NoError(t, c.Advance(time.Minute))
+	return c
+}
+
+// What is said of claims that grow, and of those whose volumes change, is what the controllers make of them.
+func TestExplainWhatGrows(t *testing.T) {
+	const more, gold = `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`, `{"spec":{"volumeAttributesClassName":"gold"}}`
+	for _, tt := range []struct {
+		rule, name, patch string
+		used              bool
+		opts              []fake.MemoryOption
+		wait              time.Duration
+		when              explain.When
+	}{
+		{rule: "EXP-021", name: "at it", patch: more, used: true, opts: []fake.MemoryOption{fake.Latency(fake.Expand, 5*time.Second)}, when: explain.ByItself},
+		{rule: "EXP-040", name: "up to the node", patch: more, used: true, when: explain.ByItself},
+		{rule: "BIND-060d", name: "and soon", patch: more, used: true, wait: 3 * time.Minute, when: explain.Settled},
+		{rule: "EXP-023", name: "no pod", patch: more, wait: 3 * time.Minute, when: explain.Never},
+		{rule: "EXP-025", name: "in use", patch: more, used: true, opts: []fake.MemoryOption{fake.OfflineExpansion()}, wait: time.Minute, when: explain.Never},
+		{rule: "EXP-025", name: "too large", patch: more, opts: []fake.MemoryOption{fake.MaxSize("1Gi")}, wait: time.Hour, when: explain.Never},
+		{rule: "EXP-014", name: "not able", patch: more, opts: []fake.MemoryOption{fake.Without(fake.Expand, fake.NodeExpand, fake.Modify)}, wait: time.Minute, when: explain.Never},
+		{rule: "VAC-007", name: "at it", patch: gold, opts: []fake.MemoryOption{fake.Latency(fake.Modify, 5*time.Second)}, when: explain.ByItself},
+		{rule: "BIND-060d", name: "changed soon", patch: gold, wait: time.Minute, when: explain.Settled},
+		{rule: "VAC-006", name: "no class", patch: `{"spec":{"volumeAttributesClassName":"none"}}`, wait: time.Minute, when: explain.Never},
+		{rule: "VAC-013", name: "not possible", patch: gold, opts: []fake.MemoryOption{fake.Mutable("type")}, wait: time.Minute, when: explain.Never},
+		{rule: "VAC-002", name: "not able", patch: gold, opts: []fake.MemoryOption{fake.Without(fake.Modify)}, wait: time.Minute, when: explain.Never},
+	} {
+		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
+			c := growing(t, tt.used, tt.opts...)
+			require.NoError(t, c.Patch(fake.Claim("data", "1Gi"), tt.patch))
+			require.NoError(t, c.Advance(tt.wait))
+			x, err := c.Explain("pvc/data")
+			require.NoError(t, err)
+			require.Equal(t, tt.rule, x.Because.Rule, x)
+			require.Equal(t, tt.when, x.Changes.When, x)
+			before := statusOf(t, c)
+			require.NoError(t, c.Advance(time.Hour))
+			require.Equal(t, tt.when == explain.ByItself, statusOf(t, c) != before, x)
+		})
+	}
+}
+
+// statusOf is how far the claim data has got.
+func statusOf(t *testing.T, c *volsim.Cluster) string {
+	t.Helper()
+	claim, err := c.Claims.Get("default/data")
+	require.NoError(t, err)
+	capacity := claim.Status.Capacity["storage"]
+	return capacity.String() + " " + *cmp.Or(claim.Status.CurrentVolumeAttributesClassName, new(string))
 }
 
 // explained are the explanations of all objects.

@@ -53,44 +53,59 @@ type World struct {
 	DisableProvisioning bool
 }
 
-// Explain follows claim sync through its rules, without doing anything.
+// Explainer explains claims of one world, as long as nothing in it changes.
+type Explainer struct {
+	World
+	// Brief leaves the refusals out, which cost most.
+	Brief bool
+
+	volumes map[string]*corev1.PersistentVolume
+	classes map[string]*storagev1.StorageClass
+	// waiting are the names of the pods without a node that use a claim, by its key; nil before anybody asked.
+	waiting map[string][]string
+}
+
+// NewExplainer prepares for explanations of claims of the world.
+func NewExplainer(world World) *Explainer {
+	e := &Explainer{
+		World:   world,
+		volumes: make(map[string]*corev1.PersistentVolume, len(world.Volumes)),
+		classes: make(map[string]*storagev1.StorageClass, len(world.Classes)),
+	}
+	for _, pv := range world.Volumes {
+		e.volumes[pv.Name] = pv
+	}
+	for _, class := range world.Classes {
+		e.classes[class.Name] = class
+	}
+	return e
+}
+
+// Explain explains one claim of the world; see Explainer.Explain.
 func Explain(claim *corev1.PersistentVolumeClaim, world World) Explanation {
+	return NewExplainer(world).Explain(claim)
+}
+
+// Explain follows claim sync through its rules, without doing anything.
+func (e *Explainer) Explain(claim *corev1.PersistentVolumeClaim) Explanation {
 	x := Explanation{Claim: store.KeyOf(claim), Phase: claim.Status.Phase, Volume: claim.Spec.VolumeName}
 	switch {
 	case isBindCompleted(claim):
-		x.explainBound(claim, world)
+		x.explainBound(claim, e)
 	case claim.Spec.VolumeName != "":
-		x.explainReserving(claim, world)
+		x.explainReserving(claim, e)
 	default:
-		x.explainUnbound(claim, world)
+		x.explainUnbound(claim, e)
 	}
 	return x
 }
 
 func (x *Explanation) say(rule, text, next string) { x.Rule, x.Text, x.Next = rule, text, next }
 
-func (world World) volume(name string) *corev1.PersistentVolume {
-	for _, pv := range world.Volumes {
-		if pv.Name == name {
-			return pv
-		}
-	}
-	return nil
-}
-
-func (world World) class(name string) *storagev1.StorageClass {
-	for _, class := range world.Classes {
-		if class.Name == name {
-			return class
-		}
-	}
-	return nil
-}
-
 const nextSync = "the PersistentVolume controller, at its next sync of the claim"
 
-func (x *Explanation) explainBound(claim *corev1.PersistentVolumeClaim, world World) {
-	pv := world.volume(claim.Spec.VolumeName)
+func (x *Explanation) explainBound(claim *corev1.PersistentVolumeClaim, e *Explainer) {
+	pv := e.volumes[claim.Spec.VolumeName]
 	switch {
 	case claim.Spec.VolumeName == "":
 		x.say("BIND-060a", "it was bound, and its volumeName is gone; its data cannot be found again", "")
@@ -111,8 +126,8 @@ func (x *Explanation) explainBound(claim *corev1.PersistentVolumeClaim, world Wo
 	}
 }
 
-func (x *Explanation) explainReserving(claim *corev1.PersistentVolumeClaim, world World) {
-	pv := world.volume(claim.Spec.VolumeName)
+func (x *Explanation) explainReserving(claim *corev1.PersistentVolumeClaim, e *Explainer) {
+	pv := e.volumes[claim.Spec.VolumeName]
 	if pv == nil {
 		x.say("BIND-059a", fmt.Sprintf("it asks for volume %q, which does not exist", claim.Spec.VolumeName), "somebody has to create that volume")
 		return
@@ -140,14 +155,14 @@ func (x *Explanation) explainReserving(claim *corev1.PersistentVolumeClaim, worl
 		"somebody has to clear the claimRef of the volume")
 }
 
-func (x *Explanation) explainUnbound(claim *corev1.PersistentVolumeClaim, world World) {
-	class := world.class(ClassOf(claim))
+func (x *Explanation) explainUnbound(claim *corev1.PersistentVolumeClaim, e *Explainer) {
+	class := e.classes[ClassOf(claim)]
 	delayed, err := IsDelayed(class)
 	if err != nil {
 		x.say("BIND-052", err.Error(), "somebody has to repair the class")
 		return
 	}
-	d := Match(claim, world.Volumes, Options{Delayed: delayed, Explain: true})
+	d := Match(claim, e.Volumes, Options{Delayed: delayed, Explain: !e.Brief})
 	x.Refusals = d.Refusals
 	if d.Err != nil {
 		x.say("BIND-053", d.Err.Error(), "somebody has to create another claim")
@@ -159,7 +174,7 @@ func (x *Explanation) explainUnbound(claim *corev1.PersistentVolumeClaim, world 
 		return
 	}
 	if !HasClass(claim) {
-		if chosen := DefaultClass(world.Classes); chosen != nil {
+		if chosen := DefaultClass(e.Classes); chosen != nil {
 			x.say("BIND-055", fmt.Sprintf("no volume fits, so it gets the default class %q", chosen.Name), nextSync)
 			return
 		}
@@ -167,16 +182,16 @@ func (x *Explanation) explainUnbound(claim *corev1.PersistentVolumeClaim, world 
 	_, nodeSelected := claim.Annotations[AnnSelectedNode]
 	switch {
 	case delayed && !nodeSelected:
-		x.explainWaiting(claim, world)
+		x.explainWaiting(claim, e)
 	case ClassOf(claim) == "":
 		x.say("BIND-058", "no volume fits, and it asks for no class that could make one", "somebody has to create a volume that fits")
-	case world.DisableProvisioning:
+	case e.DisableProvisioning:
 		x.say("PROV-020", "no volume fits, and dynamic provisioning is switched off", "somebody has to create a volume that fits")
 	case class == nil:
 		x.say("PROV-021", fmt.Sprintf("no volume fits, and its class %q does not exist", ClassOf(claim)), "somebody has to create the class, or a volume that fits")
 	case class.Provisioner == noProvisioner:
 		x.say("PROV-024", fmt.Sprintf("no volume fits, and its class %q makes none", class.Name), "somebody has to create a volume that fits")
-	case world.noPlugin(class.Provisioner):
+	case e.noPlugin(class.Provisioner):
 		x.say("PROV-024", fmt.Sprintf("no volume fits, and no plugin is there that makes them under the name %s", class.Provisioner), "somebody has to create a volume that fits")
 	default:
 		x.say("BIND-057", fmt.Sprintf("no volume fits; %s is to make one", class.Provisioner), "provisioner "+class.Provisioner)
@@ -207,33 +222,39 @@ func satisfyWantGot(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVo
 const noProvisioner = "kubernetes.io/no-provisioner"
 
 // noPlugin reports whether the name is that of an in-tree plugin that cannot provision, or is not there (PROV-024).
-func (world World) noPlugin(name string) bool {
+func (e *Explainer) noPlugin(name string) bool {
 	if !strings.HasPrefix(name, fake.InTreePrefix) {
 		return false
 	}
-	if _, migrated := MigratedDriver(name); migrated || world.Backends == nil {
+	if _, migrated := MigratedDriver(name); migrated || e.Backends == nil {
 		return false
 	}
-	_, err := world.Backends.ProvisionableByName(name)
+	_, err := e.Backends.ProvisionableByName(name)
 	return err != nil
 }
 
-func (x *Explanation) explainWaiting(claim *corev1.PersistentVolumeClaim, world World) {
-	var names []string
-	for _, pod := range world.Pods {
-		if pod.Spec.NodeName != "" || objects.Terminated(pod) {
-			continue
-		}
-		for _, key := range objects.ClaimsOf(pod) {
-			if key == store.KeyOf(claim) {
-				names = append(names, pod.Name)
-			}
-		}
-	}
+func (x *Explanation) explainWaiting(claim *corev1.PersistentVolumeClaim, e *Explainer) {
+	names := e.waitingPods(store.KeyOf(claim))
 	_, text := waitingFor(names)
 	next := "the scheduler has to place a pod that uses it"
 	if len(names) == 0 {
 		next = "somebody has to create a pod that uses it, for the scheduler to place"
 	}
 	x.say("BIND-056", text, next)
+}
+
+// waitingPods are the names of the pods without a node that use the claim.
+func (e *Explainer) waitingPods(claim string) []string {
+	if e.waiting == nil {
+		e.waiting = map[string][]string{}
+		for _, pod := range e.Pods {
+			if pod.Spec.NodeName != "" || objects.Terminated(pod) {
+				continue
+			}
+			for _, key := range objects.ClaimsOf(pod) {
+				e.waiting[key] = append(e.waiting[key], pod.Name)
+			}
+		}
+	}
+	return e.waiting[claim]
 }

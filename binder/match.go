@@ -87,6 +87,8 @@ type query struct {
 	class    string
 	selector labels.Selector // nil selects all
 	opts     Options
+	// me names the claim and free what MATCH-010 asks for, for people to read; filled in by refusals.
+	me, free string
 }
 
 func newQuery(claim *corev1.PersistentVolumeClaim, opts Options) (query, error) {

@@ -52,6 +52,8 @@ func (q *query) refusals(volumes []*corev1.PersistentVolume, best candidate) []R
 		return strings.Compare(a.pv.Name, b.pv.Name)
 	})
 	refusals := make([]Refusal, 0, len(order))
+	q.me = describeClaim(q.claim.Namespace, q.claim.Name, q.claim.UID)
+	q.free = "no claimRef, or " + q.me
 	for _, p := range order {
 		if p.pv == best.pv && best.refusal == "" {
 			continue
@@ -88,7 +90,7 @@ func (q *query) wantGot(rule string, pv *corev1.PersistentVolume, best candidate
 	case "MATCH-003":
 		return "no match in an earlier group", fmt.Sprintf("volume %q in group %v", best.pv.Name, groupOf(best.pv))
 	case "MATCH-010":
-		return "no claimRef, or " + describeClaim(q.claim.Namespace, q.claim.Name, q.claim.UID), describeClaimRef(pv)
+		return q.free, describeClaimRef(pv)
 	case "MATCH-011":
 		capacity := capacityOf(pv)
 		return "capacity of at least " + q.request.String(), "capacity " + capacity.String()
@@ -100,10 +102,10 @@ func (q *query) wantGot(rule string, pv *corev1.PersistentVolume, best candidate
 	case "MATCH-014":
 		return "no deletionTimestamp", "deletionTimestamp " + pv.DeletionTimestamp.UTC().Format(time.RFC3339)
 	case "MATCH-015":
-		return "no other volume with claimRef " + describeClaim(q.claim.Namespace, q.claim.Name, q.claim.UID),
+		return "no other volume with claimRef " + q.me,
 			fmt.Sprintf("volume %q", best.pv.Name)
 	case "MATCH-016":
-		return "claimRef " + describeClaim(q.claim.Namespace, q.claim.Name, q.claim.UID), describeClaimRef(pv)
+		return "claimRef " + q.me, describeClaimRef(pv)
 	case "MATCH-017":
 		return "phase Available", fmt.Sprintf("phase %q", pv.Status.Phase)
 	case "MATCH-018":
@@ -148,7 +150,7 @@ func describeClaim(namespace, name string, uid types.UID) string {
 	if uid == "" {
 		return namespace + "/" + name
 	}
-	return fmt.Sprintf("%s/%s (uid %s)", namespace, name, uid)
+	return namespace + "/" + name + " (uid " + string(uid) + ")"
 }
 
 func describeClaimRef(pv *corev1.PersistentVolume) string {
@@ -156,5 +158,8 @@ func describeClaimRef(pv *corev1.PersistentVolume) string {
 	if ref == nil {
 		return "no claimRef"
 	}
-	return "claimRef " + describeClaim(ref.Namespace, ref.Name, ref.UID)
+	if ref.UID == "" {
+		return "claimRef " + ref.Namespace + "/" + ref.Name
+	}
+	return "claimRef " + ref.Namespace + "/" + ref.Name + " (uid " + string(ref.UID) + ")"
 }

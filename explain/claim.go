@@ -7,10 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/schedule"
@@ -24,15 +22,9 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 		x.terminatingClaim(&e, claim)
 		return e
 	}
-	b := binder.Explain(claim, binder.World{
-		Volumes:             x.Volumes,
-		Classes:             x.Classes,
-		Pods:                x.Pods,
-		Backends:            x.Backends,
-		DisableProvisioning: x.DisableProvisioning,
-	})
+	b, refused := x.search(claim)
 	e.say(b.Rule, b.Text)
-	e.Candidates = candidates(b.Refusals)
+	e.Candidates = refused
 	switch b.Rule {
 	case "BIND-054", "BIND-055", "BIND-059c", "BIND-059d", "BIND-060c":
 		x.bySync(&e)
@@ -42,7 +34,7 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 		x.provisionedClaim(&e, claim)
 	case "BIND-060d":
 		if claim.Status.Phase == corev1.ClaimBound {
-			e.settled()
+			x.boundClaim(&e, claim)
 		} else {
 			x.bySync(&e)
 		}
@@ -56,11 +48,63 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 		e.never("the PersistentVolume controller looks at it every 15 s and finds the same")
 		x.addVolume(&e, claim.Spec.VolumeName)
 	}
+	x.awaitFree(&e, claim)
 	return e
 }
 
+// search is what the PersistentVolume controller finds for a claim, and the volumes that it refuses.
+func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (binder.Explanation, []Candidate) {
+	if x.binder == nil {
+		x.binder = binder.NewExplainer(binder.World{
+			Volumes:             x.Volumes,
+			Classes:             x.Classes,
+			Pods:                x.Pods,
+			Backends:            x.Backends,
+			DisableProvisioning: x.DisableProvisioning,
+		})
+		x.binder.Brief = x.brief
+	}
+	found, ok := x.searches[claim]
+	if !ok {
+		found.Explanation = x.binder.Explain(claim)
+		if !x.brief {
+			found.refused = candidates(found.Refusals)
+		}
+		found.Refusals = nil
+		x.searches[claim] = found
+	}
+	return found.Explanation, found.refused
+}
+
+// boundClaim is a claim that has its volume: it may still wait for the volume to grow, or to be given other attributes.
+func (x *explainer) boundClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
+	e.settled()
+	pv, ok := x.volumes[claim.Spec.VolumeName]
+	if !ok {
+		return
+	}
+	modified := *e
+	x.modifiedClaim(&modified, claim, pv)
+	x.grownClaim(e, claim, pv)
+	switch {
+	case modified.Changes.When == Settled:
+	case e.Changes.When == Settled:
+		*e = modified
+	default:
+		// The growth is told first, the other thing it waits for beside it.
+		e.Notes = append(e.Notes, withRule(modified.Because.Text, modified.Because.Rule))
+		e.Next = append(e.Next, modified.Next...)
+		if c := modified.Changes; c.When == ByItself && (e.Changes.When != ByItself || c.At.Before(e.Changes.At)) {
+			e.Changes = c
+		}
+	}
+}
+
 func candidates(refusals []binder.Refusal) []Candidate {
-	var all []Candidate
+	if len(refusals) == 0 {
+		return nil
+	}
+	all := make([]Candidate, 0, len(refusals))
 	for _, r := range refusals {
 		all = append(all, Candidate{Name: r.Volume, Rule: r.Rule, Want: r.Want, Got: r.Got})
 	}
@@ -77,14 +121,20 @@ func (x *explainer) bySync(e *Explanation) {
 // waitingClaim is a claim that waits for a pod to be scheduled (BIND-056).
 func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
 	var running []string
+	more := 0
 	for _, pod := range x.byClaim[store.KeyOf(claim)] {
 		switch {
 		case objects.Terminated(pod):
 		case pod.Spec.NodeName != "":
 			running = append(running, pod.Name)
-		default:
+		case len(e.Related) < manyNames:
 			x.addPod(e, pod)
+		case !x.seen[store.RefTo(pod)]:
+			more++
 		}
+	}
+	if more > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("%d more pods without a node use it", more))
 	}
 	switch {
 	case len(e.Related) > 0:
@@ -110,58 +160,6 @@ func (x *explainer) cycle(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(x.byClaim[store.KeyOf(claim)], func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == "" && x.seen[store.RefTo(pod)]
 	})
-}
-
-// provisionedClaim is a claim that a provisioner is to make a volume for (BIND-057).
-func (x *explainer) provisionedClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
-	class, ok := x.classes[objects.ClassOf(claim)]
-	if !ok {
-		e.never("its class is missing")
-		return
-	}
-	driver := provisionerOf(class)
-	if failed := x.lastEvent(claim, reasoned("ProvisioningFailed")); failed != nil {
-		// XPROV-026
-		e.Notes = append(e.Notes, fmt.Sprintf("last error of the provisioner (XPROV-026), at %s: %s", stamp(timeOf(failed)), failed.Message))
-	}
-	backend, known := x.backends().Get(driver)
-	switch {
-	case claim.Spec.Selector != nil && !strings.HasPrefix(driver, fake.InTreePrefix):
-		// XPROV-031
-		e.say("XPROV-031", fmt.Sprintf("no volume fits, and %s makes none for a claim with a selector", driver))
-		e.next(Somebody, "has to create a volume that fits, or a claim without a selector")
-		e.never("the provisioner refuses it each time")
-	case known && !fake.Can(backend, fake.Create):
-		e.next(Somebody, "has to create a volume that fits")
-		e.never(driver + " cannot create volumes")
-	case !known && x.drivers[driver] == nil:
-		// PROV-032: the controller waits and cannot know whether anybody is there.
-		e.next("provisioner of "+driver, "has to create a volume, if such a provisioner runs: there is no CSIDriver object of that name")
-		e.at(x.Now, "PROV-032", "as soon as the provisioner answers; nobody else will act")
-	default:
-		e.next(reclaim.ProvisionerName(driver), "has to create a volume")
-		e.at(x.Now, "XPROV-025", "as soon as the provisioner has created a volume; after an error it tries again")
-	}
-}
-
-// provisionerOf is who makes the volumes of a class.
-func provisionerOf(class *storagev1.StorageClass) string {
-	if migrated, ok := binder.MigratedDriver(class.Provisioner); ok {
-		// PROV-022
-		return migrated
-	}
-	return class.Provisioner
-}
-
-// csiProvisioner is the CSI driver that makes a volume for the claim, if one is known to run.
-func (x *explainer) csiProvisioner(claim *corev1.PersistentVolumeClaim) (string, bool) {
-	class, ok := x.classes[objects.ClassOf(claim)]
-	if !ok {
-		return "", false
-	}
-	driver := provisionerOf(class)
-	backend, known := x.backends().Driver(driver)
-	return driver, known && fake.Can(backend, fake.Create) || !known && x.drivers[driver] != nil
 }
 
 // terminatingClaim says what keeps a claim that is being deleted, and what becomes of its volume.

@@ -10,6 +10,7 @@
 // a controller, such as how far a backoff has grown or since when a detach has been wanted, is not known to it; times are then
 // counted from now, as after a restart of that controller.
 //
-// Rules: for claims BIND-052 to BIND-060 and MATCH; for pods SCHED-020 to SCHED-202, ATT-010 to ATT-196 and MNT-072 to MNT-387;
-// for volumes and deletions RECL-001 to RECL-046, PROT-011 to PROT-026 and XPROV-051 to XPROV-054.
+// Rules: for claims BIND-052 to BIND-060, MATCH, PROV-020 to PROV-048 and XPROV-025 to XPROV-031, and once they are bound EXP-012 to
+// EXP-042 and VAC-001 to VAC-014; for pods SCHED-020 to SCHED-216, ATT-010 to ATT-196 and MNT-072 to MNT-387; for volumes and
+// deletions RECL-001 to RECL-046, PROT-011 to PROT-026 and XPROV-051 to XPROV-054.
 package explain

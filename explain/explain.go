@@ -11,10 +11,18 @@ import (
 	"github.com/volsim/volsim/store"
 )
 
-// Explainer explains objects of a world. It may be asked again and again, as long as nothing in the world changes.
+// Explainer explains objects of a world. It may be asked again and again, as long as nothing in the world changes. What it returns may
+// share memory with what it returns later: it is not to be modified.
 type Explainer struct {
 	world *World
 	ix    *index
+}
+
+// Brief is an explainer of the same world that leaves candidates out: for looking at many objects.
+func (ex *Explainer) Brief() *Explainer {
+	ix := *ex.ix
+	ix.brief, ix.binder, ix.searches = true, nil, map[*corev1.PersistentVolumeClaim]search{}
+	return &Explainer{world: ex.world, ix: &ix}
 }
 
 // New makes an explainer of a world.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/schedule"
 	"github.com/volsim/volsim/store"
@@ -19,6 +20,7 @@ type index struct {
 	pods        map[string]*corev1.Pod
 	nodes       map[string]*corev1.Node
 	classes     map[string]*storagev1.StorageClass
+	attributes  map[string]*storagev1.VolumeAttributesClass
 	drivers     map[string]*storagev1.CSIDriver
 	csiNodes    map[string]*storagev1.CSINode
 	attachments map[string]*storagev1.VolumeAttachment
@@ -26,9 +28,26 @@ type index struct {
 	byVolume     map[string][]*storagev1.VolumeAttachment
 	byVolumeName map[string][]string
 	byClaim      map[string][]*corev1.Pod
-	judge        *schedule.Judge // of pods without a node; nil before the first
+	// byClass are the volumes of a class, and holders the nodes whose status lists a volume as attached, in the order of the world.
+	byClass map[string][]*corev1.PersistentVolume
+	holders map[corev1.UniqueVolumeName][]*corev1.Node
+	// leaving are the pods on nodes that are being deleted.
+	leaving []*corev1.Pod
+	// freeing are the volumes that nobody can have now and that may be free later.
+	freeing []*corev1.PersistentVolume
+	judge   *schedule.Judge // of pods without a node; nil before the first
+	// binder searches volumes for claims, nil before the first; searches are what it found.
+	binder   *binder.Explainer
+	searches map[*corev1.PersistentVolumeClaim]search
+	brief    bool // candidates are left out
 	// events are those about an object.
 	events map[store.Ref][]*corev1.Event
+}
+
+// search is what the PersistentVolume controller finds for a claim. Its refusals are those in refused.
+type search struct {
+	binder.Explanation
+	refused []Candidate
 }
 
 func newIndex(w *World) *index {
@@ -38,13 +57,31 @@ func newIndex(w *World) *index {
 		pods:         byKey(w.Pods),
 		nodes:        byKey(w.Nodes),
 		classes:      byKey(w.Classes),
+		attributes:   byKey(w.AttributesClasses),
 		drivers:      byKey(w.Drivers),
 		csiNodes:     byKey(w.CSINodes),
 		attachments:  byKey(w.Attachments),
 		byVolume:     map[string][]*storagev1.VolumeAttachment{},
 		byVolumeName: map[string][]string{},
 		byClaim:      map[string][]*corev1.Pod{},
+		byClass:      map[string][]*corev1.PersistentVolume{},
+		holders:      map[corev1.UniqueVolumeName][]*corev1.Node{},
+		searches:     map[*corev1.PersistentVolumeClaim]search{},
 		events:       map[store.Ref][]*corev1.Event{},
+	}
+	for _, pv := range w.Volumes {
+		class := objects.ClassOfVolume(pv)
+		ix.byClass[class] = append(ix.byClass[class], pv)
+	}
+	for _, node := range w.Nodes {
+		for _, attached := range node.Status.VolumesAttached {
+			ix.holders[attached.Name] = append(ix.holders[attached.Name], node)
+		}
+	}
+	for _, pv := range sorted(w.Volumes) {
+		if ix.mayBeFree(pv) {
+			ix.freeing = append(ix.freeing, pv)
+		}
 	}
 	for _, va := range sorted(w.Attachments) {
 		if name := va.Spec.Source.PersistentVolumeName; name != nil {
@@ -57,6 +94,9 @@ func newIndex(w *World) *index {
 		}
 	}
 	for _, pod := range sorted(w.Pods) {
+		if pod.DeletionTimestamp != nil && pod.Spec.NodeName != "" {
+			ix.leaving = append(ix.leaving, pod)
+		}
 		claims := objects.ClaimsOf(pod)
 		for i, claim := range claims {
 			if !slices.Contains(claims[:i], claim) {

@@ -12,7 +12,11 @@ import (
 	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/schedule"
+	"github.com/volsim/volsim/store"
 )
+
+// attachmentLimit is the reason of a pod whose node could not attach its volumes (MNT-383).
+const attachmentLimit = "VolumeAttachmentLimitExceeded"
 
 // pod explains a pod: why it has no node, or which of its volumes it waits for.
 func (x *explainer) pod(pod *corev1.Pod) Explanation {
@@ -22,6 +26,9 @@ func (x *explainer) pod(pod *corev1.Pod) Explanation {
 		x.terminatingPod(&e, pod)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		e.say("RECL-066", "its containers have ended")
+		if pod.Status.Reason == attachmentLimit {
+			e.say("MNT-383", fmt.Sprintf("the kubelet of node %s rejected it, and it is not tried again", pod.Spec.NodeName))
+		}
 		if pod.Status.Message != "" {
 			e.Notes = append(e.Notes, strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message))
 		}
@@ -59,7 +66,7 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 		e.never("there are no nodes")
 	case v.Rule != "":
 		e.say(v.Rule, v.Text)
-		x.claimsInTheWay(e, pod)
+		x.addClaims(e, pod)
 		x.afterClaims(e)
 	case v.Fits():
 		x.placeable(e, pod, v)
@@ -70,11 +77,27 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 	}
 }
 
-// claimsInTheWay relates the claims of a pod that are not in order.
-func (x *explainer) claimsInTheWay(e *Explanation, pod *corev1.Pod) {
+// addClaims relates the claims of a pod. One that has its volume is not in the way of the pod, even if it waits for something itself,
+// such as more room: that is noted.
+func (x *explainer) addClaims(e *Explanation, pod *corev1.Pod) {
 	for _, key := range objects.ClaimsOf(pod) {
-		x.addClaim(e, key)
+		claim, ok := x.claims[key]
+		if !ok || x.seen[store.RefTo(claim)] {
+			continue
+		}
+		about := x.claim(claim)
+		_, bound := claim.Annotations[objects.AnnBindCompleted]
+		if bound && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil && isGrowth(&about) {
+			e.Notes = append(e.Notes, about.Object+": "+withRule(about.Because.Text, about.Because.Rule))
+			continue
+		}
+		e.Related = append(e.Related, about)
 	}
+}
+
+// isGrowth reports whether a claim waits for its volume to grow, or to be given other attributes.
+func isGrowth(claim *Explanation) bool {
+	return strings.HasPrefix(claim.Because.Rule, "EXP-") || strings.HasPrefix(claim.Because.Rule, "VAC-")
 }
 
 // afterClaims is for a pod that can only be placed when its claims are in order.
@@ -113,11 +136,18 @@ func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, v schedule.Verdic
 			x.addClaim(e, key)
 		}
 	}
+	failedBy, failure, failed := bindFailure(pod)
 	if len(binding) == 0 {
 		e.say("SCHED-026", "there is a node for it")
+		if failed {
+			e.say(failedBy, "there is a node for it, but the scheduler could not bind it to one: "+failure)
+		}
 		e.next(schedule.ActorName, "has to try it")
 		e.at(x.Now, "SCHED-252", "as soon as the scheduler comes to it")
 		return
+	}
+	if failed {
+		e.Notes = append(e.Notes, "last attempt of the scheduler: "+withRule(failure, failedBy))
 	}
 	// SCHED-163, SCHED-167
 	e.say("SCHED-163", fmt.Sprintf("its node is chosen, and claim %s is not bound yet", strings.Join(binding, ", ")))
@@ -126,7 +156,10 @@ func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, v schedule.Verdic
 }
 
 func (x *explainer) nodeCandidates(v schedule.Verdict) []Candidate {
-	var all []Candidate
+	if x.brief {
+		return nil
+	}
+	all := make([]Candidate, 0, len(v.Nodes))
 	for _, n := range v.Nodes {
 		c := Candidate{Name: n.Node, Rule: n.Rule, Want: n.Want, Got: n.Got}
 		if n.Rule == "SCHED-102" {
@@ -144,13 +177,7 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 	if !ok || node == nil {
 		return nil
 	}
-	var ofClass []*corev1.PersistentVolume
-	for _, pv := range x.Volumes {
-		if objects.ClassOfVolume(pv) == objects.ClassOf(claim) {
-			ofClass = append(ofClass, pv)
-		}
-	}
-	refused := candidates(binder.Match(claim, ofClass, binder.Options{Node: node, Explain: true}).Refusals)
+	refused := candidates(binder.Match(claim, x.byClass[objects.ClassOf(claim)], binder.Options{Node: node, Explain: true}).Refusals)
 	for i := range refused {
 		pv := x.volumes[refused[i].Name]
 		if pv != nil && refused[i].Rule == "MATCH-022" && !objects.AdmitsNode(pv, node.Labels) {
@@ -171,7 +198,7 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, v schedule.Verd
 	for _, n := range v.Nodes {
 		// SCHED-267, SCHED-274: the end of a pod can make room.
 		if n.Rule == "SCHED-184" || n.Rule == "SCHED-216" || n.Rule == "SCHED-183" || n.Plugin == "NodeResourcesFit" {
-			leaving = append(leaving, x.leaving(n.Node, n.Claim)...)
+			leaving = append(leaving, x.leavingFrom(n.Node, n.Claim)...)
 		}
 	}
 	switch {
@@ -195,8 +222,25 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, v schedule.Verd
 		}
 		e.follow()
 	}
-	for _, key := range objects.ClaimsOf(pod) {
-		x.addClaim(e, key)
+	x.addClaims(e, pod)
+	if e.Changes.When == Never && rules["SCHED-102"] {
+		x.awaitLocal(e, v)
+	}
+}
+
+// awaitLocal is for a pod whose claim finds no volume on any node: one may become free by itself.
+func (x *explainer) awaitLocal(e *Explanation, v schedule.Verdict) {
+	found := x.firstFree(e, func(free *corev1.PersistentVolume) bool {
+		for _, n := range v.Nodes {
+			claim, ok := x.claims[n.Claim]
+			if ok && n.Rule == "SCHED-102" && binder.Match(claim, []*corev1.PersistentVolume{free}, binder.Options{Node: x.nodes[n.Node]}).Volume != nil {
+				return true
+			}
+		}
+		return false
+	})
+	if found {
+		e.Next = append([]Step{{Actor: schedule.ActorName, Does: "places it when that volume is free"}}, e.Next...)
 	}
 }
 
@@ -226,13 +270,10 @@ func (x *explainer) pinned(e *Explanation, pod *corev1.Pod) {
 	}
 }
 
-// leaving are the pods that are going from a node by themselves, or that use the claim, wherever they are.
-func (x *explainer) leaving(node, claim string) []*corev1.Pod {
+// leavingFrom are the pods that are going from a node by themselves, or that use the claim, wherever they are.
+func (x *explainer) leavingFrom(node, claim string) []*corev1.Pod {
 	var found []*corev1.Pod
-	for _, pod := range x.Pods {
-		if pod.DeletionTimestamp == nil || pod.Spec.NodeName == "" {
-			continue
-		}
+	for _, pod := range x.leaving {
 		if claim == "" && pod.Spec.NodeName == node || claim != "" && isOneOf(claim, objects.ClaimsOf(pod)) {
 			found = append(found, pod)
 		}

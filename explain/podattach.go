@@ -129,8 +129,8 @@ func (x *explainer) holder(pv *corev1.PersistentVolume, except string) (node, si
 			return va.Spec.NodeName, " since " + stamp(va.CreationTimestamp.Time)
 		}
 	}
-	for _, other := range x.Nodes {
-		if other.Name != except && inStatus(other, volumeName(pv)) {
+	for _, other := range x.holders[volumeName(pv)] {
+		if other.Name != except {
 			return other.Name, ""
 		}
 	}

@@ -21,7 +21,7 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		if !x.alive(node) {
 			e.Notes = append(e.Notes, fmt.Sprintf("node %s is not ready: whether it still runs is not known", pod.Spec.NodeName))
 		}
-		x.claimsInTheWay(e, pod)
+		x.addClaims(e, pod)
 		return
 	}
 	for i := range pod.Spec.Volumes {
@@ -30,6 +30,12 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		if usedBy(pod, volume.Name) && !x.podVolume(e, pod, volume, node) {
 			return
 		}
+	}
+	if message := missingVolume(pod); message != "" {
+		e.say("MNT-385", fmt.Sprintf("the kubelet of node %s found a volume gone as it made a container: %s", pod.Spec.NodeName, message))
+		e.next(mount.ActorName(pod.Spec.NodeName), "mounts it, and tries again")
+		e.at(x.Now, "MNT-134", "at a pass of the kubelet")
+		return
 	}
 	if failed := x.lastEvent(pod, isMountFailure); failed != nil {
 		x.failedMount(e, pod, failed)
@@ -42,7 +48,17 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 	e.say("MNT-380", fmt.Sprintf("its volumes are there for node %s; the kubelet mounts them, and starts its containers", pod.Spec.NodeName))
 	e.next(mount.ActorName(pod.Spec.NodeName), "has to mount its volumes and start it")
 	e.at(x.Now, "MNT-134", "at a pass of the kubelet")
-	x.claimsInTheWay(e, pod)
+	x.addClaims(e, pod)
+}
+
+// missingVolume is what the kubelet said about a volume that a container needed and that was not mounted, "" if it did not (MNT-385).
+func missingVolume(pod *corev1.Pod) string {
+	for i := range pod.Status.ContainerStatuses {
+		if waiting := pod.Status.ContainerStatuses[i].State.Waiting; waiting != nil && strings.HasPrefix(waiting.Message, "cannot find volume ") {
+			return waiting.Message
+		}
+	}
+	return ""
 }
 
 // running reports whether a container of the pod has started: then all its volumes are mounted.
@@ -151,8 +167,12 @@ func (x *explainer) podClaim(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	return nil, false
 }
 
-// modeMismatch is a volume that the pod uses as what it is not (MNT-072k, MNT-072l).
+// modeMismatch is a volume that the pod uses as what it is not (MNT-072k, MNT-072l), or that does not say what it is (MNT-072j).
 func (x *explainer) modeMismatch(pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolume) (rule, text string) {
+	if pv.Spec.VolumeMode == nil {
+		// An API server fills it in.
+		return "MNT-072j", fmt.Sprintf("volume %s: volume %q has no volumeMode", volume.Name, pv.Name)
+	}
 	block := objects.VolumeModeOf(pv.Spec.VolumeMode) == corev1.PersistentVolumeBlock
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -171,6 +191,7 @@ func (x *explainer) modeMismatch(pod *corev1.Pod, volume *corev1.Volume, pv *cor
 
 // mountErrors finds the rule behind the message of an Event about mounting.
 var mountErrors = []struct{ prefix, rule string }{
+	{"MountVolume.FindPluginBySpec failed", "MNT-190"},
 	{"MountVolume.NodeAffinity check failed", "MNT-191"},
 	{"MountVolume.NewMounter initialization failed", "MNT-192"},
 	{"MountVolume.MountOptionSupport check failed", "MNT-193"},
@@ -178,13 +199,16 @@ var mountErrors = []struct{ prefix, rule string }{
 	{"MountVolume.MountDevice failed", "MNT-196"},
 	{"MountVolume.GetDeviceMountPath failed", "MNT-196"},
 	{"MountVolume.SetUp failed", "MNT-197"},
+	{"MountVolume.Setup failed while expanding volume", "MNT-198"},
 	{"MapVolume.NodeAffinity check failed", "MNT-220"},
 	{"MapVolume.NewBlockVolumeMapper initialization failed", "MNT-220"},
 	{"MapVolume.WaitForAttach failed", "MNT-222"},
 	{"MapVolume.SetUpDevice failed", "MNT-223"},
 	{"MapVolume.MapPodDevice failed", "MNT-225"},
 	{"MapVolume.EvalHostSymlinks failed", "MNT-226"},
+	{"MapVolume failed", "MNT-226"},
 	{"MapVolume.MapBlockVolume failed", "MNT-227"},
+	{"MapVolume.MarkVolumeAsMounted failed while expanding volume", "MNT-229"},
 	{"Unable to attach or mount volumes", "MNT-381"},
 }
 
@@ -203,6 +227,9 @@ func (x *explainer) failedMount(e *Explanation, pod *corev1.Pod, failed *corev1.
 	}
 	if strings.Contains(failed.Message, "uses the ReadWriteOncePod access mode") {
 		rule = "MNT-194"
+		if strings.HasPrefix(failed.Message, "MapVolume.") {
+			rule = "MNT-221"
+		}
 	}
 	e.say(rule, fmt.Sprintf("the kubelet of node %s could not mount a volume, at %s: %s", pod.Spec.NodeName, stamp(timeOf(failed)), failed.Message))
 	e.next(mount.ActorName(pod.Spec.NodeName), "tries again, at most 2m2s apart (MNT-005)")

@@ -64,47 +64,90 @@ func (p *printer) explanation(x *Explanation, indent string) {
 	}
 }
 
-// candidates writes a line for all candidates of which the same is to be said.
+// manyLines is how many lines a rule gets for those that it refused.
+const manyLines = 4
+
+// candidates writes a line for all candidates of which the same is to be said, and one for what is more than a rule's share of lines.
 func (p *printer) candidates(candidates []Candidate, indent, label string) {
-	groups := grouped(candidates)
+	groups := folded(grouped(candidates))
 	width := 0
 	for _, g := range groups {
-		if g.text != "" {
+		if g.text() != "" {
 			width = max(width, len(g.names()))
 		}
 	}
 	for _, g := range groups {
-		if g.text == "" {
+		text := g.text()
+		if text == "" {
 			p.line(indent, "fits", g.names())
 			continue
 		}
-		p.line(indent, label, fmt.Sprintf("%-*s  %s", width, g.names(), g.text))
+		p.line(indent, label, fmt.Sprintf("%-*s  %s", width, g.names(), text))
 		label = ""
-		p.candidates(g.all[0].Candidates, indent+"  ", "of these")
+		if !g.more {
+			p.candidates(g.all[0].Candidates, indent+"  ", "of these")
+		}
 	}
 }
 
-// group is candidates that a line stands for; text is "" for those that were not refused.
+// folded puts the groups of a rule together that are more than manyLines.
+func folded(groups []group) []group {
+	lines := map[string]int{}
+	for _, g := range groups {
+		lines[g.all[0].Rule]++
+	}
+	kept := groups[:0:0]
+	shown := map[string]int{}
+	rest := map[string]int{} // where the rest of a rule's groups goes
+	for _, g := range groups {
+		rule := g.all[0].Rule
+		at, folds := rest[rule]
+		switch {
+		case rule == "" || lines[rule] <= manyLines+1 || shown[rule] < manyLines:
+			shown[rule]++
+			kept = append(kept, g)
+		case folds:
+			kept[at].all = append(kept[at].all, g.all...)
+		default:
+			rest[rule] = len(kept)
+			kept = append(kept, group{all: g.all, more: true})
+		}
+	}
+	return kept
+}
+
+// group is candidates that a line stands for.
 type group struct {
-	text string
-	all  []Candidate
+	all  []*Candidate
+	more bool // the line only counts them, for they were refused in other words
+}
+
+// text says why they were refused, "" if they were not.
+func (g group) text() string {
+	c := g.all[0]
+	switch {
+	case c.Rule == "":
+		return ""
+	case g.more:
+		return withRule("refused likewise", c.Rule)
+	}
+	return withRule("got "+c.Got+", want "+c.Want, c.Rule)
 }
 
 // grouped puts candidates together that were refused in the same words. One with candidates of its own stays alone.
 func grouped(candidates []Candidate) []group {
+	type words struct{ rule, want, got string }
 	var groups []group
-	at := map[string]int{}
-	for _, c := range candidates {
-		text := ""
-		if c.Rule != "" {
-			text = withRule("got "+c.Got+", want "+c.Want, c.Rule)
-		}
-		i, known := at[text]
+	at := map[words]int{}
+	for i := range candidates {
+		c := &candidates[i]
+		key := words{c.Rule, c.Want, c.Got}
+		i, known := at[key]
 		if !known || len(c.Candidates) > 0 {
 			i = len(groups)
-			groups = append(groups, group{text: text})
+			groups = append(groups, group{})
 			if len(c.Candidates) == 0 {
-				at[text] = i
+				at[key] = i
 			}
 		}
 		groups[i].all = append(groups[i].all, c)
@@ -116,6 +159,9 @@ func grouped(candidates []Candidate) []group {
 const manyNames = 3
 
 func (g group) names() string {
+	if g.more {
+		return fmt.Sprintf("%d more", len(g.all))
+	}
 	var names []string
 	for i, c := range g.all {
 		if i == manyNames && len(g.all) > manyNames+1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/reasons"
 )
 
 func TestText(t *testing.T) {
@@ -22,13 +23,13 @@ func TestText(t *testing.T) {
 		Candidates: append(refused("n1", "n2", "n3", "n4", "n5"), explain.Candidate{Name: "n6"},
 			explain.Candidate{Name: "n7", Rule: "SCHED-102", Got: "none", Want: "a volume", Candidates: []explain.Candidate{{Name: "pv", Rule: "MATCH-011", Got: "1Gi", Want: "2Gi"}}}),
 		Next:    []explain.Step{{Actor: "kube-scheduler", Does: "has to try it"}, {Actor: explain.Somebody, Does: "has to add a node"}},
-		Changes: explain.Change{When: explain.ByItself, At: now.Add(90 * time.Second), Rule: "ATT-064", Text: "it is detached"},
+		Changes: explain.Change{When: explain.ByItself, At: reasons.Now.Add(90 * time.Second), Rule: "ATT-064", Text: "it is detached"},
 		Notes:   []string{"one", "two"},
 		Related: []explain.Explanation{{Object: "pvc/shop/data", Because: explain.Reason{Rule: "BIND-058", Text: "no volume fits"},
 			Changes: explain.Change{When: explain.Never}}},
 	}
 	var b strings.Builder
-	require.NoError(t, x.WriteText(&b, now))
+	require.NoError(t, x.WriteText(&b, reasons.Now))
 	require.Equal(t, `pod/shop/p is Pending
   because    none of 7 nodes will do (SCHED-024)
   refused    n1, n2, n3 and 2 more  got taint x, want no taint (SCHED-024)
@@ -46,4 +47,24 @@ func TestText(t *testing.T) {
 root cause pvc/shop/data: no volume fits (BIND-058)
 `, b.String())
 	require.Contains(t, x.String(), "changes    at 2026-03-01T12:01:30Z: it is detached (ATT-064)\n")
+}
+
+// A rule that refused many in words of their own gets a few lines, and a count.
+func TestManyLines(t *testing.T) {
+	x := explain.Explanation{Object: "pvc/shop/data", Phase: "Pending", Because: explain.Reason{Rule: "BIND-058", Text: "no volume fits"},
+		Changes: explain.Change{When: explain.Never}}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		x.Candidates = append(x.Candidates, explain.Candidate{Name: name, Rule: "MATCH-010", Got: "claimRef " + name, Want: "no claimRef"})
+	}
+	x.Candidates = append(x.Candidates, explain.Candidate{Name: "h", Rule: "MATCH-011", Got: "1Gi", Want: "2Gi"})
+	require.Contains(t, x.String(), `
+  refused    a       got claimRef a, want no claimRef (MATCH-010)
+             b       got claimRef b, want no claimRef (MATCH-010)
+             c       got claimRef c, want no claimRef (MATCH-010)
+             d       got claimRef d, want no claimRef (MATCH-010)
+             3 more  refused likewise (MATCH-010)
+             h       got 1Gi, want 2Gi (MATCH-011)
+`)
+	x.Candidates = x.Candidates[:5]
+	require.Contains(t, x.String(), "\n             e  got claimRef e, want no claimRef (MATCH-010)\n")
 }

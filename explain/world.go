@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
@@ -14,6 +15,7 @@ import (
 // World is what explanations are drawn from: the objects as the API server has them. It reads them only.
 type World struct {
 	schedule.World
+	AttributesClasses []*storagev1.VolumeAttributesClass
 	// Events are where components left their last errors; without them an explanation says less.
 	Events []*corev1.Event
 	// Now is the time that waits are counted from.
@@ -43,8 +45,9 @@ func WorldOf(s *store.Store, now time.Time) World {
 			Capacities:  s.Capacities.List(),
 			Attachments: s.Attachments.List(),
 		},
-		Events: s.Events.List(),
-		Now:    now,
+		AttributesClasses: s.AttributesClasses.List(),
+		Events:            s.Events.List(),
+		Now:               now,
 	}
 }
 

@@ -53,23 +53,44 @@ type NodeVerdict struct {
 
 // Judge gives verdicts on pods of one world, as long as nothing in it changes.
 type Judge struct {
-	nodes []*corev1.Node // by name
-	pods  map[string][]*corev1.Pod
-	look  *lookups
+	nodes    []*judged // by name
+	look     *lookups
+	verdicts map[*corev1.Pod]Verdict
+}
+
+// judged is a node with what all verdicts have in common.
+type judged struct {
+	at place
+	// held is how many volumes of each driver count at the node's limits, without those of the pod that is judged; nil before
+	// anybody asked.
+	held   map[string]int
+	limits map[string]int
+	// odd says that they cannot be counted (SCHED-211).
+	odd bool
 }
 
 // NewJudge prepares for verdicts on pods of the world.
 func NewJudge(world World) *Judge {
-	return &Judge{
-		nodes: slices.SortedFunc(slices.Values(world.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }),
-		pods:  world.podsByNode(),
-		look:  world.lookups(),
+	j := &Judge{look: world.lookups(), verdicts: map[*corev1.Pod]Verdict{}}
+	on := world.podsByNode()
+	for _, node := range slices.SortedFunc(slices.Values(world.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }) {
+		j.nodes = append(j.nodes, &judged{at: placeOf(node, on[node.Name])})
 	}
+	return j
 }
 
 // Explain judges a pod as a scheduling attempt would, without doing anything (SCHED-023, SCHED-024). Pods that are nominated to a node
-// and pods that could be preempted are left out of it.
+// and pods that could be preempted are left out of it. The same pod has the same verdict, which is not to be modified.
 func (j *Judge) Explain(pod *corev1.Pod) Verdict {
+	v, ok := j.verdicts[pod]
+	if !ok {
+		v = j.judge(pod)
+		j.verdicts[pod] = v
+	}
+	return v
+}
+
+func (j *Judge) judge(pod *corev1.Pod) Verdict {
 	if len(j.nodes) == 0 {
 		// SCHED-022
 		return Verdict{Rule: "SCHED-022", Text: reasonNoNodes}
@@ -81,21 +102,50 @@ func (j *Judge) Explain(pod *corev1.Pod) Verdict {
 	case s.rejected():
 		return Verdict{Rule: preFilterRule(s), Text: s.message()}
 	}
-	var v Verdict
+	limited := c.countVolumes
+	v := Verdict{Nodes: make([]NodeVerdict, 0, len(j.nodes))}
 	for _, node := range j.nodes {
-		at := placeOf(node, j.pods[node.Name])
-		s := c.filter(at)
-		verdict := NodeVerdict{Node: node.Name, Plugin: s.plugin, Reasons: s.reasons}
+		c.countVolumes = limited && !node.hasRoom(c)
+		s := c.filter(node.at)
+		verdict := NodeVerdict{Node: node.at.node.Name, Plugin: s.plugin, Reasons: s.reasons}
 		switch {
 		case s.code == failed:
 			// SCHED-237: one such node is enough.
 			return Verdict{Rule: "SCHED-237", Text: s.err.Error()}
 		case s.rejected():
-			c.explain(&verdict, at)
+			c.explain(&verdict, node.at)
 		}
 		v.Nodes = append(v.Nodes, verdict)
 	}
 	return v
+}
+
+// hasRoom reports whether the node can attach all volumes of the pod on top of those that it has, even if the pod shares none with
+// others: then nothing need be counted for this pod. False says nothing.
+func (n *judged) hasRoom(c *cycle) bool {
+	if c.brings == nil {
+		// The first node that comes so far finds out what the pod brings.
+		return false
+	}
+	if n.held == nil {
+		n.held, n.limits = map[string]int{}, c.limitsOf(n.at.node.Name)
+		volumes := c.attached(n.at.node.Name)
+		for _, pod := range n.at.pods() {
+			if s := c.count(pod, false, volumes); s.code != success {
+				n.odd = true
+			}
+		}
+		for volume := range volumes {
+			n.held[volume.driver]++
+		}
+	}
+	// SCHED-216: below the limit of each driver, and so wherever the pod's own volumes come from.
+	for driver, limit := range n.limits {
+		if n.held[driver]+len(c.brings) > limit {
+			return false
+		}
+	}
+	return !n.odd
 }
 
 // podsByNode are the pods that the scheduler counts on each node.
@@ -127,8 +177,26 @@ func find[T store.Object](objs []T) func(key string) (T, bool) {
 	}
 }
 
+// grouped collects objects under a key of each.
+func grouped[T any](objs []T, key func(T) string) map[string][]T {
+	groups := map[string][]T{}
+	for _, obj := range objs {
+		groups[key(obj)] = append(groups[key(obj)], obj)
+	}
+	return groups
+}
+
 func (w World) lookups() *lookups {
 	claim, volume := find(w.Claims), find(w.Volumes)
+	capacities := grouped(w.Capacities, func(c *storagev1.CSIStorageCapacity) string { return c.StorageClassName })
+	attachments := grouped(w.Attachments, func(a *storagev1.VolumeAttachment) string { return a.Spec.NodeName })
+	candidates := grouped(w.Volumes, func(pv *corev1.PersistentVolume) string {
+		if ref := pv.Spec.ClaimRef; ref != nil {
+			return reservedFor(store.Key(ref.Namespace, ref.Name))
+		}
+		return freeIn(objects.ClassOfVolume(pv))
+	})
+	uses := w.uses()
 	return &lookups{
 		claim:         claim,
 		volume:        volume,
@@ -137,33 +205,31 @@ func (w World) lookups() *lookups {
 		csiNode:       find(w.CSINodes),
 		assumedClaim:  claim,
 		assumedVolume: volume,
-		capacities: func(class string) []*storagev1.CSIStorageCapacity {
-			return filtered(w.Capacities, func(c *storagev1.CSIStorageCapacity) bool { return c.StorageClassName == class })
-		},
-		attachments: func(node string) []*storagev1.VolumeAttachment {
-			return filtered(w.Attachments, func(a *storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node })
-		},
+		capacities:    func(class string) []*storagev1.CSIStorageCapacity { return capacities[class] },
+		attachments:   func(node string) []*storagev1.VolumeAttachment { return attachments[node] },
 		candidates: func(class, claimKey string) []*corev1.PersistentVolume {
-			return filtered(w.Volumes, func(pv *corev1.PersistentVolume) bool {
-				ref := pv.Spec.ClaimRef
-				return objects.ClassOfVolume(pv) == class && (ref == nil || store.Key(ref.Namespace, ref.Name) == claimKey)
-			})
+			pvs := slices.Clone(candidates[freeIn(class)])
+			for _, pv := range candidates[reservedFor(claimKey)] {
+				if objects.ClassOfVolume(pv) == class {
+					pvs = append(pvs, pv)
+				}
+			}
+			return pvs
 		},
-		usesOf: func(claimKey string) int {
-			return len(filtered(w.Pods, func(pod *corev1.Pod) bool {
-				// SCHED-181
-				return pod.Spec.NodeName != "" && counts(pod) && slices.Contains(namedClaims(pod), claimKey)
-			}))
-		},
+		usesOf: func(claimKey string) int { return uses[claimKey] },
 	}
 }
 
-func filtered[T any](all []T, keep func(T) bool) []T {
-	var kept []T
-	for _, item := range all {
-		if keep(item) {
-			kept = append(kept, item)
+// uses counts the pods on nodes that use a claim, by its key (SCHED-181).
+func (w World) uses() map[string]int {
+	uses := map[string]int{}
+	for _, pod := range w.Pods {
+		if pod.Spec.NodeName == "" || !counts(pod) {
+			continue
+		}
+		for _, key := range namedClaims(pod) {
+			uses[key]++
 		}
 	}
-	return kept
+	return uses
 }

@@ -20,16 +20,27 @@ explains all that is not as it should be.
 
 The cluster is then played ahead, to see what changes by itself.
 
-  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes,events -A -o yaml > dump.yaml
-  volsim explain -f dump.yaml pvc/shop/data`
+Events in the dump tell the last errors of components. Where claims name a VolumeAttributesClass, or a CSI driver publishes its
+capacity, add volumeattributesclasses and csistoragecapacities to what is dumped.`
+
+const explainExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes,events -A -o yaml > dump.yaml
+
+  # Why is this claim Pending, or this pod?
+  volsim explain -f dump.yaml pvc/shop/data
+  volsim explain -f dump.yaml pod/shop/db-0
+  # What is wrong in this cluster?
+  volsim explain -f dump.yaml
+  # As data, and without playing ahead.
+  volsim explain -f dump.yaml --ahead 0s -o json pv/pv1`
 
 func newExplain() *cobra.Command {
 	var flags dumpFlags
 	ahead := 10 * time.Minute
 	cmd := &cobra.Command{
-		Use:   "explain -f DUMP [OBJECT...]",
-		Short: "Say why something in a real cluster is in the state it is in",
-		Long:  explainLong,
+		Use:     "explain -f DUMP [OBJECT...]",
+		Short:   "Say why something in a real cluster is in the state it is in",
+		Long:    explainLong,
+		Example: explainExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if ahead < 0 {
 				return usageError{fmt.Errorf("--ahead is %v: give zero or more", ahead)}
@@ -69,6 +80,9 @@ type answer struct {
 }
 
 func explainDump(d *dump.Dump, refs []store.Ref, opts dump.Options, ahead time.Duration) (*answer, error) {
+	if opts.Now.IsZero() {
+		opts.Now = d.Newest()
+	}
 	c, err := d.Start(opts)
 	if err != nil {
 		return nil, err
@@ -79,14 +93,20 @@ func explainDump(d *dump.Dump, refs []store.Ref, opts dump.Options, ahead time.D
 		refs = refsOf(d)
 	}
 	explainer := c.Explainer()
+	told := map[string]bool{} // explained already, below something that is printed
 	for _, ref := range refs {
+		if all && told[explain.Name(ref)] {
+			continue
+		}
 		x, err := explainer.Object(ref)
 		if err != nil {
 			return nil, err
 		}
-		if !all || x.Changes.When != explain.Settled {
-			a.Explanations = append(a.Explanations, x)
+		if all && x.Changes.When == explain.Settled {
+			continue
 		}
+		mark(told, &x)
+		a.Explanations = append(a.Explanations, x)
 	}
 	if all {
 		a.Explanations = withoutRelated(a.Explanations)
@@ -111,7 +131,7 @@ func explainDump(d *dump.Dump, refs []store.Ref, opts dump.Options, ahead time.D
 	return a, nil
 }
 
-// withoutRelated leaves out what is explained below something else.
+// withoutRelated leaves out what is explained below something that comes later. Nothing is explained below what came before it.
 func withoutRelated(all []explain.Explanation) []explain.Explanation {
 	below := map[string]bool{}
 	for i := range all {

@@ -15,20 +15,31 @@ import (
 const predictLong = `Predict plays a change on a real cluster and says what it does: which volumes are deleted with their data, which pods stop, what
 hangs, and after how long. The same cluster is also played without the change; what happens in both is marked with a tilde.
 
-  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml > dump.yaml
-  volsim predict -f dump.yaml -- delete pvc/shop/data
-  volsim predict -f dump.yaml -- lose node/n1 then wait 10m then out-of-service node/n1
-
 Steps, divided by the word then:
 `
+
+const predictExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml > dump.yaml
+
+  # Is it safe to delete this claim?
+  volsim predict -f dump.yaml -- delete pvc/shop/data
+  # Where do the pods of a node go, and do their volumes follow?
+  volsim predict -f dump.yaml -- drain node/n1
+  # A machine dies: how long is the database away, and what if an operator steps in after ten minutes?
+  volsim predict -f dump.yaml -- lose node/n1
+  volsim predict -f dump.yaml -- lose node/n1 then wait 10m then out-of-service node/n1
+  # Would the data survive with another policy?
+  volsim predict -f dump.yaml -- patch pv/pv1 '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' then delete pvc/shop/data
+  # What is under way?
+  volsim predict -f dump.yaml --for 2h -- nothing`
 
 func newPredict() *cobra.Command {
 	var flags dumpFlags
 	opts := predict.Options{For: predict.DefaultFor}
 	cmd := &cobra.Command{
-		Use:   "predict -f DUMP -- STEP [then STEP]...",
-		Short: "Say what a change would do to a real cluster, above all to its data",
-		Long:  predictLong + "  " + strings.Join(predict.Usage(), "\n  "),
+		Use:     "predict -f DUMP -- STEP [then STEP]...",
+		Short:   "Say what a change would do to a real cluster, above all to its data",
+		Long:    predictLong + "  " + strings.Join(predict.Help(), "\n  "),
+		Example: predictExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if opts.For <= 0 {
 				return usageError{fmt.Errorf("--for is %v: give more than zero", opts.For)}

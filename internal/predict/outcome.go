@@ -2,7 +2,6 @@ package predict
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,7 +73,8 @@ func (r *run) observe() {
 // warned notes a complaint, each once.
 func (r *run) warned(e *engine.Entry) {
 	o := Outcome{At: e.Time, Kind: Warns, Object: explain.Name(e.Object), What: e.Reason + ": " + e.Text}
-	if !slices.ContainsFunc(r.outcomes, func(known Outcome) bool { return known.id() == o.id() }) {
+	if id := o.id(); !r.sawWarn[id] {
+		r.sawWarn[id] = true
 		r.outcome(o)
 	}
 }
@@ -124,6 +124,7 @@ func (r *run) written(e *engine.Entry) {
 		o.Object, o.What = attachmentChange(e)
 	case store.Node:
 		o.What = nodeChange(e)
+		r.outside.nodeWritten(e)
 	}
 	if o.What != "" {
 		r.outcome(o)

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
@@ -29,10 +31,22 @@ type outside struct {
 	// watched are the pods of ReplicaSets and StatefulSets that are there, by key.
 	watched map[string]*corev1.Pod
 	made    int
+	// changed says that the nodes have to be looked at again, and evicting are those that pods have to leave, as of the last look.
+	changed  bool
+	evicting []*corev1.Node
+}
+
+// nodeWritten notes a write to a node that matters here. Most do not: a kubelet reports every few seconds.
+func (o *outside) nodeWritten(e *engine.Entry) {
+	before, _ := e.Old.(*corev1.Node)
+	after, _ := e.New.(*corev1.Node)
+	if before == nil || after == nil || isReady(before) != isReady(after) || !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
+		o.changed = true
+	}
 }
 
 func newOutside(r *run) *outside {
-	o := &outside{lost: map[string]time.Time{}, claims: map[string]*corev1.PersistentVolumeClaim{}, watched: map[string]*corev1.Pod{}}
+	o := &outside{lost: map[string]time.Time{}, claims: map[string]*corev1.PersistentVolumeClaim{}, watched: map[string]*corev1.Pod{}, changed: true}
 	for _, claim := range r.Claims.List() {
 		o.claims[store.KeyOf(claim)] = claim
 	}
@@ -46,9 +60,18 @@ func newOutside(r *run) *outside {
 
 // pass is one look at everything.
 func (r *run) pass() error {
-	for _, node := range r.Nodes.List() {
-		if err := r.monitor(node); err != nil {
-			return err
+	if r.outside.changed || len(r.outside.lost) > 0 {
+		r.outside.changed, r.outside.evicting = false, nil
+		for _, node := range r.Nodes.List() {
+			if err := r.monitor(node); err != nil {
+				return err
+			}
+		}
+		r.observe()
+		for _, node := range r.Nodes.List() {
+			if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
+				r.outside.evicting = append(r.outside.evicting, node)
+			}
 		}
 	}
 	if err := r.evict(); err != nil {
@@ -114,11 +137,12 @@ func (r *run) taint(name string, taint corev1.Taint) error {
 
 // evict is the taint eviction controller: pods that do not tolerate a taint with NoExecute are deleted, when their time is over.
 func (r *run) evict() error {
-	for _, node := range r.Nodes.List() {
-		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
-			continue
-		}
-		for _, pod := range r.Pods.List() {
+	if len(r.outside.evicting) == 0 {
+		return nil
+	}
+	pods := r.Pods.List()
+	for _, node := range r.outside.evicting {
+		for _, pod := range pods {
 			if pod.Spec.NodeName != node.Name || pod.DeletionTimestamp != nil || objects.Terminated(pod) {
 				continue
 			}

@@ -98,6 +98,7 @@ type run struct {
 	start    time.Time
 	notes    []string
 	sawLost  map[string]bool
+	sawWarn  map[string]bool
 	gone     bool // a pod goes, or is gone
 }
 
@@ -108,6 +109,10 @@ func Predict(d *dump.Dump, steps []Step, opts Options) (*Prediction, error) {
 	}
 	if opts.For < 0 || opts.For > maxWait {
 		return nil, fmt.Errorf("predict for %v: give a duration from 0 to %v", opts.For, maxWait)
+	}
+	if opts.Now.IsZero() {
+		// It is the same for both, and takes a look at everything.
+		opts.Now = d.Newest()
 	}
 	with, err := play(d, steps, opts)
 	if err != nil {
@@ -126,7 +131,7 @@ func play(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, sawLost: map[string]bool{}, start: c.Now(), shown: c.Trace().Seq()}
+	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, sawLost: map[string]bool{}, sawWarn: map[string]bool{}, start: c.Now(), shown: c.Trace().Seq()}
 	r.notes = c.Notes
 	for _, pv := range c.Volumes.List() {
 		r.volumes[pv.Name] = pv
@@ -281,7 +286,8 @@ func (r *run) stuck(without *run) []explain.Explanation {
 		refs = append(refs, store.RefTo(pod))
 	}
 	slices.SortFunc(refs, func(a, b store.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
-	now, then := r.Explainer(), without.Explainer()
+	now := r.Explainer()
+	brief, then := now.Brief(), without.Explainer().Brief()
 	var stuck []explain.Explanation
 	for _, ref := range slices.Compact(refs) {
 		switch ref.Kind {
@@ -289,7 +295,7 @@ func (r *run) stuck(without *run) []explain.Explanation {
 		default:
 			continue
 		}
-		x, err := now.Object(ref)
+		x, err := brief.Object(ref)
 		if err != nil || x.Changes.When == explain.Settled {
 			continue // it is gone, or in order
 		}
@@ -297,7 +303,9 @@ func (r *run) stuck(without *run) []explain.Explanation {
 		if err == nil && before.Because == x.Because && before.Phase == x.Phase {
 			continue
 		}
-		stuck = append(stuck, x)
+		if x, err = now.Object(ref); err == nil {
+			stuck = append(stuck, x)
+		}
 	}
 	return stuck
 }

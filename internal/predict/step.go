@@ -22,21 +22,22 @@ type Step struct {
 // verbs are the steps there are. Each takes the words after it.
 var verbs = []struct {
 	name, usage string
+	does        string
 	parse       func(args []string) (func(*run) error, error)
 }{
-	{"delete", "delete [--force] OBJECT...", parseDelete},
-	{"apply", "apply FILE", nil}, // parseApply, which reads the file
-	{"patch", "patch OBJECT JSON", parsePatch},
-	{"drain", "drain NODE", onNode((*run).drain)},
-	{"cordon", "cordon NODE", onNode(func(r *run, node string) error { return r.cordon(node, true) })},
-	{"uncordon", "uncordon NODE", onNode(func(r *run, node string) error { return r.cordon(node, false) })},
-	{"lose", "lose NODE", onNode((*run).lose)},
-	{"cut", "cut NODE", onNode((*run).cut)},
-	{"recover", "recover NODE", onNode((*run).recover)},
-	{"reboot", "reboot NODE", onNode((*run).reboot)},
-	{"out-of-service", "out-of-service NODE", onNode((*run).outOfService)},
-	{"wait", "wait DURATION", parseWait},
-	{"nothing", "nothing", func(args []string) (func(*run) error, error) {
+	{"delete", "delete [--force] OBJECT...", "delete objects as kubectl does; --force leaves no grace period", parseDelete},
+	{"apply", "apply FILE", "create or update the objects of a manifest", nil}, // parseApply, which reads the file
+	{"patch", "patch OBJECT JSON", "apply a JSON merge patch", parsePatch},
+	{"drain", "drain NODE", "cordon a node and delete its pods", onNode((*run).drain)},
+	{"cordon", "cordon NODE", "have no pods placed on a node", onNode(func(r *run, node string) error { return r.cordon(node, true) })},
+	{"uncordon", "uncordon NODE", "have pods placed on it again", onNode(func(r *run, node string) error { return r.cordon(node, false) })},
+	{"lose", "lose NODE", "turn a machine off for good", onNode((*run).lose)},
+	{"cut", "cut NODE", "cut a machine off from the API server; its containers run on", onNode((*run).cut)},
+	{"recover", "recover NODE", "bring a machine back that was lost or cut off", onNode((*run).recover)},
+	{"reboot", "reboot NODE", "turn a machine off and on", onNode((*run).reboot)},
+	{"out-of-service", "out-of-service NODE", "taint a node as out of service, for its volumes to be detached", onNode((*run).outOfService)},
+	{"wait", "wait DURATION", "let time pass", parseWait},
+	{"nothing", "nothing", "look at what happens anyway", func(args []string) (func(*run) error, error) {
 		if len(args) > 0 {
 			return nil, fmt.Errorf("nothing takes no words")
 		}
@@ -49,6 +50,15 @@ func Usage() []string {
 	lines := make([]string, len(verbs))
 	for i, v := range verbs {
 		lines[i] = v.usage
+	}
+	return lines
+}
+
+// Help lists the steps there are with what they do, one each.
+func Help() []string {
+	lines := make([]string, len(verbs))
+	for i, v := range verbs {
+		lines[i] = fmt.Sprintf("%-28s %s", v.usage, v.does)
 	}
 	return lines
 }

@@ -1,0 +1,120 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// mayBeFree reports whether a volume that nobody can have now may be Available later without anybody's doing.
+func (ix *index) mayBeFree(pv *corev1.PersistentVolume) bool {
+	ref := pv.Spec.ClaimRef
+	switch {
+	case pv.DeletionTimestamp != nil:
+		return false
+	case ref == nil:
+		// BIND-062
+		return pv.Status.Phase != corev1.VolumeAvailable
+	case ref.UID == "":
+		// BIND-063: it is kept for a claim.
+		return false
+	}
+	recycled := pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle
+	claim, ok := ix.claims[store.Key(ref.Namespace, ref.Name)]
+	switch {
+	case !ok || claim.UID != ref.UID:
+		// BIND-064, RECL-003
+		return recycled
+	case claim.Spec.VolumeName == pv.Name:
+		return recycled && claim.DeletionTimestamp != nil
+	}
+	// BIND-068
+	return claim.Spec.VolumeName != "" && pv.Status.Phase != corev1.VolumeReleased
+}
+
+// onceFree is the volume as it will be when nobody has it any more.
+func onceFree(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
+	free := *pv
+	free.Status.Phase = corev1.VolumeAvailable
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		// BIND-072: what a user reserved stays reserved.
+		free.Spec.ClaimRef = nil
+		if _, chosen := pv.Annotations[objects.AnnBoundByController]; !chosen {
+			free.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name}
+		}
+	}
+	return &free
+}
+
+// takes reports whether the PersistentVolume controller would give the claim that volume, if it were free.
+func (x *explainer) takes(claim *corev1.PersistentVolumeClaim, free *corev1.PersistentVolume) bool {
+	if claim.Spec.VolumeName != "" {
+		// BIND-059
+		satisfied, _ := binder.Satisfies(claim, free)
+		return free.Name == claim.Spec.VolumeName && (binder.IsMine(free, claim) || free.Spec.ClaimRef == nil && satisfied)
+	}
+	delayed, err := binder.IsDelayed(x.classes[objects.ClassOf(claim)])
+	return err == nil && binder.Match(claim, []*corev1.PersistentVolume{free}, binder.Options{Delayed: delayed}).Volume != nil
+}
+
+// awaitFree is for a claim that nobody does anything about: a volume that it can have may become free by itself.
+func (x *explainer) awaitFree(e *Explanation, claim *corev1.PersistentVolumeClaim) {
+	if _, bound := claim.Annotations[objects.AnnBindCompleted]; bound || e.Changes.When != Never {
+		return
+	}
+	if x.firstFree(e, func(free *corev1.PersistentVolume) bool { return x.takes(claim, free) }) {
+		e.Next = append([]Step{{Actor: binder.ActorName, Does: "binds it when that volume is free"}}, e.Next...)
+	}
+}
+
+// untilFree explains what has to change before the volume is free: its claim that is being deleted, or the volume itself.
+func (x *explainer) untilFree(pv *corev1.PersistentVolume) Explanation {
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		claim, ok := x.claims[store.Key(ref.Namespace, ref.Name)]
+		if ok && claim.UID == ref.UID && claim.Spec.VolumeName == pv.Name {
+			return x.claim(claim)
+		}
+	}
+	return x.volume(pv)
+}
+
+// firstFree has an object change when the first of the volumes is free that would do. It reports whether there is one; if not, nothing
+// is changed.
+func (x *explainer) firstFree(e *Explanation, wouldDo func(free *corev1.PersistentVolume) bool) bool {
+	var first *Change
+	var related Explanation
+	var seen map[store.Ref]bool
+	for _, pv := range x.freeing {
+		if !wouldDo(onceFree(pv)) {
+			continue
+		}
+		// What is explained on trial does not count as said.
+		trial := &explainer{World: x.World, index: x.index, seen: maps.Clone(x.seen)}
+		found := trial.untilFree(pv)
+		if found.Changes.When != ByItself || first != nil && !found.Changes.At.Before(first.At) {
+			continue
+		}
+		change := found.Changes
+		change.Text = fmt.Sprintf("volume %s can be free then: %s", pv.Name, change.Text)
+		first, related, seen = &change, found, trial.seen
+		if !first.At.After(x.Now) {
+			break
+		}
+	}
+	if first == nil {
+		return false
+	}
+	e.Changes, x.seen = *first, seen
+	for i := range e.Related {
+		if e.Related[i].Object == related.Object {
+			return true
+		}
+	}
+	e.Related = append([]Explanation{related}, e.Related...)
+	return true
+}
