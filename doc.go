@@ -18,9 +18,12 @@
 // configuration says it is ([fake.CSI], [fake.NFS], or anything that implements package fake's interfaces), and [Cluster.Faults] makes
 // it fail.
 //
+// Config.Check has invariants checked as things happen, [Cluster.Violations] says which did not hold; [Cluster.Explain] says why a claim, a
+// volume, a pod or an attachment is as it is, who must act next, and when anything can change.
+//
 // What is true of Kubernetes stands in docs/rules, rule by rule with permanent IDs; the trace names the rule behind each decision.
 // What is left out stands in docs/rules/left-out.md.
 //
 // The packages below are usable on their own: package binder for tables of binding edge cases ([binder.Match], [binder.Trial]), store
-// for an API server that knows volumes, engine for actors in virtual time, fake for storage.
+// for an API server that knows volumes, engine for actors in virtual time, fake for storage, scenario for scripts. The command is cmd/volsim.
 package volsim
