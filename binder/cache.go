@@ -21,6 +21,7 @@ type ownClaim struct {
 	claim *corev1.PersistentVolumeClaim
 	key   string
 	next  *ownClaim // that names the same volume
+	unrest
 }
 
 func newClaimCache() claimCache {
@@ -32,6 +33,21 @@ func (cc *claimCache) get(key string) (*corev1.PersistentVolumeClaim, bool) {
 		return own.claim, true
 	}
 	return nil, false
+}
+
+// named is get without a key.
+func (cc *claimCache) named(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
+	if cc.last != nil && cc.last.claim.Name == name && cc.last.claim.Namespace == namespace {
+		return cc.last.claim, true
+	}
+	var buf [128]byte
+	key := append(append(append(buf[:0], namespace...), '/'), name...)
+	own := cc.byKey[string(key)]
+	if own == nil {
+		return nil, false
+	}
+	cc.last = own
+	return own.claim, true
 }
 
 // find is what the cache has under the key, nil if that is nothing. One claim is often asked for several times in a row.
@@ -68,6 +84,7 @@ func (cc *claimCache) put(key string, claim *corev1.PersistentVolumeClaim) {
 
 func (cc *claimCache) delete(key string) {
 	if own := cc.byKey[key]; own != nil {
+		own.restless = false
 		cc.unname(own)
 		delete(cc.byKey, key)
 		cc.last = nil

@@ -125,7 +125,6 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		podsByClaim: podsByClaim,
 		volumes:     NewIndex(),
 		claims:      newClaimCache(),
-		restless:    newRestless(),
 	}
 	// BIND-034: one worker per queue.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: c.processClaim})
@@ -142,12 +141,12 @@ func (c *Controller) run() {
 	// BIND-024: the own caches begin as copies of the informers'.
 	for pv := range c.infVolumes.All() {
 		c.volumes.Put(pv)
-		c.stirVolume(pv.Name)
+		c.stirVolume(c.volumes.find(pv.Name))
 	}
 	for claim := range c.infClaims.All() {
 		key := store.KeyOf(claim)
 		c.claims.put(key, claim)
-		c.stirClaim(key)
+		c.stirClaim(c.claims.find(key))
 	}
 	// BIND-030, BIND-031, BIND-033: volumes and claims are queued by their events; nothing else queues anything.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
@@ -175,13 +174,13 @@ func (c *Controller) processClaim(p *engine.Proc, key string) error {
 	if fresh, err := c.keepClaim(claim); err != nil || !fresh {
 		return err
 	}
-	before := c.stirred(p)
+	own, before := c.claims.find(key), c.stirred(p)
 	err := c.syncClaim(p, claim)
 	// A claim without a volume looks at all volumes, so its next sync may differ although nothing about itself has changed.
 	if err != nil || c.stirred(p) != before || claim.Spec.VolumeName == "" && !isBindCompleted(claim) {
-		c.stirClaim(key)
+		c.stirClaim(own)
 	} else {
-		c.restless.calmClaim(key)
+		own.restless = false
 	}
 	return err
 }
@@ -197,12 +196,12 @@ func (c *Controller) processVolume(p *engine.Proc, name string) error {
 	if fresh, err := c.keepVolume(pv); err != nil || !fresh {
 		return err
 	}
-	before := c.stirred(p)
+	own, before := c.volumes.find(name), c.stirred(p)
 	err := c.syncVolume(p, pv)
 	if err != nil || c.stirred(p) != before {
-		c.stirVolume(name)
+		c.stirVolume(own)
 	} else {
-		c.restless.calmVolume(name)
+		own.restless = false
 	}
 	return err
 }
@@ -215,7 +214,6 @@ func (c *Controller) forgetVolume(name string) {
 	}
 	c.volumes.Delete(name)
 	c.touchVolume(name)
-	c.restless.calmVolume(name)
 	// BIND-038: its claim is looked at at once, and found Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		c.claimQueue.Add(store.Key(ref.Namespace, ref.Name))
@@ -230,7 +228,6 @@ func (c *Controller) forgetClaim(key string) {
 	}
 	c.claims.delete(key)
 	c.touchClaim(key)
-	c.restless.calmClaim(key)
 	// BIND-039: its volume is looked at at once. A volume that only points at the claim waits for the resync.
 	// BIND-040: a claim that came back under the same name meanwhile does not get here.
 	if claim.Spec.VolumeName != "" {

@@ -20,11 +20,11 @@ import (
 // concurrent use. Make one with NewIndex.
 type Index struct {
 	byName  map[string]*entry
-	last    *entry                            // that was asked for
-	byClaim map[types.NamespacedName][]*entry // volumes with a claimRef, by uid in it, then by name
-	shelves map[shelfKey]*shelf               // free volumes
-	sorted  []*entry                          // all by name; nil when it has to be made anew
-	pivot   entry                             // where the search for the smallest starts; kept to save an allocation
+	last    *entry                          // that was asked for
+	byClaim map[types.NamespacedName]*entry // the first of the volumes with that claimRef, by uid in it, then by name
+	shelves map[shelfKey]*shelf             // free volumes
+	sorted  []*entry                        // all by name; nil when it has to be made anew
+	pivot   entry                           // where the search for the smallest starts; kept to save an allocation
 }
 
 // entry is one volume in an Index.
@@ -34,13 +34,15 @@ type entry struct {
 	size int64              // capacity, see sizeOf
 	odd  *resource.Quantity // capacity, when size is not exact
 	slot *slot              // where the volume is offered, nil unless it is free
+	next *entry             // with a claimRef that names the same claim
+	unrest
 }
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
 	return &Index{
 		byName:  map[string]*entry{},
-		byClaim: map[types.NamespacedName][]*entry{},
+		byClaim: map[types.NamespacedName]*entry{},
 		shelves: map[shelfKey]*shelf{},
 	}
 }
@@ -89,17 +91,16 @@ func (x *Index) All() iter.Seq[*corev1.PersistentVolume] {
 // VolumesFor lists, by name, the volumes whose claimRef names the claim, given as "namespace/name". The uid in the
 // claimRef may be any: see IsMine.
 func (x *Index) VolumesFor(claimKey string) []*corev1.PersistentVolume {
-	entries := x.pointingAt(claimKey)
-	volumes := make([]*corev1.PersistentVolume, len(entries))
-	for i, e := range entries {
-		volumes[i] = e.pv
+	volumes := []*corev1.PersistentVolume{}
+	for e := x.pointingAt(claimKey); e != nil; e = e.next {
+		volumes = append(volumes, e.pv)
 	}
 	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return strings.Compare(a.Name, b.Name) })
 	return volumes
 }
 
-// pointingAt is VolumesFor in the index's own order.
-func (x *Index) pointingAt(claimKey string) []*entry {
+// pointingAt is the first of VolumesFor in the index's own order.
+func (x *Index) pointingAt(claimKey string) *entry {
 	namespace, name, _ := strings.Cut(claimKey, "/")
 	return x.byClaim[types.NamespacedName{Namespace: namespace, Name: name}]
 }
@@ -125,6 +126,7 @@ func (x *Index) Delete(name string) {
 	}
 	x.withdraw(e)
 	x.release(e)
+	e.restless = false
 	delete(x.byName, name)
 	x.last = nil
 	x.sorted = nil
@@ -149,23 +151,20 @@ func (x *Index) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*corev
 
 // reserved is the first volume that points at the claim and may be bound to it: in the earliest group, then by name.
 func (x *Index) reserved(q *query) (best candidate) {
-	entries := x.byClaim[types.NamespacedName{Namespace: q.claim.Namespace, Name: q.claim.Name}]
-	for _, uid := range [...]types.UID{"", q.claim.UID} {
-		at, _ := slices.BinarySearchFunc(entries, uid, func(e *entry, uid types.UID) int {
-			return cmp.Compare(e.pv.Spec.ClaimRef.UID, uid)
-		})
-		for ; at < len(entries) && entries[at].pv.Spec.ClaimRef.UID == uid; at++ {
-			pv := entries[at].pv
-			rank, ok := q.rank(pv)
-			if !ok {
-				continue
-			}
-			if refusal, _ := q.judge(pv); refusal != "" {
-				continue
-			}
-			if c := (candidate{pv: pv, rank: rank, mine: true}); best.pv == nil || c.before(best) {
-				best = c
-			}
+	for e := x.byClaim[types.NamespacedName{Namespace: q.claim.Namespace, Name: q.claim.Name}]; e != nil; e = e.next {
+		pv := e.pv
+		if uid := pv.Spec.ClaimRef.UID; uid != "" && uid != q.claim.UID {
+			continue
+		}
+		rank, ok := q.rank(pv)
+		if !ok {
+			continue
+		}
+		if refusal, _ := q.judge(pv); refusal != "" {
+			continue
+		}
+		if c := (candidate{pv: pv, rank: rank, mine: true}); best.pv == nil || c.before(best) {
+			best = c
 		}
 	}
 	return best
@@ -184,10 +183,27 @@ func (x *Index) reserve(e *entry, pv *corev1.PersistentVolume) {
 	if ref == nil {
 		return
 	}
-	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	entries := x.byClaim[key]
-	at, _ := findReserved(entries, ref.UID, e.name)
-	x.byClaim[key] = slices.Insert(entries, at, e)
+	key := claimOf(ref)
+	first := x.byClaim[key]
+	if first == nil || e.files(ref.UID, first) {
+		e.next = first
+		x.byClaim[key] = e
+		return
+	}
+	at := first
+	for at.next != nil && !e.files(ref.UID, at.next) {
+		at = at.next
+	}
+	e.next, at.next = at.next, e
+}
+
+// files reports whether the entry, with a claimRef of that uid, is filed before another one under the same claim.
+func (e *entry) files(uid types.UID, other *entry) bool {
+	return cmp.Or(cmp.Compare(uid, other.pv.Spec.ClaimRef.UID), cmp.Compare(e.name, other.name)) < 0
+}
+
+func claimOf(ref *corev1.ObjectReference) types.NamespacedName {
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 }
 
 // release undoes reserve.
@@ -196,18 +212,18 @@ func (x *Index) release(e *entry) {
 	if ref == nil {
 		return
 	}
-	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	entries := x.byClaim[key]
-	if len(entries) == 1 {
+	key, next := claimOf(ref), e.next
+	e.next = nil
+	first := x.byClaim[key]
+	switch {
+	case first != e:
+		for first.next != e {
+			first = first.next
+		}
+		first.next = next
+	case next == nil:
 		delete(x.byClaim, key)
-		return
+	default:
+		x.byClaim[key] = next
 	}
-	at, _ := findReserved(entries, ref.UID, e.name)
-	x.byClaim[key] = slices.Delete(entries, at, at+1)
-}
-
-func findReserved(entries []*entry, uid types.UID, name string) (at int, found bool) {
-	return slices.BinarySearchFunc(entries, name, func(e *entry, name string) int {
-		return cmp.Or(cmp.Compare(e.pv.Spec.ClaimRef.UID, uid), cmp.Compare(e.name, name))
-	})
 }

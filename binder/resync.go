@@ -34,22 +34,24 @@ func (c *Controller) syncCalm(p *engine.Proc, claims, volumes []string) {
 	for claim := range c.infClaims.All() {
 		key := store.KeyOf(claim)
 		_, queued := slices.BinarySearch(claims, key)
-		if own, _ := c.claims.get(key); queued || own != claim || c.restless.hasClaim(key) {
+		own := c.claims.find(key)
+		if queued || own == nil || own.claim != claim || own.restless {
 			continue // its turn has come, or will come
 		}
 		before := c.stirred(p)
 		if err := c.syncClaim(p, claim); err != nil || c.stirred(p) != before {
-			c.stirClaim(key)
+			c.stirClaim(own)
 		}
 	}
 	for pv := range c.infVolumes.All() {
 		_, queued := slices.BinarySearch(volumes, pv.Name)
-		if own, _ := c.volumes.Get(pv.Name); queued || own != pv || c.restless.hasVolume(pv.Name) {
+		own := c.volumes.find(pv.Name)
+		if queued || own == nil || own.pv != pv || own.restless {
 			continue
 		}
 		before := c.stirred(p)
 		if err := c.syncVolume(p, pv); err != nil || c.stirred(p) != before {
-			c.stirVolume(pv.Name)
+			c.stirVolume(own)
 		}
 	}
 }
@@ -58,65 +60,76 @@ func (c *Controller) syncCalm(p *engine.Proc, claims, volumes []string) {
 // wrote, emitted, queued and started nothing; and nothing that sync read has changed since. Syncing them again would do nothing
 // again, so a resync may leave them out.
 type restless struct {
-	claims  map[string]struct{}
-	volumes map[string]struct{}
+	claims  []*ownClaim // that have been restless since the last resync, and may have come to rest
+	volumes []*entry
 	// nudges counts the keys that syncs have queued.
 	nudges uint64
 }
 
-func newRestless() restless {
-	return restless{claims: map[string]struct{}{}, volumes: map[string]struct{}{}}
+// unrest is the part of a claim or volume in the set of restless ones.
+type unrest struct {
+	restless bool
+	listed   bool // in the list, where it stays when it comes to rest
 }
 
-func (r *restless) calmClaim(key string)   { delete(r.claims, key) }
-func (r *restless) calmVolume(name string) { delete(r.volumes, name) }
-
-func (r *restless) hasClaim(key string) bool   { _, ok := r.claims[key]; return ok }
-func (r *restless) hasVolume(name string) bool { _, ok := r.volumes[name]; return ok }
-
-// take empties the sets and returns them in order.
+// take empties the set and returns the keys of what is in it, in order.
 func (r *restless) take() (claims, volumes []string) {
-	claims, volumes = sortedKeys(r.claims), sortedKeys(r.volumes)
-	clear(r.claims)
-	clear(r.volumes)
-	return claims, volumes
-}
-
-func sortedKeys(set map[string]struct{}) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
+	for _, own := range r.claims {
+		if own.restless {
+			claims = append(claims, own.key)
+		}
+		own.unrest = unrest{}
 	}
-	slices.Sort(keys)
-	return keys
+	for _, e := range r.volumes {
+		if e.restless {
+			volumes = append(volumes, e.name)
+		}
+		e.unrest = unrest{}
+	}
+	r.claims, r.volumes = r.claims[:0], r.volumes[:0]
+	slices.Sort(claims)
+	slices.Sort(volumes)
+	return claims, volumes
 }
 
 // stirred counts everything a sync can do. A sync that leaves it as it was found nothing to do.
 func (c *Controller) stirred(p *engine.Proc) uint64 { return p.Effects() + c.restless.nudges }
 
-func (c *Controller) stirClaim(key string) {
-	c.restless.claims[key] = struct{}{}
+func (c *Controller) stirClaim(own *ownClaim) {
+	own.restless = true
+	if !own.listed {
+		own.listed = true
+		c.restless.claims = append(c.restless.claims, own)
+	}
 	c.resync.Arm()
 }
 
-func (c *Controller) stirVolume(name string) {
-	c.restless.volumes[name] = struct{}{}
+func (c *Controller) stirVolume(e *entry) {
+	e.restless = true
+	if !e.listed {
+		e.listed = true
+		c.restless.volumes = append(c.restless.volumes, e)
+	}
 	c.resync.Arm()
 }
 
 // touchVolume marks whatever reads a volume that has changed: itself and the claims that name it. Those that name none look at
 // all volumes and are never at peace.
 func (c *Controller) touchVolume(name string) {
-	c.stirVolume(name)
+	if e := c.volumes.find(name); e != nil {
+		c.stirVolume(e)
+	}
 	for own := c.claims.byVolume[name]; own != nil; own = own.next {
-		c.stirClaim(own.key)
+		c.stirClaim(own)
 	}
 }
 
 // touchClaim marks whatever reads a claim that has changed: itself and the volumes that point at it.
 func (c *Controller) touchClaim(key string) {
-	c.stirClaim(key)
-	for _, e := range c.volumes.pointingAt(key) {
-		c.stirVolume(e.name)
+	if own := c.claims.find(key); own != nil {
+		c.stirClaim(own)
+	}
+	for e := c.volumes.pointingAt(key); e != nil; e = e.next {
+		c.stirVolume(e)
 	}
 }

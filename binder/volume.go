@@ -95,8 +95,12 @@ func (c *Controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (
 
 // claimOf finds the claim that a volume points at by uid, nil if it is gone (BIND-061).
 func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
-	key := store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
-	claim, ok := c.claims.get(key)
+	ref := pv.Spec.ClaimRef
+	claim, ok := c.claims.named(ref.Namespace, ref.Name)
+	if ok && claim.UID == ref.UID {
+		return claim, nil
+	}
+	key := store.Key(ref.Namespace, ref.Name)
 	if !ok && pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
 		// BIND-061: a volume is not released on the word of a cache alone.
 		claim, ok = c.infClaims.Get(key)

@@ -15,6 +15,8 @@ type hub[T store.Object] struct {
 	open    []*Informer[T] // those that look at each change, in order
 	shared  *feed[T]       // of those of them that see every change
 	sharing int            // how many these are
+	prompt  []*Informer[T] // those of them that are Informer.prompt
+	due     fifo[uint64]   // the numbers of the changes that are to be delivered to them
 	keyed   []*keyed[T]
 	// concerned is the memory of keyedFor.
 	concerned []concerned[T]
@@ -49,6 +51,10 @@ func hubOf[T store.Object](e *Engine, table *store.Table[T]) *hub[T] {
 
 // take passes on a change that was just written.
 func (h *hub[T]) take(c store.Change[T]) {
+	if len(h.prompt) > 0 {
+		h.due.push(h.shared.end())
+		h.engine.schedule(0, h, nil, false)
+	}
 	if h.sharing > 0 {
 		h.shared.push(c, h.engine.now, h.sharing)
 	}
@@ -108,9 +114,24 @@ func (h *hub[T]) pass(c store.Change[T], to concerned[T]) {
 	}
 }
 
+// run delivers one change to all informers that are told promptly of every change.
+func (h *hub[T]) run() {
+	n := h.due.pop()
+	for _, inf := range h.prompt {
+		// Who has joined since knows it from the beginning.
+		if inf.place == n {
+			c := inf.take()
+			inf.tell(&c)
+		}
+	}
+}
+
+// String says what is to be delivered.
+func (h *hub[T]) String() string { return "watches of " + string(h.table.Kind()) }
+
 // expect has an informer deliver a change that was just pushed. One that has others on their way delivers it after them.
 func (h *hub[T]) expect(inf *Informer[T]) {
-	if inf.place+1 == inf.feed.end() {
+	if inf.prompt() || inf.place+1 == inf.feed.end() {
 		h.engine.schedule(inf.lag, inf, inf.actor, false)
 	}
 }
@@ -129,7 +150,11 @@ func (h *hub[T]) join(inf *Informer[T]) {
 	default:
 		inf.feed = h.shared
 		h.sharing++
-		h.open = append(h.open, inf)
+		if inf.prompt() {
+			h.prompt = append(h.prompt, inf)
+		} else {
+			h.open = append(h.open, inf)
+		}
 	}
 	inf.place = inf.feed.end()
 }
@@ -156,7 +181,7 @@ func (h *hub[T]) leave(inf *Informer[T]) {
 		}
 		return
 	}
-	h.open = without(h.open)
+	h.open, h.prompt = without(h.open), without(h.prompt)
 	if inf.match != nil {
 		return
 	}

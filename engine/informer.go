@@ -72,14 +72,28 @@ func (inf *Informer[T]) Handle(h Handler[T]) {
 
 // run delivers one change.
 func (inf *Informer[T]) run() {
-	c := inf.feed.at(inf.place).change
-	inf.place++
-	inf.feed.done(inf.place - 1)
-	if inf.place < inf.feed.end() {
-		e := inf.actor.engine
+	c := inf.take()
+	if e := inf.actor.engine; !inf.prompt() && inf.place < inf.feed.end() {
 		due := later(inf.feed.at(inf.place).at, inf.lag)
 		e.schedule(due-e.now, inf, inf.actor, false)
 	}
+	inf.tell(&c)
+}
+
+// prompt says that each change is delivered in an event of its own, in the order in which all changes of all kinds were written: with
+// seed 0, unless the informer lags. Otherwise one change is due at a time, and what comes first is chosen.
+func (inf *Informer[T]) prompt() bool { return inf.lag == 0 && inf.actor.engine.choices == nil }
+
+// take moves on to the next change: it is in the view now.
+func (inf *Informer[T]) take() store.Change[T] {
+	c := inf.feed.at(inf.place).change
+	inf.place++
+	inf.feed.done(inf.place - 1)
+	return c
+}
+
+// tell has the handlers react to a change.
+func (inf *Informer[T]) tell(c *store.Change[T]) {
 	inf.delivered, inf.key = c.Object, c.Key
 	for i := range inf.handlers {
 		h := &inf.handlers[i]

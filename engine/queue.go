@@ -15,6 +15,7 @@ type Queue struct {
 	keys    fifo[*queued]
 	all     map[string]*queued // what is queued or being worked on
 	unused  []*queued
+	resting []*Proc // processes that are over, for the next turns
 	waiting map[string]*delayed
 	free    int // idle workers
 	starts  int // workers that are about to take a key
@@ -103,7 +104,23 @@ func (q *Queue) run() {
 	item := q.keys.pop()
 	item.dirty, item.working = false, true
 	q.free--
-	q.actor.begin(&Proc{name: q.name, queue: q, item: item})
+	p := q.proc()
+	p.item = item
+	q.actor.begin(p)
+	if p.co == nil && q.actor.engine.choices == nil && len(q.resting) < itemsKept {
+		q.resting = append(q.resting, p)
+	}
+}
+
+// proc is a process for a turn. In a run that is shuffled or explored each turn has one of its own, by which it is told from others.
+func (q *Queue) proc() *Proc {
+	n := len(q.resting)
+	if n == 0 {
+		return &Proc{name: q.name, queue: q}
+	}
+	p := q.resting[n-1]
+	q.resting = q.resting[:n-1]
+	return p
 }
 
 // turn is what the process of a worker does.

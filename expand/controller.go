@@ -71,7 +71,7 @@ const defaultWorkers = 10
 func (c *controller) enqueue(claim *corev1.PersistentVolumeClaim) {
 	// EXP-010
 	if claim.Status.Phase == corev1.ClaimBound {
-		c.queue.Add(store.KeyOf(claim))
+		c.queue.Add(c.claims.KeyOf(claim))
 	}
 }
 
@@ -85,7 +85,7 @@ func (c *controller) sync(p *engine.Proc, key string) error {
 	pv, err := p.API().Volumes.Get(p, claim.Spec.VolumeName)
 	// EXP-011: whatever is wrong with the volume is tried again.
 	switch {
-	case apierrors.IsNotFound(err):
+	case err != nil && apierrors.IsNotFound(err):
 		p.Decide("EXP-011", claim, "volume %s does not exist", claim.Spec.VolumeName)
 		c.absent.retry(key)
 		return nil

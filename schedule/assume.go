@@ -50,6 +50,9 @@ func (c *assumeCache[T]) restore(key string) { delete(c.assumed, key) }
 
 // seen notes that the informer delivered a version of the object (SCHED-134).
 func (c *assumeCache[T]) seen(obj T) {
+	if len(c.assumed) == 0 {
+		return
+	}
 	key := store.KeyOf(obj)
 	// SCHED-134
 	if assumed, is := c.assumed[key]; is && assumed.GetResourceVersion() != obj.GetResourceVersion() {

@@ -40,12 +40,17 @@ type indexes struct {
 }
 
 func newIndexes(s *store.Store) indexes {
+	free := map[string][]string{} // the values of volumes that are free, by class
 	return indexes{
 		volumes: s.Volumes.NewIndexWith(func(pv *corev1.PersistentVolume) []string {
 			if ref := pv.Spec.ClaimRef; ref != nil {
 				return []string{reservedPrefix + ref.Namespace + "/" + ref.Name}
 			}
-			return []string{freeIn(objects.ClassOfVolume(pv))}
+			class := objects.ClassOfVolume(pv)
+			if free[class] == nil {
+				free[class] = []string{freeIn(class)}
+			}
+			return free[class]
 		}, func(a, b *corev1.PersistentVolume) bool {
 			return a.Spec.ClaimRef == b.Spec.ClaimRef && objects.ClassOfVolume(a) == objects.ClassOfVolume(b)
 		}),

@@ -21,6 +21,7 @@ var volumeStrategy = strategy[*corePV]{
 	admitCreate:    admitVolume,
 	validateCreate: validateVolume,
 	validateUpdate: validateVolumeUpdate,
+	shared:         sharedVolume,
 	// API-240: any phase may follow any other, so there is nothing to validate in a status.
 	equal: sameVolume,
 }

@@ -61,6 +61,9 @@ type strategy[T Object] struct {
 	validateCreate func(obj T) field.ErrorList
 	validateUpdate func(obj, old T) field.ErrorList
 	validateStatus func(obj, old T) field.ErrorList
+	// shared, when set, sees at a glance that an update leaves alone all that validateUpdate looks at. If old has passed validation, so
+	// will obj then. It may say no although it does.
+	shared func(obj, old T) bool
 
 	// equal reports whether both would be stored as the same bytes, metadata aside (API-014). Equal quantities of another
 	// notation are not the same bytes (API-083); nil and empty are.

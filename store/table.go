@@ -31,6 +31,8 @@ type cell[T Object] struct {
 	tag uint64 // Change.Tag
 	// checked says that the metadata has passed validation, so that what an update leaves alone need not be checked again.
 	checked bool
+	// valid says the same of everything else but the status.
+	valid bool
 }
 
 func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) *Table[T] {
@@ -160,7 +162,7 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
 	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
 	if c := t.cells[key]; c != nil {
-		c.checked = false
+		c.checked, c.valid = false, false
 		t.put(c, obj)
 	} else {
 		t.insert(key, obj, false)
@@ -170,7 +172,7 @@ func (t *Table[T]) Load(obj T) (T, error) {
 
 // insert stores obj as a new object under the next version and tells the watchers.
 func (t *Table[T]) insert(key string, obj T, checked bool) {
-	c := &cell[T]{key: key, obj: obj, checked: checked}
+	c := &cell[T]{key: key, obj: obj, checked: checked, valid: checked}
 	t.cells[key] = c
 	t.order.Set(key, c)
 	t.store.objects++

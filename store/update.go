@@ -128,7 +128,9 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 		if sub == Status {
 			validate = t.strategy.validateStatus
 		}
-		if validate != nil {
+		// What was valid, and is the same piece of memory, still is.
+		trusted := sub == Main && c.valid && t.strategy.shared != nil && t.strategy.shared(obj, old)
+		if validate != nil && !trusted {
 			errs = append(errs, validate(obj, old)...)
 		}
 		if err := t.invalid(meta.Name, errs); err != nil {
@@ -153,6 +155,9 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 		return old, nil
 	}
 	c.checked = checked
+	if sub == Main {
+		c.valid = checked
+	}
 	t.put(c, obj)
 	return obj, nil
 }
