@@ -203,6 +203,12 @@ func TestInvariants(t *testing.T) {
 			h.remove("user", pod("p2", "v", "n2"))
 			h.call(fake.Publish, "v", "n2", "p2")
 		}, ""},
+		{"publish-to-owner", "its own pod, and both it and the PersistentVolume are gone by then", func(h *tale) {
+			h.bound()
+			h.remove("user", pod("p1", "v", "n1"))
+			h.remove("user", pv("v"))
+			h.call(fake.Publish, "v", "n1", "p1")
+		}, ""},
 		{"publish-to-owner", "another's pod", func(h *tale) {
 			h.bound()
 			h.put("user", pv("w"), claim("w"))

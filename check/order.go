@@ -174,12 +174,14 @@ func (w *World) checkOwner(inv Invariant, e engine.Entry) {
 		wrong = "there was never such a pod"
 	case info.pod.Spec.NodeName != e.Call.Node:
 		wrong = fmt.Sprintf("the pod is on node %q", info.pod.Spec.NodeName)
+	case slices.Contains(info.allowed, r.id):
+		// Its own, even if both pod and PersistentVolume are gone since the kubelet began.
 	case r.last == nil:
 		// The source stands in the pod itself.
 		if !hasInline(info.pod) {
 			wrong = "no PersistentVolume is about it, and the pod has no source of its own"
 		}
-	case !slices.Contains(info.allowed, r.id):
+	default:
 		wrong = fmt.Sprintf("the pod's claims are %q, and none is bound to it", info.claims)
 	}
 	if wrong != "" {
