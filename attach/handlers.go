@@ -165,14 +165,21 @@ func (c *controller) removeVolumes(pod *corev1.Pod) {
 
 func (c *controller) claimChanged(claim *corev1.PersistentVolumeClaim) {
 	c.unsettle()
-	c.claimQueue.Add(c.infClaims.KeyOf(claim))
+	// ATT-031: a turn before it is bound would do nothing, and that it is bound will come by here.
+	if isBound(claim) {
+		c.claimQueue.Add(c.infClaims.KeyOf(claim))
+	}
+}
+
+func isBound(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != ""
 }
 
 // processClaim looks at the pods of a claim that may have been bound (ATT-031).
 func (c *controller) processClaim(_ *engine.Proc, key string) error {
 	claim, ok := c.infClaims.Get(key)
 	// ATT-031: before it is bound there is nothing to attach.
-	if !ok || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
+	if !ok || !isBound(claim) {
 		return nil
 	}
 	for _, pod := range c.infPods.ByIndex(c.podsByClaim, key) {

@@ -58,6 +58,7 @@ func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 	}
 	pointed := *claim
 	pointed.Spec.VolumeName = pv.Name
+	pointed.Spec.Resources.Requests = oneOf(claim.Spec.Resources.Requests, pv.Spec.Capacity)
 	switch {
 	case chosen && !completed:
 		pointed.Annotations = withAnnotations(claim.Annotations, completedKeys...)
@@ -67,6 +68,15 @@ func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 		pointed.Annotations = withAnnotations(claim.Annotations, AnnBindCompleted)
 	}
 	return c.updateClaim(p, &pointed)
+}
+
+// oneOf is the second list if both say the same, and else the first. A claim often asks for just what its volume has, and of
+// what is stored a list of resources takes the most memory: one is enough for the two.
+func oneOf(asked, has corev1.ResourceList) corev1.ResourceList {
+	if maps.Equal(asked, has) {
+		return has
+	}
+	return asked
 }
 
 // referenceTo is the claimRef for a claim (BIND-071).

@@ -86,7 +86,7 @@ func (r *restless) take() (claims, volumes []string) {
 		}
 		e.unrest = unrest{}
 	}
-	r.claims, r.volumes = r.claims[:0], r.volumes[:0]
+	r.claims, r.volumes = nil, nil
 	slices.Sort(claims)
 	slices.Sort(volumes)
 	return claims, volumes

@@ -14,6 +14,7 @@ type Queue struct {
 	limiter *Limiter
 	keys    fifo[*queued]
 	all     map[string]*queued // what is queued or being worked on
+	most    int                // that were in there since it was made
 	unused  []*queued
 	resting []*Proc // processes that are over, for the next turns
 	waiting map[string]*delayed
@@ -138,6 +139,10 @@ func (q *Queue) turn(p *Proc, item *queued) {
 		return
 	}
 	delete(q.all, item.key)
+	if q.most = max(q.most, len(q.all)); len(q.all) == 0 && q.most > itemsKept {
+		// What one burst needed is not kept for ever.
+		q.all, q.most = map[string]*queued{}, 0
+	}
 	if len(q.unused) < itemsKept {
 		item.key = ""
 		q.unused = append(q.unused, item)
