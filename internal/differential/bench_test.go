@@ -61,14 +61,12 @@ func BenchmarkOurs(b *testing.B) {
 				c, err := differential.NewOurs(differential.Options{NoTrace: true})
 				require.NoError(b, err)
 				for i := range n {
-					_, err := c.Create(fake.Volume(fmt.Sprintf("pv%d", i), "1Gi"))
-					require.NoError(b, err)
+					require.NoError(b, c.Add(fake.Volume(fmt.Sprintf("pv%d", i), "1Gi")))
 				}
 				require.NoError(b, c.Settle())
 				b.StartTimer()
 				for i := range n {
-					_, err := c.Create(fake.Claim(fmt.Sprintf("c%d", i), "1Gi"))
-					require.NoError(b, err)
+					require.NoError(b, c.Add(fake.Claim(fmt.Sprintf("c%d", i), "1Gi")))
 				}
 				require.NoError(b, c.Settle())
 				b.StopTimer()

@@ -155,6 +155,13 @@ func (w *Ours) Observe() (Observation, error) {
 	return o, err
 }
 
+// Add creates an object as upstream.Cluster.Create does, straight in the store, which keeps it.
+func (w *Ours) Add(obj store.Object) error {
+	e := w.cluster.Engine()
+	_, err := e.API().Create(e.User(), obj, store.CreateOptions{})
+	return err
+}
+
 // Settle lets time pass until nothing is left to do.
 func (w *Ours) Settle() error { return w.cluster.Settle() }
 
