@@ -47,7 +47,7 @@ func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
 		return nil, err
 	}
 	t.engine = e
-	podsByClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
+	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	t.actor, err = e.NewActor(ActorName, func(a *engine.Actor) {
 		t.controller = newController(a, cfg.Config, podsByClaim)
 		// What syncs queue stays where it is.

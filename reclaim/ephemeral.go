@@ -29,7 +29,7 @@ func NewEphemeral(e *engine.Engine, cfg EphemeralConfig) (*engine.Actor, error) 
 	if cfg.Workers == 0 {
 		cfg.Workers = 5
 	}
-	byClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
+	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(EphemeralName, func(a *engine.Actor) {
 		c := &ephemeral{
 			claims:   engine.NewInformer(a, e.Store().Claims),
@@ -59,7 +59,7 @@ func (c *ephemeral) enqueue(pod *corev1.Pod) {
 	}
 	for i := range pod.Spec.Volumes {
 		if pod.Spec.Volumes[i].Ephemeral != nil {
-			c.queue.Add(store.KeyOf(pod))
+			c.queue.Add(c.pods.KeyOf(pod))
 			return
 		}
 	}

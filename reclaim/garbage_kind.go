@@ -34,8 +34,11 @@ type kindCollector[T store.Object] struct {
 }
 
 func newKindCollector[T store.Object](table *store.Table[T], client engine.Client[T]) *kindCollector[T] {
-	return &kindCollector[T]{table: table, client: client, byOwner: table.NewIndex(ownerUIDs[T])}
+	return &kindCollector[T]{table: table, client: client, byOwner: table.NewIndexWith(ownerUIDs[T], ownerless[T])}
 }
+
+// ownerless reports whether neither version of an object has an owner, as most have none.
+func ownerless[T store.Object](a, b T) bool { return len(a.GetOwnerReferences()) == 0 && len(b.GetOwnerReferences()) == 0 }
 
 func ownerUIDs[T store.Object](obj T) []string {
 	var uids []string

@@ -159,6 +159,10 @@ func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) 
 
 // deleteVolumeAsset has the driver delete what a volume stands for.
 func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVolume) error {
+	// XPROV-053: the sidecar knows CSI volumes, and those it can translate into one. Others are not the driver's, whatever they say.
+	if pv.Spec.CSI == nil && !translatable(&pv.Spec.PersistentVolumeSource) {
+		return errors.New("invalid CSI PV")
+	}
 	// XPROV-054: a driver that attaches must have detached.
 	if fake.Can(c.driver.backend, fake.Attach) {
 		for _, va := range c.attachments.ByIndex(c.byVolume, pv.Name) {
@@ -166,6 +170,12 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVol
 		}
 	}
 	return c.deleteHandle(p, fake.DeleteRequest{ID: fake.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
+}
+
+// translatable reports whether a source is one of those that CSI drivers took over.
+func translatable(source *corev1.PersistentVolumeSource) bool {
+	return source.AWSElasticBlockStore != nil || source.GCEPersistentDisk != nil || source.AzureDisk != nil || source.AzureFile != nil ||
+		source.Cinder != nil || source.VsphereVolume != nil || source.PortworxVolume != nil
 }
 
 func (c *provisioner) deleteHandle(p *engine.Proc, req fake.DeleteRequest) error {

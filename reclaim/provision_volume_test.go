@@ -98,6 +98,8 @@ func TestExternalVolume(t *testing.T) {
 			calls: []string{"Delete pv1-handle"}, finalizers: []string{external}},
 		{rule: "XPROV-053", name: "the driver fails: an Event, still Released (edge 1)", pv: newVolume(mine, finalizers(external)), driver: driver{deletes: []error{broken}},
 			calls: []string{"Delete pv1-handle"}, events: []string{"Warning VolumeFailedDelete: " + broken.Error()}, finalizers: []string{external}, fails: true},
+		{rule: "XPROV-053", name: "not a volume of CSI, whatever it says", pv: newVolume(annotated(objects.AnnProvisionedBy, driverName), finalizers(external)),
+			events: []string{"Warning VolumeFailedDelete: invalid CSI PV"}, finalizers: []string{external}, fails: true},
 		{rule: "XPROV-053", name: "the volume cannot be deleted", pv: newVolume(mine, finalizers(external)),
 			prepare: func(w *world) { w.fail(sidecar, "delete PersistentVolume", broken) },
 			calls:   []string{"Delete pv1-handle"}, finalizers: []string{external}, fails: true},

@@ -30,12 +30,15 @@ func NewProvisioner(e *engine.Engine, driver fake.Backend, cfg ProvisionerConfig
 	}
 	cfg = cfg.withDefaults()
 	s := e.Store()
-	byUID := s.Claims.NewIndex(func(claim *corev1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} })
-	byVolume := s.Attachments.NewIndex(func(va *storagev1.VolumeAttachment) []string {
+	byUID := s.Claims.NewIndexWith(func(claim *corev1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} },
+		func(a, b *corev1.PersistentVolumeClaim) bool { return a.UID == b.UID })
+	byVolume := s.Attachments.NewIndexWith(func(va *storagev1.VolumeAttachment) []string {
 		if name := va.Spec.Source.PersistentVolumeName; name != nil {
 			return []string{*name}
 		}
 		return nil
+	}, func(a, b *storagev1.VolumeAttachment) bool {
+		return a.Spec.Source.PersistentVolumeName == b.Spec.Source.PersistentVolumeName
 	})
 	calls := newDriverCalls(driver, cfg.Timeout)
 	return e.NewActor(ProvisionerName(driver.Name()), func(a *engine.Actor) {

@@ -25,7 +25,7 @@ func NewPVCProtection(e *engine.Engine, cfg PVCProtectionConfig) (*engine.Actor,
 	if err := checkWorkers("PVCProtectionConfig", cfg.Workers); err != nil {
 		return nil, err
 	}
-	byClaim := e.Store().Pods.NewIndex(objects.ClaimsOf)
+	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(PVCProtectionName, func(a *engine.Actor) {
 		c := &pvcProtection{
 			claims:  engine.NewInformer(a, e.Store().Claims),
@@ -68,7 +68,7 @@ type turn struct {
 func (c *pvcProtection) claimChanged(claim *corev1.PersistentVolumeClaim) {
 	// PROT-020: only a finalizer that is in the wrong state makes work.
 	if misplaced(claim, objects.ClaimProtectionFinalizer) {
-		c.queue.Add(store.KeyOf(claim))
+		c.queue.Add(c.claims.KeyOf(claim))
 	}
 }
 
