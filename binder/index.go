@@ -12,8 +12,8 @@ import (
 )
 
 // Index holds volumes so that a match is a search, not a scan. It answers exactly as Match does over the same volumes,
-// in a time that hardly depends on their number; only a selector that refuses many volumes of the right class and size
-// makes it look at each of them.
+// in a time that hardly depends on their number; only a selector that asks for no label's value, and refuses many volumes of the
+// right class and size, makes it look at each of them.
 //
 // The index keeps the pointers it is given: a volume in it must not be changed, a new version is Put in its place. Its
 // answers follow every Put at once, so a volume that was just bound is no longer free (MATCH-024). It is not safe for

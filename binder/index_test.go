@@ -120,6 +120,15 @@ var (
 )
 
 // drawVolume makes a volume that often is free, Available and plain, so that matches happen.
+var someSelectors = []*metav1.LabelSelector{nil, nil, {}, &tierOne,
+	{MatchLabels: map[string]string{"tier": "two", "rack": "r1"}},
+	{MatchLabels: map[string]string{"rack": "r9"}},
+	{MatchLabels: map[string]string{"tier": "one"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"r1"}}}},
+	{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpIn, Values: []string{"r2"}}}},
+	{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpIn, Values: []string{"r1", "r3"}}}},
+	{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpDoesNotExist}}},
+}
+
 func drawVolume(t *rapid.T, name string) *corev1.PersistentVolume {
 	often := func(label string) bool { return rapid.IntRange(0, 3).Draw(t, label) > 0 }
 	v := pv(name, "1Gi", pvModes(rapid.SampledFrom(someModes).Draw(t, "modes")))
@@ -143,6 +152,9 @@ func drawVolume(t *rapid.T, name string) *corev1.PersistentVolume {
 		pvRef(rapid.SampledFrom(someClaims).Draw(t, "claimRef"), rapid.SampledFrom(someUIDs).Draw(t, "claimRef uid"))(v)
 	}
 	pvLabel("tier", rapid.SampledFrom([]string{"one", "two"}).Draw(t, "tier"))(v)
+	if often("rack?") {
+		pvLabel("rack", rapid.SampledFrom([]string{"r1", "r2", "r3"}).Draw(t, "rack"))(v)
+	}
 	return v
 }
 
@@ -154,7 +166,7 @@ func drawClaim(t *rapid.T) *corev1.PersistentVolumeClaim {
 	c.Spec.VolumeMode = rapid.SampledFrom([]*corev1.PersistentVolumeMode{nil, &fs, &block}).Draw(t, "claim volumeMode")
 	c.Spec.VolumeAttributesClassName = rapid.SampledFrom([]*string{nil, nil, &empty, &gold}).Draw(t, "claim vac")
 	c.Spec.StorageClassName = rapid.SampledFrom([]*string{nil, &empty, new("fast")}).Draw(t, "claim class")
-	c.Spec.Selector = rapid.SampledFrom([]*metav1.LabelSelector{nil, nil, {}, &tierOne}).Draw(t, "selector")
+	c.Spec.Selector = rapid.SampledFrom(someSelectors).Draw(t, "selector")
 	return c
 }
 
@@ -258,6 +270,7 @@ func checkContents(t *rapid.T, index *Index, model map[string]*corev1.Persistent
 		count := 0
 		for _, slot := range s.slots {
 			count += slot.volumes.Len()
+			checkLabels(t, slot)
 		}
 		if count == 0 || count != s.count {
 			t.Fatalf("shelf %v counts %d volumes and has %d", key, s.count, count)
@@ -266,6 +279,26 @@ func checkContents(t *rapid.T, index *Index, model map[string]*corev1.Persistent
 	}
 	if free != 0 {
 		t.Fatalf("%d free volumes are on no shelf", free)
+	}
+}
+
+// checkLabels compares what a slot keeps by label with the labels.
+func checkLabels(t *rapid.T, s *slot) {
+	for key, by := range s.byLabel {
+		want := map[string]int{}
+		s.volumes.Scan(func(i item) bool {
+			if value, ok := i.entry.pv.Labels[key]; ok {
+				want[value]++
+			}
+			return true
+		})
+		got := map[string]int{}
+		for value, volumes := range by {
+			got[value] = volumes.Len()
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("by label %s there are %v, want %v", key, got, want)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type slot struct {
 	rank    int
 	set     modeSet
 	volumes *btree.BTreeG[item]
+	byLabel map[string]labelled // by the labels that selectors have asked for
 }
 
 // item is an entry in a slot, with the part of the sort key that decides most comparisons at hand.
@@ -85,6 +86,7 @@ func (x *Index) offer(e *entry, pv *corev1.PersistentVolume) {
 	capacity := capacityOf(pv)
 	if to == e.slot && e.odd == nil {
 		if size, exact := sizeOf(capacity); exact && size == e.size {
+			to.relabel(item{size: e.size, entry: e}, e.pv.Labels, pv.Labels)
 			return
 		}
 	}
@@ -93,7 +95,7 @@ func (x *Index) offer(e *entry, pv *corev1.PersistentVolume) {
 	x.withdraw(e)
 	e.slot = to
 	e.setCapacity(capacity)
-	to.volumes.Set(item{size: e.size, entry: e})
+	to.put(item{size: e.size, entry: e}, pv.Labels)
 }
 
 // withdraw undoes offer.
@@ -102,7 +104,7 @@ func (x *Index) withdraw(e *entry) {
 		return
 	}
 	s := e.slot.shelf
-	e.slot.volumes.Delete(item{size: e.size, entry: e})
+	e.slot.take(item{size: e.size, entry: e}, e.pv.Labels)
 	e.slot, e.odd = nil, nil
 	s.count--
 	if s.count == 0 {
@@ -125,8 +127,7 @@ func (x *Index) slotFor(pv *corev1.PersistentVolume) *slot {
 	set := groupOf(pv)
 	at, found := slices.BinarySearchFunc(s.slots, set.rank(), func(s *slot, rank int) int { return s.rank - rank })
 	if !found {
-		volumes := btree.NewBTreeGOptions(item.before, btree.Options{NoLocks: true, Degree: slotDegree})
-		s.slots = slices.Insert(s.slots, at, &slot{shelf: s, rank: set.rank(), set: set, volumes: volumes})
+		s.slots = slices.Insert(s.slots, at, &slot{shelf: s, rank: set.rank(), set: set, volumes: newVolumes()})
 	}
 	return s.slots[at]
 }
@@ -148,8 +149,12 @@ func (x *Index) smallest(q *query, reserved candidate) (best candidate) {
 		if !q.searches(slot.set) {
 			continue
 		}
+		volumes := slot.among(q.selector)
+		if volumes == nil {
+			continue
+		}
 		// MATCH-011, MATCH-020: from the request upwards, the first is the smallest.
-		slot.volumes.Ascend(from, func(i item) bool {
+		volumes.Ascend(from, func(i item) bool {
 			// MATCH-018
 			if q.selector != nil && !q.selector.Matches(labels.Set(i.entry.pv.Labels)) {
 				return true
