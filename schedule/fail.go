@@ -47,7 +47,7 @@ func (s *scheduler) fail(p *engine.Proc, item *queuedPod, err error, nominate *s
 		s.queue.giveBack(item)
 		s.nominateTo(pod, nominate)
 		// Nodes may have come while an answer was under way.
-		if item.noNodes && len(s.inf.nodes.List()) > 0 {
+		if item.noNodes && len(s.nodeNames()) > 0 {
 			s.queue.nodesThere()
 		}
 	}

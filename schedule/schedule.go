@@ -63,7 +63,7 @@ func (s *scheduler) turnedDown(p *engine.Proc, item *queuedPod, c *cycle, err er
 
 // findNode finds the node for a pod. The error says why there is none: errNoNodes, an *unfit, or what went wrong.
 func (s *scheduler) findNode(p *engine.Proc, c *cycle) (string, error) {
-	nodes := s.inf.nodes.List()
+	nodes := s.nodeNames()
 	if len(nodes) == 0 {
 		// SCHED-022
 		return "", errNoNodes
@@ -95,8 +95,18 @@ func (s *scheduler) findNode(p *engine.Proc, c *cycle) (string, error) {
 	return node.Name, nil
 }
 
+// nodeNames lists the nodes in order.
+func (s *scheduler) nodeNames() []string {
+	if s.names == nil {
+		for node := range s.inf.nodes.All() {
+			s.names = append(s.names, node.Name)
+		}
+	}
+	return s.names
+}
+
 // feasible lists the nodes that the pod fits on, and notes why it does not fit on the others.
-func (s *scheduler) feasible(c *cycle, nodes []*corev1.Node, d *diagnosis) ([]*corev1.Node, error) {
+func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.Node, error) {
 	// A node that was cleared for the pod, or that it was to be bound to, is enough.
 	if name := c.pod.Status.NominatedNodeName; name != "" {
 		if node, ok := s.inf.nodes.Get(name); ok && s.filter(c, node).code == success {
@@ -114,7 +124,10 @@ func (s *scheduler) feasible(c *cycle, nodes []*corev1.Node, d *diagnosis) ([]*c
 	var fit []*corev1.Node
 	tried := 0
 	for ; tried < len(nodes) && len(fit) < enough; tried++ {
-		node := nodes[(first+tried)%len(nodes)]
+		node, ok := s.inf.nodes.Get(nodes[(first+tried)%len(nodes)])
+		if !ok {
+			continue
+		}
 		switch answer := s.filter(c, node); answer.code {
 		case success:
 			fit = append(fit, node)

@@ -29,6 +29,8 @@ type scheduler struct {
 	busy bool
 	// first is the node with which the next search begins (SCHED-025).
 	first int
+	// names are those of the nodes in the view, nil when they have to be listed anew; see nodeNames.
+	names []string
 }
 
 // New adds the scheduler to the engine. It refuses negative figures, backoffs the wrong way round, an empty profile, and a second
@@ -63,11 +65,15 @@ func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
 func (s *scheduler) run() {
 	s.inf.nodes.Handle(engine.Handler[*corev1.Node]{
 		Add: func(node *corev1.Node) {
+			s.names = nil
 			s.queue.nodesThere()
 			s.moved(store.Node, added, nil, node)
 		},
 		Update: func(old, node *corev1.Node) { s.moved(store.Node, updated, old, node) },
-		Delete: func(node *corev1.Node) { s.moved(store.Node, deleted, node, nil) },
+		Delete: func(node *corev1.Node) {
+			s.names = nil
+			s.moved(store.Node, deleted, node, nil)
+		},
 	})
 	s.inf.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 		Add: func(pv *corev1.PersistentVolume) { s.moved(store.PersistentVolume, added, nil, pv) },
