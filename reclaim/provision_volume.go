@@ -160,7 +160,7 @@ func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) 
 // deleteVolumeAsset has the driver delete what a volume stands for.
 func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	// XPROV-053: the sidecar knows CSI volumes, and those it can translate into one. Others are not the driver's, whatever they say.
-	if pv.Spec.CSI == nil && !translatable(&pv.Spec.PersistentVolumeSource) {
+	if !c.cfg.AnySource && pv.Spec.CSI == nil && !translatable(&pv.Spec.PersistentVolumeSource) {
 		return errors.New("invalid CSI PV")
 	}
 	// XPROV-054: a driver that attaches must have detached.

@@ -33,6 +33,9 @@ type ProvisionerConfig struct {
 	// NoSecretAnnotations leaves out the annotations that name the secret for the deletion, which only the CSI sidecar writes
 	// (XPROV-030).
 	NoSecretAnnotations bool
+	// AnySource has it delete volumes whatever their source is, as provisioners of other storage than CSI do. The CSI sidecar refuses those
+	// that are neither of CSI nor of an in-tree plugin that a CSI driver took over (XPROV-053).
+	AnySource bool
 }
 
 // LibraryProvisioner is the configuration of a provisioner that uses the library as it comes (XPROV-001).
@@ -47,6 +50,7 @@ func LibraryProvisioner() ProvisionerConfig {
 		NoFinalizer:         true,
 		Timeout:             -1,
 		NoSecretAnnotations: true,
+		AnySource:           true,
 	}
 }
 

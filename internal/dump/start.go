@@ -42,7 +42,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	c.Backends, c.Notes = d.Backends()
 	var err error
 	c.Cluster, err = volsim.New(volsim.Config{Start: opts.Now, Seed: opts.Seed, Backends: c.Backends,
-		Provisioner: reclaim.ProvisionerConfig{NoFinalizer: d.noFinalizer()}})
+		Provisioner: reclaim.ProvisionerConfig{NoFinalizer: d.noFinalizer(), AnySource: true}})
 	if err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
