@@ -143,6 +143,9 @@ func (c *Cluster) startBinder() error {
 		FullResync:          c.cfg.FullResync,
 		DisableProvisioning: c.cfg.DisableProvisioning,
 		NewReclaimer: func(host *binder.Controller) binder.Reclaimer {
+			if a, ok := c.engine.Actor(binder.ActorName); ok {
+				a.Keeps(host)
+			}
 			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: binder.MigratedDriver, RecyclerScheduler: reclaim.PodRunnerName})
 		},
 	})

@@ -15,6 +15,9 @@ type Actor struct {
 	lives  int
 	procs  []*Proc
 	stops  []func()
+	views  []View
+	queues []*Queue
+	memory []any // see Keeps
 }
 
 // NewActor adds an actor and starts it: start builds its state from nothing, here and after each crash. Names are unique.
@@ -101,6 +104,7 @@ func (a *Actor) end(self *Proc) {
 		stop()
 	}
 	a.stops = nil
+	a.views, a.queues, a.memory = nil, nil, nil
 	mine := func(ev event) bool {
 		if ev.owner != a {
 			return false
@@ -154,6 +158,7 @@ type Timer struct {
 	engine     *Engine
 	name       string
 	fn         func()
+	cause      uint64 // the process that asked for it
 	background bool
 	stopped    bool
 	fired      bool
@@ -161,6 +166,9 @@ type Timer struct {
 
 func (a *Actor) timer(d time.Duration, name string, background bool, fn func()) *Timer {
 	t := &Timer{engine: a.engine, name: name, fn: fn, background: background}
+	if by := a.engine.running; by != nil {
+		t.cause = by.id
+	}
 	// A dead actor gets no timer.
 	t.stopped = !a.engine.schedule(d, t, a, background)
 	return t
@@ -168,7 +176,9 @@ func (a *Actor) timer(d time.Duration, name string, background bool, fn func()) 
 
 func (t *Timer) run() {
 	t.fired = true
+	t.engine.cause = t.cause
 	t.fn()
+	t.engine.cause = 0
 }
 
 // String is what the timer is for.

@@ -54,6 +54,9 @@ func (c Client[T]) Get(p *Proc, key string) (T, error) {
 		return none, err
 	}
 	obj, err := c.table.Get(key)
+	if p.engine.footprint != nil {
+		p.noteRead(c.call("get", key), err, obj)
+	}
 	if lost := p.after(fault); lost != nil {
 		return none, lost
 	}
@@ -71,6 +74,9 @@ func (c Client[T]) List(p *Proc, namespace string) ([]T, error) {
 		if namespace == "" || obj.GetNamespace() == namespace {
 			objs = append(objs, obj)
 		}
+	}
+	if p.engine.footprint != nil {
+		noteList(p, c.call("list", namespace), objs)
 	}
 	if lost := p.after(fault); lost != nil {
 		return nil, lost
@@ -149,6 +155,9 @@ func (api *API) write(p *Proc, verb string, ref store.Ref, fn func() (store.Obje
 			now, _ = e.store.Get(ref.Kind, ref.Key)
 		}
 		p.traceWrite(verb, ref, old, now, err)
+	}
+	if e.footprint != nil {
+		p.noteRead(Call{Target: APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, err, obj)
 	}
 	if lost := p.after(fault); lost != nil {
 		return nil, lost

@@ -14,6 +14,7 @@ func (p *Proc) BackendWithin(call Call, latency, budget time.Duration, late erro
 		panic(killed{})
 	}
 	p.engine.effects++
+	p.calls++
 	var fault Fault
 	if p.engine.injector != nil {
 		call.Actor = p.actor.name
@@ -30,6 +31,7 @@ func (p *Proc) BackendWithin(call Call, latency, budget time.Duration, late erro
 	if delay > budget {
 		p.Sleep(budget)
 		p.traceCall(call, "end", late)
+		p.calls++
 		return late
 	}
 	if delay > 0 {
@@ -42,10 +44,14 @@ func (p *Proc) BackendWithin(call Call, latency, budget time.Duration, late erro
 	}
 	if fault.Err != nil && !fault.Effect {
 		p.traceCall(call, "end", fault.Err)
+		p.calls++
 		return fault.Err
 	}
 	err := fn()
 	p.traceCall(call, "end", err)
+	if f := p.engine.footprint; f != nil {
+		f.Calls = append(f.Calls, Effect{Proc: p, Call: call, Err: err})
+	}
 	if lost := p.after(fault); lost != nil {
 		return lost
 	}

@@ -56,7 +56,14 @@ type Engine struct {
 	idle     []*coroutine
 	after    []func() // called after each event
 	user     *Proc
-	running  *Proc // the process that runs at this moment
+	running  *Proc  // the process that runs at this moment
+	procs    uint64 // how many processes have begun
+	cause    uint64 // the process that asked for what a timer does at this moment
+	// For tools that explore; see Observe.
+	observer  Observer
+	footprint *Footprint
+	drive     Drive
+	horizon   time.Duration
 	// eventStamp is what the name of the newest Event ends in.
 	eventStamp int64
 	// effects counts what actors did to the world: writes, events, backend calls, operations begun (see Proc.Effects).
@@ -149,6 +156,9 @@ func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool
 	}
 	e.seq++
 	ev := event{seq: e.seq, task: t, owner: owner, background: background}
+	if e.footprint != nil {
+		e.footprint.Queued = append(e.footprint.Queued, ev.seq)
+	}
 	if !background {
 		e.waiting++
 	}
@@ -207,7 +217,11 @@ func (e *Engine) next(limit time.Duration) (event, bool) {
 }
 
 func (e *Engine) run(ev event) {
-	ev.task.run()
+	if e.observer != nil {
+		e.runObserved(ev)
+	} else {
+		ev.task.run()
+	}
 	for _, fn := range e.after {
 		fn()
 	}

@@ -57,6 +57,7 @@ func startInformer[T store.Object](inf *Informer[T]) *Informer[T] {
 	h := hubOf(a.engine, inf.table)
 	h.join(inf)
 	a.OnStop(func() { h.leave(inf) })
+	a.views = append(a.views, inf)
 	return inf
 }
 
@@ -124,6 +125,13 @@ func (inf *Informer[T]) String() string { return "watch of " + string(inf.table.
 // Get returns the object as this view has it.
 func (inf *Informer[T]) Get(key string) (T, bool) {
 	obj, ok, _ := inf.get(key)
+	if inf.actor.engine.footprint != nil {
+		if ok {
+			inf.look(key, obj)
+		} else {
+			inf.look(key)
+		}
+	}
 	return obj, ok
 }
 
@@ -159,6 +167,14 @@ func (inf *Informer[T]) All() iter.Seq[T] {
 
 // List is the view in the order of keys.
 func (inf *Informer[T]) List() []T {
+	view := inf.list()
+	if inf.actor.engine.footprint != nil {
+		inf.look("", view...)
+	}
+	return view
+}
+
+func (inf *Informer[T]) list() []T {
 	objs := inf.stored()
 	late := inf.feed.late(inf.place)
 	if len(late) == 0 {
@@ -223,6 +239,9 @@ func (inf *Informer[T]) ByIndex(ix *store.Index[T], value string) []T {
 		if obj, ok, late := inf.get(key); ok && (!late || slices.Contains(ix.Values(obj), value)) {
 			objs = append(objs, obj)
 		}
+	}
+	if inf.actor.engine.footprint != nil {
+		inf.look("", objs...)
 	}
 	return objs
 }

@@ -20,7 +20,11 @@ type Proc struct {
 	co     *coroutine
 	inline bool // the user's: never waits
 	dead   bool // its actor crashed; all it may still do is unwind
-	slot   int  // index in actor.procs
+	// calls counts the beginnings and the ends of its calls: odd while it makes one.
+	calls uint32
+	slot  int // index in actor.procs
+	id    uint64
+	cause uint64 // the process that asked for this one, zero if none did
 }
 
 // coroutine runs one process after the other, switching to and from the engine without a scheduler.
@@ -86,6 +90,8 @@ func (a *Actor) spawn(name string, fn func(*Proc)) {
 // begin makes p a process of the actor and runs it.
 func (a *Actor) begin(p *Proc) {
 	p.engine, p.actor = a.engine, a
+	a.engine.procs++
+	p.id, p.cause = a.engine.procs, a.engine.cause
 	p.slot = len(a.procs)
 	a.procs = append(a.procs, p)
 	p.co = a.engine.coroutine()
@@ -97,6 +103,9 @@ func (a *Actor) begin(p *Proc) {
 func (p *Proc) run() {
 	co := p.co
 	p.engine.running = p
+	if f := p.engine.footprint; f != nil {
+		f.Procs = append(f.Procs, p)
+	}
 	defer p.engine.stopped()
 	co.next()
 	if co.proc == nil {
@@ -177,6 +186,7 @@ func (p *Proc) before(call Call, latency time.Duration) (Fault, error) {
 	if p.dead {
 		panic(killed{}) // a deferred call of a process that unwinds
 	}
+	p.calls++
 	var fault Fault
 	if p.engine.injector != nil {
 		call.Actor = p.actor.name
@@ -194,6 +204,7 @@ func (p *Proc) before(call Call, latency time.Duration) (Fault, error) {
 		p.crash(fault.Restart)
 	}
 	if fault.Err != nil && !fault.Effect {
+		p.calls++
 		return fault, fault.Err
 	}
 	return fault, nil
@@ -205,6 +216,7 @@ func (p *Proc) after(fault Fault) error {
 		p.crash(fault.Restart)
 	}
 	p.Switch()
+	p.calls++
 	return fault.Err
 }
 
@@ -222,7 +234,12 @@ func (p *Proc) Backend(call Call, latency time.Duration, fn func() error) error 
 
 // Effects counts everything that actors did to the world so far: API writes, Events, backend calls, operations begun, keys queued
 // by a sync. A sync that left it unchanged would do nothing again.
-func (p *Proc) Effects() uint64 { return p.engine.effects }
+func (p *Proc) Effects() uint64 {
+	if f := p.engine.footprint; f != nil {
+		f.Counts = append(f.Counts, Count{p, p.engine.effects})
+	}
+	return p.engine.effects
+}
 
 // Decide records why something is done or left undone. The text may have fmt verbs for args.
 func (p *Proc) Decide(rule string, obj store.Object, text string, args ...any) {
@@ -233,7 +250,7 @@ func (p *Proc) Decide(rule string, obj store.Object, text string, args ...any) {
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
-	t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Type: Decision, Rule: rule, Object: store.RefTo(obj), Text: text})
+	t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Decision, Rule: rule, Object: store.RefTo(obj), Text: text})
 }
 
 // Tracing reports whether decisions are recorded, for callers that would compute their text at some cost.

@@ -53,14 +53,17 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 	if cfg.Limiter == nil {
 		cfg.Limiter = DefaultLimiter()
 	}
-	return &Queue{
+	q := &Queue{
 		actor: a, name: cfg.Name, sync: cfg.Sync, limiter: cfg.Limiter, free: cfg.Workers,
 		all: map[string]*queued{}, waiting: map[string]*delayed{},
 	}
+	a.queues = append(a.queues, q)
+	return q
 }
 
 // Add queues a key, unless it is queued already.
 func (q *Queue) Add(key string) {
+	q.touched()
 	item := q.all[key]
 	switch {
 	case item == nil:
@@ -101,6 +104,7 @@ func (q *Queue) wake() {
 
 // run is a worker's turn: one key.
 func (q *Queue) run() {
+	q.touched()
 	q.starts--
 	item := q.keys.pop()
 	item.dirty, item.working = false, true
@@ -126,7 +130,9 @@ func (q *Queue) proc() *Proc {
 
 // turn is what the process of a worker does.
 func (q *Queue) turn(p *Proc, item *queued) {
-	if err := q.sync(p, item.key); err != nil {
+	err := q.sync(p, item.key)
+	q.touched()
+	if err != nil {
 		p.traceRetry(q.name, item.key, err)
 		q.AddRateLimited(item.key)
 	} else {
@@ -159,10 +165,14 @@ func (q *Queue) String() string {
 }
 
 // Len is the number of keys that wait for a worker.
-func (q *Queue) Len() int { return q.keys.len() }
+func (q *Queue) Len() int {
+	q.touched()
+	return q.keys.len()
+}
 
 // AddAfter queues a key after d. Of several pending delays of a key the shortest counts.
 func (q *Queue) AddAfter(key string, d time.Duration) {
+	q.touched()
 	if d <= 0 {
 		q.Add(key)
 		return
@@ -186,10 +196,16 @@ func (q *Queue) AddRateLimited(key string) {
 }
 
 // Forget resets the failures of a key.
-func (q *Queue) Forget(key string) { q.limiter.Forget(key) }
+func (q *Queue) Forget(key string) {
+	q.touched()
+	q.limiter.Forget(key)
+}
 
 // Failures is how often a key has failed in a row.
-func (q *Queue) Failures(key string) int { return q.limiter.failures[key] }
+func (q *Queue) Failures(key string) int {
+	q.touched()
+	return q.limiter.failures[key]
+}
 
 // Limiter computes the delay of a failed key: base·2^n for the nth failure in a row, at most max; and never earlier than a
 // token bucket over all keys allows.

@@ -40,7 +40,7 @@ func (r *Recorder) Event(p *Proc, obj store.Object, eventType, reason, text stri
 	ref := store.RefTo(obj)
 	now := p.engine.Now()
 	if t := p.engine.trace; t != nil {
-		t.add(Entry{Time: now, Actor: p.actor.name, Type: Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
+		t.add(Entry{Time: now, Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
 	}
 	if ref.Kind == "" || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
 		return

@@ -7,12 +7,13 @@ import (
 
 // Step runs the next event, moving the clock to it, and reports whether there was one. Loops that have nothing to do queue nothing.
 func (e *Engine) Step() bool {
+	e.drives(Stepping, forever)
 	ev, ok := e.next(forever)
-	if !ok {
-		return false
+	if ok {
+		e.run(ev)
 	}
-	e.run(ev)
-	return true
+	e.returns()
+	return ok
 }
 
 const forever = time.Duration(1<<63 - 1)
@@ -23,6 +24,7 @@ func (e *Engine) Advance(d time.Duration) {
 		return
 	}
 	end := e.in(d)
+	e.drives(Advancing, end)
 	for {
 		ev, ok := e.next(end)
 		if !ok {
@@ -32,17 +34,25 @@ func (e *Engine) Advance(d time.Duration) {
 	}
 	e.now = end
 	e.release()
+	e.returns()
 }
 
 // Settle runs events until nothing but background work is left: the periodic loops that would find the same again. It gives up
 // with a *StuckError when limit of virtual time is spent, or when too many events pass at one instant.
 func (e *Engine) Settle(limit time.Duration) error {
-	return e.until(limit, func() bool { return e.waiting == 0 })
+	return e.drain(Settling, limit, func() bool { return e.waiting == 0 })
 }
 
 // Until runs events until cond holds, and gives up as Settle does, or when nothing is left that could change anything.
 func (e *Engine) Until(cond func() bool, limit time.Duration) error {
-	return e.until(limit, cond)
+	return e.drain(Awaiting, limit, cond)
+}
+
+func (e *Engine) drain(drive Drive, limit time.Duration, cond func() bool) error {
+	e.drives(drive, e.in(limit))
+	err := e.until(limit, cond)
+	e.returns()
+	return err
 }
 
 func (e *Engine) until(limit time.Duration, cond func() bool) error {

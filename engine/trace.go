@@ -27,7 +27,10 @@ type Entry struct {
 	Seq   uint64
 	Time  time.Time
 	Actor string
-	Type  EntryType
+	// Activity is the number of the activity of the actor that made the entry (see Proc.ID), Cause that of the activity which asked for
+	// it, as a sync asks for an operation. They are zero for the user, and where there was none. No output shows them.
+	Activity, Cause uint64
+	Type            EntryType
 	// Rule is the ID of the rule behind a Decision.
 	Rule string
 	// Object is what the entry is about.
@@ -74,9 +77,16 @@ func (t *Trace) Entries() iter.Seq[Entry] {
 func (t *Trace) Since(seq uint64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		n := len(t.entries)
-		for i := range n {
-			e := t.entries[(t.first+i)%n]
-			if e.Seq > seq && !yield(e) {
+		if n == 0 {
+			return
+		}
+		// Numbers have no gaps, so the place of an entry follows from its number.
+		skip := uint64(0)
+		if oldest := t.entries[t.first%n].Seq; seq >= oldest {
+			skip = seq - oldest + 1
+		}
+		for i := skip; i < uint64(n); i++ {
+			if !yield(t.entries[(t.first+int(i))%n]) {
 				return
 			}
 		}
@@ -102,26 +112,26 @@ func (t *Trace) add(e Entry) {
 
 func (p *Proc) traceWrite(verb string, ref store.Ref, old, now store.Object, err error) {
 	if t := p.engine.trace; t != nil {
-		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Type: Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
+		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
 	}
 }
 
 func (p *Proc) traceCall(call Call, verb string, err error) {
 	if t := p.engine.trace; t != nil {
 		call.Actor = p.actor.name
-		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Type: Storage, Verb: verb, Call: call, Err: err})
+		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Storage, Verb: verb, Call: call, Err: err})
 	}
 }
 
 func (p *Proc) traceFault(call Call, fault Fault) {
 	if t := p.engine.trace; t != nil {
-		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Type: Injected, Call: call, Text: fault.String(), Err: fault.Err})
+		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Injected, Call: call, Text: fault.String(), Err: fault.Err})
 	}
 }
 
 func (p *Proc) traceRetry(where, key string, err error) {
 	if t := p.engine.trace; t != nil {
-		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Type: Retry, Reason: where, Text: key, Err: err})
+		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Retry, Reason: where, Text: key, Err: err})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/explore"
 )
 
-// TestExample: the example finds both ends, and its Job deals all seeds.
+// TestExample: the example finds both ends, by seeds and in every order, and its Job deals all seeds.
 func TestExample(t *testing.T) {
 	data, err := os.ReadFile("../examples/sweep/race.txtar")
 	require.NoError(t, err)
@@ -27,6 +27,19 @@ func TestExample(t *testing.T) {
 	world, err := os.ReadFile("../examples/sweep/world.yaml")
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(string(data), "-- both.yaml --\n"+string(world)), "the world is that of the script")
+
+	small, err := os.ReadFile("../examples/sweep/small.txtar")
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(string(small), "-- both.yaml --\n"+string(world)))
+	script, err = explore.ReadScript("small.txtar", small)
+	require.NoError(t, err)
+	x, err := explore.Exhaustive(script.World(0), explore.Options{})
+	require.NoError(t, err)
+	require.True(t, x.Finished)
+	require.Len(t, x.Outcomes, 2)
+	for i, o := range r.Outcomes {
+		require.Contains(t, []explore.Outcome{x.Outcomes[0].Outcome, x.Outcomes[1].Outcome}, o.Outcome, "outcome %d of the seeds, with all controllers", i)
+	}
 
 	manifest, err := os.ReadFile("../examples/sweep/job.yaml")
 	require.NoError(t, err)

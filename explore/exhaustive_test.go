@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,8 +40,8 @@ var idle = []string{
 	"pv-protection-controller", "pvc-protection-controller",
 }
 
-func ids(found []Found) (ids []string) {
-	for _, f := range found {
+func ids(all []Found) (ids []string) {
+	for _, f := range all {
 		ids = append(ids, f.ID)
 	}
 	return ids
@@ -56,8 +57,10 @@ func counting(actors int) World {
 		if _, err := e.API().Create(e.User(), fake.Volume("counter", "1Gi"), store.CreateOptions{}); err != nil {
 			return nil, err
 		}
+		var names []string
 		for i := range actors {
-			_, err := e.NewActor(fmt.Sprintf("actor-%d", i), func(a *engine.Actor) {
+			names = append(names, fmt.Sprintf("actor-%d", i))
+			_, err := e.NewActor(names[i], func(a *engine.Actor) {
 				a.Go("count", func(p *engine.Proc) {
 					pv, err := e.API().Volumes.Get(p, "counter")
 					if err != nil {
@@ -72,7 +75,7 @@ func counting(actors int) World {
 				return nil, err
 			}
 		}
-		return &Run{Engine: e, Play: func() error { e.Advance(0); return nil }}, nil
+		return &Run{Engine: e, Discreet: names, Play: func() error { e.Advance(0); return nil }}, nil
 	}
 }
 
@@ -219,9 +222,113 @@ func TestManifestMistakes(t *testing.T) {
 
 func TestChoices(t *testing.T) {
 	require.Equal(t, "0", FormatChoices(nil))
-	require.Equal(t, "0 2", FormatChoices([]engine.Choice{{N: 3}, {N: 4, Picked: 2}, {N: 2}}))
+	require.Equal(t, "0,2", FormatChoices([]engine.Choice{{N: 3}, {N: 4, Picked: 2}, {N: 2}}))
 	for _, bad := range []string{"x", "-1", "1 2 99999999999999999999"} {
 		_, err := ReadChoices([]byte(bad))
 		require.ErrorContains(t, err, "choices are numbers from 0 on")
+	}
+}
+
+// TestGoals: worlds of the real controllers that are explored to their end.
+func TestGoals(t *testing.T) {
+	const other = one + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: other, namespace: default}\n" +
+		"spec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return slices.Contains(discreet, name) })
+	for _, tt := range []struct {
+		name     string
+		manifest Manifest
+		outcomes int
+		states   int
+	}{
+		{"one claim", Manifest{Data: []byte(one), Without: idle, Check: check.All()}, 2, 10_000},
+		{"one claim, with both protection controllers", Manifest{Data: []byte(one), Without: protected, Check: check.All()}, 2, 30_000},
+		{"two claims for one volume", Manifest{Data: []byte(other), Without: idle, Check: check.All()}, 3, 40_000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, err := tt.manifest.World()
+			require.NoError(t, err)
+			x, err := Exhaustive(w, Options{})
+			require.NoError(t, err)
+			require.True(t, x.Finished)
+			require.Len(t, x.Outcomes, tt.outcomes)
+			require.Empty(t, x.Violated)
+			require.Less(t, x.States, tt.states)
+			for id := range sampledIDs(t, tt.manifest, 300) {
+				require.Contains(t, ids(x.Outcomes), id)
+			}
+			t.Logf("%d states, %d runs", x.States, x.Runs)
+		})
+	}
+}
+
+// sampledIDs are the outcomes that some seeds come to.
+func sampledIDs(t *testing.T, m Manifest, seeds int) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for seed := range seeds {
+		m.Seed = int64(seed + 1)
+		w, err := m.World()
+		require.NoError(t, err)
+		run, err := w(nil)
+		require.NoError(t, err)
+		all[run.outcome(run.Play()).ID()] = true
+		run.Engine.Close()
+	}
+	return all
+}
+
+// TestScriptWorld: a script is explored with all that it says, and its choices repeat it.
+func TestScriptWorld(t *testing.T) {
+	text := "config without=" + strings.Join(idle, ",") + "\napply -f both.yaml\nadvance 1s\nexpect pvc/data phase=Bound\nadvance 15s\n-- both.yaml --\n" + one
+	s, err := ReadScript("x.txtar", []byte(text))
+	require.NoError(t, err)
+	x, err := Exhaustive(s.World(0), Options{})
+	require.NoError(t, err)
+	require.True(t, x.Finished)
+	require.Len(t, x.Failed, 1)
+	require.Equal(t, 4, x.Failed[0].Line)
+	var seeds Report
+	for seed := range int64(300) {
+		seeds.Add(s.Play(seed))
+	}
+	for _, o := range seeds.Outcomes {
+		require.Contains(t, ids(x.Outcomes), o.ID, "a seed and a choice that come to the same are told by the same name")
+	}
+	for _, o := range x.Outcomes {
+		run, outcome, err := Play(s.World(0), o.Choices)
+		require.NoError(t, err)
+		run.Engine.Close()
+		require.Equal(t, o.Outcome, outcome)
+		require.Equal(t, o.Failed, strings.Contains(string(outcome), "failed: line 4"))
+	}
+}
+
+// TestScriptLooks: what a script looks at belongs to the state.
+func TestScriptLooks(t *testing.T) {
+	for _, tt := range []struct {
+		line           string
+		order, injects bool
+	}{
+		{"expect pvc/data phase=Bound", false, false},
+		{"get pvc", false, false},
+		{"get pvc -o yaml", true, false},
+		{"get events", true, false},
+		{"events", true, false},
+		{"expect event pvc/data reason=FailedBinding", true, false},
+		{"expect write pv/only count=2", true, false},
+		{"expect pvc/data version=7", true, false},
+		{"explain pvc/data", true, false},
+		{"trace", true, false},
+		{"fault api update pv error=Conflict once", false, true},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			s, err := ReadScript("x.txtar", []byte("backend disk.example.com\n"+tt.line+"\n"))
+			require.NoError(t, err)
+			run, err := s.World(0)(nil)
+			require.NoError(t, err)
+			defer run.Engine.Close()
+			require.Equal(t, tt.order, run.Ordered)
+			require.Equal(t, tt.injects, run.Injects)
+		})
 	}
 }

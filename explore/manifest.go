@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/dump"
+	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/store"
 )
 
@@ -26,6 +30,18 @@ type Manifest struct {
 	Check []check.Invariant
 	// Starting explores also in which order the controllers start. Otherwise they have started, in order, before anything is created.
 	Starting bool
+}
+
+// discreet are the actors that keep to themselves, see Run.Discreet: their code was read to see that they do.
+var discreet = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName}
+
+// indiscreet is the actor that an object makes break its word, "" if none: a volume that is to be recycled has the PersistentVolume controller
+// watch a pod past its informers.
+func indiscreet(obj store.Object) string {
+	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+		return binder.ActorName
+	}
+	return ""
 }
 
 // World makes the world. It refuses a manifest that cannot be read, a controller that does not exist, and two invariants of one name.
@@ -67,7 +83,8 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 		}
 		started = true
 	}
-	return &Run{Engine: c.Engine(), Backends: backends, Violations: c.Violations, Play: func() error { return m.play(c, d.Objects) }}, nil
+	return &Run{Engine: c.Engine(), Backends: backends, Violations: c.Violations, Discreet: discreet,
+		Play: func() error { return m.play(c, d.Objects) }}, nil
 }
 
 // play creates the objects, each as kubectl would, and lets the controllers settle.

@@ -3,10 +3,13 @@ package explore
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/store"
 )
 
 // grown is a world with a driver, a node and a pod.
@@ -53,4 +56,19 @@ func TestOutcome(t *testing.T) {
 	}
 	require.Len(t, outcome.ID(), 8)
 	require.False(t, strings.HasSuffix(string(outcome), "\n"))
+}
+
+// TestIndiscreet: a volume to be recycled makes the PersistentVolume controller one of those of which nothing is known.
+func TestIndiscreet(t *testing.T) {
+	for policy, want := range map[string]bool{"Retain": false, "Recycle": true} {
+		data := strings.Replace(one, "hostPath: {path: /tmp/only}", "persistentVolumeReclaimPolicy: "+policy+"\n  hostPath: {path: /tmp/only}", 1)
+		w, err := Manifest{Data: []byte(data), Without: idle}.World()
+		require.NoError(t, err)
+		x := &explorer{world: w, opts: Options{MaxRuns: 20}, blabs: map[string]bool{}, kinds: map[store.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
+		x.reset()
+		require.NoError(t, x.explore())
+		require.Equal(t, want, x.blabs[binder.ActorName], policy)
+		require.Equal(t, 20, x.result.Runs, "it goes on after it has begun anew")
+		require.NotEmpty(t, x.result.Outcomes)
+	}
 }

@@ -51,6 +51,12 @@ type Report struct {
 // add counts a run.
 func (r *Report) add(s Sample) {
 	r.addOutcome(Found{ID: s.Outcome.ID(), Count: 1, Failed: s.Failed, Seed: s.Seed, Choices: s.Choices, Outcome: s.Outcome})
+	r.addViolations(s)
+	r.sort()
+}
+
+// addViolations counts those of a run.
+func (r *Report) addViolations(s Sample) {
 	byName := map[string]Violated{}
 	for _, v := range s.Violations {
 		one := Violated{Invariant: v.Invariant, Forced: v.Forced != "", Count: 1, Seed: s.Seed, Choices: s.Choices, Entries: entries(v), Text: v.String()}
@@ -61,7 +67,9 @@ func (r *Report) add(s Sample) {
 	for _, v := range byName {
 		r.addViolated(v)
 	}
-	r.sort()
+	if len(byName) > 0 {
+		r.sort()
+	}
 }
 
 // entries is how many entries of the trace led to a violation.
@@ -94,7 +102,7 @@ func addLine(lines []Line, l Line) []Line {
 	for i := range lines {
 		if have := &lines[i]; have.Line == l.Line {
 			count := have.Count + l.Count
-			if have.Count == 0 || l.Count > 0 && l.Seed < have.Seed {
+			if have.Count == 0 || l.Count > 0 && (l.Seed < have.Seed || len(l.Choices) < len(have.Choices)) {
 				*have = l
 			}
 			have.Count = count

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/scenario"
 	"github.com/volsim/volsim/store"
 )
@@ -97,21 +98,56 @@ type Line struct {
 	Command string `json:"command,omitempty"`
 	// Text is why it failed, in a line; "" for one that held.
 	Text  string `json:"text,omitempty"`
-	Count int    `json:"count"` // with how many seeds
+	Count int    `json:"count"` // with how many seeds, or in how many runs
 	Seed  int64  `json:"seed"`  // the smallest of them
+	// Choices repeat one of the runs, if it was not played with a seed.
+	Choices []engine.Choice `json:"choices,omitempty"`
+}
+
+// failure is what an outcome says of a line that failed.
+func (l Line) failure() string {
+	return fmt.Sprintf("failed: line %d: %s: %s", l.Line, l.Command, l.Text)
 }
 
 // Play plays the script with one seed and counts it. Expectations that fail do not end the run; anything else that fails does, and what the
 // storage then holds is not told.
 func (s *Script) Play(seed int64) Report {
 	result, _ := scenario.Run(s.script, scenario.Options{Seed: &seed, Continue: true})
+	if result.Cluster != nil {
+		defer result.Cluster.Close()
+	}
+	return s.report(result, Sample{Seed: seed})
+}
+
+// World is the script as a world: every choice of a run is explored, from the start of the controllers on. Time goes on, after the last line, to
+// until after the start; zero does not.
+func (s *Script) World(until time.Duration) World {
+	looks := s.script.Looks()
+	return func(choose func(n int) int) (*Run, error) {
+		session, err := scenario.Begin(s.script, scenario.Options{Choose: choose, Continue: true, Until: until})
+		if err != nil {
+			return nil, err
+		}
+		c := session.Cluster()
+		var result *scenario.Result
+		return &Run{
+			Engine: c.Engine(), Violations: c.Violations, Discreet: discreet,
+			Ordered: looks.Order, Injects: looks.Faults, Waits: session.Waiting,
+			Play: func() (failure error) {
+				result, failure = session.Play()
+				return failure
+			},
+			Report: func(_ error, choices []engine.Choice) Report { return s.report(result, Sample{Choices: choices}) },
+		}, nil
+	}
+}
+
+// report counts a run.
+func (s *Script) report(result *scenario.Result, sample Sample) Report {
 	var r Report
 	var objects []store.Object
-	var violations []check.Violation
 	if c := result.Cluster; c != nil {
-		defer c.Close()
-		objects = objectsOf(c)
-		violations = c.Violations()
+		objects, sample.Violations = objectsOf(c), c.Violations()
 	}
 	var rest []string
 	if n := len(result.Commands); n > 0 && result.Commands[n-1].Command == "backends" && result.Commands[n-1].Line == s.last {
@@ -120,18 +156,19 @@ func (s *Script) Play(seed int64) Report {
 		}
 	}
 	for _, f := range result.Failures {
-		l := Line{Line: f.Line - s.shift, Command: f.Command, Text: firstLine(f.Err.Error()), Count: 1, Seed: seed}
+		l := Line{Line: f.Line - s.shift, Command: f.Command, Text: firstLine(f.Err.Error()), Count: 1, Seed: sample.Seed, Choices: sample.Choices}
 		r.Failed = append(r.Failed, l)
-		rest = append(rest, fmt.Sprintf("failed: line %d: %s: %s", l.Line, l.Command, l.Text))
+		rest = append(rest, l.failure())
 	}
 	for _, some := range result.Some {
 		l := Line{Line: some.Line - s.shift, Command: some.Command, Count: len(some.Seeds)}
 		if l.Count > 0 {
-			l.Seed = seed
+			l.Seed, l.Choices = sample.Seed, sample.Choices
 		}
 		r.Some = append(r.Some, l)
 	}
-	r.add(Sample{Seed: seed, Outcome: newOutcome(objects, rest, nil), Failed: len(result.Failures) > 0, Violations: violations})
+	sample.Outcome, sample.Failed = newOutcome(objects, rest, nil), len(result.Failures) > 0
+	r.add(sample)
 	return r
 }
 

@@ -33,6 +33,7 @@ type player struct {
 	stdout, stderr bytes.Buffer // of the command before
 	printed        strings.Builder
 	line           int
+	waiting        bool // for something to become so
 
 	commands   []Command
 	transcript []string
@@ -43,9 +44,11 @@ type player struct {
 func (p *player) play() {
 	p.variables = make(map[string]string)
 	p.applied = make(map[store.Ref]map[string]any)
-	if err := p.begin(); err != nil {
-		p.fail(&statement{line: 1}, err)
-		return
+	if p.cluster == nil {
+		if err := p.begin(); err != nil {
+			p.fail(&statement{line: 1}, err)
+			return
+		}
 	}
 	command := false // the line before was a command
 	for _, st := range p.script.statements {
@@ -88,7 +91,7 @@ func (p *player) play() {
 
 // begin makes the cluster of the script's first lines.
 func (p *player) begin() error {
-	c, u, err := p.script.newCluster(p.seed)
+	c, u, err := p.script.newCluster(p.seed, p.batch.opts.Choose)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 type Options struct {
 	// Seed takes the place of all seeds that the script names; nil leaves them.
 	Seed *int64
+	// Choose, when set, takes the place of all seeds: it is volsim.Config.Choose. The script is then played once.
+	Choose func(n int) int
 	// Update has cmp and trace write the files that they would compare with; Result.Archive has them.
 	Update bool
 	// Continue plays on after an expectation that failed. Otherwise the first failure ends the run.
@@ -42,6 +44,8 @@ type Result struct {
 	Cluster *volsim.Cluster
 	// Seed is the seed of the run that is shown: the first that failed or, where one success is enough, that succeeded; else the last.
 	Seed int64
+	// Chosen is true if the order was that of Options.Choose, and no seed's.
+	Chosen bool
 	// Start is the virtual time at which the run began.
 	Start time.Time
 	// Played are all seeds that were played, Succeeded those of them with which every line did as it should.
@@ -75,8 +79,11 @@ type Command struct {
 
 // Run plays a script. The Result is there also when it failed; the error then joins its Failures.
 func Run(s *Script, opts Options) (*Result, error) {
-	b := &batch{script: s, opts: opts, held: make(map[int][]int64), updates: make(map[string]string)}
-	return b.run()
+	return newBatch(s, opts).run()
+}
+
+func newBatch(s *Script, opts Options) *batch {
+	return &batch{script: s, opts: opts, held: make(map[int][]int64), updates: make(map[string]string)}
 }
 
 // batch is a run with all its seeds.
@@ -88,14 +95,28 @@ type batch struct {
 	updates map[string]string // files as they should be
 }
 
+// seeds are those to be played.
+func (b *batch) seeds() seeds {
+	switch {
+	case b.opts.Seed != nil:
+		return seeds{from: *b.opts.Seed, to: *b.opts.Seed}
+	case b.opts.Choose != nil || b.script.seeds == nil:
+		return seeds{from: b.script.seed(), to: b.script.seed()}
+	}
+	return *b.script.seeds
+}
+
+// count counts a run, and reports whether it succeeded.
+func (b *batch) count(p *player) (ok bool) {
+	b.result.Played = append(b.result.Played, p.seed)
+	if ok = len(p.failures) == 0; ok {
+		b.result.Succeeded = append(b.result.Succeeded, p.seed)
+	}
+	return ok
+}
+
 func (b *batch) run() (*Result, error) {
-	all := seeds{from: b.script.seed(), to: b.script.seed()}
-	if b.script.seeds != nil {
-		all = *b.script.seeds
-	}
-	if b.opts.Seed != nil {
-		all = seeds{from: *b.opts.Seed, to: *b.opts.Seed}
-	}
+	all := b.seeds()
 	var show *player
 	for seed := all.from; seed <= all.to; seed++ {
 		p := &player{batch: b, script: b.script, seed: seed, seeds: all.count()}
@@ -103,11 +124,7 @@ func (b *batch) run() (*Result, error) {
 			p.out = b.opts.Out
 		}
 		p.play()
-		b.result.Played = append(b.result.Played, seed)
-		ok := len(p.failures) == 0
-		if ok {
-			b.result.Succeeded = append(b.result.Succeeded, seed)
-		}
+		ok := b.count(p)
 		// Of runs that fail where one success is enough, the one that got farthest says most.
 		if show == nil || !all.some || ok || p.reached() > show.reached() {
 			show.close()
@@ -130,6 +147,7 @@ func (b *batch) run() (*Result, error) {
 func (b *batch) finish(p *player, all seeds) {
 	r := &b.result
 	r.Cluster, r.Seed, r.Start, r.Commands, r.Failures = p.cluster, p.seed, p.start, p.commands, p.failures
+	r.Chosen = b.opts.Choose != nil
 	many := all.count() > 1
 	if many && b.opts.Out != nil {
 		for _, text := range p.transcript {
@@ -197,7 +215,11 @@ func (r *Result) Summary() string {
 		fmt.Fprintf(&text, ", %d of %d seeds played succeeded", len(r.Succeeded), len(r.Played))
 	}
 	if r.Cluster != nil {
-		fmt.Fprintf(&text, ", seed %d, %s of virtual time", r.Seed, r.Cluster.Now().Sub(r.Start))
+		order := fmt.Sprintf("seed %d", r.Seed)
+		if r.Chosen {
+			order = "as chosen"
+		}
+		fmt.Fprintf(&text, ", %s, %s of virtual time", order, r.Cluster.Now().Sub(r.Start))
 	}
 	for _, s := range r.Some {
 		if len(r.Played) > 1 && len(s.Seeds) > 0 {

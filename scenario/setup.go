@@ -40,12 +40,12 @@ func (s *Script) newSetup(without int) (*setup, error) {
 }
 
 // newCluster makes the cluster that a run begins with.
-func (s *Script) newCluster(seed int64) (*volsim.Cluster, *setup, error) {
+func (s *Script) newCluster(seed int64, choose func(n int) int) (*volsim.Cluster, *setup, error) {
 	u, err := s.newSetup(-1)
 	if err != nil {
 		return nil, nil, err
 	}
-	u.config.Seed = seed
+	u.config.Seed, u.config.Choose = seed, choose
 	c, err := volsim.New(u.config)
 	return c, u, err
 }
@@ -66,7 +66,7 @@ func (u *setup) watch(names string) ([]check.Invariant, error) {
 
 // checkSetup sees whether a cluster can be made, and blames the line without which it could.
 func (s *Script) checkSetup() error {
-	c, _, err := s.newCluster(0)
+	c, _, err := s.newCluster(0, nil)
 	if err == nil {
 		c.Close()
 		return nil

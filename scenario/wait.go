@@ -129,7 +129,10 @@ func (p *player) waitFor(refs []store.Ref, reached goal, wanted string, timeout 
 		}
 		return true
 	}
-	if err := p.cluster.Until(met, timeout); err != nil {
+	p.waiting = true
+	err := p.cluster.Until(met, timeout)
+	p.waiting = false
+	if err != nil {
 		stuck := new(engine.StuckError)
 		if errors.As(err, &stuck) && endless(stuck) {
 			return err

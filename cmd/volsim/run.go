@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/scenario"
 )
 
@@ -22,6 +23,7 @@ type runFlags struct {
 	html        string
 	log         string
 	trace       string
+	choices     string
 	update      bool
 	quiet       bool
 	helpCommand bool
@@ -39,6 +41,7 @@ the standard input.
 The exit status is 1 when an expectation failed or something could not be read, 2 when the command line cannot be understood.`,
 		Example: `  volsim run lesson.txtar
   volsim run cluster.yaml --until 1h --html picture.html
+  volsim run --choices 0,2,1 --trace - race.txtar
   kubectl get pv,pvc,sc,pods,nodes -A -o yaml | volsim run -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var seed *int64
@@ -55,6 +58,7 @@ The exit status is 1 when an expectation failed or something could not be read, 
 	f.StringVar(&flags.html, "html", "", "write a picture of the run to this file")
 	f.StringVar(&flags.log, "log", "", "write what the controllers would have logged to this file, - for the standard output")
 	f.StringVar(&flags.trace, "trace", "", "write the trace to this file, - for the standard output")
+	f.StringVar(&flags.choices, "choices", "", "play one script with these choices, as volsim sweep --exhaustive prints them, or those in this file, - for the standard input")
 	f.BoolVar(&flags.update, "update", false, "write the files that cmp and trace compare with into the scripts")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only how each script ended")
 	f.BoolVar(&flags.helpCommand, "help-commands", false, "print all commands of scripts")
@@ -76,10 +80,14 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	if len(scripts) > 1 && (f.html != "" || f.log != "" || f.trace != "") {
 		return usageError{fmt.Errorf("--html, --log and --trace are about one script, and these are %d", len(scripts))}
 	}
+	choose, err := f.choose(cmd.InOrStdin(), args, scripts, seed)
+	if err != nil {
+		return err
+	}
 	failed := 0
 	var last error
 	for _, script := range scripts {
-		if err := f.play(cmd, script, seed); err != nil {
+		if err := f.play(cmd, script, scenario.Options{Seed: seed, Choose: choose}); err != nil {
 			failed++
 			last = err
 			if len(scripts) > 1 {
@@ -91,6 +99,26 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 		return last
 	}
 	return fmt.Errorf("%d of %d scripts failed", failed, len(scripts))
+}
+
+// choose makes the choices of a run of those that were asked for; nil without any.
+func (f *runFlags) choose(in io.Reader, args []string, scripts []script, seed *int64) (func(n int) int, error) {
+	if f.choices == "" {
+		return nil, nil
+	}
+	switch {
+	case seed != nil:
+		return nil, usageError{errors.New("--choices and --seed do not go together: both say what comes first")}
+	case len(scripts) != 1:
+		return nil, usageError{fmt.Errorf("--choices is about one script, and these are %d", len(scripts))}
+	case scripts[0].manifest:
+		return nil, usageError{errors.New("--choices is about a script: choices of a manifest are for volsim sweep --choices")}
+	}
+	choices, err := readChoices(in, f.choices, args)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Replay(choices), nil
 }
 
 func (f *runFlags) check(args []string) error {
@@ -106,8 +134,8 @@ func (f *runFlags) check(args []string) error {
 }
 
 // play plays one script and writes all that was asked for. The error says how it failed, in a line.
-func (f *runFlags) play(cmd *cobra.Command, s script, seed *int64) error {
-	opts := scenario.Options{Seed: seed, Update: f.update, Until: f.until, Progress: reporter(cmd.ErrOrStderr(), s.Name)}
+func (f *runFlags) play(cmd *cobra.Command, s script, opts scenario.Options) error {
+	opts.Update, opts.Until, opts.Progress = f.update, f.until, reporter(cmd.ErrOrStderr(), s.Name)
 	text := f.output == "text" && !f.quiet
 	if text {
 		opts.Out = cmd.OutOrStdout()

@@ -15,6 +15,8 @@ import (
 type script struct {
 	*scenario.Script
 	file string
+	// manifest is true if it is made of manifests.
+	manifest bool
 }
 
 // readScripts reads all that the command line names.
@@ -63,10 +65,10 @@ func fileProblem(file string, err error) error {
 func parseScript(name, file string, data []byte) ([]script, error) {
 	if scenario.IsManifest(name, data) {
 		s, err := scenario.FromManifests(name, scenario.File{Name: name, Data: data})
-		return []script{{Script: s}}, err
+		return []script{{Script: s, manifest: true}}, err
 	}
 	s, err := scenario.Parse(name, data)
-	return []script{{s, file}}, err
+	return []script{{Script: s, file: file}}, err
 }
 
 // readDirectory reads the scripts of a directory, or if there is none its manifests as one.
@@ -107,5 +109,5 @@ func readDirectory(dir string) ([]script, error) {
 		files = append(files, scenario.File{Name: file, Data: data})
 	}
 	s, err := scenario.FromManifests(dir, files...)
-	return []script{{Script: s}}, err
+	return []script{{Script: s, manifest: true}}, err
 }

@@ -46,14 +46,16 @@ invariants are watched (config check or watch), all are. The report is the same 
 With --shard I/N it plays every Nth seed, with -o json it writes lines that --merge joins; --shard job/N takes I from ` + jobIndex + `.
 See examples/sweep.
 
-With --exhaustive a manifest, not a script, is played in every order there is, up to a bound. States that look the same are explored once; what
-a state is, and what it may miss, says go doc github.com/volsim/volsim/explore.
+With --exhaustive a script or a manifest is played in every order there is, up to a bound. What follows from a state is explored once, and of
+orders that make no difference one is played; nothing is missed by that, as go doc github.com/volsim/volsim/explore explains. What is found is
+shown with the choices that lead there, for volsim run --choices or, of a manifest, volsim sweep --choices.
 
 The exit status is 1 when runs failed or an invariant did not hold that nobody forced. With -o json findings are data: it is then 1 only if
 the sweep itself did not end.`,
 		Example: `  volsim sweep --seeds 1..2000 race.txtar
   volsim sweep --seeds 1..100000 --shard 2/16 -o json race.txtar > 2.jsonl
   volsim sweep --merge *.jsonl
+  volsim sweep --exhaustive small.txtar
   volsim sweep --exhaustive --without kube-scheduler,kubelet world.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -64,14 +66,14 @@ the sweep itself did not end.`,
 	fs.IntVar(&f.cores, "cores", 0, "how many runs go on at once; 0 is one for each core")
 	fs.BoolVar(&f.merge, "merge", false, "join what shards wrote with -o json")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "tell no progress")
-	fs.BoolVar(&f.exhaustive, "exhaustive", false, "play a manifest in every order")
-	fs.BoolVar(&f.noPrune, "no-prune", false, "with --exhaustive: go on behind states that were seen before")
+	fs.BoolVar(&f.exhaustive, "exhaustive", false, "play a script or a manifest in every order")
+	fs.BoolVar(&f.noPrune, "no-prune", false, "with --exhaustive: play every order, also those that make no difference")
 	fs.IntVar(&f.maxRuns, "max-runs", explore.DefaultMaxRuns, "with --exhaustive: make at most so many runs")
 	fs.IntVar(&f.maxChoices, "max-choices", 0, "with --exhaustive: explore at most so many choices of a run; 0 is all")
-	fs.StringSliceVar(&f.without, "without", nil, "with --exhaustive and --choices: controllers that do not run; kubelet is those of all nodes")
-	fs.DurationVar(&f.until, "until", 0, "with --exhaustive and --choices: let so much time pass after the controllers have settled")
-	fs.BoolVar(&f.starting, "starting", false, "with --exhaustive and --choices: controllers start as the objects are created, not before")
-	fs.StringVar(&f.choices, "choices", "", "play a manifest once with the choices in this file, as --exhaustive printed them; - is the standard input")
+	fs.StringSliceVar(&f.without, "without", nil, "with --exhaustive and --choices of a manifest: controllers that do not run; kubelet is those of all nodes")
+	fs.DurationVar(&f.until, "until", 0, "with --exhaustive and --choices: let so much time pass after the controllers have settled or, for a script, go on to this long after the start")
+	fs.BoolVar(&f.starting, "starting", false, "with --exhaustive and --choices of a manifest: controllers start as the objects are created, not before")
+	fs.StringVar(&f.choices, "choices", "", "play once with these choices, as --exhaustive printed them, or those in this file; - is the standard input")
 	fs.StringVar(&f.trace, "trace", "", "with --choices: write the trace to this file, - for the standard output")
 	return cmd
 }
@@ -284,11 +286,14 @@ func (f *sweepFlags) runMerge(cmd *cobra.Command, args []string) error {
 	return found
 }
 
+// stdin is what the standard input is called.
+const stdin = "stdin"
+
 // readInput reads a file, or the standard input.
 func readInput(in io.Reader, arg string) (name string, data []byte, err error) {
 	if arg == "-" {
 		data, err = io.ReadAll(in)
-		return "stdin", data, err
+		return stdin, data, err
 	}
 	if data, err = os.ReadFile(arg); err != nil {
 		return "", nil, fileProblem(arg, err)

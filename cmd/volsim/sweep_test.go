@@ -75,9 +75,9 @@ func TestSweepExhaustive(t *testing.T) {
 	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "--without", "kubelet", world)
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "not finished, ended by its bound of 200 runs")
-	_, replay, found := strings.Cut(out, "replay: echo ")
+	_, replay, found := strings.Cut(out, "replay: volsim sweep --choices ")
 	require.True(t, found)
-	choices, rest, _ := strings.Cut(replay, " | volsim sweep --choices - --without kubelet "+world+"\n")
+	choices, rest, _ := strings.Cut(replay, " --without kubelet "+world+"\n")
 	wanted, _, _ := strings.Cut(rest, "\n\noutcome")
 	trace := filepath.Join(t.TempDir(), "trace")
 	status, out, errOut = play(choices, "sweep", "--choices", "-", "--trace", trace, "--without", "kubelet", world)
@@ -86,6 +86,70 @@ func TestSweepExhaustive(t *testing.T) {
 	data, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	require.Contains(t, string(data), "PersistentVolumeClaim/default/data")
+}
+
+// sweepSmall is sweepRace with nobody but those who play a part in it.
+const sweepSmall = "config without=kubelet,kube-scheduler,attachdetach-controller,ephemeral-volume-controller,garbage-collector," +
+	"pod-garbage-collector-controller,persistentvolume-expander-controller,volumeattributesclass-protection-controller,recycler-pod-runner," +
+	"pv-protection-controller,pvc-protection-controller\n" + sweepRace
+
+// TestSweepExhaustiveScript: a script is played in every order, and what is shown is a command that repeats it.
+func TestSweepExhaustiveScript(t *testing.T) {
+	dir := t.TempDir()
+	failing := write(t, dir, "failing.txtar", strings.Replace(sweepSmall, "-- both", "expect pvc/data phase=Bound\nadvance 20s\n-- both", 1))
+	status, out, errOut := play("", "sweep", "-q", "--exhaustive", failing)
+	require.Equal(t, exitFailed, status)
+	require.Regexp(t, "^volsim: "+failing+": runs failed, with outcome [0-9a-f]{8} for one\n$", errOut)
+	require.Contains(t, out, failing+": finished: ")
+	require.Contains(t, out, ": 2 outcomes, 0 invariants violated\n")
+	_, line, found := strings.Cut(out, "\nline 4 failed in ")
+	require.True(t, found)
+	_, command, _ := strings.Cut(line, "replay: volsim ")
+	command, _, _ = strings.Cut(command, "\n")
+	trace := filepath.Join(dir, "trace")
+	status, _, errOut = play("", append(strings.Fields(command), "-q", "--trace", trace)...)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errOut, "failing.txtar:4: expect pvc/data phase=Bound: phase is Pending")
+	data, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	require.Contains(t, string(data), "BIND-058 PersistentVolumeClaim/default/data: synchronizing unbound PersistentVolumeClaim: no volume found")
+
+	for _, choices := range []string{"0,0", "0 0", write(t, dir, "choices", "0\n0\n")} {
+		status, out, errOut = play("", "run", "--choices", choices, failing)
+		require.NotContains(t, errOut, "choices")
+		require.Contains(t, out, "as chosen", status)
+	}
+	status, out, _ = play(sweepSmall, "sweep", "-q", "--exhaustive", "--until", "20s", "-")
+	require.Zero(t, status)
+	require.Regexp(t, `replay: volsim run --choices [0-9,]+ --until 20s -\n`, out)
+	world := write(t, dir, "world.yaml", runClaim)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--choices", "0", "--seed", "1", failing}, "--choices and --seed do not go together"},
+		{[]string{"--choices", "0", failing, failing}, "--choices is about one script, and these are 2"},
+		{[]string{"--choices", "0", world}, "choices of a manifest are for volsim sweep --choices"},
+		{[]string{"--choices", "-", "-"}, "the standard input cannot be both"},
+		{[]string{"--choices", filepath.Join(dir, "none"), failing}, "none: no such file"},
+		{[]string{"--choices", failing, failing}, "choices are numbers from 0 on"},
+	} {
+		status, _, errOut := play("", append([]string{"run"}, tt.args...)...)
+		require.NotZero(t, status)
+		oneLine(t, errOut)
+		require.Contains(t, errOut, tt.want)
+	}
+	some := write(t, dir, "some.txtar", "seeds 1..9\n"+strings.Replace(sweepSmall, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
+	status, out, errOut = play("", "sweep", "-q", "--exhaustive", some)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errOut, "some.txtar:6: some expect pvc/data phase=Lost: it holds in no order")
+	require.Regexp(t, `line 5 held in \d+ runs: some expect pvc/data phase=Pending; replay: volsim run --choices [0-9,]+ `, out)
+	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "-o", "json", some)
+	require.Zero(t, status, errOut)
+	var report explorationReport
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.True(t, report.Finished)
+	require.Len(t, report.Some, 2)
 }
 
 func TestSweepMistakes(t *testing.T) {
@@ -109,7 +173,8 @@ func TestSweepMistakes(t *testing.T) {
 		{"two ways", []string{"--seeds", "1..5", "--exhaustive", world}, exitUsage, "do not go together"},
 		{"a flag of another way", []string{"--seeds", "1..5", "--no-prune", file}, exitUsage, "--no-prune does not go with"},
 		{"a format that does not exist", []string{"-o", "xml", file}, exitUsage, "there are text and json"},
-		{"a script in every order", []string{"--exhaustive", file}, exitFailed, "it is a script"},
+		{"a script has its own setup", []string{"--exhaustive", "--without", "kubelet", file}, exitUsage, "--without does not go with a script: write config without=... in it"},
+		{"a script starts its controllers", []string{"--exhaustive", "--starting", file}, exitUsage, "--starting does not go with a script"},
 		{"no such controller", []string{"--exhaustive", "--without", "nobody", world}, exitFailed, `Without names "nobody"`},
 		{"a script that is wrong", []string{"--seeds", "1..5", write(t, dir, "x.txtar", "now\nconquer\n")}, exitFailed, "x.txtar:2: conquer: "},
 		{"choices that are none", []string{"--choices", file, world}, exitFailed, "choices are numbers"},

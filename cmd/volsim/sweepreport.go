@@ -2,11 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/explore"
 )
 
@@ -22,7 +23,9 @@ func (f *sweepFlags) report(w io.Writer, s *explore.Sweep) error {
 	}
 	out.printf("%s: %d seeds of %d..%d%s: %s, %s\n", s.Script, s.Played, s.From, s.To, of,
 		plural(len(s.Outcomes), "outcome"), plural(len(s.Violated), "invariant")+" violated")
-	out.findings(s.Report, func(seed int64, _ string) string { return fmt.Sprintf("volsim run --seed %d %s", seed, s.Script) })
+	out.findings(s.Report, func(seed int64, _ []engine.Choice) string {
+		return fmt.Sprintf("volsim run --seed %d %s", seed, argument(s.Script))
+	})
 	for _, l := range s.Report.Some {
 		if l.Count == 0 {
 			out.printf("\nline %d held with no seed: %s\n", l.Line, l.Command)
@@ -34,6 +37,14 @@ func (f *sweepFlags) report(w io.Writer, s *explore.Sweep) error {
 		return out.err
 	}
 	return verdict(s)
+}
+
+// argument names a script on a command line.
+func argument(name string) string {
+	if name == stdin {
+		return "-"
+	}
+	return name
 }
 
 // verdict says whether something is wrong.
@@ -83,16 +94,16 @@ func (w *writer) printf(format string, args ...any) {
 }
 
 // findings writes what was found. replay says how one run is played again.
-func (w *writer) findings(r explore.Report, replay func(seed int64, choices string) string) {
+func (w *writer) findings(r explore.Report, replay func(seed int64, choices []engine.Choice) string) {
 	for _, o := range r.Outcomes {
-		w.printf("\noutcome %s: %s; replay: %s\n%s\n", o.ID, plural(o.Count, "run"), replay(o.Seed, explore.FormatChoices(o.Choices)), indent(string(o.Outcome)))
+		w.printf("\noutcome %s: %s; replay: %s\n%s\n", o.ID, plural(o.Count, "run"), replay(o.Seed, o.Choices), indent(string(o.Outcome)))
 	}
 	for _, l := range r.Failed {
-		w.printf("\nline %d failed in %s: %s: %s; replay: %s\n", l.Line, plural(l.Count, "run"), l.Command, l.Text, replay(l.Seed, ""))
+		w.printf("\nline %d failed in %s: %s: %s; replay: %s\n", l.Line, plural(l.Count, "run"), l.Command, l.Text, replay(l.Seed, l.Choices))
 	}
 	for _, v := range r.Violated {
 		w.printf("\nviolated %s in %s, at the earliest after %d entries of the trace; replay: %s\n%s\n", v.Invariant, plural(v.Count, "run"), v.Entries,
-			replay(v.Seed, explore.FormatChoices(v.Choices)), indent(v.Text))
+			replay(v.Seed, v.Choices), indent(v.Text))
 	}
 }
 
@@ -115,35 +126,65 @@ type explorationReport struct {
 	Bounded  string             `json:"bounded,omitempty"`
 	Outcomes []explore.Found    `json:"outcomes"`
 	Violated []explore.Violated `json:"violated,omitempty"`
+	Failed   []explore.Line     `json:"failed,omitempty"`
+	Some     []explore.Line     `json:"some,omitempty"`
 }
 
 // reportExploration writes an exploration.
-func (f *sweepFlags) reportExploration(w io.Writer, name string, x explore.Exploration) error {
+func (f *sweepFlags) reportExploration(w io.Writer, s swept, x explore.Exploration) error {
 	if f.output == "json" {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(explorationReport{name, x.Runs, x.Pruned, x.States, x.Finished, x.Bounded, x.Outcomes, x.Violated})
+		return encoder.Encode(explorationReport{s.name, x.Runs, x.Pruned, x.States, x.Finished, x.Bounded, x.Outcomes, x.Violated, x.Failed, x.Some})
 	}
 	out := &writer{w: w}
 	ended := "finished"
 	if !x.Finished {
 		ended = "not finished, ended by its bound of " + x.Bounded
 	}
-	out.printf("%s: %s: %s, %s (%d ended in a state that was known): %s, %s violated\n", name, ended, plural(x.States, "state"), plural(x.Runs, "run"), x.Pruned,
+	out.printf("%s: %s: %s, %s (%d ended where nothing was left to find): %s, %s violated\n", s.name, ended, plural(x.States, "state"), plural(x.Runs, "run"), x.Pruned,
 		plural(len(x.Outcomes), "outcome"), plural(len(x.Violated), "invariant"))
-	out.findings(x.Report, func(_ int64, choices string) string {
-		return fmt.Sprintf("echo %s | volsim sweep --choices -%s %s", choices, f.worldFlags(), name)
-	})
+	command := "volsim sweep"
+	if s.script != nil {
+		command = "volsim run"
+	}
+	replay := func(choices []engine.Choice) string {
+		return fmt.Sprintf("%s --choices %s%s %s", command, explore.FormatChoices(choices), f.worldFlags(), argument(s.name))
+	}
+	out.findings(x.Report, func(_ int64, choices []engine.Choice) string { return replay(choices) })
+	for _, l := range x.Some {
+		if l.Count == 0 {
+			out.printf("\nline %d held in no run: %s\n", l.Line, l.Command)
+			continue
+		}
+		out.printf("\nline %d held in %s: %s; replay: %s\n", l.Line, plural(l.Count, "run"), l.Command, replay(l.Choices))
+	}
 	if out.err != nil {
 		return out.err
 	}
-	for _, o := range x.Outcomes {
-		if o.Failed {
-			return fmt.Errorf("%s: runs failed, with outcome %s for one", name, o.ID)
+	return judge(s, x)
+}
+
+// judge says whether something is wrong with what was explored.
+func judge(s swept, x explore.Exploration) error {
+	failed := slices.IndexFunc(x.Outcomes, func(o explore.Found) bool { return o.Failed })
+	some := s.script != nil && s.script.Some
+	switch {
+	case some && x.Finished && !slices.ContainsFunc(x.Outcomes, func(o explore.Found) bool { return !o.Failed }):
+		return fmt.Errorf("%s: in no order everything holds", s.name)
+	case !some && failed >= 0:
+		return fmt.Errorf("%s: runs failed, with outcome %s for one", s.name, x.Outcomes[failed].ID)
+	}
+	for _, l := range x.Some {
+		if l.Count == 0 && x.Finished {
+			return fmt.Errorf("%s:%d: %s: it holds in no order", s.name, l.Line, l.Command)
 		}
 	}
-	return unforced(name, x.Violated)
+	if s.script != nil && s.script.Chosen {
+		return nil
+	}
+	return unforced(s.name, x.Violated)
 }
 
 // worldFlags are the flags that make the same world again.
@@ -160,6 +201,3 @@ func (f *sweepFlags) worldFlags() string {
 	}
 	return text
 }
-
-// errScript says why a script is not explored.
-var errScript = errors.New("it is a script, and choices are made for manifests only: give a .yaml, or sweep it with --seeds")

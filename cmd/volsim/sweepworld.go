@@ -13,57 +13,72 @@ import (
 	"github.com/volsim/volsim/scenario"
 )
 
-// world makes a world of a manifest.
-func (f *sweepFlags) world(in io.Reader, arg string) (string, explore.World, error) {
-	name, data, err := readInput(in, arg)
+// swept is a world with what is known about it.
+type swept struct {
+	name  string
+	world explore.World
+	// script is what it was made of; nil if that was a manifest.
+	script *explore.Script
+}
+
+// world makes a world of a script or a manifest.
+func (f *sweepFlags) world(cmd *cobra.Command, arg string) (swept, error) {
+	name, data, err := readInput(cmd.InOrStdin(), arg)
 	if err != nil {
-		return "", nil, err
+		return swept{}, err
 	}
 	if !scenario.IsManifest(name, data) {
-		return "", nil, fmt.Errorf("%s: %w", name, errScript)
+		return f.scriptWorld(cmd, name, data)
 	}
 	w, err := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}.World()
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: %w", name, err)
+		return swept{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return name, w, nil
+	return swept{name: name, world: w}, nil
+}
+
+func (f *sweepFlags) scriptWorld(cmd *cobra.Command, name string, data []byte) (swept, error) {
+	for _, not := range []struct{ flag, instead string }{{"without", "write config without=... in it"}, {"starting", "its controllers start with it"}} {
+		if cmd.Flags().Changed(not.flag) {
+			return swept{}, usageError{fmt.Errorf("--%s does not go with a script: %s", not.flag, not.instead)}
+		}
+	}
+	script, err := explore.ReadScript(name, data)
+	if err != nil {
+		return swept{}, err
+	}
+	return swept{name, script.World(f.until), script}, nil
 }
 
 func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
-	name, w, err := f.world(cmd.InOrStdin(), arg)
+	s, err := f.world(cmd, arg)
 	if err != nil {
 		return err
 	}
 	progress := f.progress(cmd.ErrOrStderr())
-	x, err := explore.Exhaustive(w, explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Progress: func(x explore.Exploration) {
+	x, err := explore.Exhaustive(s.world, explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Progress: func(x explore.Exploration) {
 		progress(func() string {
-			return fmt.Sprintf("%s: %d runs, %d states, %d outcomes", name, x.Runs, x.States, len(x.Outcomes))
+			return fmt.Sprintf("%s: %d runs, %d states, %d outcomes", s.name, x.Runs, x.States, len(x.Outcomes))
 		})
 	}})
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	return f.reportExploration(cmd.OutOrStdout(), name, x)
+	return f.reportExploration(cmd.OutOrStdout(), s, x)
 }
 
 // runChoices plays a world once.
 func (f *sweepFlags) runChoices(cmd *cobra.Command, arg string) error {
-	if f.choices == "-" && arg == "-" {
-		return usageError{fmt.Errorf("--choices - and -: the standard input cannot be both")}
-	}
-	from, data, err := readInput(cmd.InOrStdin(), f.choices)
+	choices, err := readChoices(cmd.InOrStdin(), f.choices, []string{arg})
 	if err != nil {
 		return err
 	}
-	choices, err := explore.ReadChoices(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	name, w, err := f.world(cmd.InOrStdin(), arg)
+	s, err := f.world(cmd, arg)
 	if err != nil {
 		return err
 	}
-	run, outcome, err := explore.Play(w, choices)
+	name := s.name
+	run, outcome, err := explore.Play(s.world, choices)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
