@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/kubeletstatus"
 )
 
 // kubelet is one life of the kubelet of a node (MNT-013): the populator writes the desired state, the reconciler starts
@@ -163,6 +164,4 @@ func sorted[T any](m map[types.UID]T) []types.UID {
 	return uids
 }
 
-func terminal(phase corev1.PodPhase) bool {
-	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
-}
+func terminal(phase corev1.PodPhase) bool { return kubeletstatus.Terminal(phase) }

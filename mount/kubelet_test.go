@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/kubeletstatus"
 	"github.com/volsim/volsim/store"
 )
 
@@ -439,7 +440,7 @@ func TestContainersNeedVolumes(t *testing.T) {
 // MNT-384: the status of a pod that waits.
 func TestPodStatus(t *testing.T) {
 	pod := fake.Pod("p")
-	status := waitingStatus(pod)
+	status := kubeletstatus.Waiting(pod)
 	conditions := map[corev1.PodConditionType]string{}
 	for _, c := range status.Conditions {
 		conditions[c.Type] = string(c.Status) + " " + c.Reason
@@ -450,12 +451,12 @@ func TestPodStatus(t *testing.T) {
 		corev1.PodReadyToStartContainers: "False ", corev1.PodInitialized: "True ",
 		corev1.PodReady: "False ContainersNotReady", corev1.ContainersReady: "False ContainersNotReady"})
 	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
-	status = waitingStatus(pod)
+	status = kubeletstatus.Waiting(pod)
 	want(t, "MNT-384: with init containers", status.ContainerStatuses[0].State.Waiting.Reason, "PodInitializing")
-	running := runningStatus(pod)
+	running := kubeletstatus.Running(pod)
 	want(t, "MNT-380: running", []any{running.Phase, running.ContainerStatuses[0].State.Running != nil}, []any{corev1.PodRunning, true})
 	pod.Status = running
-	ended := terminatedStatus(pod, corev1.PodFailed, "Evicted", "text")
+	ended := kubeletstatus.Terminated(pod, corev1.PodFailed, "Evicted", "text")
 	want(t, "MNT-387: ended", []any{ended.Phase, ended.Reason, ended.ContainerStatuses[0].State.Terminated.ExitCode}, []any{corev1.PodFailed, "Evicted", int32(1)})
 }
 

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/objects"
 )
 
 // mapVolume starts to give a block device to a pod.
@@ -14,8 +13,8 @@ func (k *kubelet) mapVolume(p *engine.Proc, pr pair) {
 	desired, pod, spec := *pr.volume, pr.pod.pod, pr.pod.spec
 	plugin := k.pluginFor(spec.plugin.Name)
 	// MNT-220, MNT-919: what keeps the operation from starting is looked at in every pass, and told every time.
-	if !objects.AdmitsNode(spec.PV, k.labels()) {
-		k.event(p, pod, corev1.EventTypeWarning, "FailedMount", "MapVolume.NodeAffinity check failed for volume %q : %v", spec.Name(), errNodeAffinity)
+	if err := k.checkAffinity(spec); err != nil {
+		k.event(p, pod, corev1.EventTypeWarning, "FailedMount", "MapVolume.NodeAffinity check failed for volume %q : %v", spec.Name(), err)
 		k.reconciler.Rest()
 		return
 	}

@@ -43,9 +43,8 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 	if _, err := objects.PluginOf(k.cfg.Backends, spec.VolumeSpec); err != nil {
 		return "MountVolume.FindPluginBySpec failed", err
 	}
-	// MNT-191, MNT-919
-	if spec.PV != nil && !objects.AdmitsNode(spec.PV, k.labels()) {
-		return "MountVolume.NodeAffinity check failed", errNodeAffinity
+	if err := k.checkAffinity(spec); err != nil {
+		return "MountVolume.NodeAffinity check failed", err
 	}
 	// MNT-192
 	plugin := k.pluginFor(spec.plugin.Name)
@@ -183,12 +182,19 @@ func (k *kubelet) setPod(name corev1.UniqueVolumeName, uid types.UID, spec *volu
 	k.changed(uid)
 }
 
-// labels are those of the node, as watched.
-func (k *kubelet) labels() map[string]string {
-	if k.object == nil {
+// checkAffinity tells why a volume cannot be mounted on this node (MNT-191, MNT-220).
+func (k *kubelet) checkAffinity(spec *volumeSpec) error {
+	switch {
+	case spec.PV == nil:
 		return nil
+	case k.object == nil:
+		// MNT-191: without the Node there are no labels to compare, whether or not the volume is for certain nodes.
+		return fmt.Errorf("error retrieving node: node %q not found", k.node.name)
+	case !objects.AdmitsNode(spec.PV, k.object.Labels):
+		// MNT-191, MNT-919
+		return errNodeAffinity
 	}
-	return k.object.Labels
+	return nil
 }
 
 // pluginTakesDevice reports whether the volume is mounted from a device that the node has once.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/kubeletstatus"
 	"github.com/volsim/volsim/store"
 )
 
@@ -21,7 +22,7 @@ func TestRegister(t *testing.T) {
 	node, err := w.Store().Nodes.Get(nodeName)
 	w.ok(err)
 	want(t, "annotation", node.Annotations[ManagedAttachAnnotation], "true")
-	want(t, "ready", isReady(node), true)
+	want(t, "ready", kubeletstatus.Ready(node), true)
 	w.create(fake.Node("n2"))
 	w.ok(w.nodes.Follow())
 	w.Advance(time.Second)

@@ -8,15 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/kubeletstatus"
 	"github.com/volsim/volsim/store"
 )
 
 // ManagedAttachAnnotation is on a Node whose volumes the attach/detach controller attaches.
-const ManagedAttachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach"
+const ManagedAttachAnnotation = kubeletstatus.ManagedAttachAnnotation
 
 // report is what the kubelet remembers of its reports.
 type report struct {
@@ -36,21 +35,14 @@ func (k *kubelet) register(p *engine.Proc) {
 	node, err := k.getNode(p)
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Create(p, newNodeObject(k.node.name, p.Now())) })
+		_, err = reach(k, func() (*corev1.Node, error) {
+			return p.API().Nodes.Create(p, kubeletstatus.NewNode(k.node.name, p.Now()))
+		})
 	case err == nil && node.Annotations[ManagedAttachAnnotation] != "true":
 		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{ManagedAttachAnnotation: "true"}}})
 		_, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, store.Main) })
 	}
 	k.report.registered = err == nil
-}
-
-// newNodeObject is a Node as its kubelet creates it.
-func newNodeObject(name string, now time.Time) *corev1.Node {
-	node := fake.Node(name, fake.Annotations(ManagedAttachAnnotation, "true"))
-	at := metav1.NewTime(now.Truncate(time.Second))
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
-		Message: "kubelet is posting ready status", LastHeartbeatTime: at, LastTransitionTime: at}}
-	return node
 }
 
 // inUse is what the node has in use, in order (MNT-170).
@@ -127,15 +119,10 @@ func (k *kubelet) tryReport(p *engine.Proc) error {
 		inUse = k.inUse()
 	}
 	k.noteReboot(p, node)
-	changed := !slices.Equal(inUse, node.Status.VolumesInUse) || !isReady(node) || node.Status.NodeInfo.BootID != k.bootID()
 	now := p.Now()
 	// MNT-008, MNT-172
-	if changed || now.Sub(k.report.sent) > k.cfg.ReportPeriod {
-		patch, err := json.Marshal(map[string]any{"status": map[string]any{
-			"volumesInUse": inUse,
-			"conditions":   readyConditions(node, now),
-			"nodeInfo":     map[string]string{"bootID": k.bootID()},
-		}})
+	if kubeletstatus.Changed(node, inUse, k.bootID()) || now.Sub(k.report.sent) > k.cfg.ReportPeriod {
+		patch, err := kubeletstatus.Patch(node, inUse, k.bootID(), now)
 		if err != nil {
 			return err
 		}
@@ -162,8 +149,8 @@ func (k *kubelet) tryReport(p *engine.Proc) error {
 // noteReboot tells of a reboot when the status still has the boot before (MNT-485).
 func (k *kubelet) noteReboot(p *engine.Proc, node *corev1.Node) {
 	// MNT-485
-	if last := node.Status.NodeInfo.BootID; last != "" && last != k.bootID() {
-		k.event(p, node, corev1.EventTypeWarning, "Rebooted", "Node %s has been rebooted, boot id: %s", node.Name, k.bootID())
+	if text := kubeletstatus.Rebooted(node, k.bootID()); text != "" {
+		k.event(p, node, corev1.EventTypeWarning, "Rebooted", "%s", text)
 	}
 }
 
@@ -200,29 +187,6 @@ func (k *kubelet) nextReport() {
 		k.report.sent = k.report.sent.Add(late * every)
 	}
 	k.status.RestAt(k.report.sent.Add(k.cfg.ReportPeriod + 1))
-}
-
-func isReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// readyConditions are the conditions of the node with Ready as this kubelet has it.
-func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
-	at := metav1.NewTime(now.Truncate(time.Second))
-	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
-		Message: "kubelet is posting ready status", LastHeartbeatTime: at, LastTransitionTime: at}
-	conditions := slices.Clone(node.Status.Conditions)
-	at1 := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	if at1 < 0 {
-		return append(conditions, ready)
-	}
-	if conditions[at1].Status == corev1.ConditionTrue {
-		ready.LastTransitionTime = conditions[at1].LastTransitionTime
-	}
-	conditions[at1] = ready
-	return conditions
 }
 
 // bootID tells the boots of the machine apart.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
 )
 
 // Steps of a mount that fail say which they were, and leave what the rule says.
@@ -24,6 +25,10 @@ func TestMountSteps(t *testing.T) {
 	}{
 		{"MNT-191", "the volume is for another node", []fake.Option{fake.FromNodes("n2")}, nil,
 			`MountVolume.NodeAffinity check failed for volume "pv1" : no matching NodeSelectorTerms`, nil},
+		{"MNT-191", "the Node is gone", nil, func(w *world) {
+			_, err := w.Store().Nodes.Delete(nodeName, store.DeleteOptions{})
+			w.ok(err)
+		}, `MountVolume.NodeAffinity check failed for volume "pv1" : error retrieving node: node "n1" not found`, nil},
 		{"MNT-195", "the attachment is gone", nil, func(w *world) {
 			_, err := w.Store().Attachments.Delete(objects.AttachmentName(handle, driverName, nodeName), deleteNow)
 			w.ok(err)

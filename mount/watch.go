@@ -3,6 +3,8 @@ package mount
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/kubeletstatus"
 )
 
 // podChanged takes a new or changed pod from the watch.
@@ -64,7 +66,7 @@ func (k *kubelet) nodeChanged(node *corev1.Node) {
 	// MNT-174: a volume may be attached now.
 	k.reconciler.Arm()
 	k.watchInUse()
-	if !isReady(node) || node.Status.NodeInfo.BootID != k.bootID() {
+	if !kubeletstatus.Ready(node) || node.Status.NodeInfo.BootID != k.bootID() {
 		k.status.Arm()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/kubeletstatus"
 	"github.com/volsim/volsim/store"
 )
 
@@ -61,7 +62,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *worker {
 func (w *worker) run(p *engine.Proc) {
 	if !w.ending && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status comes first.
-		w.publish(p, waitingStatus)
+		w.publish(p, kubeletstatus.Waiting)
 	}
 	for !w.ending {
 		err := w.sync(p)
@@ -109,9 +110,9 @@ func (w *worker) sync(p *engine.Proc) error {
 // startContainers starts what does not run, and says so.
 func (w *worker) startContainers(p *engine.Proc) error {
 	k := w.k
-	status := stillRunningStatus
+	status := kubeletstatus.StillRunning
 	if !k.node.runtime.runs(w.uid) {
-		status = runningStatus
+		status = kubeletstatus.Running
 		c, err := k.newContainer(w.pod)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/kubeletstatus"
 	"github.com/volsim/volsim/store"
 )
 
@@ -55,7 +56,9 @@ func (w *worker) stopContainers(p *engine.Proc) {
 		}
 	}
 	if w.ran || w.reason != "" {
-		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return terminatedStatus(pod, w.exit, w.reason, w.message) })
+		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(pod, w.exit, w.reason, w.message)
+		})
 	}
 }
 
@@ -95,7 +98,7 @@ func (k *kubelet) leftovers(uid types.UID) bool {
 // finish is the last part: nothing of the pod is left, so it may go from the API (MNT-387).
 func (w *worker) finish(p *engine.Proc) {
 	if !w.ran && w.reason == "" && !w.gone && !terminal(w.pod.Status.Phase) {
-		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return terminatedStatus(pod, corev1.PodFailed, "", "") })
+		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
 	}
 	w.finished = true
 	w.k.housekeeping.Rest()

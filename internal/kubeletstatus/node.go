@@ -1,0 +1,74 @@
+package kubeletstatus
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// ManagedAttachAnnotation is on a Node whose volumes the attach/detach controller attaches.
+const ManagedAttachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+// NewNode is a Node as its kubelet creates it.
+func NewNode(name string, now time.Time) *corev1.Node {
+	node := fake.Node(name, fake.Annotations(ManagedAttachAnnotation, "true"))
+	node.Status.Conditions = []corev1.NodeCondition{readyCondition(now)}
+	return node
+}
+
+func readyCondition(now time.Time) corev1.NodeCondition {
+	at := metav1.NewTime(now.Truncate(time.Second))
+	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status", LastHeartbeatTime: at, LastTransitionTime: at}
+}
+
+// Rebooted is what a kubelet tells about its Node when the status there is of another boot, "" if it is not.
+func Rebooted(node *corev1.Node, bootID string) string {
+	if last := node.Status.NodeInfo.BootID; last == "" || last == bootID {
+		return ""
+	}
+	return fmt.Sprintf("Node %s has been rebooted, boot id: %s", node.Name, bootID)
+}
+
+// Changed reports whether the status of a Node is not what its kubelet would say: that it is ready, has these volumes in use, and was
+// booted under that ID.
+func Changed(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string) bool {
+	return !slices.Equal(inUse, node.Status.VolumesInUse) || !Ready(node) || node.Status.NodeInfo.BootID != bootID
+}
+
+// Patch is the JSON merge patch by which a kubelet says that.
+func Patch(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, now time.Time) ([]byte, error) {
+	return json.Marshal(map[string]any{"status": map[string]any{
+		"volumesInUse": inUse,
+		"conditions":   readyConditions(node, now),
+		"nodeInfo":     map[string]string{"bootID": bootID},
+	}})
+}
+
+// Ready reports whether a Node says that it is ready.
+func Ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// readyConditions are the conditions of the node with Ready as this kubelet has it.
+func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
+	ready := readyCondition(now)
+	conditions := slices.Clone(node.Status.Conditions)
+	i := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return append(conditions, ready)
+	}
+	if conditions[i].Status == corev1.ConditionTrue {
+		ready.LastTransitionTime = conditions[i].LastTransitionTime
+	}
+	conditions[i] = ready
+	return conditions
+}

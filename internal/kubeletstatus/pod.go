@@ -1,0 +1,135 @@
+package kubeletstatus
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Terminal reports whether pods in that phase have ended.
+func Terminal(phase corev1.PodPhase) bool {
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
+}
+
+// Waiting is the status of a pod whose containers do not run yet (MNT-384). One that has a status of containers keeps it.
+func Waiting(pod *corev1.Pod) corev1.PodStatus {
+	status := pod.Status
+	if len(status.ContainerStatuses) > 0 {
+		return status
+	}
+	// MNT-384: Pending, whatever it waits for.
+	status.Phase = corev1.PodPending
+	reason := "ContainerCreating"
+	initialized := condition(corev1.PodInitialized, corev1.ConditionTrue, "")
+	if len(pod.Spec.InitContainers) > 0 {
+		reason = "PodInitializing"
+		initialized = condition(corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized")
+	}
+	state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, state, false)
+	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
+	status.Conditions = withConditions(status.Conditions,
+		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
+		initialized,
+		condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady"),
+		condition(corev1.ContainersReady, corev1.ConditionFalse, "ContainersNotReady"),
+	)
+	return status
+}
+
+// Running is the status of a pod whose containers run.
+func Running(pod *corev1.Pod) corev1.PodStatus {
+	status := pod.Status
+	if status.Phase == corev1.PodRunning && len(status.ContainerStatuses) > 0 && status.ContainerStatuses[0].State.Running != nil {
+		return status
+	}
+	status.Phase = corev1.PodRunning
+	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}, true)
+	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, true)
+	status.Conditions = withConditions(status.Conditions,
+		condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, ""),
+		condition(corev1.PodInitialized, corev1.ConditionTrue, ""),
+		condition(corev1.PodReady, corev1.ConditionTrue, ""),
+		condition(corev1.ContainersReady, corev1.ConditionTrue, ""),
+	)
+	return status
+}
+
+// StillRunning is the status of a pod whose containers ran before: once it is told, nothing more is known of them.
+func StillRunning(pod *corev1.Pod) corev1.PodStatus {
+	if pod.Status.Phase == corev1.PodRunning {
+		return pod.Status
+	}
+	return Running(pod)
+}
+
+// Terminated is the status of a pod whose containers will not run again.
+func Terminated(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) corev1.PodStatus {
+	status := pod.Status
+	if Terminal(status.Phase) {
+		phase = status.Phase
+	}
+	status.Phase = phase
+	if reason != "" {
+		status.Reason, status.Message = reason, message
+	}
+	why, code := "PodCompleted", int32(0)
+	if phase == corev1.PodFailed {
+		why, code = "PodFailed", 1
+	}
+	state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: map[bool]string{true: "Completed", false: "Error"}[code == 0]}}
+	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, state, false)
+	status.Conditions = withConditions(status.Conditions,
+		condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, ""),
+		condition(corev1.PodReady, corev1.ConditionFalse, why),
+		condition(corev1.ContainersReady, corev1.ConditionFalse, why),
+	)
+	return status
+}
+
+func containerStatuses(containers []corev1.Container, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
+	var statuses []corev1.ContainerStatus
+	for i := range containers {
+		statuses = append(statuses, corev1.ContainerStatus{Name: containers[i].Name, Image: containers[i].Image, State: state, Ready: ready})
+	}
+	return statuses
+}
+
+func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason string) corev1.PodCondition {
+	return corev1.PodCondition{Type: kind, Status: status, Reason: reason}
+}
+
+// withConditions is a copy of the conditions with some of them replaced or added.
+func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
+	conditions = slices.Clone(conditions)
+	for _, c := range new {
+		at := slices.IndexFunc(conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
+		switch {
+		case at < 0:
+			conditions = append(conditions, c)
+		case conditions[at].Status != c.Status:
+			conditions[at] = c
+		}
+	}
+	return conditions
+}
+
+// Same reports whether there is nothing in a status that a kubelet would write over another one.
+func Same(a, b *corev1.PodStatus) bool {
+	return slices.Equal(a.Conditions, b.Conditions) && a.Phase == b.Phase && len(a.ContainerStatuses) == len(b.ContainerStatuses)
+}
+
+// Stamp gives conditions and the pod the times that are new.
+func Stamp(status *corev1.PodStatus, now time.Time) {
+	at := metav1.NewTime(now.Truncate(time.Second))
+	if status.StartTime == nil {
+		status.StartTime = &at
+	}
+	for i := range status.Conditions {
+		if status.Conditions[i].LastTransitionTime.IsZero() {
+			status.Conditions[i].LastTransitionTime = at
+		}
+	}
+}
