@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -9,10 +10,21 @@ import (
 )
 
 // Outcomes are the ways in which the controllers of Kubernetes were seen to play a scenario.
-type Outcomes struct{ runs [][]Observation }
+type Outcomes struct {
+	runs   [][]Observation
+	sorted [][]Observation // the same, each withoutOrder
+}
 
 // Add adds a run.
-func (o *Outcomes) Add(run []Observation) { o.runs = append(o.runs, run) }
+func (o *Outcomes) Add(run []Observation) {
+	o.runs = append(o.runs, run)
+	o.sorted = append(o.sorted, withoutOrder(run))
+}
+
+// Legal reports whether what we saw is one of the outcomes, as Check has it.
+func (o *Outcomes) Legal(ours []Observation) bool {
+	return o.examine(ours, func(int, int, []Observation, string, string) {})
+}
 
 // Check tells why what we saw is not one of the outcomes, "" if it is.
 //
@@ -20,33 +32,54 @@ func (o *Outcomes) Add(run []Observation) { o.runs = append(o.runs, run) }
 // need to come from one run, since races at one step have nothing to do with those at another. The writes to an object must have been made
 // in that order. Writes to different objects are made by goroutines that do not wait for each other: of these, two must be in
 // the order that they had in all runs that made the observation.
-func (o *Outcomes) Check(ours []Observation) string {
-	for i, got := range ours {
-		var before []string
-		if i > 0 {
-			before = ours[i-1].Objects
+func (o *Outcomes) Check(ours []Observation) (why string) {
+	o.examine(ours, func(i, same int, others []Observation, first, second string) {
+		if first != "" {
+			why = fmt.Sprintf("after step %d, in each of %d runs the first of these writes came before the second:\n  %s\n  %s\nours:\n  %s", ours[i].Step, same, first, second,
+				strings.Join(ours[i].Writes, "\n  "))
+			return
 		}
-		var same []Observation
-		var nearest string
-		for _, run := range o.runs {
-			if i >= len(run) || i > 0 && !slices.Equal(run[i-1].Objects, before) {
-				continue
-			}
-			diff := cmp.Diff(run[i].withoutOrder(), got.withoutOrder())
-			if diff == "" {
-				same = append(same, run[i])
-			} else if nearest == "" || len(diff) < len(nearest) {
+		nearest := ""
+		for _, other := range others {
+			if diff := cmp.Diff(other, ours[i].withoutOrder()); nearest == "" || len(diff) < len(nearest) {
 				nearest = diff
 			}
 		}
-		if len(same) == 0 {
-			return fmt.Sprintf("after step %d, never seen in %d runs; -the nearest of them +ours:\n%s", got.Step, len(o.runs), nearest)
+		why = fmt.Sprintf("after step %d, never seen in %d runs; -the nearest of them +ours:\n%s", ours[i].Step, len(o.runs), nearest)
+	})
+	return why
+}
+
+// examine looks for each of our observations among the runs. If one is not there it says which, and either what was seen in its place, or
+// which two writes came in another order in so many runs that are the same otherwise.
+func (o *Outcomes) examine(ours []Observation, missing func(i, same int, others []Observation, first, second string)) bool {
+	sorted := withoutOrder(ours)
+	for i, got := range ours {
+		var same, others []Observation
+		for r, run := range o.sorted {
+			switch {
+			case i >= len(run) || i > 0 && !slices.Equal(run[i-1].Objects, ours[i-1].Objects):
+			case reflect.DeepEqual(run[i], sorted[i]):
+				same = append(same, o.runs[r][i])
+			default:
+				others = append(others, run[i])
+			}
 		}
-		if first, second, ok := outOfOrder(same, got); ok {
-			return fmt.Sprintf("after step %d, in each of %d runs the first of these writes came before the second:\n  %s\n  %s", got.Step, len(same), first, second)
+		first, second, ok := outOfOrder(same, got)
+		if len(same) == 0 || ok {
+			missing(i, len(same), others, first, second)
+			return false
 		}
 	}
-	return ""
+	return true
+}
+
+func withoutOrder(run []Observation) []Observation {
+	sorted := make([]Observation, len(run))
+	for i, o := range run {
+		sorted[i] = o.withoutOrder()
+	}
+	return sorted
 }
 
 // withoutOrder has the writes of each object in order, and the objects sorted.
@@ -61,6 +94,9 @@ func objectOf(write string) string { return write[:strings.Index(write, " by ")]
 
 // outOfOrder finds two writes that come in another order than in all of the runs.
 func outOfOrder(runs []Observation, got Observation) (first, second string, ok bool) {
+	if len(runs) == 0 || slices.ContainsFunc(runs, func(run Observation) bool { return slices.Equal(run.Writes, got.Writes) }) {
+		return "", "", false
+	}
 	var places []map[string]int
 	for _, run := range runs {
 		places = append(places, placesOf(run.Writes))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/store"
 )
 
@@ -31,11 +33,16 @@ type Observation struct {
 	Writes []string
 	// Calls are those to the storage, with the second in which they began and ended.
 	Calls []string
+	// Orders are the calls of each kubelet about each volume, in order.
+	Orders []string
+	// Machines is what nodes have: directories and files, mounts, containers, and volumes mounted for pods as the kubelet sees it.
+	Machines []string
 }
 
-// Observe makes an observation of a world that began at start, has these objects, and did this since the last one.
-func Observe(start time.Time, objects []store.Object, entries iter.Seq[engine.Entry]) (Observation, error) {
-	var o Observation
+// Observe makes an observation of a world that began at start, has these objects and machines, and did this since the last one.
+func Observe(start time.Time, objects []store.Object, machines []Machine, entries iter.Seq[engine.Entry]) (Observation, error) {
+	o := Observation{Machines: describeMachines(machines, objects)}
+	orders := map[string][]string{}
 	for _, obj := range objects {
 		lines, err := describe(obj)
 		if err != nil {
@@ -49,7 +56,7 @@ func Observe(start time.Time, objects []store.Object, entries iter.Seq[engine.En
 		}
 		switch e.Type {
 		case engine.Emitted:
-			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, e.Text))
+			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, inOrder(e.Text)))
 		case engine.Write:
 			if e.Object.Kind == store.Event || e.Err != nil || e.Old == e.New {
 				continue
@@ -57,13 +64,32 @@ func Observe(start time.Time, objects []store.Object, entries iter.Seq[engine.En
 			o.Writes = append(o.Writes, describeWrite(e))
 		case engine.Storage:
 			o.Calls = append(o.Calls, describeCall(start, e))
+			if strings.HasPrefix(e.Actor, mount.ActorName("")) {
+				key := e.Actor + " " + e.Call.Key
+				orders[key] = append(orders[key], key+": "+callOf(e))
+			}
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(orders)) {
+		o.Orders = append(o.Orders, orders[key]...)
 	}
 	slices.Sort(o.Events)
 	o.Events = slices.Compact(o.Events)
 	// Calls of the same second are sorted: those of different operations are made by different goroutines.
 	slices.Sort(o.Calls)
 	return o, nil
+}
+
+// inOrder sorts the pods that an Event names: the controller takes them from a map as they come.
+func inOrder(text string) string {
+	rest, ok := strings.CutPrefix(text, "waiting for pods ")
+	names, end, ok2 := strings.Cut(rest, " ")
+	if !ok || !ok2 {
+		return text
+	}
+	pods := strings.Split(names, ",")
+	slices.Sort(pods)
+	return "waiting for pods " + strings.Join(pods, ",") + " " + end
 }
 
 // describe is an object as YAML.
@@ -109,9 +135,17 @@ func describeWrite(e engine.Entry) string {
 func subjectOf(e engine.Entry) string { return e.Object.String() + " by " + e.Actor + ":" }
 
 func describeCall(start time.Time, e engine.Entry) string {
-	text := fmt.Sprintf("%6ds %s %s %s %s", int(e.Time.Sub(start).Seconds()), e.Call.Target, e.Call.Verb, e.Call.Key, e.Verb)
+	return fmt.Sprintf("%6ds %s", int(e.Time.Sub(start).Seconds()), callOf(e))
+}
+
+// callOf is a call without its time.
+func callOf(e engine.Entry) string {
+	text := fmt.Sprintf("%s %s %s %s", e.Call.Target, e.Call.Verb, e.Call.Key, e.Verb)
 	if e.Call.Node != "" {
 		text += " at " + e.Call.Node
+	}
+	if e.Call.Pod != "" {
+		text += " for " + e.Call.Pod
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()

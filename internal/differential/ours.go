@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/expand"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/store"
@@ -25,22 +26,27 @@ type Options struct {
 	// Seed and Latency are those of the cluster.
 	Seed    int64
 	Latency time.Duration
+	// Watch has Requests tell what was seen, which takes longer.
+	Watch bool
 	// NoTrace is that of the cluster too. Then nothing but objects can be observed.
 	NoTrace bool
-	// Attach is Scenario.Attach.
-	Attach bool
+	// Attach and Kubelets are those of the scenario.
+	Attach, Kubelets bool
 }
 
 // Ours is a World that is simulated.
 type Ours struct {
 	cluster  *volsim.Cluster
 	backends map[string]*Backend
-	seen     uint64 // of the trace
+	kubelets bool
+	machines []string // those with a kubelet, by name
+	seen     uint64   // of the trace
+	told     *told    // nil if that is not asked for
 }
 
 // NewOurs makes a cluster with the controllers of package upstream and no others.
 func NewOurs(opts Options) (*Ours, error) {
-	w := &Ours{backends: map[string]*Backend{}}
+	w := &Ours{backends: map[string]*Backend{}, kubelets: opts.Kubelets}
 	backend := func(name string) simulated {
 		w.backends[name] = NewBackend(name)
 		return simulated{w.backends[name], map[string][]error{}}
@@ -54,19 +60,35 @@ func NewOurs(opts Options) (*Ours, error) {
 		Attach:   attach.Config{PollStretch: 0.05},
 		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
 	}
+	if opts.Kubelets {
+		node := &nodeDriver{driver{backend(Driver)}}
+		cfg.Backends[len(cfg.Backends)-1], cfg.Injector = node, node
+		// What a report says is compared with its times. The loops of kubelets do not begin at the instant of a step, so that nothing depends on what
+		// comes first of two things that are due at the same instant.
+		cfg.Kubelet.EveryReport = true
+		cfg.Kubelet.StartDelay = func(node string) time.Duration {
+			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
+		}
+	}
 	all, err := volsim.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Without = append(slices.DeleteFunc(all.Controllers(), func(name string) bool {
+	cfg.Without = slices.DeleteFunc(all.Controllers(), func(name string) bool {
 		return slices.Contains(Actors, name) || opts.Attach && slices.Contains(AttachActors, name)
-	}), volsim.Kubelets)
+	})
+	if !opts.Kubelets {
+		cfg.Without = append(cfg.Without, volsim.Kubelets)
+	}
+	if opts.Watch {
+		w.told = newTold()
+	}
 	w.cluster, err = volsim.New(cfg)
 	return w, err
 }
 
 // Actors are the controllers of both worlds.
-var Actors = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(Driver)}
+var Actors = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(Driver), reclaim.EphemeralName, expand.ActorName}
 
 // AttachActors are those of a scenario with Attach besides.
 var AttachActors = []string{attach.ActorName, attach.AttacherName(Driver)}
@@ -76,7 +98,11 @@ func (w *Ours) Create(obj store.Object) (store.Object, error) {
 	if err := w.cluster.CreateWith(obj, store.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	return w.stored(store.RefTo(obj))
+	ref := store.RefTo(obj)
+	if ref.Kind == store.Node && w.kubelets && !slices.Contains(w.machines, ref.Key) {
+		w.machines = append(w.machines, ref.Key)
+	}
+	return w.stored(ref)
 }
 
 // stored is a claim as it is; nobody asks for anything else.
@@ -140,17 +166,41 @@ func (w *Ours) Storage(name string) *Backend { return w.backends[name] }
 // Fail has requests fail.
 func (w *Ours) Fail(r Rule) error { return r.Add(w.cluster.Faults.Faults) }
 
+// Machine has a machine or its kubelet stop or start.
+func (w *Ours) Machine(node string, what MachineOp) error {
+	do, ok := map[MachineOp]func(string) error{
+		StopKubelet: w.cluster.Faults.StopKubelet, PowerOff: w.cluster.Faults.PowerOff, Start: w.cluster.Faults.Start, Reboot: w.cluster.Faults.Reboot,
+	}[what]
+	if !ok {
+		return fmt.Errorf("a machine cannot %q", what)
+	}
+	return do(node)
+}
+
 // Advance lets time pass.
-func (w *Ours) Advance(d time.Duration) error { return w.cluster.Advance(d) }
+func (w *Ours) Advance(d time.Duration) error {
+	if w.told != nil {
+		return w.step(d)
+	}
+	return w.cluster.Advance(d)
+}
 
 // Observe tells what is there and what happened.
 func (w *Ours) Observe() (Observation, error) {
 	c := w.cluster
 	objects := slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.Pods), list(c.Nodes), list(c.Attachments))
-	if c.Trace() == nil {
-		return Observe(Epoch, objects, func(func(engine.Entry) bool) {})
+	var machines []Machine
+	for _, name := range w.machines {
+		m, err := c.Machine(name)
+		if err != nil {
+			return Observation{}, err
+		}
+		machines = append(machines, ourMachine{m})
 	}
-	o, err := Observe(Epoch, objects, c.Trace().Since(w.seen))
+	if c.Trace() == nil {
+		return Observe(Epoch, objects, machines, func(func(engine.Entry) bool) {})
+	}
+	o, err := Observe(Epoch, objects, machines, c.Trace().Since(w.seen))
 	w.seen = c.Trace().Seq()
 	return o, err
 }

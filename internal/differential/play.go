@@ -43,6 +43,8 @@ func (p *player) do(step Step) error {
 		b.Set(step.Setting)
 	case Fault:
 		return p.Fail(step.Rule)
+	case Power:
+		return p.Machine(step.Node, step.Machine)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,7 +50,11 @@ func (s Scenario) without() ([]string, error) {
 		return nil, err
 	}
 	defer all.Close()
-	return append(slices.DeleteFunc(all.Controllers(), func(name string) bool { return slices.Contains(actors, name) }), volsim.Kubelets), nil
+	without := slices.DeleteFunc(all.Controllers(), func(name string) bool { return slices.Contains(actors, name) })
+	if s.Kubelets {
+		return without, nil
+	}
+	return append(without, volsim.Kubelets), nil
 }
 
 type scriptWriter struct {
@@ -86,6 +91,8 @@ func (w *scriptWriter) step(i int, step Step) error {
 		w.storage()
 	case Fault:
 		w.fault(step.Rule)
+	case Power:
+		w.line("? fault node %s %s", step.Node, step.Machine)
 	}
 	if step.Wait > 0 {
 		w.line("advance %v", step.Wait)
@@ -150,7 +157,7 @@ func (w *scriptWriter) storage() {
 			case setting.InUse && op == string(fake.Delete):
 				effects = append(effects, "error=FailedPrecondition:'"+ErrInUse.Error()+"'")
 			case setting.Fail[op] != "":
-				effects = append(effects, "error=Internal:"+setting.Fail[op])
+				effects = append(effects, fmt.Sprintf("error=%s:%s", cmp.Or(setting.Code, fake.Internal), setting.Fail[op]))
 			}
 			if delay := setting.Delay[op]; delay > 0 {
 				effects = append(effects, fmt.Sprintf("delay=%v", delay))
@@ -162,7 +169,8 @@ func (w *scriptWriter) storage() {
 	}
 }
 
-var storageOps = []string{string(fake.Create), string(fake.Delete), string(fake.Recycle), string(fake.Attach), string(fake.Detach)}
+var storageOps = []string{string(fake.Create), string(fake.Delete), string(fake.Recycle), string(fake.Expand), string(fake.Attach), string(fake.Detach),
+	string(fake.Stage), string(fake.Unstage), string(fake.Publish), string(fake.Unpublish)}
 
 func (w *scriptWriter) fault(r Rule) {
 	effect, code := "error", "InternalError"

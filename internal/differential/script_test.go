@@ -11,7 +11,7 @@ import (
 
 // TestScripts writes scenarios as scripts, and plays these.
 func TestScripts(t *testing.T) {
-	for _, generate := range []func(uint64) differential.Scenario{differential.Generate, differential.GenerateAttach} {
+	for _, generate := range []func(uint64) differential.Scenario{differential.Generate, differential.GenerateAttach, differential.GenerateKubelet} {
 		for seed := range uint64(100) {
 			text, err := generate(seed).Script()
 			require.NoError(t, err)

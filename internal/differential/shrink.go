@@ -7,7 +7,8 @@ func Shrink(s Scenario, diverges func(Scenario) bool) Scenario {
 	for again := true; again; {
 		again = false
 		for i := len(s.Steps) - 1; i >= 0; i-- {
-			smaller := Scenario{Lead: s.Lead, Attach: s.Attach, Steps: slices.Delete(slices.Clone(s.Steps), i, i+1)}
+			smaller := s
+			smaller.Steps = slices.Delete(slices.Clone(s.Steps), i, i+1)
 			if len(smaller.Steps) == 0 {
 				continue
 			}
@@ -20,7 +21,8 @@ func Shrink(s Scenario, diverges func(Scenario) bool) Scenario {
 			if step.Wait == 0 || step.Settle {
 				continue
 			}
-			smaller := Scenario{Lead: s.Lead, Attach: s.Attach, Steps: slices.Clone(s.Steps)}
+			smaller := s
+			smaller.Steps = slices.Clone(s.Steps)
 			smaller.Steps[i].Wait = 0
 			if diverges(smaller) {
 				s, again = smaller, true

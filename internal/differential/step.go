@@ -3,6 +3,7 @@ package differential
 import (
 	"time"
 
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/store"
 )
 
@@ -17,6 +18,7 @@ const (
 	Delete  Op = "delete"  // Ref, Force
 	Storage Op = "storage" // Backend gets Setting
 	Fault   Op = "fault"   // Rule
+	Power   Op = "power"   // Node, Machine: a machine or its kubelet stops or starts
 	Advance Op = "advance" // nothing but time passes
 )
 
@@ -31,11 +33,24 @@ type Step struct {
 	Backend string
 	Setting Setting
 	Rule    Rule
+	Node    string
+	Machine MachineOp
 	// Wait is the time that passes afterwards.
 	Wait time.Duration
 	// Settle has SettleTime pass after Wait, and an observation made.
 	Settle bool
 }
+
+// MachineOp is what happens to a machine, by the name that scripts have for it.
+type MachineOp string
+
+// What can happen to a machine. To a kubelet that does not run, or runs already, nothing happens.
+const (
+	StopKubelet MachineOp = "stop-kubelet" // the process ends; containers and mounts stay
+	PowerOff    MachineOp = "poweroff"     // nothing stays but files
+	Start       MachineOp = "start"
+	Reboot      MachineOp = "reboot" // PowerOff and Start
+)
 
 // SettleTime is longer than any pause between two attempts of an operation that fails.
 const SettleTime = 150 * time.Second
@@ -57,8 +72,11 @@ type Rule struct {
 
 // Setting is how a storage backend behaves from now on. The zero value does all at once and with success.
 type Setting struct {
-	// Fail has operations fail with that text: "Create", "Delete", "Recycle", "Attach", "Detach".
+	// Fail has operations fail with that text: "Create", "Delete", "Recycle", "Attach", "Detach", and on nodes "Stage", "Publish", "Unpublish",
+	// "Unstage".
 	Fail map[string]string
+	// Code is that of the errors of Driver; "" is Internal.
+	Code fake.Code
 	// Delay is how long operations take before they succeed or fail.
 	Delay map[string]time.Duration
 	// InUse has deletions fail because the volume is in use.
@@ -71,6 +89,8 @@ type Scenario struct {
 	Steps []Step
 	// Attach has the attach/detach controller run as well, and an external attacher of Driver.
 	Attach bool
+	// Kubelets has each Node that is created have a machine with a kubelet.
+	Kubelets bool
 }
 
 // The storage of a scenario.

@@ -42,6 +42,9 @@ func (b *Backend) Begin(op fake.Op) (time.Duration, error) {
 		return delay, ErrInUse
 	}
 	if text := b.setting.Fail[string(op)]; text != "" {
+		if b.setting.Code != "" {
+			return delay, fake.Errorf(b.setting.Code, "%s", text)
+		}
 		return delay, errors.New(text)
 	}
 	return delay, nil
@@ -94,6 +97,10 @@ func (p *inTree) Delete(req fake.DeleteRequest) error { return p.delete(req.ID) 
 
 func (p *inTree) Recycle(req fake.RecycleRequest) error { return p.end(fake.Recycle, req.ID) }
 
+func (p *inTree) Expand(req fake.ExpandRequest) (fake.ExpandResponse, error) {
+	return fake.ExpandResponse{Size: req.Size}, p.end(fake.Expand, req.ID)
+}
+
 // HostPath is the source of a volume that InTree provisions.
 func HostPath(name string) corev1.PersistentVolumeSource {
 	return corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + name}}
@@ -121,10 +128,10 @@ func (p *driver) Attach(req fake.AttachRequest) (fake.AttachResponse, error) {
 
 func (p *driver) Detach(req fake.DetachRequest) error { return Internal(p.end(fake.Detach, req.ID)) }
 
-// Internal is an error as a CSI driver gives it.
+// Internal is an error as a CSI driver gives it. One that has a code keeps it.
 func Internal(err error) error {
-	if err == nil {
-		return nil
+	if _, coded := errors.AsType[*fake.Error](err); err == nil || coded {
+		return err
 	}
 	return fake.Errorf(fake.Internal, "%v", err)
 }

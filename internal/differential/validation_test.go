@@ -64,8 +64,15 @@ func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, thei
 		old.SetName(fresh.GetName())
 		fresh = old.DeepCopyObject().(store.Object)
 	}
-	for range 1 + r.IntN(3) {
-		validation.Mutate(r, fresh)
+	if claim, ok := fresh.(*corev1.PersistentVolumeClaim); ok && r.IntN(4) == 0 {
+		validation.Grow(r, claim)
+		if r.IntN(4) == 0 {
+			validation.Mutate(r, fresh)
+		}
+	} else {
+		for range 1 + r.IntN(3) {
+			validation.Mutate(r, fresh)
+		}
 	}
 	for _, obj := range []store.Object{old, fresh} {
 		// The service account admission, which is left out here, sees to it that a pod has one.

@@ -22,6 +22,8 @@ type World interface {
 	Storage(name string) *Backend
 	// Fail has API requests of controllers fail.
 	Fail(Rule) error
+	// Machine has a machine or its kubelet stop or start. It is an error if there is no such machine.
+	Machine(node string, what MachineOp) error
 	Advance(time.Duration) error
 	// Observe tells what there is, and what happened since it was asked last.
 	Observe() (Observation, error)

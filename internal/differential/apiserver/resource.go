@@ -23,6 +23,12 @@ type resource struct {
 	empty func() store.Object
 	// watch has fn called for each change after a version, as store.Table.Watch does.
 	watch func(from uint64, match func(store.Object) bool, fn func(change)) (stop func(), err error)
+
+	changes int // so far, the one that watches are being told of included
+
+	// What was encoded last: each change is, for several watches.
+	last    store.Object
+	encoded []byte
 }
 
 // change is a store.Change of any kind.
@@ -73,6 +79,14 @@ func newResource[S any, T pointer[S]](gv schema.GroupVersion, name string, table
 	}
 }
 
+// count counts the changes from now on. It must come before all watches.
+func (r *resource) count() {
+	everything := func(store.Object) bool { return true }
+	if _, err := r.watch(0, everything, func(change) { r.changes++ }); err != nil {
+		panic(err) // a new store has no history to be missed
+	}
+}
+
 func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
 	for _, r := range s.resources {
 		if r.GroupVersionResource == gvr {
@@ -82,8 +96,19 @@ func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
 	return nil
 }
 
-// encode is the JSON of an object with its kind.
+// encode is the JSON of a stored object with its kind. The lock of the server is held.
 func (r *resource) encode(obj store.Object) ([]byte, error) {
+	if obj == r.last {
+		return r.encoded, nil
+	}
+	data, err := r.marshal(obj)
+	if err == nil {
+		r.last, r.encoded = obj, data
+	}
+	return data, err
+}
+
+func (r *resource) marshal(obj store.Object) ([]byte, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", store.RefTo(obj), err)

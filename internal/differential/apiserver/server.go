@@ -25,6 +25,8 @@ type Config struct {
 	// Delay says how long a request of a component waits before it takes effect, and again before its answer arrives; Lag says how
 	// long a watch event for it is on its way. They are called from any goroutine. Nil is not at all.
 	Delay, Lag func(component string) time.Duration
+	// Turn returns when a request may take effect or a watch event may arrive, or when it is canceled. Nil is at once.
+	Turn func(turn Turn, canceled <-chan struct{}) Grant
 	// Inject is asked before each request but lists and watches, and may make it fail. The lock of the server is held. Nil is never.
 	Inject func(engine.Call) engine.Fault
 	// Wrote is told of each write, refused or not, in the order in which they took effect. The lock of the server is held. Nil is not.
@@ -60,6 +62,9 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg, store: store.New(store.Config{Now: cfg.Now, History: history})}
 	s.resources = resourcesOf(s.store)
+	for _, r := range s.resources {
+		r.count()
+	}
 	return s
 }
 
@@ -68,9 +73,14 @@ const history = 100_000
 
 // Client makes a clientset for the component of that name. It has no rate limit.
 func (s *Server) Client(component string) (kubernetes.Interface, error) {
+	return ClientThrough(s, component)
+}
+
+// ClientThrough is Client for requests that go through a transport of the caller on their way to a server.
+func ClientThrough(transport http.RoundTripper, component string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(&rest.Config{
 		Host:          "http://" + host,
-		Transport:     s,
+		Transport:     transport,
 		UserAgent:     component,
 		QPS:           -1,
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
@@ -98,6 +108,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := s.sleep(req); err != nil {
 		return nil, err
 	}
+	s.turn(req, r)
 	data, code, err := s.answer(r)
 	if sleepErr := s.sleep(req); sleepErr != nil {
 		return nil, sleepErr

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
 	"k8s.io/kubernetes/pkg/volume/csi"
@@ -14,11 +15,7 @@ import (
 )
 
 // startAttachDetach runs the attach/detach controller with the CSI plugin, with the settings of kube-controller-manager.
-func (c *Cluster) startAttachDetach(ctx context.Context, shared informers.SharedInformerFactory) error {
-	client, err := c.server.Client(attach.ActorName)
-	if err != nil {
-		return err
-	}
+func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
 	logged := klog.NewContext(ctx, c.eventLogger(attach.ActorName))
 	adc, err := attachdetach.NewAttachDetachController(logged, client,
 		shared.Core().V1().Pods(), shared.Core().V1().Nodes(), shared.Core().V1().PersistentVolumeClaims(), shared.Core().V1().PersistentVolumes(),

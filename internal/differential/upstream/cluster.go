@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -17,8 +18,10 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
 	"k8s.io/kubernetes/pkg/volume"
 
+	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/expand"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/differential"
 	"github.com/volsim/volsim/internal/differential/apiserver"
@@ -33,8 +36,18 @@ type Config struct {
 	Delay, Lag time.Duration
 	// Attach is that of the scenario.
 	Attach bool
-	// Seed is that of the delays.
+	// Kubelets is that of the scenario. Phase is how much later than its start a kubelet begins to work at most: it moves the periods of its
+	// loops. Each takes a random part of that; zero is differential.Phase.
+	Kubelets bool
+	Phase    time.Duration
+	// Sorted has kubelets go through what is desired in order.
+	Sorted bool
+	// Seed is that of the delays, and of chance in the Manner.
 	Seed uint64
+	// Directed has one thing happen after the other, as far as can be as in the Plan, and otherwise in that Manner.
+	Directed bool
+	Plan     []differential.Request
+	Manner   Manner
 	// Wait waits until every goroutine of the bubble does: synctest.Wait. Nil is no bubble; then time is real, and Advance must not be
 	// called.
 	Wait func()
@@ -46,8 +59,11 @@ type Cluster struct {
 	server   *apiserver.Server
 	backends map[string]*differential.Backend
 	faults   *fake.Faults
+	ctx      context.Context
 	stop     context.CancelFunc
 	running  sync.WaitGroup
+	machines map[string]*machine // by the name of their node
+	director *director           // nil if there is none
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -61,14 +77,19 @@ const resyncPeriod = 15 * time.Second
 
 // New starts a cluster with nothing in it.
 func New(cfg Config) (*Cluster, error) {
-	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), random: rand.New(rand.NewPCG(cfg.Seed, 0))}
+	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), machines: map[string]*machine{}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
 	for _, name := range []string{differential.InTree, differential.NFS, differential.Driver} {
 		c.backends[name] = differential.NewBackend(name)
 	}
-	c.server = apiserver.New(apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.faults.Inject, Wrote: c.record})
-	ctx, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	if err := c.start(ctx); err != nil {
+	served := apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.faults.Inject, Wrote: c.record}
+	if cfg.Directed {
+		c.director = c.newDirector()
+		served.Turn = c.director.await
+		c.running.Go(c.director.run)
+	}
+	c.server = apiserver.New(served)
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	if err := c.start(c.ctx); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -82,7 +103,7 @@ func (c *Cluster) upTo(d time.Duration) func(string) time.Duration {
 		return nil
 	}
 	slowness := map[string]int64{}
-	for _, name := range slices.Concat(differential.Actors, differential.AttachActors) {
+	for _, name := range slices.Concat(differential.Actors, differential.AttachActors, kubeletActors) {
 		slowness[name] = int64(d) / []int64{1, 1, 10, 100, 1_000_000}[c.random.IntN(5)]
 	}
 	return func(component string) time.Duration {
@@ -96,6 +117,9 @@ func (c *Cluster) record(e engine.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries = append(c.entries, e)
+	if event, ok := emitted(e); ok {
+		c.entries = append(c.entries, event)
+	}
 }
 
 // start starts the controllers, those of kube-controller-manager with informers in common.
@@ -111,52 +135,82 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 		clients[name] = client
 	}
-	shared := informers.NewSharedInformerFactory(clients[binder.ActorName], 12*time.Hour)
-	volumes, claims, pods := shared.Core().V1().PersistentVolumes(), shared.Core().V1().PersistentVolumeClaims(), shared.Core().V1().Pods()
+	var factories []informers.SharedInformerFactory
+	shared := func(component string) informers.SharedInformerFactory {
+		// What is directed has informers of its own, as in a kube-controller-manager that runs nothing else: each sees what it sees when it is its turn.
+		if len(factories) == 0 || c.director != nil {
+			factories = append(factories, informers.NewSharedInformerFactory(clients[component], 12*time.Hour))
+		}
+		return factories[len(factories)-1]
+	}
+	from := shared(binder.ActorName)
 	logged := klog.NewContext(ctx, c.eventLogger(binder.ActorName))
 	pv, err := persistentvolume.NewController(logged, persistentvolume.ControllerParameters{
 		KubeClient:                clients[binder.ActorName],
 		SyncPeriod:                resyncPeriod,
 		VolumePlugins:             []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}},
-		VolumeInformer:            volumes,
-		ClaimInformer:             claims,
-		ClassInformer:             shared.Storage().V1().StorageClasses(),
-		PodInformer:               pods,
-		NodeInformer:              shared.Core().V1().Nodes(),
+		VolumeInformer:            from.Core().V1().PersistentVolumes(),
+		ClaimInformer:             from.Core().V1().PersistentVolumeClaims(),
+		ClassInformer:             from.Storage().V1().StorageClasses(),
+		PodInformer:               from.Core().V1().Pods(),
+		NodeInformer:              from.Core().V1().Nodes(),
 		EnableDynamicProvisioning: true,
 	})
 	if err != nil {
 		return fmt.Errorf("PersistentVolume controller: %w", err)
 	}
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
-	pvProtection := pvprotection.NewPVProtectionController(discard, volumes, clients[reclaim.PVProtectionName])
-	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, claims, pods, clients[reclaim.PVCProtectionName])
+	pvProtection := pvprotection.NewPVProtectionController(discard, shared(reclaim.PVProtectionName).Core().V1().PersistentVolumes(), clients[reclaim.PVProtectionName])
+	from = shared(reclaim.PVCProtectionName)
+	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[reclaim.PVCProtectionName])
 	if err != nil {
 		return fmt.Errorf("pvc-protection controller: %w", err)
 	}
+	expanding, err := c.prepareExpand(ctx, clients[expand.ActorName], shared(expand.ActorName))
+	if err != nil {
+		return err
+	}
+	making, err := c.prepareEphemeral(ctx, clients[reclaim.EphemeralName], shared(reclaim.EphemeralName))
+	if err != nil {
+		return err
+	}
 	if c.cfg.Attach {
-		if err := c.startAttachDetach(ctx, shared); err != nil {
+		if clients[attach.ActorName], err = c.server.Client(attach.ActorName); err != nil {
+			return err
+		}
+		if err := c.startAttachDetach(ctx, clients[attach.ActorName], shared(attach.ActorName)); err != nil {
 			return err
 		}
 		if err := c.startAttacher(ctx); err != nil {
 			return err
 		}
 	}
-	shared.StartWithContext(quiet)
-	c.running.Go(shared.Shutdown)
+	for _, factory := range factories {
+		factory.StartWithContext(quiet)
+		c.running.Go(factory.Shutdown)
+	}
 	c.running.Go(func() { pv.Run(logged) })
 	c.running.Go(func() { pvProtection.Run(quiet, 1) })
 	c.running.Go(func() { pvcProtection.Run(quiet, 1) })
+	c.running.Go(expanding)
+	c.running.Go(making)
 	return nil
 }
 
 // Close ends the cluster and waits until all of it has ended.
 func (c *Cluster) Close() {
 	c.stop()
+	if c.director != nil {
+		c.director.close()
+	}
 	c.running.Wait()
 	if c.cfg.Wait != nil {
 		// Operations on volumes go on until they are through.
 		time.Sleep(longestOperation)
+	}
+	for _, m := range c.machines {
+		// What is left behind is in the way of nobody.
+		_ = os.RemoveAll(m.root)
 	}
 }
 
@@ -166,6 +220,9 @@ const longestOperation = time.Hour
 // Create creates an object.
 func (c *Cluster) Create(obj store.Object) (created store.Object, err error) {
 	c.server.Do(func(s *store.Store) { created, err = s.Create(obj) })
+	if node, ok := created.(*corev1.Node); ok && err == nil && c.cfg.Kubelets {
+		err = c.startMachine(node)
+	}
 	return created, err
 }
 
@@ -223,7 +280,11 @@ func (c *Cluster) Volumes(phase corev1.PersistentVolumePhase) (n int) {
 // Advance lets time pass, and everybody do what is due by then.
 func (c *Cluster) Advance(d time.Duration) error {
 	time.Sleep(d)
-	c.cfg.Wait()
+	if c.director != nil {
+		c.director.settle()
+	} else {
+		c.cfg.Wait()
+	}
 	return nil
 }
 
@@ -235,9 +296,13 @@ func (c *Cluster) Observe() (differential.Observation, error) {
 			objects = append(objects, s.List(kind)...)
 		}
 	})
+	var machines []differential.Machine
+	for _, m := range c.machines {
+		machines = append(machines, m)
+	}
 	c.mu.Lock()
 	entries := c.entries
 	c.entries = nil
 	c.mu.Unlock()
-	return differential.Observe(differential.Epoch, objects, slices.Values(entries))
+	return differential.Observe(differential.Epoch, objects, machines, slices.Values(entries))
 }

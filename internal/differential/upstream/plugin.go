@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/differential"
+	"github.com/volsim/volsim/internal/differential/apiserver"
 )
 
 // call makes a call to a backend, which takes as long and ends as its setting says.
@@ -24,6 +25,10 @@ func (c *Cluster) call(actor, backend string, op fake.Op, id string) error {
 
 // callAt is call for what concerns a node.
 func (c *Cluster) callAt(actor, backend string, op fake.Op, id, node string) error {
+	if c.director != nil {
+		verb, object := differential.CallOf(op, backend, id)
+		c.director.await(apiserver.Turn{Component: actor, Verb: verb, Object: object}, nil)
+	}
 	e := engine.Entry{Time: time.Now(), Actor: actor, Type: engine.Storage, Verb: "begin", Call: engine.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}}
 	delay, err := c.backends[backend].Begin(op)
 	if delay > 0 {
@@ -97,8 +102,12 @@ type provisioner struct {
 }
 
 // Provision makes the volume that the claim asks for.
-func (p *provisioner) Provision(*corev1.Node, []corev1.TopologySelectorTerm) (*corev1.PersistentVolume, error) {
-	if err := p.plugin.cluster.call(binder.ActorName, p.plugin.name, fake.Create, p.options.PVName); err != nil {
+func (p *provisioner) Provision(selected *corev1.Node, _ []corev1.TopologySelectorTerm) (*corev1.PersistentVolume, error) {
+	node := ""
+	if selected != nil {
+		node = selected.Name
+	}
+	if err := p.plugin.cluster.callAt(binder.ActorName, p.plugin.name, fake.Create, p.options.PVName, node); err != nil {
 		return nil, err
 	}
 	claim := p.options.PVC

@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/klog/v2"
@@ -28,7 +30,7 @@ func (c *Cluster) startProvisioner(ctx context.Context) error {
 	}
 	shared := informers.NewSharedInformerFactory(client, time.Hour)
 	logged := klog.NewContext(ctx, c.eventLogger(name))
-	p := controller.NewProvisionController(logged, client, differential.Driver, &sidecar{c},
+	p := controller.NewProvisionController(logged, client, differential.Driver, &sidecar{c, client},
 		controller.LeaderElection(false),
 		controller.FailedProvisionThreshold(0),
 		controller.FailedDeleteThreshold(0),
@@ -46,7 +48,10 @@ func (c *Cluster) startProvisioner(ctx context.Context) error {
 }
 
 // sidecar is what the CSI sidecar is to the library, for a driver without topology.
-type sidecar struct{ cluster *Cluster }
+type sidecar struct {
+	cluster *Cluster
+	client  kubernetes.Interface
+}
 
 var (
 	_ controller.Provisioner      = (*sidecar)(nil)
@@ -68,10 +73,15 @@ func (p *sidecar) ShouldProvision(_ context.Context, claim *corev1.PersistentVol
 }
 
 // Provision makes the volume that the claim asks for.
-func (p *sidecar) Provision(_ context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
+func (p *sidecar) Provision(ctx context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
 	claim := options.PVC
 	if claim.Spec.Selector != nil {
 		return nil, controller.ProvisioningFinished, errors.New("claim Selector is not supported")
+	}
+	if name := claim.Spec.VolumeAttributesClassName; name != nil && *name != "" {
+		if _, err := p.client.StorageV1().VolumeAttributesClasses().Get(ctx, *name, metav1.GetOptions{}); err != nil {
+			return nil, controller.ProvisioningNoChange, err
+		}
 	}
 	if err := p.call(fake.Create, options.PVName); err != nil {
 		return nil, controller.ProvisioningFinished, err

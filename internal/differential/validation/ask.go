@@ -2,19 +2,24 @@ package validation
 
 import (
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 
 	"github.com/volsim/volsim/store"
 )
 
 // Create asks both sides for their verdict on a new object.
 func (k Kind) Create(obj store.Object) (ours, theirs Verdict, err error) {
-	s := store.New(store.Config{Now: func() time.Time { return At }})
+	s, err := k.ourStore()
+	if err != nil {
+		return ours, theirs, err
+	}
 	created, refusal := s.Create(obj.DeepCopyObject().(store.Object))
 	given := obj.DeepCopyObject().(store.Object)
 	if refusal == nil {
@@ -39,6 +44,9 @@ func (k Kind) Create(obj store.Object) (ours, theirs Verdict, err error) {
 		return ours, theirs, err
 	}
 	dedupOwners(in, k.context(obj), false)
+	if err := k.admit(setdefault.PluginName, in, nil, obj, admission.Create); err != nil {
+		return ours, theirs, err
+	}
 	if err := rest.BeforeCreate(k.strategy, k.context(obj), in); err != nil {
 		theirs, err = verdict(nil, err)
 		return ours, theirs, err
@@ -53,7 +61,10 @@ func (k Kind) Create(obj store.Object) (ours, theirs Verdict, err error) {
 
 // Update asks both sides for their verdict on a new version of an object, or of its status.
 func (k Kind) Update(old, obj store.Object, sub store.Subresource) (ours, theirs Verdict, err error) {
-	s := store.New(store.Config{Now: func() time.Time { return At }})
+	s, err := k.ourStore()
+	if err != nil {
+		return ours, theirs, err
+	}
 	stored, err := s.Load(old.DeepCopyObject().(store.Object))
 	if err != nil {
 		return ours, theirs, err
@@ -79,8 +90,12 @@ func (k Kind) Update(old, obj store.Object, sub store.Subresource) (ours, theirs
 		strategy = k.status
 	}
 	dedupOwners(in, k.context(obj), false)
-	if err := rest.BeforeUpdate(strategy, k.context(obj), in, oldIn); err != nil {
-		theirs, err = verdict(nil, err)
+	refusal = rest.BeforeUpdate(strategy, k.context(obj), in, oldIn)
+	if refusal == nil && sub == store.Main {
+		refusal = k.admit(resize.PluginName, in, oldIn, obj, admission.Update)
+	}
+	if refusal != nil {
+		theirs, err = verdict(nil, refusal)
 		return ours, theirs, err
 	}
 	out, err := externalOf(in, obj)

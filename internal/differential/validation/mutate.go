@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,6 +18,14 @@ func Mutate(r *rand.Rand, obj store.Object) {
 	m := mutator{r}
 	for !m.change(reflect.ValueOf(obj).Elem()) {
 	}
+}
+
+// Grow has a claim ask for another amount of storage.
+func Grow(r *rand.Rand, claim *corev1.PersistentVolumeClaim) {
+	if claim.Spec.Resources.Requests == nil {
+		claim.Spec.Resources.Requests = corev1.ResourceList{}
+	}
+	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(amounts[r.IntN(len(amounts))])
 }
 
 // What strings become: names, good and bad, and the words that some field or other knows.

@@ -16,7 +16,7 @@ import (
 // Verdict is what becomes of an object.
 type Verdict struct {
 	// Faults is the sorted set of fields that are wrong, each with the type of its error. If the object is refused for another reason, that
-	// is the only one.
+	// is the only one, with the message of an admission plugin.
 	Faults []string
 	// Object is the object as it would be stored, as lines of YAML; nil if it is refused, or gone.
 	Object []string
@@ -71,6 +71,9 @@ func faultsOf(err error) []string {
 		return []string{err.Error()}
 	}
 	s := status.Status()
+	if apierrors.IsForbidden(err) {
+		return []string{s.Message}
+	}
 	if !apierrors.IsInvalid(err) || s.Details == nil {
 		return []string{string(s.Reason)}
 	}

@@ -1,0 +1,38 @@
+package differential_test
+
+import (
+	"github.com/volsim/volsim/internal/differential"
+	"github.com/volsim/volsim/internal/differential/apiserver"
+	"github.com/volsim/volsim/internal/differential/upstream"
+)
+
+// manners are the ways in which the real controllers are directed first. Those come first that most often lead to what ours do.
+var manners = []upstream.Manner{
+	{Burst: apiserver.Merged, Follow: true},
+	{},
+	{Burst: apiserver.Together, Everywhere: true},
+	{Burst: apiserver.Merged, Follow: true, ClaimsFirst: true},
+	{Burst: apiserver.Together, Follow: true},
+	{Burst: apiserver.Together},
+	{Burst: apiserver.Together, Follow: true, ClaimsFirst: true},
+	{Burst: apiserver.Together, Lazy: true},
+	{Burst: apiserver.Merged, Lazy: true},
+	{Burst: apiserver.Merged, Everywhere: true},
+}
+
+// directed are under what circumstances a scenario is played the nth time if there is a plan: first as the plan has it, then with more left
+// to chance, and now and then as conditions has it. Kubelets have no part in that: what they do with their files takes no turns.
+func directed(s differential.Scenario, run int, plan []differential.Request) upstream.Config {
+	cfg := upstream.Config{Directed: true, Plan: plan, Seed: uint64(run)}
+	switch {
+	case s.Kubelets:
+		return conditions(run)
+	case run < len(manners):
+		cfg.Manner = manners[run]
+	case run%8 == 0:
+		return conditions(run / 8)
+	default:
+		cfg.Manner = upstream.Manner{Chance: true, Follow: run%4 != 0, Lazy: run%2 == 0, EventsFirst: run%6 == 0, Burst: apiserver.Burst(run % 3)}
+	}
+	return cfg
+}

@@ -1,0 +1,37 @@
+package differential
+
+import (
+	"time"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// nodeDriver is Driver with a part on nodes. How its calls there go is injected.
+type nodeDriver struct{ driver }
+
+func (*nodeDriver) Stage(fake.StageRequest) error         { return nil }
+func (*nodeDriver) Unstage(fake.UnstageRequest) error     { return nil }
+func (*nodeDriver) Publish(fake.PublishRequest) error     { return nil }
+func (*nodeDriver) Unpublish(fake.UnpublishRequest) error { return nil }
+
+// Inject has calls on nodes take as long and end as the setting says at their beginning.
+func (d *nodeDriver) Inject(call engine.Call) engine.Fault {
+	if op := fake.Op(call.Verb); call.Target == Driver && onNode(op) {
+		delay, err := d.Begin(op)
+		return engine.Fault{Delay: delay, Err: Internal(err)}
+	}
+	return engine.Fault{}
+}
+
+// Delay is that of the driver. For calls on nodes it is injected.
+func (d *nodeDriver) Delay(op fake.Op, id string) time.Duration {
+	if onNode(op) {
+		return 0
+	}
+	return d.driver.Delay(op, id)
+}
+
+func onNode(op fake.Op) bool {
+	return op == fake.Stage || op == fake.Unstage || op == fake.Publish || op == fake.Unpublish
+}

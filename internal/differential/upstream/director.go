@@ -1,0 +1,191 @@
+package upstream
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/volsim/volsim/internal/differential"
+	"github.com/volsim/volsim/internal/differential/apiserver"
+)
+
+// director has one thing happen after the other. Requests that are to take effect, calls to storage and watch events that are to arrive
+// wait until it is their turn; nobody gets one before all others wait, for a turn or for time to pass. So what the components do follows
+// from the order of turns, as far as it does not come from the order in which the goroutines of one component run. The director keeps to a
+// plan: what the components asked for elsewhere.
+//
+// Whatever it does, the API server might have done the same: some requests and events take longer than others.
+type director struct {
+	wait   func()
+	random *rand.Rand
+	manner Manner
+	// claimsFirst is Manner.ClaimsFirst, for now.
+	claimsFirst bool
+
+	mu      sync.Mutex
+	pending []*turn
+	plan    []planned
+	over    bool
+
+	wake  chan struct{}      // has something in it when turns may be pending
+	quiet chan chan struct{} // of those who wait until none is
+	done  chan struct{}
+}
+
+type turn struct {
+	apiserver.Turn
+	granted chan apiserver.Grant
+}
+
+type planned struct {
+	differential.Request
+	made bool
+}
+
+func (c *Cluster) newDirector() *director {
+	d := &director{
+		wait: c.cfg.Wait, random: rand.New(rand.NewPCG(c.cfg.Seed, 1)), manner: c.cfg.Manner,
+		wake: make(chan struct{}, 1), quiet: make(chan chan struct{}), done: make(chan struct{}),
+	}
+	for _, r := range c.cfg.Plan {
+		d.plan = append(d.plan, planned{Request: r})
+	}
+	return d
+}
+
+// await returns when it is somebody's turn.
+func (d *director) await(what apiserver.Turn, canceled <-chan struct{}) apiserver.Grant {
+	t := &turn{Turn: what, granted: make(chan apiserver.Grant, 1)}
+	d.mu.Lock()
+	if d.over {
+		d.mu.Unlock()
+		return apiserver.Grant{Burst: apiserver.Together}
+	}
+	d.pending = append(d.pending, t)
+	d.mu.Unlock()
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case burst := <-t.granted:
+		return burst
+	case <-canceled:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.pending = slices.DeleteFunc(d.pending, func(other *turn) bool { return other == t })
+		return apiserver.Grant{}
+	}
+}
+
+// run gives turns until it is closed.
+func (d *director) run() {
+	for {
+		var asked chan struct{}
+		select {
+		case <-d.wake:
+		case asked = <-d.quiet:
+		case <-d.done:
+			return
+		}
+		for {
+			d.wait()
+			if !d.grant() {
+				break
+			}
+		}
+		if asked != nil {
+			close(asked)
+		}
+	}
+}
+
+// settle waits until everybody waits for time to pass.
+func (d *director) settle() {
+	asked := make(chan struct{})
+	d.quiet <- asked
+	<-asked
+}
+
+// close lets everybody go on.
+func (d *director) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = true
+	for _, t := range d.pending {
+		t.granted <- apiserver.Grant{Burst: apiserver.Together}
+	}
+	d.pending = nil
+	close(d.done)
+}
+
+// grant gives one turn, and reports whether there was any to give.
+func (d *director) grant() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.pending) == 0 {
+		return false
+	}
+	next := d.pick()
+	all := d.manner.Everywhere && next.Verb == ""
+	d.pending = slices.DeleteFunc(d.pending, func(t *turn) bool {
+		if t != next && !(all && t.Verb == "" && !((d.manner.Lazy || d.manner.Follow) && t.Component != next.Component) && !d.early(t)) {
+			return false
+		}
+		t.granted <- d.burst(t)
+		return true
+	})
+	return true
+}
+
+// pick chooses whose turn it is. The request that comes next in the plan is granted as soon as somebody asks for it; those that come later
+// in the plan are when nothing else can happen.
+func (d *director) pick() *turn {
+	var free []*turn
+	var soonest *turn
+	at := len(d.plan)
+	for _, t := range d.pending {
+		i := d.place(t)
+		switch {
+		case i < 0:
+			free = append(free, t)
+		case i < at:
+			soonest, at = t, i
+		}
+	}
+	for now := time.Now(); len(d.plan) > 0 && (d.plan[0].made || at > 0 && d.plan[0].Time.Before(now)); at-- {
+		d.plan = d.plan[1:]
+	}
+	if soonest != nil && (at == 0 || len(free) == 0) {
+		d.plan[at].made = true
+		return soonest
+	}
+	if len(d.plan) > 0 && (d.manner.Lazy || d.manner.Follow && !d.plan[0].Time.After(time.Now())) {
+		own := slices.DeleteFunc(slices.Clone(free), func(t *turn) bool { return t.Component != d.plan[0].Actor || d.early(t) })
+		if len(own) > 0 {
+			free = own
+		}
+	}
+	if d.manner.Follow {
+		timely := slices.DeleteFunc(slices.Clone(free), d.early)
+		if len(timely) > 0 {
+			free = timely
+		}
+	}
+	if d.manner.Chance && d.random.IntN(4) == 0 {
+		return free[d.random.IntN(len(free))]
+	}
+	if events := slices.DeleteFunc(slices.Clone(free), func(t *turn) bool { return t.Verb != "" }); d.manner.EventsFirst && len(events) > 0 {
+		free = events
+	}
+	d.claimsFirst = d.manner.ClaimsFirst != (d.manner.Chance && d.random.IntN(2) == 0)
+	return slices.MinFunc(free, d.compare)
+}
+
+// place is where a turn is in the plan, -1 if it is not.
+func (d *director) place(t *turn) int {
+	return slices.IndexFunc(d.plan, func(p planned) bool {
+		return !p.made && p.Actor == t.Component && p.Verb == t.Verb && p.Object == t.Object
+	})
+}

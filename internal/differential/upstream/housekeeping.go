@@ -1,0 +1,51 @@
+package upstream
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/mount"
+)
+
+// keepHouse ends containers of pods that are gone, and removes what pods left behind, every so often (MNT-480).
+func (k *kubelet) keepHouse(ctx context.Context, ready func() bool) {
+	for sleepUntil(ctx, mount.DefaultHousekeeping) == nil {
+		if !ready() {
+			continue
+		}
+		for _, pod := range k.Containers() {
+			if !k.pods.knows(pod) {
+				k.removeContainers(pod)
+			}
+		}
+		entries, err := os.ReadDir(k.podsDir())
+		if err != nil {
+			continue
+		}
+		for _, entry := range entries {
+			if pod := types.UID(entry.Name()); !k.pods.knows(pod) && k.orphaned(pod) {
+				_ = os.RemoveAll(k.podDir(pod))
+			}
+		}
+	}
+}
+
+// orphaned reports whether the directory of a pod that nobody knows may go: nothing is mounted there, and no file tells of a volume.
+func (k *kubelet) orphaned(pod types.UID) bool {
+	k.mu.Lock()
+	_, contained := k.containers[pod]
+	k.mu.Unlock()
+	if contained || k.mountsBelow(k.podDir(pod)) {
+		return false
+	}
+	empty := true
+	err := filepath.WalkDir(k.podDir(pod), func(_ string, entry fs.DirEntry, err error) error {
+		empty = empty && (err != nil || entry.IsDir())
+		return err
+	})
+	return err == nil && empty
+}

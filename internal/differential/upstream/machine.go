@@ -1,0 +1,165 @@
+package upstream
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
+	mountutils "k8s.io/mount-utils"
+
+	"github.com/volsim/volsim/internal/differential"
+	"github.com/volsim/volsim/mount"
+)
+
+// startMachine has a machine for a Node that is new.
+func (c *Cluster) startMachine(node *corev1.Node) error {
+	if c.machines[node.Name] != nil {
+		return nil
+	}
+	m, err := c.newMachine(node.Name)
+	if err != nil {
+		return err
+	}
+	c.machines[node.Name] = m
+	return m.start()
+}
+
+// phase is how much later than its start a kubelet begins to work.
+func (c *Cluster) phase(node string) time.Duration {
+	if c.cfg.Phase <= 0 {
+		return differential.Phase(node)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Duration(c.random.Int64N(int64(c.cfg.Phase)))
+}
+
+// Machine has a machine or its kubelet stop or start.
+func (c *Cluster) Machine(node string, what differential.MachineOp) error {
+	m := c.machines[node]
+	if m == nil {
+		return fmt.Errorf("machine %q: there is no such node", node)
+	}
+	switch what {
+	case differential.Start:
+		return m.start()
+	case differential.StopKubelet:
+		m.stopKubelet()
+		return nil
+	case differential.PowerOff:
+		m.powerOff()
+		return nil
+	case differential.Reboot:
+		m.powerOff()
+		return m.start()
+	}
+	return fmt.Errorf("a machine cannot %q", what)
+}
+
+func (m *machine) stopKubelet() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kubelet != nil {
+		m.kubelet.stop()
+		m.kubelet = nil
+	}
+}
+
+// powerOff loses mounts and containers.
+func (m *machine) powerOff() {
+	m.stopKubelet()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mounter = mountutils.NewFakeMounter(nil)
+	m.containers = map[types.UID]corev1.PodPhase{}
+	m.boots++
+}
+
+// Name is the name of its node.
+func (m *machine) Name() string { return m.name }
+
+// Running reports whether the kubelet runs.
+func (m *machine) Running() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kubelet != nil
+}
+
+// told is a path as it would be below the usual root.
+func (m *machine) told(path string) string {
+	return mount.DefaultRoot + strings.TrimPrefix(path, m.root)
+}
+
+// Paths is what there is below the root.
+func (m *machine) Paths() (paths []string) {
+	err := filepath.WalkDir(m.root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == m.root {
+			return err
+		}
+		line := m.told(path)
+		switch {
+		case entry.IsDir():
+			line += "/"
+		case entry.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			line += " -> " + m.told(target)
+		}
+		paths = append(paths, line)
+		return nil
+	})
+	if err != nil {
+		paths = append(paths, err.Error())
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Mounts are the places where something is mounted.
+func (m *machine) Mounts() (paths []string) {
+	points, err := m.mounter.List()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, p := range points {
+		paths = append(paths, m.told(p.Path))
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Containers are the pods whose containers run.
+func (m *machine) Containers() (pods []types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for pod, exit := range m.containers {
+		if exit == "" {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// MountedVolumes are the names of a pod's volumes that are mounted for it.
+func (m *machine) MountedVolumes(pod types.UID) (names []string) {
+	m.mu.Lock()
+	k := m.kubelet
+	m.mu.Unlock()
+	if k == nil || k.volumes == nil {
+		return nil
+	}
+	for name := range k.volumes.GetMountedVolumesForPod(volumetypes.UniquePodName(pod)) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
