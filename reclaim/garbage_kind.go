@@ -38,7 +38,9 @@ func newKindCollector[T store.Object](table *store.Table[T], client engine.Clien
 }
 
 // ownerless reports whether neither version of an object has an owner, as most have none.
-func ownerless[T store.Object](a, b T) bool { return len(a.GetOwnerReferences()) == 0 && len(b.GetOwnerReferences()) == 0 }
+func ownerless[T store.Object](a, b T) bool {
+	return len(a.GetOwnerReferences()) == 0 && len(b.GetOwnerReferences()) == 0
+}
 
 func ownerUIDs[T store.Object](obj T) []string {
 	var uids []string

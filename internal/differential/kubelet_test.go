@@ -7,4 +7,4 @@ import (
 )
 
 // TestDifferentialKubelet plays scenarios of pods on nodes with kubelets, with their volume managers.
-func TestDifferentialKubelet(t *testing.T) { compareScenarios(t, differential.GenerateKubelet) }
+func TestDifferentialKubelet(t *testing.T) { compareScenarios(t, differential.GenerateKubelet, 20) }
