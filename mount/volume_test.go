@@ -88,17 +88,35 @@ func TestMountOptionsNotSupported(t *testing.T) {
 
 // MNT-220, MNT-919: what keeps a map operation from starting is told in every pass, under another reason.
 func TestMapBeforeTheStart(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block(), fake.FromNodes("n2")} })
-	w.pod("p1", fake.BlockClaims("c1"))
-	w.Advance(11 * time.Second)
-	w.attach(handle)
-	w.mark()
-	w.Advance(time.Second)
-	events := w.events()
-	if len(events) < 9 || events[0] != `FailedMount default/p1: MapVolume.NodeAffinity check failed for volume "pv1" : no matching NodeSelectorTerms` {
-		t.Errorf("MNT-919: %d events in a second, the first %q", len(events), events[0])
+	for _, tc := range []struct {
+		rule, name string
+		volume     []fake.Option
+		change     func(*world)
+		why        string
+	}{
+		{"MNT-220", "the volume is for another node", []fake.Option{fake.FromNodes("n2")}, nil, "no matching NodeSelectorTerms"},
+		{"MNT-220", "the Node is gone", nil, func(w *world) {
+			_, err := w.Store().Nodes.Delete(nodeName, store.DeleteOptions{})
+			w.ok(err)
+		}, `error retrieving node: node "n1" not found`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, func(s *setup) { s.volume = append([]fake.Option{fake.Block()}, tc.volume...) })
+			w.pod("p1", fake.BlockClaims("c1"))
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			w.mark()
+			w.Advance(time.Second)
+			events := w.events()
+			if len(events) < 9 || events[0] != `FailedMount default/p1: MapVolume.NodeAffinity check failed for volume "pv1" : `+tc.why {
+				t.Errorf("%s, MNT-919: %d events in a second, the first %q", tc.rule, len(events), events[0])
+			}
+			want(t, tc.rule+": calls", w.calls(), nil)
+		})
 	}
-	want(t, "MNT-220: calls", w.calls(), nil)
 }
 
 // MNT-226, MNT-227, MNT-918: a map that fails after the storage gave out the device is uncertain, though the error is final.
