@@ -234,7 +234,7 @@ func TestGoals(t *testing.T) {
 	const other = one + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: other, namespace: default}\n" +
 		"spec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
 	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return slices.Contains(discreet, name) })
-	for _, tt := range []struct {
+	worlds := []struct {
 		name     string
 		manifest Manifest
 		outcomes int
@@ -243,7 +243,12 @@ func TestGoals(t *testing.T) {
 		{"one claim", Manifest{Data: []byte(one), Without: idle, Check: check.All()}, 2, 10_000},
 		{"one claim, with both protection controllers", Manifest{Data: []byte(one), Without: protected, Check: check.All()}, 2, 30_000},
 		{"two claims for one volume", Manifest{Data: []byte(other), Without: idle, Check: check.All()}, 3, 40_000},
-	} {
+	}
+	if testing.Short() {
+		// The race detector takes ten times as long.
+		worlds = worlds[:1]
+	}
+	for _, tt := range worlds {
 		t.Run(tt.name, func(t *testing.T) {
 			w, err := tt.manifest.World()
 			require.NoError(t, err)
