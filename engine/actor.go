@@ -178,7 +178,6 @@ func (t *Timer) run() {
 	t.fired = true
 	t.engine.cause = t.cause
 	t.fn()
-	t.engine.cause = 0
 }
 
 // String is what the timer is for.

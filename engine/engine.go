@@ -53,12 +53,18 @@ type Engine struct {
 	trace    *Trace
 	actors   []*Actor
 	hubs     map[store.Kind]any // a *hub for each kind that has had an informer
-	idle     []*coroutine
-	after    []func() // called after each event
-	user     *Proc
-	running  *Proc  // the process that runs at this moment
-	procs    uint64 // how many processes have begun
-	cause    uint64 // the process that asked for what a timer does at this moment
+	// See coroutine.
+	more    func() (event, bool) // gives the next event
+	open    bool                 // an event is under way
+	host    *coroutine           // that runs the event's task
+	resumed *Proc                // that is to go on at the end of the task
+	onto    *coroutine           // that goes on next
+	idle    []*coroutine
+	after   []func() // called after each event
+	user    *Proc
+	running *Proc  // the process that runs at this moment
+	procs   uint64 // how many processes have begun
+	cause   uint64 // the process that asked for what a timer does at this moment
 	// For tools that explore; see Observe.
 	observer  Observer
 	footprint *Footprint
@@ -213,16 +219,5 @@ func (e *Engine) next(limit time.Duration) (event, bool) {
 			e.waiting--
 		}
 		return ev, true
-	}
-}
-
-func (e *Engine) run(ev event) {
-	if e.observer != nil {
-		e.runObserved(ev)
-	} else {
-		ev.task.run()
-	}
-	for _, fn := range e.after {
-		fn()
 	}
 }

@@ -143,6 +143,7 @@ type Footprint struct {
 	Queued []uint64
 	// Counts are what Proc.Effects was read as.
 	Counts []Count
+	within uint32 // Proc.calls, if the event found a process within a call
 }
 
 // Effect is a call that had its effect.
@@ -176,19 +177,22 @@ func (f *Footprint) reset(ev Due) {
 
 func (f *Footprint) touch(q *Queue) { f.Queues = append(f.Queues, q) }
 
-// runObserved runs an event for an observer.
-func (e *Engine) runObserved(ev event) {
+// beginObserved is the beginning of an event for an observer.
+func (e *Engine) beginObserved(ev event) {
 	d := e.due(ev, e.now)
 	e.observer.Begin(d)
 	f := e.footprint
 	f.reset(d)
 	f.Code = d.Kind != DueDelivery
-	call := uint32(0)
 	if d.Kind == DueActivity && d.Proc.calls%2 == 1 {
-		call = d.Proc.calls
+		f.within = d.Proc.calls
 	}
-	ev.task.run()
-	if call > 0 && d.Proc.calls == call {
+}
+
+// endObserved is its end.
+func (e *Engine) endObserved() {
+	f := e.footprint
+	if f.within > 0 && f.Event.Proc.calls == f.within {
 		f.Code = false // the process has gone from within a call to within the same call
 	}
 	e.observer.End(f)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/volsim/volsim/store"
@@ -17,9 +16,10 @@ type Proc struct {
 	fn     func(*Proc) // what it does, or for a worker the two below
 	queue  *Queue
 	item   *queued
-	co     *coroutine
-	inline bool // the user's: never waits
-	dead   bool // its actor crashed; all it may still do is unwind
+	co     *coroutine // on which it runs
+	parked bool       // it waits
+	inline bool       // the user's: never waits
+	dead   bool       // its actor crashed; all it may still do is unwind
 	// calls counts the beginnings and the ends of its calls: odd while it makes one.
 	calls uint32
 	slot  int // index in actor.procs
@@ -27,45 +27,8 @@ type Proc struct {
 	cause uint64 // the process that asked for this one, zero if none did
 }
 
-// coroutine runs one process after the other, switching to and from the engine without a scheduler.
-type coroutine struct {
-	proc *Proc
-	next func() (struct{}, bool)
-	stop func()
-	// yield gives control back to the engine; false means that the process is to end.
-	yield func(struct{}) bool
-}
-
 // killed unwinds the stack of a process whose actor crashed.
 type killed struct{}
-
-func (e *Engine) coroutine() *coroutine {
-	if n := len(e.idle); n > 0 {
-		co := e.idle[n-1]
-		e.idle = e.idle[:n-1]
-		return co
-	}
-	co := &coroutine{}
-	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
-		co.yield = yield
-		for {
-			co.proc.main()
-			co.proc = nil
-			if !yield(struct{}{}) {
-				return
-			}
-		}
-	})
-	return co
-}
-
-// release lets go of the idle coroutines, so that an engine that is no longer used can be collected.
-func (e *Engine) release() {
-	for _, co := range e.idle {
-		co.stop()
-	}
-	e.idle = e.idle[:0]
-}
 
 func (p *Proc) main() {
 	defer func() {
@@ -87,35 +50,30 @@ func (a *Actor) spawn(name string, fn func(*Proc)) {
 	a.begin(&Proc{name: name, fn: fn})
 }
 
-// begin makes p a process of the actor and runs it.
+// begin makes p a process of the actor and runs it, to its end. While it waits the engine goes on elsewhere; see coroutine.
 func (a *Actor) begin(p *Proc) {
-	p.engine, p.actor = a.engine, a
-	a.engine.procs++
-	p.id, p.cause = a.engine.procs, a.engine.cause
+	e := a.engine
+	p.engine, p.actor = e, a
+	e.procs++
+	p.id, p.cause = e.procs, e.cause
 	p.slot = len(a.procs)
 	a.procs = append(a.procs, p)
-	p.co = a.engine.coroutine()
-	p.co.proc = p
-	p.run()
+	p.co = e.host
+	p.continues()
+	p.main()
+	p.end()
 }
 
-// run continues the process until it waits or ends.
-func (p *Proc) run() {
-	co := p.co
+// continues notes that the process runs from here on.
+func (p *Proc) continues() {
 	p.engine.running = p
 	if f := p.engine.footprint; f != nil {
 		f.Procs = append(f.Procs, p)
 	}
-	defer p.engine.stopped()
-	co.next()
-	if co.proc == nil {
-		p.end()
-		p.engine.idle = append(p.engine.idle, co)
-	}
 }
 
-// stopped notes that no process runs, in whatever way the last one stopped.
-func (e *Engine) stopped() { e.running = nil }
+// run continues the process at the end of this task; it waits.
+func (p *Proc) run() { p.engine.resumed = p }
 
 // end takes the process off its actor's list.
 func (p *Proc) end() {
@@ -132,15 +90,20 @@ func (p *Proc) end() {
 
 // kill ends a waiting process.
 func (p *Proc) kill() {
-	if p.co != nil && p.co.proc == p {
-		p.co.stop()
+	if p.parked {
+		p.co.kill()
 	}
 }
 
+// park has the process wait until run is called.
 func (p *Proc) park() {
-	if !p.co.yield(struct{}{}) {
+	p.parked = true
+	alive := p.co.handOver(p.engine.coroutine())
+	p.parked = false
+	if !alive {
 		panic(killed{})
 	}
+	p.continues()
 }
 
 // String is the actor and the activity.

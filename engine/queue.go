@@ -112,7 +112,7 @@ func (q *Queue) run() {
 	p := q.proc()
 	p.item = item
 	q.actor.begin(p)
-	if p.co == nil && q.actor.engine.choices == nil && len(q.resting) < itemsKept {
+	if q.actor.engine.choices == nil && len(q.resting) < itemsKept {
 		q.resting = append(q.resting, p)
 	}
 }

@@ -8,12 +8,22 @@ import (
 // Step runs the next event, moving the clock to it, and reports whether there was one. Loops that have nothing to do queue nothing.
 func (e *Engine) Step() bool {
 	e.drives(Stepping, forever)
-	ev, ok := e.next(forever)
-	if ok {
-		e.run(ev)
-	}
+	ok := e.single(forever)
+	e.release()
 	e.returns()
 	return ok
+}
+
+// single runs the next event, unless that comes after limit, and reports whether there was one.
+func (e *Engine) single(limit time.Duration) (ran bool) {
+	e.carry(func() (ev event, ok bool) {
+		if ran {
+			return event{}, false
+		}
+		ev, ran = e.next(limit)
+		return ev, ran
+	})
+	return ran
 }
 
 const forever = time.Duration(1<<63 - 1)
@@ -25,13 +35,7 @@ func (e *Engine) Advance(d time.Duration) {
 	}
 	end := e.in(d)
 	e.drives(Advancing, end)
-	for {
-		ev, ok := e.next(end)
-		if !ok {
-			break
-		}
-		e.run(ev)
-	}
+	e.carry(func() (event, bool) { return e.next(end) })
 	e.now = end
 	e.release()
 	e.returns()
@@ -40,47 +44,76 @@ func (e *Engine) Advance(d time.Duration) {
 // Settle runs events until nothing but background work is left: the periodic loops that would find the same again. It gives up
 // with a *StuckError when limit of virtual time is spent, or when too many events pass at one instant.
 func (e *Engine) Settle(limit time.Duration) error {
-	return e.drain(Settling, limit, func() bool { return e.waiting == 0 })
+	return e.drain(Settling, limit, func(d *drain) {
+		e.carry(func() (event, bool) {
+			if e.waiting == 0 {
+				return event{}, false
+			}
+			return d.next()
+		})
+	})
 }
 
 // Until runs events until cond holds, and gives up as Settle does, or when nothing is left that could change anything.
 func (e *Engine) Until(cond func() bool, limit time.Duration) error {
-	return e.drain(Awaiting, limit, cond)
+	return e.drain(Awaiting, limit, func(d *drain) {
+		// The condition is its caller's, and asked on the caller's stack.
+		for d.err == nil && !cond() {
+			given := false
+			e.carry(func() (event, bool) {
+				if given {
+					return event{}, false
+				}
+				given = true
+				return d.next()
+			})
+		}
+	})
 }
 
-func (e *Engine) drain(drive Drive, limit time.Duration, cond func() bool) error {
-	e.drives(drive, e.in(limit))
-	err := e.until(limit, cond)
-	e.returns()
-	return err
-}
-
-func (e *Engine) until(limit time.Duration, cond func() bool) error {
+func (e *Engine) drain(drive Drive, limit time.Duration, run func(d *drain)) error {
+	d := &drain{engine: e, limit: limit, end: e.in(limit), instant: e.now}
+	e.drives(drive, d.end)
 	defer e.release()
-	end := e.in(limit)
-	instant, count := e.now, 0
-	for !cond() {
-		ev, ok := e.next(end)
-		if !ok {
-			err := &StuckError{Why: fmt.Sprintf("%v of virtual time is spent", limit), Pending: e.Pending()}
-			if len(err.Pending) == 0 {
-				err.Why = "nothing is left that could change anything"
-			}
-			if end > e.now {
-				e.now = end
-			}
-			return err
-		}
-		if e.now != instant {
-			instant, count = e.now, 0
-		}
-		e.run(ev)
-		// An instant may hold a fair number of events for each object, but not without end.
-		if count++; count > maxEventsAtOnce && count > maxEventsPerObject*e.store.Len() {
-			return &StuckError{Why: fmt.Sprintf("%d events passed at one instant", count), Pending: e.Pending()}
-		}
+	run(d)
+	e.returns()
+	if d.err != nil {
+		return d.err
 	}
 	return nil
+}
+
+// drain is a drive that gives up.
+type drain struct {
+	engine     *Engine
+	limit, end time.Duration
+	instant    time.Duration // of the last event
+	count      int           // of the events at that instant
+	err        *StuckError
+}
+
+// next is the next event, if it is not time to give up.
+func (d *drain) next() (event, bool) {
+	e := d.engine
+	// An instant may hold a fair number of events for each object, but not without end.
+	if d.count > maxEventsAtOnce && d.count > maxEventsPerObject*e.store.Len() {
+		d.err = &StuckError{Why: fmt.Sprintf("%d events passed at one instant", d.count), Pending: e.Pending()}
+		return event{}, false
+	}
+	ev, ok := e.next(d.end)
+	if !ok {
+		d.err = &StuckError{Why: fmt.Sprintf("%v of virtual time is spent", d.limit), Pending: e.Pending()}
+		if len(d.err.Pending) == 0 {
+			d.err.Why = "nothing is left that could change anything"
+		}
+		e.now = max(e.now, d.end)
+		return event{}, false
+	}
+	if e.now != d.instant {
+		d.instant, d.count = e.now, 0
+	}
+	d.count++
+	return ev, true
 }
 
 const (
