@@ -68,9 +68,9 @@ func (f *feed[T]) note(c *store.Change[T], n uint64) (before uint64) {
 	return before
 }
 
-// done notes that a reader needs the change of that number no more, and drops what nobody needs.
-func (f *feed[T]) done(n uint64) {
-	f.at(n).left--
+// done notes that so many readers need the change of that number no more, and drops what nobody needs.
+func (f *feed[T]) done(n uint64, readers int) {
+	f.at(n).left -= readers
 	for f.changes.len() > 0 {
 		oldest := f.changes.at(0)
 		if oldest.left > 0 {

@@ -116,14 +116,20 @@ func (h *hub[T]) pass(c store.Change[T], to concerned[T]) {
 
 // run delivers one change to all informers that are told promptly of every change.
 func (h *hub[T]) run() {
-	n := h.due.pop()
+	n, told := h.due.pop(), 0
+	if n < h.shared.first {
+		return // all those that waited for it have left
+	}
+	c := h.shared.at(n).change
 	for _, inf := range h.prompt {
 		// Who has joined since knows it from the beginning.
 		if inf.place == n {
-			c := inf.take()
+			inf.place++
 			inf.tell(&c)
+			told++
 		}
 	}
+	h.shared.done(n, told)
 }
 
 // String says what is to be delivered.
@@ -187,6 +193,6 @@ func (h *hub[T]) leave(inf *Informer[T]) {
 	}
 	h.sharing--
 	for end := h.shared.end(); inf.place < end; inf.place++ {
-		h.shared.done(inf.place)
+		h.shared.done(inf.place, 1)
 	}
 }

@@ -89,7 +89,7 @@ func (inf *Informer[T]) prompt() bool { return inf.lag == 0 && inf.actor.engine.
 func (inf *Informer[T]) take() store.Change[T] {
 	c := inf.feed.at(inf.place).change
 	inf.place++
-	inf.feed.done(inf.place - 1)
+	inf.feed.done(inf.place-1, 1)
 	return c
 }
 

@@ -13,10 +13,10 @@ type Queue struct {
 	sync    func(p *Proc, key string) error
 	limiter *Limiter
 	keys    fifo[*queued]
-	all     map[string]*queued // what is queued or being worked on
-	most    int                // that were in there since it was made
+	all     map[string]*queued // what is queued or being worked on, and some of what was before
+	busy    int                // how many are queued or being worked on
 	unused  []*queued
-	resting []*Proc // processes that are over, for the next turns
+	resting []*Proc            // processes that are over, for the next turns
 	waiting map[string]*delayed
 	free    int // idle workers
 	starts  int // workers that are about to take a key
@@ -65,15 +65,16 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 func (q *Queue) Add(key string) {
 	q.touched()
 	item := q.all[key]
-	switch {
-	case item == nil:
+	if item == nil {
 		item = q.item(key)
 		q.all[key] = item
-	case item.dirty:
+	}
+	if item.dirty {
 		return
 	}
 	item.dirty = true
 	if !item.working {
+		q.busy++
 		q.push(item)
 	}
 }
@@ -144,19 +145,33 @@ func (q *Queue) turn(p *Proc, item *queued) {
 		q.push(item)
 		return
 	}
-	delete(q.all, item.key)
-	if q.most = max(q.most, len(q.all)); len(q.all) == 0 && q.most > itemsKept {
-		// What one burst needed is not kept for ever.
-		q.all, q.most = map[string]*queued{}, 0
-	}
-	if len(q.unused) < itemsKept {
-		item.key = ""
-		q.unused = append(q.unused, item)
-	}
+	q.busy--
+	q.done(item)
 	q.wake()
 }
 
-// itemsKept is how many places for keys a queue keeps for later.
+// done drops a key that is neither queued nor being worked on any more. Of many it keeps some: it costs less to drop them together,
+// and the keys of a burst often come again.
+func (q *Queue) done(item *queued) {
+	switch n := len(q.all); {
+	case n <= itemsKept:
+		delete(q.all, item.key)
+		item.key = ""
+		q.unused = append(q.unused, item)
+	case q.busy == 0:
+		q.all = map[string]*queued{}
+	case n > 8*(q.busy+itemsKept):
+		busy := make(map[string]*queued, 2*q.busy)
+		for key, item := range q.all {
+			if item.dirty || item.working {
+				busy[key] = item
+			}
+		}
+		q.all = busy
+	}
+}
+
+// itemsKept is how many places for keys, and processes, a queue keeps for later.
 const itemsKept = 64
 
 // String names the queue.

@@ -25,6 +25,9 @@ func (q *Queue) AppendState(text []byte) []byte {
 	}
 	for _, key := range slices.Sorted(maps.Keys(q.all)) {
 		item := q.all[key]
+		if !item.dirty && !item.working {
+			continue // it was here once
+		}
 		text = fmt.Appendf(text, " %q=%t,%t", key, item.dirty, item.working)
 	}
 	for _, key := range slices.Sorted(maps.Keys(q.waiting)) {
