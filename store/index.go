@@ -9,8 +9,8 @@ import (
 // index finds the objects of a table by something other than their key.
 type index[T Object] struct {
 	values func(T) []string
-	same   func(a, b T) bool // nil if that is not known
-	rows   *btree.BTreeG[indexRow]
+	same   func(a, b T) bool       // nil if that is not known
+	rows   *btree.BTreeG[indexRow] // nil until somebody asks
 }
 
 type indexRow struct{ value, key string }
@@ -28,8 +28,8 @@ type Index[T Object] struct {
 	index *index[T]
 }
 
-// NewIndex keeps an index over the table from now on. values lists the values an object is found under; it must depend on the
-// object alone.
+// NewIndex makes an index over the table. values lists the values an object is found under; it must depend on the object alone. The
+// index is built when somebody asks for the first time, and costs nothing before.
 func (t *Table[T]) NewIndex(values func(T) []string) *Index[T] {
 	return t.NewIndexWith(values, nil)
 }
@@ -37,10 +37,7 @@ func (t *Table[T]) NewIndex(values func(T) []string) *Index[T] {
 // NewIndexWith is NewIndex with a function that sees at a glance that two versions of an object have the same values. It may say
 // no although they have.
 func (t *Table[T]) NewIndexWith(values func(T) []string, same func(a, b T) bool) *Index[T] {
-	ix := &index[T]{values: values, same: same, rows: btree.NewBTreeGOptions(lessRow, btree.Options{NoLocks: true})}
-	for obj := range t.All() {
-		ix.apply(&Change[T]{Type: Added, Key: KeyOf(obj), Object: obj})
-	}
+	ix := &index[T]{values: values, same: same}
 	t.indexes = append(t.indexes, ix)
 	return &Index[T]{table: t, index: ix}
 }
@@ -50,6 +47,9 @@ func (ix *Index[T]) Values(obj T) []string { return ix.index.values(obj) }
 
 // Keys lists the keys of the objects found under the value, in order.
 func (ix *Index[T]) Keys(value string) []string {
+	if ix.index.rows == nil {
+		ix.build()
+	}
 	var keys []string
 	ix.index.rows.Ascend(indexRow{value: value}, func(row indexRow) bool {
 		if row.value != value {
@@ -59,6 +59,14 @@ func (ix *Index[T]) Keys(value string) []string {
 		return true
 	})
 	return keys
+}
+
+func (ix *Index[T]) build() {
+	ix.index.rows = btree.NewBTreeGOptions(lessRow, btree.Options{NoLocks: true})
+	ix.table.order.Scan(func(key string, c *cell[T]) bool {
+		ix.index.apply(&Change[T]{Type: Added, Key: key, Object: c.obj})
+		return true
+	})
 }
 
 // Left lists the values under which a change takes its object away.
@@ -83,7 +91,7 @@ func (ix *Index[T]) Left(c *Change[T]) []string {
 func (ix *index[T]) unchanged(c *Change[T]) bool { return ix.same != nil && ix.same(c.Old, c.Object) }
 
 func (ix *index[T]) apply(c *Change[T]) {
-	if c.Type == Modified && ix.unchanged(c) {
+	if ix.rows == nil || c.Type == Modified && ix.unchanged(c) {
 		return
 	}
 	var old, now []string

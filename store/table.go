@@ -228,6 +228,15 @@ func (t *Table[T]) invalid(name string, errs field.ErrorList) error {
 
 // metaOf is the metadata of an object, for reading and writing.
 func metaOf[T Object](obj T) *metav1.ObjectMeta {
+	// Those that are written most often are known at a glance.
+	switch o := any(obj).(type) {
+	case *corePV:
+		return &o.ObjectMeta
+	case *corePVC:
+		return &o.ObjectMeta
+	case *corePod:
+		return &o.ObjectMeta
+	}
 	return any(obj).(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
 
