@@ -135,16 +135,20 @@ func (ns *Nodes) claimChanged(c store.Change[*corev1.PersistentVolumeClaim]) {
 }
 
 func (ns *Nodes) volumeChanged(c store.Change[*corev1.PersistentVolume]) {
+	if len(ns.byClaim) == 0 {
+		return
+	}
 	if c.Old != nil && c.Old.Spec.ClaimRef != nil {
 		ns.stir(store.Key(c.Old.Spec.ClaimRef.Namespace, c.Old.Spec.ClaimRef.Name))
 	}
 	if c.Object == nil || c.Object.Spec.ClaimRef == nil {
 		return
 	}
-	key := store.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)
-	ns.stir(key)
-	if c.Old != nil && capacityOf(c.Object) > capacityOf(c.Old) {
-		for _, w := range ns.byClaim[key] {
+	users := ns.byClaim[store.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)]
+	grown := len(users) > 0 && c.Old != nil && capacityOf(c.Object) > capacityOf(c.Old)
+	for _, w := range users {
+		w.stir(true)
+		if grown {
 			// MNT-405: the next sync has something to do.
 			w.hurry()
 		}
