@@ -64,14 +64,19 @@ func (cc *claimCache) find(key string) *ownClaim {
 
 // put keeps the claim under its key.
 func (cc *claimCache) put(key string, claim *corev1.PersistentVolumeClaim) {
-	own := cc.find(key)
+	cc.keep(cc.find(key), key, claim)
+}
+
+// keep is put for a claim of which it is known what the cache has under the key: nil if that is nothing.
+func (cc *claimCache) keep(own *ownClaim, key string, claim *corev1.PersistentVolumeClaim) *ownClaim {
 	switch {
 	case own == nil:
 		own = &ownClaim{key: key}
 		cc.byKey[key] = own
+		cc.last = own
 	case own.claim.Spec.VolumeName == claim.Spec.VolumeName:
 		own.claim = claim
-		return
+		return own
 	default:
 		cc.unname(own)
 	}
@@ -80,6 +85,7 @@ func (cc *claimCache) put(key string, claim *corev1.PersistentVolumeClaim) {
 		own.next = cc.byVolume[name]
 		cc.byVolume[name] = own
 	}
+	return own
 }
 
 func (cc *claimCache) delete(key string) {
@@ -115,11 +121,12 @@ func (cc *claimCache) unname(own *ownClaim) {
 
 // keepVolume stores a version of a volume in own. It reports whether the version was not older than what is there.
 func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err error) {
-	if old, known := c.volumes.Get(pv.Name); known {
-		if old == pv {
+	own := c.volumes.find(pv.Name)
+	if own != nil {
+		if own.pv == pv {
 			return true, nil
 		}
-		fresh, err := notOlder(pv, old)
+		fresh, err := notOlder(pv, own.pv)
 		if err != nil || !fresh {
 			return false, err
 		}
@@ -131,20 +138,26 @@ func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err er
 
 // keepClaim does for a claim what keepVolume does for a volume.
 func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool, err error) {
-	key := c.store.Claims.KeyOf(claim)
-	old, known := c.claims.get(key)
-	if known {
-		if old == claim {
-			return true, nil
+	_, fresh, err = c.keepClaimAs(c.store.Claims.KeyOf(claim), claim)
+	return fresh, err
+}
+
+// keepClaimAs is keepClaim for a claim of that key, and gives what the cache then has under it.
+func (c *Controller) keepClaimAs(key string, claim *corev1.PersistentVolumeClaim) (own *ownClaim, fresh bool, err error) {
+	own = c.claims.find(key)
+	if own != nil {
+		if own.claim == claim {
+			return own, true, nil
 		}
-		fresh, err := notOlder(claim, old)
+		fresh, err := notOlder(claim, own.claim)
 		if err != nil || !fresh {
-			return false, err
+			return own, false, err
 		}
 	}
-	c.claims.put(key, claim)
-	c.touchClaim(key)
-	return true, nil
+	own = c.claims.keep(own, key, claim)
+	c.stirClaim(own)
+	c.touchPointing(key)
+	return own, true, nil
 }
 
 // notOlder compares the versions of two states of an object (BIND-021).

@@ -171,11 +171,12 @@ func (c *Controller) processClaim(p *engine.Proc, key string) error {
 		return nil
 	}
 	// BIND-022: a version older than what the controller itself wrote is not worth a sync.
-	if fresh, err := c.keepClaim(claim); err != nil || !fresh {
+	own, fresh, err := c.keepClaimAs(key, claim)
+	if err != nil || !fresh {
 		return err
 	}
-	own, before := c.claims.find(key), c.stirred(p)
-	err := c.syncClaim(p, claim)
+	before := c.stirred(p)
+	err = c.syncClaim(p, claim)
 	// A claim without a volume looks at all volumes, so its next sync may differ although nothing about itself has changed.
 	if err != nil || c.stirred(p) != before || claim.Spec.VolumeName == "" && !isBindCompleted(claim) {
 		c.stirClaim(own)
@@ -227,7 +228,7 @@ func (c *Controller) forgetClaim(key string) {
 		return
 	}
 	c.claims.delete(key)
-	c.touchClaim(key)
+	c.touchPointing(key)
 	// BIND-039: its volume is looked at at once. A volume that only points at the claim waits for the resync.
 	// BIND-040: a claim that came back under the same name meanwhile does not get here.
 	if claim.Spec.VolumeName != "" {

@@ -124,12 +124,9 @@ func (c *Controller) touchVolume(name string) {
 	}
 }
 
-// touchClaim marks whatever reads a claim that has changed: itself and the volumes that point at it.
-func (c *Controller) touchClaim(key string) {
-	if own := c.claims.find(key); own != nil {
-		c.stirClaim(own)
-	}
-	for e := c.volumes.pointingAt(key); e != nil; e = e.next {
+// touchPointing marks the volumes that point at a claim that has changed: they read it.
+func (c *Controller) touchPointing(claim string) {
+	for e := c.volumes.pointingAt(claim); e != nil; e = e.next {
 		c.stirVolume(e)
 	}
 }
