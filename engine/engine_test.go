@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -376,5 +378,69 @@ func TestAfterEvent(t *testing.T) {
 	e.Advance(time.Minute)
 	if want := []time.Duration{0, time.Second}; !reflect.DeepEqual(seen, want) {
 		t.Errorf("called at %v, want %v", seen, want)
+	}
+}
+
+// However often processes wait, and whoever ends them, each event ends once, with no process running.
+func TestEachEventEndsOnce(t *testing.T) {
+	for seed := range int64(20) {
+		e := newEngine(t, engine.Config{Seed: seed})
+		ended := 0
+		e.AfterEvent(func() { ended++ })
+		var signal engine.Signal
+		victim := startActor(t, e, "victim", func(a *engine.Actor) {
+			for range 3 {
+				a.Go("sleeps", func(p *engine.Proc) { p.Sleep(time.Hour) })
+				a.Go("waits", func(p *engine.Proc) { signal.Wait(p, 0) })
+			}
+		})
+		startActor(t, e, "a", func(a *engine.Actor) {
+			queue := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 2, Sync: func(p *engine.Proc, key string) error {
+				p.Sleep(time.Second)
+				signal.Broadcast()
+				signal.Wait(p, time.Second)
+				return nil
+			}})
+			for _, key := range []string{"x", "y", "z"} {
+				queue.Add(key)
+			}
+			a.After(1500*time.Millisecond, "kills another", func(p *engine.Proc) {
+				victim.Crash()
+				p.Sleep(time.Millisecond)
+			})
+			a.After(5*time.Second, "kills itself", func(*engine.Proc) { a.Crash() })
+			a.After(9*time.Second, "never", func(*engine.Proc) { t.Errorf("a dead actor acts") })
+		})
+		steps := 0
+		for e.Step() {
+			if steps++; ended != steps {
+				t.Fatalf("seed %d: %d events have ended after %d steps", seed, ended, steps)
+			}
+		}
+		if steps < 15 {
+			t.Errorf("seed %d: %d steps, want some more", seed, steps)
+		}
+	}
+}
+
+// A process that does not wait costs no coroutine of its own.
+func TestNoCoroutineForWhoDoesNotWait(t *testing.T) {
+	before, most := runtime.NumGoroutine(), 0
+	e := newEngine(t, engine.Config{})
+	startActor(t, e, "a", func(a *engine.Actor) {
+		queue := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 10, Sync: func(p *engine.Proc, key string) error {
+			if _, err := p.API().Nodes.Get(p, "n"); err == nil {
+				t.Errorf("there is a node")
+			}
+			most = max(most, runtime.NumGoroutine()-before)
+			return nil
+		}})
+		for i := range 100 {
+			queue.Add(strconv.Itoa(i))
+		}
+	})
+	e.Advance(0)
+	if most != 1 {
+		t.Errorf("%d coroutines at once, want one", most)
 	}
 }
