@@ -11,13 +11,20 @@ type coroutine struct {
 	// yield gives control back to carry; false means that the process on this coroutine is to end.
 	yield   func(struct{}) bool
 	stopped bool
-	engine  *Engine
+	engine  *Engine // nil while it is idle
 }
 
-// carry runs the events that more gives, until it gives none. more is called on a coroutine, too.
+// carry runs the events that more gives, until it gives none. more is called on a coroutine, but for the first event.
 func (e *Engine) carry(more func() (event, bool)) {
+	first, ok := more()
+	if !ok {
+		return
+	}
 	outer := e.more
-	e.more = more
+	e.more = func() (event, bool) {
+		e.more = more
+		return first, true
+	}
 	// A panic in an event comes out here, and the engine can go on after it.
 	defer func() { e.more, e.open, e.resumed, e.running, e.cause = outer, false, nil, nil, 0 }()
 	for co := e.coroutine(); co != nil; co = e.onto {
@@ -31,45 +38,52 @@ func (e *Engine) coroutine() *coroutine {
 	if n := len(e.idle); n > 0 {
 		co := e.idle[n-1]
 		e.idle = e.idle[:n-1]
+		co.engine = e
 		return co
 	}
 	co := &coroutine{engine: e}
 	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
-		co.loop()
+		for co.carries() {
+		}
 	})
 	return co
 }
 
-// loop runs events until there is none, or the coroutine is stopped.
-func (co *coroutine) loop() {
+// carries runs events until the coroutine is idle, and waits until it is not. It reports false if that is the end of it.
+func (co *coroutine) carries() bool {
 	e := co.engine
 	for {
 		if e.open {
 			e.ends()
 		}
-		var onto *coroutine
-		if ev, ok := e.more(); ok {
-			e.host = co
-			e.begins(ev)
-			ev.task.run()
-			if co.stopped {
-				return // a process that waited in this event was killed
-			}
-			if e.resumed == nil {
-				continue
-			}
-			onto, e.resumed = e.resumed.co, nil
+		ev, ok := e.more()
+		if !ok {
+			return co.rest(nil)
 		}
-		e.idle = append(e.idle, co)
-		if !co.handOver(onto) {
-			return
+		e.host = co
+		e.begins(ev)
+		ev.task.run()
+		if co.stopped {
+			return false // a process that waited in this event was killed
+		}
+		if p := e.resumed; p != nil {
+			e.resumed = nil
+			return co.rest(p.co)
 		}
 	}
 }
 
-// handOver has another coroutine go on, or the caller of carry if that is nil, until this one's turn comes again. It reports false if
-// that turn is to be the end.
+// rest has another coroutine go on, or the caller of carry if that is nil. While it is idle the coroutine does not keep the engine in memory.
+func (co *coroutine) rest(onto *coroutine) bool {
+	e := co.engine
+	e.idle = append(e.idle, co)
+	e.onto, co.engine = onto, nil
+	return co.yield(struct{}{})
+}
+
+// handOver has another coroutine go on until the time of the process that waits on this one has come. It reports false if the process is
+// to end.
 func (co *coroutine) handOver(onto *coroutine) bool {
 	co.engine.onto = onto
 	return co.yield(struct{}{})

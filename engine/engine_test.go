@@ -444,3 +444,25 @@ func TestNoCoroutineForWhoDoesNotWait(t *testing.T) {
 		t.Errorf("%d coroutines at once, want one", most)
 	}
 }
+
+// An engine that was only stepped, and that nobody has any more, does not stay in memory, although its idle coroutine does.
+func TestSteppedEngineIsCollected(t *testing.T) {
+	collected := make(chan struct{})
+	func() {
+		e := newEngine(t, engine.Config{})
+		startActor(t, e, "a", func(a *engine.Actor) { a.Go("now", func(*engine.Proc) {}) })
+		if !e.Step() {
+			t.Fatal("there was nothing to do")
+		}
+		runtime.AddCleanup(e, func(collected chan struct{}) { close(collected) }, collected)
+	}()
+	for range 500 {
+		runtime.GC()
+		select {
+		case <-collected:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Errorf("the engine is still there")
+}

@@ -16,7 +16,7 @@ type Queue struct {
 	all     map[string]*queued // what is queued or being worked on, and some of what was before
 	busy    int                // how many are queued or being worked on
 	unused  []*queued
-	resting []*Proc            // processes that are over, for the next turns
+	resting []*Proc // processes that are over, for the next turns
 	waiting map[string]*delayed
 	free    int // idle workers
 	starts  int // workers that are about to take a key

@@ -9,7 +9,6 @@ import (
 func (e *Engine) Step() bool {
 	e.drives(Stepping, forever)
 	ok := e.single(forever)
-	e.release()
 	e.returns()
 	return ok
 }
