@@ -186,8 +186,10 @@ func (t *Timer) String() string { return t.name }
 // Stop keeps the timer from firing. It reports whether that was still possible.
 func (t *Timer) Stop() bool {
 	if t.stopped || t.fired {
+		t.engine.answers(0)
 		return false
 	}
+	t.engine.answers(1)
 	t.stopped = true
 	if !t.background {
 		t.engine.waiting--

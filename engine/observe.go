@@ -143,7 +143,10 @@ type Footprint struct {
 	Queued []uint64
 	// Counts are what Proc.Effects was read as.
 	Counts []Count
-	within uint32 // Proc.calls, if the event found a process within a call
+	// Answers are what else code was told that does not follow from its actor's memory: of queues how long they are, how often a key has failed
+	// and for how long one was put off, of timers whether they could still be stopped.
+	Answers []int64
+	within  uint32 // Proc.calls, if the event found a process within a call
 }
 
 // Effect is a call that had its effect.
@@ -172,10 +175,18 @@ type Count struct {
 func (f *Footprint) reset(ev Due) {
 	*f = Footprint{
 		Event: ev, Procs: f.Procs[:0], Calls: f.Calls[:0], Looks: f.Looks[:0], Queues: f.Queues[:0], Queued: f.Queued[:0], Counts: f.Counts[:0],
+		Answers: f.Answers[:0],
 	}
 }
 
 func (f *Footprint) touch(q *Queue) { f.Queues = append(f.Queues, q) }
+
+// answers notes what code was told.
+func (e *Engine) answers(n int64) {
+	if e.footprint != nil {
+		e.footprint.Answers = append(e.footprint.Answers, n)
+	}
+}
 
 // beginObserved is the beginning of an event for an observer.
 func (e *Engine) beginObserved(ev event) {

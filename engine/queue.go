@@ -182,6 +182,7 @@ func (q *Queue) String() string {
 // Len is the number of keys that wait for a worker.
 func (q *Queue) Len() int {
 	q.touched()
+	q.actor.engine.answers(int64(q.keys.len()))
 	return q.keys.len()
 }
 
@@ -195,10 +196,12 @@ func (q *Queue) AddAfter(key string, d time.Duration) {
 	at := q.actor.engine.now + d
 	if w, ok := q.waiting[key]; ok {
 		if w.at <= at {
+			q.actor.engine.answers(0)
 			return
 		}
 		w.timer.Stop()
 	}
+	q.actor.engine.answers(int64(d))
 	q.waiting[key] = &delayed{at: at, timer: q.actor.timer(d, q.name+" retry of "+key, false, func() {
 		delete(q.waiting, key)
 		q.Add(key)
@@ -219,6 +222,7 @@ func (q *Queue) Forget(key string) {
 // Failures is how often a key has failed in a row.
 func (q *Queue) Failures(key string) int {
 	q.touched()
+	q.actor.engine.answers(int64(q.limiter.failures[key]))
 	return q.limiter.failures[key]
 }
 

@@ -17,21 +17,16 @@ func (q *Queue) First() string {
 	return q.keys.all()[0].key
 }
 
-// AppendState appends a text that tells the state of the queue from any other: keys in order, those being worked on, delays, failures.
+// AppendState appends a text that tells what the queue holds: the keys in order, those being worked on and which of them come again, and what
+// its limiter remembers. What is put off is not in it: that is timers of the actor; nor who is about to take a key: those are events.
 func (q *Queue) AppendState(text []byte) []byte {
-	text = fmt.Appendf(text, "free %d starts %d", q.free, q.starts)
 	for _, item := range q.keys.all() {
 		text = fmt.Appendf(text, " %q", item.key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(q.all)) {
-		item := q.all[key]
-		if !item.dirty && !item.working {
-			continue // it was here once
+		if item := q.all[key]; item.working {
+			text = fmt.Appendf(text, " %q=%t", key, item.dirty)
 		}
-		text = fmt.Appendf(text, " %q=%t,%t", key, item.dirty, item.working)
-	}
-	for _, key := range slices.Sorted(maps.Keys(q.waiting)) {
-		text = fmt.Appendf(text, " %q@%d", key, q.waiting[key].at)
 	}
 	l := q.limiter
 	text = fmt.Appendf(text, " %d", l.tat)

@@ -18,7 +18,7 @@
 // left out:
 //
 // What follows from a state that was seen before. A state has in it: the virtual time; the objects; what backends were called for; the changes on
-// their way to each informer; the queues with their delays and failures; all that is due, now and later; what each actor remembers; how far each
+// their way to each informer; the queues with their keys and failures; all that is due, now and later; what each actor remembers; how far each
 // process is; what the user may have seen; and what invariants have heard. What an actor remembers is read by reflection if it says where it is
 // (engine.Actor.Keeps). Otherwise it stands for itself as what the actor's code has been through: what it was called for and all that it read,
 // in order, since what it remembers follows from that. The same is how far a process is. So no two states are taken for one that can behave

@@ -26,6 +26,8 @@ type Options struct {
 
 	// noReduction takes every event at every state.
 	noReduction bool
+	// noQuiet takes no delivery first because nobody sees the difference.
+	noQuiet bool
 }
 
 // Exploration is what came of exploring a world.
@@ -54,8 +56,7 @@ func Exhaustive(w World, opts Options) (Exploration, error) {
 	if opts.MaxRuns == 0 {
 		opts.MaxRuns = DefaultMaxRuns
 	}
-	x := &explorer{world: w, opts: opts, blabs: map[string]bool{}, kinds: map[store.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
-	x.reset()
+	x := newExplorer(w, opts)
 	err := x.explore()
 	return x.result, err
 }
@@ -83,6 +84,12 @@ type explorer struct {
 	choices int  // those of them at which the engine asks
 	asked   bool // the engine has asked which event comes next
 	capped  bool // a bound was reached
+}
+
+func newExplorer(w World, opts Options) *explorer {
+	x := &explorer{world: w, opts: opts, blabs: map[string]bool{}, kinds: map[store.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
+	x.reset()
+	return x
 }
 
 func (x *explorer) reset() {
@@ -137,7 +144,6 @@ func (x *explorer) play() (err error) {
 	}
 	if n := len(x.path); ended && n > 0 && x.depth == n && !x.capped {
 		x.path[n-1].edge = x.tracker.access
-		x.path[n-1].edge.all = true
 	}
 	if ended {
 		x.result.Add(run.report(failure, x.picked()))

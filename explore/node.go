@@ -10,6 +10,7 @@ import (
 // node is a state on the path, at which one of several events comes next, or the only one there is.
 type node struct {
 	n      int // how many events the engine has to choose from
+	state  digest
 	events []possible
 	at     int       // of events, the one that is explored
 	todo   []int     // of events, those to be explored after it
@@ -107,12 +108,12 @@ func (x *explorer) extend(n int) int {
 		return 0
 	}
 	x.wake(next)
-	state := t.state()
-	before, known := x.known[state]
+	next.state = t.state()
+	before, known := x.known[next.state]
 	if !known {
 		x.result.States++
 	}
-	for _, i := range x.explored(next, known) {
+	for _, i := range x.explored(next) {
 		id := next.events[i].id
 		asleep := slices.ContainsFunc(next.asleep, func(s sleeper) bool { return s.id == id })
 		// Of a state that is known, what was asleep then and is not now is yet to be explored.
@@ -123,7 +124,7 @@ func (x *explorer) extend(n int) int {
 	if known && !x.opts.NoPrune {
 		next.asleep = slices.DeleteFunc(next.asleep, func(s sleeper) bool { return !slices.Contains(before, s.id) })
 	}
-	x.known[state] = sleeping(next.asleep)
+	x.known[next.state] = sleeping(next.asleep)
 	if len(next.todo) == 0 {
 		x.depth--
 		panic(errKnown)
@@ -141,7 +142,6 @@ func (x *explorer) wake(next *node) {
 	}
 	last := x.path[len(x.path)-1]
 	last.edge = x.tracker.access
-	last.edge.all = last.edge.all || x.tracker.returned
 	if x.opts.NoPrune || x.opts.noReduction {
 		return
 	}
@@ -152,12 +152,12 @@ func (x *explorer) wake(next *node) {
 	}
 }
 
-// explored are the events to be explored at a node, if they are not asleep: all of them or, the first time, one that is quiet.
-func (x *explorer) explored(n *node, known bool) []int {
+// explored are the events to be explored at a node, if they are not asleep: all of them, or one that is quiet.
+func (x *explorer) explored(n *node) []int {
 	all := make([]int, len(n.events))
 	for i := range n.events {
 		all[i] = i
-		if !x.opts.NoPrune && !x.opts.noReduction && !known && len(n.events) > 1 && x.quiet(n, i) {
+		if !x.opts.NoPrune && !x.opts.noReduction && !x.opts.noQuiet && len(n.events) > 1 && x.quiet(n, i) {
 			x.relied = true
 			if drive, _ := x.tracker.engine.Drive(); drive == engine.Settling {
 				x.hushed[x.tracker.engine.Now()] = true
@@ -178,22 +178,14 @@ func (x *explorer) quiet(n *node, i int) bool {
 	t, d := x.tracker, n.events[i].due
 	drive, _ := t.engine.Drive()
 	settling := drive == engine.Settling
-	if d.Kind != engine.DueDelivery || d.Background || !t.discreet(d.Actor) || !settling && drive != engine.Advancing && !t.patient(drive) {
+	if d.Kind != engine.DueDelivery || !t.discreet(d.Actor) || !settling && drive != engine.Advancing && !t.patient(drive) {
 		return false
 	}
-	if settling && x.noisy[t.engine.Now()] || len(d.Actor.Procs()) > 0 {
-		return false
-	}
-	if viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
+	if settling && x.noisy[t.engine.Now()] || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
 		return false
 	}
 	for j, other := range n.events {
 		if j != i && other.due.Actor == d.Actor || settling && other.due.Background {
-			return false
-		}
-	}
-	for _, q := range d.Actor.Queues() {
-		if q.First() != "" {
 			return false
 		}
 	}

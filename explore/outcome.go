@@ -35,6 +35,13 @@ func newOutcome(objects []store.Object, storage, failures []string) Outcome {
 	return Outcome(strings.Join(slices.Concat(lines, storage, failures), "\n"))
 }
 
+// holder is a backend that tells what it holds: a fake.Memory.
+type holder interface {
+	Volumes() []fake.VolumeState
+	Deleted() []fake.VolumeState
+	Problems() []fake.Problem
+}
+
 // storageLines is what backends hold. Those that do not tell are left out.
 func storageLines(backends []fake.Backend) []string {
 	var lines []string

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/fake"
 )
 
-// segment is all that an event was and read. What it did follows from that.
+// segment is all that an event was and read. What it did follows from that, and so does what it asked for next: so answers are in it, and no
+// questions.
 func (t *tracker) segment(f *engine.Footprint, discreet bool) digest {
 	d := t.before.mix([]byte(t.engine.Now().String()), []byte(t.key))
 	a := f.Event.Actor
@@ -19,14 +19,14 @@ func (t *tracker) segment(f *engine.Footprint, discreet bool) digest {
 	}
 	if discreet {
 		for _, l := range f.Looks {
-			d = d.mix(number(viewIndex(a, l.View)), []byte(l.Key), number(len(l.Objects)))
+			d = d.mix(number(len(l.Objects)))
 			for _, obj := range l.Objects {
 				d = d.with(t.content(obj))
 			}
 		}
 	}
 	for _, effect := range f.Calls {
-		d = d.mix(fmt.Appendf(nil, "%+v %v %d", effect.Call, effect.Err, len(effect.Objects)))
+		d = d.mix(fmt.Append(nil, effect.Err))
 		if effect.Call.Target != engine.APIServer {
 			d = d.with(t.now.storage[effect.Call.Target])
 		}
@@ -34,12 +34,14 @@ func (t *tracker) segment(f *engine.Footprint, discreet bool) digest {
 			d = d.with(t.content(obj))
 		}
 	}
+	for _, n := range f.Answers {
+		d = d.mix(number(int(n)))
+	}
 	d = t.counted(f, d)
-	if t.run.Injects {
+	// Within a call nobody asks for faults.
+	if t.run.Injects && f.Code {
 		d = d.with(t.now.faults)
-		if f.Code {
-			t.now.faults = t.now.faults.with(d)
-		}
+		t.now.faults = t.now.faults.with(d)
 	}
 	return d
 }
@@ -105,22 +107,4 @@ func judged(e engine.Entry) bool {
 		return e.Rule == forceful
 	}
 	return false
-}
-
-// holder is a backend that tells what it holds: a fake.Memory.
-type holder interface {
-	Volumes() []fake.VolumeState
-	Deleted() []fake.VolumeState
-	Problems() []fake.Problem
-}
-
-// holdings is what the backends hold, as far as they tell.
-func (t *tracker) holdings() []byte {
-	var out []byte
-	for _, b := range t.run.Backends {
-		if m, ok := b.(holder); ok {
-			out = fmt.Appendf(out, "%s %+v %+v %v\n", b.Name(), m.Volumes(), m.Deleted(), m.Problems())
-		}
-	}
-	return out
 }

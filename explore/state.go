@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -36,8 +35,7 @@ func (t *tracker) possibilities() []possible {
 
 // state is the state that the run is in, after acted.
 func (t *tracker) state() digest {
-	drive, horizon := t.engine.Drive()
-	d := digest{}.mix(fmt.Appendf(nil, "%s %d %d", t.engine.Now(), drive, horizon), t.holdings())
+	d := digest{}.mix([]byte(t.engine.Now().String()))
 	d = d.with(t.now.objects.all, t.now.rest, t.now.user, t.now.trace, t.now.faults)
 	for _, name := range slices.Sorted(maps.Keys(t.now.storage)) {
 		d = d.mix([]byte(name)).with(t.now.storage[name])
@@ -50,7 +48,7 @@ func (t *tracker) state() digest {
 
 // actor is the state of an actor.
 func (t *tracker) actor(a *engine.Actor) digest {
-	out := fmt.Appendf(nil, "%s %t %d ", a.Name(), a.Alive(), a.Lives())
+	var out []byte
 	for _, q := range a.Queues() {
 		out = append(q.AppendState(out), ';')
 	}

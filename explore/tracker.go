@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -20,14 +19,13 @@ type tracker struct {
 	contents map[store.Object]digest
 	taken    []engine.Due // that is about to begin, and not queued any more
 	// Of the event that runs.
-	before   digest // what it is
-	seen     digest // what an actor of which nothing is known may see as it begins
-	effects  uint64
-	lives    int
-	key      string // that it is about, for a turn and a delivery
-	queued   int    // how many of the events that were queued since the last event began have been taken up
-	returned bool
-	access   access
+	before  digest // what it is
+	seen    digest // what an actor of which nothing is known may see as it begins
+	effects uint64
+	lives   int
+	key     string // that it is about, for a turn and a delivery
+	queued  int    // how many of the events that were queued since the last event began have been taken up
+	access  access
 }
 
 // past is what a state has in it of what happened before. A copy is complete.
@@ -139,9 +137,9 @@ func (t *tracker) count() uint64 { return t.engine.User().Effects() }
 
 // id is what an event that is due is like, whenever and however it came to be due.
 func (t *tracker) id(d engine.Due) digest {
-	id := digest{}.mix(number(int(d.Kind)), number(int(d.At)), fmt.Append(nil, d.Background))
+	id := digest{}.mix(number(int(d.Kind)))
 	if d.Actor != nil {
-		id = id.mix([]byte(d.Actor.Name()), number(d.Actor.Lives()))
+		id = id.mix([]byte(d.Actor.Name()))
 	}
 	switch d.Kind {
 	case engine.DueTurn:
@@ -151,7 +149,7 @@ func (t *tracker) id(d engine.Due) digest {
 	case engine.DueActivity, engine.DueWaking:
 		return id.with(t.now.procs[d.Proc.ID()])
 	default:
-		return id.mix([]byte(d.Name)).with(t.now.causes[d.Seq])
+		return id.with(t.now.causes[d.Seq])
 	}
 }
 
@@ -162,7 +160,7 @@ func (t *tracker) surroundings() digest {
 		s := t.now.storage[name]
 		d = d.mix([]byte(name), s[:])
 	}
-	return d.mix(t.holdings())
+	return d
 }
 
 // begin is told that an event begins.
@@ -182,7 +180,7 @@ func (t *tracker) begin(d engine.Due) {
 	if !t.discreet(d.Actor) {
 		t.seen = t.surroundings()
 	}
-	t.effects, t.returned = t.count(), false
+	t.effects = t.count()
 	t.access = access{}
 	t.queued = 0
 }
@@ -206,14 +204,13 @@ func (t *tracker) acted() {
 func (t *tracker) came() {
 	t.acted()
 	t.now.user = t.now.user.with(t.state())
-	t.returned = true
 }
 
 func (t *tracker) livesOfAll() int {
 	n := 0
 	for _, a := range t.engine.Actors() {
 		n += 2 * a.Lives()
-		if a.Alive() {
+		if !a.Alive() {
 			n++
 		}
 	}
@@ -227,10 +224,10 @@ func (t *tracker) end(f *engine.Footprint) {
 	f.Counts = slices.DeleteFunc(f.Counts, func(c engine.Count) bool { return c.Proc == t.engine.User() })
 	changed := t.look()
 	// What an activity has told to it goes past queues: such handlers are code like any other.
-	told := discreet && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.views[a.Name()]
-	f.Code = f.Code || told
+	late := discreet && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.views[a.Name()]
+	f.Code = f.Code || late
 	segment := t.segment(f, discreet)
-	if told {
+	if late {
 		t.now.late[a.Name()] = t.now.late[a.Name()].with(segment)
 	}
 	t.access.note(t, f, discreet)
@@ -250,13 +247,13 @@ func (t *tracker) end(f *engine.Footprint) {
 	case drive == engine.Settling:
 		t.access.reads(backgroundCell)
 	}
-	for i, seq := range f.Queued {
+	for i, seq := range t.caused(f) {
 		t.now.causes[seq] = segment.mix([]byte("cause"), number(i))
 	}
 	t.queued = len(f.Queued)
 	delete(t.now.causes, f.Event.Seq)
-	for i, p := range f.Procs {
-		t.now.procs[p.ID()] = segment.mix([]byte("activity"), number(i))
+	for _, p := range f.Procs {
+		t.now.procs[p.ID()] = segment
 	}
 	for _, effect := range f.Calls {
 		if target := effect.Call.Target; target != engine.APIServer {
@@ -277,6 +274,32 @@ func (t *tracker) end(f *engine.Footprint) {
 	}
 	t.lives = t.livesOfAll()
 	t.forget(f)
+}
+
+// caused lists those of the events that were queued of which the cause tells what they are. Of the others it does not, and how many there
+// are depends on more than what code has read: whether a worker is free, a process waits for a signal, an informer is late.
+func (t *tracker) caused(f *engine.Footprint) (all []uint64) {
+	if len(f.Queued) == 0 {
+		return nil
+	}
+	for _, list := range [][]engine.Due{t.engine.Ready(), t.engine.Later()} {
+		for _, d := range list {
+			if slices.Contains(f.Queued, d.Seq) && told(d) {
+				all = append(all, d.Seq)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// told reports whether what an event is is told by its cause.
+func told(d engine.Due) bool {
+	switch d.Kind {
+	case engine.DueTurn, engine.DueDelivery, engine.DueActivity, engine.DueWaking:
+		return false
+	}
+	return true
 }
 
 // patient reports whether the engine is being driven until a time is over, and not until something is so, although it is asked to look.

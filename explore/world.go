@@ -17,7 +17,7 @@ type World func(choose func(n int) int) (*Run, error)
 type Run struct {
 	// Engine runs the cluster.
 	Engine *engine.Engine
-	// Backends are the storage systems. What they hold belongs to the outcome and to the state if they tell it, as a fake.Memory does.
+	// Backends are the storage systems. What they hold belongs to the outcome if they tell it, as a fake.Memory does.
 	Backends []fake.Backend
 	// Violations are asked for at the end of the run; nil is none. They carry what was checked as the run went on.
 	Violations func() []check.Violation
