@@ -54,12 +54,12 @@ func dependent(a, b *access) bool {
 	return false
 }
 
-// disturbs reports whether an event changes something that an actor may read of which nothing is known, or asks a backend, which such an actor
-// may change past all calls.
+// disturbs reports whether an event changes an object, which an actor may read of which nothing is known, or asks a backend, which such an actor
+// may change past all calls. What such an actor does with counters, faults and the trace is in its own cells.
 func (a *access) disturbs() bool {
 	return slices.ContainsFunc(a.cells, func(c cell) bool {
 		return strings.HasPrefix(c.name, storageCell) ||
-			c.change && (strings.HasPrefix(c.name, objectCell) || strings.HasPrefix(c.name, kindCell) || strings.HasPrefix(c.name, otherCell))
+			c.change && strings.HasPrefix(c.name, kindCell)
 	})
 }
 

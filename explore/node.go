@@ -178,7 +178,7 @@ func (x *explorer) quiet(n *node, i int) bool {
 	t, d := x.tracker, n.events[i].due
 	drive, _ := t.engine.Drive()
 	settling := drive == engine.Settling
-	if d.Kind != engine.DueDelivery || !t.discreet(d.Actor) || !settling && drive != engine.Advancing && !t.patient(drive) {
+	if d.Kind != engine.DueDelivery || !settling && drive != engine.Advancing && !t.patient(drive) {
 		return false
 	}
 	if settling && x.noisy[t.engine.Now()] || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
@@ -204,7 +204,7 @@ func (x *explorer) background(f *engine.Footprint) {
 		return
 	}
 	for _, d := range x.tracker.engine.Ready() {
-		if d.Background && !d.Stopped && slices.Contains(f.Queued, d.Seq) {
+		if d.Background && slices.Contains(f.Queued, d.Seq) {
 			x.noisy[now], x.wrong = true, x.wrong || x.hushed[now]
 		}
 	}

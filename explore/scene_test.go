@@ -378,7 +378,7 @@ var scenes = []struct {
 		})
 	}},
 	{name: "events that are alike but for when the user caused them", outcomes: 2, build: func(s *scene) {
-		a := s.discreet("actor", func(*actor, *remembered) {})
+		a := s.discreet("actor", func(a *actor, _ *remembered) { a.After(pause/2, "idle", func(*proc) {}) })
 		s.play(func() {
 			a.After(2*pause, "same", func(p *proc) { label(p, "a", "1") })
 			s.Advance(pause)
@@ -405,6 +405,20 @@ var scenes = []struct {
 				q.Add("x")
 			}
 			a.After(pause, "tell", func(p *proc) { label(p, "a", m.Text) })
+		})
+	}},
+	{name: "turns of two actors", outcomes: 2, build: func(s *scene) {
+		for _, text := range []string{"1", "2"} {
+			s.discreet("actor-"+text, func(a *actor, _ *remembered) {
+				a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
+					s.call(p, text)
+					return nil
+				}}).Add("x")
+			})
+		}
+		s.play(func() {
+			s.Advance(pause)
+			s.say("%s", lastCalls(s))
 		})
 	}},
 	{name: "two workers with a key each", outcomes: 2, build: func(s *scene) {
@@ -663,12 +677,51 @@ var scenes = []struct {
 		})
 	}},
 	{name: "names that are made", outcomes: 2, build: func(s *scene) {
-		for _, text := range []string{"1", "2"} {
-			s.does("creator-"+text, func(p *proc) {
-				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "n-", Labels: map[string]string{"x": text}}}
-				_, _ = p.API().Nodes.Create(p, n)
-			})
-		}
+		s.does("creator", func(p *proc) {
+			_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "n-"}})
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "an informer of a kind of which there is nothing yet", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, m *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				m.Text = key
+				return nil
+			}})
+			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { q.Add(pv.Name) }})
+			engine.NewInformer(a, s.Store().Claims).Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Add: func(*corev1.PersistentVolumeClaim) { q.Add("claim") }})
+			a.After(2*pause, "tell", func(p *proc) { label(p, "c", m.Text) })
+		})
+		s.does("writer", func(p *proc) {
+			label(p, "a", "1")
+			_, _ = p.API().Claims.Create(p, fake.Claim("d", "1Gi"))
+		})
+	}},
+	{name: "which call fails, of processes that are alike", outcomes: 2, build: func(s *scene) {
+		s.run.Injects = true
+		s.discreet("caller", func(a *actor, m *remembered) {
+			var q *engine.Queue
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
+				a.Go("call", func(p *proc) {
+					if _, err := p.API().Nodes.Get(p, "n"); err != nil {
+						label(p, "c", "failed"+m.Text)
+					} else {
+						m.Text = "done"
+					}
+				})
+				return nil
+			}})
+			q.Add("x")
+			a.Go("again", func(p *proc) { q.Add("x") })
+		})
+	}, change: func(cfg *engine.Config) {
+		n := 0
+		cfg.Injector = engine.InjectorFunc(func(engine.Call) (f engine.Fault) {
+			if n++; n == 1 {
+				f.Err = errors.New("no luck")
+			}
+			return f
+		})
 	}},
 	{name: "a key that comes again", outcomes: 2, build: func(s *scene) {
 		s.discreet("watcher", func(a *actor, m *remembered) {

@@ -38,7 +38,7 @@ func (t *tracker) state() digest {
 	d := digest{}.mix([]byte(t.engine.Now().String()))
 	d = d.with(t.now.objects.all, t.now.rest, t.now.user, t.now.trace, t.now.faults)
 	for _, name := range slices.Sorted(maps.Keys(t.now.storage)) {
-		d = d.mix([]byte(name)).with(t.now.storage[name])
+		d = d.with(t.now.storage[name])
 	}
 	for _, a := range t.engine.Actors() {
 		d = d.with(t.actor(a))

@@ -33,7 +33,7 @@ type past struct {
 	objects  objects
 	memories map[string]digest   // by discreet actor: what it keeps, or all that its code has been through
 	counters map[string][]uint64 // by actor; see reader
-	views    map[string]int      // by discreet actor: how many informers it began with
+	views    map[string]int      // by discreet actor: how many informers it began with; of the others none
 	late     map[string]digest   // by discreet actor: what it was told by informers that it started later
 	rest     digest              // all that the other actors have been through
 	procs    map[uint64]digest   // by process: all that it has been through
@@ -157,8 +157,7 @@ func (t *tracker) id(d engine.Due) digest {
 func (t *tracker) surroundings() digest {
 	d := t.now.objects.all
 	for _, name := range slices.Sorted(maps.Keys(t.now.storage)) {
-		s := t.now.storage[name]
-		d = d.mix([]byte(name), s[:])
+		d = d.with(t.now.storage[name])
 	}
 	return d
 }
@@ -190,7 +189,7 @@ func (t *tracker) acted() {
 	t.look()
 	queued := t.engine.Footprint().Queued
 	for i, seq := range queued[t.queued:] {
-		t.now.causes[seq] = t.now.user.mix([]byte("user"), number(t.queued+i))
+		t.now.causes[seq] = t.now.user.mix([]byte("user"), number(i))
 	}
 	t.queued = len(queued)
 	if t.livesOfAll() != t.lives {
