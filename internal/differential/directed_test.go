@@ -21,12 +21,10 @@ var manners = []upstream.Manner{
 }
 
 // directed are under what circumstances a scenario is played the nth time if there is a plan: first as the plan has it, then with more left
-// to chance, and now and then as conditions has it. Kubelets have no part in that: what they do with their files takes no turns.
-func directed(s differential.Scenario, run int, plan []differential.Request) upstream.Config {
-	cfg := upstream.Config{Directed: true, Plan: plan, Seed: uint64(run)}
+// to chance, and now and then as conditions has it.
+func directed(run int, plan []differential.Request) upstream.Config {
+	cfg := upstream.Config{Directed: true, Plan: plan, Seed: uint64(run), Sorted: run < len(manners) || run%3 > 0}
 	switch {
-	case s.Kubelets:
-		return conditions(run)
 	case run < len(manners):
 		cfg.Manner = manners[run]
 	case run%8 == 0:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/store"
 )
 
@@ -48,7 +49,7 @@ func (w *Ours) Requests() []Request {
 		default:
 			continue
 		}
-		if w.told != nil {
+		if w.told != nil && !strings.HasPrefix(e.Actor, mount.ActorName("")) {
 			r.Seen = w.told.before[e.Seq]
 		}
 		all = append(all, r)

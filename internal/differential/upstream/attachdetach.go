@@ -24,6 +24,9 @@ func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Inter
 	if err != nil {
 		return fmt.Errorf("attach/detach controller: %w", err)
 	}
+	if c.director != nil {
+		sortReported(adc)
+	}
 	c.running.Go(func() { adc.Run(logged) })
 	return nil
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -142,12 +143,14 @@ func (d *director) grant() bool {
 // pick chooses whose turn it is. The request that comes next in the plan is granted as soon as somebody asks for it; those that come later
 // in the plan are when nothing else can happen.
 func (d *director) pick() *turn {
-	var free []*turn
+	var free, passes []*turn
 	var soonest *turn
 	at := len(d.plan)
 	for _, t := range d.pending {
 		i := d.place(t)
 		switch {
+		case loopOf(t) >= 0:
+			passes = append(passes, t)
 		case i < 0:
 			free = append(free, t)
 		case i < at:
@@ -157,9 +160,15 @@ func (d *director) pick() *turn {
 	for now := time.Now(); len(d.plan) > 0 && (d.plan[0].made || at > 0 && d.plan[0].Time.Before(now)); at-- {
 		d.plan = d.plan[1:]
 	}
-	if soonest != nil && (at == 0 || len(free) == 0) {
+	if soonest != nil && (at == 0 || len(free) == 0 && !d.awaits(passes)) {
 		d.plan[at].made = true
 		return soonest
+	}
+	if d.manner.Chance && d.random.IntN(8) == 0 {
+		free, passes = append(free, passes...), nil
+	}
+	if len(free) == 0 {
+		return slices.MinFunc(passes, func(a, b *turn) int { return cmp.Compare(loopOf(a), loopOf(b)) })
 	}
 	if len(d.plan) > 0 && (d.manner.Lazy || d.manner.Follow && !d.plan[0].Time.After(time.Now())) {
 		own := slices.DeleteFunc(slices.Clone(free), func(t *turn) bool { return t.Component != d.plan[0].Actor || d.early(t) })
@@ -181,6 +190,12 @@ func (d *director) pick() *turn {
 	}
 	d.claimsFirst = d.manner.ClaimsFirst != (d.manner.Chance && d.random.IntN(2) == 0)
 	return slices.MinFunc(free, d.compare)
+}
+
+// awaits reports whether the request that is to come next may come from one of these passes.
+func (d *director) awaits(passes []*turn) bool {
+	return len(d.plan) > 0 && !d.plan[0].Time.After(time.Now()) &&
+		slices.ContainsFunc(passes, func(t *turn) bool { return t.Component == d.plan[0].Actor })
 }
 
 // place is where a turn is in the plan, -1 if it is not.

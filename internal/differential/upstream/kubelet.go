@@ -144,14 +144,12 @@ func (k *kubelet) run(ctx context.Context) error {
 	}
 	k.volumes = volumemanager.NewVolumeManager(true, types.NodeName(k.name), k.pods, k.pods, k.client, &k.plugins, k.mounter, k.hostutil,
 		k.podsDir(), recorder{k}, volumepathhandler.NewBlockVolumePathHandler())
-	if k.cluster.cfg.Sorted {
-		sortDesired(k.volumes)
-	}
+	k.watchLoops(k.volumes)
 	k.registered = k.register(ctx) == nil
 	own.StartWithContext(quiet)
 	k.cluster.running.Go(func() {
-		// The first pods arrive when the loops have begun, as those do that come later.
-		if !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
+		// The first pods arrive when the loops have begun, as those do that come later. Of those loops that wait for their turns no pass has.
+		if k.cluster.director != nil || !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
 			pods.RunWithContext(quiet)
 		}
 	})

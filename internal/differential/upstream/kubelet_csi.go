@@ -23,6 +23,7 @@ import (
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/differential"
+	"github.com/volsim/volsim/internal/differential/apiserver"
 )
 
 // realCSI is what the CSI plugin of a kubelet can do.
@@ -208,6 +209,13 @@ func (n *csiNode) call(ctx context.Context, op fake.Op, id, pod string, effect f
 	k := n.kubelet
 	if err := k.live(); err != nil {
 		return err
+	}
+	if d := k.cluster.director; d != nil {
+		verb, object := differential.CallOf(op, differential.Driver, id)
+		d.await(apiserver.Turn{Component: k.actor, Verb: verb, Object: object}, k.ctx.Done())
+		if err := k.live(); err != nil {
+			return err
+		}
 	}
 	e := engine.Entry{Time: time.Now(), Actor: k.actor, Type: engine.Storage, Verb: "begin",
 		Call: engine.Call{Actor: k.actor, Target: differential.Driver, Verb: string(op), Key: id, Node: k.name, Pod: pod}}

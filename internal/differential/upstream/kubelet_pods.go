@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,13 +25,17 @@ func newPodManager(k *kubelet) *podManager {
 	return &podManager{kubelet: k, pods: map[types.UID]*corev1.Pod{}, workers: map[types.UID]*podWorker{}}
 }
 
-// GetPods lists the pods of the API server.
+// GetPods lists the pods of the API server, and is what a pass of the populator asks first.
 func (m *podManager) GetPods() []*corev1.Pod {
+	m.kubelet.pass(populator)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var pods []*corev1.Pod
 	for _, pod := range m.pods {
 		pods = append(pods, pod)
+	}
+	if m.kubelet.cluster.cfg.Sorted {
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	}
 	return pods
 }

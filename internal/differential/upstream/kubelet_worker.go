@@ -184,11 +184,18 @@ func (w *podWorker) waitForVolumes(ctx context.Context) {
 			return
 		}
 	}
-	for k.volumes.HasPossiblyMountedVolumesForPod(volumetypes.UniquePodName(w.uid)) || k.mountsBelow(filepath.Join(k.podDir(w.uid), "volumes")) {
+	for w.leftovers() {
 		if sleepUntil(ctx, leftoverPeriod) != nil {
 			return
 		}
 	}
+}
+
+// leftovers reports whether anything may be mounted for the pod.
+func (w *podWorker) leftovers() bool {
+	k := w.k
+	k.pass(looks)
+	return k.volumes.HasPossiblyMountedVolumesForPod(volumetypes.UniquePodName(w.uid)) || k.mountsBelow(filepath.Join(k.podDir(w.uid), "volumes"))
 }
 
 // leftoverPeriod is how often a terminated pod looks for what is left of its volumes (MNT-011).

@@ -47,7 +47,7 @@ func (d *director) allowed(t *turn) (last int, ok bool) {
 	}
 	now := time.Now()
 	for _, p := range d.plan {
-		if !p.made && p.Actor == t.Component && !p.Time.After(now) {
+		if !p.made && p.Actor == t.Component && !p.Time.After(now) && p.Seen != nil {
 			return p.Seen[t.Object.Kind], true
 		}
 	}

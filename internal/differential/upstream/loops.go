@@ -1,0 +1,103 @@
+package upstream
+
+import (
+	"cmp"
+	"reflect"
+	"runtime"
+	"slices"
+
+	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
+	"k8s.io/kubernetes/pkg/kubelet/volumemanager/cache"
+	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
+
+	"github.com/volsim/volsim/internal/differential/apiserver"
+	"github.com/volsim/volsim/store"
+)
+
+// loop is one of a kubelet, in the order in which their passes come if they are due at the same instant and somebody can choose.
+type loop int
+
+const (
+	populator loop = iota
+	reconciler
+	// looks are those of whoever waits for volumes of a pod to be mounted, or gone.
+	looks
+)
+
+// passVerb is the verb of the turn of a pass. What it is about is the loop.
+const passVerb = "pass"
+
+var loopNames = []store.Kind{populator: "populator", reconciler: "reconciler", looks: "looks"}
+
+// loopOf is whose pass a turn is, -1 if it is something else.
+func loopOf(t *turn) loop {
+	if t.Verb != passVerb {
+		return -1
+	}
+	return loop(slices.Index(loopNames, t.Object.Kind))
+}
+
+// pass returns when the next pass of a loop may begin. A director has it come after everything else that is due at the same instant;
+// otherwise, if the kubelet is Sorted, the populator goes before the reconciler.
+func (k *kubelet) pass(l loop) {
+	switch d := k.cluster.director; {
+	case d != nil:
+		d.await(apiserver.Turn{Component: k.actor, Verb: passVerb, Object: store.Ref{Kind: loopNames[l]}}, k.ctx.Done())
+	case k.cluster.cfg.Sorted && l == reconciler:
+		yield()
+	}
+}
+
+// yield lets others go first who are due now.
+func yield() {
+	for range 20 {
+		runtime.Gosched()
+	}
+}
+
+// watchLoops has the loops of a volume manager wait for their passes, and, if the kubelet is Sorted, its reconciler go through what is desired in
+// order. By itself it goes in the order of a map, and whoever is first goes first: all that is up to chance, so it may be this.
+func (k *kubelet) watchLoops(m volumemanager.VolumeManager) {
+	manager := reflect.ValueOf(m).Elem()
+	state := unexported(manager.FieldByName("desiredStateOfWorld"))
+	state.Set(reflect.ValueOf(looked{state.Interface().(cache.DesiredStateOfWorld), k}))
+	reconcilers := unexported(manager.FieldByName("reconciler")).Elem().Elem()
+	// This is what a pass asks first.
+	added := unexported(reconcilers.FieldByName("populatorHasAddedPods"))
+	hasAdded := added.Interface().(func() bool)
+	added.Set(reflect.ValueOf(func() bool { k.pass(reconciler); return hasAdded() }))
+	if k.cluster.cfg.Sorted {
+		desired := unexported(reconcilers.FieldByName("desiredStateOfWorld"))
+		desired.Set(reflect.ValueOf(sorted{desired.Interface().(cache.DesiredStateOfWorld), k}))
+	}
+}
+
+// looked is a desired state of the world as those see it who wait for the volumes of a pod.
+type looked struct {
+	cache.DesiredStateOfWorld
+	kubelet *kubelet
+}
+
+// PopPodErrors is what a look asks first.
+func (s looked) PopPodErrors(pod volumetypes.UniquePodName) []string {
+	s.kubelet.pass(looks)
+	return s.DesiredStateOfWorld.PopPodErrors(pod)
+}
+
+// sorted is a desired state of the world in the order of volumes and pods.
+type sorted struct {
+	cache.DesiredStateOfWorld
+	kubelet *kubelet
+}
+
+// GetVolumesToMount lists what is desired.
+func (s sorted) GetVolumesToMount() []cache.VolumeToMount {
+	if s.kubelet.cluster.director == nil {
+		yield()
+	}
+	volumes := s.DesiredStateOfWorld.GetVolumesToMount()
+	slices.SortFunc(volumes, func(a, b cache.VolumeToMount) int {
+		return cmp.Or(cmp.Compare(a.VolumeName, b.VolumeName), cmp.Compare(a.PodName, b.PodName))
+	})
+	return volumes
+}
