@@ -157,7 +157,7 @@ func (d *director) pick() *turn {
 			soonest, at = t, i
 		}
 	}
-	for now := time.Now(); len(d.plan) > 0 && (d.plan[0].made || at > 0 && d.plan[0].Time.Before(now)); at-- {
+	for now := time.Now(); len(d.plan) > 0 && (d.plan[0].made || at > 0 && d.plan[0].Time.Add(lateness).Before(now)); at-- {
 		d.plan = d.plan[1:]
 	}
 	if soonest != nil && (at == 0 || len(free) == 0 && !d.awaits(passes)) {
@@ -191,6 +191,10 @@ func (d *director) pick() *turn {
 	d.claimsFirst = d.manner.ClaimsFirst != (d.manner.Chance && d.random.IntN(2) == 0)
 	return slices.MinFunc(free, d.compare)
 }
+
+// lateness is how much later something may come here than in the plan: the PersistentVolume controller looks every 100 ms whether its informers
+// have begun, and its periods are counted from when they have.
+const lateness = 150 * time.Millisecond
 
 // awaits reports whether the request that is to come next may come from one of these passes.
 func (d *director) awaits(passes []*turn) bool {

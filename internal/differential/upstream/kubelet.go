@@ -43,10 +43,14 @@ type machine struct {
 	mounter *mountutils.FakeMounter
 	boots   int
 
-	mu sync.Mutex
-	// containers are those of pods, "" while they run, else how they ended.
-	containers map[types.UID]corev1.PodPhase
-	kubelet    *kubelet // nil while none runs
+	mu         sync.Mutex
+	containers map[types.UID]*container // of pods
+	kubelet    *kubelet                 // nil while none runs
+}
+
+// container is all containers of a pod.
+type container struct {
+	exit corev1.PodPhase // how they ended, "" while they run
 }
 
 // kubelet is one life of a kubelet: the real volume manager with the real CSI plugin, and around it what package mount has around its own.
@@ -72,7 +76,7 @@ func (c *Cluster) newMachine(name string) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{cluster: c, name: name, root: root, mounter: mountutils.NewFakeMounter(nil), boots: 1, containers: map[types.UID]corev1.PodPhase{}}, nil
+	return &machine{cluster: c, name: name, root: root, mounter: mountutils.NewFakeMounter(nil), boots: 1, containers: map[types.UID]*container{}}, nil
 }
 
 func (m *machine) podsDir() string             { return filepath.Join(m.root, "pods") }

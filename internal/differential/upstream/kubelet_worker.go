@@ -291,7 +291,8 @@ func (w *podWorker) persist(ctx context.Context, compute computed) {
 func (m *machine) startContainers(pod types.UID, load mount.Workload) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.containers[pod] = ""
+	c := &container{}
+	m.containers[pod] = c
 	if load.RunFor <= 0 {
 		return
 	}
@@ -299,19 +300,18 @@ func (m *machine) startContainers(pod types.UID, load mount.Workload) {
 	if phase == "" {
 		phase = corev1.PodSucceeded
 	}
-	time.AfterFunc(load.RunFor, func() { m.exit(pod, phase) })
+	time.AfterFunc(load.RunFor, func() { m.exit(pod, c, phase) })
 }
 
-// exit ends the containers of a pod. Their kubelet hears of it if there is one.
-func (m *machine) exit(pod types.UID, phase corev1.PodPhase) {
+// exit ends the containers of a pod, unless they are gone; others may have been started in their place. Their kubelet hears of it if there is
+// one.
+func (m *machine) exit(pod types.UID, c *container, phase corev1.PodPhase) {
 	m.mu.Lock()
-	before, there := m.containers[pod]
+	there := m.containers[pod] == c
 	k := m.kubelet
-	if there && before == "" {
-		m.containers[pod] = phase
-	}
+	c.exit = phase
 	m.mu.Unlock()
-	if !there || before != "" || k == nil || k.pods == nil {
+	if !there || k == nil || k.pods == nil {
 		return
 	}
 	k.pods.mu.Lock()
@@ -325,8 +325,8 @@ func (m *machine) exit(pod types.UID, phase corev1.PodPhase) {
 func (m *machine) runs(pod types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	exit, there := m.containers[pod]
-	return there && exit == ""
+	c, there := m.containers[pod]
+	return there && c.exit == ""
 }
 
 // removeContainers takes the containers of a pod away, and reports whether there were any.

@@ -78,7 +78,7 @@ func (m *machine) powerOff() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mounter = mountutils.NewFakeMounter(nil)
-	m.containers = map[types.UID]corev1.PodPhase{}
+	m.containers = map[types.UID]*container{}
 	m.boots++
 }
 
@@ -141,8 +141,8 @@ func (m *machine) Mounts() (paths []string) {
 func (m *machine) Containers() (pods []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for pod, exit := range m.containers {
-		if exit == "" {
+	for pod, c := range m.containers {
+		if c.exit == "" {
 			pods = append(pods, pod)
 		}
 	}
