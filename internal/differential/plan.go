@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/store"
 )
@@ -23,8 +22,8 @@ type Request struct {
 }
 
 // CallOf is what a Request names a call to a backend.
-func CallOf(op fake.Op, backend, id string) (verb string, object store.Ref) {
-	return "call " + string(op), store.Ref{Kind: store.Kind(backend), Key: id}
+func CallOf(call engine.Call) (verb string, object store.Ref) {
+	return "call " + call.Verb, store.Ref{Kind: store.Kind(call.Target), Key: strings.Join([]string{call.Key, call.Node, call.Pod}, "/")}
 }
 
 // Requests are what the controllers asked for, in order, but writes of Events.
@@ -40,12 +39,12 @@ func (w *Ours) Requests() []Request {
 		case e.Type == engine.Write && e.Actor != engine.User && e.Object.Kind != store.Event:
 		case e.Type == engine.Storage && e.Verb == "begin":
 			begun[e.Call]++
-			r.Verb, r.Object = CallOf(fake.Op(e.Call.Verb), e.Call.Target, e.Call.Key)
+			r.Verb, r.Object = CallOf(e.Call)
 		case e.Type == engine.Storage && begun[e.Call] > 0:
 			begun[e.Call]--
 			continue
 		case e.Type == engine.Storage:
-			r.Verb, r.Object = CallOf(fake.Op(e.Call.Verb), e.Call.Target, e.Call.Key)
+			r.Verb, r.Object = CallOf(e.Call)
 		default:
 			continue
 		}

@@ -210,15 +210,15 @@ func (n *csiNode) call(ctx context.Context, op fake.Op, id, pod string, effect f
 	if err := k.live(); err != nil {
 		return err
 	}
+	call := engine.Call{Actor: k.actor, Target: differential.Driver, Verb: string(op), Key: id, Node: k.name, Pod: pod}
 	if d := k.cluster.director; d != nil {
-		verb, object := differential.CallOf(op, differential.Driver, id)
+		verb, object := differential.CallOf(call)
 		d.await(apiserver.Turn{Component: k.actor, Verb: verb, Object: object}, k.ctx.Done())
 		if err := k.live(); err != nil {
 			return err
 		}
 	}
-	e := engine.Entry{Time: time.Now(), Actor: k.actor, Type: engine.Storage, Verb: "begin",
-		Call: engine.Call{Actor: k.actor, Target: differential.Driver, Verb: string(op), Key: id, Node: k.name, Pod: pod}}
+	e := engine.Entry{Time: time.Now(), Actor: k.actor, Type: engine.Storage, Verb: "begin", Call: call}
 	delay, err := k.cluster.backends[differential.Driver].Begin(op)
 	if delay > 0 {
 		k.cluster.record(e)

@@ -25,11 +25,12 @@ func (c *Cluster) call(actor, backend string, op fake.Op, id string) error {
 
 // callAt is call for what concerns a node.
 func (c *Cluster) callAt(actor, backend string, op fake.Op, id, node string) error {
+	call := engine.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
 	if c.director != nil {
-		verb, object := differential.CallOf(op, backend, id)
+		verb, object := differential.CallOf(call)
 		c.director.await(apiserver.Turn{Component: actor, Verb: verb, Object: object}, nil)
 	}
-	e := engine.Entry{Time: time.Now(), Actor: actor, Type: engine.Storage, Verb: "begin", Call: engine.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}}
+	e := engine.Entry{Time: time.Now(), Actor: actor, Type: engine.Storage, Verb: "begin", Call: call}
 	delay, err := c.backends[backend].Begin(op)
 	if delay > 0 {
 		// What takes no time does not begin, as in a trace of ours.
