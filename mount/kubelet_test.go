@@ -113,19 +113,35 @@ func TestAttachabilityChanges(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("p1")
 	w.Advance(time.Second)
-	_, err := w.Store().CSIDrivers.Delete(driverName, deleteNow)
-	w.ok(err)
-	no := false
-	driver := &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: &no}}
-	driver.Name = driverName
-	w.create(driver)
-	_, err = w.driver.Attach(fake.AttachRequest{ID: handle, Node: nodeName})
+	w.stopAttaching()
+	_, err := w.driver.Attach(fake.AttachRequest{ID: handle, Node: nodeName})
 	w.ok(err)
 	w.Advance(500 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.get(volumeName)
 	want(t, "MNT-080: attachable", v.attachable, false)
 	want(t, "MNT-930: same name", w.node.kubelet.desired.has(volumeName, pod.UID), true)
 	want(t, "MNT-174: not attachable", w.calls(), []string{"Stage h1", "Publish h1"})
+}
+
+// MNT-080: a CSIDriver that is replaced at the instant at which a pod ends.
+func TestAttachabilityChangesAtTheEnd(t *testing.T) {
+	w := newWorld(t)
+	w.run("p1")
+	w.stopAttaching()
+	w.deletePod("p1")
+	w.Advance(time.Second)
+	want(t, "MNT-080: timed calls", w.timed(), []string{"100ms Unpublish h1", "200ms Unstage h1"})
+	want(t, "MNT-387: phase", w.phase("p1"), corev1.PodPhase("gone"))
+}
+
+// stopAttaching replaces the CSIDriver by one whose volumes are not attached.
+func (w *world) stopAttaching() {
+	w.t.Helper()
+	_, err := w.Store().CSIDrivers.Delete(driverName, deleteNow)
+	w.ok(err)
+	driver := &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}
+	driver.Name = driverName
+	w.create(driver)
 }
 
 // MNT-134, MNT-158, MNT-398, MNT-909: a volume that was verified too early backs off without an Event.

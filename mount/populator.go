@@ -131,6 +131,8 @@ func (k *kubelet) removePods() {
 			// MNT-080, MNT-930: under the same name.
 			pr.volume.attachable = false
 			k.reconciler.Arm()
+			// Whether the pair is desired any longer is for the next pass to see.
+			k.populator.Next()
 			continue
 		case !k.runtimeRemoved(uid):
 			// MNT-081: containers may still use it, whatever became of the pod.
