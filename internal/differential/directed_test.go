@@ -10,9 +10,9 @@ import (
 var manners = []upstream.Manner{
 	{Burst: apiserver.Merged, Follow: true},
 	{},
-	{Burst: apiserver.Together, Everywhere: true},
+	{Burst: apiserver.Together, Everywhere: true, EndsFirst: true},
 	{Burst: apiserver.Merged, Follow: true, ClaimsFirst: true},
-	{Burst: apiserver.Together, Follow: true},
+	{Burst: apiserver.Together, Follow: true, EndsFirst: true},
 	{Burst: apiserver.Together},
 	{Burst: apiserver.Together, Follow: true, ClaimsFirst: true},
 	{Burst: apiserver.Together, Lazy: true},
@@ -23,14 +23,14 @@ var manners = []upstream.Manner{
 // directed are under what circumstances a scenario is played the nth time if there is a plan: first as the plan has it, then with more left
 // to chance, and now and then as conditions has it.
 func directed(run int, plan []differential.Request) upstream.Config {
-	cfg := upstream.Config{Directed: true, Plan: plan, Seed: uint64(run), Sorted: run < len(manners) || run%3 > 0}
+	cfg := upstream.Config{Directed: true, Plan: plan, Latency: *latency, Seed: uint64(run), Sorted: run < len(manners) || run%3 > 0}
 	switch {
 	case run < len(manners):
 		cfg.Manner = manners[run]
 	case run%8 == 0:
 		return conditions(run / 8)
 	default:
-		cfg.Manner = upstream.Manner{Chance: true, Follow: run%4 != 0, Lazy: run%2 == 0, EventsFirst: run%6 == 0, Burst: apiserver.Burst(run % 3)}
+		cfg.Manner = upstream.Manner{Chance: true, Follow: run%4 != 0, Lazy: run%2 == 0, EventsFirst: run%6 == 0, EndsFirst: run%5 < 2, Burst: apiserver.Burst(run % 3)}
 	}
 	return cfg
 }

@@ -48,6 +48,8 @@ type Config struct {
 	Directed bool
 	Plan     []differential.Request
 	Manner   Manner
+	// Latency is how long each request takes before its turn, as differential.Options has it.
+	Latency time.Duration
 	// Wait waits until every goroutine of the bubble does: synctest.Wait. Nil is no bubble; then time is real, and Advance must not be
 	// called.
 	Wait func()
@@ -84,7 +86,7 @@ func New(cfg Config) (*Cluster, error) {
 	served := apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.faults.Inject, Wrote: c.record}
 	if cfg.Directed {
 		c.director = c.newDirector()
-		served.Turn = c.director.await
+		served.Turn = c.director.late
 		c.running.Go(c.director.run)
 	}
 	c.server = apiserver.New(served)

@@ -18,9 +18,10 @@ import (
 //
 // Whatever it does, the API server might have done the same: some requests and events take longer than others.
 type director struct {
-	wait   func()
-	random *rand.Rand
-	manner Manner
+	wait    func()
+	random  *rand.Rand
+	manner  Manner
+	latency time.Duration
 	// claimsFirst is Manner.ClaimsFirst, for now.
 	claimsFirst bool
 
@@ -46,7 +47,7 @@ type planned struct {
 
 func (c *Cluster) newDirector() *director {
 	d := &director{
-		wait: c.cfg.Wait, random: rand.New(rand.NewPCG(c.cfg.Seed, 1)), manner: c.cfg.Manner,
+		wait: c.cfg.Wait, random: rand.New(rand.NewPCG(c.cfg.Seed, 1)), manner: c.cfg.Manner, latency: c.cfg.Latency,
 		wake: make(chan struct{}, 1), quiet: make(chan chan struct{}), done: make(chan struct{}),
 	}
 	for _, r := range c.cfg.Plan {
@@ -78,6 +79,17 @@ func (d *director) await(what apiserver.Turn, canceled <-chan struct{}) apiserve
 		d.pending = slices.DeleteFunc(d.pending, func(other *turn) bool { return other == t })
 		return apiserver.Grant{}
 	}
+}
+
+// late is await for what comes over the network: requests take time on their way.
+func (d *director) late(what apiserver.Turn, canceled <-chan struct{}) apiserver.Grant {
+	if d.latency > 0 && what.Verb != "" && what.Verb != "list" {
+		select {
+		case <-time.After(d.latency):
+		case <-canceled:
+		}
+	}
+	return d.await(what, canceled)
 }
 
 // run gives turns until it is closed.
@@ -149,7 +161,7 @@ func (d *director) pick() *turn {
 	for _, t := range d.pending {
 		i := d.place(t)
 		switch {
-		case loopOf(t) >= 0:
+		case loopOf(t) >= 0 && !(d.manner.EndsFirst && loopOf(t) == ends):
 			passes = append(passes, t)
 		case i < 0:
 			free = append(free, t)

@@ -228,6 +228,7 @@ func (n *csiNode) call(ctx context.Context, op fake.Op, id, pod string, effect f
 			err = fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded")
 		case <-k.ctx.Done():
 		}
+		k.pass(ends)
 		if err := k.live(); err != nil {
 			return err
 		}

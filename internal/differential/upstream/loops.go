@@ -20,6 +20,8 @@ type loop int
 const (
 	populator loop = iota
 	reconciler
+	// ends are those of calls to the driver that took time. What ends at the instant of a pass is seen by the next one (MNT-014), or by this.
+	ends
 	// looks are those of whoever waits for volumes of a pod to be mounted, or gone.
 	looks
 )
@@ -27,7 +29,7 @@ const (
 // passVerb is the verb of the turn of a pass. What it is about is the loop.
 const passVerb = "pass"
 
-var loopNames = []store.Kind{populator: "populator", reconciler: "reconciler", looks: "looks"}
+var loopNames = []store.Kind{populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
 
 // loopOf is whose pass a turn is, -1 if it is something else.
 func loopOf(t *turn) loop {

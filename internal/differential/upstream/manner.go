@@ -23,6 +23,8 @@ type Manner struct {
 	Everywhere bool
 	// Lazy has only that component get events which makes the next request of the plan, until it asks.
 	Lazy bool
+	// EndsFirst has calls to drivers end before the passes of loops that are due at the same instant.
+	EndsFirst bool
 	// Chance now and then has something else go first, or other events arrive together.
 	Chance bool
 }
