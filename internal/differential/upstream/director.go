@@ -153,7 +153,7 @@ func (d *director) grant() bool {
 }
 
 // pick chooses whose turn it is. The request that comes next in the plan is granted as soon as somebody asks for it; those that come later
-// in the plan are when nothing else can happen.
+// in the plan are when nothing else can happen. Passes of loops come after all that, in their order.
 func (d *director) pick() *turn {
 	var free, passes []*turn
 	var soonest *turn
