@@ -97,6 +97,10 @@ func (m *podManager) changed(pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil || !known && kubeletstatus.Terminal(pod.Status.Phase) {
 		w.end("")
 	}
+	if phase := m.kubelet.exited(pod.UID); !known && phase != "" {
+		// What ended while no kubelet ran is seen at once.
+		w.end(phase)
+	}
 	w.look()
 	if !known {
 		m.kubelet.cluster.running.Go(w.run)

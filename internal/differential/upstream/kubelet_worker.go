@@ -329,6 +329,16 @@ func (m *machine) runs(pod types.UID) bool {
 	return there && c.exit == ""
 }
 
+// exited is how the containers of a pod ended that are still there, "" if they did not.
+func (m *machine) exited(pod types.UID) corev1.PodPhase {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, there := m.containers[pod]; there {
+		return c.exit
+	}
+	return ""
+}
+
 // removeContainers takes the containers of a pod away, and reports whether there were any.
 func (m *machine) removeContainers(pod types.UID) bool {
 	m.mu.Lock()
