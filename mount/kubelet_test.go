@@ -144,6 +144,25 @@ func (w *world) stopAttaching() {
 	w.create(driver)
 }
 
+// MNT-195, MNT-041: a CSIDriver that did without attaching is gone, so the next mount asks for the attachment.
+func TestAttachabilityBegins(t *testing.T) {
+	w := newWorld(t)
+	w.stopAttaching()
+	_, err := w.driver.Attach(fake.AttachRequest{ID: handle, Node: nodeName})
+	w.ok(err)
+	w.pod("p1")
+	w.Advance(time.Second)
+	want(t, "MNT-174: p1 is mounted", w.calls(), []string{"Stage h1", "Publish h1"})
+	_, err = w.Store().CSIDrivers.Delete(driverName, deleteNow)
+	w.ok(err)
+	w.pod("p2")
+	w.Advance(500 * time.Millisecond)
+	v, _ := w.node.kubelet.desired.get(volumeName)
+	want(t, "MNT-041: fixed", v.attachable, false)
+	want(t, "MNT-195: told", strings.Contains(strings.Join(w.events(), "\n"), "MountVolume.WaitForAttach failed"), true)
+	want(t, "MNT-195: no call", w.calls(), []string{"Stage h1", "Publish h1"})
+}
+
 // MNT-134, MNT-158, MNT-398, MNT-909: a volume that was verified too early backs off without an Event.
 func TestStaleNodeCache(t *testing.T) {
 	w := newWorld(t, func(s *setup) { s.engine.Lag = map[string]time.Duration{ActorName(nodeName): 300 * time.Millisecond} })

@@ -49,7 +49,7 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 	if av, ok := k.actual.get(v.name); ok {
 		devicePath = av.devicePath
 	}
-	if v.attachable {
+	if k.mustAttach(v, spec) {
 		// MNT-222
 		if devicePath, err = plugin.waitForAttach(p, spec, devicePath); err != nil {
 			return "MapVolume.WaitForAttach failed", err

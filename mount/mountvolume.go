@@ -63,7 +63,7 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 	if av, ok := k.actual.get(v.name); ok {
 		devicePath = av.devicePath
 	}
-	if v.attachable {
+	if k.mustAttach(v, spec) {
 		// MNT-195, MNT-177
 		if devicePath, err = plugin.waitForAttach(p, spec, devicePath); err != nil {
 			return "MountVolume.WaitForAttach failed", err

@@ -177,6 +177,16 @@ func (k *kubelet) stillAttachable(spec *volumeSpec) bool {
 	return spec.plugin.Attachable(spec.VolumeSpec, k.driver(spec.plugin.Driver))
 }
 
+// mustAttach reports whether a volume has to be attached before an operation goes on with it: the plugin is asked anew, whatever it said when the
+// volume came to be wanted (MNT-041). What is adopted is as it was left.
+func (k *kubelet) mustAttach(v desiredVolume, spec *volumeSpec) bool {
+	if k.adopting {
+		return v.attachable
+	}
+	// MNT-195, MNT-222
+	return k.stillAttachable(spec)
+}
+
 // reprocess has the populator look at a pod again (MNT-069).
 func (k *kubelet) reprocess(uid types.UID) {
 	// MNT-069: so what is desired is refreshed once for each sync of the pod.
