@@ -37,7 +37,7 @@ func playUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (s
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		cfg.Wait, cfg.Attach, cfg.Kubelets = synctest.Wait, s.Attach, s.Kubelets
+		cfg.Wait, cfg.Attach, cfg.Kubelets, cfg.Cannot = synctest.Wait, s.Attach, s.Kubelets, s.Cannot
 		w, err := upstream.New(cfg)
 		require.NoError(t, err)
 		defer w.Close()
@@ -67,7 +67,7 @@ func planOurs(t *testing.T, s differential.Scenario, opts differential.Options) 
 
 // optionsOf are the options of our world for a scenario.
 func optionsOf(s differential.Scenario) differential.Options {
-	return differential.Options{Attach: s.Attach, Kubelets: s.Kubelets, Seed: *shuffle, Latency: *latency}
+	return differential.Options{Attach: s.Attach, Kubelets: s.Kubelets, Cannot: s.Cannot, Seed: *shuffle, Latency: *latency}
 }
 
 // conditions are under what circumstances a scenario is played the nth time: nothing takes any time, or requests or watch events

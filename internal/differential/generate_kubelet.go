@@ -16,40 +16,65 @@ import (
 )
 
 // GenerateKubelet makes up the scenario of a seed that is about pods on nodes with kubelets.
-func GenerateKubelet(seed uint64) Scenario {
-	g := &kubeletGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 5)), made: map[store.Kind][]string{}}}
+func GenerateKubelet(seed uint64) Scenario { return newKubeletGenerator(seed, 5).scenario() }
+
+func newKubeletGenerator(seed, stream uint64) *kubeletGenerator {
+	return &kubeletGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, stream)), made: map[store.Kind][]string{}}}
+}
+
+// scenario makes up a scenario with what the generator is about besides.
+func (g *kubeletGenerator) scenario() Scenario {
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true, Kubelets: true}
-	if g.chance(3) {
+	if g.chance(3) || g.inline {
 		s.Steps = append(s.Steps, g.nodeDriverObject())
 	}
 	// The second node may come later, and pods are there before it.
-	for _, name := range []string{"n1", "n2"}[:2-g.IntN(8)/7] {
+	g.first = []string{"n1", "n2"}[:2-g.IntN(8)/7]
+	for _, name := range g.first {
 		s.Steps = append(s.Steps, Step{Op: Create, Object: managedNode(name), Wait: time.Duration(g.IntN(3)) * time.Second})
+	}
+	if g.growing || g.own {
+		s.Steps = append(s.Steps, Step{Op: Create, Object: fake.Class(growingClass, Driver, fake.Expandable())})
 	}
 	for i := range 2 {
 		chosen := g.modes()
 		g.onePod = g.onePod || slices.Contains(chosen, "RWOP")
 		modes := fake.Modes(chosen...)
 		name, claim := fmt.Sprintf("pv%d", i+1), fmt.Sprintf("default/c%d", i+1)
-		opts := []fake.Option{fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)), modes, fake.Policy(corev1.PersistentVolumeReclaimRetain)}
+		kind := g.volumeKind(claim)
+		opts := append([]fake.Option{fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)), modes, fake.Policy(corev1.PersistentVolumeReclaimRetain)}, kind...)
 		if g.chance(20) {
 			opts = append(opts, fake.FromNodes("n2"))
 		}
-		volume := Step{Op: Create, Object: fake.Volume(name, "1Gi", opts...), Wait: 2 * time.Second}
+		pv := fake.Volume(name, "1Gi", opts...)
+		if g.attributes {
+			g.setAttributes(pv)
+		}
+		volume := Step{Op: Create, Object: pv, Wait: 2 * time.Second}
 		if g.chance(14) {
 			continue // a claim without a volume, if that does not come later
 		}
-		s.Steps = append(s.Steps, volume, Step{Op: Create, Object: fake.Claim(claim, "1Gi", fake.VolumeName(name), modes), Wait: 20 * time.Second})
+		s.Steps = append(s.Steps, volume, Step{Op: Create, Object: fake.Claim(claim, "1Gi", append(kind, fake.VolumeName(name), modes)...), Wait: 20 * time.Second})
 	}
 	rare := []func() Step{g.nodeDriverObject, g.advance, g.deleteAttached, g.boundVolume, g.unbind, g.changeNode}
 	down := "" // a node whose kubelet does not run
 	for i := range 6 + g.IntN(12) {
+		if g.growing && i > 0 && g.chance(3) {
+			s.Steps = append(s.Steps, g.growVolume()...)
+		}
+		if g.failing && i > 0 && g.chance(3) {
+			s.Steps = append(s.Steps, g.kubeletFault())
+		}
 		var step Step
 		switch n := g.IntN(20); {
 		case i == 0 || n < 7:
 			step = g.startPod()
 		case n < 11:
 			step = g.deletePod()
+			if g.own && g.chance(3) {
+				// As the garbage collector does, who is not there, or somebody who is too early.
+				step = Step{Op: Delete, Ref: store.Ref{Kind: store.PersistentVolumeClaim, Key: g.existing(store.Pod, "default/p0") + "-own"}}
+			}
 		case n < 16:
 			step = g.nodeStorage()
 		case n < 18:
@@ -69,21 +94,41 @@ func GenerateKubelet(seed uint64) Scenario {
 
 type kubeletGenerator struct {
 	*generator
-	onePod bool // there is a volume for one pod
+	onePod bool     // there is a volume for one pod
+	first  []string // the nodes that are there from the beginning
+	// blocks are the claims for block volumes; nil if there are to be none.
+	blocks map[string]bool
+	// growing says that volumes grow, inline that pods have volumes in themselves, failing that requests of kubelets fail.
+	growing, inline, failing bool
+	// own says that pods have claims of their own, attributes that volumes have attributes, types of file systems and mount options.
+	own, attributes bool
 }
 
 func (g *kubeletGenerator) startPod() Step {
-	opts := []fake.Option{fake.OnNode(g.node()), fake.Claims(pick(g.generator, []string{"c1"}, []string{"c1"}, []string{"c1"}, []string{"c2"}, []string{"c2"}, []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c3"})...)}
+	opts := []fake.Option{fake.OnNode(g.node())}
+	for _, claim := range pick(g.generator, []string{"c1"}, []string{"c1"}, []string{"c1"}, []string{"c2"}, []string{"c2"}, []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c3"}) {
+		opts = append(opts, g.use(claim))
+	}
+	if g.own {
+		opts = g.ownClaim(opts)
+	}
 	if g.chance(5) {
 		opts = append(opts, fake.Annotations(mount.AnnRunFor, pick(g.generator, "5s", "50s", "200s"), mount.AnnExitPhase, pick(g.generator, "Succeeded", "Failed")))
 	}
-	return Step{Op: Create, Object: fake.Pod(g.newPod(), opts...)}
+	pod := fake.Pod(g.newPod(), opts...)
+	if g.inline {
+		g.inlineVolumes(pod)
+	}
+	return Step{Op: Create, Object: pod}
 }
 
 // nodeStorage is about the driver, on nodes and otherwise.
 func (g *kubeletGenerator) nodeStorage() Step {
 	step := Step{Op: Storage, Backend: Driver}
 	op := func() string {
+		if g.growing && g.chance(3) {
+			return string(fake.NodeExpand)
+		}
 		return string(pick(g.generator, fake.Attach, fake.Detach, fake.Stage, fake.Stage, fake.Publish, fake.Publish, fake.Unpublish, fake.Unpublish, fake.Unstage, fake.Unstage))
 	}
 	// Where a second pod wants a volume that is for one, and the first one's cannot be unpublished, the attempts of both reset each other's backoff
@@ -91,6 +136,9 @@ func (g *kubeletGenerator) nodeStorage() Step {
 	if fail := op(); !g.chance(3) && !(g.onePod && fail == string(fake.Unpublish)) {
 		step.Setting.Fail = map[string]string{fail: "broken"}
 		step.Setting.Code = pick(g.generator, "", "", fake.DeadlineExceeded, fake.InvalidArgument, fake.Unavailable)
+		if fail == string(fake.NodeExpand) && g.chance(3) {
+			step.Setting.Code = fake.FailedPrecondition
+		}
 	}
 	if g.chance(2) {
 		// Not a multiple of the period of loops, so that nothing ends at the instant of a pass.
@@ -116,8 +164,12 @@ func (g *kubeletGenerator) nodeDriverObject() Step {
 	if g.chance(3) {
 		return Step{Op: Delete, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}}
 	}
-	return Step{Op: Create, Object: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver},
-		Spec: storagev1.CSIDriverSpec{AttachRequired: new(!g.chance(3)), RequiresRepublish: new(g.chance(3))}}}
+	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver},
+		Spec: storagev1.CSIDriverSpec{AttachRequired: new(!g.chance(3)), RequiresRepublish: new(g.chance(3))}}
+	if g.inline {
+		driver.Spec.VolumeLifecycleModes, driver.Spec.PodInfoOnMount = g.lifecycleModes(), new(g.chance(2))
+	}
+	return Step{Op: Create, Object: driver}
 }
 
 // boundVolume brings a volume or claim that may be missing.

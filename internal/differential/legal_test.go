@@ -29,6 +29,7 @@ func TestOutcomesNotice(t *testing.T) {
 				func(o *differential.Observation) *[]string { return &o.Writes },
 				func(o *differential.Observation) *[]string { return &o.Calls },
 				func(o *differential.Observation) *[]string { return &o.Orders },
+				func(o *differential.Observation) *[]string { return &o.Requests },
 				func(o *differential.Observation) *[]string { return &o.Machines },
 			} {
 				for j := range *lines(&theirs[i]) {

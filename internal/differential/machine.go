@@ -22,6 +22,8 @@ type Machine interface {
 	// Paths is what there is below the directory of the kubelet, as mount.Disk.Paths has it, Mounts where something is mounted.
 	Paths() []string
 	Mounts() []string
+	// Locked are the device files that a loop device holds.
+	Locked() []string
 	// Containers are the pods whose containers run.
 	Containers() []types.UID
 	// MountedVolumes are the names of the volumes of a pod that goes on that are mounted for it, as the kubelet sees it.
@@ -41,6 +43,9 @@ func describeMachines(machines []Machine, objects []store.Object) (lines []strin
 		}
 		for _, path := range m.Mounts() {
 			add("mounted: %s", path)
+		}
+		for _, path := range m.Locked() {
+			add("held: %s", path)
 		}
 		for _, pod := range slices.Sorted(slices.Values(m.Containers())) {
 			add("containers of %s run", pod)
@@ -73,6 +78,15 @@ func (m ourMachine) Paths() []string { return m.Disk().Paths() }
 func (m ourMachine) Mounts() (paths []string) {
 	for _, mounted := range m.Disk().Mounts() {
 		paths = append(paths, mounted.Path)
+	}
+	return paths
+}
+
+func (m ourMachine) Locked() (paths []string) {
+	for _, mounted := range m.Disk().Mounts() {
+		if m.Disk().Locked(mounted.Path) {
+			paths = append(paths, mounted.Path)
+		}
 	}
 	return paths
 }

@@ -33,6 +33,8 @@ type Observation struct {
 	Writes []string
 	// Calls are those to the storage, with the second in which they began and ended.
 	Calls []string
+	// Requests are what the driver was asked to do on nodes, and did, in full.
+	Requests []string
 	// Orders are the calls of each kubelet about each volume, in order.
 	Orders []string
 	// Machines is what nodes have: directories and files, mounts, containers, and volumes mounted for pods as the kubelet sees it.
@@ -40,8 +42,9 @@ type Observation struct {
 }
 
 // Observe makes an observation of a world that began at start, has these objects and machines, and did this since the last one.
-func Observe(start time.Time, objects []store.Object, machines []Machine, entries iter.Seq[engine.Entry]) (Observation, error) {
-	o := Observation{Machines: describeMachines(machines, objects)}
+// requests are those of the driver.
+func Observe(start time.Time, objects []store.Object, machines []Machine, requests []string, entries iter.Seq[engine.Entry]) (Observation, error) {
+	o := Observation{Machines: describeMachines(machines, objects), Requests: slices.Sorted(slices.Values(requests))}
 	orders := map[string][]string{}
 	for _, obj := range objects {
 		lines, err := describe(obj)

@@ -32,6 +32,8 @@ type Options struct {
 	NoTrace bool
 	// Attach and Kubelets are those of the scenario.
 	Attach, Kubelets bool
+	// Cannot is that of the scenario.
+	Cannot []fake.Op
 }
 
 // Ours is a World that is simulated.
@@ -61,7 +63,7 @@ func NewOurs(opts Options) (*Ours, error) {
 		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
 	}
 	if opts.Kubelets {
-		node := &nodeDriver{driver{backend(Driver)}}
+		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot}
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector = node, node
 		// What a report says is compared with its times. The loops of kubelets do not begin at the instant of a step, so that nothing depends on what
 		// comes first of two things that are due at the same instant.
@@ -198,9 +200,9 @@ func (w *Ours) Observe() (Observation, error) {
 		machines = append(machines, ourMachine{m})
 	}
 	if c.Trace() == nil {
-		return Observe(Epoch, objects, machines, func(func(engine.Entry) bool) {})
+		return Observe(Epoch, objects, machines, nil, func(func(engine.Entry) bool) {})
 	}
-	o, err := Observe(Epoch, objects, machines, c.Trace().Since(w.seen))
+	o, err := Observe(Epoch, objects, machines, w.backends[Driver].Requests(), c.Trace().Since(w.seen))
 	w.seen = c.Trace().Seq()
 	return o, err
 }

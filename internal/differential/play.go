@@ -77,7 +77,7 @@ func (r Rule) err() error {
 
 // Add gives the rule to an injector.
 func (r Rule) Add(f *fake.Faults) error {
-	match := fake.Match{Actor: r.Actor, Target: engine.APIServer, Verb: r.Verb, Kind: string(r.Kind)}
+	match := fake.Match{Actor: r.Actor, Target: engine.APIServer, Verb: r.Verb, Kind: string(r.Kind), Key: r.Key}
 	if r.Lost {
 		f.Lose(match, r.err()).Times(r.Times)
 	} else {

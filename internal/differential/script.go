@@ -28,7 +28,11 @@ func (s Scenario) Script() (string, error) {
 	w.line("config start=%s without=%s provisioner.timeout=24h", Epoch.Format(time.RFC3339), strings.Join(without, ","))
 	w.line("backend %s lenient", InTree)
 	w.line("backend %s", NFS)
-	w.line("backend %s lenient", Driver)
+	line := fmt.Sprintf("backend %s lenient", Driver)
+	for i, op := range s.Cannot {
+		line += []string{" without=", ","}[min(i, 1)] + string(op)
+	}
+	w.line("%s", line)
 	w.line("advance %v", s.Lead)
 	for i, step := range s.Steps {
 		if err := w.step(i, step); err != nil {
@@ -170,7 +174,7 @@ func (w *scriptWriter) storage() {
 }
 
 var storageOps = []string{string(fake.Create), string(fake.Delete), string(fake.Recycle), string(fake.Expand), string(fake.Attach), string(fake.Detach),
-	string(fake.Stage), string(fake.Unstage), string(fake.Publish), string(fake.Unpublish)}
+	string(fake.Stage), string(fake.Unstage), string(fake.Publish), string(fake.Unpublish), string(fake.NodeExpand)}
 
 func (w *scriptWriter) fault(r Rule) {
 	effect, code := "error", "InternalError"
@@ -180,5 +184,9 @@ func (w *scriptWriter) fault(r Rule) {
 	if r.Conflict {
 		code = "Conflict"
 	}
-	w.line("fault api %s %s actor=%s %s=%s times=%d", r.Verb, strings.ToLower(string(r.Kind)), r.Actor, effect, code, r.Times)
+	what := strings.ToLower(string(r.Kind))
+	if r.Key != "" {
+		what += "/" + r.Key
+	}
+	w.line("fault api %s %s actor=%s %s=%s times=%d", r.Verb, what, r.Actor, effect, code, r.Times)
 }

@@ -63,6 +63,7 @@ const Provisioned = "provisioned-for:"
 type Rule struct {
 	Actor, Verb string
 	Kind        store.Kind
+	Key         string // "" is any object of the kind
 	Times       int
 	// Lost has the request take effect although it fails.
 	Lost bool
@@ -73,7 +74,7 @@ type Rule struct {
 // Setting is how a storage backend behaves from now on. The zero value does all at once and with success.
 type Setting struct {
 	// Fail has operations fail with that text: "Create", "Delete", "Recycle", "Attach", "Detach", and on nodes "Stage", "Publish", "Unpublish",
-	// "Unstage".
+	// "Unstage", "NodeExpand".
 	Fail map[string]string
 	// Code is that of the errors of Driver; "" is Internal.
 	Code fake.Code
@@ -91,6 +92,8 @@ type Scenario struct {
 	Attach bool
 	// Kubelets has each Node that is created have a machine with a kubelet.
 	Kubelets bool
+	// Cannot is what Driver cannot do on nodes: "Stage", "NodeExpand".
+	Cannot []fake.Op
 }
 
 // The storage of a scenario.

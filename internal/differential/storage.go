@@ -16,8 +16,9 @@ import (
 type Backend struct {
 	name string
 
-	mu      sync.Mutex
-	setting Setting
+	mu       sync.Mutex
+	setting  Setting
+	requests []string // since they were asked for
 }
 
 // NewBackend makes a backend of that name that does all at once.

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"slices"
 	"time"
 
 	"github.com/volsim/volsim/engine"
@@ -8,12 +9,18 @@ import (
 )
 
 // nodeDriver is Driver with a part on nodes. How its calls there go is injected.
-type nodeDriver struct{ driver }
+type nodeDriver struct {
+	driver
+	cannot []fake.Op
+}
 
-func (*nodeDriver) Stage(fake.StageRequest) error         { return nil }
-func (*nodeDriver) Unstage(fake.UnstageRequest) error     { return nil }
-func (*nodeDriver) Publish(fake.PublishRequest) error     { return nil }
-func (*nodeDriver) Unpublish(fake.UnpublishRequest) error { return nil }
+// Can reports whether the driver can do that. One that does not stage does not unstage.
+func (d *nodeDriver) Can(op fake.Op) bool {
+	if op == fake.Unstage {
+		op = fake.Stage
+	}
+	return !slices.Contains(d.cannot, op)
+}
 
 // Inject has calls on nodes take as long and end as the setting says at their beginning.
 func (d *nodeDriver) Inject(call engine.Call) engine.Fault {
@@ -33,5 +40,5 @@ func (d *nodeDriver) Delay(op fake.Op, id string) time.Duration {
 }
 
 func onNode(op fake.Op) bool {
-	return op == fake.Stage || op == fake.Unstage || op == fake.Publish || op == fake.Unpublish
+	return op == fake.Stage || op == fake.Unstage || op == fake.Publish || op == fake.Unpublish || op == fake.NodeExpand
 }

@@ -40,6 +40,8 @@ type Config struct {
 	// loops. Each takes a random part of that; zero is differential.Phase.
 	Kubelets bool
 	Phase    time.Duration
+	// Cannot is that of the scenario.
+	Cannot []fake.Op
 	// Sorted has kubelets go through what is desired in order.
 	Sorted bool
 	// Seed is that of the delays, and of chance in the Manner.
@@ -306,5 +308,5 @@ func (c *Cluster) Observe() (differential.Observation, error) {
 	entries := c.entries
 	c.entries = nil
 	c.mu.Unlock()
-	return differential.Observe(differential.Epoch, objects, machines, slices.Values(entries))
+	return differential.Observe(differential.Epoch, objects, machines, c.backends[differential.Driver].Requests(), slices.Values(entries))
 }

@@ -26,7 +26,6 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
-	"k8s.io/kubernetes/pkg/volume/util/volumepathhandler"
 	mountutils "k8s.io/mount-utils"
 
 	"github.com/volsim/volsim/engine"
@@ -44,12 +43,13 @@ type machine struct {
 	boots   int
 
 	mu         sync.Mutex
-	containers map[types.UID]*container // of pods
-	kubelet    *kubelet                 // nil while none runs
+	containers map[types.UID]*containers // those of pods
+	loops      map[string]bool           // files that a loop device holds
+	kubelet    *kubelet                  // nil while none runs
 }
 
-// container is all containers of a pod.
-type container struct {
+// containers are those of a pod, in one of its lives.
+type containers struct {
 	exit corev1.PodPhase // how they ended, "" while they run
 }
 
@@ -76,7 +76,7 @@ func (c *Cluster) newMachine(name string) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{cluster: c, name: name, root: root, mounter: mountutils.NewFakeMounter(nil), boots: 1, containers: map[types.UID]*container{}}, nil
+	return &machine{cluster: c, name: name, root: root, mounter: mountutils.NewFakeMounter(nil), boots: 1, containers: map[types.UID]*containers{}, loops: map[string]bool{}}, nil
 }
 
 func (m *machine) podsDir() string             { return filepath.Join(m.root, "pods") }
@@ -147,7 +147,7 @@ func (k *kubelet) run(ctx context.Context) error {
 		return err
 	}
 	k.volumes = volumemanager.NewVolumeManager(true, types.NodeName(k.name), k.pods, k.pods, k.client, &k.plugins, k.mounter, k.hostutil,
-		k.podsDir(), recorder{k}, volumepathhandler.NewBlockVolumePathHandler())
+		k.podsDir(), recorder{k}, newBlockHandler(k.machine))
 	k.watchLoops(k.volumes)
 	k.registered = k.register(ctx) == nil
 	own.StartWithContext(quiet)

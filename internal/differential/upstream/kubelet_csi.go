@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -141,16 +142,23 @@ type csiNode struct {
 	kubelet          *kubelet
 }
 
-// NodeGetCapabilities says that the driver stages.
+// NodeGetCapabilities says that the driver stages and expands, unless it cannot.
 func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest, ...grpc.CallOption) (*csipb.NodeGetCapabilitiesResponse, error) {
-	return &csipb.NodeGetCapabilitiesResponse{Capabilities: []*csipb.NodeServiceCapability{{Type: &csipb.NodeServiceCapability_Rpc{
-		Rpc: &csipb.NodeServiceCapability_RPC{Type: csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME},
-	}}}}, nil
+	resp := &csipb.NodeGetCapabilitiesResponse{}
+	can := func(op fake.Op, what csipb.NodeServiceCapability_RPC_Type) {
+		if !slices.Contains(n.kubelet.cluster.cfg.Cannot, op) {
+			resp.Capabilities = append(resp.Capabilities, &csipb.NodeServiceCapability{Type: &csipb.NodeServiceCapability_Rpc{Rpc: &csipb.NodeServiceCapability_RPC{Type: what}}})
+		}
+	}
+	can(fake.Stage, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	can(fake.NodeExpand, csipb.NodeServiceCapability_RPC_EXPAND_VOLUME)
+	return resp, nil
 }
 
 // NodeStageVolume mounts the volume once for the machine.
 func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeStageVolumeResponse, error) {
 	return &csipb.NodeStageVolumeResponse{}, n.call(ctx, fake.Stage, req.VolumeId, "", func() error {
+		n.asked(differential.NodeRequest{Op: fake.Stage, ID: req.VolumeId, Staging: req.StagingTargetPath, Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
 		return n.mount(req.VolumeId, req.StagingTargetPath)
 	})
 }
@@ -158,8 +166,17 @@ func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolum
 // NodePublishVolume mounts it for a pod.
 func (n *csiNode) NodePublishVolume(ctx context.Context, req *csipb.NodePublishVolumeRequest, _ ...grpc.CallOption) (*csipb.NodePublishVolumeResponse, error) {
 	return &csipb.NodePublishVolumeResponse{}, n.call(ctx, fake.Publish, req.VolumeId, podOf(req.TargetPath), func() error {
-		if err := os.MkdirAll(req.TargetPath, 0o750); err != nil {
+		n.asked(differential.NodeRequest{Op: fake.Publish, ID: req.VolumeId, Path: req.TargetPath, Staging: req.StagingTargetPath, ReadOnly: req.Readonly,
+			Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
+		place := func(path string) error { return os.MkdirAll(path, 0o750) }
+		if req.VolumeCapability.GetBlock() != nil {
+			place = touch
+		}
+		if err := place(req.TargetPath); err != nil {
 			return err
+		}
+		if req.StagingTargetPath == "" {
+			return n.mount(req.VolumeId, req.TargetPath)
 		}
 		return n.mount(req.StagingTargetPath, req.TargetPath, "bind")
 	})
@@ -176,6 +193,7 @@ func (n *csiNode) mount(source, target string, options ...string) error {
 // NodeUnpublishVolume takes that back.
 func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpublishVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnpublishVolumeResponse, error) {
 	return &csipb.NodeUnpublishVolumeResponse{}, n.call(ctx, fake.Unpublish, req.VolumeId, podOf(req.TargetPath), func() error {
+		n.asked(differential.NodeRequest{Op: fake.Unpublish, ID: req.VolumeId, Path: req.TargetPath}, nil)
 		if err := n.kubelet.mounter.Unmount(req.TargetPath); err != nil {
 			return err
 		}
@@ -189,8 +207,24 @@ func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpubl
 // NodeUnstageVolume takes the volume off the machine.
 func (n *csiNode) NodeUnstageVolume(ctx context.Context, req *csipb.NodeUnstageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnstageVolumeResponse, error) {
 	return &csipb.NodeUnstageVolumeResponse{}, n.call(ctx, fake.Unstage, req.VolumeId, "", func() error {
+		n.asked(differential.NodeRequest{Op: fake.Unstage, ID: req.VolumeId, Staging: req.StagingTargetPath}, nil)
 		return n.kubelet.mounter.Unmount(req.StagingTargetPath)
 	})
+}
+
+// asked notes a request, for which the capability may say more.
+func (n *csiNode) asked(r differential.NodeRequest, capability *csipb.VolumeCapability) {
+	r.Node = n.kubelet.name
+	for _, path := range []*string{&r.Path, &r.Staging} {
+		if *path != "" {
+			*path = n.kubelet.told(*path)
+		}
+	}
+	if capability != nil {
+		r.Mode, r.FSType, r.Options = capability.AccessMode.Mode.String(), capability.GetMount().GetFsType(), capability.GetMount().GetMountFlags()
+		r.Block = capability.GetBlock() != nil
+	}
+	n.kubelet.cluster.backends[differential.Driver].Asked(r)
 }
 
 // podOf is the pod that something below the directory of pods is for: the uid is in the path.

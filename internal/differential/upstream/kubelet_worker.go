@@ -291,7 +291,7 @@ func (w *podWorker) persist(ctx context.Context, compute computed) {
 func (m *machine) startContainers(pod types.UID, load mount.Workload) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &container{}
+	c := &containers{}
 	m.containers[pod] = c
 	if load.RunFor <= 0 {
 		return
@@ -303,15 +303,16 @@ func (m *machine) startContainers(pod types.UID, load mount.Workload) {
 	time.AfterFunc(load.RunFor, func() { m.exit(pod, c, phase) })
 }
 
-// exit ends the containers of a pod, unless they are gone; others may have been started in their place. Their kubelet hears of it if there is
-// one.
-func (m *machine) exit(pod types.UID, c *container, phase corev1.PodPhase) {
+// exit ends these containers of a pod, if they still run. Their kubelet hears of it if there is one.
+func (m *machine) exit(pod types.UID, c *containers, phase corev1.PodPhase) {
 	m.mu.Lock()
-	there := m.containers[pod] == c
+	ended := m.containers[pod] == c && c.exit == ""
 	k := m.kubelet
-	c.exit = phase
+	if ended {
+		c.exit = phase
+	}
 	m.mu.Unlock()
-	if !there || k == nil || k.pods == nil {
+	if !ended || k == nil || k.pods == nil {
 		return
 	}
 	k.pods.mu.Lock()

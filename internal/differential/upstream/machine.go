@@ -78,7 +78,8 @@ func (m *machine) powerOff() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mounter = mountutils.NewFakeMounter(nil)
-	m.containers = map[types.UID]*container{}
+	m.containers = map[types.UID]*containers{}
+	m.loops = map[string]bool{}
 	m.boots++
 }
 

@@ -9,8 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/util/workqueue"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/klog/v2"
@@ -30,7 +32,11 @@ func (c *Cluster) startProvisioner(ctx context.Context) error {
 	}
 	shared := informers.NewSharedInformerFactory(client, time.Hour)
 	logged := klog.NewContext(ctx, c.eventLogger(name))
-	p := controller.NewProvisionController(logged, client, differential.Driver, &sidecar{c, client},
+	made := &sidecar{cluster: c, client: client}
+	if c.cfg.Attach {
+		made.attachments = shared.Storage().V1().VolumeAttachments().Lister()
+	}
+	p := controller.NewProvisionController(logged, client, differential.Driver, made,
 		controller.LeaderElection(false),
 		controller.FailedProvisionThreshold(0),
 		controller.FailedDeleteThreshold(0),
@@ -51,6 +57,8 @@ func (c *Cluster) startProvisioner(ctx context.Context) error {
 type sidecar struct {
 	cluster *Cluster
 	client  kubernetes.Interface
+	// attachments is nil for a driver that does not attach.
+	attachments storagelisters.VolumeAttachmentLister
 }
 
 var (
@@ -106,6 +114,17 @@ func (p *sidecar) Provision(ctx context.Context, options controller.ProvisionOpt
 func (p *sidecar) Delete(_ context.Context, pv *corev1.PersistentVolume) error {
 	if pv.Spec.CSI == nil {
 		return errors.New("invalid CSI PV")
+	}
+	if p.attachments != nil {
+		all, err := p.attachments.List(labels.Everything())
+		if err != nil {
+			return err
+		}
+		for _, va := range all {
+			if name := va.Spec.Source.PersistentVolumeName; name != nil && *name == pv.Name {
+				return fmt.Errorf("persistentvolume %s is still attached to node %s", pv.Name, va.Spec.NodeName)
+			}
+		}
 	}
 	return p.call(fake.Delete, pv.Spec.CSI.VolumeHandle)
 }
