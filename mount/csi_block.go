@@ -39,23 +39,23 @@ func (c csiPlugin) attachment(p *engine.Proc, spec *volumeSpec) (map[string]stri
 	return attributes, nil
 }
 
-func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) error {
+func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error) {
 	source, disk := spec.CSI(), c.k.node.disk
 	// MNT-307
 	attachContext, err := c.attachment(p, spec)
 	if err != nil {
-		return err
+		return "", err
 	}
 	driver, err := c.client(source.Driver, "blockMapper.SetUpDevice")
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !fake.Can(driver, fake.Stage) {
-		return nil
+		return "", nil
 	}
 	staging := c.k.layout.csiStaging(spec.Name())
 	if err := disk.mkdir(staging); err != nil {
-		return err
+		return "", err
 	}
 	req := fake.StageRequest{
 		ID: source.VolumeHandle, Node: c.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock,
@@ -64,12 +64,14 @@ func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) error {
 	err = c.k.ask(p, driver, fake.Stage, req.ID, func() error { return driver.(fake.Stager).Stage(req) }, func() error {
 		return disk.mount(Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
 	})
-	err = rpcError(fake.Stage, err)
-	if err != nil && classOf(err) == final {
+	if err = rpcError(fake.Stage, err); err == nil {
+		return staging, nil
+	}
+	if classOf(err) == final {
 		// MNT-307: what it cannot clean up stays.
 		c.cleanUp(spec.Name())
 	}
-	return err
+	return "", err
 }
 
 func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (string, error) {

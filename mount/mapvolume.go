@@ -59,10 +59,10 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 	if !ok {
 		return "MapVolume failed", fmt.Errorf("volume %s is not attached", v.name)
 	}
-	mapPath := plugin.globalMapPath(spec)
+	mapPath, staged := plugin.globalMapPath(spec), ""
 	if plugin.custom(spec) && av.device != deviceMounted {
 		// MNT-223
-		if err := plugin.setUpDevice(p, spec); err != nil {
+		if staged, err = plugin.setUpDevice(p, spec); err != nil {
 			k.deviceFailed(av, err, devicePath, mapPath)
 			return "MapVolume.SetUpDevice failed", err
 		}
@@ -88,7 +88,7 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 	// MNT-228, MNT-392: two of them.
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q globalMapPath %q", spec.Name(), mapPath)
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", spec.Name(), k.podMapDir(spec, pod))
-	if err := k.expandAtMount(p, v.name, spec, pod); err != nil {
+	if err := k.expandAtMount(p, v.name, spec, pod, staged); err != nil {
 		// MNT-229
 		k.setPod(v.name, pod.UID, spec, volumeUncertain)
 		return "MapVolume.MarkVolumeAsMounted failed while expanding volume", err

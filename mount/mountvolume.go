@@ -92,7 +92,7 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 		k.podFailed(v.name, pod.UID, spec, err)
 		return "MountVolume.SetUp failed", err
 	}
-	if err := k.expandAtMount(p, v.name, spec, pod); err != nil {
+	if err := k.expandAtMount(p, v.name, spec, pod, ""); err != nil {
 		// MNT-198, MNT-923: it is mounted, and the pod must not use it, even if it did before.
 		k.setPod(v.name, pod.UID, spec, volumeUncertain)
 		return "MountVolume.Setup failed while expanding volume", err

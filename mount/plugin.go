@@ -29,7 +29,8 @@ type volumePlugin interface {
 	mapper(spec *volumeSpec) error
 	// custom reports whether setUpDevice and mapPodDevice do anything.
 	custom(spec *volumeSpec) bool
-	setUpDevice(p *engine.Proc, spec *volumeSpec) error
+	// setUpDevice tells where the device is staged; "" if it is not.
+	setUpDevice(p *engine.Proc, spec *volumeSpec) (stagingPath string, err error)
 	mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (devicePath string, err error)
 	// unmapper makes what takes a block volume from a pod, from what the disk says about it.
 	unmapper(pod types.UID, name string) (unmap func(*engine.Proc) error, err error)

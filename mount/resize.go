@@ -134,8 +134,9 @@ func (k *kubelet) tryExpansion(p *engine.Proc, v desiredVolume, spec *volumeSpec
 	return k.expand(p, v.name, spec, pod, claim, req)
 }
 
-// expandAtMount expands a volume that has just been given to a pod, if that is left to do (MNT-410). An error keeps the pod from it.
-func (k *kubelet) expandAtMount(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumeSpec, pod *corev1.Pod) error {
+// expandAtMount expands a volume that has just been given to a pod, if that is left to do (MNT-410). An error keeps the pod from it. A device may
+// have been staged for it.
+func (k *kubelet) expandAtMount(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumeSpec, pod *corev1.Pod, staged string) error {
 	// MNT-410: a volume of a claim. What is adopted is as it was left.
 	if k.adopting || claimKey(spec) == "" || !k.pluginFor(spec.plugin.Name).nodeExpandable(spec) {
 		return nil
@@ -161,6 +162,10 @@ func (k *kubelet) expandAtMount(p *engine.Proc, name corev1.UniqueVolumeName, sp
 	req, err := k.paths(spec, pod, devicePath)
 	if err != nil {
 		return err
+	}
+	if spec.block() {
+		// MNT-424: nobody says where the device was staged before.
+		req.stagingPath = staged
 	}
 	req.size = spec.capacity()
 	// MNT-410, MNT-426: the size that the node knows stays, so that once the pod has the volume there is one more look at it.

@@ -160,6 +160,59 @@ func TestExpansionServesAll(t *testing.T) {
 	})
 }
 
+// expanding notes where the driver is asked to expand a volume on the node. It cannot at one path.
+type expanding struct {
+	*fake.Memory
+	asked  map[string]string // paths to staging paths
+	cannot string
+}
+
+func (e *expanding) NodeExpand(req fake.NodeExpandRequest) (fake.NodeExpandResponse, error) {
+	if req.Path == e.cannot {
+		return fake.NodeExpandResponse{}, fake.Errorf(fake.Unavailable, "not there")
+	}
+	e.asked[req.Path] = req.StagingPath
+	return e.Memory.NodeExpand(req)
+}
+
+// MNT-424: an expansion while a device is being mapped tells where it was staged only if that was just done.
+func TestStagingPathWhileMapping(t *testing.T) {
+	tests := []struct {
+		rule   string
+		driver []fake.MemoryOption
+		before bool // a pod has the volume already
+		staged bool
+	}{
+		{"MNT-424 staged for this pod", nil, false, true},
+		{"MNT-424 staged for another pod before", nil, true, false},
+		{"MNT-424 the driver does not stage", []fake.MemoryOption{fake.Without(fake.Stage)}, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			e := &expanding{asked: map[string]string{}}
+			w := newWorld(t, func(s *setup) {
+				s.volume, s.driver = []fake.Option{fake.Block()}, tt.driver
+				s.wrap = func(driver *fake.Memory) fake.Backend {
+					e.Memory = driver
+					return e
+				}
+			})
+			at := w.node.kubelet.layout
+			if tt.before {
+				// The expansion in use fails, so that of the other pod is the one that counts.
+				e.cannot = at.csiPublish("pv1", w.run("p1", fake.BlockClaims("c1")).UID)
+			}
+			w.grow("2Gi")
+			pod := w.run("p2", fake.BlockClaims("c1"))
+			staging := ""
+			if tt.staged {
+				staging = at.csiStaging("pv1")
+			}
+			want(t, "asked", e.asked, map[string]string{at.csiPublish("pv1", pod.UID): staging})
+		})
+	}
+}
+
 // MNT-068, MNT-069: a larger volume that could not be read at one sync is seen at the next.
 func TestGrownVolumeIsReadAgain(t *testing.T) {
 	t.Run("a failed call", func(t *testing.T) {

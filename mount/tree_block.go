@@ -22,16 +22,20 @@ func (t treePlugin) custom(*volumeSpec) bool {
 	return ok
 }
 
-func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) error {
+func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error) {
 	stager, ok := t.backend().(fake.Stager)
 	if !ok || !fake.Can(t.backend(), fake.Stage) {
-		return nil
+		return "", nil
 	}
-	staging, disk := t.globalMapPath(spec)+"/staging", t.k.node.disk
+	staging, disk := t.stagingPath(spec), t.k.node.disk
 	req := fake.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock}
-	return t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
+	err := t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
 		return disk.mount(Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
 	})
+	if err != nil {
+		return "", err
+	}
+	return staging, nil
 }
 
 // device is where a backend puts the device of a block volume for a pod.

@@ -47,6 +47,7 @@ type setup struct {
 	backends []fake.Backend
 	object   func(*storagev1.CSIDriver)
 	volume   []fake.Option
+	wrap     func(driver *fake.Memory) fake.Backend // stands before the driver; nil for nothing
 }
 
 func newWorld(t *testing.T, options ...func(*setup)) *world {
@@ -56,7 +57,11 @@ func newWorld(t *testing.T, options ...func(*setup)) *world {
 		option(s)
 	}
 	w := &world{t: t, faults: fake.NewFaults(), driver: fake.CSI(driverName, s.driver...)}
-	set, err := fake.NewSet(append(s.backends, w.driver)...)
+	var driver fake.Backend = w.driver
+	if s.wrap != nil {
+		driver = s.wrap(w.driver)
+	}
+	set, err := fake.NewSet(append(s.backends, driver)...)
 	w.ok(err)
 	s.cfg.Backends = set
 	s.engine.Trace = &engine.Trace{}
