@@ -93,6 +93,7 @@ func TestAppendState(t *testing.T) {
 		"one that comes again":    func(e *engine.Engine, q *engine.Queue) { works(e, q); q.Add("x") },
 		"one, and another":        func(e *engine.Engine, q *engine.Queue) { works(e, q); q.Add("y") },
 		"a failure":               func(_ *engine.Engine, q *engine.Queue) { q.AddRateLimited("x") },
+		"a failure of another":    func(_ *engine.Engine, q *engine.Queue) { q.AddRateLimited("y") },
 		"two failures":            func(_ *engine.Engine, q *engine.Queue) { q.AddRateLimited("x"); q.AddRateLimited("x") },
 		"failures of two keys":    func(_ *engine.Engine, q *engine.Queue) { q.AddRateLimited("x"); q.AddRateLimited("y") },
 		"a failure forgotten":     func(_ *engine.Engine, q *engine.Queue) { q.AddRateLimited("x"); q.Forget("x") },
