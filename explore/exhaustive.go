@@ -134,6 +134,9 @@ func (x *explorer) play() (err error) {
 		return fmt.Errorf("explore: the world cannot be made: %w", err)
 	}
 	defer run.Engine.Close()
+	if run.Ordered && run.Engine.Trace() == nil {
+		return errors.New("explore: Run.Ordered is true but the engine has no trace, of which the order would be known: give it engine.Config.Trace")
+	}
 	run.Engine.Observe(x)
 	x.tracker = newTracker(run, x.wrote, x.blabs)
 	x.live = len(x.path) == 0

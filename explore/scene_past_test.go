@@ -60,16 +60,18 @@ var scenesOfPast = []staged{
 		})
 	}},
 	{name: "how often an object went", outcomes: 2, build: func(s *scene) {
-		again := func(p *proc) {
-			_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
-			_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
-		}
 		s.discreet("creator", func(a *actor, _ *remembered) {
+			// It has two versions either way.
 			a.Go("create", func(p *proc) {
-				again(p)
+				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
+				_, _ = p.API().Nodes.Create(p, node)
 				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
-					again(p)
+					_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
+					_, _ = p.API().Nodes.Create(p, node)
+				} else {
+					_, _ = p.API().Nodes.Patch(p, "d", []byte(`{"metadata":{"labels":{"x":"1"}}}`), store.Main)
 				}
+				_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
 			})
 			a.After(pause, "look", func(p *proc) {
 				n, err := p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
@@ -161,6 +163,25 @@ var scenesOfPast = []staged{
 				if e.Type == engine.Decision {
 					s.say("%s", e.Text)
 				}
+			}
+		})
+	}, change: traced},
+	{name: "what the user reads of Events", outcomes: 2, build: func(s *scene) {
+		for _, name := range []string{"first", "second"} {
+			s.discreet(name, func(a *actor, _ *remembered) {
+				recorder := a.NewRecorder(name)
+				a.Go(name, func(p *proc) {
+					pv, _ := s.Store().Volumes.Get("a")
+					recorder.Event(p, pv, corev1.EventTypeNormal, "Reason", name)
+				})
+			})
+		}
+		s.idles()
+		s.run.Ordered = true
+		s.play(func() {
+			s.Advance(3 * pause)
+			for _, event := range s.Store().Events.List() {
+				s.say("%s", event.Message)
 			}
 		})
 	}, change: traced},

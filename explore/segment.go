@@ -84,13 +84,20 @@ func (t *tracker) hear() bool {
 			continue
 		}
 		heard = true
-		t.now.trace = t.now.trace.mix([]byte(e.Time.String()), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
-			[]byte(e.Reason), []byte(e.Text), fmt.Appendf(nil, "%+v %v", e.Call, e.Err))
-		if e.New != nil {
-			t.now.trace = t.now.trace.with(t.content(e.New))
-		}
+		t.now.trace = t.entry(t.now.trace, e)
 	}
 	return heard
+}
+
+// entry adds an entry of the trace to what was heard. Numbers are left out, which differ between runs that differ in nothing else, and so is what
+// an object was before a write: that is what the write before it has left.
+func (t *tracker) entry(d digest, e engine.Entry) digest {
+	d = d.mix([]byte(e.Time.String()), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
+		[]byte(e.Reason), []byte(e.Text), fmt.Appendf(nil, "%+v %v", e.Call, e.Err))
+	if e.New != nil {
+		d = d.with(t.content(e.New))
+	}
+	return d
 }
 
 // forceful is the rule (ATT-064) of a decision that invariants hear of: to detach by force.

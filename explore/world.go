@@ -28,7 +28,8 @@ type Run struct {
 	// calls to backends; nobody else reads or changes what they keep; and the handlers of the informers they start with only look at what they
 	// are given and queue keys. The others are taken to depend on each other and on everything, and every order of what they do is explored.
 	Discreet []string
-	// Ordered is to be true if Play reads the trace or Kubernetes Events: then their order belongs to the state.
+	// Ordered is to be true if Play reads the trace or Kubernetes Events: then their order belongs to the state. The engine
+	// needs a trace for it.
 	Ordered bool
 	// Injects is to be true if faults are injected: what is injected may depend on all calls before.
 	Injects bool
