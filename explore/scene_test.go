@@ -245,7 +245,7 @@ func (s *scene) twoViews(bool) {
 func TestScenes(t *testing.T) {
 	differences["explore.counted.number"] = true
 	defer delete(differences, "explore.counted.number")
-	for _, tt := range slices.Concat(scenesOfReads, scenesOfEvents, scenesOfDeliveries, scenesOfQueues, scenesOfPast) {
+	for _, tt := range slices.Concat(scenesOfReads, scenesOfEvents, scenesOfDeliveries, scenesOfQueues, scenesOfPast, scenesOfLives, scenesOfVersions) {
 		t.Run(tt.name, func(t *testing.T) {
 			var change []func(*engine.Config)
 			if tt.change != nil {

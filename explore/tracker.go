@@ -13,7 +13,7 @@ import (
 type tracker struct {
 	run      *Run
 	engine   *engine.Engine
-	wrote    func(store.Kind, store.Object) // is told of each object that changes, nil for one that is gone
+	wrote    func(store.Kind, store.Object) // is told of each object that is there or changes
 	blabs    map[string]bool                // actors that are not discreet after all
 	now      past
 	contents map[store.Object]digest
@@ -184,7 +184,7 @@ func (t *tracker) begin(d engine.Due) {
 	t.queued = 0
 }
 
-// acted takes up what the user has done since the last event.
+// acted takes up what the user has done since the last event, and which actors live another life than before it.
 func (t *tracker) acted() {
 	t.look()
 	queued := t.engine.Footprint().Queued
@@ -259,9 +259,6 @@ func (t *tracker) end(f *engine.Footprint) {
 			t.now.storage[target] = t.now.storage[target].with(segment)
 		}
 	}
-	if t.livesOfAll() != t.lives {
-		t.remember(segment)
-	}
 	switch {
 	case !discreet:
 		t.now.rest = t.now.rest.with(segment)
@@ -271,7 +268,6 @@ func (t *tracker) end(f *engine.Footprint) {
 	if t.hear() {
 		t.access.changes(traceCell)
 	}
-	t.lives = t.livesOfAll()
 	t.forget(f)
 }
 

@@ -17,9 +17,8 @@ import (
 // else; what counts is the order of the versions of one object, and that is what is kept of it.
 type versions struct {
 	known   []uint64 // ascending; never written to
-	there   bool
-	gone    int // how often the object went
-	content digest
+	gone    int      // how often the object went
+	content digest   // of one that is not there none
 }
 
 // objects are the objects of the store as they were at the last look.
@@ -45,10 +44,10 @@ func (t *tracker) look() (changed []store.Ref) {
 			seen[ref] = true
 			v := o.byRef[ref]
 			number := versionOf(obj.GetResourceVersion())
-			if v.there && v.known[len(v.known)-1] == number {
+			if n := len(v.known); n > 0 && v.known[n-1] == number {
 				continue
 			}
-			v.known, v.there = append(slices.Clip(v.known), number), true
+			v.known = append(slices.Clip(v.known), number)
 			o.byRef[ref] = v
 			v.content = t.content(obj)
 			o.byRef[ref] = v
@@ -57,12 +56,11 @@ func (t *tracker) look() (changed []store.Ref) {
 		}
 	}
 	for _, ref := range sortedRefs(o.byRef) {
-		if v := o.byRef[ref]; v.there && !seen[ref] {
-			v.there, v.content = false, digest{}
+		if v := o.byRef[ref]; v.content != (digest{}) && !seen[ref] {
+			v.content = digest{}
 			v.gone++
 			o.byRef[ref] = v
 			changed = append(changed, ref)
-			t.wrote(ref.Kind, nil)
 		}
 	}
 	if len(changed) > 0 {
@@ -125,7 +123,7 @@ func (t *tracker) content(obj store.Object) digest {
 	if err != nil {
 		data = fmt.Appendf(nil, "%#v", bare)
 	}
-	d := digest{}.mix([]byte(ref.String()), place, named, data)
+	d := digest{}.mix(place, named, data)
 	t.contents[obj] = d
 	return d
 }
