@@ -185,6 +185,26 @@ var scenesOfPast = []staged{
 			}
 		})
 	}, change: traced},
+	{name: "what Events are about", outcomes: 3, build: func(s *scene) {
+		s.discreet("emitter", func(a *actor, _ *remembered) {
+			recorder, view := a.NewRecorder("emitter"), engine.NewInformer(a, s.Store().Nodes)
+			a.Go("emit", func(p *proc) {
+				if n, ok := view.Get("n"); ok {
+					recorder.Event(p, n, corev1.EventTypeNormal, "Reason", "text")
+				}
+			})
+		})
+		s.idles()
+		s.run.Ordered = true
+		s.play(func() {
+			_, _ = s.API().Nodes.Delete(s.User(), "n", store.DeleteOptions{})
+			s.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+			s.Advance(3 * pause)
+			for _, event := range s.Store().Events.List() {
+				s.say("%s", event.InvolvedObject.UID)
+			}
+		})
+	}, change: traced},
 	{name: "which call fails", outcomes: 2, build: func(s *scene) {
 		s.run.Injects = true
 		s.does("first", func(p *proc) { labelNode(p, "1") })

@@ -77,14 +77,20 @@ func (t *tracker) hear() bool {
 	if trace == nil || !t.run.Ordered && t.run.Violations == nil {
 		return false
 	}
-	heard := false
+	heard, emitted := false, false
 	for e := range trace.Since(t.now.told) {
 		t.now.told = e.Seq
 		if !t.run.Ordered && !judged(e) {
 			continue
 		}
-		heard = true
+		heard, emitted = true, emitted || e.Type == engine.Emitted
 		t.now.trace = t.entry(t.now.trace, e)
+	}
+	if emitted {
+		// Which version of an object an Event is about, and with which others it is counted, the trace does not say.
+		for _, event := range t.engine.Store().Events.List() {
+			t.now.trace = t.now.trace.with(t.content(event))
+		}
 	}
 	return heard
 }

@@ -114,10 +114,16 @@ func (t *tracker) content(obj store.Object) digest {
 	var named []byte
 	bare := obj.DeepCopyObject().(store.Object)
 	bare.SetResourceVersion("")
-	if pv, ok := bare.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
-		claim := pv.Spec.ClaimRef
-		named = t.place(store.Ref{Kind: store.PersistentVolumeClaim, Key: store.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
-		claim.ResourceVersion = ""
+	switch obj := bare.(type) {
+	case *corev1.PersistentVolume:
+		if claim := obj.Spec.ClaimRef; claim != nil {
+			named = t.place(store.Ref{Kind: store.PersistentVolumeClaim, Key: store.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
+			claim.ResourceVersion = ""
+		}
+	case *corev1.Event:
+		about := &obj.InvolvedObject
+		named = t.place(store.Ref{Kind: store.Kind(about.Kind), Key: store.Key(about.Namespace, about.Name)}, about.ResourceVersion)
+		about.ResourceVersion = ""
 	}
 	data, err := json.Marshal(bare)
 	if err != nil {
