@@ -132,7 +132,7 @@ func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolu
 		// BIND-104
 		return claim, fmt.Errorf("status of claim %s: %w", store.KeyOf(claim), err)
 	}
-	_, err = c.keepClaim(updated)
+	err = c.keepClaim(updated)
 	return updated, err
 }
 
@@ -211,7 +211,7 @@ func (c *Controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume,
 	if err != nil {
 		return pv, fmt.Errorf("phase %s of volume %s: %w", phase, pv.Name, err)
 	}
-	_, err = c.keepVolume(updated)
+	err = c.keepVolume(updated)
 	return updated, err
 }
 
@@ -235,7 +235,7 @@ func (c *Controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.keepVolume(updated)
+	err = c.keepVolume(updated)
 	return updated, err
 }
 
@@ -245,7 +245,7 @@ func (c *Controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeC
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.keepClaim(updated)
+	err = c.keepClaim(updated)
 	return updated, err
 }
 

@@ -9,26 +9,24 @@ import (
 	"github.com/volsim/volsim/store"
 )
 
-// claimCache holds the controller's own claims by key, and finds those that name a volume.
-type claimCache struct {
-	byKey    map[string]*ownClaim
-	byVolume map[string]*ownClaim // the first of those that name the volume
-	last     *ownClaim            // that was asked for
+// forget empties the controller's own caches.
+func (c *Controller) forget() {
+	c.volumes = NewIndex()
+	c.claims = claimCache{c.volumes}
 }
 
-// ownClaim is a claim in the cache.
-type ownClaim struct {
-	claim *corev1.PersistentVolumeClaim
-	key   string
-	next  *ownClaim // that names the same volume
-	unrest
+// claimCache holds the controller's own claims, in the places that the index of volumes has for them.
+type claimCache struct{ index *Index }
+
+// find is what the cache has under the key, nil if that is nothing.
+func (cc claimCache) find(key string) *ownClaim {
+	if own := cc.index.claim(key); own != nil && own.claim != nil {
+		return own
+	}
+	return nil
 }
 
-func newClaimCache() claimCache {
-	return claimCache{byKey: map[string]*ownClaim{}, byVolume: map[string]*ownClaim{}}
-}
-
-func (cc *claimCache) get(key string) (*corev1.PersistentVolumeClaim, bool) {
+func (cc claimCache) get(key string) (*corev1.PersistentVolumeClaim, bool) {
 	if own := cc.find(key); own != nil {
 		return own.claim, true
 	}
@@ -36,114 +34,60 @@ func (cc *claimCache) get(key string) (*corev1.PersistentVolumeClaim, bool) {
 }
 
 // named is get without a key.
-func (cc *claimCache) named(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
-	if cc.last != nil && cc.last.claim.Name == name && cc.last.claim.Namespace == namespace {
-		return cc.last.claim, true
+func (cc claimCache) named(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
+	if own := cc.index.named(namespace, name); own != nil && own.claim != nil {
+		return own.claim, true
 	}
-	var buf [128]byte
-	key := append(append(append(buf[:0], namespace...), '/'), name...)
-	own := cc.byKey[string(key)]
-	if own == nil {
-		return nil, false
-	}
-	cc.last = own
-	return own.claim, true
-}
-
-// find is what the cache has under the key, nil if that is nothing. One claim is often asked for several times in a row.
-func (cc *claimCache) find(key string) *ownClaim {
-	if cc.last != nil && cc.last.key == key {
-		return cc.last
-	}
-	own := cc.byKey[key]
-	if own != nil {
-		cc.last = own
-	}
-	return own
+	return nil, false
 }
 
 // put keeps the claim under its key.
-func (cc *claimCache) put(key string, claim *corev1.PersistentVolumeClaim) {
-	cc.keep(cc.find(key), key, claim)
-}
-
-// keep is put for a claim of which it is known what the cache has under the key: nil if that is nothing.
-func (cc *claimCache) keep(own *ownClaim, key string, claim *corev1.PersistentVolumeClaim) *ownClaim {
-	switch {
-	case own == nil:
-		own = &ownClaim{key: key}
-		cc.byKey[key] = own
-		cc.last = own
-	case own.claim.Spec.VolumeName == claim.Spec.VolumeName:
-		own.claim = claim
-		return own
-	default:
-		cc.unname(own)
-	}
+func (cc claimCache) put(key string, claim *corev1.PersistentVolumeClaim) *ownClaim {
+	own := cc.index.claimFor(key)
 	own.claim = claim
-	if name := claim.Spec.VolumeName; name != "" {
-		own.next = cc.byVolume[name]
-		cc.byVolume[name] = own
-	}
+	cc.index.name(own, claim.Spec.VolumeName)
 	return own
 }
 
-func (cc *claimCache) delete(key string) {
-	if own := cc.byKey[key]; own != nil {
-		own.restless = false
-		cc.unname(own)
-		delete(cc.byKey, key)
-		cc.last = nil
+func (cc claimCache) delete(key string) {
+	if own := cc.find(key); own != nil {
+		cc.index.name(own, "")
+		own.claim, own.restless = nil, false
+		cc.index.dropClaim(own)
 	}
 }
 
-// unname forgets that a claim names its volume.
-func (cc *claimCache) unname(own *ownClaim) {
-	name := own.claim.Spec.VolumeName
-	if name == "" {
-		return
-	}
-	next := own.next
-	own.next = nil
-	if first := cc.byVolume[name]; first != own {
-		for first.next != own {
-			first = first.next
-		}
-		first.next = next
-		return
-	}
-	if next == nil {
-		delete(cc.byVolume, name)
-	} else {
-		cc.byVolume[name] = next
-	}
+// keepVolume stores a version of a volume in own, unless a newer one is there.
+func (c *Controller) keepVolume(pv *corev1.PersistentVolume) error {
+	_, _, err := c.newVolume(pv)
+	return err
 }
 
-// keepVolume stores a version of a volume in own. It reports whether the version was not older than what is there.
-func (c *Controller) keepVolume(pv *corev1.PersistentVolume) (fresh bool, err error) {
-	own := c.volumes.find(pv.Name)
-	if own != nil {
+// newVolume is keepVolume; it reports whether the version was not older than what is there.
+func (c *Controller) newVolume(pv *corev1.PersistentVolume) (own *entry, fresh bool, err error) {
+	own = c.volumes.entryFor(pv.Name)
+	if own.pv != nil {
 		if own.pv == pv {
-			return true, nil
+			return own, true, nil
 		}
 		fresh, err := notOlder(pv, own.pv)
 		if err != nil || !fresh {
-			return false, err
+			return own, false, err
 		}
 	}
-	c.volumes.Put(pv)
-	c.touchVolume(pv.Name)
-	return true, nil
+	c.volumes.put(own, pv)
+	c.touchVolume(own)
+	return own, true, nil
 }
 
 // keepClaim does for a claim what keepVolume does for a volume.
-func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) (fresh bool, err error) {
-	_, fresh, err = c.keepClaimAs(c.store.Claims.KeyOf(claim), claim)
-	return fresh, err
+func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) error {
+	_, _, err := c.newClaim(c.store.Claims.KeyOf(claim), claim)
+	return err
 }
 
-// keepClaimAs is keepClaim for a claim of that key, and gives what the cache then has under it.
-func (c *Controller) keepClaimAs(key string, claim *corev1.PersistentVolumeClaim) (own *ownClaim, fresh bool, err error) {
+// newClaim does for a claim of that key what newVolume does for a volume.
+func (c *Controller) newClaim(key string, claim *corev1.PersistentVolumeClaim) (own *ownClaim, fresh bool, err error) {
 	own = c.claims.find(key)
 	if own != nil {
 		if own.claim == claim {
@@ -154,9 +98,9 @@ func (c *Controller) keepClaimAs(key string, claim *corev1.PersistentVolumeClaim
 			return own, false, err
 		}
 	}
-	own = c.claims.keep(own, key, claim)
+	own = c.claims.put(key, claim)
 	c.stirClaim(own)
-	c.touchPointing(key)
+	c.touchPointing(own.pointing)
 	return own, true, nil
 }
 

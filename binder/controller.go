@@ -123,9 +123,8 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		infPods:     engine.NewInformer(a, s.Pods),
 		infNodes:    engine.NewInformer(a, s.Nodes),
 		podsByClaim: podsByClaim,
-		volumes:     NewIndex(),
-		claims:      newClaimCache(),
 	}
+	c.forget()
 	// BIND-034: one worker per queue.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: c.processClaim})
 	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: c.processVolume})
@@ -140,13 +139,12 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 func (c *Controller) run() {
 	// BIND-024: the own caches begin as copies of the informers'.
 	for pv := range c.infVolumes.All() {
-		c.volumes.Put(pv)
-		c.stirVolume(c.volumes.find(pv.Name))
+		own := c.volumes.entryFor(pv.Name)
+		c.volumes.put(own, pv)
+		c.stirVolume(own)
 	}
 	for claim := range c.infClaims.All() {
-		key := store.KeyOf(claim)
-		c.claims.put(key, claim)
-		c.stirClaim(c.claims.find(key))
+		c.stirClaim(c.claims.put(store.KeyOf(claim), claim))
 	}
 	// BIND-030, BIND-031, BIND-033: volumes and claims are queued by their events; nothing else queues anything.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
@@ -171,7 +169,7 @@ func (c *Controller) processClaim(p *engine.Proc, key string) error {
 		return nil
 	}
 	// BIND-022: a version older than what the controller itself wrote is not worth a sync.
-	own, fresh, err := c.keepClaimAs(key, claim)
+	own, fresh, err := c.newClaim(key, claim)
 	if err != nil || !fresh {
 		return err
 	}
@@ -194,11 +192,12 @@ func (c *Controller) processVolume(p *engine.Proc, name string) error {
 		return nil
 	}
 	// BIND-022
-	if fresh, err := c.keepVolume(pv); err != nil || !fresh {
+	own, fresh, err := c.newVolume(pv)
+	if err != nil || !fresh {
 		return err
 	}
-	own, before := c.volumes.find(name), c.stirred(p)
-	err := c.syncVolume(p, pv)
+	before := c.stirred(p)
+	err = c.syncVolume(p, pv)
 	if err != nil || c.stirred(p) != before {
 		c.stirVolume(own)
 	} else {
@@ -209,12 +208,13 @@ func (c *Controller) processVolume(p *engine.Proc, name string) error {
 
 // forgetVolume is the handler of a volume's deletion. It writes nothing.
 func (c *Controller) forgetVolume(name string) {
-	pv, ok := c.volumes.Get(name)
-	if !ok {
+	own := c.volumes.find(name)
+	if own == nil {
 		return
 	}
+	pv := own.pv
 	c.volumes.Delete(name)
-	c.touchVolume(name)
+	c.touchNaming(own.naming)
 	// BIND-038: its claim is looked at at once, and found Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		c.claimQueue.Add(store.Key(ref.Namespace, ref.Name))
@@ -223,12 +223,13 @@ func (c *Controller) forgetVolume(name string) {
 
 // forgetClaim is the handler of a claim's deletion. It writes nothing.
 func (c *Controller) forgetClaim(key string) {
-	claim, ok := c.claims.get(key)
-	if !ok {
+	own := c.claims.find(key)
+	if own == nil {
 		return
 	}
+	claim := own.claim
 	c.claims.delete(key)
-	c.touchPointing(key)
+	c.touchPointing(own.pointing)
 	// BIND-039: its volume is looked at at once. A volume that only points at the claim waits for the resync.
 	// BIND-040: a claim that came back under the same name meanwhile does not get here.
 	if claim.Spec.VolumeName != "" {

@@ -17,7 +17,7 @@ func (c *Controller) OwnClaim(key string) (*corev1.PersistentVolumeClaim, bool) 
 // KeepVolume puts a version of a volume into the controller's own cache, unless a newer one is there (BIND-021).
 func (c *Controller) KeepVolume(pv *corev1.PersistentVolume) {
 	// An unparsable version cannot come from a store.
-	_, _ = c.keepVolume(pv)
+	_ = c.keepVolume(pv)
 }
 
 // Operations are the controller's background operations (BIND-090).

@@ -203,7 +203,7 @@ func (c *Controller) dropSelectedNode(p *engine.Proc, claim *corev1.PersistentVo
 		return claim
 	}
 	// BIND-023: what is kept is the edited copy, under the version it was made from.
-	if _, err := c.keepClaim(&dropped); err != nil {
+	if err := c.keepClaim(&dropped); err != nil {
 		return claim
 	}
 	return &dropped

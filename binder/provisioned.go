@@ -71,7 +71,7 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 		var created *corev1.PersistentVolume
 		created, err = c.api.Volumes.Create(p, pv)
 		if err == nil {
-			if _, err := c.keepVolume(created); err != nil {
+			if err := c.keepVolume(created); err != nil {
 				return err
 			}
 			break
@@ -126,6 +126,6 @@ func (c *Controller) deleteStorage(p *engine.Proc, deleter fake.Backend, pv *cor
 	if _, err := c.api.Volumes.Update(p, &unprotected); err != nil {
 		return fmt.Errorf("persistent volume controller can't update finalizer: %w", err)
 	}
-	_, err = c.keepVolume(&unprotected)
+	err = c.keepVolume(&unprotected)
 	return err
 }

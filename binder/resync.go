@@ -115,18 +115,21 @@ func (c *Controller) stirVolume(e *entry) {
 
 // touchVolume marks whatever reads a volume that has changed: itself and the claims that name it. Those that name none look at
 // all volumes and are never at peace.
-func (c *Controller) touchVolume(name string) {
-	if e := c.volumes.find(name); e != nil {
-		c.stirVolume(e)
-	}
-	for own := c.claims.byVolume[name]; own != nil; own = own.next {
+func (c *Controller) touchVolume(e *entry) {
+	c.stirVolume(e)
+	c.touchNaming(e.naming)
+}
+
+// touchNaming marks the claims that name a volume that has changed, from the first on.
+func (c *Controller) touchNaming(own *ownClaim) {
+	for ; own != nil; own = own.next {
 		c.stirClaim(own)
 	}
 }
 
-// touchPointing marks the volumes that point at a claim that has changed: they read it.
-func (c *Controller) touchPointing(claim string) {
-	for e := c.volumes.pointingAt(claim); e != nil; e = e.next {
+// touchPointing marks the volumes that point at a claim that has changed, from the first on: they read it.
+func (c *Controller) touchPointing(e *entry) {
+	for ; e != nil; e = e.next {
 		c.stirVolume(e)
 	}
 }

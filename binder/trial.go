@@ -109,10 +109,7 @@ func (t *Trial) asStored(obj store.Object) store.Object {
 }
 
 // Forget empties the controller's own caches.
-func (t *Trial) Forget() {
-	t.controller.volumes = NewIndex()
-	t.controller.claims = newClaimCache()
-}
+func (t *Trial) Forget() { t.controller.forget() }
 
 // SyncClaim syncs one claim as the API server has it, and lets the operations that this starts run to their end. The error is
 // that of the sync, or NotFound.
