@@ -110,8 +110,27 @@ func (c Client[T]) ReplaceStatus(p *Proc, obj T) (T, error) {
 	return c.update(p, "update-status", obj, store.Status, store.UpdateOptions{Own: true})
 }
 
+// update does what write does, of all writes the most frequent one.
 func (c Client[T]) update(p *Proc, verb string, obj T, sub store.Subresource, opts store.UpdateOptions) (T, error) {
-	return c.write(p, verb, c.table.KeyOf(obj), func() (T, error) { return c.table.UpdateWith(obj, sub, opts) })
+	key := c.table.KeyOf(obj)
+	e := p.engine
+	if e.trace != nil || e.footprint != nil {
+		return c.write(p, verb, key, func() (T, error) { return c.table.UpdateWith(obj, sub, opts) })
+	}
+	var none T
+	e.effects++
+	fault, err := p.before(c.call(verb, key), e.latency)
+	if err != nil {
+		return none, err
+	}
+	updated, err := c.table.UpdateWith(obj, sub, opts)
+	if lost := p.after(fault); lost != nil {
+		return none, lost
+	}
+	if err != nil {
+		return none, err
+	}
+	return updated, nil
 }
 
 // Patch is store.Table.Patch.

@@ -43,7 +43,7 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	case !isDNSLabel(meta.Namespace):
 		errs = appendInvalid(errs, metaPath("namespace"), meta.Namespace, validation.IsDNS1123Label(meta.Namespace))
 	}
-	return append(errs, validateMetaCommon(meta, nil)...)
+	return append(errs, validateMetaCommon(meta, nil, nil)...)
 }
 
 // validateGenerateName holds generateName to the syntax of the names it begins (API-033). The table checks it on create;
@@ -57,8 +57,8 @@ func validateGenerateName(meta *metav1.ObjectMeta) field.ErrorList {
 }
 
 // validateMetaUpdate checks the metadata of an update after carryOver (API-038 to API-042). What is shared with old is not checked
-// again if old was checked.
-func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool) field.ErrorList {
+// again if old was checked, and fine annotations are not.
+func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool, fine map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	// API-038: an object that is being deleted gets no new finalizers.
 	if old.DeletionTimestamp != nil && !sameSlice(meta.Finalizers, old.Finalizers) {
@@ -94,7 +94,7 @@ func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool) field.ErrorL
 	if !checked {
 		old = nil
 	}
-	return append(errs, validateMetaCommon(meta, old)...)
+	return append(errs, validateMetaCommon(meta, old, fine)...)
 }
 
 // carryOver gives an update what the store alone decides: generation, creationTimestamp, and, once set, the marks of deletion.
@@ -117,8 +117,9 @@ func carryOver(meta, old *metav1.ObjectMeta) {
 	}
 }
 
-// validateMetaCommon checks what is freely replaceable, alike on create and on update (API-042), but for what is shared with good.
-func validateMetaCommon(meta, good *metav1.ObjectMeta) field.ErrorList {
+// validateMetaCommon checks what is freely replaceable, alike on create and on update (API-042), but for what is shared with good,
+// and for fine annotations.
+func validateMetaCommon(meta, good *metav1.ObjectMeta, fine map[string]string) field.ErrorList {
 	if good == nil {
 		good = &metav1.ObjectMeta{}
 	}
@@ -129,7 +130,7 @@ func validateMetaCommon(meta, good *metav1.ObjectMeta) field.ErrorList {
 	if !sameMap(meta.Labels, good.Labels) && !labelsFine(meta.Labels) {
 		errs = append(errs, validateLabels(meta.Labels, metaPath("labels"))...)
 	}
-	if !sameMap(meta.Annotations, good.Annotations) && !annotationsFine(meta.Annotations) {
+	if !sameMap(meta.Annotations, good.Annotations) && !sameMap(meta.Annotations, fine) && !annotationsFine(meta.Annotations) {
 		errs = append(errs, validateAnnotations(meta.Annotations, metaPath("annotations"))...)
 	}
 	if !sameSlice(meta.OwnerReferences, good.OwnerReferences) {

@@ -22,6 +22,7 @@ var claimStrategy = strategy[*corePVC]{
 	admitUpdate:    admitResize,
 	validateCreate: func(claim *corePVC) field.ErrorList { return validateClaimSpec(&claim.Spec, specRoot) },
 	validateUpdate: validateClaimUpdate,
+	shared:         sharedClaim,
 	validateStatus: validateClaimStatus,
 	equal:          sameClaim,
 }

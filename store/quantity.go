@@ -13,6 +13,9 @@ import (
 // roundToMilli rounds every quantity of the list up to thousandths, away from zero (API-082). A list in which nothing is finer is
 // returned as it is; otherwise the answer is a copy and list stays untouched.
 func roundToMilli(list corev1.ResourceList) corev1.ResourceList {
+	if quantity, only := onlyStorage(list); only && quantity.RoundUp(apiresource.Milli) {
+		return list
+	}
 	rounded := list
 	copied := false
 	for name, quantity := range list {
@@ -26,6 +29,16 @@ func roundToMilli(list corev1.ResourceList) corev1.ResourceList {
 		rounded[name] = quantity
 	}
 	return rounded
+}
+
+// onlyStorage is the storage in a list, and whether that is all there is in it: as in most lists, and a walk over a map takes longer than a
+// look into it.
+func onlyStorage(list corev1.ResourceList) (apiresource.Quantity, bool) {
+	if len(list) != 1 {
+		return apiresource.Quantity{}, false
+	}
+	storage, ok := list[corev1.ResourceStorage]
+	return storage, ok
 }
 
 // isNegative reports whether the quantity is below zero (API-084: parsing lets such values through).

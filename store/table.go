@@ -16,6 +16,7 @@ type Table[T Object] struct {
 	strategy strategy[T]
 	cells    map[string]*cell[T]
 	last     *cell[T]                    // that was looked for
+	fine     map[string]string           // annotations that passed validation last: many objects share theirs
 	order    btree.Map[string, *cell[T]] // the cells by key
 	indexes  []*index[T]
 	watchers []*Watch[T]
@@ -62,7 +63,11 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 
 // LookupTagged is Lookup, with the Change.Tag of the object.
 func (t *Table[T]) LookupTagged(key string) (obj T, tag uint64, ok bool) {
+	if t.last != nil && t.last.key == key {
+		return t.last.obj, t.last.tag, true
+	}
 	if c := t.cells[key]; c != nil {
+		t.last = c
 		return c.obj, c.tag, true
 	}
 	return obj, 0, false

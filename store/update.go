@@ -123,7 +123,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 	}
 	checked := !skipValidation && !t.store.asGiven
 	if checked {
-		errs := validateMetaUpdate(meta, oldMeta, c.checked)
+		errs := validateMetaUpdate(meta, oldMeta, c.checked, t.fine)
 		validate := t.strategy.validateUpdate
 		if sub == Status {
 			validate = t.strategy.validateStatus
@@ -157,6 +157,9 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 	c.checked = checked
 	if sub == Main {
 		c.valid = checked
+	}
+	if checked {
+		t.fine = meta.Annotations
 	}
 	t.put(c, obj)
 	return obj, nil
