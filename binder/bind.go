@@ -70,11 +70,14 @@ func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 	return c.updateClaim(p, &pointed)
 }
 
-// oneOf is the second list if both say the same, and else the first. A claim often asks for just what its volume has, and of
+// oneOf is the second list if both have the same storage and nothing else, and else the first. A claim often asks for just what its volume has, and of
 // what is stored a list of resources takes the most memory: one is enough for the two.
 func oneOf(asked, has corev1.ResourceList) corev1.ResourceList {
-	if maps.Equal(asked, has) {
-		return has
+	if len(asked) == 1 && len(has) == 1 {
+		size, sized := asked[corev1.ResourceStorage]
+		if actual, ok := has[corev1.ResourceStorage]; sized && ok && size == actual {
+			return has
+		}
 	}
 	return asked
 }

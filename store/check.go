@@ -86,15 +86,24 @@ func positive(q apiresource.Quantity) (value any, fault string) {
 
 // eachQuantity applies the checks to every quantity of a list; errors come in the order of the keys.
 func eachQuantity(list corev1.ResourceList, path *field.Path, checks ...quantityCheck) field.ErrorList {
+	if q, only := onlyStorage(list); only {
+		return checkQuantity(corev1.ResourceStorage, q, path, checks)
+	}
 	var errs field.ErrorList
 	for name, q := range list {
-		for _, check := range checks {
-			if value, fault := check(q); fault != "" {
-				errs = append(errs, field.Invalid(path.Key(string(name)), value, fault))
-			}
-		}
+		errs = append(errs, checkQuantity(name, q, path, checks)...)
 	}
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return errs
+}
+
+func checkQuantity(name corev1.ResourceName, q apiresource.Quantity, path *field.Path, checks []quantityCheck) field.ErrorList {
+	var errs field.ErrorList
+	for _, check := range checks {
+		if value, fault := check(q); fault != "" {
+			errs = append(errs, field.Invalid(path.Key(string(name)), value, fault))
+		}
+	}
 	return errs
 }
 

@@ -13,15 +13,15 @@ type history[T Object] struct {
 	first   int // where the oldest change stands once the slice is full
 }
 
-func (h *history[T]) add(c Change[T]) {
+func (h *history[T]) add(c *Change[T]) {
 	switch {
 	case h.limit == 0:
 		h.dropped = c.Version
 	case len(h.changes) < h.limit:
-		h.changes = append(h.changes, c)
+		h.changes = append(h.changes, *c)
 	default:
 		h.dropped = h.changes[h.first].Version
-		h.changes[h.first] = c
+		h.changes[h.first] = *c
 		h.first = (h.first + 1) % h.limit
 	}
 }

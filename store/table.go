@@ -182,7 +182,7 @@ func (t *Table[T]) insert(key string, obj T, checked bool) {
 	t.order.Set(key, c)
 	t.store.objects++
 	t.stamp(obj)
-	t.tell(Change[T]{Type: Added, Key: key, Object: obj, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: Added, Key: key, Object: obj, Version: t.store.version, Tag: &c.tag})
 }
 
 // put stores obj under the next version in place of what the cell has and tells the watchers.
@@ -190,7 +190,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	c.obj = obj
 	t.stamp(obj)
-	t.tell(Change[T]{Type: Modified, Key: c.key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: Modified, Key: c.key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
 }
 
 // stamp gives obj the next version.
@@ -210,13 +210,13 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	t.order.Delete(c.key)
 	t.removed[c.key]++
 	t.store.objects--
-	t.tell(Change[T]{Type: Deleted, Key: c.key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: Deleted, Key: c.key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
 	return last
 }
 
-func (t *Table[T]) tell(change Change[T]) {
+func (t *Table[T]) tell(change *Change[T]) {
 	for _, ix := range t.indexes {
-		ix.apply(&change)
+		ix.apply(change)
 	}
 	t.history.add(change)
 	for _, w := range t.watchers {

@@ -63,7 +63,7 @@ func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], e
 	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn, tagged: opts.Tagged}
 	if opts.From == 0 {
 		for obj := range t.All() {
-			w.deliver(Change[T]{Type: Added, Key: KeyOf(obj), Object: obj, Version: versionOf(obj)})
+			w.deliver(&Change[T]{Type: Added, Key: KeyOf(obj), Object: obj, Version: versionOf(obj)})
 		}
 	} else {
 		// API-074: what is no longer known cannot be told.
@@ -71,7 +71,7 @@ func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], e
 			return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", opts.From, t.history.dropped))
 		}
 		for change := range t.history.since(opts.From) {
-			w.deliver(change)
+			w.deliver(&change)
 		}
 	}
 	t.watchers = append(t.watchers, w)
@@ -90,19 +90,19 @@ func (w *Watch[T]) Stop() {
 	}
 }
 
-func (w *Watch[T]) deliver(c Change[T]) {
+func (w *Watch[T]) deliver(c *Change[T]) {
 	// API-074: what comes is newer than where the watch began.
 	if w.stopped || c.Version <= w.from {
 		return
 	}
+	seen, ok := *c, true
 	if !w.tagged {
-		c.Tag = nil
+		seen.Tag = nil
 	}
-	if w.match == nil {
-		w.fn(c)
-		return
+	if w.match != nil {
+		seen, ok = w.table.Select(seen, w.match)
 	}
-	if seen, ok := w.table.Select(c, w.match); ok {
+	if ok {
 		w.fn(seen)
 	}
 }
