@@ -8,18 +8,15 @@ import (
 
 // index finds the objects of a table by something other than their key.
 type index[T Object] struct {
-	values func(T) []string
-	same   func(a, b T) bool       // nil if that is not known
-	rows   *btree.BTreeG[indexRow] // nil until somebody asks
+	values  func(T) []string
+	same    func(a, b T) bool // nil if that is not known
+	byValue map[string]filed  // nil until somebody asks
 }
 
-type indexRow struct{ value, key string }
-
-func lessRow(a, b indexRow) bool {
-	if a.value != b.value {
-		return a.value < b.value
-	}
-	return a.key < b.key
+// filed are the keys under one value. Most often there is one.
+type filed struct {
+	only string
+	all  *btree.Set[string] // nil for one
 }
 
 // Index finds objects by a value that a function reads off them; see NewIndex.
@@ -47,22 +44,21 @@ func (ix *Index[T]) Values(obj T) []string { return ix.index.values(obj) }
 
 // Keys lists the keys of the objects found under the value, in order.
 func (ix *Index[T]) Keys(value string) []string {
-	if ix.index.rows == nil {
+	if ix.index.byValue == nil {
 		ix.build()
 	}
-	var keys []string
-	ix.index.rows.Ascend(indexRow{value: value}, func(row indexRow) bool {
-		if row.value != value {
-			return false
-		}
-		keys = append(keys, row.key)
-		return true
-	})
-	return keys
+	f, ok := ix.index.byValue[value]
+	switch {
+	case !ok:
+		return nil
+	case f.all == nil:
+		return []string{f.only}
+	}
+	return f.all.Keys()
 }
 
 func (ix *Index[T]) build() {
-	ix.index.rows = btree.NewBTreeGOptions(lessRow, btree.Options{NoLocks: true})
+	ix.index.byValue = map[string]filed{}
 	ix.table.order.Scan(func(key string, c *cell[T]) bool {
 		ix.index.apply(&Change[T]{Type: Added, Key: key, Object: c.obj})
 		return true
@@ -91,7 +87,7 @@ func (ix *Index[T]) Left(c *Change[T]) []string {
 func (ix *index[T]) unchanged(c *Change[T]) bool { return ix.same != nil && ix.same(c.Old, c.Object) }
 
 func (ix *index[T]) apply(c *Change[T]) {
-	if ix.rows == nil || c.Type == Modified && ix.unchanged(c) {
+	if ix.byValue == nil || c.Type == Modified && ix.unchanged(c) {
 		return
 	}
 	var old, now []string
@@ -106,9 +102,39 @@ func (ix *index[T]) apply(c *Change[T]) {
 		return
 	}
 	for _, value := range old {
-		ix.rows.Delete(indexRow{value, c.Key})
+		ix.take(value, c.Key)
 	}
 	for _, value := range now {
-		ix.rows.Set(indexRow{value, c.Key})
+		ix.file(value, c.Key)
+	}
+}
+
+// file adds a key to those under a value.
+func (ix *index[T]) file(value, key string) {
+	f, ok := ix.byValue[value]
+	switch {
+	case !ok:
+		ix.byValue[value] = filed{only: key}
+	case f.all != nil:
+		f.all.Insert(key)
+	case f.only != key:
+		both := &btree.Set[string]{}
+		both.Insert(f.only)
+		both.Insert(key)
+		ix.byValue[value] = filed{all: both}
+	}
+}
+
+// take undoes file.
+func (ix *index[T]) take(value, key string) {
+	f := ix.byValue[value]
+	if f.all == nil {
+		if f.only == key {
+			delete(ix.byValue, value)
+		}
+		return
+	}
+	if f.all.Delete(key); f.all.Len() == 0 {
+		delete(ix.byValue, value)
 	}
 }
