@@ -80,6 +80,9 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		// API-057: whoever comes after an object of the same name is another one.
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])
 		if !opts.DryRun {
+			if t.strategy.compact != nil {
+				t.strategy.compact(obj, &t.store.lists)
+			}
 			t.insert(key, obj, !opts.SkipValidation && !t.store.asGiven)
 		}
 		return obj, nil

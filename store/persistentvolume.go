@@ -22,6 +22,7 @@ var volumeStrategy = strategy[*corePV]{
 	validateCreate: validateVolume,
 	validateUpdate: validateVolumeUpdate,
 	shared:         sharedVolume,
+	compact:        func(volume *corePV, known *resourceLists) { volume.Spec.Capacity = known.share(volume.Spec.Capacity) },
 	// API-240: any phase may follow any other, so there is nothing to validate in a status.
 	equal: sameVolume,
 }

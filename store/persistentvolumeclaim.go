@@ -23,6 +23,9 @@ var claimStrategy = strategy[*corePVC]{
 	validateCreate: func(claim *corePVC) field.ErrorList { return validateClaimSpec(&claim.Spec, specRoot) },
 	validateUpdate: validateClaimUpdate,
 	shared:         sharedClaim,
+	compact: func(claim *corePVC, known *resourceLists) {
+		claim.Spec.Resources.Requests = known.share(claim.Spec.Resources.Requests)
+	},
 	validateStatus: validateClaimStatus,
 	equal:          sameClaim,
 }

@@ -3,7 +3,35 @@ package store
 import (
 	"reflect"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
+
+// resourceLists are lists with storage in them and nothing else, by size, for all objects that say the same. Such a list is a map of
+// several hundred bytes, the largest part of a small volume or claim, and most clusters have few sizes.
+type resourceLists struct {
+	bySize map[apiresource.Quantity]corev1.ResourceList
+}
+
+// maxLists bounds the memory for lists that nobody may have any more.
+const maxLists = 16_384
+
+// share is a list that says the same and is known, or else list itself, which is known from then on.
+func (known *resourceLists) share(list corev1.ResourceList) corev1.ResourceList {
+	size, only := onlyStorage(list)
+	if !only {
+		return list
+	}
+	if same, ok := known.bySize[size]; ok {
+		return same
+	}
+	if known.bySize == nil || len(known.bySize) == maxLists {
+		known.bySize = map[apiresource.Quantity]corev1.ResourceList{}
+	}
+	known.bySize[size] = list
+	return list
+}
 
 // lazyCopy is a slice that belongs to somebody else until it is written to.
 type lazyCopy[E any] struct {

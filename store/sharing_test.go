@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
 func TestSharesAll(t *testing.T) {
@@ -29,4 +32,32 @@ func TestLazyCopy(t *testing.T) {
 	*l.at(1) = 8
 	assert.Equal(t, []int{7, 8}, l.items)
 	assert.Equal(t, []int{1, 2}, numbers, "what belongs to somebody else stays")
+}
+
+// TestListsShared: objects of one size have one list of resources between them, whoever brought it.
+func TestListsShared(t *testing.T) {
+	same := func(a, b corev1.ResourceList) bool { return sameMap(a, b) }
+	s := New(Config{})
+	volume, claim, other := goodVolume(), goodClaim(), goodClaim()
+	volume.Spec.Capacity, claim.Spec.Resources.Requests, other.Spec.Resources.Requests = storageList("10Gi"), storageList("10Gi"), storageList("10Gi")
+	other.Name = "other"
+	pv, err := s.Volumes.Create(volume)
+	require.NoError(t, err)
+	pvc, err := s.Claims.Create(claim)
+	require.NoError(t, err)
+	second, err := s.Claims.Create(other)
+	require.NoError(t, err)
+	require.True(t, same(pv.Spec.Capacity, pvc.Spec.Resources.Requests))
+	require.True(t, same(pv.Spec.Capacity, second.Spec.Resources.Requests))
+
+	var known resourceLists
+	ten := known.share(storageList("10Gi"))
+	require.False(t, same(ten, known.share(storageList("11Gi"))), "another size")
+	require.False(t, same(ten, known.share(storageList("10240Mi"))), "another notation")
+	more := corev1.ResourceList{"storage": ten["storage"], "cpu": ten["storage"]}
+	require.True(t, same(more, known.share(more)), "more than storage")
+	for i := range maxLists {
+		known.share(corev1.ResourceList{"storage": *apiresource.NewQuantity(int64(i), apiresource.BinarySI)})
+	}
+	require.LessOrEqual(t, len(known.bySize), maxLists)
 }

@@ -44,6 +44,7 @@ type Store struct {
 	Events            *Table[*corev1.Event]
 
 	tables map[Kind]table
+	lists  resourceLists
 }
 
 // New returns an empty store.

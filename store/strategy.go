@@ -65,6 +65,9 @@ type strategy[T Object] struct {
 	// will obj then. It may say no although it does.
 	shared func(obj, old T) bool
 
+	// compact, when set, has a new object share what others have already.
+	compact func(obj T, known *resourceLists)
+
 	// equal reports whether both would be stored as the same bytes, metadata aside (API-014). Equal quantities of another
 	// notation are not the same bytes (API-083); nil and empty are.
 	equal func(a, b T) bool
