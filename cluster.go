@@ -60,7 +60,7 @@ func New(cfg Config) (*Cluster, error) {
 		Start:    cfg.Start,
 		Latency:  cfg.Latency,
 		Lag:      cfg.Lag,
-		Injector: engine.InjectorFunc(c.inject),
+		Injector: c.injector(),
 		Trace:    trace,
 	})
 	if err != nil {
@@ -84,15 +84,6 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// inject asks Faults, and then the injector of the configuration.
-func (c *Cluster) inject(call engine.Call) engine.Fault {
-	fault := c.Faults.Inject(call)
-	if fault.None() && c.cfg.Injector != nil {
-		return c.cfg.Injector.Inject(call)
-	}
-	return fault
 }
 
 // Create creates objects in order, as an API server would: defaults, admission, validation, uid, finalizers. When it would refuse

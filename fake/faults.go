@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/engine"
 )
 
-// Faults is an engine.Injector made of rules. The rule added first that matches a call and is not used up decides about it; so
+// Faults is an engine.Injector with engine.Foresight, made of rules. The rule added first that matches a call and is not used up decides about it; so
 // rules for the same calls come one after the other, and a rule without end hides those behind it. A call that no rule matches is
 // left alone. The zero value has no rules. Rules may be added and cleared at any time.
 //
@@ -19,6 +19,7 @@ import (
 type Faults struct {
 	rules []*Rule
 	errs  []error
+	heard []func() // see OnFault
 }
 
 // Rule is one entry of [Faults]. Its methods return the rule itself, so that they can be chained.
@@ -45,7 +46,29 @@ func (f *Faults) Add(match Match, fault engine.Fault) (*Rule, error) {
 		return r, fmt.Errorf("fault %s: %w", match, err)
 	}
 	f.rules = append(f.rules, r)
+	f.tell()
 	return r, nil
+}
+
+// tell tells of a rule that may apply to calls from now on.
+func (f *Faults) tell() {
+	for _, fn := range f.heard {
+		fn()
+	}
+}
+
+// OnFault has fn called whenever a rule is added, or a limit of one changed.
+func (f *Faults) OnFault(fn func()) { f.heard = append(f.heard, fn) }
+
+// Awaits reports whether there is a rule for the call that is not used up, also if others are before it, or other calls are to be left
+// alone first.
+func (f *Faults) Awaits(call engine.Call) bool {
+	for _, r := range f.rules {
+		if r.left != 0 && r.match.covers(call) {
+			return true
+		}
+	}
+	return false
 }
 
 func checkFault(fault engine.Fault) error {
@@ -138,6 +161,7 @@ func (r *Rule) Times(n int) *Rule {
 		return r
 	}
 	r.left = n
+	r.faults.tell()
 	return r
 }
 

@@ -214,3 +214,40 @@ func TestFaultErrors(t *testing.T) {
 		t.Errorf("the zero Faults injects %+v", fault)
 	}
 }
+
+// Rules that are not used up wait for the calls they match, also while others are before them; and whoever wants to is told of new ones.
+func TestFaultsAwait(t *testing.T) {
+	create, any := engine.Call{Target: "disk", Verb: "Create"}, fake.Match{}
+	for _, tt := range []struct {
+		name  string
+		rules func(f *fake.Faults)
+		calls int // that were made
+		want  bool
+		told  int
+	}{
+		{"no rules", func(*fake.Faults) {}, 0, false, 0},
+		{"a rule", func(f *fake.Faults) { f.Fail(any, errA) }, 5, true, 1},
+		{"a rule for others", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Delete"}, errA) }, 0, false, 1},
+		{"one that is not used up", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 1, true, 2},
+		{"one that is", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 2, false, 2},
+		{"one that applies later", func(f *fake.Faults) { f.Slow(any, time.Second).Skip(3).Once() }, 2, true, 2},
+		{"one behind another", func(f *fake.Faults) { f.Fail(any, errA).Once(); f.Fail(any, errB).Once() }, 1, true, 4},
+		{"cleared", func(f *fake.Faults) { f.Fail(any, errA); f.Clear() }, 0, false, 1},
+		{"a refused rule", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, 0, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f, told := fake.NewFaults(), 0
+			f.OnFault(func() { told++ })
+			tt.rules(f)
+			answers(f, create, tt.calls)
+			for range 2 { // asking changes nothing
+				if got := f.Awaits(create); got != tt.want {
+					t.Errorf("Awaits = %t, want %t", got, tt.want)
+				}
+			}
+			if told != tt.told {
+				t.Errorf("OnFault was told %d times, want %d", told, tt.told)
+			}
+		})
+	}
+}

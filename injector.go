@@ -1,0 +1,46 @@
+package volsim
+
+import "github.com/volsim/volsim/engine"
+
+// injector is where the faults of a cluster come from: Faults, and then the injector of the configuration.
+func (c *Cluster) injector() engine.Injector {
+	if c.cfg.Injector == nil {
+		return c.Faults
+	}
+	both := injectors{c.Faults, c.cfg.Injector}
+	if foresight, ok := c.cfg.Injector.(engine.Foresight); ok {
+		return foreseeing{both, foresight}
+	}
+	return both
+}
+
+// injectors are asked one after the other, until one has a fault.
+type injectors struct {
+	first  *Faults
+	second engine.Injector
+}
+
+// Inject asks both.
+func (both injectors) Inject(call engine.Call) engine.Fault {
+	if fault := both.first.Inject(call); !fault.None() {
+		return fault
+	}
+	return both.second.Inject(call)
+}
+
+// foreseeing are injectors of which the second can tell, too, what faults wait for.
+type foreseeing struct {
+	injectors
+	second engine.Foresight
+}
+
+// Awaits reports whether one of them has a fault for such calls.
+func (both foreseeing) Awaits(call engine.Call) bool {
+	return both.first.Awaits(call) || both.second.Awaits(call)
+}
+
+// OnFault is told of the faults of both.
+func (both foreseeing) OnFault(fn func()) {
+	both.first.OnFault(fn)
+	both.second.OnFault(fn)
+}

@@ -1,0 +1,58 @@
+package volsim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+)
+
+// TestInjectors: Faults come before the injector of the configuration, and both are met by requests that would be left out, if one of them
+// waits for these, or cannot tell.
+func TestInjectors(t *testing.T) {
+	read := fake.Match{Actor: "kubelet/n1", Verb: "get", Kind: "PersistentVolumeClaim"}
+	none := engine.InjectorFunc(func(engine.Call) engine.Fault { return engine.Fault{} })
+	for _, tt := range []struct {
+		name     string
+		injector func() (engine.Injector, *fake.Rule) // and a rule of it, if it has one
+		first    bool                                 // Faults has a rule
+		met      string                               // by a claim that a pod has had for an hour: by which rule first
+	}{
+		{"none", func() (engine.Injector, *fake.Rule) { return nil, nil }, true, "first"},
+		{"one that cannot tell", func() (engine.Injector, *fake.Rule) { return none, nil }, true, "first"},
+		{"another of rules", func() (engine.Injector, *fake.Rule) {
+			f := fake.NewFaults()
+			return f, f.Fail(read, fake.Errorf(fake.Internal, "no")).Skip(100).Once()
+		}, false, "second"},
+		{"both", func() (engine.Injector, *fake.Rule) {
+			f := fake.NewFaults()
+			return f, f.Fail(read, fake.Errorf(fake.Internal, "no")).Skip(100).Once()
+		}, true, "first"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			injector, second := tt.injector()
+			c := newCluster(t, volsim.Config{Backends: []fake.Backend{fake.CSI("disk.example.com")}, Injector: injector})
+			require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast")),
+				fake.Pod("p", fake.Claims("data"), fake.OnNode("n1"))))
+			require.NoError(t, c.Advance(30*time.Minute))
+			met := func(rule *fake.Rule) bool { return rule != nil && rule.Fired() > 0 }
+			require.False(t, met(second))
+			var first *fake.Rule
+			if tt.first {
+				first = c.Faults.Fail(read, fake.Errorf(fake.Internal, "no")).Once()
+			}
+			for range 200 * 60 {
+				require.NoError(t, c.Advance(time.Second))
+				if met(first) || met(second) {
+					break
+				}
+			}
+			require.Equal(t, tt.met == "first", met(first))
+			require.Equal(t, tt.met == "second", met(second))
+		})
+	}
+}
