@@ -89,6 +89,9 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
+// free is from when on there is a token.
+func (b *bucket) free() time.Time { return b.full.Add(-(spamBurst - 1) * spamInterval) }
+
 func newCorrelator() *correlator {
 	c := &correlator{}
 	c.spam.limit, c.similar.limit, c.seen.limit = correlatorKeys, correlatorKeys, correlatorKeys
@@ -113,6 +116,16 @@ func (c *correlator) correlate(t topic, text string, now time.Time) (key sightin
 	// BIND-004: a burst about one subject is stored, then one in a while.
 	tokens, _ := c.spam.use(t.subject)
 	return key, rec, tokens.take(now)
+}
+
+// dropped counts n Events that came while there was no token.
+func (c *correlator) dropped(t topic, text string, n int, now time.Time) {
+	key := sighting{topic: t, text: text}
+	if c.combine(t, text, now) {
+		key = sighting{topic: t, text: similarPrefix + text, combined: true}
+	}
+	rec, _ := c.seen.use(key.identity())
+	rec.count += int32(n)
 }
 
 // stored takes over what the server says about an Event that was written. What was combined is, as in client-go, noted under its

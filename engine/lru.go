@@ -45,3 +45,12 @@ func (c *lru[K, V]) first(n *lruNode[K, V]) {
 	n.prev, n.next = &c.ring, c.ring.next
 	n.prev.next, n.next.prev = n, n
 }
+
+// look is use for a key that is there, and leaves the order as it is.
+func (c *lru[K, V]) look(key K) (*V, bool) {
+	n, ok := c.nodes[key]
+	if !ok {
+		return nil, false
+	}
+	return &n.value, true
+}

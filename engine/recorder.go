@@ -73,6 +73,26 @@ func (r *Recorder) Event(p *Proc, obj store.Object, eventType, reason, text stri
 	}
 }
 
+// Dropped counts n more Events of which nothing is stored, as they come where somebody says the same again and again: the next one that is
+// stored has their number, too. There must have been one like them, and they must come before [Recorder.StoredFrom]. They are not traced.
+func (r *Recorder) Dropped(obj store.Object, eventType, reason, text string, n int) {
+	if n > 0 {
+		about := topic{subject: subject{ref: store.RefTo(obj), uid: obj.GetUID(), eventType: eventType}, reason: reason}
+		r.correlator.dropped(about, text, n, r.actor.engine.Now())
+	}
+}
+
+// StoredFrom is from when on an Event of that type about obj is stored: now, unless there were too many about it.
+func (r *Recorder) StoredFrom(obj store.Object, eventType string) time.Time {
+	now := r.actor.engine.Now()
+	from := now
+	if tokens, known := r.correlator.spam.look(subject{ref: store.RefTo(obj), uid: obj.GetUID(), eventType: eventType}); known && tokens.free().After(now) {
+		from = tokens.free()
+	}
+	r.actor.engine.answers(int64(from.Sub(now)))
+	return from
+}
+
 func (r *Recorder) event(obj store.Object, seen sighting, rec *record, namespace string, now time.Time) *corev1.Event {
 	about := seen.topic.subject
 	apiVersion, kind := about.ref.Kind.GroupVersionKind().ToAPIVersionAndKind()

@@ -56,6 +56,8 @@ type Config struct {
 	// EveryReport has every unchanged status reported when it is due, instead of only those that the attach/detach controller could learn
 	// something from.
 	EveryReport bool
+	// EveryPass has every pass played that looks again at a volume that cannot be expanded for now, instead of only those that anything comes of.
+	EveryPass bool
 	// StopTime is how long containers take to exit when they are told to, at most the grace period of their pod; zero is at once.
 	StopTime time.Duration
 	// GroupChange is how long it takes to give the files of a volume to the group that a pod wants, a file each millisecond; zero is no

@@ -21,7 +21,7 @@ type desiredVolume struct {
 	gid string
 	// reported says that the node's status has the volume in use (MNT-044).
 	reported bool
-	// size is the capacity of the PersistentVolume in bytes, zero until it is known (MNT-074).
+	// size is the capacity of the PersistentVolume in bytes, zero without one (MNT-040, MNT-074).
 	size int64
 	pods btree.Map[types.UID, *desiredPod]
 }
@@ -45,6 +45,10 @@ func (d *desiredState) add(id identity, pod *corev1.Pod, spec *volumeSpec) (adde
 	if !known {
 		// MNT-040, MNT-041: what the volume is like is decided once. MNT-046: whoever else has it does not matter here.
 		v = &desiredVolume{identity: id, gid: spec.gid()}
+		if spec.PV != nil {
+			// MNT-040: also for a pod that may only read, of which MNT-074 never hears again.
+			v.size = spec.capacity()
+		}
 		d.volumes.Set(id.name, v)
 	}
 	dp, known := v.pods.Get(pod.UID)

@@ -47,6 +47,10 @@ type kubelet struct {
 	blocked bool
 	// undecided are claims whose volumes are larger than the node knows, and for which there is nothing to do as they are (MNT-406).
 	undecided map[string]bool
+	// refusals are the volumes that were not expanded at the last look because no pod may write to them (MNT-406).
+	refusals map[corev1.UniqueVolumeName]*refusal
+	// hindered are volumes of which something could not be done because an operation runs.
+	hindered map[corev1.UniqueVolumeName]bool
 	// resumed says that this life began long ago as far as anybody can tell, adopted are the pods that it knew then. While it is
 	// adopting, storage is asked without anybody noticing.
 	resumed, adopting bool
@@ -95,6 +99,8 @@ func (n *Node) newKubelet() *kubelet {
 		actual:    newActualState(),
 		processed: map[types.UID]bool{},
 		undecided: map[string]bool{},
+		refusals:  map[corev1.UniqueVolumeName]*refusal{},
+		hindered:  map[corev1.UniqueVolumeName]bool{},
 		adopted:   map[types.UID]bool{},
 	}
 }

@@ -101,8 +101,13 @@ func (n *Node) Partition(cut bool) {
 		return
 	}
 	n.partitioned = cut
-	if !cut && n.kubelet != nil {
+	switch {
+	case n.kubelet == nil:
+	case !cut:
 		n.kubelet.relist()
+	case len(n.kubelet.refusals) > 0:
+		// MNT-406: the next look at a claim fails.
+		n.kubelet.reconciler.RestAt(n.actor.Engine().Now().Add(1))
 	}
 }
 

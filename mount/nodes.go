@@ -54,6 +54,7 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 	if _, err := s.Attachments.Watch(store.WatchOptions[*storagev1.VolumeAttachment]{From: from}, ns.attachmentChanged); err != nil {
 		return nil, err
 	}
+	e.OnFault(ns.faulted)
 	return ns, nil
 }
 
@@ -126,8 +127,8 @@ func (ns *Nodes) forget(w *worker) {
 func (ns *Nodes) claimChanged(c store.Change[*corev1.PersistentVolumeClaim]) {
 	ns.stir(c.Key)
 	for _, w := range ns.byClaim[c.Key] {
-		// MNT-406, MNT-925: an expansion that could not be decided may be now.
-		if w.k.undecided[c.Key] {
+		// MNT-406, MNT-925: an expansion that could not be decided, or was refused, may be decided otherwise now.
+		if w.k.undecided[c.Key] || w.k.refused(c.Key) {
 			delete(w.k.undecided, c.Key)
 			w.k.reconciler.Arm()
 		}

@@ -38,20 +38,34 @@ func (w *worker) tryStatus(p *engine.Proc, compute computed) error {
 	if pod.UID != w.uid {
 		return errOtherPod
 	}
-	status := compute(pod)
-	if kubeletstatus.Same(&status, &pod.Status) {
+	if same(pod, compute) {
+		w.written = pod
 		return nil
 	}
+	status := compute(pod)
 	kubeletstatus.Stamp(&status, p.Now())
 	changed := *pod
 	changed.Status = status
-	_, err = reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.UpdateStatus(p, &changed) })
+	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.UpdateStatus(p, &changed) })
+	if err == nil {
+		w.written = written
+	}
 	return err
+}
+
+// same reports whether the pod has the status already.
+func same(pod *corev1.Pod, compute computed) bool {
+	status := compute(pod)
+	return kubeletstatus.Same(&status, &pod.Status)
 }
 
 // publish writes the status of a pod that goes on. One that could not be written is tried again later, whether or not the pod is synced
 // by then.
 func (w *worker) publish(p *engine.Proc, compute computed) {
+	if w.written != nil && !w.unwritten && same(w.written, compute) && same(w.pod, compute) {
+		// MNT-380: neither what was written nor what the watch shows says otherwise, so nobody asks.
+		return
+	}
 	err := w.writeStatus(p, compute)
 	w.unwritten = err != nil && err != errOtherPod && !apierrors.IsNotFound(err)
 	if !w.unwritten || w.publishing {

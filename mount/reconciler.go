@@ -42,6 +42,7 @@ func mountKey(v *desiredVolume, uid types.UID) engine.PendingKey {
 
 // reconcile is a pass of the reconciler, the only one to start operations (MNT-013).
 func (k *kubelet) reconcile(p *engine.Proc) {
+	k.countRefusals()
 	// MNT-131, MNT-454, MNT-459, MNT-927: until it is known what is wanted, and what is there, nothing is taken away.
 	allowed := k.hasAddedPods && len(k.awaiting) == 0
 	if allowed {
@@ -72,7 +73,7 @@ func (k *kubelet) reconcile(p *engine.Proc) {
 func (k *kubelet) unmountVolumes(p *engine.Proc) {
 	for _, pr := range k.actual.pairs() {
 		// MNT-132, MNT-045: SELinux labels are all empty here.
-		if k.desired.has(pr.volume.name, pr.pod.uid) || k.ops.Running(podKey(pr.volume.name, pr.pod.uid)) {
+		if k.desired.has(pr.volume.name, pr.pod.uid) || k.hinders(podKey(pr.volume.name, pr.pod.uid)) {
 			continue
 		}
 		if pr.pod.spec.block() {
@@ -85,29 +86,39 @@ func (k *kubelet) unmountVolumes(p *engine.Proc) {
 
 // mountVolumes starts whatever brings desired pairs nearer to being mounted.
 func (k *kubelet) mountVolumes(p *engine.Proc) {
-	for _, pr := range k.desired.pairs() {
-		uid := pr.pod.pod.UID
+	pairs := k.desired.pairs()
+	for _, pr := range pairs {
+		answer := k.actual.query(pr.volume.name, pr.pod.pod.UID)
 		// MNT-133: an operation for any pod of the volume is in the way.
-		if k.ops.Running(volumeKey(pr.volume.name)) {
+		if answer == allDone || k.hinders(volumeKey(pr.volume.name)) {
 			continue
 		}
 		// MNT-134
-		switch k.actual.query(pr.volume.name, uid) {
-		case notAttached:
+		switch {
+		case answer == notAttached:
 			k.verify(p, pr)
-		case notMounted, remountRequired:
-			if pr.pod.spec.block() {
-				k.mapVolume(p, pr)
-			} else {
-				k.mountVolume(p, pr)
-			}
-		case allDone:
-			// MNT-108, MNT-134
-			if k.needsExpansion(pr.volume, pr.pod.spec) {
-				k.expandInUse(k.writer(pr))
-			}
+		case pr.pod.spec.block():
+			k.mapVolume(p, pr)
+		default:
+			k.mountVolume(p, pr)
 		}
 	}
+	// MNT-014: who has the volume comes after those who do not, whom what follows might keep from it.
+	for _, pr := range pairs {
+		// MNT-108, MNT-133, MNT-134
+		if !k.ops.Running(volumeKey(pr.volume.name)) && k.actual.query(pr.volume.name, pr.pod.pod.UID) == allDone && k.needsExpansion(pr.volume, pr.pod.spec) {
+			k.expandInUse(k.writer(pr))
+		}
+	}
+}
+
+// hinders reports whether an operation with such a key is in the way of another.
+func (k *kubelet) hinders(key engine.PendingKey) bool {
+	if !k.ops.Running(key) {
+		return false
+	}
+	k.hindered[corev1.UniqueVolumeName(key.Volume)] = true
+	return true
 }
 
 // unmountDevices takes apart volumes that no pod has any more.
@@ -115,7 +126,7 @@ func (k *kubelet) unmountDevices(p *engine.Proc) {
 	for _, v := range k.actual.all() {
 		_, desired := k.desired.get(v.name)
 		// MNT-135: asked anew for each volume, for an operation may just have begun.
-		if desired || v.pods.Len() > 0 || k.ops.Running(volumeKey(v.name)) {
+		if desired || v.pods.Len() > 0 || k.hinders(volumeKey(v.name)) {
 			continue
 		}
 		switch {
@@ -134,10 +145,16 @@ func (k *kubelet) unmountDevices(p *engine.Proc) {
 
 // start asks for an operation. A refusal is silent (MNT-140): the pass comes back when it could be otherwise.
 func (k *kubelet) start(key engine.PendingKey, name string, fn func(p *engine.Proc) error) {
+	// MNT-014, MNT-160: what comes next is decided by a pass to come.
+	k.startBefore(key, name, k.reconciler.Next, fn)
+}
+
+// startBefore is start with what is to be done after the operation.
+func (k *kubelet) startBefore(key engine.PendingKey, name string, then func(), fn func(p *engine.Proc) error) {
 	err := k.ops.Run(key, name, func(p *engine.Proc) error {
 		err := fn(p)
-		// MNT-014, MNT-160: what comes next is decided by a pass to come.
-		k.reconciler.Next()
+		then()
+		delete(k.hindered, corev1.UniqueVolumeName(key.Volume))
 		return err
 	})
 	if errors.Is(err, engine.ErrBackoff) {

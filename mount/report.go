@@ -84,32 +84,53 @@ func (k *kubelet) watchInUse() {
 	}
 }
 
-// reportStatus is a round of the node's status (MNT-172).
+// reportStatus is a round of the node's status (MNT-172). Rounds that would find and write nothing make no requests, and are left out.
 func (k *kubelet) reportStatus(p *engine.Proc) {
-	for range statusTries {
-		err := k.tryReport(p)
-		if err == nil {
+	var err error
+	for try := range statusTries {
+		if err = k.tryReport(p, try > 0); err == nil {
 			k.nextReport()
 			if !k.report.registered {
 				k.status.Rest()
 			}
 			return
 		}
-		if apierrors.IsNotFound(err) {
-			// Its coming back brings the next round.
-			return
-		}
 	}
-	// MNT-160: the next round tries again.
-	k.status.Rest()
+	if !apierrors.IsNotFound(err) {
+		// MNT-160: the next round tries again.
+		k.status.Rest()
+		return
+	}
+	// Its coming back brings the next round that finds it.
+	k.missNode()
 }
 
-// tryReport computes the status, writes it if there is reason to, and feeds back what is reported.
-func (k *kubelet) tryReport(p *engine.Proc) error {
+// missNode has a round come that looks for a Node that is gone, if a fault waits for that.
+func (k *kubelet) missNode() {
+	if k.object == nil && k.awaited("get", store.Node, k.node.name) {
+		k.status.RestAt(k.actor.Engine().Now().Add(1))
+	}
+}
+
+// seenNode is the Node as the watch has shown it.
+func (k *kubelet) seenNode() (*corev1.Node, error) {
+	if k.object == nil {
+		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), k.node.name)
+	}
+	return k.object, nil
+}
+
+// tryReport computes the status, writes it if there is reason to, and feeds back what is reported. again says that a try of this round has
+// failed.
+func (k *kubelet) tryReport(p *engine.Proc, again bool) error {
 	if !k.report.registered {
 		k.register(p)
 	}
-	node, err := k.getNode(p)
+	// MNT-172: the watch is asked first, and the API server only then.
+	node, err := k.seenNode()
+	if again {
+		node, err = k.getNode(p)
+	}
 	if err != nil {
 		return err
 	}
@@ -168,10 +189,11 @@ func (k *kubelet) heartbeat() {
 // mayBeRead reports whether a report that says nothing new could tell the attach/detach controller anything. All that it can learn from
 // one is that a volume is not in use that it assumes to be (ATT-044). What it assumes nobody sees, but it does so at the end of an
 // attachment, and at its start of each VolumeAttachment: so as long as there is one for a volume that the node does not have in use, and
-// for a while after changes.
+// for a while after changes. And a fault may wait for the report.
 func (k *kubelet) mayBeRead() bool {
 	now := k.actor.Engine().Now()
-	return k.cfg.EveryReport || k.report.awaited || now.Before(k.report.until) || k.node.nodes.unsettled(k.node.name, k.report.fed)
+	return k.cfg.EveryReport || k.report.awaited || now.Before(k.report.until) || k.node.nodes.unsettled(k.node.name, k.report.fed) ||
+		k.awaited("patch-status", store.Node, k.node.name)
 }
 
 // nextReport has an unchanged status reported when it is due (MNT-008). One that nobody could learn anything from but the time is left

@@ -59,7 +59,13 @@ func (k *kubelet) needsExpansion(v *desiredVolume, spec *volumeSpec) bool {
 		return false
 	}
 	// MNT-406, MNT-925: what came to no decision is looked at in every pass, and comes to the same as long as the claim does not change.
-	return !k.undecided[claimKey(spec)]
+	key := claimKey(spec)
+	return !k.undecided[key] || k.looksAgain(key)
+}
+
+// looksAgain reports whether each pass looks at a claim that it came to no decision about.
+func (k *kubelet) looksAgain(claim string) bool {
+	return k.cfg.EveryPass || k.awaited("get", store.PersistentVolumeClaim, claim)
 }
 
 // claimKey is the claim of a volume.
@@ -74,7 +80,7 @@ func claimKey(spec *volumeSpec) string {
 func (k *kubelet) expandInUse(pr pair) {
 	snapshot, pod, spec := *pr.volume, pr.pod.pod, pr.pod.spec
 	// MNT-153, MNT-406
-	k.start(volumeKey(snapshot.name), opExpand, func(p *engine.Proc) error {
+	k.startBefore(volumeKey(snapshot.name), opExpand, func() { k.afterExpansion(snapshot.name, claimKey(spec)) }, func(p *engine.Proc) error {
 		err := k.expandMounted(p, snapshot, spec, pod)
 		if err == nil {
 			return nil
@@ -84,6 +90,23 @@ func (k *kubelet) expandInUse(pr pair) {
 		k.event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
 		return err
 	})
+}
+
+// afterExpansion has a pass come after an attempt to expand a volume in use.
+func (k *kubelet) afterExpansion(name corev1.UniqueVolumeName, claim string) {
+	refused, next := k.refusals[name], k.actor.Engine().Now().Add(1)
+	switch {
+	case k.hindered[name]:
+		k.reconciler.Next()
+	case refused != nil && !k.looksAgain(claim):
+		// MNT-406: in each pass, of which those are left out that no Event is stored of.
+		k.reconciler.RestAt(k.nextRefusal(refused, next))
+	case refused != nil, k.undecided[claim] && k.looksAgain(claim):
+		// MNT-406, MNT-925: it is likely to come to the same.
+		k.reconciler.RestAt(next)
+	default:
+		k.reconciler.Next()
+	}
 }
 
 // expandMounted is the operation (MNT-406).
@@ -96,6 +119,10 @@ func (k *kubelet) expandMounted(p *engine.Proc, v desiredVolume, spec *volumeSpe
 	key := claimKey(spec)
 	// Whatever happens to the claim from here on may change the answer.
 	k.undecided[key] = true
+	if spec.readOnly() {
+		delete(k.undecided, key)
+		return k.refuse(p, v, spec, pod, av)
+	}
 	done, size, err := k.tryExpansion(p, v, spec, pod, av)
 	if err != nil {
 		delete(k.undecided, key)
@@ -108,23 +135,15 @@ func (k *kubelet) expandMounted(p *engine.Proc, v desiredVolume, spec *volumeSpe
 	}
 	// MNT-406, MNT-427: on this node, whatever others do.
 	av.size = size
-	if !spec.readOnly() {
-		delete(k.undecided, key)
-	}
+	delete(k.undecided, key)
 	return nil
 }
 
-// tryExpansion is expand with the claim read first. A pod that may only read leaves the size as the claim says.
+// tryExpansion is expand with the claim read first.
 func (k *kubelet) tryExpansion(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod, av *actualVolume) (done bool, size int64, err error) {
 	claim, err := k.claimOf(p, spec)
 	if err != nil {
 		return false, 0, err
-	}
-	if spec.readOnly() {
-		// MNT-406, MNT-395: as if it were done. What the volume has more is left for whoever may write. [SIM] While nobody may, upstream
-		// says so in every pass.
-		k.refuseReadOnly(p, spec, pod, claim)
-		return true, claimSize(claim), nil
 	}
 	req, err := k.paths(spec, pod, av.devicePath)
 	if err != nil {
@@ -180,15 +199,6 @@ func (k *kubelet) claimOf(p *engine.Proc, spec *volumeSpec) (*corev1.PersistentV
 		return nil, fmt.Errorf("mountVolume.NodeExpandVolume get PVC failed : %w", err)
 	}
 	return claim, nil
-}
-
-// refuseReadOnly tells that a volume is not expanded because this pod may not write to it (MNT-395).
-func (k *kubelet) refuseReadOnly(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) {
-	// MNT-395, MNT-334, EXP-042
-	for _, obj := range []store.Object{pod, claim} {
-		k.event(p, obj, corev1.EventTypeWarning, "FileSystemResizeFailed",
-			"MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", spec.Name())
-	}
 }
 
 // writer is the pair to expand a volume for: the first pod that has it and may write to it, or the given one. [SIM] Upstream takes

@@ -2,6 +2,7 @@ package mount
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,6 +74,16 @@ func TestExpansionAtMount(t *testing.T) {
 	}
 }
 
+// each are the different ones, in the order in which they come first.
+func each(lines []string) (different []string) {
+	for _, line := range lines {
+		if !slices.Contains(different, line) {
+			different = append(different, line)
+		}
+	}
+	return different
+}
+
 // A volume that pods may only read is not expanded (MNT-395, MNT-406, MNT-410, EXP-042).
 func TestReadOnlyIsNotExpanded(t *testing.T) {
 	reads := func(pod *corev1.Pod) { pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true }
@@ -87,7 +98,8 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		w.Advance(11 * time.Second)
 		w.attach(handle)
 		w.Advance(5 * time.Minute)
-		want(t, "MNT-395: events", w.events(), refused)
+		// How often is for TestRefusedAgain.
+		want(t, "MNT-395: events", each(w.events()), refused)
 		want(t, "MNT-410: steps", w.steps(), []string{"Stage h1", "Publish h1"})
 		want(t, "MNT-410: the pod", w.phase("p1"), corev1.PodRunning)
 	})
@@ -100,7 +112,8 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		v.size = 2 << 30 // of the time when a pod could write
 		k.reconciler.Arm()
 		w.Advance(time.Minute)
-		want(t, "MNT-395: events", w.events(), refused)
+		// How often is for TestRefusedAgain.
+		want(t, "MNT-395: events", each(w.events()), refused)
 		want(t, "MNT-406: steps", w.steps(), nil)
 	})
 	t.Run("a writer comes first", func(t *testing.T) {

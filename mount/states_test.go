@@ -23,7 +23,7 @@ func TestDesiredState(t *testing.T) {
 	// MNT-045: labels are all empty, so that to be desired is all that counts.
 	want(t, "MNT-040: new", d.add(id, podNamed("a"), specNamed("data")), true)
 	v, _ := d.get("v")
-	want(t, "MNT-040: record", []any{v.attachable, v.deviceMountable, v.gid, v.reported, v.size}, []any{true, true, "9", false, int64(0)})
+	want(t, "MNT-040: record", []any{v.attachable, v.deviceMountable, v.gid, v.reported, v.size}, []any{true, true, "9", false, int64(1 << 30)})
 	newest := podNamed("a")
 	want(t, "MNT-041: again", d.add(identity{"v", false, false}, newest, specNamed("again")), false)
 	dp, _ := v.pods.Get("a")

@@ -116,4 +116,5 @@ func (k *kubelet) relist() {
 	k.reconciler.Arm()
 	k.populator.Arm()
 	k.housekeeping.Rest()
+	k.faulted()
 }

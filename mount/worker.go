@@ -28,8 +28,9 @@ type worker struct {
 	ran         bool // containers were started at some time
 	runtimeGone bool // MNT-387: no container runs or ever will
 	finished    bool
-	unwritten   bool // the last status could not be written
-	publishing  bool // and will be tried again
+	unwritten   bool        // the last status could not be written
+	written     *corev1.Pod // the pod as it was when its status was last written, or found to be as it should
+	publishing  bool        // and will be tried again
 
 	// While it pauses between syncs:
 	paused     bool

@@ -3,7 +3,6 @@ package differential
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,9 +36,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 		s.Steps = append(s.Steps, Step{Op: Create, Object: fake.Class(growingClass, Driver, fake.Expandable())})
 	}
 	for i := range 2 {
-		chosen := g.modes()
-		g.onePod = g.onePod || slices.Contains(chosen, "RWOP")
-		modes := fake.Modes(chosen...)
+		modes := fake.Modes(g.modes()...)
 		name, claim := fmt.Sprintf("pv%d", i+1), fmt.Sprintf("default/c%d", i+1)
 		kind := g.volumeKind(claim)
 		opts := append([]fake.Option{fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)), modes, fake.Policy(corev1.PersistentVolumeReclaimRetain)}, kind...)
@@ -94,8 +91,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 
 type kubeletGenerator struct {
 	*generator
-	onePod bool     // there is a volume for one pod
-	first  []string // the nodes that are there from the beginning
+	first []string // the nodes that are there from the beginning
 	// blocks are the claims for block volumes; nil if there are to be none.
 	blocks map[string]bool
 	// growing says that volumes grow, inline that pods have volumes in themselves, failing that requests of kubelets fail.
@@ -116,6 +112,9 @@ func (g *kubeletGenerator) startPod() Step {
 		opts = append(opts, fake.Annotations(mount.AnnRunFor, pick(g.generator, "5s", "50s", "200s"), mount.AnnExitPhase, pick(g.generator, "Succeeded", "Failed")))
 	}
 	pod := fake.Pod(g.newPod(), opts...)
+	if g.growing && g.chance(3) {
+		g.readOnly(pod)
+	}
 	if g.inline {
 		g.inlineVolumes(pod)
 	}
@@ -131,9 +130,7 @@ func (g *kubeletGenerator) nodeStorage() Step {
 		}
 		return string(pick(g.generator, fake.Attach, fake.Detach, fake.Stage, fake.Stage, fake.Publish, fake.Publish, fake.Unpublish, fake.Unpublish, fake.Unstage, fake.Unstage))
 	}
-	// Where a second pod wants a volume that is for one, and the first one's cannot be unpublished, the attempts of both reset each other's backoff
-	// (MNT-157): they come ten times a second, and how many exactly depends on microseconds.
-	if fail := op(); !g.chance(3) && !(g.onePod && fail == string(fake.Unpublish)) {
+	if fail := op(); !g.chance(3) {
 		step.Setting.Fail = map[string]string{fail: "broken"}
 		step.Setting.Code = pick(g.generator, "", "", fake.DeadlineExceeded, fake.InvalidArgument, fake.Unavailable)
 		if fail == string(fake.NodeExpand) && g.chance(3) {

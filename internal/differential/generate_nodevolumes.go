@@ -84,8 +84,7 @@ func GenerateKubeletFaults(seed uint64) Scenario {
 	return g.scenario()
 }
 
-// kubeletFault has requests of a kubelet fail, those about one object: which of two is asked for first is up to chance. Those about the Node do
-// not fail: its status is read in every round, of which those without news are left out here.
+// kubeletFault has requests of a kubelet fail, those about one object: which of two is asked for first is up to chance.
 func (g *kubeletGenerator) kubeletFault() Step {
 	node, i := pick(g.generator, g.first...), 1+g.IntN(2)
 	claim := fmt.Sprintf("default/c%d", i)
@@ -94,6 +93,7 @@ func (g *kubeletGenerator) kubeletFault() Step {
 		Rule{Verb: "get", Kind: store.PersistentVolumeClaim, Key: claim}, Rule{Verb: "get", Kind: store.PersistentVolumeClaim, Key: claim},
 		Rule{Verb: "get", Kind: store.PersistentVolume, Key: fmt.Sprintf("pv%d", i)},
 		Rule{Verb: "get", Kind: store.VolumeAttachment, Key: attachment}, Rule{Verb: "get", Kind: store.VolumeAttachment, Key: attachment},
+		Rule{Verb: "get", Kind: store.Node, Key: node}, Rule{Verb: "patch-status", Kind: store.Node, Key: node},
 		Rule{Verb: "patch-status", Kind: store.PersistentVolumeClaim, Key: claim})
 	if g.growing && g.chance(2) {
 		asked = Rule{Verb: "patch-status", Kind: store.PersistentVolumeClaim, Key: claim}
@@ -160,6 +160,15 @@ func (g *kubeletGenerator) use(claim string) fake.Option {
 		return fake.BlockClaims(claim)
 	}
 	return fake.Claims(claim)
+}
+
+// readOnly has a pod only read what it has of its claims.
+func (g *kubeletGenerator) readOnly(pod *corev1.Pod) {
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			claim.ReadOnly = true
+		}
+	}
 }
 
 // GenerateNodeVolumes makes up the scenario of a seed that is about some of all that at once, with drivers that cannot do everything.

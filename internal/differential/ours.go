@@ -67,7 +67,7 @@ func NewOurs(opts Options) (*Ours, error) {
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector = node, node
 		// What a report says is compared with its times. The loops of kubelets do not begin at the instant of a step, so that nothing depends on what
 		// comes first of two things that are due at the same instant.
-		cfg.Kubelet.EveryReport = true
+		cfg.Kubelet.EveryReport, cfg.Kubelet.EveryPass = true, true
 		cfg.Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}

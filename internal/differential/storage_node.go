@@ -31,6 +31,12 @@ func (d *nodeDriver) Inject(call engine.Call) engine.Fault {
 	return engine.Fault{}
 }
 
+// Awaits reports whether a call may fail or take time: any of the driver's may.
+func (d *nodeDriver) Awaits(call engine.Call) bool { return call.Target == Driver }
+
+// OnFault has nothing to tell: that is always so.
+func (d *nodeDriver) OnFault(func()) {}
+
 // Delay is that of the driver. For calls on nodes it is injected.
 func (d *nodeDriver) Delay(op fake.Op, id string) time.Duration {
 	if onNode(op) {

@@ -22,20 +22,24 @@ const statusTries = 5
 func (k *kubelet) reportStatus(ctx context.Context) {
 	var sent time.Time
 	for wait := mount.DefaultStatusDelay; sleepUntil(ctx, wait) == nil; wait = mount.DefaultStatusPeriod {
-		for range statusTries {
-			if err := k.tryReport(ctx, &sent); err == nil || apierrors.IsNotFound(err) {
+		for try := range statusTries {
+			if k.tryReport(ctx, &sent, try > 0) == nil {
 				break
 			}
 		}
 	}
 }
 
-func (k *kubelet) tryReport(ctx context.Context, sent *time.Time) error {
+// tryReport asks the watch for the Node, and the API server if a try of the round has failed.
+func (k *kubelet) tryReport(ctx context.Context, sent *time.Time, again bool) error {
 	if !k.registered {
 		k.registered = k.register(ctx) == nil
 	}
 	nodes := k.client.CoreV1().Nodes()
-	node, err := nodes.Get(ctx, k.name, metav1.GetOptions{})
+	node, err := k.nodes.Get(k.name)
+	if again {
+		node, err = nodes.Get(ctx, k.name, metav1.GetOptions{})
+	}
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type podWorker struct {
 	runtimeGone            bool
 	exit                   corev1.PodPhase
 	ran, mayRun            bool
+	// written is the pod as it was when its status was last written, or found to be as it should.
+	written *corev1.Pod
 }
 
 func newPodWorker(k *kubelet, pod *corev1.Pod) *podWorker {
@@ -262,18 +264,31 @@ func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
 	if pod.UID != w.uid {
 		return errOtherPod
 	}
-	status := compute(pod)
-	if kubeletstatus.Same(&status, &pod.Status) {
-		return nil
+	if !same(pod, compute) {
+		status := compute(pod)
+		kubeletstatus.Stamp(&status, time.Now())
+		pod.Status = status
+		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
 	}
-	kubeletstatus.Stamp(&status, time.Now())
-	pod.Status = status
-	_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	return err
+	w.locked(func() { w.written = pod })
+	return nil
 }
 
-// publish writes the status of a pod that goes on. No request of a kubelet fails here but for a pod that is gone.
+// same reports whether the pod has the status already.
+func same(pod *corev1.Pod, compute computed) bool {
+	status := compute(pod)
+	return kubeletstatus.Same(&status, &pod.Status)
+}
+
+// publish writes the status of a pod that goes on, unless it is as it should. No request of a kubelet fails here but for a pod that is gone.
 func (w *podWorker) publish(ctx context.Context, compute computed) {
+	known := false
+	w.locked(func() { known = w.written != nil && same(w.written, compute) && same(w.pod, compute) })
+	if known {
+		return
+	}
 	_ = w.writeStatus(ctx, compute)
 }
 

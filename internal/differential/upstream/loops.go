@@ -70,7 +70,8 @@ func (k *kubelet) watchLoops(m volumemanager.VolumeManager) {
 	added.Set(reflect.ValueOf(func() bool { k.pass(reconciler); return hasAdded() }))
 	if k.cluster.cfg.Sorted {
 		desired := unexported(reconcilers.FieldByName("desiredStateOfWorld"))
-		desired.Set(reflect.ValueOf(sorted{desired.Interface().(cache.DesiredStateOfWorld), k}))
+		actual := unexported(reconcilers.FieldByName("actualStateOfWorld")).Interface().(cache.ActualStateOfWorld)
+		desired.Set(reflect.ValueOf(sorted{desired.Interface().(cache.DesiredStateOfWorld), actual, k}))
 	}
 }
 
@@ -86,9 +87,11 @@ func (s looked) PopPodErrors(pod volumetypes.UniquePodName) []string {
 	return s.DesiredStateOfWorld.PopPodErrors(pod)
 }
 
-// sorted is a desired state of the world in the order of volumes and pods.
+// sorted is a desired state of the world in the order of volumes and pods. Pods that have a volume already come last, and of these those last
+// that may only read it: what is done for them, again and again, might keep the others waiting.
 type sorted struct {
 	cache.DesiredStateOfWorld
+	actual  cache.ActualStateOfWorld
 	kubelet *kubelet
 }
 
@@ -98,8 +101,20 @@ func (s sorted) GetVolumesToMount() []cache.VolumeToMount {
 		yield()
 	}
 	volumes := s.DesiredStateOfWorld.GetVolumesToMount()
+	ranks := map[[2]string]int{}
+	key := func(v cache.VolumeToMount) [2]string { return [2]string{string(v.VolumeName), string(v.PodName)} }
+	for _, v := range volumes {
+		mounted, _, err := s.actual.PodExistsInVolume(discard, v.PodName, v.VolumeName, v.DesiredPersistentVolumeSize, v.SELinuxLabel)
+		switch {
+		case !mounted || cache.IsRemountRequiredError(err):
+		case v.VolumeSpec.ReadOnly:
+			ranks[key(v)] = 2
+		default:
+			ranks[key(v)] = 1
+		}
+	}
 	slices.SortFunc(volumes, func(a, b cache.VolumeToMount) int {
-		return cmp.Or(cmp.Compare(a.VolumeName, b.VolumeName), cmp.Compare(a.PodName, b.PodName))
+		return cmp.Or(cmp.Compare(ranks[key(a)], ranks[key(b)]), cmp.Compare(a.VolumeName, b.VolumeName), cmp.Compare(a.PodName, b.PodName))
 	})
 	return volumes
 }

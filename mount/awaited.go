@@ -1,0 +1,73 @@
+package mount
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+// Work that would find nothing new is left out, but not while a fault waits for one of its requests: it is to meet that one, and none that
+// comes later.
+
+// awaited reports whether a fault waits for such a request of the kubelet. While the API server cannot be reached none comes that far.
+func (k *kubelet) awaited(verb string, kind store.Kind, key string) bool {
+	return !k.node.partitioned && k.actor.Awaited(engine.Call{Target: engine.APIServer, Verb: verb, Kind: string(kind), Key: key})
+}
+
+// awaited reports whether a fault waits for what the populator reads after a sync of the pod (MNT-069).
+func (w *worker) awaited() bool {
+	mounts, devices := usedVolumes(w.pod)
+	for i := range w.pod.Spec.Volumes {
+		volume := &w.pod.Spec.Volumes[i]
+		name := objects.ClaimOf(w.pod, volume)
+		if name == "" || !mounts[volume.Name] && !devices[volume.Name] {
+			continue
+		}
+		key := store.Key(w.pod.Namespace, name)
+		if w.k.awaited("get", store.PersistentVolumeClaim, key) {
+			return true
+		}
+		claim, ok := w.k.actor.Engine().Store().Claims.Lookup(key)
+		if ok && claim.Spec.VolumeName != "" && w.k.awaited("get", store.PersistentVolume, claim.Spec.VolumeName) {
+			return true
+		}
+	}
+	return false
+}
+
+// faulted is called when there are new faults: what they wait for comes when it would have come. What would have come at this instant has been.
+func (ns *Nodes) faulted() {
+	for _, name := range ns.names {
+		if k := ns.byName[name].kubelet; k != nil && k.begun() {
+			k.faulted()
+		}
+	}
+}
+
+func (k *kubelet) faulted() {
+	next := k.actor.Engine().Now().Add(1)
+	for _, uid := range sorted(k.workers) {
+		// MNT-009: syncs that were left out have kept their times.
+		if w := k.workers[uid]; w.paused && w.due.IsZero() && w.awaited() {
+			w.stir(false)
+		}
+	}
+	for _, claim := range slices.Sorted(maps.Keys(k.undecided)) {
+		if k.awaited("get", store.PersistentVolumeClaim, claim) {
+			// MNT-406, MNT-925
+			k.reconciler.RestAt(next)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.refusals)) {
+		if k.looksAgain(store.KeyOf(k.refusals[name].claim)) {
+			// MNT-406
+			k.reconciler.RestAt(next)
+		}
+	}
+	// MNT-172
+	k.nextReport()
+	k.missNode()
+}
