@@ -69,6 +69,8 @@ type Controller struct {
 	// BIND-020: own, the controller's private caches.
 	volumes *Index
 	claims  claimCache
+	// doubts are the volumes, with the claims they point at, whose last sync had to ask the API server whether that is another claim.
+	doubts map[string]string
 
 	claimQueue  *engine.Queue
 	volumeQueue *engine.Queue
@@ -82,8 +84,14 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		return nil, err
 	}
 	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
+	var c *Controller // of the actor's last life
+	e.OnFault(func() {
+		if c != nil && c.actor.Alive() {
+			c.faulted()
+		}
+	})
 	return e.NewActor(ActorName, func(a *engine.Actor) {
-		c := newController(a, cfg, podsByClaim)
+		c = newController(a, cfg, podsByClaim)
 		c.run()
 	})
 }
@@ -123,6 +131,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		infPods:     engine.NewInformer(a, s.Pods),
 		infNodes:    engine.NewInformer(a, s.Nodes),
 		podsByClaim: podsByClaim,
+		doubts:      map[string]string{},
 	}
 	c.forget()
 	// BIND-034: one worker per queue.
@@ -214,6 +223,7 @@ func (c *Controller) forgetVolume(name string) {
 	}
 	pv := own.pv
 	c.volumes.Delete(name)
+	delete(c.doubts, name)
 	c.touchNaming(own.naming)
 	// BIND-038: its claim is looked at at once, and found Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {

@@ -96,6 +96,7 @@ func (c *Controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (
 // claimOf finds the claim that a volume points at by uid, nil if it is gone (BIND-061).
 func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	ref := pv.Spec.ClaimRef
+	delete(c.doubts, pv.Name)
 	claim, ok := c.claims.named(ref.Namespace, ref.Name)
 	if ok && claim.UID == ref.UID {
 		return claim, nil
@@ -123,6 +124,7 @@ func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*core
 	}
 	// BIND-061: another claim of that name, or an old memory of it: the server knows.
 	live, err := c.api.Claims.Get(p, key)
+	c.doubted(pv.Name, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
