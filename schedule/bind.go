@@ -37,13 +37,24 @@ func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) err
 		return nil
 	}
 	// SCHED-028: for all to see where the pod is going. It does not matter if that fails.
-	item.pod = s.patchStatus(p, item.pod, nil, new(r.node()))
+	item.pod, _ = s.patchStatus(p, item.pod, nil, new(r.node()))
+	key := store.KeyOf(r.pod)
+	s.preBinding[key] = r
+	defer func() {
+		if s.preBinding[key] == r {
+			delete(s.preBinding, key)
+		}
+	}()
 	err := s.writeVolumes(p, r)
 	if err == nil {
 		if err = s.waitForVolumes(p, r); err != nil {
 			// SCHED-144
 			err = fmt.Errorf("binding volumes: %w", err)
 		}
+	}
+	if r.canceled != nil {
+		// SCHED-242: whatever else came of it.
+		err = r.canceled
 	}
 	if err != nil {
 		// SCHED-144
@@ -57,6 +68,10 @@ func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) err
 func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
 	// SCHED-140, SCHED-141: the claims of these volumes are left to the PersistentVolume controller.
 	for i := range r.bindings {
+		if r.canceled != nil {
+			s.restore(r.bindings[i:], r.provisions)
+			return r.canceled
+		}
 		pv, err := s.api.Volumes.Update(p, r.bindings[i].pv)
 		if err != nil {
 			// SCHED-143
@@ -66,6 +81,10 @@ func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
 		r.bindings[i].pv = pv
 	}
 	for i := range r.provisions {
+		if r.canceled != nil {
+			s.restore(nil, r.provisions[i:])
+			return r.canceled
+		}
 		claim, err := s.api.Claims.Update(p, r.provisions[i])
 		if err != nil {
 			s.restore(nil, r.provisions[i:])

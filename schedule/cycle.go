@@ -101,3 +101,20 @@ func (c *cycle) filter(at place) status {
 	}
 	return status{}
 }
+
+// filterWith looks at the pod on a node where other pods are expected, and on the same node without them: it has to fit both times.
+func (c *cycle) filterWith(expected []*corev1.Pod, at func(expected []*corev1.Pod) place) status {
+	if len(expected) > 0 {
+		restrictions := c.restrictions
+		for _, pod := range expected {
+			// SCHED-188
+			c.restrictions = c.restrictions.with(pod)
+		}
+		answer := c.filter(at(expected))
+		c.restrictions = restrictions
+		if answer.code != success {
+			return answer
+		}
+	}
+	return c.filter(at(nil))
+}

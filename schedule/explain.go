@@ -29,6 +29,10 @@ type Verdict struct {
 	// Rule and Text are set when the pod is turned down before any node is looked at (SCHED-022, SCHED-023), or cannot be judged
 	// at all (SCHED-237); else they are empty.
 	Rule, Text string
+	// Plugin is the name of the plugin that turned it down, "" if none did. Unresolvable says that it would do so whatever other pods
+	// there are (SCHED-234).
+	Plugin       string
+	Unresolvable bool
 	// Nodes has each node, by name; empty when none is looked at.
 	Nodes []NodeVerdict
 }
@@ -45,6 +49,8 @@ type NodeVerdict struct {
 	// Reasons are its reasons, as the condition of the pod counts them (SCHED-233).
 	Rule, Plugin string
 	Reasons      []string
+	// Unresolvable says that the filter would refuse the node whatever other pods there are (SCHED-234).
+	Unresolvable bool
 	// Want is what the filter asks for and Got what it found, for people to read.
 	Want, Got string
 	// Claim is the key of the claim that is in the way, "" if none is.
@@ -100,14 +106,14 @@ func (j *Judge) judge(pod *corev1.Pod) Verdict {
 	case s.code == failed:
 		return Verdict{Rule: "SCHED-237", Text: s.err.Error()}
 	case s.rejected():
-		return Verdict{Rule: preFilterRule(s), Text: s.message()}
+		return Verdict{Rule: preFilterRule(s), Text: s.message(), Plugin: s.plugin, Unresolvable: s.code == unresolvable}
 	}
 	limited := c.countVolumes
 	v := Verdict{Nodes: make([]NodeVerdict, 0, len(j.nodes))}
 	for _, node := range j.nodes {
 		c.countVolumes = limited && !node.hasRoom(c)
 		s := c.filter(node.at)
-		verdict := NodeVerdict{Node: node.at.node.Name, Plugin: s.plugin, Reasons: s.reasons}
+		verdict := NodeVerdict{Node: node.at.node.Name, Plugin: s.plugin, Reasons: s.reasons, Unresolvable: s.code == unresolvable}
 		switch {
 		case s.code == failed:
 			// SCHED-237: one such node is enough.
@@ -216,19 +222,21 @@ func (w World) lookups() *lookups {
 			}
 			return pvs
 		},
-		usesOf: func(claimKey string) int { return uses[claimKey] },
+		inUse: func(claimKey string) bool { return uses[claimKey] },
 	}
 }
 
-// uses counts the pods on nodes that use a claim, by its key (SCHED-181).
-func (w World) uses() map[string]int {
-	uses := map[string]int{}
+// uses has the keys of the claims that pods on nodes use (SCHED-181).
+func (w World) uses() map[string]bool {
+	uses := map[string]bool{}
+	node := find(w.Nodes)
 	for _, pod := range w.Pods {
-		if pod.Spec.NodeName == "" || !counts(pod) {
+		// SCHED-181: a pod whose node was deleted uses nothing.
+		if _, ok := node(pod.Spec.NodeName); !ok || !counts(pod) {
 			continue
 		}
 		for _, key := range namedClaims(pod) {
-			uses[key]++
+			uses[key] = true
 		}
 	}
 	return uses

@@ -76,7 +76,7 @@ func (c *cycle) explainRestrictions(v *NodeVerdict) {
 	v.Rule, v.Want = "SCHED-184", "a ReadWriteOncePod claim that no other pod uses, on whatever node"
 	for _, key := range namedClaims(c.pod) {
 		_, name := store.SplitKey(key)
-		if slices.Contains(c.restrictions.single, name) && c.look.usesOf(key) > 0 {
+		if slices.Contains(c.restrictions.single, name) && c.look.inUse(key) {
 			v.Claim, v.Got = key, fmt.Sprintf("claim %s is used by another pod", key)
 			return
 		}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/engine"
@@ -54,14 +56,15 @@ func (s *scheduler) fail(p *engine.Proc, item *queuedPod, err error, nominate *s
 	text := err.Error()
 	// SCHED-231: each time, SCHED-012: and not too long.
 	s.events.Event(p, pod, corev1.EventTypeWarning, "FailedScheduling", "%s", note(text))
-	s.patchStatus(p, pod, &corev1.PodCondition{
+	// SCHED-238: whether it is stored or not is in the trace.
+	_, _ = s.patchStatus(p, pod, &corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: text, ObservedGeneration: pod.Generation,
 	}, nominate)
 }
 
 // patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either. It returns the pod as it is
-// then. A failure is ignored.
-func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) *corev1.Pod {
+// then, as far as is known: it is the same after an error.
+func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) (*corev1.Pod, error) {
 	changes := map[string]any{}
 	if condition != nil {
 		if conditions, changed := withCondition(pod.Status.Conditions, *condition, metav1.NewTime(p.Now())); changed {
@@ -76,18 +79,36 @@ func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *core
 	}
 	// SCHED-231: nothing new is not written.
 	if len(changes) == 0 {
-		return pod
+		return pod, nil
 	}
 	patch, err := json.Marshal(map[string]any{"status": changes})
 	if err != nil {
 		panic("schedule: a condition cannot be written as JSON: " + err.Error())
 	}
-	// SCHED-028, SCHED-238: whether it is stored or not is in the trace.
-	patched, err := s.api.Pods.Patch(p, store.KeyOf(pod), patch, store.Status)
-	if err != nil {
-		return pod
+	for pause := patchPause; ; pause *= patchFactor {
+		patched, err := s.api.Pods.Patch(p, store.KeyOf(pod), patch, store.Status)
+		switch {
+		case err == nil:
+			return patched, nil
+		case pause > patchPauses || !retriable(err):
+			return pod, err
+		}
+		// SCHED-244: SIM: without the random part of up to a tenth.
+		p.Sleep(pause)
 	}
-	return patched
+}
+
+// The pauses between attempts to patch a status (SCHED-244).
+const (
+	patchPause  = 10 * time.Millisecond
+	patchFactor = 5
+	patchPauses = 250 * time.Millisecond // the last
+)
+
+// retriable reports whether a patch that failed like that is worth another attempt.
+func retriable(err error) bool {
+	// SCHED-244
+	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsConflict(err)
 }
 
 // besideOthers puts one of the wanted conditions beside those of other types that the pod of that name has by now: a patch does not
@@ -98,13 +119,39 @@ func besideOthers(p *engine.Proc, pod *corev1.Pod, wanted []corev1.PodCondition,
 		return wanted
 	}
 	ofKind := func(c corev1.PodCondition) bool { return c.Type == kind }
+	before := corev1.PodCondition{Type: kind}
+	if at := slices.IndexFunc(pod.Status.Conditions, ofKind); at >= 0 {
+		before = pod.Status.Conditions[at]
+	}
 	condition := wanted[slices.IndexFunc(wanted, ofKind)]
 	conditions := slices.Clone(newest.Status.Conditions)
 	if at := slices.IndexFunc(conditions, ofKind); at >= 0 {
-		conditions[at] = condition
+		conditions[at] = overlay(conditions[at], before, condition)
 		return conditions
 	}
-	return append(conditions, condition)
+	return append(conditions, overlay(corev1.PodCondition{Type: kind}, before, condition))
+}
+
+// overlay is the stored condition with what a patch from one version to another changes in it. A patch has no more than what differs
+// (SCHED-238).
+func overlay(stored, from, to corev1.PodCondition) corev1.PodCondition {
+	// SCHED-238: another may have set the rest, as the binding of a pod does whose answer was lost.
+	if from.Status != to.Status {
+		stored.Status = to.Status
+	}
+	if from.Reason != to.Reason {
+		stored.Reason = to.Reason
+	}
+	if from.Message != to.Message {
+		stored.Message = to.Message
+	}
+	if from.ObservedGeneration != to.ObservedGeneration {
+		stored.ObservedGeneration = to.ObservedGeneration
+	}
+	if !from.LastTransitionTime.Equal(&to.LastTransitionTime) {
+		stored.LastTransitionTime = to.LastTransitionTime
+	}
+	return stored
 }
 
 // withCondition is a copy of the conditions with this one in it, and whether that says anything new (SCHED-230, SCHED-231).

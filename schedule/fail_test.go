@@ -1,12 +1,15 @@
 package schedule_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
@@ -152,4 +155,82 @@ func TestPreemption(t *testing.T) {
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	require.Empty(t, w.pod("late").Spec.NodeName, "the room was made for another")
+}
+
+// TestPreemptedBeforeItIsBound: a pod whose volumes are being bound makes room without being deleted.
+func TestPreemptedBeforeItIsBound(t *testing.T) {
+	w := waitingWorld(t, claimOf("c", "1Gi"))
+	w.patch(store.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, store.Status)
+	w.create(fake.Pod("low", fake.Claims("c")))
+	w.Advance(1500 * time.Millisecond)
+	w.log()
+	high := fake.Pod("high")
+	high.Spec.Priority = new(int32(10))
+	w.create(high)
+	w.Advance(0)
+	require.Nil(t, w.pod("low").DeletionTimestamp, "SCHED-242")
+	lines := strings.Join(w.log(), "\n")
+	require.Contains(t, lines, "default/low Preempted: Preempted by pod "+string(w.pod("high").UID)+" on node n1 (in kube-scheduler memory).", "SCHED-242")
+	require.Contains(t, lines, `default/low FailedScheduling: running PreBind plugin "VolumeBinding": preempted by DefaultPreemption`, "SCHED-242")
+	w.Advance(time.Second)
+	require.Equal(t, "n1", w.pod("high").Spec.NodeName, "SCHED-242, SCHED-169")
+}
+
+// TestPreemptionIsRefused: a victim that cannot be deleted has the others stay, and the pod is tried again.
+func TestPreemptionIsRefused(t *testing.T) {
+	w := waitingWorld(t)
+	w.patch(store.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, store.Status)
+	w.create(fake.Pod("low"))
+	w.Advance(1500 * time.Millisecond)
+	w.faults.Fail(fake.Match{Verb: "delete", Key: "default/low"}, errors.New("try again")).Times(1)
+	high := fake.Pod("high")
+	high.Spec.Priority = new(int32(10))
+	w.create(high)
+	w.Advance(0)
+	require.NotNil(t, w.pod("low").DeletionTimestamp, "SCHED-243")
+	require.Equal(t, 2, strings.Count(strings.Join(w.log(), "\n"), "default/high FailedScheduling"), "SCHED-243")
+}
+
+// TestStatusIsPatchedAgain: after errors that may pass a status is patched again, three times, with longer and longer pauses.
+func TestStatusIsPatchedAgain(t *testing.T) {
+	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p")
+	for _, tc := range []struct {
+		rule, name string
+		err        error
+		times      int
+		want       []string
+	}{
+		{"SCHED-244", "once", apierrors.NewInternalError(errors.New("x")), 1, []string{"0s", "10ms"}},
+		{"SCHED-244", "three times", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("x")), 3, []string{"0s", "10ms", "60ms", "310ms"}},
+		{"SCHED-244", "too often", apierrors.NewServiceUnavailable("x"), 9, []string{"0s", "10ms", "60ms", "310ms"}},
+		{"SCHED-244", "it will not pass", gone, 1, []string{"0s"}},
+	} {
+		w := waitingWorld(t)
+		w.faults.Fail(fake.Match{Verb: "patch-status", Key: "default/p"}, tc.err).Times(tc.times)
+		w.create(fake.Pod("p", fake.Claims("nosuch")))
+		w.Advance(time.Second)
+		var at []string
+		for _, line := range w.log() {
+			if when, ok := strings.CutSuffix(strings.Split(line, " Pod/default/p")[0], " patch-status"); ok {
+				at = append(at, when)
+			}
+		}
+		require.Equal(t, tc.want, at, "%s: %s", tc.rule, tc.name)
+	}
+}
+
+// TestBoundAllTheSame: a binding whose answer is lost fails for the scheduler, which then says so of a pod that has its node.
+func TestBoundAllTheSame(t *testing.T) {
+	w := waitingWorld(t, fake.Pod("p", fake.Claims("c")))
+	w.Advance(1500 * time.Millisecond)
+	require.Equal(t, corev1.ConditionFalse, scheduled(w.pod("p")).Status)
+	w.create(claimOf("c", "1Gi"))
+	w.faults.Lose(fake.Match{Verb: "bind", Key: "default/p"}, apierrors.NewInternalError(errors.New("x"))).Times(1)
+	w.Advance(time.Millisecond)
+	w.create(w.volumeFor("v", "c"))
+	w.bound("c", "v")
+	w.Advance(5 * time.Second)
+	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
+	require.Equal(t, corev1.PodReasonSchedulerError, scheduled(w.pod("p")).Reason, "SCHED-238")
+	require.Equal(t, corev1.ConditionTrue, scheduled(w.pod("p")).Status, "SCHED-238: what did not change is not sent")
 }

@@ -33,7 +33,7 @@ func (c *cycle) preFilterRestrictions() status {
 		// SCHED-181
 		if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 			r.single = append(r.single, claim.Name)
-			if c.look.usesOf(key) > 0 {
+			if c.look.inUse(key) {
 				r.inUse++
 			}
 		}
@@ -67,13 +67,26 @@ func (c *cycle) filterRestrictions(at place) status {
 
 // without is what is left of the restrictions when another pod is gone.
 func (r podRestrictions) without(other *corev1.Pod) podRestrictions {
+	r.inUse -= r.heldBy(other)
+	return r
+}
+
+// with is what the restrictions are when another pod has come.
+func (r podRestrictions) with(other *corev1.Pod) podRestrictions {
+	r.inUse += r.heldBy(other)
+	return r
+}
+
+// heldBy counts the volumes of another pod for which it has a claim that only one pod may use.
+func (r podRestrictions) heldBy(other *corev1.Pod) int {
+	n := 0
 	for i := range other.Spec.Volumes {
 		// SCHED-186: by name, in whatever namespace.
 		if source := other.Spec.Volumes[i].PersistentVolumeClaim; source != nil && slices.Contains(r.single, source.ClaimName) {
-			r.inUse--
+			n++
 		}
 	}
-	return r
+	return n
 }
 
 // disksConflict reports whether two pods name the same disk in their volumes and cannot both have it (SCHED-185).

@@ -126,6 +126,7 @@ func TestFindNode(t *testing.T) {
 		{"SCHED-184", "on the node of the other pod too", objs{n1, boundClaim("c", "pv", fake.Modes("RWOP")), fake.Volume("pv", "1Gi"), fake.Pod("holder", fake.OnNode("n1"), fake.Claims("c"))}, pod,
 			"0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod." + victims},
 		{"SCHED-181", "of the same namespace", objs{n1, boundClaim("c", "pv", fake.Modes("RWOP")), fake.Volume("pv", "1Gi"), fake.Pod("other/holder", fake.OnNode("n1"), fake.Claims("c"))}, pod, "n1"},
+		{"SCHED-181", "not one whose node was deleted", objs{n1, boundClaim("c", "pv", fake.Modes("RWOP")), fake.Volume("pv", "1Gi"), fake.Pod("holder", fake.OnNode("gone"), fake.Claims("c"))}, pod, "n1"},
 		{"SCHED-182", "nobody uses it", objs{n1, boundClaim("c", "pv", fake.Modes("RWOP")), fake.Volume("pv", "1Gi")}, pod, "n1"},
 		{"SCHED-183", "the disk is there for another pod", objs{n1, with(fake.Pod("holder", fake.OnNode("n1")), inline(gce("d", false)))}, with(fake.Pod("p"), inline(gce("d", true))),
 			"0/1 nodes are available: 1 node(s) had no available disk." + victims},

@@ -33,7 +33,26 @@ const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
 // worthRetry reports whether a change may help a pod: whether one of the plugins that turned it down says so (SCHED-251).
 func worthRetry(item *queuedPod, c change) bool {
 	// SCHED-250, SCHED-278: those that turned it down, and no others.
-	return c.helps() && slices.ContainsFunc(item.plugins, func(plugin string) bool { return hints[plugin](item.pod, c) })
+	return c.helps() && slices.ContainsFunc(item.plugins, func(plugin string) bool { return mayHelp(plugin, item.pod, c) })
+}
+
+// mayHelp reports whether a plugin that turned the pod down says that the change may help it.
+func mayHelp(plugin string, pod *corev1.Pod, c change) bool {
+	// SCHED-279: whatever taints have to do with the plugin.
+	return slices.Contains(awaitNodes, plugin) && c.taintsChanged() || hints[plugin](pod, c)
+}
+
+// awaitNodes are the plugins that react to new nodes, and did not ask for changes of taints.
+var awaitNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone}
+
+// taintsChanged reports whether a node has other taints than before, or is open to pods again.
+func (c change) taintsChanged() bool {
+	if c.kind != store.Node || c.what != updated {
+		return false
+	}
+	before, now := nodesOf(c)
+	// SCHED-279
+	return before.Spec.Unschedulable && !now.Spec.Unschedulable || !equality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints)
 }
 
 // helps reports whether there may be a pod that the change helps.
@@ -148,13 +167,18 @@ func hintLimits(pod *corev1.Pod, c change) bool {
 	case c.kind == store.Pod && c.what == deleted:
 		// SCHED-274
 		gone := c.old.(*corev1.Pod)
-		return (gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != "") && len(objects.ClaimsOf(gone)) > 0
+		return (gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != "") && slices.ContainsFunc(gone.Spec.Volumes, func(v corev1.Volume) bool {
+			return objects.ClaimOf(gone, &v) != "" || migratedDriver(&v) != ""
+		})
 	case c.kind == store.PersistentVolumeClaim:
 		// SCHED-275
 		return c.what == added && slices.Contains(objects.ClaimsOf(pod), store.KeyOf(c.new))
 	case c.kind == store.VolumeAttachment && c.what == deleted:
 		// SCHED-276
-		return len(namedClaims(pod)) > 0
+		attacher := c.old.(*storagev1.VolumeAttachment).Spec.Attacher
+		return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil || attacher != "" && migratedDriver(&v) == attacher
+		})
 	}
 	return false
 }

@@ -28,8 +28,8 @@ type lookups struct {
 	// candidates are the volumes of a class that no claim has, and those of the class that point at the claim of that key, by
 	// name, in assumed versions.
 	candidates func(class, claimKey string) []*corev1.PersistentVolume
-	// usesOf is how many pods in the cache use the claim of that key through a volume of that kind (SCHED-181).
-	usesOf func(claimKey string) int
+	// inUse reports whether a pod on a node uses the claim of that key through a volume that names it (SCHED-181).
+	inUse func(claimKey string) bool
 }
 
 // indexes find objects for the scheduler. They outlive it.
@@ -125,8 +125,13 @@ func (s *scheduler) lookups(ix indexes) *lookups {
 			}
 			return pvs
 		},
-		usesOf: s.pods.usesOf,
+		inUse: func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
 	}
+}
+
+func (s *scheduler) isNode(name string) bool {
+	_, ok := s.inf.nodes.Get(name)
+	return ok
 }
 
 // notFound is the error of a lister.

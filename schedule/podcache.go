@@ -14,8 +14,8 @@ type podCache struct {
 	pods    map[string]*corev1.Pod
 	assumed map[string]bool
 	nodes   map[string]*nodePods
-	// uses counts the pods that use a claim through a volume that names it.
-	uses map[string]int
+	// uses counts the pods that use a claim through a volume that names it, by the claim and the node.
+	uses map[string]map[string]int
 }
 
 // nodePods are the pods on one node. Terminating ones count until they are gone or over (SCHED-030).
@@ -25,7 +25,7 @@ type nodePods struct {
 }
 
 func newPodCache() *podCache {
-	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{}, uses: map[string]int{}}
+	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{}, uses: map[string]map[string]int{}}
 }
 
 // assume puts a pod on the node that was chosen for it.
@@ -47,7 +47,10 @@ func (c *podCache) put(pod *corev1.Pod) {
 	on.pods[key] = pod
 	on.used = on.used.plus(requestsOf(pod), 1)
 	for _, claim := range namedClaims(pod) {
-		c.uses[claim]++
+		if c.uses[claim] == nil {
+			c.uses[claim] = map[string]int{}
+		}
+		c.uses[claim][pod.Spec.NodeName]++
 	}
 }
 
@@ -67,14 +70,27 @@ func (c *podCache) remove(key string) bool {
 		on.used = on.used.plus(requestsOf(pod), -1)
 	}
 	for _, claim := range namedClaims(pod) {
-		if c.uses[claim]--; c.uses[claim] == 0 {
+		uses := c.uses[claim]
+		if uses[pod.Spec.NodeName]--; uses[pod.Spec.NodeName] == 0 {
+			delete(uses, pod.Spec.NodeName)
+		}
+		if len(uses) == 0 {
 			delete(c.uses, claim)
 		}
 	}
 	return true
 }
 
-func (c *podCache) usesOf(claim string) int { return c.uses[claim] }
+// usedOn reports whether a pod on a node uses the claim. is says which nodes there are.
+func (c *podCache) usedOn(claim string, is func(node string) bool) bool {
+	for node := range c.uses[claim] {
+		// SCHED-181: a pod whose node was deleted uses nothing.
+		if is(node) {
+			return true
+		}
+	}
+	return false
+}
 
 // on lists the pods on a node, by key.
 func (c *podCache) on(node string) []*corev1.Pod {

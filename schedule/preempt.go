@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/store"
@@ -35,11 +37,17 @@ func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 		d.after = noDeallocation + "not eligible due to a terminating pod on the nominated node."
 		return nil
 	}
-	if best, why := s.bestEviction(c, d); best == nil {
+	best, why, err := s.bestEviction(c, d)
+	switch {
+	case best == nil && err != nil:
+		// SCHED-241
+		d.after = preemption + err.Error()
+		return nil
+	case best == nil:
 		// SCHED-234
 		d.after = noDeallocation + why
 		return new("")
-	} else {
+	default:
 		// SCHED-234: room is made, and nothing is said about it.
 		s.actor.Go("preemption for "+store.KeyOf(c.pod), func(p *engine.Proc) { s.evict(p, c.pod, best) })
 		return new(best.node)
@@ -48,7 +56,10 @@ func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 
 // noDeallocation is the answer of the plugin that is asked before preemption. There are no resource claims here, but a message that is
 // compared with that of a cluster has to have it (SCHED-240).
-const noDeallocation = "no new claims to deallocate, preemption: "
+const noDeallocation = "no new claims to deallocate, " + preemption
+
+// preemption begins what is said about the attempt to make room.
+const preemption = "preemption: "
 
 // preempting reports whether pods on the node that the pod is nominated for are still on their way out for it.
 func (s *scheduler) preempting(pod *corev1.Pod, d *diagnosis) bool {
@@ -64,8 +75,9 @@ func (s *scheduler) preempting(pod *corev1.Pod, d *diagnosis) bool {
 	})
 }
 
-// bestEviction is the least harmful way to make room; nil and a text if there is none.
-func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why string) {
+// bestEviction is the least harmful way to make room; nil and a text if there is none. The error is what went wrong on nodes.
+func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why string, err error) {
+	var errs []error
 	after := diagnosis{nodes: d.nodes}
 	for _, name := range sortedKeys(d.byNode) {
 		node, ok := s.inf.nodes.Get(name)
@@ -76,13 +88,15 @@ func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why st
 		}
 		candidate, answer := s.victimsOn(c, node)
 		switch {
+		case answer.code == failed:
+			errs = append(errs, answer.err)
 		case candidate == nil:
 			after.add(name, answer)
 		case best == nil || candidate.before(best):
 			best = candidate
 		}
 	}
-	return best, after.message()
+	return best, after.message(), utilerrors.NewAggregate(errs)
 }
 
 // victimsOn finds the pods that have to leave a node for the pod to fit: those of lower priority, but as few as possible, the least
@@ -102,14 +116,15 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 		// SCHED-234
 		return nil, rejectFor("No preemption victims found for incoming pod")
 	}
-	stay = append(stay, s.nominatedTo(node.Name, c.pod)...)
 	fits := func(gone []*corev1.Pod, here []*corev1.Pod) status {
 		c.restrictions = restrictions
 		// SCHED-186: who is gone holds no claim.
 		for _, pod := range gone {
 			c.restrictions = c.restrictions.without(pod)
 		}
-		return c.filter(placeOf(node, here))
+		return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) place {
+			return placeOf(node, slices.Concat(here, expected))
+		})
 	}
 	if answer := fits(candidates, stay); answer.code != success {
 		return nil, answer
@@ -150,22 +165,47 @@ func (e *eviction) before(other *eviction) bool {
 	) < 0
 }
 
-// evict deletes the victims of a pod.
+// evict deletes the victims of a pod. If one cannot be deleted, the others stay as well, and the pod is tried again (SCHED-243).
 func (s *scheduler) evict(p *engine.Proc, pod *corev1.Pod, e *eviction) {
 	for _, victim := range e.victims {
 		if victim.DeletionTimestamp != nil {
 			continue
 		}
-		s.patchStatus(p, victim, &corev1.PodCondition{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
-			Message:            fmt.Sprintf("%s: preempting to accommodate a higher priority pod", pod.Spec.SchedulerName),
-			ObservedGeneration: victim.Generation,
-		}, nil)
-		// SCHED-234: one that is gone already was not preempted.
-		if _, err := s.api.Pods.Delete(p, store.KeyOf(victim), store.DeleteOptions{UID: victim.UID}); err == nil {
-			s.events.Event(p, victim, corev1.EventTypeNormal, "Preempted", "Preempted by pod %s on node %s", pod.UID, e.node)
+		if err := s.evictPod(p, pod, victim, e.node); err != nil && !apierrors.IsNotFound(err) {
+			// SCHED-243
+			s.queue.activate(store.KeyOf(pod))
+			return
 		}
 	}
+}
+
+// evictPod takes a pod's node away from it. The error is that of the API server.
+func (s *scheduler) evictPod(p *engine.Proc, pod, victim *corev1.Pod, node string) error {
+	where := node
+	if r := s.preBinding[store.KeyOf(victim)]; r != nil && r.pod.UID == victim.UID {
+		// SCHED-242: it is not bound yet, so that it is enough if it never is.
+		r.cancel(errPreempted)
+		where += " (in kube-scheduler memory)."
+	} else if err := s.deleteVictim(p, pod, victim); err != nil {
+		return err
+	}
+	s.events.Event(p, victim, corev1.EventTypeNormal, "Preempted", "Preempted by pod %s on node %s", pod.UID, where)
+	return nil
+}
+
+// deleteVictim deletes a pod that has to go for another, and says so in its status before.
+func (s *scheduler) deleteVictim(p *engine.Proc, pod, victim *corev1.Pod) error {
+	_, err := s.patchStatus(p, victim, &corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+		Message:            fmt.Sprintf("%s: preempting to accommodate a higher priority pod", pod.Spec.SchedulerName),
+		ObservedGeneration: victim.Generation,
+	}, nil)
+	if err != nil {
+		return err
+	}
+	// SCHED-234: one that is gone already was not preempted.
+	_, err = s.api.Pods.Delete(p, store.KeyOf(victim), store.DeleteOptions{UID: victim.UID})
+	return err
 }
 
 // nominate notes the node that a waiting pod is nominated for, as the API has it.

@@ -284,6 +284,14 @@ func (q *queue) requeue(item *queuedPod) {
 	q.ready()
 }
 
+// activate has a pod that waits for something be tried at once.
+func (q *queue) activate(key string) {
+	if item := q.pods[key]; item != nil && item.in != q.gated {
+		q.put(q.active, item)
+		q.ready()
+	}
+}
+
 // flushPool requeues the pods that nothing happened for in a long time.
 func (q *queue) flushPool() {
 	for _, item := range q.pool.Items() {

@@ -1,10 +1,12 @@
 package schedule
 
 import (
+	"errors"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/objects"
 	"github.com/volsim/volsim/store"
 )
@@ -17,6 +19,18 @@ type reservation struct {
 	// bindings are volumes as they are to be written, provisions claims. After the write they are as the server stored them.
 	bindings   []pairing
 	provisions []*corev1.PersistentVolumeClaim
+	// canceled says why the pod is not to be bound after all; nil if it is. wake ends the wait for its volumes.
+	canceled error
+	wake     engine.Signal
+}
+
+// errPreempted is why a pod is not bound that has to go for another one before (SCHED-242).
+var errPreempted = errors.New("preempted by DefaultPreemption")
+
+// cancel ends the binding of the pod's volumes.
+func (r *reservation) cancel(why error) {
+	r.canceled = why
+	r.wake.Broadcast()
 }
 
 func (r *reservation) node() string { return r.pod.Spec.NodeName }

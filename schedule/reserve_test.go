@@ -148,4 +148,53 @@ func TestPreemptionOfHolders(t *testing.T) {
 	r := podRestrictions{single: []string{"c"}, inUse: 1}
 	require.Zero(t, r.without(fake.Pod("elsewhere/h", fake.Claims("c"))).inUse, "SCHED-186")
 	require.Equal(t, 1, r.without(fake.Pod("h", fake.Claims("d"))).inUse, "SCHED-186")
+	require.Equal(t, 2, r.with(fake.Pod("h", fake.Claims("c"))).inUse, "SCHED-188")
+}
+
+// TestExpectedPods: a pod that a node was cleared for counts there as if it had come, also for claims that one pod at a time may use.
+func TestExpectedPods(t *testing.T) {
+	for _, tc := range []struct {
+		rule, name string
+		expected   int32 // the priority of the pod that is nominated
+		want       string
+	}{
+		{"SCHED-188", "it has the claim", 20, ""},
+		{"SCHED-188", "it is less important", 5, "n1"},
+	} {
+		f := newFixture(t, Config{}, fake.Node("n1"), boundClaim("c", "v", fake.Modes("RWOP")), fake.Volume("v", "1Gi"))
+		f.nominate(with(fake.Pod("first", fake.Claims("c")), func(p *corev1.Pod) { p.Spec.Priority, p.Status.NominatedNodeName = &tc.expected, "n1" }))
+		// Its disk has the plugin look at the node at all: nobody else has the claim so far (SCHED-182).
+		node, _, _ := f.find(with(with(fake.Pod("p", fake.Claims("c")), inline(gce("disk", true))), priority(10)))
+		require.Equal(t, tc.want, node, "%s: %s", tc.rule, tc.name)
+	}
+}
+
+// TestPreemptionFails: what goes wrong on the only node that could be cleared is what the pod is told.
+func TestPreemptionFails(t *testing.T) {
+	stranger := with(fake.Pod("s", fake.OnNode("n1"), fake.Ephemeral("own", "1Gi", "wait")), priority(50))
+	all := objs{fake.Node("n1"), waitClass("d"), csiNode("n1", map[string]int32{"d": 5}), fake.Claim("s-own", "1Gi", fake.InClass("wait")),
+		boundClaim("c", "v", fake.Modes("RWOP")), fake.Volume("v", "1Gi", fake.CSISource("d", "v")), stranger,
+		with(fake.Pod("h", fake.OnNode("n1"), fake.Claims("c")), priority(5))}
+	f := newFixture(t, Config{}, all...)
+	f.onNodes(all...)
+	_, why, _ := f.find(with(fake.Pod("p", fake.Claims("c")), priority(10)))
+	require.Equal(t, "0/1 nodes are available: 1 "+reasonPodConflict+`. preemption: running "NodeVolumeLimits" filter plugin: `+
+		"PVC default/s-own was not created for pod default/s (pod is not owner)", why, "SCHED-241")
+}
+
+// TestOutOfReach: what a wait for volumes ends with when the node does not reach one.
+func TestOutOfReach(t *testing.T) {
+	const cannot = `for 'Gt', 'Lt' operators, the value must be an integer`
+	for _, tc := range []struct {
+		rule, name string
+		term       corev1.NodeSelectorTerm
+		want       string
+	}{
+		{"SCHED-154", "other labels", expression("rack", corev1.NodeSelectorOpGt, "5"), "no matching NodeSelectorTerms"},
+		{"SCHED-154", "a term that makes no sense", expression("rack", corev1.NodeSelectorOpGt, "x"),
+			`nodeSelectorTerms[0].matchExpressions[0].values[0]: Invalid value: "x": ` + cannot},
+	} {
+		err := outOfReach(with(fake.Volume("v", "1Gi"), affine(tc.term)), fake.Node("n1"))
+		require.EqualError(t, err, `pv "v" node affinity doesn't match node "n1": `+tc.want, "%s: %s", tc.rule, tc.name)
+	}
 }

@@ -145,12 +145,7 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.
 
 // filter asks the plugins about the pod on a node, with the pods that the node was cleared for and without them.
 func (s *scheduler) filter(c *cycle, node *corev1.Node) status {
-	if expected := s.nominatedTo(node.Name, c.pod); len(expected) > 0 {
-		if answer := c.filter(s.place(node, expected)); answer.code != success {
-			return answer
-		}
-	}
-	return c.filter(s.place(node, nil))
+	return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) place { return s.place(node, expected) })
 }
 
 // place is a node with the pods on it and those that are expected there.

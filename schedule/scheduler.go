@@ -25,6 +25,8 @@ type scheduler struct {
 	claims    *assumeCache[*corev1.PersistentVolumeClaim]
 	nominated map[string]*corev1.Pod // waiting pods that a node was cleared for, by key
 	watching  watching
+	// preBinding are the pods whose volumes are being bound, by key.
+	preBinding map[string]*reservation
 	// busy is set while a pod is being tried, or about to be.
 	busy bool
 	// first is the node with which the next search begins (SCHED-025).
@@ -45,14 +47,15 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 
 func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
 	s := &scheduler{
-		cfg:       cfg,
-		actor:     a,
-		api:       a.Engine().API(),
-		events:    a.NewRecorder(component),
-		inf:       newInformers(a),
-		pods:      newPodCache(),
-		nominated: map[string]*corev1.Pod{},
-		watching:  watching{},
+		cfg:        cfg,
+		actor:      a,
+		api:        a.Engine().API(),
+		events:     a.NewRecorder(component),
+		inf:        newInformers(a),
+		pods:       newPodCache(),
+		nominated:  map[string]*corev1.Pod{},
+		watching:   watching{},
+		preBinding: map[string]*reservation{},
 	}
 	s.volumes = newAssumeCache(s.inf.volumes.Get)
 	s.claims = newAssumeCache(s.inf.claims.Get)

@@ -3,12 +3,17 @@ package schedule
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/objects"
@@ -19,17 +24,21 @@ import (
 // makes no difference; time that passes without a change is no work.
 func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
 	start := s.now()
-	var wake engine.Signal
 	expired := false
 	// SCHED-167
 	deadline := s.actor.Background(s.cfg.BindTimeout, "timeout of the binding of "+store.KeyOf(r.pod), func(*engine.Proc) {
 		expired = true
-		wake.Broadcast()
+		r.wake.Broadcast()
 	})
 	defer deadline.Stop()
 	for {
 		// SCHED-006, SCHED-168: on whole seconds from the start, the start itself not among them.
-		p.Sleep(bindPollInterval - s.now().Sub(start)%bindPollInterval)
+		for next := s.now().Add(bindPollInterval - s.now().Sub(start)%bindPollInterval); s.now().Before(next) && r.canceled == nil; {
+			r.wake.Wait(p, next.Sub(s.now()))
+		}
+		if r.canceled != nil {
+			return r.canceled
+		}
 		if expired || s.now().Sub(start) >= s.cfg.BindTimeout {
 			return context.DeadlineExceeded
 		}
@@ -39,9 +48,9 @@ func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
 			return err
 		}
 		refs := s.concerns(r)
-		s.watching.add(refs, &wake)
-		wake.Wait(p, 0)
-		s.watching.drop(refs, &wake)
+		s.watching.add(refs, &r.wake)
+		r.wake.Wait(p, 0)
+		s.watching.drop(refs, &r.wake)
 		if expired {
 			return context.DeadlineExceeded
 		}
@@ -113,7 +122,7 @@ func (s *scheduler) claimProvisioned(written *corev1.PersistentVolumeClaim, node
 		return false, nil
 	}
 	// SCHED-159
-	if claim.Annotations == nil {
+	if len(claim.Annotations) == 0 {
 		return false, fmt.Errorf("selectedNode annotation reset for PVC %q", claim.Name)
 	}
 	// SCHED-160: this is how a provisioner says that it gives up.
@@ -136,7 +145,35 @@ func (s *scheduler) claimProvisioned(written *corev1.PersistentVolumeClaim, node
 }
 
 func outOfReach(pv *corev1.PersistentVolume, node *corev1.Node) error {
-	return fmt.Errorf("pv %q node affinity doesn't match node %q: no matching NodeSelectorTerms", pv.Name, node.Name)
+	// SCHED-154: what is wrong with the terms themselves goes before that none of them holds.
+	why := unreadable(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
+	if why == nil {
+		why = errors.New("no matching NodeSelectorTerms")
+	}
+	return fmt.Errorf("pv %q node affinity doesn't match node %q: %w", pv.Name, node.Name, why)
+}
+
+// unreadable says what of the terms can hold nowhere because it makes no sense, such as a label that is to be greater than a text; nil if all
+// of it does.
+func unreadable(terms []corev1.NodeSelectorTerm) error {
+	operators := map[corev1.NodeSelectorOperator]selection.Operator{corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan}
+	var errs []error
+	for i := range terms {
+		for j, r := range terms[i].MatchExpressions {
+			operator, compares := operators[r.Operator]
+			if !compares {
+				continue // the API server lets none in that makes no sense
+			}
+			path := field.NewPath("nodeSelectorTerms").Index(i).Child("matchExpressions").Index(j)
+			if _, err := labels.NewRequirement(r.Key, operator, r.Values, field.WithPath(path)); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return utilerrors.Flatten(utilerrors.NewAggregate(errs))
 }
 
 // older reports whether a version of an object is older than another.

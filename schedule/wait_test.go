@@ -56,6 +56,9 @@ func TestWait(t *testing.T) {
 		{"SCHED-159", "it has no annotations", dynamic, func(w *world) {
 			w.patch(store.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":null}}`, store.Main)
 		}, prefix + `binding volumes: selectedNode annotation reset for PVC "d"`},
+		{"SCHED-159", "the provisioner gives up, and the annotation was the only one", dynamic, func(w *world) {
+			w.patch(store.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`, store.Main)
+		}, prefix + `binding volumes: selectedNode annotation reset for PVC "d"`},
 		{"SCHED-160", "the provisioner gives up", dynamic, unselect, prefix + `binding volumes: provisioning failed for PVC "d"`},
 		{"SCHED-160", "another node", dynamic, func(w *world) {
 			w.patch(store.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n2"}}}`, store.Main)

@@ -26,6 +26,8 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	upstream.Quiet()
+	upstream.SignalsOutside()
+	upstream.Unjittered()
 	os.Exit(m.Run())
 }
 

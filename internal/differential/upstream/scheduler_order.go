@@ -1,0 +1,63 @@
+package upstream
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/core"
+	corev1 "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Of several volumes that are equally good for a claim the scheduler takes the first in its list, which an informer makes of a map. The
+// informers of this factory list volumes by name: that is one of the orders in which they may come, and the one that ours come in (SCHED-086).
+type sortedFactory struct {
+	informers.SharedInformerFactory
+}
+
+func (f sortedFactory) Core() core.Interface { return sortedCore{f.SharedInformerFactory.Core()} }
+
+type sortedCore struct{ core.Interface }
+
+func (c sortedCore) V1() corev1.Interface { return sortedV1{c.Interface.V1()} }
+
+type sortedV1 struct{ corev1.Interface }
+
+func (v sortedV1) PersistentVolumes() corev1.PersistentVolumeInformer {
+	return sortedVolumes{v.Interface.PersistentVolumes()}
+}
+
+type sortedVolumes struct {
+	corev1.PersistentVolumeInformer
+}
+
+func (v sortedVolumes) Informer() cache.SharedIndexInformer {
+	return sortedInformer{v.PersistentVolumeInformer.Informer()}
+}
+
+type sortedInformer struct{ cache.SharedIndexInformer }
+
+func (i sortedInformer) GetIndexer() cache.Indexer {
+	return sortedIndexer{i.SharedIndexInformer.GetIndexer()}
+}
+
+type sortedIndexer struct{ cache.Indexer }
+
+func (x sortedIndexer) ByIndex(name, value string) ([]any, error) {
+	objs, err := x.Indexer.ByIndex(name, value)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[any]string, len(objs))
+	for _, obj := range objs {
+		accessor, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, err
+		}
+		names[obj] = accessor.GetName()
+	}
+	slices.SortFunc(objs, func(a, b any) int { return strings.Compare(names[a], names[b]) })
+	return objs, nil
+}
