@@ -46,7 +46,13 @@ func (c *assumeCache[T]) assume(obj T) error {
 }
 
 // restore takes an assumption back, if it is still in place (SCHED-135).
-func (c *assumeCache[T]) restore(key string) { delete(c.assumed, key) }
+func (c *assumeCache[T]) restore(obj T) {
+	key := store.KeyOf(obj)
+	// SCHED-135: another pod may have made one since, on a newer version.
+	if assumed, is := c.assumed[key]; is && assumed.GetResourceVersion() == obj.GetResourceVersion() {
+		delete(c.assumed, key)
+	}
+}
 
 // seen notes that the informer delivered a version of the object (SCHED-134).
 func (c *assumeCache[T]) seen(obj T) {

@@ -30,6 +30,24 @@ type change struct {
 // migratedPlugins is the annotation of a CSINode that lists the in-tree plugins that CSI drivers took over (SCHED-013).
 const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
 
+// Requeues reports whether a plugin that turned a pod down has it tried again when an object changes (SCHED-251). The plugin is that of a
+// Verdict. old is nil for a new object, now for one that is gone; other kinds than those the scheduler looks at help nobody.
+func Requeues(plugin string, pod *corev1.Pod, old, now store.Object) bool {
+	c := change{what: updated, old: old, new: now}
+	switch {
+	case hints[plugin] == nil || old == nil && now == nil:
+		return false
+	case old == nil:
+		c.what, c.kind = added, store.KindOf(now)
+	case now == nil:
+		c.what, c.kind = deleted, store.KindOf(old)
+	default:
+		c.kind = store.KindOf(now)
+	}
+	// SCHED-251
+	return worthRetry(&queuedPod{pod: pod, plugins: []string{plugin}}, c)
+}
+
 // worthRetry reports whether a change may help a pod: whether one of the plugins that turned it down says so (SCHED-251).
 func worthRetry(item *queuedPod, c change) bool {
 	// SCHED-250, SCHED-278: those that turned it down, and no others.

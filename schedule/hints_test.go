@@ -126,6 +126,9 @@ func TestHints(t *testing.T) {
 		if got := worthRetry(item, tc.change); got != tc.want {
 			t.Errorf("%s: %s hears of %v %s (%s): %v, want %v", tc.rule, tc.plugin, tc.change.what, tc.change.kind, tc.name, got, tc.want)
 		}
+		if got := Requeues(tc.plugin, tc.pod, tc.change.old, tc.change.new); got != tc.want {
+			t.Errorf("%s: Requeues(%s, %s) = %v, want %v", tc.rule, tc.plugin, tc.name, got, tc.want)
+		}
 		item.plugins = nil
 		if worthRetry(item, tc.change) {
 			t.Errorf("SCHED-250: %s (%s) moved a pod that no plugin turned down", tc.plugin, tc.name)

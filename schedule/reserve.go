@@ -8,7 +8,6 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/store"
 )
 
 // reservation is what was decided for a pod, and has to be written before it is bound to its node.
@@ -88,10 +87,10 @@ func (s *scheduler) unreserve(r *reservation) {
 
 func (s *scheduler) restore(bindings []pairing, provisions []*corev1.PersistentVolumeClaim) {
 	for _, b := range bindings {
-		s.volumes.restore(b.pv.Name)
+		s.volumes.restore(b.pv)
 	}
 	for _, claim := range provisions {
-		s.claims.restore(store.KeyOf(claim))
+		s.claims.restore(claim)
 	}
 }
 

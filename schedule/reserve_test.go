@@ -100,6 +100,11 @@ func TestAssumeCache(t *testing.T) {
 	f.claims.seen(newer)
 	require.Empty(t, f.claims.assumed, "SCHED-134")
 	require.NoError(t, f.claims.assume(withNode(newer, "n1")))
+	f.claims.restore(stored)
+	require.NotEmpty(t, f.claims.assumed, "SCHED-135: what was assumed on a newer version stays")
+	f.claims.restore(newer)
+	require.Empty(t, f.claims.assumed, "SCHED-135")
+	require.NoError(t, f.claims.assume(withNode(newer, "n1")))
 	f.claims.gone(newer)
 	require.Empty(t, f.claims.assumed, "SCHED-134: deleted")
 }

@@ -57,7 +57,7 @@ func (g *schedulingGenerator) bind() Step {
 // provision creates a volume for a claim, or has the provisioner give up.
 func (g *schedulingGenerator) provision() Step {
 	if g.chance(3) {
-		return g.patch(store.PersistentVolumeClaim, g.known(), store.Main, `{"metadata":{"annotations":{%q:null}}}`, objects.AnnSelectedNode)
+		return g.patch(store.PersistentVolumeClaim, g.known(), store.Main, `{"metadata":{"annotations":{%q:null,"some":%s}}}`, objects.AnnSelectedNode, pick(g.generator, "null", `"x"`))
 	}
 	pv := g.volume(pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5", "pv6"))
 	pv.DeletionTimestamp, pv.Finalizers, pv.Status = nil, nil, corev1.PersistentVolumeStatus{}
@@ -255,9 +255,10 @@ func (g *schedulingGenerator) create() Step {
 	return Step{Op: Create, Object: obj}
 }
 
-// another creates a second pod that wants a node.
+// another creates a second pod that wants a node. It is more important than the first or less: whose turn it is of two that are equally
+// important, and failed in the same millisecond, nobody can say.
 func (g *schedulingGenerator) another() Step {
-	pod := g.waiting("r", int32(pick(g.generator, 5, 10, 15)))
+	pod := g.waiting("r", int32(pick(g.generator, 5, 15)))
 	pod.UID, pod.Status = "", corev1.PodStatus{}
 	return Step{Op: Create, Object: pod}
 }

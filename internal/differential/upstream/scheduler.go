@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
@@ -47,6 +48,7 @@ type Scheduler struct {
 	running sync.WaitGroup
 	wait    func()
 	started atomic.Bool
+	hints   queue.QueueingHintMap // nil before anybody asked
 
 	mu      sync.Mutex
 	entries []engine.Entry // since the last log
