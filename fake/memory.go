@@ -36,6 +36,7 @@ type settings struct {
 	maxSize     int64 // 0 is no limit
 	quota       int64 // 0 is no limit
 	attachLimit *int32
+	mountGroup  bool
 	segments    []Segment
 	lenient     bool
 	createdOnly bool

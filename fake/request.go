@@ -105,6 +105,8 @@ type StageRequest struct {
 	MountOptions   []string
 	AttachContext  map[string]string // AttachResponse.Context
 	Context        map[string]string // volumeAttributes
+	// Group is the group that the files are to belong to, nil for none. Only a driver that mounts with a group is told (MountGrouper).
+	Group *int64
 }
 
 // UnstageRequest is the opposite.
@@ -125,6 +127,7 @@ type PublishRequest struct {
 	AttachContext    map[string]string
 	Context          map[string]string
 	Source           *corev1.PersistentVolumeSource // for in-tree plugins; may be nil
+	Group            *int64                         // as in StageRequest
 }
 
 // UnpublishRequest is the opposite.

@@ -69,10 +69,11 @@ func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*desiredVolum
 				continue
 			}
 			dp, _ := v.pods.Get(pod.UID)
+			of := k.files(dp.spec, pod.UID)
 			// MNT-037: a bad disk shows when the mount is to go.
-			_ = k.node.disk.mount(Mount{
+			_ = k.mountFiles(Mount{
 				Path: k.layout.subpath(pod.UID, dp.spec.Name(), c.Name, i), Source: k.podMountPath(dp.spec, pod),
-				Plugin: dp.spec.plugin.Name, Volume: dp.spec.ID(), Pod: string(pod.UID),
+				Plugin: of.plugin, Volume: of.volume, Pod: string(pod.UID),
 			})
 		}
 	}

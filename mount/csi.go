@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/engine"
@@ -74,7 +75,7 @@ func (c csiPlugin) deviceMountPath(spec *volumeSpec) (string, error) {
 	return c.k.layout.csiGlobal(source.Driver, source.VolumeHandle), nil
 }
 
-func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error {
+func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, mountPath string) error {
 	source, disk := spec.CSI(), c.k.node.disk
 	// MNT-301
 	driver, err := c.client(source.Driver, "attacher.MountDevice")
@@ -99,10 +100,10 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, mountPath strin
 	// MNT-334: that the volume is read only is not told here.
 	req := fake.StageRequest{
 		ID: source.VolumeHandle, Node: c.k.node.name, Path: mountPath, Mode: spec.accessMode(), FSType: source.FSType,
-		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes,
+		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 	}
 	err = c.k.ask(p, driver, fake.Stage, req.ID, func() error { return driver.(fake.Stager).Stage(req) }, func() error {
-		return disk.mount(Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
+		return c.k.mountFiles(Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
 	})
 	err = rpcError(fake.Stage, err)
 	if err != nil && classOf(err) == final {

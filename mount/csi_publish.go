@@ -66,9 +66,10 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 	if err := c.lifecycle(source.driver, source.mode); err != nil {
 		return err
 	}
+	policy := c.fsGroupPolicy(source.driver)
 	req := fake.PublishRequest{
 		ID: source.handle, Node: c.k.node.name, Target: target, Pod: podRef(pod), Mode: spec.accessMode(), FSType: source.fsType,
-		ReadOnly: spec.readOnly(), Context: c.attributes(source, pod),
+		ReadOnly: spec.readOnly(), Context: c.attributes(source, pod), Group: mountGroup(driver, pod),
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
@@ -86,20 +87,18 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 	if err := disk.write(path.Dir(target)+"/"+metadataFile, data); err != nil {
 		return err
 	}
-	group := c.group(spec, source, pod)
-	mount := Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Group: group}
+	mount := Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID)}
 	err = unimplemented(fake.Publish)
 	if publisher, ok := driver.(fake.Publisher); ok {
-		err = c.k.askFor(p, driver, fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
+		err = c.k.askFor(p, driver, fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return c.k.mountFiles(mount) })
 	}
 	err = rpcError(fake.Publish, err)
 	if err != nil && classOf(err) == final && !how.reconstructed && !how.remount {
 		// MNT-302, MNT-914, MNT-456: what an earlier attempt or kubelet mounted must stay as it is.
 		_ = c.k.removeMountDir(target)
 	}
-	if err == nil && group != 0 {
-		// MNT-304: the kubelet sees to the group once the volume is there; here that cannot fail.
-		c.k.changeGroup(p, spec, pod, target, group)
+	if err == nil && !fake.MountsWithGroup(driver) {
+		c.takeGroup(p, spec, source, pod, target, policy)
 	}
 	return err
 }

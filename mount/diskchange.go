@@ -136,6 +136,29 @@ func (d *Disk) unmount(path string) error {
 	return nil
 }
 
+// setGroup has the files of a volume belong to a group, wherever it is mounted.
+func (d *Disk) setGroup(plugin, volume string, group int64) {
+	d.walkMounts(func(m *Mount) {
+		if m.Plugin == plugin && m.Volume == volume {
+			m.Group = group
+		}
+	})
+	d.touch()
+}
+
+// walkMounts visits what is mounted, in the order of paths.
+func (d *Disk) walkMounts(visit func(*Mount)) {
+	if d.mounts == 0 {
+		return
+	}
+	d.entries.Scan(func(_ string, e *diskEntry) bool {
+		if e.mount != nil {
+			visit(e.mount)
+		}
+		return true
+	})
+}
+
 // lock takes or releases the loop device on a mounted device file.
 func (d *Disk) lock(path string, locked bool) {
 	if e, ok := d.entries.Get(path); ok {

@@ -7,17 +7,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
 )
 
-// fsGroup is the group that the pod wants its files to belong to, zero for none (MNT-330).
-func fsGroup(pod *corev1.Pod) int64 {
-	if context := pod.Spec.SecurityContext; context != nil && context.FSGroup != nil {
+// fsGroup is the group that the pod wants its files to belong to, nil for none (MNT-330). Zero is a group, too.
+func fsGroup(pod *corev1.Pod) *int64 {
+	if context := pod.Spec.SecurityContext; context != nil {
 		// MNT-330
-		return *context.FSGroup
+		return context.FSGroup
 	}
-	return 0
+	return nil
 }
 
 // changesGroup reports whether the kubelet changes the group of the files of a CSI volume (MNT-331).
@@ -36,51 +39,82 @@ func changesGroup(policy storagev1.FSGroupPolicy, fsType string, modes []corev1.
 	return inline || slices.Contains(modes, corev1.ReadWriteOnce) || slices.Contains(modes, corev1.ReadWriteOncePod)
 }
 
-// group is the group that a CSI volume's files get for the pod, zero if they stay as they are.
-func (c csiPlugin) group(spec *volumeSpec, source csiSource, pod *corev1.Pod) int64 {
-	policy := storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
-	if object := c.k.driver(source.driver); object != nil && object.Spec.FSGroupPolicy != nil {
-		policy = *object.Spec.FSGroupPolicy
+// mountGroup is the group that the driver is told to mount a volume with, nil if that is the kubelet's affair.
+func mountGroup(driver fake.Backend, pod *corev1.Pod) *int64 {
+	if !fake.MountsWithGroup(driver) {
+		return nil
 	}
+	// MNT-331: whatever the policy of the driver, and also where nothing may be written.
+	return fsGroup(pod)
+}
+
+// fsGroupPolicy is what the driver says about groups.
+func (c csiPlugin) fsGroupPolicy(driver string) storagev1.FSGroupPolicy {
+	if object := c.k.driver(driver); object != nil && object.Spec.FSGroupPolicy != nil {
+		return *object.Spec.FSGroupPolicy
+	}
+	return storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
+}
+
+// takeGroup gives the files of a CSI volume to the group that the pod wants, where that is for the kubelet to do. policy is that of the driver
+// when the volume was about to be mounted.
+func (c csiPlugin) takeGroup(p *engine.Proc, spec *volumeSpec, source csiSource, pod *corev1.Pod, target string, policy storagev1.FSGroupPolicy) {
 	var modes []corev1.PersistentVolumeAccessMode
 	if spec.PV != nil {
 		modes = spec.PV.Spec.AccessModes
 	}
-	if !changesGroup(policy, source.fsType, modes, spec.PV == nil, spec.readOnly()) {
-		return 0
+	if group := fsGroup(pod); group != nil && changesGroup(policy, source.fsType, modes, spec.PV == nil, spec.readOnly()) {
+		// MNT-304: once the volume is there; here that cannot fail.
+		c.k.changeGroup(p, spec, pod, target, *group)
 	}
-	return fsGroup(pod)
 }
 
-// localGroup is the group that a local volume's files get for the pod: the first pod's, as long as another one has them. changes says
-// that this pod's mount gives it to them.
-func (k *kubelet) localGroup(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (group int64, changes bool) {
-	group = fsGroup(pod)
-	for _, m := range k.node.disk.Mounts() {
-		if m.Plugin != spec.plugin.Name || m.Volume != spec.ID() || m.Pod == "" || m.Pod == string(pod.UID) {
-			continue
-		}
-		// MNT-332, MNT-397: the mount proceeds all the same.
-		if group != 0 && m.Group != group {
+// takeLocalGroup does so for a local volume that is about to be mounted, or says who has it: used says that another pod does.
+func (k *kubelet) takeLocalGroup(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, target string, used bool) {
+	group := fsGroup(pod)
+	switch {
+	case group == nil:
+	case !used && !spec.readOnly():
+		// MNT-332
+		k.changeGroup(p, spec, pod, target, *group)
+	case used:
+		if old := k.node.nodes.groups[k.files(spec, pod.UID)]; old != *group {
+			// MNT-332, MNT-397: the mount proceeds all the same.
 			k.event(p, pod, corev1.EventTypeWarning, "AlreadyMountedVolume",
-				"The requested fsGroup is %d, but the volume %s has GID %d. The volume may not be shareable.", group, spec.Name(), m.Group)
+				"The requested fsGroup is %d, but the volume %s has GID %d. The volume may not be shareable.", *group, spec.Name(), old)
 		}
-		return m.Group, false
 	}
-	return group, group != 0
+}
+
+// files are what is on a volume, wherever it is mounted.
+type files struct {
+	node           string // "" for what every node can reach
+	plugin, volume string // as in Mount
+}
+
+// files are those of a pod's volume.
+func (k *kubelet) files(spec *volumeSpec, pod types.UID) files {
+	switch {
+	case spec.plugin.Name != objects.CSIPluginName:
+		return files{k.node.name, spec.plugin.Name, spec.ID()}
+	case spec.PV == nil:
+		// MNT-303: the pod's own, whatever its name.
+		return files{"", spec.plugin.Driver, inlineHandle(pod, spec.Name())}
+	}
+	return files{"", spec.plugin.Driver, spec.ID()}
 }
 
 // changeGroup gives the files of a volume, mounted at dir, to a group. That takes its time (MNT-333), unless they have it and the pod
 // leaves it at that (MNT-330).
 func (k *kubelet) changeGroup(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, dir string, group int64) {
-	groups, volume := k.node.nodes.groups, spec.plugin.Name+"/"+spec.plugin.Driver+"/"+spec.ID()
-	policy := pod.Spec.SecurityContext.FSGroupChangePolicy
-	if policy != nil && *policy == corev1.FSGroupChangeOnRootMismatch && groups[volume] == group {
+	files, policy := k.files(spec, pod.UID), pod.Spec.SecurityContext.FSGroupChangePolicy
+	old, known := k.node.nodes.groups[files]
+	if known && old == group && policy != nil && *policy == corev1.FSGroupChangeOnRootMismatch {
 		// MNT-330: the root of the volume stands for all that is in it.
 		return
 	}
 	if k.adopting || k.cfg.GroupChange == 0 {
-		groups[volume] = group
+		k.node.nodes.setGroup(files, group)
 		return
 	}
 	told := dir
@@ -100,8 +134,32 @@ func (k *kubelet) changeGroup(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod,
 	}
 	p.Sleep(end.Sub(p.Now()))
 	// The root comes last, so a change that is cut short is done again.
-	groups[volume] = group
+	k.node.nodes.setGroup(files, group)
 	afterPasses(p)
 }
 
 const groupChangeHelp = "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods"
+
+// setGroup has files belong to a group, wherever they are mounted.
+func (ns *Nodes) setGroup(f files, group int64) {
+	old, known := ns.groups[f]
+	ns.groups[f] = group
+	if known && old == group {
+		return
+	}
+	for _, name := range ns.names {
+		if f.node == "" || f.node == name {
+			ns.byName[name].disk.setGroup(f.plugin, f.volume, group)
+		}
+	}
+}
+
+// mountFiles mounts a volume, whose files belong to whom they belonged to before.
+func (k *kubelet) mountFiles(m Mount) error {
+	for _, node := range []string{"", k.node.name} {
+		if group, known := k.node.nodes.groups[files{node, m.Plugin, m.Volume}]; known {
+			m.Group = group
+		}
+	}
+	return k.node.disk.mount(m)
+}

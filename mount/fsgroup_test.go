@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/fake"
 )
@@ -94,4 +95,130 @@ func TestFilesystemMismatch(t *testing.T) {
 	w.node.disk.Break(path, nil)
 	w.Advance(2 * time.Second)
 	want(t, "MNT-202: phase", w.phase("p1"), corev1.PodRunning)
+}
+
+// Drivers that mount with a group are told which, and the kubelet changes nothing (MNT-331).
+func TestMountGroup(t *testing.T) {
+	for _, tc := range []struct {
+		rule, name string
+		options    []fake.MemoryOption
+		want       []string
+		group      int64
+	}{
+		{"MNT-331", "a driver that can", []fake.MemoryOption{fake.MountGroup()}, []string{"5", "5"}, 0},
+		{"MNT-331", "one that cannot", nil, []string{"none", "none"}, 5},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			asked := &groupsAsked{}
+			w := newWorld(t, func(s *setup) {
+				s.driver = tc.options
+				s.wrap = func(driver *fake.Memory) fake.Backend { asked.Memory = driver; return asked }
+			})
+			w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
+			w.create(groupPod("p1", corev1.FSGroupChangeAlways))
+			w.Advance(11 * time.Second)
+			w.attach(handle)
+			w.Advance(time.Second)
+			want(t, tc.rule+": asked", asked.groups, tc.want)
+			for _, m := range w.node.disk.Mounts() {
+				want(t, tc.rule+": group of "+m.Path, m.Group, tc.group)
+			}
+		})
+	}
+}
+
+// groupsAsked notes which groups a driver is told.
+type groupsAsked struct {
+	*fake.Memory
+	groups []string
+}
+
+func (g *groupsAsked) note(group *int64) {
+	if group == nil {
+		g.groups = append(g.groups, "none")
+		return
+	}
+	g.groups = append(g.groups, fmt.Sprint(*group))
+}
+
+func (g *groupsAsked) Stage(req fake.StageRequest) error {
+	g.note(req.Group)
+	return g.Memory.Stage(req)
+}
+
+func (g *groupsAsked) Publish(req fake.PublishRequest) error {
+	g.note(req.Group)
+	return g.Memory.Publish(req)
+}
+
+// Group 0 is one like any other: a volume that nobody changed is not its (MNT-330).
+func TestGroupZero(t *testing.T) {
+	w := newWorld(t, func(s *setup) { s.cfg.GroupChange = time.Minute })
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
+	pod := groupPod("p1", corev1.FSGroupChangeOnRootMismatch)
+	*pod.Spec.SecurityContext.FSGroup = 0
+	w.create(pod)
+	w.Advance(11 * time.Second)
+	w.attach(handle)
+	w.Advance(50 * time.Second)
+	want(t, "MNT-330: phase", w.phase("p1"), corev1.PodPending)
+	w.Advance(15 * time.Second)
+	want(t, "MNT-330: phase", w.phase("p1"), corev1.PodRunning)
+}
+
+// CSI volumes in pods are each pod's own, also those of the same name (MNT-303, MNT-330).
+func TestGroupOfInlineVolumes(t *testing.T) {
+	w := newWorld(t, func(s *setup) {
+		s.cfg.GroupChange, s.driver = time.Minute, []fake.MemoryOption{fake.Lenient()}
+		s.object = func(d *storagev1.CSIDriver) {
+			d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}
+			d.Spec.FSGroupPolicy = new(storagev1.FileFSGroupPolicy)
+		}
+	})
+	for _, name := range []string{"p1", "p2"} {
+		pod := fake.Pod(name, fake.OnNode(nodeName))
+		policy := corev1.FSGroupChangeOnRootMismatch
+		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(5)), FSGroupChangePolicy: &policy}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driverName}}}}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
+		w.create(pod)
+		w.Advance(50 * time.Second)
+		want(t, "MNT-330: phase of "+name, w.phase(name), corev1.PodPending)
+		w.Advance(20 * time.Second)
+		want(t, "MNT-330: phase of "+name, w.phase(name), corev1.PodRunning)
+	}
+}
+
+// The group of a local volume is that of its files, whichever pod they got it from; nobody changes it who may only read (MNT-332).
+func TestGroupOfLocalVolume(t *testing.T) {
+	w := newWorld(t)
+	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/x"}}
+	})
+	start := func(name string, group int64, readOnly bool) {
+		pod := groupPod(name, corev1.FSGroupChangeAlways)
+		pod.Spec.SecurityContext.FSGroup = &group
+		if group < 0 {
+			pod.Spec.SecurityContext = nil
+		}
+		pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = readOnly
+		w.mark()
+		w.create(pod)
+		w.Advance(time.Second)
+		want(t, "MNT-332: phase of "+name, w.phase(name), corev1.PodRunning)
+	}
+	group := func() int64 { return w.node.disk.Mounts()[0].Group }
+	start("reader", 6, true)
+	want(t, "MNT-332: group", group(), int64(0))
+	w.deletePod("reader")
+	w.Advance(2 * time.Second)
+	start("writer", 7, false)
+	want(t, "MNT-332: group", group(), int64(7))
+	w.deletePod("writer")
+	w.Advance(2 * time.Second)
+	start("indifferent", -1, false)
+	want(t, "MNT-332: events", w.events(), []string(nil))
+	start("other", 5, false)
+	want(t, "MNT-332: events", w.events(), []string{"AlreadyMountedVolume default/other: The requested fsGroup is 5, but the volume pv1 has GID 7. The volume may not be shareable."})
+	want(t, "MNT-332: group", group(), int64(7))
 }

@@ -75,7 +75,7 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 		if err != nil {
 			return "MountVolume.GetDeviceMountPath failed", err
 		}
-		if err := plugin.mountDevice(p, spec, mountPath); err != nil {
+		if err := plugin.mountDevice(p, spec, pod, mountPath); err != nil {
 			k.tellMismatch(p, spec, err)
 			k.deviceFailed(av, err, devicePath, mountPath)
 			return "MountVolume.MountDevice failed", err

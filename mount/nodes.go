@@ -27,7 +27,7 @@ type Nodes struct {
 	// attachments are the VolumeAttachments there are, by node and name.
 	attachments map[string]map[string]*storagev1.VolumeAttachment
 	// groups are those that the files of volumes belong to, as the last change left them.
-	groups map[string]int64
+	groups map[files]int64
 }
 
 // New prepares the kubelets of a cluster. Add and Follow start them. Errors name the field of the configuration.
@@ -36,7 +36,7 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 		return nil, err
 	}
 	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{},
-		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, groups: map[string]int64{}}
+		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, groups: map[files]int64{}}
 	s := e.Store()
 	ns.nodesByName = s.Nodes.NewIndexWith(
 		func(node *corev1.Node) []string { return []string{node.Name} },

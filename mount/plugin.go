@@ -17,7 +17,7 @@ type volumePlugin interface {
 	waitForAttach(p *engine.Proc, spec *volumeSpec, devicePath string) (string, error)
 	// deviceMountPath is where the device is mounted, "" for a plugin without a device step.
 	deviceMountPath(spec *volumeSpec) (string, error)
-	mountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error
+	mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, mountPath string) error
 	setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error
 	// unmounter makes what tears a volume down for a pod, from what the disk says about it.
 	unmounter(pod types.UID, name string) (tearDown func(*engine.Proc) error, err error)
@@ -52,6 +52,9 @@ type setUpHow struct {
 func (k *kubelet) pluginFor(name string) volumePlugin {
 	if name == objects.CSIPluginName {
 		return csiPlugin{k}
+	}
+	if isPodPlugin(name) {
+		return podPlugin{treePlugin{k, name}}
 	}
 	return treePlugin{k, name}
 }

@@ -120,7 +120,7 @@ func (k *kubelet) rebuild(l leftover, block bool) (*volumeSpec, error) {
 			spec.Inline = &corev1.Volume{Name: l.name}
 		}
 		return spec, nil
-	case slices.Contains(builtIn, l.plugin):
+	case isPodPlugin(l.plugin), l.plugin == nfsPluginName:
 		spec.plugin = objects.Plugin{Name: l.plugin}
 		spec.Inline = &corev1.Volume{Name: l.name}
 		return spec, nil
@@ -131,9 +131,8 @@ func (k *kubelet) rebuild(l leftover, block bool) (*volumeSpec, error) {
 
 const localPluginName = "kubernetes.io/local-volume"
 
-// builtIn are the plugins that need no backend and keep something in the directory of a pod.
-var builtIn = []string{"kubernetes.io/empty-dir", "kubernetes.io/configmap", "kubernetes.io/secret", "kubernetes.io/projected",
-	"kubernetes.io/downward-api", "kubernetes.io/image", "kubernetes.io/git-repo", "kubernetes.io/nfs"}
+// nfsPluginName is the plugin of shares, for which a node needs no backend.
+const nfsPluginName = "kubernetes.io/nfs"
 
 // correct compares what was reconstructed with the status of the node (MNT-457).
 func (k *kubelet) correct(p *engine.Proc) {

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -504,29 +505,50 @@ func TestScenario25AttachLimit(t *testing.T) {
 	}
 }
 
-// Scenario 25, the node's limit: the CSINode says what the driver says (MNT-353).
+// Scenario 25, the node's limit: the CSINode says what the driver says, if it can be written within four tries (MNT-353).
 func TestScenario25Refresh(t *testing.T) {
-	period := int64(60)
-	w := newWorld(t, func(s *setup) {
-		s.driver = []fake.MemoryOption{fake.AttachLimit(3)}
-		s.object = func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = &period }
-	})
-	limit := func() int32 {
-		node, err := w.Store().CSINodes.Get(nodeName)
-		w.ok(err)
-		return *node.Spec.Drivers[0].Allocatable.Count
+	for _, tc := range []struct {
+		rule, name string
+		options    []fake.MemoryOption
+		fails      int // updates of the CSINode
+		want       string
+	}{
+		{"MNT-353", "another limit", []fake.MemoryOption{fake.AttachLimit(3)}, 0, "3"},
+		{"MNT-353", "no limit any more", nil, 0, "none"},
+		{"MNT-353", "the fourth try", []fake.MemoryOption{fake.AttachLimit(3)}, 3, "3"},
+		{"MNT-353", "no fifth try", []fake.MemoryOption{fake.AttachLimit(3)}, 4, "5"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			period := int64(60)
+			w := newWorld(t, func(s *setup) {
+				s.driver = tc.options
+				s.object = func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = &period }
+			})
+			limit := func() string {
+				node, err := w.Store().CSINodes.Get(nodeName)
+				w.ok(err)
+				if node.Spec.Drivers[0].Allocatable == nil {
+					return "none"
+				}
+				return fmt.Sprint(*node.Spec.Drivers[0].Allocatable.Count)
+			}
+			node, err := w.Store().CSINodes.Get(nodeName)
+			w.ok(err)
+			stale, old := node.DeepCopy(), int32(5)
+			stale.Spec.Drivers[0].Allocatable = &storagev1.VolumeNodeResources{Count: &old}
+			w.load(stale)
+			full := int32(8)
+			w.attachment(handle, func(va *storagev1.VolumeAttachment) {
+				va.Status.AttachError = &storagev1.VolumeError{Message: "full", ErrorCode: &full}
+			})
+			if tc.fails > 0 {
+				w.faults.Fail(fake.Match{Verb: "update", Kind: string(store.CSINode)}, errors.New("broken")).Times(tc.fails)
+			}
+			w.pod("p1")
+			want(t, "before", limit(), "5")
+			w.Advance(125 * time.Second)
+			want(t, tc.rule+": after", limit(), tc.want)
+			want(t, "MNT-383: phase", w.phase("p1"), corev1.PodFailed)
+		})
 	}
-	node, err := w.Store().CSINodes.Get(nodeName)
-	w.ok(err)
-	stale, old := node.DeepCopy(), int32(5)
-	stale.Spec.Drivers[0].Allocatable.Count = &old
-	w.load(stale)
-	full := int32(8)
-	w.attachment(handle, func(va *storagev1.VolumeAttachment) {
-		va.Status.AttachError = &storagev1.VolumeError{Message: "full", ErrorCode: &full}
-	})
-	w.pod("p1")
-	want(t, "before", limit(), int32(5))
-	w.Advance(125 * time.Second)
-	want(t, "MNT-353: after", limit(), int32(3))
 }

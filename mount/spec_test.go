@@ -151,9 +151,9 @@ func TestChangesGroup(t *testing.T) {
 	}
 	group := int64(7)
 	pod := fake.Pod("p")
-	want(t, "MNT-330: none", fsGroup(pod), 0)
+	want(t, "MNT-330: none", fsGroup(pod), nil)
 	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &group}
-	want(t, "MNT-330: some", fsGroup(pod), 7)
+	want(t, "MNT-330: some", *fsGroup(pod), 7)
 }
 
 func TestSupplementalGroups(t *testing.T) {

@@ -54,8 +54,7 @@ func (t treePlugin) deviceMountPath(spec *volumeSpec) (string, error) {
 	return t.k.layout.global(t.name, spec.ID()), nil
 }
 
-func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error {
-	disk := t.k.node.disk
+func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, _ *corev1.Pod, mountPath string) error {
 	mount := Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID()}
 	if localDirectory(spec) != "" {
 		// MNT-035: it is there already.
@@ -63,10 +62,10 @@ func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, mountPath stri
 	}
 	stager, ok := t.backend().(fake.Stager)
 	if !ok || !fake.Can(t.backend(), fake.Stage) {
-		return disk.mount(mount)
+		return t.k.mountFiles(mount)
 	}
 	req := fake.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath, Mode: spec.accessMode(), MountOptions: spec.PV.Spec.MountOptions}
-	return t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return disk.mount(mount) })
+	return t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return t.k.mountFiles(mount) })
 }
 
 func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
@@ -75,8 +74,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 	if spec.PV != nil && t.k.pluginTakesDevice(spec) {
 		mount.Source, _ = t.deviceMountPath(spec)
 	}
-	changes := false
-	effect := func() error { return disk.mount(mount) }
+	effect := func() error { return t.k.mountFiles(mount) }
 	switch {
 	case isHostPath(spec):
 		// MNT-036: nothing is left below the directory of the pod.
@@ -84,11 +82,15 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 			return err
 		}
 		effect = func() error { return nil }
-	case spec.Source() == nil:
-		// What is in the pod itself becomes a directory with files in it.
-		return disk.mkdir(target)
 	case spec.Source().Local != nil:
-		mount.Group, changes = t.k.localGroup(p, spec, pod)
+		effect = func() error {
+			used := t.usedByOther(spec, pod)
+			if err := t.k.mountFiles(mount); err != nil {
+				return err
+			}
+			t.k.takeLocalGroup(p, spec, pod, target, used)
+			return nil
+		}
 	}
 	publisher, ok := t.backend().(fake.Publisher)
 	switch {
@@ -96,11 +98,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 		// These plugins look themselves whether it is mounted.
 		return nil
 	case !ok:
-		err := effect()
-		if err == nil && changes {
-			t.k.changeGroup(p, spec, pod, target, mount.Group)
-		}
-		return err
+		return effect()
 	}
 	req := fake.PublishRequest{
 		ID: spec.ID(), Node: t.k.node.name, Target: target, StagingPath: mount.Source, Pod: podRef(pod), Mode: spec.accessMode(),
@@ -116,11 +114,18 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 	return err
 }
 
+// usedByOther reports whether the volume is mounted for another pod.
+func (t treePlugin) usedByOther(spec *volumeSpec, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(t.k.node.disk.Mounts(), func(m Mount) bool {
+		return m.Plugin == t.name && m.Volume == spec.ID() && m.Pod != "" && m.Pod != string(pod.UID)
+	})
+}
+
 // checkHostPath refuses a path that leads out of where it begins (MNT-036).
 func checkHostPath(path string) error {
 	// MNT-036: what is at the path, and of which type, the simulated node does not know.
 	if slices.Contains(strings.Split(path, "/"), "..") {
-		return fmt.Errorf("invalid HostPath %q: must not contain '..'", path)
+		return fmt.Errorf("invalid HostPath `%s`: must not contain '..'", path)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,7 +101,17 @@ func (k *kubelet) removeSubpaths(uid types.UID, spec string) error {
 			return err
 		}
 	}
-	return disk.removeAll(dir)
+	if !disk.Exists(dir) {
+		return nil
+	}
+	if err := disk.removeAll(dir); err != nil {
+		return err
+	}
+	// MNT-261: the last one takes away the directory of all.
+	if err := disk.Remove(k.layout.subpaths(uid)); err != nil && !errors.Is(err, errNotEmpty) {
+		return err
+	}
+	return nil
 }
 
 // podRef is a pod as an object that decisions are about; one that is gone is known by its uid alone.

@@ -195,6 +195,7 @@ func TestSubpathCleanup(t *testing.T) {
 	w.Advance(4 * time.Second)
 	want(t, "MNT-261: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 	want(t, "MNT-261: subPath", w.node.disk.Exists(part), false)
+	want(t, "MNT-261: subPaths", w.node.disk.Exists(w.node.kubelet.layout.subpaths(uid)), false)
 }
 
 // MNT-260, MNT-140, MNT-921: an unmount that cannot start is silent and without backoff, and the pod stays.

@@ -67,6 +67,7 @@ var backendOptions = []backendOption{
 	plainOption("without-attach", "a driver that needs no attaching", fake.WithoutAttach),
 	plainOption("without-stage", "a driver that needs no staging", fake.WithoutStage),
 	plainOption("offline-expansion", "cannot expand an attached volume", fake.OfflineExpansion),
+	plainOption("mount-group", "mounts volumes with their files belonging to the group that the pod wants", fake.MountGroup),
 	opsOption("without", "cannot do these", fake.Without),
 	opsOption("only", "can do nothing but these", fake.Only),
 	sizeOption("quota", "how much all volumes together may have", fake.Quota),

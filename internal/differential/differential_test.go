@@ -39,7 +39,8 @@ func playUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (s
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		cfg.Wait, cfg.Attach, cfg.Kubelets, cfg.Cannot = synctest.Wait, s.Attach, s.Kubelets, s.Cannot
+		cfg.Wait, cfg.Attach, cfg.Kubelets = synctest.Wait, s.Attach, s.Kubelets
+		cfg.Cannot, cfg.MountGroup, cfg.GroupChange = s.Cannot, s.MountGroup, s.GroupChange
 		w, err := upstream.New(cfg)
 		require.NoError(t, err)
 		defer w.Close()
@@ -69,7 +70,7 @@ func planOurs(t *testing.T, s differential.Scenario, opts differential.Options) 
 
 // optionsOf are the options of our world for a scenario.
 func optionsOf(s differential.Scenario) differential.Options {
-	return differential.Options{Attach: s.Attach, Kubelets: s.Kubelets, Cannot: s.Cannot, Seed: *shuffle, Latency: *latency}
+	return differential.Options{Attach: s.Attach, Kubelets: s.Kubelets, Cannot: s.Cannot, MountGroup: s.MountGroup, GroupChange: s.GroupChange, Seed: *shuffle, Latency: *latency}
 }
 
 // conditions are under what circumstances a scenario is played the nth time: nothing takes any time, or requests or watch events

@@ -24,7 +24,7 @@ func newKubeletGenerator(seed, stream uint64) *kubeletGenerator {
 // scenario makes up a scenario with what the generator is about besides.
 func (g *kubeletGenerator) scenario() Scenario {
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true, Kubelets: true}
-	if g.chance(3) || g.inline {
+	if g.chance(3) || g.inline || g.groups && g.chance(2) || g.limited {
 		s.Steps = append(s.Steps, g.nodeDriverObject())
 	}
 	// The second node may come later, and pods are there before it.
@@ -43,8 +43,8 @@ func (g *kubeletGenerator) scenario() Scenario {
 		if g.chance(20) {
 			opts = append(opts, fake.FromNodes("n2"))
 		}
-		pv := fake.Volume(name, "1Gi", opts...)
-		if g.attributes {
+		pv := fake.Volume(name, "1Gi", append(opts, g.volumeGroup()...)...)
+		if g.attributes || g.groups {
 			g.setAttributes(pv)
 		}
 		volume := Step{Op: Create, Object: pv, Wait: 2 * time.Second}
@@ -54,10 +54,19 @@ func (g *kubeletGenerator) scenario() Scenario {
 		s.Steps = append(s.Steps, volume, Step{Op: Create, Object: fake.Claim(claim, "1Gi", append(kind, fake.VolumeName(name), modes)...), Wait: 20 * time.Second})
 	}
 	rare := []func() Step{g.nodeDriverObject, g.advance, g.deleteAttached, g.boundVolume, g.unbind, g.changeNode}
+	if g.groups {
+		rare = append(rare, g.changeGroupPolicy, g.changeGroupPolicy)
+	}
+	if g.limited {
+		rare = append(rare, g.watchLimit, g.watchLimit)
+	}
 	down := "" // a node whose kubelet does not run
 	for i := range 6 + g.IntN(12) {
 		if g.growing && i > 0 && g.chance(3) {
 			s.Steps = append(s.Steps, g.growVolume()...)
+		}
+		if g.limited && g.chance(2) {
+			s.Steps = append(s.Steps, g.nodeStorage())
 		}
 		if g.failing && i > 0 && g.chance(3) {
 			s.Steps = append(s.Steps, g.kubeletFault())
@@ -98,6 +107,12 @@ type kubeletGenerator struct {
 	growing, inline, failing bool
 	// own says that pods have claims of their own, attributes that volumes have attributes, types of file systems and mount options.
 	own, attributes bool
+	// plain says that pods have volumes of the kubelet's own, such as emptyDirs.
+	plain bool
+	// groups says that pods want the files of their volumes to belong to a group.
+	groups bool
+	// limited says that nodes cannot have as many volumes attached as pods want.
+	limited bool
 }
 
 func (g *kubeletGenerator) startPod() Step {
@@ -117,6 +132,12 @@ func (g *kubeletGenerator) startPod() Step {
 	}
 	if g.inline {
 		g.inlineVolumes(pod)
+	}
+	if g.plain {
+		g.plainVolumes(pod)
+	}
+	if g.groups {
+		g.setGroup(pod)
 	}
 	return Step{Op: Create, Object: pod}
 }
@@ -141,6 +162,9 @@ func (g *kubeletGenerator) nodeStorage() Step {
 		// Not a multiple of the period of loops, so that nothing ends at the instant of a pass.
 		step.Setting.Delay = map[string]time.Duration{op(): time.Duration(pick(g.generator, 1, 3, 7, 20, 40, 125))*time.Second + 30*time.Millisecond}
 	}
+	if g.limited {
+		g.limit(&step.Setting)
+	}
 	return step
 }
 
@@ -163,6 +187,12 @@ func (g *kubeletGenerator) nodeDriverObject() Step {
 	}
 	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver},
 		Spec: storagev1.CSIDriverSpec{AttachRequired: new(!g.chance(3)), RequiresRepublish: new(g.chance(3))}}
+	if g.limited && !g.chance(4) {
+		driver.Spec.NodeAllocatableUpdatePeriodSeconds = new(int64(3600))
+	}
+	if g.groups && !g.chance(4) {
+		driver.Spec.FSGroupPolicy = new(g.groupPolicy())
+	}
 	if g.inline {
 		driver.Spec.VolumeLifecycleModes, driver.Spec.PodInfoOnMount = g.lifecycleModes(), new(g.chance(2))
 	}

@@ -19,13 +19,15 @@ type Machine interface {
 	Name() string
 	// Running reports whether the kubelet runs.
 	Running() bool
-	// Paths is what there is below the directory of the kubelet, as mount.Disk.Paths has it, Mounts where something is mounted.
+	// Paths is what there is below the directory of the kubelet, as mount.Disk.Paths has it, Mounts where something is mounted,
+	// as DescribeMount has it.
 	Paths() []string
 	Mounts() []string
 	// Locked are the device files that a loop device holds.
 	Locked() []string
-	// Containers are the pods whose containers run.
+	// Containers are the pods whose containers run, Groups those that volumes give to them.
 	Containers() []types.UID
+	Groups(pod types.UID) []int64
 	// MountedVolumes are the names of the volumes of a pod that goes on that are mounted for it, as the kubelet sees it.
 	MountedVolumes(pod types.UID) []string
 }
@@ -48,7 +50,7 @@ func describeMachines(machines []Machine, objects []store.Object) (lines []strin
 			add("held: %s", path)
 		}
 		for _, pod := range slices.Sorted(slices.Values(m.Containers())) {
-			add("containers of %s run", pod)
+			add("containers of %s run%s", pod, groupsOf(m, pod))
 		}
 		for _, obj := range objects {
 			// A volume that is being taken from a pod is nobody's as the real volume manager tells it, and still the pod's as ours does.
@@ -59,6 +61,15 @@ func describeMachines(machines []Machine, objects []store.Object) (lines []strin
 		}
 	}
 	return lines
+}
+
+// groupsOf tells in which groups the containers of a pod are. They come in any order.
+func groupsOf(m Machine, pod types.UID) string {
+	groups := m.Groups(pod)
+	if len(groups) == 0 {
+		return ""
+	}
+	return fmt.Sprint(" in groups ", slices.Sorted(slices.Values(groups)))
 }
 
 // Phase is how long after its start the kubelet of a node begins to work here. The passes of its loops do not fall on the instants of steps, so that
@@ -77,9 +88,17 @@ func (m ourMachine) Paths() []string { return m.Disk().Paths() }
 
 func (m ourMachine) Mounts() (paths []string) {
 	for _, mounted := range m.Disk().Mounts() {
-		paths = append(paths, mounted.Path)
+		paths = append(paths, DescribeMount(mounted.Path, mounted.Group))
 	}
 	return paths
+}
+
+// DescribeMount tells what is mounted where, with the group of its files if it is not root's.
+func DescribeMount(path string, group int64) string {
+	if group == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s of group %d", path, group)
 }
 
 func (m ourMachine) Locked() (paths []string) {

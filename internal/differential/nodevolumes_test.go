@@ -30,6 +30,19 @@ func TestDifferentialOwnClaims(t *testing.T) {
 	compareScenarios(t, differential.GenerateOwnClaims, 3)
 }
 
+// TestDifferentialPodVolumes plays those of pods that have volumes of the kubelet's own.
+func TestDifferentialPodVolumes(t *testing.T) {
+	compareScenarios(t, differential.GeneratePodVolumes, 3)
+}
+
+// TestDifferentialFSGroup plays those of pods that want the files of their volumes to belong to a group.
+func TestDifferentialFSGroup(t *testing.T) { compareScenarios(t, differential.GenerateFSGroup, 3) }
+
+// TestDifferentialAttachLimit plays those of nodes that cannot have as many volumes attached as pods want.
+func TestDifferentialAttachLimit(t *testing.T) {
+	compareScenarios(t, differential.GenerateAttachLimit, 3)
+}
+
 // TestDifferentialNodeVolumes plays those of some of all that at once.
 func TestDifferentialNodeVolumes(t *testing.T) {
 	compareScenarios(t, differential.GenerateNodeVolumes, 3)
@@ -50,6 +63,11 @@ func TestNodeVolumesHappen(t *testing.T) {
 		{"inline", differential.GenerateInline, []string{"Publish csi-", "Unpublish csi-", "not supported by driver"}},
 		{"faults", differential.GenerateKubeletFaults, []string{"failed to fetch PVC from API server: Internal error", "failed to fetch PV pv1 from API server: Internal error", "has GET error for volume attachment"}},
 		{"own claims", differential.GenerateOwnClaims, []string{"Publish pvc-", "Unpublish pvc-", "Unstage pvc-"}},
+		{"pod volumes", differential.GeneratePodVolumes, []string{
+			"mounted: /var/lib/kubelet/pods/", "/volume-subpaths/", "/ready", "/wrapped_key/", "kubernetes.io~configmap/settings/", " run in groups [5]", "git-repo volume plugin has been disabled",
+		}},
+		{"limit", differential.GenerateAttachLimit, []string{"VolumeAttachmentLimitExceeded", "CSINode/n1 by kubelet/n1: update spec.drivers"}},
+		{"groups", differential.GenerateFSGroup, []string{"of group 5", "of group 7", "VolumePermissionChangeInProgress", "Group:5"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,7 +77,7 @@ func TestNodeVolumesHappen(t *testing.T) {
 				s := test.generate(seed + 1)
 				text := ""
 				for _, o := range playOurs(t, s, optionsOf(s)) {
-					for _, lines := range [][]string{o.Objects, o.Events, o.Writes, o.Calls, o.Machines} {
+					for _, lines := range [][]string{o.Objects, o.Events, o.Writes, o.Calls, o.Requests, o.Machines} {
 						text += strings.Join(lines, "\n") + "\n"
 					}
 				}

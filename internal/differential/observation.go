@@ -59,7 +59,7 @@ func Observe(start time.Time, objects []store.Object, machines []Machine, reques
 		}
 		switch e.Type {
 		case engine.Emitted:
-			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, inOrder(e.Text)))
+			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, inOrder(uncounted(e.Text))))
 		case engine.Write:
 			if e.Object.Kind == store.Event || e.Err != nil || e.Old == e.New {
 				continue
@@ -81,6 +81,14 @@ func Observe(start time.Time, objects []store.Object, machines []Machine, reques
 	// Calls of the same second are sorted: those of different operations are made by different goroutines.
 	slices.Sort(o.Calls)
 	return o, nil
+}
+
+// uncounted is a text without how many files of a volume were given to a group by then: how many there are is nobody's affair here.
+func uncounted(text string) string {
+	if before, _, ok := strings.Cut(text, ", processed "); ok && strings.HasPrefix(text, "Setting volume ownership") {
+		return before
+	}
+	return text
 }
 
 // inOrder sorts the pods that an Event names: the controller takes them from a map as they come.

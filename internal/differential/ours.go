@@ -32,8 +32,10 @@ type Options struct {
 	NoTrace bool
 	// Attach and Kubelets are those of the scenario.
 	Attach, Kubelets bool
-	// Cannot is that of the scenario.
-	Cannot []fake.Op
+	// Cannot, MountGroup and GroupChange are those of the scenario.
+	Cannot      []fake.Op
+	MountGroup  bool
+	GroupChange time.Duration
 }
 
 // Ours is a World that is simulated.
@@ -63,11 +65,11 @@ func NewOurs(opts Options) (*Ours, error) {
 		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
 	}
 	if opts.Kubelets {
-		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot}
+		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector = node, node
 		// What a report says is compared with its times. The loops of kubelets do not begin at the instant of a step, so that nothing depends on what
 		// comes first of two things that are due at the same instant.
-		cfg.Kubelet.EveryReport, cfg.Kubelet.EveryPass = true, true
+		cfg.Kubelet.EveryReport, cfg.Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
 		cfg.Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}
@@ -190,7 +192,7 @@ func (w *Ours) Advance(d time.Duration) error {
 // Observe tells what is there and what happened.
 func (w *Ours) Observe() (Observation, error) {
 	c := w.cluster
-	objects := slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.Pods), list(c.Nodes), list(c.Attachments))
+	objects := slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.Pods), list(c.Nodes), list(c.Attachments), list(c.CSINodes))
 	var machines []Machine
 	for _, name := range w.machines {
 		m, err := c.Machine(name)

@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,6 +18,8 @@ type NodeRequest struct {
 	// Mode is the access mode as CSI has it.
 	Mode, FSType    string
 	Block, ReadOnly bool
+	// Group is what the volume is to be mounted with, "" for none.
+	Group           string
 	Options         []string
 	Attach, Context map[string]string
 	Size            int64
@@ -52,8 +55,16 @@ func accessMode(mode corev1.PersistentVolumeAccessMode) string {
 	}[mode]
 }
 
+// groupText is a group as CSI has it.
+func groupText(group *int64) string {
+	if group == nil {
+		return ""
+	}
+	return strconv.FormatInt(*group, 10)
+}
+
 func (d *nodeDriver) Stage(r fake.StageRequest) error {
-	d.Asked(NodeRequest{Op: fake.Stage, ID: r.ID, Node: r.Node, Staging: r.Path, Mode: accessMode(r.Mode), FSType: r.FSType, Block: r.VolumeMode == corev1.PersistentVolumeBlock,
+	d.Asked(NodeRequest{Op: fake.Stage, ID: r.ID, Node: r.Node, Staging: r.Path, Mode: accessMode(r.Mode), FSType: r.FSType, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group),
 		Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
@@ -65,7 +76,7 @@ func (d *nodeDriver) Unstage(r fake.UnstageRequest) error {
 
 func (d *nodeDriver) Publish(r fake.PublishRequest) error {
 	d.Asked(NodeRequest{Op: fake.Publish, ID: r.ID, Node: r.Node, Path: r.Target, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType,
-		Block: r.VolumeMode == corev1.PersistentVolumeBlock, ReadOnly: r.ReadOnly, Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
+		Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group), ReadOnly: r.ReadOnly, Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
 

@@ -32,7 +32,13 @@ func (s Scenario) Script() (string, error) {
 	for i, op := range s.Cannot {
 		line += []string{" without=", ","}[min(i, 1)] + string(op)
 	}
+	if s.MountGroup {
+		line += " mount-group"
+	}
 	w.line("%s", line)
+	if s.GroupChange > 0 {
+		w.line("config kubelet.group-change=%v", s.GroupChange)
+	}
 	w.line("advance %v", s.Lead)
 	for i, step := range s.Steps {
 		if err := w.step(i, step); err != nil {

@@ -82,6 +82,8 @@ type Setting struct {
 	Delay map[string]time.Duration
 	// InUse has deletions fail because the volume is in use.
 	InUse bool
+	// Limit is how many volumes Driver says that a node can have attached; zero is any number.
+	Limit int32
 }
 
 // Scenario is a list of steps, and when the first of them happens.
@@ -94,6 +96,10 @@ type Scenario struct {
 	Kubelets bool
 	// Cannot is what Driver cannot do on nodes: "Stage", "NodeExpand".
 	Cannot []fake.Op
+	// MountGroup says that Driver mounts volumes with their files belonging to a group.
+	MountGroup bool
+	// GroupChange is how long it takes to give the files of a volume to a group.
+	GroupChange time.Duration
 }
 
 // The storage of a scenario.

@@ -34,6 +34,13 @@ func (b *Backend) Set(s Setting) {
 	b.setting = s
 }
 
+// Limit is how many volumes a node can have attached, zero for any number.
+func (b *Backend) Limit() int32 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.setting.Limit
+}
+
 // Begin tells how long an operation that begins now takes, and how it ends.
 func (b *Backend) Begin(op fake.Op) (time.Duration, error) {
 	b.mu.Lock()

@@ -11,7 +11,8 @@ import (
 // nodeDriver is Driver with a part on nodes. How its calls there go is injected.
 type nodeDriver struct {
 	driver
-	cannot []fake.Op
+	cannot     []fake.Op
+	mountGroup bool
 }
 
 // Can reports whether the driver can do that. One that does not stage does not unstage.
@@ -21,6 +22,17 @@ func (d *nodeDriver) Can(op fake.Op) bool {
 	}
 	return !slices.Contains(d.cannot, op)
 }
+
+// AttachLimit is what the setting says.
+func (d *nodeDriver) AttachLimit(string) int32 {
+	if limit := d.Limit(); limit > 0 {
+		return limit
+	}
+	return -1
+}
+
+// MountsWithGroup is what the scenario says.
+func (d *nodeDriver) MountsWithGroup() bool { return d.mountGroup }
 
 // Inject has calls on nodes take as long and end as the setting says at their beginning.
 func (d *nodeDriver) Inject(call engine.Call) engine.Fault {

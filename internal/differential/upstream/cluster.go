@@ -40,8 +40,10 @@ type Config struct {
 	// loops. Each takes a random part of that; zero is differential.Phase.
 	Kubelets bool
 	Phase    time.Duration
-	// Cannot is that of the scenario.
-	Cannot []fake.Op
+	// Cannot, MountGroup and GroupChange are those of the scenario.
+	Cannot      []fake.Op
+	MountGroup  bool
+	GroupChange time.Duration
 	// Sorted has kubelets go through what is desired in order.
 	Sorted bool
 	// Seed is that of the delays, and of chance in the Manner.
@@ -71,7 +73,8 @@ type Cluster struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	entries []engine.Entry // since the last observation
+	entries []engine.Entry   // since the last observation
+	groups  map[string]int64 // that the files of volumes belong to
 }
 
 var _ differential.World = (*Cluster)(nil)
@@ -81,7 +84,7 @@ const resyncPeriod = 15 * time.Second
 
 // New starts a cluster with nothing in it.
 func New(cfg Config) (*Cluster, error) {
-	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), machines: map[string]*machine{}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
+	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), machines: map[string]*machine{}, groups: map[string]int64{}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
 	for _, name := range []string{differential.InTree, differential.NFS, differential.Driver} {
 		c.backends[name] = differential.NewBackend(name)
 	}
@@ -215,6 +218,7 @@ func (c *Cluster) Close() {
 	for _, m := range c.machines {
 		// What is left behind is in the way of nobody.
 		_ = os.RemoveAll(m.root)
+		roots.Delete(m.root)
 	}
 }
 
@@ -296,7 +300,7 @@ func (c *Cluster) Advance(d time.Duration) error {
 func (c *Cluster) Observe() (differential.Observation, error) {
 	var objects []store.Object
 	c.server.Do(func(s *store.Store) {
-		for _, kind := range []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass, store.Pod, store.Node, store.VolumeAttachment} {
+		for _, kind := range []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass, store.Pod, store.Node, store.VolumeAttachment, store.CSINode} {
 			objects = append(objects, s.List(kind)...)
 		}
 	})

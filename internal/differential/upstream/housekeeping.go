@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,9 +44,9 @@ func (k *kubelet) orphaned(pod types.UID) bool {
 		return false
 	}
 	empty := true
-	err := filepath.WalkDir(k.podDir(pod), func(_ string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(k.podDir(pod), "volumes"), func(_ string, entry fs.DirEntry, err error) error {
 		empty = empty && (err != nil || entry.IsDir())
 		return err
 	})
-	return err == nil && empty
+	return (err == nil || errors.Is(err, fs.ErrNotExist)) && empty
 }

@@ -50,7 +50,8 @@ type machine struct {
 
 // containers are those of a pod, in one of its lives.
 type containers struct {
-	exit corev1.PodPhase // how they ended, "" while they run
+	exit   corev1.PodPhase // how they ended, "" while they run
+	groups []int64         // that volumes give them
 }
 
 // kubelet is one life of a kubelet: the real volume manager with the real CSI plugin, and around it what package mount has around its own.
@@ -65,6 +66,8 @@ type kubelet struct {
 	pods     *podManager
 	// registered says that the API server has the Node.
 	registered bool
+	// ending is closed when what takes time and began last has ended, by the instant at which it does.
+	ending map[time.Time]chan struct{}
 	// ctx ends when the kubelet stops.
 	ctx  context.Context
 	stop context.CancelFunc
@@ -76,7 +79,9 @@ func (c *Cluster) newMachine(name string) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &machine{cluster: c, name: name, root: root, mounter: mountutils.NewFakeMounter(nil), boots: 1, containers: map[types.UID]*containers{}, loops: map[string]bool{}}, nil
+	m := &machine{cluster: c, name: name, root: root, mounter: mountutils.NewFakeMounter(nil), boots: 1, containers: map[types.UID]*containers{}, loops: map[string]bool{}}
+	roots.Store(root, m)
+	return m, nil
 }
 
 func (m *machine) podsDir() string             { return filepath.Join(m.root, "pods") }
@@ -92,7 +97,7 @@ func (m *machine) start() error {
 		return nil
 	}
 	ctx, stop := context.WithCancel(m.cluster.ctx)
-	k := &kubelet{machine: m, actor: mount.ActorName(m.name), hostutil: hostutil.NewHostUtil(), ctx: ctx, stop: stop}
+	k := &kubelet{machine: m, actor: mount.ActorName(m.name), hostutil: hostutil.NewHostUtil(), ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
 	client, err := apiserver.ClientThrough(mortal{k}, k.actor)
 	if err != nil {
 		return err
@@ -143,7 +148,7 @@ func (k *kubelet) run(ctx context.Context) error {
 	if _, err := pods.AddEventHandler(k.pods); err != nil {
 		return err
 	}
-	if err := host.initialize(&k.plugins, newCSIPlugin(k)); err != nil {
+	if err := host.initialize(&k.plugins, append(ownPlugins(k.machine), newCSIPlugin(k))...); err != nil {
 		return err
 	}
 	k.volumes = volumemanager.NewVolumeManager(true, types.NodeName(k.name), k.pods, k.pods, k.client, &k.plugins, k.mounter, k.hostutil,

@@ -142,7 +142,7 @@ type csiNode struct {
 	kubelet          *kubelet
 }
 
-// NodeGetCapabilities says that the driver stages and expands, unless it cannot.
+// NodeGetCapabilities says that the driver stages and expands, unless it cannot, and mounts with a group if it can.
 func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest, ...grpc.CallOption) (*csipb.NodeGetCapabilitiesResponse, error) {
 	resp := &csipb.NodeGetCapabilitiesResponse{}
 	can := func(op fake.Op, what csipb.NodeServiceCapability_RPC_Type) {
@@ -152,6 +152,9 @@ func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitie
 	}
 	can(fake.Stage, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
 	can(fake.NodeExpand, csipb.NodeServiceCapability_RPC_EXPAND_VOLUME)
+	if n.kubelet.cluster.cfg.MountGroup {
+		can(fake.Publish, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
+	}
 	return resp, nil
 }
 
@@ -187,7 +190,11 @@ func (n *csiNode) mount(source, target string, options ...string) error {
 	if mounted, err := n.kubelet.mounter.IsMountPoint(target); err != nil || mounted {
 		return err
 	}
-	return n.kubelet.mounter.Mount(source, target, "", options)
+	err := n.kubelet.mounter.Mount(source, target, "", options)
+	if group, known := n.kubelet.cluster.groupOf(n.kubelet.mountedAt(target)); err == nil && known {
+		own(target, group)
+	}
+	return err
 }
 
 // NodeUnpublishVolume takes that back.
@@ -222,7 +229,7 @@ func (n *csiNode) asked(r differential.NodeRequest, capability *csipb.VolumeCapa
 	}
 	if capability != nil {
 		r.Mode, r.FSType, r.Options = capability.AccessMode.Mode.String(), capability.GetMount().GetFsType(), capability.GetMount().GetMountFlags()
-		r.Block = capability.GetBlock() != nil
+		r.Block, r.Group = capability.GetBlock() != nil, capability.GetMount().GetVolumeMountGroup()
 	}
 	n.kubelet.cluster.backends[differential.Driver].Asked(r)
 }
@@ -256,13 +263,19 @@ func (n *csiNode) call(ctx context.Context, op fake.Op, id, pod string, effect f
 	delay, err := k.cluster.backends[differential.Driver].Begin(op)
 	if delay > 0 {
 		k.cluster.record(e)
+		end := time.Now().Add(delay)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+			end = deadline
+		}
+		before, over := k.endsAt(end)
+		defer over()
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
 			err = fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded")
 		case <-k.ctx.Done():
 		}
-		k.pass(ends)
+		k.endAfter(before)
 		if err := k.live(); err != nil {
 			return err
 		}

@@ -138,18 +138,6 @@ func (h *volumeHost) GetAttachedVolumesFromNodeStatus() (map[corev1.UniqueVolume
 }
 
 // What no plugin here asks for.
-func (h *volumeHost) NewWrapperMounter(string, volume.Spec, *corev1.Pod) (volume.Mounter, error) {
-	return nil, errNotHere
-}
-func (h *volumeHost) NewWrapperUnmounter(string, volume.Spec, types.UID) (volume.Unmounter, error) {
-	return nil, errNotHere
-}
-func (h *volumeHost) GetSecretFunc() func(string, string) (*corev1.Secret, error) {
-	return func(string, string) (*corev1.Secret, error) { return nil, errNotHere }
-}
-func (h *volumeHost) GetConfigMapFunc() func(string, string) (*corev1.ConfigMap, error) {
-	return func(string, string) (*corev1.ConfigMap, error) { return nil, errNotHere }
-}
 func (h *volumeHost) GetServiceAccountTokenFunc() func(string, string, *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	return func(string, string, *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 		return nil, errNotHere

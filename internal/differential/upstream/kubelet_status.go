@@ -93,9 +93,13 @@ func (k *kubelet) writeCSINode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	driver := storagev1.CSINodeDriver{Name: differential.Driver, NodeID: k.name}
+	if limit := k.cluster.backends[differential.Driver].Limit(); limit > 0 {
+		driver.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
+	}
 	_, err = csiNodes.Create(ctx, &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: k.name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}},
-		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: differential.Driver, NodeID: k.name}}},
+		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{driver}},
 	}, metav1.CreateOptions{})
 	return err
 }

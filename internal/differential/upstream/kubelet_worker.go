@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 	mountutils "k8s.io/mount-utils"
 
@@ -37,6 +38,7 @@ type podWorker struct {
 	runtimeGone            bool
 	exit                   corev1.PodPhase
 	ran, mayRun            bool
+	reason, message        string // of a rejection
 	// written is the pod as it was when its status was last written, or found to be as it should.
 	written *corev1.Pod
 }
@@ -122,7 +124,11 @@ func (w *podWorker) syncPod() error {
 		}
 	}
 	err := k.volumes.WaitForAttachAndMount(w.sync, pod)
+	limit, full := errors.AsType[*volumemanager.VolumeAttachLimitExceededError](err)
 	switch {
+	case full:
+		w.reject(pod, limit)
+		return err
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return err
 	case err != nil:
@@ -137,7 +143,10 @@ func (w *podWorker) syncPod() error {
 		if err := w.checkContainers(pod); err != nil {
 			return err
 		}
-		k.startContainers(w.uid, mount.WorkloadOf(pod))
+		if err := k.mountSubpaths(pod); err != nil {
+			return err
+		}
+		k.startContainers(w.uid, k.volumes.GetExtraSupplementalGroupsForPod(pod), mount.WorkloadOf(pod))
 	}
 	w.locked(func() { w.ran = true })
 	w.publish(k.ctx, compute)
@@ -171,10 +180,12 @@ func (w *podWorker) stopContainers(ctx context.Context) {
 		if w.exit == "" {
 			w.exit = map[bool]corev1.PodPhase{true: corev1.PodSucceeded, false: corev1.PodFailed}[ran]
 		}
-		tell = w.ran
+		tell = w.ran || w.reason != ""
 	})
 	if tell {
-		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, w.exit, "", "") })
+		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(pod, w.exit, w.reason, w.message)
+		})
 	}
 }
 
@@ -211,7 +222,7 @@ func (w *podWorker) latest() (pod *corev1.Pod) {
 // finish is the last part: nothing of the pod is left, so it may go from the API.
 func (w *podWorker) finish(ctx context.Context) {
 	tell := false
-	w.locked(func() { tell = !w.ran && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
+	w.locked(func() { tell = !w.ran && w.reason == "" && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
 	if tell {
 		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
 	}
@@ -303,10 +314,10 @@ func (w *podWorker) persist(ctx context.Context, compute computed) {
 }
 
 // startContainers starts the containers of a pod. If their workload says so they exit by themselves.
-func (m *machine) startContainers(pod types.UID, load mount.Workload) {
+func (m *machine) startContainers(pod types.UID, groups []int64, load mount.Workload) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &containers{}
+	c := &containers{groups: groups}
 	m.containers[pod] = c
 	if load.RunFor <= 0 {
 		return

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"time"
 
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager/cache"
@@ -48,6 +49,33 @@ func (k *kubelet) pass(l loop) {
 	case k.cluster.cfg.Sorted && l == reconciler:
 		yield()
 	}
+}
+
+// endsAt notes that something will end then. before is closed when what began before it and ends at the same instant has ended.
+func (k *kubelet) endsAt(instant time.Time) (before <-chan struct{}, over func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	last, own := k.ending[instant], make(chan struct{})
+	k.ending[instant] = own
+	return last, func() {
+		close(own)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.ending[instant] == own {
+			delete(k.ending, instant)
+		}
+	}
+}
+
+// endAfter returns when something that took time may end. If the kubelet is Sorted what ends at the same instant ends in the order in which it began.
+func (k *kubelet) endAfter(before <-chan struct{}) {
+	if before != nil && k.cluster.cfg.Sorted {
+		select {
+		case <-before:
+		case <-k.ctx.Done():
+		}
+	}
+	k.pass(ends)
 }
 
 // yield lets others go first who are due now.

@@ -116,6 +116,9 @@ func (m *machine) Paths() (paths []string) {
 			line += " -> " + m.told(target)
 		}
 		paths = append(paths, line)
+		if entry.IsDir() && m.holdsFiles(path) {
+			return fs.SkipDir
+		}
 		return nil
 	})
 	if err != nil {
@@ -125,6 +128,15 @@ func (m *machine) Paths() (paths []string) {
 	return paths
 }
 
+// holdsFiles reports whether what is in a directory is what a volume holds.
+func (m *machine) holdsFiles(dir string) bool {
+	if mounted, err := m.mounter.IsMountPoint(dir); mounted || err != nil {
+		return true
+	}
+	parts := strings.Split(strings.TrimPrefix(dir, m.podsDir()+"/"), "/")
+	return len(parts) == 4 && parts[1] == "volumes" && parts[2] != "kubernetes.io~csi"
+}
+
 // Mounts are the places where something is mounted.
 func (m *machine) Mounts() (paths []string) {
 	points, err := m.mounter.List()
@@ -132,7 +144,8 @@ func (m *machine) Mounts() (paths []string) {
 		return []string{err.Error()}
 	}
 	for _, p := range points {
-		paths = append(paths, m.told(p.Path))
+		group, _ := m.cluster.groupOf(p.Device)
+		paths = append(paths, differential.DescribeMount(m.told(p.Path), group))
 	}
 	slices.Sort(paths)
 	return paths
@@ -148,6 +161,16 @@ func (m *machine) Containers() (pods []types.UID) {
 		}
 	}
 	return pods
+}
+
+// Groups are those that volumes give to the containers of a pod.
+func (m *machine) Groups(pod types.UID) []int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.containers[pod]; c != nil {
+		return c.groups
+	}
+	return nil
 }
 
 // MountedVolumes are the names of a pod's volumes that are mounted for it.

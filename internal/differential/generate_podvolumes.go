@@ -1,0 +1,66 @@
+package differential
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+)
+
+// GeneratePodVolumes makes up the scenario of a seed with pods that have volumes of the kubelet's own besides, and containers that want
+// parts of volumes.
+func GeneratePodVolumes(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 12)
+	g.plain = true
+	return g.scenario()
+}
+
+// plainVolumes gives a pod volumes that need no storage, besides its claims or instead of them.
+func (g *kubeletGenerator) plainVolumes(pod *corev1.Pod) {
+	main := &pod.Spec.Containers[0]
+	if g.chance(4) {
+		pod.Spec.Volumes, main.VolumeMounts = nil, nil
+	}
+	for _, v := range g.plainSources()[:1+g.IntN(3)] {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v)
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: v.Name, MountPath: "/" + v.Name})
+	}
+	if g.chance(6) {
+		first := main.VolumeMounts[0]
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: first.Name, MountPath: "/again"})
+	}
+	for i := range main.VolumeMounts {
+		if m := &main.VolumeMounts[i]; m.Name != "image" && g.chance(3) {
+			m.SubPath = "part"
+		}
+	}
+}
+
+// plainSources are the volumes that need no storage, in any order.
+func (g *kubeletGenerator) plainSources() []corev1.Volume {
+	labels := []corev1.DownwardAPIVolumeFile{{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}}}
+	from := []corev1.Volume{
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		{Name: "memory", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+		{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
+		{Name: "key", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key"}}},
+		{Name: "mixed", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{Items: labels}}}}}},
+		{Name: "me", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: labels}}},
+		{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/srv/data"}}},
+	}
+	if g.chance(6) {
+		from = append(from, corev1.Volume{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "example.com/files"}}})
+	}
+	if g.chance(12) {
+		from = append(from, corev1.Volume{Name: "repo", VolumeSource: corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://example.com/files"}}})
+	}
+	g.Shuffle(len(from), func(i, j int) { from[i], from[j] = from[j], from[i] })
+	return from
+}
+
+// volumeGroup is the group that a volume says its files belong to, most of the time none.
+func (g *kubeletGenerator) volumeGroup() []fake.Option {
+	if !g.plain || !g.chance(3) {
+		return nil
+	}
+	return []fake.Option{fake.Annotations("pv.beta.kubernetes.io/gid", pick(g.generator, "5", "7", "none"))}
+}

@@ -1,0 +1,117 @@
+package upstream
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"time"
+	_ "unsafe" // for go:linkname
+
+	_ "k8s.io/kubernetes/pkg/volume"
+)
+
+// changeFile gives one file to a group: the last step of what a volume plugin does with the files of a volume.
+//
+//go:linkname changeFile k8s.io/kubernetes/pkg/volume.filePermissionChangeFunc
+var changeFile func(path string, group *int64, readOnly bool, info os.FileInfo) error
+
+// realChangeFile is what it is by itself.
+var realChangeFile = changeFile
+
+// roots are the machines by their directories.
+var roots sync.Map
+
+func init() {
+	changeFile = func(path string, group *int64, readOnly bool, info os.FileInfo) error {
+		var of *machine
+		roots.Range(func(root, m any) bool {
+			if strings.HasPrefix(path, root.(string)+"/") {
+				of = m.(*machine)
+			}
+			return of == nil
+		})
+		if of != nil {
+			return of.changeFile(path, group, readOnly, info)
+		}
+		return realChangeFile(path, group, readOnly, info)
+	}
+}
+
+// changeFile is that for a file on a machine. Where a volume is mounted there is no file but the root, and that takes as long as all of them.
+func (m *machine) changeFile(path string, group *int64, readOnly bool, info os.FileInfo) error {
+	volume := m.mountedAt(path)
+	if volume == "" {
+		return realChangeFile(path, group, readOnly, info)
+	}
+	m.mu.Lock()
+	k := m.kubelet
+	m.mu.Unlock()
+	if k == nil {
+		<-m.cluster.ctx.Done()
+		return errDead
+	}
+	if d := m.cluster.cfg.GroupChange; d > 0 {
+		before, over := k.endsAt(time.Now().Add(d))
+		defer over()
+		select {
+		case <-time.After(d):
+		case <-k.ctx.Done():
+		}
+		k.endAfter(before)
+	}
+	if err := k.live(); err != nil {
+		return err
+	}
+	if err := realChangeFile(path, group, readOnly, info); err != nil {
+		return err
+	}
+	m.cluster.setGroup(m, volume, *group)
+	return nil
+}
+
+// mountedAt is the volume of a driver or of the machine that is mounted at a path, "" if none is.
+func (m *machine) mountedAt(path string) string {
+	points, err := m.mounter.List()
+	if err != nil {
+		return ""
+	}
+	for _, p := range points {
+		if p.Path == path && p.Type == "" {
+			return p.Device
+		}
+	}
+	return ""
+}
+
+// groupOf is the group that the files of a volume belong to.
+func (c *Cluster) groupOf(volume string) (group int64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	group, known = c.groups[volume]
+	return group, known
+}
+
+// setGroup has the files of a volume belong to a group, wherever it is mounted.
+func (c *Cluster) setGroup(of *machine, volume string, group int64) {
+	c.mu.Lock()
+	c.groups[volume] = group
+	c.mu.Unlock()
+	for _, m := range c.machines {
+		points, err := m.mounter.List()
+		if err != nil {
+			continue
+		}
+		for _, p := range points {
+			if p.Device == volume {
+				own(p.Path, group)
+			}
+		}
+	}
+}
+
+// own gives a directory to a group, as files of a volume are whose group has been changed. Whoever may not do that finds scenarios that differ:
+// kubelets are root.
+func own(dir string, group int64) {
+	_ = os.Chown(dir, -1, int(group))
+	_ = os.Chmod(dir, 0o770|os.ModeSetgid)
+}
