@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/store"
 )
 
@@ -19,6 +20,14 @@ func GenerateFSGroup(seed uint64) Scenario {
 	return s
 }
 
+// source is that of the driver, or a directory on a node.
+func (g *kubeletGenerator) source(name, handle string) fake.Option {
+	if g.groups && g.chance(2) {
+		return fake.LocalSource(LocalDir+"/"+name, "n1")
+	}
+	return fake.CSISource(Driver, handle)
+}
+
 // groupChange is how long it takes to give the files of a volume to a group. It ends at the instant of no pass.
 func (g *kubeletGenerator) groupChange() time.Duration {
 	return pick(g.generator, 0, 0, 7*time.Second+30*time.Millisecond, 40*time.Second+30*time.Millisecond, 100*time.Second+30*time.Millisecond)
@@ -26,7 +35,7 @@ func (g *kubeletGenerator) groupChange() time.Duration {
 
 // setGroup has a pod want a group for its files, most of the time, and some of its claims read only.
 func (g *kubeletGenerator) setGroup(pod *corev1.Pod) {
-	if group := pick(g.generator, -1, 0, 5, 5, 5, 7); group >= 0 {
+	if group := pick(g.generator, -1, 0, 5, 5, 7, 7); group >= 0 {
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(group))}
 		if policy := pick(g.generator, "", corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch, corev1.FSGroupChangeOnRootMismatch); policy != "" {
 			pod.Spec.SecurityContext.FSGroupChangePolicy = new(policy)

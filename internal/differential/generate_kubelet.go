@@ -39,7 +39,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 		modes := fake.Modes(g.modes()...)
 		name, claim := fmt.Sprintf("pv%d", i+1), fmt.Sprintf("default/c%d", i+1)
 		kind := g.volumeKind(claim)
-		opts := append([]fake.Option{fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)), modes, fake.Policy(corev1.PersistentVolumeReclaimRetain)}, kind...)
+		opts := append([]fake.Option{g.source(name, fmt.Sprintf("handle%d", i+1)), modes, fake.Policy(corev1.PersistentVolumeReclaimRetain)}, kind...)
 		if g.chance(20) {
 			opts = append(opts, fake.FromNodes("n2"))
 		}
@@ -73,7 +73,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 		}
 		var step Step
 		switch n := g.IntN(20); {
-		case i == 0 || n < 7:
+		case i == 0 || n < 7, g.groups && n < 9:
 			step = g.startPod()
 		case n < 11:
 			step = g.deletePod()

@@ -187,6 +187,9 @@ func GenerateNodeVolumes(seed uint64) Scenario {
 
 // setAttributes gives a volume some of what a driver is told about it.
 func (g *kubeletGenerator) setAttributes(pv *corev1.PersistentVolume) {
+	if pv.Spec.CSI == nil {
+		return
+	}
 	if g.chance(2) {
 		pv.Spec.CSI.VolumeAttributes = map[string]string{"tier": "gold", "csi.storage.k8s.io/pod.name": "mine"}
 	}

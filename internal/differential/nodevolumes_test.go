@@ -67,7 +67,7 @@ func TestNodeVolumesHappen(t *testing.T) {
 			"mounted: /var/lib/kubelet/pods/", "/volume-subpaths/", "/ready", "/wrapped_key/", "kubernetes.io~configmap/settings/", " run in groups [5]", "git-repo volume plugin has been disabled",
 		}},
 		{"limit", differential.GenerateAttachLimit, []string{"VolumeAttachmentLimitExceeded", "CSINode/n1 by kubelet/n1: update spec.drivers"}},
-		{"groups", differential.GenerateFSGroup, []string{"of group 5", "of group 7", "VolumePermissionChangeInProgress", "Group:5"}},
+		{"groups", differential.GenerateFSGroup, []string{"of group 5", "of group 7", "VolumePermissionChangeInProgress", "Group:5", "AlreadyMountedVolume", "kubernetes.io~local-volume/pv1 of group"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -108,6 +108,8 @@ const (
 	InTree = "kubernetes.io/mock-storage"
 	// NFS is a plugin that recycles volumes with an nfs source, and can do nothing else.
 	NFS = "kubernetes.io/nfs"
+	// LocalDir is where machines have the directories of local volumes.
+	LocalDir = "/mnt/local"
 	// Driver is a CSI driver with an external provisioner.
 	Driver = "external.example.com"
 )

@@ -129,6 +129,14 @@ func (r *resource) decode(data []byte) (store.Object, error) {
 	}
 	// Stored objects have no TypeMeta.
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if node, ok := obj.(*storagev1.CSINode); ok {
+		// What is stored knows no difference between an empty list and none.
+		for i := range node.Spec.Drivers {
+			if len(node.Spec.Drivers[i].TopologyKeys) == 0 {
+				node.Spec.Drivers[i].TopologyKeys = nil
+			}
+		}
+	}
 	return obj, nil
 }
 

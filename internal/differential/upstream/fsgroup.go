@@ -39,7 +39,7 @@ func init() {
 
 // changeFile is that for a file on a machine. Where a volume is mounted there is no file but the root, and that takes as long as all of them.
 func (m *machine) changeFile(path string, group *int64, readOnly bool, info os.FileInfo) error {
-	volume := m.mountedAt(path)
+	volume := m.filesAt(path)
 	if volume == "" {
 		return realChangeFile(path, group, readOnly, info)
 	}
@@ -65,22 +65,8 @@ func (m *machine) changeFile(path string, group *int64, readOnly bool, info os.F
 	if err := realChangeFile(path, group, readOnly, info); err != nil {
 		return err
 	}
-	m.cluster.setGroup(m, volume, *group)
+	m.cluster.setGroup(volume, *group)
 	return nil
-}
-
-// mountedAt is the volume of a driver or of the machine that is mounted at a path, "" if none is.
-func (m *machine) mountedAt(path string) string {
-	points, err := m.mounter.List()
-	if err != nil {
-		return ""
-	}
-	for _, p := range points {
-		if p.Path == path && p.Type == "" {
-			return p.Device
-		}
-	}
-	return ""
 }
 
 // groupOf is the group that the files of a volume belong to.
@@ -92,7 +78,7 @@ func (c *Cluster) groupOf(volume string) (group int64, known bool) {
 }
 
 // setGroup has the files of a volume belong to a group, wherever it is mounted.
-func (c *Cluster) setGroup(of *machine, volume string, group int64) {
+func (c *Cluster) setGroup(volume string, group int64) {
 	c.mu.Lock()
 	c.groups[volume] = group
 	c.mu.Unlock()
@@ -102,7 +88,7 @@ func (c *Cluster) setGroup(of *machine, volume string, group int64) {
 			continue
 		}
 		for _, p := range points {
-			if p.Device == volume {
+			if m.files(p) == volume {
 				own(p.Path, group)
 			}
 		}

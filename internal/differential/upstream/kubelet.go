@@ -26,7 +26,6 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
-	mountutils "k8s.io/mount-utils"
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/differential/apiserver"
@@ -39,7 +38,7 @@ type machine struct {
 	cluster *Cluster
 	name    string
 	root    string
-	mounter *mountutils.FakeMounter
+	mounter *mounter
 	boots   int
 
 	mu         sync.Mutex
@@ -79,7 +78,8 @@ func (c *Cluster) newMachine(name string) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{cluster: c, name: name, root: root, mounter: mountutils.NewFakeMounter(nil), boots: 1, containers: map[types.UID]*containers{}, loops: map[string]bool{}}
+	m := &machine{cluster: c, name: name, root: root, boots: 1, containers: map[types.UID]*containers{}, loops: map[string]bool{}}
+	m.mounter = newMounter(m)
 	roots.Store(root, m)
 	return m, nil
 }
@@ -97,7 +97,7 @@ func (m *machine) start() error {
 		return nil
 	}
 	ctx, stop := context.WithCancel(m.cluster.ctx)
-	k := &kubelet{machine: m, actor: mount.ActorName(m.name), hostutil: hostutil.NewHostUtil(), ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
+	k := &kubelet{machine: m, actor: mount.ActorName(m.name), hostutil: hostUtils{hostutil.NewHostUtil(), m}, ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
 	client, err := apiserver.ClientThrough(mortal{k}, k.actor)
 	if err != nil {
 		return err

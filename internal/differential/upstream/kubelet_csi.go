@@ -190,11 +190,7 @@ func (n *csiNode) mount(source, target string, options ...string) error {
 	if mounted, err := n.kubelet.mounter.IsMountPoint(target); err != nil || mounted {
 		return err
 	}
-	err := n.kubelet.mounter.Mount(source, target, "", options)
-	if group, known := n.kubelet.cluster.groupOf(n.kubelet.mountedAt(target)); err == nil && known {
-		own(target, group)
-	}
-	return err
+	return n.kubelet.mounter.Mount(source, target, "", options)
 }
 
 // NodeUnpublishVolume takes that back.

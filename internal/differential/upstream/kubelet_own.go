@@ -14,16 +14,17 @@ import (
 	gitrepo "k8s.io/kubernetes/pkg/volume/git_repo"
 	"k8s.io/kubernetes/pkg/volume/hostpath"
 	"k8s.io/kubernetes/pkg/volume/image"
+	"k8s.io/kubernetes/pkg/volume/local"
 	"k8s.io/kubernetes/pkg/volume/projected"
 	"k8s.io/kubernetes/pkg/volume/secret"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 )
 
-// ownPlugins are the plugins of volumes that need no storage but what the node has. All are real but emptyDir.
+// ownPlugins are the plugins of volumes that need no storage but what the node has, and of local volumes. All are real but emptyDir.
 func ownPlugins(m *machine) []volume.VolumePlugin {
 	return slices.Concat([]volume.VolumePlugin{&emptyDirPlugin{machine: m}}, configmap.ProbeVolumePlugins(), secret.ProbeVolumePlugins(),
 		projected.ProbeVolumePlugins(), downwardapi.ProbeVolumePlugins(), gitrepo.ProbeVolumePlugins(), image.ProbeVolumePlugins(),
-		hostpath.ProbeVolumePlugins(volume.VolumeConfig{}))
+		hostpath.ProbeVolumePlugins(volume.VolumeConfig{}), local.ProbeVolumePlugins())
 }
 
 // NewWrapperMounter and NewWrapperUnmounter make the emptyDir that holds the files of another plugin, as those of a kubelet do.

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
-	mountutils "k8s.io/mount-utils"
 
 	"github.com/volsim/volsim/internal/differential"
 	"github.com/volsim/volsim/mount"
@@ -77,7 +76,7 @@ func (m *machine) powerOff() {
 	m.stopKubelet()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mounter = mountutils.NewFakeMounter(nil)
+	m.mounter = newMounter(m)
 	m.containers = map[types.UID]*containers{}
 	m.loops = map[string]bool{}
 	m.boots++
@@ -144,7 +143,7 @@ func (m *machine) Mounts() (paths []string) {
 		return []string{err.Error()}
 	}
 	for _, p := range points {
-		group, _ := m.cluster.groupOf(p.Device)
+		group, _ := m.cluster.groupOf(m.files(p))
 		paths = append(paths, differential.DescribeMount(m.told(p.Path), group))
 	}
 	slices.Sort(paths)
