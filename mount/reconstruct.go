@@ -185,7 +185,12 @@ func (k *kubelet) cleanUpFailed(p *engine.Proc) {
 			if err := k.removeSubpaths(l.pod, l.name); err != nil {
 				return err
 			}
-			return tearDown(p)
+			if err := tearDown(p); err != nil {
+				return err
+			}
+			// MNT-387, MNT-461: a pod that ends waits for what is on the disk, too.
+			k.changed(l.pod)
+			return nil
 		})
 	}
 }
