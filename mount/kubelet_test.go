@@ -393,6 +393,18 @@ func TestReports(t *testing.T) {
 	want(t, "MNT-044, MNT-910: in use", len(w.inUse()), 1)
 }
 
+// MNT-934: what a try of a round begins with.
+func TestReportsBeginWithTheWatch(t *testing.T) {
+	w := newWorld(t)
+	w.pod("p1")
+	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: ActorName(nodeName)}, errors.New("no")).Times(100)
+	w.faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Once()
+	w.Advance(9100 * time.Millisecond)
+	want(t, "MNT-934: later tries ask the API server", len(w.inUse()), 0)
+	w.Advance(10 * time.Second)
+	want(t, "MNT-934: the first one does not", len(w.inUse()), 1)
+}
+
 func TestEveryReport(t *testing.T) {
 	w := newWorld(t, func(s *setup) { s.cfg.EveryReport = true })
 	w.Advance(time.Hour)

@@ -126,7 +126,7 @@ func (k *kubelet) tryReport(p *engine.Proc, again bool) error {
 	if !k.report.registered {
 		k.register(p)
 	}
-	// MNT-172: the watch is asked first, and the API server only then.
+	// MNT-172, MNT-934: the watch is asked first, and the API server only when what it told was of no use.
 	node, err := k.seenNode()
 	if again {
 		node, err = k.getNode(p)

@@ -8,6 +8,9 @@ import (
 
 // manners are the ways in which the real controllers are directed first. Those come first that most often lead to what ours do.
 var manners = []upstream.Manner{
+	{Strict: true, Burst: apiserver.Merged},
+	{Strict: true, Burst: apiserver.Merged, Lazy: true},
+	{Strict: true, Burst: apiserver.Together},
 	{Burst: apiserver.Merged, Follow: true},
 	{},
 	{Burst: apiserver.Together, Everywhere: true, EndsFirst: true},

@@ -45,7 +45,9 @@ type Ours struct {
 	kubelets bool
 	machines []string // those with a kubelet, by name
 	seen     uint64   // of the trace
-	told     *told    // nil if that is not asked for
+	// plan is nil if that is not asked for, and injector that of the driver on nodes.
+	plan     *planner
+	injector engine.Injector
 }
 
 // NewOurs makes a cluster with the controllers of package upstream and no others.
@@ -66,7 +68,7 @@ func NewOurs(opts Options) (*Ours, error) {
 	}
 	if opts.Kubelets {
 		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}
-		cfg.Backends[len(cfg.Backends)-1], cfg.Injector = node, node
+		cfg.Backends[len(cfg.Backends)-1], cfg.Injector, w.injector = node, node, node
 		// What a report says is compared with its times. The loops of kubelets do not begin at the instant of a step, so that nothing depends on what
 		// comes first of two things that are due at the same instant.
 		cfg.Kubelet.EveryReport, cfg.Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
@@ -85,10 +87,12 @@ func NewOurs(opts Options) (*Ours, error) {
 		cfg.Without = append(cfg.Without, volsim.Kubelets)
 	}
 	if opts.Watch {
-		w.told = newTold()
+		w.plan, cfg.Injector = &planner{}, w
 	}
-	w.cluster, err = volsim.New(cfg)
-	return w, err
+	if w.cluster, err = volsim.New(cfg); err != nil || !opts.Watch {
+		return w, err
+	}
+	return w, w.plan.follow(w.cluster.Engine())
 }
 
 // Actors are the controllers of both worlds.
@@ -182,12 +186,7 @@ func (w *Ours) Machine(node string, what MachineOp) error {
 }
 
 // Advance lets time pass.
-func (w *Ours) Advance(d time.Duration) error {
-	if w.told != nil {
-		return w.step(d)
-	}
-	return w.cluster.Advance(d)
-}
+func (w *Ours) Advance(d time.Duration) error { return w.cluster.Advance(d) }
 
 // Observe tells what is there and what happened.
 func (w *Ours) Observe() (Observation, error) {

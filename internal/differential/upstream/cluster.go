@@ -44,7 +44,7 @@ type Config struct {
 	Cannot      []fake.Op
 	MountGroup  bool
 	GroupChange time.Duration
-	// Sorted has kubelets go through what is desired in order.
+	// Sorted has in order what comes from maps: kubelets go through what is desired, and the PersistentVolume controller through volumes.
 	Sorted bool
 	// Seed is that of the delays, and of chance in the Manner.
 	Seed uint64
@@ -125,7 +125,11 @@ func (c *Cluster) record(e engine.Entry) {
 	defer c.mu.Unlock()
 	c.entries = append(c.entries, e)
 	if event, ok := emitted(e); ok {
-		c.entries = append(c.entries, event)
+		e = event
+		c.entries = append(c.entries, e)
+	}
+	if c.director != nil && e.Type == engine.Emitted {
+		c.director.emitted(e)
 	}
 }
 
@@ -165,6 +169,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("PersistentVolume controller: %w", err)
+	}
+	if c.cfg.Sorted {
+		sortVolumes(pv)
 	}
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
 	pvProtection := pvprotection.NewPVProtectionController(discard, shared(reclaim.PVProtectionName).Core().V1().PersistentVolumes(), clients[reclaim.PVProtectionName])

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/internal/differential"
 	"github.com/volsim/volsim/internal/differential/apiserver"
+	"github.com/volsim/volsim/store"
 )
 
 // director has one thing happen after the other. Requests that are to take effect, calls to storage and watch events that are to arrive
@@ -24,9 +26,12 @@ type director struct {
 	latency time.Duration
 	// claimsFirst is Manner.ClaimsFirst, for now.
 	claimsFirst bool
+	// until is how many changes of each kind the component whose turn it is may be told of; nil is not known.
+	until map[store.Kind]int
 
 	mu      sync.Mutex
 	pending []*turn
+	coming  []*turn // requests on their way, which will be pending
 	plan    []planned
 	over    bool
 
@@ -50,16 +55,26 @@ func (c *Cluster) newDirector() *director {
 		wait: c.cfg.Wait, random: rand.New(rand.NewPCG(c.cfg.Seed, 1)), manner: c.cfg.Manner, latency: c.cfg.Latency,
 		wake: make(chan struct{}, 1), quiet: make(chan chan struct{}), done: make(chan struct{}),
 	}
+	if d.manner.Strict {
+		d.planStrictly(c.cfg.Plan)
+		return d
+	}
 	for _, r := range c.cfg.Plan {
-		d.plan = append(d.plan, planned{Request: r})
+		if !r.Look() && !r.Read() {
+			d.plan = append(d.plan, planned{Request: r})
+		}
 	}
 	return d
 }
 
 // await returns when it is somebody's turn.
 func (d *director) await(what apiserver.Turn, canceled <-chan struct{}) apiserver.Grant {
-	t := &turn{Turn: what, granted: make(chan apiserver.Grant, 1)}
+	return d.awaitTurn(&turn{Turn: what, granted: make(chan apiserver.Grant, 1)}, canceled)
+}
+
+func (d *director) awaitTurn(t *turn, canceled <-chan struct{}) apiserver.Grant {
 	d.mu.Lock()
+	d.coming = without(d.coming, t)
 	if d.over {
 		d.mu.Unlock()
 		return apiserver.Grant{Burst: apiserver.Together}
@@ -76,20 +91,28 @@ func (d *director) await(what apiserver.Turn, canceled <-chan struct{}) apiserve
 	case <-canceled:
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.pending = slices.DeleteFunc(d.pending, func(other *turn) bool { return other == t })
+		d.pending = without(d.pending, t)
 		return apiserver.Grant{}
 	}
 }
 
 // late is await for what comes over the network: requests take time on their way.
 func (d *director) late(what apiserver.Turn, canceled <-chan struct{}) apiserver.Grant {
-	if d.latency > 0 && what.Verb != "" && what.Verb != "list" {
+	t := &turn{Turn: what, granted: make(chan apiserver.Grant, 1)}
+	if d.latency > 0 && what.Verb != "" {
+		d.mu.Lock()
+		d.coming = append(d.coming, t)
+		d.mu.Unlock()
 		select {
 		case <-time.After(d.latency):
 		case <-canceled:
 		}
 	}
-	return d.await(what, canceled)
+	return d.awaitTurn(t, canceled)
+}
+
+func without(turns []*turn, t *turn) []*turn {
+	return slices.DeleteFunc(turns, func(other *turn) bool { return other == t })
 }
 
 // run gives turns until it is closed.
@@ -140,16 +163,31 @@ func (d *director) grant() bool {
 	if len(d.pending) == 0 {
 		return false
 	}
-	next := d.pick()
-	all := d.manner.Everywhere && next.Verb == ""
-	d.pending = slices.DeleteFunc(d.pending, func(t *turn) bool {
-		if t != next && !(all && t.Verb == "" && !((d.manner.Lazy || d.manner.Follow) && t.Component != next.Component) && !d.early(t)) {
-			return false
-		}
+	d.until = nil
+	next := d.next()
+	if next == nil {
+		return false
+	}
+	turns := []*turn{next}
+	if next.Verb == "" && d.manner.Everywhere {
+		anybody := !d.manner.Lazy && !d.manner.Follow
+		turns = append(turns, d.those(func(t *turn) bool {
+			return t != next && t.Verb == "" && (anybody || t.Component == next.Component) && !d.early(t)
+		})...)
+	}
+	for _, t := range turns {
 		t.granted <- d.burst(t)
-		return true
-	})
+	}
+	d.pending = d.those(func(t *turn) bool { return !slices.Contains(turns, t) })
 	return true
+}
+
+// next is whose turn it is.
+func (d *director) next() *turn {
+	if d.manner.Strict {
+		return d.pickStrictly()
+	}
+	return d.pick()
 }
 
 // pick chooses whose turn it is. The request that comes next in the plan is granted as soon as somebody asks for it; those that come later
@@ -172,7 +210,8 @@ func (d *director) pick() *turn {
 	for now := time.Now(); len(d.plan) > 0 && (d.plan[0].made || at > 0 && d.plan[0].Time.Add(lateness).Before(now)); at-- {
 		d.plan = d.plan[1:]
 	}
-	if soonest != nil && (at == 0 || len(free) == 0 && !d.awaits(passes)) {
+	own := d.own(free)
+	if soonest != nil && (at == 0 || len(free) == 0 && !d.awaits(passes) || len(own) == 0 && d.emissions() >= at) {
 		d.plan[at].made = true
 		return soonest
 	}
@@ -182,11 +221,8 @@ func (d *director) pick() *turn {
 	if len(free) == 0 {
 		return slices.MinFunc(passes, func(a, b *turn) int { return cmp.Compare(loopOf(a), loopOf(b)) })
 	}
-	if len(d.plan) > 0 && (d.manner.Lazy || d.manner.Follow && !d.plan[0].Time.After(time.Now())) {
-		own := slices.DeleteFunc(slices.Clone(free), func(t *turn) bool { return t.Component != d.plan[0].Actor || d.early(t) })
-		if len(own) > 0 {
-			free = own
-		}
+	if len(own) > 0 {
+		free = own
 	}
 	if d.manner.Follow {
 		timely := slices.DeleteFunc(slices.Clone(free), d.early)
@@ -208,6 +244,32 @@ func (d *director) pick() *turn {
 // have begun, and its periods are counted from when they have.
 const lateness = 150 * time.Millisecond
 
+// own are those of the component that comes next in the plan, in a manner in which these go first.
+func (d *director) own(free []*turn) []*turn {
+	if len(d.plan) == 0 || !d.manner.Lazy && (!d.manner.Follow || d.plan[0].Time.After(time.Now())) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(free), func(t *turn) bool { return t.Component != d.plan[0].Actor || d.early(t) })
+}
+
+// emissions is how many Events come first in the plan.
+func (d *director) emissions() int {
+	return max(slices.IndexFunc(d.plan, func(p planned) bool { return !p.Emission() }), 0)
+}
+
+// emitted notes that an Event was emitted.
+func (d *director) emitted(e engine.Entry) {
+	verb, object := differential.EmissionOf(e)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.IndexFunc(d.plan, func(p planned) bool {
+		return !p.made && p.Actor == e.Actor && p.Verb == verb && p.Object == object
+	})
+	if i >= 0 {
+		d.plan[i].made = true
+	}
+}
+
 // awaits reports whether the request that is to come next may come from one of these passes.
 func (d *director) awaits(passes []*turn) bool {
 	return len(d.plan) > 0 && !d.plan[0].Time.After(time.Now()) &&
@@ -216,7 +278,10 @@ func (d *director) awaits(passes []*turn) bool {
 
 // place is where a turn is in the plan, -1 if it is not.
 func (d *director) place(t *turn) int {
-	return slices.IndexFunc(d.plan, func(p planned) bool {
-		return !p.made && p.Actor == t.Component && p.Verb == t.Verb && p.Object == t.Object
-	})
+	return slices.IndexFunc(d.plan, func(p planned) bool { return !p.made && p.is(t) })
+}
+
+// is reports whether a turn is that of the request.
+func (p planned) is(t *turn) bool {
+	return p.Actor == t.Component && p.Verb == t.Verb && p.Object == t.Object
 }

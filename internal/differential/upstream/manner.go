@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/volsim/volsim/internal/differential/apiserver"
@@ -11,6 +12,9 @@ import (
 // Manner is in what order a director has things happen that the plan says nothing about: reads, watch events, and writes that were not
 // planned. The zero value has requests go first, and then one event after the other.
 type Manner struct {
+	// Strict has components be told of what ours looked at when these looked, and of all else when nothing else is left to do. Then only Burst means
+	// anything besides, and Lazy, which has components look once at what ours looked at one time after the other.
+	Strict bool
 	// EventsFirst has events go first.
 	EventsFirst bool
 	// Burst says which events arrive together.
@@ -35,25 +39,36 @@ func (d *director) burst(t *turn) apiserver.Grant {
 	if d.manner.Chance && d.random.IntN(3) == 0 {
 		grant.Burst = apiserver.Burst(d.random.IntN(int(apiserver.Merged) + 1))
 	}
-	if last, ok := d.allowed(t); ok {
+	if d.manner.Strict {
+		grant.Until = d.until[t.Object.Kind]
+	} else if last, ok := d.allowed(t); ok {
 		grant.Until = max(last, t.Number)
 	}
 	return grant
 }
 
-// allowed is the last change that the component may be told of now, by its number: what it had seen when it made the request that it
-// makes next. ok is false if that is not known.
+// allowed is the last change that the component may be told of now, by its number: what it had seen when it asked for what it is to ask for next.
+// What it has asked for already is decided, whether it had its turn or not. ok is false if that is not known.
 func (d *director) allowed(t *turn) (last int, ok bool) {
 	if !d.manner.Follow || t.Verb != "" {
 		return 0, false
 	}
 	now := time.Now()
+	outstanding := slices.Concat(d.pending, d.coming)
+	place := 0
 	for _, p := range d.plan {
-		if !p.made && p.Actor == t.Component && !p.Time.After(now) && p.Seen != nil {
-			return p.Seen[t.Object.Kind], true
+		if p.made || p.Actor != t.Component {
+			continue
+		}
+		if i := slices.IndexFunc(outstanding, p.is); i >= 0 {
+			outstanding = slices.Delete(outstanding, i, i+1)
+			continue
+		}
+		if p.Place > 0 && !p.At.After(now) && p.Seen != nil && (place == 0 || p.Place < place) {
+			place, last, ok = p.Place, p.Seen[t.Object.Kind], true
 		}
 	}
-	return 0, false
+	return last, ok
 }
 
 // early reports whether the component may not yet be told of that.

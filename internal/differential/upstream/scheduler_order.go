@@ -26,14 +26,14 @@ func (c sortedCore) V1() corev1.Interface { return sortedV1{c.Interface.V1()} }
 type sortedV1 struct{ corev1.Interface }
 
 func (v sortedV1) PersistentVolumes() corev1.PersistentVolumeInformer {
-	return sortedVolumes{v.Interface.PersistentVolumes()}
+	return sortedVolumeInformer{v.Interface.PersistentVolumes()}
 }
 
-type sortedVolumes struct {
+type sortedVolumeInformer struct {
 	corev1.PersistentVolumeInformer
 }
 
-func (v sortedVolumes) Informer() cache.SharedIndexInformer {
+func (v sortedVolumeInformer) Informer() cache.SharedIndexInformer {
 	return sortedInformer{v.PersistentVolumeInformer.Informer()}
 }
 
