@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,9 +34,22 @@ func (g *kubeletGenerator) groupChange() time.Duration {
 	return pick(g.generator, 0, 0, 7*time.Second+30*time.Millisecond, 40*time.Second+30*time.Millisecond, 100*time.Second+30*time.Millisecond)
 }
 
+// groups are what pods may want. Files are given to them, so who is not root may only want groups of its own.
+func groups() (none, some, others int) {
+	if os.Geteuid() == 0 {
+		return 0, 5, 7
+	}
+	own := os.Getegid()
+	if all, err := os.Getgroups(); err == nil && len(all) > 0 {
+		return own, own, all[len(all)-1]
+	}
+	return own, own, own
+}
+
 // setGroup has a pod want a group for its files, most of the time, and some of its claims read only.
 func (g *kubeletGenerator) setGroup(pod *corev1.Pod) {
-	if group := pick(g.generator, -1, 0, 5, 5, 7, 7); group >= 0 {
+	none, some, others := groups()
+	if group := pick(g.generator, -1, none, some, some, others, others); group >= 0 {
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(group))}
 		if policy := pick(g.generator, "", corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch, corev1.FSGroupChangeOnRootMismatch); policy != "" {
 			pod.Spec.SecurityContext.FSGroupChangePolicy = new(policy)

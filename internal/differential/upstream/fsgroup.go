@@ -95,8 +95,7 @@ func (c *Cluster) setGroup(volume string, group int64) {
 	}
 }
 
-// own gives a directory to a group, as files of a volume are whose group has been changed. Whoever may not do that finds scenarios that differ:
-// kubelets are root.
+// own gives a directory to a group, as files of a volume are whose group has been changed.
 func own(dir string, group int64) {
 	_ = os.Chown(dir, -1, int(group))
 	_ = os.Chmod(dir, 0o770|os.ModeSetgid)
