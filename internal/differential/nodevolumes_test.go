@@ -55,7 +55,6 @@ func TestNodeVolumesHappen(t *testing.T) {
 		generate func(uint64) differential.Scenario
 		want     []string // texts that must be seen, each in one of 20 scenarios
 	}{
-		{"volumes for one pod", differential.GenerateKubelet, []string{"volume uses the ReadWriteOncePod access mode and is already in use by another pod"}},
 		{"block", differential.GenerateBlock, []string{"SuccessfulMountVolume", "held: ", "MapVolume.SetUpDevice failed", "MapVolume.MapPodDevice failed"}},
 		{"node expansion", differential.GenerateNodeExpand, []string{
 			" NodeExpand handle1 end", "NodeExpand handle1 end at n1: ", "FileSystemResizeSuccessful", "VolumeResizeFailed", "NodeResizeInfeasible", "FileSystemResizeFailed",
