@@ -34,8 +34,8 @@ func (g *kubeletGenerator) groupChange() time.Duration {
 	return pick(g.generator, 0, 0, 7*time.Second+30*time.Millisecond, 40*time.Second+30*time.Millisecond, 100*time.Second+30*time.Millisecond)
 }
 
-// groups are what pods may want. Files are given to them, so who is not root may only want groups of its own.
-func groups() (none, some, others int) {
+// Groups are what pods may want. Files are given to them, so who is not root may only want groups of its own.
+func Groups() (none, some, others int) {
 	if os.Geteuid() == 0 {
 		return 0, 5, 7
 	}
@@ -48,7 +48,7 @@ func groups() (none, some, others int) {
 
 // setGroup has a pod want a group for its files, most of the time, and some of its claims read only.
 func (g *kubeletGenerator) setGroup(pod *corev1.Pod) {
-	none, some, others := groups()
+	none, some, others := Groups()
 	if group := pick(g.generator, -1, none, some, some, others, others); group >= 0 {
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(group))}
 		if policy := pick(g.generator, "", corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch, corev1.FSGroupChangeOnRootMismatch); policy != "" {
