@@ -52,6 +52,13 @@ func TestDifferentialNodeVolumes(t *testing.T) {
 // TestNodeVolumesHappen sees to it that scenarios about something have it happen, often enough to mean anything.
 func TestNodeVolumesHappen(t *testing.T) {
 	_, some, others := differential.Groups()
+	groups := []string{
+		fmt.Sprint("of group ", some), fmt.Sprint("of group ", others), "VolumePermissionChangeInProgress", fmt.Sprint("Group:", some),
+		"kubernetes.io~local-volume/pv1 of group",
+	}
+	if some != others {
+		groups = append(groups, "AlreadyMountedVolume")
+	}
 	tests := []struct {
 		name     string
 		generate func(uint64) differential.Scenario
@@ -68,9 +75,7 @@ func TestNodeVolumesHappen(t *testing.T) {
 			"mounted: /var/lib/kubelet/pods/", "/volume-subpaths/", "/ready", "/wrapped_key/", "kubernetes.io~configmap/settings/", " run in groups [5]", "git-repo volume plugin has been disabled",
 		}},
 		{"limit", differential.GenerateAttachLimit, []string{"VolumeAttachmentLimitExceeded", "CSINode/n1 by kubelet/n1: update spec.drivers"}},
-		{"groups", differential.GenerateFSGroup, []string{
-			fmt.Sprint("of group ", some), fmt.Sprint("of group ", others), "VolumePermissionChangeInProgress", fmt.Sprint("Group:", some), "AlreadyMountedVolume", "kubernetes.io~local-volume/pv1 of group",
-		}},
+		{"groups", differential.GenerateFSGroup, groups},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
