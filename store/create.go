@@ -45,8 +45,8 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 			return none, err
 		}
 	}
-	now := clock(t.store.now())
-	meta.CreationTimestamp = now
+	now := t.store.instant()
+	meta.CreationTimestamp = *now
 
 	// API-008: a generated name that is taken is drawn again, with all that follows.
 	base, generated := meta.GenerateName, meta.Name == "" && meta.GenerateName != ""
@@ -81,7 +81,7 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])
 		if !opts.DryRun {
 			if t.strategy.compact != nil {
-				t.strategy.compact(obj, &t.store.lists)
+				t.strategy.compact(obj, &t.store.commons, t.store.objects)
 			}
 			t.insert(key, obj, !opts.SkipValidation && !t.store.asGiven)
 		}

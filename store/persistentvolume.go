@@ -22,7 +22,7 @@ var volumeStrategy = strategy[*corePV]{
 	validateCreate: validateVolume,
 	validateUpdate: validateVolumeUpdate,
 	shared:         sharedVolume,
-	compact:        func(volume *corePV, known *resourceLists) { volume.Spec.Capacity = known.share(volume.Spec.Capacity) },
+	compact:        compactVolume,
 	// API-240: any phase may follow any other, so there is nothing to validate in a status.
 	equal: sameVolume,
 }
@@ -53,11 +53,11 @@ func defaultVolumeOver(volume, old *corePV) {
 }
 
 // prepareVolume is API-105, BIND-010: a new volume is Pending, whatever its author says.
-func prepareVolume(volume *corePV, now metav1.Time) {
-	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
+func prepareVolume(volume *corePV, now *metav1.Time) {
+	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: now}
 }
 
-func prepareVolumeStatus(volume, old *corePV, now metav1.Time) {
+func prepareVolumeStatus(volume, old *corePV, now *metav1.Time) {
 	// API-240, BIND-013: the spec is not the subresource's; metadata is, and stays as sent.
 	volume.Spec = old.Spec
 	status := &volume.Status
@@ -69,7 +69,7 @@ func prepareVolumeStatus(volume, old *corePV, now metav1.Time) {
 			status.LastPhaseTransitionTime = old.Status.LastPhaseTransitionTime
 		}
 	case since == nil || since.Equal(old.Status.LastPhaseTransitionTime):
-		status.LastPhaseTransitionTime = &now
+		status.LastPhaseTransitionTime = now
 	}
 }
 

@@ -23,9 +23,7 @@ var claimStrategy = strategy[*corePVC]{
 	validateCreate: func(claim *corePVC) field.ErrorList { return validateClaimSpec(&claim.Spec, specRoot) },
 	validateUpdate: validateClaimUpdate,
 	shared:         sharedClaim,
-	compact: func(claim *corePVC, known *resourceLists) {
-		claim.Spec.Resources.Requests = known.share(claim.Spec.Resources.Requests)
-	},
+	compact:        compactClaim,
 	validateStatus: validateClaimStatus,
 	equal:          sameClaim,
 }
@@ -73,7 +71,7 @@ func wholeSeconds(conditions []corev1.PersistentVolumeClaimCondition) []corev1.P
 }
 
 // prepareClaim is API-106.
-func prepareClaim(claim *corePVC, _ metav1.Time) {
+func prepareClaim(claim *corePVC, _ *metav1.Time) {
 	// API-106, API-015, BIND-011: a new claim is Pending, and stored so at once.
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	dropDataSources(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
@@ -87,7 +85,7 @@ func prepareClaimUpdate(claim, old *corePVC) {
 	normalizeDataSources(&claim.Spec)
 }
 
-func prepareClaimStatus(claim, old *corePVC, _ metav1.Time) {
+func prepareClaimStatus(claim, old *corePVC, _ *metav1.Time) {
 	// API-242: the spec is not the subresource's; metadata is, and stays as sent.
 	claim.Spec = old.Spec
 }

@@ -145,7 +145,7 @@ func TestClaimDataSources(t *testing.T) {
 		c.new(obj)
 		c.want(want)
 		if c.old == nil {
-			claimStrategy.prepareCreate(obj, clock(noon))
+			claimStrategy.prepareCreate(obj, new(clock(noon)))
 		} else {
 			old := goodClaim()
 			c.old(old)
@@ -318,14 +318,14 @@ func TestClaimStatus(t *testing.T) {
 	// API-106, API-015: a new claim has no status but Pending.
 	claim := goodClaim()
 	boundClaim(claim)
-	claimStrategy.prepareCreate(claim, clock(noon))
+	claimStrategy.prepareCreate(claim, new(clock(noon)))
 	if want := (corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}); !cmp.Equal(want, claim.Status) {
 		t.Errorf("API-106: status = %v, want %v", claim.Status, want)
 	}
 	// API-242: metadata stays as sent, the spec does not.
 	old, obj := goodClaim(), goodClaim()
 	obj.Annotations, obj.Spec.VolumeName = map[string]string{"a": "b"}, "disk"
-	claimStrategy.prepareStatus(obj, old, clock(noon))
+	claimStrategy.prepareStatus(obj, old, new(clock(noon)))
 	if obj.Annotations["a"] != "b" || !cmp.Equal(obj.Spec, old.Spec) {
 		t.Errorf("API-242: annotations %v, spec %v; want those sent, that stored", obj.Annotations, obj.Spec)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,30 +35,75 @@ func TestLazyCopy(t *testing.T) {
 	assert.Equal(t, []int{1, 2}, numbers, "what belongs to somebody else stays")
 }
 
-// TestListsShared: objects of one size have one list of resources between them, whoever brought it.
-func TestListsShared(t *testing.T) {
-	same := func(a, b corev1.ResourceList) bool { return sameMap(a, b) }
+// TestCommons: what objects say alike they have between them, whoever brought it, and it is what each of them said.
+func TestCommons(t *testing.T) {
 	s := New(Config{})
 	volume, claim, other := goodVolume(), goodClaim(), goodClaim()
-	volume.Spec.Capacity, claim.Spec.Resources.Requests, other.Spec.Resources.Requests = storageList("10Gi"), storageList("10Gi"), storageList("10Gi")
 	other.Name = "other"
+	volume.Spec.Capacity, claim.Spec.Resources.Requests, other.Spec.Resources.Requests = storageList("10Gi"), storageList("10Gi"), storageList("10Gi")
+	for _, c := range []*corePVC{claim, other} {
+		c.Spec.StorageClassName, c.Spec.VolumeMode = new("fast"), new(corev1.PersistentVolumeFilesystem)
+		c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	}
 	pv, err := s.Volumes.Create(volume)
 	require.NoError(t, err)
-	pvc, err := s.Claims.Create(claim)
+	first, err := s.Claims.Create(claim)
 	require.NoError(t, err)
 	second, err := s.Claims.Create(other)
 	require.NoError(t, err)
-	require.True(t, same(pv.Spec.Capacity, pvc.Spec.Resources.Requests))
-	require.True(t, same(pv.Spec.Capacity, second.Spec.Resources.Requests))
+	require.True(t, sameMap(pv.Spec.Capacity, first.Spec.Resources.Requests))
+	require.True(t, sharesAll(&first.Spec, &second.Spec))
+	require.Same(t, &first.Finalizers[0], &second.Finalizers[0])
+	require.Equal(t, 1, cap(first.Finalizers), "who appends to it makes a list of his own")
+	require.Equal(t, []string{pvcProtection}, first.Finalizers)
+	require.Equal(t, []string{pvProtection}, pv.Finalizers)
+	require.Equal(t, claim.Spec, first.Spec)
 
-	var known resourceLists
-	ten := known.share(storageList("10Gi"))
-	require.False(t, same(ten, known.share(storageList("11Gi"))), "another size")
-	require.False(t, same(ten, known.share(storageList("10240Mi"))), "another notation")
-	more := corev1.ResourceList{"storage": ten["storage"], "cpu": ten["storage"]}
-	require.True(t, same(more, known.share(more)), "more than storage")
-	for i := range maxLists {
-		known.share(corev1.ResourceList{"storage": *apiresource.NewQuantity(int64(i), apiresource.BinarySI)})
+	odd := goodClaim()
+	odd.Name = "odd"
+	odd.Spec.StorageClassName, odd.Spec.VolumeMode = new("slow"), new(corev1.PersistentVolumeBlock)
+	odd.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}
+	odd.Finalizers = []string{"example.com/mine"}
+	third, err := s.Claims.Create(odd)
+	require.NoError(t, err)
+	require.Equal(t, odd.Spec, third.Spec)
+	require.Equal(t, []string{"example.com/mine", pvcProtection}, third.Finalizers)
+}
+
+// TestTimesShared: all that is stored within a second has one time between it, and what comes later another one.
+func TestTimesShared(t *testing.T) {
+	now := noon
+	s := New(Config{Now: func() time.Time { return now }})
+	create := func(name string) *corePV {
+		volume := goodVolume()
+		volume.Name = name
+		pv, err := s.Volumes.Create(volume)
+		require.NoError(t, err)
+		return pv
 	}
-	require.LessOrEqual(t, len(known.bySize), maxLists)
+	a, b := create("a"), create("b")
+	require.Same(t, a.Status.LastPhaseTransitionTime, b.Status.LastPhaseTransitionTime)
+	now = now.Add(time.Second)
+	c := create("c")
+	require.Equal(t, clock(noon), *a.Status.LastPhaseTransitionTime)
+	require.Equal(t, clock(now), *c.Status.LastPhaseTransitionTime)
+}
+
+func TestListsShared(t *testing.T) {
+	same := func(a, b corev1.ResourceList) bool { return sameMap(a, b) }
+	var known commons
+	share := func(list corev1.ResourceList) corev1.ResourceList { return known.shareList(list, 0) }
+	ten := share(storageList("10Gi"))
+	require.True(t, same(ten, share(storageList("10Gi"))))
+	require.False(t, same(ten, share(storageList("11Gi"))), "another size")
+	require.False(t, same(ten, share(storageList("10240Mi"))), "another notation")
+	more := corev1.ResourceList{"storage": ten["storage"], "cpu": ten["storage"]}
+	require.True(t, same(more, share(more)), "more than storage")
+	for i := range 3 * poolSize {
+		list := corev1.ResourceList{"storage": *apiresource.NewQuantity(int64(i), apiresource.BinarySI)}
+		require.Equal(t, list, known.shareList(list, 2*poolSize))
+		require.LessOrEqual(t, len(known.lists), 2*poolSize)
+	}
+	share(storageList("1Ki"))
+	require.Len(t, known.lists, 1, "with fewer objects than lists, it starts over")
 }

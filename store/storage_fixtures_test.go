@@ -77,7 +77,7 @@ func checkUpdates[T Object](t *testing.T, s strategy[T], good func() T, changes 
 			}
 			validate := s.validateUpdate
 			if status {
-				s.prepareStatus(obj, old, clock(noon))
+				s.prepareStatus(obj, old, new(clock(noon)))
 				validate = s.validateStatus
 			} else if s.prepareUpdate != nil {
 				s.prepareUpdate(obj, old)

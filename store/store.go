@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Config sets up a store. The zero value works.
@@ -27,7 +28,8 @@ type Config struct {
 // modified afterwards, nor anything reachable from it. A refused write changes nothing. A store is not safe for concurrent use.
 type Store struct {
 	now     func() time.Time
-	version uint64 // API-005: one counter for all kinds
+	second  *metav1.Time // see instant
+	version uint64       // API-005: one counter for all kinds
 	objects int
 	asGiven bool
 
@@ -43,8 +45,8 @@ type Store struct {
 	Capacities        *Table[*storagev1.CSIStorageCapacity]
 	Events            *Table[*corev1.Event]
 
-	tables map[Kind]table
-	lists  resourceLists
+	tables  map[Kind]table
+	commons commons
 }
 
 // New returns an empty store.

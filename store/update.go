@@ -113,7 +113,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 	carryOver(meta, oldMeta)
 	if sub == Status {
 		if t.strategy.prepareStatus != nil {
-			t.strategy.prepareStatus(obj, old, clock(t.store.now()))
+			t.strategy.prepareStatus(obj, old, t.store.instant())
 		}
 	} else if t.strategy.prepareUpdate != nil {
 		t.strategy.prepareUpdate(obj, old)
