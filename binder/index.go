@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/internal/places"
 )
 
 // Index holds volumes so that a match is a search, not a scan. It answers exactly as Match does over the same volumes,
@@ -25,11 +27,11 @@ type Index struct {
 
 // entry is one volume in an Index.
 type entry struct {
-	pv   *corev1.PersistentVolume // nil if there are only claims that name it
-	name string
-	size int64              // capacity, see sizeOf
-	odd  *resource.Quantity // capacity, when size is not exact
-	slot *slot              // where the volume is offered, nil unless it is free
+	places.Place[entry]                          // by name
+	pv                  *corev1.PersistentVolume // nil if there are only claims that name it
+	size                int64                    // capacity, see sizeOf
+	odd                 *resource.Quantity       // capacity, when size is not exact
+	slot                *slot                    // where the volume is offered, nil unless it is free
 	// See pointers.
 	claimed *ownClaim // that the claimRef names
 	next    *entry    // with a claimRef that names the same claim
@@ -39,7 +41,7 @@ type entry struct {
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
-	return &Index{pointers: newPointers(), shelves: map[shelfKey]*shelf{}}
+	return &Index{shelves: map[shelfKey]*shelf{}}
 }
 
 // Len is the number of volumes.
@@ -66,12 +68,12 @@ func (x *Index) All() iter.Seq[*corev1.PersistentVolume] {
 	return func(yield func(*corev1.PersistentVolume) bool) {
 		if x.sorted == nil {
 			x.sorted = make([]*entry, 0, x.count)
-			for _, e := range x.entries {
+			for e := range x.entries.All() {
 				if e.pv != nil {
 					x.sorted = append(x.sorted, e)
 				}
 			}
-			slices.SortFunc(x.sorted, func(a, b *entry) int { return strings.Compare(a.name, b.name) })
+			slices.SortFunc(x.sorted, func(a, b *entry) int { return strings.Compare(a.Key, b.Key) })
 		}
 		for _, e := range x.sorted {
 			if !yield(e.pv) {
@@ -85,7 +87,7 @@ func (x *Index) All() iter.Seq[*corev1.PersistentVolume] {
 // claimRef may be any: see IsMine.
 func (x *Index) VolumesFor(claimKey string) []*corev1.PersistentVolume {
 	volumes := []*corev1.PersistentVolume{}
-	if own := x.claims[claimKey]; own != nil {
+	if own := x.claims.Get(claimKey); own != nil {
 		for e := own.pointing; e != nil; e = e.next {
 			volumes = append(volumes, e.pv)
 		}

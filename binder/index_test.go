@@ -263,8 +263,8 @@ func checkContents(t *rapid.T, index *Index, model map[string]*corev1.Persistent
 			t.Fatalf("VolumesFor(%q) = %v, want %v", name, got, claimed["default/"+name])
 		}
 	}
-	if len(index.claims) != len(claimed) {
-		t.Fatalf("volumes filed under %d claims, want %d", len(index.claims), len(claimed))
+	if index.claims.Len() != len(claimed) {
+		t.Fatalf("volumes filed under %d claims, want %d", index.claims.Len(), len(claimed))
 	}
 	for key, s := range index.shelves {
 		count := 0

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/places"
 	"github.com/volsim/volsim/store"
 )
 
@@ -13,47 +14,31 @@ import (
 // claims that name it; each claim leads to the volume that it names, and to the volumes that point at it. What is named and is not there
 // has its place, too.
 type pointers struct {
-	entries map[string]*entry    // by the name of the volume
-	claims  map[string]*ownClaim // by key
-	count   int                  // the volumes that are there
-	// One volume and one claim are often asked for several times in a row.
-	lastEntry *entry
-	lastClaim *ownClaim
+	entries places.Map[entry, *entry]       // by the name of the volume
+	claims  places.Map[ownClaim, *ownClaim] // by key
+	count   int                             // the volumes that are there
 }
 
 // ownClaim is one claim: the controller's own view of it.
 type ownClaim struct {
+	places.Place[ownClaim]
 	claim    *corev1.PersistentVolumeClaim // nil if there are only volumes that point at it
-	key      string
-	pointing *entry    // the first of the volumes that point at it, by uid in the claimRef, then by name
-	names    *entry    // the volume that it names
-	next     *ownClaim // that names the same volume
+	pointing *entry                        // the first of the volumes that point at it, by uid in the claimRef, then by name
+	names    *entry                        // the volume that it names
+	next     *ownClaim                     // that names the same volume
 	unrest
 }
 
-func newPointers() pointers {
-	return pointers{entries: map[string]*entry{}, claims: map[string]*ownClaim{}}
-}
-
 // entry is the place of a volume, nil if there is no such volume and no claim names it.
-func (x *pointers) entry(name string) *entry {
-	if x.lastEntry != nil && x.lastEntry.name == name {
-		return x.lastEntry
-	}
-	e := x.entries[name]
-	if e != nil {
-		x.lastEntry = e
-	}
-	return e
-}
+func (x *pointers) entry(name string) *entry { return x.entries.Get(name) }
 
 // entryFor is entry, for a volume that comes or is named: it gets a place.
 func (x *pointers) entryFor(name string) *entry {
-	e := x.entry(name)
+	e := x.entries.Get(name)
 	if e == nil {
-		e = &entry{name: name}
-		x.entries[name] = e
-		x.lastEntry = e
+		e = &entry{}
+		e.Key = name
+		x.entries.Put(e)
 	}
 	return e
 }
@@ -61,51 +46,23 @@ func (x *pointers) entryFor(name string) *entry {
 // dropEntry gives up the place of a volume that is neither there nor named.
 func (x *pointers) dropEntry(e *entry) {
 	if e.pv == nil && e.naming == nil {
-		delete(x.entries, e.name)
-		if x.lastEntry == e {
-			x.lastEntry = nil
-		}
+		x.entries.Delete(e)
 	}
 }
 
 // claim is the place of a claim, nil if there is no such claim and no volume points at it.
-func (x *pointers) claim(key string) *ownClaim {
-	if x.lastClaim != nil && x.lastClaim.key == key {
-		return x.lastClaim
-	}
-	own := x.claims[key]
-	if own != nil {
-		x.lastClaim = own
-	}
-	return own
-}
+func (x *pointers) claim(key string) *ownClaim { return x.claims.Get(key) }
 
 // named is claim without a key.
-func (x *pointers) named(namespace, name string) *ownClaim {
-	if namespace == "" {
-		return x.claim(name)
-	}
-	// The name alone says most of it; the key has one slash.
-	if last := x.lastClaim; last != nil && len(last.key) == len(namespace)+1+len(name) &&
-		last.key[len(namespace)+1:] == name && last.key[:len(namespace)] == namespace {
-		return last
-	}
-	var buf [128]byte
-	key := append(append(append(buf[:0], namespace...), '/'), name...)
-	own := x.claims[string(key)]
-	if own != nil {
-		x.lastClaim = own
-	}
-	return own
-}
+func (x *pointers) named(namespace, name string) *ownClaim { return x.claims.GetNamed(namespace, name) }
 
 // claimFor is claim, for one that comes: it gets a place.
 func (x *pointers) claimFor(key string) *ownClaim {
-	own := x.claim(key)
+	own := x.claims.Get(key)
 	if own == nil {
-		own = &ownClaim{key: key}
-		x.claims[key] = own
-		x.lastClaim = own
+		own = &ownClaim{}
+		own.Key = key
+		x.claims.Put(own)
 	}
 	return own
 }
@@ -113,10 +70,7 @@ func (x *pointers) claimFor(key string) *ownClaim {
 // dropClaim gives up the place of a claim that is not there and at which nothing points.
 func (x *pointers) dropClaim(own *ownClaim) {
 	if own.claim == nil && own.pointing == nil {
-		delete(x.claims, own.key)
-		if x.lastClaim == own {
-			x.lastClaim = nil
-		}
+		x.claims.Delete(own)
 	}
 }
 
@@ -147,7 +101,7 @@ func (x *pointers) point(e *entry, pv *corev1.PersistentVolume) {
 
 // comesBefore reports whether the entry, with a claimRef of that uid, comes before another one that points at the same claim.
 func (e *entry) comesBefore(uid types.UID, other *entry) bool {
-	return cmp.Or(cmp.Compare(uid, other.pv.Spec.ClaimRef.UID), cmp.Compare(e.name, other.name)) < 0
+	return cmp.Or(cmp.Compare(uid, other.pv.Spec.ClaimRef.UID), cmp.Compare(e.Key, other.Key)) < 0
 }
 
 // unpoint undoes point.
@@ -167,7 +121,7 @@ func (x *pointers) unpoint(e *entry) {
 // name has a claim name the volume that its new version names; "" is none.
 func (x *pointers) name(own *ownClaim, volume string) {
 	if e := own.names; e != nil {
-		if e.name == volume {
+		if e.Key == volume {
 			return
 		}
 		at := &e.naming

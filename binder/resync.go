@@ -76,13 +76,13 @@ type unrest struct {
 func (r *restless) take() (claims, volumes []string) {
 	for _, own := range r.claims {
 		if own.restless {
-			claims = append(claims, own.key)
+			claims = append(claims, own.Key)
 		}
 		own.unrest = unrest{}
 	}
 	for _, e := range r.volumes {
 		if e.restless {
-			volumes = append(volumes, e.name)
+			volumes = append(volumes, e.Key)
 		}
 		e.unrest = unrest{}
 	}

@@ -54,7 +54,7 @@ func (i item) before(other item) bool {
 			return order < 0
 		}
 	}
-	return i.entry.name < other.entry.name
+	return i.entry.Key < other.entry.Key
 }
 
 func (e *entry) capacity() resource.Quantity {

@@ -37,7 +37,7 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if err := validateBinding(binding); err != nil {
 		return nil, err
 	}
-	c := s.Pods.cells[key]
+	c := s.Pods.cells.Get(key)
 	if c == nil {
 		// API-261
 		return nil, s.Pods.notFound(key)

@@ -71,7 +71,7 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 			return none, errVersionOnCreate()
 		}
 		key := Key(meta.Namespace, meta.Name)
-		if c := t.cells[key]; c != nil {
+		if c := t.cells.Get(key); c != nil {
 			if generated && attempt+1 < generateNameAttempts {
 				continue
 			}

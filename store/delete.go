@@ -23,7 +23,7 @@ type DeleteOptions struct {
 // business (API-059, API-060). Errors: NotFound; Conflict when a precondition does not hold.
 func (t *Table[T]) Delete(key string, opts DeleteOptions) (T, error) {
 	var none T
-	c := t.cells[key]
+	c := t.cells.Get(key)
 	if c == nil {
 		// API-050: what is not there cannot be deleted.
 		return none, t.notFound(key)

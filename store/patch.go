@@ -19,7 +19,7 @@ func (t *Table[T]) Patch(key string, patch []byte, sub Subresource) (T, error) {
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
 	}
-	c := t.cells[key]
+	c := t.cells.Get(key)
 	if c == nil {
 		// API-022, API-246
 		return none, t.notFound(key)

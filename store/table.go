@@ -7,6 +7,8 @@ import (
 	"github.com/tidwall/btree"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/places"
 )
 
 // Table holds the objects of one kind, ordered by key.
@@ -14,8 +16,7 @@ type Table[T Object] struct {
 	store    *Store
 	resource resource
 	strategy strategy[T]
-	cells    map[string]*cell[T]
-	last     *cell[T]                    // that was looked for
+	cells    places.Map[cell[T], *cell[T]]
 	fine     map[string]string           // annotations that passed validation last: many objects share theirs
 	order    btree.Map[string, *cell[T]] // the cells by key
 	indexes  []*index[T]
@@ -27,7 +28,7 @@ type Table[T Object] struct {
 
 // cell is where a table keeps one object, for as long as there is one of that key.
 type cell[T Object] struct {
-	key string
+	places.Place[cell[T]]
 	obj T
 	tag uint64 // Change.Tag
 	// checked says that the metadata has passed validation, so that what an update leaves alone need not be checked again.
@@ -40,7 +41,7 @@ func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) 
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
-	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy, cells: map[string]*cell[T]{}, removed: map[string]uint32{}}
+	t := &Table[T]{store: s, resource: resourceOf(kind), strategy: strategy, removed: map[string]uint32{}}
 	t.history.limit = max(history, 0)
 	s.tables[kind] = t
 	return t
@@ -50,11 +51,11 @@ func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) 
 func (t *Table[T]) Kind() Kind { return t.resource.kind }
 
 // Len is the number of objects.
-func (t *Table[T]) Len() int { return len(t.cells) }
+func (t *Table[T]) Len() int { return t.cells.Len() }
 
 // Lookup returns the object of that key and whether there is one.
 func (t *Table[T]) Lookup(key string) (T, bool) {
-	if c := t.cells[key]; c != nil {
+	if c := t.cells.Get(key); c != nil {
 		return c.obj, true
 	}
 	var none T
@@ -63,11 +64,7 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 
 // LookupTagged is Lookup, with the Change.Tag of the object.
 func (t *Table[T]) LookupTagged(key string) (obj T, tag uint64, ok bool) {
-	if t.last != nil && t.last.key == key {
-		return t.last.obj, t.last.tag, true
-	}
-	if c := t.cells[key]; c != nil {
-		t.last = c
+	if c := t.cells.Get(key); c != nil {
 		return c.obj, c.tag, true
 	}
 	return obj, 0, false
@@ -75,26 +72,7 @@ func (t *Table[T]) LookupTagged(key string) (obj T, tag uint64, ok bool) {
 
 // cellOf finds the cell of the object with that metadata, nil if there is none. It makes no key of its own.
 func (t *Table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
-	// Whoever writes to an object has often just written to it, or asked for its key.
-	if t.last != nil {
-		if last := metaOf(t.last.obj); last.Name == meta.Name && last.Namespace == meta.Namespace {
-			return t.last
-		}
-	}
-	c := t.search(meta)
-	if c != nil {
-		t.last = c
-	}
-	return c
-}
-
-func (t *Table[T]) search(meta *metav1.ObjectMeta) *cell[T] {
-	if meta.Namespace == "" {
-		return t.cells[meta.Name]
-	}
-	var buf [128]byte
-	key := append(append(append(buf[:0], meta.Namespace...), '/'), meta.Name...)
-	return t.cells[string(key)]
+	return t.cells.GetNamed(meta.Namespace, meta.Name)
 }
 
 // Get returns the object of that key, or a NotFound error (API-022).
@@ -121,14 +99,14 @@ func (t *Table[T]) All() iter.Seq[T] {
 // KeyOf is the key of an object. It is that of the function KeyOf, and makes no new string for an object that is in the table.
 func (t *Table[T]) KeyOf(obj T) string {
 	if c := t.cellOf(metaOf(obj)); c != nil {
-		return c.key
+		return c.Key
 	}
 	return KeyOf(obj)
 }
 
 // List returns the objects in the order of their keys.
 func (t *Table[T]) List() []T {
-	objs := make([]T, 0, len(t.cells))
+	objs := make([]T, 0, t.cells.Len())
 	t.order.Scan(func(_ string, c *cell[T]) bool {
 		objs = append(objs, c.obj)
 		return true
@@ -166,7 +144,7 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	// API-006: no other way leads a time of its own into an object's metadata.
 	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
 	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
-	if c := t.cells[key]; c != nil {
+	if c := t.cells.Get(key); c != nil {
 		c.checked, c.valid = false, false
 		t.put(c, obj)
 	} else {
@@ -177,8 +155,9 @@ func (t *Table[T]) Load(obj T) (T, error) {
 
 // insert stores obj as a new object under the next version and tells the watchers.
 func (t *Table[T]) insert(key string, obj T, checked bool) {
-	c := &cell[T]{key: key, obj: obj, checked: checked, valid: checked}
-	t.cells[key] = c
+	c := &cell[T]{obj: obj, checked: checked, valid: checked}
+	c.Key = key
+	t.cells.Put(c)
 	t.order.Set(key, c)
 	t.store.objects++
 	t.stamp(obj)
@@ -190,7 +169,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	c.obj = obj
 	t.stamp(obj)
-	t.tell(&Change[T]{Type: Modified, Key: c.key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
 }
 
 // stamp gives obj the next version.
@@ -205,12 +184,13 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	old := c.obj
 	last := t.strategy.shallow(old)
 	t.stamp(last)
-	delete(t.cells, c.key)
-	t.last = nil
-	t.order.Delete(c.key)
-	t.removed[c.key]++
+	t.cells.Delete(c)
+	var none T
+	c.obj = none
+	t.order.Delete(c.Key)
+	t.removed[c.Key]++
 	t.store.objects--
-	t.tell(&Change[T]{Type: Deleted, Key: c.key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
 	return last
 }
 
