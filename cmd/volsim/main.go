@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -27,7 +29,7 @@ func (e usageError) Unwrap() error { return e.error }
 // execute runs one command line and gives its exit status. What goes wrong is one line on stderr.
 func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(withTwoDashes(root, args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
@@ -43,6 +45,25 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// withTwoDashes is the command line with -seeds spelled --seeds, for those whose hands know the flags of Go. What has one letter stays as it is.
+func withTwoDashes(root *cobra.Command, args []string) []string {
+	long := map[string]bool{"help": true}
+	for _, cmd := range root.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { long[f.Name] = len(f.Name) > 1 })
+	}
+	spelled := slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && long[name] {
+			spelled[i] = "-" + arg
+		}
+	}
+	return spelled
 }
 
 // newRoot is the command with its subcommands, each in a file of its own.

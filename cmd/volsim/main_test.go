@@ -21,6 +21,29 @@ func TestVersion(t *testing.T) {
 	require.Contains(t, out, "Kubernetes v1.36.3: ")
 }
 
+// TestOneDash: flags may be spelled as those of Go's own commands are.
+func TestOneDash(t *testing.T) {
+	const script = "../../examples/sweep/race.txtar"
+	status, want, errOut := play("", "sweep", "--quiet", "--seeds=1..20", "--shard", "0/2", "-o", "json", script)
+	require.Zero(t, status, errOut)
+	require.NotEmpty(t, want)
+	for _, args := range [][]string{
+		{"sweep", "-quiet", "-seeds=1..20", "-shard", "0/2", "-o", "json", script},
+		{"sweep", "-q", "-seeds", "1..20", "-shard=0/2", "-output=json", script},
+		{"sweep", "-q", "-seeds", "1..20", "-shard=0/2", "-ojson", "--", script},
+	} {
+		status, out, errOut := play("", args...)
+		require.Zero(t, status, errOut)
+		require.Equal(t, want, out, args)
+	}
+	status, _, errOut = play("", "sweep", "-conquer", script)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errOut, "-conquer")
+	status, _, errOut = play("", "version", "--", "-quiet")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errOut, `"-quiet"`)
+}
+
 func TestUsageErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name string
