@@ -195,8 +195,18 @@ func (e *expander) tellSuccess() {
 	}
 }
 
+// panicError ends an operation in which the code of the kubelet panics. The kubelet recovers, and does nothing of what would have come
+// after it: no Event, no note of how far the operation came (MNT-430).
+type panicError struct{ text string }
+
+func (e panicError) Error() string { return fmt.Sprintf("recovered from panic %q", e.text) }
+
 // finish gives the claim its new size and takes the notes off it (MNT-414).
 func (e *expander) finish() error {
+	if e.claim.Status.Capacity == nil {
+		// MNT-430: a claim that is Lost, above all (BIND-074).
+		return panicError{"assignment to entry in nil map"}
+	}
 	edited := objects.CopyOfClaim(e.claim)
 	objects.SetClaimCapacity(edited, e.size)
 	objects.SetResizeStatus(edited, "")

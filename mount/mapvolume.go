@@ -32,6 +32,9 @@ func (k *kubelet) mapVolume(p *engine.Proc, pr pair) {
 			p.Decide("MNT-230", pod, "volume %s is mapped as %s", desired.name, spec.outer)
 			return nil
 		}
+		if is[panicError](err) {
+			return err
+		}
 		err = fmt.Errorf("%s for volume %q : %w", prefix, spec.Name(), err)
 		// MNT-391
 		k.event(p, pod, corev1.EventTypeWarning, "FailedMapVolume", "%s", err.Error())
@@ -88,7 +91,10 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 	// MNT-228, MNT-392: two of them.
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q globalMapPath %q", spec.Name(), mapPath)
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", spec.Name(), k.podMapDir(spec, pod))
-	if err := k.expandAtMount(p, v.name, spec, pod, staged); err != nil {
+	if err := k.expandAtMount(p, v.name, spec, pod, staged); is[panicError](err) {
+		// MNT-430
+		return "", err
+	} else if err != nil {
 		// MNT-229
 		k.setPod(v.name, pod.UID, spec, volumeUncertain)
 		return "MapVolume.MarkVolumeAsMounted failed while expanding volume", err

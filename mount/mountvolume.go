@@ -30,6 +30,9 @@ func (k *kubelet) mountVolume(p *engine.Proc, pr pair) {
 			p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.name, spec.outer)
 			return nil
 		}
+		if is[panicError](err) {
+			return err
+		}
 		err = fmt.Errorf("%s for volume %q : %w", prefix, spec.Name(), err)
 		// MNT-390
 		k.event(p, pod, corev1.EventTypeWarning, "FailedMount", "%s", err.Error())
@@ -92,7 +95,10 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 		k.podFailed(v.name, pod.UID, spec, err)
 		return "MountVolume.SetUp failed", err
 	}
-	if err := k.expandAtMount(p, v.name, spec, pod, ""); err != nil {
+	if err := k.expandAtMount(p, v.name, spec, pod, ""); is[panicError](err) {
+		// MNT-430: the pod has it, and the kubelet does not know.
+		return "", err
+	} else if err != nil {
 		// MNT-198, MNT-923: it is mounted, and the pod must not use it, even if it did before.
 		k.setPod(v.name, pod.UID, spec, volumeUncertain)
 		return "MountVolume.Setup failed while expanding volume", err

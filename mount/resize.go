@@ -82,8 +82,8 @@ func (k *kubelet) expandInUse(pr pair) {
 	// MNT-153, MNT-406
 	k.startBefore(volumeKey(snapshot.name), opExpand, func() { k.afterExpansion(snapshot.name, claimKey(spec)) }, func(p *engine.Proc) error {
 		err := k.expandMounted(p, snapshot, spec, pod)
-		if err == nil {
-			return nil
+		if err == nil || is[panicError](err) {
+			return err
 		}
 		err = fmt.Errorf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %w", spec.Name(), err)
 		// MNT-393
