@@ -162,7 +162,10 @@ func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitie
 func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeStageVolumeResponse, error) {
 	return &csipb.NodeStageVolumeResponse{}, n.call(ctx, fake.Stage, req.VolumeId, "", func() error {
 		n.asked(differential.NodeRequest{Op: fake.Stage, ID: req.VolumeId, Staging: req.StagingTargetPath, Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
-		return n.mount(req.VolumeId, req.StagingTargetPath)
+		if err := n.mount(req.VolumeId, req.StagingTargetPath); err != nil || req.VolumeCapability.GetBlock() == nil {
+			return err
+		}
+		return n.kubelet.mounter.keep(req.StagingTargetPath)
 	})
 }
 

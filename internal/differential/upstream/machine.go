@@ -76,6 +76,11 @@ func (m *machine) powerOff() {
 	m.stopKubelet()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// What cannot be listed or removed shows in the paths.
+	points, _ := m.mounter.List()
+	for _, p := range points {
+		_ = release(p.Path)
+	}
 	m.mounter = newMounter(m)
 	m.containers = map[types.UID]*containers{}
 	m.loops = map[string]bool{}

@@ -3,9 +3,12 @@ package upstream
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 	mountutils "k8s.io/mount-utils"
@@ -36,6 +39,28 @@ func (m *mounter) MountSensitive(source, target, fstype string, options, sensiti
 	}
 	if group, known := m.machine.cluster.groupOf(m.machine.filesAt(target)); known {
 		own(target, group)
+	}
+	return nil
+}
+
+// kept is a file in a directory at which something is mounted.
+const kept = "kept"
+
+// keep has a directory stay as long as something is mounted at it, as the directory of a real mount does. The kubelet looks whether something is
+// mounted before it removes most directories; those in which block volumes are staged it tries to remove.
+func (m *mounter) keep(dir string) error { return touch(filepath.Join(dir, kept)) }
+
+// Unmount and release end that.
+func (m *mounter) Unmount(target string) error {
+	if err := m.FakeMounter.Unmount(target); err != nil {
+		return err
+	}
+	return release(target)
+}
+
+func release(dir string) error {
+	if err := os.Remove(filepath.Join(dir, kept)); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
 	}
 	return nil
 }
