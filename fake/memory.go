@@ -26,6 +26,9 @@ type Memory struct {
 	volumes  map[string]*volume
 	gone     []*volume // deleted, in order of deletion
 	problems []Problem
+
+	nodeLimits map[string]int32 // attach limits of single nodes
+	heard      []func()         // see OnAttachLimit
 }
 
 // settings are what options change.

@@ -54,12 +54,46 @@ func AttachLimit(volumes int32) MemoryOption {
 	}
 }
 
-// AttachLimit is what the option of that name says; no limit without it.
-func (m *Memory) AttachLimit(string) int32 {
+// AttachLimit is what [Memory.SetAttachLimit] said last about the node, else what the option of that name says; no limit without both.
+func (m *Memory) AttachLimit(node string) int32 {
+	if limit, ok := m.nodeLimits[node]; ok {
+		return limit
+	}
 	if m.attachLimit == nil {
 		return -1
 	}
 	return *m.attachLimit
+}
+
+// SetAttachLimit lets the node have so many volumes attached from now on, as when a network interface takes the place of one. "" is every node,
+// also those of which something else was said before. Less than zero is no limit.
+//
+// Nobody learns of it before the driver is asked: if its CSIDriver sets nodeAllocatableUpdatePeriodSeconds, a kubelet asks it that often
+// (MNT-359). Then the CSINode says so, and the scheduler goes by it. The backend itself does not count; to have it refuse, let it fail with
+// [ResourceExhausted].
+func (m *Memory) SetAttachLimit(node string, volumes int32) {
+	if node == "" {
+		m.nodeLimits, m.attachLimit = nil, &volumes
+	} else {
+		if m.nodeLimits == nil {
+			m.nodeLimits = map[string]int32{}
+		}
+		m.nodeLimits[node] = volumes
+	}
+	for _, fn := range m.heard {
+		fn()
+	}
+}
+
+// OnAttachLimit has fn called whenever an attach limit of the backend may have changed. It reports whether that can be known: it can of a
+// [Memory], and of what is no [AttachLimiter]; of any other backend, one that embeds a Memory included, the limit may change unheard.
+func OnAttachLimit(b Backend, fn func()) bool {
+	if m, ok := b.(*Memory); ok {
+		m.heard = append(m.heard, fn)
+		return true
+	}
+	_, limits := b.(AttachLimiter)
+	return !limits
 }
 
 // TopologyKeys are the keys of the segments of the option Topology.

@@ -34,3 +34,37 @@ type panicky struct{}
 func (panicky) Name() string             { return "panicky.example.com" }
 func (panicky) TopologyKeys() []string   { panic("no keys") }
 func (panicky) AttachLimit(string) int32 { panic("no limit") }
+
+// What was said last about a node holds, and whoever follows the limits hears of it.
+func TestSetAttachLimit(t *testing.T) {
+	m := fake.CSI("disk.example.com", fake.AttachLimit(2))
+	heard := 0
+	require.True(t, fake.OnAttachLimit(m, func() { heard++ }))
+	limits := func() []int32 { return []int32{m.AttachLimit("n1"), m.AttachLimit("n2")} }
+	for _, step := range []struct {
+		node   string
+		limit  int32
+		n1, n2 int32
+	}{
+		{"n1", 3, 3, 2},
+		{"n2", 0, 3, 0},
+		{"", 5, 5, 5},
+		{"n2", -1, 5, -1},
+		{"", -1, -1, -1},
+	} {
+		m.SetAttachLimit(step.node, step.limit)
+		require.Equal(t, []int32{step.n1, step.n2}, limits(), "%+v", step)
+	}
+	require.Equal(t, 5, heard)
+	_, limited := fake.AttachLimitOf(m, "n1")
+	require.False(t, limited)
+
+	never := func() { t.Error("heard of") }
+	require.True(t, fake.OnAttachLimit(plain{}, never), "there is no limit to change")
+	require.False(t, fake.OnAttachLimit(panicky{}, never))
+	require.False(t, fake.OnAttachLimit(struct{ *fake.Memory }{m}, never), "it may have limits of its own")
+}
+
+type plain struct{}
+
+func (plain) Name() string { return "plain.example.com" }

@@ -67,6 +67,8 @@ func (k *kubelet) faulted() {
 			k.reconciler.RestAt(next)
 		}
 	}
+	// MNT-359
+	k.lookAtLimits()
 	// MNT-172
 	k.nextReport()
 	k.missNode()

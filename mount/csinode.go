@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
 )
 
 // The pauses between two tries to write a CSINode; each is twice the one before.
@@ -23,6 +24,7 @@ const (
 func (k *kubelet) publishDrivers(p *engine.Proc) {
 	for pause := firstCSINodePause; ; pause = min(2*pause, lastCSINodePause) {
 		if k.writeCSINode(p) == nil {
+			k.watchLimits()
 			return
 		}
 		p.Sleep(pause)
@@ -36,22 +38,16 @@ func (k *kubelet) writeCSINode(p *engine.Proc) error {
 	}
 	old, err := reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, k.node.name) })
 	if apierrors.IsNotFound(err) {
-		node, err := k.getNode(p)
-		if err != nil {
-			return err
-		}
-		csiNode := &storagev1.CSINode{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:            k.node.name,
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
-			},
-			Spec: storagev1.CSINodeSpec{Drivers: drivers},
-		}
-		_, err = reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
+		_, err = k.createCSINode(p, drivers)
 		return err
 	}
 	if err != nil {
 		return err
+	}
+	for _, owner := range old.OwnerReferences {
+		if owner.Kind == string(store.Node) {
+			k.uid = owner.UID
+		}
 	}
 	// What others have said about a driver of the node stays; drivers that are missing are added.
 	updated := old.DeepCopy()
@@ -67,18 +63,46 @@ func (k *kubelet) writeCSINode(p *engine.Proc) error {
 	return err
 }
 
-// csiDrivers is what a CSINode says about the drivers of the node, by name. The node's ID is its name.
+// createCSINode creates the CSINode. Once the kubelet knows the uid of its Node, it does not ask again.
+func (k *kubelet) createCSINode(p *engine.Proc, drivers []storagev1.CSINodeDriver) (*storagev1.CSINode, error) {
+	if k.uid == "" {
+		node, err := k.getNode(p)
+		if err != nil {
+			return nil, err
+		}
+		k.uid = node.UID
+	}
+	csiNode := &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            k.node.name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: string(store.Node), Name: k.node.name, UID: k.uid}},
+		},
+		Spec: storagev1.CSINodeSpec{Drivers: drivers},
+	}
+	return reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
+}
+
+// csiDrivers is what a CSINode says about the drivers of the node, by name.
 func (k *kubelet) csiDrivers() []storagev1.CSINodeDriver {
 	var drivers []storagev1.CSINodeDriver
 	for name, b := range k.cfg.Backends.All() {
-		if fake.IsInTree(b) || k.node.unregistered[name] {
-			continue
+		if !fake.IsInTree(b) && !k.node.unregistered[name] {
+			drivers = append(drivers, k.csiDriver(name, b))
 		}
-		d := storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: fake.TopologyKeysOf(b)}
-		if limit, ok := fake.AttachLimitOf(b, k.node.name); ok {
-			d.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
-		}
-		drivers = append(drivers, d)
 	}
 	return drivers
+}
+
+// csiDriver is what it says about one. The node's ID is its name.
+func (k *kubelet) csiDriver(name string, b fake.Backend) storagev1.CSINodeDriver {
+	return storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: fake.TopologyKeysOf(b), Allocatable: k.allocatable(b)}
+}
+
+// allocatable is how many volumes of the driver the node can have; nil is any number.
+func (k *kubelet) allocatable(b fake.Backend) *storagev1.VolumeNodeResources {
+	limit, limited := fake.AttachLimitOf(b, k.node.name)
+	if !limited {
+		return nil
+	}
+	return &storagev1.VolumeNodeResources{Count: &limit}
 }

@@ -16,7 +16,7 @@
 // What is on a volume grows when the controller has expanded the volume itself: when a pod gets it, or at the next sync of a pod that
 // has it. The notes that controller and kubelet exchange are in the status of the claim (EXP-040 to EXP-042).
 //
-// Left out: SELinux labels, plugins that CSI drivers took over, secrets and tokens of drivers, updates of attachment limits at regular intervals, attaching by the kubelet itself, and kubelets
+// Left out: SELinux labels, plugins that CSI drivers took over, secrets and tokens of drivers, attaching by the kubelet itself, and kubelets
 // without an API server. Static pods, admission of pods, images and restarts of containers are no matter of volumes. Delays that
 // upstream stretches by chance have their least length.
 //

@@ -56,6 +56,12 @@ type kubelet struct {
 	resumed, adopting bool
 	adopted           map[types.UID]bool
 
+	// uid is that of the Node as the CSINode has it, "" while it is not known; registered says that the CSINode lists the drivers of the node.
+	uid        types.UID
+	registered bool
+	// limits are the drivers that are asked at regular intervals how many volumes the node can have (MNT-359).
+	limits map[string]*limitWatch
+
 	populator, reconciler, housekeeping, status *grid
 	report                                      report
 }
@@ -102,6 +108,7 @@ func (n *Node) newKubelet() *kubelet {
 		refusals:  map[corev1.UniqueVolumeName]*refusal{},
 		hindered:  map[corev1.UniqueVolumeName]bool{},
 		adopted:   map[types.UID]bool{},
+		limits:    map[string]*limitWatch{},
 	}
 }
 
@@ -134,9 +141,15 @@ func (k *kubelet) run(p *engine.Proc) {
 	// MNT-130: what an earlier kubelet left is read before the first pass.
 	k.reconstruct(p)
 	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
-		Add:    func(*storagev1.CSIDriver) { k.driversChanged() },
-		Update: func(_, _ *storagev1.CSIDriver) { k.driversChanged() },
-		Delete: func(*storagev1.CSIDriver) { k.driversChanged() },
+		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.watchLimit(d.Name) },
+		Update: func(old, d *storagev1.CSIDriver) {
+			k.driversChanged()
+			// MNT-360: other changes leave the period as it is.
+			if limitPeriod(old) != limitPeriod(d) {
+				k.watchLimit(d.Name)
+			}
+		},
+		Delete: func(d *storagev1.CSIDriver) { k.driversChanged(); k.watchLimit(d.Name) },
 	})
 	k.infNode.Handle(engine.Handler[*corev1.Node]{
 		Add:    func(node *corev1.Node) { k.nodeChanged(node) },

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/engine"
@@ -36,55 +37,58 @@ func (k *kubelet) limitReached(p *engine.Proc, volumes []*desiredVolume) (driver
 }
 
 // watchesLimit reports whether the driver wants its limit to be kept up to date.
-func (k *kubelet) watchesLimit(driver string) bool {
-	object := k.driver(driver)
-	return object != nil && object.Spec.NodeAllocatableUpdatePeriodSeconds != nil && *object.Spec.NodeAllocatableUpdatePeriodSeconds != 0
-}
+func (k *kubelet) watchesLimit(driver string) bool { return limitPeriod(k.driver(driver)) != 0 }
 
 // limitTries is how often the kubelet tries to write a limit down, firstLimitPause how long after the first try it tries again. Each pause is
-// five times as long as the one before (MNT-353).
+// five times as long as the one before (MNT-353, MNT-361).
 const (
 	limitTries      = 4
 	firstLimitPause = 10 * time.Millisecond
 )
 
-// refreshLimit asks the driver how many volumes the node can have, and says so in the CSINode (MNT-353). If that fails, it stays as
-// it is.
-func (k *kubelet) refreshLimit(p *engine.Proc, driver string) {
+// refreshLimit asks the driver how many volumes the node can have, and says so in the CSINode, for the reason that the rule gives. If that
+// fails, it stays as it is.
+func (k *kubelet) refreshLimit(p *engine.Proc, driver, rule string) {
 	b, ok := k.cfg.Backends.Driver(driver)
+	// MNT-361: a driver that is not there says nothing.
 	if !ok || k.node.unregistered[driver] {
 		return
 	}
-	var allocatable *storagev1.VolumeNodeResources
-	if limit, limited := fake.AttachLimitOf(b, k.node.name); limited {
-		allocatable = &storagev1.VolumeNodeResources{Count: &limit}
-	}
-	err := k.writeLimit(p, driver, allocatable)
+	entry := k.csiDriver(driver, b)
+	err := k.writeLimit(p, entry)
 	for try, pause := 1, firstLimitPause; err != nil && try < limitTries; try, pause = try+1, 5*pause {
 		p.Sleep(pause)
-		err = k.writeLimit(p, driver, allocatable)
+		err = k.writeLimit(p, entry)
 	}
 	if err != nil {
-		p.Decide("MNT-353", k.object, "the limit of driver %s stays as it was: %v", driver, err)
+		// MNT-361: nobody tells but the log.
+		p.Decide(rule, k.nodeRef(), "the limit of driver %s stays as it was: %v", driver, err)
 	}
 }
 
-// writeLimit has the CSINode say how many volumes of the driver the node can have; nil is any number.
-func (k *kubelet) writeLimit(p *engine.Proc, driver string, allocatable *storagev1.VolumeNodeResources) error {
+// writeLimit has the CSINode say what the driver says now (MNT-361). What it says otherwise about a driver that it has stays.
+func (k *kubelet) writeLimit(p *engine.Proc, entry storagev1.CSINodeDriver) error {
 	node, err := reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, k.node.name) })
+	if apierrors.IsNotFound(err) {
+		// MNT-361: a CSINode that is gone comes back, at first with nothing in it.
+		node, err = k.createCSINode(p, []storagev1.CSINodeDriver{})
+	}
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(node.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
-	// A driver that the CSINode does not have registers anew, and says so then.
-	if at < 0 || equality.Semantic.DeepEqual(node.Spec.Drivers[at].Allocatable, allocatable) {
-		return nil
-	}
 	updated := node.DeepCopy()
-	entry := updated.Spec.Drivers[at]
-	// MNT-353: what has changed comes last.
-	entry.Allocatable = allocatable
-	updated.Spec.Drivers = append(slices.Delete(updated.Spec.Drivers, at, at+1), entry)
+	at := slices.IndexFunc(updated.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == entry.Name })
+	if at >= 0 {
+		old := updated.Spec.Drivers[at]
+		// MNT-361: what is as it was is not written.
+		if equality.Semantic.DeepEqual(old.Allocatable, entry.Allocatable) {
+			return nil
+		}
+		entry.NodeID, entry.TopologyKeys = old.NodeID, old.TopologyKeys
+		updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
+	}
+	// MNT-353, MNT-361: what has changed comes last.
+	updated.Spec.Drivers = append(updated.Spec.Drivers, entry)
 	_, err = reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
 	return err
 }

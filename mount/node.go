@@ -115,10 +115,21 @@ func (n *Node) Partition(cut bool) {
 func (n *Node) Partitioned() bool { return n.partitioned }
 
 // Unregister takes a CSI driver from the node, as when its pod restarts: the kubelet cannot call it until Register.
-func (n *Node) Unregister(driver string) { n.unregistered[driver] = true }
+func (n *Node) Unregister(driver string) { n.register(driver, false) }
 
 // Register brings a CSI driver back to the node. All drivers are registered from the beginning.
-func (n *Node) Register(driver string) { delete(n.unregistered, driver) }
+func (n *Node) Register(driver string) { n.register(driver, true) }
+
+func (n *Node) register(driver string, there bool) {
+	if n.unregistered[driver] == !there {
+		return
+	}
+	n.unregistered[driver] = !there
+	if n.kubelet != nil {
+		// MNT-360
+		n.kubelet.watchLimit(driver)
+	}
+}
 
 // Exit has the containers of a pod exit by themselves, leaving the pod in that phase, Succeeded or Failed (MNT-388). The error
 // says that the pod does not run here, or that the phase is none in which pods end.

@@ -26,6 +26,8 @@ type Nodes struct {
 	byClaim map[string][]*worker
 	// attachments are the VolumeAttachments there are, by node and name.
 	attachments map[string]map[string]*storagev1.VolumeAttachment
+	// telling are the drivers that tell when the limit of a node changes.
+	telling map[string]bool
 	// groups are those that the files of volumes belong to, as the last change left them.
 	groups map[files]int64
 }
@@ -36,7 +38,7 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 		return nil, err
 	}
 	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{},
-		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, groups: map[files]int64{}}
+		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, telling: map[string]bool{}, groups: map[files]int64{}}
 	s := e.Store()
 	ns.nodesByName = s.Nodes.NewIndexWith(
 		func(node *corev1.Node) []string { return []string{node.Name} },
@@ -52,6 +54,9 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 		return nil, err
 	}
 	if _, err := s.Attachments.Watch(store.WatchOptions[*storagev1.VolumeAttachment]{From: from}, ns.attachmentChanged); err != nil {
+		return nil, err
+	}
+	if err := ns.followLimits(store.WatchOptions[*storagev1.CSINode]{From: from}); err != nil {
 		return nil, err
 	}
 	e.OnFault(ns.faulted)

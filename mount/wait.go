@@ -55,7 +55,7 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *worker) error {
 	err := fmt.Errorf("unmounted volumes=%v, unattached volumes=%v, failed to process volumes=%v: %w",
 		unmounted, unattached, k.unprocessed(uid, used), cause)
 	if driver := k.limitReached(p, volumes); driver != "" {
-		k.refreshLimit(p, driver)
+		k.refreshLimit(p, driver, "MNT-353")
 		// MNT-353: whatever the cause of the wait's end.
 		return limitError{fmt.Errorf("Node has reached its volume attachment limit, rejecting pod. %w", err)}
 	}

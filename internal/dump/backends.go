@@ -14,20 +14,6 @@ import (
 	"github.com/volsim/volsim/internal/objects"
 )
 
-// driver is a CSI driver as the objects tell of it.
-type driver struct {
-	*fake.Memory
-	limits map[string]int32
-}
-
-// AttachLimit is what the CSINode of the node says.
-func (d *driver) AttachLimit(node string) int32 {
-	if limit, ok := d.limits[node]; ok {
-		return limit
-	}
-	return -1
-}
-
 // longestName is that of a CSI driver.
 const longestName = 63
 
@@ -88,11 +74,11 @@ func (d *Dump) driver(name string, object *storagev1.CSIDriver) fake.Backend {
 	if segments := d.segments(name); len(segments) > 0 {
 		opts = append(opts, fake.Topology(segments...))
 	}
-	b := &driver{Memory: fake.CSI(name, opts...), limits: map[string]int32{}}
+	b := fake.CSI(name, opts...)
 	for _, node := range objectsOf[*storagev1.CSINode](d) {
 		for _, of := range node.Spec.Drivers {
 			if of.Name == name && of.Allocatable != nil && of.Allocatable.Count != nil {
-				b.limits[node.Name] = *of.Allocatable.Count
+				b.SetAttachLimit(node.Name, *of.Allocatable.Count)
 			}
 		}
 	}
@@ -126,7 +112,7 @@ func (d *Dump) segments(name string) []fake.Segment {
 
 // attach has the driver's volumes attached where VolumeAttachments say so. A driver that cannot attach, or finds it wrong, has them
 // where it can.
-func (d *Dump) attach(b *driver) {
+func (d *Dump) attach(b *fake.Memory) {
 	pvs := map[string]*corev1.PersistentVolume{}
 	for _, pv := range objectsOf[*corev1.PersistentVolume](d) {
 		pvs[pv.Name] = pv

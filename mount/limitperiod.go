@@ -1,0 +1,154 @@
+package mount
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/store"
+)
+
+// limitWatch asks a driver at regular intervals how many volumes the node can have (MNT-359). Ticks at which it would learn and write nothing
+// are left out; as long as that is so for all to come, there is not even a timer.
+type limitWatch struct {
+	k      *kubelet
+	driver string
+	period time.Duration
+	begun  time.Time // ticks come every period from here
+	timer  *engine.Timer
+	asking bool
+	over   bool
+}
+
+// limitPeriod is how often the driver of the object wants to be asked, zero for never. Periods that no clock can hold end with it.
+func limitPeriod(object *storagev1.CSIDriver) time.Duration {
+	if object == nil || object.Spec.NodeAllocatableUpdatePeriodSeconds == nil {
+		return 0
+	}
+	return time.Duration(min(*object.Spec.NodeAllocatableUpdatePeriodSeconds, math.MaxInt64/int64(time.Second))) * time.Second
+}
+
+// watchLimits begins the periods of all drivers: they have registered.
+func (k *kubelet) watchLimits() {
+	k.registered = true
+	for name := range k.cfg.Backends.All() {
+		k.watchLimit(name)
+	}
+}
+
+// watchLimit has the period of the driver begin anew, or end (MNT-360).
+func (k *kubelet) watchLimit(driver string) {
+	if old, ok := k.limits[driver]; ok {
+		old.stop()
+		delete(k.limits, driver)
+	}
+	_, there := k.cfg.Backends.Driver(driver)
+	period := limitPeriod(k.driver(driver))
+	// MNT-360: there is one for a driver that has registered, and wants it.
+	if !k.registered || !there || k.node.unregistered[driver] || period <= 0 {
+		return
+	}
+	u := &limitWatch{k: k, driver: driver, period: period, begun: k.actor.Engine().Now()}
+	k.limits[driver] = u
+	u.rest()
+}
+
+// stop ends the ticks. What is under way goes on.
+func (u *limitWatch) stop() {
+	u.over = true
+	if u.timer != nil {
+		u.timer.Stop()
+		u.timer = nil
+	}
+}
+
+// rest has the next tick come, unless nothing could come of it as things are.
+func (u *limitWatch) rest() {
+	if u.over || u.asking || u.timer != nil || u.k.node.nodes.telling[u.driver] && !u.due() {
+		return
+	}
+	// MNT-359: each tick is a whole number of periods after the begin.
+	u.after(u.period - u.k.actor.Engine().Now().Sub(u.begun)%u.period)
+}
+
+func (u *limitWatch) after(d time.Duration) {
+	u.timer = u.k.actor.Background(d, "limit of "+u.driver, u.tick)
+}
+
+// due reports whether a tick now would do more than find that all is as it was. [SIM] A kubelet does not watch its CSINode; this only decides
+// which ticks could find something new.
+func (u *limitWatch) due() bool {
+	k := u.k
+	if k.awaited("get", store.CSINode, k.node.name) {
+		return true
+	}
+	b, _ := k.cfg.Backends.Driver(u.driver)
+	node, ok := k.actor.Engine().Store().CSINodes.Lookup(k.node.name)
+	if !ok {
+		return true
+	}
+	at := slices.IndexFunc(node.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == u.driver })
+	return at < 0 || !equality.Semantic.DeepEqual(node.Spec.Drivers[at].Allocatable, k.allocatable(b))
+}
+
+// tick asks the driver, if that is of any use.
+func (u *limitWatch) tick(p *engine.Proc) {
+	u.timer = nil
+	if !u.due() {
+		u.rest()
+		return
+	}
+	ticks := func() time.Duration { return p.Now().Sub(u.begun) / u.period }
+	before := ticks()
+	u.asking = true
+	u.k.refreshLimit(p, u.driver, "MNT-359")
+	u.asking = false
+	// MNT-359: of the ticks that came meanwhile, one is kept.
+	if !u.over && ticks() > before {
+		u.after(0)
+		return
+	}
+	u.rest()
+}
+
+// lookAtLimits looks again which ticks could find something new.
+func (k *kubelet) lookAtLimits() {
+	if len(k.limits) == 0 {
+		return
+	}
+	for name := range k.cfg.Backends.All() {
+		if u, ok := k.limits[name]; ok {
+			u.rest()
+		}
+	}
+}
+
+// limitChanged has the kubelets learn, at their next ticks, that a driver may say something else than before.
+func (ns *Nodes) limitChanged() {
+	for _, name := range ns.names {
+		if k := ns.byName[name].kubelet; k != nil {
+			k.lookAtLimits()
+		}
+	}
+}
+
+// csiNodeChanged does that for the kubelet of a CSINode that somebody changed.
+func (ns *Nodes) csiNodeChanged(c store.Change[*storagev1.CSINode]) {
+	if n, ok := ns.byName[c.Key]; ok && n.kubelet != nil {
+		n.kubelet.lookAtLimits()
+	}
+}
+
+// followLimits listens to what ticks could find.
+func (ns *Nodes) followLimits(from store.WatchOptions[*storagev1.CSINode]) error {
+	for name, b := range ns.cfg.Backends.All() {
+		ns.telling[name] = !fake.IsInTree(b) && fake.OnAttachLimit(b, ns.limitChanged)
+	}
+	_, err := ns.engine.Store().CSINodes.Watch(from, ns.csiNodeChanged)
+	return err
+}
