@@ -3,7 +3,6 @@ package scenario
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +19,15 @@ type storage interface {
 	Volume(id string) (fake.VolumeState, bool)
 	Deleted() []fake.VolumeState
 	Report(pvs []*corev1.PersistentVolume) []fake.Problem
+	SetAttachLimit(node string, volumes int32)
+}
+
+// knownBackend refuses a name that no line of the script has given to a backend.
+func knownBackend(s *Script, name string) error {
+	if u, err := s.newSetup(-1); err == nil && u.backends[name] == nil {
+		return fmt.Errorf("there is no backend %s: begin the script with a line backend %s", name, name)
+	}
+	return nil
 }
 
 // backendOption is an option of the command backend.
@@ -77,11 +85,11 @@ var backendOptions = []backendOption{
 		return fake.Mutable(strings.Split(value, ",")...), nil
 	}},
 	{"attach-limit=N", "how many volumes a node can have attached", func(_, value string, _ bool) (fake.MemoryOption, error) {
-		n, err := strconv.ParseInt(value, 10, 32)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%q is no number of volumes", value)
+		n, err := readLimit(value)
+		if err != nil {
+			return nil, err
 		}
-		return fake.AttachLimit(int32(n)), nil
+		return fake.AttachLimit(n), nil
 	}},
 	{"latency.OP=DURATION", "how long each call of the operation takes", func(key, value string, _ bool) (fake.MemoryOption, error) {
 		op := fake.Op(strings.TrimPrefix(key, "latency."))

@@ -39,7 +39,7 @@ var commands []*command
 // The table is put together at the start, because commands look into it themselves.
 func init() {
 	for _, part := range [][]*command{
-		setupCommands(), objectCommands(), metadataCommands(), lookCommands(), timeCommands(), faultCommands(), nodeCommands(),
+		setupCommands(), objectCommands(), metadataCommands(), lookCommands(), timeCommands(), faultCommands(), nodeCommands(), backendCommands(),
 		expectCommands(), outputCommands(),
 	} {
 		commands = append(commands, part...)

@@ -24,8 +24,8 @@ func readExpectBackend(s *Script, words []string) (step, error) {
 		return nil, usageOf("expect", "a backend and what holds of it are needed")
 	}
 	name := words[0]
-	if u, err := s.newSetup(-1); err == nil && u.backends[name] == nil {
-		return nil, fmt.Errorf("there is no backend %s: begin the script with a line backend %s", name, name)
+	if err := knownBackend(s, name); err != nil {
+		return nil, err
 	}
 	if id, ok := strings.CutPrefix(words[1], "volume="); ok {
 		conditions, err := readConditions("volume of a backend", volumeFields, words[2:])
