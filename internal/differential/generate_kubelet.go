@@ -58,7 +58,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 		rare = append(rare, g.changeGroupPolicy, g.changeGroupPolicy)
 	}
 	if g.limited {
-		rare = append(rare, g.watchLimit, g.watchLimit)
+		rare = append(rare, g.watchLimit, g.watchLimit, g.changeCSINode, g.changeCSINode)
 	}
 	down := "" // a node whose kubelet does not run
 	for i := range 6 + g.IntN(12) {
@@ -188,7 +188,7 @@ func (g *kubeletGenerator) nodeDriverObject() Step {
 	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver},
 		Spec: storagev1.CSIDriverSpec{AttachRequired: new(!g.chance(3)), RequiresRepublish: new(g.chance(3))}}
 	if g.limited && !g.chance(4) {
-		driver.Spec.NodeAllocatableUpdatePeriodSeconds = new(int64(3600))
+		driver.Spec.NodeAllocatableUpdatePeriodSeconds = g.limitPeriod()
 	}
 	if g.groups && !g.chance(4) {
 		driver.Spec.FSGroupPolicy = new(g.groupPolicy())

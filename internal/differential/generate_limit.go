@@ -22,7 +22,23 @@ func (g *kubeletGenerator) limit(setting *Setting) {
 	}
 }
 
-// watchLimit has the driver want its limit to be kept up to date, or not.
+// watchLimit has the driver want its limit to be kept up to date, or not, by asking it every so often.
 func (g *kubeletGenerator) watchLimit() Step {
-	return Step{Op: Patch, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}, Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "3600", "null"))}
+	return Step{Op: Patch, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}, Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "10", "11", "60", "null"))}
+}
+
+// limitPeriod is how often a new driver wants to be asked, in seconds.
+func (g *kubeletGenerator) limitPeriod() *int64 {
+	return new(pick[int64](g.generator, 3600, 3600, 10, 10, 17))
+}
+
+// changeCSINode takes a CSINode away, or has it say something else about the driver.
+func (g *kubeletGenerator) changeCSINode() Step {
+	ref := store.Ref{Kind: store.CSINode, Key: g.node()}
+	if g.chance(2) {
+		return Step{Op: Delete, Ref: ref}
+	}
+	driver := fmt.Sprintf(`{"name":%q,"nodeID":%q,"topologyKeys":null,"allocatable":{"count":9}}`, Driver, ref.Key)
+	other := fmt.Sprintf(`{"name":"other.example.com","nodeID":%q,"topologyKeys":null}`, ref.Key)
+	return Step{Op: Patch, Ref: ref, Patch: fmt.Sprintf(`{"spec":{"drivers":[%s]}}`, pick(g.generator, driver, driver+","+other, other, ""))}
 }

@@ -74,7 +74,7 @@ func TestNodeVolumesHappen(t *testing.T) {
 		{"pod volumes", differential.GeneratePodVolumes, []string{
 			"mounted: /var/lib/kubelet/pods/", "/volume-subpaths/", "/ready", "/wrapped_key/", "kubernetes.io~configmap/settings/", " run in groups [5]", "git-repo volume plugin has been disabled",
 		}},
-		{"limit", differential.GenerateAttachLimit, []string{"VolumeAttachmentLimitExceeded", "CSINode/n1 by kubelet/n1: update spec.drivers"}},
+		{"limit", differential.GenerateAttachLimit, []string{"VolumeAttachmentLimitExceeded", "s spec.drivers[0].allocatable.count", "s spec.drivers\n"}},
 		{"groups", differential.GenerateFSGroup, groups},
 	}
 	for _, test := range tests {

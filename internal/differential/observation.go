@@ -29,7 +29,7 @@ type Observation struct {
 	Objects []string
 	// Events is the sorted set of Events that were emitted, before client-go drops any.
 	Events []string
-	// Writes are those of the controllers that changed something, in order, with the fields that changed.
+	// Writes are those of the controllers that changed something, in order, with the fields that changed, and of a CSINode with the second.
 	Writes []string
 	// Calls are those to the storage, with the second in which they began and ended.
 	Calls []string
@@ -64,7 +64,7 @@ func Observe(start time.Time, objects []store.Object, machines []Machine, reques
 			if e.Object.Kind == store.Event || e.Err != nil || e.Old == e.New {
 				continue
 			}
-			o.Writes = append(o.Writes, describeWrite(e))
+			o.Writes = append(o.Writes, describeWrite(start, e))
 		case engine.Storage:
 			o.Calls = append(o.Calls, describeCall(start, e))
 			if strings.HasPrefix(e.Actor, mount.ActorName("")) {
@@ -123,9 +123,12 @@ func describe(obj store.Object) ([]string, error) {
 	return lines, nil
 }
 
-// describeWrite says who did what to which object.
-func describeWrite(e engine.Entry) string {
+// describeWrite says who did what to which object. A CSINode does not say itself when it was written.
+func describeWrite(start time.Time, e engine.Entry) string {
 	what := subjectOf(e) + " " + e.Verb
+	if e.Object.Kind == store.CSINode {
+		what += fmt.Sprintf(" at %ds", int(e.Time.Sub(start).Seconds()))
+	}
 	switch {
 	case e.Old == nil:
 		return what

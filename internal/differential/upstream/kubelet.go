@@ -65,6 +65,8 @@ type kubelet struct {
 	pods     *podManager
 	// registered says that the API server has the Node.
 	registered bool
+	// uid is that of the Node, once the CSINode is there. It is guarded by mu.
+	uid types.UID
 	// ending is closed when what takes time and began last has ended, by the instant at which it does.
 	ending map[time.Time]chan struct{}
 	// ctx ends when the kubelet stops.
@@ -153,6 +155,10 @@ func (k *kubelet) run(ctx context.Context) error {
 	}
 	k.volumes = volumemanager.NewVolumeManager(true, types.NodeName(k.name), k.pods, k.pods, k.client, &k.plugins, k.mounter, k.hostutil,
 		k.podsDir(), recorder{k}, newBlockHandler(k.machine))
+	limits, err := newLimitUpdater(k, host.drivers.Storage().V1().CSIDrivers().Informer())
+	if err != nil {
+		return err
+	}
 	k.watchLoops(k.volumes)
 	k.registered = k.register(ctx) == nil
 	own.StartWithContext(quiet)
@@ -162,7 +168,7 @@ func (k *kubelet) run(ctx context.Context) error {
 			pods.RunWithContext(quiet)
 		}
 	})
-	k.cluster.running.Go(func() { k.publishDriver(ctx) })
+	k.cluster.running.Go(func() { k.publishDriver(ctx, limits) })
 	k.cluster.running.Go(func() { k.reportStatus(ctx) })
 	k.cluster.running.Go(func() { k.keepHouse(ctx, pods.HasSynced) })
 	k.volumes.Run(quiet, config.NewSourcesReady(func(sets.Set[string]) bool { return pods.HasSynced() }))

@@ -78,21 +78,29 @@ func (k *kubelet) register(ctx context.Context) error {
 	return err
 }
 
-// publishDriver lists the driver in the CSINode.
-func (k *kubelet) publishDriver(ctx context.Context) {
-	for pause := 500 * time.Millisecond; k.writeCSINode(ctx) != nil && sleepUntil(ctx, pause) == nil; pause = min(2*pause, 2*time.Minute) {
+// publishDriver lists the driver in the CSINode, and then it has registered.
+func (k *kubelet) publishDriver(ctx context.Context, limits *limitUpdater) {
+	for pause := 500 * time.Millisecond; k.writeCSINode(ctx) != nil; pause = min(2*pause, 2*time.Minute) {
+		if sleepUntil(ctx, pause) != nil {
+			return
+		}
 	}
+	limits.register()
 }
 
 func (k *kubelet) writeCSINode(ctx context.Context) error {
 	csiNodes := k.client.StorageV1().CSINodes()
-	if _, err := csiNodes.Get(ctx, k.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if csiNode, err := csiNodes.Get(ctx, k.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if err == nil && len(csiNode.OwnerReferences) > 0 {
+			k.know(csiNode.OwnerReferences[0].UID)
+		}
 		return err
 	}
 	node, err := k.client.CoreV1().Nodes().Get(ctx, k.name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
+	k.know(node.UID)
 	driver := storagev1.CSINodeDriver{Name: differential.Driver, NodeID: k.name}
 	if limit := k.cluster.backends[differential.Driver].Limit(); limit > 0 {
 		driver.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
@@ -102,4 +110,11 @@ func (k *kubelet) writeCSINode(ctx context.Context) error {
 		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{driver}},
 	}, metav1.CreateOptions{})
 	return err
+}
+
+// know notes the uid of the Node.
+func (k *kubelet) know(uid types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.uid = uid
 }

@@ -1,11 +1,9 @@
 package upstream
 
 import (
-	"context"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
 	"k8s.io/kubernetes/pkg/volume"
@@ -28,11 +26,14 @@ func (p *csiPlugin) VerifyExhaustedResource(spec *volume.Spec) bool {
 // refreshLimit has the CSINode say how many volumes the node can have attached, by the means of the plugin.
 func (k *kubelet) refreshLimit() error {
 	manager := nodeinfomanager.NewNodeInfoManager(types.NodeName(k.name), &volumeHost{kubelet: k}, nil)
-	node, err := k.client.StorageV1().CSINodes().Get(context.TODO(), k.name, metav1.GetOptions{})
-	if err == nil && len(node.OwnerReferences) > 0 {
-		// By now a kubelet knows whose CSINode it is.
-		unexported(reflect.ValueOf(manager).Elem().FieldByName("nodeID")).Set(reflect.ValueOf(node.OwnerReferences[0].UID))
+	k.mu.Lock()
+	uid := k.uid
+	k.mu.Unlock()
+	if uid == "" {
+		return errNotHere
 	}
+	// By now a kubelet knows whose CSINode it is.
+	unexported(reflect.ValueOf(manager).Elem().FieldByName("nodeID")).Set(reflect.ValueOf(uid))
 	return manager.UpdateCSIDriver(differential.Driver, k.name, int64(k.cluster.backends[differential.Driver].Limit()), nil)
 }
 
