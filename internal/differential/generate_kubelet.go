@@ -58,7 +58,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 		rare = append(rare, g.changeGroupPolicy, g.changeGroupPolicy)
 	}
 	if g.limited {
-		rare = append(rare, g.watchLimit, g.watchLimit, g.changeCSINode, g.changeCSINode)
+		rare = append(rare, g.watchLimit, g.watchLimit)
 	}
 	down := "" // a node whose kubelet does not run
 	for i := range 6 + g.IntN(12) {
@@ -67,6 +67,9 @@ func (g *kubeletGenerator) scenario() Scenario {
 		}
 		if g.limited && g.chance(2) {
 			s.Steps = append(s.Steps, g.nodeStorage())
+		}
+		if g.limited && g.chance(8) {
+			s.Steps = append(s.Steps, g.changeCSINode())
 		}
 		if g.failing && i > 0 && g.chance(3) {
 			s.Steps = append(s.Steps, g.kubeletFault())

@@ -19,7 +19,7 @@ import (
 // Script writes the scenario as a script (docs/scripts.md), so that what happens here can be looked at with all that volsim has for that.
 // Storage is not quite the same there: what a step says about it takes the form of faults.
 func (s Scenario) Script() (string, error) {
-	w := scriptWriter{settings: map[string]Setting{}}
+	w := scriptWriter{settings: map[string]Setting{}, limits: map[string]int32{}}
 	without, err := s.without()
 	if err != nil {
 		return "", err
@@ -71,6 +71,7 @@ type scriptWriter struct {
 	archive  txtar.Archive
 	commands strings.Builder
 	settings map[string]Setting
+	limits   map[string]int32 // that backends have been given
 }
 
 func (w *scriptWriter) line(format string, args ...any) {
@@ -161,6 +162,10 @@ func (w *scriptWriter) storage() {
 	w.line("fault clear %s", strings.Join(storageOps, " "))
 	for _, backend := range slices.Sorted(maps.Keys(w.settings)) {
 		setting := w.settings[backend]
+		if setting.Limit != w.limits[backend] {
+			w.limits[backend] = setting.Limit
+			w.line("attach-limit %s %s", backend, cmp.Or(strings.TrimPrefix(fmt.Sprint(setting.Limit), "0"), "none"))
+		}
 		for _, op := range storageOps {
 			var effects []string
 			switch {

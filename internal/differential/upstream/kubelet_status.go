@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,10 +91,23 @@ func (k *kubelet) publishDriver(ctx context.Context, limits *limitUpdater) {
 
 func (k *kubelet) writeCSINode(ctx context.Context) error {
 	csiNodes := k.client.StorageV1().CSINodes()
-	if csiNode, err := csiNodes.Get(ctx, k.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		if err == nil && len(csiNode.OwnerReferences) > 0 {
+	driver := storagev1.CSINodeDriver{Name: differential.Driver, NodeID: k.name}
+	if limit := k.cluster.backends[differential.Driver].Limit(); limit > 0 {
+		driver.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
+	}
+	csiNode, err := csiNodes.Get(ctx, k.name, metav1.GetOptions{})
+	if err == nil {
+		if len(csiNode.OwnerReferences) > 0 {
 			k.know(csiNode.OwnerReferences[0].UID)
 		}
+		if slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver.Name }) {
+			return nil
+		}
+		csiNode.Spec.Drivers = append(csiNode.Spec.Drivers, driver)
+		_, err = csiNodes.Update(ctx, csiNode, metav1.UpdateOptions{})
+		return err
+	}
+	if !apierrors.IsNotFound(err) {
 		return err
 	}
 	node, err := k.client.CoreV1().Nodes().Get(ctx, k.name, metav1.GetOptions{})
@@ -101,10 +115,6 @@ func (k *kubelet) writeCSINode(ctx context.Context) error {
 		return err
 	}
 	k.know(node.UID)
-	driver := storagev1.CSINodeDriver{Name: differential.Driver, NodeID: k.name}
-	if limit := k.cluster.backends[differential.Driver].Limit(); limit > 0 {
-		driver.Allocatable = &storagev1.VolumeNodeResources{Count: &limit}
-	}
 	_, err = csiNodes.Create(ctx, &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: k.name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}},
 		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{driver}},
