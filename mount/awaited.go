@@ -41,7 +41,7 @@ func (w *worker) awaited() bool {
 // faulted is called when there are new faults: what they wait for comes when it would have come. What would have come at this instant has been.
 func (ns *Nodes) faulted() {
 	for _, name := range ns.names {
-		if k := ns.byName[name].kubelet; k != nil && k.begun() {
+		if k := ns.byName[name].kubelet; k != nil && k.watching {
 			k.faulted()
 		}
 	}

@@ -58,6 +58,9 @@ type Config struct {
 	EveryReport bool
 	// EveryPass has every pass played that looks again at a volume that cannot be expanded for now, instead of only those that anything comes of.
 	EveryPass bool
+	// EverySync has every sync of a pod that runs well played, instead of only those that anything comes of. It matters where requests take time:
+	// what the populator reads again after each sync keeps it that much longer from its next pass (MNT-002, MNT-069).
+	EverySync bool
 	// StopTime is how long containers take to exit when they are told to, at most the grace period of their pod; zero is at once.
 	StopTime time.Duration
 	// GroupChange is how long it takes to give the files of a volume to the group that a pod wants, a file each millisecond; zero is no

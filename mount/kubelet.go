@@ -113,33 +113,23 @@ func (n *Node) newKubelet() *kubelet {
 }
 
 // begun reports whether the process has started to work.
-func (k *kubelet) begun() bool { return k.reconciler != nil }
+func (k *kubelet) begun() bool { return k.drivers != nil }
 
 // Component is what Events name as their source.
 const Component = "kubelet"
 
 // run is the start of the process: the node is registered, the disk is read, and then the loops and watches begin.
 func (k *kubelet) run(p *engine.Proc) {
-	s, now := p.Engine().Store(), p.Now()
+	s := p.Engine().Store()
 	k.drivers = engine.NewInformer(k.actor, s.CSIDrivers)
 	k.infNode = engine.NewKeyedInformer(k.actor, s.Nodes, k.node.nodes.nodesByName, k.node.name)
 	k.infPods = engine.NewKeyedInformer(k.actor, s.Pods, k.node.nodes.podsByNode, k.node.name)
-
-	k.reconciler = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconcile)
-	firstPopulate := now.Add(passPeriod)
-	if k.resumed {
-		// Its first pass was long ago: what it wants is known before anything is reported.
-		firstPopulate = now
-	}
-	k.populator = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populatePass)
-	k.housekeeping = newGrid(k.actor, "housekeeping", now.Add(k.cfg.Housekeeping), k.cfg.Housekeeping, rankPoll, k.keepHouse)
-	k.status = newGrid(k.actor, "node status", now.Add(k.cfg.StatusDelay), k.cfg.StatusPeriod, rankReport, k.reportStatus)
-	k.node.disk.changed = k.diskChanged
 
 	k.register(p)
 	k.actor.Go("CSI drivers", k.publishDrivers)
 	// MNT-130: what an earlier kubelet left is read before the first pass.
 	k.reconstruct(p)
+	k.makeLoops(p.Now())
 	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
 		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.watchLimit(d.Name) },
 		Update: func(old, d *storagev1.CSIDriver) {
@@ -165,12 +155,28 @@ func (k *kubelet) run(p *engine.Proc) {
 	k.sourcesReady = !k.node.partitioned
 	if k.resumed {
 		// The last report was made by the same kubelet, and its pods are not new.
-		k.report.sent, k.report.awaited, k.report.until = now, false, now
+		k.report.sent, k.report.awaited, k.report.until = p.Now(), false, p.Now()
 	}
 	k.reconciler.Arm()
 	k.populator.Arm()
 	k.status.Arm()
 	k.housekeeping.Rest()
+}
+
+// makeLoops makes the loops of a process that begins its work now.
+func (k *kubelet) makeLoops(now time.Time) {
+	// MNT-001: the first pass comes at once, however long registering took.
+	k.reconciler = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconcile)
+	// MNT-002
+	firstPopulate := now.Add(passPeriod)
+	if k.resumed {
+		// Its first pass was long ago: what it wants is known before anything is reported.
+		firstPopulate = now
+	}
+	k.populator = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populatePass)
+	k.housekeeping = newGrid(k.actor, "housekeeping", now.Add(k.cfg.Housekeeping), k.cfg.Housekeeping, rankPoll, k.keepHouse)
+	k.status = newGrid(k.actor, "node status", now.Add(k.cfg.StatusDelay), k.cfg.StatusPeriod, rankReport, k.reportStatus)
+	k.node.disk.changed = k.diskChanged
 }
 
 // sorted lists the keys of a map by pods in order.

@@ -68,6 +68,7 @@ func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
 		r, err := k.resolve(p, pod, volume, mounts, devices)
 		if err != nil {
 			k.desired.addError(pod.UID, err.Error())
+			k.changed(pod.UID)
 			failed = true
 			continue
 		}
@@ -101,6 +102,9 @@ func (k *kubelet) want(p *engine.Proc, pod *corev1.Pod, r resolved) {
 	if k.desired.add(id, pod, r.spec) {
 		p.Decide("MNT-066", pod, "wants volume %s as %s", id.name, r.spec.outer)
 	}
+	// MNT-066: a pass of the reconciler or a round of the status may come before the next volume of the pod has been read.
+	k.reconciler.Arm()
+	k.watchInUse()
 	// MNT-074: sizes matter only where the file system may be written to.
 	if r.claim == nil || r.spec.readOnly() {
 		return

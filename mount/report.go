@@ -199,7 +199,7 @@ func (k *kubelet) mayBeRead() bool {
 // nextReport has an unchanged status reported when it is due (MNT-008). One that nobody could learn anything from but the time is left
 // out.
 func (k *kubelet) nextReport() {
-	if !k.begun() || !k.report.known || !k.mayBeRead() {
+	if !k.watching || !k.report.known || !k.mayBeRead() {
 		return
 	}
 	now := k.actor.Engine().Now()

@@ -27,8 +27,8 @@ func TestUnchangedReports(t *testing.T) {
 	} {
 		differ := 0
 		for seed := uint64(200); seed < 225; seed++ {
-			some, few := playReports(t, opts, seed, false)
-			all, many := playReports(t, opts, seed, true)
+			some, few := playReports(t, opts, seed, func(*volsim.Config) {})
+			all, many := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Kubelet.EveryReport = true })
 			if some != all {
 				t.Fatalf("seed %d of %+v: what all reports do differs (+):\n%s", seed, opts, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 			}
@@ -40,6 +40,37 @@ func TestUnchangedReports(t *testing.T) {
 	}
 }
 
+// reads counts how often a claim is read, and has all go well.
+type reads struct{ claims int }
+
+func (r *reads) Inject(call engine.Call) engine.Fault {
+	if call.Verb == "get" && call.Kind == string(store.PersistentVolumeClaim) {
+		r.claims++
+	}
+	return engine.Fault{}
+}
+
+func (r *reads) Awaits(engine.Call) bool { return false }
+func (r *reads) OnFault(func())          {}
+
+// TestLeftOutSyncs: MNT-009, MNT-069, where requests take no time, leaving out the syncs of pods that run well does to the world exactly what
+// playing all of them does.
+func TestLeftOutSyncs(t *testing.T) {
+	opts, differ := history.Options{Steps: 60, Whole: true, Nodes: true}, 0
+	for seed := uint64(300); seed < 325; seed++ {
+		var few, many reads
+		some, _ := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector = &few })
+		all, _ := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector, cfg.Kubelet.EverySync = &many, true })
+		if some != all {
+			t.Fatalf("seed %d: what all syncs do differs (+):\n%s", seed, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
+		}
+		if few.claims < many.claims {
+			differ++
+		}
+	}
+	require.Greater(t, differ, 10, "few syncs are left out")
+}
+
 // Of reports these tell nothing but the time; and versions count them.
 var (
 	heartbeat = regexp.MustCompile(`status\.conditions\[\d\]\.lastHeartbeatTime \S+ -> \S+(, )?`)
@@ -48,9 +79,9 @@ var (
 
 // playReports plays a history and then time without users in which everything comes to rest. It returns what was done to the world, and
 // the number of reports that say nothing new.
-func playReports(t *testing.T, opts history.Options, seed uint64, every bool) (string, int) {
+func playReports(t *testing.T, opts history.Options, seed uint64, change func(*volsim.Config)) (string, int) {
 	cfg, _ := history.Config(0)
-	cfg.Kubelet.EveryReport = every
+	change(&cfg)
 	c, err := volsim.New(cfg)
 	require.NoError(t, err)
 	defer c.Close()

@@ -17,7 +17,7 @@ func (w *worker) pause(p *engine.Proc, err error) {
 	case w.failedSync:
 		// MNT-009, MNT-160: after a failure soon.
 		w.wakeAt(w.synced.Add(w.k.cfg.RetryPeriod), w.dirty)
-	case w.dirty, w.stale, w.remounts(), w.awaited():
+	case w.dirty, w.stale, w.k.cfg.EverySync, w.remounts(), w.awaited():
 		// MNT-009, MNT-069: that of a pod that runs well is left out, unless a fault waits for it.
 		w.wakeAt(w.synced.Add(w.k.cfg.SyncPeriod), w.urgent)
 	}

@@ -72,6 +72,8 @@ func NewOurs(opts Options) (*Ours, error) {
 		// What a report says is compared with its times. The loops of kubelets do not begin at the instant of a step, so that nothing depends on what
 		// comes first of two things that are due at the same instant.
 		cfg.Kubelet.EveryReport, cfg.Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
+		// What the populator reads again after a sync takes time if requests do.
+		cfg.Kubelet.EverySync = opts.Latency > 0
 		cfg.Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}

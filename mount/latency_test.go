@@ -1,0 +1,118 @@
+package mount
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/store"
+)
+
+const latency = 20 * time.Millisecond
+
+func slow(s *setup) { s.engine.Latency = latency }
+
+// decided are the decisions by that rule since the mark, with their times.
+func (w *world) decided(rule string) (decided []string) {
+	for e := range w.Trace().Since(w.seen) {
+		if e.Type == engine.Decision && e.Rule == rule {
+			decided = append(decided, fmt.Sprintf("%v %s", e.Time.Sub(w.base), e.Text))
+		}
+	}
+	return decided
+}
+
+// TestLoopsBeginWhenRegistered: MNT-001, MNT-002, the loops of a kubelet count from when the Node has been registered, which took 20 ms.
+func TestLoopsBeginWhenRegistered(t *testing.T) {
+	w := newWorld(t, slow)
+	w.run("p1")
+	w.node.Stop()
+	w.mark()
+	w.node.Start()
+	w.Advance(time.Second)
+	// MNT-457: the first pass asks for the Node, which takes 20 ms.
+	want(t, "MNT-001: the first pass", w.decided("MNT-457"), []string{fmt.Sprintf("40ms volume %s is attached: true", volumeName)})
+	// MNT-066: the first pass of the populator asks for claim and volume.
+	want(t, "MNT-002: the first pass", w.decided("MNT-066"), []string{fmt.Sprintf("160ms wants volume %s as data", volumeName)})
+}
+
+// counter counts requests, and has all go well.
+type counter struct{ claims int }
+
+func (c *counter) Inject(call engine.Call) engine.Fault {
+	if call.Verb == "get" && call.Kind == string(store.PersistentVolumeClaim) {
+		c.claims++
+	}
+	return engine.Fault{}
+}
+
+func (c *counter) Awaits(engine.Call) bool { return false }
+func (c *counter) OnFault(func())          {}
+
+// TestSyncsThatFindNothing: MNT-002, MNT-069.
+func TestSyncsThatFindNothing(t *testing.T) {
+	for _, tc := range []struct {
+		rule, name string
+		every      bool
+		reads      int
+		unpublish  string
+	}{
+		{"MNT-009", "the syncs of a pod that runs well are left out", false, 0, "70ms Unpublish h1"},
+		// Each of them keeps the populator for 40 ms from its next pass, so that the one which sees the end of the pod comes later.
+		{"MNT-069", "two of them, each followed by a look at the claim", true, 2, "170ms Unpublish h1"},
+	} {
+		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
+			seen := &counter{}
+			w := newWorld(t, slow, func(s *setup) { s.cfg.EverySync, s.engine.Injector = tc.every, seen })
+			w.run("p1")
+			seen.claims = 0
+			w.Advance(2*time.Minute + 570*time.Millisecond)
+			want(t, tc.rule+": claims read", seen.claims, tc.reads)
+			w.mark()
+			w.forceDelete("p1")
+			w.Advance(time.Second)
+			want(t, tc.rule+": calls", w.timed()[:1], []string{tc.unpublish})
+		})
+	}
+}
+
+// twoVolumes makes a pod with a volume that is mounted on the node and one that is not.
+func (w *world) twoVolumes(name string) {
+	pod := fake.Pod(name, fake.OnNode(nodeName))
+	addClaim(pod, "data", "c1")
+	addClaim(pod, "more", "c2")
+	w.create(pod)
+}
+
+// TestBetweenVolumes: MNT-066, MNT-170, what comes while the volumes of a pod are being read finds those that have been.
+func TestBetweenVolumes(t *testing.T) {
+	first, second := "["+string(volumeName)+"]", objects.CSIVolumeName(driverName, "h2")
+	t.Run("MNT-066 a pass of the reconciler", func(t *testing.T) {
+		w := newWorld(t, slow)
+		w.bound("pv2", "h2", "c2")
+		w.run("p1")
+		w.twoVolumes("p2")
+		w.Advance(time.Second)
+		want(t, "MNT-066: wanted", w.decided("MNT-066"), []string{
+			fmt.Sprintf("120ms wants volume %s as data", volumeName), fmt.Sprintf("160ms wants volume %s as more", second)})
+		// The pass comes after 140 ms, and asks for the VolumeAttachment twice.
+		want(t, "MNT-066: calls", w.timed(), []string{"180ms Publish h1"})
+	})
+	t.Run("MNT-170 a round of the status", func(t *testing.T) {
+		w := newWorld(t, slow, func(s *setup) { s.cfg.StatusPeriod = 100 * time.Millisecond })
+		w.bound("pv2", "h2", "c2")
+		w.twoVolumes("p1")
+		var seen []string
+		for range 100 {
+			w.Advance(10 * time.Millisecond)
+			seen = append(seen, fmt.Sprint(w.inUse()))
+		}
+		want(t, "MNT-170: in use", slices.Compact(seen), []string{"[]", first, fmt.Sprint([]corev1.UniqueVolumeName{volumeName, second})})
+	})
+}
