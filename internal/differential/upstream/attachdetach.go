@@ -27,6 +27,9 @@ func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Inter
 	if c.director != nil {
 		sortReported(adc)
 	}
+	if c.cfg.Sorted {
+		sortPasses(adc)
+	}
 	c.running.Go(func() { adc.Run(logged) })
 	return nil
 }

@@ -44,7 +44,8 @@ type Config struct {
 	Cannot      []fake.Op
 	MountGroup  bool
 	GroupChange time.Duration
-	// Sorted has in order what comes from maps: kubelets go through what is desired, and the PersistentVolume controller through volumes.
+	// Sorted has in order what comes from maps: kubelets and the attach/detach controller go through what is desired, and the PersistentVolume
+	// controller through volumes.
 	Sorted bool
 	// Seed is that of the delays, and of chance in the Manner.
 	Seed uint64

@@ -23,6 +23,7 @@ const statusTries = 5
 func (k *kubelet) reportStatus(ctx context.Context) {
 	var sent time.Time
 	for wait := mount.DefaultStatusDelay; sleepUntil(ctx, wait) == nil; wait = mount.DefaultStatusPeriod {
+		k.pass(report)
 		for try := range statusTries {
 			if k.tryReport(ctx, &sent, try > 0) == nil {
 				break

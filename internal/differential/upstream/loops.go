@@ -19,7 +19,9 @@ import (
 type loop int
 
 const (
-	populator loop = iota
+	// report is a round of the node's status.
+	report loop = iota
+	populator
 	reconciler
 	// ends are those of calls to the driver that took time. What ends at the instant of a pass is seen by the next one (MNT-014), or by this.
 	ends
@@ -30,7 +32,7 @@ const (
 // passVerb is the verb of the turn of a pass. What it is about is the loop.
 const passVerb = "pass"
 
-var loopNames = []store.Kind{populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
+var loopNames = []store.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
 
 // loopOf is whose pass a turn is, -1 if it is something else.
 func loopOf(t *turn) loop {
