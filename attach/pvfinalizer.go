@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/store"
@@ -76,20 +75,12 @@ func (a *attacher) syncVolume(p *engine.Proc, name string) (known bool, err erro
 // patchFinalizers does what a JSON patch of the finalizers does: the server applies it to what it has, however often that changes
 // under its hands.
 func (a *attacher) patchFinalizers(p *engine.Proc, name string, change func([]string) ([]string, error)) error {
-	for {
-		pv, err := p.Engine().Store().Volumes.Get(name)
+	_, err := p.API().Volumes.PatchNewest(p, name, func(newest *corev1.PersistentVolume) ([]byte, error) {
+		finalizers, err := change(newest.Finalizers)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		finalizers, err := change(pv.Finalizers)
-		if err != nil {
-			return err
-		}
-		patch := mergePatch("metadata", map[string]any{"finalizers": finalizers, "resourceVersion": pv.ResourceVersion})
-		_, err = p.API().Volumes.Patch(p, name, patch, store.Main)
-		if now, ok := p.Engine().Store().Volumes.Lookup(name); apierrors.IsConflict(err) && ok && now != pv {
-			continue
-		}
-		return err
-	}
+		return mergePatch("metadata", map[string]any{"finalizers": finalizers}), nil
+	}, store.Main)
+	return err
 }

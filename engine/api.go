@@ -138,6 +138,22 @@ func (c Client[T]) Patch(p *Proc, key string, patch []byte, sub store.Subresourc
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
 }
 
+// PatchNewest patches as a patch does that the server works out on what it has when it takes effect, such as a strategic merge patch or a JSON
+// patch: change makes a merge patch of the newest version, and is not asked for an object that is not there. Its error is the server's answer.
+func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byte, error), sub store.Subresource) (T, error) {
+	return c.write(p, verbOf("patch", sub), key, func() (T, error) {
+		newest, err := c.table.Get(key)
+		if err != nil {
+			return newest, err
+		}
+		patch, err := change(newest)
+		if err != nil {
+			return newest, err
+		}
+		return c.table.Patch(key, patch, sub)
+	})
+}
+
 // Delete is store.Table.Delete.
 func (c Client[T]) Delete(p *Proc, key string, opts store.DeleteOptions) (T, error) {
 	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,6 +43,39 @@ func TestReplace(t *testing.T) {
 	}
 	if got, _ := claims.Lookup("default/c"); got.ResourceVersion != "3" {
 		t.Errorf("the claim has version %s, want 3", got.ResourceVersion)
+	}
+}
+
+// PatchNewest patches what the server has when the patch takes effect, whatever became of it on the way.
+func TestPatchNewest(t *testing.T) {
+	e := newEngine(t, engine.Config{Latency: time.Second, Trace: &engine.Trace{}})
+	claims := e.Store().Claims
+	mustCreate(t, claims, claim("default/c"))
+	broken := errors.New("no")
+	asked := 0
+	startActor(t, e, "a", func(a *engine.Actor) {
+		a.Go("write", func(p *engine.Proc) {
+			got, err := p.API().Claims.PatchNewest(p, "default/c", func(newest *corev1.PersistentVolumeClaim) ([]byte, error) {
+				return fmt.Appendf(nil, `{"metadata":{"labels":{"seen":%q}}}`, newest.Labels["other"]), nil
+			}, store.Main)
+			if err != nil || got.Labels["seen"] != "late" {
+				t.Errorf("PatchNewest = %v, %v, want what came on the way", got, err)
+			}
+			if _, err := p.API().Claims.PatchNewest(p, "default/c", func(*corev1.PersistentVolumeClaim) ([]byte, error) { return nil, broken }, store.Main); err != broken {
+				t.Errorf("PatchNewest of what cannot be patched: %v, want %v", err, broken)
+			}
+			_, err = p.API().Claims.PatchNewest(p, "default/gone", func(*corev1.PersistentVolumeClaim) ([]byte, error) { asked++; return nil, nil }, store.Main)
+			if !apierrors.IsNotFound(err) || asked != 0 {
+				t.Errorf("PatchNewest of nothing: %v, asked %d times, want not found, not asked", err, asked)
+			}
+		})
+	})
+	e.Advance(500 * time.Millisecond)
+	if _, err := claims.Patch("default/c", []byte(`{"metadata":{"labels":{"other":"late"}}}`), store.Main); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Settle(time.Minute); err != nil {
+		t.Fatal(err)
 	}
 }
 

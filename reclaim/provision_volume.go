@@ -75,36 +75,36 @@ func (c *provisioner) keepFinalizer(p *engine.Proc, pv *corev1.PersistentVolume)
 		return pv, nil
 	}
 	p.Decide("XPROV-051", pv, "the external finalizer is there: %v; the policy is %s", has, policy)
-	patched, err := patchFinalizer(p, pv.Name, edit)
+	patched, err := patchFinalizer(p, pv, edit)
 	if err != nil {
 		return nil, fmt.Errorf("failed to modify finalizers of volume %s: %w", pv.Name, err)
 	}
 	return patched, nil
 }
 
-// patchFinalizer adds or removes the external finalizer, and nothing else, on the newest version of a volume, as a strategic merge
-// patch does: it never conflicts (XPROV-051).
-func patchFinalizer(p *engine.Proc, name string, edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
-	for {
-		var version string
-		var finalizers []string
-		if newest, ok := p.Engine().Store().Volumes.Lookup(name); ok {
-			version = newest.ResourceVersion
-			finalizers, _ = edit(newest.Finalizers, objects.ExternalFinalizer)
+// patchFinalizer adds or removes the external finalizer, and nothing else, on the newest version of a volume that looked like that when it
+// was asked for, as a strategic merge patch does: it never conflicts (XPROV-051).
+func patchFinalizer(p *engine.Proc, pv *corev1.PersistentVolume, edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
+	wanted, _ := edit(pv.Finalizers, objects.ExternalFinalizer)
+	return p.API().Volumes.PatchNewest(p, pv.Name, func(newest *corev1.PersistentVolume) ([]byte, error) {
+		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": mergeFinalizers(newest.Finalizers, wanted)}})
+	}, store.Main)
+}
+
+// mergeFinalizers are the stored finalizers with the external one if it is wanted, and without it otherwise. They are in the order in which those
+// are that were wanted. Each of the others comes before the first of these that is stored behind it (XPROV-051).
+func mergeFinalizers(stored, wanted []string) []string {
+	known := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return name != objects.ExternalFinalizer && !slices.Contains(stored, name) })
+	others := slices.DeleteFunc(slices.Clone(stored), func(name string) bool { return name == objects.ExternalFinalizer || slices.Contains(wanted, name) })
+	var merged []string
+	for _, name := range known {
+		// XPROV-051: what is not stored yet is behind nothing.
+		for at := slices.Index(stored, name); len(others) > 0 && slices.Index(stored, others[0]) < at; others = others[1:] {
+			merged = append(merged, others[0])
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": version, "finalizers": finalizers}})
-		if err != nil {
-			return nil, err
-		}
-		pv, err := p.API().Volumes.Patch(p, name, patch, store.Main)
-		if !apierrors.IsConflict(err) {
-			return pv, err
-		}
-		// Only another write on the way to the server is no conflict.
-		if newest, ok := p.Engine().Store().Volumes.Lookup(name); ok && newest.ResourceVersion == version {
-			return nil, err
-		}
+		merged = append(merged, name)
 	}
+	return append(merged, others...)
 }
 
 // deleteWanted reports whether a volume is to be deleted, or why not (XPROV-052). The CSI sidecar has no guard of its own here.
@@ -151,7 +151,7 @@ func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) 
 	if !ok || !slices.Contains(seen.Finalizers, objects.ExternalFinalizer) {
 		return nil
 	}
-	if _, err := patchFinalizer(p, pv.Name, without); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := patchFinalizer(p, seen, without); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

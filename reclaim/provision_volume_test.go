@@ -201,24 +201,47 @@ func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
 
 // XPROV-051: the patch touches one finalizer only, whatever happened to the others on its way to the server.
 func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
-	trace := &engine.Trace{}
-	e, err := engine.New(engine.Config{Trace: trace, Latency: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil {
-		t.Fatal(err)
-	}
-	w := &world{Engine: e, trace: trace, t: t}
-	w.load(newVolume(csi(driverName), phase(corev1.VolumeBound)))
-	w.Advance(500 * time.Millisecond) // the patch is on its way
-	w.load(newVolume(csi(driverName), phase(corev1.VolumeBound), finalizers("example.com/late")))
-	w.settle()
-	equal(t, "XPROV-051: finalizers", w.volume("pv1").Finalizers, []string{"example.com/late", objects.ExternalFinalizer})
-	for entry := range trace.Entries() {
-		if entry.Type == engine.Retry {
-			t.Errorf("XPROV-051: the sync failed: %v", entry.Err)
-		}
+	const external, late, hold = objects.ExternalFinalizer, "example.com/late", "example.com/hold"
+	for _, test := range []struct {
+		rule, name         string
+		opts               []volumeOption
+		seen, stored, want []string
+	}{
+		{"XPROV-051", "added: before what has come, for it is stored nowhere", nil, nil, []string{late}, []string{external, late}},
+		{"XPROV-051", "added: what is stored behind those that were there comes last", nil, []string{hold}, []string{hold, late}, []string{hold, external, late}},
+		{"XPROV-051", "added: what is stored before them comes first", nil, []string{hold}, []string{late, hold}, []string{late, hold, external}},
+		{"XPROV-051", "added: what has gone stays away", nil, []string{hold}, nil, []string{external}},
+		{"XPROV-051", "removed: what has come stays", []volumeOption{policy(corev1.PersistentVolumeReclaimRetain)}, []string{external}, []string{late, external, hold}, []string{late, hold}},
+	} {
+		t.Run(test.rule+" "+test.name, func(t *testing.T) {
+			trace := &engine.Trace{}
+			e, err := engine.New(engine.Config{Trace: trace, Latency: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil {
+				t.Fatal(err)
+			}
+			w := &world{Engine: e, trace: trace, t: t}
+			volume := func(names []string) *corev1.PersistentVolume {
+				return newVolume(append([]volumeOption{csi(driverName), phase(corev1.VolumeBound), finalizers(names...)}, test.opts...)...)
+			}
+			w.load(volume(test.seen))
+			w.Advance(500 * time.Millisecond) // the patch is on its way
+			w.load(volume(test.stored))
+			w.settle()
+			equal(t, test.rule+": finalizers", w.volume("pv1").Finalizers, test.want)
+			var patches []string
+			for entry := range trace.Entries() {
+				switch {
+				case entry.Type == engine.Retry:
+					t.Errorf("%s: the sync failed: %v", test.rule, entry.Err)
+				case entry.Type == engine.Write && entry.Verb == "patch" && entry.Old != entry.New:
+					patches = append(patches, entry.Time.Sub(engine.DefaultStart).String())
+				}
+			}
+			equal(t, test.rule+": patches, none of which can come too late", patches, []string{"1s"})
+		})
 	}
 }
 
