@@ -10,6 +10,7 @@ import (
 var manners = []upstream.Manner{
 	{Strict: true, Burst: apiserver.Merged},
 	{Strict: true, Burst: apiserver.Merged, Lazy: true},
+	{Strict: true, Burst: apiserver.Merged, Workers: true},
 	{Strict: true, Burst: apiserver.Together},
 	{Burst: apiserver.Merged, Follow: true},
 	{},

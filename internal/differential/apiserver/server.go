@@ -96,6 +96,18 @@ func (s *Server) Do(fn func(*store.Store)) {
 	fn(s.store)
 }
 
+// Changes counts the changes of objects of a kind so far.
+func (s *Server) Changes(kind store.Kind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.resources {
+		if r.kind == kind {
+			return r.changes
+		}
+	}
+	return 0
+}
+
 // RoundTrip answers one request, as http.RoundTripper asks for.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, err := s.parse(req)

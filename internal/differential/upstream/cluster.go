@@ -174,13 +174,16 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.cfg.Sorted {
 		sortVolumes(pv)
 	}
+	c.turnWorkers(ctx, binder.ActorName, pv, "claimQueue", "volumeQueue")
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
 	pvProtection := pvprotection.NewPVProtectionController(discard, shared(reclaim.PVProtectionName).Core().V1().PersistentVolumes(), clients[reclaim.PVProtectionName])
+	c.turnWorkers(ctx, reclaim.PVProtectionName, pvProtection, "queue")
 	from = shared(reclaim.PVCProtectionName)
 	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[reclaim.PVCProtectionName])
 	if err != nil {
 		return fmt.Errorf("pvc-protection controller: %w", err)
 	}
+	c.turnWorkers(ctx, reclaim.PVCProtectionName, pvcProtection, "queue")
 	expanding, err := c.prepareExpand(ctx, clients[expand.ActorName], shared(expand.ActorName))
 	if err != nil {
 		return err

@@ -24,6 +24,8 @@ type director struct {
 	random  *rand.Rand
 	manner  Manner
 	latency time.Duration
+	// changes counts the changes of a kind so far.
+	changes func(store.Kind) int
 	// claimsFirst is Manner.ClaimsFirst, for now.
 	claimsFirst bool
 	// until is how many changes of each kind the component whose turn it is may be told of; nil is not known.
@@ -55,6 +57,7 @@ func (c *Cluster) newDirector() *director {
 		wait: c.cfg.Wait, random: rand.New(rand.NewPCG(c.cfg.Seed, 1)), manner: c.cfg.Manner, latency: c.cfg.Latency,
 		wake: make(chan struct{}, 1), quiet: make(chan chan struct{}), done: make(chan struct{}),
 	}
+	d.changes = func(kind store.Kind) int { return c.server.Changes(kind) }
 	if d.manner.Strict {
 		d.planStrictly(c.cfg.Plan)
 		return d

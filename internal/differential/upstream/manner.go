@@ -15,6 +15,8 @@ type Manner struct {
 	// Strict has components be told of what ours looked at when these looked, and of all else when nothing else is left to do. Then only Burst means
 	// anything besides, and Lazy, which has components look once at what ours looked at one time after the other.
 	Strict bool
+	// Workers has the workers of controllers wait for their turns, in a manner that is strict: events that arrive at one instant come first.
+	Workers bool
 	// EventsFirst has events go first.
 	EventsFirst bool
 	// Burst says which events arrive together.

@@ -11,14 +11,15 @@ import (
 )
 
 // pickStrictly chooses whose turn it is, going through the plan from one thing to the next: a component is told of what it looks at, and what
-// is asked for takes effect. What is not asked for is passed over; it may still come. Then come the events that nobody looked at, what is
-// planned for later, and passes of loops. Nil is nobody's: what somebody has asked for is on its way, and comes before what that one looks at next.
+// is asked for takes effect. A worker that waits for its turn has it after what it looks at. What is not asked for is passed over; it may still
+// come. Then come workers that look at nothing, the events that nobody looked at, what is planned for later, and passes of loops. Nil is
+// nobody's: what somebody has asked for is on its way, and comes before what that one looks at next.
 func (d *director) pickStrictly() *turn {
 	now := time.Now()
 	for len(d.plan) > 0 && (d.plan[0].made || d.plan[0].Time.Add(lateness).Before(now)) {
 		d.plan = d.plan[1:]
 	}
-	if i := slices.IndexFunc(d.pending, func(t *turn) bool { return t.Verb != "" && loopOf(t) < 0 && d.place(t) < 0 }); i >= 0 {
+	if i := slices.IndexFunc(d.pending, func(t *turn) bool { return t.asks() && d.place(t) < 0 }); i >= 0 {
 		return d.pending[i]
 	}
 	busy := map[string]time.Time{} // components that have asked for something which is on its way, and when it took effect elsewhere
@@ -43,12 +44,15 @@ func (d *director) pickStrictly() *turn {
 			}
 		}
 	}
+	if work := d.workOf(""); work != nil {
+		return work
+	}
 	if events := d.those(func(t *turn) bool {
 		return t.Verb == "" && !slices.ContainsFunc(later, func(p *planned) bool { return p.looksAt(t) })
 	}); len(events) > 0 {
 		return slices.MinFunc(events, d.compareStrictly)
 	}
-	if requests := d.those(func(t *turn) bool { return t.Verb != "" && loopOf(t) < 0 }); len(requests) > 0 {
+	if requests := d.those((*turn).asks); len(requests) > 0 {
 		t := slices.MinFunc(requests, func(a, b *turn) int { return cmp.Compare(d.place(a), d.place(b)) })
 		d.plan[d.place(t)].made = true
 		return t
@@ -71,8 +75,14 @@ func (d *director) turnOf(p *planned) *turn {
 	if p.Look() {
 		due := d.those(p.looksAt)
 		if len(due) == 0 {
+			// What comes later here than in the plan is looked at when it has come.
+			for kind, n := range p.Seen {
+				if d.changes(kind) < n {
+					return nil
+				}
+			}
 			p.made = true
-			return nil
+			return d.workOf(p.Actor)
 		}
 		t := slices.MinFunc(due, d.compareStrictly)
 		d.until = p.Seen
@@ -85,6 +95,9 @@ func (d *director) turnOf(p *planned) *turn {
 	if p.Read() {
 		p.made = true
 		return nil
+	}
+	if work := d.workOf(p.Actor); work != nil {
+		return work
 	}
 	// It may have to read what ours had no need to.
 	if i := slices.IndexFunc(d.pending, func(t *turn) bool { return t.Component == p.Actor && isRead(t.Verb) }); i >= 0 {
@@ -99,6 +112,14 @@ func (d *director) turnOf(p *planned) *turn {
 	}
 	if passes := d.those(func(t *turn) bool { return loopOf(t) >= 0 && t.Component == p.Actor }); len(passes) > 0 {
 		return slices.MinFunc(passes, compareLoops)
+	}
+	return nil
+}
+
+// workOf is the worker of a component that has waited longest for its turn, "" is of any; nil for none.
+func (d *director) workOf(component string) *turn {
+	if i := slices.IndexFunc(d.pending, func(t *turn) bool { return t.isWork() && (component == "" || component == t.Component) }); i >= 0 {
+		return d.pending[i]
 	}
 	return nil
 }
