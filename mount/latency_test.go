@@ -116,3 +116,18 @@ func TestBetweenVolumes(t *testing.T) {
 		want(t, "MNT-170: in use", slices.Compact(seen), []string{"[]", first, fmt.Sprint([]corev1.UniqueVolumeName{volumeName, second})})
 	})
 }
+
+// TestFirstLook: MNT-003, MNT-014, a wait that begins at the instant of a pass looks before it, and finds what that brings on the next tick.
+func TestFirstLook(t *testing.T) {
+	w := newWorld(t)
+	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
+	w.pod("p1")
+	w.Advance(25 * time.Second)
+	var at []string
+	for e := range w.Trace().Since(w.seen) {
+		if e.Type == engine.Emitted {
+			at = append(at, e.Time.Sub(w.base).String())
+		}
+	}
+	want(t, "MNT-014: Events", at, []string{"300ms", "10.6s", "20.9s"})
+}

@@ -111,6 +111,7 @@ func (k *kubelet) poll(p *engine.Proc, w *worker, canceled func() bool, cond fun
 	start, ticks := p.Now(), time.Duration(0)
 	end := start.Add(k.cfg.WaitLimit)
 	for {
+		// MNT-003, MNT-014: the first look is at once.
 		switch done, err := cond(); {
 		case err != nil:
 			return err

@@ -69,6 +69,8 @@ type kubelet struct {
 	uid types.UID
 	// ending is closed when what takes time and began last has ended, by the instant at which it does.
 	ending map[time.Time]chan struct{}
+	// begins has the pods in it whose wait for volumes is about to begin.
+	begins sync.Map
 	// ctx ends when the kubelet stops.
 	ctx  context.Context
 	stop context.CancelFunc

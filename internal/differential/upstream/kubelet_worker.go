@@ -123,6 +123,7 @@ func (w *podWorker) syncPod() error {
 			return err
 		}
 	}
+	k.begins.Store(volumetypes.UniquePodName(w.uid), true)
 	err := k.volumes.WaitForAttachAndMount(w.sync, pod)
 	limit, full := errors.AsType[*volumemanager.VolumeAttachLimitExceededError](err)
 	switch {
@@ -192,7 +193,11 @@ func (w *podWorker) stopContainers(ctx context.Context) {
 // waitForVolumes is the second part.
 func (w *podWorker) waitForVolumes(ctx context.Context) {
 	k := w.k
-	for k.volumes.WaitForUnmount(klog.NewContext(ctx, discard), w.latest()) != nil {
+	wait := func() error {
+		k.begins.Store(volumetypes.UniquePodName(w.uid), true)
+		return k.volumes.WaitForUnmount(klog.NewContext(ctx, discard), w.latest())
+	}
+	for wait() != nil {
 		if sleepUntil(ctx, mount.DefaultRetryPeriod) != nil {
 			return
 		}

@@ -111,9 +111,11 @@ type looked struct {
 	kubelet *kubelet
 }
 
-// PopPodErrors is what a look asks first.
+// PopPodErrors is what a look asks first. The one with which a wait begins comes with the sync of the pod, and the others after passes, as here (MNT-014).
 func (s looked) PopPodErrors(pod volumetypes.UniquePodName) []string {
-	s.kubelet.pass(looks)
+	if _, begins := s.kubelet.begins.LoadAndDelete(pod); !begins {
+		s.kubelet.pass(looks)
+	}
 	return s.DesiredStateOfWorld.PopPodErrors(pod)
 }
 
