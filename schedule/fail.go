@@ -65,28 +65,31 @@ func (s *scheduler) fail(p *engine.Proc, item *queuedPod, err error, nominate *s
 // patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either. It returns the pod as it is
 // then, as far as is known: it is the same after an error.
 func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) (*corev1.Pod, error) {
-	changes := map[string]any{}
+	var conditions []corev1.PodCondition
+	told, nominates := false, nominate != nil && *nominate != pod.Status.NominatedNodeName
 	if condition != nil {
-		if conditions, changed := withCondition(pod.Status.Conditions, *condition, metav1.NewTime(p.Now())); changed {
-			changes["conditions"] = besideOthers(p, pod, conditions, condition.Type)
-		}
-	}
-	if nominate != nil && *nominate != pod.Status.NominatedNodeName {
-		changes["nominatedNodeName"] = any(nil)
-		if *nominate != "" {
-			changes["nominatedNodeName"] = *nominate
-		}
+		conditions, told = withCondition(pod.Status.Conditions, *condition, metav1.NewTime(p.Now()))
 	}
 	// SCHED-231: nothing new is not written.
-	if len(changes) == 0 {
+	if !told && !nominates {
 		return pod, nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": changes})
-	if err != nil {
-		panic("schedule: a condition cannot be written as JSON: " + err.Error())
+	// SCHED-238: the server puts the condition beside what the pod has when the patch takes effect.
+	patch := func(newest *corev1.Pod) ([]byte, error) {
+		changes := map[string]any{}
+		if told {
+			changes["conditions"] = besideOthers(newest, pod, conditions, condition.Type)
+		}
+		if nominates {
+			changes["nominatedNodeName"] = any(nil)
+			if *nominate != "" {
+				changes["nominatedNodeName"] = *nominate
+			}
+		}
+		return json.Marshal(map[string]any{"status": changes})
 	}
 	for pause := patchPause; ; pause *= patchFactor {
-		patched, err := s.api.Pods.Patch(p, store.KeyOf(pod), patch, store.Status)
+		patched, err := s.api.Pods.PatchNewest(p, store.KeyOf(pod), patch, store.Status)
 		switch {
 		case err == nil:
 			return patched, nil
@@ -111,13 +114,9 @@ func retriable(err error) bool {
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsConflict(err)
 }
 
-// besideOthers puts one of the wanted conditions beside those of other types that the pod of that name has by now: a patch does not
+// besideOthers puts one of the wanted conditions beside those of other types that the newest pod of that name has: a patch does not
 // touch what others wrote, even if it is another pod (SCHED-238).
-func besideOthers(p *engine.Proc, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
-	newest, ok := p.Engine().Store().Pods.Lookup(store.KeyOf(pod))
-	if !ok {
-		return wanted
-	}
+func besideOthers(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
 	ofKind := func(c corev1.PodCondition) bool { return c.Type == kind }
 	before := corev1.PodCondition{Type: kind}
 	if at := slices.IndexFunc(pod.Status.Conditions, ofKind); at >= 0 {

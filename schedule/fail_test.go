@@ -234,3 +234,16 @@ func TestBoundAllTheSame(t *testing.T) {
 	require.Equal(t, corev1.PodReasonSchedulerError, scheduled(w.pod("p")).Reason, "SCHED-238")
 	require.Equal(t, corev1.ConditionTrue, scheduled(w.pod("p")).Status, "SCHED-238: what did not change is not sent")
 }
+
+// TestPatchOnItsWay: a condition is put beside what others have written while the request was on its way.
+func TestPatchOnItsWay(t *testing.T) {
+	w := waitingWorld(t)
+	w.faults.Slow(fake.Match{Verb: "patch-status", Key: "default/p"}, 100*time.Millisecond)
+	w.create(fake.Pod("p", fake.Claims("nosuch")))
+	w.Advance(50 * time.Millisecond)
+	require.Empty(t, w.pod("p").Status.Conditions)
+	w.patch(store.Pod, "default/p", `{"status":{"conditions":[{"type":"Other","status":"True"}]}}`, store.Status)
+	w.Advance(100 * time.Millisecond)
+	require.Len(t, w.pod("p").Status.Conditions, 2, "SCHED-238: what others wrote stays")
+	require.Equal(t, corev1.ConditionFalse, scheduled(w.pod("p")).Status, "SCHED-238")
+}
