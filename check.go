@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Violations are the moments at which an invariant of Config.Check did not hold, in order, each with the entries that prove it. They

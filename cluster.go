@@ -8,10 +8,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
-	"github.com/volsim/volsim/store"
 )
 
 // Cluster is the storage control plane of one Kubernetes cluster: its API objects, its controllers, and virtual time.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/expand"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
-	"github.com/volsim/volsim/schedule"
 )
 
 // Config sets up a cluster. The zero value is a cluster without storage backends, that plays in order, without latency, and

@@ -6,11 +6,11 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/expand"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
-	"github.com/volsim/volsim/schedule"
 )
 
 type controller struct {

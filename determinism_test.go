@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/internal/history"
+	"github.com/volsim/volsim/internal/proof/history"
 )
 
 var (

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Explain says why an object is in the state it is in: the rule that decides, every candidate with the first rule that refused it, who

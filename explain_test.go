@@ -16,8 +16,8 @@ import (
 	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/history"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/history"
 )
 
 func TestExplainNames(t *testing.T) {

@@ -1,6 +1,6 @@
 package volsim
 
-import "github.com/volsim/volsim/engine"
+import "github.com/volsim/volsim/internal/core/engine"
 
 // injector is where the faults of a cluster come from: Faults, and then the injector of the configuration.
 func (c *Cluster) injector() engine.Injector {

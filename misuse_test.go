@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
-	"github.com/volsim/volsim/store"
 )
 
 // stranger is an object of no kind that a cluster holds, and not even a pointer.

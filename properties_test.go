@@ -14,11 +14,11 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/history"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/history"
 )
 
 // Whatever users do, whatever goes wrong and in whatever order: these things hold.

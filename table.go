@@ -3,7 +3,7 @@ package volsim
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Table reads the objects of one kind. What it returns are copies, free to change.

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // actualWorld is what the controller believes to be attached where (ATT-040). It lives in memory only.

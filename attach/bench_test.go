@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // BenchmarkAttach attaches a volume for one pod more, and detaches it again, in a cluster that has many.

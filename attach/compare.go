@@ -3,8 +3,8 @@ package attach
 import (
 	"slices"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // compare has VolumeAttachments worked on whose status is not what the driver says (ATT-181). The status itself is left alone.

@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 var (

@@ -3,8 +3,8 @@ package attach
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // populate is a pass of the populator: it takes out of the desired world what has no business there any more, and now and then looks

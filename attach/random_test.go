@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // history plays pods that come and go, calls that fail and controllers that crash, in an order that the seed chooses, and returns

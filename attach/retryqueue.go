@@ -3,7 +3,7 @@ package attach
 import (
 	"time"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // retryQueue is a queue of the external attacher: a key that fails comes again after a delay that grows with its failures (ATT-171).

@@ -11,7 +11,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // stuckDetach lets the detachment from node a fail: the VolumeAttachment is terminating, with an error.

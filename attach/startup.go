@@ -1,7 +1,7 @@
 package attach
 
 import (
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // populateActual fills the actual world with what the API says (ATT-131, ATT-132). Everything else an earlier life knew is lost: how

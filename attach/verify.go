@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 const verifyOperation = "verify_volumes_are_attached_per_node"

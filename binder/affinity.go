@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // nodeAffinityMatches reports whether the volume's node affinity admits the node (MATCH-022).

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // awaited reports whether a fault waits for the controller to read a claim from the API server.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // reads is an injector that has no faults, says that none is awaited, and counts what the controller reads.

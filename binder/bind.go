@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is left out; the first

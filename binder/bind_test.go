@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // TestBindAnnotations: BIND-070 and the table below it, who set which pointer.

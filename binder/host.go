@@ -3,8 +3,8 @@ package binder
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // What the reclaiming half asks of the controller, besides SetVolumePhase, SetVolumePhaseWithEvent, Unbind and PodsUsing.

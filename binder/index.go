@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/volsim/volsim/internal/places"
+	"github.com/volsim/volsim/internal/core/seqmap"
 )
 
 // Index holds volumes so that a match is a search, not a scan. It answers exactly as Match does over the same volumes,
@@ -27,7 +27,7 @@ type Index struct {
 
 // entry is one volume in an Index.
 type entry struct {
-	places.Place[entry]                          // by name
+	seqmap.Place[entry]                          // by name
 	pv                  *corev1.PersistentVolume // nil if there are only claims that name it
 	size                int64                    // capacity, see sizeOf
 	odd                 *resource.Quantity       // capacity, when size is not exact

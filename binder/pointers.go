@@ -6,22 +6,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/places"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/seqmap"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // pointers holds volumes and claims, and which of them name which: each volume leads to the claim that its claimRef names, and to the
 // claims that name it; each claim leads to the volume that it names, and to the volumes that point at it. What is named and is not there
 // has its place, too.
 type pointers struct {
-	entries places.Map[entry, *entry]       // by the name of the volume
-	claims  places.Map[ownClaim, *ownClaim] // by key
+	entries seqmap.Map[entry, *entry]       // by the name of the volume
+	claims  seqmap.Map[ownClaim, *ownClaim] // by key
 	count   int                             // the volumes that are there
 }
 
 // ownClaim is one claim: the controller's own view of it.
 type ownClaim struct {
-	places.Place[ownClaim]
+	seqmap.Place[ownClaim]
 	claim    *corev1.PersistentVolumeClaim // nil if there are only volumes that point at it
 	pointing *entry                        // the first of the volumes that point at it, by uid in the claimRef, then by name
 	names    *entry                        // the volume that it names

@@ -3,8 +3,8 @@ package binder
 import (
 	"slices"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // pass is one resync.

@@ -12,9 +12,9 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/history"
-	"github.com/volsim/volsim/schedule"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/proof/history"
 )
 
 // TestFullResync: BIND-032, a resync that leaves out what is at peace does to the world exactly what one that looks at everything

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Satisfies reports whether the volume can serve a claim that names it in volumeName (MATCH-030). If it cannot, why is

@@ -25,7 +25,7 @@ type tableCase struct {
 }
 
 func TestTablesMatch(t *testing.T) {
-	file, err := os.Open("../internal/conformance/testdata/tables-match.jsonl.gz")
+	file, err := os.Open("../internal/proof/conformance/testdata/tables-match.jsonl.gz")
 	require.NoError(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)

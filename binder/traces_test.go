@@ -11,9 +11,9 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // story is a whole cluster, and what its PersistentVolume controller does in it.

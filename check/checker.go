@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Config sets up a Checker.

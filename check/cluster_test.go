@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 func newCluster(t *testing.T, cfg volsim.Config) *volsim.Cluster {

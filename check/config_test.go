@@ -8,8 +8,8 @@ import (
 
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/docs/rules"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 func TestNew(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
 )
 

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
-	"github.com/volsim/volsim/store"
 )
 
 // The reasons for which the attach/detach controller detaches a volume that it knows to be mounted (ATT-064).

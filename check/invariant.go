@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Invariant is something that is true of every cluster whose controllers, kubelets and drivers do what they should.

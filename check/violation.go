@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Violation is a moment at which an invariant did not hold.

@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
-	"github.com/volsim/volsim/schedule"
-	"github.com/volsim/volsim/store"
 )
 
 // claim explains a claim: what keeps it from being deleted, or what its controller finds.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/reasons"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
 // MATCH-030: each test of a volume that a claim names says what it wanted and got.

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // mayBeFree reports whether a volume that nobody can have now may be Available later without anybody's doing.

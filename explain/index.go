@@ -8,9 +8,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/schedule"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // index finds the objects of a world by key, and by what they point at.

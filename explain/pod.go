@@ -9,10 +9,10 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
-	"github.com/volsim/volsim/schedule"
-	"github.com/volsim/volsim/store"
 )
 
 // attachmentLimit is the reason of a pod whose node could not attach its volumes (MNT-383).

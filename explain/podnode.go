@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
-	"github.com/volsim/volsim/store"
 )
 
 // scheduledPod is one that has a node: it runs, or waits there for its volumes.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 )
 

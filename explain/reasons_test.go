@@ -10,9 +10,9 @@ import (
 
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/internal/reasons"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
 // TestReasons: what keeps each object as it is, who has to act, and when it changes.

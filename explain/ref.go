@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // kinds maps what people write before the slash to kinds. The first name of a kind is the one that explanations print.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/reasons"
+	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
 func TestText(t *testing.T) {

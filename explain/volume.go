@@ -10,9 +10,9 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
-	"github.com/volsim/volsim/store"
 )
 
 // volume explains a PersistentVolume: what keeps it, and what its reclaim policy will do.

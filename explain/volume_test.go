@@ -8,9 +8,9 @@ import (
 
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/internal/reasons"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
 // A claim that is being deleted says what becomes of the data (RECL-002, RECL-003, RECL-004, RECL-005).

@@ -8,8 +8,8 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/schedule"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // World is what explanations are drawn from: the objects as the API server has them. It reads them only.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // A backend remembers what happened to the data, so a test can ask afterwards.

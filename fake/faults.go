@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Faults is an engine.Injector with engine.Foresight, made of rules. The rule added first that matches a call and is not used up decides about it; so

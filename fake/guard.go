@@ -3,7 +3,7 @@ package fake
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/internal/guard"
+	"github.com/volsim/volsim/internal/core/guard"
 )
 
 // PanicError says that a backend panicked. Its code is Internal.

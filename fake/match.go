@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Match says which calls a rule is about: those whose fields equal all that are set. A field left out matches anything. The

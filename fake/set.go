@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // Set holds the backends of a cluster by name. Its in-tree plugins are those of the controllers; CSI drivers are external to

@@ -8,7 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Resume has the machine go on as the API describes it, as in a cluster that is loaded from a dump: it has not booted since the status

@@ -12,10 +12,10 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
-	"github.com/volsim/volsim/store"
 )
 
 const csiName = "disk.example.com"

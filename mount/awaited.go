@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/objects"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Work that would find nothing new is left out, but not while a fault waits for one of its requests: it is to meet that one, and none that

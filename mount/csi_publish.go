@@ -10,9 +10,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // persistent and ephemeral volumes of a driver: csiSource is what both have.

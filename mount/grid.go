@@ -3,7 +3,7 @@ package mount
 import (
 	"time"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // grid is a periodic pass that takes place only when there is something to do, and then exactly when a loop that never sleeps

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 func TestGrid(t *testing.T) {

@@ -3,7 +3,7 @@ package mount
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // keepHouse looks after what pods left behind (MNT-480), and ends containers that no pod stands for any more.

@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
 // kubelet is one life of the kubelet of a node (MNT-013): the populator writes the desired state, the reconciler starts

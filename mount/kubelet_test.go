@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/kubeletstatus"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // MNT-060, MNT-061, MNT-062, MNT-063, MNT-064: which pods the populator adds.

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // mapVolume starts to give a block device to a pod.

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // layout knows where a kubelet keeps what (MNT-030 to MNT-037).

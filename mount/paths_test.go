@@ -3,7 +3,7 @@ package mount
 import (
 	"testing"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func TestPaths(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/kubeletstatus"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // computed is a status worked out from the pod as it is; unchanged says that there is nothing to write.

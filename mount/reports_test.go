@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/history"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/history"
 )
 
 // TestUnchangedReports: MNT-008, ATT-044, leaving out the reports that nobody waits for does to the world exactly what making all of

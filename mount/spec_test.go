@@ -7,7 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func specOf(t *testing.T, set *fake.Set, s objects.VolumeSpec) *volumeSpec {

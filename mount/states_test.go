@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func podNamed(uid types.UID) *corev1.Pod { return fake.Pod(string(uid), fake.UID(uid)) }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // unmountDevice starts to take a device's mount off the node.

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
 // podChanged takes a new or changed pod from the watch.

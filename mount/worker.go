@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/kubeletstatus"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // worker leads one pod from its arrival at the node to its end. Pods are told apart by uid.

@@ -7,9 +7,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/kubeletstatus"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // end begins the end of the pod: no volume is mounted for it any more. phase is how its containers ended, "" if they are told to.

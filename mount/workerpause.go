@@ -3,8 +3,8 @@ package mount
 import (
 	"time"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // pause waits for the time of the next sync, or the end of the pod (MNT-009).

@@ -1,8 +1,8 @@
 package reclaim
 
 import (
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // ask makes a call to a backend, which takes as long as the backend says. id is the volume's handle, or the name for Create. A

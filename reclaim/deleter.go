@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // FindDeleter looks for the in-tree plugin that deletes the asset of a volume (RECL-030 to RECL-036). A nil plugin without an

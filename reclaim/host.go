@@ -3,8 +3,8 @@ package reclaim
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Host is the PersistentVolume controller, of which reclaiming is a part: it has the caches, the writers of phases and the

@@ -3,7 +3,7 @@ package reclaim
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/objects"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // UsesClaim reports whether the pod keeps a claim of its namespace from being deleted (PROT-026). The uid of the claim counts for

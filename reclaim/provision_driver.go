@@ -3,8 +3,8 @@ package reclaim
 import (
 	"time"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // driverCalls makes the calls of an external provisioner to its driver. The driver lives outside of the provisioner: what it has

@@ -3,7 +3,7 @@ package reclaim
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Released reports whether a volume has no claim any more and may be deleted or recycled (RECL-010). ownClaim looks a claim up

@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
-	"github.com/volsim/volsim/store"
 )
 
 // crashEvery makes every nth API call of a controller its end, for a while; half of the calls take effect before that.

@@ -7,7 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // deletion is what the command delete was asked for.

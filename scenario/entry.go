@@ -3,8 +3,8 @@ package scenario
 import (
 	"strings"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // sorts are the words for the types of entries of a trace; "events" of the trace are emitted ones.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 func expectCommands() []*command {

@@ -3,8 +3,8 @@ package scenario
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/engine"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 func faultCommands() []*command {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // field reads a value off an object as its manifest has it.

@@ -8,8 +8,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/volsim/volsim/internal/kubectl"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
 func readGet(_ *Script, args []string) (step, error) {

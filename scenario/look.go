@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/kubectl"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
 func lookCommands() []*command {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 func objectCommands() []*command {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // path leads to values in an object, as kubectl's jsonpath does: .a.b, .a['b.c'] or .a[b.c], .a\.b, [0], [*], [?(@.type=="Ready")].

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // player plays a script once.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 )
 
 func timeCommands() []*command {

@@ -10,9 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/kubectl"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
 // entryFilter selects entries of the trace.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // goal is what wait waits for, of one object: err is nil when it is reached.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // which says which objects are meant: one by its name, or those of a kind; and what holds of them.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/explore"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/tools/explore"
 )
 
 // readChoices reads what a flag --choices names: the numbers themselves, with commas or blanks between, or a file of them, or - for the

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsim/volsim/internal/dump"
-	"github.com/volsim/volsim/internal/rundiff"
+	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/rundiff"
 	"github.com/volsim/volsim/scenario"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const diffFlaky = "../../internal/rundiff/testdata/flaky.txtar"
+const diffFlaky = "../../internal/tools/rundiff/testdata/flaky.txtar"
 
 func TestDiff(t *testing.T) {
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestDiff(t *testing.T) {
 		{"a script that fails", "", []string{broken, whole}, 1, []string{"failed: " + broken + `:2: expect pvc/data phase=Bound: persistentvolumeclaims "data" not found`, ": 1 failure, seed 0, 1s of virtual time"}},
 		{"a manifest and the standard input", runClaim + "  volumeMode: Block\n", []string{small, "-", "--only", "objects"}, 1, []string{"  pvc/default/data\n    spec.volumeMode Filesystem -> Block\n"}},
 		{"until", "", []string{whole, whole, "--until", "1h"}, 0, []string{"ok, seed 0, 1h0m0s of virtual time"}},
-		{"two dumps", "", []string{"-f", "../../internal/rundiff/testdata/one.yaml", "-f", "../../internal/rundiff/testdata/other.yaml"}, 1, []string{"    metadata.deletionTimestamp none -> "}},
+		{"two dumps", "", []string{"-f", "../../internal/tools/rundiff/testdata/one.yaml", "-f", "../../internal/tools/rundiff/testdata/other.yaml"}, 1, []string{"    metadata.deletionTimestamp none -> "}},
 		{"one dump twice", "", []string{"-f", "testdata/released.yaml", "-f", "testdata/released.yaml"}, 0, []string{"no difference"}},
 		{"one dump, played on", "", []string{"-f", "testdata/released.yaml", "-f", "testdata/released.yaml", "--until", "1m", "--seed-a", "2", "--seed-b", "2"}, 0, []string{"seed 2, 1m0s later"}},
 	} {

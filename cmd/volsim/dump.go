@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/volsim/volsim/internal/dump"
+	"github.com/volsim/volsim/internal/tools/dump"
 )
 
 // dumpFlags are those of commands that read a dump.

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/dump"
-	"github.com/volsim/volsim/internal/predict"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/predict"
 )
 
 const explainLong = `Explain says why claims, pods, volumes and attachments of a real cluster are in the state they are in: the rule that decides, every

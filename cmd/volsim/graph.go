@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/conformance"
-	"github.com/volsim/volsim/internal/graph"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/conformance"
+	"github.com/volsim/volsim/internal/tools/graph"
 	"github.com/volsim/volsim/scenario"
-	"github.com/volsim/volsim/store"
 )
 
 func newGraph() *cobra.Command {
@@ -26,7 +26,7 @@ func newGraph() *cobra.Command {
 
 Scripts and manifests are played as volsim run does. With --recordings the recordings of the real controllers are played as well, or
 instead. What a machine or a user did without a decision bears their name in place of a rule's.`,
-		Example: "  volsim graph --kind pvc failover.txtar\n  volsim graph -o dot --recordings internal/conformance/testdata | dot -Tsvg > pv.svg",
+		Example: "  volsim graph --kind pvc failover.txtar\n  volsim graph -o dot --recordings internal/proof/conformance/testdata | dot -Tsvg > pv.svg",
 		RunE:    func(cmd *cobra.Command, files []string) error { return opts.run(cmd, files) },
 	}
 	cmd.Flags().StringVarP(&opts.output, "output", "o", "mermaid", "mermaid or dot")

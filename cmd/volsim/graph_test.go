@@ -17,7 +17,7 @@ metadata: {name: data, namespace: default}
 spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}
 `
 
-const recordingFolder = "../../internal/conformance/testdata"
+const recordingFolder = "../../internal/proof/conformance/testdata"
 
 func TestGraph(t *testing.T) {
 	for _, tt := range []struct {

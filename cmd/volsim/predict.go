@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsim/volsim/internal/predict"
+	"github.com/volsim/volsim/internal/tools/predict"
 )
 
 const predictLong = `Predict plays a change on a real cluster and says what it does: which volumes are deleted with their data, which pods stop, what

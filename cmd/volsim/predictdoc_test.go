@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/volsim/volsim/internal/predict"
+	"github.com/volsim/volsim/internal/tools/predict"
 )
 
 // TestPredictDocument: the commands in docs/predict.md print what stands below them there.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/volsim/volsim/internal/reasons"
+	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
 // TestReasons asks the command about the reasons that package explain is tested with, each in a dump.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsim/volsim/engine"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/scenario"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/internal/picture"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/scenario"
 )
 

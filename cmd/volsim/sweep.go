@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsim/volsim/explore"
+	"github.com/volsim/volsim/internal/tools/explore"
 	"github.com/volsim/volsim/scenario"
 )
 
@@ -47,7 +47,7 @@ With --shard I/N it plays every Nth seed, with -o json it writes lines that --me
 See examples/sweep.
 
 With --exhaustive a script or a manifest is played in every order there is, up to a bound. What follows from a state is explored once, and of
-orders that make no difference one is played; nothing is missed by that, as go doc github.com/volsim/volsim/explore explains. What is found is
+orders that make no difference one is played; nothing is missed by that, as go doc github.com/volsim/volsim/internal/tools/explore explains. What is found is
 shown with the choices that lead there, for volsim run --choices or, of a manifest, volsim sweep --choices.
 
 The exit status is 1 when runs failed or an invariant did not hold that nobody forced. With -o json findings are data: it is then 1 only if

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/explore"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/tools/explore"
 )
 
 // report writes a sweep. The error says what is wrong with what was swept.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/explore"
+	"github.com/volsim/volsim/internal/tools/explore"
 	"github.com/volsim/volsim/scenario"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/engine"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // tell prints an entry of the trace if it is a write that changed something, a call of the driver that ended, or an Event about growing.

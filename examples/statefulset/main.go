@@ -15,7 +15,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/store"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 //go:embed cluster.yaml

@@ -1,0 +1,142 @@
+package expand
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// AttributesProtectionName is the actor that keeps VolumeAttributesClasses from being deleted while volumes have them.
+const AttributesProtectionName = "volumeattributesclass-protection-controller"
+
+// AttributesFinalizer keeps a VolumeAttributesClass while it is used (VAC-021).
+const AttributesFinalizer = "kubernetes.io/vac-protection"
+
+// AttributesProtectionConfig sets up the protection of VolumeAttributesClasses. The zero value works.
+type AttributesProtectionConfig struct {
+	// Workers is how many classes are worked on side by side; zero means 1, as upstream.
+	Workers int
+}
+
+// attributesProtection is one life of the controller.
+type attributesProtection struct {
+	classes  *engine.Informer[*storagev1.VolumeAttributesClass]
+	claims   *engine.Informer[*corev1.PersistentVolumeClaim]
+	volumes  *engine.Informer[*corev1.PersistentVolume]
+	byClaim  *store.Index[*corev1.PersistentVolumeClaim]
+	byVolume *store.Index[*corev1.PersistentVolume]
+	queue    *engine.Queue
+}
+
+// NewAttributesProtection adds the controller of kube-controller-manager that protects VolumeAttributesClasses (VAC-020 to VAC-022).
+// It refuses a negative number of workers.
+func NewAttributesProtection(e *engine.Engine, cfg AttributesProtectionConfig) (*engine.Actor, error) {
+	if cfg.Workers < 0 {
+		return nil, fmt.Errorf("expand: AttributesProtectionConfig.Workers is %d: give a positive number, or zero for the default of 1", cfg.Workers)
+	}
+	s := e.Store()
+	byClaim, byVolume := s.Claims.NewIndex(classesOfClaim), s.Volumes.NewIndex(classesOfVolume)
+	return e.NewActor(AttributesProtectionName, func(a *engine.Actor) {
+		c := &attributesProtection{
+			classes: engine.NewInformer(a, s.AttributesClasses), claims: engine.NewInformer(a, s.Claims), volumes: engine.NewInformer(a, s.Volumes),
+			byClaim: byClaim, byVolume: byVolume,
+		}
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "vacprotection", Workers: cfg.Workers, Sync: c.sync})
+		c.classes.Handle(engine.Handler[*storagev1.VolumeAttributesClass]{
+			Add:    c.enqueue,
+			Update: func(_, class *storagev1.VolumeAttributesClass) { c.enqueue(class) },
+		})
+		// VAC-020: what a claim or a volume does not name any more may be free.
+		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
+			Update: func(old, claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(old), classesOfClaim(claim)) },
+			Delete: func(claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(claim), nil) },
+		})
+		c.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
+			Update: func(old, pv *corev1.PersistentVolume) { c.released(classesOfVolume(old), classesOfVolume(pv)) },
+			Delete: func(pv *corev1.PersistentVolume) { c.released(classesOfVolume(pv), nil) },
+		})
+	})
+}
+
+func (c *attributesProtection) enqueue(class *storagev1.VolumeAttributesClass) {
+	// VAC-020: only a finalizer that is in the wrong state makes work.
+	if isMisplaced(class) {
+		c.queue.Add(class.Name)
+	}
+}
+
+// released queues the classes that are named before and not after.
+func (c *attributesProtection) released(before, after []string) {
+	for _, name := range before {
+		// VAC-020: a class that stays is no work.
+		if class, ok := c.classes.Get(name); ok && !slices.Contains(after, name) && isMisplaced(class) {
+			c.queue.Add(name)
+		}
+	}
+}
+
+// isMisplaced reports whether the finalizer is there although the class is being deleted, or missing although it is not.
+func isMisplaced(class *storagev1.VolumeAttributesClass) bool {
+	return slices.Contains(class.Finalizers, AttributesFinalizer) == (class.DeletionTimestamp != nil)
+}
+
+func (c *attributesProtection) sync(p *engine.Proc, name string) error {
+	class, ok := c.classes.Get(name)
+	// VAC-021: gone, or in order.
+	if !ok || !isMisplaced(class) {
+		return nil
+	}
+	edited := *class
+	switch {
+	case class.DeletionTimestamp == nil:
+		// VAC-021: a class that lost its finalizer gets it back.
+		p.Decide("VAC-021", class, "the protection finalizer is missing")
+		edited.Finalizers = append(slices.Clone(class.Finalizers), AttributesFinalizer)
+	case c.isUsed(name):
+		// VAC-021: the end of its use comes by here again.
+		p.Decide("VAC-022", class, "the class is being deleted but in use")
+		return nil
+	default:
+		p.Decide("VAC-021", class, "the class is being deleted and not in use")
+		edited.Finalizers = slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == AttributesFinalizer })
+	}
+	_, err := p.API().AttributesClasses.Update(p, &edited)
+	return err
+}
+
+// isUsed reports whether a volume has the class, or a claim has to do with it.
+func (c *attributesProtection) isUsed(name string) bool {
+	// VAC-022: the server is not asked, so this may be out of date.
+	return len(c.volumes.ByIndex(c.byVolume, name)) > 0 || len(c.claims.ByIndex(c.byClaim, name)) > 0
+}
+
+// classesOfClaim are the classes that a claim has to do with, each once (VAC-022).
+func classesOfClaim(claim *corev1.PersistentVolumeClaim) []string {
+	var names []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	// VAC-022
+	add(wantedClass(claim))
+	add(objects.ValueOf(claim.Status.CurrentVolumeAttributesClassName))
+	if status := claim.Status.ModifyVolumeStatus; status != nil {
+		add(status.TargetVolumeAttributesClassName)
+	}
+	return names
+}
+
+// classesOfVolume is the class that a volume has.
+func classesOfVolume(pv *corev1.PersistentVolume) []string {
+	if name := objects.ValueOf(pv.Spec.VolumeAttributesClassName); name != "" {
+		return []string{name}
+	}
+	return nil
+}

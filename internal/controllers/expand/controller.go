@@ -1,0 +1,154 @@
+package expand
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// ActorName is the expand controller's name as an actor.
+const ActorName = "persistentvolume-expander-controller"
+
+// Component is the source of the expand controller's Events.
+const Component = "volume_expand"
+
+// Config sets up the expand controller. The zero value is one of a cluster without in-tree plugins.
+type Config struct {
+	// Backends has the in-tree plugins; nil is none.
+	Backends *fake.Set
+	// Migrated tells the CSI driver that took over from an in-tree plugin (PROV-051); nil: none was taken over.
+	Migrated Migration
+	// Workers is how many claims are worked on side by side; zero means 10, as upstream.
+	Workers int
+}
+
+// controller is one life of the expand controller.
+type controller struct {
+	cfg    Config
+	claims *engine.Informer[*corev1.PersistentVolumeClaim]
+	queue  *engine.Queue
+	absent *absentees
+	events *engine.Recorder
+}
+
+// New adds the expand controller of kube-controller-manager (EXP-010 to EXP-016). It refuses a negative number of workers.
+func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
+	if cfg.Workers < 0 {
+		return nil, fmt.Errorf("expand: Config.Workers is %d: give a positive number, or zero for the default of %d", cfg.Workers, defaultWorkers)
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = defaultWorkers
+	}
+	if cfg.Backends == nil {
+		cfg.Backends = &fake.Set{}
+	}
+	return e.NewActor(ActorName, func(a *engine.Actor) {
+		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(Component)}
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Workers: cfg.Workers, Sync: c.sync})
+		c.absent = newAbsentees(a, c.queue, engine.NewLimiter(5*time.Millisecond, 1000*time.Second, 0, 0))
+		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
+			Add: c.enqueue,
+			Update: func(old, claim *corev1.PersistentVolumeClaim) {
+				// EXP-010: a request that shrinks is left to the resizer.
+				if request, capacity := requestOf(claim), capacityOf(claim); request.Cmp(requestOf(old)) > 0 || capacity.Cmp(capacityOf(old)) > 0 {
+					c.enqueue(claim)
+				}
+			},
+			Delete: c.enqueue,
+		})
+	})
+}
+
+const defaultWorkers = 10
+
+func (c *controller) enqueue(claim *corev1.PersistentVolumeClaim) {
+	// EXP-010
+	if claim.Status.Phase == corev1.ClaimBound {
+		c.queue.Add(c.claims.KeyOf(claim))
+	}
+}
+
+func (c *controller) sync(p *engine.Proc, key string) error {
+	claim, ok := c.claims.Get(key)
+	if !ok {
+		c.absent.forget(key)
+		return nil
+	}
+	// EXP-011: the volume is read from the server.
+	pv, err := p.API().Volumes.Get(p, claim.Spec.VolumeName)
+	// EXP-011: whatever is wrong with the volume is tried again.
+	switch {
+	case err != nil && apierrors.IsNotFound(err):
+		p.Decide("EXP-011", claim, "volume %s does not exist", claim.Spec.VolumeName)
+		c.absent.retry(key)
+		return nil
+	case err != nil:
+		return fmt.Errorf("failed to get PV %q: %w", claim.Spec.VolumeName, err)
+	case !isBoundTo(pv, claim):
+		p.Decide("EXP-011", claim, "volume %s is not bound to this claim", pv.Name)
+		c.absent.retry(key)
+		return nil
+	}
+	c.absent.forget(key)
+	// EXP-012
+	if !wantsMore(claim) && !hasPreResize(pv) {
+		return nil
+	}
+	if plugin, driver, ok := c.cfg.Migrated.ofSource(&pv.Spec.PersistentVolumeSource); ok {
+		return c.handOver(p, claim, plugin, driver)
+	}
+	plugin, err := c.expandable(pv)
+	if plugin == nil {
+		// EXP-014: more than one plugin is a warning, with the same words.
+		eventType := corev1.EventTypeNormal
+		if err != nil {
+			eventType = corev1.EventTypeWarning
+		}
+		p.Decide("EXP-014", claim, "no in-tree plugin expands volume %s", pv.Name)
+		c.events.Event(p, claim, eventType, reasonExternalExpanding, "waiting for an external controller to expand this PVC")
+		return nil
+	}
+	// EXP-015: what is finished is tidied up.
+	if !wantsMore(claim) && hasAll(claim, pv) && hasPreResize(pv) {
+		p.Decide("EXP-015", claim, "the expansion of volume %s is finished", pv.Name)
+		_, err := removePreResize(p, pv)
+		return err
+	}
+	if err := c.expand(p, claim, pv, plugin); err != nil {
+		// EXP-016
+		c.events.Event(p, claim, corev1.EventTypeWarning, reasonResizeFailed, err.Error())
+		return err
+	}
+	return nil
+}
+
+// handOver leaves the claim to the resizer of the CSI driver that took over from the plugin (EXP-013).
+func (c *controller) handOver(p *engine.Proc, claim *corev1.PersistentVolumeClaim, plugin, driver string) error {
+	// EXP-013
+	c.events.Event(p, claim, corev1.EventTypeNormal, reasonExternalExpanding,
+		"CSI migration enabled for "+plugin+"; waiting for external resizer to expand the pvc")
+	edited := objects.CopyOfClaim(claim)
+	objects.SetClaimAnnotation(edited, objects.AnnStorageResizer, driver)
+	if _, err := patchClaim(p, claim, edited); err != nil {
+		err = fmt.Errorf("error setting resizer annotation to pvc %s, with error %w", store.KeyOf(claim), err)
+		c.events.Event(p, claim, corev1.EventTypeWarning, reasonExternalExpanding, err.Error())
+		return err
+	}
+	return nil
+}
+
+// patchClaim writes the status of a claim, with the error as the controllers of Kubernetes word it.
+func patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	newer, err := objects.PatchClaimStatus(p, old, edited)
+	if err != nil {
+		return old, fmt.Errorf("patchPVCStatus failed to patch PVC %q: %w", old.Name, err)
+	}
+	return newer, nil
+}

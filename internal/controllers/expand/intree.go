@@ -1,0 +1,148 @@
+package expand
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// plugin is what an in-tree plugin is to the expand controller.
+type plugin struct {
+	name string
+	// backend is asked for the size; nil: there is nothing to be done before the node.
+	backend fake.Backend
+	onNode  bool // a file system has to grow as well
+}
+
+// expandable is the in-tree plugin that expands the volume; nil, with or without an error, if there is none.
+func (c *controller) expandable(pv *corev1.PersistentVolume) (*plugin, error) {
+	// EXP-015: the controller does not know FlexVolume drivers, and leaves all to the node.
+	if flex := pv.Spec.FlexVolume; flex != nil {
+		return &plugin{name: flex.Driver, onNode: true}, nil
+	}
+	backend, err := c.cfg.Backends.ExpandableBySource(&pv.Spec.PersistentVolumeSource)
+	if backend == nil {
+		return nil, err
+	}
+	return &plugin{name: backend.Name(), backend: backend, onNode: fake.Can(backend, fake.NodeExpand)}, nil
+}
+
+// expand has an in-tree plugin grow a volume (EXP-016).
+func (c *controller) expand(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin *plugin) error {
+	step := InTreeSize(claim, pv)
+	switch {
+	case step.Stop:
+		p.Decide("EXP-030", claim, "the node has to finish first")
+		return nil
+	case step.NodeOnly:
+		p.Decide("EXP-030", claim, "the node has to try again")
+		return c.markNodePending(p, claim, pv)
+	}
+	p.Decide("EXP-016", claim, "expand volume %s to %s", pv.Name, step.Size.String())
+	claim, err := c.markInProgress(p, claim, plugin.name, step.Size)
+	if err != nil {
+		return fmt.Errorf("error updating pvc %s with resize in progress: %w", store.KeyOf(claim), err)
+	}
+	size, err := plugin.expand(p, pv, step.Size)
+	if err != nil {
+		return fmt.Errorf("error expanding pvc %s: %w", store.KeyOf(claim), err)
+	}
+	// EXP-016: if this fails, the claim stays in progress, and the same size is tried again.
+	name := pv.Name
+	if pv, err = capacityPatch(pv, size).apply(p, name); err != nil {
+		return fmt.Errorf("error updating pv for pvc %s: error Patching PV %q with error : %w", store.KeyOf(claim), name, err)
+	}
+	// EXP-016: a block device has no file system to grow.
+	if plugin.onNode && objects.VolumeModeOf(pv.Spec.VolumeMode) == corev1.PersistentVolumeFilesystem {
+		return c.markNodePending(p, claim, pv)
+	}
+	if claim, err = c.markFinished(p, claim, size); err != nil {
+		return fmt.Errorf("error marking pvc %s as resized: %w", store.KeyOf(claim), err)
+	}
+	c.events.Event(p, claim, corev1.EventTypeNormal, reasonResizeSuccessful, "ExpandVolume succeeded for volume "+store.KeyOf(claim))
+	return nil
+}
+
+// expand asks the plugin for a size and tells what it gave.
+func (plugin *plugin) expand(p *engine.Proc, pv *corev1.PersistentVolume, size apiresource.Quantity) (apiresource.Quantity, error) {
+	b := plugin.backend
+	if b == nil {
+		return size, nil
+	}
+	req := fake.ExpandRequest{ID: fake.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
+	var resp fake.ExpandResponse
+	call := engine.Call{Target: b.Name(), Verb: string(fake.Expand), Key: req.ID}
+	err := p.Backend(call, fake.DelayOf(b, fake.Expand, req.ID), func() error {
+		return fake.Safely(b.Name(), fake.Expand, func() (err error) {
+			resp, err = b.(fake.Expander).Expand(req)
+			return err
+		})
+	})
+	if err != nil || resp.Size <= size.Value() {
+		return size, err // as it was asked for, in the same words
+	}
+	return objects.Bytes(resp.Size), nil
+}
+
+// markInProgress says in the claim what is about to be done, and by whom (EXP-016).
+func (c *controller) markInProgress(p *engine.Proc, claim *corev1.PersistentVolumeClaim, plugin string, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+	edited := objects.CopyOfClaim(claim)
+	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, false, resizing(p))
+	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimControllerResizeInProgress)
+	// EXP-004
+	objects.SetAllocated(edited, size)
+	objects.SetClaimAnnotation(edited, objects.AnnStorageResizer, plugin)
+	return patchClaim(p, claim, edited)
+}
+
+// markNodePending leaves the rest to the node (EXP-023).
+func (c *controller) markNodePending(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+	edited := objects.CopyOfClaim(claim)
+	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, true, nodePending(p))
+	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimNodeResizePending)
+	claim, err := patchClaim(p, claim, edited)
+	if err != nil {
+		return fmt.Errorf("error marking pvc %s for node expansion: %w", store.KeyOf(claim), err)
+	}
+	// EXP-016: should the claim go, the next one of the volume learns from it what can be used.
+	if hasPreResize(pv) {
+		return nil
+	}
+	capacity := capacityOf(claim)
+	was := capacity.String()
+	var patch volumePatch
+	patch.setPreResize(&was)
+	if _, err := patch.apply(p, pv.Name); err != nil {
+		return fmt.Errorf("error updating pv %s annotation (%s) with pre-resize capacity %s: %w", pv.Name, objects.AnnPreResizeCapacity, was, err)
+	}
+	return nil
+}
+
+// markFinished ends an expansion in which nodes have no part (EXP-024).
+func (c *controller) markFinished(p *engine.Proc, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+	edited := objects.CopyOfClaim(claim)
+	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, false)
+	objects.SetResizeStatus(edited, "")
+	objects.SetClaimCapacity(edited, size)
+	return patchClaim(p, claim, edited)
+}
+
+// resizing is the condition of an expansion that goes on.
+func resizing(p *engine.Proc) corev1.PersistentVolumeClaimCondition {
+	return corev1.PersistentVolumeClaimCondition{
+		Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now())}
+}
+
+// nodePending is the condition of an expansion that waits for a node (EXP-023).
+func nodePending(p *engine.Proc) corev1.PersistentVolumeClaimCondition {
+	return corev1.PersistentVolumeClaimCondition{
+		Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now()),
+		Message: objects.ResizePendingMessage}
+}

@@ -1,0 +1,257 @@
+package expand
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// modifier is the half of an external resizer that gives volumes other attributes.
+type modifier struct {
+	*resizer
+	queue     *retries
+	slow      *slowSet
+	uncertain map[string]bool // claims, by key, whose change the driver may still be making (VAC-012)
+}
+
+func newModifier(r *resizer) *modifier {
+	m := &modifier{resizer: r, slow: newSlowSet(r.cfg.RetryMax), uncertain: map[string]bool{}}
+	m.queue = newRetries(r.actor, "modified claims", r.cfg, m.sync, r.failed("VAC-001"))
+	return m
+}
+
+// remember takes what is in progress at the start for uncertain.
+func (m *modifier) remember(claims []*corev1.PersistentVolumeClaim) {
+	for _, claim := range claims {
+		// VAC-005: nobody knows how the call of an earlier life ended.
+		if isModifying(claim) {
+			m.uncertain[store.KeyOf(claim)] = true
+		}
+	}
+}
+
+func isModifying(claim *corev1.PersistentVolumeClaim) bool {
+	status := claim.Status.ModifyVolumeStatus
+	return status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInProgress
+}
+
+// wantedClass is the class that the claim names, "" for none.
+func wantedClass(claim *corev1.PersistentVolumeClaim) string {
+	return objects.ValueOf(claim.Spec.VolumeAttributesClassName)
+}
+
+// hasWantedClass reports whether the volume has the attributes that the claim names.
+func hasWantedClass(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Status.ModifyVolumeStatus == nil && wantedClass(claim) == objects.ValueOf(claim.Status.CurrentVolumeAttributesClassName)
+}
+
+// changeMatters reports whether a change of a claim is worth a look.
+func (m *modifier) changeMatters(old, claim *corev1.PersistentVolumeClaim) bool {
+	// VAC-001: a claim that waits, or has failed, is looked at when it names another class.
+	if wantedClass(old) == wantedClass(claim) && claim.Status.ModifyVolumeStatus != nil || claim.Status.Phase != corev1.ClaimBound {
+		return false
+	}
+	_, ok := m.volumes.get(old.Spec.VolumeName)
+	return ok
+}
+
+// look queues a claim, unless that would come to nothing.
+func (m *modifier) look(claim *corev1.PersistentVolumeClaim) {
+	if m.concerns(claim) {
+		m.queue.queue.Add(store.KeyOf(claim))
+	}
+}
+
+// concerns reports whether there is something to do for the claim, or an error to be had.
+func (m *modifier) concerns(claim *corev1.PersistentVolumeClaim) bool {
+	if claim.Spec.VolumeName == "" {
+		return false
+	}
+	pv, ok := m.volumes.get(claim.Spec.VolumeName)
+	return !ok || m.responsible(claim, pv) && (!hasWantedClass(claim) || m.slow.has(store.KeyOf(claim)))
+}
+
+func (m *modifier) responsible(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
+	// VAC-002
+	return claim.Status.Phase == corev1.ClaimBound && pv.Spec.CSI != nil && pv.Spec.CSI.Driver == m.driver
+}
+
+func (m *modifier) sync(p *engine.Proc, key string) error {
+	claim, ok := m.claims.get(key)
+	if !ok || claim.Spec.VolumeName == "" {
+		return nil
+	}
+	pv, ok := m.volumes.get(claim.Spec.VolumeName)
+	if !ok {
+		// VAC-002: the cache may be behind.
+		return fmt.Errorf("%w: %q of claim %s", errAbsent, claim.Spec.VolumeName, key)
+	}
+	if !m.responsible(claim, pv) {
+		return nil
+	}
+	if err := m.checkSlow(p, key, claim); err != nil {
+		return err
+	}
+	// VAC-003
+	if hasWantedClass(claim) {
+		return nil
+	}
+	if wantedClass(claim) == "" && !isModifying(claim) {
+		return m.rollBack(p, claim)
+	}
+	// VAC-005: what may be under way is brought to its end first.
+	if isModifying(claim) && (m.uncertain[key] || wantedClass(claim) == "") {
+		target := claim.Status.ModifyVolumeStatus.TargetVolumeAttributesClassName
+		class, ok := m.classes.Get(target)
+		if !ok {
+			return m.missing(p, claim, target)
+		}
+		p.Decide("VAC-005", claim, "go on to change volume %s to %s", pv.Name, target)
+		return m.change(p, key, claim, pv, class)
+	}
+	return m.begin(p, key, claim, pv)
+}
+
+// checkSlow is the error of a change that failed as infeasible not long ago (VAC-014).
+func (m *modifier) checkSlow(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim) error {
+	status := claim.Status.ModifyVolumeStatus
+	// VAC-014: another class has its chance at once.
+	if status == nil || claim.Spec.VolumeAttributesClassName == nil || status.TargetVolumeAttributesClassName != *claim.Spec.VolumeAttributesClassName {
+		m.slow.remove(key)
+		return nil
+	}
+	isSlow := m.slow.contains(key, p.Now())
+	m.enterSlow(p, key, claim)
+	if isSlow {
+		return errors.New("skipping volume modification for pvc " + key + ", because modification previously failed with infeasible error")
+	}
+	return nil
+}
+
+func (m *modifier) enterSlow(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim) {
+	// VAC-014
+	if status := claim.Status.ModifyVolumeStatus; status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible {
+		m.slow.add(key, p.Now())
+	}
+}
+
+// rollBack is for a claim that names no class any more, when nothing is under way (VAC-004).
+func (m *modifier) rollBack(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+	if !hasConditionOf(claim, corev1.PersistentVolumeClaimVolumeModifyingVolume) {
+		return nil
+	}
+	// VAC-004: the status of the last change stays.
+	m.events.Event(p, claim, corev1.EventTypeNormal, reasonModifyCanceled, "Cancelled modify.")
+	return m.markRolledBack(p, claim)
+}
+
+// missing is the error for a class that is not there.
+func (m *modifier) missing(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class string) error {
+	// VAC-005, VAC-006
+	m.events.Event(p, claim, corev1.EventTypeWarning, reasonModifyFailed, "VAC %q does not exist.", class)
+	return fmt.Errorf("get VAC with vac name %s in VACInformer cache failed: volumeattributesclass.storage.k8s.io %q not found", class, class)
+}
+
+// begin starts the change to the class that the claim names.
+func (m *modifier) begin(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+	class, ok := m.classes.Get(wantedClass(claim))
+	if !ok {
+		// VAC-006: this is no failure, so it is not tried again.
+		p.Decide("VAC-006", claim, "the class %s does not exist", wantedClass(claim))
+		_ = m.missing(p, claim, wantedClass(claim))
+		_, err := m.markPending(p, claim)
+		return err
+	}
+	p.Decide("VAC-007", claim, "change volume %s to %s", pv.Name, class.Name)
+	// VAC-007: without this written down, the driver is not called.
+	claim, err := m.markInProgress(p, claim)
+	if err != nil {
+		return err
+	}
+	m.events.Event(p, claim, corev1.EventTypeNormal, reasonModify, "external resizer is modifying volume %s with vac %s", claim.Name, class.Name)
+	return m.change(p, key, claim, pv, class)
+}
+
+// change has the driver change the volume and writes down what came of it.
+func (m *modifier) change(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
+	if err := m.ask(p, claim, pv, class); err != nil {
+		return m.changeFailed(p, key, claim, class, err)
+	}
+	newer, err := m.markCompleted(p, claim, pv)
+	if err != nil {
+		// VAC-011: it stays in progress.
+		return fmt.Errorf("cannot get error status from modify volume err: modify volume failed to mark pvc %s modify volume completed: %w ", claim.Name, err)
+	}
+	m.events.Event(p, newer, corev1.EventTypeNormal, reasonModifySuccessful, "external resizer modified volume %s with vac %s successfully", claim.Name, class.Name)
+	return nil
+}
+
+// ask is the call to the driver.
+func (m *modifier) ask(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
+	// VAC-010
+	req := fake.ModifyRequest{ID: fake.Handle(pv), Parameters: class.Parameters}
+	if m.cfg.ExtraMetadata {
+		req.Parameters = maps.Clone(class.Parameters)
+		if req.Parameters == nil {
+			req.Parameters = map[string]string{}
+		}
+		req.Parameters["csi.storage.k8s.io/pvc/name"] = claim.Name
+		req.Parameters["csi.storage.k8s.io/pvc/namespace"] = claim.Namespace
+		req.Parameters["csi.storage.k8s.io/pv/name"] = pv.Name
+	}
+	return m.call(p, fake.Modify, req.ID, func() error { return m.backend.(fake.Modifier).Modify(req) })
+}
+
+// changeFailed remembers what an error of the driver means, in the claim and here (VAC-012, VAC-013).
+func (m *modifier) changeFailed(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, class *storagev1.VolumeAttributesClass, err error) error {
+	code, text, ok := statusOf(err)
+	if !ok {
+		// VAC-013: what did not come from the driver is not recorded.
+		return fmt.Errorf("cannot get error status from modify volume err: %w", err)
+	}
+	status, shown := corev1.PersistentVolumeClaimModifyVolumeInProgress, err.Error()
+	final := !fake.UnknownOutcome(fake.Modify, err)
+	if !final {
+		// VAC-012: the target must not change until the outcome is known.
+		m.uncertain[key] = true
+		shown += ". Still modifying to VAC " + class.Name
+	} else {
+		// VAC-013: of the final errors one says that it cannot be done.
+		if code == fake.InvalidArgument {
+			status = corev1.PersistentVolumeClaimModifyVolumeInfeasible
+		}
+		delete(m.uncertain, key)
+	}
+	claim, markErr := m.markFailed(p, claim, status, final, code, text)
+	if markErr != nil {
+		return markErr
+	}
+	m.enterSlow(p, key, claim)
+	m.events.Event(p, claim, corev1.EventTypeWarning, reasonModifyFailed, shown)
+	return err
+}
+
+// statusOf is the gRPC status of an error; ok is false if it has none.
+func statusOf(err error) (code fake.Code, text string, ok bool) {
+	if e, ok := err.(*fake.Error); ok {
+		return e.Code, e.Message, true
+	}
+	if _, ok := errors.AsType[*fake.Error](err); ok {
+		return fake.CodeOf(err), err.Error(), true
+	}
+	_, ok = errors.AsType[*fake.PanicError](err)
+	return fake.CodeOf(err), err.Error(), ok
+}
+
+func hasConditionOf(claim *corev1.PersistentVolumeClaim, condition corev1.PersistentVolumeClaimConditionType) bool {
+	return slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == condition })
+}

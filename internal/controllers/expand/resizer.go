@@ -1,0 +1,184 @@
+package expand
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// resizer is one life of the external resizer of one CSI driver: the caches and the two controllers that share them.
+type resizer struct {
+	cfg     ResizerConfig
+	actor   *engine.Actor
+	driver  string
+	backend fake.Backend
+	started time.Time
+	events  *engine.Recorder
+
+	claims  *cache[*corev1.PersistentVolumeClaim]
+	volumes *cache[*corev1.PersistentVolume]
+	pods    *engine.Informer[*corev1.Pod]
+	classes *engine.Informer[*storagev1.VolumeAttributesClass]
+
+	grower   *grower   // nil: the driver does not expand
+	modifier *modifier // nil: the driver does not modify
+	armed    bool      // for the next resync
+}
+
+// NewResizer adds the external resizer of a CSI driver to the engine, under the name ResizerName: the sidecar that expands its volumes
+// (EXP-020 to EXP-026), if it can Expand or NodeExpand, and gives them other attributes (VAC-001 to VAC-014), if it can Modify. It
+// refuses a backend that is no CSI driver or can do none of this, negative periods and delays, and a RetryMax below RetryStart.
+func NewResizer(e *engine.Engine, backend fake.Backend, cfg ResizerConfig) (*engine.Actor, error) {
+	if backend == nil || fake.IsInTree(backend) {
+		return nil, fmt.Errorf("expand: the backend of an external resizer must be a CSI driver: in-tree plugins are the expand controller's")
+	}
+	if !Resizes(backend) {
+		return nil, fmt.Errorf("expand: the backend %s can neither %s nor %s nor %s: it needs no external resizer", backend.Name(), fake.Expand, fake.NodeExpand, fake.Modify)
+	}
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	return e.NewActor(ResizerName(backend.Name()), func(a *engine.Actor) { newResizer(a, backend, cfg) })
+}
+
+// Resizes reports whether a driver comes with an external resizer.
+func Resizes(backend fake.Backend) bool {
+	return fake.Can(backend, fake.Expand) || fake.Can(backend, fake.NodeExpand) || fake.Can(backend, fake.Modify)
+}
+
+func newResizer(a *engine.Actor, backend fake.Backend, cfg ResizerConfig) *resizer {
+	s := a.Engine().Store()
+	r := &resizer{
+		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, started: a.Engine().Now(),
+		events: a.NewRecorder(ResizerComponent(backend.Name())),
+		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
+	}
+	if fake.Can(backend, fake.Expand) || fake.Can(backend, fake.NodeExpand) {
+		r.grower = newGrower(r)
+	}
+	if fake.Can(backend, fake.Modify) {
+		r.modifier = newModifier(r)
+	}
+	r.volumes = newCache(engine.NewInformer(a, s.Volumes), engine.Handler[*corev1.PersistentVolume]{
+		Update: func(_, pv *corev1.PersistentVolume) { r.volumeChanged(pv) },
+	})
+	claims := engine.NewInformer(a, s.Claims)
+	if r.modifier != nil {
+		r.modifier.remember(claims.List())
+	}
+	r.claims = newCache(claims, engine.Handler[*corev1.PersistentVolumeClaim]{})
+	r.claims.informer.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
+		Add:    r.claimAdded,
+		Update: r.claimUpdated,
+		Delete: r.claimDeleted,
+	})
+	return r
+}
+
+func (r *resizer) claimAdded(claim *corev1.PersistentVolumeClaim) {
+	if r.grower != nil {
+		r.grower.look(claim)
+	}
+	if r.modifier != nil {
+		r.modifier.look(claim)
+	}
+}
+
+func (r *resizer) claimUpdated(old, claim *corev1.PersistentVolumeClaim) {
+	if r.grower != nil && growthMatters(old, claim) {
+		r.grower.look(claim)
+	}
+	if r.modifier != nil && r.modifier.changeMatters(old, claim) {
+		r.modifier.look(claim)
+	}
+}
+
+func (r *resizer) claimDeleted(claim *corev1.PersistentVolumeClaim) {
+	// EXP-020, VAC-001: what else is remembered of it is kept, for the next one of that name.
+	key := store.KeyOf(claim)
+	if r.grower != nil {
+		r.grower.queue.forget(key)
+	}
+	if r.modifier != nil {
+		r.modifier.queue.forget(key)
+	}
+}
+
+// volumeChanged sees to it that the resync takes place if the change of a volume made work: it has no event of its own.
+func (r *resizer) volumeChanged(pv *corev1.PersistentVolume) {
+	ref := pv.Spec.ClaimRef
+	if ref == nil {
+		return
+	}
+	claim, ok := r.claims.get(store.Key(ref.Namespace, ref.Name))
+	if ok && claim.Spec.VolumeName == pv.Name && (r.grower != nil && r.grower.concerns(claim) || r.modifier != nil && r.modifier.concerns(claim)) {
+		r.armResync()
+	}
+}
+
+// armResync has the next resync take place. They come at fixed intervals from the start (EXP-020), but those that would find nothing
+// are left out.
+func (r *resizer) armResync() {
+	if r.armed {
+		return
+	}
+	r.armed = true
+	past := r.actor.Engine().Now().Sub(r.started)
+	r.actor.Background(r.cfg.ResyncPeriod-past%r.cfg.ResyncPeriod, "resync", func(*engine.Proc) { r.resync() })
+}
+
+// resync looks at all claims again.
+func (r *resizer) resync() {
+	r.armed = false
+	for _, known := range r.claims.informer.List() {
+		claim, _ := r.claims.get(store.KeyOf(known))
+		if r.grower != nil {
+			// EXP-020
+			r.grower.look(claim)
+		}
+		// VAC-001: one that waits for its class is not looked at.
+		if r.modifier != nil && r.modifier.changeMatters(claim, claim) {
+			r.modifier.look(claim)
+		}
+	}
+}
+
+// failed notes a failure that is tried again.
+func (r *resizer) failed(rule string) func(*engine.Proc, string, time.Duration, error) {
+	return func(p *engine.Proc, key string, delay time.Duration, err error) {
+		// A failure is looked at by the resync as well, whatever its delay.
+		r.armResync()
+		if claim, ok := r.claims.get(key); ok {
+			p.Decide(rule, claim, "again in %v: %v", delay, err)
+		}
+	}
+}
+
+// call asks the driver something about a volume.
+func (r *resizer) call(p *engine.Proc, op fake.Op, handle string, fn func() error) error {
+	call := engine.Call{Target: r.driver, Verb: string(op), Key: handle}
+	delay := fake.DelayOf(r.backend, op, handle)
+	safely := func() error { return fake.Safely(r.driver, op, fn) }
+	if r.cfg.Timeout < 0 {
+		return p.Backend(call, delay, safely)
+	}
+	return p.BackendWithin(call, delay, r.cfg.Timeout, fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded"), safely)
+}
+
+// patchClaim writes the status of a claim, with the error as the sidecar words it.
+func (r *resizer) patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
+	newer, err := patch(p, old, edited)
+	if err != nil {
+		return old, fmt.Errorf("can't patch status of  PVC %s with %w", store.KeyOf(old), err)
+	}
+	return newer, nil
+}
+
+// claimPatch is one of objects.PatchClaimStatus and objects.ForceClaimStatus.
+type claimPatch func(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)

@@ -1,0 +1,62 @@
+package expand
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// volumePatch changes a PersistentVolume, whatever its version (EXP-005).
+type volumePatch struct {
+	Metadata *volumePatchMetadata `json:"metadata,omitempty"`
+	Spec     *volumePatchSpec     `json:"spec,omitempty"`
+}
+
+type volumePatchMetadata struct {
+	Annotations map[string]*string `json:"annotations"`
+}
+
+type volumePatchSpec struct {
+	Capacity        corev1.ResourceList `json:"capacity,omitempty"`
+	AttributesClass *string             `json:"volumeAttributesClassName,omitempty"`
+}
+
+func (patch volumePatch) apply(p *engine.Proc, name string) (*corev1.PersistentVolume, error) {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		panic("expand: a patch cannot be written as JSON: " + err.Error())
+	}
+	// EXP-005: no version, so it never conflicts.
+	return p.API().Volumes.Patch(p, name, data, store.Main)
+}
+
+// setPreResize sets pre-resize-capacity; nil removes it.
+func (patch *volumePatch) setPreResize(value *string) {
+	patch.Metadata = &volumePatchMetadata{Annotations: map[string]*string{objects.AnnPreResizeCapacity: value}}
+}
+
+// capacityPatch gives a volume its new size.
+func capacityPatch(pv *corev1.PersistentVolume, size apiresource.Quantity) volumePatch {
+	var patch volumePatch
+	if was := pv.Spec.Capacity[corev1.ResourceStorage]; was.Cmp(size) != 0 || was.String() != size.String() {
+		patch.Spec = &volumePatchSpec{Capacity: corev1.ResourceList{corev1.ResourceStorage: size}}
+	}
+	return patch
+}
+
+// removePreResize takes pre-resize-capacity off a volume.
+func removePreResize(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	var patch volumePatch
+	patch.setPreResize(nil)
+	newer, err := patch.apply(p, pv.Name)
+	if err != nil {
+		return pv, fmt.Errorf("failed removing annotation %s from pv %q: %w", objects.AnnPreResizeCapacity, pv.Name, err)
+	}
+	return newer, nil
+}

@@ -1,0 +1,212 @@
+package expand_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+const (
+	driver = "disk.example.com"
+	key    = "default/data"
+	sec    = time.Second
+	minute = time.Minute
+)
+
+// world is a cluster with a driver and a claim of 1Gi that is bound to a volume of it. There are no kubelets: the test plays them.
+type world struct {
+	*volsim.Cluster
+	t    *testing.T
+	disk *fake.Memory
+	pv   string
+	base time.Time
+	seq  uint64
+}
+
+func newWorld(t *testing.T, opts ...fake.MemoryOption) *world {
+	return newWorldWith(t, volsim.Config{}, opts...)
+}
+
+func newWorldWith(t *testing.T, cfg volsim.Config, opts ...fake.MemoryOption) *world {
+	t.Helper()
+	w := &world{t: t, disk: fake.CSI(driver, opts...)}
+	cfg.Backends = append(cfg.Backends, w.disk)
+	cfg.Without = append(cfg.Without, volsim.Kubelets)
+	w.start(cfg)
+	w.must(w.Create(fake.Class("fast", driver, fake.Expandable())))
+	w.settle()
+	w.must(w.Create(fake.Claim("data", "1Gi", fake.InClass("fast"))))
+	w.settle()
+	w.pv = w.claim().Spec.VolumeName
+	require.NotEmpty(t, w.pv)
+	w.mark()
+	return w
+}
+
+func (w *world) start(cfg volsim.Config) {
+	w.t.Helper()
+	c, err := volsim.New(cfg)
+	require.NoError(w.t, err)
+	w.t.Cleanup(c.Close)
+	w.Cluster = c
+}
+
+func (w *world) must(err error) { w.t.Helper(); require.NoError(w.t, err) }
+
+func (w *world) settle() { w.t.Helper(); w.must(w.Settle()) }
+
+func (w *world) advance(d time.Duration) { w.t.Helper(); w.must(w.Advance(d)) }
+
+// mark begins the log, and its times, here.
+func (w *world) mark() { w.base, w.seq = w.Now(), w.Trace().Seq() }
+
+func (w *world) claim() *corev1.PersistentVolumeClaim {
+	w.t.Helper()
+	claim, err := w.Claims.Get(key)
+	w.must(err)
+	return claim
+}
+
+func (w *world) volume() *corev1.PersistentVolume {
+	w.t.Helper()
+	pv, err := w.Volumes.Get(w.pv)
+	w.must(err)
+	return pv
+}
+
+// ask has the claim ask for another size.
+func (w *world) ask(size string) error {
+	return w.Patch(fake.Claim("data", "1Gi"), `{"spec":{"resources":{"requests":{"storage":"`+size+`"}}}}`)
+}
+
+// nodeStatus is what a kubelet writes into the status of the claim.
+func (w *world) nodeStatus(status, capacity string) {
+	w.t.Helper()
+	patch := `{"status":{"allocatedResourceStatuses":{"storage":"` + status + `"}}}`
+	if capacity != "" {
+		patch = `{"status":{"capacity":{"storage":"` + capacity + `"},"allocatedResourceStatuses":null,"conditions":null}}`
+	}
+	w.must(w.PatchStatus(fake.Claim("data", "1Gi"), patch))
+}
+
+// state is the claim and its volume: usable, status, allocated and conditions of the one, size of the other.
+func (w *world) state() string { return stateOf(w.claim()) + " | " + sizeOf(w.volume()) }
+
+func stateOf(claim *corev1.PersistentVolumeClaim) string {
+	var parts []string
+	if c, ok := claim.Status.Capacity[corev1.ResourceStorage]; ok {
+		parts = append(parts, c.String())
+	}
+	if a, ok := claim.Status.AllocatedResources[corev1.ResourceStorage]; ok {
+		parts = append(parts, "allocated "+a.String())
+	}
+	if s, ok := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]; ok {
+		parts = append(parts, string(s))
+	}
+	if m := claim.Status.ModifyVolumeStatus; m != nil {
+		parts = append(parts, string(m.Status)+" "+m.TargetVolumeAttributesClassName)
+	}
+	if c := claim.Status.CurrentVolumeAttributesClassName; c != nil {
+		parts = append(parts, "is "+*c)
+	}
+	var conditions []string
+	for _, c := range claim.Status.Conditions {
+		conditions = append(conditions, string(c.Type))
+	}
+	if len(conditions) > 0 {
+		parts = append(parts, "["+strings.Join(conditions, " ")+"]")
+	}
+	if _, ok := claim.Annotations["volume.kubernetes.io/node-expansion-not-required"]; ok {
+		parts = append(parts, "no node")
+	}
+	if r, ok := claim.Annotations["volume.kubernetes.io/storage-resizer"]; ok {
+		parts = append(parts, "by "+r)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sizeOf(pv *corev1.PersistentVolume) string {
+	text := pv.Spec.Capacity.Storage().String()
+	if before, ok := pv.Annotations["volume.alpha.kubernetes.io/pre-resize-capacity"]; ok {
+		text += " before " + before
+	}
+	if c := pv.Spec.VolumeAttributesClassName; c != nil {
+		text += " is " + *c
+	}
+	return text
+}
+
+// log is what the controllers of this package did since the mark. It begins anew then, but times go on.
+func (w *world) log() []string {
+	actors := []string{expand.ActorName, expand.ResizerName(driver), expand.AttributesProtectionName}
+	var lines []string
+	for e := range w.Trace().Since(w.seq) {
+		if !slices.Contains(actors, e.Actor) {
+			continue
+		}
+		var text string
+		switch e.Type {
+		case engine.Emitted:
+			text = e.Verb + " " + e.Reason + ": " + e.Text
+		case engine.Storage:
+			if e.Verb != "end" {
+				continue
+			}
+			text = fmt.Sprintf("%s %s", e.Call.Verb, fake.CodeOf(e.Err))
+		case engine.Write:
+			text = written(e)
+		default:
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%v %s", e.Time.Sub(w.base), strings.ReplaceAll(text, w.pv, "pv")))
+	}
+	w.seq = w.Trace().Seq()
+	return lines
+}
+
+func written(e engine.Entry) string {
+	switch obj := e.New.(type) {
+	case *corev1.PersistentVolumeClaim:
+		if e.Err == nil {
+			return "claim " + stateOf(obj)
+		}
+	case *corev1.PersistentVolume:
+		if e.Err == nil {
+			return "volume " + sizeOf(obj)
+		}
+	}
+	text := fmt.Sprintf("%s %s", e.Verb, e.Object)
+	if e.Err != nil {
+		text += " failed"
+	}
+	return text
+}
+
+// want compares the log with the lines.
+func (w *world) want(rule string, lines ...string) {
+	w.t.Helper()
+	got := w.log()
+	if !slices.Equal(got, lines) {
+		w.t.Errorf("%s: the log is\n\t%s\nwant\n\t%s", rule, strings.Join(got, "\n\t"), strings.Join(lines, "\n\t"))
+	}
+}
+
+// wantState compares claim and volume.
+func (w *world) wantState(rule, want string) {
+	w.t.Helper()
+	if got := w.state(); got != want {
+		w.t.Errorf("%s: claim and volume are %q, want %q", rule, got, want)
+	}
+}
+
+const external = "0s Normal ExternalExpanding: waiting for an external controller to expand this PVC"

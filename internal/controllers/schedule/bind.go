@@ -1,0 +1,111 @@
+package schedule
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// bind is the binding cycle of a pod whose node was chosen (SCHED-027 to SCHED-029).
+func (s *scheduler) bind(p *engine.Proc, item *queuedPod, r *reservation) {
+	err := s.preBind(p, item, r)
+	if err == nil {
+		err = s.bindPod(p, r)
+	}
+	if err == nil {
+		// SCHED-029
+		s.events.Event(p, r.pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", r.pod.Namespace, r.pod.Name, r.node())
+		return
+	}
+	// SCHED-169, SCHED-135: what was assumed is forgotten; what was written stays.
+	s.unreserve(r)
+	if s.pods.assumed[item.key] && s.pods.pods[item.key].UID == r.pod.UID {
+		s.pods.remove(item.key)
+	}
+	// SCHED-169, SCHED-277: others may fit now.
+	s.podGone(r.pod, nil)
+	s.fail(p, item, err, new(""))
+}
+
+// preBind has the pod's claims bound (SCHED-028, SCHED-140 to SCHED-167).
+func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) error {
+	if r.allBound {
+		return nil
+	}
+	// SCHED-028: for all to see where the pod is going. It does not matter if that fails.
+	item.pod, _ = s.patchStatus(p, item.pod, nil, new(r.node()))
+	key := store.KeyOf(r.pod)
+	s.preBinding[key] = r
+	defer func() {
+		if s.preBinding[key] == r {
+			delete(s.preBinding, key)
+		}
+	}()
+	err := s.writeVolumes(p, r)
+	if err == nil {
+		if err = s.waitForVolumes(p, r); err != nil {
+			// SCHED-144
+			err = fmt.Errorf("binding volumes: %w", err)
+		}
+	}
+	if r.canceled != nil {
+		// SCHED-242: whatever else came of it.
+		err = r.canceled
+	}
+	if err != nil {
+		// SCHED-144
+		return fmt.Errorf("running PreBind plugin %q: %w", volumeBinding, err)
+	}
+	return nil
+}
+
+// writeVolumes writes what was decided: volumes first, then claims (SCHED-140). The first write that fails ends it; what is not
+// written is not assumed any longer, what is written stays (SCHED-143).
+func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
+	// SCHED-140, SCHED-141: the claims of these volumes are left to the PersistentVolume controller.
+	for i := range r.bindings {
+		if r.canceled != nil {
+			s.restore(r.bindings[i:], r.provisions)
+			return r.canceled
+		}
+		pv, err := s.api.Volumes.Update(p, r.bindings[i].pv)
+		if err != nil {
+			// SCHED-143
+			s.restore(r.bindings[i:], r.provisions)
+			return err
+		}
+		r.bindings[i].pv = pv
+	}
+	for i := range r.provisions {
+		if r.canceled != nil {
+			s.restore(nil, r.provisions[i:])
+			return r.canceled
+		}
+		claim, err := s.api.Claims.Update(p, r.provisions[i])
+		if err != nil {
+			s.restore(nil, r.provisions[i:])
+			return err
+		}
+		// SCHED-142
+		r.provisions[i] = claim
+	}
+	return nil
+}
+
+// bindPod gives the pod its node.
+func (s *scheduler) bindPod(p *engine.Proc, r *reservation) error {
+	// SCHED-029, SCHED-239
+	_, err := s.api.Bind(p, store.KeyOf(r.pod), &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.pod.UID},
+		Target:     corev1.ObjectReference{Kind: string(store.Node), Name: r.node()},
+	})
+	if err != nil {
+		// SCHED-170
+		return fmt.Errorf("running Bind plugin %q: %w", "DefaultBinder", err)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package schedule
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// fixture is a scheduler that does nothing by itself, over objects as they are given.
+type fixture struct {
+	*scheduler
+	t      *testing.T
+	engine *engine.Engine
+}
+
+func newFixture(t *testing.T, cfg Config, objs ...store.Object) *fixture {
+	t.Helper()
+	e, err := engine.New(engine.Config{AsGiven: true, Trace: &engine.Trace{}})
+	require.NoError(t, err)
+	f := &fixture{t: t, engine: e}
+	f.load(objs...)
+	require.NoError(t, cfg.complete())
+	ix := newIndexes(e.Store())
+	_, err = e.NewActor(ActorName, func(a *engine.Actor) { f.scheduler = newScheduler(a, cfg, ix) })
+	require.NoError(t, err)
+	return f
+}
+
+func (f *fixture) load(objs ...store.Object) {
+	f.t.Helper()
+	for _, obj := range objs {
+		require.NoError(f.t, fake.Err(obj))
+		_, err := f.engine.Store().Load(obj)
+		require.NoError(f.t, err)
+	}
+	f.engine.Advance(0)
+}
+
+// on puts the pods that have a node into the cache.
+func (f *fixture) onNodes(objs ...store.Object) {
+	for _, obj := range objs {
+		if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+			f.scheduler.pods.put(pod)
+		}
+	}
+}
+
+// find is the node for a pod, or the reason why there is none as the pod's condition will have it.
+func (f *fixture) find(pod *corev1.Pod) (node, why string, c *cycle) {
+	f.t.Helper()
+	c = newCycle(f.look, pod)
+	f.actor.Go("test", func(p *engine.Proc) {
+		var err error
+		if node, err = f.findNode(p, c); err == nil {
+			return
+		}
+		if none, ok := err.(*unfit); ok {
+			f.postFilter(c, &none.diagnosis)
+		}
+		why = err.Error()
+	})
+	f.engine.Advance(0)
+	return node, why, c
+}
+
+func uid(id string) fake.Option { return fake.UID(types.UID(id)) }
+
+// boundClaim is a claim that has its volume.
+func boundClaim(name, volume string, opts ...fake.Option) *corev1.PersistentVolumeClaim {
+	return fake.Claim(name, "1Gi", append([]fake.Option{
+		fake.VolumeName(volume), fake.Phase("Bound"), fake.Annotations(objects.AnnBindCompleted, "yes"),
+	}, opts...)...)
+}
+
+// free is a volume of class wait that anybody may have.
+func free(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
+	return fake.Volume(name, size, append([]fake.Option{fake.InClass("wait"), fake.Phase("Available")}, opts...)...)
+}
+
+// waiting is a claim of class wait.
+func waitingClaim(name, size string, opts ...fake.Option) *corev1.PersistentVolumeClaim {
+	return fake.Claim(name, size, append([]fake.Option{fake.InClass("wait"), uid(name + "-uid")}, opts...)...)
+}
+
+func waitClass(provisioner string, opts ...fake.Option) *storagev1.StorageClass {
+	return fake.Class("wait", provisioner, append([]fake.Option{fake.WaitForFirstConsumer()}, opts...)...)
+}
+
+func topology(class *storagev1.StorageClass, terms ...corev1.TopologySelectorTerm) *storagev1.StorageClass {
+	class.AllowedTopologies = terms
+	return class
+}
+
+func values(key string, values ...string) corev1.TopologySelectorTerm {
+	return corev1.TopologySelectorTerm{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: key, Values: values}}}
+}
+
+func driver(name string, tracks bool) *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{StorageCapacity: &tracks}}
+}
+
+// capacity reports room for class wait; limit and size may be "".
+func capacity(key, size, limit string, at *metav1.LabelSelector) *storagev1.CSIStorageCapacity {
+	namespace, name := store.SplitKey(key)
+	c := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StorageClassName: "wait", NodeTopology: at}
+	if size != "" {
+		c.Capacity = new(resource.MustParse(size))
+	}
+	if limit != "" {
+		c.MaximumVolumeSize = new(resource.MustParse(limit))
+	}
+	return c
+}
+
+func everywhere() *metav1.LabelSelector { return &metav1.LabelSelector{} }
+
+func at(pairs ...string) *metav1.LabelSelector {
+	s := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for i := 0; i < len(pairs); i += 2 {
+		s.MatchLabels[pairs[i]] = pairs[i+1]
+	}
+	return s
+}
+
+// csiNode is a node where drivers attach up to that many volumes; a negative count is no limit.
+func csiNode(name string, drivers map[string]int32) *storagev1.CSINode {
+	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, driver := range sortedKeys(drivers) {
+		d := storagev1.CSINodeDriver{Name: driver, NodeID: name}
+		if count := drivers[driver]; count >= 0 {
+			d.Allocatable = &storagev1.VolumeNodeResources{Count: new(count)}
+		}
+		n.Spec.Drivers = append(n.Spec.Drivers, d)
+	}
+	return n
+}
+
+func attachment(name, driver, node, pv string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: driver, NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv},
+	}}
+}
+
+// with changes an object in place.
+func with[T any](obj T, change func(T)) T {
+	change(obj)
+	return obj
+}
+
+func inline(source corev1.VolumeSource) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "inline", VolumeSource: source})
+	}
+}
+
+func gce(disk string, readOnly bool) corev1.VolumeSource {
+	return corev1.VolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: disk, ReadOnly: readOnly}}
+}
+
+// affine limits a volume to nodes by a single term.
+func affine(term corev1.NodeSelectorTerm) func(*corev1.PersistentVolume) {
+	return func(pv *corev1.PersistentVolume) {
+		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}}
+	}
+}
+
+func expression(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+}
+
+func priority(n int32) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.Priority = &n }
+}
+
+// again gives a pod another volume with the claim.
+func again(claim string) func(*corev1.Pod) {
+	return inline(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}})
+}
+
+func resources(pairs ...string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: list(pairs...)}
+}
+
+func list(pairs ...string) corev1.ResourceList {
+	l := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return l
+}
+
+func allocatable(pairs ...string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Status.Allocatable = list(pairs...) }
+}
+
+func requesting(name, cpu, memory string) *corev1.Pod {
+	pod := fake.Pod(name, uid(name))
+	pod.Spec.Containers[0].Resources = resources("cpu", cpu, "memory", memory)
+	return pod
+}
+
+// wants makes a pod ask for nodes by a field.
+func wants(field, value string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: field, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}}}},
+		}}}
+	}
+}

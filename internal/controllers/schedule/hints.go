@@ -1,0 +1,223 @@
+package schedule
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// verb says what happened to an object.
+type verb int
+
+const (
+	added verb = iota
+	updated
+	deleted
+)
+
+// change is something that happened in the cluster. old is nil for what is new, new for what is gone.
+type change struct {
+	kind     store.Kind
+	what     verb
+	old, new store.Object
+}
+
+// migratedPlugins is the annotation of a CSINode that lists the in-tree plugins that CSI drivers took over (SCHED-013).
+const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
+
+// Requeues reports whether a plugin that turned a pod down has it tried again when an object changes (SCHED-251). The plugin is that of a
+// Verdict. old is nil for a new object, now for one that is gone; other kinds than those the scheduler looks at help nobody.
+func Requeues(plugin string, pod *corev1.Pod, old, now store.Object) bool {
+	c := change{what: updated, old: old, new: now}
+	switch {
+	case hints[plugin] == nil || old == nil && now == nil:
+		return false
+	case old == nil:
+		c.what, c.kind = added, store.KindOf(now)
+	case now == nil:
+		c.what, c.kind = deleted, store.KindOf(old)
+	default:
+		c.kind = store.KindOf(now)
+	}
+	// SCHED-251
+	return worthRetry(&queuedPod{pod: pod, plugins: []string{plugin}}, c)
+}
+
+// worthRetry reports whether a change may help a pod: whether one of the plugins that turned it down says so (SCHED-251).
+func worthRetry(item *queuedPod, c change) bool {
+	// SCHED-250, SCHED-278: those that turned it down, and no others.
+	return c.helps() && slices.ContainsFunc(item.plugins, func(plugin string) bool { return mayHelp(plugin, item.pod, c) })
+}
+
+// mayHelp reports whether a plugin that turned the pod down says that the change may help it.
+func mayHelp(plugin string, pod *corev1.Pod, c change) bool {
+	// SCHED-279: whatever taints have to do with the plugin.
+	return slices.Contains(awaitNodes, plugin) && c.taintsChanged() || hints[plugin](pod, c)
+}
+
+// awaitNodes are the plugins that react to new nodes, and did not ask for changes of taints.
+var awaitNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone}
+
+// taintsChanged reports whether a node has other taints than before, or is open to pods again.
+func (c change) taintsChanged() bool {
+	if c.kind != store.Node || c.what != updated {
+		return false
+	}
+	before, now := nodesOf(c)
+	// SCHED-279
+	return before.Spec.Unschedulable && !now.Spec.Unschedulable || !equality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints)
+}
+
+// helps reports whether there may be a pod that the change helps.
+func (c change) helps() bool {
+	switch {
+	case c.what == deleted:
+		// SCHED-277: nobody expects help from a volume, claim, class, node or capacity that is gone.
+		return c.kind == store.Pod || c.kind == store.VolumeAttachment
+	case c.kind == store.Node && c.what == updated:
+		return nodeChanged(c.old.(*corev1.Node), c.new.(*corev1.Node))
+	}
+	return true
+}
+
+// hints says for each plugin which changes may help a pod that it turned down.
+var hints = map[string]func(pod *corev1.Pod, c change) bool{
+	nodeUnschedulable:  hintUnschedulable,
+	taintToleration:    hintTaints,
+	nodeAffinity:       hintAffinity,
+	nodeResourcesFit:   hintResources,
+	volumeRestrictions: hintRestrictions,
+	nodeVolumeLimits:   hintLimits,
+	volumeBinding:      hintBinding,
+	volumeZone:         hintZone,
+}
+
+// hintBinding is SCHED-260 to SCHED-266.
+func hintBinding(pod *corev1.Pod, c change) bool {
+	switch c.kind {
+	case store.PersistentVolumeClaim:
+		// SCHED-260
+		return slices.Contains(objects.ClaimsOf(pod), store.KeyOf(c.new))
+	case store.PersistentVolume:
+		// SCHED-261
+		return true
+	case store.Node:
+		// SCHED-262
+		return c.what == added || labelsChanged(c)
+	case store.StorageClass:
+		// SCHED-263
+		return c.what == added || !equality.Semantic.DeepEqual(c.old.(*storagev1.StorageClass).AllowedTopologies, c.new.(*storagev1.StorageClass).AllowedTopologies)
+	case store.CSINode:
+		// SCHED-264, SCHED-013
+		return c.what == added || c.old.GetAnnotations()[migratedPlugins] != c.new.GetAnnotations()[migratedPlugins]
+	case store.CSIStorageCapacity:
+		// SCHED-265
+		if c.what == added {
+			return true
+		}
+		before, now := limitOf(c.old.(*storagev1.CSIStorageCapacity)), limitOf(c.new.(*storagev1.CSIStorageCapacity))
+		return now != nil && (before == nil || now.Value() > before.Value())
+	case store.CSIDriver:
+		return c.what == updated && trackingEnded(pod, c.old.(*storagev1.CSIDriver), c.new.(*storagev1.CSIDriver))
+	}
+	return false
+}
+
+// trackingEnded reports whether a driver stopped to report its capacity, and the pod has a volume that it names itself.
+func trackingEnded(pod *corev1.Pod, old, driver *storagev1.CSIDriver) bool {
+	tracks := func(d *storagev1.CSIDriver) bool { return d.Spec.StorageCapacity != nil && *d.Spec.StorageCapacity }
+	// SCHED-266: pods that use the driver through claims are not thought of.
+	return tracks(old) && !tracks(driver) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.CSI != nil && v.CSI.Driver == driver.Name
+	})
+}
+
+// hintRestrictions is SCHED-267 and SCHED-268.
+func hintRestrictions(pod *corev1.Pod, c change) bool {
+	switch {
+	case c.kind == store.Pod && c.what == deleted:
+		// SCHED-267
+		gone := c.old.(*corev1.Pod)
+		claims := namedClaims(gone)
+		return gone.Namespace == pod.Namespace && (disksConflict(pod, gone) ||
+			slices.ContainsFunc(namedClaims(pod), func(key string) bool { return slices.Contains(claims, key) }))
+	case c.kind == store.PersistentVolumeClaim:
+		// SCHED-268, SCHED-278: only a new one, for modes do not change.
+		return c.what == added && slices.Contains(namedClaims(pod), store.KeyOf(c.new))
+	case c.kind == store.Node:
+		// SCHED-268
+		return c.what == added
+	}
+	return false
+}
+
+// hintZone is SCHED-269 to SCHED-272.
+func hintZone(pod *corev1.Pod, c change) bool {
+	switch c.kind {
+	case store.StorageClass:
+		// SCHED-269
+		mode := c.new.(*storagev1.StorageClass).VolumeBindingMode
+		return c.what == added && mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
+	case store.PersistentVolumeClaim:
+		// SCHED-270
+		return slices.Contains(namedClaims(pod), store.KeyOf(c.new))
+	case store.PersistentVolume:
+		// SCHED-271
+		return c.what == added || !slices.EqualFunc(zonesOf(c.old.(*corev1.PersistentVolume)), zonesOf(c.new.(*corev1.PersistentVolume)), zoneLabel.equal)
+	case store.Node:
+		// SCHED-272
+		return c.what == added || labelsChanged(c)
+	}
+	return false
+}
+
+// hintLimits is SCHED-273 to SCHED-276.
+func hintLimits(pod *corev1.Pod, c change) bool {
+	switch {
+	case c.kind == store.CSINode:
+		// SCHED-273
+		return c.what == added || limitGrew(c.old.(*storagev1.CSINode), c.new.(*storagev1.CSINode))
+	case c.kind == store.Pod && c.what == deleted:
+		// SCHED-274
+		gone := c.old.(*corev1.Pod)
+		return (gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != "") && slices.ContainsFunc(gone.Spec.Volumes, func(v corev1.Volume) bool {
+			return objects.ClaimOf(gone, &v) != "" || migratedDriver(&v) != ""
+		})
+	case c.kind == store.PersistentVolumeClaim:
+		// SCHED-275
+		return c.what == added && slices.Contains(objects.ClaimsOf(pod), store.KeyOf(c.new))
+	case c.kind == store.VolumeAttachment && c.what == deleted:
+		// SCHED-276
+		attacher := c.old.(*storagev1.VolumeAttachment).Spec.Attacher
+		return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil || attacher != "" && migratedDriver(&v) == attacher
+		})
+	}
+	return false
+}
+
+// limitGrew reports whether a driver can attach more than before.
+func limitGrew(old, node *storagev1.CSINode) bool {
+	// SCHED-273: no count is zero here.
+	counts := map[string]int32{}
+	for i := range old.Spec.Drivers {
+		counts[old.Spec.Drivers[i].Name] = countOf(&old.Spec.Drivers[i])
+	}
+	return slices.ContainsFunc(node.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return countOf(&d) > counts[d.Name] })
+}
+
+func countOf(d *storagev1.CSINodeDriver) int32 {
+	if d.Allocatable == nil || d.Allocatable.Count == nil {
+		return 0
+	}
+	return *d.Allocatable.Count
+}
+
+func labelsChanged(c change) bool {
+	return !equality.Semantic.DeepEqual(c.old.GetLabels(), c.new.GetLabels())
+}

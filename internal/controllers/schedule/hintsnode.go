@@ -1,0 +1,107 @@
+package schedule
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// nodesOf are the two states of a node that changed; before is nil for a new one.
+func nodesOf(c change) (before, now *corev1.Node) {
+	if c.old != nil {
+		before = c.old.(*corev1.Node)
+	}
+	return before, c.new.(*corev1.Node)
+}
+
+// nodeChanged reports whether anything of a node has changed that decides where pods may go.
+func nodeChanged(old, node *corev1.Node) bool {
+	return old.Spec.Unschedulable != node.Spec.Unschedulable ||
+		!maps.Equal(old.Labels, node.Labels) ||
+		!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) ||
+		!equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable)
+}
+
+// toleratesMore reports whether the change is that of this pod's own tolerations.
+func toleratesMore(pod *corev1.Pod, c change) bool {
+	return c.kind == store.Pod && c.what == updated && c.new.GetUID() == pod.UID &&
+		!equality.Semantic.DeepEqual(c.old.(*corev1.Pod).Spec.Tolerations, c.new.(*corev1.Pod).Spec.Tolerations)
+}
+
+// hintUnschedulable: a node is open to pods that was not, or the pod tolerates that it is not.
+func hintUnschedulable(pod *corev1.Pod, c change) bool {
+	if c.kind != store.Node {
+		return toleratesMore(pod, c) && objects.Tolerated(c.new.(*corev1.Pod), cordoned)
+	}
+	before, now := nodesOf(c)
+	return !now.Spec.Unschedulable && (before == nil || before.Spec.Unschedulable)
+}
+
+// hintTaints: the taints of a node no longer keep the pod off, or the pod tolerates more.
+func hintTaints(pod *corev1.Pod, c change) bool {
+	if c.kind != store.Node {
+		return toleratesMore(pod, c)
+	}
+	before, now := nodesOf(c)
+	return !untolerated(pod, now) && (before == nil || untolerated(pod, before))
+}
+
+// hintAffinity: a node is one that the pod asks for, and was not.
+func hintAffinity(pod *corev1.Pod, c change) bool {
+	if c.kind != store.Node {
+		return false
+	}
+	before, now := nodesOf(c)
+	return objects.SelectsNode(pod, now) && (before == nil || !objects.SelectsNode(pod, before))
+}
+
+// hintResources: a pod left its node, or a node that is large enough has more of something that the pod needs.
+func hintResources(pod *corev1.Pod, c change) bool {
+	switch {
+	case c.kind == store.Pod && c.what == deleted:
+		gone := c.old.(*corev1.Pod)
+		return gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != ""
+	case c.kind == store.Pod && c.what == updated:
+		return needsLess(pod, c.old.(*corev1.Pod), c.new.(*corev1.Pod))
+	case c.kind != store.Node:
+		return false
+	}
+	before, now := nodesOf(c)
+	requests, allocatable := requestsOf(pod), amountsOf(now.Status.Allocatable)
+	if reasons, _ := lacking(requests, nil, allocatable, 0); len(reasons) > 0 {
+		return false
+	}
+	if before == nil {
+		return true
+	}
+	had := amountsOf(before.Status.Allocatable)
+	grew := func(name corev1.ResourceName) bool {
+		limit, limited := had[name]
+		now, still := allocatable[name]
+		return limited && (!still || now > limit)
+	}
+	for name, amount := range requests {
+		if amount > 0 && grew(name) {
+			return true
+		}
+	}
+	return grew(corev1.ResourcePods)
+}
+
+// needsLess reports whether a pod on a node, or the waiting pod itself, was made smaller in something that the waiting pod needs.
+func needsLess(waiting, old, pod *corev1.Pod) bool {
+	before, now := requestsOf(old), requestsOf(pod)
+	if pod.UID != waiting.UID && pod.Spec.NodeName == "" {
+		return false
+	}
+	for name, amount := range requestsOf(waiting) {
+		if (amount > 0 || pod.UID == waiting.UID) && now[name] < before[name] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package schedule
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// lookups is all that a cycle may read, as the informers have it (SCHED-031).
+type lookups struct {
+	claim   func(key string) (*corev1.PersistentVolumeClaim, bool)
+	volume  func(name string) (*corev1.PersistentVolume, bool)
+	class   func(name string) (*storagev1.StorageClass, bool)
+	driver  func(name string) (*storagev1.CSIDriver, bool)
+	csiNode func(name string) (*storagev1.CSINode, bool)
+	// capacities are those of a storage class, in all namespaces.
+	capacities func(class string) []*storagev1.CSIStorageCapacity
+	// attachments are those to a node.
+	attachments func(node string) []*storagev1.VolumeAttachment
+	// assumedClaim and assumedVolume are claim and volume as the scheduler has decided they will be (SCHED-132).
+	assumedClaim  func(key string) (*corev1.PersistentVolumeClaim, bool)
+	assumedVolume func(name string) (*corev1.PersistentVolume, bool)
+	// candidates are the volumes of a class that no claim has, and those of the class that point at the claim of that key, by
+	// name, in assumed versions.
+	candidates func(class, claimKey string) []*corev1.PersistentVolume
+	// inUse reports whether a pod on a node uses the claim of that key through a volume that names it (SCHED-181).
+	inUse func(claimKey string) bool
+}
+
+// indexes find objects for the scheduler. They outlive it.
+type indexes struct {
+	volumes     *store.Index[*corev1.PersistentVolume]
+	capacities  *store.Index[*storagev1.CSIStorageCapacity]
+	attachments *store.Index[*storagev1.VolumeAttachment]
+}
+
+func newIndexes(s *store.Store) indexes {
+	free := map[string][]string{} // the values of volumes that are free, by class
+	return indexes{
+		volumes: s.Volumes.NewIndexWith(func(pv *corev1.PersistentVolume) []string {
+			if ref := pv.Spec.ClaimRef; ref != nil {
+				return []string{reservedPrefix + ref.Namespace + "/" + ref.Name}
+			}
+			class := objects.ClassOfVolume(pv)
+			if free[class] == nil {
+				free[class] = []string{freeIn(class)}
+			}
+			return free[class]
+		}, func(a, b *corev1.PersistentVolume) bool {
+			return a.Spec.ClaimRef == b.Spec.ClaimRef && objects.ClassOfVolume(a) == objects.ClassOfVolume(b)
+		}),
+		capacities:  s.Capacities.NewIndex(func(c *storagev1.CSIStorageCapacity) []string { return []string{c.StorageClassName} }),
+		attachments: s.Attachments.NewIndex(func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} }),
+	}
+}
+
+const reservedPrefix = "for "
+
+func freeIn(class string) string         { return "free " + class }
+func reservedFor(claimKey string) string { return reservedPrefix + claimKey }
+
+// informers is the scheduler's view of the API.
+type informers struct {
+	pods        *engine.Informer[*corev1.Pod]
+	nodes       *engine.Informer[*corev1.Node]
+	volumes     *engine.Informer[*corev1.PersistentVolume]
+	claims      *engine.Informer[*corev1.PersistentVolumeClaim]
+	classes     *engine.Informer[*storagev1.StorageClass]
+	drivers     *engine.Informer[*storagev1.CSIDriver]
+	csiNodes    *engine.Informer[*storagev1.CSINode]
+	capacities  *engine.Informer[*storagev1.CSIStorageCapacity]
+	attachments *engine.Informer[*storagev1.VolumeAttachment]
+}
+
+func newInformers(a *engine.Actor) informers {
+	s := a.Engine().Store()
+	return informers{
+		// SCHED-030: a pod that is over is gone for the scheduler (API-076).
+		pods: engine.NewSelectiveInformer(a, s.Pods, func(pod *corev1.Pod) bool {
+			return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+		}),
+		nodes:       engine.NewInformer(a, s.Nodes),
+		volumes:     engine.NewInformer(a, s.Volumes),
+		claims:      engine.NewInformer(a, s.Claims),
+		classes:     engine.NewInformer(a, s.Classes),
+		drivers:     engine.NewInformer(a, s.CSIDrivers),
+		csiNodes:    engine.NewInformer(a, s.CSINodes),
+		capacities:  engine.NewInformer(a, s.Capacities),
+		attachments: engine.NewInformer(a, s.Attachments),
+	}
+}
+
+// lookups reads the informers and the assume caches; SCHED-031: never the API server.
+func (s *scheduler) lookups(ix indexes) *lookups {
+	return &lookups{
+		claim:   s.inf.claims.Get,
+		volume:  s.inf.volumes.Get,
+		class:   s.inf.classes.Get,
+		driver:  s.inf.drivers.Get,
+		csiNode: s.inf.csiNodes.Get,
+		capacities: func(class string) []*storagev1.CSIStorageCapacity {
+			return s.inf.capacities.ByIndex(ix.capacities, class)
+		},
+		attachments: func(node string) []*storagev1.VolumeAttachment {
+			return s.inf.attachments.ByIndex(ix.attachments, node)
+		},
+		assumedClaim:  s.claims.get,
+		assumedVolume: s.volumes.get,
+		candidates: func(class, claimKey string) []*corev1.PersistentVolume {
+			pvs := s.inf.volumes.ByIndex(ix.volumes, freeIn(class))
+			for _, pv := range s.inf.volumes.ByIndex(ix.volumes, reservedFor(claimKey)) {
+				if objects.ClassOfVolume(pv) == class {
+					pvs = append(pvs, pv)
+				}
+			}
+			for i, pv := range pvs {
+				if assumed, ok := s.volumes.get(pv.Name); ok {
+					pvs[i] = assumed
+				}
+			}
+			return pvs
+		},
+		inUse: func(claimKey string) bool { return s.pods.usedOn(claimKey, s.isNode) },
+	}
+}
+
+func (s *scheduler) isNode(name string) bool {
+	_, ok := s.inf.nodes.Get(name)
+	return ok
+}
+
+// notFound is the error of a lister.
+func notFound(group, resource, name string) error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: resource}, name)
+}
+
+func noClaim(name string) error  { return notFound("", "persistentvolumeclaim", name) }
+func noVolume(name string) error { return notFound("", "persistentvolume", name) }
+func noClass(name string) error  { return notFound(storagev1.GroupName, "storageclass", name) }
+func noNode(name string) error   { return notFound("", "node", name) }
+func noPod(name string) error    { return notFound("", "pod", name) }

@@ -1,0 +1,129 @@
+package schedule
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// podCache knows the pods on each node: those that the API says are there, and those that are assumed to be (SCHED-030).
+type podCache struct {
+	pods    map[string]*corev1.Pod
+	assumed map[string]bool
+	nodes   map[string]*nodePods
+	// uses counts the pods that use a claim through a volume that names it, by the claim and the node.
+	uses map[string]map[string]int
+}
+
+// nodePods are the pods on one node. Terminating ones count until they are gone or over (SCHED-030).
+type nodePods struct {
+	pods map[string]*corev1.Pod
+	used amounts
+}
+
+func newPodCache() *podCache {
+	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{}, uses: map[string]map[string]int{}}
+}
+
+// assume puts a pod on the node that was chosen for it.
+func (c *podCache) assume(pod *corev1.Pod) {
+	c.put(pod)
+	c.assumed[store.KeyOf(pod)] = true
+}
+
+// put takes a pod as it is on its node. It is not assumed any longer.
+func (c *podCache) put(pod *corev1.Pod) {
+	key := store.KeyOf(pod)
+	c.remove(key)
+	c.pods[key] = pod
+	on := c.nodes[pod.Spec.NodeName]
+	if on == nil {
+		on = &nodePods{pods: map[string]*corev1.Pod{}}
+		c.nodes[pod.Spec.NodeName] = on
+	}
+	on.pods[key] = pod
+	on.used = on.used.plus(requestsOf(pod), 1)
+	for _, claim := range namedClaims(pod) {
+		if c.uses[claim] == nil {
+			c.uses[claim] = map[string]int{}
+		}
+		c.uses[claim][pod.Spec.NodeName]++
+	}
+}
+
+// remove forgets a pod. It reports whether it was there.
+func (c *podCache) remove(key string) bool {
+	pod, known := c.pods[key]
+	if !known {
+		return false
+	}
+	delete(c.pods, key)
+	delete(c.assumed, key)
+	on := c.nodes[pod.Spec.NodeName]
+	delete(on.pods, key)
+	if len(on.pods) == 0 {
+		delete(c.nodes, pod.Spec.NodeName)
+	} else {
+		on.used = on.used.plus(requestsOf(pod), -1)
+	}
+	for _, claim := range namedClaims(pod) {
+		uses := c.uses[claim]
+		if uses[pod.Spec.NodeName]--; uses[pod.Spec.NodeName] == 0 {
+			delete(uses, pod.Spec.NodeName)
+		}
+		if len(uses) == 0 {
+			delete(c.uses, claim)
+		}
+	}
+	return true
+}
+
+// usedOn reports whether a pod on a node uses the claim. is says which nodes there are.
+func (c *podCache) usedOn(claim string, is func(node string) bool) bool {
+	for node := range c.uses[claim] {
+		// SCHED-181: a pod whose node was deleted uses nothing.
+		if is(node) {
+			return true
+		}
+	}
+	return false
+}
+
+// on lists the pods on a node, by key.
+func (c *podCache) on(node string) []*corev1.Pod {
+	n := c.nodes[node]
+	if n == nil {
+		return nil
+	}
+	pods := make([]*corev1.Pod, 0, len(n.pods))
+	for _, key := range slices.Sorted(maps.Keys(n.pods)) {
+		pods = append(pods, n.pods[key])
+	}
+	return pods
+}
+
+// used is what the pods on a node need together, and how many they are.
+func (c *podCache) used(node string) (amounts, int) {
+	n := c.nodes[node]
+	if n == nil {
+		return nil, 0
+	}
+	return n.used, len(n.pods)
+}
+
+// namedClaims lists the keys of the claims that a pod's volumes name, each once. Ephemeral volumes do not name theirs (SCHED-187).
+func namedClaims(pod *corev1.Pod) []string {
+	var keys []string
+	for i := range pod.Spec.Volumes {
+		// SCHED-187: the claim of an ephemeral volume is the pod's own.
+		if source := pod.Spec.Volumes[i].PersistentVolumeClaim; source != nil {
+			if key := store.Key(pod.Namespace, source.ClaimName); !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}

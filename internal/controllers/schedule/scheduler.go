@@ -1,0 +1,218 @@
+package schedule
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// scheduler is one life of the scheduler: its queue, its caches and the pods that it is binding.
+type scheduler struct {
+	cfg    Config
+	actor  *engine.Actor
+	api    *engine.API
+	events *engine.Recorder
+	inf    informers
+	look   *lookups
+
+	queue     *queue
+	pods      *podCache
+	volumes   *assumeCache[*corev1.PersistentVolume]
+	claims    *assumeCache[*corev1.PersistentVolumeClaim]
+	nominated map[string]*corev1.Pod // waiting pods that a node was cleared for, by key
+	watching  watching
+	// preBinding are the pods whose volumes are being bound, by key.
+	preBinding map[string]*reservation
+	// busy is set while a pod is being tried, or about to be.
+	busy bool
+	// first is the node with which the next search begins (SCHED-025).
+	first int
+	// names are those of the nodes in the view, nil when they have to be listed anew; see nodeNames.
+	names []string
+}
+
+// New adds the scheduler to the engine. It refuses negative figures, backoffs the wrong way round, an empty profile, and a second
+// scheduler.
+func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	ix := newIndexes(e.Store())
+	return e.NewActor(ActorName, func(a *engine.Actor) { newScheduler(a, cfg, ix).run() })
+}
+
+func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
+	s := &scheduler{
+		cfg:        cfg,
+		actor:      a,
+		api:        a.Engine().API(),
+		events:     a.NewRecorder(component),
+		inf:        newInformers(a),
+		pods:       newPodCache(),
+		nominated:  map[string]*corev1.Pod{},
+		watching:   watching{},
+		preBinding: map[string]*reservation{},
+	}
+	s.volumes = newAssumeCache(s.inf.volumes.Get)
+	s.claims = newAssumeCache(s.inf.claims.Get)
+	s.look = s.lookups(ix)
+	s.queue = newQueue(a, &s.cfg, s.wake)
+	return s
+}
+
+// run starts the scheduler on what the API server holds. Nodes and volumes come first, as pods are of no use without them.
+func (s *scheduler) run() {
+	s.inf.nodes.Handle(engine.Handler[*corev1.Node]{
+		Add: func(node *corev1.Node) {
+			s.names = nil
+			s.queue.nodesThere()
+			s.moved(store.Node, added, nil, node)
+		},
+		Update: func(old, node *corev1.Node) { s.moved(store.Node, updated, old, node) },
+		Delete: func(node *corev1.Node) {
+			s.names = nil
+			s.moved(store.Node, deleted, node, nil)
+		},
+	})
+	s.inf.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
+		Add: func(pv *corev1.PersistentVolume) { s.moved(store.PersistentVolume, added, nil, pv) },
+		Update: func(old, pv *corev1.PersistentVolume) {
+			s.volumes.seen(pv)
+			s.moved(store.PersistentVolume, updated, old, pv)
+		},
+		Delete: func(pv *corev1.PersistentVolume) {
+			s.volumes.gone(pv)
+			s.moved(store.PersistentVolume, deleted, pv, nil)
+		},
+	})
+	s.inf.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
+		Add: func(claim *corev1.PersistentVolumeClaim) { s.moved(store.PersistentVolumeClaim, added, nil, claim) },
+		Update: func(old, claim *corev1.PersistentVolumeClaim) {
+			s.claims.seen(claim)
+			s.moved(store.PersistentVolumeClaim, updated, old, claim)
+		},
+		Delete: func(claim *corev1.PersistentVolumeClaim) {
+			s.claims.gone(claim)
+			s.moved(store.PersistentVolumeClaim, deleted, claim, nil)
+		},
+	})
+	observe(s, s.inf.classes, store.StorageClass)
+	observe(s, s.inf.drivers, store.CSIDriver)
+	observe(s, s.inf.csiNodes, store.CSINode)
+	observe(s, s.inf.capacities, store.CSIStorageCapacity)
+	s.inf.attachments.Handle(engine.Handler[*storagev1.VolumeAttachment]{
+		Delete: func(a *storagev1.VolumeAttachment) { s.moved(store.VolumeAttachment, deleted, a, nil) },
+	})
+	s.inf.pods.Handle(engine.Handler[*corev1.Pod]{Add: s.podAdded, Update: s.podUpdated, Delete: s.podDeleted})
+}
+
+// observe has additions and updates of objects of a kind move the pods that they may help.
+func observe[T store.Object](s *scheduler, inf *engine.Informer[T], kind store.Kind) {
+	inf.Handle(engine.Handler[T]{
+		Add:    func(obj T) { s.moved(kind, added, nil, obj) },
+		Update: func(old, obj T) { s.moved(kind, updated, old, obj) },
+	})
+}
+
+// moved tells those who wait for something to happen.
+func (s *scheduler) moved(kind store.Kind, what verb, old, new store.Object) {
+	s.queue.move(change{kind: kind, what: what, old: old, new: new}, nil)
+	if new == nil {
+		new = old
+	}
+	s.watching.changed(new)
+}
+
+func (s *scheduler) podAdded(pod *corev1.Pod) {
+	if pod.Spec.NodeName != "" {
+		s.assigned(pod)
+	} else if s.cfg.responsible(pod) {
+		// SCHED-020: a pod that comes with a node never gets here, and nobody chooses a node for its claims.
+		s.nominate(pod)
+		s.queue.add(pod)
+	}
+}
+
+// assigned takes a pod that has its node. If it was assumed, it is not any longer.
+func (s *scheduler) assigned(pod *corev1.Pod) {
+	s.pods.put(pod)
+	s.queue.move(change{kind: store.Pod, what: added, new: pod}, nil)
+}
+
+func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
+	key := store.KeyOf(pod)
+	switch {
+	case old.Spec.NodeName != "":
+		s.pods.put(pod)
+		s.queue.move(change{kind: store.Pod, what: updated, old: old, new: pod}, nil)
+	case pod.Spec.NodeName != "":
+		s.queue.remove(key)
+		delete(s.nominated, key)
+		s.assigned(pod)
+	case !s.cfg.responsible(pod):
+	case s.pods.assumed[key]:
+		// It is being bound. What becomes of it is known when that is over, unless it is to go.
+		if pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
+			s.forget(key)
+		}
+	default:
+		s.nominate(pod)
+		s.queue.update(old, pod)
+		s.nominationChanged(old, pod)
+	}
+	s.watching.changed(pod)
+}
+
+func (s *scheduler) podDeleted(pod *corev1.Pod) {
+	key := store.KeyOf(pod)
+	delete(s.nominated, key)
+	switch {
+	case pod.Spec.NodeName != "":
+		// SCHED-277, SCHED-187: also a pod that is over; one that only terminates is still there.
+		s.pods.remove(key)
+		s.podGone(pod, nil)
+	case s.cfg.responsible(pod):
+		s.queue.remove(key)
+		if s.pods.assumed[key] {
+			s.forget(key)
+		} else {
+			s.nominationChanged(pod, &corev1.Pod{})
+		}
+	}
+	s.watching.changed(pod)
+}
+
+// forget frees what an assumed pod takes up on its node. Its binding goes on and will fail.
+func (s *scheduler) forget(key string) {
+	pod := s.pods.pods[key]
+	s.pods.remove(key)
+	s.podGone(pod, nil)
+}
+
+// podGone moves pods that may fit in the place of another (SCHED-277).
+func (s *scheduler) podGone(pod *corev1.Pod, among func(*corev1.Pod) bool) {
+	s.queue.move(change{kind: store.Pod, what: deleted, old: pod}, among)
+}
+
+// wake has a pod be tried, if there is one and none is being tried.
+func (s *scheduler) wake() {
+	if s.busy || !s.queue.waiting() {
+		return
+	}
+	s.busy = true
+	s.actor.Go("scheduling", func(p *engine.Proc) {
+		if item := s.queue.next(); item != nil {
+			s.schedule(p, item)
+		}
+		// SCHED-027: one after the other, while others are being bound.
+		s.busy = false
+		s.wake()
+	})
+}
+
+// now is the virtual time since when something waits.
+func (s *scheduler) now() time.Time { return s.actor.Engine().Now() }

@@ -1,0 +1,238 @@
+package schedule
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// waitForVolumes waits until the claims of a pod are bound. It looks once a second, though only if something has changed since, which
+// makes no difference; time that passes without a change is no work.
+func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
+	start := s.now()
+	expired := false
+	// SCHED-167
+	deadline := s.actor.Background(s.cfg.BindTimeout, "timeout of the binding of "+store.KeyOf(r.pod), func(*engine.Proc) {
+		expired = true
+		r.wake.Broadcast()
+	})
+	defer deadline.Stop()
+	for {
+		// SCHED-006, SCHED-168: on whole seconds from the start, the start itself not among them.
+		for next := s.now().Add(bindPollInterval - s.now().Sub(start)%bindPollInterval); s.now().Before(next) && r.canceled == nil; {
+			r.wake.Wait(p, next.Sub(s.now()))
+		}
+		if r.canceled != nil {
+			return r.canceled
+		}
+		if expired || s.now().Sub(start) >= s.cfg.BindTimeout {
+			return context.DeadlineExceeded
+		}
+		// SCHED-150 to SCHED-165
+		if done, err := s.bound(r); done || err != nil {
+			// SCHED-164
+			return err
+		}
+		refs := s.concerns(r)
+		s.watching.add(refs, &r.wake)
+		r.wake.Wait(p, 0)
+		s.watching.drop(refs, &r.wake)
+		if expired {
+			return context.DeadlineExceeded
+		}
+	}
+}
+
+// bound reports whether the claims of a pod are bound. An error means that they will not be. The checks come in the order of the
+// rules, and the first that is not fulfilled ends them (SCHED-165). It reads what the informers have, assumed or not.
+func (s *scheduler) bound(r *reservation) (bool, error) {
+	node, ok := s.inf.nodes.Get(r.node())
+	if !ok {
+		// SCHED-150
+		return false, fmt.Errorf("failed to get node %q: %w", r.node(), noNode(r.node()))
+	}
+	if _, ok := s.inf.pods.Get(store.KeyOf(r.pod)); !ok {
+		// SCHED-151, SCHED-166: a mark of deletion is not enough.
+		return false, fmt.Errorf("pod does not exist any more: %w", noPod(r.pod.Name))
+	}
+	for _, b := range r.bindings {
+		if done, err := s.volumeBound(b, node); !done {
+			return false, err
+		}
+	}
+	for _, claim := range r.provisions {
+		if done, err := s.claimProvisioned(claim, node); !done {
+			return false, err
+		}
+	}
+	// SCHED-164, SCHED-166: nobody asks which volume a claim has.
+	return true, nil
+}
+
+// volumeBound checks a volume that was chosen for a claim (SCHED-152 to SCHED-156).
+func (s *scheduler) volumeBound(b pairing, node *corev1.Node) (bool, error) {
+	// SCHED-152
+	pv, ok := s.inf.volumes.Get(b.pv.Name)
+	if !ok {
+		return false, fmt.Errorf("failed to check binding: %w", notFound("", "persistentvolumes", b.pv.Name))
+	}
+	claim, ok := s.inf.claims.Get(store.KeyOf(b.claim))
+	if !ok {
+		return false, fmt.Errorf("failed to check binding: %w", notFound("", "persistentvolumeclaims", store.KeyOf(b.claim)))
+	}
+	// SCHED-153: what was written has not come back yet.
+	if older(pv, b.pv) {
+		return false, nil
+	}
+	// SCHED-154
+	if !objects.AdmitsNode(pv, node.Labels) {
+		return false, outOfReach(pv, node)
+	}
+	// SCHED-155: somebody took the volume back.
+	if pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID == "" {
+		return false, fmt.Errorf("ClaimRef got reset for pv %q", pv.Name)
+	}
+	// SCHED-156
+	return fullyBound(claim), nil
+}
+
+// claimProvisioned checks a claim that was given to a provisioner (SCHED-157 to SCHED-163).
+func (s *scheduler) claimProvisioned(written *corev1.PersistentVolumeClaim, node *corev1.Node) (bool, error) {
+	claim, ok := s.inf.claims.Get(store.KeyOf(written))
+	if !ok {
+		// SCHED-157
+		return false, fmt.Errorf("failed to check provisioning pvc: %w", notFound("", "persistentvolumeclaims", store.KeyOf(written)))
+	}
+	// SCHED-158
+	if older(claim, written) {
+		return false, nil
+	}
+	// SCHED-159
+	if len(claim.Annotations) == 0 {
+		return false, fmt.Errorf("selectedNode annotation reset for PVC %q", claim.Name)
+	}
+	// SCHED-160: this is how a provisioner says that it gives up.
+	if claim.Annotations[objects.AnnSelectedNode] != node.Name {
+		return false, fmt.Errorf("provisioning failed for PVC %q", claim.Name)
+	}
+	if name := claim.Spec.VolumeName; name != "" {
+		pv, ok := s.inf.volumes.Get(name)
+		if !ok {
+			// SCHED-161
+			return false, nil
+		}
+		// SCHED-162
+		if !objects.AdmitsNode(pv, node.Labels) {
+			return false, outOfReach(pv, node)
+		}
+	}
+	// SCHED-163
+	return fullyBound(claim), nil
+}
+
+func outOfReach(pv *corev1.PersistentVolume, node *corev1.Node) error {
+	// SCHED-154: what is wrong with the terms themselves goes before that none of them holds.
+	why := unreadable(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
+	if why == nil {
+		why = errors.New("no matching NodeSelectorTerms")
+	}
+	return fmt.Errorf("pv %q node affinity doesn't match node %q: %w", pv.Name, node.Name, why)
+}
+
+// unreadable says what of the terms can hold nowhere because it makes no sense, such as a label that is to be greater than a text; nil if all
+// of it does.
+func unreadable(terms []corev1.NodeSelectorTerm) error {
+	operators := map[corev1.NodeSelectorOperator]selection.Operator{corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan}
+	var errs []error
+	for i := range terms {
+		for j, r := range terms[i].MatchExpressions {
+			operator, compares := operators[r.Operator]
+			if !compares {
+				continue // the API server lets none in that makes no sense
+			}
+			path := field.NewPath("nodeSelectorTerms").Index(i).Child("matchExpressions").Index(j)
+			if _, err := labels.NewRequirement(r.Key, operator, r.Values, field.WithPath(path)); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return utilerrors.Flatten(utilerrors.NewAggregate(errs))
+}
+
+// older reports whether a version of an object is older than another.
+func older(a, b store.Object) bool {
+	version := func(obj store.Object) uint64 {
+		v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+		if err != nil {
+			return 0 // the store writes numbers
+		}
+		return v
+	}
+	return version(a) < version(b)
+}
+
+// concerns lists the objects whose change may end the wait for a pod's volumes, in order and each once.
+func (s *scheduler) concerns(r *reservation) []store.Ref {
+	refs := []store.Ref{store.RefTo(r.pod), {Kind: store.Node, Key: r.node()}}
+	for _, b := range r.bindings {
+		refs = append(refs, store.RefTo(b.pv), store.RefTo(b.claim))
+	}
+	for _, claim := range r.provisions {
+		refs = append(refs, store.RefTo(claim))
+		if now, ok := s.inf.claims.Get(store.KeyOf(claim)); ok && now.Spec.VolumeName != "" {
+			refs = append(refs, store.Ref{Kind: store.PersistentVolume, Key: now.Spec.VolumeName})
+		}
+	}
+	slices.SortFunc(refs, func(a, b store.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
+	return slices.Compact(refs)
+}
+
+// watching knows who waits for a change of an object.
+type watching map[store.Ref][]*engine.Signal
+
+func (w watching) add(refs []store.Ref, signal *engine.Signal) {
+	for _, ref := range refs {
+		w[ref] = append(w[ref], signal)
+	}
+}
+
+func (w watching) drop(refs []store.Ref, signal *engine.Signal) {
+	for _, ref := range refs {
+		rest := slices.DeleteFunc(w[ref], func(other *engine.Signal) bool { return other == signal })
+		if len(rest) == 0 {
+			delete(w, ref)
+		} else {
+			w[ref] = rest
+		}
+	}
+}
+
+// changed wakes those who wait for the object.
+func (w watching) changed(obj store.Object) {
+	if len(w) == 0 {
+		return
+	}
+	for _, signal := range w[store.RefTo(obj)] {
+		signal.Broadcast()
+	}
+}
+
+// sortedKeys lists the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

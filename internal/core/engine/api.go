@@ -1,0 +1,247 @@
+package engine
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// API is the API server as actors use it: every call is a point at which others may get in between, may take time, may fail by
+// injection, and is traced. What it returns and is given is shared: treat it as read only.
+type API struct {
+	engine *Engine
+
+	Volumes           Client[*corev1.PersistentVolume]
+	Claims            Client[*corev1.PersistentVolumeClaim]
+	Classes           Client[*storagev1.StorageClass]
+	AttributesClasses Client[*storagev1.VolumeAttributesClass]
+	Pods              Client[*corev1.Pod]
+	Nodes             Client[*corev1.Node]
+	Attachments       Client[*storagev1.VolumeAttachment]
+	CSIDrivers        Client[*storagev1.CSIDriver]
+	CSINodes          Client[*storagev1.CSINode]
+	Capacities        Client[*storagev1.CSIStorageCapacity]
+	Events            Client[*corev1.Event]
+}
+
+func newAPI(e *Engine) *API {
+	s := e.store
+	return &API{
+		engine:            e,
+		Volumes:           Client[*corev1.PersistentVolume]{s.Volumes},
+		Claims:            Client[*corev1.PersistentVolumeClaim]{s.Claims},
+		Classes:           Client[*storagev1.StorageClass]{s.Classes},
+		AttributesClasses: Client[*storagev1.VolumeAttributesClass]{s.AttributesClasses},
+		Pods:              Client[*corev1.Pod]{s.Pods},
+		Nodes:             Client[*corev1.Node]{s.Nodes},
+		Attachments:       Client[*storagev1.VolumeAttachment]{s.Attachments},
+		CSIDrivers:        Client[*storagev1.CSIDriver]{s.CSIDrivers},
+		CSINodes:          Client[*storagev1.CSINode]{s.CSINodes},
+		Capacities:        Client[*storagev1.CSIStorageCapacity]{s.Capacities},
+		Events:            Client[*corev1.Event]{s.Events},
+	}
+}
+
+// Client makes calls about one kind of object.
+type Client[T store.Object] struct{ table *store.Table[T] }
+
+// Get reads the newest version from the server.
+func (c Client[T]) Get(p *Proc, key string) (T, error) {
+	var none T
+	fault, err := p.before(c.call("get", key), p.engine.latency)
+	if err != nil {
+		return none, err
+	}
+	obj, err := c.table.Get(key)
+	if p.engine.footprint != nil {
+		p.noteRead(c.call("get", key), err, obj)
+	}
+	if lost := p.after(fault); lost != nil {
+		return none, lost
+	}
+	return obj, err
+}
+
+// List reads all objects of the kind in the namespace from the server; "" is all namespaces.
+func (c Client[T]) List(p *Proc, namespace string) ([]T, error) {
+	fault, err := p.before(c.call("list", namespace), p.engine.latency)
+	if err != nil {
+		return nil, err
+	}
+	var objs []T
+	for obj := range c.table.All() {
+		if namespace == "" || obj.GetNamespace() == namespace {
+			objs = append(objs, obj)
+		}
+	}
+	if p.engine.footprint != nil {
+		noteList(p, c.call("list", namespace), objs)
+	}
+	if lost := p.after(fault); lost != nil {
+		return nil, lost
+	}
+	return objs, nil
+}
+
+// Create is store.Table.Create.
+func (c Client[T]) Create(p *Proc, obj T) (T, error) {
+	return c.write(p, "create", store.KeyOf(obj), func() (T, error) { return c.table.Create(obj) })
+}
+
+// Update is store.Table.Update.
+func (c Client[T]) Update(p *Proc, obj T) (T, error) {
+	return c.update(p, "update", obj, store.Main, store.UpdateOptions{})
+}
+
+// UpdateStatus is store.Table.UpdateStatus.
+func (c Client[T]) UpdateStatus(p *Proc, obj T) (T, error) {
+	return c.update(p, "update-status", obj, store.Status, store.UpdateOptions{})
+}
+
+// Replace is Update with an object that was made for this call alone: it is the store's from then on, whatever the answer is, and
+// whoever made it must not touch it again. It does the same as Update and costs less.
+func (c Client[T]) Replace(p *Proc, obj T) (T, error) {
+	return c.update(p, "update", obj, store.Main, store.UpdateOptions{Own: true})
+}
+
+// ReplaceStatus is UpdateStatus with an object that was made for this call alone; see Replace.
+func (c Client[T]) ReplaceStatus(p *Proc, obj T) (T, error) {
+	return c.update(p, "update-status", obj, store.Status, store.UpdateOptions{Own: true})
+}
+
+// update does what write does, of all writes the most frequent one.
+func (c Client[T]) update(p *Proc, verb string, obj T, sub store.Subresource, opts store.UpdateOptions) (T, error) {
+	key := c.table.KeyOf(obj)
+	e := p.engine
+	if e.trace != nil || e.footprint != nil {
+		return c.write(p, verb, key, func() (T, error) { return c.table.UpdateWith(obj, sub, opts) })
+	}
+	var none T
+	e.effects++
+	fault, err := p.before(c.call(verb, key), e.latency)
+	if err != nil {
+		return none, err
+	}
+	updated, err := c.table.UpdateWith(obj, sub, opts)
+	if lost := p.after(fault); lost != nil {
+		return none, lost
+	}
+	if err != nil {
+		return none, err
+	}
+	return updated, nil
+}
+
+// Patch is store.Table.Patch.
+func (c Client[T]) Patch(p *Proc, key string, patch []byte, sub store.Subresource) (T, error) {
+	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
+}
+
+// PatchNewest patches as a patch does that the server works out on what it has when it takes effect, such as a strategic merge patch or a JSON
+// patch: change makes a merge patch of the newest version, and is not asked for an object that is not there. Its error is the server's answer.
+func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byte, error), sub store.Subresource) (T, error) {
+	return c.write(p, verbOf("patch", sub), key, func() (T, error) {
+		newest, err := c.table.Get(key)
+		if err != nil {
+			return newest, err
+		}
+		patch, err := change(newest)
+		if err != nil {
+			return newest, err
+		}
+		return c.table.Patch(key, patch, sub)
+	})
+}
+
+// Delete is store.Table.Delete.
+func (c Client[T]) Delete(p *Proc, key string, opts store.DeleteOptions) (T, error) {
+	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })
+}
+
+func (c Client[T]) call(verb, key string) Call {
+	return Call{Target: APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
+}
+
+func (c Client[T]) write(p *Proc, verb, key string, fn func() (T, error)) (T, error) {
+	obj, err := p.engine.api.write(p, verb, store.Ref{Kind: c.table.Kind(), Key: key}, func() (store.Object, error) { return fn() })
+	typed, _ := obj.(T)
+	return typed, err
+}
+
+// write makes an API write in the name of p: a fault or a delay may come first, then fn has its effect, and it is traced.
+func (api *API) write(p *Proc, verb string, ref store.Ref, fn func() (store.Object, error)) (store.Object, error) {
+	e := api.engine
+	e.effects++
+	fault, err := p.before(Call{Target: APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, e.latency)
+	if err != nil {
+		p.traceWrite(verb, ref, nil, nil, err)
+		return nil, err
+	}
+	var obj store.Object
+	if e.trace == nil {
+		obj, err = fn()
+	} else {
+		old, _ := e.store.Get(ref.Kind, ref.Key)
+		obj, err = fn()
+		now := old
+		if err == nil {
+			ref = store.RefTo(obj) // its name may have been generated
+			now, _ = e.store.Get(ref.Kind, ref.Key)
+		}
+		p.traceWrite(verb, ref, old, now, err)
+	}
+	if e.footprint != nil {
+		p.noteRead(Call{Target: APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, err, obj)
+	}
+	if lost := p.after(fault); lost != nil {
+		return nil, lost
+	}
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// Create stores a new object of any kind in the name of p.
+func (api *API) Create(p *Proc, obj store.Object, opts store.CreateOptions) (store.Object, error) {
+	return api.write(p, "create", store.RefTo(obj), func() (store.Object, error) { return api.engine.store.CreateWith(obj, opts) })
+}
+
+// Update replaces an object of any kind, or its status, in the name of p.
+func (api *API) Update(p *Proc, obj store.Object, sub store.Subresource, opts store.UpdateOptions) (store.Object, error) {
+	return api.write(p, verbOf("update", sub), store.RefTo(obj), func() (store.Object, error) { return api.engine.store.UpdateWith(obj, sub, opts) })
+}
+
+// Load stores an object of any kind as it is, in the name of p; see store.Table.Load.
+func (api *API) Load(p *Proc, obj store.Object) (store.Object, error) {
+	return api.write(p, "load", store.RefTo(obj), func() (store.Object, error) { return api.engine.store.Load(obj) })
+}
+
+// Patch applies a JSON merge patch to an object of any kind in the name of p.
+func (api *API) Patch(p *Proc, ref store.Ref, patch []byte, sub store.Subresource) (store.Object, error) {
+	return api.write(p, verbOf("patch", sub), ref, func() (store.Object, error) { return api.engine.store.Patch(ref.Kind, ref.Key, patch, sub) })
+}
+
+// Delete deletes an object of any kind in the name of p.
+func (api *API) Delete(p *Proc, ref store.Ref, opts store.DeleteOptions) (store.Object, error) {
+	return api.write(p, "delete", ref, func() (store.Object, error) { return api.engine.store.Delete(ref.Kind, ref.Key, opts) })
+}
+
+// Bind gives a pod a node in the name of p; see store.Store.Bind.
+func (api *API) Bind(p *Proc, key string, binding *corev1.Binding) (*corev1.Pod, error) {
+	obj, err := api.write(p, "bind", store.Ref{Kind: store.Pod, Key: key}, func() (store.Object, error) {
+		return api.engine.store.Bind(key, binding)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*corev1.Pod), nil
+}
+
+func verbOf(verb string, sub store.Subresource) string {
+	if sub == store.Main {
+		return verb
+	}
+	return verb + "-" + string(sub)
+}

@@ -1,0 +1,115 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Replace is an update without a copy: the object that is given is the one that is stored.
+func TestReplace(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	claims := e.Store().Claims
+	stored := mustCreate(t, claims, claim("default/c"))
+	startActor(t, e, "a", func(a *engine.Actor) {
+		a.Go("write", func(p *engine.Proc) {
+			next := *stored
+			next.Labels = map[string]string{"a": "b"}
+			got, err := p.API().Claims.Replace(p, &next)
+			if err != nil || got != &next || next.ResourceVersion != "2" {
+				t.Errorf("Replace = %v, %v, want the object that was given, with a new version", got, err)
+			}
+			shown := next
+			shown.Labels, shown.Status.Phase = nil, corev1.ClaimBound
+			got, err = p.API().Claims.ReplaceStatus(p, &shown)
+			if err != nil || got != &shown || got.Status.Phase != corev1.ClaimBound {
+				t.Errorf("ReplaceStatus = %v, %v, want the object that was given", got, err)
+			}
+			late := *stored
+			if _, err := p.API().Claims.Replace(p, &late); !apierrors.IsConflict(err) {
+				t.Errorf("Replace of an old version: %v, want a conflict", err)
+			}
+		})
+	})
+	if err := e.Settle(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := claims.Lookup("default/c"); got.ResourceVersion != "3" {
+		t.Errorf("the claim has version %s, want 3", got.ResourceVersion)
+	}
+}
+
+// PatchNewest patches what the server has when the patch takes effect, whatever became of it on the way.
+func TestPatchNewest(t *testing.T) {
+	e := newEngine(t, engine.Config{Latency: time.Second, Trace: &engine.Trace{}})
+	claims := e.Store().Claims
+	mustCreate(t, claims, claim("default/c"))
+	broken := errors.New("no")
+	asked := 0
+	startActor(t, e, "a", func(a *engine.Actor) {
+		a.Go("write", func(p *engine.Proc) {
+			got, err := p.API().Claims.PatchNewest(p, "default/c", func(newest *corev1.PersistentVolumeClaim) ([]byte, error) {
+				return fmt.Appendf(nil, `{"metadata":{"labels":{"seen":%q}}}`, newest.Labels["other"]), nil
+			}, store.Main)
+			if err != nil || got.Labels["seen"] != "late" {
+				t.Errorf("PatchNewest = %v, %v, want what came on the way", got, err)
+			}
+			if _, err := p.API().Claims.PatchNewest(p, "default/c", func(*corev1.PersistentVolumeClaim) ([]byte, error) { return nil, broken }, store.Main); err != broken {
+				t.Errorf("PatchNewest of what cannot be patched: %v, want %v", err, broken)
+			}
+			_, err = p.API().Claims.PatchNewest(p, "default/gone", func(*corev1.PersistentVolumeClaim) ([]byte, error) { asked++; return nil, nil }, store.Main)
+			if !apierrors.IsNotFound(err) || asked != 0 {
+				t.Errorf("PatchNewest of nothing: %v, asked %d times, want not found, not asked", err, asked)
+			}
+		})
+	})
+	e.Advance(500 * time.Millisecond)
+	if _, err := claims.Patch("default/c", []byte(`{"metadata":{"labels":{"other":"late"}}}`), store.Main); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Settle(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A handler has the key of what it is told at hand; of anything else the key is made.
+func TestInformerKeyOf(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	claims := e.Store().Claims
+	first := mustCreate(t, claims, claim("default/first"))
+	var keys []string
+	startActor(t, e, "a", func(a *engine.Actor) {
+		inf := engine.NewInformer(a, claims)
+		note := func(c *corev1.PersistentVolumeClaim) { keys = append(keys, inf.KeyOf(c), inf.KeyOf(first)) }
+		inf.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
+			Add: note, Update: func(_, c *corev1.PersistentVolumeClaim) { note(c) }, Delete: note,
+		})
+	})
+	second := mustCreate(t, claims, claim("default/second"))
+	if _, err := claims.Delete(store.KeyOf(second), store.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Settle(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(keys); i += 2 {
+		want := "default/second"
+		if i == 0 {
+			want = "default/first"
+		}
+		if keys[i] != want || keys[i+1] != "default/first" {
+			t.Errorf("keys %d are %q, want %q and default/first", i, keys[i:i+2], want)
+		}
+	}
+	// The finalizer that protects claims makes an update of the deletion.
+	if len(keys) != 6 {
+		t.Errorf("handlers were told %d times, want 3: %q", len(keys)/2, keys)
+	}
+}

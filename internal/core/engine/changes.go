@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// FieldChange is one field that differs between two versions of an object.
+type FieldChange struct {
+	// Path names the field as in a manifest: spec.claimRef.name, status.conditions[0].type, or, where a key is no plain word,
+	// metadata.annotations[pv.kubernetes.io/bind-completed].
+	Path string
+	// Old and New are the values as compact JSON; "" where the field is absent.
+	Old, New string
+}
+
+// String shows the change as "path old -> new". Plain words stand without quotes; an absent value is "none".
+func (c FieldChange) String() string { return c.Path + " " + plain(c.Old) + " -> " + plain(c.New) }
+
+// plain takes the quotes off a JSON string that is unmistakable without them.
+func plain(value string) string {
+	if value == "" {
+		return "none"
+	}
+	if len(value) < 3 || value[0] != '"' || value == `"none"` {
+		return value
+	}
+	word := value[1 : len(value)-1]
+	if json.Valid([]byte(word)) || strings.ContainsAny(word, " \\,") {
+		return value
+	}
+	return word
+}
+
+// ChangesOption widens what Changes looks at.
+type ChangesOption int
+
+// WithResourceVersion has Changes report metadata.resourceVersion, which differs after every write.
+const WithResourceVersion ChangesOption = 1
+
+// Changes lists the fields that differ between two versions of an object, sorted by path. Either may be nil: then all fields of
+// the other are new, or gone. Lists of objects are compared place by place if they have the same length; other lists are one
+// value. The resourceVersion is left out unless WithResourceVersion is given.
+func Changes(old, new store.Object, options ...ChangesOption) []FieldChange {
+	if old == new {
+		return nil
+	}
+	a, b := document(old), document(new)
+	if !slices.Contains(options, WithResourceVersion) {
+		withoutVersion(a)
+		withoutVersion(b)
+	}
+	var changes []FieldChange
+	compareMaps("", a, b, &changes)
+	slices.SortStableFunc(changes, func(x, y FieldChange) int { return strings.Compare(x.Path, y.Path) })
+	return changes
+}
+
+func compareMaps(path string, a, b map[string]any, changes *[]FieldChange) {
+	for key, x := range a {
+		y, ok := b[key]
+		compare(join(path, key), x, y, true, ok, changes)
+	}
+	for key, y := range b {
+		if _, ok := a[key]; !ok {
+			compare(join(path, key), nil, y, false, true, changes)
+		}
+	}
+}
+
+// compare adds what differs between two values; hasA and hasB say whether they are there at all.
+func compare(path string, a, b any, hasA, hasB bool, changes *[]FieldChange) {
+	mapA, isMapA := a.(map[string]any)
+	mapB, isMapB := b.(map[string]any)
+	if (isMapA || !hasA) && (isMapB || !hasB) && len(mapA)+len(mapB) > 0 {
+		compareMaps(path, mapA, mapB, changes)
+		return
+	}
+	listA, isListA := a.([]any)
+	listB, isListB := b.([]any)
+	if isListA && isListB && len(listA) == len(listB) && objects(listA) && objects(listB) {
+		for i := range listA {
+			compare(path+"["+strconv.Itoa(i)+"]", listA[i], listB[i], true, true, changes)
+		}
+		return
+	}
+	if hasA == hasB && reflect.DeepEqual(a, b) {
+		return
+	}
+	change := FieldChange{Path: path}
+	if hasA {
+		change.Old = compact(a)
+	}
+	if hasB {
+		change.New = compact(b)
+	}
+	*changes = append(*changes, change)
+}
+
+// objects reports whether all elements are JSON objects.
+func objects(list []any) bool {
+	return !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(map[string]any); return !ok })
+}
+
+func join(path, key string) string {
+	for i := range len(key) {
+		if c := key[i]; c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return path + "[" + key + "]"
+		}
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// patchBetween is the JSON merge patch (RFC 7386) that makes b of a. Nothing in it is written to.
+func patchBetween(a, b map[string]any) map[string]any {
+	patch := map[string]any{}
+	for key, y := range b {
+		x, ok := a[key]
+		mapX, isMapX := x.(map[string]any)
+		mapY, isMapY := y.(map[string]any)
+		if isMapX && isMapY {
+			if inner := patchBetween(mapX, mapY); len(inner) > 0 {
+				patch[key] = inner
+			}
+		} else if !ok || !reflect.DeepEqual(x, y) {
+			patch[key] = y
+		}
+	}
+	for key := range a {
+		if _, ok := b[key]; !ok {
+			patch[key] = nil
+		}
+	}
+	return patch
+}
+
+// document is the object as JSON has it, nil for nil.
+func document(obj store.Object) map[string]any {
+	if obj == nil {
+		return nil
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		panic("engine: an object of the API cannot be written as JSON: " + err.Error())
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var doc map[string]any
+	if err := decoder.Decode(&doc); err != nil {
+		panic("engine: an object of the API is no JSON object: " + err.Error())
+	}
+	return doc
+}
+
+func withoutVersion(doc map[string]any) {
+	if meta, ok := doc["metadata"].(map[string]any); ok {
+		delete(meta, "resourceVersion")
+	}
+}
+
+// compact is the value as JSON on one line, with sorted keys and without escapes for HTML.
+func compact(value any) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic("engine: what came from JSON cannot be written as JSON: " + err.Error())
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// WriteLog writes the entries that are kept in the manner of the controllers' own logs at high verbosity, all in one stream:
+//
+//	I0101 00:00:05.000000       1 pv_controller.go] synchronizing PersistentVolume[pv1]: volume is unused
+//
+// The header is klog's, with process 1 and without a line number. The file is the one in which the real component does most of
+// its logging; an actor that is not known lends its own name. What the real components cannot see is left out: what the user
+// does, and the faults themselves; the errors they cause are there. The same run gives the same bytes. The error is w's.
+func (t *Trace) WriteLog(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for e := range t.Entries() {
+		if e.Actor == User || e.Type == Injected {
+			continue
+		}
+		severity, file, text := logLine(e)
+		fmt.Fprintf(out, "%c%s       1 %s] %s\n", severity, e.Time.Format(klogTime), file, oneLine(text))
+	}
+	return out.Flush()
+}
+
+// klogTime is the time in the header of a line.
+const klogTime = "0102 15:04:05.000000"
+
+// logLine is the severity of an entry (I, W, E or F, as in klog), the file it comes from, and the text.
+func logLine(e Entry) (severity byte, file, text string) {
+	file = logFile(e.Actor)
+	switch e.Type {
+	case Decision:
+		return 'I', file, named(e.Object, e.Text)
+	case Write:
+		if e.Err != nil {
+			return 'I', file, e.Verb + " of " + bracketed(e.Object) + " failed: " + e.Err.Error()
+		}
+		return 'I', file, e.Verb + " of " + bracketed(e.Object) + ": " + outcome(e)
+	case Storage:
+		if e.Err != nil {
+			return 'E', file, e.Call.Target + ": " + callText(e.Call) + " failed: " + e.Err.Error()
+		}
+		return 'I', file, e.Call.Target + ": " + callText(e.Call) + " " + progress(e)
+	case Emitted:
+		gvk := e.Object.Kind.GroupVersionKind()
+		return 'I', "event.go", fmt.Sprintf("%q object=%q fieldPath=%q kind=%q apiVersion=%q type=%q reason=%q message=%s",
+			"Event occurred", e.Object.Key, "", gvk.Kind, gvk.GroupVersion().String(), e.Verb, e.Reason, strconv.Quote(e.Text))
+	case Retry:
+		if e.Reason == operationRetry {
+			return 'E', file, "operation " + strconv.Quote(e.Text) + " failed: " + errorText(e.Err)
+		}
+		return 'E', file, "error syncing " + strconv.Quote(e.Text) + " of " + e.Reason + ", it comes again: " + errorText(e.Err)
+	default: // Lifecycle
+		if e.Text == "started" {
+			return 'I', file, "Starting " + e.Actor
+		}
+		return 'F', file, e.Actor + " " + e.Text
+	}
+}
+
+// named puts the object's name into a text that speaks of its kind, and in front of any other.
+func named(ref store.Ref, text string) string {
+	if ref == (store.Ref{}) {
+		return text
+	}
+	if before, after, found := strings.Cut(text, string(ref.Kind)); found && !strings.HasPrefix(after, "[") && !startsInWord(after) {
+		return before + bracketed(ref) + after
+	}
+	return bracketed(ref) + ": " + text
+}
+
+// startsInWord reports whether the text goes on a word, so that PersistentVolume is not found in PersistentVolumeClaim.
+func startsInWord(text string) bool {
+	return text != "" && (text[0] >= 'a' && text[0] <= 'z' || text[0] >= 'A' && text[0] <= 'Z')
+}
+
+func bracketed(ref store.Ref) string { return string(ref.Kind) + "[" + ref.Key + "]" }
+
+// logFiles are the source files of components whose names differ from them.
+var logFiles = map[string]string{
+	"persistentvolume-controller": "pv_controller.go",
+	"persistentvolume-binder":     "pv_controller.go",
+	"attachdetach-controller":     "reconciler.go",
+	"persistentvolume-expander":   "expand_controller.go",
+	"ephemeral-volume-controller": "controller.go",
+	"external-provisioner":        "controller.go",
+	"external-attacher":           "controller.go",
+	"external-resizer":            "controller.go",
+	"kube-scheduler":              "schedule_one.go",
+	"kubelet":                     "reconciler.go",
+}
+
+// logFile is the source file that goes with an actor. What follows a slash or a blank, a node or a driver, tells actors of one
+// component apart.
+func logFile(actor string) string {
+	if i := strings.IndexAny(actor, "/ "); i > 0 {
+		actor = actor[:i]
+	}
+	if file, ok := logFiles[actor]; ok {
+		return file
+	}
+	return strings.ReplaceAll(actor, "-", "_") + ".go"
+}

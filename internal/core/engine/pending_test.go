@@ -1,0 +1,198 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// pending runs fn in an actor that has a set of operations.
+func pending(t *testing.T, fn func(e *engine.Engine, o *engine.Pending)) {
+	t.Helper()
+	e := newEngine(t, engine.Config{})
+	var ops *engine.Pending
+	if _, err := e.NewActor("actor", func(a *engine.Actor) { ops = a.NewPending() }); err != nil {
+		t.Fatal(err)
+	}
+	fn(e, ops)
+}
+
+func lasting(d time.Duration, err error) func(*engine.Proc) error {
+	return func(p *engine.Proc) error { p.Sleep(d); return err }
+}
+
+var errBroken = errors.New("broken")
+
+func TestPendingKeys(t *testing.T) {
+	tests := []struct {
+		rule, name string
+		a, b       engine.PendingKey
+		exclude    bool
+	}{
+		{"ATT-082", "the same volume and node", engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v", Node: "a"}, true},
+		{"ATT-082", "any node matches every node", engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "v", Node: "a"}, true},
+		{"ATT-082", "every node matches any node", engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v"}, true},
+		{"ATT-081", "two nodes are two operations", engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v", Node: "b"}, false},
+		{"ATT-081", "two volumes are two operations", engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "w"}, false},
+		{"ATT-081", "without a volume nothing excludes anything", engine.PendingKey{}, engine.PendingKey{}, false},
+		{"MNT-154", "two pods are two operations", engine.PendingKey{Volume: "v", Pod: "p"}, engine.PendingKey{Volume: "v", Pod: "q"}, false},
+		{"MNT-154", "the volume excludes its pods", engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "v", Pod: "q"}, true},
+		{"MNT-154", "a pod excludes the volume", engine.PendingKey{Volume: "v", Pod: "p"}, engine.PendingKey{Volume: "v"}, true},
+		{"ATT-213", "the same key twice", engine.PendingKey{Volume: "v", Pod: "p"}, engine.PendingKey{Volume: "v", Pod: "p"}, true},
+	}
+	for _, tt := range tests {
+		pending(t, func(e *engine.Engine, o *engine.Pending) {
+			if err := o.Run(tt.a, "first", lasting(time.Second, nil)); err != nil {
+				t.Fatalf("%s %s: the first Run: %v", tt.rule, tt.name, err)
+			}
+			if got := o.Running(tt.b); got != tt.exclude {
+				t.Errorf("%s %s: Running = %v, want %v", tt.rule, tt.name, got, tt.exclude)
+			}
+			if got := o.Startable(tt.b, "second"); got == tt.exclude {
+				t.Errorf("%s %s: Startable = %v, want %v", tt.rule, tt.name, got, !tt.exclude)
+			}
+			err := o.Run(tt.b, "second", lasting(0, nil))
+			if got := errors.Is(err, engine.ErrPending); got != tt.exclude {
+				t.Errorf("%s %s: the second Run = %v, refused %v, want %v", tt.rule, tt.name, err, got, tt.exclude)
+			}
+			e.Advance(2 * time.Second)
+			if o.Len() != 0 || o.Running(tt.a) {
+				t.Errorf("%s %s: %d operations are left after success, want none (ATT-084)", tt.rule, tt.name, o.Len())
+			}
+		})
+	}
+}
+
+// attempt is a try to start an operation, and what comes of it.
+type attempt struct {
+	at   time.Duration
+	key  engine.PendingKey
+	name string
+	err  error // of the operation
+	want error // of Run
+}
+
+func TestPendingBackoff(t *testing.T) {
+	v, va, vb := engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v", Node: "b"}
+	const ms = time.Millisecond
+	tests := []struct {
+		rule, name string
+		attempts   []attempt
+	}{
+		{"ATT-084", "the delay doubles, and its end is still too early", []attempt{
+			{0, v, "x", errBroken, nil},
+			{500 * ms, v, "x", errBroken, engine.ErrBackoff},
+			{501 * ms, v, "x", errBroken, nil},
+			{1501 * ms, v, "x", errBroken, engine.ErrBackoff},
+			{1502 * ms, v, "x", errBroken, nil},
+		}},
+		{"ATT-083", "another operation does not wait, and resets the delay", []attempt{
+			{0, v, "attach", errBroken, nil},
+			{600 * ms, v, "attach", errBroken, nil},
+			{700 * ms, v, "detach", errBroken, nil},
+			{1200 * ms, v, "detach", errBroken, engine.ErrBackoff},
+			{1201 * ms, v, "detach", errBroken, nil},
+		}},
+		{"ATT-085", "after the delay the record keeps its name, so the other operation has a free try", []attempt{
+			{0, v, "attach", errBroken, nil},
+			{600 * ms, v, "detach", errBroken, nil}, // runs as attach, and doubles its delay
+			{601 * ms, v, "attach", nil, engine.ErrBackoff},
+			{602 * ms, v, "detach", errBroken, nil}, // another name: at once
+			{1102 * ms, v, "detach", errBroken, engine.ErrBackoff},
+			{1103 * ms, v, "detach", errBroken, nil},
+		}},
+		{"ATT-089", "two operations that alternate do not delay each other", []attempt{
+			{0, v, "attach", errBroken, nil},
+			{100 * ms, v, "detach", errBroken, nil},
+			{200 * ms, v, "attach", errBroken, nil},
+			{300 * ms, v, "detach", errBroken, nil},
+		}},
+		{"ATT-086", "time alone does not reset the delay", []attempt{
+			{0, v, "x", errBroken, nil},
+			{501 * ms, v, "x", errBroken, nil},
+			{3600_000 * ms, v, "x", errBroken, nil},
+			{3602_000 * ms, v, "x", errBroken, engine.ErrBackoff},
+			{3602_001 * ms, v, "x", errBroken, nil},
+		}},
+		{"ATT-084", "success resets it", []attempt{
+			{0, v, "x", errBroken, nil},
+			{501 * ms, v, "x", nil, nil},
+			{502 * ms, v, "x", errBroken, nil},
+			{1002 * ms, v, "x", errBroken, engine.ErrBackoff},
+			{1003 * ms, v, "x", errBroken, nil},
+		}},
+		{"ATT-088", "a record for any node delays every node", []attempt{
+			{0, v, "x", errBroken, nil},
+			{100 * ms, va, "x", errBroken, engine.ErrBackoff},
+			{501 * ms, vb, "x", errBroken, nil},              // takes over the key (ATT-082)
+			{502 * ms, va, "x", errBroken, nil},              // so this is another record
+			{503 * ms, v, "x", errBroken, engine.ErrBackoff}, // the first that matches
+		}},
+		{"MNT-155", "the very key comes before the first that matches", []attempt{
+			{0, va, "x", errBroken, nil},
+			{100 * ms, vb, "x", errBroken, nil},
+			{501 * ms, va, "x", errBroken, nil},
+			{601 * ms, vb, "x", errBroken, nil},
+			{1501 * ms, va, "x", errBroken, engine.ErrBackoff},
+			{1502 * ms, va, "x", errBroken, nil},
+		}},
+	}
+	for _, tt := range tests {
+		pending(t, func(e *engine.Engine, o *engine.Pending) {
+			for i, a := range tt.attempts {
+				e.Advance(a.at - since(e))
+				if _, got := o.RetryAfter(a.key, a.name); got != (a.want == engine.ErrBackoff) {
+					t.Errorf("%s %s: attempt %d at %v: RetryAfter says %v", tt.rule, tt.name, i, a.at, got)
+				}
+				if got := o.Run(a.key, a.name, lasting(0, a.err)); !errors.Is(got, a.want) {
+					t.Errorf("%s %s: attempt %d at %v: Run = %v, want %v", tt.rule, tt.name, i, a.at, got, a.want)
+				}
+				e.Advance(0)
+			}
+		})
+	}
+}
+
+// TestPendingDelays holds MNT-005 and the sequence of ATT-084.
+func TestPendingDelays(t *testing.T) {
+	pending(t, func(e *engine.Engine, o *engine.Pending) {
+		key := engine.PendingKey{Volume: "v"}
+		for i, want := range []time.Duration{500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 122000, 122000} {
+			if err := o.Run(key, "x", lasting(0, errBroken)); err != nil {
+				t.Fatalf("run %d: %v", i+1, err)
+			}
+			e.Advance(0)
+			if got, _ := o.RetryAfter(key, "x"); got != want*time.Millisecond {
+				t.Errorf("ATT-084, MNT-005: after failure %d the delay is %v, want %v", i+1, got, want*time.Millisecond)
+			}
+			e.Advance(want*time.Millisecond + 1)
+		}
+	})
+}
+
+// A panic is a failure like any other (MNT-156), and the key is free when the operation has returned (ATT-090).
+func TestPendingPanic(t *testing.T) {
+	pending(t, func(e *engine.Engine, o *engine.Pending) {
+		key := engine.PendingKey{Volume: "v"}
+		during := false
+		if err := o.Run(key, "x", func(p *engine.Proc) error { during = o.Running(key); panic("broken") }); err != nil {
+			t.Fatal(err)
+		}
+		e.Advance(0)
+		if !during {
+			t.Error("ATT-090: the key was free while the operation ran")
+		}
+		if o.Running(key) {
+			t.Error("ATT-090: the key is still taken after the operation")
+		}
+		if err := o.Run(key, "x", lasting(0, nil)); !errors.Is(err, engine.ErrBackoff) {
+			t.Errorf("MNT-156: Run after a panic = %v, want %v", err, engine.ErrBackoff)
+		}
+		// ATT-087: another operation may start, as if nothing had been.
+		if o.Startable(key, "x") || !o.Startable(key, "y") {
+			t.Errorf("ATT-087: Startable of the same and another operation = %v, %v, want false, true", o.Startable(key, "x"), o.Startable(key, "y"))
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Proc is one sequential activity of an actor: a worker on one key, an operation, a pass of a loop. Code that gets a Proc reads
+// straight from top to bottom; whenever it calls the API or waits, others may run in between.
+type Proc struct {
+	engine *Engine
+	actor  *Actor
+	name   string
+	fn     func(*Proc) // what it does, or for a worker the two below
+	queue  *Queue
+	item   *queued
+	co     *coroutine // on which it runs
+	parked bool       // it waits
+	inline bool       // the user's: never waits
+	dead   bool       // its actor crashed; all it may still do is unwind
+	// calls counts the beginnings and the ends of its calls: odd while it makes one.
+	calls uint32
+	slot  int // index in actor.procs
+	id    uint64
+	cause uint64 // the process that asked for this one, zero if none did
+}
+
+// killed unwinds the stack of a process whose actor crashed.
+type killed struct{}
+
+func (p *Proc) main() {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(killed); !ok {
+				panic(r)
+			}
+		}
+	}()
+	if p.queue != nil {
+		p.queue.turn(p, p.item)
+		return
+	}
+	p.fn(p)
+}
+
+// spawn starts a process now, within the current event.
+func (a *Actor) spawn(name string, fn func(*Proc)) {
+	a.begin(&Proc{name: name, fn: fn})
+}
+
+// begin makes p a process of the actor and runs it, to its end. While it waits the engine goes on elsewhere; see coroutine.
+func (a *Actor) begin(p *Proc) {
+	e := a.engine
+	p.engine, p.actor = e, a
+	e.procs++
+	p.id, p.cause = e.procs, e.cause
+	p.slot = len(a.procs)
+	a.procs = append(a.procs, p)
+	p.co = e.host
+	p.continues()
+	p.main()
+	p.end()
+}
+
+// continues notes that the process runs from here on.
+func (p *Proc) continues() {
+	p.engine.running = p
+	if f := p.engine.footprint; f != nil {
+		f.Procs = append(f.Procs, p)
+	}
+}
+
+// run continues the process at the end of this task; it waits.
+func (p *Proc) run() { p.engine.resumed = p }
+
+// end takes the process off its actor's list.
+func (p *Proc) end() {
+	procs := p.actor.procs
+	if p.slot >= len(procs) || procs[p.slot] != p {
+		return // the actor crashed and has a new list
+	}
+	last := len(procs) - 1
+	procs[p.slot] = procs[last]
+	procs[p.slot].slot = p.slot
+	procs[last] = nil
+	p.actor.procs = procs[:last]
+}
+
+// kill ends a waiting process.
+func (p *Proc) kill() {
+	if p.parked {
+		p.co.kill()
+	}
+}
+
+// park has the process wait until run is called.
+func (p *Proc) park() {
+	p.parked = true
+	alive := p.co.handOver(p.engine.coroutine())
+	p.parked = false
+	if !alive {
+		panic(killed{})
+	}
+	p.continues()
+}
+
+// String is the actor and the activity.
+func (p *Proc) String() string { return p.name }
+
+// Actor is who acts.
+func (p *Proc) Actor() *Actor { return p.actor }
+
+// Engine is where.
+func (p *Proc) Engine() *Engine { return p.engine }
+
+// API is the API server.
+func (p *Proc) API() *API { return p.engine.api }
+
+// Now is the virtual time.
+func (p *Proc) Now() time.Time { return p.engine.Now() }
+
+// Sleep lets d of virtual time pass. Zero or less lets what is due at this instant, and was so before, come first.
+func (p *Proc) Sleep(d time.Duration) {
+	if p.inline {
+		return
+	}
+	if p.dead {
+		panic(killed{})
+	}
+	p.engine.schedule(d, p, p.actor, false)
+	p.park()
+}
+
+// Switch is a point at which another actor may get in between. With Seed 0 it does nothing.
+func (p *Proc) Switch() {
+	if p.engine.choices == nil || p.inline {
+		return
+	}
+	p.Sleep(0)
+}
+
+// before is what happens ahead of every call: faults, latency, a switch point. An error means that the call must not be made.
+func (p *Proc) before(call Call, latency time.Duration) (Fault, error) {
+	if p.inline {
+		return Fault{}, nil
+	}
+	if p.dead {
+		panic(killed{}) // a deferred call of a process that unwinds
+	}
+	p.calls++
+	var fault Fault
+	if p.engine.injector != nil {
+		call.Actor = p.actor.name
+		fault = p.engine.injector.Inject(call)
+		if !fault.None() {
+			p.traceFault(call, fault)
+		}
+	}
+	if d := latency + fault.Delay; d > 0 {
+		p.Sleep(d)
+	} else {
+		p.Switch()
+	}
+	if fault.Crash && !fault.Effect {
+		p.crash(fault.Restart)
+	}
+	if fault.Err != nil && !fault.Effect {
+		p.calls++
+		return fault, fault.Err
+	}
+	return fault, nil
+}
+
+// after is what happens behind every call that had its effect.
+func (p *Proc) after(fault Fault) error {
+	if fault.Crash {
+		p.crash(fault.Restart)
+	}
+	p.Switch()
+	p.calls++
+	return fault.Err
+}
+
+// crash ends the actor from within one of its own processes.
+func (p *Proc) crash(restart time.Duration) {
+	p.actor.crash(p)
+	p.engine.schedule(restart, &restarting{p.actor, p.actor.lives}, nil, false)
+	panic(killed{})
+}
+
+// Backend makes a call to a storage backend: latency passes, then fn takes effect. The answer is fn's, or the injected error.
+func (p *Proc) Backend(call Call, latency time.Duration, fn func() error) error {
+	return p.BackendWithin(call, latency, forever, nil, fn)
+}
+
+// Effects counts everything that actors did to the world so far: API writes, Events, backend calls, operations begun, keys queued
+// by a sync. A sync that left it unchanged would do nothing again.
+func (p *Proc) Effects() uint64 {
+	if f := p.engine.footprint; f != nil {
+		f.Counts = append(f.Counts, Count{p, p.engine.effects})
+	}
+	return p.engine.effects
+}
+
+// Decide records why something is done or left undone. The text may have fmt verbs for args.
+func (p *Proc) Decide(rule string, obj store.Object, text string, args ...any) {
+	t := p.engine.trace
+	if t == nil {
+		return
+	}
+	if len(args) > 0 {
+		text = fmt.Sprintf(text, args...)
+	}
+	t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Decision, Rule: rule, Object: store.RefTo(obj), Text: text})
+}
+
+// Tracing reports whether decisions are recorded, for callers that would compute their text at some cost.
+func (p *Proc) Tracing() bool { return p.engine.trace != nil }

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Recorder emits Events in the name of one component. What is emitted is traced as it is, and then correlated and counted as
+// client-go does (BIND-004) before it reaches the store. What it has seen is lost with this life of the actor.
+type Recorder struct {
+	actor      *Actor
+	component  string
+	correlator *correlator
+}
+
+// NewRecorder gives the actor a recorder; component is what Events name as their source.
+func (a *Actor) NewRecorder(component string) *Recorder {
+	return &Recorder{actor: a, component: component, correlator: newCorrelator()}
+}
+
+// Event emits an Event about obj. eventType is Normal or Warning; text may have fmt verbs for args.
+//
+// An Event reaches the store at once: it takes no time, nobody gets in between, and no fault is injected. One that the store
+// refuses is lost, and so is one about no object or of another type: emitting cannot fail.
+func (r *Recorder) Event(p *Proc, obj store.Object, eventType, reason, text string, args ...any) {
+	if p.dead {
+		return
+	}
+	if len(args) > 0 {
+		text = fmt.Sprintf(text, args...)
+	}
+	p.engine.effects++
+	ref := store.RefTo(obj)
+	now := p.engine.Now()
+	if t := p.engine.trace; t != nil {
+		t.add(Entry{Time: now, Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
+	}
+	if ref.Kind == "" || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
+		return
+	}
+	about := topic{subject: subject{ref: ref, uid: obj.GetUID(), eventType: eventType}, reason: reason}
+	seen, rec, ok := r.correlator.correlate(about, text, now)
+	if rec.name == "" {
+		rec.name = p.engine.eventName(obj.GetName())
+	}
+	if !ok {
+		return
+	}
+	namespace := obj.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	var stored *corev1.Event
+	var err error
+	events := p.engine.store.Events
+	if old, exists := events.Lookup(store.Key(namespace, rec.name)); exists && rec.count > 1 {
+		event := *old
+		event.Count, event.LastTimestamp, event.Message = rec.count, seconds(now), seen.text
+		stored, err = events.Update(&event)
+	} else {
+		// An Event that was counted and is gone, expired for example, begins again with its count.
+		stored, err = events.Create(r.event(obj, seen, rec, namespace, now))
+	}
+	if err == nil {
+		r.correlator.stored(seen, stored.Name, stored.Count, stored.FirstTimestamp.Time)
+	}
+}
+
+// Dropped counts n more Events of which nothing is stored, as they come where somebody says the same again and again: the next one that is
+// stored has their number, too. There must have been one like them, and they must come before [Recorder.StoredFrom]. They are not traced.
+func (r *Recorder) Dropped(obj store.Object, eventType, reason, text string, n int) {
+	if n > 0 {
+		about := topic{subject: subject{ref: store.RefTo(obj), uid: obj.GetUID(), eventType: eventType}, reason: reason}
+		r.correlator.dropped(about, text, n, r.actor.engine.Now())
+	}
+}
+
+// StoredFrom is from when on an Event of that type about obj is stored: now, unless there were too many about it.
+func (r *Recorder) StoredFrom(obj store.Object, eventType string) time.Time {
+	now := r.actor.engine.Now()
+	from := now
+	if tokens, known := r.correlator.spam.look(subject{ref: store.RefTo(obj), uid: obj.GetUID(), eventType: eventType}); known && tokens.free().After(now) {
+		from = tokens.free()
+	}
+	r.actor.engine.answers(int64(from.Sub(now)))
+	return from
+}
+
+func (r *Recorder) event(obj store.Object, seen sighting, rec *record, namespace string, now time.Time) *corev1.Event {
+	about := seen.topic.subject
+	apiVersion, kind := about.ref.Kind.GroupVersionKind().ToAPIVersionAndKind()
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.name},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion:      apiVersion,
+			Kind:            kind,
+			Namespace:       obj.GetNamespace(),
+			Name:            obj.GetName(),
+			UID:             about.uid,
+			ResourceVersion: obj.GetResourceVersion(),
+		},
+		Reason:              seen.topic.reason,
+		Message:             seen.text,
+		Source:              corev1.EventSource{Component: r.component},
+		FirstTimestamp:      seconds(rec.first),
+		LastTimestamp:       seconds(now),
+		Count:               rec.count,
+		Type:                about.eventType,
+		ReportingController: r.component,
+	}
+	if seen.combined {
+		event.ReportingController = "" // client-go leaves it out of these
+	}
+	return event
+}
+
+// seconds is the time as it reads in an object of the API.
+func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+
+// eventName is a new name for an Event about the object of that name: its name and 16 hexadecimal digits, which are the time in
+// nanoseconds, or as many more as make it unique. If that is no valid name, it looks like a uuid, as it does upstream.
+func (e *Engine) eventName(about string) string {
+	e.eventStamp = max(e.eventStamp+1, e.Now().UnixNano())
+	name := fmt.Sprintf("%s.%016x", about, uint64(e.eventStamp))
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		sum := sha256.Sum256([]byte(name))
+		name = fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	}
+	return name
+}

@@ -1,0 +1,72 @@
+package objects
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// EphemeralClaimName is the name of the claim for a generic ephemeral volume of a pod (EPH-003).
+func EphemeralClaimName(pod *corev1.Pod, volume *corev1.Volume) string {
+	return pod.Name + "-" + volume.Name
+}
+
+// ClaimOf is the name of the claim that a volume of a pod stands for, "" if it stands for none.
+func ClaimOf(pod *corev1.Pod, volume *corev1.Volume) string {
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		return volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral != nil:
+		return EphemeralClaimName(pod, volume)
+	}
+	return ""
+}
+
+// ClaimsOf lists the keys of the claims that a pod names, in the order of its volumes, those of generic ephemeral volumes included
+// (PROT-021).
+func ClaimsOf(pod *corev1.Pod) []string {
+	var keys []string
+	for i := range pod.Spec.Volumes {
+		if name := ClaimOf(pod, &pod.Spec.Volumes[i]); name != "" {
+			keys = append(keys, store.Key(pod.Namespace, name))
+		}
+	}
+	return keys
+}
+
+// SameVolumes reports whether two versions of a pod share their list of volumes, and so name the same claims. It may say no although
+// they do.
+func SameVolumes(a, b *corev1.Pod) bool {
+	x, y := a.Spec.Volumes, b.Spec.Volumes
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
+}
+
+// OwnsClaim reports whether the claim is controlled by this very pod, as claims of generic ephemeral volumes are (API-276).
+func OwnsClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	// API-276: the controller reference decides, by uid; a pod that was re-created does not own the claim of its predecessor.
+	controller := metav1.GetControllerOfNoCopy(claim)
+	return claim.Namespace == pod.Namespace && controller != nil && controller.UID == pod.UID
+}
+
+// Terminated reports whether nothing of the pod runs any more or ever will (RECL-066).
+func Terminated(pod *corev1.Pod) bool {
+	// RECL-066: the pod is complete.
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	// RECL-066: the pod is being deleted and no container runs; a pod without statuses counts as such.
+	return pod.DeletionTimestamp != nil &&
+		noneRuns(pod.Status.InitContainerStatuses) &&
+		noneRuns(pod.Status.ContainerStatuses) &&
+		noneRuns(pod.Status.EphemeralContainerStatuses)
+}
+
+func noneRuns(statuses []corev1.ContainerStatus) bool {
+	for i := range statuses {
+		if statuses[i].State.Terminated == nil && statuses[i].State.Waiting == nil {
+			return false
+		}
+	}
+	return true
+}

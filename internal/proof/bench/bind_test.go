@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// A bindCase is a cluster with volumes that are Available, in which claims are created, all at once.
+type bindCase struct {
+	name  string
+	sizes []int
+	// pair is the ith volume and the ith claim of n.
+	pair func(i, n int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim)
+	// bound is how many claims find a volume.
+	bound func(n int) int
+}
+
+func all(n int) int { return n }
+func none(int) int  { return 0 }
+
+var bindCases = []bindCase{
+	// Distinct sizes, one class, ReadWriteOnce.
+	{"", []int{100, 1_000, 10_000, 100_000, 1_000_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
+		size := fmt.Sprintf("%dMi", i+1)
+		return fake.Volume(volumeName(i), size, fake.InClass("disk")), fake.Claim(claimName(i), size, fake.InClass("disk"))
+	}, all},
+	// All of one size: only names tell the volumes apart.
+	{"equal/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
+		return fake.Volume(volumeName(i), "1Gi"), fake.Claim(claimName(i), "1Gi")
+	}, all},
+	// Each claim has a selector that refuses all volumes but one in a hundred.
+	{"selector/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
+		rack := fmt.Sprint(i % 100)
+		claim := fake.Claim(claimName(i), "1Gi")
+		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": rack}}
+		return fake.Volume(volumeName(i), "1Gi", fake.Labels("rack", rack)), claim
+	}, all},
+	// Each claim has a selector that refuses all volumes but one, the last of those that are left.
+	{"selector-one/", []int{100, 1_000, 10_000}, func(i, n int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
+		claim := fake.Claim(claimName(i), "1Gi")
+		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": fmt.Sprint(n - 1 - i)}}
+		return fake.Volume(volumeName(i), "1Gi", fake.Labels("disk", fmt.Sprint(i))), claim
+	}, all},
+	// Every claim asks for more than any volume has.
+	{"none-fits/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
+		return fake.Volume(volumeName(i), "1Gi"), fake.Claim(claimName(i), "2Gi")
+	}, none},
+}
+
+func volumeName(i int) string { return fmt.Sprintf("pv-%07d", i) }
+func claimName(i int) string  { return fmt.Sprintf("claim-%07d", i) }
+
+// BenchmarkBind takes the time from the moment at which all claims are created until nothing is left to do. All controllers of a
+// cluster run; Events are stored; there is no trace. Volumes are Available before, and the objects exist in the API server: what it
+// takes to put them there is counted in whole/s, which is pairs per second from New to the end.
+func BenchmarkBind(b *testing.B) {
+	for _, c := range bindCases {
+		for _, n := range c.sizes {
+			b.Run(fmt.Sprintf("%spairs=%d", c.name, n), func(b *testing.B) { c.run(b, n) })
+		}
+	}
+}
+
+func (c bindCase) run(b *testing.B, n int) {
+	b.ReportAllocs()
+	whole, cpu, retained := time.Duration(0), time.Duration(0), uint64(0)
+	for b.Loop() {
+		b.StopTimer()
+		before := heap()
+		start := time.Now()
+		cluster := newCluster(b, volsim.Config{NoTrace: true})
+		create(b, cluster, n, func(i int) store.Object { pv, _ := c.pair(i, n); return pv })
+		must(b, cluster.Settle())
+		create(b, cluster, n, func(i int) store.Object { _, claim := c.pair(i, n); return claim })
+		began := cpuTime()
+		b.StartTimer()
+		must(b, cluster.Settle())
+		b.StopTimer()
+		cpu += cpuTime() - began
+		whole += time.Since(start)
+		retained = heap() - before
+		bound := 0
+		for i := range n {
+			claim, err := cluster.Claims.Get("default/" + claimName(i))
+			must(b, err)
+			if claim.Status.Phase == corev1.ClaimBound {
+				bound++
+			}
+		}
+		if bound != c.bound(n) {
+			b.Fatalf("%d claims are Bound, want %d", bound, c.bound(n))
+		}
+		b.StartTimer()
+	}
+	total := float64(n) * float64(b.N)
+	b.ReportMetric(total/b.Elapsed().Seconds(), "binds/s")
+	b.ReportMetric(total/whole.Seconds(), "whole/s")
+	reportCPU(b, cpu, total, "bind")
+	if n >= 1_000_000 {
+		b.ReportMetric(float64(fromSystem())/(1<<30), "GiB")
+	}
+	b.ReportMetric(float64(retained)/float64(n), "B/pair")
+}
+
+// create creates n objects, some at a time, for nobody keeps a million of them beside the cluster.
+func create(b *testing.B, c *volsim.Cluster, n int, object func(i int) store.Object) {
+	b.Helper()
+	var some []store.Object
+	for i := range n {
+		if some = append(some, object(i)); len(some) == 1000 || i == n-1 {
+			must(b, c.Create(some...))
+			some = some[:0]
+		}
+	}
+}
+
+func newCluster(b *testing.B, cfg volsim.Config) *volsim.Cluster {
+	b.Helper()
+	cluster, err := volsim.New(cfg)
+	must(b, err)
+	return cluster
+}
+
+func must(b *testing.B, err error) {
+	if err != nil {
+		b.Helper()
+		b.Fatal(err)
+	}
+}
+
+// fromSystem is all memory that the process has had so far, in bytes.
+func fromSystem() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Sys
+}
+
+// heap is what is in use, in bytes.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

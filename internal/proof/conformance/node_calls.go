@@ -1,0 +1,75 @@
+package conformance
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// callLog finds the calls to the storage in a trace.
+type callLog struct {
+	since uint64
+	open  []*openCall // that have begun and not ended
+}
+
+// openCall is a call on its way. lost is what the caller gets instead of the answer.
+type openCall struct {
+	call engine.Call
+	lost error
+}
+
+// loggedCall is a line about a call.
+type loggedCall struct {
+	at     time.Time
+	call   engine.Call
+	result string
+}
+
+// read lists what is new, in order.
+func (l *callLog) read(trace *engine.Trace) []loggedCall {
+	var lines []loggedCall
+	note := func(e engine.Entry, call engine.Call, result string) {
+		lines = append(lines, loggedCall{e.Time, call, result})
+	}
+	for e := range trace.Since(l.since) {
+		switch {
+		case e.Type == engine.Storage && e.Verb == "begin":
+			l.open = append(l.open, &openCall{call: e.Call})
+			note(e, e.Call, "begin")
+		case e.Type == engine.Injected && e.Call.Target != engine.APIServer:
+			if i := l.find(e.Call); i >= 0 {
+				l.open[i].lost = e.Err
+			} else {
+				l.open = append(l.open, &openCall{call: e.Call, lost: e.Err})
+			}
+		case e.Type == engine.Storage:
+			err := e.Err
+			if i := l.find(e.Call); i >= 0 {
+				err = cmp.Or(err, l.open[i].lost)
+				l.open = slices.Delete(l.open, i, i+1)
+			}
+			result := "ok"
+			if err != nil {
+				result = string(fake.CodeOf(err))
+			}
+			note(e, e.Call, result)
+		case e.Type == engine.Lifecycle && e.Text == "crashed":
+			// The calls of a kubelet that stops end at once.
+			for _, o := range l.open {
+				if o.call.Actor == e.Actor {
+					note(e, o.call, string(fake.Canceled))
+				}
+			}
+			l.open = slices.DeleteFunc(l.open, func(o *openCall) bool { return o.call.Actor == e.Actor })
+		}
+	}
+	l.since = trace.Seq()
+	return lines
+}
+
+func (l *callLog) find(call engine.Call) int {
+	return slices.IndexFunc(l.open, func(o *openCall) bool { return o.call == call })
+}

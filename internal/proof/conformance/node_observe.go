@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/mount"
+)
+
+// observe tells the state of the cluster, and what happened since the last observation. began is when the step did.
+func (p *nodePlayer) observe(began time.Time) (NodeObservation, error) {
+	o := NodeObservation{
+		AtMs:   int(p.cluster.Now().Sub(p.begin).Milliseconds()),
+		Nodes:  map[string]NodeState{},
+		Pods:   map[string]PodState{},
+		Events: p.newEvents(),
+	}
+	for _, c := range p.calls.read(p.cluster.Trace()) {
+		o.Calls = append(o.Calls, NodeCall{Ms: int(c.at.Sub(began).Milliseconds()), What: p.what(c)})
+	}
+	for _, node := range p.scenario.Nodes {
+		o.Nodes[node.Name] = p.nodeState(node.Name)
+	}
+	for _, pod := range p.cluster.Pods.List() {
+		state, err := p.podState(pod)
+		if err != nil {
+			return o, err
+		}
+		o.Pods[p.podName(string(pod.UID))] = state
+	}
+	for _, va := range p.cluster.Attachments.List() {
+		o.VolumeAttachments = append(o.VolumeAttachments, AttachmentState{
+			Node: va.Spec.NodeName, PV: text(va.Spec.Source.PersistentVolumeName), Attached: va.Status.Attached,
+			Deleting: va.DeletionTimestamp != nil, AttachError: va.Status.AttachError != nil, DetachError: va.Status.DetachError != nil,
+		})
+	}
+	slices.SortFunc(o.VolumeAttachments, func(a, b AttachmentState) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.PV, b.PV))
+	})
+	return o, nil
+}
+
+func (p *nodePlayer) nodeState(name string) NodeState {
+	var s NodeState
+	if node, err := p.cluster.Nodes.Get(name); err == nil {
+		s.Exists = true
+		s.Ready = slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		for _, volume := range node.Status.VolumesAttached {
+			s.VolumesAttached = append(s.VolumesAttached, string(volume.Name))
+		}
+		s.VolumesInUse = texts(node.Status.VolumesInUse)
+	}
+	for _, m := range p.mounts(name) {
+		if m.Pod == "" {
+			s.Staged = append(s.Staged, m.Volume)
+		} else {
+			s.Published = append(s.Published, m.Volume+" "+m.Pod)
+		}
+	}
+	for _, list := range []*[]string{&s.VolumesAttached, &s.VolumesInUse, &s.Staged, &s.Published} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return s
+}
+
+// mounts is what is mounted on a node, with the names of pods instead of their uids.
+func (p *nodePlayer) mounts(node string) []mount.Mount {
+	machine, err := p.cluster.Machine(node)
+	if err != nil {
+		return nil // it has none
+	}
+	mounts := machine.Disk().Mounts()
+	for i := range mounts {
+		mounts[i].Pod = p.podName(mounts[i].Pod)
+	}
+	return mounts
+}
+
+func (p *nodePlayer) podState(pod *corev1.Pod) (PodState, error) {
+	s := PodState{Phase: string(pod.Status.Phase), Deleting: pod.DeletionTimestamp != nil, Mounted: map[string]bool{}}
+	mounts := p.mounts(pod.Spec.NodeName)
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			return s, fmt.Errorf("pod %s: volume %s is not a claim: recordings have none", store.KeyOf(pod), v.Name)
+		}
+		handle := ""
+		claim, err := p.cluster.Claims.Get(store.Key(pod.Namespace, v.PersistentVolumeClaim.ClaimName))
+		if err == nil {
+			if pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName); err == nil {
+				handle = fake.Handle(pv)
+			}
+		}
+		s.Mounted[v.Name] = slices.ContainsFunc(mounts, func(m mount.Mount) bool {
+			return m.Volume == handle && m.Pod == p.podName(string(pod.UID))
+		})
+	}
+	return s, nil
+}
+
+// podName is the name of the pod with that uid, the uid itself if there was none.
+func (p *nodePlayer) podName(uid string) string { return cmp.Or(p.pods[uid], uid) }
+
+// newEvents are those that were written since the last time: new ones, and those counted once more. The part of the kubelet that tells
+// of a reboot was not there when recordings were made.
+func (p *nodePlayer) newEvents() [][]string {
+	events := [][]string{}
+	for _, e := range p.cluster.Events() {
+		key := store.KeyOf(e)
+		if e.Count == p.events[key] {
+			continue
+		}
+		p.events[key] = e.Count
+		if e.InvolvedObject.Kind == string(store.Node) && e.Reason == "Rebooted" {
+			continue
+		}
+		about := store.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
+		if name, ok := p.pods[string(e.InvolvedObject.UID)]; ok {
+			about = name
+		}
+		events = append(events, []string{e.InvolvedObject.Kind, about, e.Type, e.Reason})
+	}
+	slices.SortFunc(events, slices.Compare)
+	return slices.CompactFunc(events, slices.Equal)
+}
+
+// what is a call as recordings tell it.
+func (p *nodePlayer) what(c loggedCall) What {
+	return What{Call: callNames[fake.Op(c.call.Verb)], Volume: c.call.Key, Node: c.call.Node, Pod: p.podName(c.call.Pod), Result: c.result}
+}

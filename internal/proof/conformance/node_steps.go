@@ -1,0 +1,198 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// do takes one step.
+func (p *nodePlayer) do(step NodeStep) error {
+	faults := p.cluster.Faults
+	switch step.Op {
+	case "create":
+		objects := step.Objects
+		if step.Object != nil {
+			objects = append(objects, step.Object)
+		}
+		for _, data := range objects {
+			if err := p.create(data); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "delete":
+		obj, err := namedObject(step.Kind, step.Namespace, step.Name)
+		if err != nil {
+			return err
+		}
+		return p.cluster.DeleteWith(obj, store.DeleteOptions{GracePeriodSeconds: step.GraceSeconds})
+	case "patch":
+		return p.patch(step)
+	case "backend":
+		return p.addOutcome(step)
+	case "clearBackend":
+		return p.clearOutcomes(step)
+	case "stopNode":
+		return faults.StopKubelet(step.Node)
+	case "startNode":
+		return p.startingNode(step.Node)
+	case "rebootNode":
+		if err := faults.PowerOff(step.Node); err != nil {
+			return err
+		}
+		return p.startingNode(step.Node)
+	case "stopController":
+		return p.cluster.Crash(attach.ActorName)
+	case "startController":
+		return p.starting(p.offsets.controller, func() error { return p.cluster.Restart(attach.ActorName) })
+	case "exitPod":
+		return p.exit(step)
+	case "advance":
+		return p.cluster.Advance(seconds(step.Seconds))
+	}
+	return fmt.Errorf("there is no op %q", step.Op)
+}
+
+// startingNode starts the kubelet of a node.
+func (p *nodePlayer) startingNode(name string) error {
+	offset, err := p.kubeletOffset(name)
+	if err != nil {
+		return err
+	}
+	return p.starting(offset, func() error { return p.startNode(name) })
+}
+
+// starting takes the time of a start, and calls fn after its offset.
+func (p *nodePlayer) starting(offset time.Duration, fn func() error) error {
+	if err := p.cluster.Advance(offset); err != nil {
+		return err
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	return p.cluster.Advance(startTime - offset)
+}
+
+// create stores an object with the status that it brings, as the API server of the recordings did.
+func (p *nodePlayer) create(data []byte) error {
+	obj, err := readObject(data)
+	if err != nil {
+		return err
+	}
+	pod, isPod := obj.(*corev1.Pod)
+	if isPod && pod.Status.Phase == "" {
+		pod.Status.Phase = corev1.PodPending
+	}
+	if _, err := stored(p.cluster, obj); err == nil {
+		return fmt.Errorf("%s: there is one already", store.RefTo(obj))
+	}
+	if err := p.cluster.Load(obj); err != nil || !isPod {
+		return err
+	}
+	key := store.KeyOf(pod)
+	created, err := p.cluster.Pods.Get(key)
+	if err != nil {
+		return err
+	}
+	p.created[key]++
+	p.pods[string(created.UID)] = key
+	if n := p.created[key]; n > 1 {
+		p.pods[string(created.UID)] = fmt.Sprintf("%s#%d", key, n)
+	}
+	return nil
+}
+
+func (p *nodePlayer) patch(step NodeStep) error {
+	obj, err := namedObject(step.Kind, step.Namespace, step.Name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case step.Subresource == "status":
+		return p.cluster.PatchStatus(obj, string(step.Patch))
+	case step.Subresource != "":
+		return fmt.Errorf("there is no subresource %q", step.Subresource)
+	case step.Kind != string(store.Pod):
+		return p.cluster.Patch(obj, string(step.Patch))
+	}
+	// The API server of the recordings had no rules for updates of a pod, so that a patch may give it a node.
+	current, err := p.cluster.Pods.Get(store.KeyOf(obj))
+	if err != nil {
+		return err
+	}
+	next, err := patched(current, step.Patch)
+	if err != nil {
+		return err
+	}
+	next.(*corev1.Pod).Status = current.Status
+	return p.cluster.Load(next)
+}
+
+// addOutcome changes how the next calls go.
+func (p *nodePlayer) addOutcome(step NodeStep) error {
+	var ops []fake.Op
+	for op, name := range callNames {
+		if step.Call == "" || step.Call == name {
+			ops = append(ops, op)
+		}
+	}
+	if len(ops) != 1 {
+		// The number of times would have to be shared.
+		return fmt.Errorf("an outcome for %d sorts of calls", len(ops))
+	}
+	b, ok := p.backends[step.Backend]
+	if !ok {
+		return fmt.Errorf("there is no backend %q", step.Backend)
+	}
+	fault := engine.Fault{Effect: step.Effect}
+	if step.Error != "" {
+		if !fake.Code(step.Error).Valid() {
+			return fmt.Errorf("there is no code %q", step.Error)
+		}
+		fault.Err = fake.Errorf(fake.Code(step.Error), "as the scenario has it")
+	}
+	if step.LatencyMs != nil {
+		fault.Delay = time.Duration(*step.LatencyMs)*time.Millisecond - fake.DelayOf(b, ops[0], step.Volume)
+	}
+	rule, err := p.cluster.Faults.Add(fake.Match{Target: b.Name(), Verb: string(ops[0]), Key: step.Volume, Node: step.Node}, fault)
+	if err != nil {
+		return err
+	}
+	rule.Times(step.Times)
+	return p.cluster.Faults.Err()
+}
+
+// clearOutcomes drops all outcomes of a call, or of all calls.
+func (p *nodePlayer) clearOutcomes(step NodeStep) error {
+	if step.Call == "" {
+		p.cluster.Faults.Clear()
+		return nil
+	}
+	op, err := opOf(step.Call)
+	if err != nil {
+		return err
+	}
+	p.cluster.Faults.Clear(string(op))
+	return nil
+}
+
+// exit has the containers of a pod exit by themselves.
+func (p *nodePlayer) exit(step NodeStep) error {
+	key := store.Key(step.Namespace, step.Name)
+	pod, err := p.cluster.Pods.Get(key)
+	if err != nil {
+		return err
+	}
+	machine, err := p.cluster.Machine(pod.Spec.NodeName)
+	if err != nil {
+		return err
+	}
+	return machine.Exit(key, corev1.PodPhase(step.Phase))
+}

@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/reclaim"
+)
+
+// SettleTime is the virtual time that passes after each step, before the observation.
+const SettleTime = 150 * time.Second
+
+// Options say how a scenario is played. The zero value plays in order.
+type Options struct {
+	// Seed is that of the cluster. It also chooses the moment of the resync period at which the first step falls, or the moments at which
+	// the components around nodes start.
+	Seed int64
+	// FullResync is that of the cluster. It means nothing to nodes.
+	FullResync bool
+	// Latency is how long each API call of a controller takes.
+	Latency time.Duration
+}
+
+// lead is how long the controllers run before the first step: 18 to 27 s, which is 3 to 12 s after a resync.
+func (o Options) lead() time.Duration {
+	const least, spread = 18 * time.Second, 9 * time.Second
+	return least + time.Duration((uint64(o.Seed)*2_718_281_828+uint64(spread)/2)%uint64(spread))
+}
+
+// Play plays the steps of a scenario on a new cluster, and returns what was seen. An error says that it cannot be played.
+func (s Scenario) Play(opts Options) ([]Observation, error) {
+	return (&player{}).play(s, opts)
+}
+
+// play plays the steps of a scenario; the player keeps the cluster.
+func (p *player) play(s Scenario, opts Options) ([]Observation, error) {
+	p.symbols = newSymbols()
+	p.storage = newStorage(func() time.Time { return p.cluster.Now() })
+	if err := p.start(opts); err != nil {
+		return nil, err
+	}
+	var seen []Observation
+	var refused []string
+	since := p.cluster.Trace().Seq()
+	for i, step := range s.Steps {
+		reason, err := p.do(step)
+		if err != nil {
+			return seen, fmt.Errorf("step %d: %w", i, err)
+		}
+		if step.NoSettle {
+			// Nobody expects this, but it must not go unnoticed.
+			if reason != "" {
+				refused = append(refused, fmt.Sprintf("step %d: %s", i, reason))
+			}
+			continue
+		}
+		if err := p.cluster.Advance(SettleTime); err != nil {
+			return seen, err
+		}
+		o := observe(p.cluster, p.symbols, since)
+		o.Step = i
+		o.Error = strings.Join(append(refused, reason), " ")
+		refused = nil
+		since = p.cluster.Trace().Seq()
+		seen = append(seen, o)
+	}
+	return seen, nil
+}
+
+// player is one play of a scenario.
+type player struct {
+	cluster *volsim.Cluster
+	storage *storage
+	symbols *symbols
+}
+
+// start makes the cluster, with the controllers that ran when recordings were made and no others.
+func (p *player) start(opts Options) error {
+	cfg := volsim.Config{
+		Seed:       opts.Seed,
+		FullResync: opts.FullResync,
+		Latency:    opts.Latency,
+		Backends:   p.storage.all(),
+		// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
+		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true},
+	}
+	all, err := volsim.New(cfg)
+	if err != nil {
+		return err
+	}
+	cfg.Without = append(slices.DeleteFunc(all.Controllers(), plays), volsim.Kubelets)
+	if p.cluster, err = volsim.New(cfg); err != nil {
+		return err
+	}
+	return p.cluster.Advance(opts.lead())
+}
+
+func plays(controller string) bool {
+	switch controller {
+	case binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(driverName):
+		return true
+	}
+	return false
+}
+
+// do takes one step. The reason is why the API server refused it, empty if it did not.
+func (p *player) do(step Step) (reason string, err error) {
+	switch step.Op {
+	case "backend":
+		b := p.storage.backend(step.Provisioner)
+		if b == nil {
+			return "", fmt.Errorf("there is no backend %q", step.Provisioner)
+		}
+		b.setting = step.setting
+		return "", nil
+	case "advance":
+		return "", p.cluster.Advance(time.Duration(step.Seconds * float64(time.Second)))
+	}
+	err = p.write(step)
+	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
+		return string(reason), nil
+	}
+	return "", err
+}
+
+func (p *player) write(step Step) error {
+	switch step.Op {
+	case "create":
+		obj, err := p.object(step)
+		if err != nil {
+			return err
+		}
+		return p.create(obj, step.SkipValidation)
+	case "update":
+		obj, err := p.object(step)
+		if err != nil {
+			return err
+		}
+		return p.update(obj, step.SkipValidation)
+	case "patch":
+		return p.patch(step)
+	case "delete":
+		obj, err := p.named(step)
+		if err != nil {
+			return err
+		}
+		// A deleted pod is gone at once.
+		var grace int64
+		return p.cluster.DeleteWith(obj, store.DeleteOptions{GracePeriodSeconds: &grace})
+	}
+	return fmt.Errorf("there is no op %q", step.Op)
+}
+
+// object is the object of a step, under its real uids.
+func (p *player) object(step Step) (store.Object, error) {
+	data, err := p.symbols.real(step.Object)
+	if err != nil {
+		return nil, err
+	}
+	return readObject(data)
+}
+
+// named is an object of which only what the step names is known.
+func (p *player) named(step Step) (store.Object, error) {
+	name, err := p.symbols.real([]byte(step.Name))
+	if err != nil {
+		return nil, err
+	}
+	return namedObject(step.Kind, step.Namespace, string(name))
+}
+
+func (p *player) create(obj store.Object, skipValidation bool) error {
+	if storedAsGiven(obj) {
+		return p.cluster.Load(obj)
+	}
+	if err := p.cluster.CreateWith(obj, store.CreateOptions{SkipValidation: skipValidation}); err != nil {
+		return err
+	}
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return nil
+	}
+	created, err := p.cluster.Claims.Get(store.KeyOf(claim))
+	if err != nil {
+		return err
+	}
+	p.symbols.add(store.KeyOf(created), created.UID)
+	return nil
+}
+
+func (p *player) update(obj store.Object, skipValidation bool) error {
+	if storedAsGiven(obj) {
+		return p.cluster.Load(obj)
+	}
+	return p.cluster.UpdateWith(obj, store.UpdateOptions{SkipValidation: skipValidation})
+}
+
+func (p *player) patch(step Step) error {
+	patch, err := p.symbols.real(step.Patch)
+	if err != nil {
+		return err
+	}
+	obj, err := p.named(step)
+	if err != nil {
+		return err
+	}
+	if !step.SkipValidation && !storedAsGiven(obj) {
+		return p.cluster.Patch(obj, string(patch))
+	}
+	current, err := stored(p.cluster, obj)
+	if err != nil {
+		return err
+	}
+	next, err := patched(current, patch)
+	if err != nil {
+		return err
+	}
+	return p.update(next, step.SkipValidation)
+}
+
+// storedAsGiven tells the kinds that the API server of the recordings knew no rules for, and completes an object of theirs.
+func storedAsGiven(obj store.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		if obj.Status.Phase == "" {
+			obj.Status.Phase = corev1.PodPending
+		}
+		return true
+	case *corev1.Node:
+		return true
+	}
+	return false
+}

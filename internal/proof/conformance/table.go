@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// TableCase is one line of a table about the PersistentVolume controller: what there is, what is called, and what there is then.
+type TableCase struct {
+	Name    string     `json:"name"`
+	Group   string     `json:"group"`
+	Initial tableState `json:"initial"`
+	// Mode is sync, multisync or controller; Call is syncClaim, syncClaimError, syncVolume or run.
+	Mode string `json:"mode"`
+	Call string `json:"call"`
+	// Actions are what is done to a running controller.
+	Actions []tableAction `json:"actions"`
+	// Plugin is the only storage there is; nil is none.
+	Plugin *pluginScript `json:"plugin"`
+	// ReactorErrors are API requests that fail.
+	ReactorErrors []requestError `json:"reactorErrors"`
+	// StateBeforeOperation is put in place as a background operation begins; nil leaves everything as it is.
+	StateBeforeOperation *hiddenState `json:"stateBeforeOperation"`
+	// CSIMigration is the driver to which the plugin was migrated; "" is none.
+	CSIMigration string `json:"csiMigration"`
+	// Expected are the volumes and claims in the API server afterwards.
+	Expected expectedState `json:"expected"`
+	// ExpectedEvents are "Type Reason", in order.
+	ExpectedEvents []string `json:"expectedEvents"`
+}
+
+// tableState is what API server and caches hold.
+type tableState struct {
+	Volumes []*corev1.PersistentVolume      `json:"persistentVolumes"`
+	Claims  []*corev1.PersistentVolumeClaim `json:"persistentVolumeClaims"`
+	Classes []*storagev1.StorageClass       `json:"storageClasses"`
+	Pods    []*corev1.Pod                   `json:"pods"`
+}
+
+func (s tableState) objects() []store.Object {
+	var objs []store.Object
+	objs = appendObjects(objs, s.Classes)
+	objs = appendObjects(objs, s.Pods)
+	objs = appendObjects(objs, s.Volumes)
+	return appendObjects(objs, s.Claims)
+}
+
+func appendObjects[T store.Object](objs []store.Object, list []T) []store.Object {
+	for _, obj := range list {
+		objs = append(objs, obj)
+	}
+	return objs
+}
+
+type tableAction struct {
+	Action string          `json:"action"`
+	Name   string          `json:"name"`
+	Object json.RawMessage `json:"object"`
+}
+
+// pluginScript says what the calls to an in-tree plugin return, in order.
+type pluginScript struct {
+	Name      string            `json:"name"`
+	Provision []provisionResult `json:"provision"`
+	Delete    []*string         `json:"delete"`
+	Recycle   []*string         `json:"recycle"`
+}
+
+type provisionResult struct {
+	Error              *string           `json:"error"`
+	ExpectedParameters map[string]string `json:"expectedParameters"`
+}
+
+type requestError struct {
+	Verb     string `json:"verb"`
+	Resource string `json:"resource"`
+	Error    string `json:"error"`
+}
+
+// hiddenState is what happened behind the controller's back.
+type hiddenState struct {
+	APIVolumes    []*corev1.PersistentVolume      `json:"apiVolumes"`
+	APIClaims     []*corev1.PersistentVolumeClaim `json:"apiClaims"`
+	CachedVolumes []*corev1.PersistentVolume      `json:"cachedVolumes"`
+	CachedClaims  []*corev1.PersistentVolumeClaim `json:"cachedClaims"`
+	Nodes         []*corev1.Node                  `json:"nodes"`
+}
+
+type expectedState struct {
+	Volumes []*corev1.PersistentVolume      `json:"persistentVolumes"`
+	Claims  []*corev1.PersistentVolumeClaim `json:"persistentVolumeClaims"`
+}

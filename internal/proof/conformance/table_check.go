@@ -1,0 +1,70 @@
+package conformance
+
+import (
+	"cmp"
+	"slices"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Check tells how the outcome differs from what is expected; nil is not at all.
+func (c TableCase) Check(outcome TableOutcome) []string {
+	diffs := slices.Clone(outcome.Wrong)
+	diffs = append(diffs, diffLists(c.Expected.Volumes, outcome.Volumes)...)
+	diffs = append(diffs, diffLists(c.Expected.Claims, outcome.Claims)...)
+	// The cases say with which Events a call begins, not which are all.
+	events := outcome.Events[:min(len(outcome.Events), len(c.ExpectedEvents))]
+	if diff := gocmp.Diff(c.ExpectedEvents, events, cmpopts.EquateEmpty()); diff != "" {
+		diffs = append(diffs, diff)
+	}
+	return diffs
+}
+
+// diffLists compares objects in the order of their names.
+func diffLists[T store.Object](want, got []T) []string {
+	byKey := func(a, b T) int { return cmp.Compare(store.KeyOf(a), store.KeyOf(b)) }
+	want, got = slices.SortedFunc(slices.Values(want), byKey), slices.SortedFunc(slices.Values(got), byKey)
+	var diffs []string
+	for i := range max(len(want), len(got)) {
+		switch {
+		case i >= len(want):
+			diffs = append(diffs, "not expected: "+store.KeyOf(got[i]))
+		case i >= len(got):
+			diffs = append(diffs, "missing: "+store.KeyOf(want[i]))
+		default:
+			if diff := diffObjects(want[i], got[i]); diff != "" {
+				diffs = append(diffs, diff)
+			}
+		}
+	}
+	return diffs
+}
+
+// diffObjects compares whole objects, but for their versions and for what only an API server fills in where want lacks it: the uid
+// of volumes, and timestamps.
+func diffObjects(want, got store.Object) string {
+	want, got = want.DeepCopyObject().(store.Object), got.DeepCopyObject().(store.Object)
+	for _, obj := range []store.Object{want, got} {
+		obj.SetResourceVersion("")
+		if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
+			pv.Spec.ClaimRef.ResourceVersion = ""
+		}
+	}
+	if t := want.GetCreationTimestamp(); t.IsZero() {
+		got.SetCreationTimestamp(metav1.Time{})
+	}
+	if pv, ok := want.(*corev1.PersistentVolume); ok {
+		if pv.UID == "" {
+			got.SetUID("")
+		}
+		if other, ok := got.(*corev1.PersistentVolume); ok && pv.Status.LastPhaseTransitionTime == nil {
+			other.Status.LastPhaseTransitionTime = nil
+		}
+	}
+	return gocmp.Diff(want, got, cmpopts.EquateEmpty())
+}

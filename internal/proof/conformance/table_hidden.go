@@ -1,0 +1,94 @@
+package conformance
+
+import (
+	"strconv"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// countWrites keeps writes from now on.
+func (p *tablePlay) countWrites() (stop func(), err error) {
+	p.writes = map[store.Ref]int{}
+	s := p.trial.Store()
+	note := func(obj store.Object) { p.writes[store.RefTo(obj)]++ }
+	stopVolumes, err := watch(s.Volumes, s.Version(), note)
+	if err != nil {
+		return nil, err
+	}
+	stopClaims, err := watch(s.Claims, s.Version(), note)
+	if err != nil {
+		return nil, err
+	}
+	return func() { stopVolumes(); stopClaims() }, nil
+}
+
+// intrude puts the hidden state of the case in place as an operation begins: the first one by which the controller has written to
+// every object as often as the versions in that state say.
+func (p *tablePlay) intrude(string) {
+	hidden := p.tableCase.StateBeforeOperation
+	if hidden == nil || p.intruded || !p.written(hidden) {
+		return
+	}
+	p.intruded = true
+	s := p.trial.Store()
+	var objs []store.Object
+	objs = appendObjects(objs, hidden.Nodes)
+	objs = appendObjects(objs, hidden.APIVolumes)
+	objs = appendObjects(objs, hidden.APIClaims)
+	listed := map[store.Ref]bool{}
+	for _, obj := range objs {
+		listed[store.RefTo(obj)] = true
+		if err := loadChanged(s, obj); err != nil {
+			p.wrong = append(p.wrong, err.Error())
+		}
+	}
+	for _, obj := range append(s.List(store.PersistentVolume), s.List(store.PersistentVolumeClaim)...) {
+		if listed[store.RefTo(obj)] {
+			continue
+		}
+		if err := removeNow(s, obj); err != nil {
+			p.wrong = append(p.wrong, err.Error())
+		}
+	}
+	p.trial.Forget()
+	var cached []store.Object
+	cached = appendObjects(cached, hidden.CachedVolumes)
+	p.trial.Remember(appendObjects(cached, hidden.CachedClaims)...)
+}
+
+// written reports whether the objects that are there have come to the versions of the hidden state. Every object begins with
+// version 1, and each write adds one.
+func (p *tablePlay) written(hidden *hiddenState) bool {
+	var objs []store.Object
+	objs = appendObjects(objs, hidden.APIVolumes)
+	for _, obj := range appendObjects(objs, hidden.APIClaims) {
+		_, err := p.trial.Store().Get(store.KindOf(obj), store.KeyOf(obj))
+		if err == nil && obj.GetResourceVersion() != strconv.Itoa(1+p.writes[store.RefTo(obj)]) {
+			return false
+		}
+	}
+	return true
+}
+
+// loadChanged stores an object, unless that is how it is stored already: then its version has to stay as well.
+func loadChanged(s *store.Store, obj store.Object) error {
+	stored, err := s.Get(store.KindOf(obj), store.KeyOf(obj))
+	if err == nil && diffObjects(obj, stored) == "" {
+		return nil
+	}
+	_, err = s.Load(obj)
+	return err
+}
+
+// removeNow deletes an object without regard to its finalizers.
+func removeNow(s *store.Store, obj store.Object) error {
+	if len(obj.GetFinalizers()) > 0 {
+		free := obj.DeepCopyObject().(store.Object)
+		free.SetFinalizers(nil)
+		if _, err := s.Load(free); err != nil {
+			return err
+		}
+	}
+	_, err := s.Delete(store.KindOf(obj), store.KeyOf(obj), store.DeleteOptions{})
+	return err
+}

@@ -1,0 +1,87 @@
+package conformance
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// multisyncLimit is the number of syncs after which a case without end is given up.
+const multisyncLimit = 200
+
+// multisync makes the call, and then syncs whatever changed, and when nothing is left everything once more, until a full round
+// changes nothing.
+func (p *tablePlay) multisync() error {
+	var changed []store.Object
+	s := p.trial.Store()
+	note := func(obj store.Object) { changed = append(changed, obj) }
+	stopVolumes, err := watch(s.Volumes, s.Version(), note)
+	if err != nil {
+		return err
+	}
+	defer stopVolumes()
+	stopClaims, err := watch(s.Claims, s.Version(), note)
+	if err != nil {
+		return err
+	}
+	defer stopClaims()
+	if err := p.call(); err != nil {
+		return err
+	}
+	for round, syncs := false, 0; ; {
+		if len(changed) == 0 {
+			if round {
+				return nil
+			}
+			round = true
+			for _, obj := range append(s.List(store.PersistentVolumeClaim), s.List(store.PersistentVolume)...) {
+				p.resync(obj)
+			}
+			continue
+		}
+		round = false
+		next := changed[0]
+		changed = changed[1:]
+		p.resync(next)
+		if syncs++; syncs > multisyncLimit {
+			p.wrong = append(p.wrong, fmt.Sprintf("%d syncs, and still something changes", syncs))
+			return nil
+		}
+	}
+}
+
+// watch calls fn with each object that changes from now on.
+func watch[T store.Object](table *store.Table[T], from uint64, fn func(store.Object)) (stop func(), err error) {
+	w, err := table.Watch(store.WatchOptions[T]{From: from}, func(c store.Change[T]) {
+		if c.Type != store.Deleted {
+			fn(c.Object)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w.Stop, nil
+}
+
+// resync tells the controller's caches of the newest version of an object, and syncs it. An object that is gone meanwhile is left
+// alone, and a conflict makes way for the sync of what it conflicts with.
+func (p *tablePlay) resync(obj store.Object) {
+	key := store.KeyOf(obj)
+	newest, err := p.trial.Store().Get(store.KindOf(obj), key)
+	if err != nil {
+		return
+	}
+	p.trial.Remember(newest)
+	switch newest.(type) {
+	case *corev1.PersistentVolume:
+		err = p.trial.SyncVolume(key)
+	case *corev1.PersistentVolumeClaim:
+		err = p.trial.SyncClaim(key)
+	}
+	if err != nil && !apierrors.IsConflict(err) {
+		p.wrong = append(p.wrong, fmt.Sprintf("the sync of %s failed: %v", store.RefTo(obj), err))
+	}
+}

@@ -1,0 +1,95 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// scriptedPlugin is an in-tree plugin that returns what its script says, and notes every call that the script does not allow.
+type scriptedPlugin struct {
+	script pluginScript
+	wrong  []string
+}
+
+func (p *scriptedPlugin) Name() string { return p.script.Name }
+
+// Supports is true for every source: there is no other plugin.
+func (p *scriptedPlugin) Supports(*corev1.PersistentVolumeSource) bool { return true }
+
+func (p *scriptedPlugin) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+	if len(p.script.Provision) == 0 {
+		return fake.CreateResponse{}, p.unexpected("provision", req.Name)
+	}
+	next := p.script.Provision[0]
+	p.script.Provision = p.script.Provision[1:]
+	if diff := cmp.Diff(next.ExpectedParameters, req.Parameters, cmpopts.EquateEmpty()); diff != "" {
+		p.wrong = append(p.wrong, fmt.Sprintf("provision %s: parameters, -recorded +played:\n%s", req.Name, diff))
+	}
+	if next.Error != nil {
+		return fake.CreateResponse{}, errors.New(*next.Error)
+	}
+	source := corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{}}
+	return fake.CreateResponse{ID: req.Name, Source: source}, nil
+}
+
+func (p *scriptedPlugin) Delete(req fake.DeleteRequest) error {
+	return p.next("delete", req.ID, &p.script.Delete)
+}
+
+func (p *scriptedPlugin) Recycle(req fake.RecycleRequest) error {
+	return p.next("recycle", req.ID, &p.script.Recycle)
+}
+
+func (p *scriptedPlugin) next(operation, id string, results *[]*string) error {
+	if len(*results) == 0 {
+		return p.unexpected(operation, id)
+	}
+	text := (*results)[0]
+	*results = (*results)[1:]
+	if text == nil {
+		return nil
+	}
+	return errors.New(*text)
+}
+
+func (p *scriptedPlugin) unexpected(operation, id string) error {
+	err := fmt.Errorf("%s %s: the plugin must not be called", operation, id)
+	p.wrong = append(p.wrong, err.Error())
+	return err
+}
+
+// failingRequests is an injector that lets requests to the API server fail. The next error is for the first request that it fits.
+type failingRequests []requestError
+
+func (f *failingRequests) Inject(call engine.Call) engine.Fault {
+	if len(*f) == 0 || call.Target != engine.APIServer {
+		return engine.Fault{}
+	}
+	next := (*f)[0]
+	resource, _ := meta.UnsafeGuessKindToResource(store.Kind(call.Kind).GroupVersionKind())
+	if call.Verb != next.Verb || resource.Resource != next.Resource {
+		return engine.Fault{}
+	}
+	*f = (*f)[1:]
+	return engine.Fault{Err: apiError(next)}
+}
+
+// apiError is the error of that text, as the API server would have sent it.
+func apiError(e requestError) error {
+	exists := apierrors.NewAlreadyExists(schema.GroupResource{Resource: e.Resource}, "")
+	if exists.Error() == e.Error {
+		return exists
+	}
+	return errors.New(e.Error)
+}

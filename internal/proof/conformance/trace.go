@@ -1,0 +1,42 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// Traces plays all scenarios of a recording in order, and gives each the trace of its run. An error names the file, and the scenario
+// that cannot be played.
+func Traces(file string, each func(name string, trace *engine.Trace)) error {
+	nodes, err := AboutNodes(file)
+	if err != nil {
+		return err
+	}
+	if nodes {
+		scenarios, err := ReadLines[NodeScenario](file)
+		if err != nil {
+			return err
+		}
+		for _, s := range scenarios {
+			var p nodePlayer
+			if _, err := p.play(s, Options{}); err != nil {
+				return fmt.Errorf("%s: scenario %s: %w", file, s.Name, err)
+			}
+			each(s.Name, p.cluster.Trace())
+		}
+		return nil
+	}
+	scenarios, err := ReadLines[Scenario](file)
+	if err != nil {
+		return err
+	}
+	for _, s := range scenarios {
+		var p player
+		if _, err := p.play(s, Options{}); err != nil {
+			return fmt.Errorf("%s: scenario %s: %w", file, s.Name, err)
+		}
+		each(s.Name, p.cluster.Trace())
+	}
+	return nil
+}

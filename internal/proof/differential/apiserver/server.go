@@ -1,0 +1,180 @@
+package apiserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Config sets up a server. The zero value answers at once and tells nobody.
+type Config struct {
+	// Now is the server's clock; nil is time.Now.
+	Now func() time.Time
+	// Delay says how long a request of a component waits before it takes effect, and again before its answer arrives; Lag says how
+	// long a watch event for it is on its way. They are called from any goroutine. Nil is not at all.
+	Delay, Lag func(component string) time.Duration
+	// Turn returns when a request may take effect or a watch event may arrive, or when it is canceled. Nil is at once.
+	Turn func(turn Turn, canceled <-chan struct{}) Grant
+	// Inject is asked before each request but lists and watches, and may make it fail. The lock of the server is held. Nil is never.
+	Inject func(engine.Call) engine.Fault
+	// Wrote is told of each write, refused or not, in the order in which they took effect. The lock of the server is held. Nil is not.
+	Wrote func(engine.Entry)
+}
+
+// Server answers requests out of a store. It may be used by any number of goroutines.
+type Server struct {
+	cfg Config
+
+	mu        sync.Mutex // guards the store and everything below
+	store     *store.Store
+	resources []*resource
+}
+
+// New makes a server over an empty store.
+func New(cfg Config) *Server {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	none := func(string) time.Duration { return 0 }
+	if cfg.Delay == nil {
+		cfg.Delay = none
+	}
+	if cfg.Lag == nil {
+		cfg.Lag = none
+	}
+	if cfg.Inject == nil {
+		cfg.Inject = func(engine.Call) engine.Fault { return engine.Fault{} }
+	}
+	if cfg.Wrote == nil {
+		cfg.Wrote = func(engine.Entry) {}
+	}
+	s := &Server{cfg: cfg, store: store.New(store.Config{Now: cfg.Now, History: history})}
+	s.resources = resourcesOf(s.store)
+	for _, r := range s.resources {
+		r.count()
+	}
+	return s
+}
+
+// history is how many changes of a kind a watch can start back from: a client lists and then watches, with delays in between.
+const history = 100_000
+
+// Client makes a clientset for the component of that name. It has no rate limit.
+func (s *Server) Client(component string) (kubernetes.Interface, error) {
+	return ClientThrough(s, component)
+}
+
+// ClientThrough is Client for requests that go through a transport of the caller on their way to a server.
+func ClientThrough(transport http.RoundTripper, component string) (kubernetes.Interface, error) {
+	return kubernetes.NewForConfig(&rest.Config{
+		Host:          "http://" + host,
+		Transport:     transport,
+		UserAgent:     component,
+		QPS:           -1,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	})
+}
+
+const host = "apiserver.invalid"
+
+// Do calls fn with the store, while nobody else can reach it. fn must not wait.
+func (s *Server) Do(fn func(*store.Store)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fn(s.store)
+}
+
+// Changes counts the changes of objects of a kind so far.
+func (s *Server) Changes(kind store.Kind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.resources {
+		if r.kind == kind {
+			return r.changes
+		}
+	}
+	return 0
+}
+
+// RoundTrip answers one request, as http.RoundTripper asks for.
+func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
+	r, err := s.parse(req)
+	if err != nil {
+		return failed(req, err)
+	}
+	if r.watch {
+		return s.startWatch(req, r)
+	}
+	if err := s.sleep(req); err != nil {
+		return nil, err
+	}
+	s.turn(req, r)
+	data, code, err := s.answer(r)
+	if sleepErr := s.sleep(req); sleepErr != nil {
+		return nil, sleepErr
+	}
+	if err != nil {
+		return failed(req, err)
+	}
+	return respond(req, code, data), nil
+}
+
+// sleep waits for as long as the configuration says, or until the caller gives up.
+func (s *Server) sleep(req *http.Request) error {
+	return sleep(req.Context().Done(), s.cfg.Delay(req.UserAgent()), req.Context().Err)
+}
+
+func sleep(done <-chan struct{}, d time.Duration, err func() error) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-done:
+		return err()
+	}
+}
+
+// failed answers with a Status.
+func failed(req *http.Request, err error) (*http.Response, error) {
+	var status metav1.Status
+	if api, ok := err.(apierrors.APIStatus); ok {
+		status = api.Status()
+	} else {
+		status = apierrors.NewInternalError(err).ErrStatus
+	}
+	status.Kind, status.APIVersion = "Status", "v1"
+	data, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
+	}
+	return respond(req, int(status.Code), data), nil
+}
+
+func respond(req *http.Request, code int, data []byte) *http.Response {
+	return response(req, code, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
+}
+
+func response(req *http.Request, code int, body io.ReadCloser, length int64) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   body, ContentLength: length, Request: req,
+	}
+}

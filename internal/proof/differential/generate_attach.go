@@ -1,0 +1,110 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// GenerateAttach makes up the scenario of a seed that is about nodes and what is attached to them. There are no kubelets: steps report what
+// is in use.
+func GenerateAttach(seed uint64) Scenario {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 4)), made: map[store.Kind][]string{}}
+	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true}
+	for _, name := range []string{"n1", "n2"} {
+		s.Steps = append(s.Steps, Step{Op: Create, Object: managedNode(name)})
+	}
+	for i := range 2 {
+		modes := fake.Modes(g.modes()...)
+		// How they get bound is another matter: here it is without races.
+		s.Steps = append(s.Steps,
+			Step{Op: Create, Object: fake.Volume(fmt.Sprintf("pv%d", i+1), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)), modes), Wait: 2 * time.Second},
+			Step{Op: Create, Object: fake.Claim(fmt.Sprintf("default/c%d", i+1), "1Gi", fake.VolumeName(fmt.Sprintf("pv%d", i+1)), modes), Wait: 20 * time.Second})
+	}
+	moves := []func() Step{
+		g.runPod, g.runPod, g.runPod, g.runPod, g.podStep, g.podStep, g.podStep, g.reportUse, g.reportUse, g.reportUse,
+		g.nodeStep, g.attachStorage, g.attachStorage, g.driverObject, g.advance, g.deleteAttached,
+	}
+	for range 3 + g.IntN(7) {
+		step := moves[g.IntN(len(moves))]()
+		g.note(step)
+		if step.Settle = g.chance(2); !step.Settle {
+			step.Wait += time.Duration(pick(g, 0, 1, 4, 16, 40, 400)) * time.Second
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	s.Steps[len(s.Steps)-1].Settle = true
+	return s
+}
+
+// managedNode is a node whose volumes the attach/detach controller attaches.
+func managedNode(name string) *corev1.Node {
+	return fake.Node(name, fake.Annotations("volumes.kubernetes.io/controller-managed-attach-detach", "true"))
+}
+
+func (g *generator) node() string { return pick(g, "n1", "n1", "n2") }
+
+func (g *generator) runPod() Step {
+	opts := []fake.Option{fake.Claims(pick(g, "c1", "c1", "c2"))}
+	if !g.chance(8) {
+		opts = append(opts, fake.OnNode(g.node()))
+	}
+	return Step{Op: Create, Object: fake.Pod(g.newPod(), opts...)}
+}
+
+// reportUse has a node report which volumes are mounted.
+func (g *generator) reportUse() Step {
+	used := pick(g, ``, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle2"`)
+	return Step{Op: Patch, Ref: store.Ref{Kind: store.Node, Key: g.node()}, Sub: store.Status, Patch: `{"status":{"volumesInUse":[` + used + `]}}`}
+}
+
+func (g *generator) nodeStep() Step {
+	name := g.node()
+	ref := store.Ref{Kind: store.Node, Key: name}
+	switch g.IntN(5) {
+	case 0:
+		return Step{Op: Delete, Ref: ref}
+	case 1:
+		return Step{Op: Create, Object: managedNode(name)}
+	case 2:
+		return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}}`}
+	case 3:
+		return Step{Op: Patch, Ref: ref, Sub: store.Status, Patch: `{"status":{"conditions":[{"type":"Ready","status":"` + pick(g, "True", "False", "Unknown") + `"}]}}`}
+	}
+	return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":null}}`}
+}
+
+func (g *generator) attachStorage() Step {
+	step := Step{Op: Storage, Backend: Driver}
+	ops := []string{string(fake.Attach), string(fake.Detach)}
+	if g.chance(2) {
+		step.Setting.Fail = map[string]string{pick(g, ops...): "broken"}
+	}
+	if g.chance(2) {
+		step.Setting.Delay = map[string]time.Duration{pick(g, ops...): time.Duration(pick(g, 1, 3, 7, 20, 40)) * time.Second}
+	}
+	return step
+}
+
+// driverObject tells whether the driver attaches at all.
+func (g *generator) driverObject() Step {
+	if g.chance(2) {
+		return Step{Op: Delete, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}}
+	}
+	return Step{Op: Create, Object: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(g.chance(2))}}}
+}
+
+func (g *generator) deleteAttached() Step {
+	kind, key := store.PersistentVolumeClaim, pick(g, "default/c1", "default/c2")
+	if g.chance(2) {
+		kind, key = store.PersistentVolume, pick(g, "pv1", "pv2")
+	}
+	return Step{Op: Delete, Ref: store.Ref{Kind: kind, Key: key}}
+}

@@ -1,0 +1,238 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/mount"
+)
+
+// GenerateKubelet makes up the scenario of a seed that is about pods on nodes with kubelets.
+func GenerateKubelet(seed uint64) Scenario { return newKubeletGenerator(seed, 5).scenario() }
+
+func newKubeletGenerator(seed, stream uint64) *kubeletGenerator {
+	return &kubeletGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, stream)), made: map[store.Kind][]string{}}}
+}
+
+// scenario makes up a scenario with what the generator is about besides.
+func (g *kubeletGenerator) scenario() Scenario {
+	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true, Kubelets: true}
+	if g.chance(3) || g.inline || g.groups && g.chance(2) || g.limited {
+		s.Steps = append(s.Steps, g.nodeDriverObject())
+	}
+	// The second node may come later, and pods are there before it.
+	g.first = []string{"n1", "n2"}[:2-g.IntN(8)/7]
+	for _, name := range g.first {
+		s.Steps = append(s.Steps, Step{Op: Create, Object: managedNode(name), Wait: time.Duration(g.IntN(3)) * time.Second})
+	}
+	if g.growing || g.own {
+		s.Steps = append(s.Steps, Step{Op: Create, Object: fake.Class(growingClass, Driver, fake.Expandable())})
+	}
+	for i := range 2 {
+		modes := fake.Modes(g.modes()...)
+		name, claim := fmt.Sprintf("pv%d", i+1), fmt.Sprintf("default/c%d", i+1)
+		kind := g.volumeKind(claim)
+		opts := append([]fake.Option{g.source(name, fmt.Sprintf("handle%d", i+1)), modes, fake.Policy(corev1.PersistentVolumeReclaimRetain)}, kind...)
+		if g.chance(20) {
+			opts = append(opts, fake.FromNodes("n2"))
+		}
+		pv := fake.Volume(name, "1Gi", append(opts, g.volumeGroup()...)...)
+		if g.attributes || g.groups {
+			g.setAttributes(pv)
+		}
+		volume := Step{Op: Create, Object: pv, Wait: 2 * time.Second}
+		if g.chance(14) {
+			continue // a claim without a volume, if that does not come later
+		}
+		s.Steps = append(s.Steps, volume, Step{Op: Create, Object: fake.Claim(claim, "1Gi", append(kind, fake.VolumeName(name), modes)...), Wait: 20 * time.Second})
+	}
+	rare := []func() Step{g.nodeDriverObject, g.advance, g.deleteAttached, g.boundVolume, g.unbind, g.changeNode}
+	if g.groups {
+		rare = append(rare, g.changeGroupPolicy, g.changeGroupPolicy)
+	}
+	if g.limited {
+		rare = append(rare, g.watchLimit, g.watchLimit)
+	}
+	down := "" // a node whose kubelet does not run
+	for i := range 6 + g.IntN(12) {
+		if g.growing && i > 0 && g.chance(3) {
+			s.Steps = append(s.Steps, g.growVolume()...)
+		}
+		if g.limited && g.chance(2) {
+			s.Steps = append(s.Steps, g.nodeStorage())
+		}
+		if g.limited && g.chance(8) {
+			s.Steps = append(s.Steps, g.changeCSINode())
+		}
+		if g.failing && i > 0 && g.chance(3) {
+			s.Steps = append(s.Steps, g.kubeletFault())
+		}
+		var step Step
+		switch n := g.IntN(20); {
+		case i == 0 || n < 7, g.groups && n < 9:
+			step = g.startPod()
+		case n < 11:
+			step = g.deletePod()
+			if g.own && g.chance(3) {
+				// As the garbage collector does, who is not there, or somebody who is too early.
+				step = Step{Op: Delete, Ref: store.Ref{Kind: store.PersistentVolumeClaim, Key: g.existing(store.Pod, "default/p0") + "-own"}}
+			}
+		case n < 16:
+			step = g.nodeStorage()
+		case n < 18:
+			step = g.power(&down)
+		default:
+			step = pick(g.generator, rare...)()
+		}
+		g.note(step)
+		if step.Settle = g.chance(2); !step.Settle {
+			step.Wait += time.Duration(pick(g.generator, 0, 1, 4, 12, 16, 40, 70, 200)) * time.Second
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	s.Steps[len(s.Steps)-1].Settle = true
+	return s
+}
+
+type kubeletGenerator struct {
+	*generator
+	first []string // the nodes that are there from the beginning
+	// blocks are the claims for block volumes; nil if there are to be none.
+	blocks map[string]bool
+	// growing says that volumes grow, inline that pods have volumes in themselves, failing that requests of kubelets fail.
+	growing, inline, failing bool
+	// own says that pods have claims of their own, attributes that volumes have attributes, types of file systems and mount options.
+	own, attributes bool
+	// plain says that pods have volumes of the kubelet's own, such as emptyDirs.
+	plain bool
+	// groups says that pods want the files of their volumes to belong to a group.
+	groups bool
+	// limited says that nodes cannot have as many volumes attached as pods want.
+	limited bool
+}
+
+func (g *kubeletGenerator) startPod() Step {
+	opts := []fake.Option{fake.OnNode(g.node())}
+	for _, claim := range pick(g.generator, []string{"c1"}, []string{"c1"}, []string{"c1"}, []string{"c2"}, []string{"c2"}, []string{"c1", "c2"}, []string{"c1", "c2"}, []string{"c3"}) {
+		opts = append(opts, g.use(claim))
+	}
+	if g.own {
+		opts = g.ownClaim(opts)
+	}
+	if g.chance(5) {
+		opts = append(opts, fake.Annotations(mount.AnnRunFor, pick(g.generator, "5s", "50s", "200s"), mount.AnnExitPhase, pick(g.generator, "Succeeded", "Failed")))
+	}
+	pod := fake.Pod(g.newPod(), opts...)
+	if g.growing && g.chance(3) {
+		g.readOnly(pod)
+	}
+	if g.inline {
+		g.inlineVolumes(pod)
+	}
+	if g.plain {
+		g.plainVolumes(pod)
+	}
+	if g.groups {
+		g.setGroup(pod)
+	}
+	return Step{Op: Create, Object: pod}
+}
+
+// nodeStorage is about the driver, on nodes and otherwise.
+func (g *kubeletGenerator) nodeStorage() Step {
+	step := Step{Op: Storage, Backend: Driver}
+	op := func() string {
+		if g.growing && g.chance(3) {
+			return string(fake.NodeExpand)
+		}
+		return string(pick(g.generator, fake.Attach, fake.Detach, fake.Stage, fake.Stage, fake.Publish, fake.Publish, fake.Unpublish, fake.Unpublish, fake.Unstage, fake.Unstage))
+	}
+	if fail := op(); !g.chance(3) {
+		step.Setting.Fail = map[string]string{fail: "broken"}
+		step.Setting.Code = pick(g.generator, "", "", fake.DeadlineExceeded, fake.InvalidArgument, fake.Unavailable)
+		if fail == string(fake.NodeExpand) && g.chance(3) {
+			step.Setting.Code = fake.FailedPrecondition
+		}
+	}
+	if g.chance(2) {
+		// Not a multiple of the period of loops, so that nothing ends at the instant of a pass.
+		step.Setting.Delay = map[string]time.Duration{op(): time.Duration(pick(g.generator, 1, 3, 7, 20, 40, 125))*time.Second + 30*time.Millisecond}
+	}
+	if g.limited {
+		g.limit(&step.Setting)
+	}
+	return step
+}
+
+// power stops a kubelet, or starts that which is down.
+func (g *kubeletGenerator) power(down *string) Step {
+	step := Step{Op: Power, Node: g.node(), Machine: pick(g.generator, StopKubelet, StopKubelet, PowerOff, Reboot)}
+	switch {
+	case *down != "":
+		step.Node, step.Machine, *down = *down, pick(g.generator, Start, Start, Start, Reboot), ""
+	case step.Machine != Reboot:
+		*down = step.Node
+	}
+	return step
+}
+
+// nodeDriverObject tells whether the driver attaches, and whether it publishes again.
+func (g *kubeletGenerator) nodeDriverObject() Step {
+	if g.chance(3) {
+		return Step{Op: Delete, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}}
+	}
+	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver},
+		Spec: storagev1.CSIDriverSpec{AttachRequired: new(!g.chance(3)), RequiresRepublish: new(g.chance(3))}}
+	if g.limited && !g.chance(4) {
+		driver.Spec.NodeAllocatableUpdatePeriodSeconds = g.limitPeriod()
+	}
+	if g.groups && !g.chance(4) {
+		driver.Spec.FSGroupPolicy = new(g.groupPolicy())
+	}
+	if g.inline {
+		driver.Spec.VolumeLifecycleModes, driver.Spec.PodInfoOnMount = g.lifecycleModes(), new(g.chance(2))
+	}
+	return Step{Op: Create, Object: driver}
+}
+
+// boundVolume brings a volume or claim that may be missing.
+func (g *kubeletGenerator) boundVolume() Step {
+	i := 1 + g.IntN(2)
+	if g.chance(2) {
+		return Step{Op: Create, Object: fake.Claim(fmt.Sprintf("default/c%d", i), "1Gi", fake.VolumeName(fmt.Sprintf("pv%d", i)))}
+	}
+	return Step{Op: Create, Object: fake.Volume(fmt.Sprintf("pv%d", i), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i)), fake.Policy(corev1.PersistentVolumeReclaimRetain))}
+}
+
+// unbind breaks what holds a claim and its volume together.
+func (g *kubeletGenerator) unbind() Step {
+	volume, claim := store.Ref{Kind: store.PersistentVolume, Key: pick(g.generator, "pv1", "pv2")}, store.Ref{Kind: store.PersistentVolumeClaim, Key: pick(g.generator, "default/c1", "default/c2")}
+	return pick(g.generator,
+		Step{Op: Patch, Ref: volume, Patch: `{"spec":{"claimRef":null}}`},
+		Step{Op: Patch, Ref: volume, Patch: `{"metadata":{"finalizers":null}}`},
+		Step{Op: Patch, Ref: claim, Patch: `{"metadata":{"finalizers":null}}`},
+		Step{Op: Patch, Ref: claim, Patch: `{"metadata":{"finalizers":["example.com/hold"]}}`},
+	)
+}
+
+// changeNode deletes a node, or says that it is out of service.
+func (g *kubeletGenerator) changeNode() Step {
+	name := g.node()
+	ref := store.Ref{Kind: store.Node, Key: name}
+	switch g.IntN(4) {
+	case 0:
+		return Step{Op: Delete, Ref: ref}
+	case 1:
+		return Step{Op: Create, Object: managedNode(name)}
+	case 2:
+		return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}}`}
+	}
+	return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":null}}`}
+}

@@ -1,0 +1,44 @@
+package differential
+
+import (
+	"fmt"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// GenerateAttachLimit makes up the scenario of a seed with nodes that cannot have as many volumes attached as pods want.
+func GenerateAttachLimit(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 14)
+	g.limited = true
+	return g.scenario()
+}
+
+// limit has the driver say how many volumes a node can have, and now and then refuse another one.
+func (g *kubeletGenerator) limit(setting *Setting) {
+	setting.Limit = pick[int32](g.generator, 0, 1, 2, 3)
+	if !g.chance(3) {
+		setting.Fail, setting.Code = map[string]string{string(fake.Attach): "no room"}, fake.ResourceExhausted
+	}
+}
+
+// watchLimit has the driver want its limit to be kept up to date, or not, by asking it every so often.
+func (g *kubeletGenerator) watchLimit() Step {
+	return Step{Op: Patch, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}, Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "10", "11", "60", "null"))}
+}
+
+// limitPeriod is how often a new driver wants to be asked, in seconds.
+func (g *kubeletGenerator) limitPeriod() *int64 {
+	return new(pick[int64](g.generator, 3600, 3600, 10, 10, 17))
+}
+
+// changeCSINode takes a CSINode away, or has it say something else about the driver.
+func (g *kubeletGenerator) changeCSINode() Step {
+	ref := store.Ref{Kind: store.CSINode, Key: g.node()}
+	if g.chance(2) {
+		return Step{Op: Delete, Ref: ref}
+	}
+	driver := fmt.Sprintf(`{"name":%q,"nodeID":%q,"topologyKeys":null,"allocatable":{"count":9}}`, Driver, ref.Key)
+	other := fmt.Sprintf(`{"name":"other.example.com","nodeID":%q,"topologyKeys":null}`, ref.Key)
+	return Step{Op: Patch, Ref: ref, Patch: fmt.Sprintf(`{"spec":{"drivers":[%s]}}`, pick(g.generator, driver, driver+","+other, other, ""))}
+}

@@ -1,0 +1,199 @@
+package differential
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/mount"
+)
+
+// The scenarios below are like those of GenerateKubelet, and each about one thing more.
+
+// GenerateBlock makes up the scenario of a seed with block volumes.
+func GenerateBlock(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 6)
+	g.blocks = map[string]bool{}
+	return g.scenario()
+}
+
+// GenerateNodeExpand makes up the scenario of a seed with volumes that grow while pods use them, some of them block volumes.
+func GenerateNodeExpand(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 7)
+	g.growing = true
+	if g.chance(4) {
+		g.blocks = map[string]bool{}
+	}
+	return g.scenario()
+}
+
+// growingClass is the class of volumes that grow.
+const growingClass = "growing"
+
+// volumeKind are the options that a claim and its volume have besides.
+func (g *kubeletGenerator) volumeKind(claim string) (opts []fake.Option) {
+	if g.growing {
+		opts = append(opts, fake.InClass(growingClass))
+	}
+	if g.blocks == nil || g.chance(5) {
+		return opts
+	}
+	g.blocks[claim] = true
+	return append(opts, fake.Block())
+}
+
+// GenerateInline makes up the scenario of a seed with pods that have CSI volumes in themselves.
+func GenerateInline(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 8)
+	g.inline = true
+	return g.scenario()
+}
+
+// inlineVolumes gives a pod volumes of its own, besides its claims or instead of them.
+func (g *kubeletGenerator) inlineVolumes(pod *corev1.Pod) {
+	main := &pod.Spec.Containers[0]
+	if g.chance(2) {
+		pod.Spec.Volumes, main.VolumeMounts = nil, nil
+	}
+	for _, name := range []string{"scratch", "cache"}[:1+g.IntN(8)/7] {
+		driver := Driver
+		if g.chance(20) {
+			driver = "other.example.com"
+		}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver, ReadOnly: new(g.chance(8))}}})
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name})
+	}
+}
+
+// lifecycleModes are the kinds of volumes that the driver is for.
+func (g *kubeletGenerator) lifecycleModes() []storagev1.VolumeLifecycleMode {
+	const persistent, inline = storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral
+	return pick(g.generator, []storagev1.VolumeLifecycleMode{persistent, inline}, []storagev1.VolumeLifecycleMode{persistent, inline},
+		[]storagev1.VolumeLifecycleMode{persistent, inline}, []storagev1.VolumeLifecycleMode{inline}, []storagev1.VolumeLifecycleMode{persistent})
+}
+
+// GenerateKubeletFaults makes up the scenario of a seed in which requests of kubelets fail. Now and then volumes grow besides.
+func GenerateKubeletFaults(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 9)
+	g.failing, g.growing = true, g.chance(2)
+	return g.scenario()
+}
+
+// kubeletFault has requests of a kubelet fail, those about one object: which of two is asked for first is up to chance.
+func (g *kubeletGenerator) kubeletFault() Step {
+	node, i := pick(g.generator, g.first...), 1+g.IntN(2)
+	claim := fmt.Sprintf("default/c%d", i)
+	attachment := objects.AttachmentName(fmt.Sprintf("handle%d", i), Driver, node)
+	asked := pick(g.generator,
+		Rule{Verb: "get", Kind: store.PersistentVolumeClaim, Key: claim}, Rule{Verb: "get", Kind: store.PersistentVolumeClaim, Key: claim},
+		Rule{Verb: "get", Kind: store.PersistentVolume, Key: fmt.Sprintf("pv%d", i)},
+		Rule{Verb: "get", Kind: store.VolumeAttachment, Key: attachment}, Rule{Verb: "get", Kind: store.VolumeAttachment, Key: attachment},
+		Rule{Verb: "get", Kind: store.Node, Key: node}, Rule{Verb: "patch-status", Kind: store.Node, Key: node},
+		Rule{Verb: "patch-status", Kind: store.PersistentVolumeClaim, Key: claim})
+	if g.growing && g.chance(2) {
+		asked = Rule{Verb: "patch-status", Kind: store.PersistentVolumeClaim, Key: claim}
+	}
+	asked.Actor, asked.Times = mount.ActorName(node), pick(g.generator, 1, 1, 2, 3, 8)
+	if asked.Verb != "get" {
+		asked.Lost, asked.Conflict = g.chance(4), g.chance(3)
+	}
+	return Step{Op: Fault, Rule: asked}
+}
+
+// GenerateOwnClaims makes up the scenario of a seed with pods that have claims of their own (generic ephemeral volumes).
+func GenerateOwnClaims(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 10)
+	g.own = true
+	return g.scenario()
+}
+
+// ownClaim gives a pod a claim of its own, instead of others or besides one: in which order many volumes come is too much up to chance.
+func (g *kubeletGenerator) ownClaim(opts []fake.Option) []fake.Option {
+	return append(opts[:1+g.IntN(2)], fake.Ephemeral("own", "1Gi", pick(g.generator, growingClass, growingClass, growingClass, growingClass, growingClass, "nobody")))
+}
+
+// growVolume has a claim and its volume grow, as a user and the resizer of the driver have them, up to the point where it is the node's
+// turn. Some resizers stop earlier, or leave no notes.
+func (g *kubeletGenerator) growVolume() []Step {
+	i := 1 + g.IntN(2)
+	claim, volume := store.Ref{Kind: store.PersistentVolumeClaim, Key: fmt.Sprintf("default/c%d", i)}, store.Ref{Kind: store.PersistentVolume, Key: fmt.Sprintf("pv%d", i)}
+	size := pick(g.generator, "2Gi", "2Gi", "3Gi", "5Gi")
+	status := "NodeResizePending"
+	if g.chance(4) {
+		status = pick(g.generator, "NodeResizeInProgress", "NodeResizeInProgress", "NodeResizeInfeasible", "ControllerResizeInProgress")
+	}
+	notes := fmt.Sprintf(`{"status":{"allocatedResources":{"storage":%q},"allocatedResourceStatuses":{"storage":%q},"conditions":[{"type":"FileSystemResizePending","status":"True","message":"on the node"}]}}`, size, status)
+	switch g.IntN(10) {
+	case 0: // an old resizer
+		notes = `{"status":{"conditions":[{"type":"FileSystemResizePending","status":"True","message":"on the node"}]}}`
+	case 1: // one for whom nothing is left to the node
+		notes = fmt.Sprintf(`{"status":{"capacity":{"storage":%q},"allocatedResources":{"storage":%q},"allocatedResourceStatuses":null,"conditions":null}}`, size, size)
+	}
+	var steps []Step
+	if g.chance(3) {
+		code := pick(g.generator, "", "", fake.FailedPrecondition, fake.OutOfRange, fake.DeadlineExceeded, fake.Unavailable)
+		steps = append(steps, Step{Op: Storage, Backend: Driver, Setting: Setting{Fail: map[string]string{string(fake.NodeExpand): "cannot grow"}, Code: code}})
+	}
+	steps = append(steps, []Step{
+		{Op: Patch, Ref: claim, Patch: fmt.Sprintf(`{"spec":{"resources":{"requests":{"storage":%q}}}}`, size)},
+		{Op: Patch, Ref: volume, Patch: fmt.Sprintf(`{"spec":{"capacity":{"storage":%q}}}`, size)},
+		{Op: Patch, Ref: claim, Sub: store.Status, Patch: notes},
+	}...)
+	if g.chance(3) {
+		steps[len(steps)-1-g.IntN(2)].Wait = time.Duration(pick(g.generator, 1, 15, 70)) * time.Second
+	}
+	return steps
+}
+
+// use has a pod use a claim of namespace default, as it has to be used, most of the time.
+func (g *kubeletGenerator) use(claim string) fake.Option {
+	block := g.blocks["default/"+claim]
+	if g.blocks != nil && g.chance(25) {
+		block = !block
+	}
+	if block {
+		return fake.BlockClaims(claim)
+	}
+	return fake.Claims(claim)
+}
+
+// readOnly has a pod only read what it has of its claims.
+func (g *kubeletGenerator) readOnly(pod *corev1.Pod) {
+	for i := range pod.Spec.Volumes {
+		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			claim.ReadOnly = true
+		}
+	}
+}
+
+// GenerateNodeVolumes makes up the scenario of a seed that is about some of all that at once, with drivers that cannot do everything.
+func GenerateNodeVolumes(seed uint64) Scenario {
+	g := newKubeletGenerator(seed, 11)
+	g.growing, g.inline, g.failing, g.own = g.chance(2), g.chance(3), g.chance(3), g.chance(3)
+	if g.chance(2) {
+		g.blocks = map[string]bool{}
+	}
+	g.attributes = true
+	cannot := pick(g.generator, nil, nil, []fake.Op{fake.Stage}, []fake.Op{fake.NodeExpand}, []fake.Op{fake.Stage, fake.NodeExpand})
+	s := g.scenario()
+	s.Cannot = cannot
+	return s
+}
+
+// setAttributes gives a volume some of what a driver is told about it.
+func (g *kubeletGenerator) setAttributes(pv *corev1.PersistentVolume) {
+	if pv.Spec.CSI == nil {
+		return
+	}
+	if g.chance(2) {
+		pv.Spec.CSI.VolumeAttributes = map[string]string{"tier": "gold", "csi.storage.k8s.io/pod.name": "mine"}
+	}
+	if pv.Spec.VolumeMode != nil && *pv.Spec.VolumeMode == corev1.PersistentVolumeFilesystem && g.chance(2) {
+		pv.Spec.CSI.FSType, pv.Spec.MountOptions = pick(g.generator, "xfs", "ext4"), []string{"noatime"}
+	}
+}

@@ -1,0 +1,60 @@
+package differential
+
+import (
+	"math/rand/v2"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Change is a pod that waits for a node, and an object that changes meanwhile. Old is nil for one that is new, New for one that is gone.
+type Change struct {
+	Pod      *corev1.Pod
+	Old, New store.Object
+}
+
+// GenerateChange makes up the change of a seed.
+func GenerateChange(seed uint64) Change {
+	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 5)), made: map[store.Kind][]string{}}, about: "anything"}
+	g.sort = g.IntN(4)
+	if g.chance(3) {
+		g.about = "disks"
+	}
+	c := Change{Pod: g.waiting("p", 10)}
+	c.Old, c.New = g.twice()
+	switch g.IntN(4) {
+	case 0:
+		c.Old = nil
+	case 1:
+		c.New = nil
+	}
+	if _, ok := c.New.(*corev1.Pod); ok {
+		// Plugins that have to do with volumes ask for pods that go, and for no other change of them.
+		c.Old, c.New = c.New, nil
+	}
+	return c
+}
+
+// twice makes two versions of an object, which may have nothing but the name in common.
+func (g *schedulingGenerator) twice() (old, now store.Object) {
+	node, key := pick(g.generator, "n1", "n2"), pick(g.generator, "default/c1", "default/c2", "default/p-own", "other/c1")
+	one := pick(g.generator,
+		func() store.Object { return g.node(node) },
+		func() store.Object { return g.csiNode(node) },
+		func() store.Object { return g.storageClass("wait") },
+		func() store.Object { return g.storageClass("now") },
+		func() store.Object { return g.driver(firstDriver) },
+		func() store.Object { return g.capacity("capacity0") },
+		func() store.Object { return g.volume("pv1") },
+		func() store.Object { return g.claim(key) },
+		func() store.Object { return g.attachment("attachment0") },
+		func() store.Object { return g.placed("q0", 0) },
+	)
+	old, now = one(), one()
+	if g.chance(3) {
+		now = old.DeepCopyObject().(store.Object)
+		now.SetAnnotations(map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/gce-pd"})
+	}
+	return old, now
+}

@@ -1,0 +1,168 @@
+package differential
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/mount"
+)
+
+// Observation is what is seen after a step: the state, and what happened since the observation before.
+//
+// A resourceVersion counts all writes of a cluster, Events included, and says nothing more; so it only says whether there is one. Everything
+// else is compared as it stands: uids and timestamps are the same in both worlds, which begin at the same time.
+type Observation struct {
+	Step int
+	// Refused is what the API server refused to the user.
+	Refused []string
+	// Objects are all objects but Events as YAML, by line.
+	Objects []string
+	// Events is the sorted set of Events that were emitted, before client-go drops any.
+	Events []string
+	// Writes are those of the controllers that changed something, in order, with the fields that changed, and of a CSINode with the second.
+	Writes []string
+	// Calls are those to the storage, with the second in which they began and ended.
+	Calls []string
+	// Requests are what the driver was asked to do on nodes, and did, in full.
+	Requests []string
+	// Orders are the calls of each kubelet about each volume, in order.
+	Orders []string
+	// Machines is what nodes have: directories and files, mounts, containers, and volumes mounted for pods as the kubelet sees it.
+	Machines []string
+}
+
+// Observe makes an observation of a world that began at start, has these objects and machines, and did this since the last one.
+// requests are those of the driver.
+func Observe(start time.Time, objects []store.Object, machines []Machine, requests []string, entries iter.Seq[engine.Entry]) (Observation, error) {
+	o := Observation{Machines: describeMachines(machines, objects), Requests: slices.Sorted(slices.Values(requests))}
+	orders := map[string][]string{}
+	for _, obj := range objects {
+		lines, err := describe(obj)
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		}
+		o.Objects = append(o.Objects, lines...)
+	}
+	for e := range entries {
+		if e.Actor == engine.User {
+			continue
+		}
+		switch e.Type {
+		case engine.Emitted:
+			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, inOrder(uncounted(e.Text))))
+		case engine.Write:
+			if e.Object.Kind == store.Event || e.Err != nil || e.Old == e.New {
+				continue
+			}
+			o.Writes = append(o.Writes, describeWrite(start, e))
+		case engine.Storage:
+			o.Calls = append(o.Calls, describeCall(start, e))
+			if strings.HasPrefix(e.Actor, mount.ActorName("")) {
+				key := e.Actor + " " + e.Call.Key
+				orders[key] = append(orders[key], key+": "+callOf(e))
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(orders)) {
+		o.Orders = append(o.Orders, orders[key]...)
+	}
+	slices.Sort(o.Events)
+	o.Events = slices.Compact(o.Events)
+	// Calls of the same second are sorted: those of different operations are made by different goroutines.
+	slices.Sort(o.Calls)
+	return o, nil
+}
+
+// uncounted is a text without how many files of a volume were given to a group by then: how many there are is nobody's affair here.
+func uncounted(text string) string {
+	if before, _, ok := strings.Cut(text, ", processed "); ok && strings.HasPrefix(text, "Setting volume ownership") {
+		return before
+	}
+	return text
+}
+
+// inOrder sorts the pods that an Event names: the controller takes them from a map as they come.
+func inOrder(text string) string {
+	rest, ok := strings.CutPrefix(text, "waiting for pods ")
+	names, end, ok2 := strings.Cut(rest, " ")
+	if !ok || !ok2 {
+		return text
+	}
+	pods := strings.Split(names, ",")
+	slices.Sort(pods)
+	return "waiting for pods " + strings.Join(pods, ",") + " " + end
+}
+
+// describe is an object as YAML.
+func describe(obj store.Object) ([]string, error) {
+	obj = obj.DeepCopyObject().(store.Object)
+	obj.SetResourceVersion("")
+	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
+		ref := pv.Spec.ClaimRef
+		ref.ResourceVersion = cmp.Or(strings.Repeat("(some)", min(1, len(ref.ResourceVersion))), "(none)")
+	}
+	data, err := yaml.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	name := store.RefTo(obj).String()
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	for i, line := range lines {
+		lines[i] = name + ": " + line
+	}
+	return lines, nil
+}
+
+// describeWrite says who did what to which object. A CSINode does not say itself when it was written.
+func describeWrite(start time.Time, e engine.Entry) string {
+	what := subjectOf(e) + " " + e.Verb
+	if e.Object.Kind == store.CSINode {
+		what += fmt.Sprintf(" at %ds", int(e.Time.Sub(start).Seconds()))
+	}
+	switch {
+	case e.Old == nil:
+		return what
+	case e.New == nil:
+		return what + ", and it was gone"
+	}
+	var paths []string
+	for _, c := range engine.Changes(e.Old, e.New) {
+		paths = append(paths, c.Path)
+		if c.Path == "status.phase" {
+			paths[len(paths)-1] += "=" + strings.Trim(c.New, `"`)
+		}
+	}
+	return what + " " + strings.Join(paths, " ")
+}
+
+// subjectOf begins the description of a write: the object that it is about.
+func subjectOf(e engine.Entry) string { return e.Object.String() + " by " + e.Actor + ":" }
+
+func describeCall(start time.Time, e engine.Entry) string {
+	return fmt.Sprintf("%6ds %s", int(e.Time.Sub(start).Seconds()), callOf(e))
+}
+
+// callOf is a call without its time.
+func callOf(e engine.Entry) string {
+	text := fmt.Sprintf("%s %s %s %s", e.Call.Target, e.Call.Verb, e.Call.Key, e.Verb)
+	if e.Call.Node != "" {
+		text += " at " + e.Call.Node
+	}
+	if e.Call.Pod != "" {
+		text += " for " + e.Call.Pod
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}

@@ -1,0 +1,116 @@
+package differential
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// OurScheduler is a Scheduler that is simulated.
+type OurScheduler struct {
+	engine *engine.Engine
+	faults *fake.Faults
+	seen   uint64 // of the trace
+}
+
+// NewOurScheduler puts our scheduler into a world with these objects. It begins to work in the first Advance.
+func NewOurScheduler(objects []store.Object) (*OurScheduler, error) {
+	s := &OurScheduler{faults: fake.NewFaults()}
+	var err error
+	if s.engine, err = engine.New(engine.Config{Start: Epoch, Trace: &engine.Trace{}, Injector: s.faults, Latency: requestTime}); err != nil {
+		return nil, err
+	}
+	for _, obj := range objects {
+		if _, err := s.engine.Store().Load(obj.DeepCopyObject().(store.Object)); err != nil {
+			return nil, err
+		}
+	}
+	// All nodes are looked at, as the real scheduler does, and the first by name wins.
+	_, err = schedule.New(s.engine, schedule.Config{Score: func(*corev1.Pod, *corev1.Node) int64 { return 0 }})
+	return s, err
+}
+
+// requestTime is how long a request takes. It is too little to be seen in any log; but others go on meanwhile.
+const requestTime = 2 * time.Microsecond
+
+// Verdicts says what the plugins find.
+func (s *OurScheduler) Verdicts() ([]string, error) {
+	db := s.engine.Store()
+	world := schedule.World{
+		Pods: db.Pods.List(), Nodes: db.Nodes.List(), Volumes: db.Volumes.List(), Claims: db.Claims.List(), Classes: db.Classes.List(),
+		Drivers: db.CSIDrivers.List(), CSINodes: db.CSINodes.List(), Capacities: db.Capacities.List(), Attachments: db.Attachments.List(),
+	}
+	judge := schedule.NewJudge(world)
+	var lines []string
+	for _, pod := range world.Pods {
+		if pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
+			continue
+		}
+		key := store.KeyOf(pod)
+		v := judge.Explain(pod)
+		if v.Rule != "" {
+			code := map[string]string{"SCHED-237": "Error", "SCHED-022": "NoNodes"}[v.Rule]
+			lines = append(lines, VerdictLine(key, cmp.Or(code, codeOf(v.Unresolvable)), v.Plugin, v.Text))
+			continue
+		}
+		for _, node := range v.Nodes {
+			code := "Success"
+			if node.Rule != "" {
+				code = codeOf(node.Unresolvable)
+			}
+			lines = append(lines, VerdictLine(key+" on "+node.Node, code, node.Plugin, strings.Join(node.Reasons, ", ")))
+		}
+	}
+	return lines, nil
+}
+
+func codeOf(unresolvable bool) string {
+	if unresolvable {
+		return "UnschedulableAndUnresolvable"
+	}
+	return "Unschedulable"
+}
+
+// Do takes a step.
+func (s *OurScheduler) Do(step Step) (err error) {
+	api, user := s.engine.API(), s.engine.User()
+	switch step.Op {
+	case Create:
+		_, err = api.Create(user, step.Object.DeepCopyObject().(store.Object), store.CreateOptions{})
+	case Patch:
+		_, err = api.Patch(user, step.Ref, []byte(step.Patch), step.Sub)
+	case Delete:
+		_, err = api.Delete(user, step.Ref, DeleteOptions(step.Force))
+	case Fault:
+		err = step.Rule.Add(s.faults)
+	case Advance:
+	default:
+		err = fmt.Errorf("a world of pods that want nodes has no %q", step.Op)
+	}
+	return err
+}
+
+// Advance lets time pass.
+func (s *OurScheduler) Advance(d time.Duration) error {
+	s.engine.Advance(d)
+	return nil
+}
+
+// Log says what the scheduler has done since the last call.
+func (s *OurScheduler) Log() []string {
+	lines := SchedulingLog(s.engine.Trace().Since(s.seen), schedule.ActorName)
+	s.seen = s.engine.Trace().Seq()
+	return slices.Clip(lines)
+}
+
+// Close ends the world.
+func (s *OurScheduler) Close() { s.engine.Close() }

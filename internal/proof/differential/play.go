@@ -1,0 +1,87 @@
+package differential
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// player is one play of a scenario.
+type player struct {
+	World
+	claims map[string]types.UID // the uid of the claim of that key that was created last
+}
+
+// do takes a step. The error is that of the API server.
+func (p *player) do(step Step) error {
+	switch step.Op {
+	case Create:
+		created, err := p.Create(step.Object.DeepCopyObject().(store.Object))
+		if claim, ok := created.(*corev1.PersistentVolumeClaim); ok && err == nil {
+			p.claims[store.KeyOf(claim)] = claim.UID
+		}
+		return err
+	case Update:
+		return p.Update(step.Object.DeepCopyObject().(store.Object))
+	case Patch:
+		return p.Patch(p.resolve(step.Ref), step.Sub, p.resolveText(step.Patch))
+	case Delete:
+		return p.Delete(p.resolve(step.Ref), step.Force)
+	case Storage:
+		b := p.Storage(step.Backend)
+		if b == nil {
+			return fmt.Errorf("there is no backend %q", step.Backend)
+		}
+		b.Set(step.Setting)
+	case Fault:
+		return p.Fail(step.Rule)
+	case Power:
+		return p.Machine(step.Node, step.Machine)
+	}
+	return nil
+}
+
+// resolve puts the name of a provisioned volume in the place of its symbol.
+func (p *player) resolve(ref store.Ref) store.Ref {
+	if key, ok := strings.CutPrefix(ref.Key, Provisioned); ok {
+		ref.Key = "pvc-" + string(p.claims[key])
+	}
+	return ref
+}
+
+// uidOf, with the key of a claim behind it, stands in a patch for the uid of the claim of that name that was created last.
+const uidOf = "uid-of:"
+
+func (p *player) resolveText(patch string) string {
+	for key, uid := range p.claims {
+		patch = strings.ReplaceAll(patch, uidOf+key+"!", string(uid))
+	}
+	return patch
+}
+
+// err is the error of the rule.
+func (r Rule) err() error {
+	if r.Conflict {
+		return apierrors.NewConflict(schema.GroupResource{Resource: strings.ToLower(string(r.Kind)) + "s"}, "some", fmt.Errorf("somebody else was faster"))
+	}
+	return apierrors.NewInternalError(fmt.Errorf("the storage of the server is broken"))
+}
+
+// Add gives the rule to an injector.
+func (r Rule) Add(f *fake.Faults) error {
+	match := fake.Match{Actor: r.Actor, Target: engine.APIServer, Verb: r.Verb, Kind: string(r.Kind), Key: r.Key}
+	if r.Lost {
+		f.Lose(match, r.err()).Times(r.Times)
+	} else {
+		f.Fail(match, r.err()).Times(r.Times)
+	}
+	return f.Err()
+}

@@ -1,0 +1,173 @@
+package differential_test
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/upstream"
+)
+
+var changes = flag.Int("changes", 20_000, "how many changes are told to the plugins of the scheduler")
+
+// mostRaces is how often a world is played upstream before it counts as a divergence.
+const mostRaces = 30
+
+// modestWorlds is how many worlds are played unless -seeds says otherwise.
+const modestWorlds = 250
+
+// TestSchedule plays worlds in which pods want nodes, with the scheduler of Kubernetes and with ours.
+func TestSchedule(t *testing.T) {
+	number := modestWorlds
+	if *seeds > 0 {
+		number = *seeds
+	}
+	told, lines, raced := 0, 0, 1
+	for i := range number {
+		seed := *first + uint64(i)
+		world := differential.GenerateSchedule(seed)
+		ours := scheduleHere(t, world)
+		lines += len(ours)
+		diff := ""
+		// Where two pods are bound at the same instant, goroutines race.
+		for run := range uint64(mostRaces) {
+			diff = cmp.Diff(strings.Join(scheduleThere(t, world, run), "\n"), strings.Join(ours, "\n"))
+			if diff == "" {
+				break
+			}
+			raced = max(raced, int(run)+2)
+		}
+		if diff == "" {
+			continue
+		}
+		t.Errorf("-first=%d: -upstream +ours:\n%s\n%s", seed, diff, world)
+		if told++; told == mostReported {
+			t.Fatalf("%d worlds so far", i+1)
+		}
+	}
+	t.Logf("%d worlds: %d lines; none was played upstream more than %d times", number, lines, raced)
+}
+
+// scheduleHere plays a world with our scheduler.
+func scheduleHere(t *testing.T, world differential.Scheduling) []string {
+	t.Helper()
+	s, err := differential.NewOurScheduler(world.Objects)
+	require.NoError(t, err)
+	defer s.Close()
+	seen, err := differential.Schedule(s, world)
+	require.NoError(t, err)
+	return seen
+}
+
+// scheduleThere plays a world with that of Kubernetes.
+func scheduleThere(t *testing.T, world differential.Scheduling, run uint64) (seen []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := upstream.NewScheduler(world.Objects, run, synctest.Wait)
+		require.NoError(t, err)
+		defer s.Close()
+		seen, err = differential.Schedule(s, world)
+		require.NoError(t, err)
+	})
+	return seen
+}
+
+// TestScheduleHints asks both sides which changes have a pod tried again that a plugin turned down.
+func TestScheduleHints(t *testing.T) {
+	plugins := []string{
+		names.VolumeBinding, names.VolumeRestrictions, names.VolumeZone, names.NodeVolumeLimits,
+		names.NodeAffinity, names.NodeUnschedulable, names.TaintToleration, names.NodeResourcesFit,
+	}
+	queued, told := map[string]int{}, 0
+	synctest.Test(t, func(t *testing.T) {
+		s, err := upstream.NewScheduler(nil, 0, synctest.Wait)
+		require.NoError(t, err)
+		defer s.Close()
+		for i := range *changes {
+			seed := *first + uint64(i)
+			c := differential.GenerateChange(seed)
+			for _, plugin := range plugins {
+				want, err := s.Requeues(plugin, c.Pod, c.Old, c.New)
+				require.NoError(t, err)
+				if want {
+					queued[plugin]++
+				}
+				if got := schedule.Requeues(plugin, c.Pod, c.Old, c.New); got != want && told < mostReported {
+					told++
+					world := differential.Scheduling{Objects: []store.Object{c.Pod}}
+					for _, obj := range []store.Object{c.Old, c.New} {
+						if obj != nil {
+							world.Objects = append(world.Objects, obj)
+						}
+					}
+					t.Errorf("-first=%d: %s: queued %v, upstream %v; new %t, gone %t\n%s", seed, plugin, got, want, c.Old == nil, c.New == nil, world)
+				}
+			}
+		}
+	})
+	t.Logf("%d changes; of these queue a pod: %v", *changes, queued)
+	for _, plugin := range plugins {
+		require.Greater(t, queued[plugin], *changes/100, "%s: too few for this to mean anything", plugin)
+	}
+}
+
+// TestScheduleNotices alters worlds on our side, and each alteration that makes a difference to the real scheduler must be noticed. Enough of
+// them must do that.
+func TestScheduleNotices(t *testing.T) {
+	altered, noticed := 0, 0
+	for seed := range uint64(8) {
+		world := differential.GenerateSchedule(seed + 1)
+		want := scheduleThere(t, world, 0)
+		require.Equal(t, want, scheduleHere(t, world))
+		for i := range world.Objects {
+			other := world
+			other.Objects = slices.Delete(slices.Clone(world.Objects), i, i+1)
+			if cmp.Equal(want, scheduleThere(t, other, 0)) {
+				continue
+			}
+			altered++
+			if !cmp.Equal(want, scheduleHere(t, other)) {
+				noticed++
+			}
+		}
+	}
+	t.Logf("%d objects whose absence makes a difference", altered)
+	require.Equal(t, altered, noticed)
+	require.Greater(t, altered, 40, "too few for this to mean anything")
+}
+
+// TestScheduleHappens sees to it that worlds have happen what they are about, often enough to mean anything.
+func TestScheduleHappens(t *testing.T) {
+	const worlds = 1000
+	seen := map[string]int{}
+	wanted := []string{
+		"by VolumeRestrictions: node(s) had no available disk", "by VolumeRestrictions: node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod",
+		"by NodeVolumeLimits: node(s) exceed max volume count", "by VolumeBinding: node(s) didn't match PersistentVolume's node affinity",
+		"by VolumeBinding: node(s) didn't find available persistent volumes to bind", "node(s) did not have enough free storage",
+		"by VolumeBinding: pod has unbound immediate PersistentVolumeClaims", "waiting for ephemeral volume controller",
+		"bound to non-existent persistentvolume", "is being deleted", "by VolumeZone: node(s) had no available volume zone", "by VolumeZone: persistentvolume",
+		"no nodes available", "annotations[volume.kubernetes.io/selected-node]", "spec.claimRef", "annotations[pv.kubernetes.io/bound-by-controller]",
+		"Normal Scheduled", "Normal Preempted", "binding volumes: context deadline exceeded", "annotation reset for PVC", "running PreBind plugin",
+	}
+	for seed := range uint64(worlds) {
+		text := strings.Join(scheduleHere(t, differential.GenerateSchedule(seed+1)), "\n")
+		for _, want := range wanted {
+			if strings.Contains(text, want) {
+				seen[want]++
+			}
+		}
+	}
+	for _, want := range wanted {
+		require.GreaterOrEqual(t, seen[want], worlds/500, "%q", want)
+	}
+	t.Log(seen)
+}

@@ -1,0 +1,62 @@
+package differential
+
+import (
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// nodeDriver is Driver with a part on nodes. How its calls there go is injected.
+type nodeDriver struct {
+	driver
+	cannot     []fake.Op
+	mountGroup bool
+}
+
+// Can reports whether the driver can do that. One that does not stage does not unstage.
+func (d *nodeDriver) Can(op fake.Op) bool {
+	if op == fake.Unstage {
+		op = fake.Stage
+	}
+	return !slices.Contains(d.cannot, op)
+}
+
+// AttachLimit is what the setting says.
+func (d *nodeDriver) AttachLimit(string) int32 {
+	if limit := d.Limit(); limit > 0 {
+		return limit
+	}
+	return -1
+}
+
+// MountsWithGroup is what the scenario says.
+func (d *nodeDriver) MountsWithGroup() bool { return d.mountGroup }
+
+// Inject has calls on nodes take as long and end as the setting says at their beginning.
+func (d *nodeDriver) Inject(call engine.Call) engine.Fault {
+	if op := fake.Op(call.Verb); call.Target == Driver && onNode(op) {
+		delay, err := d.Begin(op)
+		return engine.Fault{Delay: delay, Err: Internal(err)}
+	}
+	return engine.Fault{}
+}
+
+// Awaits reports whether a call may fail or take time: any of the driver's may.
+func (d *nodeDriver) Awaits(call engine.Call) bool { return call.Target == Driver }
+
+// OnFault has nothing to tell: that is always so.
+func (d *nodeDriver) OnFault(func()) {}
+
+// Delay is that of the driver. For calls on nodes it is injected.
+func (d *nodeDriver) Delay(op fake.Op, id string) time.Duration {
+	if onNode(op) {
+		return 0
+	}
+	return d.driver.Delay(op, id)
+}
+
+func onNode(op fake.Op) bool {
+	return op == fake.Stage || op == fake.Unstage || op == fake.Publish || op == fake.Unpublish || op == fake.NodeExpand
+}

@@ -1,0 +1,327 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
+	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
+	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
+	"k8s.io/kubernetes/pkg/volume"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/reclaim"
+)
+
+// Config sets up a cluster. The zero value is one in which nothing takes time.
+type Config struct {
+	// Delay is the most that a request takes on either way, Lag the most that a watch event takes. Each takes a random part of what
+	// its component takes at most, which is all of this or little.
+	Delay, Lag time.Duration
+	// Attach is that of the scenario.
+	Attach bool
+	// Kubelets is that of the scenario. Phase is how much later than its start a kubelet begins to work at most: it moves the periods of its
+	// loops. Each takes a random part of that; zero is differential.Phase.
+	Kubelets bool
+	Phase    time.Duration
+	// Cannot, MountGroup and GroupChange are those of the scenario.
+	Cannot      []fake.Op
+	MountGroup  bool
+	GroupChange time.Duration
+	// Sorted has in order what comes from maps: kubelets and the attach/detach controller go through what is desired, and the PersistentVolume
+	// controller through volumes.
+	Sorted bool
+	// Seed is that of the delays, and of chance in the Manner.
+	Seed uint64
+	// Directed has one thing happen after the other, as far as can be as in the Plan, and otherwise in that Manner.
+	Directed bool
+	Plan     []differential.Request
+	Manner   Manner
+	// Latency is how long each request takes before its turn, as differential.Options has it.
+	Latency time.Duration
+	// Wait waits until every goroutine of the bubble does: synctest.Wait. Nil is no bubble; then time is real, and Advance must not be
+	// called.
+	Wait func()
+}
+
+// Cluster is a differential.World in which the controllers of Kubernetes run.
+type Cluster struct {
+	cfg      Config
+	server   *apiserver.Server
+	backends map[string]*differential.Backend
+	faults   *fake.Faults
+	ctx      context.Context
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	machines map[string]*machine // by the name of their node
+	director *director           // nil if there is none
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	entries []engine.Entry   // since the last observation
+	groups  map[string]int64 // that the files of volumes belong to
+}
+
+var _ differential.World = (*Cluster)(nil)
+
+// resyncPeriod is that of kube-controller-manager.
+const resyncPeriod = 15 * time.Second
+
+// New starts a cluster with nothing in it.
+func New(cfg Config) (*Cluster, error) {
+	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), machines: map[string]*machine{}, groups: map[string]int64{}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
+	for _, name := range []string{differential.InTree, differential.NFS, differential.Driver} {
+		c.backends[name] = differential.NewBackend(name)
+	}
+	served := apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.faults.Inject, Wrote: c.record}
+	if cfg.Directed {
+		c.director = c.newDirector()
+		served.Turn = c.director.late
+		c.running.Go(c.director.run)
+	}
+	c.server = apiserver.New(served)
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	if err := c.start(c.ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// upTo makes random durations below d. Some components are much slower than others: what one does may be over before another has
+// looked, as it is with ours when nothing takes time.
+func (c *Cluster) upTo(d time.Duration) func(string) time.Duration {
+	if d <= 0 {
+		return nil
+	}
+	slowness := map[string]int64{}
+	for _, name := range slices.Concat(differential.Actors, differential.AttachActors, kubeletActors) {
+		slowness[name] = int64(d) / []int64{1, 1, 10, 100, 1_000_000}[c.random.IntN(5)]
+	}
+	return func(component string) time.Duration {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return time.Duration(c.random.Int64N(max(1, slowness[component])))
+	}
+}
+
+func (c *Cluster) record(e engine.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = append(c.entries, e)
+	if event, ok := emitted(e); ok {
+		e = event
+		c.entries = append(c.entries, e)
+	}
+	if c.director != nil && e.Type == engine.Emitted {
+		c.director.emitted(e)
+	}
+}
+
+// start starts the controllers, those of kube-controller-manager with informers in common.
+func (c *Cluster) start(ctx context.Context) error {
+	if err := c.startProvisioner(ctx); err != nil {
+		return err
+	}
+	clients := map[string]kubernetes.Interface{}
+	for _, name := range differential.Actors {
+		client, err := c.server.Client(name)
+		if err != nil {
+			return err
+		}
+		clients[name] = client
+	}
+	var factories []informers.SharedInformerFactory
+	shared := func(component string) informers.SharedInformerFactory {
+		// What is directed has informers of its own, as in a kube-controller-manager that runs nothing else: each sees what it sees when it is its turn.
+		if len(factories) == 0 || c.director != nil {
+			factories = append(factories, informers.NewSharedInformerFactory(clients[component], 12*time.Hour))
+		}
+		return factories[len(factories)-1]
+	}
+	from := shared(binder.ActorName)
+	logged := klog.NewContext(ctx, c.eventLogger(binder.ActorName))
+	pv, err := persistentvolume.NewController(logged, persistentvolume.ControllerParameters{
+		KubeClient:                clients[binder.ActorName],
+		SyncPeriod:                resyncPeriod,
+		VolumePlugins:             []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}},
+		VolumeInformer:            from.Core().V1().PersistentVolumes(),
+		ClaimInformer:             from.Core().V1().PersistentVolumeClaims(),
+		ClassInformer:             from.Storage().V1().StorageClasses(),
+		PodInformer:               from.Core().V1().Pods(),
+		NodeInformer:              from.Core().V1().Nodes(),
+		EnableDynamicProvisioning: true,
+	})
+	if err != nil {
+		return fmt.Errorf("PersistentVolume controller: %w", err)
+	}
+	if c.cfg.Sorted {
+		sortVolumes(pv)
+	}
+	c.turnWorkers(ctx, binder.ActorName, pv, "claimQueue", "volumeQueue")
+	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
+	pvProtection := pvprotection.NewPVProtectionController(discard, shared(reclaim.PVProtectionName).Core().V1().PersistentVolumes(), clients[reclaim.PVProtectionName])
+	c.turnWorkers(ctx, reclaim.PVProtectionName, pvProtection, "queue")
+	from = shared(reclaim.PVCProtectionName)
+	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[reclaim.PVCProtectionName])
+	if err != nil {
+		return fmt.Errorf("pvc-protection controller: %w", err)
+	}
+	c.turnWorkers(ctx, reclaim.PVCProtectionName, pvcProtection, "queue")
+	expanding, err := c.prepareExpand(ctx, clients[expand.ActorName], shared(expand.ActorName))
+	if err != nil {
+		return err
+	}
+	making, err := c.prepareEphemeral(ctx, clients[reclaim.EphemeralName], shared(reclaim.EphemeralName))
+	if err != nil {
+		return err
+	}
+	if c.cfg.Attach {
+		if clients[attach.ActorName], err = c.server.Client(attach.ActorName); err != nil {
+			return err
+		}
+		if err := c.startAttachDetach(ctx, clients[attach.ActorName], shared(attach.ActorName)); err != nil {
+			return err
+		}
+		if err := c.startAttacher(ctx); err != nil {
+			return err
+		}
+	}
+	for _, factory := range factories {
+		factory.StartWithContext(quiet)
+		c.running.Go(factory.Shutdown)
+	}
+	c.running.Go(func() { pv.Run(logged) })
+	c.running.Go(func() { pvProtection.Run(quiet, 1) })
+	c.running.Go(func() { pvcProtection.Run(quiet, 1) })
+	c.running.Go(expanding)
+	c.running.Go(making)
+	return nil
+}
+
+// Close ends the cluster and waits until all of it has ended.
+func (c *Cluster) Close() {
+	c.stop()
+	if c.director != nil {
+		c.director.close()
+	}
+	c.running.Wait()
+	if c.cfg.Wait != nil {
+		// Operations on volumes go on until they are through.
+		time.Sleep(longestOperation)
+	}
+	for _, m := range c.machines {
+		// What is left behind is in the way of nobody.
+		_ = os.RemoveAll(m.root)
+		roots.Delete(m.root)
+	}
+}
+
+// longestOperation is longer than any operation takes.
+const longestOperation = time.Hour
+
+// Create creates an object.
+func (c *Cluster) Create(obj store.Object) (created store.Object, err error) {
+	c.server.Do(func(s *store.Store) { created, err = s.Create(obj) })
+	if node, ok := created.(*corev1.Node); ok && err == nil && c.cfg.Kubelets {
+		err = c.startMachine(node)
+	}
+	return created, err
+}
+
+// Update replaces an object.
+func (c *Cluster) Update(obj store.Object) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Update(obj) })
+	return err
+}
+
+// Patch applies a JSON merge patch.
+func (c *Cluster) Patch(ref store.Ref, sub store.Subresource, patch string) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Patch(ref.Kind, ref.Key, []byte(patch), sub) })
+	return err
+}
+
+// Delete deletes an object.
+func (c *Cluster) Delete(ref store.Ref, force bool) (err error) {
+	c.server.Do(func(s *store.Store) { _, err = s.Delete(ref.Kind, ref.Key, differential.DeleteOptions(force)) })
+	return err
+}
+
+// Storage finds a backend.
+func (c *Cluster) Storage(name string) *differential.Backend { return c.backends[name] }
+
+// Fail has requests fail.
+func (c *Cluster) Fail(r differential.Rule) (err error) {
+	c.server.Do(func(*store.Store) { err = r.Add(c.faults) })
+	return err
+}
+
+// Claims counts the claims in that phase.
+func (c *Cluster) Claims(phase corev1.PersistentVolumeClaimPhase) (n int) {
+	c.server.Do(func(s *store.Store) {
+		for claim := range s.Claims.All() {
+			if claim.Status.Phase == phase {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// Volumes counts the volumes in that phase.
+func (c *Cluster) Volumes(phase corev1.PersistentVolumePhase) (n int) {
+	c.server.Do(func(s *store.Store) {
+		for pv := range s.Volumes.All() {
+			if pv.Status.Phase == phase {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// Advance lets time pass, and everybody do what is due by then.
+func (c *Cluster) Advance(d time.Duration) error {
+	time.Sleep(d)
+	if c.director != nil {
+		c.director.settle()
+	} else {
+		c.cfg.Wait()
+	}
+	return nil
+}
+
+// Observe tells what is there and what happened.
+func (c *Cluster) Observe() (differential.Observation, error) {
+	var objects []store.Object
+	c.server.Do(func(s *store.Store) {
+		for _, kind := range []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass, store.Pod, store.Node, store.VolumeAttachment, store.CSINode} {
+			objects = append(objects, s.List(kind)...)
+		}
+	})
+	var machines []differential.Machine
+	for _, m := range c.machines {
+		machines = append(machines, m)
+	}
+	c.mu.Lock()
+	entries := c.entries
+	c.entries = nil
+	c.mu.Unlock()
+	return differential.Observe(differential.Epoch, objects, machines, c.backends[differential.Driver].Requests(), slices.Values(entries))
+}

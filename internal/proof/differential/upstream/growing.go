@@ -1,0 +1,73 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	csitrans "k8s.io/csi-translation-lib"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/volume/ephemeral"
+	volumeexpand "k8s.io/kubernetes/pkg/controller/volume/expand"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/csimigration"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/reclaim"
+)
+
+// prepareExpand makes the expand controller.
+func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error) {
+	logged := klog.NewContext(ctx, c.eventLogger(expand.ActorName))
+	plugins := []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}}
+	translator := csitrans.New()
+	controller, err := volumeexpand.NewExpandController(logged, client, shared.Core().V1().PersistentVolumeClaims(), plugins, translator,
+		csimigration.NewPluginManager(translator))
+	if err != nil {
+		return nil, fmt.Errorf("expand controller: %w", err)
+	}
+	return func() { controller.Run(logged) }, nil
+}
+
+// prepareEphemeral makes the ephemeral volume controller, with as many workers as in kube-controller-manager.
+func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error) {
+	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
+	controller, err := ephemeral.NewController(quiet, client, shared.Core().V1().Pods(), shared.Core().V1().PersistentVolumeClaims())
+	if err != nil {
+		return nil, fmt.Errorf("ephemeral volume controller: %w", err)
+	}
+	return func() { controller.Run(quiet, ephemeralWorkers) }, nil
+}
+
+const ephemeralWorkers = 5
+
+// emitted is the Event that a write stands for. The ephemeral volume controller logs its Events without structure: they are read off what it
+// writes.
+func emitted(e engine.Entry) (engine.Entry, bool) {
+	written, ok := e.New.(*corev1.Event)
+	if !ok || e.Actor != reclaim.EphemeralName || e.Err != nil {
+		return engine.Entry{}, false
+	}
+	about := written.InvolvedObject
+	return engine.Entry{
+		Time: e.Time, Actor: e.Actor, Type: engine.Emitted, Object: store.Ref{Kind: store.Kind(about.Kind), Key: store.Key(about.Namespace, about.Name)},
+		Verb: written.Type, Reason: written.Reason, Text: written.Message,
+	}, true
+}
+
+// ExpandVolumeDevice grows the volume.
+func (p *mockStorage) ExpandVolumeDevice(spec *volume.Spec, size, _ resource.Quantity) (resource.Quantity, error) {
+	return size, p.cluster.call(expand.ActorName, p.name, fake.Expand, spec.PersistentVolume.Name)
+}
+
+// RequiresFSResize is no: there is no node that could do it.
+func (p *mockStorage) RequiresFSResize() bool { return false }
+
+var _ volume.ExpandableVolumePlugin = (*mockStorage)(nil)

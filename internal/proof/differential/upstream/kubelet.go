@@ -1,0 +1,237 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/kubelet/config"
+	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/mount"
+)
+
+// machine is a node with what outlives its kubelet: a directory, what is mounted below it, and containers.
+type machine struct {
+	cluster *Cluster
+	name    string
+	root    string
+	mounter *mounter
+	boots   int
+
+	mu         sync.Mutex
+	containers map[types.UID]*containers // those of pods
+	loops      map[string]bool           // files that a loop device holds
+	kubelet    *kubelet                  // nil while none runs
+}
+
+// containers are those of a pod, in one of its lives.
+type containers struct {
+	exit   corev1.PodPhase // how they ended, "" while they run
+	groups []int64         // that volumes give them
+}
+
+// kubelet is one life of a kubelet: the real volume manager with the real CSI plugin, and around it what package mount has around its own.
+type kubelet struct {
+	*machine
+	actor    string
+	client   kubernetes.Interface
+	hostutil hostutil.HostUtils
+	plugins  volume.VolumePluginMgr
+	volumes  volumemanager.VolumeManager
+	nodes    corelisters.NodeLister
+	pods     *podManager
+	// registered says that the API server has the Node.
+	registered bool
+	// uid is that of the Node, once the CSINode is there. It is guarded by mu.
+	uid types.UID
+	// ending is closed when what takes time and began last has ended, by the instant at which it does.
+	ending map[time.Time]chan struct{}
+	// begins has the pods in it whose wait for volumes is about to begin.
+	begins sync.Map
+	// ctx ends when the kubelet stops.
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+// newMachine makes a machine.
+func (c *Cluster) newMachine(name string) (*machine, error) {
+	root, err := os.MkdirTemp("", "kubelet-")
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{cluster: c, name: name, root: root, boots: 1, containers: map[types.UID]*containers{}, loops: map[string]bool{}}
+	m.mounter = newMounter(m)
+	roots.Store(root, m)
+	return m, nil
+}
+
+func (m *machine) podsDir() string             { return filepath.Join(m.root, "pods") }
+func (m *machine) podDir(pod types.UID) string { return filepath.Join(m.podsDir(), string(pod)) }
+func (m *machine) bootID() string              { return fmt.Sprintf("%s-boot-%d", m.name, m.boots) }
+
+// kubeletActors are the kubelets of scenarios.
+var kubeletActors = []string{mount.ActorName("n1"), mount.ActorName("n2")}
+
+// start starts a kubelet if none runs.
+func (m *machine) start() error {
+	if m.Running() {
+		return nil
+	}
+	ctx, stop := context.WithCancel(m.cluster.ctx)
+	k := &kubelet{machine: m, actor: mount.ActorName(m.name), hostutil: hostUtils{hostutil.NewHostUtil(), m}, ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
+	client, err := apiserver.ClientThrough(mortal{k}, k.actor)
+	if err != nil {
+		return err
+	}
+	k.client = client
+	m.mu.Lock()
+	m.kubelet = k
+	m.mu.Unlock()
+	delay := m.cluster.phase(m.name)
+	m.cluster.running.Go(func() {
+		if sleepUntil(ctx, delay) != nil {
+			return
+		}
+		if err := k.run(ctx); err != nil {
+			panic(err)
+		}
+	})
+	return nil
+}
+
+func sleepUntil(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// arrival is how long a kubelet takes at its start to hear of its pods.
+const arrival = 5 * time.Millisecond
+
+// run is the life of the kubelet.
+func (k *kubelet) run(ctx context.Context) error {
+	quiet := klog.NewContext(ctx, discard)
+	host := &volumeHost{kubelet: k, drivers: informers.NewSharedInformerFactory(k.client, 0)}
+	own := informers.NewSharedInformerFactoryWithOptions(k.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", k.name).String()
+	}))
+	k.nodes = own.Core().V1().Nodes().Lister()
+	pods := informers.NewSharedInformerFactoryWithOptions(k.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", k.name).String()
+	})).Core().V1().Pods().Informer()
+	k.pods = newPodManager(k)
+	if _, err := pods.AddEventHandler(k.pods); err != nil {
+		return err
+	}
+	if err := host.initialize(&k.plugins, append(ownPlugins(k.machine), newCSIPlugin(k))...); err != nil {
+		return err
+	}
+	k.volumes = volumemanager.NewVolumeManager(true, types.NodeName(k.name), k.pods, k.pods, k.client, &k.plugins, k.mounter, k.hostutil,
+		k.podsDir(), recorder{k}, newBlockHandler(k.machine))
+	limits, err := newLimitUpdater(k, host.drivers.Storage().V1().CSIDrivers().Informer())
+	if err != nil {
+		return err
+	}
+	k.watchLoops(k.volumes)
+	k.registered = k.register(ctx) == nil
+	own.StartWithContext(quiet)
+	k.cluster.running.Go(func() {
+		// The first pods arrive when the loops have begun, as those do that come later. Of those loops that wait for their turns no pass has.
+		if k.cluster.director != nil || !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
+			pods.RunWithContext(quiet)
+		}
+	})
+	k.cluster.running.Go(func() { k.publishDriver(ctx, limits) })
+	k.cluster.running.Go(func() { k.reportStatus(ctx) })
+	k.cluster.running.Go(func() { k.keepHouse(ctx, pods.HasSynced) })
+	k.volumes.Run(quiet, config.NewSourcesReady(func(sets.Set[string]) bool { return pods.HasSynced() }))
+	own.Shutdown()
+	host.drivers.Shutdown()
+	return nil
+}
+
+// dead reports whether the kubelet has been stopped.
+func (k *kubelet) dead() bool { return k.ctx.Err() != nil }
+
+// live waits for ever if the kubelet is dead: a process that has ended does nothing more. For ever is until the end of the cluster, and
+// an error.
+func (k *kubelet) live() error {
+	if !k.dead() {
+		return nil
+	}
+	<-k.cluster.ctx.Done()
+	return errDead
+}
+
+var errDead = errors.New("the kubelet is dead")
+
+// mortal carries the requests of a kubelet as long as it lives.
+type mortal struct{ kubelet *kubelet }
+
+// RoundTrip answers one request.
+func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := m.kubelet.live(); err != nil {
+		return nil, err
+	}
+	resp, err := m.kubelet.cluster.server.RoundTrip(req)
+	if dead := m.kubelet.live(); dead != nil {
+		return nil, dead
+	}
+	return resp, err
+}
+
+// recorder records the Events of a kubelet.
+type recorder struct{ kubelet *kubelet }
+
+var _ record.EventRecorder = recorder{}
+
+// Event emits an Event. Paths are told as those of a kubelet with the usual root.
+func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
+	k := r.kubelet
+	if k.dead() {
+		return
+	}
+	k.cluster.record(engine.Entry{
+		Time: time.Now(), Actor: k.actor, Type: engine.Emitted, Object: store.RefTo(obj.(store.Object)),
+		Verb: eventType, Reason: reason, Text: strings.ReplaceAll(message, k.root, mount.DefaultRoot),
+	})
+}
+
+// Eventf is Event with a text to be formatted.
+func (r recorder) Eventf(obj runtime.Object, eventType, reason, format string, args ...any) {
+	r.Event(obj, eventType, reason, fmt.Sprintf(format, args...))
+}
+
+// AnnotatedEventf is Eventf; nobody looks at annotations.
+func (r recorder) AnnotatedEventf(obj runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	r.Eventf(obj, eventType, reason, format, args...)
+}

@@ -1,0 +1,52 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/util"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/proof/differential"
+)
+
+// nodeExpandWithClient is all that the CSI plugin does to expand a volume but for finding the client of the driver.
+//
+//go:linkname nodeExpandWithClient k8s.io/kubernetes/pkg/volume/csi.(*csiPlugin).nodeExpandWithClient
+func nodeExpandWithClient(plugin unsafe.Pointer, options volume.NodeResizeOptions, source *corev1.CSIPersistentVolumeSource, client clientWords, filesystem bool) (bool, error)
+
+// clientWords are what an interface value consists of: that of the plugin's client, whose type nobody else can name.
+type clientWords struct{ table, value unsafe.Pointer }
+
+// NodeExpand has the driver here expand a volume.
+func (p *csiPlugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
+	pv := options.VolumeSpec.PersistentVolume
+	if pv == nil || pv.Spec.CSI == nil {
+		return false, fmt.Errorf("volume %s is none of a CSI driver", options.VolumeSpec.Name())
+	}
+	attacher, err := p.NewAttacher()
+	if err != nil {
+		return false, err
+	}
+	filesystem, err := util.CheckVolumeModeFilesystem(options.VolumeSpec)
+	if err != nil {
+		return false, err
+	}
+	client := unexported(reflect.ValueOf(attacher).Elem().FieldByName("csiClient"))
+	return nodeExpandWithClient(reflect.ValueOf(p.realCSI).UnsafePointer(), options, pv.Spec.CSI, *(*clientWords)(client.Addr().UnsafePointer()), filesystem)
+}
+
+// NodeExpandVolume expands what is on the volume.
+func (n *csiNode) NodeExpandVolume(ctx context.Context, req *csipb.NodeExpandVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeExpandVolumeResponse, error) {
+	size := req.CapacityRange.RequiredBytes
+	return &csipb.NodeExpandVolumeResponse{CapacityBytes: size}, n.call(ctx, fake.NodeExpand, req.VolumeId, "", func() error {
+		n.asked(differential.NodeRequest{Op: fake.NodeExpand, ID: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath, Block: req.VolumeCapability.GetBlock() != nil, Size: size}, nil)
+		return nil
+	})
+}

@@ -1,0 +1,387 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/kubelet/volumemanager"
+	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
+	mountutils "k8s.io/mount-utils"
+
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount"
+)
+
+// podWorker leads one pod from its arrival at the node to its end, as those of package mount do.
+type podWorker struct {
+	k   *kubelet
+	uid types.UID
+	// sync is the context of whatever waits for volumes to be mounted; ended when the end of the pod begins.
+	sync    context.Context
+	cancel  context.CancelFunc
+	changed chan struct{} // has something in it when there may be something new below
+
+	// The lock of the podManager guards these.
+	pod                    *corev1.Pod
+	ending, gone, finished bool
+	runtimeGone            bool
+	exit                   corev1.PodPhase
+	ran, mayRun            bool
+	reason, message        string // of a rejection
+	// written is the pod as it was when its status was last written, or found to be as it should.
+	written *corev1.Pod
+}
+
+func newPodWorker(k *kubelet, pod *corev1.Pod) *podWorker {
+	ctx, cancel := context.WithCancel(klog.NewContext(k.ctx, discard))
+	w := &podWorker{k: k, uid: pod.UID, pod: pod, sync: ctx, cancel: cancel, changed: make(chan struct{}, 1)}
+	w.ran = pod.Status.Phase == corev1.PodRunning || k.runs(pod.UID)
+	return w
+}
+
+// locked calls fn with the lock of the podManager.
+func (w *podWorker) locked(fn func()) {
+	w.k.pods.mu.Lock()
+	defer w.k.pods.mu.Unlock()
+	fn()
+}
+
+// end begins the end of the pod. The lock is held.
+func (w *podWorker) end(phase corev1.PodPhase) {
+	if w.exit == "" {
+		w.exit = phase
+	}
+	w.ending = true
+	w.cancel()
+	w.look()
+}
+
+// look has the worker look at what has changed.
+func (w *podWorker) look() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits until a condition holds, which is looked at with the lock held. It reports false if the kubelet is dead.
+func (w *podWorker) wait(cond func() bool) bool {
+	for {
+		holds := false
+		w.locked(func() { holds = cond() })
+		if holds {
+			return true
+		}
+		select {
+		case <-w.changed:
+		case <-w.k.ctx.Done():
+			return false
+		}
+	}
+}
+
+// run is the life of a pod on a node.
+func (w *podWorker) run() {
+	ctx := w.k.ctx
+	if w.sync.Err() == nil && !w.k.runs(w.uid) {
+		w.publish(ctx, kubeletstatus.Waiting)
+	}
+	for w.sync.Err() == nil {
+		pause := mount.DefaultSyncPeriod
+		if err := w.syncPod(); err != nil {
+			pause = mount.DefaultRetryPeriod
+		}
+		// The end of the pod ends the pause.
+		_ = sleepUntil(w.sync, pause)
+	}
+	if w.k.dead() {
+		return
+	}
+	w.stopContainers(ctx)
+	w.waitForVolumes(ctx)
+	w.finish(ctx)
+}
+
+// syncPod brings the pod to where it should be (MNT-380).
+func (w *podWorker) syncPod() error {
+	k := w.k
+	var pod *corev1.Pod
+	w.locked(func() { pod = w.pod })
+	for _, dir := range []string{"volumes", "plugins"} {
+		if err := os.MkdirAll(filepath.Join(k.podDir(w.uid), dir), 0o750); err != nil {
+			return err
+		}
+	}
+	k.begins.Store(volumetypes.UniquePodName(w.uid), true)
+	err := k.volumes.WaitForAttachAndMount(w.sync, pod)
+	limit, full := errors.AsType[*volumemanager.VolumeAttachLimitExceededError](err)
+	switch {
+	case full:
+		w.reject(pod, limit)
+		return err
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return err
+	case err != nil:
+		recorder{k}.Event(pod, corev1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: "+err.Error())
+		return err
+	case w.sync.Err() != nil:
+		return nil
+	}
+	compute := kubeletstatus.StillRunning
+	if !k.runs(w.uid) {
+		compute = kubeletstatus.Running
+		if err := w.checkContainers(pod); err != nil {
+			return err
+		}
+		if err := k.mountSubpaths(pod); err != nil {
+			return err
+		}
+		k.startContainers(w.uid, k.volumes.GetExtraSupplementalGroupsForPod(pod), mount.WorkloadOf(pod))
+	}
+	w.locked(func() { w.ran = true })
+	w.publish(k.ctx, compute)
+	return nil
+}
+
+// checkContainers reports a volume that a container needs and that is not mounted (MNT-385).
+func (w *podWorker) checkContainers(pod *corev1.Pod) error {
+	mounted := w.k.volumes.GetMountedVolumesForPod(volumetypes.UniquePodName(w.uid))
+	for _, c := range pod.Spec.Containers {
+		for _, m := range c.VolumeMounts {
+			if _, ok := mounted[m.Name]; !ok {
+				return fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
+			}
+		}
+		for _, d := range c.VolumeDevices {
+			if _, ok := mounted[d.Name]; !ok {
+				return fmt.Errorf("cannot find volume %q to pass into container %q", d.Name, c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// stopContainers is the first part of the end (MNT-387).
+func (w *podWorker) stopContainers(ctx context.Context) {
+	ran := w.k.removeContainers(w.uid)
+	tell := false
+	w.locked(func() {
+		w.runtimeGone = true
+		if w.exit == "" {
+			w.exit = map[bool]corev1.PodPhase{true: corev1.PodSucceeded, false: corev1.PodFailed}[ran]
+		}
+		tell = w.ran || w.reason != ""
+	})
+	if tell {
+		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(pod, w.exit, w.reason, w.message)
+		})
+	}
+}
+
+// waitForVolumes is the second part.
+func (w *podWorker) waitForVolumes(ctx context.Context) {
+	k := w.k
+	wait := func() error {
+		k.begins.Store(volumetypes.UniquePodName(w.uid), true)
+		return k.volumes.WaitForUnmount(klog.NewContext(ctx, discard), w.latest())
+	}
+	for wait() != nil {
+		if sleepUntil(ctx, mount.DefaultRetryPeriod) != nil {
+			return
+		}
+	}
+	for w.leftovers() {
+		if sleepUntil(ctx, leftoverPeriod) != nil {
+			return
+		}
+	}
+}
+
+// leftovers reports whether anything may be mounted for the pod.
+func (w *podWorker) leftovers() bool {
+	k := w.k
+	k.pass(looks)
+	return k.volumes.HasPossiblyMountedVolumesForPod(volumetypes.UniquePodName(w.uid)) || k.mountsBelow(filepath.Join(k.podDir(w.uid), "volumes"))
+}
+
+// leftoverPeriod is how often a terminated pod looks for what is left of its volumes (MNT-011).
+const leftoverPeriod = 100 * time.Millisecond
+
+func (w *podWorker) latest() (pod *corev1.Pod) {
+	w.locked(func() { pod = w.pod })
+	return pod
+}
+
+// finish is the last part: nothing of the pod is left, so it may go from the API.
+func (w *podWorker) finish(ctx context.Context) {
+	tell := false
+	w.locked(func() { tell = !w.ran && w.reason == "" && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
+	if tell {
+		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
+	}
+	w.locked(func() { w.finished = true })
+	if !w.wait(func() bool { return w.gone || w.pod.DeletionTimestamp != nil }) {
+		return
+	}
+	now := int64(0)
+	for !w.isGone() {
+		pod := w.latest()
+		err := w.k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(w.uid))})
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || sleepUntil(ctx, mount.DefaultRetryPeriod) != nil {
+			break
+		}
+	}
+	w.locked(func() {
+		if _, managed := w.k.pods.pods[w.uid]; !managed {
+			delete(w.k.pods.workers, w.uid)
+		}
+	})
+}
+
+func (w *podWorker) isGone() (gone bool) {
+	w.locked(func() { gone = w.gone })
+	return gone
+}
+
+// computed is a status worked out from the pod as it is.
+type computed func(*corev1.Pod) corev1.PodStatus
+
+var errOtherPod = errors.New("the pod is gone")
+
+// writeStatus writes a status of the pod.
+func (w *podWorker) writeStatus(ctx context.Context, compute computed) (err error) {
+	for range statusTries {
+		if err = w.tryStatus(ctx, compute); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
+	pod := w.latest()
+	pods := w.k.client.CoreV1().Pods(pod.Namespace)
+	pod, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if pod.UID != w.uid {
+		return errOtherPod
+	}
+	if !same(pod, compute) {
+		status := compute(pod)
+		kubeletstatus.Stamp(&status, time.Now())
+		pod.Status = status
+		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	w.locked(func() { w.written = pod })
+	return nil
+}
+
+// same reports whether the pod has the status already.
+func same(pod *corev1.Pod, compute computed) bool {
+	status := compute(pod)
+	return kubeletstatus.Same(&status, &pod.Status)
+}
+
+// publish writes the status of a pod that goes on, unless it is as it should. No request of a kubelet fails here but for a pod that is gone.
+func (w *podWorker) publish(ctx context.Context, compute computed) {
+	known := false
+	w.locked(func() { known = w.written != nil && same(w.written, compute) && same(w.pod, compute) })
+	if known {
+		return
+	}
+	_ = w.writeStatus(ctx, compute)
+}
+
+// persist is writeStatus until it is written, or the pod is gone.
+func (w *podWorker) persist(ctx context.Context, compute computed) {
+	for !w.isGone() {
+		err := w.writeStatus(ctx, compute)
+		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) || sleepUntil(ctx, mount.DefaultRetryPeriod) != nil {
+			return
+		}
+	}
+}
+
+// startContainers starts the containers of a pod. If their workload says so they exit by themselves.
+func (m *machine) startContainers(pod types.UID, groups []int64, load mount.Workload) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &containers{groups: groups}
+	m.containers[pod] = c
+	if load.RunFor <= 0 {
+		return
+	}
+	phase := load.Phase
+	if phase == "" {
+		phase = corev1.PodSucceeded
+	}
+	time.AfterFunc(load.RunFor, func() { m.exit(pod, c, phase) })
+}
+
+// exit ends these containers of a pod, if they still run. Their kubelet hears of it if there is one.
+func (m *machine) exit(pod types.UID, c *containers, phase corev1.PodPhase) {
+	m.mu.Lock()
+	ended := m.containers[pod] == c && c.exit == ""
+	k := m.kubelet
+	if ended {
+		c.exit = phase
+	}
+	m.mu.Unlock()
+	if !ended || k == nil || k.pods == nil {
+		return
+	}
+	k.pods.mu.Lock()
+	defer k.pods.mu.Unlock()
+	if w, ok := k.pods.workers[pod]; ok {
+		w.end(phase)
+	}
+}
+
+// runs reports whether containers of the pod run.
+func (m *machine) runs(pod types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, there := m.containers[pod]
+	return there && c.exit == ""
+}
+
+// exited is how the containers of a pod ended that are still there, "" if they did not.
+func (m *machine) exited(pod types.UID) corev1.PodPhase {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, there := m.containers[pod]; there {
+		return c.exit
+	}
+	return ""
+}
+
+// removeContainers takes the containers of a pod away, and reports whether there were any.
+func (m *machine) removeContainers(pod types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, there := m.containers[pod]
+	delete(m.containers, pod)
+	return there
+}
+
+// mountsBelow reports whether anything is mounted in a directory or below.
+func (m *machine) mountsBelow(dir string) bool {
+	points, err := m.mounter.List()
+	return err != nil || slices.ContainsFunc(points, func(p mountutils.MountPoint) bool { return strings.HasPrefix(p.Path+"/", dir+"/") })
+}

@@ -1,0 +1,153 @@
+package upstream
+
+import (
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	volumeerrors "k8s.io/cloud-provider/volume/errors"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/util/recyclerclient"
+
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+)
+
+// call makes a call to a backend, which takes as long and ends as its setting says.
+func (c *Cluster) call(actor, backend string, op fake.Op, id string) error {
+	return c.callAt(actor, backend, op, id, "")
+}
+
+// callAt is call for what concerns a node.
+func (c *Cluster) callAt(actor, backend string, op fake.Op, id, node string) error {
+	call := engine.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
+	if c.director != nil {
+		verb, object := differential.CallOf(call)
+		c.director.await(apiserver.Turn{Component: actor, Verb: verb, Object: object}, nil)
+	}
+	e := engine.Entry{Time: time.Now(), Actor: actor, Type: engine.Storage, Verb: "begin", Call: call}
+	delay, err := c.backends[backend].Begin(op)
+	if delay > 0 {
+		// What takes no time does not begin, as in a trace of ours.
+		c.record(e)
+		time.Sleep(delay)
+	}
+	if backend == differential.Driver {
+		err = differential.Internal(err)
+	}
+	e.Time, e.Verb, e.Err = time.Now(), "end", err
+	c.record(e)
+	return err
+}
+
+// plugin is what the volume plugins of the PersistentVolume controller have in common. They cannot mount.
+type plugin struct {
+	cluster *Cluster
+	name    string
+}
+
+func (c *Cluster) plugin(name string) plugin { return plugin{c, name} }
+
+var errNoNode = errors.New("there is no node here")
+
+func (p plugin) Init(volume.VolumeHost) error                    { return nil }
+func (p plugin) GetPluginName() string                           { return p.name }
+func (p plugin) GetVolumeName(spec *volume.Spec) (string, error) { return spec.Name(), nil }
+func (p plugin) RequiresRemount(*volume.Spec) bool               { return false }
+func (p plugin) NewUnmounter(string, types.UID) (volume.Unmounter, error) {
+	return nil, errNoNode
+}
+func (p plugin) NewMounter(*volume.Spec, *corev1.Pod) (volume.Mounter, error) {
+	return nil, errNoNode
+}
+func (p plugin) ConstructVolumeSpec(string, string) (volume.ReconstructedVolume, error) {
+	return volume.ReconstructedVolume{}, errNoNode
+}
+func (p plugin) SupportsMountOption() bool                              { return false }
+func (p plugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return false, nil }
+
+// Recycle scrubs the volume.
+func (p plugin) Recycle(name string, _ *volume.Spec, _ recyclerclient.RecycleEventRecorder) error {
+	return p.cluster.call(binder.ActorName, p.name, fake.Recycle, name)
+}
+
+// nfs is a plugin that recycles.
+type nfs struct{ plugin }
+
+// CanSupport is about the source.
+func (p *nfs) CanSupport(spec *volume.Spec) bool {
+	return spec.PersistentVolume != nil && spec.PersistentVolume.Spec.NFS != nil
+}
+
+// mockStorage is a plugin that provisions, deletes and recycles.
+type mockStorage struct{ plugin }
+
+// CanSupport is about the source.
+func (p *mockStorage) CanSupport(spec *volume.Spec) bool {
+	return spec.PersistentVolume != nil && spec.PersistentVolume.Spec.HostPath != nil
+}
+
+// NewProvisioner makes a provisioner for one volume.
+func (p *mockStorage) NewProvisioner(_ klog.Logger, options volume.VolumeOptions) (volume.Provisioner, error) {
+	return &provisioner{p, options}, nil
+}
+
+type provisioner struct {
+	plugin  *mockStorage
+	options volume.VolumeOptions
+}
+
+// Provision makes the volume that the claim asks for.
+func (p *provisioner) Provision(selected *corev1.Node, _ []corev1.TopologySelectorTerm) (*corev1.PersistentVolume, error) {
+	node := ""
+	if selected != nil {
+		node = selected.Name
+	}
+	if err := p.plugin.cluster.callAt(binder.ActorName, p.plugin.name, fake.Create, p.options.PVName, node); err != nil {
+		return nil, err
+	}
+	claim := p.options.PVC
+	pv := &corev1.PersistentVolume{}
+	pv.Name = p.options.PVName
+	pv.Spec.PersistentVolumeReclaimPolicy = p.options.PersistentVolumeReclaimPolicy
+	pv.Spec.AccessModes = claim.Spec.AccessModes
+	pv.Spec.VolumeMode = claim.Spec.VolumeMode
+	pv.Spec.MountOptions = p.options.MountOptions
+	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]}
+	pv.Spec.PersistentVolumeSource = differential.HostPath(pv.Name)
+	return pv, nil
+}
+
+// NewDeleter makes a deleter for one volume.
+func (p *mockStorage) NewDeleter(_ klog.Logger, spec *volume.Spec) (volume.Deleter, error) {
+	return &deleter{plugin: p, name: spec.PersistentVolume.Name}, nil
+}
+
+type deleter struct {
+	volume.MetricsNil
+	plugin *mockStorage
+	name   string
+}
+
+// GetPath is nowhere.
+func (d *deleter) GetPath() string { return "" }
+
+// Delete deletes the volume.
+func (d *deleter) Delete() error {
+	err := d.plugin.cluster.call(binder.ActorName, d.plugin.name, fake.Delete, d.name)
+	if errors.Is(err, differential.ErrInUse) {
+		return volumeerrors.NewDeletedVolumeInUseError(err.Error())
+	}
+	return err
+}
+
+var (
+	_ volume.ProvisionableVolumePlugin = (*mockStorage)(nil)
+	_ volume.DeletableVolumePlugin     = (*mockStorage)(nil)
+	_ volume.RecyclableVolumePlugin    = (*nfs)(nil)
+)

@@ -1,0 +1,288 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+)
+
+// Scheduler is kube-scheduler with its default profile, but for scores: the first node by name wins (SCHED-026). It must be made, used and
+// closed inside a bubble of testing/synctest, in one goroutine.
+type Scheduler struct {
+	server  *apiserver.Server
+	faults  *fake.Faults
+	real    *scheduler.Scheduler
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	wait    func()
+	started atomic.Bool
+	hints   queue.QueueingHintMap // nil before anybody asked
+
+	mu      sync.Mutex
+	entries []engine.Entry // since the last log
+	random  *rand.Rand     // nil for none
+}
+
+var _ differential.Scheduler = (*Scheduler)(nil)
+
+// NewScheduler puts a scheduler into a world with these objects. It begins to work in the first Advance. wait waits until every goroutine of
+// the bubble does: synctest.Wait. All requests take the same time if seed is zero, and else some more than others.
+func NewScheduler(objects []store.Object, seed uint64, wait func()) (*Scheduler, error) {
+	s := &Scheduler{faults: fake.NewFaults(), wait: wait}
+	if seed > 0 {
+		s.random = rand.New(rand.NewPCG(seed, 0))
+	}
+	s.server = apiserver.New(apiserver.Config{Inject: s.faults.Inject, Wrote: s.record, Delay: s.briefly})
+	var err error
+	s.server.Do(func(db *store.Store) {
+		for _, obj := range objects {
+			if _, err = db.Load(obj.DeepCopyObject().(store.Object)); err != nil {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.ctx, s.stop = context.WithCancel(klog.NewContext(context.Background(), discard))
+	if err := s.prepare(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	wait()
+	return s, nil
+}
+
+// prepare makes the scheduler, and starts informers of the kinds that there are. Of all others there is nothing.
+func (s *Scheduler) prepare() error {
+	client, err := s.server.Client(schedule.ActorName)
+	if err != nil {
+		return err
+	}
+	shared := sortedFactory{scheduler.NewInformerFactory(client, 0)}
+	cfg, err := latest.Default()
+	if err != nil {
+		return err
+	}
+	profile := &cfg.Profiles[0]
+	profile.Plugins.Score = config.PluginSet{Enabled: []config.Plugin{{Name: firstByName, Weight: 1}}, Disabled: []config.Plugin{{Name: "*"}}}
+	registry := frameworkruntime.Registry{firstByName: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return nameScore{handle}, nil
+	}}
+	s.real, err = scheduler.New(s.ctx, client, shared, nil, func(string) events.EventRecorderLogger { return eventRecorder{s} },
+		scheduler.WithProfiles(cfg.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(registry), scheduler.WithParallelism(1))
+	if err != nil {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	core, storage := shared.Core().V1(), shared.Storage().V1()
+	for _, informer := range []cache.SharedIndexInformer{
+		core.Nodes().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(), core.Pods().Informer(),
+		storage.StorageClasses().Informer(), storage.CSIDrivers().Informer(), storage.CSINodes().Informer(),
+		storage.CSIStorageCapacities().Informer(), storage.VolumeAttachments().Informer(),
+	} {
+		s.running.Go(func() { informer.RunWithContext(s.ctx) })
+	}
+	return nil
+}
+
+// Verdicts says what the plugins find.
+func (s *Scheduler) Verdicts() ([]string, error) {
+	profile := s.real.Profiles[corev1.DefaultSchedulerName]
+	snapshot, ok := profile.SnapshotSharedLister().(*internalcache.Snapshot)
+	if !ok {
+		return nil, fmt.Errorf("the snapshot is a %T", profile.SnapshotSharedLister())
+	}
+	if err := s.real.Cache.UpdateSnapshot(discard, snapshot); err != nil {
+		return nil, err
+	}
+	nodes, err := snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, err
+	}
+	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b fwk.NodeInfo) int { return strings.Compare(a.Node().Name, b.Node().Name) })
+	var pods []*corev1.Pod
+	s.server.Do(func(db *store.Store) { pods = db.Pods.List() })
+	var lines []string
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0 {
+			lines = append(lines, s.verdict(profile, pod, nodes)...)
+		}
+	}
+	return lines, nil
+}
+
+// verdict is what the plugins find about a pod.
+func (s *Scheduler) verdict(profile framework.Framework, pod *corev1.Pod, nodes []fwk.NodeInfo) []string {
+	key := store.KeyOf(pod)
+	if len(nodes) == 0 {
+		return []string{differential.VerdictLine(key, "NoNodes", "", scheduler.ErrNoNodesAvailable.Error())}
+	}
+	state := framework.NewCycleState()
+	if _, status, _ := profile.RunPreFilterPlugins(s.ctx, state, pod); !status.IsSuccess() {
+		return []string{statusLine(key, status)}
+	}
+	var lines []string
+	for _, node := range nodes {
+		status := profile.RunFilterPlugins(s.ctx, state, pod, node)
+		if status.Code() == fwk.Error {
+			return []string{statusLine(key, status)}
+		}
+		lines = append(lines, statusLine(key+" on "+node.Node().Name, status))
+	}
+	return lines
+}
+
+func statusLine(where string, status *fwk.Status) string {
+	switch status.Code() {
+	case fwk.Success:
+		return differential.VerdictLine(where, status.Code().String(), "", "")
+	case fwk.Error:
+		return differential.VerdictLine(where, status.Code().String(), "", status.AsError().Error())
+	}
+	return differential.VerdictLine(where, status.Code().String(), status.Plugin(), status.Message())
+}
+
+// Do takes a step.
+func (s *Scheduler) Do(step differential.Step) (err error) {
+	s.server.Do(func(db *store.Store) {
+		switch step.Op {
+		case differential.Create:
+			_, err = db.Create(step.Object.DeepCopyObject().(store.Object))
+		case differential.Patch:
+			_, err = db.Patch(step.Ref.Kind, step.Ref.Key, []byte(step.Patch), step.Sub)
+		case differential.Delete:
+			_, err = db.Delete(step.Ref.Kind, step.Ref.Key, differential.DeleteOptions(step.Force))
+		case differential.Fault:
+			err = step.Rule.Add(s.faults)
+		}
+	})
+	return err
+}
+
+// Advance lets time pass.
+func (s *Scheduler) Advance(d time.Duration) error {
+	if s.started.CompareAndSwap(false, true) {
+		s.running.Go(func() { s.real.Run(s.ctx) })
+	}
+	time.Sleep(d)
+	s.wait()
+	return nil
+}
+
+// Log says what the scheduler has done since the last call.
+func (s *Scheduler) Log() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := differential.SchedulingLog(slices.Values(s.entries), schedule.ActorName)
+	s.entries = nil
+	return lines
+}
+
+// Close ends the scheduler and waits until all of it has ended.
+func (s *Scheduler) Close() {
+	s.stop()
+	s.running.Wait()
+	// What counts metrics looks once a second whether it is to go on.
+	time.Sleep(2 * time.Second)
+}
+
+// briefly has a request take so little time that it is not seen in any log, and watch events that it causes arrive before its answer. What
+// the informers ask for at first takes no time.
+func (s *Scheduler) briefly(string) time.Duration {
+	if !s.started.Load() {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.random == nil {
+		return time.Microsecond
+	}
+	return time.Microsecond + time.Duration(s.random.IntN(10_000))
+}
+
+func (s *Scheduler) record(e engine.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries = append(s.entries, e)
+}
+
+// eventRecorder takes down Events as they are emitted.
+type eventRecorder struct{ scheduler *Scheduler }
+
+func (r eventRecorder) WithLogger(klog.Logger) events.EventRecorderLogger { return r }
+
+func (r eventRecorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	obj, ok := regarding.(store.Object)
+	if !ok {
+		return
+	}
+	r.scheduler.record(engine.Entry{
+		Time: time.Now(), Actor: schedule.ActorName, Type: engine.Emitted,
+		Object: store.RefTo(obj), Verb: kind, Reason: reason, Text: fmt.Sprintf(note, args...),
+	})
+}
+
+// firstByName is the name of a plugin that has the first node by name win.
+const firstByName = "FirstByName"
+
+type nameScore struct{ handle fwk.Handle }
+
+func (nameScore) Name() string { return firstByName }
+
+func (p nameScore) Score(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	nodes, err := p.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	score := fwk.MaxNodeScore
+	for _, other := range nodes {
+		if cmp.Less(other.Node().Name, node.Node().Name) {
+			score--
+		}
+	}
+	return score, nil
+}
+
+func (nameScore) ScoreExtensions() fwk.ScoreExtensions { return nil }
+
+// Unjittered has the pauses of client-go between attempts have no random part.
+func Unjittered() { retry.DefaultBackoff.Jitter = 0 }
+
+// SignalsOutside has the Go runtime start what delivers signals: a scheduler asks for some, and in a bubble that would never end.
+func SignalsOutside() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR2)
+	signal.Stop(signals)
+}

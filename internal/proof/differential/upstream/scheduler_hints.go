@@ -1,0 +1,85 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	_ "unsafe" // for go:linkname
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+//go:linkname buildQueueingHintMap k8s.io/kubernetes/pkg/scheduler.buildQueueingHintMap
+func buildQueueingHintMap(ctx context.Context, es []fwk.EnqueueExtensions) (queue.QueueingHintMap, error)
+
+// resources are the kinds that plugins register for by name.
+var resources = map[store.Kind]fwk.EventResource{
+	store.PersistentVolume: fwk.PersistentVolume, store.PersistentVolumeClaim: fwk.PersistentVolumeClaim, store.StorageClass: fwk.StorageClass,
+	store.CSINode: fwk.CSINode, store.CSIDriver: fwk.CSIDriver, store.CSIStorageCapacity: fwk.CSIStorageCapacity,
+	store.VolumeAttachment: fwk.VolumeAttachment, store.Node: fwk.Node,
+}
+
+// Requeues reports whether a plugin that turned a pod down has it tried again when an object changes. old is nil for a new object, now for
+// one that is gone.
+func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now store.Object) (bool, error) {
+	if s.hints == nil {
+		var err error
+		if s.hints, err = buildQueueingHintMap(s.ctx, s.real.Profiles[corev1.DefaultSchedulerName].EnqueueExtensions()); err != nil {
+			return false, err
+		}
+	}
+	events, err := eventsOf(old, now)
+	if err != nil {
+		return false, err
+	}
+	// The hints look at the interface, and a nil pointer in it is none.
+	var before, after any
+	if old != nil {
+		before = old
+	}
+	if now != nil {
+		after = now
+	}
+	for _, event := range events {
+		for registered, hints := range s.hints {
+			if !framework.MatchClusterEvents(registered, event) {
+				continue
+			}
+			for _, hint := range hints {
+				if hint.PluginName != plugin {
+					continue
+				}
+				// An error queues the pod.
+				if answer, err := hint.QueueingHintFn(discard, pod, before, after); answer == fwk.Queue || err != nil {
+					return true, nil
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
+// eventsOf are what the scheduler makes of a change.
+func eventsOf(old, now store.Object) ([]fwk.ClusterEvent, error) {
+	action, obj := fwk.Update, now
+	switch {
+	case old == nil:
+		action = fwk.Add
+	case now == nil:
+		action, obj = fwk.Delete, old
+	}
+	kind := store.KindOf(obj)
+	switch {
+	case kind == store.Pod && action == fwk.Delete:
+		return []fwk.ClusterEvent{framework.EventAssignedPodDelete}, nil
+	case kind == store.Node && action == fwk.Update:
+		return framework.NodeSchedulingPropertiesChange(now.(*corev1.Node), old.(*corev1.Node)), nil
+	case resources[kind] == "":
+		return nil, fmt.Errorf("changes of a %s are not asked about", kind)
+	}
+	return []fwk.ClusterEvent{{Resource: resources[kind], ActionType: action}}, nil
+}

@@ -1,0 +1,67 @@
+package upstream
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// sortVolumes has a PersistentVolume controller go in order through groups of volumes, through the volumes of a group, and at a resync through
+// claims and volumes. By itself it takes them from a map: that is up to chance, so it may be this (BIND-032, MATCH-002, MATCH-004).
+func sortVolumes(controller *persistentvolume.PersistentVolumeController) {
+	fields := reflect.ValueOf(controller).Elem()
+	index := unexported(fields.FieldByName("volumes").FieldByName("store"))
+	index.Set(reflect.ValueOf(sortedIndex{index.Interface().(cache.Indexer)}))
+	volumes := unexported(fields.FieldByName("volumeLister"))
+	volumes.Set(reflect.ValueOf(sortedVolumes{volumes.Interface().(corelisters.PersistentVolumeLister)}))
+	claims := unexported(fields.FieldByName("claimLister"))
+	claims.Set(reflect.ValueOf(sortedClaims{claims.Interface().(corelisters.PersistentVolumeClaimLister)}))
+}
+
+// sortedIndex is an index of volumes that finds them by name.
+type sortedIndex struct{ cache.Indexer }
+
+// ListIndexFuncValues lists the groups.
+func (x sortedIndex) ListIndexFuncValues(index string) []string {
+	return slices.Sorted(slices.Values(x.Indexer.ListIndexFuncValues(index)))
+}
+
+// Index lists the volumes of a group.
+func (x sortedIndex) Index(index string, obj any) ([]any, error) {
+	found, err := x.Indexer.Index(index, obj)
+	slices.SortFunc(found, func(a, b any) int {
+		return cmp.Compare(a.(*corev1.PersistentVolume).Name, b.(*corev1.PersistentVolume).Name)
+	})
+	return found, err
+}
+
+type sortedVolumes struct {
+	corelisters.PersistentVolumeLister
+}
+
+func (l sortedVolumes) List(selector labels.Selector) ([]*corev1.PersistentVolume, error) {
+	found, err := l.PersistentVolumeLister.List(selector)
+	return byKey(found), err
+}
+
+type sortedClaims struct {
+	corelisters.PersistentVolumeClaimLister
+}
+
+func (l sortedClaims) List(selector labels.Selector) ([]*corev1.PersistentVolumeClaim, error) {
+	found, err := l.PersistentVolumeClaimLister.List(selector)
+	return byKey(found), err
+}
+
+func byKey[T store.Object](objects []T) []T {
+	slices.SortFunc(objects, func(a, b T) int { return cmp.Compare(store.KeyOf(a), store.KeyOf(b)) })
+	return objects
+}

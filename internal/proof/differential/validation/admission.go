@@ -1,0 +1,88 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/client-go/informers"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// present are the classes that there are on both sides: of each sort of expansion, and a default.
+func present() []*storagev1.StorageClass {
+	var all []*storagev1.StorageClass
+	for name, allowed := range map[string]*bool{"fast": new(true), "a": new(false), "db": nil} {
+		class := classes()[0].(*storagev1.StorageClass)
+		class.Name, class.AllowVolumeExpansion, class.UID = name, allowed, "u"
+		class.CreationTimestamp = metav1.NewTime(At)
+		if name == "db" {
+			class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+		}
+		all = append(all, class)
+	}
+	return all
+}
+
+// ourStore is a store, with these classes in it if that matters.
+func (k Kind) ourStore() (*store.Store, error) {
+	s := store.New(store.Config{Now: func() time.Time { return At }})
+	if k.Kind != store.PersistentVolumeClaim {
+		return s, nil
+	}
+	for _, class := range present() {
+		if _, err := s.Load(class); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// admit has an admission plugin of the API server look at a claim. For other kinds there is none.
+func (k Kind) admit(name string, in, old runtime.Object, obj store.Object, operation admission.Operation) error {
+	if k.Kind != store.PersistentVolumeClaim {
+		return nil
+	}
+	plugins := admission.NewPlugins()
+	resize.Register(plugins)
+	setdefault.Register(plugins)
+	shared := informers.NewSharedInformerFactory(nil, 0)
+	for _, class := range present() {
+		if err := shared.Storage().V1().StorageClasses().Informer().GetIndexer().Add(class); err != nil {
+			return err
+		}
+	}
+	plugin, err := plugins.InitPlugin(name, nil, giver{shared})
+	if err != nil {
+		return err
+	}
+	gvk := k.Kind.GroupVersionKind()
+	resource := gvk.GroupVersion().WithResource("persistentvolumeclaims")
+	asked := admission.NewAttributesRecord(in, old, gvk, obj.GetNamespace(), obj.GetName(), resource, "", operation, nil, false, nil)
+	switch plugin := plugin.(type) {
+	case admission.MutationInterface:
+		return plugin.Admit(context.Background(), asked, nil)
+	case admission.ValidationInterface:
+		return plugin.Validate(context.Background(), asked, nil)
+	}
+	return fmt.Errorf("%s neither changes nor validates", name)
+}
+
+// giver gives plugins what they ask for.
+type giver struct {
+	shared informers.SharedInformerFactory
+}
+
+func (g giver) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(initializer.WantsExternalKubeInformerFactory); ok {
+		wants.SetExternalKubeInformerFactory(g.shared)
+	}
+}

@@ -1,0 +1,107 @@
+package validation
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Create asks both sides for their verdict on a new object.
+func (k Kind) Create(obj store.Object) (ours, theirs Verdict, err error) {
+	s, err := k.ourStore()
+	if err != nil {
+		return ours, theirs, err
+	}
+	created, refusal := s.Create(obj.DeepCopyObject().(store.Object))
+	given := obj.DeepCopyObject().(store.Object)
+	if refusal == nil {
+		// The API server draws a uid, and the end of a name, by lot.
+		given.SetUID(created.GetUID())
+		given.SetName(created.GetName())
+	} else {
+		given.SetUID(types.UID("some"))
+		if prefix := given.GetGenerateName(); given.GetName() == "" && prefix != "" {
+			given.SetName(names.SimpleNameGenerator.GenerateName(prefix))
+		}
+	}
+	if ours, err = verdict(created, refusal); err != nil {
+		return ours, theirs, err
+	}
+	given.SetCreationTimestamp(metav1.NewTime(At))
+	if k.finalizer != "" && !slices.Contains(given.GetFinalizers(), k.finalizer) {
+		given.SetFinalizers(append(given.GetFinalizers(), k.finalizer))
+	}
+	in, err := k.internalOf(given)
+	if err != nil {
+		return ours, theirs, err
+	}
+	dedupOwners(in, k.context(obj), false)
+	if err := k.admit(setdefault.PluginName, in, nil, obj, admission.Create); err != nil {
+		return ours, theirs, err
+	}
+	if err := rest.BeforeCreate(k.strategy, k.context(obj), in); err != nil {
+		theirs, err = verdict(nil, err)
+		return ours, theirs, err
+	}
+	out, err := externalOf(in, obj)
+	if err != nil {
+		return ours, theirs, err
+	}
+	theirs, err = verdict(out, nil)
+	return ours, theirs, err
+}
+
+// Update asks both sides for their verdict on a new version of an object, or of its status.
+func (k Kind) Update(old, obj store.Object, sub store.Subresource) (ours, theirs Verdict, err error) {
+	s, err := k.ourStore()
+	if err != nil {
+		return ours, theirs, err
+	}
+	stored, err := s.Load(old.DeepCopyObject().(store.Object))
+	if err != nil {
+		return ours, theirs, err
+	}
+	obj = obj.DeepCopyObject().(store.Object)
+	obj.SetUID(stored.GetUID())
+	obj.SetCreationTimestamp(stored.GetCreationTimestamp())
+	obj.SetResourceVersion(stored.GetResourceVersion())
+	oldIn, err := k.internalOf(stored)
+	if err != nil {
+		return ours, theirs, err
+	}
+	in, err := k.internalOf(obj)
+	if err != nil {
+		return ours, theirs, err
+	}
+	updated, refusal := s.UpdateWith(obj.DeepCopyObject().(store.Object), sub, store.UpdateOptions{})
+	if ours, err = verdict(updated, refusal); err != nil {
+		return ours, theirs, err
+	}
+	var strategy rest.RESTUpdateStrategy = k.strategy
+	if sub == store.Status {
+		strategy = k.status
+	}
+	dedupOwners(in, k.context(obj), false)
+	refusal = rest.BeforeUpdate(strategy, k.context(obj), in, oldIn)
+	if refusal == nil && sub == store.Main {
+		refusal = k.admit(resize.PluginName, in, oldIn, obj, admission.Update)
+	}
+	if refusal != nil {
+		theirs, err = verdict(nil, refusal)
+		return ours, theirs, err
+	}
+	out, err := externalOf(in, obj)
+	if err != nil {
+		return ours, theirs, err
+	}
+	theirs, err = verdict(out, nil)
+	return ours, theirs, err
+}

@@ -1,0 +1,104 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	_ "unsafe" // for go:linkname
+
+	"k8s.io/apimachinery/pkg/runtime"
+	_ "k8s.io/apiserver/pkg/endpoints/handlers" // for dedupOwners
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
+	_ "k8s.io/kubernetes/pkg/apis/core/install" // defaults and conversions
+	"k8s.io/kubernetes/pkg/apis/storage"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install" // defaults and conversions
+	noderegistry "k8s.io/kubernetes/pkg/registry/core/node"
+	"k8s.io/kubernetes/pkg/registry/core/persistentvolume"
+	"k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim"
+	podregistry "k8s.io/kubernetes/pkg/registry/core/pod"
+	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
+	"k8s.io/kubernetes/pkg/registry/storage/csinode"
+	"k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
+	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
+	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
+	"k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
+
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/differential"
+)
+
+// strategy is what the API server knows about a kind.
+type strategy interface {
+	rest.RESTCreateStrategy
+	rest.RESTUpdateStrategy
+}
+
+// Kind is a kind of object under comparison.
+type Kind struct {
+	Kind store.Kind
+	// Bases makes good objects.
+	Bases func() []store.Object
+
+	internal  func() runtime.Object // an empty object of the API server's own type
+	strategy  strategy
+	status    rest.RESTUpdateStrategy // nil if there is no such subresource
+	finalizer string                  // that admission adds
+}
+
+// HasStatus reports whether the kind has a status subresource.
+func (k Kind) HasStatus() bool { return k.status != nil }
+
+// Kinds are all kinds but Events.
+func Kinds() []Kind {
+	return []Kind{
+		{store.PersistentVolume, volumes, func() runtime.Object { return &core.PersistentVolume{} }, persistentvolume.Strategy, persistentvolume.StatusStrategy, "kubernetes.io/pv-protection"},
+		{store.PersistentVolumeClaim, claims, func() runtime.Object { return &core.PersistentVolumeClaim{} }, persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy, "kubernetes.io/pvc-protection"},
+		{store.StorageClass, classes, func() runtime.Object { return &storage.StorageClass{} }, storageclass.Strategy, nil, ""},
+		{store.VolumeAttributesClass, attributesClasses, func() runtime.Object { return &storage.VolumeAttributesClass{} }, volumeattributesclass.Strategy, nil, "kubernetes.io/vac-protection"},
+		{store.VolumeAttachment, attachments, func() runtime.Object { return &storage.VolumeAttachment{} }, volumeattachment.Strategy, volumeattachment.StatusStrategy, ""},
+		{store.CSIDriver, drivers, func() runtime.Object { return &storage.CSIDriver{} }, csidriver.Strategy, nil, ""},
+		{store.CSINode, csiNodes, func() runtime.Object { return &storage.CSINode{} }, csinode.Strategy, nil, ""},
+		{store.CSIStorageCapacity, capacities, func() runtime.Object { return &storage.CSIStorageCapacity{} }, csistoragecapacity.Strategy, nil, ""},
+		{store.Node, nodes, func() runtime.Object { return &core.Node{} }, noderegistry.Strategy, noderegistry.StatusStrategy, ""},
+		{store.Pod, pods, func() runtime.Object { return &core.Pod{} }, podregistry.Strategy, podregistry.StatusStrategy, ""},
+	}
+}
+
+// At is the time at which everything happens: Create and Update must be called in a bubble of testing/synctest in which no time has
+// passed, for strategies ask for the time.
+var At = differential.Epoch
+
+// dedupOwners is what the API server does to each object that is sent, before it looks at it.
+//
+//go:linkname dedupOwners k8s.io/apiserver/pkg/endpoints/handlers.dedupOwnerReferencesAndAddWarning
+func dedupOwners(obj runtime.Object, ctx context.Context, afterAdmission bool)
+
+// internalOf is an object as the API server has it once it is decoded.
+func (k Kind) internalOf(obj store.Object) (runtime.Object, error) {
+	into := k.internal()
+	given := obj.DeepCopyObject()
+	legacyscheme.Scheme.Default(given)
+	if err := legacyscheme.Scheme.Convert(given, into, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+	}
+	return into, nil
+}
+
+// externalOf undoes internalOf.
+func externalOf(in runtime.Object, like store.Object) (store.Object, error) {
+	out, err := legacyscheme.Scheme.New(store.KindOf(like).GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	if err := legacyscheme.Scheme.Convert(in, out, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", store.RefTo(like), err)
+	}
+	legacyscheme.Scheme.Default(out)
+	return out.(store.Object), nil
+}
+
+func (k Kind) context(obj store.Object) context.Context {
+	return genericapirequest.WithNamespace(context.Background(), obj.GetNamespace())
+}

@@ -1,0 +1,49 @@
+package reasons
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Dump is the world of a row as kubectl get -o json prints it.
+func (r Row) Dump(t testing.TB) []byte {
+	t.Helper()
+	items := make([]store.Object, 0, len(r.Objs))
+	for _, obj := range r.Objs {
+		obj := obj.DeepCopyObject().(store.Object)
+		gvk := store.KindOf(obj).GroupVersionKind()
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind})
+		items = append(items, obj)
+	}
+	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	require.NoError(t, err)
+	return data
+}
+
+// Command is the row as the command has to answer it.
+func (r Row) Command() Row {
+	d := r.Dumped
+	if d == nil {
+		return r
+	}
+	or := func(other, own string) string {
+		if other == "" {
+			return own
+		}
+		return other
+	}
+	root := d.Root
+	if root == "" {
+		root = d.Rule
+	}
+	r.Rule, r.Root, r.Candidate, r.Actor = or(d.Rule, r.Rule), or(root, r.Root), or(d.Candidate, r.Candidate), or(d.Actor, r.Actor)
+	if d.When != "" {
+		r.When = d.When
+	}
+	return r
+}

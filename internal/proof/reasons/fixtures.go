@@ -1,0 +1,187 @@
+package reasons
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+const Driver = "disk.example.com"
+
+var Now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// WorldOf sorts objects into a world at the time now.
+func WorldOf(t testing.TB, objs ...store.Object) explain.World {
+	t.Helper()
+	w := explain.World{Now: Now}
+	for _, obj := range objs {
+		require.NoError(t, fake.Err(obj))
+		switch obj := obj.(type) {
+		case *corev1.Pod:
+			w.Pods = append(w.Pods, obj)
+		case *corev1.Node:
+			w.Nodes = append(w.Nodes, obj)
+		case *corev1.PersistentVolume:
+			w.Volumes = append(w.Volumes, obj)
+		case *corev1.PersistentVolumeClaim:
+			w.Claims = append(w.Claims, obj)
+		case *storagev1.StorageClass:
+			w.Classes = append(w.Classes, obj)
+		case *storagev1.VolumeAttributesClass:
+			w.AttributesClasses = append(w.AttributesClasses, obj)
+		case *storagev1.CSIDriver:
+			w.Drivers = append(w.Drivers, obj)
+		case *storagev1.CSINode:
+			w.CSINodes = append(w.CSINodes, obj)
+		case *storagev1.CSIStorageCapacity:
+			w.Capacities = append(w.Capacities, obj)
+		case *storagev1.VolumeAttachment:
+			w.Attachments = append(w.Attachments, obj)
+		case *corev1.Event:
+			w.Events = append(w.Events, obj)
+		default:
+			t.Fatalf("no place for a %T", obj)
+		}
+	}
+	return w
+}
+
+// With changes an object after it was made.
+func With[T store.Object](obj T, change func(T)) T {
+	change(obj)
+	return obj
+}
+
+// Deleting marks an object for deletion, a minute from now.
+func Deleting[T store.Object](obj T, finalizers ...string) T {
+	at := metav1.NewTime(Now.Add(time.Minute))
+	obj.SetDeletionTimestamp(&at)
+	obj.SetFinalizers(finalizers)
+	return obj
+}
+
+// BoundPair is a claim and its volume, of a CSI driver, as the controller leaves them.
+func BoundPair(opts ...fake.Option) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
+	claim := fake.Claim("data", "10Gi", fake.UID("c1"), fake.VolumeName("pv"), fake.Phase("Bound"),
+		fake.Annotations(objects.AnnBindCompleted, "yes"), fake.Finalizers(objects.ClaimProtectionFinalizer))
+	objects.SetClaimCapacity(claim, resource.MustParse("10Gi"))
+	pv := fake.Volume("pv", "10Gi", append([]fake.Option{fake.ForClaim("data", "c1"), fake.Phase("Bound"), fake.CSISource(Driver, "h1"),
+		fake.Policy(corev1.PersistentVolumeReclaimDelete)}, opts...)...)
+	return claim, pv
+}
+
+// User is a pod with the claim data mounted, on a node unless that is "".
+func User(name, node string) *corev1.Pod {
+	opts := []fake.Option{fake.UID(types.UID("uid-" + name)), fake.Claims("data")}
+	if node != "" {
+		opts = append(opts, fake.OnNode(node))
+	}
+	return fake.Pod(name, opts...)
+}
+
+// Runs says that the containers of a pod run.
+func Runs(pod *corev1.Pod) *corev1.Pod {
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	return pod
+}
+
+// Machine is a managed node that has the volume of boundPair attached and in use, as far as said.
+func Machine(name string, attached, inUse bool) *corev1.Node {
+	node := fake.Node(name, fake.Annotations(attach.AnnManaged, "true"))
+	volume := objects.CSIVolumeName(Driver, "h1")
+	if attached {
+		node.Status.VolumesAttached = []corev1.AttachedVolume{{Name: volume}}
+	}
+	if inUse {
+		node.Status.VolumesInUse = []corev1.UniqueVolumeName{volume}
+	}
+	return node
+}
+
+func NotReady(node *corev1.Node) *corev1.Node {
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	return node
+}
+
+// Attachment is that of the volume of boundPair to a node.
+func Attachment(node string, attached bool) *storagev1.VolumeAttachment {
+	pv := "pv"
+	return &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: objects.AttachmentName("h1", Driver, node), CreationTimestamp: metav1.NewTime(Now.Add(-time.Hour))},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: Driver, NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
+		Status:     storagev1.VolumeAttachmentStatus{Attached: attached},
+	}
+}
+
+func Event(about store.Object, reason, message string) *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "e"},
+		InvolvedObject: corev1.ObjectReference{Kind: string(store.KindOf(about)), Namespace: about.GetNamespace(), Name: about.GetName()},
+		Reason:         reason, Message: message, LastTimestamp: metav1.NewTime(Now.Add(-time.Minute)),
+	}
+}
+
+func selected(node string) fake.Option { return fake.Annotations(objects.AnnSelectedNode, node) }
+
+func tainted(node *corev1.Node, key string) *corev1.Node {
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: key, Value: "x", Effect: corev1.TaintEffectNoSchedule})
+	return node
+}
+
+func labelled(node *corev1.Node, key, value string) *corev1.Node {
+	node.Labels[key] = value
+	return node
+}
+
+func ephemeral(name string) *corev1.Pod {
+	return fake.Pod(name, fake.UID("uid-p"), fake.Ephemeral("scratch", "1Gi", "fast"))
+}
+
+func withCount(node string, count int32) *storagev1.CSINode {
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{
+		Drivers: []storagev1.CSINodeDriver{{Name: Driver, NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &count}}}}}
+}
+
+func Available(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
+	return fake.Volume(name, size, append(opts, fake.Phase("Available"))...)
+}
+
+func CSIDriver() *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver}}
+}
+
+// InTree is an in-tree plugin that makes volumes.
+const InTree = "kubernetes.io/example"
+
+// recycled is a volume whose claim is gone, and whose data is to be removed.
+func recycled(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
+	return fake.Volume(name, size, append([]fake.Option{fake.ForClaim("before", "c0"), fake.Phase("Released"), fake.NFSSource("server", "/share"),
+		fake.Policy(corev1.PersistentVolumeReclaimRecycle)}, opts...)...)
+}
+
+// set is a set of backends of different names.
+func set(backends ...fake.Backend) *fake.Set {
+	s, err := fake.NewSet(backends...)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// attributes is a VolumeAttributesClass of the driver.
+func attributes(name string) *storagev1.VolumeAttributesClass {
+	return &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: name}, DriverName: Driver}
+}

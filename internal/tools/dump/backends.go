@@ -1,0 +1,152 @@
+package dump
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/objects"
+)
+
+// longestName is that of a CSI driver.
+const longestName = 63
+
+// Backends infers the storage systems: a CSI driver for each name that objects mention, and the in-tree plugins of
+// kube-controller-manager. A name that no driver can have is left out, and told in notes.
+func (d *Dump) Backends() (backends []fake.Backend, notes []string) {
+	drivers := map[string]*storagev1.CSIDriver{}
+	mention := func(name string) {
+		if _, known := drivers[name]; name != "" && !known && !strings.HasPrefix(name, fake.InTreePrefix) {
+			drivers[name] = nil
+		}
+	}
+	for _, obj := range d.Objects {
+		switch obj := obj.(type) {
+		case *storagev1.CSIDriver:
+			drivers[obj.Name] = obj
+		case *storagev1.CSINode:
+			for _, of := range obj.Spec.Drivers {
+				mention(of.Name)
+			}
+		case *storagev1.VolumeAttachment:
+			mention(obj.Spec.Attacher)
+		case *storagev1.StorageClass:
+			if migrated, ok := binder.MigratedDriver(obj.Provisioner); ok {
+				mention(migrated)
+			} else {
+				mention(obj.Provisioner)
+			}
+		case *corev1.PersistentVolume:
+			if obj.Spec.CSI != nil {
+				mention(obj.Spec.CSI.Driver)
+			}
+			mention(obj.Annotations[objects.AnnProvisionedBy])
+		case *corev1.Pod:
+			for i := range obj.Spec.Volumes {
+				if csi := obj.Spec.Volumes[i].CSI; csi != nil {
+					mention(csi.Driver)
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(drivers)) {
+		if len(name) > longestName {
+			notes = append(notes, fmt.Sprintf("driver %s is left out: its name is too long for a CSI driver", name))
+			continue
+		}
+		backends = append(backends, d.driver(name, drivers[name]))
+	}
+	return append(backends, fake.HostPath(), fake.NFS()), notes
+}
+
+// driver makes a driver of that name. object is its CSIDriver, nil if there is none.
+func (d *Dump) driver(name string, object *storagev1.CSIDriver) fake.Backend {
+	var opts []fake.MemoryOption
+	if object != nil && object.Spec.AttachRequired != nil && !*object.Spec.AttachRequired {
+		opts = append(opts, fake.WithoutAttach())
+	}
+	if segments := d.segments(name); len(segments) > 0 {
+		opts = append(opts, fake.Topology(segments...))
+	}
+	b := fake.CSI(name, opts...)
+	for _, node := range objectsOf[*storagev1.CSINode](d) {
+		for _, of := range node.Spec.Drivers {
+			if of.Name == name && of.Allocatable != nil && of.Allocatable.Count != nil {
+				b.SetAttachLimit(node.Name, *of.Allocatable.Count)
+			}
+		}
+	}
+	d.attach(b)
+	return b
+}
+
+// segments are the places that a driver tells apart: what the labels of its nodes say under its topology keys.
+func (d *Dump) segments(name string) []fake.Segment {
+	labels := map[string]map[string]string{}
+	for _, node := range objectsOf[*corev1.Node](d) {
+		labels[node.Name] = node.Labels
+	}
+	var segments []fake.Segment
+	for _, node := range objectsOf[*storagev1.CSINode](d) {
+		for _, of := range node.Spec.Drivers {
+			segment := fake.Segment{}
+			for _, key := range of.TopologyKeys {
+				if value, ok := labels[node.Name][key]; ok {
+					segment[key] = value
+				}
+			}
+			known := slices.ContainsFunc(segments, func(s fake.Segment) bool { return maps.Equal(s, segment) })
+			if of.Name == name && len(segment) > 0 && !known {
+				segments = append(segments, segment)
+			}
+		}
+	}
+	return segments
+}
+
+// attach has the driver's volumes attached where VolumeAttachments say so. A driver that cannot attach, or finds it wrong, has them
+// where it can.
+func (d *Dump) attach(b *fake.Memory) {
+	pvs := map[string]*corev1.PersistentVolume{}
+	for _, pv := range objectsOf[*corev1.PersistentVolume](d) {
+		pvs[pv.Name] = pv
+	}
+	for _, va := range objectsOf[*storagev1.VolumeAttachment](d) {
+		name := va.Spec.Source.PersistentVolumeName
+		if va.Spec.Attacher != b.Name() || !va.Status.Attached || name == nil || !fake.Can(b, fake.Attach) {
+			continue
+		}
+		if pv := pvs[*name]; pv != nil && pv.Spec.CSI != nil {
+			// What the driver would refuse today was allowed once.
+			_, _ = b.Attach(fake.AttachRequest{ID: fake.Handle(pv), Node: va.Spec.NodeName, Mode: attachMode(pv.Spec.AccessModes)})
+		}
+	}
+}
+
+// attachMode is the one mode that stands for those of a volume (ATT-176).
+func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolumeAccessMode {
+	switch {
+	case slices.Contains(modes, corev1.ReadWriteMany):
+		return corev1.ReadWriteMany
+	case slices.Contains(modes, corev1.ReadOnlyMany):
+		return corev1.ReadOnlyMany
+	}
+	return corev1.ReadWriteOnce
+}
+
+// objectsOf are the objects of one type, in the order of the input.
+func objectsOf[T any](d *Dump) []T {
+	var found []T
+	for _, obj := range d.Objects {
+		if of, ok := obj.(T); ok {
+			found = append(found, of)
+		}
+	}
+	return found
+}

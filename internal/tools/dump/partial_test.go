@@ -1,0 +1,44 @@
+package dump_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/dump"
+)
+
+// A dump may lack any object: what is left can be explained and played.
+func TestPartialDumps(t *testing.T) {
+	files, err := os.ReadDir(dumps)
+	require.NoError(t, err)
+	for _, file := range files {
+		if file.IsDir() {
+			continue
+		}
+		whole := read(t, file.Name())
+		for i := range whole.Objects {
+			d := *whole
+			d.Objects = slices.Delete(slices.Clone(whole.Objects), i, i+1)
+			c, err := d.Start(dump.Options{})
+			require.NoError(t, err)
+			explainer := c.Explainer()
+			for _, obj := range d.Objects {
+				switch store.KindOf(obj) {
+				case store.Pod, store.PersistentVolumeClaim, store.PersistentVolume, store.VolumeAttachment:
+					x, err := explainer.Object(store.RefTo(obj))
+					require.NoError(t, err)
+					require.NotEmpty(t, x.Because.Rule)
+					require.True(t, x.Changes.When == explain.Settled || len(x.Next) > 0 || x.Changes.When == explain.ByItself, x)
+				}
+			}
+			require.NoError(t, c.Advance(time.Minute))
+			c.Close()
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package dump_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/dump"
+)
+
+// dumps is where those are that the command is tested with.
+const dumps = "../../../cmd/volsim/testdata"
+
+func read(t testing.TB, name string) *dump.Dump {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dumps, name))
+	require.NoError(t, err)
+	d, err := dump.Read(data)
+	require.NoError(t, err)
+	return d
+}
+
+func TestReadKeepsWhatItKnows(t *testing.T) {
+	d := read(t, "running.yaml")
+	require.Equal(t, map[string]int{"apps/v1 Deployment": 1, "v1 Secret": 1}, d.Ignored)
+	require.Empty(t, d.Dropped)
+	require.Equal(t, time.Date(2026, time.November, 20, 9, 30, 0, 0, time.UTC), d.Newest())
+	d = read(t, "local-volumes.yaml")
+	require.Equal(t, []string{"Pod spec.workloadRef", "Pod status.conditions.certainty", "StorageClass dataProtection"}, d.Dropped)
+	kinds := map[store.Kind]int{}
+	for _, obj := range d.Objects {
+		kinds[store.KindOf(obj)]++
+	}
+	require.Equal(t, map[store.Kind]int{"PersistentVolume": 3, "PersistentVolumeClaim": 1, "StorageClass": 1, "Pod": 1, "Node": 3, "CSINode": 3, "CSIDriver": 1}, kinds)
+}
+
+// The end of a grace period lies ahead: what counts is when the deletion was asked for.
+func TestNewestIsNotAhead(t *testing.T) {
+	d, err := dump.Read([]byte(`
+apiVersion: v1
+kind: Pod
+metadata: {name: p, creationTimestamp: "2026-01-01T00:00:00Z", deletionTimestamp: "2026-01-01T01:00:30Z", deletionGracePeriodSeconds: 30}
+`))
+	require.NoError(t, err)
+	require.Equal(t, time.Date(2026, time.January, 1, 1, 0, 0, 0, time.UTC), d.Newest().UTC())
+}
+
+func TestReadTakesWhatKubectlPrints(t *testing.T) {
+	for _, test := range []struct{ name, text string }{
+		{"one object", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"},
+		{"several documents", "---\n# a comment\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"},
+		{"a List", "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n"},
+		{"a typed list", "apiVersion: v1\nkind: NodeList\nmetadata: {}\nitems:\n- metadata: {name: n1}\n"},
+		{"JSON", `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "generation": 3}}]}`},
+		{"an alias", "apiVersion: v1\nkind: Node\nmetadata: {name: &x n1, labels: {kubernetes.io/hostname: *x}}\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, err := dump.Read([]byte(test.text))
+			require.NoError(t, err)
+			require.Len(t, d.Objects, 1)
+			require.IsType(t, &corev1.Node{}, d.Objects[0])
+			require.Equal(t, "n1", d.Objects[0].GetName())
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	node := "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
+	for _, test := range []struct{ name, text, want string }{
+		{"nothing", "", "the dump has no objects that are simulated: make it with kubectl get"},
+		{"other kinds only", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "the dump has no objects that are simulated"},
+		{"no YAML", "a: b: c", "the dump cannot be read: yaml: "},
+		{"a table", "NAME STATUS\ndata Bound\n", "the dump has something that is not an object"},
+		{"no kind", "apiVersion: v1\nmetadata: {name: n1}\n", "an object without apiVersion or kind"},
+		{"no name", "apiVersion: v1\nkind: Node\nmetadata: {}\n", "the dump has a Node without a name"},
+		{"the same twice", node + "---\n" + node, "the dump has Node/n1 twice"},
+		{"a wrong type", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec: {accessModes: 3}\n", "PersistentVolumeClaim shop/data: "},
+		{"a quantity without end", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1e999999999}}\n", "PersistentVolume pv: "},
+		{"lists without end", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20), "the dump has lists nested more than 8 deep"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := dump.Read([]byte(test.text))
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// Aliases that refer to aliases are not written out.
+func TestReadRefusesAliasesThatBlowUp(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("a0: &a0 [" + strings.Repeat("x, ", 9) + "x]\n")
+	for i := 1; i < 12; i++ {
+		b.WriteString("a" + string(rune('a'+i)) + ": &a" + string(rune('a'+i)) + " [")
+		before := "*a" + string(rune('a'+i-1))
+		if i == 1 {
+			before = "*a0"
+		}
+		b.WriteString(strings.Repeat(before+", ", 9) + before + "]\n")
+	}
+	_, err := dump.Read([]byte(b.String()))
+	require.ErrorContains(t, err, "alias")
+}

@@ -1,0 +1,124 @@
+package dump_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/dump"
+)
+
+func start(t testing.TB, name string) *dump.Cluster {
+	t.Helper()
+	c, err := read(t, name).Start(dump.Options{})
+	require.NoError(t, err)
+	return c
+}
+
+// A cluster in which all is well goes on as it was: for half an hour no object changes but for the reports of nodes, no storage is
+// called and nobody complains.
+func TestWhatRunsGoesOn(t *testing.T) {
+	for _, name := range []string{"running.yaml", "k3s.yaml", "deleted-in-use.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, name)
+			require.Empty(t, c.Notes)
+			seen := c.Trace().Seq()
+			require.NoError(t, c.Advance(30*time.Minute))
+			for e := range c.Trace().Since(seen) {
+				switch {
+				case e.Type == engine.Storage, e.Type == engine.Emitted:
+					t.Errorf("%v %s: %s %s %s", e.Time, e.Actor, e.Object, e.Verb, e.Text)
+				case e.Type == engine.Write && e.Old != e.New && e.Object.Kind != store.Node:
+					t.Errorf("%v %s: %s %s", e.Time, e.Actor, e.Verb, e.Object)
+				}
+			}
+		})
+	}
+}
+
+func TestObjectsKeepTheirState(t *testing.T) {
+	d := read(t, "dead-node.yaml")
+	c, err := d.Start(dump.Options{})
+	require.NoError(t, err)
+	require.Equal(t, d.Newest(), c.Now())
+	for _, obj := range d.Objects {
+		pod, ok := obj.(*corev1.Pod)
+		if !ok {
+			continue
+		}
+		kept, err := c.Pods.Get(store.KeyOf(pod))
+		require.NoError(t, err)
+		require.Equal(t, pod.UID, kept.UID)
+		require.Equal(t, pod.Status.Phase, kept.Status.Phase)
+		require.True(t, pod.DeletionTimestamp.Equal(kept.DeletionTimestamp))
+		require.True(t, pod.CreationTimestamp.Equal(&kept.CreationTimestamp))
+		require.Equal(t, pod.Annotations, kept.Annotations)
+	}
+	later, err := d.Start(dump.Options{Now: d.Newest().Add(time.Hour)})
+	require.NoError(t, err)
+	require.Equal(t, d.Newest().Add(time.Hour), later.Now())
+}
+
+// A node that is not ready is not heard of, and its containers run on.
+func TestSilentNodes(t *testing.T) {
+	c := start(t, "dead-node.yaml")
+	require.Equal(t, []string{"node ip-10-0-1-21 is not ready: it is taken as cut off, and its containers as running"}, c.Notes)
+	machine, err := c.Machine("ip-10-0-1-21")
+	require.NoError(t, err)
+	require.True(t, machine.Partitioned())
+	require.Len(t, machine.Containers(), 1)
+	require.NoError(t, c.Advance(30*time.Minute))
+	node, err := c.Nodes.Get("ip-10-0-1-21")
+	require.NoError(t, err)
+	require.Equal(t, corev1.ConditionUnknown, node.Status.Conditions[3].Status)
+	_, err = c.Pods.Get("shop/cart-7c6d9f5b8-9k2lp")
+	require.NoError(t, err)
+}
+
+func TestBackendsAreInferred(t *testing.T) {
+	names := func(backends []fake.Backend) (names []string) {
+		for _, b := range backends {
+			names = append(names, b.Name())
+		}
+		return names
+	}
+	backends, notes := read(t, "full-nodes.yaml").Backends()
+	require.Empty(t, notes)
+	require.Equal(t, []string{"ebs.csi.aws.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
+	disk := backends[0]
+	require.True(t, fake.Can(disk, fake.Attach))
+	limit, ok := fake.AttachLimitOf(disk, "ip-10-0-1-20")
+	require.True(t, ok)
+	require.EqualValues(t, 1, limit)
+	_, ok = fake.AttachLimitOf(disk, "elsewhere")
+	require.False(t, ok)
+	require.Equal(t, []string{"topology.ebs.csi.aws.com/zone"}, fake.TopologyKeysOf(disk))
+	volumes := disk.(interface{ Volumes() []fake.VolumeState }).Volumes()
+	require.Len(t, volumes, 2, "those with a VolumeAttachment")
+	require.Len(t, volumes[0].Attached, 1)
+
+	backends, notes = read(t, "k3s.yaml").Backends()
+	require.Empty(t, notes)
+	require.Equal(t, []string{"rancher.io/local-path", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
+
+	d, err := dump.Read([]byte(`
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: files.example.com}, spec: {attachRequired: false}}
+- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: old}, provisioner: kubernetes.io/aws-ebs}
+- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: static}, provisioner: kubernetes.io/no-provisioner}
+- {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: odd}, provisioner: a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x}
+- {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main}], volumes: [{name: v, csi: {driver: inline.example.com}}]}}
+`))
+	require.NoError(t, err)
+	backends, notes = d.Backends()
+	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
+	require.False(t, fake.Can(backends[1], fake.Attach))
+	require.Equal(t, []string{"driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is left out: its name is too long for a CSI driver"}, notes)
+}

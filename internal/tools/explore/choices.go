@@ -1,0 +1,42 @@
+package explore
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// FormatChoices writes choices as ReadChoices reads them: what was picked, with commas between. Zeros at the end are left out, for a run that is
+// repeated goes on in order; what is left of nothing but zeros is one zero.
+func FormatChoices(choices []engine.Choice) string {
+	end := len(choices)
+	for end > 0 && choices[end-1].Picked == 0 {
+		end--
+	}
+	if end == 0 {
+		return "0"
+	}
+	words := make([]string, end)
+	for i, c := range choices[:end] {
+		words[i] = strconv.Itoa(c.Picked)
+	}
+	return strings.Join(words, ",")
+}
+
+// ReadChoices reads numbers from 0 on with commas, blanks or line breaks between them: which of the possibilities is taken at each choice. They are for
+// engine.Replay.
+func ReadChoices(data []byte) ([]engine.Choice, error) {
+	var choices []engine.Choice
+	for i, word := range strings.FieldsFunc(string(data), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 0 || n == math.MaxInt {
+			return nil, fmt.Errorf("choice %d is %q: choices are numbers from 0 on", i+1, word)
+		}
+		choices = append(choices, engine.Choice{N: n + 1, Picked: n})
+	}
+	return choices, nil
+}

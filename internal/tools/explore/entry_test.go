@@ -1,0 +1,118 @@
+package explore
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// unheard are the fields of an entry of the trace that a state does not have in it, and why.
+var unheard = map[string]string{
+	"Seq":      "follows from how many entries there were",
+	"Activity": "counts processes: runs that differ in nothing else differ in it",
+	"Cause":    "counts processes as well",
+	"Old":      "is the New of the last write of the object, or what it was at the beginning",
+}
+
+// fill gives a field a value that is not its zero value.
+func fill(t *testing.T, name string, v reflect.Value) {
+	t.Helper()
+	switch {
+	case v.Kind() == reflect.String:
+		v.SetString("x")
+	case v.CanUint():
+		v.SetUint(7)
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(engine.DefaultStart))
+	case v.Type() == reflect.TypeFor[error]():
+		v.Set(reflect.ValueOf(errors.New("no luck")))
+	case v.Type() == reflect.TypeFor[store.Object]():
+		v.Set(reflect.ValueOf(fake.Volume("x", "1Gi")))
+	default:
+		t.Fatalf("%s is a %v: say here what else it can be", name, v.Type())
+	}
+}
+
+// fields walks the fields of a struct, with those of the structs in it.
+func fields(v reflect.Value, name string, yield func(name string, field reflect.Value)) {
+	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[time.Time]() {
+		yield(name, v)
+		return
+	}
+	if name != "" {
+		name += "."
+	}
+	for i := range v.NumField() {
+		fields(v.Field(i), name+v.Type().Field(i).Name, yield)
+	}
+}
+
+// TestEntryFields: all that an entry of the trace says belongs to what is heard of it, but for what is known to say nothing more.
+func TestEntryFields(t *testing.T) {
+	run, err := stage(t, func(*scene) {})(nil)
+	require.NoError(t, err)
+	defer run.Engine.Close()
+	tracker := newTracker(run, func(store.Kind, store.Object) {}, nil)
+	heard := map[digest]string{tracker.entry(digest{}, engine.Entry{}): "an entry that says nothing"}
+	fields(reflect.ValueOf(engine.Entry{}), "", func(name string, _ reflect.Value) {
+		var e engine.Entry
+		fields(reflect.ValueOf(&e).Elem(), "", func(other string, field reflect.Value) {
+			if other == name {
+				fill(t, name, field)
+			}
+		})
+		d := tracker.entry(digest{}, e)
+		same, known := heard[d]
+		if _, ok := unheard[name]; ok {
+			require.Truef(t, known, "%s is heard after all", name)
+			return
+		}
+		require.Falsef(t, known, "an entry with %s is taken for %s", name, same)
+		heard[d] = "one with " + name
+	})
+	for _, e := range []engine.Entry{{New: fake.Volume("y", "1Gi")}, {New: fake.Volume("x", "2Gi")}, {Err: errors.New("worse luck")}} {
+		d := tracker.entry(digest{}, e)
+		require.Empty(t, heard[d], "entries that differ in objects or errors differ")
+		heard[d] = "another"
+	}
+}
+
+// TestJudged: invariants hear of what changes the world, of calls, of faults, of lives, and of one decision.
+func TestJudged(t *testing.T) {
+	old, now := fake.Volume("a", "1Gi"), fake.Volume("a", "2Gi")
+	for _, tt := range []struct {
+		name  string
+		entry engine.Entry
+		want  bool
+	}{
+		{"a write", engine.Entry{Type: engine.Write, Old: old, New: now}, true},
+		{"a creation", engine.Entry{Type: engine.Write, New: now}, true},
+		{"a deletion", engine.Entry{Type: engine.Write, Old: old}, true},
+		{"a write that changes nothing", engine.Entry{Type: engine.Write, Old: old, New: old}, false},
+		{"a write that was refused", engine.Entry{Type: engine.Write, Old: old, New: now, Err: errors.New("no luck")}, false},
+		{"a call", engine.Entry{Type: engine.Storage}, true},
+		{"a fault", engine.Entry{Type: engine.Injected}, true},
+		{"a start", engine.Entry{Type: engine.Lifecycle}, true},
+		{"a decision", engine.Entry{Type: engine.Decision, Rule: "ATT-001"}, false},
+		{"a decision to detach by force", engine.Entry{Type: engine.Decision, Rule: "ATT-064"}, true},
+		{"an Event", engine.Entry{Type: engine.Emitted}, false},
+		{"a retry", engine.Entry{Type: engine.Retry}, false},
+	} {
+		if got := judged(tt.entry); got != tt.want {
+			t.Errorf("judged(%s) = %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestOrderedWithoutTrace: the order of Events is known by the trace alone.
+func TestOrderedWithoutTrace(t *testing.T) {
+	_, err := Exhaustive(stage(t, func(s *scene) { s.run.Ordered = true }), Options{})
+	require.ErrorContains(t, err, "give it engine.Config.Trace")
+}

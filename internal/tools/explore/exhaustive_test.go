@@ -1,0 +1,339 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// one is a volume and a claim that fit.
+const one = `apiVersion: v1
+kind: PersistentVolume
+metadata: {name: only}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /tmp/only}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default}
+spec:
+  storageClassName: ""
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+
+// idle are controllers that have nothing to do with volumes and claims alone.
+var idle = []string{
+	"kubelet", "attachdetach-controller", "kube-scheduler", "ephemeral-volume-controller", "garbage-collector", "pod-garbage-collector-controller",
+	"persistentvolume-expander-controller", "volumeattributesclass-protection-controller", "recycler-pod-runner",
+	"pv-protection-controller", "pvc-protection-controller",
+}
+
+func ids(all []Found) (ids []string) {
+	for _, f := range all {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
+// counting is a world in which each of some actors reads a volume, adds one to a count on it, and writes it back.
+func counting(actors int) World {
+	return func(choose func(n int) int) (*Run, error) {
+		e, err := engine.New(engine.Config{Choose: choose, Trace: &engine.Trace{}})
+		if err != nil {
+			return nil, err
+		}
+		if _, err := e.API().Create(e.User(), fake.Volume("counter", "1Gi"), store.CreateOptions{}); err != nil {
+			return nil, err
+		}
+		var names []string
+		for i := range actors {
+			names = append(names, fmt.Sprintf("actor-%d", i))
+			_, err := e.NewActor(names[i], func(a *engine.Actor) {
+				a.Go("count", func(p *engine.Proc) {
+					pv, err := e.API().Volumes.Get(p, "counter")
+					if err != nil {
+						return
+					}
+					pv = pv.DeepCopy()
+					pv.Finalizers = append(pv.Finalizers, "example.com/"+a.Name())
+					_, _ = e.API().Volumes.Update(p, pv)
+				})
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return &Run{Engine: e, Discreet: names, Play: func() error { e.Advance(0); return nil }}, nil
+	}
+}
+
+func TestExhaustive(t *testing.T) {
+	t.Run("every order is played once", func(t *testing.T) {
+		// Each actor has five turns: its start, and one behind each of the two switch points of both calls. So there are 10 over 5 orders.
+		x, err := Exhaustive(counting(2), Options{NoPrune: true})
+		require.NoError(t, err)
+		require.Equal(t, 252, x.Runs)
+		require.True(t, x.Finished)
+		require.Zero(t, x.Pruned)
+		total := 0
+		for _, o := range x.Outcomes {
+			total += o.Count
+		}
+		require.Equal(t, x.Runs, total)
+	})
+	t.Run("pruning finds the same outcomes in fewer runs", func(t *testing.T) {
+		whole, err := Exhaustive(counting(2), Options{NoPrune: true})
+		require.NoError(t, err)
+		pruned, err := Exhaustive(counting(2), Options{})
+		require.NoError(t, err)
+		require.True(t, pruned.Finished)
+		require.Less(t, pruned.Runs, whole.Runs)
+		require.ElementsMatch(t, ids(whole.Outcomes), ids(pruned.Outcomes))
+		again, err := Exhaustive(counting(2), Options{})
+		require.NoError(t, err)
+		require.Equal(t, pruned, again)
+	})
+	t.Run("who comes late loses", func(t *testing.T) {
+		// Whoever read before another wrote gets a conflict: any of them but not none may have written.
+		x, err := Exhaustive(counting(3), Options{})
+		require.NoError(t, err)
+		require.True(t, x.Finished)
+		require.Len(t, x.Outcomes, 7)
+	})
+	t.Run("bounds", func(t *testing.T) {
+		x, err := Exhaustive(counting(2), Options{NoPrune: true, MaxRuns: 10})
+		require.NoError(t, err)
+		require.Equal(t, 10, x.Runs)
+		require.False(t, x.Finished)
+		require.Equal(t, "10 runs", x.Bounded)
+		x, err = Exhaustive(counting(2), Options{NoPrune: true, MaxChoices: 3})
+		require.NoError(t, err)
+		require.Equal(t, 8, x.Runs)
+		require.False(t, x.Finished)
+		x, err = Exhaustive(counting(2), Options{NoPrune: true, MaxRuns: 252})
+		require.NoError(t, err)
+		require.True(t, x.Finished, "the last run was within the bound")
+		_, err = Exhaustive(counting(2), Options{MaxRuns: -1})
+		require.ErrorContains(t, err, "MaxRuns is -1")
+	})
+	t.Run("a world that changes", func(t *testing.T) {
+		runs := 0
+		_, err := Exhaustive(func(choose func(n int) int) (*Run, error) {
+			runs++
+			return counting(1 + runs)(choose)
+		}, Options{})
+		require.ErrorIs(t, err, errChanged)
+	})
+	t.Run("a world that cannot be made", func(t *testing.T) {
+		_, err := Exhaustive(func(func(n int) int) (*Run, error) { return nil, fmt.Errorf("no luck") }, Options{})
+		require.ErrorContains(t, err, "the world cannot be made: no luck")
+	})
+}
+
+// TestExhaustiveFindsWhatSeedsFind: a world of the real controllers is explored to its end, and no seed finds more.
+func TestExhaustiveFindsWhatSeedsFind(t *testing.T) {
+	m := Manifest{Data: []byte(one), Without: idle, Check: check.All()}
+	w, err := m.World()
+	require.NoError(t, err)
+	x, err := Exhaustive(w, Options{})
+	require.NoError(t, err)
+	require.True(t, x.Finished, x.Bounded)
+	require.Len(t, x.Outcomes, 2)
+	require.Empty(t, x.Violated)
+
+	found := map[string]bool{}
+	for seed := range int64(2000) {
+		m.Seed = seed + 1
+		w, err := m.World()
+		require.NoError(t, err)
+		run, err := w(nil)
+		require.NoError(t, err)
+		found[run.outcome(run.Play()).ID()] = true
+		run.Engine.Close()
+	}
+	require.Greater(t, len(found), 1, "seeds find the race as well")
+	for id := range found {
+		require.Contains(t, ids(x.Outcomes), id)
+	}
+	for _, o := range x.Outcomes {
+		choices, err := ReadChoices([]byte(FormatChoices(o.Choices)))
+		require.NoError(t, err)
+		run, outcome, err := Play(w, choices)
+		require.NoError(t, err)
+		run.Engine.Close()
+		require.Equal(t, o.Outcome, outcome, "its choices repeat it")
+	}
+}
+
+// TestExhaustiveViolation: an invariant that does not hold is reported with the shortest trace.
+func TestExhaustiveViolation(t *testing.T) {
+	never := check.Invariant{Name: "never-bound", Says: "no claim is bound", Watch: func(inv check.Invariant, w *check.World) check.Watcher {
+		return check.Watcher{Written: func(e engine.Entry) {
+			if pvc, ok := e.New.(*corev1.PersistentVolumeClaim); ok && pvc.Status.Phase == corev1.ClaimBound {
+				w.Report(inv, check.Violation{Text: "a claim is bound", Witness: []engine.Entry{e}})
+			}
+		}}
+	}}
+	w, err := Manifest{Data: []byte(one), Without: idle, Check: []check.Invariant{never}}.World()
+	require.NoError(t, err)
+	x, err := Exhaustive(w, Options{MaxRuns: 300})
+	require.NoError(t, err)
+	require.Len(t, x.Violated, 1)
+	v := x.Violated[0]
+	require.Equal(t, "never-bound", v.Invariant)
+	run, _, err := Play(w, v.Choices)
+	require.NoError(t, err)
+	defer run.Engine.Close()
+	require.Len(t, run.Violations(), 1)
+	require.Equal(t, v.Entries, run.Violations()[0].Witness[0].Seq)
+	require.Equal(t, v.Text, run.Violations()[0].String())
+	require.Less(t, v.Count, x.Runs)
+}
+
+func TestManifestMistakes(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		m    Manifest
+		want string
+	}{
+		{"no YAML", Manifest{Data: []byte("kind: [")}, "explore: "},
+		{"no such controller", Manifest{Data: []byte(one), Without: []string{"nobody"}}, `Without names "nobody"`},
+		{"an invariant twice", Manifest{Data: []byte(one), Check: append(check.All(), check.All()...)}, "is there twice"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := tt.m.World()
+			require.ErrorContains(t, err, tt.want)
+			require.NotContains(t, strings.TrimSpace(err.Error()), "\n")
+		})
+	}
+}
+
+func TestChoices(t *testing.T) {
+	require.Equal(t, "0", FormatChoices(nil))
+	require.Equal(t, "0,2", FormatChoices([]engine.Choice{{N: 3}, {N: 4, Picked: 2}, {N: 2}}))
+	for _, bad := range []string{"x", "-1", "1 2 99999999999999999999"} {
+		_, err := ReadChoices([]byte(bad))
+		require.ErrorContains(t, err, "choices are numbers from 0 on")
+	}
+}
+
+// TestGoals: worlds of the real controllers that are explored to their end.
+func TestGoals(t *testing.T) {
+	const other = one + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: other, namespace: default}\n" +
+		"spec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return slices.Contains(discreet, name) })
+	worlds := []struct {
+		name     string
+		manifest Manifest
+		outcomes int
+		states   int
+	}{
+		{"one claim", Manifest{Data: []byte(one), Without: idle, Check: check.All()}, 2, 10_000},
+		{"one claim, with both protection controllers", Manifest{Data: []byte(one), Without: protected, Check: check.All()}, 2, 30_000},
+		{"two claims for one volume", Manifest{Data: []byte(other), Without: idle, Check: check.All()}, 3, 40_000},
+	}
+	if testing.Short() {
+		// The race detector takes ten times as long.
+		worlds = worlds[:1]
+	}
+	for _, tt := range worlds {
+		t.Run(tt.name, func(t *testing.T) {
+			w, err := tt.manifest.World()
+			require.NoError(t, err)
+			x, err := Exhaustive(w, Options{})
+			require.NoError(t, err)
+			require.True(t, x.Finished)
+			require.Len(t, x.Outcomes, tt.outcomes)
+			require.Empty(t, x.Violated)
+			require.Less(t, x.States, tt.states)
+			for id := range sampledIDs(t, tt.manifest, 300) {
+				require.Contains(t, ids(x.Outcomes), id)
+			}
+			t.Logf("%d states, %d runs", x.States, x.Runs)
+		})
+	}
+}
+
+// sampledIDs are the outcomes that some seeds come to.
+func sampledIDs(t *testing.T, m Manifest, seeds int) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for seed := range seeds {
+		m.Seed = int64(seed + 1)
+		w, err := m.World()
+		require.NoError(t, err)
+		run, err := w(nil)
+		require.NoError(t, err)
+		all[run.outcome(run.Play()).ID()] = true
+		run.Engine.Close()
+	}
+	return all
+}
+
+// TestScriptWorld: a script is explored with all that it says, and its choices repeat it.
+func TestScriptWorld(t *testing.T) {
+	text := "config without=" + strings.Join(idle, ",") + "\napply -f both.yaml\nadvance 1s\nexpect pvc/data phase=Bound\nadvance 15s\n-- both.yaml --\n" + one
+	s, err := ReadScript("x.txtar", []byte(text))
+	require.NoError(t, err)
+	x, err := Exhaustive(s.World(0), Options{})
+	require.NoError(t, err)
+	require.True(t, x.Finished)
+	require.Len(t, x.Failed, 1)
+	require.Equal(t, 4, x.Failed[0].Line)
+	var seeds Report
+	for seed := range int64(300) {
+		seeds.Add(s.Play(seed))
+	}
+	for _, o := range seeds.Outcomes {
+		require.Contains(t, ids(x.Outcomes), o.ID, "a seed and a choice that come to the same are told by the same name")
+	}
+	for _, o := range x.Outcomes {
+		run, outcome, err := Play(s.World(0), o.Choices)
+		require.NoError(t, err)
+		run.Engine.Close()
+		require.Equal(t, o.Outcome, outcome)
+		require.Equal(t, o.Failed, strings.Contains(string(outcome), "failed: line 4"))
+	}
+}
+
+// TestScriptLooks: what a script looks at belongs to the state.
+func TestScriptLooks(t *testing.T) {
+	for _, tt := range []struct {
+		line           string
+		order, injects bool
+	}{
+		{"expect pvc/data phase=Bound", false, false},
+		{"get pvc", false, false},
+		{"get pvc -o yaml", true, false},
+		{"get events", true, false},
+		{"events", true, false},
+		{"expect event pvc/data reason=FailedBinding", true, false},
+		{"expect write pv/only count=2", true, false},
+		{"expect pvc/data version=7", true, false},
+		{"explain pvc/data", true, false},
+		{"trace", true, false},
+		{"fault api update pv error=Conflict once", false, true},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			s, err := ReadScript("x.txtar", []byte("backend disk.example.com\n"+tt.line+"\n"))
+			require.NoError(t, err)
+			run, err := s.World(0)(nil)
+			require.NoError(t, err)
+			defer run.Engine.Close()
+			require.Equal(t, tt.order, run.Ordered)
+			require.Equal(t, tt.injects, run.Injects)
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package explore
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// functions lists the fields with functions in them that can be reached from a type, but for what is opaque.
+func functions(t reflect.Type, seen map[reflect.Type]bool) (all []string) {
+	if seen[t] || t.Kind() == reflect.Pointer && t.Implements(objectType) {
+		return nil
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return functions(t.Elem(), seen)
+	case reflect.Map:
+		return append(functions(t.Key(), seen), functions(t.Elem(), seen)...)
+	case reflect.Struct:
+		if opaque[typeName(t)] {
+			return nil
+		}
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Type.Kind() == reflect.Func {
+				all = append(all, typeName(t)+"."+f.Name)
+			} else {
+				all = append(all, functions(f.Type, seen)...)
+			}
+		}
+	}
+	return all
+}
+
+// TestFunctionsInMemory: what functions refer to cannot be read, so each that the PersistentVolume controller keeps was looked at: they are
+// configuration, what is done after a loop's pass or before an operation in tests, and the orders of trees. They change nothing.
+func TestFunctionsInMemory(t *testing.T) {
+	all := functions(reflect.TypeFor[*binder.Controller](), map[reflect.Type]bool{})
+	slices.Sort(all)
+	require.Equal(t, []string{
+		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.Loop.pass", "engine.Operations.Before",
+	}, all)
+}
+
+// TestMemory: what an actor keeps is read with all that hangs on it, the same way each time.
+func TestMemory(t *testing.T) {
+	read := func(capacity string, steps int) digest {
+		c, err := volsim.New(volsim.Config{})
+		require.NoError(t, err)
+		defer c.Close()
+		require.NoError(t, c.Create(fake.Volume("a", capacity), fake.Volume("b", "2Gi"), fake.Claim("data", "1Gi")))
+		for range steps {
+			c.Step()
+		}
+		tr := newTracker(&Run{Engine: c.Engine(), Discreet: discreet}, func(store.Kind, store.Object) {}, nil)
+		a, ok := c.Engine().Actor(binder.ActorName)
+		require.True(t, ok)
+		require.NotEmpty(t, a.Memory())
+		d, counters := tr.memory(a)
+		require.Len(t, counters, 1)
+		return d
+	}
+	require.Equal(t, read("1Gi", 500), read("1Gi", 500))
+	require.NotEqual(t, read("1Gi", 500), read("3Gi", 500))
+	require.NotEqual(t, read("1Gi", 500), read("1Gi", 5))
+
+	// Cycles, sharing, and maps in whatever order.
+	type node struct {
+		next *node
+		by   map[string]*node
+		pv   *corev1.PersistentVolume
+		f    func()
+		any  any
+	}
+	e, err := engine.New(engine.Config{})
+	require.NoError(t, err)
+	tr := newTracker(&Run{Engine: e}, func(store.Kind, store.Object) {}, nil)
+	digestOf := func(root any) digest {
+		r := &reader{tracker: tr, seen: map[place]int{}}
+		r.read(reflect.ValueOf(root))
+		return digest{}.mix(r.out)
+	}
+	ring := func(names ...string) *node {
+		first := &node{by: map[string]*node{}, pv: fake.Volume("a", "1Gi"), any: 7}
+		first.next = first
+		for _, name := range names {
+			first.by[name] = first
+		}
+		return first
+	}
+	require.Equal(t, digestOf(ring("x", "y", "z")), digestOf(ring("z", "y", "x")))
+	require.NotEqual(t, digestOf(ring("x", "y")), digestOf(ring("x", "z")))
+	other := ring("x")
+	other.by["x"] = &node{}
+	require.NotEqual(t, digestOf(ring("x")), digestOf(other))
+	other = ring("x")
+	other.pv = fake.Volume("a", "2Gi")
+	require.NotEqual(t, digestOf(ring("x")), digestOf(other))
+	other = ring("x")
+	other.any = "7"
+	require.NotEqual(t, digestOf(ring("x")), digestOf(other))
+	other = ring("x")
+	other.f = func() {}
+	require.NotEqual(t, digestOf(ring("x")), digestOf(other))
+}

@@ -1,0 +1,199 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// scenesOfDeliveries are about deliveries, and what the user waits for.
+var scenesOfDeliveries = []staged{
+	{name: "an informer of a kind that is written later", outcomes: 2, build: func(s *scene) {
+		s.twoViews(false)
+		s.does("writer", func(p *proc) {
+			label(p, "a", "1")
+			labelNode(p, "1")
+		})
+	}},
+	{name: "the order of changes on their way", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, m *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				m.Text = key
+				return nil
+			}})
+			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { q.Add(pv.Name) }})
+			a.After(3*pause, "tell", func(p *proc) { label(p, "c", m.Text) })
+		})
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) { label(p, "b", "1") })
+	}, change: lagging},
+	{name: "when changes on their way were written", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, m *remembered) {
+			view := engine.NewInformer(a, s.Store().Volumes)
+			a.After(3*pause/2, "look", func(p *proc) {
+				pv, _ := view.Get("b")
+				label(p, "c", "saw"+pv.Labels["x"])
+			})
+		})
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) {
+			wait := pause * 2 / 5
+			if pv, err := p.API().Volumes.Get(p, "a"); err == nil && pv.Labels["x"] == "1" {
+				wait = pause * 3 / 5
+			}
+			p.Sleep(wait)
+			label(p, "b", "1")
+		})
+		s.discreet("idler", func(a *actor, _ *remembered) { a.After(pause*4/5, "idle", func(*proc) {}) })
+	}, change: func(cfg *engine.Config) { cfg.Lag = map[string]time.Duration{"watcher": pause} }},
+	{name: "a process that waits", outcomes: 2, build: func(s *scene) {
+		s.discreet("waiter", func(a *actor, _ *remembered) {
+			var signal engine.Signal
+			a.Go("wait", func(p *proc) {
+				pv, _ := p.API().Volumes.Get(p, "a")
+				signal.Wait(p, 0)
+				label(p, "b", "saw"+pv.Labels["x"])
+			})
+			a.After(pause, "wake", func(*proc) { signal.Broadcast() })
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "what an informer has told that an activity has started", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, _ *remembered) {
+			a.Go("watch", func(p *proc) {
+				told := ""
+				engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { told += pv.Name }})
+				p.Sleep(2 * pause)
+				label(p, "c", told)
+			})
+		})
+		s.discreet("first", func(a *actor, _ *remembered) { a.After(pause, "first", func(p *proc) { label(p, "a", "1") }) })
+		s.discreet("second", func(a *actor, _ *remembered) { a.After(pause, "second", func(p *proc) { label(p, "b", "1") }) })
+	}},
+	{name: "what Until waits for", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) {
+			label(p, "b", "1")
+			label(p, "b", "2")
+		})
+		s.play(func() {
+			err := s.Until(func() bool { return s.labelOf("a") == "1" && s.labelOf("b") == "1" }, pause)
+			s.say("%t", err == nil)
+			s.Advance(pause)
+		})
+	}},
+	{name: "what Until may wait for, and waits no more", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) {
+			label(p, "b", "1")
+			label(p, "b", "2")
+		})
+		waiting := false
+		s.run.Waits = func() bool { return waiting }
+		s.play(func() {
+			waiting = true
+			err := s.Until(func() bool { return s.labelOf("a") == "1" && s.labelOf("b") == "1" }, pause)
+			waiting = false
+			s.say("%t", err == nil)
+			_ = s.Until(func() bool { return false }, pause)
+		})
+	}},
+	{name: "what Step shows", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) { label(p, "b", "1") })
+		s.play(func() {
+			for range 3 {
+				s.Step()
+			}
+			s.say("%s-%s", s.labelOf("a"), s.labelOf("b"))
+			s.Advance(pause)
+		})
+	}},
+	{name: "what Settle does not wait for", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) {})
+		s.background("second", func(*proc) {})
+		s.play(s.settle)
+	}},
+	{name: "what Settle does not wait for, behind what it waits for", outcomes: 2, build: func(s *scene) {
+		s.background("first", func(*proc) {})
+		s.does("second", func(p *proc) {})
+		s.play(s.settle)
+	}},
+	{name: "what Settle does not wait for, when a delivery is the last work", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, _ *remembered) { engine.NewInformer(a, s.Store().Nodes) })
+		s.background("second", nil)
+		s.play(func() {
+			labelNode(s.User(), "1")
+			s.settle()
+		})
+	}},
+	{name: "what Settle does not wait for and comes up, when a delivery is the last work", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, _ *remembered) { engine.NewInformer(a, s.Store().Nodes) })
+		s.background("second", func(*proc) {})
+		s.play(func() {
+			labelNode(s.User(), "1")
+			s.settle()
+		})
+	}},
+	{name: "a delivery that is not the first step", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, _ *remembered) { engine.NewInformer(a, s.Store().Nodes) })
+		s.does("writer", func(p *proc) { label(p, "b", "1") })
+		s.play(func() {
+			labelNode(s.User(), "1")
+			s.Step()
+			s.Step()
+			s.say("%s", s.labelOf("b"))
+			s.Advance(pause)
+		})
+	}},
+	{name: "a delivery after the user has come to act", outcomes: 2, build: func(s *scene) {
+		var view *engine.Informer[*corev1.Node]
+		watcher := s.discreet("watcher", func(a *actor, _ *remembered) { view = engine.NewInformer(a, s.Store().Nodes) })
+		s.does("writer", func(p *proc) { label(p, "b", "1") })
+		s.play(func() {
+			labelNode(s.User(), "1")
+			_ = s.Until(func() bool { return s.labelOf("b") == "1" }, pause)
+			watcher.Go("look", func(p *proc) {
+				n, _ := view.Get("n")
+				label(p, "c", "saw"+n.Labels["x"])
+			})
+			s.Advance(pause)
+		})
+	}},
+	{name: "a delivery to one of whom nothing is known", outcomes: 2, build: func(s *scene) {
+		s.actor("watcher", func(a *actor) {
+			seen := ""
+			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { seen = s.labelOf("b") }})
+			a.After(pause, "tell", func(p *proc) { label(p, "c", "saw"+seen) })
+		})
+		s.does("writer", func(p *proc) { label(p, "b", "1") })
+		s.play(func() {
+			labelNode(s.User(), "1")
+			s.Advance(2 * pause)
+		})
+	}},
+	{name: "a delivery to an informer that an activity has started", outcomes: 3, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, _ *remembered) {
+			a.Go("watch", func(p *proc) {
+				told, before := uint64(0), p.Effects()
+				engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { told = p.Effects() - before }})
+				p.Sleep(2 * pause)
+				label(p, "c", fmt.Sprint(told))
+			})
+		})
+		s.discreet("writer", func(a *actor, _ *remembered) {
+			a.After(pause, "writer", func(p *proc) {
+				label(p, "a", "1")
+				label(p, "b", "1")
+			})
+		})
+		s.play(func() {
+			s.Advance(pause / 2)
+			labelNode(s.User(), "1")
+			s.Advance(3 * pause)
+		})
+	}, change: func(cfg *engine.Config) { cfg.Lag = map[string]time.Duration{"watcher": pause / 2} }},
+}

@@ -1,0 +1,183 @@
+package explore
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// scenesOfEvents are about events that are alike, and names that are made.
+var scenesOfEvents = []staged{
+	{name: "events that are alike but for what caused them", outcomes: 2, build: func(s *scene) {
+		s.does("starter", func(p *proc) {
+			for _, text := range []string{"1", "2"} {
+				p.Actor().Go("same", func(p *proc) { label(p, "a", text) })
+			}
+		})
+	}},
+	{name: "events that are alike but for when the user caused them", outcomes: 2, build: func(s *scene) {
+		a := s.discreet("actor", func(a *actor, _ *remembered) { a.After(pause/2, "idle", func(*proc) {}) })
+		s.play(func() {
+			a.After(2*pause, "same", func(p *proc) { label(p, "a", "1") })
+			s.Advance(pause)
+			a.After(pause, "same", func(p *proc) { label(p, "a", "2") })
+			s.Advance(2 * pause)
+		})
+	}},
+	{name: "events that are alike but for their place in what the user caused", outcomes: 2, build: func(s *scene) {
+		a := s.discreet("actor", func(*actor, *remembered) {})
+		s.play(func() {
+			for _, text := range []string{"1", "2"} {
+				a.Go("same", func(p *proc) { label(p, "a", text) })
+			}
+			s.Advance(pause)
+		})
+	}},
+	{name: "turns of two queues", outcomes: 2, build: func(s *scene) {
+		s.discreet("actor", func(a *actor, m *remembered) {
+			for _, text := range []string{"1", "2"} {
+				q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
+					m.Text = text
+					return nil
+				}})
+				q.Add("x")
+			}
+			a.After(pause, "tell", func(p *proc) { label(p, "a", m.Text) })
+		})
+	}},
+	{name: "turns of two actors", outcomes: 2, build: func(s *scene) {
+		for _, text := range []string{"1", "2"} {
+			s.discreet("actor-"+text, func(a *actor, _ *remembered) {
+				a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
+					s.call(p, text)
+					return nil
+				}}).Add("x")
+			})
+		}
+		s.play(func() {
+			s.Advance(pause)
+			s.say("%s", lastCalls(s))
+		})
+	}},
+	{name: "two workers with a key each", outcomes: 2, build: func(s *scene) {
+		s.discreet("actor", func(a *actor, m *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 2, Sync: func(p *proc, key string) error {
+				p.Sleep(0)
+				m.Text = key
+				return nil
+			}})
+			q.Add("x")
+			q.Add("y")
+			a.After(pause, "tell", func(p *proc) { label(p, "a", m.Text) })
+		})
+	}},
+	{name: "deliveries of two informers", outcomes: 2, build: func(s *scene) {
+		s.twoViews(false)
+		s.play(func() {
+			label(s.User(), "a", "1")
+			labelNode(s.User(), "1")
+			s.Advance(3 * pause)
+		})
+	}},
+	{name: "processes that are there from the beginning", outcomes: 2, build: func(s *scene) {
+		s.discreet("sleeper", func(a *actor, _ *remembered) {
+			for _, text := range []string{"1", "2"} {
+				a.Go("same", func(p *proc) {
+					p.Sleep(pause)
+					label(p, "a", text)
+				})
+			}
+		})
+		s.Advance(0)
+	}},
+	{name: "when something was read", outcomes: 2, build: func(s *scene) {
+		s.discreet("waiter", func(a *actor, _ *remembered) {
+			var signal engine.Signal
+			a.Go("wait", func(p *proc) {
+				signal.Wait(p, 0)
+				then := p.Now()
+				signal.Wait(p, 0)
+				label(p, "b", then.Format("05.000"))
+			})
+			a.Go("wake", func(p *proc) {
+				wait := pause / 4
+				if pv, err := p.API().Volumes.Get(p, "a"); err == nil && pv.Labels["x"] == "1" {
+					wait = pause / 2
+				}
+				p.Sleep(wait)
+				signal.Broadcast()
+			})
+			a.After(2*pause, "wake again", func(p *proc) { signal.Broadcast() })
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "the class that is the default", outcomes: 2, build: func(s *scene) {
+		s.does("claimer", func(p *proc) {
+			pvc := fake.Claim("d", "1Gi")
+			pvc.Spec.StorageClassName = nil
+			_, _ = p.API().Claims.Create(p, pvc)
+		})
+		s.does("admin", func(p *proc) {
+			class := fake.Class("standard", "disk")
+			class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+			_, _ = p.API().Classes.Create(p, class)
+		})
+		s.play(func() {
+			s.Advance(pause)
+			for _, pvc := range s.Store().Claims.List() {
+				s.say("%v", pvc.Spec.StorageClassName != nil)
+			}
+		})
+	}},
+	{name: "names that are made", outcomes: 2, build: func(s *scene) {
+		s.does("creator", func(p *proc) {
+			_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "n-"}})
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "an informer of a kind of which there is nothing yet", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, m *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				m.Text = key
+				return nil
+			}})
+			engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { q.Add(pv.Name) }})
+			engine.NewInformer(a, s.Store().Claims).Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Add: func(*corev1.PersistentVolumeClaim) { q.Add("claim") }})
+			a.After(2*pause, "tell", func(p *proc) { label(p, "c", m.Text) })
+		})
+		s.does("writer", func(p *proc) {
+			label(p, "a", "1")
+			_, _ = p.API().Claims.Create(p, fake.Claim("d", "1Gi"))
+		})
+	}},
+	{name: "which call fails, of processes that are alike", outcomes: 2, build: func(s *scene) {
+		s.run.Injects = true
+		s.discreet("caller", func(a *actor, m *remembered) {
+			var q *engine.Queue
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
+				a.Go("call", func(p *proc) {
+					if _, err := p.API().Nodes.Get(p, "n"); err != nil {
+						label(p, "c", "failed"+m.Text)
+					} else {
+						m.Text = "done"
+					}
+				})
+				return nil
+			}})
+			q.Add("x")
+			a.Go("again", func(p *proc) { q.Add("x") })
+		})
+	}, change: func(cfg *engine.Config) {
+		n := 0
+		cfg.Injector = engine.InjectorFunc(func(engine.Call) (f engine.Fault) {
+			if n++; n == 1 {
+				f.Err = errors.New("no luck")
+			}
+			return f
+		})
+	}},
+}

@@ -1,0 +1,270 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// scenesOfPast are about what has been, and what was heard of it.
+var scenesOfPast = []staged{
+	{name: "the version of a claim that a volume names", outcomes: 2, build: func(s *scene) {
+		s.create(fake.Claim("d", "1Gi"))
+		s.does("binder", func(p *proc) {
+			pvc, err := p.API().Claims.Get(p, "default/d")
+			require.NoError(s.t, err)
+			pv, _ := p.API().Volumes.Get(p, "a")
+			pv = pv.DeepCopy()
+			pv.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "d", UID: pvc.UID, ResourceVersion: pvc.ResourceVersion}
+			_, err = p.API().Volumes.Update(p, pv)
+			require.NoError(s.t, err)
+		})
+		s.does("writer", func(p *proc) {
+			_, err := p.API().Patch(p, store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/d"}, []byte(`{"metadata":{"labels":{"x":"1"}}}`), store.Main)
+			require.NoError(s.t, err)
+		})
+		s.discreet("reader", func(a *actor, _ *remembered) {
+			a.After(2*pause, "read", func(p *proc) {
+				pv, _ := p.API().Volumes.Get(p, "a")
+				pvc, _ := p.API().Claims.Get(p, "default/d")
+				label(p, "b", fmt.Sprint(pv.Spec.ClaimRef.ResourceVersion == pvc.ResourceVersion))
+			})
+		})
+	}},
+	{name: "versions that nobody has seen in the store", outcomes: 2, build: func(s *scene) {
+		s.discreet("updater", func(a *actor, _ *remembered) {
+			view := engine.NewInformer(a, s.Store().Volumes)
+			a.Go("update", func(p *proc) {
+				pv, _ := view.Get("a")
+				p.Sleep(pause)
+				_, err := p.API().Volumes.Update(p, pv)
+				p.Sleep(pause / 2)
+				label(p, "b", reason(err))
+			})
+			a.After(pause/2, "idle", func(*proc) {})
+		})
+		s.play(func() {
+			for _, text := range []string{"1", "2", "1"} {
+				label(s.User(), "a", text)
+			}
+			s.Advance(3 * pause)
+		})
+	}},
+	{name: "how often an object went", outcomes: 2, build: func(s *scene) {
+		s.discreet("creator", func(a *actor, _ *remembered) {
+			// It has two versions either way.
+			a.Go("create", func(p *proc) {
+				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
+				_, _ = p.API().Nodes.Create(p, node)
+				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
+					_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
+					_, _ = p.API().Nodes.Create(p, node)
+				} else {
+					_, _ = p.API().Nodes.Patch(p, "d", []byte(`{"metadata":{"labels":{"x":"1"}}}`), store.Main)
+				}
+				_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
+			})
+			a.After(pause, "look", func(p *proc) {
+				n, err := p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
+				require.NoError(s.t, err)
+				label(p, "b", string(n.UID[:8]))
+			})
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "what was done meanwhile", outcomes: 3, build: func(s *scene) {
+		s.does("counter", func(p *proc) {
+			before := p.Effects()
+			p.Sleep(0)
+			after := p.Effects()
+			p.Sleep(pause)
+			label(p, "a", fmt.Sprint(after-before))
+		})
+		s.does("writer", func(p *proc) {
+			labelNode(p, "1")
+			labelNode(p, "2")
+		})
+	}},
+	{name: "what was done since", outcomes: 2, build: func(s *scene) {
+		s.discreet("counter", func(a *actor, _ *remembered) {
+			a.Go("count", func(p *proc) {
+				before := p.Effects()
+				p.Sleep(pause)
+				label(p, "b", fmt.Sprint(p.Effects()-before))
+			})
+			a.After(pause/2, "idle", func(*proc) {})
+		})
+		s.does("writer", func(p *proc) {
+			if s.run.Engine != nil {
+				labelNode(p, "1")
+			}
+		})
+	}},
+	{name: "counters of which differences are used", outcomes: 2, build: func(s *scene) {
+		s.counting(func(a *actor, m *counted) {
+			a.Go("count", func(p *proc) {
+				before := m.number
+				p.Sleep(pause)
+				label(p, "b", fmt.Sprint(m.number-before))
+			})
+			a.Go("up", func(p *proc) { m.number++ })
+			a.After(pause/2, "idle", func(*proc) {})
+		})
+	}},
+	{name: "what was read of counters of which differences are used", outcomes: 2, build: func(s *scene) {
+		s.counting(func(a *actor, m *counted) {
+			a.Go("count", func(p *proc) {
+				before := m.number
+				p.Sleep(0)
+				grown := m.number - before
+				p.Sleep(pause)
+				label(p, "b", fmt.Sprint(grown))
+			})
+			a.Go("up", func(p *proc) {
+				p.Sleep(0)
+				m.number++
+			})
+			a.After(pause/2, "idle", func(*proc) {})
+		})
+	}},
+	{name: "what invariants have heard", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) { label(p, "b", "1") })
+		s.idles()
+		s.run.Violations = func() (all []check.Violation) {
+			for e := range s.Trace().Entries() {
+				if e.Type == engine.Write && e.Object.Key == "b" && e.Actor != engine.User {
+					return []check.Violation{{Invariant: "order", Text: "b came first"}}
+				}
+				if e.Type == engine.Write && e.Object.Key == "a" && e.Actor != engine.User {
+					return nil
+				}
+			}
+			return nil
+		}
+	}, change: traced},
+	{name: "what the user reads of the trace", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { p.Decide("RULE-1", nil, "first") })
+		s.does("second", func(p *proc) { p.Decide("RULE-1", nil, "second") })
+		s.idles()
+		s.run.Ordered = true
+		s.play(func() {
+			s.Advance(3 * pause)
+			for e := range s.Trace().Entries() {
+				if e.Type == engine.Decision {
+					s.say("%s", e.Text)
+				}
+			}
+		})
+	}, change: traced},
+	{name: "what the user reads of Events", outcomes: 2, build: func(s *scene) {
+		for _, name := range []string{"first", "second"} {
+			s.discreet(name, func(a *actor, _ *remembered) {
+				recorder := a.NewRecorder(name)
+				a.Go(name, func(p *proc) {
+					pv, _ := s.Store().Volumes.Get("a")
+					recorder.Event(p, pv, corev1.EventTypeNormal, "Reason", name)
+				})
+			})
+		}
+		s.idles()
+		s.run.Ordered = true
+		s.play(func() {
+			s.Advance(3 * pause)
+			for _, event := range s.Store().Events.List() {
+				s.say("%s", event.Message)
+			}
+		})
+	}, change: traced},
+	{name: "what Events are about", outcomes: 3, build: func(s *scene) {
+		s.discreet("emitter", func(a *actor, _ *remembered) {
+			recorder, view := a.NewRecorder("emitter"), engine.NewInformer(a, s.Store().Nodes)
+			a.Go("emit", func(p *proc) {
+				if n, ok := view.Get("n"); ok {
+					recorder.Event(p, n, corev1.EventTypeNormal, "Reason", "text")
+				}
+			})
+		})
+		s.idles()
+		s.run.Ordered = true
+		s.play(func() {
+			_, _ = s.API().Nodes.Delete(s.User(), "n", store.DeleteOptions{})
+			s.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+			s.Advance(3 * pause)
+			for _, event := range s.Store().Events.List() {
+				s.say("%s", event.InvolvedObject.UID)
+			}
+		})
+	}, change: traced},
+	{name: "which call fails", outcomes: 2, build: func(s *scene) {
+		s.run.Injects = true
+		s.does("first", func(p *proc) { labelNode(p, "1") })
+		s.does("second", func(p *proc) { label(p, "a", "1") })
+	}, change: func(cfg *engine.Config) {
+		n := 0
+		cfg.Injector = engine.InjectorFunc(func(engine.Call) (f engine.Fault) {
+			if n++; n == 1 {
+				f.Err = errors.New("no luck")
+			}
+			return f
+		})
+	}},
+	{name: "which calls were made", outcomes: 2, build: func(s *scene) {
+		s.run.Injects = true
+		s.does("first", func(p *proc) { labelNode(p, "1") })
+		s.does("second", func(p *proc) { label(p, "a", "1") })
+		s.discreet("third", func(a *actor, _ *remembered) {
+			a.After(pause/2, "idle", func(*proc) {})
+			a.After(pause, "third", func(p *proc) { label(p, "b", "1") })
+		})
+	}, change: func(cfg *engine.Config) {
+		last := ""
+		cfg.Injector = engine.InjectorFunc(func(c engine.Call) (f engine.Fault) {
+			if c.Actor == "third" && last == "first" {
+				f.Err = errors.New("no luck")
+			}
+			last = c.Actor
+			return f
+		})
+	}},
+	{name: "an actor that crashes within a call", outcomes: 2, build: func(s *scene) {
+		s.run.Injects = true
+		s.discreet("crasher", func(a *actor, _ *remembered) {
+			if a.Lives() > 1 {
+				return
+			}
+			a.Go("crash", func(p *proc) { labelNode(p, "1") })
+			a.Go("label", func(p *proc) { label(p, "b", "1") })
+		})
+	}, change: crashing},
+	{name: "a volume that has the controller break its word", outcomes: 2, build: func(s *scene) {
+		s.discreet(binder.ActorName, func(a *actor, _ *remembered) {
+			a.After(pause, "look", func(p *proc) {
+				seen := s.labelOf("a")
+				p.Sleep(pause)
+				label(p, "c", "saw"+seen)
+			})
+		})
+		s.discreet("writer", func(a *actor, _ *remembered) { a.After(pause, "write", func(p *proc) { label(p, "a", "1") }) })
+		s.does("admin", func(p *proc) {
+			pv := fake.Volume("d", "1Gi")
+			pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle
+			_, _ = p.API().Volumes.Create(p, pv)
+		})
+	}},
+	{name: "a timer that is stopped when it is due", outcomes: 2, build: func(s *scene) {
+		s.discreet("timer", func(a *actor, _ *remembered) {
+			t := a.After(pause, "late", func(p *proc) { label(p, "a", "1") })
+			a.After(pause, "stop", func(*proc) { t.Stop() })
+		})
+	}},
+}

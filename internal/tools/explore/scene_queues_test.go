@@ -1,0 +1,171 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// scenesOfQueues are about queues and timers.
+var scenesOfQueues = []staged{
+	{name: "a key that comes again", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, m *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				m.Count++
+				return nil
+			}})
+			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, n *corev1.Node) { q.Add(n.Name) }})
+			a.After(pause, "tell", func(p *proc) { label(p, "c", fmt.Sprint(m.Count)) })
+		})
+		s.play(func() {
+			labelNode(s.User(), "1")
+			labelNode(s.User(), "2")
+			s.Advance(2 * pause)
+		})
+	}},
+	{name: "how long a queue is", outcomes: 2, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, _ *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(*proc, string) error { return nil }})
+			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, n *corev1.Node) { q.Add(n.Name) }})
+			a.Go("look", func(p *proc) {
+				n := q.Len()
+				p.Sleep(pause)
+				label(p, "c", fmt.Sprint(n))
+			})
+		})
+		s.play(func() {
+			labelNode(s.User(), "1")
+			s.Advance(2 * pause)
+		})
+	}},
+	{name: "whether a timer could be stopped", outcomes: 2, build: func(s *scene) {
+		s.discreet("stopper", func(a *actor, _ *remembered) {
+			a.Go("stop", func(p *proc) {
+				t := a.After(pause, "nothing", func(*proc) {})
+				p.Sleep(pause)
+				stopped := t.Stop()
+				p.Sleep(pause)
+				label(p, "a", fmt.Sprint(stopped))
+			})
+		})
+	}},
+	{name: "for how long a key was put off", outcomes: 2, build: func(s *scene) {
+		s.discreet("worker", func(a *actor, m *remembered) {
+			limited := engine.NewLimiter(0, 0, 1, 1)
+			var q *engine.Queue
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Limiter: limited, Sync: func(p *proc, key string) error {
+				label(p, "b", key)
+				return nil
+			}})
+			q.AddRateLimited("x")
+			a.Go("fail", func(p *proc) {
+				p.Sleep(pause / 4)
+				q.AddRateLimited("y")
+			})
+			a.After(pause/4, "fail too", func(*proc) { q.AddRateLimited("z") })
+		})
+	}},
+	{name: "which activity comes of what was asked for", outcomes: 2, build: func(s *scene) {
+		s.discreet("asker", func(a *actor, _ *remembered) {
+			var signal engine.Signal
+			a.Go("wait", func(p *proc) { signal.Wait(p, 0) })
+			a.Go("ask", func(p *proc) {
+				signal.Broadcast()
+				for _, text := range []string{"1", "2"} {
+					a.After(pause, "same", func(p *proc) { label(p, "a", text) })
+				}
+			})
+		})
+	}},
+	{name: "the order of keys", outcomes: 2, build: func(s *scene) {
+		s.discreet("worker", func(a *actor, m *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				p.Sleep(pause)
+				m.Text = key
+				return nil
+			}})
+			q.Add("first")
+			for _, key := range []string{"x", "y"} {
+				a.Go("add", func(p *proc) { q.Add(key) })
+			}
+			a.After(pause/2, "idle", func(*proc) {})
+			a.After(4*pause, "tell", func(p *proc) { label(p, "a", m.Text) })
+		})
+		s.play(func() { s.Advance(5 * pause) })
+	}},
+	{name: "a key that is added while it is worked on", outcomes: 2, build: func(s *scene) {
+		s.discreet("worker", func(a *actor, m *remembered) {
+			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				p.Sleep(pause)
+				m.Count++
+				return nil
+			}})
+			q.Add("x")
+			a.Go("add", func(p *proc) { q.Add("x") })
+			a.After(pause/2, "idle", func(*proc) {})
+			a.After(4*pause, "tell", func(p *proc) { label(p, "a", fmt.Sprint(m.Count)) })
+		})
+		s.play(func() { s.Advance(5 * pause) })
+	}},
+	{name: "how often a key has failed", outcomes: 2, build: func(s *scene) {
+		s.discreet("worker", func(a *actor, m *remembered) {
+			var q *engine.Queue
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				label(p, "b", fmt.Sprint(q.Failures(key)))
+				return nil
+			}})
+			a.Go("fail", func(p *proc) { q.AddRateLimited("x") })
+			s.sees(a, func(*proc) { q.AddRateLimited("x") })
+			a.After(time.Millisecond, "idle", func(*proc) {})
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "which key has failed", outcomes: 2, build: func(s *scene) {
+		s.discreet("worker", func(a *actor, m *remembered) {
+			var q *engine.Queue
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
+				label(p, "b", fmt.Sprint(q.Failures("x"), "-", q.Failures("y")))
+				return nil
+			}})
+			a.Go("fail", func(p *proc) {
+				q.AddRateLimited("x")
+				q.AddRateLimited("y")
+				pv, _ := p.API().Volumes.Get(p, "a")
+				if pv.Labels["x"] == "1" {
+					q.AddRateLimited("x")
+				} else {
+					q.AddRateLimited("y")
+				}
+			})
+			a.After(time.Millisecond, "idle", func(*proc) {})
+			a.After(2*time.Millisecond, "add", func(p *proc) { q.Add("z") })
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+		s.play(func() { s.Advance(4 * time.Millisecond) })
+	}},
+	{name: "what is left of the bucket of a queue", outcomes: 2, build: func(s *scene) {
+		s.discreet("worker", func(a *actor, m *remembered) {
+			limited := engine.NewLimiter(0, 0, 1, 1)
+			var q *engine.Queue
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Limiter: limited, Sync: func(p *proc, key string) error {
+				if key == "y" {
+					label(p, "b", p.Now().Format("05.000"))
+				}
+				return nil
+			}})
+			a.Go("fail", func(p *proc) {
+				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
+					q.AddRateLimited("x")
+				} else {
+					q.Add("x")
+				}
+			})
+			a.After(pause/4, "idle", func(*proc) {})
+			a.After(pause/2, "add", func(p *proc) { q.AddRateLimited("y") })
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+}

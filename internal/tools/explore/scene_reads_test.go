@@ -1,0 +1,218 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// scenesOfReads are about what was read, and what is remembered of it.
+var scenesOfReads = []staged{
+	{name: "objects", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) { label(p, "a", "2") })
+		s.idles()
+	}},
+	{name: "what the user has seen", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { label(p, "a", "1") })
+		s.does("second", func(p *proc) { label(p, "a", "2") })
+		s.discreet("third", func(a *actor, _ *remembered) { a.After(pause, "third", func(p *proc) { label(p, "a", "3") }) })
+		s.idles()
+		s.play(func() {
+			s.Advance(0)
+			s.say("%s", s.labelOf("a"))
+			s.Advance(3 * pause)
+		})
+	}},
+	{name: "when the user comes to act", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { label(p, "b", "1") })
+		s.does("second", func(p *proc) {
+			wait := pause / 4
+			if pv, err := p.API().Volumes.Get(p, "b"); err == nil && pv.Labels["x"] == "1" {
+				wait = pause / 2
+			}
+			p.Sleep(wait)
+		})
+		s.discreet("idler", func(a *actor, _ *remembered) { a.Background(2*pause, "idle", func(*proc) {}) })
+		s.play(func() {
+			_ = s.Settle(pause)
+			s.say("%v", s.Now())
+			// Whenever it is, the same comes at the same time.
+			s.Advance(engine.DefaultStart.Add(3 * pause).Sub(s.Now()))
+		})
+	}},
+	{name: "calls to a backend that tells nothing", outcomes: 2, build: func(s *scene) {
+		s.does("first", func(p *proc) { s.call(p, "1") })
+		s.does("second", func(p *proc) { s.call(p, "2") })
+		s.idles()
+		s.play(func() {
+			s.Advance(3 * pause)
+			s.say("%s", lastCalls(s))
+		})
+	}},
+	{name: "what a call has returned", outcomes: 2, build: func(s *scene) {
+		s.does("reader", func(p *proc) {
+			pv, _ := p.API().Volumes.Get(p, "a")
+			p.Sleep(pause)
+			label(p, "b", "saw"+pv.Labels["x"])
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "what a list has returned", outcomes: 2, build: func(s *scene) {
+		s.does("reader", func(p *proc) {
+			list, _ := p.API().Volumes.List(p, "")
+			p.Sleep(pause)
+			label(p, "b", fmt.Sprint(len(list)))
+		})
+		s.does("writer", func(p *proc) { _, _ = p.API().Volumes.Create(p, fake.Volume("d", "1Gi")) })
+	}},
+	{name: "how a call was refused", outcomes: 3, build: func(s *scene) {
+		s.does("updater", func(p *proc) {
+			n, _ := p.API().Nodes.Get(p, "n")
+			n = n.DeepCopy()
+			n.Labels = map[string]string{"x": "mine"}
+			p.Sleep(pause)
+			_, err := p.API().Nodes.Update(p, n)
+			p.Sleep(pause)
+			label(p, "b", reason(err))
+		})
+		s.discreet("writer", func(a *actor, _ *remembered) {
+			a.After(pause, "writer", func(p *proc) {
+				labelNode(p, "1")
+				_, _ = p.API().Nodes.Delete(p, "n", store.DeleteOptions{})
+			})
+		})
+		s.discreet("idler", func(a *actor, _ *remembered) { a.After(pause*3/2, "idle", func(*proc) {}) })
+	}},
+	{name: "what a backend has answered, of processes that are alike", outcomes: 3, build: func(s *scene) {
+		s.discreet("caller", func(a *actor, m *remembered) {
+			var q *engine.Queue
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
+				a.Go("call", func(p *proc) {
+					n := s.call(p, "disk")
+					label(p, "a", fmt.Sprint(n))
+				})
+				return nil
+			}})
+			q.Add("x")
+			a.Go("again", func(p *proc) { q.Add("x") })
+		})
+		s.play(func() {
+			s.Advance(3 * pause)
+			s.say("%s", lastCalls(s))
+		})
+	}},
+	{name: "what was read of an informer", outcomes: 2, build: func(s *scene) {
+		s.discreet("reader", func(a *actor, _ *remembered) {
+			view := engine.NewInformer(a, s.Store().Volumes)
+			a.Go("read", func(p *proc) {
+				pv, _ := view.Get("a")
+				p.Sleep(pause)
+				label(p, "b", "saw"+pv.Labels["x"])
+			})
+		})
+		s.play(func() {
+			label(s.User(), "a", "1")
+			s.Advance(3 * pause)
+		})
+	}},
+	{name: "how much was read of which informer", outcomes: 4, build: func(s *scene) {
+		s.discreet("reader", func(a *actor, _ *remembered) {
+			// Two that see the same.
+			only := func(pv *volume) bool { return pv.Name == "d" }
+			one, two := engine.NewSelectiveInformer(a, s.Store().Volumes, only), engine.NewSelectiveInformer(a, s.Store().Volumes, only)
+			a.Go("read", func(p *proc) {
+				n, m := len(one.List()), len(two.List())
+				p.Sleep(pause)
+				label(p, "b", fmt.Sprint(n, "-", m))
+			})
+		})
+		s.play(func() {
+			s.create(fake.Volume("d", "1Gi"))
+			s.Advance(3 * pause)
+		})
+	}},
+	{name: "what was read of the actor's memory", outcomes: 2, build: func(s *scene) {
+		s.discreet("rememberer", func(a *actor, m *remembered) {
+			a.Go("read", func(p *proc) {
+				text := m.Text
+				p.Sleep(pause)
+				label(p, "a", "saw"+text)
+			})
+			a.Go("write", func(p *proc) { m.Text = "1" })
+		})
+	}},
+	{name: "what an actor remembers that is told", outcomes: 2, build: func(s *scene) {
+		s.discreet("rememberer", func(a *actor, m *remembered) {
+			for _, text := range []string{"1", "2"} {
+				a.Go("write", func(p *proc) { m.Text = text })
+			}
+			a.After(pause, "read", func(p *proc) { label(p, "a", m.Text) })
+		})
+	}},
+	{name: "what an actor remembers that is not told", outcomes: 2, build: func(s *scene) {
+		s.run.Discreet = append(s.run.Discreet, "rememberer")
+		s.actor("rememberer", func(a *actor) {
+			memory := ""
+			for _, text := range []string{"1", "2"} {
+				a.Go("write", func(p *proc) { memory = text })
+			}
+			a.After(pause, "read", func(p *proc) { label(p, "a", memory) })
+		})
+	}},
+	{name: "what actors have been through of which nothing is known", outcomes: 2, build: func(s *scene) {
+		memory := ""
+		for _, text := range []string{"1", "2"} {
+			s.actor("actor-"+text, func(a *actor) {
+				a.Go("write", func(p *proc) { memory += text })
+			})
+		}
+		s.idles()
+		s.play(func() {
+			s.Advance(3 * pause)
+			s.say("%s", memory)
+		})
+	}},
+	{name: "what an actor of which nothing is known has seen of objects", outcomes: 2, build: func(s *scene) {
+		s.actor("reader", func(a *actor) {
+			a.Go("read", func(p *proc) {
+				seen := s.labelOf("a")
+				p.Sleep(pause)
+				label(p, "b", "saw"+seen)
+			})
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "what an actor of which nothing is known has seen of a backend", outcomes: 2, build: func(s *scene) {
+		s.actor("reader", func(a *actor) {
+			a.Go("read", func(p *proc) {
+				seen := lastCalls(s)
+				p.Sleep(pause)
+				label(p, "b", "saw"+seen)
+			})
+		})
+		s.does("caller", func(p *proc) { s.call(p, "1") })
+	}},
+	{name: "what an actor of which nothing is known does to a backend", outcomes: 2, build: func(s *scene) {
+		s.actor("filler", func(a *actor) {
+			a.Go("fill", func(p *proc) { s.calls = append(s.calls, "filled") })
+		})
+		s.does("caller", func(p *proc) {
+			n := s.call(p, "1")
+			p.Sleep(pause)
+			label(p, "b", fmt.Sprint(n))
+		})
+	}},
+	{name: "objects of a kind, to an actor of which nothing is known", outcomes: 2, build: func(s *scene) {
+		s.actor("reader", func(a *actor) {
+			a.Go("read", func(p *proc) {
+				seen := s.Store().Volumes.Len()
+				p.Sleep(pause)
+				label(p, "b", fmt.Sprint(seen))
+			})
+		})
+		s.does("writer", func(p *proc) { _, _ = p.API().Volumes.Create(p, fake.Volume("d", "1Gi")) })
+	}},
+}

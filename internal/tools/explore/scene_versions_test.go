@@ -1,0 +1,85 @@
+package explore
+
+import (
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// scenesOfVersions are about objects that go and come, and changes on their way.
+var scenesOfVersions = []staged{
+	{name: "how many versions an object had that went", outcomes: 1, build: func(s *scene) {
+		s.discreet("creator", func(a *actor, _ *remembered) {
+			a.Go("create", func(p *proc) {
+				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
+				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
+					_, _ = p.API().Nodes.Patch(p, "d", []byte(`{"metadata":{"labels":{"x":"1"}}}`), store.Main)
+				}
+				_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
+			})
+			a.After(pause, "again", func(p *proc) {
+				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
+			})
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "an object that goes while it is read", outcomes: 2, build: func(s *scene) {
+		s.does("reader", func(p *proc) {
+			_, err := p.API().Nodes.Get(p, "n")
+			p.Sleep(pause)
+			label(p, "b", reason(err))
+		})
+		s.does("deleter", func(p *proc) { _, _ = p.API().Nodes.Delete(p, "n", store.DeleteOptions{}) })
+	}},
+	{name: "which object has come and gone", outcomes: 2, build: func(s *scene) {
+		s.discreet("creator", func(a *actor, _ *remembered) {
+			a.Go("create", func(p *proc) {
+				name := "d"
+				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
+					name = "e"
+				}
+				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+				_, _ = p.API().Nodes.Delete(p, name, store.DeleteOptions{})
+			})
+			a.After(pause, "look", func(p *proc) {
+				n, err := p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
+				require.NoError(s.t, err)
+				label(p, "b", string(n.UID[:8]))
+			})
+		})
+		s.does("writer", func(p *proc) { label(p, "a", "1") })
+	}},
+	{name: "to which of two informers changes are on their way", outcomes: 12, build: func(s *scene) {
+		s.discreet("watcher", func(a *actor, _ *remembered) {
+			one := engine.NewSelectiveInformer(a, s.Store().Volumes, func(pv *volume) bool { return pv.Name != "c" })
+			two := engine.NewSelectiveInformer(a, s.Store().Volumes, func(pv *volume) bool { return pv.Name != "a" })
+			a.After(5*pause/4, "look", func(p *proc) {
+				saw := ""
+				for _, view := range []*informer{one, two} {
+					saw += "saw"
+					for _, pv := range view.List() {
+						if pv.Labels["x"] == "1" {
+							saw += pv.Name
+						}
+					}
+				}
+				labelNode(p, saw)
+			})
+		})
+		s.discreet("writer", func(a *actor, m *remembered) {
+			for _, order := range []string{"abc", "bac"} {
+				a.Go("order", func(*proc) { m.Text = order })
+			}
+			a.After(pause/4, "write", func(p *proc) {
+				order := m.Text
+				m.Text = ""
+				for _, name := range order {
+					label(p, string(name), "1")
+				}
+			})
+		})
+	}, change: lagging},
+}

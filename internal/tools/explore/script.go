@@ -1,0 +1,187 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/scenario"
+)
+
+// Script is a script as a sweep plays it: with every invariant watched unless the script itself says which, and with a look at the storage at
+// its end.
+type Script struct {
+	script *scenario.Script
+	shift  int // by how many lines it is longer at its beginning
+	last   int // the line that looks at the storage
+	// Range is what a line of seeds says, as FROM..TO; "" without one.
+	Range string
+	// Chosen is true if the script itself says which invariants are watched. All are otherwise.
+	Chosen bool
+	// Some is true if the script is to succeed with one of these seeds only.
+	Some bool
+}
+
+// watchLine is put in front of a script that names no invariants.
+const watchLine = "config watch=all"
+
+// ReadScript reads a script. The errors are those of scenario.Parse.
+func ReadScript(name string, data []byte) (*Script, error) {
+	if _, err := scenario.Parse(name, data); err != nil {
+		return nil, err
+	}
+	return readScript(name, data)
+}
+
+// ReadManifests makes a script of manifests, as scenario.FromManifests does, whose errors it has.
+func ReadManifests(name string, files ...scenario.File) (*Script, error) {
+	plain, err := scenario.FromManifests(name, files...)
+	if err != nil {
+		return nil, err
+	}
+	// Its text is in what a run gives back.
+	seed := int64(0)
+	result, _ := scenario.Run(plain, scenario.Options{Seed: &seed})
+	if result.Cluster != nil {
+		result.Cluster.Close()
+	}
+	return readScript(name, result.Archive)
+}
+
+func readScript(name string, data []byte) (*Script, error) {
+	s := &Script{}
+	archive := txtar.Parse(data)
+	lines := strings.Split(strings.TrimRight(string(archive.Comment), "\n"), "\n")
+	// What stands below a stop is not played.
+	if i := slices.IndexFunc(lines, func(text string) bool { return verb(text) == "stop" }); i >= 0 {
+		lines = lines[:i]
+	}
+	for _, text := range lines {
+		switch words := strings.Fields(text); verb(text) {
+		case "seeds":
+			s.Range, s.Some = words[1], len(words) > 2 && words[2] == "some"
+		case "config":
+			s.Chosen = s.Chosen || strings.Contains(text, " check=") || strings.Contains(text, " watch=")
+		}
+	}
+	lines = append(lines, "backends")
+	if !s.Chosen {
+		lines, s.shift = append([]string{watchLine}, lines...), 1
+	}
+	archive.Comment = []byte(strings.Join(lines, "\n") + "\n")
+	script, err := scenario.Parse(name, txtar.Format(archive))
+	if err != nil {
+		return nil, fmt.Errorf("explore: %s cannot be swept: %w", name, err)
+	}
+	s.script, s.last = script, len(lines)
+	return s, nil
+}
+
+// verb is the first word of a line.
+func verb(text string) string {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// Line is a line of the script that did not do as it should, or an expectation that is to hold with some seed.
+type Line struct {
+	Line    int    `json:"line"`
+	Command string `json:"command,omitempty"`
+	// Text is why it failed, in a line; "" for one that held.
+	Text  string `json:"text,omitempty"`
+	Count int    `json:"count"` // with how many seeds, or in how many runs
+	Seed  int64  `json:"seed"`  // the smallest of them
+	// Choices repeat one of the runs, if it was not played with a seed.
+	Choices []engine.Choice `json:"choices,omitempty"`
+}
+
+// failure is what an outcome says of a line that failed.
+func (l Line) failure() string {
+	return fmt.Sprintf("failed: line %d: %s: %s", l.Line, l.Command, l.Text)
+}
+
+// Play plays the script with one seed and counts it. Expectations that fail do not end the run; anything else that fails does, and what the
+// storage then holds is not told.
+func (s *Script) Play(seed int64) Report {
+	result, _ := scenario.Run(s.script, scenario.Options{Seed: &seed, Continue: true})
+	if result.Cluster != nil {
+		defer result.Cluster.Close()
+	}
+	return s.report(result, Sample{Seed: seed})
+}
+
+// World is the script as a world: every choice of a run is explored, from the start of the controllers on. Time goes on, after the last line, to
+// until after the start; zero does not.
+func (s *Script) World(until time.Duration) World {
+	looks := s.script.Looks()
+	return func(choose func(n int) int) (*Run, error) {
+		session, err := scenario.Begin(s.script, scenario.Options{Choose: choose, Continue: true, Until: until})
+		if err != nil {
+			return nil, err
+		}
+		c := session.Cluster()
+		var result *scenario.Result
+		return &Run{
+			Engine: c.Engine(), Violations: c.Violations, Discreet: discreet,
+			Ordered: looks.Order, Injects: looks.Faults, Waits: session.Waiting,
+			Play: func() (failure error) {
+				result, failure = session.Play()
+				return failure
+			},
+			Report: func(_ error, choices []engine.Choice) Report { return s.report(result, Sample{Choices: choices}) },
+		}, nil
+	}
+}
+
+// report counts a run.
+func (s *Script) report(result *scenario.Result, sample Sample) Report {
+	var r Report
+	var objects []store.Object
+	if c := result.Cluster; c != nil {
+		objects, sample.Violations = objectsOf(c), c.Violations()
+	}
+	var rest []string
+	if n := len(result.Commands); n > 0 && result.Commands[n-1].Command == "backends" && result.Commands[n-1].Line == s.last {
+		if output := strings.TrimRight(result.Commands[n-1].Output, "\n"); output != "" {
+			rest = strings.Split(output, "\n")
+		}
+	}
+	for _, f := range result.Failures {
+		l := Line{Line: f.Line - s.shift, Command: f.Command, Text: firstLine(f.Err.Error()), Count: 1, Seed: sample.Seed, Choices: sample.Choices}
+		r.Failed = append(r.Failed, l)
+		rest = append(rest, l.failure())
+	}
+	for _, some := range result.Some {
+		l := Line{Line: some.Line - s.shift, Command: some.Command, Count: len(some.Seeds)}
+		if l.Count > 0 {
+			l.Seed, l.Choices = sample.Seed, sample.Choices
+		}
+		r.Some = append(r.Some, l)
+	}
+	sample.Outcome, sample.Failed = newOutcome(objects, rest, nil), len(result.Failures) > 0
+	r.add(sample)
+	return r
+}
+
+// objectsOf are the objects of a cluster that an outcome tells of.
+func objectsOf(c *volsim.Cluster) []store.Object {
+	return slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.AttributesClasses), list(c.Pods), list(c.Nodes),
+		list(c.Attachments), list(c.CSIDrivers), list(c.CSINodes), list(c.Capacities))
+}
+
+func list[T store.Object](table volsim.Table[T]) []store.Object {
+	var objs []store.Object
+	for _, obj := range table.List() {
+		objs = append(objs, obj)
+	}
+	return objs
+}

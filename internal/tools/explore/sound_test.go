@@ -1,0 +1,333 @@
+package explore
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// manner is how the actors of a toy world keep what they remember.
+type manner int
+
+const (
+	telling manner = iota // discreet, with memory that can be read
+	silent                // discreet, with memory of which nothing is known but what they have been through
+	wide                  // not discreet
+)
+
+// toy is a world of a few actors that do a few things at random. What they come to depends on what they have read, remembered and were first to
+// write.
+type toy struct {
+	seed   int64
+	manner manner
+	drive  int
+}
+
+// toyMemory is what an actor of a toy world remembers.
+type toyMemory struct {
+	Notes []string
+	Seen  map[string]int
+	left  int // how much its queue may still do
+}
+
+func (m *toyMemory) note(format string, args ...any) {
+	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
+}
+
+// toyBackend is a storage of which only the number of calls counts.
+type toyBackend struct{ calls int }
+
+func (w toy) world(choose func(n int) int) (*Run, error) {
+	rng := rand.New(rand.NewPCG(uint64(w.seed), 7))
+	// Who wrote first may be seen by nobody but those who watch.
+	var order []string
+	var violations []check.Violation
+	trace := &engine.Trace{Sink: func(e engine.Entry) {
+		if e.Type != engine.Write || e.Err != nil || e.Actor == engine.User {
+			return
+		}
+		order = append(order, e.Actor)
+		if len(order) == 2 && order[0] > order[1] {
+			violations = []check.Violation{{Invariant: "order", Text: "the second wrote before the first"}}
+		}
+	}}
+	e, err := engine.New(engine.Config{Choose: choose, Trace: trace})
+	if err != nil {
+		return nil, err
+	}
+	objects := []string{"a", "b"}
+	for _, name := range objects {
+		if _, err := e.API().Create(e.User(), fake.Volume(name, "1Gi"), store.CreateOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := e.API().Create(e.User(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, store.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	run := &Run{Engine: e}
+	backend := &toyBackend{}
+	var memories []*toyMemory
+	for i := range 2 {
+		memory := &toyMemory{Seen: map[string]int{}, left: 1}
+		memories = append(memories, memory)
+		name := fmt.Sprintf("actor-%d", i)
+		if w.manner != wide {
+			run.Discreet = append(run.Discreet, name)
+		}
+		steps := make([]int, 1+rng.IntN(2))
+		for j := range steps {
+			steps[j] = []int{0, 1, 1, 2, 3, 4, 5, 6, 7, 7, 8, 9, 10, 11, 11}[rng.IntN(15)]
+		}
+		targets := []string{objects[rng.IntN(2)], objects[rng.IntN(2)]}
+		watches, works := rng.IntN(3) == 0, rng.IntN(3) == 0
+		_, err := e.NewActor(name, func(a *engine.Actor) {
+			if w.manner == telling {
+				a.Keeps(memory)
+			}
+			toyActor{a, memory, backend, targets}.start(steps, watches, works)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	run.Play = func() error { return w.play(e, targetsOf(rng)) }
+	run.Violations = func() []check.Violation { return violations }
+	run.Report = func(failure error, choices []engine.Choice) Report {
+		var out strings.Builder
+		for _, pv := range e.Store().Volumes.List() {
+			fmt.Fprintf(&out, "%s %v %v\n", pv.Name, pv.Finalizers, pv.Labels)
+		}
+		for _, m := range memories {
+			fmt.Fprintf(&out, "%q %v %d\n", m.Notes, m.Seen, m.left)
+		}
+		fmt.Fprintf(&out, "%d calls, %v", backend.calls, failure)
+		var r Report
+		r.add(Sample{Choices: choices, Outcome: Outcome(out.String()), Violations: violations})
+		return r
+	}
+	return run, nil
+}
+
+func targetsOf(rng *rand.Rand) string { return []string{"a", "b"}[rng.IntN(2)] }
+
+// play has the user do something that depends on what has happened.
+func (w toy) play(e *engine.Engine, target string) error {
+	switch w.drive {
+	case 0:
+		e.Advance(0)
+	case 1:
+		if err := e.Settle(time.Minute); err != nil {
+			return err
+		}
+	default:
+		// It stops in the middle, when something has become so.
+		_ = e.Until(func() bool {
+			pv, err := e.Store().Volumes.Get(target)
+			return err == nil && len(pv.Finalizers) > 1
+		}, time.Second)
+	}
+	pv, err := e.Store().Volumes.Get(target)
+	if err != nil {
+		return err
+	}
+	if len(pv.Finalizers) > 1 {
+		pv = pv.DeepCopy()
+		pv.Labels = map[string]string{"user": fmt.Sprint(len(pv.Finalizers))}
+		if _, err := e.API().Update(e.User(), pv, store.Main, store.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	e.Advance(2 * time.Second)
+	return nil
+}
+
+type toyActor struct {
+	*engine.Actor
+	memory  *toyMemory
+	backend *toyBackend
+	targets []string
+}
+
+func (a toyActor) start(steps []int, watches, works bool) {
+	// An informer makes for many orders, so there is one only for those who look.
+	var volumes *engine.Informer[*corev1.PersistentVolume]
+	if watches || slices.ContainsFunc(steps, func(step int) bool { return step == 1 || step == 2 || step == 5 || step == 10 }) {
+		volumes = engine.NewInformer(a.Actor, a.Engine().Store().Volumes)
+	}
+	var queue *engine.Queue
+	queue = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *engine.Proc, key string) error {
+		pv, ok := volumes.Get(key)
+		if !ok {
+			return nil
+		}
+		a.memory.Seen[key] = len(pv.Finalizers)
+		if works && a.memory.left > 0 && len(pv.Finalizers) > 1 {
+			a.memory.left--
+			return a.write(p, pv)
+		}
+		return nil
+	}})
+	if watches {
+		add := func(_, pv *corev1.PersistentVolume) { queue.Add(pv.Name) }
+		volumes.Handle(engine.Handler[*corev1.PersistentVolume]{Update: add})
+	}
+	var signal engine.Signal
+	a.Go("steps", func(p *engine.Proc) {
+		for i, step := range steps {
+			a.step(p, step, a.targets[i], volumes, queue, &signal)
+		}
+	})
+}
+
+// write puts on an object what the actor remembers.
+func (a toyActor) write(p *engine.Proc, pv *corev1.PersistentVolume) error {
+	pv = pv.DeepCopy()
+	pv.Finalizers = append(pv.Finalizers, fmt.Sprintf("example.com/%s-%d-%d", a.Name(), len(a.memory.Notes), len(a.memory.Seen)))
+	_, err := p.API().Volumes.Update(p, pv)
+	if err != nil {
+		a.memory.note("refused")
+	}
+	return nil
+}
+
+func (a toyActor) step(p *engine.Proc, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume], queue *engine.Queue, signal *engine.Signal) {
+	m := a.memory
+	switch step {
+	case 0: // reads the server, and writes what follows
+		if pv, err := p.API().Volumes.Get(p, target); err == nil {
+			_ = a.write(p, pv)
+		}
+	case 1: // writes what its view has
+		if pv, ok := volumes.Get(target); ok {
+			_ = a.write(p, pv)
+		}
+	case 2: // remembers its view
+		for pv := range volumes.All() {
+			m.Seen[pv.Name] += len(pv.Finalizers)
+		}
+	case 3:
+		m.note("%d", len(m.Seen))
+		p.Sleep(0)
+		m.note("%d", len(m.Seen))
+	case 4:
+		a.Go("other", func(p *engine.Proc) { m.note("other %d", len(m.Notes)) })
+		m.note("asked")
+	case 5:
+		queue.Add(target)
+	case 6: // a process that waits is woken by another
+		a.Go("wakes", func(*engine.Proc) { signal.Broadcast() })
+		m.note("woken %t", signal.Wait(p, time.Second))
+	case 7:
+		call := engine.Call{Target: "disk.example.com", Verb: "Create", Key: target}
+		var n int
+		_ = p.Backend(call, 0, func() error {
+			a.backend.calls++
+			n = a.backend.calls
+			return nil
+		})
+		m.note("call %d", n)
+	case 8: // whether anything is done meanwhile
+		before := p.Effects()
+		p.Sleep(0)
+		m.note("undisturbed %t", p.Effects() == before)
+	case 9:
+		a.Background(0, "background", func(p *engine.Proc) { m.note("background %d", len(m.Seen)) })
+	case 11: // writes an object of another kind, which nobody reads
+		_, _ = p.API().Patch(p, store.Ref{Kind: store.Node, Key: "n"}, fmt.Appendf(nil, `{"metadata":{"labels":{"%s":"%d"}}}`, a.Name(), len(m.Notes)), store.Main)
+	case 10:
+		a.After(time.Second, "later", func(p *engine.Proc) {
+			if pv, ok := volumes.Get(target); ok {
+				_ = a.write(p, pv)
+			}
+		})
+	}
+}
+
+// found is what an exploration has found.
+func found(x Exploration) (all []string) {
+	for _, o := range x.Outcomes {
+		all = append(all, string(o.Outcome))
+	}
+	for _, v := range x.Violated {
+		all = append(all, "violated "+v.Invariant)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// sampled is what runs in random orders come to.
+func sampled(t *testing.T, w World, seed uint64, runs int) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	rng := rand.New(rand.NewPCG(seed, 11))
+	for range runs {
+		run, err := w(rng.IntN)
+		require.NoError(t, err)
+		report := run.report(run.Play(), nil)
+		run.Engine.Close()
+		for _, one := range found(Exploration{Report: report}) {
+			all[one] = true
+		}
+	}
+	return all
+}
+
+var (
+	toys    = flag.Int("toys", 120, "how many worlds TestReductionMissesNothing explores")
+	samples = flag.Int("samples", 60, "how many random orders it plays of each")
+)
+
+// TestReductionMissesNothing: whatever is left out, what is found is what there is. Of the smallest worlds every order is played, of the others
+// random ones.
+func TestReductionMissesNothing(t *testing.T) {
+	const whole, bound = 120, 600
+	var played, finished, several, judged int
+	number := *toys
+	if testing.Short() {
+		number /= 3
+	}
+	for seed := range int64(number) {
+		w := toy{seed: seed, drive: int(seed / 5 % 3), manner: []manner{telling, silent, telling, silent, wide}[seed%5]}
+		x, err := Exhaustive(w.world, Options{MaxRuns: bound})
+		require.NoError(t, err)
+		if !x.Finished {
+			continue
+		}
+		finished++
+		judged += len(x.Violated)
+		if len(x.Outcomes) > 1 {
+			several++
+		}
+		if all, complete := exploresAll(t, w.world, whole); complete {
+			played++
+			require.Equal(t, all, found(x), "%+v", w)
+			continue
+		}
+		plain, err := Exhaustive(w.world, Options{MaxRuns: 2 * bound, noReduction: true})
+		require.NoError(t, err)
+		if plain.Finished {
+			require.Equal(t, found(plain), found(x), "%+v", w)
+		}
+		for one := range sampled(t, w.world, uint64(seed), *samples) {
+			require.Contains(t, found(x), one, "%+v", w)
+		}
+	}
+	t.Logf("%d finished, of %d of them every order was played, %d with several outcomes, %d with a violation", finished, played, several, judged)
+	require.Greater(t, finished, number/2)
+	require.Greater(t, played, number/8)
+	require.Greater(t, several, number/8)
+	require.Greater(t, judged, number/20)
+}

@@ -1,0 +1,287 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// everyOrder plays every order of a world, by what the engine asks alone, and lists what was found. It knows nothing of states and events.
+// complete is false if there are more than so many runs.
+func everyOrder(t *testing.T, w World, most int) (all []string, complete bool) {
+	t.Helper()
+	var path []engine.Choice
+	seen := map[string]bool{}
+	for range most {
+		depth := 0
+		run, err := w(func(n int) int {
+			if depth == len(path) {
+				path = append(path, engine.Choice{N: n})
+			}
+			depth++
+			require.Equal(t, n, path[depth-1].N)
+			return path[depth-1].Picked
+		})
+		require.NoError(t, err)
+		for _, one := range found(Exploration{Report: run.report(run.Play(), nil)}) {
+			seen[one] = true
+		}
+		run.Engine.Close()
+		for len(path) > 0 && path[len(path)-1].Picked == path[len(path)-1].N-1 {
+			path = path[:len(path)-1]
+		}
+		if len(path) == 0 {
+			for one := range seen {
+				all = append(all, one)
+			}
+			slices.Sort(all)
+			return all, true
+		}
+		path[len(path)-1].Picked++
+	}
+	return nil, false
+}
+
+// tree is what following every order of a world, or the first ones, shows of states and events.
+type tree struct {
+	t        *testing.T
+	nodes    []*node
+	children map[*node]map[digest]after
+	quiet    map[*node]digest // the event that would be preferred
+	states   map[digest]bool
+	runs     int
+	complete bool
+}
+
+// after is what follows an event.
+type after struct {
+	access access
+	next   *node  // nil if the run has ended
+	end    string // what it has come to
+}
+
+func (a after) state() string {
+	if a.next == nil {
+		return "end " + a.end
+	}
+	return fmt.Sprintf("%x", a.next.state)
+}
+
+// grow follows a world, without any reduction.
+func grow(t *testing.T, w World, most int) *tree {
+	t.Helper()
+	g := &tree{t: t, children: map[*node]map[digest]after{}, quiet: map[*node]digest{}, states: map[digest]bool{}}
+	first := newExplorer(w, Options{NoPrune: true, MaxRuns: most})
+	require.NoError(t, first.explore())
+	var x *explorer
+	var end string
+	x = newExplorer(func(choose func(n int) int) (*Run, error) {
+		run, err := w(func(n int) int {
+			i := choose(n)
+			if last := len(x.path) - 1; x.depth == len(x.path) && g.children[x.path[last]] == nil {
+				g.prefer(x, x.path[last])
+			}
+			return i
+		})
+		if err != nil {
+			return nil, err
+		}
+		plain := *run
+		run.Report = func(failure error, choices []engine.Choice) Report {
+			r := plain.report(failure, choices)
+			end = strings.Join(found(Exploration{Report: r}), "\n")
+			return r
+		}
+		return run, nil
+	}, Options{NoPrune: true})
+	// What is relied on is known from the beginning.
+	x.kinds, x.noisy, x.blabs = first.kinds, first.noisy, first.blabs
+	for g.runs < most {
+		require.NoError(t, x.play())
+		g.runs++
+		g.add(x.path, end)
+		if !x.back() {
+			g.complete = true
+			break
+		}
+	}
+	return g
+}
+
+// prefer notes which event would be preferred.
+func (g *tree) prefer(x *explorer, n *node) {
+	g.children[n] = map[digest]after{}
+	for i := range n.events {
+		if len(n.events) > 1 && x.quiet(n, i) {
+			g.quiet[n] = n.events[i].id
+			return
+		}
+	}
+}
+
+// add takes up a run.
+func (g *tree) add(path []*node, end string) {
+	for i, n := range path {
+		if g.children[n] == nil {
+			g.children[n] = map[digest]after{}
+		}
+		if len(g.children[n]) == 0 {
+			g.nodes = append(g.nodes, n)
+			g.states[n.state] = true
+		}
+		a := after{access: n.edge, end: end}
+		if i+1 < len(path) {
+			a.next, a.end = path[i+1], ""
+		}
+		if _, ok := g.children[n][n.events[n.at].id]; !ok {
+			g.children[n][n.events[n.at].id] = a
+		}
+	}
+}
+
+func (a access) String() string {
+	var all []string
+	for _, c := range a.cells {
+		all = append(all, fmt.Sprintf("%q %t", c.name, c.change))
+	}
+	slices.Sort(all)
+	return fmt.Sprint(a.all, a.wide, slices.Compact(all))
+}
+
+// check looks for states that are taken for one although they differ, for events that are taken to be independent although their order
+// makes a difference, and for preferred events that hide something.
+func (g *tree) check() {
+	g.t.Helper()
+	g.checkStates()
+	g.checkIndependence()
+	if g.complete {
+		g.checkQuiet()
+	}
+}
+
+func idsOf(n *node) (all []string) {
+	for _, p := range n.events {
+		all = append(all, fmt.Sprintf("%x", p.id))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// checkStates: what may follow a state, and what then comes, follows from the state.
+func (g *tree) checkStates() {
+	g.t.Helper()
+	same := map[digest]*node{}
+	follows := map[digest]map[digest]after{}
+	for _, n := range g.nodes {
+		if other, ok := same[n.state]; ok {
+			require.Equal(g.t, idsOf(other), idsOf(n), "what may come next follows from the state")
+		} else {
+			same[n.state], follows[n.state] = n, map[digest]after{}
+		}
+		for id, a := range g.children[n] {
+			if other, ok := follows[n.state][id]; ok {
+				require.Equal(g.t, other.state(), a.state(), "what an event leads to follows from the state")
+				require.Equal(g.t, other.access.String(), a.access.String(), "what an event reads and changes follows from the state")
+			} else {
+				follows[n.state][id] = a
+			}
+		}
+	}
+}
+
+// checkIndependence: independent events lead to the same in either order, and touch the same.
+func (g *tree) checkIndependence() {
+	g.t.Helper()
+	for _, n := range g.nodes {
+		for id, a := range g.children[n] {
+			for id2, b := range g.children[n] {
+				if id == id2 || dependent(&a.access, &b.access) {
+					continue
+				}
+				require.NotNil(g.t, a.next, "what ends a run depends on everything")
+				require.NotNil(g.t, b.next, "what ends a run depends on everything")
+				ab, ok := g.children[a.next][id2]
+				require.True(g.t, ok || !g.complete, "an event does not vanish by one that it does not depend on")
+				ba, ok2 := g.children[b.next][id]
+				require.True(g.t, ok2 || !g.complete, "an event does not vanish by one that it does not depend on")
+				if !ok || !ok2 {
+					continue
+				}
+				require.Equal(g.t, ab.state(), ba.state(), "either order leads to the same: %v and %v", a.access, b.access)
+				if !ab.access.all {
+					require.Equal(g.t, b.access.String(), ab.access.String(), "an event touches the same after one that it does not depend on")
+				}
+			}
+		}
+	}
+}
+
+// checkQuiet: what is preferred hides nothing.
+func (g *tree) checkQuiet() {
+	g.t.Helper()
+	for n, id := range g.quiet {
+		first := g.children[n][id]
+		some := map[string]bool{first.end: true}
+		if first.next != nil {
+			some = g.ends(first.next, map[*node]map[string]bool{})
+		}
+		require.Equal(g.t, g.ends(n, map[*node]map[string]bool{}), some, "what comes first hides nothing")
+	}
+}
+
+// ends is all that may come of a node.
+func (g *tree) ends(n *node, known map[*node]map[string]bool) map[string]bool {
+	all := map[string]bool{}
+	for _, a := range g.children[n] {
+		if a.next == nil {
+			all[a.end] = true
+			continue
+		}
+		for end := range g.ends(a.next, known) {
+			all[end] = true
+		}
+	}
+	return all
+}
+
+// statesOf are the states that an exploration sees.
+func statesOf(t *testing.T, w World, opts Options) map[digest]bool {
+	t.Helper()
+	opts.MaxRuns = DefaultMaxRuns
+	x := newExplorer(w, opts)
+	require.NoError(t, x.explore())
+	all := map[digest]bool{}
+	for state := range x.known {
+		all[state] = true
+	}
+	return all
+}
+
+// exploresAll compares all ways of exploring a world with every order of it, if there are not more than so many. It reports whether there
+// were not, and what was found.
+func exploresAll(t *testing.T, w World, most int) (all []string, complete bool) {
+	t.Helper()
+	all, complete = everyOrder(t, w, most)
+	g := grow(t, w, most)
+	g.check()
+	if complete {
+		require.True(t, g.complete)
+		for name, opts := range map[string]Options{
+			"as ever": {}, "every order": {NoPrune: true}, "without reduction": {noReduction: true}, "with sleep sets alone": {noQuiet: true},
+		} {
+			x, err := Exhaustive(w, opts)
+			require.NoError(t, err)
+			require.True(t, x.Finished)
+			require.Equal(t, all, found(x), name)
+		}
+		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noReduction: true})), "merging leaves out no state")
+		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noQuiet: true})), "sleep sets leave out no state")
+	}
+	return all, complete
+}

@@ -1,0 +1,132 @@
+package graph
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// None is the state of an object that does not exist: before it is created, and after it is gone.
+const None = ""
+
+// Transition is one way in which objects went from one phase to another.
+type Transition struct {
+	// From and To are phases; None is before the creation, and after the end.
+	From, To string
+	// Reason is the ID of the rule that was decided by, else the name of the actor that made the write.
+	Reason string
+	// Count is how often it was seen.
+	Count int
+}
+
+// Machine is the state machine of one kind of object, as observed. Make one with NewMachine.
+type Machine struct {
+	kind   store.Kind
+	counts map[Transition]int // Count is zero in the keys
+	phases map[string]struct{}
+}
+
+// Kinds lists the kinds that have a state machine.
+func Kinds() []store.Kind { return []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim} }
+
+// NewMachine is a machine that has observed nothing yet. Of a kind that is none of Kinds it will never observe anything.
+func NewMachine(kind store.Kind) *Machine {
+	return &Machine{kind: kind, counts: map[Transition]int{}, phases: map[string]struct{}{}}
+}
+
+// Kind is what it is the machine of.
+func (m *Machine) Kind() store.Kind { return m.kind }
+
+// Observe counts the transitions in a trace, on top of those counted before. A nil trace has none.
+func (m *Machine) Observe(trace *engine.Trace) {
+	if trace == nil {
+		return
+	}
+	var reasons Reasons
+	for e := range trace.Entries() {
+		reasons.Add(e)
+		if e.Type != engine.Write || e.Err != nil || e.Object.Kind != m.kind || e.Old == e.New {
+			continue
+		}
+		from, to := phaseOf(e.Old), phaseOf(e.New)
+		if from == to {
+			continue
+		}
+		m.see(from)
+		m.see(to)
+		m.counts[Transition{From: from, To: to, Reason: reasonOf(&reasons, e)}]++
+	}
+}
+
+func (m *Machine) see(phase string) {
+	if phase != None {
+		m.phases[phase] = struct{}{}
+	}
+}
+
+func reasonOf(reasons *Reasons, e engine.Entry) string {
+	if decision, ok := reasons.Behind(e); ok {
+		return decision.Rule
+	}
+	return e.Actor
+}
+
+// phaseOf is the phase of an object; None for no object.
+func phaseOf(obj store.Object) string {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolume:
+		return string(cmp.Or(obj.Status.Phase, corev1.VolumePending))
+	case *corev1.PersistentVolumeClaim:
+		return string(cmp.Or(obj.Status.Phase, corev1.ClaimPending))
+	}
+	return None
+}
+
+// Phases lists the phases that were seen, in the order in which an object usually passes through them.
+func (m *Machine) Phases() []string {
+	return slices.SortedFunc(maps.Keys(m.phases), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	})
+}
+
+// usual is the order in which objects pass through their phases; none of them is in both kinds with another place.
+var usual = []string{
+	None, string(corev1.VolumePending), string(corev1.VolumeAvailable), string(corev1.VolumeBound), string(corev1.VolumeReleased),
+	string(corev1.VolumeFailed), string(corev1.ClaimLost),
+}
+
+func place(phase string) int {
+	if i := slices.Index(usual, phase); i >= 0 {
+		return i
+	}
+	return len(usual)
+}
+
+// Transitions lists what was seen, in the order of phases; of the same two phases what was seen most often comes first.
+func (m *Machine) Transitions() []Transition {
+	all := make([]Transition, 0, len(m.counts))
+	for t, count := range m.counts {
+		t.Count = count
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b Transition) int {
+		return cmp.Or(
+			cmp.Compare(place(a.From), place(b.From)), cmp.Compare(a.From, b.From),
+			cmp.Compare(end(a.To), end(b.To)), cmp.Compare(a.To, b.To),
+			cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
+}
+
+// end is the place of a phase that is gone to: the end of the object comes last.
+func end(phase string) int {
+	if phase == None {
+		return len(usual) + 1
+	}
+	return place(phase)
+}

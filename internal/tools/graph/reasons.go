@@ -1,0 +1,124 @@
+package graph
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Reasons finds the decision that a write follows from, while one walks a trace from its beginning. The zero value is ready.
+//
+// It is the newest decision of the activity that made the write, about the object written or about one that it is bound up with: a claim and
+// its volume, an attachment and its volume. A claim's own decision comes before one about its volume. An activity that has decided nothing of
+// the sort, as an operation may, follows from the one that asked for it.
+//
+// Entries that name no activity are told apart by their actor alone, in the same life of it.
+type Reasons struct {
+	activities map[uint64]*activity
+	byActor    map[string]map[store.Ref]engine.Entry
+}
+
+// activity is what one activity has decided.
+type activity struct {
+	cause     uint64
+	decisions map[store.Ref]engine.Entry // the newest about each object
+}
+
+// Add takes notice of an entry. It must be called for each entry, in order.
+func (r *Reasons) Add(e engine.Entry) {
+	switch {
+	case e.Type == engine.Lifecycle:
+		// A new life has decided nothing yet.
+		delete(r.byActor, e.Actor)
+	case e.Activity > 0:
+		r.activity(e)
+	case e.Type == engine.Decision && e.Rule != "":
+		if r.byActor == nil {
+			r.byActor = map[string]map[store.Ref]engine.Entry{}
+		}
+		if r.byActor[e.Actor] == nil {
+			r.byActor[e.Actor] = map[store.Ref]engine.Entry{}
+		}
+		r.byActor[e.Actor][e.Object] = e
+	}
+}
+
+func (r *Reasons) activity(e engine.Entry) {
+	a := r.activities[e.Activity]
+	if a == nil {
+		if r.activities == nil {
+			r.activities = map[uint64]*activity{}
+		}
+		a = &activity{cause: e.Cause}
+		r.activities[e.Activity] = a
+	}
+	if e.Type != engine.Decision || e.Rule == "" {
+		return
+	}
+	if a.decisions == nil {
+		a.decisions = map[store.Ref]engine.Entry{}
+	}
+	a.decisions[e.Object] = e
+}
+
+// Behind is the decision that a write follows from; ok is false if none was traced, as for all that a user writes.
+func (r *Reasons) Behind(e engine.Entry) (decision engine.Entry, ok bool) {
+	if e.Type != engine.Write {
+		return engine.Entry{}, false
+	}
+	if e.Activity == 0 {
+		return behind(e, r.byActor[e.Actor])
+	}
+	// Who asked is older than who was asked, so this comes to an end.
+	for id, cause := e.Activity, e.Cause; id > 0; {
+		if a := r.activities[id]; a != nil {
+			if decision, ok := behind(e, a.decisions); ok {
+				return decision, true
+			}
+			cause = a.cause
+		}
+		id, cause = cause, 0
+	}
+	return engine.Entry{}, false
+}
+
+// behind finds the newest of some decisions that concerns a write.
+func behind(e engine.Entry, made map[store.Ref]engine.Entry) (decision engine.Entry, ok bool) {
+	if len(made) == 0 {
+		return engine.Entry{}, false
+	}
+	decision, ok = made[e.Object]
+	if ok && e.Object.Kind == store.PersistentVolumeClaim {
+		return decision, true
+	}
+	for _, ref := range partners(e) {
+		if d, found := made[ref]; found && (!ok || d.Seq > decision.Seq) {
+			decision, ok = d, true
+		}
+	}
+	return decision, ok
+}
+
+// partners are the objects that the object of a write is bound up with, before or after it.
+func partners(e engine.Entry) []store.Ref {
+	var refs []store.Ref
+	for _, obj := range []store.Object{e.New, e.Old} {
+		switch obj := obj.(type) {
+		case *corev1.PersistentVolume:
+			if ref := obj.Spec.ClaimRef; ref != nil {
+				refs = append(refs, store.Ref{Kind: store.PersistentVolumeClaim, Key: store.Key(ref.Namespace, ref.Name)})
+			}
+		case *corev1.PersistentVolumeClaim:
+			if obj.Spec.VolumeName != "" {
+				refs = append(refs, store.Ref{Kind: store.PersistentVolume, Key: obj.Spec.VolumeName})
+			}
+		case *storagev1.VolumeAttachment:
+			if name := obj.Spec.Source.PersistentVolumeName; name != nil {
+				refs = append(refs, store.Ref{Kind: store.PersistentVolume, Key: *name})
+			}
+		}
+	}
+	return refs
+}

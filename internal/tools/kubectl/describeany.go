@@ -1,0 +1,86 @@
+package kubectl
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// other describes a kind without a form of its own: all its fields, their names as words.
+func (d *description) other(obj store.Object) {
+	d.meta(obj)
+	gvk := store.KindOf(obj).GroupVersionKind()
+	d.field("API Version", "%s", gvk.GroupVersion())
+	d.field("Kind", "%s", gvk.Kind)
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	doc := make(map[string]any)
+	if decoder.Decode(&doc) != nil {
+		return
+	}
+	delete(doc, "apiVersion")
+	delete(doc, "kind")
+	if meta, ok := doc["metadata"].(map[string]any); ok {
+		for _, shown := range []string{"name", "namespace", "labels", "annotations", "managedFields"} {
+			delete(meta, shown)
+		}
+	}
+	d.fields(doc, "")
+}
+
+// fields writes the fields of a map, deeper ones further to the right.
+func (d *description) fields(doc map[string]any, indent string) {
+	for _, key := range slices.Sorted(maps.Keys(doc)) {
+		switch v := doc[key].(type) {
+		case map[string]any:
+			fmt.Fprintf(d, "%s%s:\n", indent, inWords(key))
+			d.fields(v, indent+"  ")
+		case []any:
+			fmt.Fprintf(d, "%s%s:\n", indent, inWords(key))
+			for _, element := range v {
+				if fields, ok := element.(map[string]any); ok {
+					d.fields(fields, indent+"  ")
+				} else {
+					fmt.Fprintf(d, "%s  %v\n", indent, element)
+				}
+			}
+		case nil:
+		default:
+			fmt.Fprintf(d, "%s%s:\t%v\n", indent, inWords(key), v)
+		}
+	}
+}
+
+// acronyms are the words of field names that are written in capitals.
+var acronyms = map[string]string{"api": "API", "id": "ID", "uid": "UID", "csi": "CSI", "fs": "FS"}
+
+// inWords makes words of the name of a field: attachRequired is Attach Required.
+func inWords(name string) string {
+	var words []string
+	start := 0
+	runes := []rune(name)
+	for i := 1; i <= len(runes); i++ {
+		if i < len(runes) && (!unicode.IsUpper(runes[i]) || unicode.IsUpper(runes[i-1])) {
+			continue
+		}
+		word := string(runes[start:i])
+		if known, ok := acronyms[strings.ToLower(word)]; ok {
+			word = known
+		} else {
+			word = strings.ToUpper(word[:1]) + word[1:]
+		}
+		words = append(words, word)
+		start = i
+	}
+	return strings.Join(words, " ")
+}

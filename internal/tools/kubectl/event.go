@@ -1,0 +1,43 @@
+package kubectl
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// About reports whether an Event is about the object.
+func About(e *corev1.Event, ref store.Ref) bool {
+	namespace, name := store.SplitKey(ref.Key)
+	return e.InvolvedObject.Kind == string(ref.Kind) && e.InvolvedObject.Name == name && e.InvolvedObject.Namespace == namespace
+}
+
+func lastSeen(e *corev1.Event) metav1.Time {
+	if e.LastTimestamp.IsZero() {
+		return metav1.Time{Time: e.EventTime.Time}
+	}
+	return e.LastTimestamp
+}
+
+// inOrderOfTime sorts Events by when they were seen last.
+func inOrderOfTime(objs []store.Object) []store.Object {
+	sorted := slices.Clone(objs)
+	slices.SortStableFunc(sorted, func(a, b store.Object) int {
+		return lastSeen(a.(*corev1.Event)).Compare(lastSeen(b.(*corev1.Event)).Time)
+	})
+	return sorted
+}
+
+func eventSource(e *corev1.Event) string {
+	component := e.Source.Component
+	if component == "" {
+		component = e.ReportingController
+	}
+	if e.Source.Host != "" {
+		component += ", " + e.Source.Host
+	}
+	return component
+}

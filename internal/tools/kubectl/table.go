@@ -1,0 +1,157 @@
+// Package kubectl prints objects as the command of that name does, so that what people know carries over.
+package kubectl
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Options say what a table shows.
+type Options struct {
+	// Namespaces adds the column NAMESPACE, as -A does.
+	Namespaces bool
+	// Namespace is the one that was asked for; it is named where nothing was found.
+	Namespace string
+	// Wide adds the columns of -o wide.
+	Wide bool
+	// NoHeaders leaves the headers out.
+	NoHeaders bool
+}
+
+// Get writes what `kubectl get KINDS -A` prints: a table for each of the kinds that has objects. When several kinds are asked for,
+// names carry their kind. now is the time that ages are counted to.
+func Get(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object) error {
+	return Print(w, now, kinds, objs, Options{Namespaces: true})
+}
+
+// Print is Get with options.
+func Print(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object, opts Options) error {
+	printed := false
+	for _, kind := range kinds {
+		var rows []store.Object
+		for _, obj := range objs {
+			if store.KindOf(obj) == kind {
+				rows = append(rows, obj)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if printed {
+			if _, err := fmt.Fprintln(w); err != nil {
+				return err
+			}
+		}
+		if err := table(w, now, kind, rows, len(kinds) > 1, opts); err != nil {
+			return err
+		}
+		printed = true
+	}
+	if printed {
+		return nil
+	}
+	text := "No resources found"
+	if opts.Namespace != "" && anyNamespaced(kinds) {
+		text += " in " + opts.Namespace + " namespace."
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+func anyNamespaced(kinds []store.Kind) bool {
+	for _, kind := range kinds {
+		if namespaced[kind] {
+			return true
+		}
+	}
+	return false
+}
+
+func table(w io.Writer, now time.Time, kind store.Kind, objs []store.Object, prefixed bool, opts Options) error {
+	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	withNamespace := opts.Namespaces && namespaced[kind]
+	columns := layouts[kind]
+	line := func(first string, cell func(column) string) {
+		var cells []string
+		if withNamespace {
+			cells = append(cells, first)
+		}
+		for _, c := range columns {
+			if !c.wide || opts.Wide {
+				cells = append(cells, cell(c))
+			}
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	if !opts.NoHeaders {
+		line("NAMESPACE", func(c column) string { return c.header })
+	}
+	if kind == store.Event {
+		objs = inOrderOfTime(objs)
+	}
+	for _, obj := range objs {
+		line(obj.GetNamespace(), func(c column) string {
+			if c.header == "NAME" && prefixed {
+				return resourceName(kind) + "/" + obj.GetName()
+			}
+			return oneLine(c.cell(obj, now))
+		})
+	}
+	return t.Flush()
+}
+
+// oneLine shows no more than the first line of a cell, as kubectl does.
+func oneLine(cell string) string {
+	first, _, more := strings.Cut(cell, "\n")
+	if more {
+		return first + "..."
+	}
+	return strings.ReplaceAll(first, "\t", " ")
+}
+
+// resourceName is what stands before the slash of a name when tables of several kinds are printed.
+func resourceName(kind store.Kind) string {
+	name := strings.ToLower(string(kind))
+	if group := kind.GroupVersionKind().Group; group != "" {
+		name += "." + group
+	}
+	return name
+}
+
+// Age is how long an object has existed, as kubectl abbreviates it.
+func Age(now time.Time, obj store.Object) string { return since(now, obj.GetCreationTimestamp()) }
+
+func since(now time.Time, at metav1.Time) string {
+	if at.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(at.Time))
+}
+
+// AccessModes abbreviates access modes, in their fixed order and each once: RWO,ROX,RWX,RWOP.
+func AccessModes(modes []corev1.PersistentVolumeAccessMode) string {
+	var short []string
+	for _, known := range []struct {
+		mode corev1.PersistentVolumeAccessMode
+		name string
+	}{
+		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"}, {corev1.ReadWriteOncePod, "RWOP"},
+	} {
+		for _, mode := range modes {
+			if mode == known.mode {
+				short = append(short, known.name)
+				break
+			}
+		}
+	}
+	return strings.Join(short, ",")
+}

@@ -1,0 +1,333 @@
+package browser
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/tools/picture"
+	"github.com/volsim/volsim/internal/tools/picture/samples"
+)
+
+// colours is how many colours there are on the timeline: nothing drawn is one.
+const colours = `(() => {
+	const c = document.getElementById("plot"), pixels = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
+	return new Set(pixels).size;
+})()`
+
+func TestLoad(t *testing.T) {
+	p := open(t, samples.Failover)
+	require.Equal(t, "A database whose node dies", p.text("h1"))
+	require.Contains(t, p.text("#summary"), "22m40s of virtual time from 2026-01-01 00:00:00 UTC")
+	require.Equal(t, p.run.Trace.Len(), p.shown().Steps)
+	require.Greater(t, eval[int](p, colours), 8)
+	labels := p.text("#labels")
+	for _, want := range []string{"db-0", "db-1", "data", "n1", "pvc-"} {
+		require.Contains(t, labels, want)
+	}
+	require.Contains(t, p.text("#legend"), "API write")
+	require.Contains(t, p.text("#tones"), "Bound")
+	require.Contains(t, p.text("#step"), "FailedAttachVolume", "what is worth a look")
+	p.shoot("light")
+}
+
+// No label lies over another, and none reaches out of its column.
+func TestLabelsDoNotOverlap(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.shown()
+	overlaps := eval[[]string](p, `(() => {
+		const boxes = [...document.querySelectorAll("#labels > *")].map((e) => [e.innerText, e.getBoundingClientRect()]), column = document.getElementById("labels").getBoundingClientRect(), bad = [];
+		boxes.forEach(([a, x], i) => {
+			if (x.right > column.right + 1) bad.push(a + " is too wide");
+			boxes.slice(i + 1).forEach(([b, y]) => { if (x.bottom > y.top + 1 && y.bottom > x.top + 1) bad.push(a + " over " + b); });
+		});
+		return bad;
+	})()`)
+	require.Empty(t, overlaps)
+	require.Equal(t, 0, eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`), "the page is no wider than the window")
+}
+
+func TestHoverShowsTheDecisionWithItsRule(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.shown()
+	step := p.find(`e.type === 0 && e.rule === "MNT-009"`)
+	at := p.where(step)
+	require.Equal(t, 1, at.Steps)
+	p.do(chromedp.MouseEvent("mouseMoved", at.X, at.Y))
+	tip := p.text("#tip")
+	require.Contains(t, tip, "Decision")
+	require.Contains(t, tip, "sync failed: unmounted volumes=[data]")
+	require.Contains(t, tip, "MNT-009")
+	require.Contains(t, tip, "failed sync: retry after", "the text of the rule")
+	require.Contains(t, tip, "kubelet/n2")
+	p.shoot("hover")
+	p.do(chromedp.MouseEvent("mouseMoved", at.X, 30))
+	require.True(t, eval[bool](p, `document.getElementById("tip").hidden`))
+}
+
+func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
+	p := open(t, samples.Failover)
+	step := p.find(`e.type === 1 && e.head === "patch-status" && e.lane === "Node n1" && e.text === "changed"`)
+	at := p.where(step)
+	if at.Steps > 1 {
+		p.do(chromedp.MouseClickXY(at.X, at.Y)) // zooms in
+		p.shown()
+		at = p.where(step)
+	}
+	p.do(chromedp.MouseClickXY(at.X, at.Y))
+	require.Equal(t, step, p.shown().Step)
+	require.Contains(t, p.text("#step .changes"), "status.conditions")
+	require.Contains(t, p.text("#step .yaml"), "kind: Node\n")
+	require.Contains(t, p.text("#step .yaml"), "name: n1\n")
+	require.Contains(t, p.text("#step .yaml .changed"), "lastHeartbeatTime")
+	p.shoot("click")
+	// The object of a later step is a later one.
+	later := p.find(`e.type === 2 && e.lane === "Node n1" && e.head === "patch-status"`)
+	before := p.text("#step .yaml")
+	eval[any](p, "picture.select("+itoa(later)+")")
+	require.Contains(t, p.text("#step .yaml"), "reason: NodeStatusUnknown")
+	require.NotContains(t, before, "reason: NodeStatusUnknown")
+}
+
+// A write names the decision that it follows from, and leads to it.
+func TestStepsSayWhy(t *testing.T) {
+	p := open(t, samples.Failover)
+	eval[any](p, "picture.select("+itoa(p.find(`e.rule === "ATT-070"`))+")")
+	require.Contains(t, p.text("#step h2"), "do not attach")
+	require.Contains(t, p.text("#step .rule"), "ATT-070")
+	require.Contains(t, p.text("#step .rule"), "docs/rules/attach.md")
+	p.shoot("picture")
+	eval[any](p, "picture.select("+itoa(p.find(`e.type === 1 && e.lane.startsWith("VolumeAttachment") && e.text === "created"`))+")")
+	require.Contains(t, p.text("#step .why"), "ATT-068")
+	require.Contains(t, p.text("#step .rule"), "ATT-068")
+	write := p.shown().Step
+	p.click("#step .why")
+	require.Less(t, p.shown().Step, write)
+	require.Contains(t, p.text("#step h2"), "attach ")
+}
+
+func TestClickOnABarShowsTheObjectAtThatMoment(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.shown()
+	bound := p.find(`e.rule === "BIND-060d"`)
+	at := p.where(bound)
+	p.do(chromedp.MouseClickXY(at.X+60, at.Y+16))
+	require.Contains(t, p.text("#step .yaml"), "kind: PersistentVolumeClaim\n")
+	require.Contains(t, p.text("#step .yaml"), "phase: Bound")
+}
+
+func TestSteps(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.click("#forward")
+	require.Equal(t, 0, p.shown().Step)
+	require.Equal(t, "1 / "+itoa(p.run.Trace.Len()), p.text("#position"))
+	p.click("#forward")
+	p.press(kb.ArrowRight)
+	require.Equal(t, 2, p.shown().Step)
+	p.click("#back")
+	p.press(kb.ArrowLeft)
+	p.press(kb.ArrowLeft)
+	require.Equal(t, 0, p.shown().Step, "there is none before the first")
+	p.press(kb.End)
+	require.Equal(t, p.run.Trace.Len()-1, p.shown().Step)
+	p.press(kb.Home)
+	require.Equal(t, 0, p.shown().Step)
+	// On one lane only.
+	eval[any](p, "picture.select("+itoa(p.find(`e.lane === "Node n1"`))+")")
+	first := p.shown()
+	p.press(kb.ArrowRight, chromedp.KeyModifiers(chromedp.ModifierShift))
+	second := p.shown()
+	require.Equal(t, first.Lane, second.Lane)
+	require.Greater(t, second.Step, first.Step+1)
+	require.Contains(t, p.text("#say"), "Node n1", "what a screen reader says")
+	// Other lanes show their object at the same step.
+	p.press(kb.ArrowDown)
+	require.NotEqual(t, second.Lane, p.shown().Lane)
+	require.Equal(t, second.Step, p.shown().Step)
+	p.press(kb.Escape)
+	require.Equal(t, -1, p.shown().Step)
+}
+
+func TestFilters(t *testing.T) {
+	p := open(t, samples.Failover)
+	all := p.shown()
+	p.filter("db-0")
+	require.Equal(t, 1, p.shown().Lanes)
+	require.Less(t, p.shown().Steps, all.Steps)
+	require.NotContains(t, p.text("#labels"), "db-1")
+	p.click("#related")
+	related := p.shown()
+	require.Contains(t, p.text("#labels"), "pvc-", "its volume")
+	require.Greater(t, related.Lanes, 4)
+	p.click("#clear")
+	require.Equal(t, all.Steps, p.shown().Steps)
+	// By actor.
+	p.do(chromedp.SetValue("#actor", eval[string](p, `[...document.querySelectorAll("#actor option")].find((o) => o.textContent === "attachdetach-controller").value`)))
+	eval[any](p, `document.getElementById("actor").dispatchEvent(new Event("change"))`)
+	byActor := p.shown()
+	require.Less(t, byActor.Steps, all.Steps)
+	require.NotZero(t, byActor.Steps)
+	p.shoot("filter")
+	p.click("#clear")
+	// By kind, and by sort of step.
+	p.click(`#kinds button[value="Pod"]`)
+	require.Equal(t, all.Lanes-2, p.shown().Lanes)
+	p.click("#clear")
+	p.click(`#legend button[value="0"]`)
+	require.Less(t, p.shown().Steps, all.Steps)
+	p.click("#clear")
+	// Nothing at all.
+	p.filter("nobody")
+	require.Equal(t, 0, p.shown().Lanes)
+	require.Contains(t, p.text("#empty"), "No object")
+}
+
+func TestZoomPanAndAxes(t *testing.T) {
+	p := open(t, samples.Failover)
+	fit := p.shown().View
+	p.press("+")
+	zoomed := p.shown().View
+	require.Less(t, zoomed.To-zoomed.From, fit.To-fit.From)
+	p.press("]")
+	require.Greater(t, p.shown().View.From, zoomed.From)
+	p.shoot("zoom")
+	p.press("0")
+	require.Equal(t, fit, p.shown().View)
+	p.press("a")
+	linear := p.shown()
+	require.True(t, linear.Linear)
+	require.InDelta(t, 1360, linear.View.To, 60, "the unit is a second")
+	p.shoot("linear")
+	p.click("#folded")
+	require.False(t, p.shown().Linear)
+	// Dragging moves the picture.
+	p.press("+")
+	before := p.shown().View
+	box := eval[place](p, `(() => { const b = document.getElementById("plot").getBoundingClientRect(); return { x: b.left + b.width / 2, y: b.bottom - 12 }; })()`)
+	p.do(chromedp.DragAndDropXY(box.X, box.Y, box.X-120, box.Y, 6))
+	require.Greater(t, p.shown().View.From, before.From)
+	require.Equal(t, -1, p.shown().Step, "a drag is no click")
+}
+
+func TestDark(t *testing.T) {
+	p := open(t, samples.Failover)
+	light := eval[string](p, `getComputedStyle(document.body).backgroundColor`)
+	p.press("d")
+	p.press(kb.End)
+	require.NotEqual(t, light, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
+	require.Equal(t, "dark", eval[string](p, `document.documentElement.dataset.theme`))
+	p.shoot("dark")
+}
+
+func TestListOfSteps(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.press("l")
+	require.False(t, eval[bool](p, `document.getElementById("log").hidden`))
+	rows := eval[int](p, `document.querySelectorAll("#log .logLine").length`)
+	require.Greater(t, rows, 10)
+	require.Less(t, rows, p.run.Trace.Len(), "only what is in sight")
+	p.click("#log .logLine:nth-child(3)")
+	require.Equal(t, 2, p.shown().Step)
+	p.shoot("list")
+}
+
+// What comes from the run is text. The page runs nothing but its own program, or complains on the console.
+func TestHostileRun(t *testing.T) {
+	p := open(t, samples.Hostile)
+	require.Equal(t, `</title><script>alert("title")</script>`, p.text("h1"))
+	require.Equal(t, 2, eval[int](p, `document.scripts.length`))
+	require.Equal(t, 0, eval[int](p, `document.images.length`))
+	step := p.find(`e.type === 2 && e.lane === "PersistentVolumeClaim default/evil"`)
+	eval[any](p, "picture.select("+itoa(step)+")")
+	require.Contains(t, p.text("#step .yaml"), `</script><script>alert('annotation')</script><!--`)
+	require.Contains(t, p.text("#step .yaml"), `<img src=x onerror=`)
+	require.Equal(t, 0, eval[int](p, `document.images.length`))
+	violation := p.find(`e.type === 10`)
+	at := p.where(violation)
+	p.do(chromedp.MouseEvent("mouseMoved", at.X, at.Y))
+	require.Contains(t, p.text("#tip"), "<b>bold</b>: an & in the text (BIND-066, BIND-012)")
+	p.shoot("hostile")
+}
+
+// Of 2,000 objects only those are drawn that are in sight.
+func TestManyObjects(t *testing.T) {
+	p := open(t, func() (picture.Run, error) { return samples.Many(500) })
+	all := p.shown()
+	require.Greater(t, all.Lanes, 2000)
+	require.Less(t, all.Drawn, 2000)
+	require.Less(t, eval[int](p, `document.querySelectorAll("*").length`), 600)
+	p.shoot("many")
+	p.filter("pvc/data-17")
+	require.Equal(t, 1, p.shown().Lanes, "the whole name of one is not a part of others")
+	p.click("#related")
+	require.Equal(t, 6, p.shown().Lanes, "pod, claim, volume, attachment, node, class")
+	p.shoot("many-filtered")
+	p.click("#clear")
+	p.press(kb.Escape)
+	p.press(kb.End)
+	last := p.shown()
+	require.Equal(t, all.Steps-1, last.Step)
+	require.Contains(t, p.text("#labels"), eval[string](p, `document.querySelector("#labels .chosen .name")?.innerText ?? "nothing"`), "the lane of the step is in sight")
+	p.do(chromedp.SetValue("#order", "story"))
+	eval[any](p, `document.getElementById("order").dispatchEvent(new Event("change"))`)
+	require.Contains(t, p.text("#labels .groupLabel"), "data-0")
+}
+
+// A link may name a step.
+func TestLinkToAStep(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.press(kb.Home)
+	p.press(kb.ArrowRight)
+	require.Equal(t, "#2", eval[string](p, `location.hash`))
+	p.do(chromedp.Reload())
+	require.Equal(t, 1, p.shown().Step)
+}
+
+func TestNothing(t *testing.T) {
+	p := open(t, samples.Nothing)
+	require.Equal(t, "Nothing happened in this run.", p.text("#summary"))
+	p.press(kb.ArrowRight)
+	p.press(kb.End)
+	p.press("a")
+	p.press(kb.ArrowDown)
+	require.Equal(t, -1, p.shown().Step)
+}
+
+func TestPrint(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.press("d")
+	eval[any](p, "picture.select("+itoa(p.find(`e.rule === "MATCH-015"`))+")")
+	pdf, err := chromedp.Run(p.ctx, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
+	require.NoError(t, err)
+	require.Greater(t, len(pdf), 20_000)
+	// What is on paper is light, has every lane and every step, and stays out of sight on the screen.
+	require.Equal(t, 13, eval[int](p, `document.querySelectorAll("#paper .paperLabel").length`))
+	require.Equal(t, p.run.Trace.Len(), eval[int](p, `document.querySelectorAll("#paper .steps tbody tr").length`))
+	require.Contains(t, eval[string](p, `document.querySelector("#paper .paperStep").textContent`), "MATCH-015")
+	require.Equal(t, "#ffffff", eval[string](p, `getComputedStyle(document.getElementById("paper")).getPropertyValue("--ground")`))
+	const display, background = `getComputedStyle(document.getElementById("paper")).display`, `getComputedStyle(document.body).backgroundColor`
+	require.Equal(t, "none", eval[string](p, display))
+	_, err = chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	require.NoError(t, err)
+	require.Equal(t, "block", eval[string](p, display))
+	require.Equal(t, "rgb(255, 255, 255)", eval[string](p, background))
+	if *shots != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(*shots, "print.pdf"), pdf, 0o644))
+	}
+}
+
+// On a narrow screen the details stand below the timeline.
+func TestNarrow(t *testing.T) {
+	p := open(t, samples.Failover)
+	p.do(chromedp.EmulateViewport(420, 800))
+	p.press(kb.End)
+	p.shown()
+	require.Equal(t, 0, eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`))
+	require.True(t, eval[bool](p, `document.getElementById("panel").getBoundingClientRect().top >= document.getElementById("timeline").getBoundingClientRect().bottom - 1`))
+	p.shoot("narrow")
+}

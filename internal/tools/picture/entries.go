@@ -1,0 +1,147 @@
+package picture
+
+import (
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// user is the actor whose writes have a mark of their own.
+const user = engine.User
+
+// entry adds an entry of the trace.
+func (b *builder) entry(e engine.Entry) {
+	b.reasons.Add(e)
+	r := row{seq: e.Seq, time: int64(e.Time.Sub(b.start)), actor: e.Actor, err: e.Err, text: e.Text}
+	if lane := b.objectLane(e.Object); lane >= 0 {
+		r.lanes = []int{lane}
+	}
+	switch e.Type {
+	case engine.Decision:
+		b.decision(e, r)
+	case engine.Write:
+		b.writeEntry(e, r)
+	case engine.Storage:
+		b.call(e, r)
+	case engine.Emitted:
+		r.mark, r.head = markEvent, e.Reason
+		if e.Verb != "Normal" {
+			r.mark = markWarning
+		}
+		b.add(r)
+	case engine.Injected:
+		r.mark, r.head = markFault, callText(e.Call)
+		r.lanes = b.callLanes(e.Call)
+		if len(r.lanes) == 0 {
+			r.lanes = one(b.componentLane(e.Actor))
+		}
+		b.add(r)
+	case engine.Retry:
+		r.mark, r.head = markRetry, e.Reason
+		r.lanes = one(b.retryLane(e))
+		b.add(r)
+	default: // engine.Lifecycle
+		b.lifecycle(e, r)
+	}
+}
+
+func (b *builder) decision(e engine.Entry, r row) {
+	r.mark, r.rule = markDecision, e.Rule
+	if e.Rule == "" {
+		r.mark = markNote
+	}
+	i := b.add(r)
+	b.bySeq[e.Seq] = i
+}
+
+func (b *builder) writeEntry(e engine.Entry, r row) {
+	r.mark, r.head, r.text = markWrite, e.Verb, outcome(e)
+	if e.Actor == user {
+		r.mark = markUser
+	}
+	i := b.add(r)
+	if decision, ok := b.reasons.Behind(e); ok {
+		if j, known := b.bySeq[decision.Seq]; known {
+			b.doc.Entries.Because[i] = j
+		}
+	}
+	if len(r.lanes) > 0 {
+		b.write(e, r.lanes[0], i, r.time)
+	}
+}
+
+// call adds one end of a storage call, and joins the ends.
+func (b *builder) call(e engine.Entry, r row) {
+	r.mark, r.head, r.text = markStorage, callText(e.Call), progress(e)
+	r.lanes = b.callLanes(e.Call)
+	i := b.add(r)
+	if e.Verb == "begin" {
+		b.begun[e.Call] = i
+		return
+	}
+	if j, ok := b.begun[e.Call]; ok {
+		b.doc.Entries.Until[j] = i
+		delete(b.begun, e.Call)
+	}
+}
+
+// lifecycle adds the start or the end of an actor. Only those that do not run all the time have a lane.
+func (b *builder) lifecycle(e engine.Entry, r row) {
+	r.mark, r.head, r.text = markComponent, e.Text, ""
+	lane := b.componentLane(e.Actor)
+	r.lanes = one(lane)
+	i := b.add(r)
+	if lane < 0 {
+		return
+	}
+	p := phase{"Down", toneBad}
+	if e.Text == "started" {
+		p = phase{"Running", toneThere}
+	}
+	b.bars(lane, r.time, b.phase(p), false, i)
+}
+
+func one(lane int) []int {
+	if lane < 0 {
+		return nil
+	}
+	return []int{lane}
+}
+
+// outcome says in a word what became of a write.
+func outcome(e engine.Entry) string {
+	switch {
+	case e.Err != nil:
+		return "refused"
+	case store.IsNil(e.New):
+		return "gone"
+	case store.IsNil(e.Old):
+		return "created"
+	case e.Old == e.New:
+		return "unchanged"
+	}
+	return "changed"
+}
+
+// progress says how far a call is.
+func progress(e engine.Entry) string {
+	switch {
+	case e.Err != nil:
+		return "failed"
+	case e.Verb == "begin":
+		return "begins"
+	}
+	return "done"
+}
+
+func callText(c engine.Call) string {
+	text := c.Target + " " + c.Verb
+	if c.Kind != "" {
+		text += " " + c.Kind + "/" + c.Key
+	} else if c.Key != "" {
+		text += " " + c.Key
+	}
+	if c.Node != "" {
+		text += " on " + c.Node
+	}
+	return text
+}

@@ -1,0 +1,212 @@
+package picture
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Kinds of lanes that are no objects.
+const (
+	componentKind = "Component" // an actor
+	storageKind   = "Storage"   // a volume of a backend that no PersistentVolume of the run is about
+)
+
+type laneKey struct{ kind, name string }
+
+// index finds the objects that entries are about without naming them.
+type index struct {
+	byUID    map[string]store.Ref
+	byHandle map[string]string // the PersistentVolume, by the backend's handle
+	stops    map[string]bool   // actors that do not run all the time
+}
+
+// indexOf reads the whole trace.
+func indexOf(trace *engine.Trace) index {
+	ix := index{byUID: map[string]store.Ref{}, byHandle: map[string]string{}, stops: map[string]bool{}}
+	for e := range trace.Entries() {
+		if e.Type == engine.Lifecycle && e.Text != "started" {
+			ix.stops[e.Actor] = true
+		}
+		for _, obj := range []store.Object{e.Old, e.New} {
+			if e.Type != engine.Write || store.IsNil(obj) {
+				continue
+			}
+			ix.byUID[string(obj.GetUID())] = e.Object
+			if pv, ok := obj.(*corev1.PersistentVolume); ok {
+				for _, handle := range []string{fake.Handle(pv), pv.Name} {
+					if _, known := ix.byHandle[handle]; !known {
+						ix.byHandle[handle] = pv.Name
+					}
+				}
+			}
+		}
+	}
+	return ix
+}
+
+// lane finds the lane of that kind and name, or makes it.
+func (b *builder) lane(kind, name string) int {
+	key := laneKey{kind, name}
+	if i, ok := b.lanes[key]; ok {
+		return i
+	}
+	i := len(b.doc.Lanes)
+	l := &lane{Kind: kind, Name: name, Bars: []int64{}, Versions: []version{}, Related: []int{}}
+	if gvk := store.Kind(kind).GroupVersionKind(); gvk.Kind != "" {
+		l.APIVersion = gvk.GroupVersion().String()
+	}
+	b.doc.Lanes = append(b.doc.Lanes, l)
+	b.states = append(b.states, &laneState{phase: -1})
+	b.lanes[key] = i
+	return i
+}
+
+func (b *builder) objectLane(ref store.Ref) int {
+	if ref == (store.Ref{}) {
+		return -1
+	}
+	return b.lane(string(ref.Kind), ref.Key)
+}
+
+// volumeLane is the lane of what a backend knows under the handle.
+func (b *builder) volumeLane(handle string) int {
+	if name, ok := b.index.byHandle[handle]; ok {
+		return b.lane(string(store.PersistentVolume), name)
+	}
+	return b.lane(storageKind, handle)
+}
+
+// componentLane is the lane of an actor, -1 for one that runs from its start to the end.
+func (b *builder) componentLane(actor string) int {
+	if !b.index.stops[actor] {
+		return -1
+	}
+	return b.lane(componentKind, actor)
+}
+
+// callLanes are the lanes that a call is about: the first is the one it belongs to.
+func (b *builder) callLanes(call engine.Call) []int {
+	var lanes []int
+	add := func(i int) {
+		if i >= 0 && !slices.Contains(lanes, i) {
+			lanes = append(lanes, i)
+		}
+	}
+	if call.Kind != "" {
+		add(b.objectLane(store.Ref{Kind: store.Kind(call.Kind), Key: call.Key}))
+		return lanes
+	}
+	if call.Key != "" {
+		add(b.volumeLane(call.Key))
+	}
+	if ref, ok := b.index.byUID[call.Pod]; ok {
+		add(b.objectLane(ref))
+	}
+	if call.Verb == string(fake.Attach) || call.Verb == string(fake.Detach) {
+		if name, ok := b.attachments[attachmentKey{b.index.byHandle[call.Key], call.Node}]; ok {
+			add(b.lane(string(store.VolumeAttachment), name))
+		}
+	}
+	return lanes
+}
+
+// attachmentKey is what a VolumeAttachment is about.
+type attachmentKey struct{ volume, node string }
+
+// retryLane is the lane of what an actor tries again, as far as the name of its queue or operation tells.
+func (b *builder) retryLane(e engine.Entry) int {
+	_, uid, bracketed := strings.Cut(e.Text, "[")
+	if !bracketed {
+		uid = e.Text
+	}
+	if ref, known := b.index.byUID[strings.TrimSuffix(uid, "]")]; known {
+		return b.objectLane(ref)
+	}
+	if i := strings.LastIndexByte(e.Text, '^'); i >= 0 {
+		if name, ok := b.index.byHandle[e.Text[i+1:]]; ok {
+			return b.lane(string(store.PersistentVolume), name)
+		}
+	}
+	for _, kind := range retryKinds {
+		if strings.Contains(strings.ToLower(e.Reason), kind.word) {
+			if i, ok := b.lanes[laneKey{string(kind.kind), e.Text}]; ok {
+				return i
+			}
+		}
+	}
+	return b.componentLane(e.Actor)
+}
+
+// retryKinds are words in the names of queues, the special before the general.
+var retryKinds = []struct {
+	word string
+	kind store.Kind
+}{
+	{"va", store.VolumeAttachment}, {"attach", store.VolumeAttachment}, {"pvc", store.PersistentVolumeClaim},
+	{"claim", store.PersistentVolumeClaim}, {"pod", store.Pod}, {"ephemeral", store.Pod}, {"pv", store.PersistentVolume},
+	{"volume", store.PersistentVolume}, {"node", store.Node},
+}
+
+// relate notes what an object says it is bound up with.
+func (b *builder) relate(i int, obj store.Object) {
+	to := func(kind store.Kind, key string) {
+		if key != "" {
+			b.related[relation{i, laneKey{string(kind), key}}] = struct{}{}
+		}
+	}
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		to(store.PersistentVolume, obj.Spec.VolumeName)
+		if class := obj.Spec.StorageClassName; class != nil {
+			to(store.StorageClass, *class)
+		}
+	case *corev1.PersistentVolume:
+		if ref := obj.Spec.ClaimRef; ref != nil {
+			to(store.PersistentVolumeClaim, store.Key(ref.Namespace, ref.Name))
+		}
+	case *corev1.Pod:
+		to(store.Node, obj.Spec.NodeName)
+		for _, v := range obj.Spec.Volumes {
+			switch {
+			case v.PersistentVolumeClaim != nil:
+				to(store.PersistentVolumeClaim, store.Key(obj.Namespace, v.PersistentVolumeClaim.ClaimName))
+			case v.Ephemeral != nil:
+				to(store.PersistentVolumeClaim, store.Key(obj.Namespace, obj.Name+"-"+v.Name))
+			}
+		}
+	case *storagev1.VolumeAttachment:
+		to(store.Node, obj.Spec.NodeName)
+		if pv := obj.Spec.Source.PersistentVolumeName; pv != nil {
+			to(store.PersistentVolume, *pv)
+			b.doc.Lanes[i].Label = *pv + " → " + obj.Spec.NodeName
+			b.attachments[attachmentKey{*pv, obj.Spec.NodeName}] = obj.Name
+		}
+	}
+}
+
+// relation is a lane that names another, which need not exist.
+type relation struct {
+	from int
+	to   laneKey
+}
+
+// fillRelated has lanes that are bound up with each other say so, both of them.
+func (b *builder) fillRelated() {
+	for r := range b.related {
+		if j, ok := b.lanes[r.to]; ok && j != r.from {
+			b.doc.Lanes[r.from].Related = append(b.doc.Lanes[r.from].Related, j)
+			b.doc.Lanes[j].Related = append(b.doc.Lanes[j].Related, r.from)
+		}
+	}
+	for _, l := range b.doc.Lanes {
+		slices.Sort(l.Related)
+		l.Related = slices.Compact(l.Related)
+	}
+}

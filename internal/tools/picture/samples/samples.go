@@ -1,0 +1,138 @@
+// Package samples plays runs to draw pictures of: tests of the picture use them, with a browser and without.
+package samples
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/tools/picture"
+)
+
+const driver = "disk.example.com"
+
+// play makes a cluster with one driver, has the steps taken in it, and makes a run of it.
+func play(title string, steps func(c *volsim.Cluster) []func() error) (picture.Run, error) {
+	c, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.CSI(driver, fake.Lenient())}})
+	if err != nil {
+		return picture.Run{}, err
+	}
+	for n, step := range steps(c) {
+		if err := step(); err != nil {
+			return picture.Run{}, fmt.Errorf("%s: step %d: %w", title, n, err)
+		}
+	}
+	return picture.Run{Title: title, Trace: c.Trace(), Start: engine.DefaultStart, End: c.Now()}, nil
+}
+
+// database is a pod that writes to the claim once a minute.
+func database(name, node, claim string) *corev1.Pod {
+	return fake.Pod(name, fake.OnNode(node), fake.Claims(claim), fake.Annotations("volsim.dev/write-every", "1m"))
+}
+
+// Failover is a database whose node loses its power, and which goes on at another one: five objects and what comes with them.
+func Failover() (picture.Run, error) {
+	now := int64(0)
+	run, err := play("A database whose node dies", func(c *volsim.Cluster) []func() error {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+		return []func() error{
+			func() error {
+				return c.Create(fake.Class("fast", driver), fake.Node("n1"), fake.Node("n2"), fake.Claim("data", "10Gi", fake.InClass("fast")), database("db-0", "n1", "data"))
+			},
+			func() error { return c.Advance(2 * time.Minute) },
+			func() error { return c.Faults.PowerOff("n1") },
+			func() error { return c.Advance(40 * time.Second) },
+			func() error {
+				return c.PatchStatus(node, `{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}]}}`)
+			},
+			func() error { return c.Advance(5 * time.Minute) },
+			func() error {
+				return c.DeleteWith(database("db-0", "n1", "data"), store.DeleteOptions{GracePeriodSeconds: &now})
+			},
+			func() error { return c.Create(database("db-1", "n2", "data")) },
+			func() error { return c.Advance(15 * time.Minute) },
+		}
+	})
+	return run, err
+}
+
+// Hostile is a claim whose creation fails twice, with names and annotations that would be markup if anybody took them for it, and
+// with a violation.
+func Hostile() (picture.Run, error) {
+	run, err := play(`</title><script>alert("title")</script>`, func(c *volsim.Cluster) []func() error {
+		return []func() error{
+			func() error {
+				c.Faults.Fail(fake.Match{Verb: string(fake.Create)}, errors.New("quota </script><script>alert('error')</script> & more")).Times(2)
+				return c.Create(fake.Class("fast", driver), fake.Claim("evil", "1Gi", fake.InClass("fast"), fake.Annotations(
+					"markup", "</script><script>alert('annotation')</script><!--", "image", `<img src=x onerror="alert('image')">`, "lines", "a\u2028b\nc: d")))
+			},
+			func() error { return c.Advance(time.Minute) },
+		}
+	})
+	run.Violations = []picture.Violation{{
+		Time: engine.DefaultStart.Add(30 * time.Second), Object: store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/evil"},
+		Name: "<b>bold</b>", Text: "an & in the text", Rules: []string{"BIND-066", "BIND-012"},
+	}}
+	return run, err
+}
+
+// Many is a cluster in which n pods get a volume each, and lose it again: four objects for each pod, or more.
+func Many(n int) (picture.Run, error) {
+	return play(fmt.Sprintf("%d pods with a volume each", n), func(c *volsim.Cluster) []func() error {
+		var pods, claims []store.Object
+		for i := range n {
+			name := fmt.Sprintf("data-%d", i)
+			claims = append(claims, fake.Claim(name, "1Gi", fake.InClass("fast")))
+			pods = append(pods, fake.Pod(fmt.Sprintf("web-%d", i), fake.OnNode(fmt.Sprintf("n%d", i%20)), fake.Claims(name)))
+		}
+		steps := []func() error{func() error { return c.Create(fake.Class("fast", driver)) }}
+		for i := range 20 {
+			steps = append(steps, func() error { return c.Create(fake.Node(fmt.Sprintf("n%d", i))) })
+		}
+		return append(steps,
+			func() error { return c.Create(claims...) },
+			func() error { return c.Create(pods...) },
+			func() error { return c.Advance(10 * time.Minute) },
+			func() error {
+				for _, pod := range pods[:n/2] {
+					if err := c.Delete(pod); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			func() error { return c.Advance(6 * time.Hour) },
+			func() error {
+				for _, claim := range claims[:n/4] {
+					if err := c.Delete(claim); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			func() error { return c.Advance(time.Hour) },
+		)
+	})
+}
+
+// Bind is a claim that gets a volume: the smallest run there is.
+func Bind() (picture.Run, error) {
+	return play("A claim gets a volume", func(c *volsim.Cluster) []func() error {
+		return []func() error{
+			func() error { return c.Create(fake.Volume("pv", "1Gi"), fake.Claim("data", "1Gi")) },
+			func() error { return c.Advance(20 * time.Second) },
+		}
+	})
+}
+
+// Nothing is a run in which nothing happened.
+func Nothing() (picture.Run, error) {
+	return picture.Run{Title: "Nothing", Trace: &engine.Trace{}}, nil
+}

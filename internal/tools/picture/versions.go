@@ -1,0 +1,147 @@
+package picture
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// version is how an object was after a write.
+type version struct {
+	// Entry is the write, -1 for how it was before the first one.
+	Entry int `json:"entry"`
+	// Full is the whole object, or Base the lane whose first version is changed to have it; without either the version before is.
+	Full any  `json:"full,omitempty"`
+	Base *int `json:"base,omitempty"`
+	// Gone says that there is no object any more.
+	Gone bool   `json:"gone,omitempty"`
+	Ops  []edit `json:"ops,omitempty"`
+}
+
+// edit sets the value at a path, or removes it: a list of keys and places, and the value if there is one.
+type edit []any
+
+// laneState is what the builder remembers of a lane.
+type laneState struct {
+	phase    int
+	deleting bool
+	seen     store.Object   // the newest version stored
+	doc      map[string]any // the same as JSON has it
+}
+
+// version stores how the object of a lane is from an entry on; nil is gone.
+func (b *builder) version(lane, entry int, obj store.Object) error {
+	s, l := b.states[lane], b.doc.Lanes[lane]
+	if store.IsNil(obj) {
+		if s.doc != nil {
+			l.Versions = append(l.Versions, version{Entry: entry, Gone: true})
+		}
+		s.seen, s.doc = nil, nil
+		return nil
+	}
+	if s.seen == obj {
+		return nil
+	}
+	doc, err := documentOf(obj)
+	if err != nil {
+		return err
+	}
+	v := version{Entry: entry}
+	switch {
+	case s.doc != nil:
+		v.Ops = edits(nil, s.doc, doc)
+	default:
+		b.first(&v, l.Kind, lane, doc)
+	}
+	s.seen, s.doc = obj, doc
+	l.Versions = append(l.Versions, v)
+	return nil
+}
+
+// first stores a version that none of the same object comes before: whole, or by what differs from the first object of its kind.
+func (b *builder) first(v *version, kind string, lane int, doc map[string]any) {
+	v.Full = doc
+	base, ok := b.bases[kind]
+	if !ok {
+		b.bases[kind] = prototype{lane, doc}
+		return
+	}
+	ops := edits(nil, base.doc, doc)
+	if length(ops) < length(doc) {
+		v.Full, v.Base, v.Ops = nil, &base.lane, ops
+	}
+}
+
+// prototype is an object that others of its kind are described by.
+type prototype struct {
+	lane int
+	doc  map[string]any
+}
+
+// length is how much of a page the value takes.
+func length(value any) int {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return 0
+	}
+	return len(data)
+}
+
+// documentOf is the object as a manifest has it.
+func documentOf(obj store.Object) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+	}
+	return doc, nil
+}
+
+// edits are what makes b of a, in the order of paths. Lists of the same length are edited place by place.
+func edits(path []any, a, b any) []edit {
+	switch y := b.(type) {
+	case map[string]any:
+		if x, ok := a.(map[string]any); ok {
+			return editsOfMaps(path, x, y)
+		}
+	case []any:
+		if x, ok := a.([]any); ok && len(x) == len(y) {
+			var all []edit
+			for i := range y {
+				all = append(all, edits(extended(path, i), x[i], y[i])...)
+			}
+			return all
+		}
+	}
+	if reflect.DeepEqual(a, b) {
+		return nil
+	}
+	return []edit{{path, b}}
+}
+
+func editsOfMaps(path []any, a, b map[string]any) []edit {
+	var all []edit
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		if _, ok := b[key]; !ok {
+			all = append(all, edit{extended(path, key)})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(b)) {
+		x, ok := a[key]
+		if !ok {
+			all = append(all, edit{extended(path, key), b[key]})
+			continue
+		}
+		all = append(all, edits(extended(path, key), x, b[key])...)
+	}
+	return all
+}
+
+func extended(path []any, key any) []any { return append(slices.Clip(slices.Clone(path)), key) }

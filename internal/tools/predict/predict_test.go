@@ -1,0 +1,182 @@
+package predict_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/internal/tools/predict"
+)
+
+const dumps = "../../../cmd/volsim/testdata"
+
+func read(t testing.TB, name string) *dump.Dump {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dumps, name))
+	require.NoError(t, err)
+	d, err := dump.Read(data)
+	require.NoError(t, err)
+	return d
+}
+
+func parse(t testing.TB, text string) []predict.Step {
+	t.Helper()
+	steps, err := predict.Parse(strings.Fields(text), os.ReadFile)
+	require.NoError(t, err)
+	return steps
+}
+
+const (
+	disk0   = "pvc-ff924e10-1316-4f21-9f63-008564ace015" // of claim shop/data-db-0, policy Delete
+	disk1   = "pvc-37f2aaa3-ade1-4a60-9481-45c821c3301a" // of claim shop/data-db-1, policy Retain
+	wiki    = "pvc-3b5e299e-24c7-4937-9b36-9d61fcdf4f8a"
+	gone    = "pvc-d5a7b088-1074-4753-93b0-7580b20c5eda"
+	notes   = "pvc-3def18d1-c547-4b9e-9366-57c50adb8e32"
+	a, b    = "ip-10-0-1-20", "ip-10-0-1-21"
+	oldCart = "pod/shop/cart-7c6d9f5b8-9k2lp"
+	newCart = "pod/shop/cart-7c6d9f5b8-m4n7q"
+)
+
+// TestPredict: what becomes of the data, and of the pods.
+func TestPredict(t *testing.T) {
+	for _, test := range []struct {
+		name, dump, steps string
+		lost              []string // volumes, those that are lost anyway with a tilde
+		threatened        []string
+		prevented         []string
+		happens           []string // among others: when, what
+		never             string
+		stuck             []string
+	}{
+		{name: "nothing happens to a cluster that runs", dump: "running.yaml", steps: "nothing"},
+		{name: "a claim in use stays, and its data is in danger (PROT-026)", dump: "running.yaml", steps: "delete pvc/shop/data-db-0",
+			threatened: []string{disk0}, happens: []string{"0s pvc/shop/data-db-0 is being deleted"}, never: "is gone", stuck: []string{"pvc/shop/data-db-0"}},
+		{name: "a claim goes with its pod, the data with the claim (RECL-004, XPROV-053)", dump: "running.yaml", steps: "delete pvc/shop/data-db-0 pod/shop/db-0",
+			lost: []string{disk0}, happens: []string{"pod/shop/db-0 has stopped", "pvc/shop/data-db-0 is gone", "pvc/shop/data-db-0 is made again by its StatefulSet, and is empty", "pod/shop/db-0 is Running"}},
+		{name: "a volume with policy Retain keeps its data (RECL-002)", dump: "running.yaml", steps: "delete pvc/shop/data-db-1 pod/shop/db-1",
+			happens: []string{"pv/" + disk1 + " is Released"}, never: "its data"},
+		{name: "deleting a Bound volume does nothing yet (PROT-011)", dump: "running.yaml", steps: "delete pv/archive",
+			happens: []string{"0s pv/archive is being deleted"}, never: "is gone", stuck: []string{"pv/archive"}},
+		{name: "a drained node's pod moves with its volume", dump: "running.yaml", steps: "drain node/" + a,
+			happens: []string{"pv/" + disk0 + " is detached from node " + a, "pv/" + disk0 + " is attached to node " + b, "pod/shop/db-0 is Running"}},
+		{name: "a cordoned node keeps its pods", dump: "running.yaml", steps: "cordon " + a + " then uncordon " + a},
+		{name: "a lost node's pod hangs (ATT-195)", dump: "running.yaml", steps: "lose " + b,
+			happens: []string{"0s pod/shop/db-1 stops with its machine", "50s node/" + b + " counts as not ready", "5m50s pod/shop/db-1 is being deleted"}, never: "pod/shop/db-1 is gone", stuck: []string{"pod/shop/db-1"}},
+		{name: "the out-of-service taint frees it (ATT-196)", dump: "running.yaml", steps: "lose " + b + " then wait 10m then out-of-service " + b,
+			happens: []string{"10m20s pod/shop/db-1 is gone", "pv/" + disk1 + " is attached to node " + a, "pod/shop/db-1 is Running"}},
+		{name: "a node that comes back in time keeps its pods", dump: "running.yaml", steps: "cut " + b + " then wait 2m then recover " + b,
+			happens: []string{"50s node/" + b + " counts as not ready", "node/" + b + " is ready"}, never: "is being deleted"},
+		{name: "a reboot stops containers", dump: "running.yaml", steps: "reboot " + b,
+			happens: []string{"0s pod/shop/db-1 stops, and starts again when its machine is back"}},
+		{name: "a pod deleted by force leaves its volume to the six minutes (ATT-064)", dump: "dead-node.yaml", steps: "delete --force " + oldCart,
+			happens: []string{"0s " + oldCart + " is gone", "6m0.2s pv/" + wiki + " is detached from node " + b, newCart + " is Running"}},
+		{name: "a node out of service lets go at once", dump: "dead-node.yaml", steps: "out-of-service " + b,
+			happens: []string{"20s " + oldCart + " is gone", newCart + " is Running"}},
+		{name: "the last pod takes the data along", dump: "deleted-in-use.yaml", steps: "delete pod/shop/wiki-0",
+			lost: []string{wiki}, happens: []string{"pv/" + wiki + " is gone"}, stuck: []string{"pod/shop/wiki-0"}},
+		{name: "what is Released is deleted anyway", dump: "released.yaml", steps: "nothing", lost: []string{"~old-nfs", "~" + gone}},
+		{name: "a change of policy saves the data", dump: "released.yaml", steps: "patch pv/" + gone + ` {"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`,
+			lost: []string{"~old-nfs"}, prevented: []string{"pv/" + gone}, stuck: []string{"pv/" + gone}},
+		{name: "volumes that are not of CSI", dump: "k3s.yaml", steps: "delete pod/home/notes-6b7f9d8c5-abcde pvc/home/notes", lost: []string{notes},
+			happens: []string{"pod/home/notes-6b7f9d8c5-new1 is created"}, stuck: []string{"pod/home/notes-6b7f9d8c5-new1"}},
+		{name: "a manifest is applied", dump: "waiting-claims.yaml", steps: "apply testdata/gp33.yaml", happens: []string{"0s pvc/shop/typo is Bound", "pod/shop/search-0 is Running"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := predict.Predict(read(t, test.dump), parse(t, test.steps), predict.Options{})
+			require.NoError(t, err)
+			var lost, threatened, prevented, lines, stuck []string
+			for _, loss := range p.Lost {
+				mark := ""
+				if loss.Anyway {
+					mark = "~"
+				}
+				lost = append(lost, mark+loss.Volume)
+			}
+			for _, loss := range p.Threatened {
+				if !loss.Anyway {
+					threatened = append(threatened, loss.Volume)
+				}
+			}
+			for _, o := range p.Prevented {
+				prevented = append(prevented, o.Object)
+			}
+			for _, o := range p.Outcomes {
+				lines = append(lines, o.After.String()+" "+o.Object+" "+o.What)
+			}
+			for _, x := range p.Stuck {
+				stuck = append(stuck, x.Object)
+			}
+			all := strings.Join(lines, "\n")
+			require.Equal(t, test.lost, lost, all)
+			require.Equal(t, test.threatened, threatened, all)
+			require.Equal(t, test.prevented, prevented, all)
+			require.Equal(t, test.stuck, stuck, all)
+			for _, want := range test.happens {
+				require.Contains(t, all, want)
+			}
+			if test.never != "" {
+				require.NotContains(t, all, test.never)
+			}
+			if test.happens == nil && test.lost == nil {
+				require.Empty(t, all)
+			}
+		})
+	}
+}
+
+// Two plays of the same change say the same.
+func TestPredictIsDeterministic(t *testing.T) {
+	d := read(t, "running.yaml")
+	steps := "lose " + b + " then wait 10m then out-of-service " + b
+	first, err := predict.Predict(d, parse(t, steps), predict.Options{})
+	require.NoError(t, err)
+	second, err := predict.Predict(d, parse(t, steps), predict.Options{})
+	require.NoError(t, err)
+	require.Equal(t, first, second)
+}
+
+func TestNoReplacements(t *testing.T) {
+	p, err := predict.Predict(read(t, "running.yaml"), parse(t, "delete pod/shop/db-0"), predict.Options{NoReplacements: true, For: time.Minute})
+	require.NoError(t, err)
+	for _, o := range p.Outcomes {
+		require.NotEqual(t, "is created", o.What)
+	}
+}
+
+func TestStepsThatMakeNoSense(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "no step is given",
+		"conquer node/n1":       `there is no step "conquer": write one of: delete [--force] OBJECT...`,
+		"delete":                "delete: no object is given: write delete [--force] OBJECT...",
+		"delete deployment/a/b": `names no object`,
+		"drain":                 "drain: 0 nodes are given: write drain NODE",
+		"drain pod/p":           `"pod/p" is no node`,
+		"wait":                  "a duration is wanted",
+		"wait long":             "invalid duration",
+		"wait -1s":              "a duration from 0 to 24h0m0s is wanted",
+		"apply":                 "0 files are given",
+		"apply none.yaml":       "none.yaml",
+		"patch pv/a":            "an object and a JSON merge patch are wanted",
+		"nothing at all":        "nothing takes no words",
+		"nothing then":          `nothing comes after "then"`,
+		"then nothing":          "a step is empty",
+	} {
+		_, err := predict.Parse(strings.Fields(text), os.ReadFile)
+		require.ErrorContains(t, err, want, text)
+	}
+	for text, want := range map[string]string{
+		"delete pvc/shop/none": `delete pvc/shop/none: delete PersistentVolumeClaim/shop/none: persistentvolumeclaims "none" not found`,
+		"drain nowhere":        `drain nowhere: nodes "nowhere" not found`,
+		"patch pv/archive {":   "patch pv/archive {: ",
+	} {
+		_, err := predict.Predict(read(t, "running.yaml"), parse(t, text), predict.Options{})
+		require.ErrorContains(t, err, want)
+	}
+	_, err := predict.Predict(read(t, "running.yaml"), nil, predict.Options{For: -1})
+	require.ErrorContains(t, err, "give a duration from 0")
+}

@@ -1,0 +1,215 @@
+package rundiff
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// Part is one thing that is compared.
+type Part string
+
+// The parts. Calls and Trace need the traces of both.
+const (
+	Objects Part = "objects"
+	Events  Part = "events"
+	Calls   Part = "calls"
+	Trace   Part = "trace"
+)
+
+// Parts lists all.
+func Parts() []Part { return []Part{Objects, Events, Calls, Trace} }
+
+// Difference is what Compare found. The names in it are those of A.
+type Difference struct {
+	A Side `json:"a"`
+	B Side `json:"b"`
+	// Same reports whether nothing that was compared differs. Another order at one instant is no difference.
+	Same bool `json:"same"`
+	// Objects are those that differ at the end, by kind and name.
+	Objects []Object `json:"objects,omitempty"`
+	// Events and Calls are those that occurred a different number of times.
+	Events []Count `json:"events,omitempty"`
+	Calls  []Count `json:"calls,omitempty"`
+	// Parting is where the traces part; nil if they do not.
+	Parting *Parting `json:"parting,omitempty"`
+	// Reordered is where, before that, the order differs first; nil if it does not.
+	Reordered *Entry `json:"reordered,omitempty"`
+}
+
+// Side is one of the two.
+type Side struct {
+	Name     string   `json:"name"`
+	Failures []string `json:"failures,omitempty"`
+}
+
+// Object is one that differs.
+type Object struct {
+	// Name is that in A, as pvc/default/data. NameInB is there if it is another.
+	Name    string `json:"name"`
+	NameInB string `json:"nameInB,omitempty"`
+	// OnlyIn is "a" or "b" for an object that the other does not have.
+	OnlyIn string `json:"onlyIn,omitempty"`
+	// Fields are those that differ, by path.
+	Fields []Field `json:"fields,omitempty"`
+}
+
+// Count is something that occurred a different number of times.
+type Count struct {
+	What string `json:"what"`
+	A    int    `json:"a"`
+	B    int    `json:"b"`
+}
+
+// Compare tells how two runs differ in the given parts; none is all. The error names an object that cannot be read.
+func Compare(a, b Run, parts ...Part) (*Difference, error) {
+	if len(parts) == 0 {
+		parts = Parts()
+	}
+	d := &Difference{A: Side{a.Name, a.Failures}, B: Side{b.Name, b.Failures}}
+	n := align(a, b)
+	if slices.Contains(parts, Objects) {
+		var err error
+		if d.Objects, err = compareObjects(a.Objects, b.Objects, n); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(parts, Events) {
+		d.Events = compareCounts(countEvents(a.Objects, nil), countEvents(b.Objects, n))
+	}
+	if a.Trace != nil && b.Trace != nil {
+		if slices.Contains(parts, Calls) {
+			d.Calls = compareCounts(countCalls(a.Trace, nil), countCalls(b.Trace, n))
+		}
+		if slices.Contains(parts, Trace) {
+			d.Parting, d.Reordered = part(a, b, n)
+		}
+	}
+	d.Same = len(d.Objects)+len(d.Events)+len(d.Calls) == 0 && d.Parting == nil && slices.Equal(a.Failures, b.Failures)
+	return d, nil
+}
+
+// compareObjects aligns the objects by their names and lists those that differ.
+func compareObjects(a, b []store.Object, n *names) ([]Object, error) {
+	inA, err := documents(a, nil)
+	if err != nil {
+		return nil, err
+	}
+	inB, err := documents(b, n)
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(inA)
+	maps.Copy(all, inB)
+	var differ []Object
+	for _, ref := range slices.SortedFunc(maps.Keys(all), byKind) {
+		object := Object{Name: explain.Name(ref)}
+		x, hasA := inA[ref]
+		y, hasB := inB[ref]
+		if hasB && y.name != object.Name {
+			object.NameInB = y.name
+		}
+		switch {
+		case !hasB:
+			object.OnlyIn = "a"
+		case !hasA:
+			object.OnlyIn = "b"
+		default:
+			if object.Fields = fields(x.fields, y.fields); len(object.Fields) == 0 {
+				continue
+			}
+		}
+		differ = append(differ, object)
+	}
+	return differ, nil
+}
+
+// found is an object with its own name.
+type found struct {
+	name   string
+	fields map[string]any
+}
+
+func documents(objs []store.Object, n *names) (map[store.Ref]found, error) {
+	docs := map[store.Ref]found{}
+	for _, obj := range objs {
+		if _, ok := obj.(*corev1.Event); ok {
+			continue
+		}
+		doc, err := document(obj, n)
+		if err != nil {
+			return nil, err
+		}
+		ref := store.RefTo(obj)
+		name := explain.Name(ref)
+		if n != nil {
+			aligned := store.Ref{Kind: ref.Kind, Key: n.translate(ref.Key)}
+			if _, taken := docs[aligned]; !taken {
+				ref = aligned
+			}
+		}
+		docs[ref] = found{name, doc}
+	}
+	return docs, nil
+}
+
+func byKind(a, b store.Ref) int {
+	kinds := store.Kinds()
+	return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Key, b.Key))
+}
+
+// countEvents counts how often each Event occurred.
+func countEvents(objs []store.Object, n *names) map[string]int {
+	counts := map[string]int{}
+	for _, obj := range objs {
+		e, ok := obj.(*corev1.Event)
+		if !ok {
+			continue
+		}
+		about := store.Ref{Kind: store.Kind(e.InvolvedObject.Kind), Key: store.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)}
+		times := int(e.Count)
+		if e.Series != nil {
+			times = max(times, int(e.Series.Count))
+		}
+		counts[translated(n, fmt.Sprintf("%s %s %s: %s", e.Type, e.Reason, explain.Name(about), e.Message))] += max(times, 1)
+	}
+	return counts
+}
+
+// countCalls counts how often each storage call ended, and how.
+func countCalls(trace *engine.Trace, n *names) map[string]int {
+	counts := map[string]int{}
+	for e := range trace.Entries() {
+		if e.Type == engine.Storage && e.Verb != "begin" {
+			counts[translated(n, e.String())]++
+		}
+	}
+	return counts
+}
+
+func translated(n *names, text string) string {
+	if n != nil {
+		text = n.translate(text)
+	}
+	return strings.TrimSpace(strings.ReplaceAll(text, "\n", `\n`))
+}
+
+func compareCounts(a, b map[string]int) []Count {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	var counts []Count
+	for _, what := range slices.Sorted(maps.Keys(all)) {
+		if a[what] != b[what] {
+			counts = append(counts, Count{what, a[what], b[what]})
+		}
+	}
+	return counts
+}
