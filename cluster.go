@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // Cluster is the storage control plane of one Kubernetes cluster: its API objects, its controllers, and virtual time.
@@ -33,7 +34,7 @@ type Cluster struct {
 
 	cfg      Config
 	engine   *engine.Engine
-	backends *fake.Set
+	backends *storage.Set
 	nodes    *mount.Nodes   // nil without kubelets
 	checker  *check.Checker // nil without Config.Check
 }
@@ -44,7 +45,7 @@ func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	backends, err := fake.NewSet(cfg.Backends...)
+	backends, err := storage.NewSet(cfg.Backends...)
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 func newCluster(t *testing.T, cfg volsim.Config) *volsim.Cluster {
@@ -70,7 +71,7 @@ func TestDeletedVolumeStaysWithItsClaim(t *testing.T) {
 
 func TestAPodRunsOnItsVolume(t *testing.T) {
 	disk := fake.CSI("disk.example.com")
-	c := newCluster(t, volsim.Config{Backends: []fake.Backend{disk}})
+	c := newCluster(t, volsim.Config{Backends: []storage.Backend{disk}})
 	require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "disk.example.com"), fake.Claim("data", "10Gi", fake.InClass("fast")),
 		fake.Pod("db", fake.Claims("data"), fake.OnNode("n1"), fake.Annotations("volsim.dev/write", "yes"))))
 	require.NoError(t, c.Until(func() bool { return phaseOf(c, "default/db") == corev1.PodRunning }, time.Minute))
@@ -177,14 +178,14 @@ func TestNamesOfNothing(t *testing.T) {
 // panicky is a driver that does not bear being asked.
 type panicky struct{}
 
-func (panicky) Name() string                                           { return "panicky.example.com" }
-func (panicky) Create(fake.CreateRequest) (fake.CreateResponse, error) { panic("no disk left") }
+func (panicky) Name() string                                                 { return "panicky.example.com" }
+func (panicky) Create(storage.CreateRequest) (storage.CreateResponse, error) { panic("no disk left") }
 
 func TestABackendThatPanicsIsAFailedCall(t *testing.T) {
-	c := newCluster(t, volsim.Config{Backends: []fake.Backend{panicky{}}})
+	c := newCluster(t, volsim.Config{Backends: []storage.Backend{panicky{}}})
 	require.NoError(t, c.Create(fake.Class("fast", "panicky.example.com"), fake.Claim("data", "10Gi", fake.InClass("fast"))))
 	require.NoError(t, c.Advance(time.Minute))
-	var panicked *fake.PanicError
+	var panicked *storage.PanicError
 	for e := range c.Trace().Entries() {
 		if e.Type == engine.Storage && e.Err != nil {
 			require.ErrorAs(t, e.Err, &panicked)

@@ -9,12 +9,12 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // Config sets up a cluster. The zero value is a cluster without storage backends, that plays in order, without latency, and
@@ -28,7 +28,7 @@ type Config struct {
 	// Start is the virtual time at which the cluster begins; zero is 2026-01-01 00:00:00 UTC.
 	Start time.Time
 	// Backends are the storage systems, each with a name of its own. None: only volumes that exist can be bound.
-	Backends []fake.Backend
+	Backends []storage.Backend
 	// Latency is how long each API call of a controller takes; zero is none.
 	Latency time.Duration
 	// Lag is how long watch events take to reach a controller, by the controller's name; a name left out has none, one that no

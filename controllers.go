@@ -6,11 +6,11 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 type controller struct {
@@ -67,16 +67,16 @@ func (c *Cluster) controllers() []controller {
 	}
 	// Each CSI driver comes with its sidecars.
 	for name, driver := range c.backends.All() {
-		if fake.IsInTree(driver) {
+		if storage.IsInTree(driver) {
 			continue
 		}
-		if fake.Can(driver, fake.Create) || fake.Can(driver, fake.Delete) {
+		if storage.Can(driver, storage.Create) || storage.Can(driver, storage.Delete) {
 			all = append(all, controller{reclaim.ProvisionerName(name), func() error {
 				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner)
 				return err
 			}})
 		}
-		if fake.Can(driver, fake.Attach) {
+		if storage.Can(driver, storage.Attach) {
 			all = append(all, controller{attach.AttacherName(name), func() error {
 				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher)
 				return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // A claim takes the smallest volume that fits, and the explanation says why not the others.
@@ -47,12 +48,12 @@ func Example() {
 // Storage that loses a reply: the volume is made once, although the provisioner asks twice.
 func ExampleFaults() {
 	disk := fake.CSI("disk.example.com")
-	c, err := volsim.New(volsim.Config{Backends: []fake.Backend{disk}})
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{disk}})
 	if err != nil {
 		panic(err)
 	}
-	lost := fake.Errorf(fake.Unavailable, "connection reset")
-	c.Faults.Lose(fake.Match{Target: "disk.example.com", Verb: string(fake.Create)}, lost).Once()
+	lost := storage.Errorf(storage.Unavailable, "connection reset")
+	c.Faults.Lose(fake.Match{Target: "disk.example.com", Verb: string(storage.Create)}, lost).Once()
 	err = errors.Join(
 		c.Create(fake.Class("fast", "disk.example.com"), fake.Claim("data", "10Gi", fake.InClass("fast"))),
 		c.Advance(time.Minute),

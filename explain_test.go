@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/history"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestExplainNames(t *testing.T) {
@@ -40,7 +41,7 @@ func TestExplainNames(t *testing.T) {
 // failover is a cluster in which a pod on n2 waits for a volume that the dead node n1 has mounted, and how long it has waited.
 func failover(t *testing.T, cfg volsim.Config) *volsim.Cluster {
 	t.Helper()
-	cfg.Backends = []fake.Backend{fake.CSI("disk.example.com")}
+	cfg.Backends = []storage.Backend{fake.CSI("disk.example.com")}
 	c := newCluster(t, cfg)
 	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com"), fake.Node("n1"), fake.Node("n2"), fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	require.NoError(t, c.Create(fake.Pod("old", fake.Claims("data"), fake.OnNode("n1"))))
@@ -95,7 +96,7 @@ func TestExplainForetellsTheForcedDetach(t *testing.T) {
 // growing is a cluster with a bound claim of a driver, used by a running pod if asked for.
 func growing(t *testing.T, used bool, opts ...fake.MemoryOption) *volsim.Cluster {
 	t.Helper()
-	c := newCluster(t, volsim.Config{Backends: []fake.Backend{fake.CSI("disk.example.com", opts...)}})
+	c := newCluster(t, volsim.Config{Backends: []storage.Backend{fake.CSI("disk.example.com", opts...)}})
 	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com", fake.Expandable()), fake.Node("n1"), fake.Claim("data", "1Gi", fake.InClass("fast")),
 		&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "disk.example.com", Parameters: map[string]string{"iops": "9"}}))
 	if used {
@@ -115,18 +116,18 @@ func TestExplainWhatGrows(t *testing.T) {
 		wait              time.Duration
 		when              explain.When
 	}{
-		{rule: "EXP-021", name: "at it", patch: more, used: true, opts: []fake.MemoryOption{fake.Latency(fake.Expand, 5*time.Second)}, when: explain.ByItself},
+		{rule: "EXP-021", name: "at it", patch: more, used: true, opts: []fake.MemoryOption{fake.Latency(storage.Expand, 5*time.Second)}, when: explain.ByItself},
 		{rule: "EXP-040", name: "up to the node", patch: more, used: true, when: explain.ByItself},
 		{rule: "BIND-060d", name: "and soon", patch: more, used: true, wait: 3 * time.Minute, when: explain.Settled},
 		{rule: "EXP-023", name: "no pod", patch: more, wait: 3 * time.Minute, when: explain.Never},
 		{rule: "EXP-025", name: "in use", patch: more, used: true, opts: []fake.MemoryOption{fake.OfflineExpansion()}, wait: time.Minute, when: explain.Never},
 		{rule: "EXP-025", name: "too large", patch: more, opts: []fake.MemoryOption{fake.MaxSize("1Gi")}, wait: time.Hour, when: explain.Never},
-		{rule: "EXP-014", name: "not able", patch: more, opts: []fake.MemoryOption{fake.Without(fake.Expand, fake.NodeExpand, fake.Modify)}, wait: time.Minute, when: explain.Never},
-		{rule: "VAC-007", name: "at it", patch: gold, opts: []fake.MemoryOption{fake.Latency(fake.Modify, 5*time.Second)}, when: explain.ByItself},
+		{rule: "EXP-014", name: "not able", patch: more, opts: []fake.MemoryOption{fake.Without(storage.Expand, storage.NodeExpand, storage.Modify)}, wait: time.Minute, when: explain.Never},
+		{rule: "VAC-007", name: "at it", patch: gold, opts: []fake.MemoryOption{fake.Latency(storage.Modify, 5*time.Second)}, when: explain.ByItself},
 		{rule: "BIND-060d", name: "changed soon", patch: gold, wait: time.Minute, when: explain.Settled},
 		{rule: "VAC-006", name: "no class", patch: `{"spec":{"volumeAttributesClassName":"none"}}`, wait: time.Minute, when: explain.Never},
 		{rule: "VAC-013", name: "not possible", patch: gold, opts: []fake.MemoryOption{fake.Mutable("type")}, wait: time.Minute, when: explain.Never},
-		{rule: "VAC-002", name: "not able", patch: gold, opts: []fake.MemoryOption{fake.Without(fake.Modify)}, wait: time.Minute, when: explain.Never},
+		{rule: "VAC-002", name: "not able", patch: gold, opts: []fake.MemoryOption{fake.Without(storage.Modify)}, wait: time.Minute, when: explain.Never},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			c := growing(t, tt.used, tt.opts...)

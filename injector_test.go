@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // TestInjectors: Faults come before the injector of the configuration, and both are met by requests that would be left out, if one of them
@@ -26,16 +27,16 @@ func TestInjectors(t *testing.T) {
 		{"one that cannot tell", func() (engine.Injector, *fake.Rule) { return none, nil }, true, "first"},
 		{"another of rules", func() (engine.Injector, *fake.Rule) {
 			f := fake.NewFaults()
-			return f, f.Fail(read, fake.Errorf(fake.Internal, "no")).Skip(100).Once()
+			return f, f.Fail(read, storage.Errorf(storage.Internal, "no")).Skip(100).Once()
 		}, false, "second"},
 		{"both", func() (engine.Injector, *fake.Rule) {
 			f := fake.NewFaults()
-			return f, f.Fail(read, fake.Errorf(fake.Internal, "no")).Skip(100).Once()
+			return f, f.Fail(read, storage.Errorf(storage.Internal, "no")).Skip(100).Once()
 		}, true, "first"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			injector, second := tt.injector()
-			c := newCluster(t, volsim.Config{Backends: []fake.Backend{fake.CSI("disk.example.com")}, Injector: injector})
+			c := newCluster(t, volsim.Config{Backends: []storage.Backend{fake.CSI("disk.example.com")}, Injector: injector})
 			require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast")),
 				fake.Pod("p", fake.Claims("data"), fake.OnNode("n1"))))
 			require.NoError(t, c.Advance(30*time.Minute))
@@ -43,7 +44,7 @@ func TestInjectors(t *testing.T) {
 			require.False(t, met(second))
 			var first *fake.Rule
 			if tt.first {
-				first = c.Faults.Fail(read, fake.Errorf(fake.Internal, "no")).Once()
+				first = c.Faults.Fail(read, storage.Errorf(storage.Internal, "no")).Once()
 			}
 			for range 200 * 60 {
 				require.NoError(t, c.Advance(time.Second))

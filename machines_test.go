@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestAddMachine(t *testing.T) {
@@ -69,7 +70,7 @@ func TestCallsNameThePod(t *testing.T) {
 		}
 		return engine.Fault{}
 	})
-	c := newCluster(t, volsim.Config{Backends: []fake.Backend{fake.CSI("disk.example.com"), fake.NFS()}, Injector: note})
+	c := newCluster(t, volsim.Config{Backends: []storage.Backend{fake.CSI("disk.example.com"), fake.NFS()}, Injector: note})
 	require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	require.NoError(t, c.Settle())
 	pod := fake.Pod("p", fake.Claims("data"), fake.OnNode("n1"))
@@ -81,10 +82,10 @@ func TestCallsNameThePod(t *testing.T) {
 	require.NoError(t, c.Delete(pod))
 	require.NoError(t, c.Advance(time.Minute))
 	uid := map[string]bool{string(created.UID): true}
-	for _, op := range []fake.Op{fake.Publish, fake.Unpublish} {
+	for _, op := range []storage.Op{storage.Publish, storage.Unpublish} {
 		require.Equal(t, uid, pods[string(op)], op)
 	}
-	for _, op := range []fake.Op{fake.Attach, fake.Stage, fake.Unstage, fake.Detach} {
+	for _, op := range []storage.Op{storage.Attach, storage.Stage, storage.Unstage, storage.Detach} {
 		require.Equal(t, map[string]bool{"": true}, pods[string(op)], op)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // stranger is an object of no kind that a cluster holds, and not even a pointer.
@@ -144,10 +145,10 @@ func TestBadConfig(t *testing.T) {
 		{"a limit on no trace", volsim.Config{TraceLimit: 1, NoTrace: true}, []string{"Config.TraceLimit is 1", "leave out"}},
 		{"the far future", volsim.Config{Start: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year 20000", "give zero"}},
 		{"before the calendar", volsim.Config{Start: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year -5", "give zero"}},
-		{"no backend", volsim.Config{Backends: []fake.Backend{nil}}, []string{"Config.Backends", "backend 1 of 1 is nil", "leave it out"}},
-		{"two of one name", volsim.Config{Backends: []fake.Backend{fake.CSI("a.example.com"), fake.CSI("a.example.com")}},
+		{"no backend", volsim.Config{Backends: []storage.Backend{nil}}, []string{"Config.Backends", "backend 1 of 1 is nil", "leave it out"}},
+		{"two of one name", volsim.Config{Backends: []storage.Backend{fake.CSI("a.example.com"), fake.CSI("a.example.com")}},
 			[]string{"Config.Backends", "backend 2 of 2", `named "a.example.com"`, "give it a name"}},
-		{"a backend of no name", volsim.Config{Backends: []fake.Backend{fake.CSI("")}}, []string{"Config.Backends", "name is empty", "name it"}},
+		{"a backend of no name", volsim.Config{Backends: []storage.Backend{fake.CSI("")}}, []string{"Config.Backends", "name is empty", "name it"}},
 	} {
 		c, err := volsim.New(test.cfg)
 		require.Error(t, err, test.name)

@@ -19,6 +19,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/history"
+	"github.com/volsim/volsim/storage"
 )
 
 // Whatever users do, whatever goes wrong and in whatever order: these things hold.
@@ -137,11 +138,11 @@ func TestHistoriesBySeed(t *testing.T) {
 }
 
 // wrong reports whether a problem must not be in a history of these options.
-func wrong(p fake.Problem, b fake.Backend, opts history.Options) bool {
+func wrong(p fake.Problem, b storage.Backend, opts history.Options) bool {
 	switch p.Kind {
 	case fake.TwoWriters:
 		// A volume that is not attached can be mounted anywhere, whatever its access modes say.
-		return fake.Can(b, fake.Attach)
+		return storage.Can(b, storage.Attach)
 	case fake.RecycledInUse, fake.DeletedInUse, fake.DetachedInUse:
 		// Pods that are deleted by force, and nodes that are cut off, hold volumes that nobody knows to be in use.
 		return !opts.Nodes || !opts.Faults
@@ -277,7 +278,7 @@ func grown(c *volsim.Cluster) error {
 		if pending := objects.HasCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending); pending && !running(c, claim) {
 			continue // the rest is for a node to do
 		}
-		if used(c, claim) && (refusedInUse(c, pv, fake.Expand) || refusedInUse(c, pv, fake.NodeExpand)) {
+		if used(c, claim) && (refusedInUse(c, pv, storage.Expand) || refusedInUse(c, pv, storage.NodeExpand)) {
 			continue // EXP-025, MNT-419: the driver said so once, and that is believed for as long as pods use the volume
 		}
 		return fmt.Errorf("claim %s asks for %s and has %s, its volume %s; its status is %+v", store.KeyOf(claim), request.String(), capacity.String(),
@@ -287,7 +288,7 @@ func grown(c *volsim.Cluster) error {
 }
 
 // refusedInUse reports whether the driver's last answer was that the volume is not expanded while it is in use.
-func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op fake.Op) bool {
+func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op storage.Op) bool {
 	var last, injected error
 	for e := range c.Trace().Entries() {
 		switch {
@@ -299,7 +300,7 @@ func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op fake.Op) bo
 			last, injected = cmp.Or(e.Err, injected), nil
 		}
 	}
-	return fake.CodeOf(last) == fake.FailedPrecondition
+	return storage.CodeOf(last) == storage.FailedPrecondition
 }
 
 // running reports whether a pod runs with the claim, used whether one may.

@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // AttacherPrefix begins the actor names of external attachers; the driver's name follows.
@@ -104,7 +104,7 @@ type attacher struct {
 	cfg     AttacherConfig
 	actor   *engine.Actor
 	driver  string
-	backend fake.Backend
+	backend storage.Backend
 
 	infAttachments *engine.Informer[*storagev1.VolumeAttachment]
 	infVolumes     *engine.Informer[*corev1.PersistentVolume]
@@ -120,8 +120,8 @@ type attacher struct {
 
 // NewAttacher adds the external attacher of a CSI driver to the engine, under the name AttacherName. It refuses a negative period
 // or delay, a RetryMax below RetryStart, and a backend that is no CSI driver.
-func NewAttacher(e *engine.Engine, backend fake.Backend, cfg AttacherConfig) (*engine.Actor, error) {
-	if backend == nil || fake.IsInTree(backend) {
+func NewAttacher(e *engine.Engine, backend storage.Backend, cfg AttacherConfig) (*engine.Actor, error) {
+	if backend == nil || storage.IsInTree(backend) {
 		return nil, fmt.Errorf("attach: the backend of an external attacher must be a CSI driver: in-tree plugins attach by themselves")
 	}
 	driver := backend.Name()
@@ -132,7 +132,7 @@ func NewAttacher(e *engine.Engine, backend fake.Backend, cfg AttacherConfig) (*e
 }
 
 // NewAttachers adds an external attacher for every CSI driver of the set, in the order of their names.
-func NewAttachers(e *engine.Engine, backends *fake.Set, cfg AttacherConfig) ([]*engine.Actor, error) {
+func NewAttachers(e *engine.Engine, backends *storage.Set, cfg AttacherConfig) ([]*engine.Actor, error) {
 	var actors []*engine.Actor
 	for name := range backends.All() {
 		driver, ok := backends.Driver(name)
@@ -148,7 +148,7 @@ func NewAttachers(e *engine.Engine, backends *fake.Set, cfg AttacherConfig) ([]*
 	return actors, nil
 }
 
-func newAttacher(actor *engine.Actor, backend fake.Backend, cfg AttacherConfig) *attacher {
+func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfig) *attacher {
 	s := actor.Engine().Store()
 	a := &attacher{
 		cfg:            cfg,
@@ -254,7 +254,7 @@ func (a *attacher) syncAttachment(p *engine.Proc, name string) (known bool, err 
 		return false, nil
 	}
 	switch {
-	case !fake.Can(a.backend, fake.Attach):
+	case !storage.Can(a.backend, storage.Attach):
 		// ATT-179
 		err = a.pretend(p, va)
 	case va.DeletionTimestamp == nil:
@@ -278,13 +278,13 @@ func (a *attacher) pretend(p *engine.Proc, va *storagev1.VolumeAttachment) error
 }
 
 // call asks the driver something about the volume on the node.
-func (a *attacher) call(p *engine.Proc, op fake.Op, handle, node string, fn func() error) error {
+func (a *attacher) call(p *engine.Proc, op storage.Op, handle, node string, fn func() error) error {
 	call := engine.Call{Target: a.driver, Verb: string(op), Key: handle, Node: node}
-	delay := fake.DelayOf(a.backend, op, handle)
-	safely := func() error { return fake.Safely(a.driver, op, fn) }
+	delay := storage.DelayOf(a.backend, op, handle)
+	safely := func() error { return storage.Safely(a.driver, op, fn) }
 	if a.cfg.Timeout < 0 {
 		return p.Backend(call, delay, safely)
 	}
 	// ATT-172, ATT-175: the attacher has given up by then.
-	return p.BackendWithin(call, delay, a.cfg.Timeout, fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded"), safely)
+	return p.BackendWithin(call, delay, a.cfg.Timeout, storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded"), safely)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestAttacherConfig(t *testing.T) {
@@ -38,7 +39,7 @@ func TestAttacherConfig(t *testing.T) {
 	if _, err := attach.NewAttacher(e, fake.NFS(), attach.AttacherConfig{}); err == nil {
 		t.Error("NewAttacher of an in-tree plugin = nil, want an error")
 	}
-	set, err := fake.NewSet(disk, fake.NFS(), fake.CSI("c"))
+	set, err := storage.NewSet(disk, fake.NFS(), fake.CSI("c"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestAttacherTimeout(t *testing.T) {
 // An error that is too long cannot be saved, and that is all (ATT-161, ATT-172).
 func TestErrorTooLong(t *testing.T) {
 	w := attacherOnly(t)
-	w.faults.Fail(matchAttach, fake.Errorf(fake.Internal, "%s", strings.Repeat("x", 1024))).Times(2)
+	w.faults.Fail(matchAttach, storage.Errorf(storage.Internal, "%s", strings.Repeat("x", 1024))).Times(2)
 	w.request("va", "pv1")
 	w.Advance(100 * ms)
 	if e := w.stored("va").Status.AttachError; e != nil {
@@ -281,7 +282,7 @@ func TestDetachCrash(t *testing.T) {
 	w = attacherOnly(t)
 	w.request("va", "pv1")
 	w.Advance(sec)
-	w.faults.Fail(matchDetach, fake.Errorf(fake.NotFound, "no such volume"))
+	w.faults.Fail(matchDetach, storage.Errorf(storage.NotFound, "no such volume"))
 	w.delete(w.stored("va"))
 	w.Advance(minute)
 	va = w.stored("va")
@@ -343,14 +344,14 @@ func TestCannotAttach(t *testing.T) {
 // spy is a driver that keeps the requests, tells its nodes something, and knows what is attached.
 type spy struct {
 	*fake.Memory
-	requests  []fake.AttachRequest
+	requests  []storage.AttachRequest
 	published map[string][]string
 }
 
-func (s *spy) Attach(req fake.AttachRequest) (fake.AttachResponse, error) {
+func (s *spy) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
 	s.requests = append(s.requests, req)
 	_, err := s.Memory.Attach(req)
-	return fake.AttachResponse{Context: map[string]string{"lun": "7"}}, err
+	return storage.AttachResponse{Context: map[string]string{"lun": "7"}}, err
 }
 
 func (s *spy) Published() (map[string][]string, error) { return s.published, nil }

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // BenchmarkAttach attaches a volume for one pod more, and detaches it again, in a cluster that has many.
@@ -22,7 +23,7 @@ func BenchmarkAttach(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			set, err := fake.NewSet(fake.CSI(driver))
+			set, err := storage.NewSet(fake.CSI(driver))
 			if err != nil {
 				b.Fatal(err)
 			}

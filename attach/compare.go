@@ -3,8 +3,8 @@ package attach
 import (
 	"slices"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // compare has VolumeAttachments worked on whose status is not what the driver says (ATT-181). The status itself is left alone.
@@ -15,7 +15,7 @@ func (a *attacher) compare(p *engine.Proc) {
 		return
 	}
 	var published map[string][]string
-	err := fake.Safely(a.driver, "Published", func() (err error) { published, err = lister.Published(); return err })
+	err := storage.Safely(a.driver, "Published", func() (err error) { published, err = lister.Published(); return err })
 	if err != nil {
 		return // ATT-181: the next time, then.
 	}

@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // ActorName is the attach/detach controller's name as an actor and as the source of its Events (ATT-071).
@@ -38,7 +38,7 @@ const (
 // Config sets up the attach/detach controller. The zero value is one with the defaults of kube-controller-manager, without storage.
 type Config struct {
 	// Backends are the storage systems there are; nil is none.
-	Backends *fake.Set
+	Backends *storage.Set
 	// SyncPeriod is --attach-detach-reconcile-sync-period; zero is a minute. Less than a second is refused (ATT-120).
 	SyncPeriod time.Duration
 	// DisableSync is --disable-attach-detach-reconcile-sync (ATT-120).
@@ -113,7 +113,7 @@ func (cfg *Config) complete() error {
 		cfg.CacheWait = DefaultCacheWait
 	}
 	if cfg.Backends == nil {
-		none, err := fake.NewSet()
+		none, err := storage.NewSet()
 		if err != nil {
 			return err
 		}

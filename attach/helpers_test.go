@@ -11,14 +11,15 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 var (
 	errBroken     = errors.New("broken")
-	fakeInternal  = fake.Errorf(fake.Internal, "boom")
+	fakeInternal  = storage.Errorf(storage.Internal, "boom")
 	matchGetNode  = fake.Match{Actor: attach.ActorName, Verb: "get", Kind: "Node"}
-	matchAttach   = fake.Match{Target: driver, Verb: string(fake.Attach)}
-	matchDetach   = fake.Match{Target: driver, Verb: string(fake.Detach)}
+	matchAttach   = fake.Match{Target: driver, Verb: string(storage.Attach)}
+	matchDetach   = fake.Match{Target: driver, Verb: string(storage.Detach)}
 	matchNodeList = fake.Match{Actor: attach.ActorName, Verb: "patch-status", Kind: "Node"}
 )
 

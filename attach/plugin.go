@@ -9,10 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // ATT-145
@@ -33,15 +33,15 @@ func (c *controller) attachWith(p *engine.Proc, plugin objects.Plugin, spec obje
 		return "", c.attachCSI(p, spec, node)
 	}
 	// ATT-201: an in-tree plugin does it itself, without a VolumeAttachment.
-	attacher, ok := plugin.Backend.(fake.Attacher)
+	attacher, ok := plugin.Backend.(storage.Attacher)
 	if !ok {
 		return "", fmt.Errorf("plugin %s does not attach", plugin.Name)
 	}
-	req := fake.AttachRequest{ID: spec.ID(), Node: node, ReadOnly: spec.ReadOnly}
+	req := storage.AttachRequest{ID: spec.ID(), Node: node, ReadOnly: spec.ReadOnly}
 	if modes := spec.PV.Spec.AccessModes; len(modes) > 0 {
 		req.Mode = modes[0]
 	}
-	return "", ask(p, plugin.Backend, fake.Attach, req.ID, node, func() error { _, err := attacher.Attach(req); return err })
+	return "", ask(p, plugin.Backend, storage.Attach, req.ID, node, func() error { _, err := attacher.Attach(req); return err })
 }
 
 // detachWith has a plugin detach the volume of that name.
@@ -49,17 +49,17 @@ func (c *controller) detachWith(p *engine.Proc, plugin objects.Plugin, name, nod
 	if plugin.Name == objects.CSIPluginName {
 		return c.detachCSI(p, name, node)
 	}
-	attacher, ok := plugin.Backend.(fake.Attacher)
+	attacher, ok := plugin.Backend.(storage.Attacher)
 	if !ok {
 		return fmt.Errorf("plugin %s does not detach", plugin.Name)
 	}
-	return ask(p, plugin.Backend, fake.Detach, name, node, func() error { return attacher.Detach(fake.DetachRequest{ID: name, Node: node}) })
+	return ask(p, plugin.Backend, storage.Detach, name, node, func() error { return attacher.Detach(storage.DetachRequest{ID: name, Node: node}) })
 }
 
 // ask makes a call to a backend about a volume on a node, which takes as long as the backend says.
-func ask(p *engine.Proc, b fake.Backend, op fake.Op, id, node string, fn func() error) error {
+func ask(p *engine.Proc, b storage.Backend, op storage.Op, id, node string, fn func() error) error {
 	call := engine.Call{Target: b.Name(), Verb: string(op), Key: id, Node: node}
-	return p.Backend(call, fake.DelayOf(b, op, id), func() error { return fake.Safely(b.Name(), op, fn) })
+	return p.Backend(call, storage.DelayOf(b, op, id), func() error { return storage.Safely(b.Name(), op, fn) })
 }
 
 // attachCSI sees to it that there is a VolumeAttachment, and waits for the external attacher (ATT-140). Of VolumeAttachments the

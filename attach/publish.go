@@ -10,9 +10,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // AnnNodeID keeps, on a VolumeAttachment, how the driver knows the node (ATT-005).
@@ -55,9 +55,9 @@ func (a *attacher) publish(p *engine.Proc, va *storagev1.VolumeAttachment) (*sto
 		return va, nil, fmt.Errorf("could not save VolumeAttachment: %w", err)
 	}
 	// ATT-172: step 5.
-	var resp fake.AttachResponse
-	err = a.call(p, fake.Attach, req.ID, req.Node, func() (err error) {
-		resp, err = a.backend.(fake.Attacher).Attach(req)
+	var resp storage.AttachResponse
+	err = a.call(p, storage.Attach, req.ID, req.Node, func() (err error) {
+		resp, err = a.backend.(storage.Attacher).Attach(req)
 		return err
 	})
 	return va, resp.Context, err
@@ -96,18 +96,18 @@ func (a *attacher) volumeOf(va *storagev1.VolumeAttachment) (*corev1.PersistentV
 }
 
 // publishRequest is what the driver is asked (step 3 of ATT-172).
-func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) (fake.AttachRequest, error) {
+func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) (storage.AttachRequest, error) {
 	if pv == nil || pv.Spec.CSI == nil {
 		if a.cfg.Plain {
-			return fake.AttachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}, nil
+			return storage.AttachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}, nil
 		}
-		return fake.AttachRequest{}, errors.New("pv contained non-CSI source that was not migrated")
+		return storage.AttachRequest{}, errors.New("pv contained non-CSI source that was not migrated")
 	}
 	mode, err := PublishMode(pv.Spec.AccessModes, a.cfg.SingleNodeMultiWriter)
 	if err != nil && !a.cfg.Plain {
-		return fake.AttachRequest{}, err
+		return storage.AttachRequest{}, err
 	}
-	return fake.AttachRequest{
+	return storage.AttachRequest{
 		ID:   pv.Spec.CSI.VolumeHandle,
 		Node: va.Spec.NodeName,
 		Mode: mode.accessMode(),
@@ -121,7 +121,7 @@ func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.Vol
 func handleOf(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) string {
 	switch {
 	case pv != nil:
-		return fake.Handle(pv)
+		return storage.Handle(pv)
 	case va.Spec.Source.PersistentVolumeName != nil:
 		return *va.Spec.Source.PersistentVolumeName
 	}
@@ -190,7 +190,7 @@ func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, fie
 	// ATT-161: what is too long is refused as a whole.
 	e := storagev1.VolumeError{Time: metav1.NewTime(p.Now()), Message: failure.Error()}
 	// ATT-172, ATT-175, ATT-192: only attaching tells the code, if the driver gave one.
-	if code := fake.CodeOf(failure); field == "attachError" && isStatus(failure) {
+	if code := storage.CodeOf(failure); field == "attachError" && isStatus(failure) {
 		number := int32(code.Number())
 		e.ErrorCode = &number
 	}
@@ -201,7 +201,7 @@ func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, fie
 
 // isStatus reports whether the error came from the driver, with a code.
 func isStatus(err error) bool {
-	_, ok := errors.AsType[*fake.Error](err)
+	_, ok := errors.AsType[*storage.Error](err)
 	return ok
 }
 

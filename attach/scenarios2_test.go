@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // stuckDetach lets the detachment from node a fail: the VolumeAttachment is terminating, with an error.
@@ -95,7 +96,7 @@ func TestScenario12Vanishes(t *testing.T) {
 func TestScenario13OtherNode(t *testing.T) {
 	w, broken := stuckDetach(t)
 	w.mark()
-	refused := w.faults.Fail(fake.Match{Target: driver, Verb: string(fake.Attach), Node: "b"}, fakeInternal)
+	refused := w.faults.Fail(fake.Match{Target: driver, Verb: string(storage.Attach), Node: "b"}, fakeInternal)
 	w.pod("p2", "b", "c1")
 	w.Advance(20 * sec)
 	got := w.log()
@@ -452,7 +453,7 @@ func TestScenario25Limits(t *testing.T) {
 	w.moved("p", "a", "c1", "h1")
 	w.volume("pv2", "h2", "c2", corev1.ReadWriteOnce)
 	w.at50()
-	w.faults.Fail(matchAttach, fake.Errorf(fake.ResourceExhausted, "full"))
+	w.faults.Fail(matchAttach, storage.Errorf(storage.ResourceExhausted, "full"))
 	w.pod("p2", "a", "c2")
 	w.Advance(600 * ms)
 	w.want("ATT-074, ATT-190: attached regardless of the limit",

@@ -6,9 +6,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // detach has the driver detach a volume and lets the VolumeAttachment go (ATT-175).
@@ -39,8 +39,8 @@ func (a *attacher) unpublish(p *engine.Proc, va *storagev1.VolumeAttachment) err
 		return err
 	}
 	// ATT-175: step 3; any error, NotFound included, means that it is not detached.
-	req := fake.DetachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
-	err = a.call(p, fake.Detach, req.ID, req.Node, func() error { return a.backend.(fake.Attacher).Detach(req) })
+	req := storage.DetachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
+	err = a.call(p, storage.Detach, req.ID, req.Node, func() error { return a.backend.(storage.Attacher).Detach(req) })
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 const driver = "d"
@@ -31,7 +32,7 @@ type world struct {
 	cfg    attach.Config
 	ea     attach.AttacherConfig
 	// backend is what the attacher asks; nil is disk.
-	backend fake.Backend
+	backend storage.Backend
 	seed    int64
 	lag     time.Duration // of the controller
 	eaLag   time.Duration // of the attacher
@@ -79,7 +80,7 @@ func (w *world) start() {
 	if w.backend == nil {
 		w.backend = w.disk
 	}
-	set, err := fake.NewSet(w.backend)
+	set, err := storage.NewSet(w.backend)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func (w *world) line(e engine.Entry) string {
 		}
 		return fmt.Sprintf("node %s %v", e.Object.Key, handlesOf(e.New.(*corev1.Node).Status.VolumesAttached))
 	case e.Type == engine.Storage && e.Verb == "end":
-		return fmt.Sprintf("%s %s@%s %s", e.Call.Verb, e.Call.Key, e.Call.Node, fake.CodeOf(e.Err))
+		return fmt.Sprintf("%s %s@%s %s", e.Call.Verb, e.Call.Key, e.Call.Node, storage.CodeOf(e.Err))
 	case e.Type == engine.Emitted:
 		return fmt.Sprintf("%s %s %s: %s", e.Object.Key, e.Verb, e.Reason, e.Text)
 	}

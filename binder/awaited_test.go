@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // reads is an injector that has no faults, says that none is awaited, and counts what the controller reads.
@@ -60,7 +61,7 @@ func TestAwaitedReads(t *testing.T) {
 			before := idle
 			require.NoError(t, c.Advance(tt.after-c.Now().Sub(engine.DefaultStart)))
 			require.Equal(t, before, idle, "reads of an idle controller")
-			rule := c.Faults.Fail(tt.match, fake.Errorf(fake.Internal, "no")).Skip(tt.skip).Once()
+			rule := c.Faults.Fail(tt.match, storage.Errorf(storage.Internal, "no")).Skip(tt.skip).Once()
 			if tt.want == 0 {
 				require.NoError(t, c.Advance(time.Hour))
 				require.Zero(t, rule.Fired())

@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // ActorName is the controller's name as an actor and as the source of its Events (BIND-004).
@@ -30,7 +30,7 @@ type Reclaimer interface {
 // Config sets up the controller. The zero value is a controller as in a new cluster, without storage and without reclaiming.
 type Config struct {
 	// Backends are the storage systems there are; nil is none.
-	Backends *fake.Set
+	Backends *storage.Set
 	// NewReclaimer makes the reclaiming half for one life of the controller; nil leaves released volumes alone.
 	NewReclaimer func(c *Controller) Reclaimer
 	// ResyncPeriod is the time between passes; zero is 15 s.
@@ -104,7 +104,7 @@ func (cfg *Config) complete() error {
 		cfg.ResyncPeriod = DefaultResyncPeriod
 	}
 	if cfg.Backends == nil {
-		none, err := fake.NewSet()
+		none, err := storage.NewSet()
 		if err != nil {
 			return err
 		}

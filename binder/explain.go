@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Explanation says why a claim is where it is: what the controller finds when it looks at it.
@@ -48,7 +48,7 @@ type World struct {
 	Classes []*storagev1.StorageClass
 	Pods    []*corev1.Pod
 	// Backends are the storage systems there are; nil is none that is known.
-	Backends *fake.Set
+	Backends *storage.Set
 	// DisableProvisioning is that of Config.
 	DisableProvisioning bool
 }
@@ -223,7 +223,7 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 
 // noPlugin reports whether the name is that of an in-tree plugin that cannot provision, or is not there (PROV-024).
 func (e *Explainer) noPlugin(name string) bool {
-	if !strings.HasPrefix(name, fake.InTreePrefix) {
+	if !strings.HasPrefix(name, storage.InTreePrefix) {
 		return false
 	}
 	if _, migrated := MigratedDriver(name); migrated || e.Backends == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // What the tables of the controller have in common. Their claim is default/c with uid uc, their volume is pv; a log is what was done
@@ -70,9 +71,9 @@ func withReclaimer(cfg binder.Config) binder.Config {
 	return cfg
 }
 
-func set(t *testing.T, backends ...fake.Backend) *fake.Set {
+func set(t *testing.T, backends ...storage.Backend) *storage.Set {
 	t.Helper()
-	s, err := fake.NewSet(backends...)
+	s, err := storage.NewSet(backends...)
 	if err != nil {
 		t.Fatal(err)
 	}

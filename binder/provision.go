@@ -10,14 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // csiPlugin is the one plugin that may copy data (PROV-040).
-const csiPlugin = fake.InTreePrefix + "csi"
+const csiPlugin = storage.InTreePrefix + "csi"
 
 // provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
 func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
@@ -46,7 +46,7 @@ func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 		// PROV-023
 		p.Decide("PROV-023", claim, "provisioning by plugin %s", class.Provisioner)
 		c.ops.Run(operation, func(p *engine.Proc) error { return c.provisionInTree(p, claim, class, plugin) })
-	case strings.HasPrefix(class.Provisioner, fake.InTreePrefix):
+	case strings.HasPrefix(class.Provisioner, storage.InTreePrefix):
 		// PROV-024: nobody outside acts for such a name.
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", err.Error())
 	default:
@@ -93,7 +93,7 @@ func (c *Controller) nameProvisioner(p *engine.Proc, claim *corev1.PersistentVol
 
 // provisionInTree has a plugin make a volume, and saves it. An error is retried by a later sync, after the backoff of the operation
 // (BIND-109).
-func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin fake.Backend) error {
+func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin storage.Backend) error {
 	failed := func(claim *corev1.PersistentVolumeClaim, text string, args ...any) error {
 		text = fmt.Sprintf(text, args...)
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "%s", text)
@@ -117,12 +117,12 @@ func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVol
 		return err
 	}
 	// PROV-043
-	if len(class.MountOptions) > 0 && !fake.TakesMountOptions(plugin) {
+	if len(class.MountOptions) > 0 && !storage.TakesMountOptions(plugin) {
 		return failed(claim, "Mount options are not supported by the provisioner but StorageClass %q has mount options %v", class.Name, class.MountOptions)
 	}
 	request := createRequest(name, claim, class)
 	// PROV-044
-	if err := fake.PrepareCreate(plugin, request); err != nil {
+	if err := storage.PrepareCreate(plugin, request); err != nil {
 		return failed(claim, "Failed to create provisioner: %v", err)
 	}
 	// PROV-045
@@ -142,9 +142,9 @@ func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVol
 }
 
 // createRequest is what a plugin is asked for (PROV-046).
-func createRequest(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) fake.CreateRequest {
+func createRequest(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) storage.CreateRequest {
 	size := requestOf(claim)
-	request := fake.CreateRequest{
+	request := storage.CreateRequest{
 		Name:         name,
 		Size:         size.Value(),
 		Modes:        claim.Spec.AccessModes,
@@ -162,10 +162,10 @@ func createRequest(name string, claim *corev1.PersistentVolumeClaim, class *stor
 }
 
 // segments lists the places that a term of allowedTopologies allows: one for each combination of its values.
-func segments(term corev1.TopologySelectorTerm) []fake.Segment {
-	all := []fake.Segment{{}}
+func segments(term corev1.TopologySelectorTerm) []storage.Segment {
+	all := []storage.Segment{{}}
 	for _, requirement := range term.MatchLabelExpressions {
-		var next []fake.Segment
+		var next []storage.Segment
 		for _, segment := range all {
 			for _, value := range requirement.Values {
 				extended := maps.Clone(segment)
@@ -179,11 +179,11 @@ func segments(term corev1.TopologySelectorTerm) []fake.Segment {
 }
 
 // createStorage has the plugin make the volume.
-func (c *Controller) createStorage(p *engine.Proc, plugin fake.Backend, request fake.CreateRequest) (response fake.CreateResponse, err error) {
-	call := engine.Call{Target: plugin.Name(), Verb: string(fake.Create), Key: request.Name, Node: request.Node}
-	err = p.Backend(call, fake.DelayOf(plugin, fake.Create, request.Name), func() error {
-		return fake.Safely(plugin.Name(), fake.Create, func() error {
-			response, err = plugin.(fake.Creator).Create(request)
+func (c *Controller) createStorage(p *engine.Proc, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
+	call := engine.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
+	err = p.Backend(call, storage.DelayOf(plugin, storage.Create, request.Name), func() error {
+		return storage.Safely(plugin.Name(), storage.Create, func() error {
+			response, err = plugin.(storage.Creator).Create(request)
 			return err
 		})
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -57,7 +58,7 @@ func TestProvision(t *testing.T) {
 		cfg        binder.Config
 		class      *storagev1.StorageClass
 		claim      *corev1.PersistentVolumeClaim
-		backends   []fake.Backend
+		backends   []storage.Backend
 		objs       []store.Object
 		inject     engine.Injector
 		want       []string
@@ -66,15 +67,15 @@ func TestProvision(t *testing.T) {
 		{rule: "PROV-020", name: "dynamic provisioning is off", cfg: binder.Config{DisableProvisioning: true}, class: gold(driver), claim: wanting()},
 		{rule: "PROV-020", name: "off, and nobody asks for the class", cfg: binder.Config{DisableProvisioning: true}, claim: wanting()},
 		{rule: "PROV-021", name: "the class is missing", claim: wanting(), want: []string{provisioningFailed(`storageclass.storage.k8s.io "gold" not found`)}},
-		{rule: "PROV-022", name: "a migrated plugin is its CSI driver's, even if there is such a plugin", class: gold("kubernetes.io/aws-ebs"), backends: []fake.Backend{fake.InTree("kubernetes.io/aws-ebs")},
+		{rule: "PROV-022", name: "a migrated plugin is its CSI driver's, even if there is such a plugin", class: gold("kubernetes.io/aws-ebs"), backends: []storage.Backend{fake.InTree("kubernetes.io/aws-ebs")},
 			claim: wanting(), want: []string{"PVC.U", waitsFor("ebs.csi.aws.com")}, ops: 2},
-		{rule: "PROV-023", name: "an in-tree plugin", class: gold(disk), claim: wanting(), backends: []fake.Backend{fake.InTree(disk)}, want: success, ops: 1},
+		{rule: "PROV-023", name: "an in-tree plugin", class: gold(disk), claim: wanting(), backends: []storage.Backend{fake.InTree(disk)}, want: success, ops: 1},
 		{rule: "PROV-024", name: "edge 32: no such plugin, and nobody outside either", class: gold("kubernetes.io/no-provisioner"), claim: wanting(),
 			want: []string{provisioningFailed("no volume plugin matched name: kubernetes.io/no-provisioner")}},
-		{rule: "PROV-024", name: "a plugin that cannot provision", class: gold("kubernetes.io/nfs"), claim: wanting(), backends: []fake.Backend{fake.NFS()},
+		{rule: "PROV-024", name: "a plugin that cannot provision", class: gold("kubernetes.io/nfs"), claim: wanting(), backends: []storage.Backend{fake.NFS()},
 			want: []string{provisioningFailed("no provisionable volume plugin matched")}},
 		{rule: "PROV-025", name: "any other name is external", class: gold(driver), claim: wanting(), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
-		{rule: "PROV-025", name: "also if a driver of that name is there", class: gold(driver), claim: wanting(), backends: []fake.Backend{fake.CSI(driver)}, want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
+		{rule: "PROV-025", name: "also if a driver of that name is there", class: gold(driver), claim: wanting(), backends: []storage.Backend{fake.CSI(driver)}, want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
 
 		{rule: "PROV-030", name: "the name of the driver, not of the migrated plugin", class: gold("kubernetes.io/gce-pd"), claim: wanting(), want: []string{"PVC.U", waitsFor("pd.csi.storage.gke.io")}, ops: 2},
 		{rule: "PROV-031", name: "named already", class: gold(driver), claim: wanting(namedBy(driver)), want: []string{waitsFor(driver)}, ops: 2},
@@ -84,28 +85,28 @@ func TestProvision(t *testing.T) {
 			want: []string{"PVC.U refused", provisioningFailed("Error saving claim: the server is broken")}, ops: 1},
 		{rule: "PROV-032", name: "success: no backoff", class: gold(driver), claim: wanting(namedBy(driver)), want: []string{waitsFor(driver)}, ops: 2},
 
-		{rule: "PROV-040", name: "a data source", class: gold(disk), claim: edit(wanting(), copying), backends: []fake.Backend{fake.InTree(disk)},
+		{rule: "PROV-040", name: "a data source", class: gold(disk), claim: edit(wanting(), copying), backends: []storage.Backend{fake.InTree(disk)},
 			want: []string{provisioningFailed(`plugin "kubernetes.io/disk" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource`)}, ops: 1},
-		{rule: "PROV-040", name: "is fine with the one CSI plugin", class: gold("kubernetes.io/csi"), claim: edit(wanting(), copying), backends: []fake.Backend{fake.InTree("kubernetes.io/csi")},
+		{rule: "PROV-040", name: "is fine with the one CSI plugin", class: gold("kubernetes.io/csi"), claim: edit(wanting(), copying), backends: []storage.Backend{fake.InTree("kubernetes.io/csi")},
 			want: []string{"PVC.U", "CALL Create", "PV.C", "EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uc using kubernetes.io/csi"}, ops: 1},
-		{rule: "PROV-041", name: "the claim cannot be saved: no event", class: gold(disk), claim: wanting(), backends: []fake.Backend{fake.InTree(disk)}, inject: failing("PVC.U", 1),
+		{rule: "PROV-041", name: "the claim cannot be saved: no event", class: gold(disk), claim: wanting(), backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PVC.U", 1),
 			want: []string{"PVC.U refused"}, ops: 1},
-		{rule: "PROV-042", name: "edge 34: the volume exists: success without event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []fake.Backend{fake.InTree(disk)}, objs: []store.Object{exists}, ops: 2},
-		{rule: "PROV-042", name: "it cannot be told: no event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []fake.Backend{fake.InTree(disk)}, inject: failing("PV.G", 1), ops: 1},
-		{rule: "PROV-042", name: "an existing volume comes before the mount options", class: gold(disk, fake.MountOptions("ro")), claim: wanting(namedBy(disk)), backends: []fake.Backend{fake.InTree(disk)}, objs: []store.Object{exists}, ops: 2},
-		{rule: "PROV-043", name: "mount options", class: gold(disk, fake.MountOptions("ro", "sync")), claim: wanting(namedBy(disk)), backends: []fake.Backend{fake.InTree(disk)},
+		{rule: "PROV-042", name: "edge 34: the volume exists: success without event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []store.Object{exists}, ops: 2},
+		{rule: "PROV-042", name: "it cannot be told: no event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PV.G", 1), ops: 1},
+		{rule: "PROV-042", name: "an existing volume comes before the mount options", class: gold(disk, fake.MountOptions("ro")), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []store.Object{exists}, ops: 2},
+		{rule: "PROV-043", name: "mount options", class: gold(disk, fake.MountOptions("ro", "sync")), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)},
 			want: []string{provisioningFailed(`Mount options are not supported by the provisioner but StorageClass "gold" has mount options [ro sync]`)}, ops: 1},
-		{rule: "PROV-044", name: "a provisioner that refuses", class: gold("kubernetes.io/host-path"), claim: wanting(), backends: []fake.Backend{fake.HostPath()},
+		{rule: "PROV-044", name: "a provisioner that refuses", class: gold("kubernetes.io/host-path"), claim: wanting(), backends: []storage.Backend{fake.HostPath()},
 			want: []string{"PVC.U", provisioningFailed(`Failed to create provisioner: provisioning in volume plugin "kubernetes.io/host-path" is disabled`)}, ops: 1},
-		{rule: "PROV-045", name: "a node that does not exist: the choice stays", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []fake.Backend{fake.InTree(disk)},
+		{rule: "PROV-045", name: "a node that does not exist: the choice stays", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []storage.Backend{fake.InTree(disk)},
 			want: []string{provisioningFailed(`Failed to get target node: node "n1" not found`)}, ops: 1},
-		{rule: "PROV-046", name: "a node that does", class: gold(disk), claim: wanting(selected), backends: []fake.Backend{fake.InTree(disk)}, objs: []store.Object{fake.Node("n1")},
+		{rule: "PROV-046", name: "a node that does", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk)}, objs: []store.Object{fake.Node("n1")},
 			want: []string{"PVC.U", "CALL Create on n1", "PV.C", provisionedText}, ops: 1},
-		{rule: "PROV-046", name: "the plugin fails", class: gold(disk), claim: wanting(namedBy(disk)), backends: []fake.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))},
+		{rule: "PROV-046", name: "the plugin fails", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))},
 			want: []string{"CALL Create failed", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
-		{rule: "PROV-046", name: "the choice of the node is dropped first", class: gold(disk), claim: wanting(selected), backends: []fake.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []store.Object{fake.Node("n1")},
+		{rule: "PROV-046", name: "the choice of the node is dropped first", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []store.Object{fake.Node("n1")},
 			want: []string{"PVC.U", "CALL Create on n1 failed", "PVC.U", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
-		{rule: "PROV-046", name: "if that fails, so be it", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []fake.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []store.Object{fake.Node("n1")}, inject: failing("PVC.U", 1),
+		{rule: "PROV-046", name: "if that fails, so be it", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []store.Object{fake.Node("n1")}, inject: failing("PVC.U", 1),
 			want: []string{"CALL Create on n1 failed", "PVC.U refused", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
 	}
 	for _, test := range tests {
@@ -200,22 +201,22 @@ func TestProvisionWorksOnWhatWasScheduled(t *testing.T) {
 // plugin is an in-tree plugin by functions.
 type plugin struct {
 	name   string
-	create func(fake.CreateRequest) (fake.CreateResponse, error)
-	remove func(fake.DeleteRequest) error
+	create func(storage.CreateRequest) (storage.CreateResponse, error)
+	remove func(storage.DeleteRequest) error
 }
 
 func (p plugin) Name() string { return p.name }
-func (p plugin) Create(r fake.CreateRequest) (fake.CreateResponse, error) {
+func (p plugin) Create(r storage.CreateRequest) (storage.CreateResponse, error) {
 	return p.create(r)
 }
-func (p plugin) Delete(r fake.DeleteRequest) error { return p.remove(r) }
+func (p plugin) Delete(r storage.DeleteRequest) error { return p.remove(r) }
 
 // TestProvisionedVolume: PROV-046, PROV-047, what the plugin is asked for and what becomes of its answer.
 func TestProvisionedVolume(t *testing.T) {
-	var asked fake.CreateRequest
-	b := plugin{name: disk, create: func(r fake.CreateRequest) (fake.CreateResponse, error) {
+	var asked storage.CreateRequest
+	b := plugin{name: disk, create: func(r storage.CreateRequest) (storage.CreateResponse, error) {
 		asked = r
-		return fake.CreateResponse{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
+		return storage.CreateResponse{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
 	}}
 	topologies := func(class *storagev1.StorageClass) {
 		class.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
@@ -238,9 +239,9 @@ func TestProvisionedVolume(t *testing.T) {
 			if err := tr.SyncClaim(claimKey); err != nil {
 				t.Fatal(err)
 			}
-			want := fake.CreateRequest{Name: "pvc-uc", Size: 5 << 30, Modes: claim.Spec.AccessModes, VolumeMode: corev1.PersistentVolumeFilesystem,
+			want := storage.CreateRequest{Name: "pvc-uc", Size: 5 << 30, Modes: claim.Spec.AccessModes, VolumeMode: corev1.PersistentVolumeFilesystem,
 				Parameters: map[string]string{"speed": "high"}, Class: "gold", Claim: asked.Claim, Node: "n1",
-				Requisite: []fake.Segment{{"zone": "a", "rack": "1"}, {"zone": "b", "rack": "1"}}}
+				Requisite: []storage.Segment{{"zone": "a", "rack": "1"}, {"zone": "b", "rack": "1"}}}
 			if diff := cmp.Diff(asked, want); diff != "" || asked.Claim.String() != claimKey {
 				t.Errorf("PROV-046: request for %s -got +want:\n%s", asked.Claim, diff)
 			}
@@ -298,16 +299,16 @@ func TestSaveProvisionedVolume(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			calls, ops := 0, 0
-			var b fake.Backend = plugin{name: disk,
-				create: func(r fake.CreateRequest) (fake.CreateResponse, error) {
-					return fake.CreateResponse{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
+			var b storage.Backend = plugin{name: disk,
+				create: func(r storage.CreateRequest) (storage.CreateResponse, error) {
+					return storage.CreateResponse{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
 				},
-				remove: func(fake.DeleteRequest) error {
+				remove: func(storage.DeleteRequest) error {
 					calls++
 					return test.removal[min(calls, len(test.removal))-1]
 				}}
 			if test.cannot {
-				b = fake.InTree(disk, fake.Without(fake.Delete))
+				b = fake.InTree(disk, fake.Without(storage.Delete))
 			}
 			attempts := 0
 			var tr *binder.Trial
@@ -426,7 +427,7 @@ func TestOperations(t *testing.T) {
 		}
 	})
 	t.Run("BIND-091 a running operation is left alone, and others run beside it", func(t *testing.T) {
-		p := play(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk, fake.Latency(fake.Create, 40*time.Second)))})
+		p := play(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk, fake.Latency(storage.Create, 40*time.Second)))})
 		p.create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")), fake.Claim("d", "5Gi", fake.InClass("gold")))
 		p.Advance(39 * time.Second)
 		p.want("until the plugin is done", "+0s PVC.U", "+0s PVC.U")
@@ -442,7 +443,7 @@ func TestOperations(t *testing.T) {
 		}
 	})
 	t.Run("BIND-095 a panic is an error", func(t *testing.T) {
-		b := plugin{name: disk, create: func(fake.CreateRequest) (fake.CreateResponse, error) { panic("oh") }}
+		b := plugin{name: disk, create: func(storage.CreateRequest) (storage.CreateResponse, error) { panic("oh") }}
 		p := play(t, engine.Config{}, binder.Config{Backends: set(t, b)})
 		p.create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")))
 		p.Advance(time.Second)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 )
 
 // provisionedVolume is the object for a volume that a plugin made (PROV-047).
-func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin string, made fake.CreateResponse) *corev1.PersistentVolume {
+func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin string, made storage.CreateResponse) *corev1.PersistentVolume {
 	// PROV-047
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -64,7 +64,7 @@ func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity
 
 // saveVolume creates the object of a volume whose storage exists, and deletes the storage if that cannot be done. It always
 // succeeds as an operation: the next sync of the claim starts over (PROV-048).
-func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin fake.Backend) error {
+func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin storage.Backend) error {
 	// PROV-048
 	var err error
 	for range createAttempts {
@@ -104,12 +104,12 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 }
 
 // deleteStorage has the plugin delete what it made for a volume that could not be saved.
-func (c *Controller) deleteStorage(p *engine.Proc, deleter fake.Backend, pv *corev1.PersistentVolume) error {
-	id := fake.Handle(pv)
-	call := engine.Call{Target: deleter.Name(), Verb: string(fake.Delete), Key: id}
-	err := p.Backend(call, fake.DelayOf(deleter, fake.Delete, id), func() error {
-		return fake.Safely(deleter.Name(), fake.Delete, func() error {
-			return deleter.(fake.Deleter).Delete(fake.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
+func (c *Controller) deleteStorage(p *engine.Proc, deleter storage.Backend, pv *corev1.PersistentVolume) error {
+	id := storage.Handle(pv)
+	call := engine.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
+	err := p.Backend(call, storage.DelayOf(deleter, storage.Delete, id), func() error {
+		return storage.Safely(deleter.Name(), storage.Delete, func() error {
+			return deleter.(storage.Deleter).Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
 		})
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // story is a whole cluster, and what its PersistentVolume controller does in it.
@@ -108,7 +109,7 @@ func TestTraces(t *testing.T) {
 	})
 
 	t.Run("T4 PROV-041 to PROV-048: in-tree dynamic provisioning", func(t *testing.T) {
-		s := tell(t, volsim.Config{Backends: []fake.Backend{fake.InTree(disk)}})
+		s := tell(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk)}})
 		s.do(s.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold"))))
 		name := "pvc-" + string(s.claim().UID)
 		s.then("the claim", time.Minute, "+0s PVC.U", "+0s CALL Create", "+0s PV.C",
@@ -206,7 +207,7 @@ func TestStories(t *testing.T) {
 	})
 
 	t.Run("edge 18 BIND-062: a Released volume whose pointer is cleared is free, whatever its policy", func(t *testing.T) {
-		s := tell(t, volsim.Config{Backends: []fake.Backend{fake.InTree(disk, fake.Without(fake.Delete))}})
+		s := tell(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk, fake.Without(storage.Delete))}})
 		s.do(s.Create(fake.Volume("pv", "10Gi", fake.Policy(corev1.PersistentVolumeReclaimDelete))))
 		s.do(s.Advance(0))
 		s.do(s.Create(claim))
@@ -282,7 +283,7 @@ func TestStories(t *testing.T) {
 
 // TestEventCatalogue: section 13, the events of a claim and their types.
 func TestEventCatalogue(t *testing.T) {
-	s := tell(t, volsim.Config{Backends: []fake.Backend{fake.InTree(disk)}})
+	s := tell(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk)}})
 	s.do(s.Create(
 		fake.Class("late", driver, fake.WaitForFirstConsumer()), fake.Class("gold", disk), fake.Class("ext", driver),
 		fake.Volume("taken", "1Gi", fake.ForClaim("x")), fake.Volume("small", "1Gi", fake.InClass("s")),

@@ -8,11 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // TestInvariants plays histories made by hand: what each invariant says of them, to the letter. "" is nothing.
 func TestInvariants(t *testing.T) {
-	internal := fake.Errorf(fake.Internal, "gone")
+	internal := storage.Errorf(storage.Internal, "gone")
 	released := func(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 		volume.Status.Phase = corev1.VolumeReleased
 		return volume
@@ -25,7 +26,7 @@ func TestInvariants(t *testing.T) {
 		{"one-writer", "one after the other", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.call(fake.Unpublish, "v", "n1", "p1")
+			h.call(storage.Unpublish, "v", "n1", "p1")
 			h.mounted("n2", "p2")
 		}, ""},
 		{"one-writer", "two nodes may", func(h *tale) {
@@ -35,14 +36,14 @@ func TestInvariants(t *testing.T) {
 		}, ""},
 		{"one-writer", "what is not attached goes anywhere", func(h *tale) {
 			h.bound(fake.NFSSource("nfs.example.com", "/v"))
-			h.callTo("kubernetes.io/nfs", fake.Publish, "v", "n1", "p1", nil)
-			h.callTo("kubernetes.io/nfs", fake.Publish, "v", "n2", "p2", nil)
+			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", nil)
+			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n2", "p2", nil)
 		}, ""},
 		{"one-writer", "two nodes at once", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.mounted("n2", "p2")
-			h.call(fake.Publish, "v", "n2", "p2")
+			h.call(storage.Publish, "v", "n2", "p2")
 		}, `+0s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce]
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p2`},
@@ -50,7 +51,7 @@ func TestInvariants(t *testing.T) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.forceDetach("v", "n1")
-			h.call(fake.Detach, "v", "n1", "")
+			h.call(storage.Detach, "v", "n1", "")
 			h.mounted("n2", "p2")
 		}, `+0s one-writer: v of disk.example.com is published on n1 and on n2, and its access modes are [ReadWriteOnce] (forced: no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force)
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
@@ -58,84 +59,84 @@ func TestInvariants(t *testing.T) {
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p2`},
 		{"one-attachment", "moves", func(h *tale) {
 			h.bound()
-			h.call(fake.Attach, "v", "n1", "")
-			h.call(fake.Detach, "v", "", "")
-			h.call(fake.Attach, "v", "n2", "")
+			h.call(storage.Attach, "v", "n1", "")
+			h.call(storage.Detach, "v", "", "")
+			h.call(storage.Attach, "v", "n2", "")
 		}, ""},
 		{"one-attachment", "a driver that allows two", func(h *tale) {
 			h.bound()
-			h.call(fake.Attach, "v", "n1", "")
+			h.call(storage.Attach, "v", "n1", "")
 			h.after(time.Second)
-			h.call(fake.Attach, "v", "n2", "")
+			h.call(storage.Attach, "v", "n2", "")
 		}, `+1s one-attachment: v of disk.example.com is attached on n1 and on n2, and its access modes are [ReadWriteOnce]
   +0s sidecar: disk.example.com Attach v on n1
   +1s sidecar: disk.example.com Attach v on n2`},
 		{"attach-before-mount", "in order", func(h *tale) { h.bound(); h.mounted("n1", "p1") }, ""},
 		{"attach-before-mount", "staged too early", func(h *tale) {
 			h.bound()
-			h.call(fake.Attach, "v", "n2", "")
-			h.call(fake.Stage, "v", "n1", "")
+			h.call(storage.Attach, "v", "n2", "")
+			h.call(storage.Stage, "v", "n1", "")
 		}, `+0s attach-before-mount: v of disk.example.com: Stage on n1, where it is not attached
   +0s kubelet/n1: disk.example.com Stage v on n1`},
 		{"stage-before-publish", "a reboot takes the mounts, and all begins anew", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.actor("machine/n1", "crashed")
-			h.call(fake.Stage, "v", "n1", "")
-			h.call(fake.Publish, "v", "n1", "p1")
+			h.call(storage.Stage, "v", "n1", "")
+			h.call(storage.Publish, "v", "n1", "p1")
 		}, ""},
 		{"stage-before-publish", "not staged again after a reboot", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.actor("machine/n1", "crashed")
-			h.call(fake.Publish, "v", "n1", "p1")
+			h.call(storage.Publish, "v", "n1", "p1")
 		}, `+0s stage-before-publish: v of disk.example.com is published on n1, where it is not staged
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1`},
 		{"unpublish-before-unstage", "in order", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.call(fake.Unpublish, "v", "n1", "p1")
-			h.call(fake.Unstage, "v", "n1", "")
+			h.call(storage.Unpublish, "v", "n1", "p1")
+			h.call(storage.Unstage, "v", "n1", "")
 		}, ""},
 		{"unpublish-before-unstage", "the wrong way round", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.call(fake.Unstage, "v", "n1", "")
+			h.call(storage.Unstage, "v", "n1", "")
 		}, `+0s unpublish-before-unstage: v of disk.example.com is unstaged on n1 while published to default/p1
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s kubelet/n1: disk.example.com Unstage v on n1`},
 		{"unmount-before-detach", "in order", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.call(fake.Unpublish, "v", "n1", "p1")
-			h.call(fake.Unstage, "v", "n1", "")
-			h.call(fake.Detach, "v", "n1", "")
+			h.call(storage.Unpublish, "v", "n1", "p1")
+			h.call(storage.Unstage, "v", "n1", "")
+			h.call(storage.Detach, "v", "n1", "")
 		}, ""},
 		{"unmount-before-detach", "under a mount", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.call(fake.Detach, "v", "n1", "")
+			h.call(storage.Detach, "v", "n1", "")
 		}, `+0s unmount-before-detach: v of disk.example.com is detached from n1 while published to default/p1
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s sidecar: disk.example.com Detach v on n1`},
 		{"unmount-before-detach", "from every node, staged on one", func(h *tale) {
 			h.bound()
-			h.call(fake.Attach, "v", "n1", "")
-			h.call(fake.Stage, "v", "n1", "")
-			h.call(fake.Detach, "v", "", "")
+			h.call(storage.Attach, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
+			h.call(storage.Detach, "v", "", "")
 		}, `+0s unmount-before-detach: v of disk.example.com is detached from n1 while staged
   +0s kubelet/n1: disk.example.com Stage v on n1
   +0s sidecar: disk.example.com Detach v`},
 		{"unmount-before-detach", "staged for nobody when the kubelet was started", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.call(fake.Unpublish, "v", "n1", "p1")
+			h.call(storage.Unpublish, "v", "n1", "p1")
 			h.actor("kubelet/n1", "started")
-			h.call(fake.Detach, "v", "n1", "")
-			h.call(fake.Attach, "v", "n1", "")
-			h.call(fake.Stage, "v", "n1", "")
+			h.call(storage.Detach, "v", "n1", "")
+			h.call(storage.Attach, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
 			h.after(time.Second)
-			h.call(fake.Detach, "v", "n1", "")
+			h.call(storage.Detach, "v", "n1", "")
 		}, `+0s unmount-before-detach: v of disk.example.com is detached from n1 while staged (forced: the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450))
   +0s kubelet/n1: disk.example.com Stage v on n1
   +0s kubelet/n1: started
@@ -152,8 +153,8 @@ func TestInvariants(t *testing.T) {
 		}, ""},
 		{"in-use-before-mount", "not reported", func(h *tale) {
 			h.bound()
-			h.call(fake.Attach, "v", "n1", "")
-			h.call(fake.Stage, "v", "n1", "")
+			h.call(storage.Attach, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
 		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
   +0s kubelet/n1: disk.example.com Stage v on n1`},
 		{"in-use-before-mount", "not reported, and its directories found after a reboot", func(h *tale) {
@@ -165,14 +166,14 @@ func TestInvariants(t *testing.T) {
 			h.actor("machine/n1", "crashed")
 			h.actor("kubelet/n1", "started")
 			h.put("kubelet/n1", fake.Node("n1"))
-			h.call(fake.Unpublish, "v", "n1", "p1")
-			h.call(fake.Detach, "v", "n1", "")
-			h.call(fake.Attach, "v", "n1", "")
-			h.call(fake.Stage, "v", "n1", "")
-			h.call(fake.Unstage, "v", "n1", "")
+			h.call(storage.Unpublish, "v", "n1", "p1")
+			h.call(storage.Detach, "v", "n1", "")
+			h.call(storage.Attach, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
+			h.call(storage.Unstage, "v", "n1", "")
 			h.after(time.Second)
 			h.actor("kubelet/n1", "started")
-			h.call(fake.Stage, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
 		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use (forced: the kubelet was started and found it on its disk (MNT-928))
   +0s kubelet/n1: started
   +0s kubelet/n1: disk.example.com Stage v on n1
@@ -183,11 +184,11 @@ func TestInvariants(t *testing.T) {
 			h.mounted("n1", "p1")
 			h.after(time.Second)
 			h.actor("kubelet/n1", "started")
-			h.call(fake.Stage, "v", "n1", "")
-			h.call(fake.Unstage, "v", "n1", "")
-			h.call(fake.Unpublish, "v", "n1", "p1")
+			h.call(storage.Stage, "v", "n1", "")
+			h.call(storage.Unstage, "v", "n1", "")
+			h.call(storage.Unpublish, "v", "n1", "p1")
 			h.after(time.Second)
-			h.call(fake.Stage, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
 		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
   +0s kubelet/n1: disk.example.com Stage v on n1
 +0s in-use-before-mount: v of disk.example.com: Publish on n1, whose status does not say that it is in use
@@ -201,31 +202,31 @@ func TestInvariants(t *testing.T) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.remove("user", pod("p2", "v", "n2"))
-			h.call(fake.Publish, "v", "n2", "p2")
+			h.call(storage.Publish, "v", "n2", "p2")
 		}, ""},
 		{"publish-to-owner", "its own pod, and both it and the PersistentVolume are gone by then", func(h *tale) {
 			h.bound()
 			h.remove("user", pod("p1", "v", "n1"))
 			h.remove("user", pv("v"))
-			h.call(fake.Publish, "v", "n1", "p1")
+			h.call(storage.Publish, "v", "n1", "p1")
 		}, ""},
 		{"publish-to-owner", "another's pod", func(h *tale) {
 			h.bound()
 			h.put("user", pv("w"), claim("w"))
-			h.call(fake.Publish, "w", "n1", "p1")
+			h.call(storage.Publish, "w", "n1", "p1")
 		}, `+0s publish-to-owner: w of disk.example.com is published to default/p1 on n1: the pod's claims are ["default/c-v"], and none is bound to it
   +0s kubelet/n1: disk.example.com Publish w on n1 for pod uid-p1`},
 		{"publish-to-owner", "a volume that points at a claim of another uid", func(h *tale) {
 			other := pv("v")
 			other.Spec.ClaimRef.UID = "another"
 			h.put("user", other, claim("v"), pod("p1", "v", "n1"))
-			h.call(fake.Publish, "v", "n1", "p1")
+			h.call(storage.Publish, "v", "n1", "p1")
 		}, `+0s publish-to-owner: v of disk.example.com is published to default/p1 on n1: the pod's claims are ["default/c-v"], and none is bound to it
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1`},
 		{"publish-to-owner", "the wrong node, and nobody", func(h *tale) {
 			h.bound()
-			h.call(fake.Publish, "v", "n2", "p1")
-			h.call(fake.Publish, "v", "n1", "p9")
+			h.call(storage.Publish, "v", "n2", "p1")
+			h.call(storage.Publish, "v", "n1", "p9")
 		}, `+0s publish-to-owner: v of disk.example.com is published to default/p1 on n2: the pod is on node "n1"
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p1
 +0s publish-to-owner: v of disk.example.com is published to a pod with uid uid-p9 on n1: there was never such a pod
@@ -264,11 +265,11 @@ func TestInvariants(t *testing.T) {
 			h.put("external-resizer", allocated(shown(asking(claim("v"), "2Gi"), "2Gi"), "2Gi", corev1.PersistentVolumeClaimNodeResizePending))
 		}, `+0s allocated-covers-capacity: claim default/c-v: 2Gi is allocated by an expansion under way, and it has 2Gi
   +0s external-resizer: update PersistentVolumeClaim/default/c-v: spec.resources.requests.storage 1Gi -> 2Gi, status.allocatedResourceStatuses.storage none -> NodeResizePending, status.allocatedResources.storage none -> 2Gi, status.capacity.storage none -> 2Gi`},
-		{"used-data-stays", "used by nobody", func(h *tale) { h.bound(); h.call(fake.Delete, "v", "", "") }, ""},
+		{"used-data-stays", "used by nobody", func(h *tale) { h.bound(); h.call(storage.Delete, "v", "", "") }, ""},
 		{"used-data-stays", "by a pod", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.call(fake.Delete, "v", "", "")
+			h.call(storage.Delete, "v", "", "")
 		}, `+0s used-data-stays: v of disk.example.com: delete while published on n1 for default/p1
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s sidecar: disk.example.com Delete v`},
@@ -276,7 +277,7 @@ func TestInvariants(t *testing.T) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.remove("user", pod("p1", "v", "n1"))
-			h.call(fake.Recycle, "v", "", "")
+			h.call(storage.Recycle, "v", "", "")
 		}, `+0s used-data-stays: v of disk.example.com: recycle while published on n1 for default/p1 (forced: pod default/p1 was deleted by user without waiting for its node)
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s user: delete Pod/default/p1: gone
@@ -284,52 +285,52 @@ func TestInvariants(t *testing.T) {
 		{"used-data-stays", "by a pod that its node has let go, with nothing to unpublish", func(h *tale) {
 			v := fake.Volume("v", "1Gi", fake.Policy(corev1.PersistentVolumeReclaimRecycle))
 			h.put("user", fake.Node("n1"), v, pod("p1", "v", "n1"))
-			h.callTo(inTree, fake.Publish, "v", "n1", "p1", nil)
-			h.callTo(inTree, fake.Recycle, "v", "", "", nil)
+			h.callTo(inTree, storage.Publish, "v", "n1", "p1", nil)
+			h.callTo(inTree, storage.Recycle, "v", "", "", nil)
 			h.after(time.Second)
 			h.remove("kubelet/n1", pod("p1", "v", "n1"))
-			h.callTo(inTree, fake.Recycle, "v", "", "", nil)
+			h.callTo(inTree, storage.Recycle, "v", "", "", nil)
 		}, `+0s used-data-stays: v of kubernetes.io/mock-storage: recycle while published on n1 for default/p1
   +0s kubelet/n1: kubernetes.io/mock-storage Publish v on n1 for pod uid-p1
   +0s sidecar: kubernetes.io/mock-storage Recycle v`},
 		{"wanted-data-stays", "nobody is bound to it", func(h *tale) {
 			h.put("user", released(pv("v", fake.Policy(corev1.PersistentVolumeReclaimDelete))))
-			h.call(fake.Delete, "v", "", "")
+			h.call(storage.Delete, "v", "", "")
 		}, ""},
 		{"wanted-data-stays", "the policy changes at the last moment", func(h *tale) {
 			h.put("user", released(pv("v", fake.Policy(corev1.PersistentVolumeReclaimDelete))))
 			h.put("user", released(pv("v")))
 			h.after(time.Minute)
-			h.call(fake.Delete, "v", "", "")
+			h.call(storage.Delete, "v", "", "")
 		}, ""},
 		{"wanted-data-stays", "it has long said Retain", func(h *tale) {
 			h.put("user", released(pv("v")))
 			h.after(time.Minute + time.Second)
-			h.call(fake.Delete, "v", "", "")
+			h.call(storage.Delete, "v", "", "")
 		}, `+1m1s wanted-data-stays: v of disk.example.com: delete although PersistentVolume v says Retain
   +0s user: create PersistentVolume/v: created
   +1m1s sidecar: disk.example.com Delete v`},
 		{"wanted-data-stays", "a claim is bound to it; a deletion that fails harms nobody", func(h *tale) {
 			h.bound()
-			h.callTo(driver, fake.Delete, "v", "", "", internal)
-			h.call(fake.Delete, "v", "", "")
+			h.callTo(driver, storage.Delete, "v", "", "", internal)
+			h.call(storage.Delete, "v", "", "")
 		}, `+0s wanted-data-stays: v of disk.example.com: delete while claim default/c-v is bound to PersistentVolume v
   +0s sidecar: disk.example.com Delete v`},
 		{"one-volume-per-claim", "the same again, and anew after a deletion", func(h *tale) {
-			h.call(fake.Create, "pvc-1", "", "")
-			h.call(fake.Create, "pvc-1", "", "")
-			h.call(fake.Delete, "pvc-1", "", "")
-			h.callTo(inTree, fake.Create, "pvc-1", "", "", nil)
+			h.call(storage.Create, "pvc-1", "", "")
+			h.call(storage.Create, "pvc-1", "", "")
+			h.call(storage.Delete, "pvc-1", "", "")
+			h.callTo(inTree, storage.Create, "pvc-1", "", "", nil)
 		}, ""},
 		{"one-volume-per-claim", "at two backends", func(h *tale) {
-			h.call(fake.Create, "pvc-1", "", "")
-			h.callTo(inTree, fake.Create, "pvc-1", "", "", nil)
+			h.call(storage.Create, "pvc-1", "", "")
+			h.callTo(inTree, storage.Create, "pvc-1", "", "", nil)
 		}, `+0s one-volume-per-claim: pvc-1 of kubernetes.io/mock-storage is made although pvc-1 of disk.example.com is there for the same claim
   +0s sidecar: disk.example.com Create pvc-1
   +0s sidecar: kubernetes.io/mock-storage Create pvc-1`},
 		{"one-volume-per-claim", "with other properties", func(h *tale) {
-			h.call(fake.Create, "pvc-1", "", "")
-			h.callTo(driver, fake.Create, "pvc-1", "", "", fake.Errorf(fake.AlreadyExists, "another size"))
+			h.call(storage.Create, "pvc-1", "", "")
+			h.callTo(driver, storage.Create, "pvc-1", "", "", storage.Errorf(storage.AlreadyExists, "another size"))
 		}, `+0s one-volume-per-claim: pvc-1 of disk.example.com is asked for again with other properties
   +0s sidecar: disk.example.com Create pvc-1
   +0s sidecar: disk.example.com Create pvc-1 failed: rpc error: code = AlreadyExists desc = another size`},

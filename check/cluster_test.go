@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 func newCluster(t *testing.T, cfg volsim.Config) *volsim.Cluster {
@@ -36,7 +37,7 @@ var now = int64(0)
 // elsewhere. Both are reported as what they are, and nothing else is.
 func TestForcedDetach(t *testing.T) {
 	for _, noTrace := range []bool{false, true} {
-		c := newCluster(t, volsim.Config{Backends: []fake.Backend{fake.CSI(driver, fake.Lenient())}, NoTrace: noTrace})
+		c := newCluster(t, volsim.Config{Backends: []storage.Backend{fake.CSI(driver, fake.Lenient())}, NoTrace: noTrace})
 		require.NoError(t, c.Create(fake.Node("n1"), fake.Node("n2"),
 			fake.Volume("v", "1Gi", fake.CSISource(driver, "v")), fake.Claim("c", "1Gi"), fake.Pod("db-0", fake.Claims("c"), fake.OnNode("n1"))))
 		require.NoError(t, c.Advance(time.Minute))
@@ -66,13 +67,13 @@ func TestForcedDetach(t *testing.T) {
 type stuck struct{ *fake.Memory }
 
 // Unpublish never works.
-func (d stuck) Unpublish(fake.UnpublishRequest) error {
-	return fake.Errorf(fake.Internal, "it is busy")
+func (d stuck) Unpublish(storage.UnpublishRequest) error {
+	return storage.Errorf(storage.Internal, "it is busy")
 }
 
 // TestFaultyDriver has a driver that cannot unpublish: the pod never goes, and the volume is left behind.
 func TestFaultyDriver(t *testing.T) {
-	c := newCluster(t, volsim.Config{Backends: []fake.Backend{stuck{fake.CSI(driver)}}})
+	c := newCluster(t, volsim.Config{Backends: []storage.Backend{stuck{fake.CSI(driver)}}})
 	require.NoError(t, c.Create(fake.Node("n1"),
 		fake.Volume("v", "1Gi", fake.CSISource(driver, "v")), fake.Claim("c", "1Gi"), fake.Pod("p", fake.Claims("c"), fake.OnNode("n1"))))
 	require.NoError(t, c.Advance(time.Minute))
@@ -89,7 +90,7 @@ func TestFaultyDriver(t *testing.T) {
 // TestCheckChangesNothing plays the same with and without invariants.
 func TestCheckChangesNothing(t *testing.T) {
 	play := func(invariants []check.Invariant) string {
-		c, err := volsim.New(volsim.Config{Seed: 7, Backends: []fake.Backend{fake.CSI(driver)}, Check: invariants})
+		c, err := volsim.New(volsim.Config{Seed: 7, Backends: []storage.Backend{fake.CSI(driver)}, Check: invariants})
 		require.NoError(t, err)
 		require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", driver), fake.Claim("c", "1Gi", fake.InClass("fast")),
 			fake.Pod("p", fake.Claims("c"))))

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestNew(t *testing.T) {
@@ -77,15 +78,15 @@ func TestUnforced(t *testing.T) {
 	h.mounted("n1", "p1")
 	h.mounted("n2", "p2")
 	h.forceDetach("v", "n1")
-	h.call(fake.Detach, "v", "n1", "")
-	h.call(fake.Detach, "v", "n2", "")
+	h.call(storage.Detach, "v", "n1", "")
+	h.call(storage.Detach, "v", "n2", "")
 	require.Len(t, h.checker.Violations(), 2)
 	left := check.Unforced(h.checker.Violations())
 	require.Len(t, left, 1)
 	require.Equal(t, "n2", left[0].Witness[0].Call.Node)
 	// Who is attached anew is no longer detached by force.
-	h.call(fake.Attach, "v", "n1", "")
-	h.call(fake.Detach, "v", "n1", "")
+	h.call(storage.Attach, "v", "n1", "")
+	h.call(storage.Detach, "v", "n1", "")
 	require.Len(t, check.Unforced(h.checker.Violations()), 2)
 }
 
@@ -105,8 +106,8 @@ func TestInvariantOfOnesOwn(t *testing.T) {
 	var err error
 	h.checker, err = check.New(check.Config{Invariants: []check.Invariant{small}})
 	require.NoError(t, err)
-	h.call(fake.Attach, "v", "n1", "")
-	h.call(fake.Stage, "v", "n1", "")
+	h.call(storage.Attach, "v", "n1", "")
+	h.call(storage.Stage, "v", "n1", "")
 	require.Equal(t, `+0s few-uses: v of disk.example.com is used twice
   +0s sidecar: disk.example.com Attach v on n1
   +0s kubelet/n1: disk.example.com Stage v on n1`, h.told())

@@ -7,10 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 var oneCreate = Invariant{
@@ -23,12 +23,12 @@ var oneCreate = Invariant{
 		return Watcher{Called: func(e engine.Entry) {
 			name := e.Call.Key
 			switch {
-			case done(e, fake.Delete):
+			case done(e, storage.Delete):
 				live[name] = deleteOf(live[name], e.Call.Target)
 				if len(live[name]) == 0 {
 					delete(live, name)
 				}
-			case done(e, fake.Create):
+			case done(e, storage.Create):
 				for _, other := range live[name] {
 					if other.Call.Target == e.Call.Target {
 						return
@@ -43,7 +43,7 @@ var oneCreate = Invariant{
 						Witness: []engine.Entry{first, e},
 					})
 				}
-			case e.Verb == "end" && e.Call.Verb == string(fake.Create) && fake.CodeOf(e.Err) == fake.AlreadyExists && len(live[name]) > 0:
+			case e.Verb == "end" && e.Call.Verb == string(storage.Create) && storage.CodeOf(e.Err) == storage.AlreadyExists && len(live[name]) > 0:
 				w.Report(inv, Violation{
 					Volume:  idOfCall(e),
 					Text:    fmt.Sprintf("%s is asked for again with other properties", idOfCall(e)),
@@ -97,7 +97,7 @@ func (d *deletions) written(e engine.Entry) {
 }
 
 func (d *deletions) called(e engine.Entry) {
-	if e.Call.Verb != string(fake.Delete) && e.Call.Verb != string(fake.Recycle) {
+	if e.Call.Verb != string(storage.Delete) && e.Call.Verb != string(storage.Recycle) {
 		return
 	}
 	id := idOfCall(e)
@@ -143,7 +143,7 @@ func (d *deletions) judge(id VolumeID, e engine.Entry) *Violation {
 			}
 		}
 		since, retain := d.retained[pv.Name]
-		if retain && e.Call.Verb == string(fake.Delete) && w.now.Sub(since.Time) > d.inv.Within {
+		if retain && e.Call.Verb == string(storage.Delete) && w.now.Sub(since.Time) > d.inv.Within {
 			v.Text = fmt.Sprintf("%s: delete although PersistentVolume %s says Retain", id, pv.Name)
 			v.Witness = []engine.Entry{since, e}
 			return &v
@@ -161,7 +161,7 @@ var usedDataStays = Invariant{
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if !done(e, fake.Delete) && !done(e, fake.Recycle) {
+			if !done(e, storage.Delete) && !done(e, storage.Recycle) {
 				return
 			}
 			r := w.records[idOfCall(e)]

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 var grownFirst = Invariant{
@@ -52,7 +53,7 @@ func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e en
 	if !ok {
 		return
 	}
-	var b fake.Backend
+	var b storage.Backend
 	if pv.Spec.CSI != nil {
 		b, ok = w.backends.Driver(id.Backend)
 	} else if named, err := w.backends.ByName(id.Backend); err == nil {

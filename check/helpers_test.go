@@ -19,6 +19,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -43,7 +44,7 @@ func newTale(t *testing.T, invariants ...string) *tale {
 	picked, err := check.Named(invariants...)
 	require.NoError(t, err)
 	h.disk = fake.CSI(driver)
-	backends, err := fake.NewSet(h.disk, fake.InTree(inTree), fake.NFS())
+	backends, err := storage.NewSet(h.disk, fake.InTree(inTree), fake.NFS())
 	require.NoError(t, err)
 	h.checker, err = check.New(check.Config{
 		Invariants: picked, Backends: backends, Reachable: func(node string) bool { return !h.cutOff[node] },
@@ -87,15 +88,15 @@ func (h *tale) remove(actor string, obj store.Object) {
 	delete(h.objs, ref)
 }
 
-func (h *tale) call(op fake.Op, id, node, pod string) { h.callTo(driver, op, id, node, pod, nil) }
+func (h *tale) call(op storage.Op, id, node, pod string) { h.callTo(driver, op, id, node, pod, nil) }
 
-func (h *tale) callTo(backend string, op fake.Op, id, node, pod string, err error) {
+func (h *tale) callTo(backend string, op storage.Op, id, node, pod string, err error) {
 	call := engine.Call{Target: backend, Verb: string(op), Key: id, Node: node}
 	if pod != "" {
 		call.Pod = "uid-" + pod
 	}
 	actor := "sidecar"
-	if op == fake.Stage || op == fake.Publish || op == fake.Unstage || op == fake.Unpublish {
+	if op == storage.Stage || op == storage.Publish || op == storage.Unstage || op == storage.Unpublish {
 		actor = mount.ActorName(node)
 	}
 	call.Actor = actor
@@ -103,7 +104,7 @@ func (h *tale) callTo(backend string, op fake.Op, id, node, pod string, err erro
 }
 
 // lose has the reply of the next such call get lost.
-func (h *tale) lose(backend string, op fake.Op, id, node, pod string, err error) {
+func (h *tale) lose(backend string, op storage.Op, id, node, pod string, err error) {
 	call := engine.Call{Actor: "sidecar", Target: backend, Verb: string(op), Key: id, Node: node}
 	if pod != "" {
 		call.Pod, call.Actor = "uid-"+pod, mount.ActorName(node)
@@ -163,42 +164,42 @@ func (h *tale) bound(opts ...fake.Option) {
 
 // mounted brings the volume to a node for a pod.
 func (h *tale) mounted(node, pod string) {
-	h.call(fake.Attach, "v", node, "")
-	h.call(fake.Stage, "v", node, "")
-	h.call(fake.Publish, "v", node, pod)
+	h.call(storage.Attach, "v", node, "")
+	h.call(storage.Stage, "v", node, "")
+	h.call(storage.Publish, "v", node, pod)
 }
 
 // grown is the PersistentVolume with another capacity.
 func grown(pv *corev1.PersistentVolume, size string) *corev1.PersistentVolume {
-	pv.Spec.Capacity = storage(size)
+	pv.Spec.Capacity = capacityOf(size)
 	return pv
 }
 
 // asking is the claim with another request, shown with another capacity, allocated in the middle of an expansion.
 func asking(claim *corev1.PersistentVolumeClaim, size string) *corev1.PersistentVolumeClaim {
-	claim.Spec.Resources.Requests = storage(size)
+	claim.Spec.Resources.Requests = capacityOf(size)
 	return claim
 }
 
 func shown(claim *corev1.PersistentVolumeClaim, size string) *corev1.PersistentVolumeClaim {
-	claim.Status.Capacity = storage(size)
+	claim.Status.Capacity = capacityOf(size)
 	return claim
 }
 
 func allocated(claim *corev1.PersistentVolumeClaim, size string, status corev1.ClaimResourceStatus) *corev1.PersistentVolumeClaim {
-	claim.Status.AllocatedResources = storage(size)
+	claim.Status.AllocatedResources = capacityOf(size)
 	if status != "" {
 		claim.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: status}
 	}
 	return claim
 }
 
-func storage(size string) corev1.ResourceList {
+func capacityOf(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
 }
 
 // expand has the backend grow a volume.
 func (h *tale) expand(id string, size int64) {
-	_, err := h.disk.Expand(fake.ExpandRequest{ID: id, Size: size})
+	_, err := h.disk.Expand(storage.ExpandRequest{ID: id, Size: size})
 	require.NoError(h.t, err)
 }

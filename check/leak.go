@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // made is a volume that a backend made.
@@ -64,11 +64,11 @@ type leaks struct {
 
 func (l *leaks) called(e engine.Entry) {
 	switch {
-	case e.Verb == "end" && e.Err != nil && e.Call.Verb == string(fake.Create):
+	case e.Verb == "end" && e.Err != nil && e.Call.Verb == string(storage.Create):
 		if m := l.made[e.Call.Target+"\x00"+e.Call.Key]; m != nil && l.world.final(e.Call, e.Err) {
 			m.lost = e
 		}
-	case done(e, fake.Create):
+	case done(e, storage.Create):
 		m := &made{backend: e.Call.Target, name: e.Call.Key, entry: e, id: idOfCall(e)}
 		if known := l.made[m.key()]; known != nil {
 			m = known
@@ -79,7 +79,7 @@ func (l *leaks) called(e engine.Entry) {
 		}
 		m.lost = l.world.lost
 		l.review(m.name)
-	case done(e, fake.Delete):
+	case done(e, storage.Delete):
 		if m := l.byID[idOfCall(e)]; m != nil {
 			l.forget(m)
 		}

@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 var nothingLeft = Invariant{
@@ -37,7 +37,7 @@ func useKey(id VolumeID, u Use) string {
 	return id.Backend + "\x00" + id.ID + "\x00" + string(u.Op) + "\x00" + u.Node + "\x00" + string(u.Pod)
 }
 
-var pastWords = map[fake.Op]string{fake.Attach: "attached to", fake.Stage: "staged on", fake.Publish: "published on"}
+var pastWords = map[storage.Op]string{storage.Attach: "attached to", storage.Stage: "staged on", storage.Publish: "published on"}
 
 // reviewUses starts and ends the time that the uses of a volume have left.
 func (w *World) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
@@ -67,7 +67,7 @@ func (w *World) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
 				v.Forced = lostReply
 				v.Witness = append(v.Witness, r.uses[i].Lost)
 			}
-			if start, ok := r.orphaned[u.Node]; ok && u.Op == fake.Stage {
+			if start, ok := r.orphaned[u.Node]; ok && u.Op == storage.Stage {
 				v.Forced = orphanedStage
 				v.Witness = append(v.Witness, start)
 			}
@@ -82,7 +82,7 @@ func (w *World) wanted(r *record, u Use) bool {
 	if r.last != nil && r.last.Spec.HostPath != nil {
 		return true
 	}
-	if u.Op == fake.Publish {
+	if u.Op == storage.Publish {
 		info := w.pods[u.Pod]
 		return info != nil && info.active()
 	}
@@ -92,10 +92,10 @@ func (w *World) wanted(r *record, u Use) bool {
 		}
 	}
 	// What has to go first has a time of its own.
-	if r.first(fake.Publish, u.Node) != nil || u.Op == fake.Attach && r.first(fake.Stage, u.Node) != nil {
+	if r.first(storage.Publish, u.Node) != nil || u.Op == storage.Attach && r.first(storage.Stage, u.Node) != nil {
 		return true
 	}
-	return u.Op == fake.Attach && w.orderedOtherwise(r, u.Node)
+	return u.Op == storage.Attach && w.orderedOtherwise(r, u.Node)
 }
 
 // orderedOtherwise reports whether somebody else than the attach/detach controller asked for the attachment, or nobody can end it any

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -174,11 +175,11 @@ func TestObjects(t *testing.T) {
 			h.mounted("n1", "p1")
 			h.remove("kubelet/n1", pod("p1", "v", "n1"))
 			h.after(10 * time.Minute)
-			h.call(fake.Unpublish, "v", "n1", "p1")
+			h.call(storage.Unpublish, "v", "n1", "p1")
 			h.after(10 * time.Minute)
-			h.call(fake.Unstage, "v", "n1", "")
+			h.call(storage.Unstage, "v", "n1", "")
 			h.after(10 * time.Minute)
-			h.call(fake.Detach, "v", "n1", "")
+			h.call(storage.Detach, "v", "n1", "")
 			h.after(time.Hour)
 		}, ""},
 		{"nothing-left-behind", "published for a pod that has ended", func(h *tale) {
@@ -192,11 +193,11 @@ func TestObjects(t *testing.T) {
   +0s kubelet/n1: delete Pod/default/p1: gone`},
 		{"nothing-left-behind", "staged, then attached", func(h *tale) {
 			h.bound()
-			h.call(fake.Attach, "v", "n1", "")
-			h.call(fake.Stage, "v", "n1", "")
+			h.call(storage.Attach, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
 			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Failed"))
 			h.after(patience)
-			h.call(fake.Unstage, "v", "n1", "")
+			h.call(storage.Unstage, "v", "n1", "")
 			h.after(patience)
 		}, `+15m0s nothing-left-behind: v of disk.example.com is still staged on n1, 15m0s after the last pod wanted it
   +0s kubelet/n1: disk.example.com Stage v on n1
@@ -219,8 +220,8 @@ func TestObjects(t *testing.T) {
 		}, ""},
 		{"nothing-left-behind", "the kubelet was told that it was not there", func(h *tale) {
 			h.put("user", pv("v", fake.NFSSource("nfs.example.com", "/v")), claim("v"), pod("p1", "v", "n1"))
-			h.lose("kubernetes.io/nfs", fake.Publish, "v", "n1", "p1", fake.Errorf(fake.Internal, "gone"))
-			h.callTo("kubernetes.io/nfs", fake.Publish, "v", "n1", "p1", nil)
+			h.lose("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", storage.Errorf(storage.Internal, "gone"))
+			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", nil)
 			h.remove("user", pod("p1", "v", "n1"))
 			h.after(patience)
 		}, `+15m0s nothing-left-behind: v of kubernetes.io/nfs is still published on n1 for default/p1, 15m0s after the last pod wanted it (forced: the caller was told that it had failed for good)
@@ -229,39 +230,39 @@ func TestObjects(t *testing.T) {
   +0s user: delete Pod/default/p1: gone`},
 		{"no-leaked-volume", "a claim waits for it, then its volume is there, then it is deleted", func(h *tale) {
 			h.put("user", fake.Claim("c", "1Gi"))
-			h.call(fake.Create, "pvc-uid-c", "", "")
+			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.after(time.Hour)
 			h.put("user", pv("pvc-uid-c", fake.Policy(corev1.PersistentVolumeReclaimDelete)))
 			h.remove("user", fake.Claim("c", "1Gi"))
 			h.after(time.Hour)
-			h.call(fake.Delete, "pvc-uid-c", "", "")
+			h.call(storage.Delete, "pvc-uid-c", "", "")
 			h.remove("sidecar", pv("pvc-uid-c"))
 			h.after(time.Hour)
 		}, ""},
 		{"no-leaked-volume", "its volume says Retain", func(h *tale) {
 			h.put("user", pv("pvc-uid-c"))
-			h.call(fake.Create, "pvc-uid-c", "", "")
+			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.remove("user", pv("pvc-uid-c"))
 			h.after(time.Hour)
 		}, ""},
 		{"no-leaked-volume", "a driver with IDs of its own", func(h *tale) {
 			h.put("user", pv("pvc-uid-c", fake.CSISource(driver, "0815"), fake.Policy(corev1.PersistentVolumeReclaimDelete)))
-			h.call(fake.Create, "pvc-uid-c", "", "")
+			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.put(controller, pv("pvc-uid-c", fake.CSISource(driver, "0815"), fake.Policy(corev1.PersistentVolumeReclaimDelete)))
-			h.call(fake.Delete, "0815", "", "")
+			h.call(storage.Delete, "0815", "", "")
 			h.remove("sidecar", pv("pvc-uid-c"))
 			h.after(time.Hour)
 		}, ""},
 		{"no-leaked-volume", "the claim goes, and nobody deletes what was made for it", func(h *tale) {
 			h.put("user", fake.Claim("c", "1Gi"))
-			h.call(fake.Create, "pvc-uid-c", "", "")
+			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.remove("user", fake.Claim("c", "1Gi"))
 			h.after(patience)
 		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it
   +0s sidecar: disk.example.com Create pvc-uid-c`},
 		{"no-leaked-volume", "the provisioner forgot", func(h *tale) {
 			h.put("user", fake.Claim("c", "1Gi"))
-			h.call(fake.Create, "pvc-uid-c", "", "")
+			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.after(time.Second)
 			h.actor("sidecar", "crashed")
 			h.remove("user", fake.Claim("c", "1Gi"))
@@ -271,8 +272,8 @@ func TestObjects(t *testing.T) {
   +0s sidecar: disk.example.com Create pvc-uid-c
   +1s sidecar: crashed`},
 		{"no-leaked-volume", "a driver that says it has not", func(h *tale) {
-			h.lose(driver, fake.Create, "pvc-uid-c", "", "", fake.Errorf(fake.Internal, "gone"))
-			h.call(fake.Create, "pvc-uid-c", "", "")
+			h.lose(driver, storage.Create, "pvc-uid-c", "", "", storage.Errorf(storage.Internal, "gone"))
+			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.after(patience)
 		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it (forced: the caller was told that it had failed for good)
   +0s sidecar: fault at disk.example.com Create pvc-uid-c: error (it took effect)
@@ -280,7 +281,7 @@ func TestObjects(t *testing.T) {
 		{"no-leaked-volume", "the claim is bound to another volume", func(h *tale) {
 			waiting := fake.Claim("c", "1Gi")
 			h.put("user", waiting)
-			h.call(fake.Create, "pvc-uid-c", "", "")
+			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.put(controller, fake.Claim("c", "1Gi", fake.VolumeName("other")))
 			h.after(patience)
 		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it (forced: its claim was bound to another volume meanwhile (XPROV-014))

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 var attachFirst = Invariant{
@@ -16,11 +16,11 @@ var attachFirst = Invariant{
 	Rules: []string{"MNT-174", "ATT-141"},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if !done(e, fake.Stage) && !done(e, fake.Publish) {
+			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
 			r := w.records[idOfCall(e)]
-			if r == nil || r.last == nil || !w.attachable(r.last) || r.first(fake.Attach, e.Call.Node) != nil {
+			if r == nil || r.last == nil || !w.attachable(r.last) || r.first(storage.Attach, e.Call.Node) != nil {
 				return
 			}
 			v := w.about(r, fmt.Sprintf("%s: %s on %s, where it is not attached", r.id, e.Call.Verb, e.Call.Node), e)
@@ -39,11 +39,11 @@ var stageFirst = Invariant{
 	Rules: []string{"MNT-196", "MNT-197"},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if !done(e, fake.Publish) {
+			if !done(e, storage.Publish) {
 				return
 			}
 			r := w.records[idOfCall(e)]
-			if r == nil || r.last == nil || !w.staged(r) || r.first(fake.Stage, e.Call.Node) != nil {
+			if r == nil || r.last == nil || !w.staged(r) || r.first(storage.Stage, e.Call.Node) != nil {
 				return
 			}
 			w.Report(inv, w.about(r, fmt.Sprintf("%s is published on %s, where it is not staged", r.id, e.Call.Node), e))
@@ -57,14 +57,14 @@ var unpublishFirst = Invariant{
 	Rules: []string{"MNT-135", "MNT-139"},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if !done(e, fake.Unstage) || len(w.ended) == 0 {
+			if !done(e, storage.Unstage) || len(w.ended) == 0 {
 				return
 			}
 			r := w.records[idOfCall(e)]
 			if r == nil {
 				return
 			}
-			if u := r.first(fake.Publish, e.Call.Node); u != nil {
+			if u := r.first(storage.Publish, e.Call.Node); u != nil {
 				w.Report(inv, w.about(r, fmt.Sprintf("%s is unstaged on %s while published to %s", r.id, e.Call.Node, w.podName(u.Pod)), u.Entry, e))
 			}
 		}}
@@ -80,7 +80,7 @@ var unmountFirst = Invariant{
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if !done(e, fake.Detach) {
+			if !done(e, storage.Detach) {
 				return
 			}
 			r := w.records[idOfCall(e)]
@@ -96,9 +96,9 @@ var unmountFirst = Invariant{
 
 // checkUnmounted looks for mounts of a volume that was just detached from a node.
 func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e engine.Entry) {
-	u, how := r.first(fake.Publish, attached.Node), "published"
+	u, how := r.first(storage.Publish, attached.Node), "published"
 	if u == nil {
-		u, how = r.first(fake.Stage, attached.Node), "staged"
+		u, how = r.first(storage.Stage, attached.Node), "staged"
 	}
 	if u == nil {
 		return
@@ -111,7 +111,7 @@ func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e engine.
 	if decision, ok := r.forced[attached.Node]; ok {
 		v.Forced = whyForced(decision)
 		v.Witness = append(v.Witness, decision)
-	} else if start, ok := r.orphaned[attached.Node]; ok && u.Op == fake.Stage {
+	} else if start, ok := r.orphaned[attached.Node]; ok && u.Op == storage.Stage {
 		v.Forced = orphanedStage
 		v.Witness = append(v.Witness, start)
 	}
@@ -127,7 +127,7 @@ var inUseFirst = Invariant{
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if !done(e, fake.Stage) && !done(e, fake.Publish) {
+			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
 			r := w.records[idOfCall(e)]
@@ -155,7 +155,7 @@ var publishToOwner = Invariant{
 	Rules: []string{"MNT-072g", "MNT-072h"},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if done(e, fake.Publish) {
+			if done(e, storage.Publish) {
 				w.checkOwner(inv, e)
 			}
 		}}
@@ -191,7 +191,7 @@ func (w *World) checkOwner(inv Invariant, e engine.Entry) {
 
 // staged reports whether nodes stage the volume.
 func (w *World) staged(r *record) bool {
-	if !w.can(r.id, fake.Stage) {
+	if !w.can(r.id, storage.Stage) {
 		return false
 	}
 	spec := objects.VolumeSpec{PV: r.last}

@@ -6,18 +6,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // applyCall keeps account of where volumes are.
 func (w *World) applyCall(e engine.Entry) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
 	pod := types.UID(e.Call.Pod)
-	switch op := fake.Op(e.Call.Verb); op {
-	case fake.Attach, fake.Stage, fake.Publish:
-		if op != fake.Publish {
+	switch op := storage.Op(e.Call.Verb); op {
+	case storage.Attach, storage.Stage, storage.Publish:
+		if op != storage.Publish {
 			pod = ""
 		}
 		r := w.record(id)
@@ -28,19 +28,19 @@ func (w *World) applyCall(e engine.Entry) {
 		}
 		r.uses[at].Lost = w.lost
 		switch op {
-		case fake.Attach:
+		case storage.Attach:
 			delete(r.forced, e.Call.Node)
-		case fake.Stage:
+		case storage.Stage:
 			delete(r.orphaned, e.Call.Node)
 		}
-	case fake.Detach:
-		// fake.DetachRequest: without a node, from all.
-		w.end(id, func(u Use) bool { return u.Op == fake.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
-	case fake.Unstage:
-		w.end(id, func(u Use) bool { return u.Op == fake.Stage && u.Node == e.Call.Node })
+	case storage.Detach:
+		// storage.DetachRequest: without a node, from all.
+		w.end(id, func(u Use) bool { return u.Op == storage.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
+	case storage.Unstage:
+		w.end(id, func(u Use) bool { return u.Op == storage.Stage && u.Node == e.Call.Node })
 		w.cleared(id, e.Call.Node)
-	case fake.Unpublish:
-		w.end(id, func(u Use) bool { return u.Op == fake.Publish && u.Node == e.Call.Node && u.Pod == pod })
+	case storage.Unpublish:
+		w.end(id, func(u Use) bool { return u.Op == storage.Publish && u.Node == e.Call.Node && u.Pod == pod })
 	default:
 		return
 	}
@@ -63,7 +63,7 @@ func (w *World) noteReply(e engine.Entry) {
 
 // final reports whether the caller takes the error for the end of it: every one of an in-tree plugin, some of a CSI driver.
 func (w *World) final(call engine.Call, err error) bool {
-	return strings.HasPrefix(call.Target, fake.InTreePrefix) || !fake.UnknownOutcome(fake.Op(call.Verb), err)
+	return strings.HasPrefix(call.Target, storage.InTreePrefix) || !storage.UnknownOutcome(storage.Op(call.Verb), err)
 }
 
 // lostReply is what a violation says when the caller was told that a call had failed for good.
@@ -87,10 +87,10 @@ func (w *World) end(id VolumeID, which func(Use) bool) {
 	clear(r.uses[len(kept):])
 	r.uses = kept
 	for _, u := range w.ended {
-		if u.Op != fake.Attach && !r.mountedOn(u.Node) {
+		if u.Op != storage.Attach && !r.mountedOn(u.Node) {
 			delete(r.found, u.Node)
 		}
-		if u.Op == fake.Stage {
+		if u.Op == storage.Stage {
 			delete(r.orphaned, u.Node)
 		}
 	}
@@ -136,7 +136,7 @@ func (w *World) applyLifecycle(e engine.Entry) {
 			}
 			r.files[node] = true
 		}
-		w.end(id, func(u Use) bool { return u.Op != fake.Attach && u.Node == node })
+		w.end(id, func(u Use) bool { return u.Op != storage.Attach && u.Node == node })
 	}
 }
 
@@ -150,7 +150,7 @@ func (w *World) noteFound(node string, e engine.Entry) {
 			r.found = map[string]engine.Entry{}
 		}
 		r.found[node] = e
-		if r.first(fake.Stage, node) != nil && r.first(fake.Publish, node) == nil {
+		if r.first(storage.Stage, node) != nil && r.first(storage.Publish, node) == nil {
 			if r.orphaned == nil {
 				r.orphaned = map[string]engine.Entry{}
 			}

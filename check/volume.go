@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // VolumeID names a volume at a backend: what a PersistentVolume is about. Two PersistentVolumes may be about one.
@@ -21,8 +21,8 @@ func (id VolumeID) String() string { return id.ID + " of " + id.Backend }
 
 // Use is a volume that is attached, staged or published somewhere, as far as the calls tell.
 type Use struct {
-	// Op is fake.Attach, fake.Stage or fake.Publish.
-	Op   fake.Op
+	// Op is storage.Attach, storage.Stage or storage.Publish.
+	Op   storage.Op
 	Node string
 	// Pod has a published volume.
 	Pod types.UID
@@ -52,12 +52,12 @@ type record struct {
 // empty reports whether nothing is left to remember.
 func (r *record) empty() bool { return len(r.pvs) == 0 && len(r.uses) == 0 && len(r.files) == 0 }
 
-func (r *record) find(op fake.Op, node string, pod types.UID) int {
+func (r *record) find(op storage.Op, node string, pod types.UID) int {
 	return slices.IndexFunc(r.uses, func(u Use) bool { return u.Op == op && u.Node == node && u.Pod == pod })
 }
 
 // first is the oldest use of that sort on the node, nil if there is none.
-func (r *record) first(op fake.Op, node string) *Use {
+func (r *record) first(op storage.Op, node string) *Use {
 	for i := range r.uses {
 		if r.uses[i].Op == op && r.uses[i].Node == node {
 			return &r.uses[i]
@@ -68,7 +68,7 @@ func (r *record) first(op fake.Op, node string) *Use {
 
 // mountedOn reports whether the volume is staged or published on the node.
 func (r *record) mountedOn(node string) bool {
-	return r.first(fake.Stage, node) != nil || r.first(fake.Publish, node) != nil
+	return r.first(storage.Stage, node) != nil || r.first(storage.Publish, node) != nil
 }
 
 // idOf says which volume at which backend a PersistentVolume is about, and under which name nodes know it. ok is false for one that no
@@ -88,11 +88,11 @@ func (w *World) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.Un
 // attachable reports whether the volume has to be attached before a node can use it.
 func (w *World) attachable(pv *corev1.PersistentVolume) bool {
 	plugin, err := objects.PluginOf(w.backends, objects.VolumeSpec{PV: pv})
-	if err != nil || plugin.Backend == nil || !fake.Can(plugin.Backend, fake.Attach) {
+	if err != nil || plugin.Backend == nil || !storage.Can(plugin.Backend, storage.Attach) {
 		return false
 	}
 	return plugin.Attachable(objects.VolumeSpec{PV: pv}, w.drivers[plugin.Driver])
 }
 
 // can reports whether the backend of the volume can do op.
-func (w *World) can(id VolumeID, op fake.Op) bool { return w.backends.Has(id.Backend, op) }
+func (w *World) can(id VolumeID, op storage.Op) bool { return w.backends.Has(id.Backend, op) }

@@ -8,15 +8,15 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // World is what a history says of the cluster so far: the objects as the API server has them, and the volumes as calls to backends
 // left them. Objects are shared: read only.
 type World struct {
-	backends  *fake.Set
+	backends  *storage.Set
 	reachable func(node string) bool
 	start     time.Time
 	now       time.Time

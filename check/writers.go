@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 var oneWriter = Invariant{
@@ -21,8 +21,8 @@ var oneWriter = Invariant{
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if done(e, fake.Publish) {
-				w.checkSingle(inv, e, fake.Publish, "published")
+			if done(e, storage.Publish) {
+				w.checkSingle(inv, e, storage.Publish, "published")
 			}
 		}}
 	},
@@ -34,20 +34,20 @@ var oneAttachment = Invariant{
 	Rules: []string{"ATT-069", "ATT-070", "ATT-089"},
 	Watch: func(inv Invariant, w *World) Watcher {
 		return Watcher{Called: func(e engine.Entry) {
-			if done(e, fake.Attach) {
-				w.checkSingle(inv, e, fake.Attach, "attached")
+			if done(e, storage.Attach) {
+				w.checkSingle(inv, e, storage.Attach, "attached")
 			}
 		}}
 	},
 }
 
 // done reports whether e is a call of that operation that succeeded.
-func done(e engine.Entry, op fake.Op) bool {
+func done(e engine.Entry, op storage.Op) bool {
 	return e.Verb == "end" && e.Err == nil && e.Call.Verb == string(op)
 }
 
 // checkSingle looks for the volume of a call on other nodes than that of the call.
-func (w *World) checkSingle(inv Invariant, e engine.Entry, op fake.Op, how string) {
+func (w *World) checkSingle(inv Invariant, e engine.Entry, op storage.Op, how string) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
 	r := w.records[id]
 	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !w.attachable(r.last) {

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // growth is a claim that asks for more than it has.
@@ -102,9 +102,9 @@ func (x *explainer) findGrower(g *growth) {
 		return
 	}
 	backend, known := x.backends().Driver(driver)
-	if !known || fake.Can(backend, fake.Expand) || fake.Can(backend, fake.NodeExpand) {
+	if !known || storage.Can(backend, storage.Expand) || storage.Can(backend, storage.NodeExpand) {
 		// EXP-020
-		g.actor, g.canExpand = expand.ResizerName(driver), !known || fake.Can(backend, fake.Expand)
+		g.actor, g.canExpand = expand.ResizerName(driver), !known || storage.Can(backend, storage.Expand)
 	}
 }
 

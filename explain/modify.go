@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // modifiedClaim is a bound claim whose volume is to have other attributes; any other is left as it is.
@@ -58,7 +58,7 @@ func (x *explainer) modifierOf(pv *corev1.PersistentVolume) (driver string, able
 		return "an in-tree plugin", false
 	}
 	backend, known := x.backends().Driver(pv.Spec.CSI.Driver)
-	return pv.Spec.CSI.Driver, !known || fake.Can(backend, fake.Modify)
+	return pv.Spec.CSI.Driver, !known || storage.Can(backend, storage.Modify)
 }
 
 // modifyError is what the driver said last, after a colon; "" if it did not complain.

@@ -8,9 +8,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // provisionedClaim is a claim that a provisioner is to make a volume for (BIND-057).
@@ -35,7 +35,7 @@ func provisionerOf(class *storagev1.StorageClass) (name string, inTree bool) {
 		return migrated, false
 	}
 	// PROV-023, PROV-024
-	return class.Provisioner, strings.HasPrefix(class.Provisioner, fake.InTreePrefix)
+	return class.Provisioner, strings.HasPrefix(class.Provisioner, storage.InTreePrefix)
 }
 
 // driverProvisions is a claim that an external provisioner is to make a volume for (PROV-025).
@@ -51,7 +51,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.say("XPROV-031", fmt.Sprintf("no volume fits, and %s makes none for a claim with a selector", driver))
 		e.next(Somebody, "has to create a volume that fits, or a claim without a selector")
 		e.never("the provisioner refuses it each time")
-	case known && !fake.Can(backend, fake.Create):
+	case known && !storage.Can(backend, storage.Create):
 		e.next(Somebody, "has to create a volume that fits")
 		e.never(driver + " cannot create volumes")
 	case !known && x.drivers[driver] == nil:
@@ -80,7 +80,7 @@ func (x *explainer) pluginProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.say("PROV-040", fmt.Sprintf("no volume fits, and plugin %s makes none from a data source", plugin))
 		e.next(Somebody, "has to create a volume that fits, or a claim without a data source")
 		e.never("the controller refuses it each time")
-	case known && len(class.MountOptions) > 0 && !fake.TakesMountOptions(backend):
+	case known && len(class.MountOptions) > 0 && !storage.TakesMountOptions(backend):
 		// PROV-043
 		e.say("PROV-043", fmt.Sprintf("no volume fits, and plugin %s makes none with mount options, which class %q has", plugin, class.Name))
 		e.next(Somebody, "has to create a volume that fits, or a class without mount options")
@@ -105,5 +105,5 @@ func (x *explainer) csiProvisioner(claim *corev1.PersistentVolumeClaim) (string,
 	}
 	driver, _ := provisionerOf(class)
 	backend, known := x.backends().Driver(driver)
-	return driver, known && fake.Can(backend, fake.Create) || !known && x.drivers[driver] != nil
+	return driver, known && storage.Can(backend, storage.Create) || !known && x.drivers[driver] != nil
 }

@@ -7,9 +7,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // World is what explanations are drawn from: the objects as the API server has them. It reads them only.
@@ -21,7 +21,7 @@ type World struct {
 	// Now is the time that waits are counted from.
 	Now time.Time
 	// Backends are the storage systems there are; nil is none that is known.
-	Backends *fake.Set
+	Backends *storage.Set
 	// DisableProvisioning is that of the PersistentVolume controller.
 	DisableProvisioning bool
 	// Silent tells whether the kubelet of a node is down or cut off, whatever the Node says; nil believes the Node.
@@ -51,9 +51,9 @@ func WorldOf(s *store.Store, now time.Time) World {
 	}
 }
 
-func (w *World) backends() *fake.Set {
+func (w *World) backends() *storage.Set {
 	if w.Backends == nil {
-		return &fake.Set{}
+		return &storage.Set{}
 	}
 	return w.Backends
 }

@@ -6,23 +6,24 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // A backend remembers what happened to the data, so a test can ask afterwards.
 func ExampleMemory() {
 	disk := fake.CSI("disk.example.com")
-	made, _ := disk.Create(fake.CreateRequest{Name: "pvc-1", Size: 1 << 30})
+	made, _ := disk.Create(storage.CreateRequest{Name: "pvc-1", Size: 1 << 30})
 
-	pod := fake.PodRef{Namespace: "default", Name: "db-0"}
-	disk.Attach(fake.AttachRequest{ID: made.ID, Node: "n1"})
-	disk.Stage(fake.StageRequest{ID: made.ID, Node: "n1", Path: "/stage"})
-	disk.Publish(fake.PublishRequest{ID: made.ID, Node: "n1", StagingPath: "/stage", Target: "/db", Pod: pod})
+	pod := storage.PodRef{Namespace: "default", Name: "db-0"}
+	disk.Attach(storage.AttachRequest{ID: made.ID, Node: "n1"})
+	disk.Stage(storage.StageRequest{ID: made.ID, Node: "n1", Path: "/stage"})
+	disk.Publish(storage.PublishRequest{ID: made.ID, Node: "n1", StagingPath: "/stage", Target: "/db", Pod: pod})
 	disk.Write(made.ID, pod, "n1", time.Unix(0, 0))
 
-	_, err := disk.Attach(fake.AttachRequest{ID: made.ID, Node: "n2"})
+	_, err := disk.Attach(storage.AttachRequest{ID: made.ID, Node: "n2"})
 	fmt.Println(err)
 
-	disk.Detach(fake.DetachRequest{ID: made.ID, Node: "n1"}) // by force: the pod is still there
+	disk.Detach(storage.DetachRequest{ID: made.ID, Node: "n1"}) // by force: the pod is still there
 	for _, problem := range disk.Report(nil) {
 		fmt.Println(problem)
 	}
@@ -36,8 +37,8 @@ func ExampleMemory() {
 func ExampleFaults() {
 	faults := fake.NewFaults()
 	create := fake.Match{Target: "disk.example.com", Verb: "Create"}
-	faults.Fail(create, fake.Errorf(fake.ResourceExhausted, "disk full")).Times(2)
-	faults.Lose(create, fake.Errorf(fake.DeadlineExceeded, "no answer")).Once()
+	faults.Fail(create, storage.Errorf(storage.ResourceExhausted, "disk full")).Times(2)
+	faults.Lose(create, storage.Errorf(storage.DeadlineExceeded, "no answer")).Once()
 
 	for range 4 {
 		fault := faults.Inject(engine.Call{Target: "disk.example.com", Verb: "Create", Key: "pvc-1"})

@@ -14,8 +14,8 @@ import (
 // left alone. The zero value has no rules. Rules may be added and cleared at any time.
 //
 //	f := fake.NewFaults()
-//	f.Fail(fake.Match{Target: "disk.example.com", Verb: "Create"}, fake.Errorf(fake.Internal, "on fire")).Times(3)
-//	f.Lose(fake.Match{Verb: "Attach", Node: "n1"}, fake.Errorf(fake.Unavailable, "gone")).Once()
+//	f.Fail(fake.Match{Target: "disk.example.com", Verb: "Create"}, storage.Errorf(storage.Internal, "on fire")).Times(3)
+//	f.Lose(fake.Match{Verb: "Attach", Node: "n1"}, storage.Errorf(storage.Unavailable, "gone")).Once()
 type Faults struct {
 	rules []*Rule
 	errs  []error

@@ -12,11 +12,12 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 var (
-	errA = fake.Errorf(fake.Internal, "a")
-	errB = fake.Errorf(fake.Unavailable, "b")
+	errA = storage.Errorf(storage.Internal, "a")
+	errB = storage.Errorf(storage.Unavailable, "b")
 )
 
 // answers are what the injector says to the same call again and again.
@@ -27,7 +28,7 @@ func answers(f *fake.Faults, call engine.Call, times int) string {
 		case fault.Crash:
 			said = append(said, "crash")
 		case fault.Err != nil:
-			said = append(said, strings.ToLower(string(fake.CodeOf(fault.Err))))
+			said = append(said, strings.ToLower(string(storage.CodeOf(fault.Err))))
 		case fault.Delay > 0:
 			said = append(said, fault.Delay.String())
 		default:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 type brittle struct{ values map[string]int }
@@ -44,12 +44,12 @@ func TestSafely(t *testing.T) {
 			stack: []string{"fake_test.deep guard_test.go:", "\n..."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := fake.Safely("disk", fake.Create, tt.call)
+			err := storage.Safely("disk", storage.Create, tt.call)
 			// A runtime error may go on, and does so differently in other versions of Go.
 			if got := fmt.Sprint(err); !strings.HasPrefix(got, tt.text) || tt.text == "" && err != nil {
 				t.Errorf("Safely = %q, want %q", got, tt.text)
 			}
-			panicked, ok := errors.AsType[*fake.PanicError](err)
+			panicked, ok := errors.AsType[*storage.PanicError](err)
 			if ok != strings.HasPrefix(tt.text, "backend disk") {
 				t.Fatalf("Safely = %T, want a PanicError for a panic alone", err)
 			}
@@ -73,16 +73,16 @@ func TestSafely(t *testing.T) {
 
 func TestPanicWithErrorUnwraps(t *testing.T) {
 	sentinel := errors.New("sentinel")
-	if err := fake.Safely("disk", fake.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) || fake.CodeOf(err) != fake.Internal {
-		t.Errorf("Safely = %v of code %s, want one that is the sentinel, of code Internal", err, fake.CodeOf(err))
+	if err := storage.Safely("disk", storage.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) || storage.CodeOf(err) != storage.Internal {
+		t.Errorf("Safely = %v of code %s, want one that is the sentinel, of code Internal", err, storage.CodeOf(err))
 	}
 }
 
 func TestPanicsLookTheSameAgain(t *testing.T) {
 	var texts []string
 	for range 2 {
-		err := fake.Safely("disk", fake.Create, func() error { deep(3); return nil })
-		panicked, _ := errors.AsType[*fake.PanicError](err)
+		err := storage.Safely("disk", storage.Create, func() error { deep(3); return nil })
+		panicked, _ := errors.AsType[*storage.PanicError](err)
 		texts = append(texts, panicked.Error()+"\n"+panicked.Stack)
 	}
 	if texts[0] != texts[1] {

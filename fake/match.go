@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Match says which calls a rule is about: those whose fields equal all that are set. A field left out matches anything. The
@@ -46,10 +47,10 @@ var apiVerbs = []string{"create", "update", "update-status", "patch", "patch-sta
 // have no kind, and each have verbs of their own.
 func (m Match) check() error {
 	api := m.Target == engine.APIServer || slices.Contains(apiVerbs, m.Verb) || m.Kind != ""
-	backend := m.Target != "" && m.Target != engine.APIServer || Op(m.Verb).Valid() || m.Node != "" || m.Pod != ""
+	backend := m.Target != "" && m.Target != engine.APIServer || storage.Op(m.Verb).Valid() || m.Node != "" || m.Pod != ""
 	switch {
-	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !Op(m.Verb).Valid():
-		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, ops, apiVerbs)
+	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !storage.Op(m.Verb).Valid():
+		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, storage.Ops(), apiVerbs)
 	case m.Kind != "" && !slices.Contains(store.Kinds(), store.Kind(m.Kind)):
 		return fmt.Errorf("there is no kind %q: write it as in a manifest, one of %v", m.Kind, store.Kinds())
 	case api && backend:

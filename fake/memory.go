@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -33,14 +34,14 @@ type Memory struct {
 
 // settings are what options change.
 type settings struct {
-	able        map[Op]bool
-	latency     map[Op]time.Duration
+	able        map[storage.Op]bool
+	latency     map[storage.Op]time.Duration
 	minSize     int64
 	maxSize     int64 // 0 is no limit
 	quota       int64 // 0 is no limit
 	attachLimit *int32
 	mountGroup  bool
-	segments    []Segment
+	segments    []storage.Segment
 	lenient     bool
 	createdOnly bool
 	offline     bool
@@ -51,8 +52,8 @@ type settings struct {
 // volume is one life of a volume: from creation, or first use, to deletion.
 type volume struct {
 	id        string
-	request   *CreateRequest // nil: static
-	response  CreateResponse
+	request   *storage.CreateRequest // nil: static
+	response  storage.CreateResponse
 	size      int64             // 0: unknown
 	used      int64             // how much of size a file system makes use of
 	modified  map[string]string // by Modify
@@ -63,21 +64,21 @@ type volume struct {
 	writes    []Write
 	content   Write
 	deleted   bool
-	revived   bool          // an earlier life was deleted, and this one was not created
-	pv        DeleteRequest // what deleted it
+	revived   bool                  // an earlier life was deleted, and this one was not created
+	pv        storage.DeleteRequest // what deleted it
 }
 
 // CSI makes a CSI driver that can do everything but recycle. The name is its driver name, such as "disk.example.com".
 func CSI(name string, opts ...MemoryOption) *Memory {
-	m := newMemory(name, Create, Delete, Attach, Detach, Stage, Unstage, Publish, Unpublish, Expand, NodeExpand, Modify)
+	m := newMemory(name, storage.Create, storage.Delete, storage.Attach, storage.Detach, storage.Stage, storage.Unstage, storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify)
 	m.apply(opts)
 	return m
 }
 
-func newMemory(name string, able ...Op) *Memory {
+func newMemory(name string, able ...storage.Op) *Memory {
 	m := &Memory{name: name, volumes: map[string]*volume{}}
-	m.able = map[Op]bool{}
-	m.latency = map[Op]time.Duration{}
+	m.able = map[storage.Op]bool{}
+	m.latency = map[storage.Op]time.Duration{}
 	for _, op := range able {
 		m.able[op] = true
 	}
@@ -113,10 +114,10 @@ func (m *Memory) Err() error {
 func (m *Memory) Name() string { return m.name }
 
 // Can reports whether the options leave op to it.
-func (m *Memory) Can(op Op) bool { return m.able[op] }
+func (m *Memory) Can(op storage.Op) bool { return m.able[op] }
 
 // Delay is what [Latency] says, for every volume.
-func (m *Memory) Delay(op Op, _ string) time.Duration { return m.latency[op] }
+func (m *Memory) Delay(op storage.Op, _ string) time.Duration { return m.latency[op] }
 
 // HasTopology reports whether there are segments; see [Topology].
 func (m *Memory) HasTopology() bool { return len(m.segments) > 0 }
@@ -130,22 +131,22 @@ func (m *Memory) Reboot(node string) {
 }
 
 // refuse is the error with which the backend refuses: with a status from a CSI driver, plain from an in-tree plugin.
-func (m *Memory) refuse(code Code, format string, args ...any) error {
+func (m *Memory) refuse(code storage.Code, format string, args ...any) error {
 	if m.inTree {
 		return fmt.Errorf(format, args...)
 	}
-	return Errorf(code, format, args...)
+	return storage.Errorf(code, format, args...)
 }
 
 // check begins every operation: it must be one of the backend's, and the fields it cannot do without must be set. Fields are
 // pairs of a name and a value.
-func (m *Memory) check(op Op, fields ...string) error {
+func (m *Memory) check(op storage.Op, fields ...string) error {
 	if !m.able[op] {
-		return m.refuse(Unimplemented, "%s cannot %s", m.name, op)
+		return m.refuse(storage.Unimplemented, "%s cannot %s", m.name, op)
 	}
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i+1] == "" {
-			return m.refuse(InvalidArgument, "%s without %s", op, fields[i])
+			return m.refuse(storage.InvalidArgument, "%s without %s", op, fields[i])
 		}
 	}
 	return nil
@@ -159,7 +160,7 @@ func (m *Memory) use(id string) (*volume, error) {
 	}
 	revived := m.tombstone(id) != nil
 	if m.createdOnly || revived && !m.inTree && !m.lenient {
-		return nil, m.refuse(NotFound, "volume %s does not exist", id)
+		return nil, m.refuse(storage.NotFound, "volume %s does not exist", id)
 	}
 	return &volume{id: id, revived: revived}, nil
 }

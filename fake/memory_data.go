@@ -6,20 +6,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 )
 
 // DataHolder is a backend whose volumes can be written and read, as a pod would. The volume must be published to the pod on the
 // node; a backend that attaches can be written and read only where the volume is attached.
 type DataHolder interface {
-	Write(id string, pod PodRef, node string, at time.Time) (Write, error)
-	Read(id string, pod PodRef, node string) (Write, error)
+	Write(id string, pod storage.PodRef, node string, at time.Time) (Write, error)
+	Read(id string, pod storage.PodRef, node string) (Write, error)
 }
 
 // Write is something that a pod wrote: it replaces what was on the volume. The zero value is an empty volume.
 type Write struct {
 	Version int // counts the writes of a volume's life, from 1
-	Pod     PodRef
+	Pod     storage.PodRef
 	Node    string
 	At      time.Time
 }
@@ -31,7 +32,7 @@ type VolumeState struct {
 	Usable   int64 // bytes that the file system makes use of
 	Static   bool  // not created by this backend
 	Deleted  bool
-	Topology []Segment
+	Topology []storage.Segment
 	// Modified are the parameters that Modify has given it, nil if none.
 	Modified map[string]string
 	// In the order of node and target path:
@@ -100,14 +101,14 @@ func (p Publication) writable() bool { return !p.ReadOnly && p.Mode != corev1.Re
 
 // reaches reports whether the node can get at the data: always, if the backend does not attach.
 func (m *Memory) reaches(v *volume, node string, write bool) bool {
-	if !m.able[Attach] || m.lenient && len(v.attached) == 0 {
+	if !m.able[storage.Attach] || m.lenient && len(v.attached) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(v.attached, func(a Attachment) bool { return a.Node == node && !(write && a.ReadOnly) })
 }
 
 // Write puts a new version on the volume, at the given moment of virtual time. It fails if the pod cannot write there.
-func (m *Memory) Write(id string, pod PodRef, node string, at time.Time) (Write, error) {
+func (m *Memory) Write(id string, pod storage.PodRef, node string, at time.Time) (Write, error) {
 	v, err := m.access(id, pod, node, true)
 	if err != nil {
 		return Write{}, err
@@ -119,7 +120,7 @@ func (m *Memory) Write(id string, pod PodRef, node string, at time.Time) (Write,
 }
 
 // Read is what the pod finds on the volume: the last write, or the zero Write if there is none. It fails if the pod cannot read.
-func (m *Memory) Read(id string, pod PodRef, node string) (Write, error) {
+func (m *Memory) Read(id string, pod storage.PodRef, node string) (Write, error) {
 	v, err := m.access(id, pod, node, false)
 	if err != nil {
 		return Write{}, err
@@ -127,24 +128,24 @@ func (m *Memory) Read(id string, pod PodRef, node string) (Write, error) {
 	return v.content, nil
 }
 
-func (m *Memory) access(id string, pod PodRef, node string, write bool) (*volume, error) {
+func (m *Memory) access(id string, pod storage.PodRef, node string, write bool) (*volume, error) {
 	v, ok := m.volumes[id]
 	if !ok {
-		return nil, m.refuse(NotFound, "volume %s does not exist", id)
+		return nil, m.refuse(storage.NotFound, "volume %s does not exist", id)
 	}
 	published := false
 	for _, p := range v.published {
-		if p.Node == node && p.Pod.same(pod) && (!write || p.writable()) {
+		if p.Node == node && p.Pod.Same(pod) && (!write || p.writable()) {
 			published = true
 		}
 	}
 	switch {
 	case !published && write:
-		return nil, m.refuse(FailedPrecondition, "volume %s is not published to pod %s on node %s for writing", id, pod, node)
+		return nil, m.refuse(storage.FailedPrecondition, "volume %s is not published to pod %s on node %s for writing", id, pod, node)
 	case !published:
-		return nil, m.refuse(FailedPrecondition, "volume %s is not published to pod %s on node %s", id, pod, node)
+		return nil, m.refuse(storage.FailedPrecondition, "volume %s is not published to pod %s on node %s", id, pod, node)
 	case !m.reaches(v, node, write):
-		return nil, m.refuse(FailedPrecondition, "volume %s is not attached to node %s", id, node)
+		return nil, m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", id, node)
 	}
 	return v, nil
 }

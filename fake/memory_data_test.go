@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 func at(seconds int) time.Time { return time.Unix(int64(seconds), 0).UTC() }
@@ -17,7 +18,7 @@ func at(seconds int) time.Time { return time.Unix(int64(seconds), 0).UTC() }
 func do(t *testing.T, m *fake.Memory, steps ...step) {
 	t.Helper()
 	for i, s := range steps {
-		if err := s.call(m); fake.CodeOf(err) != s.want {
+		if err := s.call(m); storage.CodeOf(err) != s.want {
 			t.Fatalf("step %d = %v, want code %s", i+1, err, s.want)
 		}
 	}
@@ -58,32 +59,32 @@ func TestWhoCannotWrite(t *testing.T) {
 	readOnly := toPod("v", "n1", "p1")
 	readOnly.ReadOnly = true
 	attachReadOnly := func(m *fake.Memory) error {
-		_, err := m.Attach(fake.AttachRequest{ID: "v", Node: "n1", ReadOnly: true})
+		_, err := m.Attach(storage.AttachRequest{ID: "v", Node: "n1", ReadOnly: true})
 		return err
 	}
 	for _, tt := range []struct {
 		name        string
 		steps       []step
-		read, write fake.Code
+		read, write storage.Code
 	}{
-		{"whoever has it", all("v", "n1", "p1"), fake.OK, fake.OK},
-		{"no volume", nil, fake.NotFound, fake.NotFound},
-		{"not published", []step{ok(attach("v", "n1")), ok(stage("v", "n1"))}, fake.FailedPrecondition, fake.FailedPrecondition},
-		{"published to another pod", all("v", "n1", "p2"), fake.FailedPrecondition, fake.FailedPrecondition},
-		{"published elsewhere", all("v", "n2", "p1"), fake.FailedPrecondition, fake.FailedPrecondition},
-		{"published for reading", []step{ok(attach("v", "n1")), ok(stage("v", "n1")), ok(publishAs(readOnly))}, fake.OK, fake.FailedPrecondition},
-		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, fake.OK, fake.FailedPrecondition},
-		{"detached by force", then(all("v", "n1", "p1"), ok(detach("v", "n1"))), fake.FailedPrecondition, fake.FailedPrecondition},
-		{"rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n1"); return nil })), fake.FailedPrecondition, fake.FailedPrecondition},
-		{"another node rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n2"); return nil })), fake.OK, fake.OK},
+		{"whoever has it", all("v", "n1", "p1"), storage.OK, storage.OK},
+		{"no volume", nil, storage.NotFound, storage.NotFound},
+		{"not published", []step{ok(attach("v", "n1")), ok(stage("v", "n1"))}, storage.FailedPrecondition, storage.FailedPrecondition},
+		{"published to another pod", all("v", "n1", "p2"), storage.FailedPrecondition, storage.FailedPrecondition},
+		{"published elsewhere", all("v", "n2", "p1"), storage.FailedPrecondition, storage.FailedPrecondition},
+		{"published for reading", []step{ok(attach("v", "n1")), ok(stage("v", "n1")), ok(publishAs(readOnly))}, storage.OK, storage.FailedPrecondition},
+		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, storage.OK, storage.FailedPrecondition},
+		{"detached by force", then(all("v", "n1", "p1"), ok(detach("v", "n1"))), storage.FailedPrecondition, storage.FailedPrecondition},
+		{"rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n1"); return nil })), storage.FailedPrecondition, storage.FailedPrecondition},
+		{"another node rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n2"); return nil })), storage.OK, storage.OK},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fake.CSI("disk.example.com")
 			do(t, m, tt.steps...)
-			if _, err := m.Read("v", podNamed("p1"), "n1"); fake.CodeOf(err) != tt.read {
+			if _, err := m.Read("v", podNamed("p1"), "n1"); storage.CodeOf(err) != tt.read {
 				t.Errorf("Read = %v, want code %s", err, tt.read)
 			}
-			if _, err := m.Write("v", podNamed("p1"), "n1", at(1)); fake.CodeOf(err) != tt.write {
+			if _, err := m.Write("v", podNamed("p1"), "n1", at(1)); storage.CodeOf(err) != tt.write {
 				t.Errorf("Write = %v, want code %s", err, tt.write)
 			}
 		})
@@ -95,7 +96,7 @@ func TestPodsAreToldApartByUID(t *testing.T) {
 	req := toPod("v", "n1", "p1")
 	req.Pod.UID = "old"
 	do(t, m, ok(publishAs(req)))
-	if _, err := m.Write("v", fake.PodRef{Namespace: "default", Name: "p1", UID: "new"}, "n1", at(1)); err == nil {
+	if _, err := m.Write("v", storage.PodRef{Namespace: "default", Name: "p1", UID: "new"}, "n1", at(1)); err == nil {
 		t.Error("the next pod of the name can write")
 	}
 	if _, err := m.Write("v", podNamed("p1"), "n1", at(1)); err != nil {
@@ -109,7 +110,7 @@ func TestRecycledVolumeIsEmpty(t *testing.T) {
 	if _, err := p.Write("pv1", podNamed("p1"), "n1", at(1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Recycle(fake.RecycleRequest{ID: "pv1"}); err != nil {
+	if err := p.Recycle(storage.RecycleRequest{ID: "pv1"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := p.Read("pv1", podNamed("p1"), "n1"); err != nil || got != (fake.Write{}) {
@@ -122,26 +123,26 @@ func TestRecycledVolumeIsEmpty(t *testing.T) {
 
 func TestExpandedVolume(t *testing.T) {
 	m := fake.CSI("disk.example.com")
-	do(t, m, ok(create(fake.CreateRequest{Name: "fs", Size: gi})), ok(create(fake.CreateRequest{Name: "raw", Size: gi, VolumeMode: corev1.PersistentVolumeBlock})))
+	do(t, m, ok(create(storage.CreateRequest{Name: "fs", Size: gi})), ok(create(storage.CreateRequest{Name: "raw", Size: gi, VolumeMode: corev1.PersistentVolumeBlock})))
 	for _, tt := range []struct {
 		id   string
 		size int64
-		want fake.ExpandResponse
+		want storage.ExpandResponse
 	}{
-		{"fs", gi, fake.ExpandResponse{Size: gi}},
-		{"fs", 3 * gi, fake.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
-		{"fs", 2 * gi, fake.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
-		{"raw", 3 * gi, fake.ExpandResponse{Size: 3 * gi}},
+		{"fs", gi, storage.ExpandResponse{Size: gi}},
+		{"fs", 3 * gi, storage.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
+		{"fs", 2 * gi, storage.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
+		{"raw", 3 * gi, storage.ExpandResponse{Size: 3 * gi}},
 	} {
-		if got, err := m.Expand(fake.ExpandRequest{ID: tt.id, Size: tt.size}); err != nil || got != tt.want {
+		if got, err := m.Expand(storage.ExpandRequest{ID: tt.id, Size: tt.size}); err != nil || got != tt.want {
 			t.Errorf("Expand(%s, %d) = %+v, %v, want %+v", tt.id, tt.size, got, err, tt.want)
 		}
 	}
 	do(t, m, all("fs", "n1", "p1")...)
-	if got, err := m.NodeExpand(fake.NodeExpandRequest{ID: "fs", Node: "n1", Size: 3 * gi}); err != nil || got.Size != 3*gi {
+	if got, err := m.NodeExpand(storage.NodeExpandRequest{ID: "fs", Node: "n1", Size: 3 * gi}); err != nil || got.Size != 3*gi {
 		t.Errorf("NodeExpand = %+v, %v, want 3Gi", got, err)
 	}
-	if got, err := m.Expand(fake.ExpandRequest{ID: "fs", Size: 3 * gi}); err != nil || got.NodeExpansion {
+	if got, err := m.Expand(storage.ExpandRequest{ID: "fs", Size: 3 * gi}); err != nil || got.NodeExpansion {
 		t.Errorf("Expand after NodeExpand = %+v, %v, want nothing left to do", got, err)
 	}
 	if state, _ := m.Volume("fs"); state.Size != 3*gi || state.Usable != 3*gi {
@@ -150,7 +151,7 @@ func TestExpandedVolume(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	one := fake.CreateRequest{Name: "v", Size: gi}
+	one := storage.CreateRequest{Name: "v", Size: gi}
 	csi := func(phase string, opts ...fake.Option) *corev1.PersistentVolume {
 		return fake.Volume("pv", "1Gi", append(opts, fake.CSISource("disk.example.com", "v"), fake.Phase(phase))...)
 	}
@@ -159,7 +160,7 @@ func TestReport(t *testing.T) {
 	boundDeleting := csi("Bound")
 	boundDeleting.DeletionTimestamp = new(metav1.NewTime(at(1)))
 	deleteOf := func(uid types.UID) func(*fake.Memory) error {
-		return func(m *fake.Memory) error { return m.Delete(fake.DeleteRequest{ID: "v", UID: uid}) }
+		return func(m *fake.Memory) error { return m.Delete(storage.DeleteRequest{ID: "v", UID: uid}) }
 	}
 	pvs := func(pvs ...*corev1.PersistentVolume) []*corev1.PersistentVolume { return pvs }
 	onBoth := then(all("v", "n1", "p1"), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2")))
@@ -192,7 +193,7 @@ func TestReport(t *testing.T) {
 			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
 		{"used again after deletion", lenient, []step{ok(create(one)), ok(remove("v")), ok(attach("v", "n1"))}, pvs(csi("Bound")),
 			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
-		{"created twice", nil, []step{ok(create(one)), refused(fake.AlreadyExists, create(fake.CreateRequest{Name: "v", Size: 2 * gi}))}, pvs(csi("Bound")),
+		{"created twice", nil, []step{ok(create(one)), refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: 2 * gi}))}, pvs(csi("Bound")),
 			[]string{"DoubleCreate v: created again with another size"}},
 		{"two writers", lenient, onBoth, nil, []string{"TwoWriters v: can be written on nodes n1, n2"}},
 		{"two writers of a shared volume", lenient, []step{shared("n1", "p1"), shared("n2", "p2")}, nil, nil},
@@ -200,8 +201,8 @@ func TestReport(t *testing.T) {
 		{"one writer and one who cannot any more", nil, then(all("v", "n1", "p1"), ok(detach("v", "n1")), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2"))), nil,
 			[]string{"DetachedInUse v: detached from n1 while published to default/p1"}},
 		{"deleted in use", lenient, then(all("v", "n1", "p1"), ok(remove("v"))), nil, []string{"DeletedInUse v: deleted while attached to n1, staged on n1, published to default/p1 on n1"}},
-		{"what happened, then what leaked, by name", nil, []step{ok(create(fake.CreateRequest{Name: "w"})), ok(create(one)),
-			refused(fake.AlreadyExists, create(fake.CreateRequest{Name: "w", Size: 1}))}, nil,
+		{"what happened, then what leaked, by name", nil, []step{ok(create(storage.CreateRequest{Name: "w"})), ok(create(one)),
+			refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "w", Size: 1}))}, nil,
 			[]string{"DoubleCreate w: created again with another size", "Leaked v: no PersistentVolume knows it", "Leaked w: no PersistentVolume knows it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,8 +221,8 @@ func TestReport(t *testing.T) {
 
 func TestPluginReport(t *testing.T) {
 	p := fake.InTree("kubernetes.io/mock-storage")
-	do(t, p.Memory, ok(create(fake.CreateRequest{Name: "pv1"})), ok(create(fake.CreateRequest{Name: "pv2"})), ok(publish("pv1", "n1", "p1")))
-	if err := p.Recycle(fake.RecycleRequest{ID: "pv1"}); err != nil {
+	do(t, p.Memory, ok(create(storage.CreateRequest{Name: "pv1"})), ok(create(storage.CreateRequest{Name: "pv2"})), ok(publish("pv1", "n1", "p1")))
+	if err := p.Recycle(storage.RecycleRequest{ID: "pv1"}); err != nil {
 		t.Fatal(err)
 	}
 	got := p.Report([]*corev1.PersistentVolume{fake.Volume("pv1", "1Gi"), fake.Volume("pv2", "1Gi", fake.NFSSource("s", "/"))})

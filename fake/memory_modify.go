@@ -1,14 +1,15 @@
 package fake
 
 import (
+	"github.com/volsim/volsim/storage"
 	"maps"
 	"slices"
 )
 
 // Modify gives the volume the parameters, besides those that it was given before. Those that are not [Mutable] are code
 // InvalidArgument, and then none is changed.
-func (m *Memory) Modify(req ModifyRequest) error {
-	if err := m.check(Modify, "ID", req.ID); err != nil {
+func (m *Memory) Modify(req storage.ModifyRequest) error {
+	if err := m.check(storage.Modify, "ID", req.ID); err != nil {
 		return err
 	}
 	v, err := m.use(req.ID)
@@ -17,7 +18,7 @@ func (m *Memory) Modify(req ModifyRequest) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(req.Parameters)) {
 		if m.mutable != nil && !slices.Contains(m.mutable, name) {
-			return m.refuse(InvalidArgument, "the parameter %s of volume %s cannot be changed, only %v", name, req.ID, m.mutable)
+			return m.refuse(storage.InvalidArgument, "the parameter %s of volume %s cannot be changed, only %v", name, req.ID, m.mutable)
 		}
 	}
 	if v.modified == nil {

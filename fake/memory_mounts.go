@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -24,44 +25,44 @@ type Staging struct {
 // Publication is a volume given to a pod.
 type Publication struct {
 	Node, Target string
-	Pod          PodRef
+	Pod          storage.PodRef
 	Mode         corev1.PersistentVolumeAccessMode
 	VolumeMode   corev1.PersistentVolumeMode
 	ReadOnly     bool
 }
 
 // Attach makes the volume available at the node.
-func (m *Memory) Attach(req AttachRequest) (AttachResponse, error) {
-	if err := m.check(Attach, "ID", req.ID, "node", req.Node); err != nil {
-		return AttachResponse{}, err
+func (m *Memory) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
+	if err := m.check(storage.Attach, "ID", req.ID, "node", req.Node); err != nil {
+		return storage.AttachResponse{}, err
 	}
 	v, err := m.use(req.ID)
 	if err != nil {
-		return AttachResponse{}, err
+		return storage.AttachResponse{}, err
 	}
 	a := Attachment{Node: req.Node, Mode: mode(req.Mode), ReadOnly: req.ReadOnly}
 	at, found := slices.BinarySearchFunc(v.attached, a.Node, func(a Attachment, node string) int { return strings.Compare(a.Node, node) })
 	if found {
 		if v.attached[at] != a && !m.lenient {
-			return AttachResponse{}, m.refuse(AlreadyExists, "volume %s is attached to node %s in another way", req.ID, req.Node)
+			return storage.AttachResponse{}, m.refuse(storage.AlreadyExists, "volume %s is attached to node %s in another way", req.ID, req.Node)
 		}
 		v.attached[at] = a
-		return AttachResponse{}, nil
+		return storage.AttachResponse{}, nil
 	}
 	for _, other := range v.attached {
 		if !m.lenient && !(manyNodes(a.Mode) && manyNodes(other.Mode)) {
-			return AttachResponse{}, m.refuse(FailedPrecondition, "volume %s is attached to node %s", req.ID, other.Node)
+			return storage.AttachResponse{}, m.refuse(storage.FailedPrecondition, "volume %s is attached to node %s", req.ID, other.Node)
 		}
 	}
 	v.attached = slices.Insert(v.attached, at, a)
 	m.keep(v)
 	m.watchWriters(v)
-	return AttachResponse{}, nil
+	return storage.AttachResponse{}, nil
 }
 
 // Detach takes the volume from the node, or from every node when none is named.
-func (m *Memory) Detach(req DetachRequest) error {
-	if err := m.check(Detach, "ID", req.ID); err != nil {
+func (m *Memory) Detach(req storage.DetachRequest) error {
+	if err := m.check(storage.Detach, "ID", req.ID); err != nil {
 		return err
 	}
 	v, ok := m.volumes[req.ID]
@@ -83,22 +84,22 @@ func (m *Memory) Detach(req DetachRequest) error {
 }
 
 // Stage mounts the volume on the node.
-func (m *Memory) Stage(req StageRequest) error {
-	if err := m.check(Stage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
+func (m *Memory) Stage(req storage.StageRequest) error {
+	if err := m.check(storage.Stage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
 		return err
 	}
 	v, err := m.use(req.ID)
 	if err != nil {
 		return err
 	}
-	if !m.lenient && m.able[Attach] && !v.isAttached(req.Node) {
-		return m.refuse(FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
+	if !m.lenient && m.able[storage.Attach] && !v.isAttached(req.Node) {
+		return m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
 	}
 	s := Staging{Node: req.Node, Path: req.Path, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode)}
 	at, found := slices.BinarySearchFunc(v.staged, s.Node, func(s Staging, node string) int { return strings.Compare(s.Node, node) })
 	if found {
 		if v.staged[at] != s && !m.lenient {
-			return m.refuse(AlreadyExists, "volume %s is staged on node %s in another way", req.ID, req.Node)
+			return m.refuse(storage.AlreadyExists, "volume %s is staged on node %s in another way", req.ID, req.Node)
 		}
 		v.staged[at] = s
 		return nil
@@ -109,8 +110,8 @@ func (m *Memory) Stage(req StageRequest) error {
 }
 
 // Unstage takes the volume's mount off the node.
-func (m *Memory) Unstage(req UnstageRequest) error {
-	if err := m.check(Unstage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
+func (m *Memory) Unstage(req storage.UnstageRequest) error {
+	if err := m.check(storage.Unstage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
 		return err
 	}
 	v, ok := m.volumes[req.ID]
@@ -123,7 +124,7 @@ func (m *Memory) Unstage(req UnstageRequest) error {
 	}
 	for _, p := range v.published {
 		if p.Node == req.Node && !m.lenient {
-			return m.refuse(FailedPrecondition, "volume %s is published to %s on node %s", req.ID, p.Pod, req.Node)
+			return m.refuse(storage.FailedPrecondition, "volume %s is published to %s on node %s", req.ID, p.Pod, req.Node)
 		}
 	}
 	v.staged = slices.Delete(v.staged, at, at+1)
@@ -131,8 +132,8 @@ func (m *Memory) Unstage(req UnstageRequest) error {
 }
 
 // Publish gives the volume to the pod.
-func (m *Memory) Publish(req PublishRequest) error {
-	if err := m.check(Publish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
+func (m *Memory) Publish(req storage.PublishRequest) error {
+	if err := m.check(storage.Publish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
 		return err
 	}
 	v, err := m.use(req.ID)
@@ -149,13 +150,13 @@ func (m *Memory) Publish(req PublishRequest) error {
 	at, found := slices.BinarySearchFunc(v.published, p, byNodeAndTarget)
 	if found {
 		if v.published[at] != p && !m.lenient {
-			return m.refuse(AlreadyExists, "volume %s is published at %s in another way", req.ID, req.Target)
+			return m.refuse(storage.AlreadyExists, "volume %s is published at %s in another way", req.ID, req.Target)
 		}
 		v.published[at] = p
 		return nil
 	}
 	if !m.lenient && len(v.published) > 0 && (p.Mode == corev1.ReadWriteOncePod || v.published[0].Mode == corev1.ReadWriteOncePod) {
-		return m.refuse(FailedPrecondition, "volume %s is for one pod, and published to %s", req.ID, v.published[0].Pod)
+		return m.refuse(storage.FailedPrecondition, "volume %s is for one pod, and published to %s", req.ID, v.published[0].Pod)
 	}
 	v.published = slices.Insert(v.published, at, p)
 	m.keep(v)
@@ -171,22 +172,22 @@ func byNodeAndTarget(a, b Publication) int {
 }
 
 // ready reports what must come before the volume can be published, if anything.
-func (m *Memory) ready(v *volume, req PublishRequest) error {
+func (m *Memory) ready(v *volume, req storage.PublishRequest) error {
 	switch {
-	case m.able[Attach] && !v.isAttached(req.Node):
-		return m.refuse(FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
-	case m.able[Stage]:
+	case m.able[storage.Attach] && !v.isAttached(req.Node):
+		return m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
+	case m.able[storage.Stage]:
 		staged := slices.ContainsFunc(v.staged, func(s Staging) bool { return s.Node == req.Node && s.Path == req.StagingPath })
 		if !staged {
-			return m.refuse(FailedPrecondition, "volume %s is not staged on node %s at %q", req.ID, req.Node, req.StagingPath)
+			return m.refuse(storage.FailedPrecondition, "volume %s is not staged on node %s at %q", req.ID, req.Node, req.StagingPath)
 		}
 	}
 	return nil
 }
 
 // Unpublish takes the volume from the pod.
-func (m *Memory) Unpublish(req UnpublishRequest) error {
-	if err := m.check(Unpublish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
+func (m *Memory) Unpublish(req storage.UnpublishRequest) error {
+	if err := m.check(storage.Unpublish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
 		return err
 	}
 	if v, ok := m.volumes[req.ID]; ok {

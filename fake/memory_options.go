@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/volsim/volsim/storage"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -11,7 +12,7 @@ import (
 type MemoryOption func(*Memory)
 
 // Without takes operations away. Attach and Detach go together, and so do Stage and Unstage, Publish and Unpublish.
-func Without(ops ...Op) MemoryOption {
+func Without(ops ...storage.Op) MemoryOption {
 	return func(m *Memory) {
 		for _, op := range m.known("Without", ops) {
 			delete(m.able, op)
@@ -21,9 +22,9 @@ func Without(ops ...Op) MemoryOption {
 }
 
 // Only takes everything away but these operations; those that go together come together.
-func Only(ops ...Op) MemoryOption {
+func Only(ops ...storage.Op) MemoryOption {
 	return func(m *Memory) {
-		m.able = map[Op]bool{}
+		m.able = map[storage.Op]bool{}
 		for _, op := range m.known("Only", ops) {
 			m.able[op] = true
 			if opposite, ok := opposites[op]; ok {
@@ -33,25 +34,25 @@ func Only(ops ...Op) MemoryOption {
 	}
 }
 
-var opposites = map[Op]Op{Attach: Detach, Detach: Attach, Stage: Unstage, Unstage: Stage, Publish: Unpublish, Unpublish: Publish}
+var opposites = map[storage.Op]storage.Op{storage.Attach: storage.Detach, storage.Detach: storage.Attach, storage.Stage: storage.Unstage, storage.Unstage: storage.Stage, storage.Publish: storage.Unpublish, storage.Unpublish: storage.Publish}
 
 // WithoutStage makes a driver without STAGE_UNSTAGE_VOLUME.
-func WithoutStage() MemoryOption { return Without(Stage) }
+func WithoutStage() MemoryOption { return Without(storage.Stage) }
 
 // WithoutAttach makes a driver without PUBLISH_UNPUBLISH_VOLUME, for a CSIDriver with attachRequired false.
-func WithoutAttach() MemoryOption { return Without(Attach) }
+func WithoutAttach() MemoryOption { return Without(storage.Attach) }
 
 // ProvisionOnly leaves Create and Delete.
-func ProvisionOnly() MemoryOption { return Only(Create, Delete) }
+func ProvisionOnly() MemoryOption { return Only(storage.Create, storage.Delete) }
 
 // Latency is how long each call of the operation takes; zero unless said.
-func Latency(op Op, d time.Duration) MemoryOption {
+func Latency(op storage.Op, d time.Duration) MemoryOption {
 	return func(m *Memory) {
 		if d < 0 {
 			m.fault("Latency of %s is %s: it must not be negative", op, d)
 			return
 		}
-		for _, op := range m.known("Latency", []Op{op}) {
+		for _, op := range m.known("Latency", []storage.Op{op}) {
 			m.latency[op] = d
 		}
 	}
@@ -75,7 +76,7 @@ func Quota(size string) MemoryOption {
 
 // Topology gives the driver segments: a volume is made in one of them, and only nodes there can reach it. It is the first
 // preferred one that the driver has, else the first required one, else the driver's first; without any, code ResourceExhausted.
-func Topology(segments ...Segment) MemoryOption {
+func Topology(segments ...storage.Segment) MemoryOption {
 	return func(m *Memory) {
 		m.segments = nil
 		for _, s := range segments {
@@ -103,8 +104,8 @@ func Mutable(parameters ...string) MemoryOption {
 	return func(m *Memory) { m.mutable = append([]string{}, parameters...) }
 }
 
-func (m *Memory) known(option string, ops []Op) []Op {
-	var known []Op
+func (m *Memory) known(option string, ops []storage.Op) []storage.Op {
+	var known []storage.Op
 	for _, op := range ops {
 		if op.Valid() {
 			known = append(known, op)

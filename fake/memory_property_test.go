@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // anyCall is a random request about one of few volumes, nodes and pods, with its description.
@@ -23,7 +24,7 @@ func anyCall(t *rapid.T) (string, func(*fake.Memory) error) {
 		name string
 		call func(*fake.Memory) error
 	}{
-		{"create", create(fake.CreateRequest{Name: id, Size: size})},
+		{"create", create(storage.CreateRequest{Name: id, Size: size})},
 		{"delete", remove(id)},
 		{"attach", attach(id, node, mode)},
 		{"detach", detach(id, node)},
@@ -31,7 +32,7 @@ func anyCall(t *rapid.T) (string, func(*fake.Memory) error) {
 		{"unstage", unstage(id, node)},
 		{"publish", publish(id, node, pod)},
 		{"unpublish", unpublish(id, node, pod)},
-		{"expand", expand(fake.ExpandRequest{ID: id, Size: size})},
+		{"expand", expand(storage.ExpandRequest{ID: id, Size: size})},
 		{"node expand", nodeExpand(id, node, 0)},
 	}
 	c := rapid.SampledFrom(calls).Draw(t, "call")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -76,7 +77,7 @@ func (m *Memory) compare(pvs []*corev1.PersistentVolume, owns func(*corev1.Persi
 		if pv == nil || !owns(&pv.Spec.PersistentVolumeSource) {
 			continue
 		}
-		id := Handle(pv)
+		id := storage.Handle(pv)
 		known[id] = true
 		if wanted(pv) && m.lost(id, pv.UID) {
 			problems = append(problems, Problem{DeletedWhenWanted, id, fmt.Sprintf("PersistentVolume %s is %s", pv.Name, phase(pv))})

@@ -5,58 +5,59 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 )
 
 // Create makes a volume, or finds the one that the same request made before.
-func (m *Memory) Create(req CreateRequest) (CreateResponse, error) {
-	if err := m.check(Create, "name", req.Name); err != nil {
-		return CreateResponse{}, err
+func (m *Memory) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+	if err := m.check(storage.Create, "name", req.Name); err != nil {
+		return storage.CreateResponse{}, err
 	}
 	if req.Size < 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
-		return CreateResponse{}, m.refuse(InvalidArgument, "volume %s of %d bytes, at most %d: not a size", req.Name, req.Size, req.Limit)
+		return storage.CreateResponse{}, m.refuse(storage.InvalidArgument, "volume %s of %d bytes, at most %d: not a size", req.Name, req.Size, req.Limit)
 	}
 	if v, ok := m.volumes[req.Name]; ok {
 		if v.request == nil {
-			return CreateResponse{}, m.refuse(AlreadyExists, "volume %s exists and was not created here", req.Name)
+			return storage.CreateResponse{}, m.refuse(storage.AlreadyExists, "volume %s exists and was not created here", req.Name)
 		}
 		if differs := v.differs(req); differs != "" {
 			m.problem(DoubleCreate, req.Name, "created again with another %s", differs)
-			return CreateResponse{}, m.refuse(AlreadyExists, "volume %s exists with another %s", req.Name, differs)
+			return storage.CreateResponse{}, m.refuse(storage.AlreadyExists, "volume %s exists with another %s", req.Name, differs)
 		}
 		return v.answer(), nil
 	}
 	size := max(req.Size, m.minSize)
 	if req.Limit > 0 && size > req.Limit || m.maxSize > 0 && size > m.maxSize {
-		return CreateResponse{}, m.refuse(OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
+		return storage.CreateResponse{}, m.refuse(storage.OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
 	}
 	if m.quota > 0 && size > m.quota-m.total() {
-		return CreateResponse{}, m.refuse(ResourceExhausted, "no room for %d bytes", size)
+		return storage.CreateResponse{}, m.refuse(storage.ResourceExhausted, "no room for %d bytes", size)
 	}
 	v := &volume{id: req.Name, request: remember(req), size: size, used: size, block: req.VolumeMode == corev1.PersistentVolumeBlock}
-	v.response = CreateResponse{ID: v.id, Content: req.Content != nil}
+	v.response = storage.CreateResponse{ID: v.id, Content: req.Content != nil}
 	if len(m.segments) > 0 {
 		segment, ok := m.place(req)
 		if !ok {
-			return CreateResponse{}, m.refuse(ResourceExhausted, "no segment that is asked for can hold volume %s", req.Name)
+			return storage.CreateResponse{}, m.refuse(storage.ResourceExhausted, "no segment that is asked for can hold volume %s", req.Name)
 		}
-		v.response.Topology = []Segment{segment}
+		v.response.Topology = []storage.Segment{segment}
 	}
 	m.keep(v)
 	return v.answer(), nil
 }
 
 // remember keeps of a request what a second one is compared with.
-func remember(req CreateRequest) *CreateRequest {
-	return &CreateRequest{Name: req.Name, Size: req.Size, Limit: req.Limit, Modes: slices.Clone(req.Modes), VolumeMode: req.VolumeMode,
+func remember(req storage.CreateRequest) *storage.CreateRequest {
+	return &storage.CreateRequest{Name: req.Name, Size: req.Size, Limit: req.Limit, Modes: slices.Clone(req.Modes), VolumeMode: req.VolumeMode,
 		Parameters: maps.Clone(req.Parameters)}
 }
 
 // answer is a fresh answer to Create.
-func (v *volume) answer() CreateResponse {
+func (v *volume) answer() storage.CreateResponse {
 	resp := v.response
 	resp.Size = v.size
-	resp.Topology = make([]Segment, len(v.response.Topology))
+	resp.Topology = make([]storage.Segment, len(v.response.Topology))
 	for i, s := range v.response.Topology {
 		resp.Topology[i] = maps.Clone(s)
 	}
@@ -67,7 +68,7 @@ func (v *volume) answer() CreateResponse {
 }
 
 // differs names the first property in which the volume does not suit the request, "" when it does.
-func (v *volume) differs(req CreateRequest) string {
+func (v *volume) differs(req storage.CreateRequest) string {
 	was := v.request
 	topology := v.response.Topology
 	switch {
@@ -79,17 +80,17 @@ func (v *volume) differs(req CreateRequest) string {
 		return "volume mode"
 	case !maps.Equal(was.Parameters, req.Parameters):
 		return "set of parameters"
-	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, topology[0].equal):
+	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, topology[0].Equal):
 		return "topology"
 	}
 	return ""
 }
 
 // place chooses the segment of a new volume.
-func (m *Memory) place(req CreateRequest) (Segment, bool) {
-	for _, wanted := range [][]Segment{req.Preferred, req.Requisite} {
+func (m *Memory) place(req storage.CreateRequest) (storage.Segment, bool) {
+	for _, wanted := range [][]storage.Segment{req.Preferred, req.Requisite} {
 		for _, s := range wanted {
-			if slices.ContainsFunc(m.segments, s.equal) {
+			if slices.ContainsFunc(m.segments, s.Equal) {
 				return maps.Clone(s), true
 			}
 		}
@@ -109,8 +110,8 @@ func (m *Memory) total() int64 {
 }
 
 // Delete destroys the volume. What it was stays known to [Memory.Deleted].
-func (m *Memory) Delete(req DeleteRequest) error {
-	if err := m.check(Delete, "ID", req.ID); err != nil {
+func (m *Memory) Delete(req storage.DeleteRequest) error {
+	if err := m.check(storage.Delete, "ID", req.ID); err != nil {
 		return err
 	}
 	v, err := m.use(req.ID)
@@ -122,15 +123,15 @@ func (m *Memory) Delete(req DeleteRequest) error {
 		if !m.lenient {
 			if m.inTree {
 				// RECL-027: the volume stays Released and is tried again.
-				return VolumeInUse("volume " + req.ID + " is in use: " + who)
+				return storage.VolumeInUse("volume " + req.ID + " is in use: " + who)
 			}
-			return m.refuse(FailedPrecondition, "volume %s is in use: %s", req.ID, who)
+			return m.refuse(storage.FailedPrecondition, "volume %s is in use: %s", req.ID, who)
 		}
 		m.problem(DeletedInUse, req.ID, "deleted while %s", who)
 	}
 	delete(m.volumes, req.ID)
 	v.deleted = true
-	v.pv = DeleteRequest{ID: req.ID, UID: req.UID}
+	v.pv = storage.DeleteRequest{ID: req.ID, UID: req.UID}
 	m.gone = append(m.gone, v)
 	return nil
 }
@@ -151,8 +152,8 @@ func (v *volume) users() []string {
 }
 
 // Recycle removes what was written. It is not refused while pods have the volume: to see to that is the controller's job.
-func (m *Memory) Recycle(req RecycleRequest) error {
-	if err := m.check(Recycle, "ID", req.ID); err != nil {
+func (m *Memory) Recycle(req storage.RecycleRequest) error {
+	if err := m.check(storage.Recycle, "ID", req.ID); err != nil {
 		return err
 	}
 	v, err := m.use(req.ID)
@@ -168,41 +169,41 @@ func (m *Memory) Recycle(req RecycleRequest) error {
 }
 
 // Expand grows the volume, never less than it is. A file system on it needs NodeExpand afterwards, if the driver can do that.
-func (m *Memory) Expand(req ExpandRequest) (ExpandResponse, error) {
-	if err := m.check(Expand, "ID", req.ID); err != nil {
-		return ExpandResponse{}, err
+func (m *Memory) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
+	if err := m.check(storage.Expand, "ID", req.ID); err != nil {
+		return storage.ExpandResponse{}, err
 	}
 	if req.Size <= 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
-		return ExpandResponse{}, m.refuse(InvalidArgument, "volume %s to %d bytes, at most %d: not a size", req.ID, req.Size, req.Limit)
+		return storage.ExpandResponse{}, m.refuse(storage.InvalidArgument, "volume %s to %d bytes, at most %d: not a size", req.ID, req.Size, req.Limit)
 	}
 	v, err := m.use(req.ID)
 	if err != nil {
-		return ExpandResponse{}, err
+		return storage.ExpandResponse{}, err
 	}
 	if v.size < req.Size {
 		if m.offline && len(v.attached) > 0 && !m.tooLarge(req.Size) {
-			return ExpandResponse{}, m.refuse(FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
+			return storage.ExpandResponse{}, m.refuse(storage.FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
 		}
 		if err := m.grow(v, req.Size); err != nil {
-			return ExpandResponse{}, err
+			return storage.ExpandResponse{}, err
 		}
 	} else if req.Limit > 0 && v.size > req.Limit {
-		return ExpandResponse{}, m.refuse(OutOfRange, "volume %s has %d bytes already", req.ID, v.size)
+		return storage.ExpandResponse{}, m.refuse(storage.OutOfRange, "volume %s has %d bytes already", req.ID, v.size)
 	}
 	if v.request == nil {
 		v.block = req.VolumeMode == corev1.PersistentVolumeBlock
 	}
 	m.keep(v)
-	return ExpandResponse{Size: v.size, NodeExpansion: m.able[NodeExpand] && !v.block && v.used < v.size}, nil
+	return storage.ExpandResponse{Size: v.size, NodeExpansion: m.able[storage.NodeExpand] && !v.block && v.used < v.size}, nil
 }
 
 // grow gives the volume more room, if there is that much.
 func (m *Memory) grow(v *volume, size int64) error {
 	switch {
 	case m.tooLarge(size):
-		return m.refuse(OutOfRange, "volume %s cannot have %d bytes, only %d", v.id, size, m.maxSize)
+		return m.refuse(storage.OutOfRange, "volume %s cannot have %d bytes, only %d", v.id, size, m.maxSize)
 	case m.quota > 0 && size-v.size > m.quota-m.total():
-		return m.refuse(ResourceExhausted, "no room for %d bytes", size-v.size)
+		return m.refuse(storage.ResourceExhausted, "no room for %d bytes", size-v.size)
 	}
 	v.size = size
 	return nil
@@ -212,28 +213,28 @@ func (m *Memory) tooLarge(size int64) bool { return m.maxSize > 0 && size > m.ma
 
 // NodeExpand lets the file system have all of the volume. The volume must be staged or published on the node. A driver that cannot
 // Expand grows the volume here.
-func (m *Memory) NodeExpand(req NodeExpandRequest) (NodeExpandResponse, error) {
-	if err := m.check(NodeExpand, "ID", req.ID, "node", req.Node); err != nil {
-		return NodeExpandResponse{}, err
+func (m *Memory) NodeExpand(req storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
+	if err := m.check(storage.NodeExpand, "ID", req.ID, "node", req.Node); err != nil {
+		return storage.NodeExpandResponse{}, err
 	}
 	v, err := m.use(req.ID)
 	if err != nil {
-		return NodeExpandResponse{}, err
+		return storage.NodeExpandResponse{}, err
 	}
 	onNode := slices.ContainsFunc(v.staged, func(s Staging) bool { return s.Node == req.Node }) ||
 		slices.ContainsFunc(v.published, func(p Publication) bool { return p.Node == req.Node })
 	switch {
 	case !onNode && !m.lenient:
-		return NodeExpandResponse{}, m.refuse(NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
-	case m.able[Expand] && v.size > 0 && req.Size > v.size:
-		return NodeExpandResponse{}, m.refuse(OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
+		return storage.NodeExpandResponse{}, m.refuse(storage.NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
+	case m.able[storage.Expand] && v.size > 0 && req.Size > v.size:
+		return storage.NodeExpandResponse{}, m.refuse(storage.OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
 	}
-	if !m.able[Expand] && v.size < req.Size {
+	if !m.able[storage.Expand] && v.size < req.Size {
 		if err := m.grow(v, req.Size); err != nil {
-			return NodeExpandResponse{}, err
+			return storage.NodeExpandResponse{}, err
 		}
 	}
 	v.used = max(v.used, v.size)
 	m.keep(v)
-	return NodeExpandResponse{Size: v.size}, nil
+	return storage.NodeExpandResponse{Size: v.size}, nil
 }

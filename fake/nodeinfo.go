@@ -1,47 +1,12 @@
 package fake
 
 import (
+	"github.com/volsim/volsim/storage"
 	"maps"
 	"slices"
 )
 
 // What the node part of a CSI driver says about a node (NodeGetInfo), which the kubelet publishes in its CSINode.
-
-// TopologyKeyer names the keys of node labels by which a driver tells places apart.
-type TopologyKeyer interface {
-	TopologyKeys() []string
-}
-
-// AttachLimiter says how many volumes of a driver a node can have attached; less than zero is no limit.
-type AttachLimiter interface {
-	AttachLimit(node string) int32
-}
-
-// TopologyKeysOf is what a [TopologyKeyer] says, in order and each once; none for any other backend.
-func TopologyKeysOf(b Backend) []string {
-	t, ok := b.(TopologyKeyer)
-	if !ok {
-		return nil
-	}
-	var keys []string
-	if err := Safely(b.Name(), "TopologyKeys", func() error { keys = slices.Clone(t.TopologyKeys()); return nil }); err != nil {
-		return nil
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
-
-// AttachLimitOf is what an [AttachLimiter] says; ok is false for no limit.
-func AttachLimitOf(b Backend, node string) (limit int32, ok bool) {
-	l, ok := b.(AttachLimiter)
-	if !ok {
-		return 0, false
-	}
-	if err := Safely(b.Name(), "AttachLimit", func() error { limit = l.AttachLimit(node); return nil }); err != nil {
-		return 0, false
-	}
-	return limit, limit >= 0
-}
 
 // AttachLimit is an option that lets each node have so many volumes attached.
 func AttachLimit(volumes int32) MemoryOption {
@@ -85,15 +50,14 @@ func (m *Memory) SetAttachLimit(node string, volumes int32) {
 	}
 }
 
-// OnAttachLimit has fn called whenever an attach limit of the backend may have changed. It reports whether that can be known: it can of a
-// [Memory], and of what is no [AttachLimiter]; of any other backend, one that embeds a Memory included, the limit may change unheard.
-func OnAttachLimit(b Backend, fn func()) bool {
-	if m, ok := b.(*Memory); ok {
-		m.heard = append(m.heard, fn)
-		return true
+// NotifyAttachLimit calls fn whenever [Memory.SetAttachLimit] changes a limit. It reports false for a backend that embeds m, whose limit
+// may change in other ways.
+func (m *Memory) NotifyAttachLimit(self storage.Backend, fn func()) bool {
+	if self != storage.Backend(m) {
+		return false
 	}
-	_, limits := b.(AttachLimiter)
-	return !limits
+	m.heard = append(m.heard, fn)
+	return true
 }
 
 // TopologyKeys are the keys of the segments of the option Topology.

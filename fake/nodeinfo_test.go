@@ -6,27 +6,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestNodeInfo(t *testing.T) {
 	plain := fake.CSI("disk.example.com")
-	_, limited := fake.AttachLimitOf(plain, "n1")
+	_, limited := storage.AttachLimitOf(plain, "n1")
 	require.False(t, limited)
-	require.Empty(t, fake.TopologyKeysOf(plain))
+	require.Empty(t, storage.TopologyKeysOf(plain))
 
 	zoned := fake.CSI("disk.example.com", fake.AttachLimit(2), fake.Topology(
-		fake.Segment{"zone": "a", "rack": "1"}, fake.Segment{"zone": "b", "rack": "2"}))
-	limit, limited := fake.AttachLimitOf(zoned, "n1")
+		storage.Segment{"zone": "a", "rack": "1"}, storage.Segment{"zone": "b", "rack": "2"}))
+	limit, limited := storage.AttachLimitOf(zoned, "n1")
 	require.True(t, limited)
 	require.Equal(t, int32(2), limit)
-	require.Equal(t, []string{"rack", "zone"}, fake.TopologyKeysOf(zoned))
+	require.Equal(t, []string{"rack", "zone"}, storage.TopologyKeysOf(zoned))
 
 	require.Error(t, fake.CSI("disk.example.com", fake.AttachLimit(-1)).Err())
 
 	broken := panicky{}
-	_, limited = fake.AttachLimitOf(broken, "n1")
+	_, limited = storage.AttachLimitOf(broken, "n1")
 	require.False(t, limited, "a backend that panics says nothing")
-	require.Empty(t, fake.TopologyKeysOf(broken))
+	require.Empty(t, storage.TopologyKeysOf(broken))
 }
 
 type panicky struct{}
@@ -39,7 +40,7 @@ func (panicky) AttachLimit(string) int32 { panic("no limit") }
 func TestSetAttachLimit(t *testing.T) {
 	m := fake.CSI("disk.example.com", fake.AttachLimit(2))
 	heard := 0
-	require.True(t, fake.OnAttachLimit(m, func() { heard++ }))
+	require.True(t, storage.OnAttachLimit(m, func() { heard++ }))
 	limits := func() []int32 { return []int32{m.AttachLimit("n1"), m.AttachLimit("n2")} }
 	for _, step := range []struct {
 		node   string
@@ -56,13 +57,13 @@ func TestSetAttachLimit(t *testing.T) {
 		require.Equal(t, []int32{step.n1, step.n2}, limits(), "%+v", step)
 	}
 	require.Equal(t, 5, heard)
-	_, limited := fake.AttachLimitOf(m, "n1")
+	_, limited := storage.AttachLimitOf(m, "n1")
 	require.False(t, limited)
 
 	never := func() { t.Error("heard of") }
-	require.True(t, fake.OnAttachLimit(plain{}, never), "there is no limit to change")
-	require.False(t, fake.OnAttachLimit(panicky{}, never))
-	require.False(t, fake.OnAttachLimit(struct{ *fake.Memory }{m}, never), "it may have limits of its own")
+	require.True(t, storage.OnAttachLimit(plain{}, never), "there is no limit to change")
+	require.False(t, storage.OnAttachLimit(panicky{}, never))
+	require.False(t, storage.OnAttachLimit(struct{ *fake.Memory }{m}, never), "it may have limits of its own")
 }
 
 type plain struct{}

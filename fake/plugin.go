@@ -3,6 +3,7 @@ package fake
 import (
 	"regexp"
 
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -20,7 +21,7 @@ type Plugin struct {
 // InTree makes a plugin that can create, delete, recycle and publish volumes with a hostPath source, and takes no mount options.
 // A created volume is a directory below /tmp/. The name begins with "kubernetes.io/".
 func InTree(name string, opts ...MemoryOption) *Plugin {
-	p := newPlugin(name, Create, Delete, Recycle, Publish, Unpublish)
+	p := newPlugin(name, storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
 	p.apply(opts)
 	return p
 }
@@ -28,7 +29,7 @@ func InTree(name string, opts ...MemoryOption) *Plugin {
 // HostPath makes the hostPath plugin as kube-controller-manager has it: kubernetes.io/host-path recycles, deletes only below
 // /tmp/ (RECL-036), and has a provisioner that is disabled. It refuses nobody.
 func HostPath(opts ...MemoryOption) *Plugin {
-	p := newPlugin(InTreePrefix+"host-path", Create, Delete, Recycle, Publish, Unpublish)
+	p := newPlugin(storage.InTreePrefix+"host-path", storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
 	p.disabled = true
 	p.tmpOnly = true
 	p.byPod = true
@@ -40,7 +41,7 @@ func HostPath(opts ...MemoryOption) *Plugin {
 // NFS makes the NFS plugin: kubernetes.io/nfs recycles, is mounted without attaching or staging, and takes mount options. It
 // refuses nobody.
 func NFS(opts ...MemoryOption) *Plugin {
-	p := newPlugin(InTreePrefix+"nfs", Recycle, Publish, Unpublish)
+	p := newPlugin(storage.InTreePrefix+"nfs", storage.Recycle, storage.Publish, storage.Unpublish)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool { return s.NFS != nil }
 	p.mountOptions = true
 	p.byPod = true
@@ -52,7 +53,7 @@ func NFS(opts ...MemoryOption) *Plugin {
 // FlexVolume makes the plugin that kubelets have for a FlexVolume driver, such as "example.com/disk", by whose name it goes: it is
 // published, and expanded on the node, and refuses nobody.
 func FlexVolume(driver string, opts ...MemoryOption) *Plugin {
-	p := newPlugin(driver, Publish, Unpublish, NodeExpand)
+	p := newPlugin(driver, storage.Publish, storage.Unpublish, storage.NodeExpand)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool {
 		return s.FlexVolume != nil && s.FlexVolume.Driver == driver
 	}
@@ -61,7 +62,7 @@ func FlexVolume(driver string, opts ...MemoryOption) *Plugin {
 	return p
 }
 
-func newPlugin(name string, able ...Op) *Plugin {
+func newPlugin(name string, able ...storage.Op) *Plugin {
 	m := newMemory(name, able...)
 	m.inTree = true
 	return &Plugin{Memory: m, supports: func(s *corev1.PersistentVolumeSource) bool { return s.HostPath != nil }}
@@ -79,21 +80,21 @@ func (p *Plugin) SupportsMountOptions() bool { return p.mountOptions }
 func (p *Plugin) RecyclesByPod() bool { return p.byPod }
 
 // Prepare refuses for a plugin whose provisioner is disabled, which is how HostPath comes.
-func (p *Plugin) Prepare(CreateRequest) error {
-	if p.disabled && p.able[Create] {
-		return p.refuse(FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
+func (p *Plugin) Prepare(storage.CreateRequest) error {
+	if p.disabled && p.able[storage.Create] {
+		return p.refuse(storage.FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
 	}
 	return nil
 }
 
 // Create is [Memory.Create]; the answer has the source of the volume. What Prepare refuses, Create refuses as well.
-func (p *Plugin) Create(req CreateRequest) (CreateResponse, error) {
+func (p *Plugin) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if err := p.Prepare(req); err != nil {
-		return CreateResponse{}, err
+		return storage.CreateResponse{}, err
 	}
 	resp, err := p.Memory.Create(req)
 	if err != nil {
-		return CreateResponse{}, err
+		return storage.CreateResponse{}, err
 	}
 	resp.Source.HostPath = &corev1.HostPathVolumeSource{Path: "/tmp/hostpath_pv/" + resp.ID}
 	return resp, nil
@@ -102,15 +103,15 @@ func (p *Plugin) Create(req CreateRequest) (CreateResponse, error) {
 var belowTmp = regexp.MustCompile(`/tmp/.+`)
 
 // Delete is [Memory.Delete]. HostPath looks at the path first.
-func (p *Plugin) Delete(req DeleteRequest) error {
-	if p.tmpOnly && p.able[Delete] {
+func (p *Plugin) Delete(req storage.DeleteRequest) error {
+	if p.tmpOnly && p.able[storage.Delete] {
 		path := ""
 		if req.Source != nil && req.Source.HostPath != nil {
 			path = req.Source.HostPath.Path
 		}
 		if !belowTmp.MatchString(path) {
 			// RECL-036: what is not below some /tmp/ may be anybody's.
-			return p.refuse(InvalidArgument, "host_path deleter only supports /tmp/.+ but received provided %s", path)
+			return p.refuse(storage.InvalidArgument, "host_path deleter only supports /tmp/.+ but received provided %s", path)
 		}
 	}
 	return p.Memory.Delete(req)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 var (
@@ -22,10 +23,10 @@ func TestPluginLookup(t *testing.T) {
 	stock := setOf(t, fake.HostPath(), fake.NFS())
 	crowded := setOf(t, greedy{"z.example.com"}, fake.HostPath(), fake.InTree("kubernetes.io/mock-storage"))
 	type result struct {
-		b   fake.Backend
+		b   storage.Backend
 		err error
 	}
-	of := func(b fake.Backend, err error) result { return result{b, err} }
+	of := func(b storage.Backend, err error) result { return result{b, err} }
 	for _, tt := range []struct {
 		rule, name string
 		got        result
@@ -51,7 +52,7 @@ func TestPluginLookup(t *testing.T) {
 		{"RECL-064", "hostPath recycles", of(stock.RecyclableBySource(hostPathSource)), "kubernetes.io/host-path"},
 		{"RECL-064", "NFS recycles", of(stock.RecyclableBySource(nfsSource)), "kubernetes.io/nfs"},
 		{"RECL-064", "nobody else", of(stock.RecyclableBySource(csiSource)), "error: no volume plugin matched"},
-		{"RECL-064", "a plugin that cannot recycle", of(setOf(t, fake.NFS(fake.Without(fake.Recycle))).RecyclableBySource(nfsSource)), "error: no recyclable volume plugin matched"},
+		{"RECL-064", "a plugin that cannot recycle", of(setOf(t, fake.NFS(fake.Without(storage.Recycle))).RecyclableBySource(nfsSource)), "error: no recyclable volume plugin matched"},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			var got string
@@ -65,7 +66,7 @@ func TestPluginLookup(t *testing.T) {
 			}
 		})
 	}
-	expandable := setOf(t, fake.InTree("kubernetes.io/grows", fake.Only(fake.Expand)), fake.FlexVolume("example.com/flex"), fake.NFS())
+	expandable := setOf(t, fake.InTree("kubernetes.io/grows", fake.Only(storage.Expand)), fake.FlexVolume("example.com/flex"), fake.NFS())
 	flexSource := &corev1.PersistentVolumeSource{FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: "example.com/flex"}}
 	if b, err := expandable.BySource(flexSource); err != nil || b.Name() != "example.com/flex" {
 		t.Errorf("BySource(%v) = %v, %v, want the plugin", flexSource, b, err)
@@ -81,7 +82,7 @@ func TestPluginLookup(t *testing.T) {
 	if b, err := crowded.ExpandableBySource(hostPathSource); b != nil || err == nil {
 		t.Errorf("EXP-014: ExpandableBySource(%v) of several plugins = %v, %v, want an error", hostPathSource, b, err)
 	}
-	if _, err := s.BySource(fcSource); !errors.Is(err, fake.ErrNoPluginMatched) {
+	if _, err := s.BySource(fcSource); !errors.Is(err, storage.ErrNoPluginMatched) {
 		t.Errorf("BySource = %v, want ErrNoPluginMatched", err)
 	}
 }
@@ -89,7 +90,7 @@ func TestPluginLookup(t *testing.T) {
 func TestMountOptions(t *testing.T) {
 	for _, tt := range []struct {
 		rule, name string
-		b          fake.Backend
+		b          storage.Backend
 		want       bool
 	}{
 		{"PROV-043", "a plugin that says no", fake.HostPath(), false},
@@ -98,7 +99,7 @@ func TestMountOptions(t *testing.T) {
 		{"PROV-043", "a CSI driver", fake.CSI("disk.example.com"), true},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			if got := fake.TakesMountOptions(tt.b); got != tt.want {
+			if got := storage.TakesMountOptions(tt.b); got != tt.want {
 				t.Errorf("TakesMountOptions(%s) = %t, want %t", tt.b.Name(), got, tt.want)
 			}
 		})
@@ -123,7 +124,7 @@ func TestHostPath(t *testing.T) {
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			p := fake.HostPath()
-			err := p.Delete(fake.DeleteRequest{ID: "pv1", Source: tt.source})
+			err := p.Delete(storage.DeleteRequest{ID: "pv1", Source: tt.source})
 			if got := fmt.Sprint(err); got != tt.want && (err != nil || tt.want != "") {
 				t.Errorf("Delete(%v) = %q, want %q", tt.source, got, tt.want)
 			}
@@ -133,25 +134,25 @@ func TestHostPath(t *testing.T) {
 		})
 	}
 	const disabled = `provisioning in volume plugin "kubernetes.io/host-path" is disabled`
-	if _, err := fake.HostPath().Create(fake.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
+	if _, err := fake.HostPath().Create(storage.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
 		t.Errorf("Create = %v, want %s", err, disabled)
 	}
-	if err := fake.PrepareCreate(fake.HostPath(), fake.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
+	if err := storage.PrepareCreate(fake.HostPath(), storage.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
 		t.Errorf("PrepareCreate = %v, want %s", err, disabled)
 	}
-	for _, b := range []fake.Backend{fake.InTree("kubernetes.io/a"), fake.CSI("disk.example.com"), named("kubernetes.io/b")} {
-		if err := fake.PrepareCreate(b, fake.CreateRequest{Name: "a"}); err != nil {
+	for _, b := range []storage.Backend{fake.InTree("kubernetes.io/a"), fake.CSI("disk.example.com"), named("kubernetes.io/b")} {
+		if err := storage.PrepareCreate(b, storage.CreateRequest{Name: "a"}); err != nil {
 			t.Errorf("PrepareCreate of %s = %v, want nil", b.Name(), err)
 		}
 	}
 }
 
 func TestHandle(t *testing.T) {
-	if got := fake.Handle(fake.Volume("pv1", "1Gi", fake.CSISource("disk.example.com", "h1"))); got != "h1" {
+	if got := storage.Handle(fake.Volume("pv1", "1Gi", fake.CSISource("disk.example.com", "h1"))); got != "h1" {
 		t.Errorf("Handle of a CSI volume = %q, want h1", got)
 	}
 	for _, source := range []fake.Option{fake.NFSSource("s", "/same"), fake.HostPathSource("/same")} {
-		if got := fake.Handle(fake.Volume("pv1", "1Gi", source)); got != "pv1" {
+		if got := storage.Handle(fake.Volume("pv1", "1Gi", source)); got != "pv1" {
 			t.Errorf("Handle of another volume = %q, want the name of the PersistentVolume", got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // named is a backend that can do nothing.
@@ -29,16 +30,16 @@ func (greedy) Supports(source *corev1.PersistentVolumeSource) bool {
 // lazy takes less than no time, or panics.
 type lazy struct{ named }
 
-func (lazy) Delay(op fake.Op, _ string) (d time.Duration) {
-	if op == fake.Delete {
+func (lazy) Delay(op storage.Op, _ string) (d time.Duration) {
+	if op == storage.Delete {
 		panic("no idea")
 	}
 	return -1
 }
 
-func setOf(t *testing.T, backends ...fake.Backend) *fake.Set {
+func setOf(t *testing.T, backends ...storage.Backend) *storage.Set {
 	t.Helper()
-	s, err := fake.NewSet(backends...)
+	s, err := storage.NewSet(backends...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,22 +50,22 @@ func TestNewSet(t *testing.T) {
 	var none *fake.Memory
 	for _, tt := range []struct {
 		name     string
-		backends []fake.Backend
+		backends []storage.Backend
 		want     string // the error; "" is none
 	}{
 		{"nothing", nil, ""},
-		{"drivers and plugins", []fake.Backend{fake.CSI("b.example.com"), fake.NFS(), fake.CSI("a.example.com")}, ""},
-		{"nil", []fake.Backend{fake.NFS(), nil}, "backend 2 of 2 is nil: leave it out"},
-		{"a nil pointer", []fake.Backend{none}, "backend 1 of 1 (*fake.Memory) cannot tell its name: backend 1: Name panicked: runtime error: invalid memory address or nil pointer dereference"},
-		{"no name", []fake.Backend{named("")}, "backend 1 of 1 (fake_test.named): its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)"},
-		{"the API server's name", []fake.Backend{named("api")}, `backend 1 of 1 (fake_test.named): the name "api" means the API server in faults: choose another name`},
-		{"taken", []fake.Backend{named("a"), named("b"), fake.CSI("a")}, `backend 3 of 3 (*fake.Memory): there is another backend named "a": give it a name of its own`},
-		{"too long", []fake.Backend{named(strings.Repeat("a", 64))}, "has 64 characters: a CSI driver may have 63"},
-		{"long enough", []fake.Backend{named(strings.Repeat("a", 63)), greedy{named(strings.Repeat("b", 64))}}, ""},
-		{"wrong options", []fake.Backend{fake.CSI("a", fake.Quota("much"), nil)}, `backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size: write it like 10Gi; option 2 is nil`},
+		{"drivers and plugins", []storage.Backend{fake.CSI("b.example.com"), fake.NFS(), fake.CSI("a.example.com")}, ""},
+		{"nil", []storage.Backend{fake.NFS(), nil}, "backend 2 of 2 is nil: leave it out"},
+		{"a nil pointer", []storage.Backend{none}, "backend 1 of 1 (*fake.Memory) cannot tell its name: backend 1: Name panicked: runtime error: invalid memory address or nil pointer dereference"},
+		{"no name", []storage.Backend{named("")}, "backend 1 of 1 (fake_test.named): its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)"},
+		{"the API server's name", []storage.Backend{named("api")}, `backend 1 of 1 (fake_test.named): the name "api" means the API server in faults: choose another name`},
+		{"taken", []storage.Backend{named("a"), named("b"), fake.CSI("a")}, `backend 3 of 3 (*fake.Memory): there is another backend named "a": give it a name of its own`},
+		{"too long", []storage.Backend{named(strings.Repeat("a", 64))}, "has 64 characters: a CSI driver may have 63"},
+		{"long enough", []storage.Backend{named(strings.Repeat("a", 63)), greedy{named(strings.Repeat("b", 64))}}, ""},
+		{"wrong options", []storage.Backend{fake.CSI("a", fake.Quota("much"), nil)}, `backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size: write it like 10Gi; option 2 is nil`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := fake.NewSet(tt.backends...)
+			_, err := storage.NewSet(tt.backends...)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {
 				t.Errorf("NewSet = %v, want %q", err, tt.want)
 			}
@@ -105,53 +106,53 @@ func TestSetFindsByName(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		op   fake.Op
+		op   storage.Op
 		want bool
 	}{
-		{"disk.example.com", fake.Create, true},
-		{"disk.example.com", fake.Attach, false},
-		{"kubernetes.io/nfs", fake.Recycle, true},
-		{"other", fake.Create, false},
+		{"disk.example.com", storage.Create, true},
+		{"disk.example.com", storage.Attach, false},
+		{"kubernetes.io/nfs", storage.Recycle, true},
+		{"other", storage.Create, false},
 	} {
 		if got := s.Has(tt.name, tt.op); got != tt.want {
 			t.Errorf("Has(%s, %s) = %t, want %t", tt.name, tt.op, got, tt.want)
 		}
 	}
-	var empty fake.Set
+	var empty storage.Set
 	if _, ok := empty.Get("a"); ok {
 		t.Error("the zero Set has a backend")
 	}
 }
 
 func TestCan(t *testing.T) {
-	for _, op := range fake.Ops() {
-		if fake.Can(named("a"), op) {
+	for _, op := range storage.Ops() {
+		if storage.Can(named("a"), op) {
 			t.Errorf("Can(%s) of a backend with a name alone = true", op)
 		}
-		if got, want := fake.Can(fake.CSI("a"), op), op != fake.Recycle; got != want {
+		if got, want := storage.Can(fake.CSI("a"), op), op != storage.Recycle; got != want {
 			t.Errorf("Can(%s) of a CSI driver = %t, want %t", op, got, want)
 		}
 	}
-	if fake.Can(fake.CSI("a"), "Destroy") || fake.Can(nil, fake.Create) {
+	if storage.Can(fake.CSI("a"), "Destroy") || storage.Can(nil, storage.Create) {
 		t.Error("Can(Destroy), or Can of nil, = true")
 	}
 }
 
 func TestDelayOf(t *testing.T) {
-	slow := fake.CSI("a", fake.Latency(fake.Create, 3))
+	slow := fake.CSI("a", fake.Latency(storage.Create, 3))
 	for _, tt := range []struct {
 		name string
-		b    fake.Backend
-		op   fake.Op
+		b    storage.Backend
+		op   storage.Op
 		want time.Duration
 	}{
-		{"as the backend says", slow, fake.Create, 3},
-		{"nothing said", slow, fake.Delete, 0},
-		{"no Delayer", named("a"), fake.Create, 0},
-		{"less than zero", lazy{"a"}, fake.Create, 0},
-		{"panic", lazy{"a"}, fake.Delete, 0},
+		{"as the backend says", slow, storage.Create, 3},
+		{"nothing said", slow, storage.Delete, 0},
+		{"no Delayer", named("a"), storage.Create, 0},
+		{"less than zero", lazy{"a"}, storage.Create, 0},
+		{"panic", lazy{"a"}, storage.Delete, 0},
 	} {
-		if got := fake.DelayOf(tt.b, tt.op, "v"); got != tt.want {
+		if got := storage.DelayOf(tt.b, tt.op, "v"); got != tt.want {
 			t.Errorf("%s: DelayOf = %s, want %s", tt.name, got, tt.want)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Resume has the machine go on as the API describes it, as in a cluster that is loaded from a dump: it has not booted since the status
@@ -29,7 +29,7 @@ func (n *Node) Resume() error {
 	n.bootID = node.Status.NodeInfo.BootID
 	if csiNode, ok := s.CSINodes.Lookup(n.name); ok {
 		for name, b := range n.nodes.cfg.Backends.All() {
-			n.unregistered[name] = !fake.IsInTree(b) && !lists(csiNode, name)
+			n.unregistered[name] = !storage.IsInTree(b) && !lists(csiNode, name)
 		}
 	}
 	if n.kubelet != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 const csiName = "disk.example.com"
@@ -32,7 +33,7 @@ type loaded struct {
 func cluster(t *testing.T, start time.Time, options ...fake.MemoryOption) (*volsim.Cluster, *fake.Memory) {
 	t.Helper()
 	driver := fake.CSI(csiName, options...)
-	c, err := volsim.New(volsim.Config{Start: start, Backends: []fake.Backend{driver, fake.CSI("other.example.com")}})
+	c, err := volsim.New(volsim.Config{Start: start, Backends: []storage.Backend{driver, fake.CSI("other.example.com")}})
 	require.NoError(t, err)
 	return c, driver
 }
@@ -299,7 +300,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"a backend that refuses", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
 			claim, err := l.Claims.Get("default/raw")
 			require.NoError(l.t, err)
-			_, err = l.driver.Attach(fake.AttachRequest{ID: claim.Spec.VolumeName, Node: "elsewhere"})
+			_, err = l.driver.Attach(storage.AttachRequest{ID: claim.Spec.VolumeName, Node: "elsewhere"})
 			require.NoError(l.t, err)
 			return pod
 		}, "is attached to node elsewhere"},
@@ -371,7 +372,7 @@ func TestResume(t *testing.T) {
 // Only the attach/detach controller tells of attaching (MNT-396).
 func TestKubeletsDoNotTellOfAttaching(t *testing.T) {
 	c, _ := cluster(t, time.Time{})
-	c.Faults.Fail(fake.Match{Target: csiName, Verb: string(fake.Attach)}, fake.Errorf(fake.Internal, "no")).Times(6)
+	c.Faults.Fail(fake.Match{Target: csiName, Verb: string(storage.Attach)}, storage.Errorf(storage.Internal, "no")).Times(6)
 	require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", csiName), fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	require.NoError(t, c.Settle())
 	require.NoError(t, c.Create(fake.Pod("db", fake.OnNode("n1"), fake.Claims("data"))))

@@ -5,10 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // resolveAdopted finds what stands behind a volume that was mounted at some time: whether it could be mounted now does not matter.
@@ -100,12 +100,12 @@ func (k *kubelet) adoptAttachment(spec *volumeSpec, name corev1.UniqueVolumeName
 		}
 	}
 	b := spec.plugin.Backend
-	if b == nil || !fake.Can(b, fake.Attach) {
+	if b == nil || !storage.Can(b, storage.Attach) {
 		return devicePath, nil
 	}
-	req := fake.AttachRequest{ID: spec.ID(), Node: k.node.name, Mode: attachMode(spec.PV.Spec.AccessModes)}
-	err = fake.Safely(b.Name(), fake.Attach, func() error { _, err := b.(fake.Attacher).Attach(req); return err })
-	if fake.CodeOf(err) == fake.AlreadyExists {
+	req := storage.AttachRequest{ID: spec.ID(), Node: k.node.name, Mode: attachMode(spec.PV.Spec.AccessModes)}
+	err = storage.Safely(b.Name(), storage.Attach, func() error { _, err := b.(storage.Attacher).Attach(req); return err })
+	if storage.CodeOf(err) == storage.AlreadyExists {
 		return devicePath, nil
 	}
 	return devicePath, err

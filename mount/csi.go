@@ -7,16 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // csiPlugin speaks to CSI drivers (MNT-300 to MNT-309).
 type csiPlugin struct{ k *kubelet }
 
 // client finds a driver that is registered at the node.
-func (c csiPlugin) client(driver, who string) (fake.Backend, error) {
+func (c csiPlugin) client(driver, who string) (storage.Backend, error) {
 	b, ok := c.k.cfg.Backends.Driver(driver)
 	if !ok || c.k.node.unregistered[driver] {
 		// MNT-241, MNT-913: a driver that is not there may be restarting, and says nothing about the volume.
@@ -89,7 +89,7 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod
 	if err := disk.mkdir(mountPath); err != nil {
 		return err
 	}
-	if !fake.Can(driver, fake.Stage) {
+	if !storage.Can(driver, storage.Stage) {
 		// MNT-301, MNT-920: a driver that does not stage leaves an empty directory, and no metadata.
 		return nil
 	}
@@ -98,14 +98,14 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod
 		return err
 	}
 	// MNT-334: that the volume is read only is not told here.
-	req := fake.StageRequest{
+	req := storage.StageRequest{
 		ID: source.VolumeHandle, Node: c.k.node.name, Path: mountPath, Mode: spec.accessMode(), FSType: source.FSType,
 		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 	}
-	err = c.k.ask(p, driver, fake.Stage, req.ID, func() error { return driver.(fake.Stager).Stage(req) }, func() error {
+	err = c.k.ask(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return c.k.mountFiles(Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
 	})
-	err = rpcError(fake.Stage, err)
+	err = rpcError(storage.Stage, err)
 	if err != nil && classOf(err) == final {
 		// MNT-301: nothing is mounted, so nothing of it is kept.
 		_ = c.k.removeMountDir(mountPath)
@@ -127,12 +127,12 @@ func (c csiPlugin) unmountDevice(p *engine.Proc, _ *volumeSpec, mountPath string
 	if err != nil {
 		return err
 	}
-	if !fake.Can(driver, fake.Stage) {
+	if !storage.Can(driver, storage.Stage) {
 		// MNT-306
 		return c.k.removeMountDir(mountPath)
 	}
-	req := fake.UnstageRequest{ID: data.Handle, Node: c.k.node.name, Path: mountPath}
-	err = c.k.ask(p, driver, fake.Unstage, data.Handle, func() error { return driver.(fake.Stager).Unstage(req) },
+	req := storage.UnstageRequest{ID: data.Handle, Node: c.k.node.name, Path: mountPath}
+	err = c.k.ask(p, driver, storage.Unstage, data.Handle, func() error { return driver.(storage.Stager).Unstage(req) },
 		func() error { return disk.unmount(mountPath) })
 	if err != nil {
 		return fmt.Errorf("kubernetes.io/csi: attacher.UnmountDevice failed: %w", err)

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // The block side of CSI (MNT-307, MNT-308).
@@ -50,21 +50,21 @@ func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if !fake.Can(driver, fake.Stage) {
+	if !storage.Can(driver, storage.Stage) {
 		return "", nil
 	}
 	staging := c.k.layout.csiStaging(spec.Name())
 	if err := disk.mkdir(staging); err != nil {
 		return "", err
 	}
-	req := fake.StageRequest{
+	req := storage.StageRequest{
 		ID: source.VolumeHandle, Node: c.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock,
 		AttachContext: attachContext, Context: source.VolumeAttributes,
 	}
-	err = c.k.ask(p, driver, fake.Stage, req.ID, func() error { return driver.(fake.Stager).Stage(req) }, func() error {
+	err = c.k.ask(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return disk.mount(Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
 	})
-	if err = rpcError(fake.Stage, err); err == nil {
+	if err = rpcError(storage.Stage, err); err == nil {
 		return staging, nil
 	}
 	if classOf(err) == final {
@@ -85,23 +85,23 @@ func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Po
 	if err != nil {
 		return "", err
 	}
-	publisher, ok := driver.(fake.Publisher)
+	publisher, ok := driver.(storage.Publisher)
 	if !ok {
-		return "", unimplemented(fake.Publish)
+		return "", unimplemented(storage.Publish)
 	}
 	staging, target := c.k.layout.csiStaging(spec.Name()), c.k.layout.csiPublish(spec.Name(), pod.UID)
 	if err := c.k.node.disk.mkdir(path.Dir(target)); err != nil {
 		return "", err
 	}
-	req := fake.PublishRequest{
+	req := storage.PublishRequest{
 		ID: source.handle, Node: c.k.node.name, Target: target, StagingPath: staging, Pod: podRef(pod), Mode: spec.accessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
 	}
 	mount := Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err = c.k.askFor(p, driver, fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+	err = c.k.askFor(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
 		func() error { return c.k.node.disk.mount(mount) })
 	if err != nil {
-		return "", rpcError(fake.Publish, err)
+		return "", rpcError(storage.Publish, err)
 	}
 	return target, nil
 }
@@ -133,9 +133,9 @@ func (c csiPlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
 	}
 	staging := c.k.layout.csiStaging(spec.Name())
 	// MNT-307: what was never staged is not unstaged.
-	if disk.Exists(staging) && fake.Can(driver, fake.Stage) {
-		req := fake.UnstageRequest{ID: source.VolumeHandle, Node: c.k.node.name, Path: staging}
-		err := c.k.ask(p, driver, fake.Unstage, req.ID, func() error { return driver.(fake.Stager).Unstage(req) },
+	if disk.Exists(staging) && storage.Can(driver, storage.Stage) {
+		req := storage.UnstageRequest{ID: source.VolumeHandle, Node: c.k.node.name, Path: staging}
+		err := c.k.ask(p, driver, storage.Unstage, req.ID, func() error { return driver.(storage.Stager).Unstage(req) },
 			func() error { return disk.unmount(staging) })
 		if err != nil {
 			return fmt.Errorf("kubernetes.io/csi: blockMapper.unstageVolumeForBlock failed: %w", err)

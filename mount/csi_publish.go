@@ -10,9 +10,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // persistent and ephemeral volumes of a driver: csiSource is what both have.
@@ -67,13 +67,13 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 		return err
 	}
 	policy := c.fsGroupPolicy(source.driver)
-	req := fake.PublishRequest{
+	req := storage.PublishRequest{
 		ID: source.handle, Node: c.k.node.name, Target: target, Pod: podRef(pod), Mode: spec.accessMode(), FSType: source.fsType,
 		ReadOnly: spec.readOnly(), Context: c.attributes(source, pod), Group: mountGroup(driver, pod),
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
-		if fake.Can(driver, fake.Stage) {
+		if storage.Can(driver, storage.Stage) {
 			// MNT-302: the staging path is for drivers that stage.
 			if req.StagingPath, err = c.deviceMountPath(spec); err != nil {
 				return err
@@ -88,16 +88,16 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 		return err
 	}
 	mount := Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID)}
-	err = unimplemented(fake.Publish)
-	if publisher, ok := driver.(fake.Publisher); ok {
-		err = c.k.askFor(p, driver, fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return c.k.mountFiles(mount) })
+	err = unimplemented(storage.Publish)
+	if publisher, ok := driver.(storage.Publisher); ok {
+		err = c.k.askFor(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return c.k.mountFiles(mount) })
 	}
-	err = rpcError(fake.Publish, err)
+	err = rpcError(storage.Publish, err)
 	if err != nil && classOf(err) == final && !how.reconstructed && !how.remount {
 		// MNT-302, MNT-914, MNT-456: what an earlier attempt or kubelet mounted must stay as it is.
 		_ = c.k.removeMountDir(target)
 	}
-	if err == nil && !fake.MountsWithGroup(driver) {
+	if err == nil && !storage.MountsWithGroup(driver) {
 		c.takeGroup(p, spec, source, pod, target, policy)
 	}
 	return err
@@ -145,12 +145,12 @@ func (c csiPlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) err
 	}, nil
 }
 
-func (c csiPlugin) unpublish(p *engine.Proc, driver fake.Backend, handle string, pod types.UID, target string) error {
-	publisher, ok := driver.(fake.Publisher)
+func (c csiPlugin) unpublish(p *engine.Proc, driver storage.Backend, handle string, pod types.UID, target string) error {
+	publisher, ok := driver.(storage.Publisher)
 	if !ok {
-		return unimplemented(fake.Unpublish)
+		return unimplemented(storage.Unpublish)
 	}
-	req := fake.UnpublishRequest{ID: handle, Node: c.k.node.name, Target: target}
-	return c.k.askFor(p, driver, fake.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
+	req := storage.UnpublishRequest{ID: handle, Node: c.k.node.name, Target: target}
+	return c.k.askFor(p, driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
 		func() error { return c.k.node.disk.unmount(target) })
 }

@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // The pauses between two tries to write a CSINode; each is twice the one before.
@@ -86,7 +86,7 @@ func (k *kubelet) createCSINode(p *engine.Proc, drivers []storagev1.CSINodeDrive
 func (k *kubelet) csiDrivers() []storagev1.CSINodeDriver {
 	var drivers []storagev1.CSINodeDriver
 	for name, b := range k.cfg.Backends.All() {
-		if !fake.IsInTree(b) && !k.node.unregistered[name] {
+		if !storage.IsInTree(b) && !k.node.unregistered[name] {
 			drivers = append(drivers, k.csiDriver(name, b))
 		}
 	}
@@ -94,13 +94,13 @@ func (k *kubelet) csiDrivers() []storagev1.CSINodeDriver {
 }
 
 // csiDriver is what it says about one. The node's ID is its name.
-func (k *kubelet) csiDriver(name string, b fake.Backend) storagev1.CSINodeDriver {
-	return storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: fake.TopologyKeysOf(b), Allocatable: k.allocatable(b)}
+func (k *kubelet) csiDriver(name string, b storage.Backend) storagev1.CSINodeDriver {
+	return storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: storage.TopologyKeysOf(b), Allocatable: k.allocatable(b)}
 }
 
 // allocatable is how many volumes of the driver the node can have; nil is any number.
-func (k *kubelet) allocatable(b fake.Backend) *storagev1.VolumeNodeResources {
-	limit, limited := fake.AttachLimitOf(b, k.node.name)
+func (k *kubelet) allocatable(b storage.Backend) *storagev1.VolumeNodeResources {
+	limit, limited := storage.AttachLimitOf(b, k.node.name)
 	if !limited {
 		return nil
 	}

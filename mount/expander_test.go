@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // What a claim says about its expansion decides who acts (MNT-412, MNT-926).
@@ -66,7 +67,7 @@ func TestOnlineExpansionEnds(t *testing.T) {
 		objects.SetClaimCapacity(c, resource.MustParse("2Gi"))
 		objects.SetResizeStatus(c, "")
 	}
-	cannot := func(s *setup) { s.driver = []fake.MemoryOption{fake.Without(fake.NodeExpand)} }
+	cannot := func(s *setup) { s.driver = []fake.MemoryOption{fake.Without(storage.NodeExpand)} }
 	many := func(s *setup) { s.volume = []fake.Option{fake.Modes("RWX")} }
 	for _, tc := range []struct {
 		rule, name string
@@ -78,15 +79,15 @@ func TestOnlineExpansionEnds(t *testing.T) {
 		events     []string
 		size       string
 	}{
-		{rule: "MNT-416", name: "infeasible", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.InvalidArgument) },
+		{rule: "MNT-416", name: "infeasible", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.InvalidArgument) },
 			steps:  []string{note, "NodeExpand h1 = InvalidArgument", "patch-status 1Gi NodeResizeInfeasible"},
 			claim:  "1Gi of 2Gi NodeResizeInfeasible" + conditions,
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = InvalidArgument desc = no")}, size: "1Gi"},
-		{rule: "MNT-416", name: "not found", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.NotFound) },
+		{rule: "MNT-416", name: "not found", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.NotFound) },
 			steps:  []string{note, "NodeExpand h1 = NotFound", "patch-status 1Gi NodeResizeInfeasible"},
 			claim:  "1Gi of 2Gi NodeResizeInfeasible" + conditions,
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = NotFound desc = no")}, size: "1Gi"},
-		{rule: "MNT-418", name: "another error, then success", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.Internal).Times(1) },
+		{rule: "MNT-418", name: "another error, then success", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
 			steps: []string{note, "NodeExpand h1 = Internal", note, note, "NodeExpand h1", "patch-status 2Gi "},
 			claim: "2Gi of 2Gi Other",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no"),
@@ -94,7 +95,7 @@ func TestOnlineExpansionEnds(t *testing.T) {
 		{rule: "MNT-418", name: "the driver cannot", options: []func(*setup){cannot},
 			steps: []string{note, note}, claim: "1Gi of 2Gi NodeResizeInProgress" + conditions,
 			events: []string{failure("NodeExpand is not supported by the CSI driver d")}, size: "1Gi"},
-		{rule: "MNT-422", name: "no answer is a final error", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.DeadlineExceeded).Times(1) },
+		{rule: "MNT-422", name: "no answer is a final error", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.DeadlineExceeded).Times(1) },
 			steps: []string{note, "NodeExpand h1 = DeadlineExceeded", note, note, "NodeExpand h1", "patch-status 2Gi "},
 			claim: "2Gi of 2Gi Other",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume : rpc error: code = DeadlineExceeded desc = no"),
@@ -122,9 +123,9 @@ func TestOnlineExpansionEnds(t *testing.T) {
 			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
 		{rule: "MNT-421", name: "without notes, and the driver cannot", options: []func(*setup){cannot}, change: legacy,
 			claim: "1Gi of 0 Resizing Other FileSystemResizePending", size: "2Gi"},
-		{rule: "MNT-421", name: "without notes, in use", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.FailedPrecondition) }, change: legacy,
+		{rule: "MNT-421", name: "without notes, in use", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.FailedPrecondition) }, change: legacy,
 			steps: []string{"NodeExpand h1 = FailedPrecondition"}, claim: "1Gi of 0 Resizing Other FileSystemResizePending", size: "2Gi"},
-		{rule: "MNT-421", name: "without notes, infeasible", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.OutOfRange) }, change: legacy,
+		{rule: "MNT-421", name: "without notes, infeasible", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.OutOfRange) }, change: legacy,
 			steps: []string{"NodeExpand h1 = OutOfRange"}, claim: "1Gi of 0 Resizing Other FileSystemResizePending",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")}, size: "1Gi"},
 	} {
@@ -156,11 +157,11 @@ func TestOnlineExpansionEnds(t *testing.T) {
 // The first message about a failure stays (MNT-423, EXP-050).
 func TestFirstResizeErrorStays(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.NodeExpand, fake.Internal).Times(1)
+	w.failing(storage.NodeExpand, storage.Internal).Times(1)
 	w.run("p1")
 	w.grow("2Gi")
 	w.nextSync()
-	w.failing(fake.NodeExpand, fake.Aborted)
+	w.failing(storage.NodeExpand, storage.Aborted)
 	w.Advance(2 * time.Second)
 	want(t, "MNT-423: message", w.conditionMessage(corev1.PersistentVolumeClaimNodeResizeError),
 		"failed to expand pvc with Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no")

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 func raise(t *testing.T, c *volsim.Cluster, size string) {
@@ -38,7 +39,7 @@ func capacity(t *testing.T, c *volsim.Cluster) string {
 func nodeExpansions(c *volsim.Cluster) map[string]int {
 	calls := map[string]int{}
 	for e := range c.Trace().Since(0) {
-		if e.Type == engine.Storage && e.Verb == "end" && e.Call.Verb == string(fake.NodeExpand) && e.Err == nil {
+		if e.Type == engine.Storage && e.Verb == "end" && e.Call.Verb == string(storage.NodeExpand) && e.Err == nil {
 			calls[e.Call.Node]++
 		}
 	}
@@ -68,7 +69,7 @@ func TestExpansionInCluster(t *testing.T) {
 	} {
 		for seed := range int64(20) {
 			t.Run(fmt.Sprintf("%s %s, seed %d", tc.rule, tc.name, seed), func(t *testing.T) {
-				c, err := volsim.New(volsim.Config{Seed: seed, Backends: []fake.Backend{fake.CSI(csiName)}})
+				c, err := volsim.New(volsim.Config{Seed: seed, Backends: []storage.Backend{fake.CSI(csiName)}})
 				require.NoError(t, err)
 				defer c.Close()
 				require.NoError(t, c.Create(fake.Node("n1"), fake.Node("n2"), fake.Class("fast", csiName, fake.Expandable())))

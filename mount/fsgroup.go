@@ -9,9 +9,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // fsGroup is the group that the pod wants its files to belong to, nil for none (MNT-330). Zero is a group, too.
@@ -40,8 +40,8 @@ func changesGroup(policy storagev1.FSGroupPolicy, fsType string, modes []corev1.
 }
 
 // mountGroup is the group that the driver is told to mount a volume with, nil if that is the kubelet's affair.
-func mountGroup(driver fake.Backend, pod *corev1.Pod) *int64 {
-	if !fake.MountsWithGroup(driver) {
+func mountGroup(driver storage.Backend, pod *corev1.Pod) *int64 {
+	if !storage.MountsWithGroup(driver) {
 		return nil
 	}
 	// MNT-331: whatever the policy of the driver, and also where nothing may be written.

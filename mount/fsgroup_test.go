@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // groupPod is a pod whose files are to belong to group 5.
@@ -112,7 +113,7 @@ func TestMountGroup(t *testing.T) {
 			asked := &groupsAsked{}
 			w := newWorld(t, func(s *setup) {
 				s.driver = tc.options
-				s.wrap = func(driver *fake.Memory) fake.Backend { asked.Memory = driver; return asked }
+				s.wrap = func(driver *fake.Memory) storage.Backend { asked.Memory = driver; return asked }
 			})
 			w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
 			w.create(groupPod("p1", corev1.FSGroupChangeAlways))
@@ -141,12 +142,12 @@ func (g *groupsAsked) note(group *int64) {
 	g.groups = append(g.groups, fmt.Sprint(*group))
 }
 
-func (g *groupsAsked) Stage(req fake.StageRequest) error {
+func (g *groupsAsked) Stage(req storage.StageRequest) error {
 	g.note(req.Group)
 	return g.Memory.Stage(req)
 }
 
-func (g *groupsAsked) Publish(req fake.PublishRequest) error {
+func (g *groupsAsked) Publish(req storage.PublishRequest) error {
 	g.note(req.Group)
 	return g.Memory.Publish(req)
 }

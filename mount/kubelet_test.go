@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -114,7 +115,7 @@ func TestAttachabilityChanges(t *testing.T) {
 	pod := w.pod("p1")
 	w.Advance(time.Second)
 	w.stopAttaching()
-	_, err := w.driver.Attach(fake.AttachRequest{ID: handle, Node: nodeName})
+	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: nodeName})
 	w.ok(err)
 	w.Advance(500 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.get(volumeName)
@@ -148,7 +149,7 @@ func (w *world) stopAttaching() {
 func TestAttachabilityBegins(t *testing.T) {
 	w := newWorld(t)
 	w.stopAttaching()
-	_, err := w.driver.Attach(fake.AttachRequest{ID: handle, Node: nodeName})
+	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: nodeName})
 	w.ok(err)
 	w.pod("p1")
 	w.Advance(time.Second)
@@ -192,7 +193,7 @@ func TestSourceInThePod(t *testing.T) {
 
 // MNT-133, MNT-159: an operation goes on with what was desired when it began, and keeps all others of its volume waiting.
 func TestOperationGoesOn(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(fake.Stage, 5*time.Second)} })
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Stage, 5*time.Second)} })
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -301,7 +302,7 @@ func TestKeys(t *testing.T) {
 	want(t, "MNT-151: own", mountKey(own, "p"), engine.PendingKey{Volume: "v", Pod: "p"})
 	want(t, "MNT-152", podKey("v", "p"), engine.PendingKey{Volume: "v", Pod: "p"})
 	want(t, "MNT-150, MNT-153", volumeKey("v"), engine.PendingKey{Volume: "v"})
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(fake.Unpublish, time.Second)} })
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Unpublish, time.Second)} })
 	w.run("p1")
 	w.pod("p2")
 	w.Advance(time.Second)
@@ -317,7 +318,7 @@ func TestKeys(t *testing.T) {
 // MNT-155, MNT-908: an unmount does not wait for the backoff of mounts.
 func TestUnmountAfterFailedMount(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.Publish, fake.DeadlineExceeded)
+	w.failing(storage.Publish, storage.DeadlineExceeded)
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -331,7 +332,7 @@ func TestUnmountAfterFailedMount(t *testing.T) {
 // MNT-160, MNT-156: failed operations come again with growing delays, which success ends.
 func TestBackoffEnds(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.Publish, fake.Internal).Times(3)
+	w.failing(storage.Publish, storage.Internal).Times(3)
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)

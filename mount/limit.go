@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // limitReached is the driver of one of the volumes that could not be attached for want of room on the node (MNT-353), "" if there
@@ -29,7 +29,7 @@ func (k *kubelet) limitReached(p *engine.Proc, volumes []*desiredVolume) (driver
 		if err != nil || va.Status.AttachError == nil || va.Status.AttachError.ErrorCode == nil {
 			continue
 		}
-		if *va.Status.AttachError.ErrorCode == int32(fake.ResourceExhausted.Number()) {
+		if *va.Status.AttachError.ErrorCode == int32(storage.ResourceExhausted.Number()) {
 			return source.Driver
 		}
 	}

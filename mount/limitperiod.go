@@ -8,9 +8,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // limitWatch asks a driver at regular intervals how many volumes the node can have (MNT-359). Ticks at which it would learn and write nothing
@@ -147,7 +147,7 @@ func (ns *Nodes) csiNodeChanged(c store.Change[*storagev1.CSINode]) {
 // followLimits listens to what ticks could find.
 func (ns *Nodes) followLimits(from store.WatchOptions[*storagev1.CSINode]) error {
 	for name, b := range ns.cfg.Backends.All() {
-		ns.telling[name] = !fake.IsInTree(b) && fake.OnAttachLimit(b, ns.limitChanged)
+		ns.telling[name] = !storage.IsInTree(b) && storage.OnAttachLimit(b, ns.limitChanged)
 	}
 	_, err := ns.engine.Store().CSINodes.Watch(from, ns.csiNodeChanged)
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // asked is a world whose driver is asked every minute, the first time a minute after the start, which was a second ago.
@@ -249,7 +250,7 @@ func TestLimitPeriodIdle(t *testing.T) {
 	want(t, "MNT-359: no timer at the end", quiet(w) == nil, true)
 
 	limit := int32(5)
-	w = asked(t, func(s *setup) { s.wrap = func(d *fake.Memory) fake.Backend { return silent{d, &limit} } })
+	w = asked(t, func(s *setup) { s.wrap = func(d *fake.Memory) storage.Backend { return silent{d, &limit} } })
 	want(t, "MNT-359: who does not tell is asked", quiet(w) == nil, false)
 	limit = 3
 	w.until(200)

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // errOnePod is what a second pod gets for a volume that is for one (MNT-194).
@@ -133,7 +133,7 @@ func takesMountOptions(plugin objects.Plugin) bool {
 	if plugin.Name == objects.CSIPluginName {
 		return true
 	}
-	return plugin.Backend != nil && fake.TakesMountOptions(plugin.Backend)
+	return plugin.Backend != nil && storage.TakesMountOptions(plugin.Backend)
 }
 
 // usedByOther reports whether another pod has the volume, or may have it.

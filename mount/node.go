@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Node is a machine with a kubelet. Its disk, what is mounted and the containers that run outlive the kubelet; a reboot leaves only
@@ -86,7 +86,7 @@ func (n *Node) lose() {
 	// MNT-485: mounts and bind mounts are gone, what lies beneath them is not.
 	n.disk.reboot()
 	for _, b := range n.nodes.cfg.Backends.All() {
-		if rebooter, ok := b.(fake.Rebooter); ok {
+		if rebooter, ok := b.(storage.Rebooter); ok {
 			rebooter.Reboot(n.name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // The kubelet registers its node, or marks the one that is there.
@@ -51,7 +52,7 @@ func TestRegisterLater(t *testing.T) {
 
 // A call under way when the kubelet stops has no effect.
 func TestStopDuringCall(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(fake.Stage, 10*time.Second)} })
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Stage, 10*time.Second)} })
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -148,7 +149,7 @@ func TestMountFailsAfterRestart(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
 	w.node.Stop()
-	w.failing(fake.Publish, fake.Internal)
+	w.failing(storage.Publish, storage.Internal)
 	w.node.Start()
 	w.Advance(5 * time.Second)
 	want(t, "MNT-456: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
@@ -166,7 +167,7 @@ func TestCorrection(t *testing.T) {
 	w.node.Stop()
 	w.forceDelete("p1")
 	w.setAttached()
-	w.failing(fake.Unpublish, fake.Internal)
+	w.failing(storage.Unpublish, storage.Internal)
 	w.node.Start()
 	w.Advance(20 * time.Second)
 	v, _ := w.node.kubelet.actual.get(volumeName)
@@ -177,7 +178,7 @@ func TestCorrection(t *testing.T) {
 
 // MNT-451, MNT-452, MNT-453: what can be read from the disk.
 func TestReconstruct(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.backends = []fake.Backend{fake.NFS()} })
+	w := newWorld(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS()} })
 	k := w.node.kubelet
 	disk, l := w.node.disk, k.layout
 	w.ok(disk.write(l.podVolume("u", "kubernetes.io/csi", "pv1")+"/"+metadataFile, Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
@@ -278,8 +279,8 @@ func TestData(t *testing.T) {
 		t.Errorf("content = %+v, want several writes from %s", v.Content, nodeName)
 	}
 	// The volume is taken away: what containers write no longer arrives.
-	w.ok(w.driver.Detach(fake.DetachRequest{ID: handle, Node: nodeName}))
-	_, err := w.driver.Attach(fake.AttachRequest{ID: handle, Node: "elsewhere"})
+	w.ok(w.driver.Detach(storage.DetachRequest{ID: handle, Node: nodeName}))
+	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: "elsewhere"})
 	w.ok(err)
 	before := len(w.node.Accesses())
 	w.Advance(20 * time.Second)
@@ -317,7 +318,7 @@ func TestSeeds(t *testing.T) {
 		run := func() string {
 			w := newWorld(t, func(s *setup) {
 				s.engine.Seed, s.engine.Latency = seed, time.Duration(seed%3)*7*time.Millisecond
-				s.driver = []fake.MemoryOption{fake.Latency(fake.Publish, time.Duration(seed%5)*100*time.Millisecond)}
+				s.driver = []fake.MemoryOption{fake.Latency(storage.Publish, time.Duration(seed%5)*100*time.Millisecond)}
 			})
 			w.pod("p1")
 			w.pod("p2")
@@ -369,7 +370,7 @@ func TestCrashAnywhere(t *testing.T) {
 			}
 			w.deletePod("p1")
 			w.Advance(time.Minute)
-			if verb == string(fake.Unstage) && !effect {
+			if verb == string(storage.Unstage) && !effect {
 				// MNT-462: the directory of the pod is gone by then, so nothing leads the next kubelet to the device.
 				v, _ := w.driver.Volume(handle)
 				want(t, "MNT-462: staged for good", len(v.Staged), 1)

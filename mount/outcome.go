@@ -1,6 +1,8 @@
 package mount
 
-import "github.com/volsim/volsim/fake"
+import (
+	"github.com/volsim/volsim/storage"
+)
 
 // errorClass is what an error of a plugin says about what was done (MNT-240 to MNT-242).
 type errorClass int
@@ -33,9 +35,9 @@ func classOf(err error) errorClass {
 }
 
 // rpcError gives the error of a call to a CSI driver its class.
-func rpcError(op fake.Op, err error) error {
+func rpcError(op storage.Op, err error) error {
 	// MNT-240: the outcome is open after some codes, and after whatever is no code.
-	if fake.UnknownOutcome(op, err) {
+	if storage.UnknownOutcome(op, err) {
 		return uncertainError{err}
 	}
 	return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestErrorClasses(t *testing.T) {
@@ -14,15 +14,15 @@ func TestErrorClasses(t *testing.T) {
 		err  error
 		want errorClass
 	}{
-		{"MNT-240", rpcError(fake.Stage, fake.Errorf(fake.Canceled, "x")), uncertain},
-		{"MNT-240", rpcError(fake.Stage, fake.Errorf(fake.DeadlineExceeded, "x")), uncertain},
-		{"MNT-240", rpcError(fake.Publish, fake.Errorf(fake.Unavailable, "x")), uncertain},
-		{"MNT-240", rpcError(fake.Publish, fake.Errorf(fake.ResourceExhausted, "x")), uncertain},
-		{"MNT-240", rpcError(fake.Publish, fake.Errorf(fake.Aborted, "x")), uncertain},
-		{"MNT-240", rpcError(fake.Publish, errors.New("connection refused")), uncertain},
+		{"MNT-240", rpcError(storage.Stage, storage.Errorf(storage.Canceled, "x")), uncertain},
+		{"MNT-240", rpcError(storage.Stage, storage.Errorf(storage.DeadlineExceeded, "x")), uncertain},
+		{"MNT-240", rpcError(storage.Publish, storage.Errorf(storage.Unavailable, "x")), uncertain},
+		{"MNT-240", rpcError(storage.Publish, storage.Errorf(storage.ResourceExhausted, "x")), uncertain},
+		{"MNT-240", rpcError(storage.Publish, storage.Errorf(storage.Aborted, "x")), uncertain},
+		{"MNT-240", rpcError(storage.Publish, errors.New("connection refused")), uncertain},
 		{"MNT-241", transientError{errors.New("x")}, transient},
-		{"MNT-242", rpcError(fake.Stage, fake.Errorf(fake.Internal, "x")), final},
-		{"MNT-242", rpcError(fake.Publish, fake.Errorf(fake.InvalidArgument, "x")), final},
+		{"MNT-242", rpcError(storage.Stage, storage.Errorf(storage.Internal, "x")), final},
+		{"MNT-242", rpcError(storage.Publish, storage.Errorf(storage.InvalidArgument, "x")), final},
 		{"MNT-242", fmt.Errorf("wrapped: %w", uncertainError{errors.New("x")}), final},
 		{"MNT-242", errors.New("local"), final},
 	} {

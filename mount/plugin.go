@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // volumePlugin is what a plugin does on a node. Methods that get a Proc may take time.
@@ -60,15 +60,15 @@ func (k *kubelet) pluginFor(name string) volumePlugin {
 }
 
 // ask makes a call to a backend about a volume on the node. effect is what happens on the node when the call has its effect.
-func (k *kubelet) ask(p *engine.Proc, b fake.Backend, op fake.Op, id string, call, effect func() error) error {
+func (k *kubelet) ask(p *engine.Proc, b storage.Backend, op storage.Op, id string, call, effect func() error) error {
 	return k.askFor(p, b, op, id, "", call, effect)
 }
 
 // askFor is ask about a volume for a pod.
-func (k *kubelet) askFor(p *engine.Proc, b fake.Backend, op fake.Op, id string, pod types.UID, call, effect func() error) error {
+func (k *kubelet) askFor(p *engine.Proc, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
 	what := engine.Call{Target: b.Name(), Verb: string(op), Key: id, Node: k.node.name, Pod: string(pod)}
 	do := func() error {
-		if err := fake.Safely(b.Name(), op, call); err != nil {
+		if err := storage.Safely(b.Name(), op, call); err != nil {
 			return err
 		}
 		return effect()
@@ -78,22 +78,22 @@ func (k *kubelet) askFor(p *engine.Proc, b fake.Backend, op fake.Op, id string, 
 	}
 	// MNT-014: a pass that is due at the instant at which the call ends does not see that yet.
 	defer afterPasses(p)
-	delay := fake.DelayOf(b, op, id)
-	if fake.IsInTree(b) {
+	delay := storage.DelayOf(b, op, id)
+	if storage.IsInTree(b) {
 		return p.Backend(what, delay, do)
 	}
 	// MNT-006: the CSI plugin gives its calls two minutes; a call that takes longer has no effect.
-	late := fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded")
+	late := storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 	return p.BackendWithin(what, delay, csiBudget, late, do)
 }
 
 // unimplemented is what a driver answers that does not have the call.
-func unimplemented(op fake.Op) error {
-	return fake.Errorf(fake.Unimplemented, "method %s not implemented", op)
+func unimplemented(op storage.Op) error {
+	return storage.Errorf(storage.Unimplemented, "method %s not implemented", op)
 }
 
-func podRef(pod *corev1.Pod) fake.PodRef {
-	return fake.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+func podRef(pod *corev1.Pod) storage.PodRef {
+	return storage.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
 // removeMountDir takes away an unmounted directory, the metadata beside it, and the directory around both.

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // reader starts a pod that may only read c1.
@@ -174,7 +175,7 @@ func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 				w.deletePod(name)
 			}
 		case 8:
-			w.faults.Fail(get, fake.Errorf(fake.Internal, "no")).Skip(r.IntN(20)).Times(1 + r.IntN(3))
+			w.faults.Fail(get, storage.Errorf(storage.Internal, "no")).Skip(r.IntN(20)).Times(1 + r.IntN(3))
 		case 9:
 			w.node.Partition(!w.node.Partitioned())
 		}

@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // nodeExpand asks the driver to expand what is on the volume (MNT-424).
@@ -17,19 +17,19 @@ func (c csiPlugin) nodeExpand(p *engine.Proc, spec *volumeSpec, req resizeReques
 		// MNT-420, MNT-422: the only error after which nothing is known and nothing told.
 		return transientError{fmt.Errorf("driver name %s not found in the list of registered CSI drivers", source.Driver)}
 	}
-	if !fake.Can(driver, fake.NodeExpand) {
+	if !storage.Can(driver, storage.NodeExpand) {
 		// MNT-422
 		return notSupportedError{fmt.Errorf("NodeExpand is not supported by the CSI driver %s", source.Driver)}
 	}
 	call := c.k.nodeExpandCall(driver, spec, req)
-	err := c.k.ask(p, driver, fake.NodeExpand, source.VolumeHandle, call, func() error { return nil })
+	err := c.k.ask(p, driver, storage.NodeExpand, source.VolumeHandle, call, func() error { return nil })
 	switch {
 	case err == nil:
 		return nil
-	case fake.CodeOf(err) == fake.FailedPrecondition:
+	case storage.CodeOf(err) == storage.FailedPrecondition:
 		// MNT-419
 		return fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", inUseError{err})
-	case fake.Infeasible(err):
+	case storage.Infeasible(err):
 		// MNT-416
 		return infeasibleError{fmt.Errorf("Expander.NodeExpand failed to expand the volume %w", err)}
 	}
@@ -45,24 +45,24 @@ func (c csiPlugin) stagingPath(spec *volumeSpec) string { return c.k.layout.csiS
 // nodeExpandable reports whether the plugin can expand what is on a volume.
 func (t treePlugin) nodeExpandable(spec *volumeSpec) bool {
 	b := t.backend()
-	return spec.PV != nil && b != nil && fake.Can(b, fake.NodeExpand)
+	return spec.PV != nil && b != nil && storage.Can(b, storage.NodeExpand)
 }
 
 func (t treePlugin) stagingPath(spec *volumeSpec) string { return t.globalMapPath(spec) + "/staging" }
 
 func (t treePlugin) nodeExpand(p *engine.Proc, spec *volumeSpec, req resizeRequest) error {
 	call := t.k.nodeExpandCall(t.backend(), spec, req)
-	return t.k.ask(p, t.backend(), fake.NodeExpand, spec.ID(), call, func() error { return nil })
+	return t.k.ask(p, t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
 }
 
 // nodeExpandCall makes the call to a backend.
-func (k *kubelet) nodeExpandCall(b fake.Backend, spec *volumeSpec, req resizeRequest) func() error {
-	ask := fake.NodeExpandRequest{ID: spec.ID(), Node: k.node.name, Path: req.volumePath, StagingPath: req.stagingPath, Size: req.size}
+func (k *kubelet) nodeExpandCall(b storage.Backend, spec *volumeSpec, req resizeRequest) func() error {
+	ask := storage.NodeExpandRequest{ID: spec.ID(), Node: k.node.name, Path: req.volumePath, StagingPath: req.stagingPath, Size: req.size}
 	if spec.block() {
 		ask.VolumeMode = corev1.PersistentVolumeBlock
 	}
 	return func() error {
-		_, err := b.(fake.NodeExpander).NodeExpand(ask)
+		_, err := b.(storage.NodeExpander).NodeExpand(ask)
 		return err
 	}
 }

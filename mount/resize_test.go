@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // During a mount (MNT-198, MNT-229, MNT-410, MNT-419, MNT-426).
@@ -37,9 +38,9 @@ func TestExpansionAtMount(t *testing.T) {
 		{rule: "MNT-410", name: "after SetUp",
 			steps:  []string{"Stage h1", "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
 			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
-		{rule: "MNT-419", name: "in use does not keep the pod waiting", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.FailedPrecondition) },
+		{rule: "MNT-419", name: "in use does not keep the pod waiting", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.FailedPrecondition) },
 			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = FailedPrecondition", note}, phase: corev1.PodRunning},
-		{rule: "MNT-198", name: "a final error keeps it", prepare: func(w *world) { w.failing(fake.NodeExpand, fake.Internal).Times(1) },
+		{rule: "MNT-198", name: "a final error keeps it", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
 			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
 			events: []string{`FailedMount default/p1: MountVolume.Setup failed while expanding volume for volume "pv1" : Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no`,
 				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
@@ -48,7 +49,7 @@ func TestExpansionAtMount(t *testing.T) {
 				objects.SetResizeStatus(c, corev1.PersistentVolumeClaimControllerResizeInProgress)
 			})
 		}, steps: []string{"Stage h1", "Publish h1"}, phase: corev1.PodRunning},
-		{rule: "MNT-229", name: "a device that cannot", options: []func(*setup){block}, prepare: func(w *world) { w.failing(fake.NodeExpand, fake.Internal) },
+		{rule: "MNT-229", name: "a device that cannot", options: []func(*setup){block}, prepare: func(w *world) { w.failing(storage.NodeExpand, storage.Internal) },
 			pod: fake.BlockClaims("c1"), steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1 = Internal", note},
 			phase: corev1.PodPending},
 		{rule: "MNT-430", name: "a claim that has lost its capacity", prepare: loseCapacity,
@@ -193,9 +194,9 @@ type expanding struct {
 	cannot string
 }
 
-func (e *expanding) NodeExpand(req fake.NodeExpandRequest) (fake.NodeExpandResponse, error) {
+func (e *expanding) NodeExpand(req storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
 	if req.Path == e.cannot {
-		return fake.NodeExpandResponse{}, fake.Errorf(fake.Unavailable, "not there")
+		return storage.NodeExpandResponse{}, storage.Errorf(storage.Unavailable, "not there")
 	}
 	e.asked[req.Path] = req.StagingPath
 	return e.Memory.NodeExpand(req)
@@ -211,14 +212,14 @@ func TestStagingPathWhileMapping(t *testing.T) {
 	}{
 		{"MNT-424 staged for this pod", nil, false, true},
 		{"MNT-424 staged for another pod before", nil, true, false},
-		{"MNT-424 the driver does not stage", []fake.MemoryOption{fake.Without(fake.Stage)}, false, false},
+		{"MNT-424 the driver does not stage", []fake.MemoryOption{fake.Without(storage.Stage)}, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			e := &expanding{asked: map[string]string{}}
 			w := newWorld(t, func(s *setup) {
 				s.volume, s.driver = []fake.Option{fake.Block()}, tt.driver
-				s.wrap = func(driver *fake.Memory) fake.Backend {
+				s.wrap = func(driver *fake.Memory) storage.Backend {
 					e.Memory = driver
 					return e
 				}
@@ -323,7 +324,7 @@ func TestLookAfterMount(t *testing.T) {
 // the volume was used is asked again after that (MNT-107, MNT-419, MNT-425).
 func TestWhatIsRememberedOfFailures(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.NodeExpand, fake.FailedPrecondition).Times(1)
+	w.failing(storage.NodeExpand, storage.FailedPrecondition).Times(1)
 	w.run("p1")
 	w.grow("2Gi")
 	w.Advance(61 * time.Second)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestResolve(t *testing.T) {
@@ -79,7 +80,7 @@ func TestResolve(t *testing.T) {
 // MNT-020: a volume that two plugins are in charge of is an error.
 func TestTwoPlugins(t *testing.T) {
 	w := newWorld(t, func(s *setup) {
-		s.backends = []fake.Backend{fake.InTree("kubernetes.io/a"), fake.InTree("kubernetes.io/b")}
+		s.backends = []storage.Backend{fake.InTree("kubernetes.io/a"), fake.InTree("kubernetes.io/b")}
 	})
 	pod := fake.Pod("p", fake.OnNode(nodeName))
 	pod.Spec.Volumes = []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // runtime runs the containers of a node. They do not need the kubelet to go on.
@@ -41,7 +42,7 @@ type containerVolume struct {
 // Access is a container's use of what is on a volume.
 type Access struct {
 	At     time.Time
-	Pod    fake.PodRef
+	Pod    storage.PodRef
 	Volume string // the ID
 	// Wrote says that it was a write and not a read; Data is what was written, or found.
 	Wrote bool

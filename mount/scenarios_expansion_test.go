@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // Scenario 20: MNT-394, MNT-400, MNT-405, MNT-406, MNT-411, MNT-413, MNT-414, EXP-040, EXP-041.
@@ -34,7 +34,7 @@ func TestScenario20OnlineExpansion(t *testing.T) {
 func TestScenario21ExpansionFailures(t *testing.T) {
 	t.Run("a: in use", func(t *testing.T) {
 		w := newWorld(t)
-		w.failing(fake.NodeExpand, fake.FailedPrecondition)
+		w.failing(storage.NodeExpand, storage.FailedPrecondition)
 		w.run("p1")
 		w.grow("2Gi")
 		w.Advance(5 * time.Minute)
@@ -45,7 +45,7 @@ func TestScenario21ExpansionFailures(t *testing.T) {
 	})
 	t.Run("b: infeasible during mount", func(t *testing.T) {
 		w := newWorld(t)
-		w.failing(fake.NodeExpand, fake.OutOfRange)
+		w.failing(storage.NodeExpand, storage.OutOfRange)
 		w.grow("2Gi")
 		pod := w.pod("p1")
 		w.Advance(11 * time.Second)
@@ -63,7 +63,7 @@ func TestScenario21ExpansionFailures(t *testing.T) {
 	})
 	t.Run("c: the user gives in", func(t *testing.T) {
 		w := newWorld(t)
-		w.failing(fake.NodeExpand, fake.Internal)
+		w.failing(storage.NodeExpand, storage.Internal)
 		w.run("p1")
 		w.grow("2Gi")
 		w.Advance(61 * time.Second)

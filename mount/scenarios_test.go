@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // The scenarios of the rules by number. Those about expansion, 20 and 21, have a file of their own.
@@ -195,7 +196,7 @@ func TestScenario07ClaimBeingDeleted(t *testing.T) {
 // Scenario 8: MNT-005, MNT-082, MNT-243, MNT-282, MNT-390, MNT-901, MNT-911, MNT-933.
 func TestScenario08StageTimesOut(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.Stage, fake.DeadlineExceeded)
+	w.failing(storage.Stage, storage.DeadlineExceeded)
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -220,8 +221,8 @@ func TestScenario08StageTimesOut(t *testing.T) {
 // Scenario 9: MNT-244, MNT-911.
 func TestScenario09StageTimesOutThenFails(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.Stage, fake.DeadlineExceeded).Once()
-	w.failing(fake.Stage, fake.InvalidArgument)
+	w.failing(storage.Stage, storage.DeadlineExceeded).Once()
+	w.failing(storage.Stage, storage.InvalidArgument)
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -239,7 +240,7 @@ func TestScenario09StageTimesOutThenFails(t *testing.T) {
 // Scenario 10: MNT-197, MNT-246, MNT-302, MNT-912.
 func TestScenario10PublishFails(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.Publish, fake.Internal)
+	w.failing(storage.Publish, storage.Internal)
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -258,7 +259,7 @@ func TestScenario10PublishFails(t *testing.T) {
 // Scenario 11: MNT-246, MNT-249.
 func TestScenario11PublishTimesOutOnce(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.Publish, fake.DeadlineExceeded).Once()
+	w.failing(storage.Publish, storage.DeadlineExceeded).Once()
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -274,7 +275,7 @@ func TestScenario11PublishTimesOutOnce(t *testing.T) {
 func TestScenario12UnpublishFails(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
-	w.failing(fake.Unpublish, fake.Internal).Times(3)
+	w.failing(storage.Unpublish, storage.Internal).Times(3)
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
 	want(t, "MNT-262: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
@@ -289,7 +290,7 @@ func TestScenario12UnpublishFails(t *testing.T) {
 // Scenario 13: MNT-241, MNT-247, MNT-913.
 func TestScenario13DriverGone(t *testing.T) {
 	w := newWorld(t)
-	w.failing(fake.Publish, fake.DeadlineExceeded).Once()
+	w.failing(storage.Publish, storage.DeadlineExceeded).Once()
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -311,7 +312,7 @@ func TestScenario13DriverGone(t *testing.T) {
 func TestScenario14SharedBackoff(t *testing.T) {
 	w := newWorld(t)
 	w.run("p0")
-	w.failing(fake.Publish, fake.Internal).Times(4)
+	w.failing(storage.Publish, storage.Internal).Times(4)
 	w.pod("p1")
 	w.Advance(4 * time.Second)
 	w.pod("p2")
@@ -381,7 +382,7 @@ func TestScenario17Block(t *testing.T) {
 
 // Scenario 18: MNT-104, MNT-154, MNT-289, MNT-917.
 func TestScenario18ComesBackDuringUnstage(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(fake.Unstage, 5*time.Second)} })
+	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Unstage, 5*time.Second)} })
 	w.run("p1")
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
@@ -403,7 +404,7 @@ func TestScenario19Republish(t *testing.T) {
 	pod := w.run("p1")
 	w.Advance(61 * time.Second)
 	want(t, "MNT-070: calls", w.calls(), []string{"Publish h1"})
-	w.failing(fake.Publish, fake.Internal)
+	w.failing(storage.Publish, storage.Internal)
 	w.mark()
 	w.Advance(60 * time.Second)
 	want(t, "MNT-248: failed", w.calls()[0], "Publish h1 = Internal")
@@ -442,7 +443,7 @@ func TestScenario23RestartAfterDeletion(t *testing.T) {
 	pod := w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	w.faults.Fail(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(store.Node)}, fake.Errorf(fake.Unavailable, "no")).Times(7)
+	w.faults.Fail(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(store.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
 	w.node.Start()
 	// The first reports use five of the failures, the correction two.
 	w.Advance(90 * time.Millisecond)

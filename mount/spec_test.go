@@ -8,9 +8,10 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
-func specOf(t *testing.T, set *fake.Set, s objects.VolumeSpec) *volumeSpec {
+func specOf(t *testing.T, set *storage.Set, s objects.VolumeSpec) *volumeSpec {
 	t.Helper()
 	plugin, err := objects.PluginOf(set, s)
 	if err != nil {
@@ -24,7 +25,7 @@ func inline(name string, source corev1.VolumeSource) objects.VolumeSpec {
 }
 
 func TestIdentity(t *testing.T) {
-	set, err := fake.NewSet(fake.CSI("d"), fake.NFS(), fake.HostPath())
+	set, err := storage.NewSet(fake.CSI("d"), fake.NFS(), fake.HostPath())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestRequiresRemount(t *testing.T) {
-	set, _ := fake.NewSet(fake.CSI("d"))
+	set, _ := storage.NewSet(fake.CSI("d"))
 	yes := true
 	republish := &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{RequiresRepublish: &yes}}
 	csi := objects.VolumeSpec{PV: fake.Volume("pv1", "1Gi", fake.CSISource("d", "h1"))}

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // treePlugin is a plugin compiled into the kubelet: one with a backend, or one that needs none.
@@ -19,7 +19,7 @@ type treePlugin struct {
 }
 
 // backend does the plugin's work, nil where there is nothing to do but on the disk of the node.
-func (t treePlugin) backend() fake.Backend {
+func (t treePlugin) backend() storage.Backend {
 	b, err := t.k.cfg.Backends.ByName(t.name)
 	if err != nil {
 		return nil
@@ -60,12 +60,12 @@ func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, _ *corev1.Pod,
 		// MNT-035: it is there already.
 		return nil
 	}
-	stager, ok := t.backend().(fake.Stager)
-	if !ok || !fake.Can(t.backend(), fake.Stage) {
+	stager, ok := t.backend().(storage.Stager)
+	if !ok || !storage.Can(t.backend(), storage.Stage) {
 		return t.k.mountFiles(mount)
 	}
-	req := fake.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath, Mode: spec.accessMode(), MountOptions: spec.PV.Spec.MountOptions}
-	return t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return t.k.mountFiles(mount) })
+	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath, Mode: spec.accessMode(), MountOptions: spec.PV.Spec.MountOptions}
+	return t.k.ask(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return t.k.mountFiles(mount) })
 }
 
 func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
@@ -92,7 +92,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 			return nil
 		}
 	}
-	publisher, ok := t.backend().(fake.Publisher)
+	publisher, ok := t.backend().(storage.Publisher)
 	switch {
 	case disk.Mounted(target):
 		// These plugins look themselves whether it is mounted.
@@ -100,14 +100,14 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 	case !ok:
 		return effect()
 	}
-	req := fake.PublishRequest{
+	req := storage.PublishRequest{
 		ID: spec.ID(), Node: t.k.node.name, Target: target, StagingPath: mount.Source, Pod: podRef(pod), Mode: spec.accessMode(),
 		ReadOnly: spec.readOnly(), Source: spec.Source(),
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
 	}
-	err := t.k.askFor(p, t.backend(), fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, effect)
+	err := t.k.askFor(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, effect)
 	if err != nil && !how.remount && !how.reconstructed && !disk.Mounted(target) {
 		_ = disk.removeIfThere(target)
 	}
@@ -133,10 +133,10 @@ func checkHostPath(path string) error {
 func (t treePlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
 	target, disk := t.k.layout.podVolume(pod, t.name, name), t.k.node.disk
 	return func(p *engine.Proc) error {
-		publisher, ok := t.backend().(fake.Publisher)
+		publisher, ok := t.backend().(storage.Publisher)
 		if ok {
-			req := fake.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
-			err := t.k.askFor(p, t.backend(), fake.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
+			req := storage.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
+			err := t.k.askFor(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
 				func() error { return disk.unmount(target) })
 			if err != nil {
 				return err
@@ -154,10 +154,10 @@ func (t treePlugin) unmountDevice(p *engine.Proc, spec *volumeSpec, mountPath st
 		// MNT-035, MNT-485: what is not mounted is unmounted.
 		return nil
 	}
-	stager, ok := t.backend().(fake.Stager)
-	if ok && fake.Can(t.backend(), fake.Stage) {
-		req := fake.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath}
-		err := t.k.ask(p, t.backend(), fake.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(mountPath) })
+	stager, ok := t.backend().(storage.Stager)
+	if ok && storage.Can(t.backend(), storage.Stage) {
+		req := storage.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath}
+		err := t.k.ask(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(mountPath) })
 		if err != nil {
 			return err
 		}

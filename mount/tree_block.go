@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // The block side of plugins compiled into the kubelet.
@@ -18,18 +18,18 @@ func (t treePlugin) mapper(*volumeSpec) error { return nil }
 
 // custom reports whether a backend gives out the device. That of a local volume is just there.
 func (t treePlugin) custom(*volumeSpec) bool {
-	_, ok := t.backend().(fake.Publisher)
+	_, ok := t.backend().(storage.Publisher)
 	return ok
 }
 
 func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error) {
-	stager, ok := t.backend().(fake.Stager)
-	if !ok || !fake.Can(t.backend(), fake.Stage) {
+	stager, ok := t.backend().(storage.Stager)
+	if !ok || !storage.Can(t.backend(), storage.Stage) {
 		return "", nil
 	}
 	staging, disk := t.stagingPath(spec), t.k.node.disk
-	req := fake.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock}
-	err := t.k.ask(p, t.backend(), fake.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
+	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock}
+	err := t.k.ask(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
 		return disk.mount(Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
 	})
 	if err != nil {
@@ -44,16 +44,16 @@ func (t treePlugin) device(id string, pod types.UID) string {
 }
 
 func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (string, error) {
-	publisher, disk := t.backend().(fake.Publisher), t.k.node.disk
-	req := fake.PublishRequest{
+	publisher, disk := t.backend().(storage.Publisher), t.k.node.disk
+	req := storage.PublishRequest{
 		ID: spec.ID(), Node: t.k.node.name, Target: t.device(spec.ID(), pod.UID), Pod: podRef(pod), Mode: spec.accessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), Source: spec.Source(),
 	}
-	if fake.Can(t.backend(), fake.Stage) {
+	if storage.Can(t.backend(), storage.Stage) {
 		req.StagingPath = t.globalMapPath(spec) + "/staging"
 	}
 	mount := Mount{Path: req.Target, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err := t.k.askFor(p, t.backend(), fake.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
+	err := t.k.askFor(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
 	if err != nil {
 		return "", err
 	}
@@ -62,13 +62,13 @@ func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.P
 
 func (t treePlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) error, error) {
 	return func(p *engine.Proc) error {
-		publisher, ok := t.backend().(fake.Publisher)
+		publisher, ok := t.backend().(storage.Publisher)
 		if !ok {
 			return nil
 		}
 		target, disk := t.device(name, pod), t.k.node.disk
-		req := fake.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
-		err := t.k.askFor(p, t.backend(), fake.Unpublish, name, pod, func() error { return publisher.Unpublish(req) }, func() error { return disk.unmount(target) })
+		req := storage.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
+		err := t.k.askFor(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) }, func() error { return disk.unmount(target) })
 		if err != nil {
 			return err
 		}
@@ -77,11 +77,11 @@ func (t treePlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) err
 }
 
 func (t treePlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
-	stager, ok := t.backend().(fake.Stager)
+	stager, ok := t.backend().(storage.Stager)
 	staging, disk := t.globalMapPath(spec)+"/staging", t.k.node.disk
 	if !ok || !disk.Mounted(staging) {
 		return nil
 	}
-	req := fake.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging}
-	return t.k.ask(p, t.backend(), fake.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(staging) })
+	req := storage.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging}
+	return t.k.ask(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(staging) })
 }

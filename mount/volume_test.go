@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Steps of a mount that fail say which they were, and leave what the rule says.
@@ -40,9 +41,9 @@ func TestMountSteps(t *testing.T) {
 		}, `MountVolume.WaitForAttach failed for volume "pv1" : on fire`, nil},
 		{"MNT-300", "the attachment is not done", nil, func(w *world) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) },
 			`MountVolume.WaitForAttach failed for volume "pv1" : volume h1 is not attached for volume attachment`, nil},
-		{"MNT-196", "staging fails", nil, func(w *world) { w.failing(fake.Stage, fake.Internal) },
+		{"MNT-196", "staging fails", nil, func(w *world) { w.failing(storage.Stage, storage.Internal) },
 			`MountVolume.MountDevice failed for volume "pv1" : rpc error: code = Internal desc = no`, []string{"Stage h1 = Internal"}},
-		{"MNT-197", "publishing fails", nil, func(w *world) { w.failing(fake.Publish, fake.Internal) },
+		{"MNT-197", "publishing fails", nil, func(w *world) { w.failing(storage.Publish, storage.Internal) },
 			`MountVolume.SetUp failed for volume "pv1" : rpc error: code = Internal desc = no`, []string{"Stage h1", "Publish h1 = Internal"}},
 		{"MNT-241", "no driver", nil, func(w *world) { w.node.Unregister(driverName) },
 			`MountVolume.MountDevice failed for volume "pv1" : kubernetes.io/csi: attacher.MountDevice failed to get CSI client: driver name d not found in the list of registered CSI drivers`, nil},
@@ -68,7 +69,7 @@ func TestMountSteps(t *testing.T) {
 
 // MNT-193: a hostPath takes no mount options; MNT-192 and MNT-190 are about plugins that cannot be found or made.
 func TestMountOptionsNotSupported(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.backends = []fake.Backend{fake.HostPath()} })
+	w := newWorld(t, func(s *setup) { s.backends = []storage.Backend{fake.HostPath()} })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/x"}}
 		pv.Spec.MountOptions = []string{"ro"}
@@ -136,7 +137,7 @@ func TestMapFailsAfterPublish(t *testing.T) {
 	w.node.disk.Break(link, nil)
 	w.Advance(2 * time.Second)
 	want(t, "MNT-230: phase", w.phase("p1"), corev1.PodRunning)
-	w.failing(fake.Unpublish, fake.Internal).Once()
+	w.failing(storage.Unpublish, storage.Internal).Once()
 	w.deletePod("p1")
 	w.Advance(100 * time.Millisecond)
 	want(t, "MNT-270: uncertain first", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
@@ -153,8 +154,8 @@ func TestMapSteps(t *testing.T) {
 		state  string
 	}{
 		{"MNT-222", func(w *world) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) }, "MapVolume.WaitForAttach failed", "VolumeNotMounted DeviceNotMounted"},
-		{"MNT-223", func(w *world) { w.failing(fake.Stage, fake.DeadlineExceeded) }, "MapVolume.SetUpDevice failed", "VolumeNotMounted DeviceMountUncertain"},
-		{"MNT-225", func(w *world) { w.failing(fake.Publish, fake.Internal) }, "MapVolume.MapPodDevice failed", "VolumeNotMounted DeviceGloballyMounted"},
+		{"MNT-223", func(w *world) { w.failing(storage.Stage, storage.DeadlineExceeded) }, "MapVolume.SetUpDevice failed", "VolumeNotMounted DeviceMountUncertain"},
+		{"MNT-225", func(w *world) { w.failing(storage.Publish, storage.Internal) }, "MapVolume.MapPodDevice failed", "VolumeNotMounted DeviceGloballyMounted"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
@@ -238,7 +239,7 @@ func TestDeviceStillReferenced(t *testing.T) {
 func TestUnstageFails(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
-	w.failing(fake.Unstage, fake.Internal).Once()
+	w.failing(storage.Unstage, storage.Internal).Once()
 	w.deletePod("p1")
 	w.Advance(300 * time.Millisecond)
 	want(t, "MNT-282: state", w.state(pod.UID), "VolumeNotMounted DeviceMountUncertain")
@@ -340,7 +341,7 @@ func TestInlineVolume(t *testing.T) {
 
 // MNT-035, MNT-036, MNT-481: plugins of the kubelet itself.
 func TestTreePlugins(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.backends = []fake.Backend{fake.NFS(), fake.HostPath()} })
+	w := newWorld(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS(), fake.HostPath()} })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/x"}}
 	})

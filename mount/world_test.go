@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // The defaults of the scenarios: driver d, volume pv1 with handle h1, bound to claim c1, on node n1.
@@ -44,10 +45,10 @@ type setup struct {
 	cfg      Config
 	engine   engine.Config
 	driver   []fake.MemoryOption
-	backends []fake.Backend
+	backends []storage.Backend
 	object   func(*storagev1.CSIDriver)
 	volume   []fake.Option
-	wrap     func(driver *fake.Memory) fake.Backend // stands before the driver; nil for nothing
+	wrap     func(driver *fake.Memory) storage.Backend // stands before the driver; nil for nothing
 }
 
 func newWorld(t *testing.T, options ...func(*setup)) *world {
@@ -57,11 +58,11 @@ func newWorld(t *testing.T, options ...func(*setup)) *world {
 		option(s)
 	}
 	w := &world{t: t, faults: fake.NewFaults(), driver: fake.CSI(driverName, s.driver...)}
-	var driver fake.Backend = w.driver
+	var driver storage.Backend = w.driver
 	if s.wrap != nil {
 		driver = s.wrap(w.driver)
 	}
-	set, err := fake.NewSet(append(s.backends, driver)...)
+	set, err := storage.NewSet(append(s.backends, driver)...)
 	w.ok(err)
 	s.cfg.Backends = set
 	s.engine.Trace = &engine.Trace{}
@@ -177,7 +178,7 @@ func (w *world) attach(handles ...string) {
 	for _, h := range handles {
 		w.attachment(h, func(va *storagev1.VolumeAttachment) { va.Status.Attached = true })
 		if slices.Contains(handles, h) {
-			_, err := w.driver.Attach(fake.AttachRequest{ID: h, Node: nodeName})
+			_, err := w.driver.Attach(storage.AttachRequest{ID: h, Node: nodeName})
 			w.ok(err)
 		}
 		attached = append(attached, corev1.AttachedVolume{Name: objects.CSIVolumeName(driverName, h)})
@@ -247,7 +248,7 @@ func (w *world) timed() []string {
 func callLine(e engine.Entry) string {
 	line := e.Call.Verb + " " + e.Call.Key
 	if e.Err != nil {
-		line += " = " + string(fake.CodeOf(e.Err))
+		line += " = " + string(storage.CodeOf(e.Err))
 	}
 	return line
 }
@@ -293,8 +294,8 @@ func want[T any](t *testing.T, what string, got, want T) {
 }
 
 // failing makes the next calls of an operation fail with a code.
-func (w *world) failing(op fake.Op, code fake.Code) *fake.Rule {
-	return w.faults.Fail(fake.Match{Target: driverName, Verb: string(op)}, fake.Errorf(code, "no"))
+func (w *world) failing(op storage.Op, code storage.Code) *fake.Rule {
+	return w.faults.Fail(fake.Match{Target: driverName, Verb: string(op)}, storage.Errorf(code, "no"))
 }
 
 func (w *world) setClaim(name string, change func(*corev1.PersistentVolumeClaim)) {

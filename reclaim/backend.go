@@ -1,13 +1,13 @@
 package reclaim
 
 import (
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // ask makes a call to a backend, which takes as long as the backend says. id is the volume's handle, or the name for Create. A
 // panic of the backend is an error (BIND-095).
-func ask(p *engine.Proc, b fake.Backend, op fake.Op, id string, fn func() error) error {
+func ask(p *engine.Proc, b storage.Backend, op storage.Op, id string, fn func() error) error {
 	call := engine.Call{Target: b.Name(), Verb: string(op), Key: id}
-	return p.Backend(call, fake.DelayOf(b, op, id), func() error { return fake.Safely(b.Name(), op, fn) })
+	return p.Backend(call, storage.DelayOf(b, op, id), func() error { return storage.Safely(b.Name(), op, fn) })
 }

@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // deleteVolume is the operation that deletes the asset of a released volume and then the volume (RECL-020 to RECL-029). pv is the
@@ -57,15 +57,15 @@ func (r *Reclaimer) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) er
 }
 
 // deleteAsset has a plugin delete what the volume describes (RECL-024).
-func deleteAsset(p *engine.Proc, plugin fake.Backend, pv *corev1.PersistentVolume) error {
-	deleter, ok := plugin.(fake.Deleter)
+func deleteAsset(p *engine.Proc, plugin storage.Backend, pv *corev1.PersistentVolume) error {
+	deleter, ok := plugin.(storage.Deleter)
 	if !ok {
 		// RECL-024: the lookup finds no such plugin; another way here must not end in a panic.
 		return fmt.Errorf("failed to create deleter for volume %q: plugin %s cannot delete", pv.Name, plugin.Name())
 	}
-	id := fake.Handle(pv)
-	return ask(p, plugin, fake.Delete, id, func() error {
-		return deleter.Delete(fake.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
+	id := storage.Handle(pv)
+	return ask(p, plugin, storage.Delete, id, func() error {
+		return deleter.Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
 	})
 }
 
@@ -91,7 +91,7 @@ func (r *Reclaimer) removeInTreeFinalizer(p *engine.Proc, name string) error {
 // deleteFailed records that the asset is still there (RECL-027). It never returns nil: the operation backs off (RECL-037).
 func (r *Reclaimer) deleteFailed(p *engine.Proc, pv *corev1.PersistentVolume, failure error) error {
 	// RECL-027: a volume in use needs time, it has not failed.
-	if errors.Is(failure, fake.ErrVolumeInUse) {
+	if errors.Is(failure, storage.ErrVolumeInUse) {
 		p.Decide("RECL-027", pv, "the asset is in use")
 		r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeDelete, failure.Error())
 		return failure

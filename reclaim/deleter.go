@@ -6,13 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // FindDeleter looks for the in-tree plugin that deletes the asset of a volume (RECL-030 to RECL-036). A nil plugin without an
 // error means that an external provisioner does. The rule is the one that decided.
-func FindDeleter(backends *fake.Set, pv *corev1.PersistentVolume) (plugin fake.Backend, rule string, err error) {
+func FindDeleter(backends *storage.Set, pv *corev1.PersistentVolume) (plugin storage.Backend, rule string, err error) {
 	// An empty annotation counts as none.
 	if name := pv.Annotations[objects.AnnProvisionedBy]; name != "" {
 		plugin, err := backends.DeletableByName(name)
@@ -20,7 +20,7 @@ func FindDeleter(backends *fake.Set, pv *corev1.PersistentVolume) (plugin fake.B
 		case err == nil:
 			// RECL-030: who made it can delete it.
 			return plugin, "RECL-030", nil
-		case !strings.HasPrefix(name, fake.InTreePrefix):
+		case !strings.HasPrefix(name, storage.InTreePrefix):
 			// RECL-031: a driver made it.
 			return nil, "RECL-031", nil
 		}

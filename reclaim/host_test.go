@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 const hostName = "persistentvolume-controller"
@@ -32,7 +32,7 @@ type world struct {
 	actor     *engine.Actor
 }
 
-func newWorld(t *testing.T, cfg reclaim.Config, backends ...fake.Backend) *world {
+func newWorld(t *testing.T, cfg reclaim.Config, backends ...storage.Backend) *world {
 	t.Helper()
 	w := &world{t: t, trace: &engine.Trace{}}
 	e, err := engine.New(engine.Config{
@@ -58,11 +58,11 @@ func newWorld(t *testing.T, cfg reclaim.Config, backends ...fake.Backend) *world
 	return w
 }
 
-func setOf(t *testing.T, backends ...fake.Backend) *fake.Set {
+func setOf(t *testing.T, backends ...storage.Backend) *storage.Set {
 	t.Helper()
-	set, err := fake.NewSet(backends...)
+	set, err := storage.NewSet(backends...)
 	if err != nil {
-		t.Fatalf("fake.NewSet: %v", err)
+		t.Fatalf("storage.NewSet: %v", err)
 	}
 	return set
 }
@@ -264,11 +264,11 @@ func (h *host) Event(p *engine.Proc, obj store.Object, eventType, reason, text s
 type plugin struct {
 	name     string
 	supports func(*corev1.PersistentVolumeSource) bool
-	cannot   []fake.Op
-	err      map[fake.Op]error
-	delay    map[fake.Op]time.Duration
+	cannot   []storage.Op
+	err      map[storage.Op]error
+	delay    map[storage.Op]time.Duration
 	byPod    bool
-	during   func(op fake.Op) // called as part of a call
+	during   func(op storage.Op) // called as part of a call
 }
 
 func (b *plugin) Name() string { return b.name }
@@ -280,17 +280,17 @@ func (b *plugin) Supports(source *corev1.PersistentVolumeSource) bool {
 	return source != nil && source.HostPath != nil
 }
 
-func (b *plugin) Can(op fake.Op) bool { return !slices.Contains(b.cannot, op) }
+func (b *plugin) Can(op storage.Op) bool { return !slices.Contains(b.cannot, op) }
 
-func (b *plugin) Delay(op fake.Op, _ string) time.Duration { return b.delay[op] }
+func (b *plugin) Delay(op storage.Op, _ string) time.Duration { return b.delay[op] }
 
 func (b *plugin) RecyclesByPod() bool { return b.byPod }
 
-func (b *plugin) Delete(fake.DeleteRequest) error { return b.answer(fake.Delete) }
+func (b *plugin) Delete(storage.DeleteRequest) error { return b.answer(storage.Delete) }
 
-func (b *plugin) Recycle(fake.RecycleRequest) error { return b.answer(fake.Recycle) }
+func (b *plugin) Recycle(storage.RecycleRequest) error { return b.answer(storage.Recycle) }
 
-func (b *plugin) answer(op fake.Op) error {
+func (b *plugin) answer(op storage.Op) error {
 	if b.during != nil {
 		b.during(op)
 	}

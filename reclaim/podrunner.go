@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // PodRunnerName is the actor that runs recycler pods where there is no kubelet.
@@ -23,14 +23,14 @@ const PodRunnerName = "recycler-pod-runner"
 // PodRunnerConfig sets up the runner of recycler pods. The zero value works, but then every recycler pod fails.
 type PodRunnerConfig struct {
 	// Backends are the plugins that do the pods' work; nil: there are none.
-	Backends *fake.Set
+	Backends *storage.Set
 }
 
 // NewPodRunner adds an actor that stands in for scheduler, kubelet and container: it has the work of each recycler pod done by the
 // plugin in charge of the pod's volume, and then writes the pod's phase, Succeeded or Failed. Leave it out when nodes run pods.
 func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) {
 	if cfg.Backends == nil {
-		cfg.Backends = &fake.Set{}
+		cfg.Backends = &storage.Set{}
 	}
 	return e.NewActor(PodRunnerName, func(a *engine.Actor) {
 		r := &podRunner{
@@ -48,7 +48,7 @@ func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) 
 }
 
 type podRunner struct {
-	backends *fake.Set
+	backends *storage.Set
 	pods     *engine.Informer[*corev1.Pod]
 }
 
@@ -89,7 +89,7 @@ func (r *podRunner) run(p *engine.Proc, pod *corev1.Pod) error {
 	// RECL-070: a pod that takes too long is ended before it has done its work.
 	if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil {
 		deadline := time.Duration(*limit) * time.Second
-		if fake.DelayOf(plugin, fake.Recycle, id) > deadline {
+		if storage.DelayOf(plugin, storage.Recycle, id) > deadline {
 			p.Sleep(deadline)
 			return errDeadline
 		}

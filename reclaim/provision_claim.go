@@ -10,10 +10,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // provisionState says what a provisioning error means for the asset.
@@ -204,7 +204,7 @@ func (c *provisioner) provisionFailed(p *engine.Proc, claim *corev1.PersistentVo
 		return finished, errStop
 	}
 	// XPROV-026, XPROV-012: trying the same again is of little use; the first time counts.
-	if fake.CodeOf(err) == fake.InvalidArgument {
+	if storage.CodeOf(err) == storage.InvalidArgument {
 		if _, known := c.infeasible[claim.UID]; !known {
 			c.infeasible[claim.UID] = infeasible{since: p.Now(), class: class.UID}
 		}

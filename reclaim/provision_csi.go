@@ -8,9 +8,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -27,12 +27,12 @@ func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolum
 	if err != nil {
 		return nil, state, err
 	}
-	creator, ok := c.driver.backend.(fake.Creator)
-	if !ok || !fake.Can(c.driver.backend, fake.Create) {
+	creator, ok := c.driver.backend.(storage.Creator)
+	if !ok || !storage.Can(c.driver.backend, storage.Create) {
 		return nil, finished, fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
-	var resp fake.CreateResponse
-	err = c.driver.ask(p, fake.Create, req.Name, func() (err error) {
+	var resp storage.CreateResponse
+	err = c.driver.ask(p, storage.Create, req.Name, func() (err error) {
 		resp, err = creator.Create(req)
 		return err
 	})
@@ -55,12 +55,12 @@ func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolum
 }
 
 // createState is what an error of the driver means for the asset (XPROV-032).
-func (c *provisioner) createState(req fake.CreateRequest, err error) provisionState {
+func (c *provisioner) createState(req storage.CreateRequest, err error) provisionState {
 	switch {
-	case fake.UnknownOutcome(fake.Create, err):
+	case storage.UnknownOutcome(storage.Create, err):
 		// XPROV-032: the driver may be at it, or have done it.
 		return background
-	case fake.CodeOf(err) == fake.ResourceExhausted && fake.HasTopology(c.driver.backend) && req.Node != "":
+	case storage.CodeOf(err) == storage.ResourceExhausted && storage.HasTopology(c.driver.backend) && req.Node != "":
 		// XPROV-032: there may be room elsewhere.
 		return reschedule
 	}
@@ -71,7 +71,7 @@ func (c *provisioner) createState(req fake.CreateRequest, err error) provisionSt
 func (c *provisioner) cleanUp(p *engine.Proc, name, id string, reason error) error {
 	var err error
 	for range cleanupTries {
-		if err = c.deleteHandle(p, fake.DeleteRequest{ID: id}); err == nil {
+		if err = c.deleteHandle(p, storage.DeleteRequest{ID: id}); err == nil {
 			return reason
 		}
 	}
@@ -79,8 +79,8 @@ func (c *provisioner) cleanUp(p *engine.Proc, name, id string, reason error) err
 }
 
 // prepare makes the checks that come before the call, and the request (XPROV-031).
-func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (fake.CreateRequest, provisionState, error) {
-	req := fake.CreateRequest{
+func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (storage.CreateRequest, provisionState, error) {
+	req := storage.CreateRequest{
 		Name:         volumeNameFor(claim),
 		Modes:        claim.Spec.AccessModes,
 		VolumeMode:   objects.VolumeModeOf(claim.Spec.VolumeMode),
@@ -119,7 +119,7 @@ func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClai
 		}
 		req.Content = source
 	}
-	if fake.HasTopology(c.driver.backend) {
+	if storage.HasTopology(c.driver.backend) {
 		state, err := c.require(claim, class, &req)
 		if err != nil {
 			return req, state, err
@@ -148,7 +148,7 @@ func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 }
 
 // volumeOf is the volume that the driver's answer makes (XPROV-030).
-func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req fake.CreateRequest, resp fake.CreateResponse) *corev1.PersistentVolume {
+func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest, resp storage.CreateResponse) *corev1.PersistentVolume {
 	attributes := map[string]string{attributeProvisioner: fmt.Sprintf("%d-%s", c.started.UnixMilli(), c.name)}
 	for key, value := range resp.Context {
 		attributes[key] = value
@@ -172,7 +172,7 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 		pv.Spec.CSI.FSType = fsTypeOf(class)
 	}
 	// XPROV-030: from where the volume can be reached.
-	if fake.HasTopology(c.driver.backend) {
+	if storage.HasTopology(c.driver.backend) {
 		pv.Spec.NodeAffinity = affinityOf(resp.Topology)
 	}
 	// XPROV-030: an empty name is no class.

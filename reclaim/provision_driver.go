@@ -3,34 +3,34 @@ package reclaim
 import (
 	"time"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // driverCalls makes the calls of an external provisioner to its driver. The driver lives outside of the provisioner: what it has
 // begun goes on when the provisioner stops waiting, or crashes.
 type driverCalls struct {
-	backend fake.Backend
+	backend storage.Backend
 	timeout time.Duration
 	ends    map[driverCall]time.Time
 }
 
 type driverCall struct {
-	op fake.Op
+	op storage.Op
 	id string
 }
 
-func newDriverCalls(backend fake.Backend, timeout time.Duration) *driverCalls {
+func newDriverCalls(backend storage.Backend, timeout time.Duration) *driverCalls {
 	return &driverCalls{backend: backend, timeout: timeout, ends: map[driverCall]time.Time{}}
 }
 
 // ask makes a call, which takes effect after the time that the driver says it takes. If that is longer than the timeout the caller
 // gets DeadlineExceeded; asking again waits for what is left (XPROV-001). A panic is an error.
-func (d *driverCalls) ask(p *engine.Proc, op fake.Op, id string, fn func() error) error {
+func (d *driverCalls) ask(p *engine.Proc, op storage.Op, id string, fn func() error) error {
 	key := driverCall{op, id}
 	end, begun := d.ends[key]
 	if !begun {
-		end = p.Now().Add(fake.DelayOf(d.backend, op, id))
+		end = p.Now().Add(storage.DelayOf(d.backend, op, id))
 		d.ends[key] = end
 	}
 	call := engine.Call{Target: d.backend.Name(), Verb: string(op), Key: id}
@@ -38,10 +38,10 @@ func (d *driverCalls) ask(p *engine.Proc, op fake.Op, id string, fn func() error
 	if d.timeout > 0 && left > d.timeout {
 		// XPROV-001: a CSI call has a timeout of its own.
 		return p.Backend(call, d.timeout, func() error {
-			return fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded")
+			return storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 		})
 	}
-	err := p.Backend(call, left, func() error { return fake.Safely(d.backend.Name(), op, fn) })
+	err := p.Backend(call, left, func() error { return storage.Safely(d.backend.Name(), op, fn) })
 	delete(d.ends, key)
 	return err
 }

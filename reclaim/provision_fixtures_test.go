@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -25,12 +25,12 @@ const (
 // driver is a CSI driver that answers what it is told to, one answer after the other, and then with success.
 type driver struct {
 	creates, deletes []error
-	response         func(fake.CreateRequest, *fake.CreateResponse)
-	delay            map[fake.Op]time.Duration
+	response         func(storage.CreateRequest, *storage.CreateResponse)
+	delay            map[storage.Op]time.Duration
 	topology         bool
 	attaches         bool
 	noBlock          bool
-	requests         []fake.CreateRequest
+	requests         []storage.CreateRequest
 }
 
 func (d *driver) Name() string { return driverName }
@@ -39,29 +39,29 @@ func (d *driver) HasTopology() bool { return d.topology }
 
 func (d *driver) SupportsBlock() bool { return !d.noBlock }
 
-func (d *driver) Delay(op fake.Op, _ string) time.Duration { return d.delay[op] }
+func (d *driver) Delay(op storage.Op, _ string) time.Duration { return d.delay[op] }
 
-func (d *driver) Can(op fake.Op) bool { return op != fake.Attach || d.attaches }
+func (d *driver) Can(op storage.Op) bool { return op != storage.Attach || d.attaches }
 
-func (d *driver) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (d *driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	d.requests = append(d.requests, req)
 	if err := next(&d.creates); err != nil {
-		return fake.CreateResponse{}, err
+		return storage.CreateResponse{}, err
 	}
-	resp := fake.CreateResponse{ID: "h-" + req.Name, Size: req.Size, Content: true}
+	resp := storage.CreateResponse{ID: "h-" + req.Name, Size: req.Size, Content: true}
 	if d.response != nil {
 		d.response(req, &resp)
 	}
 	return resp, nil
 }
 
-func (d *driver) Delete(fake.DeleteRequest) error { return next(&d.deletes) }
+func (d *driver) Delete(storage.DeleteRequest) error { return next(&d.deletes) }
 
-func (d *driver) Attach(fake.AttachRequest) (fake.AttachResponse, error) {
-	return fake.AttachResponse{}, nil
+func (d *driver) Attach(storage.AttachRequest) (storage.AttachResponse, error) {
+	return storage.AttachResponse{}, nil
 }
 
-func (d *driver) Detach(fake.DetachRequest) error { return nil }
+func (d *driver) Detach(storage.DetachRequest) error { return nil }
 
 // next takes the next answer.
 func next(answers *[]error) error {

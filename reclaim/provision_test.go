@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -30,7 +30,7 @@ func failed(err error) string { return "Warning ProvisioningFailed: " + err.Erro
 
 // XPROV-001: the pauses between attempts, and when they end.
 func TestProvisionerRetry(t *testing.T) {
-	final := fake.Errorf(fake.Internal, "broken")
+	final := storage.Errorf(storage.Internal, "broken")
 	tests := []struct {
 		rule, name string
 		cfg        reclaim.ProvisionerConfig
@@ -64,7 +64,7 @@ func TestProvisionerRetry(t *testing.T) {
 
 // XPROV-028: what was given up has one try at its next event.
 func TestProvisionerGivesUp(t *testing.T) {
-	d := &driver{creates: repeat(fake.Errorf(fake.Aborted, "busy"), 4)}
+	d := &driver{creates: repeat(storage.Errorf(storage.Aborted, "busy"), 4)}
 	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{GiveUpAfter: 2}, class(), wantedClaim())
 	w.settle()
 	w.touch("default/c1")
@@ -178,7 +178,7 @@ func TestProvisionerClaimEvents(t *testing.T) {
 
 // XPROV-011: what may be going on for a deleted claim is driven to its end, and gives a volume (edge 25).
 func TestProvisionerDeletedClaimInProgress(t *testing.T) {
-	d := &driver{creates: []error{fake.Errorf(fake.DeadlineExceeded, "slow"), fake.Errorf(fake.Aborted, "busy")}}
+	d := &driver{creates: []error{storage.Errorf(storage.DeadlineExceeded, "slow"), storage.Errorf(storage.Aborted, "busy")}}
 	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), finalizerless(wantedClaim()))
 	w.Advance(500 * time.Millisecond)
 	w.delete(store.PersistentVolumeClaim, "default/c1")
@@ -194,7 +194,7 @@ func TestProvisionerDeletedClaimInProgress(t *testing.T) {
 
 // XPROV-014: a claim that is not wanted any more leaves the map, and is forgotten when it is deleted (edge 25).
 func TestProvisionerUnwantedLeavesTheMap(t *testing.T) {
-	d := &driver{creates: repeat(fake.Errorf(fake.Aborted, "busy"), 9)}
+	d := &driver{creates: repeat(storage.Errorf(storage.Aborted, "busy"), 9)}
 	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(delayed), finalizerless(wantedClaim(onNode("n1"))))
 	w.Advance(500 * time.Millisecond)
 	w.load(finalizerless(wantedClaim())) // the node is taken away
@@ -206,7 +206,7 @@ func TestProvisionerUnwantedLeavesTheMap(t *testing.T) {
 
 func TestProvisionErrors(t *testing.T) {
 	plain := errors.New("no connection")
-	code := func(c fake.Code) error { return fake.Errorf(c, "no") }
+	code := func(c storage.Code) error { return storage.Errorf(c, "no") }
 	topology := []store.Object{node("n1", map[string]string{zone: "a"}), csiNode("n1", zone)}
 	tests := []struct {
 		rule, name string
@@ -220,21 +220,21 @@ func TestProvisionErrors(t *testing.T) {
 		node2      string // selected-node afterwards
 	}{
 		{rule: "XPROV-026", name: "ignored", err: fmt.Errorf("%w: not here", reclaim.ErrIgnored)},
-		{rule: "XPROV-026", name: "InvalidArgument", err: code(fake.InvalidArgument),
-			event: "Warning ProvisioningFailed: Volume provisioning failed with infeasible error. Retries will be delayed. " + code(fake.InvalidArgument).Error()},
-		{rule: "XPROV-026", name: "Finished", err: code(fake.Internal), event: failed(code(fake.Internal)), retried: true},
-		{rule: "XPROV-026", name: "Background", err: code(fake.Unavailable), event: failed(code(fake.Unavailable)), retried: true, inProgress: true},
+		{rule: "XPROV-026", name: "InvalidArgument", err: code(storage.InvalidArgument),
+			event: "Warning ProvisioningFailed: Volume provisioning failed with infeasible error. Retries will be delayed. " + code(storage.InvalidArgument).Error()},
+		{rule: "XPROV-026", name: "Finished", err: code(storage.Internal), event: failed(code(storage.Internal)), retried: true},
+		{rule: "XPROV-026", name: "Background", err: code(storage.Unavailable), event: failed(code(storage.Unavailable)), retried: true, inProgress: true},
 		{rule: "XPROV-032", name: "not gRPC", err: plain, event: failed(plain), retried: true, inProgress: true},
-		{rule: "XPROV-032", name: "Canceled", err: code(fake.Canceled), event: failed(code(fake.Canceled)), retried: true, inProgress: true},
-		{rule: "XPROV-032", name: "DeadlineExceeded", err: code(fake.DeadlineExceeded), event: failed(code(fake.DeadlineExceeded)), retried: true, inProgress: true},
-		{rule: "XPROV-032", name: "Aborted", err: code(fake.Aborted), event: failed(code(fake.Aborted)), retried: true, inProgress: true},
-		{rule: "XPROV-032", name: "ResourceExhausted without topology", err: code(fake.ResourceExhausted), node: "n1", event: failed(code(fake.ResourceExhausted)), retried: true, node2: "n1"},
-		{rule: "XPROV-032", name: "ResourceExhausted without a node", err: code(fake.ResourceExhausted), topology: true, event: failed(code(fake.ResourceExhausted)), retried: true},
-		{rule: "XPROV-026", name: "Reschedule: the node is given back, no retry (edge 26)", err: code(fake.ResourceExhausted), topology: true, node: "n1", event: failed(code(fake.ResourceExhausted))},
-		{rule: "XPROV-026", name: "Reschedule, but the node cannot be given back", err: code(fake.ResourceExhausted), topology: true, node: "n1",
+		{rule: "XPROV-032", name: "Canceled", err: code(storage.Canceled), event: failed(code(storage.Canceled)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "DeadlineExceeded", err: code(storage.DeadlineExceeded), event: failed(code(storage.DeadlineExceeded)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "Aborted", err: code(storage.Aborted), event: failed(code(storage.Aborted)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "ResourceExhausted without topology", err: code(storage.ResourceExhausted), node: "n1", event: failed(code(storage.ResourceExhausted)), retried: true, node2: "n1"},
+		{rule: "XPROV-032", name: "ResourceExhausted without a node", err: code(storage.ResourceExhausted), topology: true, event: failed(code(storage.ResourceExhausted)), retried: true},
+		{rule: "XPROV-026", name: "Reschedule: the node is given back, no retry (edge 26)", err: code(storage.ResourceExhausted), topology: true, node: "n1", event: failed(code(storage.ResourceExhausted))},
+		{rule: "XPROV-026", name: "Reschedule, but the node cannot be given back", err: code(storage.ResourceExhausted), topology: true, node: "n1",
 			prepare: func(w *world) { w.fail(sidecar, "update PersistentVolumeClaim", errors.New("broken")) },
-			event:   failed(code(fake.ResourceExhausted)), retried: true, node2: "n1"},
-		{rule: "XPROV-026", name: "a final error keeps the node (edge 26)", err: code(fake.Internal), topology: true, node: "n1", event: failed(code(fake.Internal)), retried: true, node2: "n1"},
+			event:   failed(code(storage.ResourceExhausted)), retried: true, node2: "n1"},
+		{rule: "XPROV-026", name: "a final error keeps the node (edge 26)", err: code(storage.Internal), topology: true, node: "n1", event: failed(code(storage.Internal)), retried: true, node2: "n1"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestProvisionErrors(t *testing.T) {
 // XPROV-012: an invalid request is not repeated for five minutes, silently, while the ordinary backoff goes on (edge 28); another
 // class under the name lifts the delay.
 func TestProvisionInfeasible(t *testing.T) {
-	invalid := fake.Errorf(fake.InvalidArgument, "no such type")
+	invalid := storage.Errorf(storage.InvalidArgument, "no such type")
 	t.Run("XPROV-012 the delay", func(t *testing.T) {
 		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
 		start := w.Now()
@@ -344,7 +344,7 @@ func TestProvisionNoChange(t *testing.T) {
 	})
 	t.Run("XPROV-026 later", func(t *testing.T) {
 		gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}
-		d := &driver{creates: []error{fake.Errorf(fake.Aborted, "busy")}}
+		d := &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}
 		w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), gold, wantedClaim(vac))
 		w.Advance(500 * time.Millisecond)
 		w.delete(store.VolumeAttributesClass, "gold")
@@ -360,10 +360,10 @@ func TestProvisionNoChange(t *testing.T) {
 
 func TestProvisionedVolume(t *testing.T) {
 	block := corev1.PersistentVolumeBlock
-	d := &driver{topology: true, response: func(_ fake.CreateRequest, resp *fake.CreateResponse) {
+	d := &driver{topology: true, response: func(_ storage.CreateRequest, resp *storage.CreateResponse) {
 		resp.Size = 0
 		resp.Context = map[string]string{"pool": "p1"}
-		resp.Topology = []fake.Segment{{zone: "a"}, {zone: "b"}}
+		resp.Topology = []storage.Segment{{zone: "a"}, {zone: "b"}}
 	}}
 	c := class(func(c *storagev1.StorageClass) {
 		c.MountOptions = []string{"noatime"}
@@ -441,18 +441,20 @@ func TestProvisionedVolumeVariants(t *testing.T) {
 			func(pv *corev1.PersistentVolume) bool {
 				return pv.Annotations[objects.AnnProvisionedBy] == "kubernetes.io/disk"
 			}},
-		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Size = 2 << 30 }}, reclaim.ProvisionerConfig{},
+		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 2 << 30 }}, reclaim.ProvisionerConfig{},
 			class(func(c *storagev1.StorageClass) { c.Parameters = map[string]string{"fstype": "ext4"} }), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.Cmp(resource.MustParse("2Gi")) == 0 && pv.Spec.CSI.FSType == "ext4"
 			}},
-		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Size = 1_500_000_000 }}, reclaim.ProvisionerConfig{},
+		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 1_500_000_000 }}, reclaim.ProvisionerConfig{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.String() == "1500M"
 			}},
-		{"XPROV-030", "no topology without the capability", driver{response: func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Topology = []fake.Segment{{zone: "a"}} }}, reclaim.ProvisionerConfig{},
+		{"XPROV-030", "no topology without the capability", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) {
+			resp.Topology = []storage.Segment{{zone: "a"}}
+		}}, reclaim.ProvisionerConfig{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool { return pv.Spec.NodeAffinity == nil }},
 		{"XPROV-030", "the class of the legacy annotation", driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.StorageClassName = nil
@@ -590,7 +592,7 @@ func TestProvisionTopology(t *testing.T) {
 		{rule: "XPROV-031", name: "the driver is nowhere", class: class(), claim: wantedClaim(),
 			event: "error generating accessibility requirements: no available topology found"},
 	}
-	zones := func(segments []fake.Segment) string {
+	zones := func(segments []storage.Segment) string {
 		var all []string
 		for _, s := range segments {
 			all = append(all, s[zone])
@@ -639,9 +641,9 @@ func TestProvisionTopology(t *testing.T) {
 
 // XPROV-033: what is of no use is deleted, in up to five tries, and asked for again.
 func TestProvisionUselessAnswer(t *testing.T) {
-	broken := fake.Errorf(fake.Internal, "broken")
-	small := func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Size = 1 }
-	unfilled := func(_ fake.CreateRequest, resp *fake.CreateResponse) { resp.Content = false }
+	broken := storage.Errorf(storage.Internal, "broken")
+	small := func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 1 }
+	unfilled := func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Content = false }
 	clone := func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "origin"}
 	}
@@ -806,7 +808,7 @@ func TestProvisionSave(t *testing.T) {
 		equal(t, "events after the retry", w.events(0), []string{provisioning, notSaved, provisioning, succeeded})
 	})
 	t.Run("XPROV-040 blocking, and the asset stays", func(t *testing.T) {
-		driverBroken := fake.Errorf(fake.Internal, "broken")
+		driverBroken := storage.Errorf(storage.Internal, "broken")
 		w := newProvisionerWorld(t, &driver{deletes: repeat(driverBroken, 5)}, blocking, class())
 		failCreates(5)(w)
 		w.load(wantedClaim())
@@ -832,7 +834,7 @@ func TestProvisionTimeout(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			d := &driver{delay: map[fake.Op]time.Duration{fake.Create: test.delay}}
+			d := &driver{delay: map[storage.Op]time.Duration{storage.Create: test.delay}}
 			w := newProvisionerWorld(t, d, test.cfg, class(), wantedClaim())
 			start := w.Now()
 			w.settle()
@@ -855,7 +857,7 @@ func TestProvisionerConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct {
-		driver fake.Backend
+		driver storage.Backend
 		cfg    reclaim.ProvisionerConfig
 		want   string
 	}{

@@ -12,11 +12,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // require fills in from where a new volume must be reachable (XPROV-031). The state goes with an error.
-func (c *provisioner) require(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req *fake.CreateRequest) (provisionState, error) {
+func (c *provisioner) require(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req *storage.CreateRequest) (provisionState, error) {
 	requisite, selected, err := c.requisite(class, req.Node)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -25,12 +25,12 @@ func (c *provisioner) require(claim *corev1.PersistentVolumeClaim, class *storag
 	case err != nil:
 		return noChange, fmt.Errorf("error generating accessibility requirements: %w", err)
 	}
-	slices.SortFunc(requisite, func(a, b fake.Segment) int { return strings.Compare(segmentText(a), segmentText(b)) })
-	requisite = slices.CompactFunc(requisite, func(a, b fake.Segment) bool { return maps.Equal(a, b) })
+	slices.SortFunc(requisite, func(a, b storage.Segment) int { return strings.Compare(segmentText(a), segmentText(b)) })
+	requisite = slices.CompactFunc(requisite, func(a, b storage.Segment) bool { return maps.Equal(a, b) })
 	first := 0
 	if req.Node == "" {
 		first = spread(claim.Name, len(requisite))
-	} else if first = slices.IndexFunc(requisite, func(s fake.Segment) bool { return within(s, selected) }); first < 0 {
+	} else if first = slices.IndexFunc(requisite, func(s storage.Segment) bool { return within(s, selected) }); first < 0 {
 		return noChange, fmt.Errorf("error generating accessibility requirements: topology %s from selected node %q is not in requisite", segmentText(selected), req.Node)
 	}
 	req.Requisite = requisite
@@ -40,7 +40,7 @@ func (c *provisioner) require(claim *corev1.PersistentVolumeClaim, class *storag
 }
 
 // requisite lists the segments that may be used, and that of the selected node if there is one.
-func (c *provisioner) requisite(class *storagev1.StorageClass, node string) (segments []fake.Segment, selected fake.Segment, err error) {
+func (c *provisioner) requisite(class *storagev1.StorageClass, node string) (segments []storage.Segment, selected storage.Segment, err error) {
 	keys, err := c.topologyKeys(node)
 	if err != nil {
 		return nil, nil, err
@@ -100,8 +100,8 @@ func keysOf(node *storagev1.CSINode, driver string) []string {
 }
 
 // segmentOf is where a node is in terms of the keys; nil if it lacks one.
-func segmentOf(node *corev1.Node, keys []string) fake.Segment {
-	segment := fake.Segment{}
+func segmentOf(node *corev1.Node, keys []string) storage.Segment {
+	segment := storage.Segment{}
 	for _, key := range keys {
 		value, ok := node.Labels[key]
 		if !ok {
@@ -113,12 +113,12 @@ func segmentOf(node *corev1.Node, keys []string) fake.Segment {
 }
 
 // flatten lists the segments that allowed topologies stand for: every combination of the values of a term.
-func flatten(terms []corev1.TopologySelectorTerm) []fake.Segment {
-	var all []fake.Segment
+func flatten(terms []corev1.TopologySelectorTerm) []storage.Segment {
+	var all []storage.Segment
 	for _, term := range terms {
-		segments := []fake.Segment{{}}
+		segments := []storage.Segment{{}}
 		for _, expression := range term.MatchLabelExpressions {
-			var next []fake.Segment
+			var next []storage.Segment
 			for _, segment := range segments {
 				for _, value := range expression.Values {
 					s := maps.Clone(segment)
@@ -138,7 +138,7 @@ func flatten(terms []corev1.TopologySelectorTerm) []fake.Segment {
 }
 
 // within reports whether everything that a says holds for b.
-func within(a, b fake.Segment) bool {
+func within(a, b storage.Segment) bool {
 	for key, value := range a {
 		if b[key] != value {
 			return false
@@ -147,7 +147,7 @@ func within(a, b fake.Segment) bool {
 	return true
 }
 
-func segmentText(segment fake.Segment) string {
+func segmentText(segment storage.Segment) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(segment)) {
 		parts = append(parts, key+"="+segment[key])
@@ -169,7 +169,7 @@ func spread(claim string, n int) int {
 }
 
 // affinityOf admits the nodes of the segments; nil for none.
-func affinityOf(segments []fake.Segment) *corev1.VolumeNodeAffinity {
+func affinityOf(segments []storage.Segment) *corev1.VolumeNodeAffinity {
 	var terms []corev1.NodeSelectorTerm
 	for _, segment := range segments {
 		var term corev1.NodeSelectorTerm

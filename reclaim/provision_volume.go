@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 func (c *provisioner) syncVolumeKey(p *engine.Proc, name string) error {
@@ -164,12 +164,12 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVol
 		return errors.New("invalid CSI PV")
 	}
 	// XPROV-054: a driver that attaches must have detached.
-	if fake.Can(c.driver.backend, fake.Attach) {
+	if storage.Can(c.driver.backend, storage.Attach) {
 		for _, va := range c.attachments.ByIndex(c.byVolume, pv.Name) {
 			return fmt.Errorf("persistentvolume %s is still attached to node %s", pv.Name, va.Spec.NodeName)
 		}
 	}
-	return c.deleteHandle(p, fake.DeleteRequest{ID: fake.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
+	return c.deleteHandle(p, storage.DeleteRequest{ID: storage.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
 }
 
 // translatable reports whether a source is one of those that CSI drivers took over.
@@ -178,10 +178,10 @@ func translatable(source *corev1.PersistentVolumeSource) bool {
 		source.Cinder != nil || source.VsphereVolume != nil || source.PortworxVolume != nil
 }
 
-func (c *provisioner) deleteHandle(p *engine.Proc, req fake.DeleteRequest) error {
-	deleter, ok := c.driver.backend.(fake.Deleter)
-	if !ok || !fake.Can(c.driver.backend, fake.Delete) {
+func (c *provisioner) deleteHandle(p *engine.Proc, req storage.DeleteRequest) error {
+	deleter, ok := c.driver.backend.(storage.Deleter)
+	if !ok || !storage.Can(c.driver.backend, storage.Delete) {
 		return fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
-	return c.driver.ask(p, fake.Delete, req.ID, func() error { return deleter.Delete(req) })
+	return c.driver.ask(p, storage.Delete, req.ID, func() error { return deleter.Delete(req) })
 }

@@ -11,11 +11,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestResponsible(t *testing.T) {
@@ -49,7 +49,7 @@ func TestExternalVolume(t *testing.T) {
 	retain := policy(corev1.PersistentVolumeReclaimRetain)
 	bound := phase(corev1.VolumeBound)
 	mine := csi(driverName)
-	broken := fake.Errorf(fake.Internal, "broken")
+	broken := storage.Errorf(storage.Internal, "broken")
 	attached := &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: "va"},
 		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr("pv1")}},
@@ -177,7 +177,7 @@ func TestExternalDeleteIsRepeated(t *testing.T) {
 
 // XPROV-056: a volume that goes takes its failures with it.
 func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
-	broken := fake.Errorf(fake.Internal, "broken")
+	broken := storage.Errorf(storage.Internal, "broken")
 	w := newProvisionerWorld(t, &driver{deletes: repeat(broken, 20)}, reclaim.ProvisionerConfig{})
 	pv := newVolume(csi(driverName), finalizers())
 	w.load(pv)

@@ -9,10 +9,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // ProvisionerName is the actor that provisions and deletes the volumes of a CSI driver.
@@ -21,7 +21,7 @@ func ProvisionerName(driver string) string { return "external-provisioner/" + dr
 // NewProvisioner adds the external provisioner of a CSI driver: the sidecar that creates volumes for claims (XPROV-010 to XPROV-040)
 // and deletes released ones (XPROV-050 to XPROV-056). A crash makes it forget which claims were in progress and which volumes were
 // still to be stored; the driver goes on.
-func NewProvisioner(e *engine.Engine, driver fake.Backend, cfg ProvisionerConfig) (*engine.Actor, error) {
+func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg ProvisionerConfig) (*engine.Actor, error) {
 	if driver == nil {
 		return nil, fmt.Errorf("reclaim: NewProvisioner: the driver is nil: give a backend")
 	}

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // recycleVolume is the operation that scrubs a released volume and makes it available again (RECL-060 to RECL-069). captured is
@@ -73,20 +73,20 @@ func podKeys(pods []*corev1.Pod) []string {
 }
 
 // scrub has the plugin recycle the volume, by itself or with a pod.
-func (r *Reclaimer) scrub(p *engine.Proc, plugin fake.Backend, pv *corev1.PersistentVolume) error {
+func (r *Reclaimer) scrub(p *engine.Proc, plugin storage.Backend, pv *corev1.PersistentVolume) error {
 	if recyclesByPod(plugin) {
 		return r.scrubByPod(p, pv)
 	}
-	return scrubDirectly(p, plugin, fake.Handle(pv), &pv.Spec.PersistentVolumeSource)
+	return scrubDirectly(p, plugin, storage.Handle(pv), &pv.Spec.PersistentVolumeSource)
 }
 
-func scrubDirectly(p *engine.Proc, plugin fake.Backend, id string, source *corev1.PersistentVolumeSource) error {
-	recycler, ok := plugin.(fake.Recycler)
+func scrubDirectly(p *engine.Proc, plugin storage.Backend, id string, source *corev1.PersistentVolumeSource) error {
+	recycler, ok := plugin.(storage.Recycler)
 	if !ok {
 		return fmt.Errorf("plugin %s cannot recycle", plugin.Name())
 	}
-	return ask(p, plugin, fake.Recycle, id, func() error {
-		return recycler.Recycle(fake.RecycleRequest{ID: id, Source: source})
+	return ask(p, plugin, storage.Recycle, id, func() error {
+		return recycler.Recycle(storage.RecycleRequest{ID: id, Source: source})
 	})
 }
 

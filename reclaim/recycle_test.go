@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 var recycled = policy(corev1.PersistentVolumeReclaimRecycle)
@@ -39,7 +39,7 @@ func TestRecycleOperation(t *testing.T) {
 		phase      corev1.PersistentVolumePhase
 		message    string
 	}{
-		{rule: "RECL-060", name: "a failure leaves no backoff", pv: newVolume(recycled), plugin: plugin{err: map[fake.Op]error{fake.Recycle: broken}},
+		{rule: "RECL-060", name: "a failure leaves no backoff", pv: newVolume(recycled), plugin: plugin{err: map[storage.Op]error{storage.Recycle: broken}},
 			prepare: func(w *world) { w.fail(hostName, "update-status PersistentVolume", broken) },
 			calls:   []string{"Recycle pv1"}, phase: corev1.VolumeReleased},
 		{rule: "RECL-061", name: "the volume cannot be read", pv: newVolume(recycled),
@@ -61,17 +61,17 @@ func TestRecycleOperation(t *testing.T) {
 			events:  []string{"Warning VolumeFailedRecycle: No recycler plugin found for the volume!"},
 			phase:   corev1.VolumeFailed,
 			message: "No recycler plugin found for the volume!"},
-		{rule: "RECL-064", name: "the plugin cannot recycle", pv: newVolume(recycled), plugin: plugin{cannot: []fake.Op{fake.Recycle}},
+		{rule: "RECL-064", name: "the plugin cannot recycle", pv: newVolume(recycled), plugin: plugin{cannot: []storage.Op{storage.Recycle}},
 			writes:  []string{"update-status PersistentVolume/pv1"},
 			events:  []string{"Warning VolumeFailedRecycle: No recycler plugin found for the volume!"},
 			phase:   corev1.VolumeFailed,
 			message: "No recycler plugin found for the volume!"},
-		{rule: "RECL-065", name: "the plugin fails", pv: newVolume(recycled), plugin: plugin{err: map[fake.Op]error{fake.Recycle: broken}},
+		{rule: "RECL-065", name: "the plugin fails", pv: newVolume(recycled), plugin: plugin{err: map[storage.Op]error{storage.Recycle: broken}},
 			calls: []string{"Recycle pv1"}, writes: []string{"update-status PersistentVolume/pv1"},
 			events:  []string{"Warning VolumeFailedRecycle: Recycle failed: broken"},
 			phase:   corev1.VolumeFailed,
 			message: "Recycle failed: broken"},
-		{rule: "RECL-065", name: "already Failed: no Event and no write (edges 2, 3)", pv: newVolume(recycled, phase(corev1.VolumeFailed)), plugin: plugin{err: map[fake.Op]error{fake.Recycle: broken}},
+		{rule: "RECL-065", name: "already Failed: no Event and no write (edges 2, 3)", pv: newVolume(recycled, phase(corev1.VolumeFailed)), plugin: plugin{err: map[storage.Op]error{storage.Recycle: broken}},
 			calls: []string{"Recycle pv1"}, phase: corev1.VolumeFailed},
 		{rule: "RECL-067", name: "success: the Event comes before the unbinding", pv: newVolume(recycled),
 			calls: []string{"Recycle pv1"}, writes: []string{"update PersistentVolume/pv1", "update-status PersistentVolume/pv1"},
@@ -82,7 +82,7 @@ func TestRecycleOperation(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			var backends []fake.Backend
+			var backends []storage.Backend
 			if !test.noBackend {
 				test.plugin.name = "kubernetes.io/host-path"
 				backends = append(backends, &test.plugin)
@@ -300,7 +300,7 @@ func TestPodRunnerDeadline(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.rule, " ", test.delay), func(t *testing.T) {
-			w := podWorld(t, true, &plugin{delay: map[fake.Op]time.Duration{fake.Recycle: test.delay}})
+			w := podWorld(t, true, &plugin{delay: map[storage.Op]time.Duration{storage.Recycle: test.delay}})
 			if err := w.reclaim("pv1"); err != nil {
 				t.Fatalf("Reclaim: %v", err)
 			}
@@ -316,7 +316,7 @@ func TestPodRunnerDeadline(t *testing.T) {
 // The runner reports what the plugin says, retries a write, and leaves other pods alone.
 func TestPodRunner(t *testing.T) {
 	t.Run("RECL-072 failure", func(t *testing.T) {
-		w := podWorld(t, true, &plugin{err: map[fake.Op]error{fake.Recycle: errors.New("disk full")}})
+		w := podWorld(t, true, &plugin{err: map[storage.Op]error{storage.Recycle: errors.New("disk full")}})
 		if err := w.reclaim("pv1"); err != nil {
 			t.Fatalf("Reclaim: %v", err)
 		}

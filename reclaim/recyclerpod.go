@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // PodRecycler is an in-tree plugin that does not scrub volumes itself but has a pod do it, as the NFS and hostPath plugins of
@@ -19,7 +19,7 @@ type PodRecycler interface {
 	RecyclesByPod() bool
 }
 
-func recyclesByPod(plugin fake.Backend) bool {
+func recyclesByPod(plugin storage.Backend) bool {
 	b, ok := plugin.(PodRecycler)
 	return ok && b.RecyclesByPod()
 }

@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // crashEvery makes every nth API call of a controller its end, for a while; half of the calls take effect before that.
@@ -42,7 +42,7 @@ func story(t *testing.T, seed int64, crash int) (string, *world) {
 	w.must(reclaim.NewEphemeral(e, reclaim.EphemeralConfig{}))
 	w.must(reclaim.NewGarbageCollector(e, reclaim.GarbageCollectorConfig{}))
 	w.must(reclaim.NewPodRunner(e, reclaim.PodRunnerConfig{Backends: setOf(t, disk)}))
-	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{fake.Errorf(fake.Aborted, "busy")}}, reclaim.ProvisionerConfig{}))
+	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, reclaim.ProvisionerConfig{}))
 	w.load(class(), deletedClaim("d1"), deletedClaim("d2"), newPod("done", "d1"), ephemeralVolume(newPod("p"), "scratch"),
 		newVolume(csi(driverName), named("old")), reclaim.RecyclerPod(newVolume(), "default"), wantedClaim())
 	w.Advance(10 * time.Minute)

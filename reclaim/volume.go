@@ -5,9 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // Config sets up a Reclaimer. The zero value works.
@@ -25,17 +25,17 @@ type Config struct {
 // finalizer. It belongs to one life of the controller and keeps nothing of its own: caches and operations are the host's.
 type Reclaimer struct {
 	host      Host
-	backends  *fake.Set
+	backends  *storage.Set
 	migrated  func(plugin string) (driver string, ok bool)
 	namespace string
 	scheduler string
 }
 
 // NewReclaimer makes the reclaimer of one life of the host. A nil set has no backends.
-func NewReclaimer(host Host, backends *fake.Set, cfg Config) *Reclaimer {
+func NewReclaimer(host Host, backends *storage.Set, cfg Config) *Reclaimer {
 	r := &Reclaimer{host: host, backends: backends, migrated: cfg.Migrated, namespace: cfg.RecyclerNamespace, scheduler: cfg.RecyclerScheduler}
 	if r.backends == nil {
-		r.backends = &fake.Set{}
+		r.backends = &storage.Set{}
 	}
 	if r.migrated == nil {
 		r.migrated = func(string) (string, bool) { return "", false }
@@ -103,7 +103,7 @@ func (r *Reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string
 		return without(pv.Finalizers, objects.InTreeFinalizer)
 	}
 	// RECL-040: a driver's volume is the external provisioner's.
-	if !strings.HasPrefix(provisioner, fake.InTreePrefix) {
+	if !strings.HasPrefix(provisioner, storage.InTreePrefix) {
 		return pv.Finalizers, false
 	}
 	finalizers = pv.Finalizers

@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // ebs is a migration table with one entry.
@@ -105,7 +105,7 @@ func TestReclaimTakesTheVersionOfTheSync(t *testing.T) {
 
 // RECL-008: a start that is dropped is no error, and nothing is started twice.
 func TestReclaimStartDropped(t *testing.T) {
-	b := &plugin{name: "kubernetes.io/host-path", err: map[fake.Op]error{fake.Delete: errors.New("broken")}}
+	b := &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}}
 	w := newWorld(t, reclaim.Config{}, b)
 	w.load(newVolume())
 	w.actor.Go("syncs", func(p *engine.Proc) {
@@ -216,7 +216,7 @@ func TestReleased(t *testing.T) {
 
 func TestFindDeleter(t *testing.T) {
 	disk := &plugin{name: "kubernetes.io/host-path"}
-	share := &plugin{name: "kubernetes.io/nfs", cannot: []fake.Op{fake.Delete},
+	share := &plugin{name: "kubernetes.io/nfs", cannot: []storage.Op{storage.Delete},
 		supports: func(s *corev1.PersistentVolumeSource) bool { return s != nil && s.NFS != nil }}
 	set := setOf(t, disk, share)
 	iscsi := func(pv *corev1.PersistentVolume) {
@@ -296,14 +296,14 @@ func TestDeleteOperation(t *testing.T) {
 			events: []string{"Warning VolumeFailedDelete: persistent volume controller can't update finalizer: broken"}, phase: corev1.VolumeFailed, backoff: true},
 		{rule: "RECL-026", name: "the volume cannot be deleted: success, no Event", pv: newVolume(finalizers()),
 			prepare: func(w *world) { w.fail(hostName, "delete PersistentVolume", broken) }, calls: []string{"Delete pv1"}, phase: corev1.VolumeReleased},
-		{rule: "RECL-027", name: "the plugin fails", pv: newVolume(), plugin: plugin{err: map[fake.Op]error{fake.Delete: broken}},
+		{rule: "RECL-027", name: "the plugin fails", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
 			calls: []string{"Delete pv1"}, writes: []string{"update-status PersistentVolume/pv1"},
 			events: []string{"Warning VolumeFailedDelete: broken"}, phase: corev1.VolumeFailed, backoff: true},
-		{rule: "RECL-027", name: "in use: Normal Event, still Released, but backoff (edge 5)", pv: newVolume(), plugin: plugin{err: map[fake.Op]error{fake.Delete: fake.VolumeInUse("busy")}},
+		{rule: "RECL-027", name: "in use: Normal Event, still Released, but backoff (edge 5)", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: storage.VolumeInUse("busy")}},
 			calls: []string{"Delete pv1"}, events: []string{"Normal VolumeDelete: busy"}, phase: corev1.VolumeReleased, backoff: true},
-		{rule: "RECL-027", name: "already Failed: no Event and no write (edge 3)", pv: newVolume(phase(corev1.VolumeFailed)), plugin: plugin{err: map[fake.Op]error{fake.Delete: broken}},
+		{rule: "RECL-027", name: "already Failed: no Event and no write (edge 3)", pv: newVolume(phase(corev1.VolumeFailed)), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
 			calls: []string{"Delete pv1"}, phase: corev1.VolumeFailed, backoff: true},
-		{rule: "RECL-027", name: "the phase write fails as well", pv: newVolume(), plugin: plugin{err: map[fake.Op]error{fake.Delete: broken}},
+		{rule: "RECL-027", name: "the phase write fails as well", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
 			prepare: func(w *world) { w.fail(hostName, "update-status PersistentVolume", broken) },
 			calls:   []string{"Delete pv1"}, phase: corev1.VolumeReleased, backoff: true},
 		{rule: "RECL-028", name: "success emits no Event", pv: newVolume(),
@@ -314,7 +314,7 @@ func TestDeleteOperation(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			var backends []fake.Backend
+			var backends []storage.Backend
 			if !test.noBackend {
 				test.plugin.name = "kubernetes.io/host-path"
 				backends = append(backends, &test.plugin)
@@ -376,9 +376,9 @@ func TestDeleteOperationRaces(t *testing.T) {
 	})
 	for _, rule := range []string{"RECL-029", "RECL-039"} {
 		t.Run(rule+" changed meanwhile", func(t *testing.T) {
-			var backends []fake.Backend
+			var backends []storage.Backend
 			if rule == "RECL-029" {
-				backends = append(backends, &plugin{name: "kubernetes.io/host-path", err: map[fake.Op]error{fake.Delete: errors.New("broken")}})
+				backends = append(backends, &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}})
 			}
 			w := newWorld(t, reclaim.Config{}, backends...)
 			w.load(newVolume())
@@ -426,7 +426,7 @@ func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
 
 // RECL-037: with an instantly failing plugin and a sync every 15 s the attempts come at the ticks at which the backoff is over.
 func TestDeleteRetryTimeLine(t *testing.T) {
-	b := &plugin{name: "kubernetes.io/host-path", err: map[fake.Op]error{fake.Delete: errors.New("broken")}}
+	b := &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}}
 	w := newWorld(t, reclaim.Config{}, b)
 	w.load(newVolume())
 	var attempts []int
@@ -452,7 +452,7 @@ func TestDeleteRetryTimeLine(t *testing.T) {
 
 // A panic of the plugin is a failure like any other (BIND-095).
 func TestDeletePanics(t *testing.T) {
-	b := &plugin{name: "kubernetes.io/host-path", during: func(fake.Op) { panic("boom") }}
+	b := &plugin{name: "kubernetes.io/host-path", during: func(storage.Op) { panic("boom") }}
 	w := newWorld(t, reclaim.Config{}, b)
 	w.load(newVolume())
 	if err := w.reclaim("pv1"); err != nil {

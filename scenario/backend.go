@@ -9,11 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
-// storage is a backend of a script: a [fake.Memory], or a [fake.Plugin], which knows other volumes as its own.
-type storage interface {
-	fake.Backend
+// scriptBackend is a backend of a script: a [fake.Memory], or a [fake.Plugin], which knows other volumes as its own.
+type scriptBackend interface {
+	storage.Backend
 	Err() error
 	Volumes() []fake.VolumeState
 	Volume(id string) (fake.VolumeState, bool)
@@ -55,14 +56,14 @@ func sizeOption(name, help string, option func(string) fake.MemoryOption) backen
 	}}
 }
 
-func opsOption(name, help string, option func(...fake.Op) fake.MemoryOption) backendOption {
+func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) backendOption {
 	return backendOption{name + "=OP,...", help, func(_, value string, _ bool) (fake.MemoryOption, error) {
-		var ops []fake.Op
+		var ops []storage.Op
 		for op := range strings.SplitSeq(value, ",") {
-			if !fake.Op(op).Valid() {
-				return nil, fmt.Errorf("there is no operation %q: there are %v", op, fake.Ops())
+			if !storage.Op(op).Valid() {
+				return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
 			}
-			ops = append(ops, fake.Op(op))
+			ops = append(ops, storage.Op(op))
 		}
 		return option(ops...), nil
 	}}
@@ -92,9 +93,9 @@ var backendOptions = []backendOption{
 		return fake.AttachLimit(n), nil
 	}},
 	{"latency.OP=DURATION", "how long each call of the operation takes", func(key, value string, _ bool) (fake.MemoryOption, error) {
-		op := fake.Op(strings.TrimPrefix(key, "latency."))
+		op := storage.Op(strings.TrimPrefix(key, "latency."))
 		if !op.Valid() {
-			return nil, fmt.Errorf("there is no operation %q: there are %v", op, fake.Ops())
+			return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
 		}
 		d, err := time.ParseDuration(value)
 		if err != nil {
@@ -113,8 +114,8 @@ func backendHelp() string {
 	for _, o := range backendOptions {
 		fmt.Fprintf(&out, "- `%s`: %s\n", o.form, o.help)
 	}
-	ops := make([]string, len(fake.Ops()))
-	for i, op := range fake.Ops() {
+	ops := make([]string, len(storage.Ops()))
+	for i, op := range storage.Ops() {
 		ops[i] = "`" + string(op) + "`"
 	}
 	fmt.Fprintf(&out, "\nOperations are %s.", strings.Join(ops, ", "))
@@ -145,7 +146,7 @@ func readBackend(s *Script, args []string) (step, error) {
 		case name == "kubernetes.io/host-path":
 			plugin := fake.HostPath(options...)
 			u.backends[name], u.config.Backends = plugin, append(u.config.Backends, plugin)
-		case strings.HasPrefix(name, fake.InTreePrefix):
+		case strings.HasPrefix(name, storage.InTreePrefix):
 			plugin := fake.InTree(name, options...)
 			u.backends[name], u.config.Backends = plugin, append(u.config.Backends, plugin)
 		default:
@@ -158,7 +159,7 @@ func readBackend(s *Script, args []string) (step, error) {
 
 func readBackendOptions(words []string) ([]fake.MemoryOption, error) {
 	var options []fake.MemoryOption
-	var segments []fake.Segment
+	var segments []storage.Segment
 	for _, w := range words {
 		key, value, given := strings.Cut(w, "=")
 		if key == "segment" {
@@ -200,8 +201,8 @@ func backendOptionNamed(key string) (backendOption, error) {
 	return backendOption{}, fmt.Errorf("there is no option %q: there are %s", key, strings.Join(forms, ", "))
 }
 
-func readSegment(value string) (fake.Segment, error) {
-	segment := make(fake.Segment)
+func readSegment(value string) (storage.Segment, error) {
+	segment := make(storage.Segment)
 	for pair := range strings.SplitSeq(value, ",") {
 		key, v, ok := strings.Cut(pair, ":")
 		if !ok || key == "" || v == "" {

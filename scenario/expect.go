@@ -292,7 +292,7 @@ func readConditions(what string, fields, words []string) ([]condition, error) {
 }
 
 // backendNamed finds a backend of the script when it is played.
-func (p *player) backendNamed(name string) (storage, error) {
+func (p *player) backendNamed(name string) (scriptBackend, error) {
 	if m := p.backends[name]; m != nil {
 		return m, nil
 	}

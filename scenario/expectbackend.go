@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 var (
@@ -61,7 +62,7 @@ func problemTexts(report []fake.Problem) []string {
 	return texts
 }
 
-func backendField(m storage, report []fake.Problem, field string) string {
+func backendField(m scriptBackend, report []fake.Problem, field string) string {
 	switch field {
 	case "volumes":
 		return strconv.Itoa(len(m.Volumes()))
@@ -115,7 +116,7 @@ func volumeField(v fake.VolumeState, there bool, field string) string {
 	return strings.Join(texts, ",")
 }
 
-func segmentText(s fake.Segment) string {
+func segmentText(s storage.Segment) string {
 	var pairs []string
 	for key, value := range s {
 		pairs = append(pairs, key+":"+value)
@@ -195,7 +196,7 @@ func readBackends(s *Script, args []string) (step, error) {
 	}, nil
 }
 
-func (p *player) printBackend(name string, m storage, pvs []*corev1.PersistentVolume) {
+func (p *player) printBackend(name string, m scriptBackend, pvs []*corev1.PersistentVolume) {
 	volumes := m.Volumes()
 	p.printf("%s: %d volumes, %d deleted\n", name, len(volumes), len(m.Deleted()))
 	for _, v := range volumes {

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // faultRule is a rule as it is read.
@@ -125,7 +126,7 @@ func (r *faultRule) setPlace(place int, w string) error {
 		return nil
 	}
 	switch {
-	case place == 0 && fake.Op(w).Valid():
+	case place == 0 && storage.Op(w).Valid():
 		r.match.Verb = w
 	case place <= 1 && r.match.Key == "":
 		r.match.Key = w
@@ -147,13 +148,13 @@ func (r *faultRule) setError(v string) error {
 		r.err = func() error { return apiError(code, message, r.match) }
 		return nil
 	}
-	if !fake.Code(code).Valid() || fake.Code(code) == fake.OK {
+	if !storage.Code(code).Valid() || storage.Code(code) == storage.OK {
 		return fmt.Errorf("there is no gRPC code %q: write it as Internal or Unavailable", code)
 	}
 	if message == "" {
 		message = "injected"
 	}
-	r.err = func() error { return fake.Errorf(fake.Code(code), "%s", message) }
+	r.err = func() error { return storage.Errorf(storage.Code(code), "%s", message) }
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // File is a manifest.
@@ -88,9 +88,9 @@ func storageOf(obj store.Object) []string {
 		case source.CSI != nil:
 			return []string{source.CSI.Driver}
 		case source.NFS != nil:
-			return []string{fake.InTreePrefix + "nfs"}
+			return []string{storage.InTreePrefix + "nfs"}
 		case source.HostPath != nil:
-			return []string{fake.InTreePrefix + "host-path"}
+			return []string{storage.InTreePrefix + "host-path"}
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ type player struct {
 
 	cluster   *volsim.Cluster
 	start     time.Time
-	backends  map[string]storage
+	backends  map[string]scriptBackend
 	variables map[string]string
 	applied   map[store.Ref]map[string]any // what was applied last
 

@@ -15,7 +15,7 @@ import (
 // setup is what the first lines make up, for one cluster.
 type setup struct {
 	config   volsim.Config
-	backends map[string]storage
+	backends map[string]scriptBackend
 	must     []string // the invariants whose violation is a failure
 }
 
@@ -27,7 +27,7 @@ type modifier struct {
 
 // newSetup puts the first lines together, all but one: -1 is none.
 func (s *Script) newSetup(without int) (*setup, error) {
-	u := &setup{backends: make(map[string]storage)}
+	u := &setup{backends: make(map[string]scriptBackend)}
 	for i, m := range s.modifiers {
 		if i == without {
 			continue
@@ -96,7 +96,7 @@ func (s *Script) checkSetup() error {
 
 // add keeps what a line adds to the setup, if it can be added.
 func (s *Script) add(apply func(*setup) error) error {
-	u := &setup{backends: make(map[string]storage)}
+	u := &setup{backends: make(map[string]scriptBackend)}
 	if err := apply(u); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 //go:embed manifests
@@ -37,10 +38,10 @@ var (
 
 func run(w io.Writer) error {
 	disk := fake.CSI("disk.example.com",
-		fake.Topology(fake.Segment{zone: "east"}, fake.Segment{zone: "west"}),
-		fake.Latency(fake.Create, 4*time.Second), fake.Latency(fake.Attach, 2*time.Second), fake.Latency(fake.Stage, time.Second),
-		fake.Latency(fake.Expand, 3*time.Second), fake.Latency(fake.NodeExpand, time.Second), fake.Latency(fake.Delete, 2*time.Second))
-	cluster, err := volsim.New(volsim.Config{Backends: []fake.Backend{disk}})
+		fake.Topology(storage.Segment{zone: "east"}, storage.Segment{zone: "west"}),
+		fake.Latency(storage.Create, 4*time.Second), fake.Latency(storage.Attach, 2*time.Second), fake.Latency(storage.Stage, time.Second),
+		fake.Latency(storage.Expand, 3*time.Second), fake.Latency(storage.NodeExpand, time.Second), fake.Latency(storage.Delete, 2*time.Second))
+	cluster, err := volsim.New(volsim.Config{Backends: []storage.Backend{disk}})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 //go:embed cluster.yaml
@@ -107,7 +108,7 @@ type scene struct {
 
 func newScene(w io.Writer) (*scene, error) {
 	disk := fake.CSI("disk.example.com", fake.Lenient())
-	c, err := volsim.New(volsim.Config{Backends: []fake.Backend{disk}})
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{disk}})
 	if err != nil {
 		return nil, err
 	}

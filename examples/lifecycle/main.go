@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/kubectl"
+	"github.com/volsim/volsim/storage"
 )
 
 //go:embed *.yaml
@@ -37,7 +38,7 @@ var (
 )
 
 func run(w io.Writer) error {
-	cluster, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.NFS()}})
+	cluster, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.NFS()}})
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ and the claim stays Bound as if nothing had happened.`)
 	walk.advance(15 * time.Second)
 
 	walk.step("5. Delete the claim", "The volume is Released. Its policy is Recycle, so a recycler pod is on its way to scrub it.")
-	cluster.Faults.Fail(fake.Match{Target: "kubernetes.io/nfs", Verb: string(fake.Recycle)}, errors.New("nfs.example.com does not answer")).Delay(time.Minute)
+	cluster.Faults.Fail(fake.Match{Target: "kubernetes.io/nfs", Verb: string(storage.Recycle)}, errors.New("nfs.example.com does not answer")).Delay(time.Minute)
 	walk.do(cluster.Faults.Err())
 	walk.do(cluster.Delete(claim))
 	walk.advance(time.Second)

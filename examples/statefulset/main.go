@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 //go:embed cluster.yaml
@@ -40,8 +41,8 @@ var db = fake.StatefulSet{
 }
 
 func run(w io.Writer) error {
-	disk := fake.CSI("disk.example.com", fake.Topology(fake.Segment{zone: "east"}, fake.Segment{zone: "west"}, fake.Segment{zone: "south"}))
-	cluster, err := volsim.New(volsim.Config{Backends: []fake.Backend{disk}})
+	disk := fake.CSI("disk.example.com", fake.Topology(storage.Segment{zone: "east"}, storage.Segment{zone: "west"}, storage.Segment{zone: "south"}))
+	cluster, err := volsim.New(volsim.Config{Backends: []storage.Backend{disk}})
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (s *story) volume(name string) (where, data string) {
 		}
 	}
 	for _, v := range s.disk.Volumes() {
-		if v.ID == fake.Handle(pv) && len(v.Writes) > 0 {
+		if v.ID == storage.Handle(pv) && len(v.Writes) > 0 {
 			return where, fmt.Sprintf("version %d", len(v.Writes))
 		}
 	}

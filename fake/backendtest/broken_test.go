@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // recorder is a T that keeps what it is told.
@@ -23,7 +24,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 }
 
 // failing are the checks that such a backend does not pass, and all they say.
-func failing(newBackend func() fake.Backend, opts ...Option) (names []string, text string) {
+func failing(newBackend func() storage.Backend, opts ...Option) (names []string, text string) {
 	var all []string
 	for _, c := range checksFor(newBackend, opts) {
 		r := &recorder{}
@@ -66,90 +67,90 @@ type (
 
 var changes, backends int
 
-func (b *forgetful) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (b *forgetful) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if b.made++; req.Name != "" {
 		req.Name = fmt.Sprintf("%s-%d", req.Name, b.made)
 	}
 	return b.Memory.Create(req)
 }
 
-func (b generous) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (b generous) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if _, ok := b.Volume(req.Name); ok {
 		req.Size = 0
 	}
 	return b.Memory.Create(req)
 }
 
-func (b stingy) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (b stingy) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	resp, err := b.Memory.Create(req)
 	resp.Size /= 2
 	return resp, err
 }
 
-func (b onceOnly) Delete(req fake.DeleteRequest) error {
+func (b onceOnly) Delete(req storage.DeleteRequest) error {
 	if _, ok := b.Volume(req.ID); !ok && req.ID != "" {
-		return fake.Errorf(fake.NotFound, "no volume %s", req.ID)
+		return storage.Errorf(storage.NotFound, "no volume %s", req.ID)
 	}
 	return b.Memory.Delete(req)
 }
 
 func (b changing) Name() string { changes++; return fmt.Sprintf("disk-%d", changes) }
 
-func (b panicking) Attach(req fake.AttachRequest) (fake.AttachResponse, error) {
-	return fake.AttachResponse{Context: map[string]string{"first": req.ID[:1]}}, nil
+func (b panicking) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
+	return storage.AttachResponse{Context: map[string]string{"first": req.ID[:1]}}, nil
 }
 
-func (b unstaged) Publish(req fake.PublishRequest) error {
-	if err := b.Memory.Publish(req); fake.CodeOf(err) == fake.InvalidArgument {
+func (b unstaged) Publish(req storage.PublishRequest) error {
+	if err := b.Memory.Publish(req); storage.CodeOf(err) == storage.InvalidArgument {
 		return err
 	}
 	return nil
 }
 
-func (b modifiesOnce) Modify(req fake.ModifyRequest) error {
+func (b modifiesOnce) Modify(req storage.ModifyRequest) error {
 	if v, ok := b.Volume(req.ID); ok && v.Modified != nil {
-		return fake.Errorf(fake.InvalidArgument, "nothing to modify")
+		return storage.Errorf(storage.InvalidArgument, "nothing to modify")
 	}
 	return b.Memory.Modify(req)
 }
 
-func (b shrinking) Expand(req fake.ExpandRequest) (fake.ExpandResponse, error) {
+func (b shrinking) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
 	resp, err := b.Memory.Expand(req)
 	resp.Size = req.Size
 	return resp, err
 }
 
-func (b amnesiac) Read(string, fake.PodRef, string) (fake.Write, error) { return fake.Write{}, nil }
+func (b amnesiac) Read(string, storage.PodRef, string) (fake.Write, error) { return fake.Write{}, nil }
 
-func (b oneWay) Can(op fake.Op) bool { return op != fake.Detach && b.Memory.Can(op) }
+func (b oneWay) Can(op storage.Op) bool { return op != storage.Detach && b.Memory.Can(op) }
 
-func (b backwards) Delay(fake.Op, string) time.Duration { return -time.Second }
+func (b backwards) Delay(storage.Op, string) time.Duration { return -time.Second }
 
-func (b meddling) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (b meddling) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if req.Parameters != nil {
 		req.Parameters["seen"] = "true"
 	}
 	return b.Memory.Create(req)
 }
 
-func (b undead) Delete(req fake.DeleteRequest) error {
+func (b undead) Delete(req storage.DeleteRequest) error {
 	if req.ID == "" {
 		return b.Memory.Delete(req)
 	}
 	return nil
 }
 
-func (b unrefusing) Stage(req fake.StageRequest) error {
+func (b unrefusing) Stage(req storage.StageRequest) error {
 	if req.ID == "" {
 		return nil
 	}
 	return b.Memory.Stage(req)
 }
 
-func (b wrongCode) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (b wrongCode) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	resp, err := b.Memory.Create(req)
-	if fake.CodeOf(err) == fake.AlreadyExists {
-		err = fake.Errorf(fake.Internal, "%v", err)
+	if storage.CodeOf(err) == storage.AlreadyExists {
+		err = storage.Errorf(storage.Internal, "%v", err)
 	}
 	return resp, err
 }
@@ -158,15 +159,15 @@ func (b supportsAll) Supports(*corev1.PersistentVolumeSource) bool { return true
 
 func (idle) Name() string { return "idle.example.com" }
 
-func (b incomparable) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (b incomparable) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	resp, err := b.Memory.Create(req)
 	resp.Context = map[string]string{"backend": fmt.Sprintf("%p", b.Memory)}
 	return resp, err
 }
 
-func (b unpublishOnce) Unpublish(req fake.UnpublishRequest) error {
+func (b unpublishOnce) Unpublish(req storage.UnpublishRequest) error {
 	if v, ok := b.Volume(req.ID); req.ID != "" && (!ok || len(v.Published) == 0) {
-		return fake.Errorf(fake.Internal, "not mounted")
+		return storage.Errorf(storage.Internal, "not mounted")
 	}
 	return b.Memory.Unpublish(req)
 }
@@ -174,41 +175,41 @@ func (b unpublishOnce) Unpublish(req fake.UnpublishRequest) error {
 func TestBrokenBackendsFail(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		make func() fake.Backend
+		make func() storage.Backend
 		want []string // the checks that must fail, and no others
 		text string   // part of what they say
 	}{
-		{"forgetful", func() fake.Backend { return &forgetful{Memory: driver()} },
+		{"forgetful", func() storage.Backend { return &forgetful{Memory: driver()} },
 			[]string{"Create is idempotent by name", "Create refuses another size under the same name"},
 			"want code [AlreadyExists]"},
-		{"generous", func() fake.Backend { return generous{driver()} },
+		{"generous", func() storage.Backend { return generous{driver()} },
 			[]string{"Create refuses another size under the same name"}, "Create(2147483648 bytes) after Create(1073741824 bytes) of the same name succeeded"},
-		{"stingy", func() fake.Backend { return stingy{driver()} }, []string{"a volume is at least as large as asked"}, "gave 536870912 bytes"},
-		{"complains about what is gone", func() fake.Backend { return onceOnly{driver()} },
+		{"stingy", func() storage.Backend { return stingy{driver()} }, []string{"a volume is at least as large as asked"}, "gave 536870912 bytes"},
+		{"complains about what is gone", func() storage.Backend { return onceOnly{driver()} },
 			[]string{"Delete is idempotent", "an unknown volume is deleted already"}, "no volume backendtest-unknown"},
-		{"changing name", func() fake.Backend { return changing{driver()} }, []string{"name is set and stays"}, "want one name"},
-		{"panicking", func() fake.Backend { return panicking{fake.CSI("disk.example.com", fake.Only(fake.Attach))} },
+		{"changing name", func() storage.Backend { return changing{driver()} }, []string{"name is set and stays"}, "want one name"},
+		{"panicking", func() storage.Backend { return panicking{fake.CSI("disk.example.com", fake.Only(storage.Attach))} },
 			[]string{"an empty request is refused"}, "backend disk.example.com: Attach panicked: runtime error: slice bounds out of range [:1] with length 0"},
-		{"publishes without asking", func() fake.Backend { return unstaged{driver()} }, []string{"Publish needs Stage first"}, "Publish before Stage succeeded, want code [FailedPrecondition]"},
-		{"shrinking", func() fake.Backend { return shrinking{driver()} }, []string{"Expand never shrinks"}, "after 3221225472"},
-		{"modifies once", func() fake.Backend { return modifiesOnce{driver()} }, []string{"Modify is idempotent, or refused as invalid"}, "nothing to modify when repeated"},
-		{"forgets data", func() fake.Backend { return amnesiac{driver()} },
+		{"publishes without asking", func() storage.Backend { return unstaged{driver()} }, []string{"Publish needs Stage first"}, "Publish before Stage succeeded, want code [FailedPrecondition]"},
+		{"shrinking", func() storage.Backend { return shrinking{driver()} }, []string{"Expand never shrinks"}, "after 3221225472"},
+		{"modifies once", func() storage.Backend { return modifiesOnce{driver()} }, []string{"Modify is idempotent, or refused as invalid"}, "nothing to modify when repeated"},
+		{"forgets data", func() storage.Backend { return amnesiac{driver()} },
 			[]string{"data survives the way to another node", "data survives a repeated Publish"}, ""},
-		{"one way", func() fake.Backend { return oneWay{driver()} }, []string{"operations come with their opposites"}, "Can(Attach) = true, Can(Detach) = false"},
-		{"before it was asked", func() fake.Backend { return backwards{driver()} }, []string{"delays are not negative and stay"}, "Delay(Create) = -1s"},
-		{"meddling", func() fake.Backend { return meddling{driver()} }, []string{"a request belongs to the caller"}, "seen:true"},
-		{"deletes nothing", func() fake.Backend { return undead{driver()} },
+		{"one way", func() storage.Backend { return oneWay{driver()} }, []string{"operations come with their opposites"}, "Can(Attach) = true, Can(Detach) = false"},
+		{"before it was asked", func() storage.Backend { return backwards{driver()} }, []string{"delays are not negative and stay"}, "Delay(Create) = -1s"},
+		{"meddling", func() storage.Backend { return meddling{driver()} }, []string{"a request belongs to the caller"}, "seen:true"},
+		{"deletes nothing", func() storage.Backend { return undead{driver()} },
 			[]string{"a deleted volume can be made again", "a deleted volume cannot be attached", "a volume made again is empty"}, ""},
-		{"takes empty requests", func() fake.Backend { return unrefusing{driver()} }, []string{"an empty request is refused"}, "Stage with an empty request succeeded"},
-		{"wrong code", func() fake.Backend { return wrongCode{driver()} }, []string{"Create refuses another size under the same name"}, "(code Internal), want code [AlreadyExists]"},
-		{"supports everything", func() fake.Backend { return supportsAll{fake.InTree("kubernetes.io/x")} }, []string{"no source is not supported"}, "want false"},
-		{"can do nothing", func() fake.Backend { return idle{} }, []string{"it can do something"}, "implement one of the interfaces"},
-		{"answers by address", func() fake.Backend { return incomparable{driver()} }, []string{"the same calls have the same answers"}, ""},
-		{"unpublishes once", func() fake.Backend { return unpublishOnce{driver()} }, []string{"Unpublish is idempotent"}, "not mounted"},
-		{"refuses nothing", func() fake.Backend { return fake.CSI("disk.example.com", fake.Lenient()) },
+		{"takes empty requests", func() storage.Backend { return unrefusing{driver()} }, []string{"an empty request is refused"}, "Stage with an empty request succeeded"},
+		{"wrong code", func() storage.Backend { return wrongCode{driver()} }, []string{"Create refuses another size under the same name"}, "(code Internal), want code [AlreadyExists]"},
+		{"supports everything", func() storage.Backend { return supportsAll{fake.InTree("kubernetes.io/x")} }, []string{"no source is not supported"}, "want false"},
+		{"can do nothing", func() storage.Backend { return idle{} }, []string{"it can do something"}, "implement one of the interfaces"},
+		{"answers by address", func() storage.Backend { return incomparable{driver()} }, []string{"the same calls have the same answers"}, ""},
+		{"unpublishes once", func() storage.Backend { return unpublishOnce{driver()} }, []string{"Unpublish is idempotent"}, "not mounted"},
+		{"refuses nothing", func() storage.Backend { return fake.CSI("disk.example.com", fake.Lenient()) },
 			[]string{"a deleted volume cannot be attached", "Publish needs Stage first"}, "Attach of a deleted volume succeeded"},
-		{"bad options", func() fake.Backend { return fake.CSI("disk.example.com", fake.MinSize("huge")) }, []string{"name is set and stays"}, `MinSize "huge" is not a size`},
-		{"cannot hold it", func() fake.Backend { return fake.CSI("disk.example.com", fake.ProvisionOnly(), fake.MaxSize("1Mi")) }, nil, "OutOfRange"},
+		{"bad options", func() storage.Backend { return fake.CSI("disk.example.com", fake.MinSize("huge")) }, []string{"name is set and stays"}, `MinSize "huge" is not a size`},
+		{"cannot hold it", func() storage.Backend { return fake.CSI("disk.example.com", fake.ProvisionOnly(), fake.MaxSize("1Mi")) }, nil, "OutOfRange"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, text := failing(tt.make)
@@ -227,7 +228,7 @@ func TestBrokenBackendsFail(t *testing.T) {
 
 func TestNilBackendFails(t *testing.T) {
 	calls := 0
-	maker := func() fake.Backend {
+	maker := func() storage.Backend {
 		if calls++; calls == 1 {
 			return driver()
 		}
@@ -240,9 +241,9 @@ func TestNilBackendFails(t *testing.T) {
 }
 
 func TestChecksThatApply(t *testing.T) {
-	names := func(b fake.Backend) []string {
+	names := func(b storage.Backend) []string {
 		var names []string
-		for _, c := range checksFor(func() fake.Backend { return b }, nil) {
+		for _, c := range checksFor(func() storage.Backend { return b }, nil) {
 			names = append(names, c.name)
 		}
 		return names

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // moment is when the checks write.
@@ -12,7 +13,7 @@ var moment = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // data are the promises about what is on a volume. They are for backends that are a fake.DataHolder.
 var data = []check{
-	{name: "data survives the way to another node", needs: []fake.Op{fake.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "data survives the way to another node", needs: []storage.Op{storage.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		written, err := holder.Write(id, pod, node, moment)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
@@ -26,7 +27,7 @@ var data = []check{
 		}
 		return expect(holder, id, "node-2", written)
 	})},
-	{name: "data survives a repeated Publish", needs: []fake.Op{fake.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "data survives a repeated Publish", needs: []storage.Op{storage.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		written, err := holder.Write(id, pod, node, moment)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
@@ -36,7 +37,7 @@ var data = []check{
 		}
 		return expect(holder, id, node, written)
 	})},
-	{name: "a pod without the volume cannot write", needs: []fake.Op{fake.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a pod without the volume cannot write", needs: []storage.Op{storage.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		if err := s.unpublish(id, node, target); err != nil {
 			return err
 		}
@@ -45,14 +46,14 @@ var data = []check{
 		}
 		return nil
 	})},
-	{name: "a recycled volume is empty", needs: []fake.Op{fake.Publish, fake.Recycle}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a recycled volume is empty", needs: []storage.Op{storage.Publish, storage.Recycle}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		if _, err := holder.Write(id, pod, node, moment); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
 		err := steps(
 			func() error { return s.unmounted(id, node) },
 			func() error {
-				return wrap(s.b.(fake.Recycler).Recycle(fake.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
+				return wrap(s.b.(storage.Recycler).Recycle(storage.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
 			},
 			func() error { return s.mounted(id, node) },
 		)
@@ -61,7 +62,7 @@ var data = []check{
 		}
 		return expect(holder, id, node, fake.Write{})
 	})},
-	{name: "a volume made again is empty", needs: []fake.Op{fake.Publish, fake.Create, fake.Delete}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a volume made again is empty", needs: []storage.Op{storage.Publish, storage.Create, storage.Delete}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
 		if _, err := holder.Write(id, pod, node, moment); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}

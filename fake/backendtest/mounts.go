@@ -3,18 +3,18 @@ package backendtest
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 var mounts = []check{
-	{name: "Attach is idempotent", needs: []fake.Op{fake.Attach}, run: func(s *subject) error {
+	{name: "Attach is idempotent", needs: []storage.Op{storage.Attach}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
 		}
 		return steps(func() error { return s.attachTo(id, node) }, func() error { return s.attachTo(id, node) })
 	}},
-	{name: "Detach is idempotent", needs: []fake.Op{fake.Detach}, run: func(s *subject) error {
+	{name: "Detach is idempotent", needs: []storage.Op{storage.Detach}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -26,7 +26,7 @@ var mounts = []check{
 			func() error { return s.detach(id, node) },
 		)
 	}},
-	{name: "a detached volume can be attached elsewhere", needs: []fake.Op{fake.Attach}, run: func(s *subject) error {
+	{name: "a detached volume can be attached elsewhere", needs: []storage.Op{storage.Attach}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ var mounts = []check{
 			func() error { return s.attachTo(id, "node-2") },
 		)
 	}},
-	{name: "a deleted volume cannot be attached", needs: []fake.Op{fake.Create, fake.Delete, fake.Attach}, run: func(s *subject) error {
+	{name: "a deleted volume cannot be attached", needs: []storage.Op{storage.Create, storage.Delete, storage.Attach}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -45,10 +45,10 @@ var mounts = []check{
 		if err := s.delete(id); err != nil {
 			return err
 		}
-		_, err = s.b.(fake.Attacher).Attach(fake.AttachRequest{ID: id, Node: node})
-		return s.refused("Attach of a deleted volume", err, fake.NotFound)
+		_, err = s.b.(storage.Attacher).Attach(storage.AttachRequest{ID: id, Node: node})
+		return s.refused("Attach of a deleted volume", err, storage.NotFound)
 	}},
-	{name: "Stage is idempotent", needs: []fake.Op{fake.Stage}, run: func(s *subject) error {
+	{name: "Stage is idempotent", needs: []storage.Op{storage.Stage}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ var mounts = []check{
 			func() error { return s.stage(id, node) },
 		)
 	}},
-	{name: "Unstage is idempotent", needs: []fake.Op{fake.Unstage}, run: func(s *subject) error {
+	{name: "Unstage is idempotent", needs: []storage.Op{storage.Unstage}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ var mounts = []check{
 			func() error { return s.stage(id, node) },
 		)
 	}},
-	{name: "Publish needs Stage first", needs: []fake.Op{fake.Stage, fake.Publish}, run: func(s *subject) error {
+	{name: "Publish needs Stage first", needs: []storage.Op{storage.Stage, storage.Publish}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -81,10 +81,10 @@ var mounts = []check{
 		if err := s.attachTo(id, node); err != nil {
 			return err
 		}
-		err = s.b.(fake.Publisher).Publish(s.publishRequest(id, node, target, pod))
-		return s.refused("Publish before Stage", err, fake.FailedPrecondition)
+		err = s.b.(storage.Publisher).Publish(s.publishRequest(id, node, target, pod))
+		return s.refused("Publish before Stage", err, storage.FailedPrecondition)
 	}},
-	{name: "Publish is idempotent", needs: []fake.Op{fake.Publish}, run: func(s *subject) error {
+	{name: "Publish is idempotent", needs: []storage.Op{storage.Publish}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ var mounts = []check{
 			func() error { return s.publish(id, node, target, pod) },
 		)
 	}},
-	{name: "Unpublish is idempotent", needs: []fake.Op{fake.Unpublish}, run: func(s *subject) error {
+	{name: "Unpublish is idempotent", needs: []storage.Op{storage.Unpublish}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -107,12 +107,12 @@ var mounts = []check{
 			func() error { return s.publish(id, node, target, pod) },
 		)
 	}},
-	{name: "two pods of a node share a volume", needs: []fake.Op{fake.Publish}, run: func(s *subject) error {
+	{name: "two pods of a node share a volume", needs: []storage.Op{storage.Publish}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
 		}
-		second := fake.PodRef{Namespace: "default", Name: "pod-2", UID: "uid-2"}
+		second := storage.PodRef{Namespace: "default", Name: "pod-2", UID: "uid-2"}
 		return steps(
 			func() error { return s.mounted(id, node) },
 			func() error { return s.publish(id, node, "/pods/2/mount", second) },
@@ -120,7 +120,7 @@ var mounts = []check{
 			func() error { return s.publish(id, node, "/pods/2/mount", second) },
 		)
 	}},
-	{name: "a volume goes all the way and back, twice", needs: []fake.Op{fake.Publish}, run: func(s *subject) error {
+	{name: "a volume goes all the way and back, twice", needs: []storage.Op{storage.Publish}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ var mounts = []check{
 			func() error { return s.unmounted(id, "node-2") },
 		)
 	}},
-	{name: "an unused volume can be deleted", needs: []fake.Op{fake.Publish, fake.Delete}, run: func(s *subject) error {
+	{name: "an unused volume can be deleted", needs: []storage.Op{storage.Publish, storage.Delete}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -143,21 +143,21 @@ var mounts = []check{
 			func() error { return s.delete(id) },
 		)
 	}},
-	{name: "NodeExpand follows Expand", needs: []fake.Op{fake.Expand, fake.NodeExpand, fake.Publish}, run: func(s *subject) error {
+	{name: "NodeExpand follows Expand", needs: []storage.Op{storage.Expand, storage.NodeExpand, storage.Publish}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
 		}
-		grown, err := s.b.(fake.Expander).Expand(fake.ExpandRequest{ID: id, Size: 3 * gi})
+		grown, err := s.b.(storage.Expander).Expand(storage.ExpandRequest{ID: id, Size: 3 * gi})
 		if err != nil {
 			return fmt.Errorf("Expand(%s) = %w, want success", id, err)
 		}
 		if err := s.mounted(id, node); err != nil {
 			return err
 		}
-		req := fake.NodeExpandRequest{ID: id, Node: node, Path: target, StagingPath: staging, Size: grown.Size}
+		req := storage.NodeExpandRequest{ID: id, Node: node, Path: target, StagingPath: staging, Size: grown.Size}
 		for range 2 {
-			resp, err := s.b.(fake.NodeExpander).NodeExpand(req)
+			resp, err := s.b.(storage.NodeExpander).NodeExpand(req)
 			if err != nil {
 				return fmt.Errorf("NodeExpand(%s, %d bytes) = %w, want success", id, req.Size, err)
 			}

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // Option changes how a backend is checked.
@@ -29,7 +29,7 @@ type T interface {
 }
 
 // Run checks backends that newBackend makes: a fresh one for every check, all of them alike. Each check is a subtest.
-func Run(t *testing.T, newBackend func() fake.Backend, opts ...Option) {
+func Run(t *testing.T, newBackend func() storage.Backend, opts ...Option) {
 	t.Helper()
 	if newBackend == nil {
 		t.Fatal("Run(nil): it needs a function that makes a backend")
@@ -42,8 +42,8 @@ func Run(t *testing.T, newBackend func() fake.Backend, opts ...Option) {
 // check is one promise.
 type check struct {
 	name  string
-	needs []fake.Op               // what the backend must be able to do for the check to apply
-	only  func(fake.Backend) bool // what else it must be; nil is nothing
+	needs []storage.Op               // what the backend must be able to do for the check to apply
+	only  func(storage.Backend) bool // what else it must be; nil is nothing
 	run   func(s *subject) error
 }
 
@@ -54,7 +54,7 @@ type bound struct {
 }
 
 // checksFor are the checks that apply to such a backend.
-func checksFor(newBackend func() fake.Backend, opts []Option) []bound {
+func checksFor(newBackend func() storage.Backend, opts []Option) []bound {
 	cfg := config{static: "backendtest-static"}
 	for _, opt := range opts {
 		opt(&cfg)
@@ -64,7 +64,7 @@ func checksFor(newBackend func() fake.Backend, opts []Option) []bound {
 next:
 	for _, c := range checks() {
 		for _, op := range c.needs {
-			if !fake.Can(probe, op) {
+			if !storage.Can(probe, op) {
 				continue next
 			}
 		}
@@ -84,14 +84,14 @@ func checks() []check {
 	return all
 }
 
-func (c bound) verify(t T, newBackend func() fake.Backend) {
+func (c bound) verify(t T, newBackend func() storage.Backend) {
 	t.Helper()
 	s := &subject{newBackend: newBackend, b: newBackend(), config: c.config}
 	if s.b == nil {
 		t.Errorf("%s: the function made a nil backend", c.name)
 		return
 	}
-	if err := fake.Safely("under test", fake.Op(c.name), func() error { return c.run(s) }); err != nil {
+	if err := storage.Safely("under test", storage.Op(c.name), func() error { return c.run(s) }); err != nil {
 		t.Errorf("%s: %v", c.name, err)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // subject is the backend under test, and the way to a volume in a given state.
 type subject struct {
-	newBackend func() fake.Backend
-	b          fake.Backend
+	newBackend func() storage.Backend
+	b          storage.Backend
 	config     config
 
 	source *corev1.PersistentVolumeSource // of the volume made
@@ -28,20 +28,20 @@ const (
 	target  = "/pods/1/mount"
 )
 
-var pod = fake.PodRef{Namespace: "default", Name: "pod-1", UID: types.UID("uid-1")}
+var pod = storage.PodRef{Namespace: "default", Name: "pod-1", UID: types.UID("uid-1")}
 
-func request(name string, size int64) fake.CreateRequest {
-	return fake.CreateRequest{Name: name, Size: size, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+func request(name string, size int64) storage.CreateRequest {
+	return storage.CreateRequest{Name: name, Size: size, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		VolumeMode: corev1.PersistentVolumeFilesystem, Class: "class", Claim: types.NamespacedName{Namespace: "default", Name: "claim"}}
 }
 
 // make is a volume of 1Gi, or the static one.
 func (s *subject) make() (string, error) {
-	if !fake.Can(s.b, fake.Create) {
+	if !storage.Can(s.b, storage.Create) {
 		s.source = s.config.source
 		return s.config.static, nil
 	}
-	resp, err := s.b.(fake.Creator).Create(request("backendtest-1", gi))
+	resp, err := s.b.(storage.Creator).Create(request("backendtest-1", gi))
 	if err != nil {
 		return "", fmt.Errorf("Create(1Gi) = %w, want a volume", err)
 	}
@@ -49,8 +49,8 @@ func (s *subject) make() (string, error) {
 	return resp.ID, nil
 }
 
-func (s *subject) create(req fake.CreateRequest) (fake.CreateResponse, error) {
-	resp, err := s.b.(fake.Creator).Create(req)
+func (s *subject) create(req storage.CreateRequest) (storage.CreateResponse, error) {
+	resp, err := s.b.(storage.Creator).Create(req)
 	if err != nil {
 		return resp, fmt.Errorf("Create(%s, %d bytes) = %w, want a volume", req.Name, req.Size, err)
 	}
@@ -58,51 +58,51 @@ func (s *subject) create(req fake.CreateRequest) (fake.CreateResponse, error) {
 }
 
 func (s *subject) attachTo(id, node string) error {
-	if !fake.Can(s.b, fake.Attach) {
+	if !storage.Can(s.b, storage.Attach) {
 		return nil
 	}
-	resp, err := s.b.(fake.Attacher).Attach(fake.AttachRequest{ID: id, Node: node, Mode: corev1.ReadWriteOnce, Context: s.volume})
+	resp, err := s.b.(storage.Attacher).Attach(storage.AttachRequest{ID: id, Node: node, Mode: corev1.ReadWriteOnce, Context: s.volume})
 	s.attach = resp.Context
 	return wrap(err, "Attach(%s, %s)", id, node)
 }
 
 func (s *subject) detach(id, node string) error {
-	if !fake.Can(s.b, fake.Attach) {
+	if !storage.Can(s.b, storage.Attach) {
 		return nil
 	}
-	return wrap(s.b.(fake.Attacher).Detach(fake.DetachRequest{ID: id, Node: node}), "Detach(%s, %s)", id, node)
+	return wrap(s.b.(storage.Attacher).Detach(storage.DetachRequest{ID: id, Node: node}), "Detach(%s, %s)", id, node)
 }
 
 func (s *subject) stage(id, node string) error {
-	if !fake.Can(s.b, fake.Stage) {
+	if !storage.Can(s.b, storage.Stage) {
 		return nil
 	}
-	req := fake.StageRequest{ID: id, Node: node, Path: staging, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume}
-	return wrap(s.b.(fake.Stager).Stage(req), "Stage(%s, %s)", id, node)
+	req := storage.StageRequest{ID: id, Node: node, Path: staging, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume}
+	return wrap(s.b.(storage.Stager).Stage(req), "Stage(%s, %s)", id, node)
 }
 
 func (s *subject) unstage(id, node string) error {
-	if !fake.Can(s.b, fake.Stage) {
+	if !storage.Can(s.b, storage.Stage) {
 		return nil
 	}
-	return wrap(s.b.(fake.Stager).Unstage(fake.UnstageRequest{ID: id, Node: node, Path: staging}), "Unstage(%s, %s)", id, node)
+	return wrap(s.b.(storage.Stager).Unstage(storage.UnstageRequest{ID: id, Node: node, Path: staging}), "Unstage(%s, %s)", id, node)
 }
 
-func (s *subject) publishRequest(id, node, target string, pod fake.PodRef) fake.PublishRequest {
-	req := fake.PublishRequest{ID: id, Node: node, Target: target, Pod: pod, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume, Source: s.source}
-	if fake.Can(s.b, fake.Stage) {
+func (s *subject) publishRequest(id, node, target string, pod storage.PodRef) storage.PublishRequest {
+	req := storage.PublishRequest{ID: id, Node: node, Target: target, Pod: pod, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume, Source: s.source}
+	if storage.Can(s.b, storage.Stage) {
 		req.StagingPath = staging
 	}
 	return req
 }
 
-func (s *subject) publish(id, node, target string, pod fake.PodRef) error {
-	return wrap(s.b.(fake.Publisher).Publish(s.publishRequest(id, node, target, pod)), "Publish(%s, %s, %s)", id, node, target)
+func (s *subject) publish(id, node, target string, pod storage.PodRef) error {
+	return wrap(s.b.(storage.Publisher).Publish(s.publishRequest(id, node, target, pod)), "Publish(%s, %s, %s)", id, node, target)
 }
 
 func (s *subject) unpublish(id, node, target string) error {
-	req := fake.UnpublishRequest{ID: id, Node: node, Target: target}
-	return wrap(s.b.(fake.Publisher).Unpublish(req), "Unpublish(%s, %s, %s)", id, node, target)
+	req := storage.UnpublishRequest{ID: id, Node: node, Target: target}
+	return wrap(s.b.(storage.Publisher).Unpublish(req), "Unpublish(%s, %s, %s)", id, node, target)
 }
 
 // mounted takes a volume all the way to the pod.
@@ -124,7 +124,7 @@ func (s *subject) unmounted(id, node string) error {
 }
 
 func (s *subject) delete(id string) error {
-	return wrap(s.b.(fake.Deleter).Delete(fake.DeleteRequest{ID: id, Source: s.source}), "Delete(%s)", id)
+	return wrap(s.b.(storage.Deleter).Delete(storage.DeleteRequest{ID: id, Source: s.source}), "Delete(%s)", id)
 }
 
 // steps does one after the other up to the first error.
@@ -145,20 +145,20 @@ func wrap(err error, format string, args ...any) error {
 }
 
 // refused checks that a call failed, with one of the codes if the backend is a CSI driver.
-func (s *subject) refused(call string, err error, codes ...fake.Code) error {
+func (s *subject) refused(call string, err error, codes ...storage.Code) error {
 	if err == nil {
 		return fmt.Errorf("%s succeeded, want code %v", call, codes)
 	}
-	if panicked, ok := errors.AsType[*fake.PanicError](err); ok {
+	if panicked, ok := errors.AsType[*storage.PanicError](err); ok {
 		return fmt.Errorf("%s: %w\n%s", call, err, panicked.Stack)
 	}
-	if fake.IsInTree(s.b) {
+	if storage.IsInTree(s.b) {
 		return nil
 	}
 	for _, code := range codes {
-		if fake.CodeOf(err) == code {
+		if storage.CodeOf(err) == code {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s = %w (code %s), want code %v", call, err, fake.CodeOf(err), codes)
+	return fmt.Errorf("%s = %w (code %s), want code %v", call, err, storage.CodeOf(err), codes)
 }

@@ -6,11 +6,11 @@ import (
 	"maps"
 	"reflect"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 var volumes = []check{
-	{name: "a volume is at least as large as asked", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+	{name: "a volume is at least as large as asked", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		resp, err := s.create(request("backendtest-1", gi))
 		switch {
 		case err != nil:
@@ -19,16 +19,16 @@ var volumes = []check{
 			return errors.New("Create gave no ID")
 		case resp.Size != 0 && resp.Size < gi:
 			return fmt.Errorf("Create(%d bytes) gave %d bytes", gi, resp.Size)
-		case fake.IsInTree(s.b) && resp.ID != "backendtest-1":
+		case storage.IsInTree(s.b) && resp.ID != "backendtest-1":
 			return fmt.Errorf("Create(backendtest-1) gave ID %q: an in-tree plugin's ID is the name", resp.ID)
 		}
-		plugin, ok := s.b.(fake.Supporter)
+		plugin, ok := s.b.(storage.Supporter)
 		if ok && !plugin.Supports(&resp.Source) {
 			return fmt.Errorf("Create gave source %s, which the plugin does not support", resp.Source.String())
 		}
 		return nil
 	}},
-	{name: "Create is idempotent by name", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+	{name: "Create is idempotent by name", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		first, err := s.create(request("backendtest-1", gi))
 		if err != nil {
 			return err
@@ -42,16 +42,16 @@ var volumes = []check{
 		}
 		return nil
 	}},
-	{name: "Create refuses another size under the same name", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+	{name: "Create refuses another size under the same name", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		first, err := s.create(request("backendtest-1", gi))
 		if err != nil {
 			return err
 		}
 		larger := max(first.Size, gi) + gi
-		_, err = s.b.(fake.Creator).Create(request("backendtest-1", larger))
-		return s.refused(fmt.Sprintf("Create(%d bytes) after Create(%d bytes) of the same name", larger, gi), err, fake.AlreadyExists)
+		_, err = s.b.(storage.Creator).Create(request("backendtest-1", larger))
+		return s.refused(fmt.Sprintf("Create(%d bytes) after Create(%d bytes) of the same name", larger, gi), err, storage.AlreadyExists)
 	}},
-	{name: "two names are two volumes", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+	{name: "two names are two volumes", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		first, err := s.create(request("backendtest-1", gi))
 		if err != nil {
 			return err
@@ -65,18 +65,18 @@ var volumes = []check{
 		}
 		return nil
 	}},
-	{name: "the same calls have the same answers", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+	{name: "the same calls have the same answers", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		first, err := s.create(request("backendtest-1", gi))
 		if err != nil {
 			return err
 		}
-		other, err := s.newBackend().(fake.Creator).Create(request("backendtest-1", gi))
+		other, err := s.newBackend().(storage.Creator).Create(request("backendtest-1", gi))
 		if err != nil || !reflect.DeepEqual(first, other) {
 			return fmt.Errorf("Create gave %s, and %s, error %v on another backend: want the same", show(first), show(other), err)
 		}
 		return nil
 	}},
-	{name: "a request belongs to the caller", needs: []fake.Op{fake.Create}, run: func(s *subject) error {
+	{name: "a request belongs to the caller", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		req := request("backendtest-1", gi)
 		req.Parameters = map[string]string{"a": "b"}
 		if _, err := s.create(req); err != nil {
@@ -93,20 +93,20 @@ var volumes = []check{
 		}
 		return nil
 	}},
-	{name: "Delete is idempotent", needs: []fake.Op{fake.Delete}, run: func(s *subject) error {
+	{name: "Delete is idempotent", needs: []storage.Op{storage.Delete}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
 		}
 		return steps(func() error { return s.delete(id) }, func() error { return s.delete(id) })
 	}},
-	{name: "an unknown volume is deleted already", needs: []fake.Op{fake.Create, fake.Delete}, run: func(s *subject) error {
+	{name: "an unknown volume is deleted already", needs: []storage.Op{storage.Create, storage.Delete}, run: func(s *subject) error {
 		if _, err := s.make(); err != nil { // for the source
 			return err
 		}
 		return s.delete("backendtest-unknown")
 	}},
-	{name: "a deleted volume can be made again", needs: []fake.Op{fake.Create, fake.Delete}, run: func(s *subject) error {
+	{name: "a deleted volume can be made again", needs: []storage.Op{storage.Create, storage.Delete}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
@@ -117,24 +117,24 @@ var volumes = []check{
 		_, err = s.create(request("backendtest-1", 2*gi))
 		return err
 	}},
-	{name: "Recycle is idempotent", needs: []fake.Op{fake.Recycle}, run: func(s *subject) error {
+	{name: "Recycle is idempotent", needs: []storage.Op{storage.Recycle}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
 		}
 		recycle := func() error {
-			return wrap(s.b.(fake.Recycler).Recycle(fake.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
+			return wrap(s.b.(storage.Recycler).Recycle(storage.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
 		}
 		return steps(recycle, recycle)
 	}},
-	{name: "Expand never shrinks", needs: []fake.Op{fake.Expand}, run: func(s *subject) error {
+	{name: "Expand never shrinks", needs: []storage.Op{storage.Expand}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
 		}
 		reached := int64(0)
 		for _, size := range []int64{3 * gi, 3 * gi, 2 * gi, 4 * gi} {
-			resp, err := s.b.(fake.Expander).Expand(fake.ExpandRequest{ID: id, Size: size})
+			resp, err := s.b.(storage.Expander).Expand(storage.ExpandRequest{ID: id, Size: size})
 			switch {
 			case err != nil:
 				return fmt.Errorf("Expand(%s, %d bytes) = %w, want success", id, size, err)
@@ -147,16 +147,16 @@ var volumes = []check{
 		}
 		return nil
 	}},
-	{name: "Modify is idempotent, or refused as invalid", needs: []fake.Op{fake.Modify}, run: func(s *subject) error {
+	{name: "Modify is idempotent, or refused as invalid", needs: []storage.Op{storage.Modify}, run: func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
 			return err
 		}
 		var first error
 		for i := range 2 {
-			err := s.b.(fake.Modifier).Modify(fake.ModifyRequest{ID: id, Parameters: map[string]string{"backendtest": "yes"}})
-			if err != nil && fake.CodeOf(err) != fake.InvalidArgument {
-				return fmt.Errorf("Modify(%s, backendtest=yes) = %w, want success or code %s", id, err, fake.InvalidArgument)
+			err := s.b.(storage.Modifier).Modify(storage.ModifyRequest{ID: id, Parameters: map[string]string{"backendtest": "yes"}})
+			if err != nil && storage.CodeOf(err) != storage.InvalidArgument {
+				return fmt.Errorf("Modify(%s, backendtest=yes) = %w, want success or code %s", id, err, storage.InvalidArgument)
 			}
 			if i > 0 && (err == nil) != (first == nil) {
 				return fmt.Errorf("Modify(%s, backendtest=yes) = %v at first, and %v when repeated", id, first, err)
@@ -168,6 +168,6 @@ var volumes = []check{
 }
 
 // show has what the checks compare, without the many kinds of source that are not set.
-func show(resp fake.CreateResponse) string {
+func show(resp storage.CreateResponse) string {
 	return fmt.Sprintf("{ID %q, %d bytes, source %s, context %v, topology %v}", resp.ID, resp.Size, resp.Source.String(), resp.Context, resp.Topology)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/storage"
 )
 
 func attributes(name string, pairs ...string) *storagev1.VolumeAttributesClass {
@@ -136,7 +137,7 @@ func TestModifyInfeasible(t *testing.T) {
 
 func TestModifyUncertain(t *testing.T) {
 	w := attributesWorld(t)
-	w.Faults.Fail(fake.Match{Verb: "Modify"}, fake.Errorf(fake.Unavailable, "gone")).Once()
+	w.Faults.Fail(fake.Match{Verb: "Modify"}, storage.Errorf(storage.Unavailable, "gone")).Once()
 	w.be("gold")
 	w.advance(0)
 	w.want("VAC-012",
@@ -182,7 +183,7 @@ func TestModifyRestart(t *testing.T) {
 
 func TestModifyFailed(t *testing.T) {
 	w := attributesWorld(t)
-	w.Faults.Fail(fake.Match{Verb: "Modify"}, fake.Errorf(fake.Internal, "on fire")).Once()
+	w.Faults.Fail(fake.Match{Verb: "Modify"}, storage.Errorf(storage.Internal, "on fire")).Once()
 	w.be("gold")
 	w.advance(0)
 	w.wantState("VAC-013: final, but not infeasible", "1Gi, InProgress gold, [ModifyingVolume ModifyVolumeError] | 1Gi")
@@ -296,7 +297,7 @@ func TestAttributesProtection(t *testing.T) {
 
 	// VAC-022: the target of a change counts although the claim names another class by now.
 	w = attributesWorld(t)
-	w.Faults.Fail(fake.Match{Verb: "Modify"}, fake.Errorf(fake.Unavailable, "gone"))
+	w.Faults.Fail(fake.Match{Verb: "Modify"}, storage.Errorf(storage.Unavailable, "gone"))
 	w.be("gold")
 	w.advance(0)
 	w.be("silver")

@@ -8,12 +8,13 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // A whole cluster, kubelet included: the volume of a running pod grows, controller, sidecar and node each doing their part.
 func TestWholeCluster(t *testing.T) {
 	w := &world{t: t, disk: fake.CSI(driver)}
-	w.start(volsim.Config{Backends: []fake.Backend{w.disk}})
+	w.start(volsim.Config{Backends: []storage.Backend{w.disk}})
 	w.must(w.Create(fake.Node("n1"), fake.Class("fast", driver, fake.Expandable())))
 	w.settle()
 	w.must(w.Create(fake.Claim("data", "1Gi", fake.InClass("fast")), fake.Pod("db", fake.Claims("data"), fake.OnNode("n1"))))

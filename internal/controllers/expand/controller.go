@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // ActorName is the expand controller's name as an actor.
@@ -22,7 +22,7 @@ const Component = "volume_expand"
 // Config sets up the expand controller. The zero value is one of a cluster without in-tree plugins.
 type Config struct {
 	// Backends has the in-tree plugins; nil is none.
-	Backends *fake.Set
+	Backends *storage.Set
 	// Migrated tells the CSI driver that took over from an in-tree plugin (PROV-051); nil: none was taken over.
 	Migrated Migration
 	// Workers is how many claims are worked on side by side; zero means 10, as upstream.
@@ -47,7 +47,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		cfg.Workers = defaultWorkers
 	}
 	if cfg.Backends == nil {
-		cfg.Backends = &fake.Set{}
+		cfg.Backends = &storage.Set{}
 	}
 	return e.NewActor(ActorName, func(a *engine.Actor) {
 		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(Component)}

@@ -8,10 +8,10 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // grower is the half of an external resizer that expands volumes.
@@ -103,7 +103,7 @@ func (g *grower) expand(p *engine.Proc, key string, claim *corev1.PersistentVolu
 	if objects.ResizeStatus(claim) == corev1.PersistentVolumeClaimControllerResizeInfeasible {
 		g.slow.add(key, p.Now())
 	}
-	step := ResizerSize(claim, pv, g.failures[key], fake.Can(g.backend, fake.Expand))
+	step := ResizerSize(claim, pv, g.failures[key], storage.Can(g.backend, storage.Expand))
 	if step.Stop {
 		p.Decide("EXP-030", claim, "the node has to finish first")
 		return nil
@@ -178,14 +178,14 @@ func (g *grower) resize(p *engine.Proc, key string, claim *corev1.PersistentVolu
 
 // ask is the call to the driver.
 func (g *grower) ask(p *engine.Proc, pv *corev1.PersistentVolume, size apiresource.Quantity) (_ apiresource.Quantity, onNode bool, err error) {
-	expander, ok := g.backend.(fake.Expander)
-	if !ok || !fake.Can(g.backend, fake.Expand) {
+	expander, ok := g.backend.(storage.Expander)
+	if !ok || !storage.Can(g.backend, storage.Expand) {
 		// EXP-030: a driver that expands on nodes only has nothing to do here.
 		return size, true, nil
 	}
-	req := fake.ExpandRequest{ID: fake.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
-	var resp fake.ExpandResponse
-	err = g.call(p, fake.Expand, req.ID, func() (err error) {
+	req := storage.ExpandRequest{ID: storage.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
+	var resp storage.ExpandResponse
+	err = g.call(p, storage.Expand, req.ID, func() (err error) {
 		resp, err = expander.Expand(req)
 		return err
 	})
@@ -197,15 +197,15 @@ func (g *grower) ask(p *engine.Proc, pv *corev1.PersistentVolume, size apiresour
 func (g *grower) resizeFailed(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, err error) (*corev1.PersistentVolumeClaim, error) {
 	failure := fmt.Errorf("resize volume %q by resizer %q failed: %w", pv.Name, g.driver, err)
 	// EXP-025
-	if fake.CodeOf(err) == fake.FailedPrecondition {
+	if storage.CodeOf(err) == storage.FailedPrecondition {
 		g.inUse[claim.UID] = true
 	}
-	infeasible := fake.Infeasible(err)
+	infeasible := storage.Infeasible(err)
 	if !infeasible {
 		// EXP-026: of interest are infeasible requests alone.
 		g.slow.remove(key)
 	}
-	if fake.UnknownOutcome(fake.Expand, err) {
+	if storage.UnknownOutcome(storage.Expand, err) {
 		// EXP-025: the driver may still do it, so the size must not change.
 		delete(g.failures, key)
 		return claim, failure

@@ -7,17 +7,17 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // plugin is what an in-tree plugin is to the expand controller.
 type plugin struct {
 	name string
 	// backend is asked for the size; nil: there is nothing to be done before the node.
-	backend fake.Backend
+	backend storage.Backend
 	onNode  bool // a file system has to grow as well
 }
 
@@ -31,7 +31,7 @@ func (c *controller) expandable(pv *corev1.PersistentVolume) (*plugin, error) {
 	if backend == nil {
 		return nil, err
 	}
-	return &plugin{name: backend.Name(), backend: backend, onNode: fake.Can(backend, fake.NodeExpand)}, nil
+	return &plugin{name: backend.Name(), backend: backend, onNode: storage.Can(backend, storage.NodeExpand)}, nil
 }
 
 // expand has an in-tree plugin grow a volume (EXP-016).
@@ -76,12 +76,12 @@ func (plugin *plugin) expand(p *engine.Proc, pv *corev1.PersistentVolume, size a
 	if b == nil {
 		return size, nil
 	}
-	req := fake.ExpandRequest{ID: fake.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
-	var resp fake.ExpandResponse
-	call := engine.Call{Target: b.Name(), Verb: string(fake.Expand), Key: req.ID}
-	err := p.Backend(call, fake.DelayOf(b, fake.Expand, req.ID), func() error {
-		return fake.Safely(b.Name(), fake.Expand, func() (err error) {
-			resp, err = b.(fake.Expander).Expand(req)
+	req := storage.ExpandRequest{ID: storage.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
+	var resp storage.ExpandResponse
+	call := engine.Call{Target: b.Name(), Verb: string(storage.Expand), Key: req.ID}
+	err := p.Backend(call, storage.DelayOf(b, storage.Expand, req.ID), func() error {
+		return storage.Safely(b.Name(), storage.Expand, func() (err error) {
+			resp, err = b.(storage.Expander).Expand(req)
 			return err
 		})
 	})

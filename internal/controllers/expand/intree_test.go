@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/storage"
 )
 
 var errSome = errors.New("some error")
@@ -21,7 +22,7 @@ const flex = "example.com/flex"
 func newFlexWorld(t *testing.T, opts ...fake.Option) *world {
 	t.Helper()
 	w := &world{t: t, pv: "static-1"}
-	w.start(volsim.Config{Backends: []fake.Backend{fake.FlexVolume(flex)}, Without: []string{volsim.Kubelets}})
+	w.start(volsim.Config{Backends: []storage.Backend{fake.FlexVolume(flex)}, Without: []string{volsim.Kubelets}})
 	claim := append([]fake.Option{fake.InClass("fast")}, opts...)
 	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", append(claim, fake.FlexSource(flex))...),
 		fake.Claim("data", "1Gi", claim...)))
@@ -84,7 +85,7 @@ func TestFlexVolumeBlock(t *testing.T) {
 // An in-tree plugin of one's own, without anything to do on nodes.
 func TestInTreePlugin(t *testing.T) {
 	w := &world{t: t, pv: "static-1"}
-	w.start(volsim.Config{Backends: []fake.Backend{fake.InTree("kubernetes.io/grows", fake.Only(fake.Expand))}, Without: []string{volsim.Kubelets}})
+	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/grows", fake.Only(storage.Expand))}, Without: []string{volsim.Kubelets}})
 	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
 		fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	w.settle()
@@ -106,7 +107,7 @@ func TestInTreePlugin(t *testing.T) {
 // EXP-014: a source that more than one plugin claims.
 func TestTwoPlugins(t *testing.T) {
 	w := &world{t: t, pv: "static-1"}
-	w.start(volsim.Config{Backends: []fake.Backend{fake.InTree("kubernetes.io/a", fake.Only(fake.Expand)), fake.InTree("kubernetes.io/b", fake.Only(fake.Expand))}, Without: []string{volsim.Kubelets}})
+	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/a", fake.Only(storage.Expand)), fake.InTree("kubernetes.io/b", fake.Only(storage.Expand))}, Without: []string{volsim.Kubelets}})
 	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
 		fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	w.settle()
@@ -138,8 +139,8 @@ func TestFlexVolumeFails(t *testing.T) {
 // A volume of an in-tree plugin that a CSI driver took over from.
 func TestMigrated(t *testing.T) {
 	const ebs = "ebs.csi.aws.com"
-	w := &world{t: t, pv: "static-1", disk: fake.CSI(ebs, fake.Without(fake.NodeExpand))}
-	w.start(volsim.Config{Backends: []fake.Backend{w.disk}, Without: []string{volsim.Kubelets}})
+	w := &world{t: t, pv: "static-1", disk: fake.CSI(ebs, fake.Without(storage.NodeExpand))}
+	w.start(volsim.Config{Backends: []storage.Backend{w.disk}, Without: []string{volsim.Kubelets}})
 	pv := fake.Volume("static-1", "1Gi", fake.InClass("fast"))
 	pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}
 	w.must(w.Create(fake.Class("fast", ebs, fake.Expandable()), pv))
@@ -170,7 +171,7 @@ func TestConfigs(t *testing.T) {
 		{"resync", expand.ResizerConfig{ResyncPeriod: -1}, "ResizerConfig.ResyncPeriod is -1ns"},
 		{"workers", expand.ResizerConfig{Workers: -1}, "ResizerConfig.Workers is -1"},
 	} {
-		_, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.CSI(driver)}, Resizer: tt.cfg})
+		_, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Resizer: tt.cfg})
 		require.ErrorContains(t, err, tt.want, tt.name)
 	}
 	_, err := expand.NewResizer(nil, fake.HostPath(), expand.ResizerConfig{})

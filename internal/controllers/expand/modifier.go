@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // modifier is the half of an external resizer that gives volumes other attributes.
@@ -198,7 +198,7 @@ func (m *modifier) change(p *engine.Proc, key string, claim *corev1.PersistentVo
 // ask is the call to the driver.
 func (m *modifier) ask(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
 	// VAC-010
-	req := fake.ModifyRequest{ID: fake.Handle(pv), Parameters: class.Parameters}
+	req := storage.ModifyRequest{ID: storage.Handle(pv), Parameters: class.Parameters}
 	if m.cfg.ExtraMetadata {
 		req.Parameters = maps.Clone(class.Parameters)
 		if req.Parameters == nil {
@@ -208,7 +208,7 @@ func (m *modifier) ask(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *
 		req.Parameters["csi.storage.k8s.io/pvc/namespace"] = claim.Namespace
 		req.Parameters["csi.storage.k8s.io/pv/name"] = pv.Name
 	}
-	return m.call(p, fake.Modify, req.ID, func() error { return m.backend.(fake.Modifier).Modify(req) })
+	return m.call(p, storage.Modify, req.ID, func() error { return m.backend.(storage.Modifier).Modify(req) })
 }
 
 // changeFailed remembers what an error of the driver means, in the claim and here (VAC-012, VAC-013).
@@ -219,14 +219,14 @@ func (m *modifier) changeFailed(p *engine.Proc, key string, claim *corev1.Persis
 		return fmt.Errorf("cannot get error status from modify volume err: %w", err)
 	}
 	status, shown := corev1.PersistentVolumeClaimModifyVolumeInProgress, err.Error()
-	final := !fake.UnknownOutcome(fake.Modify, err)
+	final := !storage.UnknownOutcome(storage.Modify, err)
 	if !final {
 		// VAC-012: the target must not change until the outcome is known.
 		m.uncertain[key] = true
 		shown += ". Still modifying to VAC " + class.Name
 	} else {
 		// VAC-013: of the final errors one says that it cannot be done.
-		if code == fake.InvalidArgument {
+		if code == storage.InvalidArgument {
 			status = corev1.PersistentVolumeClaimModifyVolumeInfeasible
 		}
 		delete(m.uncertain, key)
@@ -241,15 +241,15 @@ func (m *modifier) changeFailed(p *engine.Proc, key string, claim *corev1.Persis
 }
 
 // statusOf is the gRPC status of an error; ok is false if it has none.
-func statusOf(err error) (code fake.Code, text string, ok bool) {
-	if e, ok := err.(*fake.Error); ok {
+func statusOf(err error) (code storage.Code, text string, ok bool) {
+	if e, ok := err.(*storage.Error); ok {
 		return e.Code, e.Message, true
 	}
-	if _, ok := errors.AsType[*fake.Error](err); ok {
-		return fake.CodeOf(err), err.Error(), true
+	if _, ok := errors.AsType[*storage.Error](err); ok {
+		return storage.CodeOf(err), err.Error(), true
 	}
-	_, ok = errors.AsType[*fake.PanicError](err)
-	return fake.CodeOf(err), err.Error(), ok
+	_, ok = errors.AsType[*storage.PanicError](err)
+	return storage.CodeOf(err), err.Error(), ok
 }
 
 func hasConditionOf(claim *corev1.PersistentVolumeClaim, condition corev1.PersistentVolumeClaimConditionType) bool {

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // mark writes the status of a claim. Unlike the half that expands, this one leaves the cache to the informer.
@@ -50,7 +50,7 @@ func (m *modifier) markInProgress(p *engine.Proc, claim *corev1.PersistentVolume
 }
 
 // markFailed writes an error of the driver into the claim (VAC-012, VAC-013).
-func (m *modifier) markFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim, status corev1.PersistentVolumeClaimModifyVolumeStatus, final bool, code fake.Code, text string) (*corev1.PersistentVolumeClaim, error) {
+func (m *modifier) markFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim, status corev1.PersistentVolumeClaimModifyVolumeStatus, final bool, code storage.Code, text string) (*corev1.PersistentVolumeClaim, error) {
 	edited := copyWith(claim, status)
 	// VAC-012, VAC-013
 	message := "Modifying volume to %q is still in progress."

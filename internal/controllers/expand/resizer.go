@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // resizer is one life of the external resizer of one CSI driver: the caches and the two controllers that share them.
@@ -17,7 +17,7 @@ type resizer struct {
 	cfg     ResizerConfig
 	actor   *engine.Actor
 	driver  string
-	backend fake.Backend
+	backend storage.Backend
 	started time.Time
 	events  *engine.Recorder
 
@@ -34,12 +34,12 @@ type resizer struct {
 // NewResizer adds the external resizer of a CSI driver to the engine, under the name ResizerName: the sidecar that expands its volumes
 // (EXP-020 to EXP-026), if it can Expand or NodeExpand, and gives them other attributes (VAC-001 to VAC-014), if it can Modify. It
 // refuses a backend that is no CSI driver or can do none of this, negative periods and delays, and a RetryMax below RetryStart.
-func NewResizer(e *engine.Engine, backend fake.Backend, cfg ResizerConfig) (*engine.Actor, error) {
-	if backend == nil || fake.IsInTree(backend) {
+func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*engine.Actor, error) {
+	if backend == nil || storage.IsInTree(backend) {
 		return nil, fmt.Errorf("expand: the backend of an external resizer must be a CSI driver: in-tree plugins are the expand controller's")
 	}
 	if !Resizes(backend) {
-		return nil, fmt.Errorf("expand: the backend %s can neither %s nor %s nor %s: it needs no external resizer", backend.Name(), fake.Expand, fake.NodeExpand, fake.Modify)
+		return nil, fmt.Errorf("expand: the backend %s can neither %s nor %s nor %s: it needs no external resizer", backend.Name(), storage.Expand, storage.NodeExpand, storage.Modify)
 	}
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -48,21 +48,21 @@ func NewResizer(e *engine.Engine, backend fake.Backend, cfg ResizerConfig) (*eng
 }
 
 // Resizes reports whether a driver comes with an external resizer.
-func Resizes(backend fake.Backend) bool {
-	return fake.Can(backend, fake.Expand) || fake.Can(backend, fake.NodeExpand) || fake.Can(backend, fake.Modify)
+func Resizes(backend storage.Backend) bool {
+	return storage.Can(backend, storage.Expand) || storage.Can(backend, storage.NodeExpand) || storage.Can(backend, storage.Modify)
 }
 
-func newResizer(a *engine.Actor, backend fake.Backend, cfg ResizerConfig) *resizer {
+func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *resizer {
 	s := a.Engine().Store()
 	r := &resizer{
 		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, started: a.Engine().Now(),
 		events: a.NewRecorder(ResizerComponent(backend.Name())),
 		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
 	}
-	if fake.Can(backend, fake.Expand) || fake.Can(backend, fake.NodeExpand) {
+	if storage.Can(backend, storage.Expand) || storage.Can(backend, storage.NodeExpand) {
 		r.grower = newGrower(r)
 	}
-	if fake.Can(backend, fake.Modify) {
+	if storage.Can(backend, storage.Modify) {
 		r.modifier = newModifier(r)
 	}
 	r.volumes = newCache(engine.NewInformer(a, s.Volumes), engine.Handler[*corev1.PersistentVolume]{
@@ -161,14 +161,14 @@ func (r *resizer) failed(rule string) func(*engine.Proc, string, time.Duration, 
 }
 
 // call asks the driver something about a volume.
-func (r *resizer) call(p *engine.Proc, op fake.Op, handle string, fn func() error) error {
+func (r *resizer) call(p *engine.Proc, op storage.Op, handle string, fn func() error) error {
 	call := engine.Call{Target: r.driver, Verb: string(op), Key: handle}
-	delay := fake.DelayOf(r.backend, op, handle)
-	safely := func() error { return fake.Safely(r.driver, op, fn) }
+	delay := storage.DelayOf(r.backend, op, handle)
+	safely := func() error { return storage.Safely(r.driver, op, fn) }
 	if r.cfg.Timeout < 0 {
 		return p.Backend(call, delay, safely)
 	}
-	return p.BackendWithin(call, delay, r.cfg.Timeout, fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded"), safely)
+	return p.BackendWithin(call, delay, r.cfg.Timeout, storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded"), safely)
 }
 
 // patchClaim writes the status of a claim, with the error as the sidecar words it.

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestRaise(t *testing.T) {
@@ -34,7 +35,7 @@ func TestRaise(t *testing.T) {
 }
 
 func TestRaiseWithoutNodes(t *testing.T) {
-	w := newWorld(t, fake.Without(fake.NodeExpand))
+	w := newWorld(t, fake.Without(storage.NodeExpand))
 	w.must(w.ask("2Gi"))
 	w.settle()
 	w.want("EXP-024", external,
@@ -51,7 +52,7 @@ func TestRaiseWithoutNodes(t *testing.T) {
 }
 
 func TestRaiseOnNodesOnly(t *testing.T) {
-	w := newWorld(t, fake.Without(fake.Expand))
+	w := newWorld(t, fake.Without(storage.Expand))
 	w.must(w.ask("2Gi"))
 	w.settle()
 	w.want("EXP-030: a driver that expands on nodes only is not asked here", external,
@@ -64,7 +65,7 @@ func TestRaiseOnNodesOnly(t *testing.T) {
 
 // The size is the driver's, in its unit.
 func TestRoundedSize(t *testing.T) {
-	w := newWorld(t, fake.Without(fake.NodeExpand))
+	w := newWorld(t, fake.Without(storage.NodeExpand))
 	w.must(w.ask("1500M"))
 	w.settle()
 	w.wantState("EXP-022, EXP-024", "1500M, allocated 1500M, no node | 1500M")
@@ -85,7 +86,7 @@ func TestRefused(t *testing.T) {
 		{"EXP-002", "what it has", []store.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "1Gi", false, apierrors.IsInvalid},
 	} {
 		w := &world{t: t}
-		w.start(volsim.Config{Backends: []fake.Backend{fake.CSI(driver)}, Without: []string{volsim.Kubelets}})
+		w.start(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Without: []string{volsim.Kubelets}})
 		w.must(w.Create(tt.objects...))
 		w.settle()
 		if err := w.ask(tt.size); (err == nil) != tt.ok || err != nil && !tt.is(err) {
@@ -96,7 +97,7 @@ func TestRefused(t *testing.T) {
 
 // Infeasible: the driver is asked twice, and then every five minutes, until another size is asked for.
 func TestInfeasible(t *testing.T) {
-	w := newWorld(t, fake.MaxSize("3Gi"), fake.Without(fake.NodeExpand))
+	w := newWorld(t, fake.MaxSize("3Gi"), fake.Without(storage.NodeExpand))
 	w.must(w.ask("4Gi"))
 	failure := `resize volume "pv" by resizer "disk.example.com" failed: rpc error: code = OutOfRange desc = volume pv cannot have 4294967296 bytes, only 3221225472`
 	w.advance(30 * sec)
@@ -133,8 +134,8 @@ func TestInfeasible(t *testing.T) {
 
 // An error that leaves the outcome open: the driver may be at it, so the size stays although the user wants less.
 func TestLoweredWhileUncertain(t *testing.T) {
-	w := newWorld(t, fake.Without(fake.NodeExpand))
-	w.Faults.Fail(fake.Match{Verb: "Expand"}, fake.Errorf(fake.ResourceExhausted, "full")).Times(3)
+	w := newWorld(t, fake.Without(storage.NodeExpand))
+	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.ResourceExhausted, "full")).Times(3)
 	w.must(w.ask("4Gi"))
 	w.advance(500_000_000)
 	failed := `Warning VolumeResizeFailed: resize volume "pv" by resizer "disk.example.com" failed: rpc error: code = ResourceExhausted desc = full`
@@ -165,8 +166,8 @@ func TestLoweredWhileUncertain(t *testing.T) {
 
 // A final error that says nothing about the size: the next size is the one that is asked for.
 func TestLoweredAfterFailure(t *testing.T) {
-	w := newWorld(t, fake.Without(fake.NodeExpand))
-	w.Faults.Fail(fake.Match{Verb: "Expand"}, fake.Errorf(fake.Internal, "on fire")).Times(2)
+	w := newWorld(t, fake.Without(storage.NodeExpand))
+	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Internal, "on fire")).Times(2)
 	w.must(w.ask("4Gi"))
 	w.advance(0)
 	w.wantState("EXP-025", "1Gi, allocated 4Gi, ControllerResizeInProgress, [Resizing ControllerResizeError] | 1Gi")
@@ -177,8 +178,8 @@ func TestLoweredAfterFailure(t *testing.T) {
 
 // The memory of a final error does not survive a restart.
 func TestLoweredAfterFailureAndRestart(t *testing.T) {
-	w := newWorld(t, fake.Without(fake.NodeExpand))
-	rule := w.Faults.Fail(fake.Match{Verb: "Expand"}, fake.Errorf(fake.Internal, "on fire"))
+	w := newWorld(t, fake.Without(storage.NodeExpand))
+	rule := w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Internal, "on fire"))
 	w.must(w.ask("4Gi"))
 	w.advance(0)
 	w.must(w.Crash(expand.ResizerName(driver)))
@@ -198,7 +199,7 @@ func TestCrashAndLostReply(t *testing.T) {
 		{"EXP-022", "crash after the call", func(w *world) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Effect().Once() }},
 		{"EXP-021", "crash before the call", func(w *world) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Once() }},
 		{"EXP-025", "the reply is lost", func(w *world) {
-			w.Faults.Lose(fake.Match{Verb: "Expand"}, fake.Errorf(fake.Unavailable, "gone")).Once()
+			w.Faults.Lose(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Once()
 		}},
 		{"EXP-022", "the volume cannot be written", func(w *world) {
 			w.Faults.Fail(fake.Match{Actor: expand.ResizerName(driver), Verb: "patch", Kind: "PersistentVolume"}, apierrors.NewInternalError(errSome)).Once()
@@ -231,7 +232,7 @@ func TestConflictBeforeTheCall(t *testing.T) {
 }
 
 func TestSlowDriver(t *testing.T) {
-	w := newWorld(t, fake.Latency(fake.Expand, 20*sec))
+	w := newWorld(t, fake.Latency(storage.Expand, 20*sec))
 	w.must(w.ask("2Gi"))
 	w.advance(15 * sec)
 	require.Contains(t, w.log(), "10s Expand DeadlineExceeded", "EXP-020: the sidecar waits for 10 s")
@@ -242,7 +243,7 @@ func TestSlowDriver(t *testing.T) {
 func (w *world) attach() {
 	w.t.Helper()
 	w.must(w.Create(fake.Node("n1"), fake.Pod("db", fake.Claims("data"), fake.OnNode("n1"))))
-	_, err := w.disk.Attach(fake.AttachRequest{ID: w.pv, Node: "n1"})
+	_, err := w.disk.Attach(storage.AttachRequest{ID: w.pv, Node: "n1"})
 	w.must(err)
 	w.settle()
 	w.mark()
@@ -250,7 +251,7 @@ func (w *world) attach() {
 
 // A driver that does not expand what is in use.
 func TestInUse(t *testing.T) {
-	w := newWorld(t, fake.OfflineExpansion(), fake.Without(fake.NodeExpand))
+	w := newWorld(t, fake.OfflineExpansion(), fake.Without(storage.NodeExpand))
 	w.attach()
 	w.must(w.ask("2Gi"))
 	w.advance(0)
@@ -262,7 +263,7 @@ func TestInUse(t *testing.T) {
 		`0s Warning VolumeResizeFailed: resize volume "pv" by resizer "disk.example.com" failed: rpc error: code = FailedPrecondition desc = volume pv must not be expanded while attached to n1`,
 		"0s claim 1Gi, allocated 2Gi, ControllerResizeInProgress, [Resizing ControllerResizeError]",
 		"0s Warning VolumeResizeFailed: Unable to expand default/data because CSI driver disk.example.com only supports offline expansion and volume is currently in-use")
-	w.must(w.disk.Detach(fake.DetachRequest{ID: w.pv}))
+	w.must(w.disk.Detach(storage.DetachRequest{ID: w.pv}))
 	w.advance(minute)
 	w.wantState("EXP-025: the pod has not ended", "1Gi, allocated 2Gi, ControllerResizeInProgress, [Resizing ControllerResizeError] | 1Gi")
 	w.must(w.DeleteWith(fake.Pod("db"), store.DeleteOptions{GracePeriodSeconds: new(int64)}))
@@ -280,7 +281,7 @@ func TestInUse(t *testing.T) {
 
 // What the resizer looks at, and what it leaves alone.
 func TestTriggers(t *testing.T) {
-	w := newWorldWith(t, volsim.Config{Backends: []fake.Backend{fake.CSI("other.example.com")}})
+	w := newWorldWith(t, volsim.Config{Backends: []storage.Backend{fake.CSI("other.example.com")}})
 	w.must(w.Create(fake.Volume("foreign", "1Gi", fake.CSISource("other.example.com", "h"), fake.Annotations("volume.alpha.kubernetes.io/pre-resize-capacity", "1Gi"),
 		fake.ForClaim("other"), fake.InClass("fast")), fake.Claim("other", "1Gi", fake.InClass("fast"), fake.VolumeName("foreign"))))
 	w.settle()

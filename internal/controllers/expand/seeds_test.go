@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/storage"
 )
 
 // troubled is a world in which two sizes and two classes are asked for, while calls fail, replies are lost, events come late and the
@@ -20,13 +21,13 @@ func troubled(t *testing.T, seed int64) *world {
 	resizer := expand.ResizerName(driver)
 	w := newWorldWith(t, volsim.Config{
 		Seed: seed, Latency: 20 * time.Millisecond, Lag: map[string]time.Duration{resizer: time.Duration(seed%7) * 300 * time.Millisecond},
-	}, fake.Without(fake.NodeExpand), fake.Latency(fake.Expand, time.Duration(seed%5)*sec))
+	}, fake.Without(storage.NodeExpand), fake.Latency(storage.Expand, time.Duration(seed%5)*sec))
 	w.must(w.Create(attributes("gold", "iops", "900"), attributes("silver", "iops", "100")))
 	w.settle()
 	n := int(seed % 6)
-	w.Faults.Lose(fake.Match{Verb: "Expand"}, fake.Errorf(fake.Unavailable, "gone")).Once()
-	w.Faults.Fail(fake.Match{Verb: "Expand"}, fake.Errorf(fake.Internal, "on fire")).Skip(n).Once()
-	w.Faults.Lose(fake.Match{Verb: "Modify"}, fake.Errorf(fake.Aborted, "busy")).Skip(n % 2).Once()
+	w.Faults.Lose(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Once()
+	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Internal, "on fire")).Skip(n).Once()
+	w.Faults.Lose(fake.Match{Verb: "Modify"}, storage.Errorf(storage.Aborted, "busy")).Skip(n % 2).Once()
 	w.Faults.Fail(fake.Match{Actor: resizer, Verb: "patch-status"}, errSome).Skip(n).Once()
 	w.Faults.Crash(fake.Match{Actor: resizer}, sec).Skip(5 + n).Once()
 	w.must(w.ask("4Gi"))
@@ -76,9 +77,9 @@ func TestSameTrace(t *testing.T) {
 
 // EXP-020: what the sidecar wrote itself it knows, however late the event.
 func TestOwnWritesAreKnown(t *testing.T) {
-	w := newWorldWith(t, volsim.Config{Lag: map[string]time.Duration{expand.ResizerName(driver): 30 * sec}}, fake.Without(fake.NodeExpand))
+	w := newWorldWith(t, volsim.Config{Lag: map[string]time.Duration{expand.ResizerName(driver): 30 * sec}}, fake.Without(storage.NodeExpand))
 	w.advance(minute)
-	w.Faults.Fail(fake.Match{Verb: "Expand"}, fake.Errorf(fake.Unavailable, "gone")).Times(3)
+	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Times(3)
 	w.must(w.ask("2Gi"))
 	w.mark()
 	w.advance(31 * sec)

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -162,7 +163,7 @@ func (w *world) log() []string {
 			if e.Verb != "end" {
 				continue
 			}
-			text = fmt.Sprintf("%s %s", e.Call.Verb, fake.CodeOf(e.Err))
+			text = fmt.Sprintf("%s %s", e.Call.Verb, storage.CodeOf(e.Err))
 		case engine.Write:
 			text = written(e)
 		default:

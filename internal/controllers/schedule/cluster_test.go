@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // newCluster is a world with the PersistentVolume controller, the controller of ephemeral claims, and a CSI driver with its
@@ -24,8 +25,8 @@ import (
 func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *world {
 	t.Helper()
 	w := newWorld(t, cfg, ecfg)
-	csi := fake.CSI("disk.example.com", fake.Latency(fake.Create, 1700*time.Millisecond))
-	set, err := fake.NewSet(csi)
+	csi := fake.CSI("disk.example.com", fake.Latency(storage.Create, 1700*time.Millisecond))
+	set, err := storage.NewSet(csi)
 	require.NoError(t, err)
 	_, err = binder.New(w.Engine, binder.Config{Backends: set})
 	require.NoError(t, err)

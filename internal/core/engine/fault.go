@@ -9,7 +9,7 @@ import (
 type Call struct {
 	Actor  string // who asks, "persistentvolume-controller" for example
 	Target string // APIServer, or the name of a backend
-	Verb   string // API: create, update, update-status, patch, patch-status, delete, get, list, bind; backends: the operation, as in fake.Op
+	Verb   string // API: create, update, update-status, patch, patch-status, delete, get, list, bind; backends: the operation, as in storage.Op
 	Kind   string // API: the kind of object; "" for backends
 	Key    string // API: namespace/name or name; backends: the volume's handle or name
 	Node   string // backends: the node concerned, if any

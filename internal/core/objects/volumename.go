@@ -9,7 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // CSIPluginName is the plugin that speaks to all CSI drivers.
@@ -72,7 +72,7 @@ func (s VolumeSpec) CSI() *corev1.CSIPersistentVolumeSource {
 	return s.PV.Spec.CSI
 }
 
-// Source is the source as plugins are asked about it (fake.Supporter); nil for what only a pod can have, such as an emptyDir.
+// Source is the source as plugins are asked about it (storage.Supporter); nil for what only a pod can have, such as an emptyDir.
 func (s VolumeSpec) Source() *corev1.PersistentVolumeSource {
 	if s.PV != nil {
 		return &s.PV.Spec.PersistentVolumeSource
@@ -92,10 +92,10 @@ func (s VolumeSpec) Source() *corev1.PersistentVolumeSource {
 	return nil
 }
 
-// ID is the volume's name within its plugin, as a backend knows it: fake.Handle of a PersistentVolume, or the name in the pod.
+// ID is the volume's name within its plugin, as a backend knows it: storage.Handle of a PersistentVolume, or the name in the pod.
 func (s VolumeSpec) ID() string {
 	if s.PV != nil {
-		return fake.Handle(s.PV)
+		return storage.Handle(s.PV)
 	}
 	return s.Name()
 }
@@ -108,13 +108,13 @@ type Plugin struct {
 	Driver string
 	// Backend does the work: the CSI driver, or the in-tree plugin. It is nil where there is none: the volume needs no storage
 	// (emptyDir), or no such CSI driver runs.
-	Backend fake.Backend
+	Backend storage.Backend
 }
 
 // PluginOf finds the plugin in charge of the volume: the CSI driver by its name, an in-tree plugin by the source it supports, one
 // without storage by the kind of source (MNT-020). A CSI volume always has a plugin, even if its driver is not there. A source
 // that nobody supports, or several plugins do, is an error.
-func PluginOf(backends *fake.Set, spec VolumeSpec) (Plugin, error) {
+func PluginOf(backends *storage.Set, spec VolumeSpec) (Plugin, error) {
 	if driver := driverOf(spec); driver != "" {
 		backend, _ := backends.Driver(driver)
 		return Plugin{Name: CSIPluginName, Driver: driver, Backend: backend}, nil
@@ -128,7 +128,7 @@ func PluginOf(backends *fake.Set, spec VolumeSpec) (Plugin, error) {
 		return Plugin{Name: backend.Name(), Backend: backend}, nil
 	}
 	// A node needs no backend to bind a directory, or to mount a share.
-	if name := directory(spec.Source()); name != "" && err == fake.ErrNoPluginMatched {
+	if name := directory(spec.Source()); name != "" && err == storage.ErrNoPluginMatched {
 		return Plugin{Name: name}, nil
 	}
 	return Plugin{}, err
@@ -190,7 +190,7 @@ func directory(source *corev1.PersistentVolumeSource) string {
 func (p Plugin) Attachable(spec VolumeSpec, driver *storagev1.CSIDriver) bool {
 	if p.Name != CSIPluginName {
 		// ATT-010, MNT-024: an in-tree plugin is an attacher or is not.
-		return p.Backend != nil && spec.PV != nil && fake.Can(p.Backend, fake.Attach)
+		return p.Backend != nil && spec.PV != nil && storage.Can(p.Backend, storage.Attach)
 	}
 	// ATT-010: a volume in the pod itself is the node's affair.
 	if spec.PV == nil {
@@ -212,7 +212,7 @@ func (p Plugin) DeviceMountable(spec VolumeSpec) bool {
 		// MNT-025
 		return true
 	}
-	return p.Backend != nil && fake.Can(p.Backend, fake.Stage)
+	return p.Backend != nil && storage.Can(p.Backend, storage.Stage)
 }
 
 // UniqueVolumeName is the name under which controllers, kubelets and the status of nodes know a volume that pods share: the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 func TestAttachmentName(t *testing.T) {
@@ -31,7 +32,7 @@ func (disk) Supports(source *corev1.PersistentVolumeSource) bool {
 }
 
 func TestPluginOf(t *testing.T) {
-	set, err := fake.NewSet(fake.CSI("d"), fake.NFS(), disk{fake.CSI("kubernetes.io/fc")}, fake.HostPath())
+	set, err := storage.NewSet(fake.CSI("d"), fake.NFS(), disk{fake.CSI("kubernetes.io/fc")}, fake.HostPath())
 	if err != nil {
 		t.Fatal(err)
 	}

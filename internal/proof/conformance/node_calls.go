@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // callLog finds the calls to the storage in a trace.
@@ -53,14 +53,14 @@ func (l *callLog) read(trace *engine.Trace) []loggedCall {
 			}
 			result := "ok"
 			if err != nil {
-				result = string(fake.CodeOf(err))
+				result = string(storage.CodeOf(err))
 			}
 			note(e, e.Call, result)
 		case e.Type == engine.Lifecycle && e.Text == "crashed":
 			// The calls of a kubelet that stops end at once.
 			for _, o := range l.open {
 				if o.call.Actor == e.Actor {
-					note(e, o.call, string(fake.Canceled))
+					note(e, o.call, string(storage.Canceled))
 				}
 			}
 			l.open = slices.DeleteFunc(l.open, func(o *openCall) bool { return o.call.Actor == e.Actor })

@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // observe tells the state of the cluster, and what happened since the last observation. began is when the step did.
@@ -96,7 +96,7 @@ func (p *nodePlayer) podState(pod *corev1.Pod) (PodState, error) {
 		claim, err := p.cluster.Claims.Get(store.Key(pod.Namespace, v.PersistentVolumeClaim.ClaimName))
 		if err == nil {
 			if pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName); err == nil {
-				handle = fake.Handle(pv)
+				handle = storage.Handle(pv)
 			}
 		}
 		s.Mounted[v.Name] = slices.ContainsFunc(mounts, func(m mount.Mount) bool {
@@ -134,5 +134,5 @@ func (p *nodePlayer) newEvents() [][]string {
 
 // what is a call as recordings tell it.
 func (p *nodePlayer) what(c loggedCall) What {
-	return What{Call: callNames[fake.Op(c.call.Verb)], Volume: c.call.Key, Node: c.call.Node, Pod: p.podName(c.call.Pod), Result: c.result}
+	return What{Call: callNames[storage.Op(c.call.Verb)], Volume: c.call.Key, Node: c.call.Node, Pod: p.podName(c.call.Pod), Result: c.result}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 const (
@@ -43,7 +44,7 @@ func (o Options) offsets() offsets {
 type nodePlayer struct {
 	scenario NodeScenario
 	cluster  *volsim.Cluster
-	backends map[string]fake.Backend // by their names in the scenario
+	backends map[string]storage.Backend // by their names in the scenario
 	offsets  offsets
 	begin    time.Time // of the first step
 	calls    callLog
@@ -60,7 +61,7 @@ func (s NodeScenario) Play(opts Options) ([]NodeObservation, error) {
 // play plays the steps of a scenario; the player keeps the cluster.
 func (p *nodePlayer) play(s NodeScenario, opts Options) ([]NodeObservation, error) {
 	*p = nodePlayer{
-		scenario: s, backends: map[string]fake.Backend{}, offsets: opts.offsets(), events: map[string]int32{},
+		scenario: s, backends: map[string]storage.Backend{}, offsets: opts.offsets(), events: map[string]int32{},
 		pods: map[string]string{}, created: map[string]int{},
 	}
 	if err := p.start(opts); err != nil {
@@ -115,7 +116,7 @@ func (p *nodePlayer) config(opts Options) (volsim.Config, error) {
 		}
 		p.backends[name] = b
 		cfg.Backends = append(cfg.Backends, b)
-		if !fake.IsInTree(b) {
+		if !storage.IsInTree(b) {
 			if cfg.Attacher.Finalizer != "" {
 				return cfg, fmt.Errorf("there are two CSI drivers")
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // do takes one step.
@@ -137,7 +138,7 @@ func (p *nodePlayer) patch(step NodeStep) error {
 
 // addOutcome changes how the next calls go.
 func (p *nodePlayer) addOutcome(step NodeStep) error {
-	var ops []fake.Op
+	var ops []storage.Op
 	for op, name := range callNames {
 		if step.Call == "" || step.Call == name {
 			ops = append(ops, op)
@@ -153,13 +154,13 @@ func (p *nodePlayer) addOutcome(step NodeStep) error {
 	}
 	fault := engine.Fault{Effect: step.Effect}
 	if step.Error != "" {
-		if !fake.Code(step.Error).Valid() {
+		if !storage.Code(step.Error).Valid() {
 			return fmt.Errorf("there is no code %q", step.Error)
 		}
-		fault.Err = fake.Errorf(fake.Code(step.Error), "as the scenario has it")
+		fault.Err = storage.Errorf(storage.Code(step.Error), "as the scenario has it")
 	}
 	if step.LatencyMs != nil {
-		fault.Delay = time.Duration(*step.LatencyMs)*time.Millisecond - fake.DelayOf(b, ops[0], step.Volume)
+		fault.Delay = time.Duration(*step.LatencyMs)*time.Millisecond - storage.DelayOf(b, ops[0], step.Volume)
 	}
 	rule, err := p.cluster.Faults.Add(fake.Match{Target: b.Name(), Verb: string(ops[0]), Key: step.Volume, Node: step.Node}, fault)
 	if err != nil {

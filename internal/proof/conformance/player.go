@@ -44,7 +44,7 @@ func (s Scenario) Play(opts Options) ([]Observation, error) {
 // play plays the steps of a scenario; the player keeps the cluster.
 func (p *player) play(s Scenario, opts Options) ([]Observation, error) {
 	p.symbols = newSymbols()
-	p.storage = newStorage(func() time.Time { return p.cluster.Now() })
+	p.backends = newBackends(func() time.Time { return p.cluster.Now() })
 	if err := p.start(opts); err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ func (p *player) play(s Scenario, opts Options) ([]Observation, error) {
 
 // player is one play of a scenario.
 type player struct {
-	cluster *volsim.Cluster
-	storage *storage
-	symbols *symbols
+	cluster  *volsim.Cluster
+	backends *backends
+	symbols  *symbols
 }
 
 // start makes the cluster, with the controllers that ran when recordings were made and no others.
@@ -89,7 +89,7 @@ func (p *player) start(opts Options) error {
 		Seed:       opts.Seed,
 		FullResync: opts.FullResync,
 		Latency:    opts.Latency,
-		Backends:   p.storage.all(),
+		Backends:   p.backends.all(),
 		// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
 		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true},
 	}
@@ -116,7 +116,7 @@ func plays(controller string) bool {
 func (p *player) do(step Step) (reason string, err error) {
 	switch step.Op {
 	case "backend":
-		b := p.storage.backend(step.Provisioner)
+		b := p.backends.backend(step.Provisioner)
 		if b == nil {
 			return "", fmt.Errorf("there is no backend %q", step.Provisioner)
 		}

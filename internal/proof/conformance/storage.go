@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/volsim/volsim/fake"
 )
 
 // The storage of a recording. What a backend is asked it does at once and successfully, unless its setting says otherwise; the
@@ -18,25 +17,25 @@ const (
 	driverName      = "external.example.com"
 )
 
-// storage are the backends of one play.
-type storage struct {
+// backends are the backends of one play.
+type backends struct {
 	mock   mockStorage
 	nfs    nfs
 	driver driver
 }
 
-func newStorage(now func() time.Time) *storage {
-	return &storage{
+func newBackends(now func() time.Time) *backends {
+	return &backends{
 		mock:   mockStorage{&backend{name: mockStorageName, now: now}},
 		nfs:    nfs{&backend{name: nfsName, now: now}},
 		driver: driver{&backend{name: driverName, now: now}},
 	}
 }
 
-func (s *storage) all() []fake.Backend { return []fake.Backend{s.mock, s.nfs, s.driver} }
+func (s *backends) all() []storage.Backend { return []storage.Backend{s.mock, s.nfs, s.driver} }
 
 // backend finds a backend by name, nil for none.
-func (s *storage) backend(name string) *backend {
+func (s *backends) backend(name string) *backend {
 	for _, b := range []*backend{s.mock.backend, s.nfs.backend, s.driver.backend} {
 		if b.name == name {
 			return b
@@ -55,26 +54,26 @@ type backend struct {
 
 // operation is one that has begun, with the setting of that moment.
 type operation struct {
-	op      fake.Op
+	op      storage.Op
 	id      string
 	end     time.Time
 	setting setting
 }
 
 // opNames are how recordings call operations.
-var opNames = map[fake.Op]string{fake.Create: "provision", fake.Delete: "delete", fake.Recycle: "recycle"}
+var opNames = map[storage.Op]string{storage.Create: "provision", storage.Delete: "delete", storage.Recycle: "recycle"}
 
 func (b *backend) Name() string { return b.name }
 
 // Delay is asked as an operation begins.
-func (b *backend) Delay(op fake.Op, id string) time.Duration {
+func (b *backend) Delay(op storage.Op, id string) time.Duration {
 	delay := time.Duration(b.setting.DelaySeconds[opNames[op]] * float64(time.Second))
 	b.begun = append(b.begun, operation{op: op, id: id, end: b.now().Add(delay), setting: b.setting})
 	return delay
 }
 
 // end is the setting with which the operation that ends now began.
-func (b *backend) end(op fake.Op, id string) setting {
+func (b *backend) end(op storage.Op, id string) setting {
 	i := slices.IndexFunc(b.begun, func(o operation) bool { return o.op == op && o.id == id && !o.end.After(b.now()) })
 	if i < 0 {
 		return b.setting
@@ -84,10 +83,10 @@ func (b *backend) end(op fake.Op, id string) setting {
 	return began
 }
 
-func (b *backend) result(op fake.Op, id string) error {
+func (b *backend) result(op storage.Op, id string) error {
 	s := b.end(op, id)
-	if op == fake.Delete && s.InUse != "" {
-		return fake.VolumeInUse(s.InUse)
+	if op == storage.Delete && s.InUse != "" {
+		return storage.VolumeInUse(s.InUse)
 	}
 	if text, fails := s.Fail[opNames[op]]; fails {
 		return errors.New(text)
@@ -102,38 +101,40 @@ func (m mockStorage) Supports(source *corev1.PersistentVolumeSource) bool {
 	return source.HostPath != nil
 }
 
-func (m mockStorage) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
-	if err := m.result(fake.Create, req.Name); err != nil {
-		return fake.CreateResponse{}, err
+func (m mockStorage) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+	if err := m.result(storage.Create, req.Name); err != nil {
+		return storage.CreateResponse{}, err
 	}
 	source := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + req.Name}}
-	return fake.CreateResponse{ID: req.Name, Source: source}, nil
+	return storage.CreateResponse{ID: req.Name, Source: source}, nil
 }
 
-func (m mockStorage) Delete(req fake.DeleteRequest) error { return m.result(fake.Delete, req.ID) }
+func (m mockStorage) Delete(req storage.DeleteRequest) error { return m.result(storage.Delete, req.ID) }
 
-func (m mockStorage) Recycle(req fake.RecycleRequest) error { return m.result(fake.Recycle, req.ID) }
+func (m mockStorage) Recycle(req storage.RecycleRequest) error {
+	return m.result(storage.Recycle, req.ID)
+}
 
 // nfs is an in-tree plugin that recycles volumes with an nfs source, and can do nothing else.
 type nfs struct{ *backend }
 
 func (n nfs) Supports(source *corev1.PersistentVolumeSource) bool { return source.NFS != nil }
 
-func (n nfs) Recycle(req fake.RecycleRequest) error { return n.result(fake.Recycle, req.ID) }
+func (n nfs) Recycle(req storage.RecycleRequest) error { return n.result(storage.Recycle, req.ID) }
 
 // driver is a CSI driver with an external provisioner. Its errors have a code that makes them final.
 type driver struct{ *backend }
 
-func (d driver) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
-	if err := d.result(fake.Create, req.Name); err != nil {
-		return fake.CreateResponse{}, fake.Errorf(fake.Internal, "%v", err)
+func (d driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+	if err := d.result(storage.Create, req.Name); err != nil {
+		return storage.CreateResponse{}, storage.Errorf(storage.Internal, "%v", err)
 	}
-	return fake.CreateResponse{ID: req.Name}, nil
+	return storage.CreateResponse{ID: req.Name}, nil
 }
 
-func (d driver) Delete(req fake.DeleteRequest) error {
-	if err := d.result(fake.Delete, req.ID); err != nil {
-		return fake.Errorf(fake.Internal, "%v", err)
+func (d driver) Delete(req storage.DeleteRequest) error {
+	if err := d.result(storage.Delete, req.ID); err != nil {
+		return storage.Errorf(storage.Internal, "%v", err)
 	}
 	return nil
 }

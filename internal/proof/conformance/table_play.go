@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // TableOutcome is how a case of a table went.
@@ -61,11 +61,11 @@ type tablePlay struct {
 const annSkipLocalStore = "pv-testing-skip-local-store"
 
 func (p *tablePlay) config() (binder.Config, error) {
-	var plugins []fake.Backend
+	var plugins []storage.Backend
 	if p.plugin != nil {
 		plugins = append(plugins, p.plugin)
 	}
-	backends, err := fake.NewSet(plugins...)
+	backends, err := storage.NewSet(plugins...)
 	if err != nil {
 		return binder.Config{}, err
 	}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // scriptedPlugin is an in-tree plugin that returns what its script says, and notes every call that the script does not allow.
@@ -27,9 +27,9 @@ func (p *scriptedPlugin) Name() string { return p.script.Name }
 // Supports is true for every source: there is no other plugin.
 func (p *scriptedPlugin) Supports(*corev1.PersistentVolumeSource) bool { return true }
 
-func (p *scriptedPlugin) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
+func (p *scriptedPlugin) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if len(p.script.Provision) == 0 {
-		return fake.CreateResponse{}, p.unexpected("provision", req.Name)
+		return storage.CreateResponse{}, p.unexpected("provision", req.Name)
 	}
 	next := p.script.Provision[0]
 	p.script.Provision = p.script.Provision[1:]
@@ -37,17 +37,17 @@ func (p *scriptedPlugin) Create(req fake.CreateRequest) (fake.CreateResponse, er
 		p.wrong = append(p.wrong, fmt.Sprintf("provision %s: parameters, -recorded +played:\n%s", req.Name, diff))
 	}
 	if next.Error != nil {
-		return fake.CreateResponse{}, errors.New(*next.Error)
+		return storage.CreateResponse{}, errors.New(*next.Error)
 	}
 	source := corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{}}
-	return fake.CreateResponse{ID: req.Name, Source: source}, nil
+	return storage.CreateResponse{ID: req.Name, Source: source}, nil
 }
 
-func (p *scriptedPlugin) Delete(req fake.DeleteRequest) error {
+func (p *scriptedPlugin) Delete(req storage.DeleteRequest) error {
 	return p.next("delete", req.ID, &p.script.Delete)
 }
 
-func (p *scriptedPlugin) Recycle(req fake.RecycleRequest) error {
+func (p *scriptedPlugin) Recycle(req storage.RecycleRequest) error {
 	return p.next("recycle", req.ID, &p.script.Recycle)
 }
 

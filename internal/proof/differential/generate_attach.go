@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // GenerateAttach makes up the scenario of a seed that is about nodes and what is attached to them. There are no kubelets: steps report what
@@ -83,7 +84,7 @@ func (g *generator) nodeStep() Step {
 
 func (g *generator) attachStorage() Step {
 	step := Step{Op: Storage, Backend: Driver}
-	ops := []string{string(fake.Attach), string(fake.Detach)}
+	ops := []string{string(storage.Attach), string(storage.Detach)}
 	if g.chance(2) {
 		step.Setting.Fail = map[string]string{pick(g, ops...): "broken"}
 	}

@@ -4,15 +4,15 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 func (g *generator) storage() Step {
 	step := Step{Op: Storage, Backend: pick(g, InTree, InTree, Driver, NFS)}
-	ops := []string{string(fake.Create), string(fake.Delete), string(fake.Recycle), string(fake.Expand)}
+	ops := []string{string(storage.Create), string(storage.Delete), string(storage.Recycle), string(storage.Expand)}
 	if g.chance(2) {
 		step.Setting.Fail = map[string]string{pick(g, ops...): "broken"}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // GenerateKubelet makes up the scenario of a seed that is about pods on nodes with kubelets.
@@ -150,15 +151,15 @@ func (g *kubeletGenerator) nodeStorage() Step {
 	step := Step{Op: Storage, Backend: Driver}
 	op := func() string {
 		if g.growing && g.chance(3) {
-			return string(fake.NodeExpand)
+			return string(storage.NodeExpand)
 		}
-		return string(pick(g.generator, fake.Attach, fake.Detach, fake.Stage, fake.Stage, fake.Publish, fake.Publish, fake.Unpublish, fake.Unpublish, fake.Unstage, fake.Unstage))
+		return string(pick(g.generator, storage.Attach, storage.Detach, storage.Stage, storage.Stage, storage.Publish, storage.Publish, storage.Unpublish, storage.Unpublish, storage.Unstage, storage.Unstage))
 	}
 	if fail := op(); !g.chance(3) {
 		step.Setting.Fail = map[string]string{fail: "broken"}
-		step.Setting.Code = pick(g.generator, "", "", fake.DeadlineExceeded, fake.InvalidArgument, fake.Unavailable)
-		if fail == string(fake.NodeExpand) && g.chance(3) {
-			step.Setting.Code = fake.FailedPrecondition
+		step.Setting.Code = pick(g.generator, "", "", storage.DeadlineExceeded, storage.InvalidArgument, storage.Unavailable)
+		if fail == string(storage.NodeExpand) && g.chance(3) {
+			step.Setting.Code = storage.FailedPrecondition
 		}
 	}
 	if g.chance(2) {

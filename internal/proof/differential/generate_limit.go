@@ -3,8 +3,8 @@ package differential
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // GenerateAttachLimit makes up the scenario of a seed with nodes that cannot have as many volumes attached as pods want.
@@ -18,7 +18,7 @@ func GenerateAttachLimit(seed uint64) Scenario {
 func (g *kubeletGenerator) limit(setting *Setting) {
 	setting.Limit = pick[int32](g.generator, 0, 1, 2, 3)
 	if !g.chance(3) {
-		setting.Fail, setting.Code = map[string]string{string(fake.Attach): "no room"}, fake.ResourceExhausted
+		setting.Fail, setting.Code = map[string]string{string(storage.Attach): "no room"}, storage.ResourceExhausted
 	}
 }
 

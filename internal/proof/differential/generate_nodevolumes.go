@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // The scenarios below are like those of GenerateKubelet, and each about one thing more.
@@ -136,8 +137,8 @@ func (g *kubeletGenerator) growVolume() []Step {
 	}
 	var steps []Step
 	if g.chance(3) {
-		code := pick(g.generator, "", "", fake.FailedPrecondition, fake.OutOfRange, fake.DeadlineExceeded, fake.Unavailable)
-		steps = append(steps, Step{Op: Storage, Backend: Driver, Setting: Setting{Fail: map[string]string{string(fake.NodeExpand): "cannot grow"}, Code: code}})
+		code := pick(g.generator, "", "", storage.FailedPrecondition, storage.OutOfRange, storage.DeadlineExceeded, storage.Unavailable)
+		steps = append(steps, Step{Op: Storage, Backend: Driver, Setting: Setting{Fail: map[string]string{string(storage.NodeExpand): "cannot grow"}, Code: code}})
 	}
 	steps = append(steps, []Step{
 		{Op: Patch, Ref: claim, Patch: fmt.Sprintf(`{"spec":{"resources":{"requests":{"storage":%q}}}}`, size)},
@@ -179,7 +180,7 @@ func GenerateNodeVolumes(seed uint64) Scenario {
 		g.blocks = map[string]bool{}
 	}
 	g.attributes = true
-	cannot := pick(g.generator, nil, nil, []fake.Op{fake.Stage}, []fake.Op{fake.NodeExpand}, []fake.Op{fake.Stage, fake.NodeExpand})
+	cannot := pick(g.generator, nil, nil, []storage.Op{storage.Stage}, []storage.Op{storage.NodeExpand}, []storage.Op{storage.Stage, storage.NodeExpand})
 	s := g.scenario()
 	s.Cannot = cannot
 	return s

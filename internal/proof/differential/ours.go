@@ -11,11 +11,11 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // Epoch is when worlds begin: it is when a bubble of testing/synctest does.
@@ -33,7 +33,7 @@ type Options struct {
 	// Attach and Kubelets are those of the scenario.
 	Attach, Kubelets bool
 	// Cannot, MountGroup and GroupChange are those of the scenario.
-	Cannot      []fake.Op
+	Cannot      []storage.Op
 	MountGroup  bool
 	GroupChange time.Duration
 }
@@ -59,7 +59,7 @@ func NewOurs(opts Options) (*Ours, error) {
 	}
 	cfg := volsim.Config{
 		Seed: opts.Seed, Latency: opts.Latency, Start: Epoch, NoTrace: opts.NoTrace,
-		Backends: []fake.Backend{&inTree{backend(InTree)}, &nfs{backend(NFS)}, &driver{backend(Driver)}},
+		Backends: []storage.Backend{&inTree{backend(InTree)}, &nfs{backend(NFS)}, &driver{backend(Driver)}},
 		// What the CSI sidecar adds to the library is left out as far as that can be.
 		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true, Timeout: -1},
 		// Of the random 0 to 10 % the middle.

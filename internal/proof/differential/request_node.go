@@ -6,12 +6,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // NodeRequest is what a driver was asked to do on a node, and did.
 type NodeRequest struct {
-	Op       fake.Op
+	Op       storage.Op
 	ID, Node string
 	// Path is where the volume is to be, Staging where it is staged.
 	Path, Staging string
@@ -63,29 +63,29 @@ func groupText(group *int64) string {
 	return strconv.FormatInt(*group, 10)
 }
 
-func (d *nodeDriver) Stage(r fake.StageRequest) error {
-	d.Asked(NodeRequest{Op: fake.Stage, ID: r.ID, Node: r.Node, Staging: r.Path, Mode: accessMode(r.Mode), FSType: r.FSType, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group),
+func (d *nodeDriver) Stage(r storage.StageRequest) error {
+	d.Asked(NodeRequest{Op: storage.Stage, ID: r.ID, Node: r.Node, Staging: r.Path, Mode: accessMode(r.Mode), FSType: r.FSType, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group),
 		Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
 
-func (d *nodeDriver) Unstage(r fake.UnstageRequest) error {
-	d.Asked(NodeRequest{Op: fake.Unstage, ID: r.ID, Node: r.Node, Staging: r.Path})
+func (d *nodeDriver) Unstage(r storage.UnstageRequest) error {
+	d.Asked(NodeRequest{Op: storage.Unstage, ID: r.ID, Node: r.Node, Staging: r.Path})
 	return nil
 }
 
-func (d *nodeDriver) Publish(r fake.PublishRequest) error {
-	d.Asked(NodeRequest{Op: fake.Publish, ID: r.ID, Node: r.Node, Path: r.Target, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType,
+func (d *nodeDriver) Publish(r storage.PublishRequest) error {
+	d.Asked(NodeRequest{Op: storage.Publish, ID: r.ID, Node: r.Node, Path: r.Target, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType,
 		Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group), ReadOnly: r.ReadOnly, Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
 
-func (d *nodeDriver) Unpublish(r fake.UnpublishRequest) error {
-	d.Asked(NodeRequest{Op: fake.Unpublish, ID: r.ID, Node: r.Node, Path: r.Target})
+func (d *nodeDriver) Unpublish(r storage.UnpublishRequest) error {
+	d.Asked(NodeRequest{Op: storage.Unpublish, ID: r.ID, Node: r.Node, Path: r.Target})
 	return nil
 }
 
-func (d *nodeDriver) NodeExpand(r fake.NodeExpandRequest) (fake.NodeExpandResponse, error) {
-	d.Asked(NodeRequest{Op: fake.NodeExpand, ID: r.ID, Node: r.Node, Path: r.Path, Staging: r.StagingPath, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
-	return fake.NodeExpandResponse{Size: r.Size}, nil
+func (d *nodeDriver) NodeExpand(r storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
+	d.Asked(NodeRequest{Op: storage.NodeExpand, ID: r.ID, Node: r.Node, Path: r.Path, Staging: r.StagingPath, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
+	return storage.NodeExpandResponse{Size: r.Size}, nil
 }

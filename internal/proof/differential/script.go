@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Script writes the scenario as a script (docs/scripts.md), so that what happens here can be looked at with all that volsim has for that.
@@ -55,7 +56,7 @@ func (s Scenario) without() ([]string, error) {
 	if s.Attach {
 		actors = slices.Concat(Actors, AttachActors)
 	}
-	all, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.CSI(Driver)}})
+	all, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI(Driver)}})
 	if err != nil {
 		return nil, err
 	}
@@ -169,10 +170,10 @@ func (w *scriptWriter) storage() {
 		for _, op := range storageOps {
 			var effects []string
 			switch {
-			case setting.InUse && op == string(fake.Delete):
+			case setting.InUse && op == string(storage.Delete):
 				effects = append(effects, "error=FailedPrecondition:'"+ErrInUse.Error()+"'")
 			case setting.Fail[op] != "":
-				effects = append(effects, fmt.Sprintf("error=%s:%s", cmp.Or(setting.Code, fake.Internal), setting.Fail[op]))
+				effects = append(effects, fmt.Sprintf("error=%s:%s", cmp.Or(setting.Code, storage.Internal), setting.Fail[op]))
 			}
 			if delay := setting.Delay[op]; delay > 0 {
 				effects = append(effects, fmt.Sprintf("delay=%v", delay))
@@ -184,8 +185,8 @@ func (w *scriptWriter) storage() {
 	}
 }
 
-var storageOps = []string{string(fake.Create), string(fake.Delete), string(fake.Recycle), string(fake.Expand), string(fake.Attach), string(fake.Detach),
-	string(fake.Stage), string(fake.Unstage), string(fake.Publish), string(fake.Unpublish), string(fake.NodeExpand)}
+var storageOps = []string{string(storage.Create), string(storage.Delete), string(storage.Recycle), string(storage.Expand), string(storage.Attach), string(storage.Detach),
+	string(storage.Stage), string(storage.Unstage), string(storage.Publish), string(storage.Unpublish), string(storage.NodeExpand)}
 
 func (w *scriptWriter) fault(r Rule) {
 	effect, code := "error", "InternalError"

@@ -3,8 +3,8 @@ package differential
 import (
 	"time"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Op is what a step does.
@@ -77,7 +77,7 @@ type Setting struct {
 	// "Unstage", "NodeExpand".
 	Fail map[string]string
 	// Code is that of the errors of Driver; "" is Internal.
-	Code fake.Code
+	Code storage.Code
 	// Delay is how long operations take before they succeed or fail.
 	Delay map[string]time.Duration
 	// InUse has deletions fail because the volume is in use.
@@ -95,7 +95,7 @@ type Scenario struct {
 	// Kubelets has each Node that is created have a machine with a kubelet.
 	Kubelets bool
 	// Cannot is what Driver cannot do on nodes: "Stage", "NodeExpand".
-	Cannot []fake.Op
+	Cannot []storage.Op
 	// MountGroup says that Driver mounts volumes with their files belonging to a group.
 	MountGroup bool
 	// GroupChange is how long it takes to give the files of a volume to a group.

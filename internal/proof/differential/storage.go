@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // Backend is a storage backend that does as its setting says. What counts is the setting at the moment when an operation begins. It may
@@ -42,16 +42,16 @@ func (b *Backend) Limit() int32 {
 }
 
 // Begin tells how long an operation that begins now takes, and how it ends.
-func (b *Backend) Begin(op fake.Op) (time.Duration, error) {
+func (b *Backend) Begin(op storage.Op) (time.Duration, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delay := b.setting.Delay[string(op)]
-	if op == fake.Delete && b.setting.InUse {
+	if op == storage.Delete && b.setting.InUse {
 		return delay, ErrInUse
 	}
 	if text := b.setting.Fail[string(op)]; text != "" {
 		if b.setting.Code != "" {
-			return delay, fake.Errorf(b.setting.Code, "%s", text)
+			return delay, storage.Errorf(b.setting.Code, "%s", text)
 		}
 		return delay, errors.New(text)
 	}
@@ -67,14 +67,14 @@ type simulated struct {
 	begun map[string][]error // what was begun, and how it will end, by operation and volume
 }
 
-func (s *simulated) Delay(op fake.Op, id string) time.Duration {
+func (s *simulated) Delay(op storage.Op, id string) time.Duration {
 	delay, err := s.Begin(op)
 	key := string(op) + " " + id
 	s.begun[key] = append(s.begun[key], err)
 	return delay
 }
 
-func (s *simulated) end(op fake.Op, id string) error {
+func (s *simulated) end(op storage.Op, id string) error {
 	key := string(op) + " " + id
 	if len(s.begun[key]) == 0 {
 		return fmt.Errorf("%s of %s never began", op, id)
@@ -85,9 +85,9 @@ func (s *simulated) end(op fake.Op, id string) error {
 }
 
 func (s *simulated) delete(id string) error {
-	err := s.end(fake.Delete, id)
+	err := s.end(storage.Delete, id)
 	if errors.Is(err, ErrInUse) {
-		return fake.VolumeInUse(err.Error())
+		return storage.VolumeInUse(err.Error())
 	}
 	return err
 }
@@ -97,16 +97,16 @@ type inTree struct{ simulated }
 
 func (p *inTree) Supports(source *corev1.PersistentVolumeSource) bool { return source.HostPath != nil }
 
-func (p *inTree) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
-	return fake.CreateResponse{ID: req.Name, Source: HostPath(req.Name)}, p.end(fake.Create, req.Name)
+func (p *inTree) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+	return storage.CreateResponse{ID: req.Name, Source: HostPath(req.Name)}, p.end(storage.Create, req.Name)
 }
 
-func (p *inTree) Delete(req fake.DeleteRequest) error { return p.delete(req.ID) }
+func (p *inTree) Delete(req storage.DeleteRequest) error { return p.delete(req.ID) }
 
-func (p *inTree) Recycle(req fake.RecycleRequest) error { return p.end(fake.Recycle, req.ID) }
+func (p *inTree) Recycle(req storage.RecycleRequest) error { return p.end(storage.Recycle, req.ID) }
 
-func (p *inTree) Expand(req fake.ExpandRequest) (fake.ExpandResponse, error) {
-	return fake.ExpandResponse{Size: req.Size}, p.end(fake.Expand, req.ID)
+func (p *inTree) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
+	return storage.ExpandResponse{Size: req.Size}, p.end(storage.Expand, req.ID)
 }
 
 // HostPath is the source of a volume that InTree provisions.
@@ -119,27 +119,31 @@ type nfs struct{ simulated }
 
 func (p *nfs) Supports(source *corev1.PersistentVolumeSource) bool { return source.NFS != nil }
 
-func (p *nfs) Recycle(req fake.RecycleRequest) error { return p.end(fake.Recycle, req.ID) }
+func (p *nfs) Recycle(req storage.RecycleRequest) error { return p.end(storage.Recycle, req.ID) }
 
 // driver is the CSI driver Driver. Its errors are final.
 type driver struct{ simulated }
 
-func (p *driver) Create(req fake.CreateRequest) (fake.CreateResponse, error) {
-	return fake.CreateResponse{ID: req.Name}, Internal(p.end(fake.Create, req.Name))
+func (p *driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+	return storage.CreateResponse{ID: req.Name}, Internal(p.end(storage.Create, req.Name))
 }
 
-func (p *driver) Delete(req fake.DeleteRequest) error { return Internal(p.end(fake.Delete, req.ID)) }
-
-func (p *driver) Attach(req fake.AttachRequest) (fake.AttachResponse, error) {
-	return fake.AttachResponse{}, Internal(p.end(fake.Attach, req.ID))
+func (p *driver) Delete(req storage.DeleteRequest) error {
+	return Internal(p.end(storage.Delete, req.ID))
 }
 
-func (p *driver) Detach(req fake.DetachRequest) error { return Internal(p.end(fake.Detach, req.ID)) }
+func (p *driver) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
+	return storage.AttachResponse{}, Internal(p.end(storage.Attach, req.ID))
+}
+
+func (p *driver) Detach(req storage.DetachRequest) error {
+	return Internal(p.end(storage.Detach, req.ID))
+}
 
 // Internal is an error as a CSI driver gives it. One that has a code keeps it.
 func Internal(err error) error {
-	if _, coded := errors.AsType[*fake.Error](err); err == nil || coded {
+	if _, coded := errors.AsType[*storage.Error](err); err == nil || coded {
 		return err
 	}
-	return fake.Errorf(fake.Internal, "%v", err)
+	return storage.Errorf(storage.Internal, "%v", err)
 }

@@ -4,21 +4,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/storage"
 )
 
 // nodeDriver is Driver with a part on nodes. How its calls there go is injected.
 type nodeDriver struct {
 	driver
-	cannot     []fake.Op
+	cannot     []storage.Op
 	mountGroup bool
 }
 
 // Can reports whether the driver can do that. One that does not stage does not unstage.
-func (d *nodeDriver) Can(op fake.Op) bool {
-	if op == fake.Unstage {
-		op = fake.Stage
+func (d *nodeDriver) Can(op storage.Op) bool {
+	if op == storage.Unstage {
+		op = storage.Stage
 	}
 	return !slices.Contains(d.cannot, op)
 }
@@ -36,7 +36,7 @@ func (d *nodeDriver) MountsWithGroup() bool { return d.mountGroup }
 
 // Inject has calls on nodes take as long and end as the setting says at their beginning.
 func (d *nodeDriver) Inject(call engine.Call) engine.Fault {
-	if op := fake.Op(call.Verb); call.Target == Driver && onNode(op) {
+	if op := storage.Op(call.Verb); call.Target == Driver && onNode(op) {
 		delay, err := d.Begin(op)
 		return engine.Fault{Delay: delay, Err: Internal(err)}
 	}
@@ -50,13 +50,13 @@ func (d *nodeDriver) Awaits(call engine.Call) bool { return call.Target == Drive
 func (d *nodeDriver) OnFault(func()) {}
 
 // Delay is that of the driver. For calls on nodes it is injected.
-func (d *nodeDriver) Delay(op fake.Op, id string) time.Duration {
+func (d *nodeDriver) Delay(op storage.Op, id string) time.Duration {
 	if onNode(op) {
 		return 0
 	}
 	return d.driver.Delay(op, id)
 }
 
-func onNode(op fake.Op) bool {
-	return op == fake.Stage || op == fake.Unstage || op == fake.Publish || op == fake.Unpublish || op == fake.NodeExpand
+func onNode(op storage.Op) bool {
+	return op == storage.Stage || op == storage.Unstage || op == storage.Publish || op == storage.Unpublish || op == storage.NodeExpand
 }

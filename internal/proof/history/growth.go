@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
 )
 
 // changeRequest has a user ask for another size: more, or less again after an expansion failed. Many of these are refused.
@@ -23,8 +24,8 @@ func (p *player) changeRequest() error {
 
 // failExpansion has the driver refuse to expand volumes, on the node or outside of it, or lose its replies.
 func (p *player) failExpansion() error {
-	match := fake.Match{Target: Driver, Verb: string(pick(p.choose, fake.Expand, fake.NodeExpand))}
-	err := fake.Errorf(pick(p.choose, fake.Internal, fake.DeadlineExceeded, fake.OutOfRange, fake.FailedPrecondition, fake.ResourceExhausted), "cannot grow")
+	match := fake.Match{Target: Driver, Verb: string(pick(p.choose, storage.Expand, storage.NodeExpand))}
+	err := storage.Errorf(pick(p.choose, storage.Internal, storage.DeadlineExceeded, storage.OutOfRange, storage.FailedPrecondition, storage.ResourceExhausted), "cannot grow")
 	times := 1 + p.choose(3)
 	if p.chance(3) {
 		p.Faults.Lose(match, err).Times(times)

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/storage"
 )
 
 // Choose picks a number from 0 to n-1.
@@ -53,7 +54,7 @@ func Config(seed int64) (volsim.Config, []*fake.Memory) {
 	inTree := fake.InTree(InTree, fake.Lenient())
 	nfs := fake.NFS()
 	driver := fake.CSI(Driver)
-	return volsim.Config{Seed: seed, Backends: []fake.Backend{inTree, nfs, driver}},
+	return volsim.Config{Seed: seed, Backends: []storage.Backend{inTree, nfs, driver}},
 		[]*fake.Memory{inTree.Memory, nfs.Memory, driver}
 }
 
@@ -411,7 +412,7 @@ func (p *player) failAPI() error {
 
 func (p *player) failBackend() error {
 	match := fake.Match{Target: pick(p.choose, InTree, Driver, "kubernetes.io/nfs")}
-	err := fake.Errorf(pick(p.choose, fake.Internal, fake.Unavailable, fake.DeadlineExceeded), "storage is broken")
+	err := storage.Errorf(pick(p.choose, storage.Internal, storage.Unavailable, storage.DeadlineExceeded), "storage is broken")
 	times := 1 + p.choose(3)
 	if p.chance(2) {
 		p.Faults.Lose(match, err).Times(times)

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Claims ask about the claim data.
@@ -28,7 +29,7 @@ func Claims() []Row {
 		class := "gold"
 		pv.Spec.VolumeAttributesClassName = &class
 	})
-	plugins := set(fake.InTree(InTree), fake.NFS(), fake.HostPath(fake.Only(fake.Create, fake.Delete, fake.Recycle)))
+	plugins := set(fake.InTree(InTree), fake.NFS(), fake.HostPath(fake.Only(storage.Create, storage.Delete, storage.Recycle)))
 	chosen := fake.Annotations(objects.AnnBoundByController, "yes")
 	// A plugin that kube-controller-manager no longer has is not looked for in dumps.
 	unknown := &Dumped{Rule: "PROV-024", Root: "PROV-024", When: explain.Never, Actor: explain.Somebody}

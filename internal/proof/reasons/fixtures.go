@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 const Driver = "disk.example.com"
@@ -173,8 +174,8 @@ func recycled(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
 }
 
 // set is a set of backends of different names.
-func set(backends ...fake.Backend) *fake.Set {
-	s, err := fake.NewSet(backends...)
+func set(backends ...storage.Backend) *storage.Set {
+	s, err := storage.NewSet(backends...)
 	if err != nil {
 		panic(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // resizer is the sidecar of the driver.
@@ -99,7 +100,7 @@ func Growth() []Row {
 		{Rule: "EXP-042", Name: "the node does not while it is used", Objs: and(grown(nodeBusy, failing(onNode, inUse)), runner, ready, attachment1()), Actor: explain.Somebody},
 		{Rule: "EXP-042", Name: "EXP-030: the node says that it cannot be had", Objs: and(grown(nodeNever, failing(onNode, "too large")), runner, ready), When: explain.ByItself, Actor: resizer},
 		{Rule: "EXP-014", Name: "no plugin expands NFS", Objs: grown("", sourced(fake.NFSSource("server", "/share"))), Actor: explain.Somebody},
-		{Rule: "EXP-014", Name: "the driver cannot", Objs: grown(""), Backends: set(fake.CSI(Driver, fake.Without(fake.Expand, fake.NodeExpand))), Actor: explain.Somebody,
+		{Rule: "EXP-014", Name: "the driver cannot", Objs: grown(""), Backends: set(fake.CSI(Driver, fake.Without(storage.Expand, storage.NodeExpand))), Actor: explain.Somebody,
 			Dumped: &Dumped{Rule: "EXP-021", When: explain.ByItself, Actor: resizer}},
 		{Rule: "EXP-021", Name: "EXP-013: a driver took over from the plugin", Objs: grown("", migrated), When: explain.ByItself, Actor: "external-resizer/ebs.csi.aws.com"},
 		{Rule: "EXP-016", Name: "EXP-015: FlexVolume", Objs: grown("", sourced(fake.FlexSource("example.com/flex"))), When: explain.ByItself, Actor: expand.ActorName},
@@ -159,7 +160,7 @@ func Attributes() []Row {
 		{Rule: "VAC-006", Name: "VAC-001: the class came too late", Objs: with(modified("gold", pending, ""), "gold"), Actor: explain.Somebody},
 		{Rule: "VAC-004", Name: "it names no class any more", Objs: modified("", "", ""), Actor: explain.Somebody},
 		{Rule: "VAC-002", Name: "NFS has no attributes", Objs: modified("gold", "", "", sourced(fake.NFSSource("server", "/share"))), Actor: explain.Somebody},
-		{Rule: "VAC-002", Name: "the driver does not change volumes", Objs: with(modified("gold", "", ""), "gold"), Backends: set(fake.CSI(Driver, fake.Without(fake.Modify))), Actor: explain.Somebody,
+		{Rule: "VAC-002", Name: "the driver does not change volumes", Objs: with(modified("gold", "", ""), "gold"), Backends: set(fake.CSI(Driver, fake.Without(storage.Modify))), Actor: explain.Somebody,
 			Dumped: &Dumped{Rule: "VAC-007", When: explain.ByItself, Actor: resizer}},
 		{Rule: "EXP-021", Name: "VAC-006: it grows, and its class is missing", Objs: modified("gold", "", "", both), When: explain.ByItself, Actor: resizer},
 	})

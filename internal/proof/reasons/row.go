@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Row is a question and what the answer has to be.
@@ -27,7 +27,7 @@ type Row struct {
 	// Candidate is the rule that refused the first candidate that was refused, "" if none was.
 	Candidate string
 	// Backends are the storage systems; nil is none that is known.
-	Backends *fake.Set
+	Backends *storage.Set
 	// Dumped is what is different in the answer of the command, which knows storage from its dump, and fills in what an API server would; nil is
 	// nothing.
 	Dumped *Dumped

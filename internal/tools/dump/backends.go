@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/storage"
 )
 
 // longestName is that of a CSI driver.
@@ -19,10 +20,10 @@ const longestName = 63
 
 // Backends infers the storage systems: a CSI driver for each name that objects mention, and the in-tree plugins of
 // kube-controller-manager. A name that no driver can have is left out, and told in notes.
-func (d *Dump) Backends() (backends []fake.Backend, notes []string) {
+func (d *Dump) Backends() (backends []storage.Backend, notes []string) {
 	drivers := map[string]*storagev1.CSIDriver{}
 	mention := func(name string) {
-		if _, known := drivers[name]; name != "" && !known && !strings.HasPrefix(name, fake.InTreePrefix) {
+		if _, known := drivers[name]; name != "" && !known && !strings.HasPrefix(name, storage.InTreePrefix) {
 			drivers[name] = nil
 		}
 	}
@@ -66,7 +67,7 @@ func (d *Dump) Backends() (backends []fake.Backend, notes []string) {
 }
 
 // driver makes a driver of that name. object is its CSIDriver, nil if there is none.
-func (d *Dump) driver(name string, object *storagev1.CSIDriver) fake.Backend {
+func (d *Dump) driver(name string, object *storagev1.CSIDriver) storage.Backend {
 	var opts []fake.MemoryOption
 	if object != nil && object.Spec.AttachRequired != nil && !*object.Spec.AttachRequired {
 		opts = append(opts, fake.WithoutAttach())
@@ -87,21 +88,21 @@ func (d *Dump) driver(name string, object *storagev1.CSIDriver) fake.Backend {
 }
 
 // segments are the places that a driver tells apart: what the labels of its nodes say under its topology keys.
-func (d *Dump) segments(name string) []fake.Segment {
+func (d *Dump) segments(name string) []storage.Segment {
 	labels := map[string]map[string]string{}
 	for _, node := range objectsOf[*corev1.Node](d) {
 		labels[node.Name] = node.Labels
 	}
-	var segments []fake.Segment
+	var segments []storage.Segment
 	for _, node := range objectsOf[*storagev1.CSINode](d) {
 		for _, of := range node.Spec.Drivers {
-			segment := fake.Segment{}
+			segment := storage.Segment{}
 			for _, key := range of.TopologyKeys {
 				if value, ok := labels[node.Name][key]; ok {
 					segment[key] = value
 				}
 			}
-			known := slices.ContainsFunc(segments, func(s fake.Segment) bool { return maps.Equal(s, segment) })
+			known := slices.ContainsFunc(segments, func(s storage.Segment) bool { return maps.Equal(s, segment) })
 			if of.Name == name && len(segment) > 0 && !known {
 				segments = append(segments, segment)
 			}
@@ -119,12 +120,12 @@ func (d *Dump) attach(b *fake.Memory) {
 	}
 	for _, va := range objectsOf[*storagev1.VolumeAttachment](d) {
 		name := va.Spec.Source.PersistentVolumeName
-		if va.Spec.Attacher != b.Name() || !va.Status.Attached || name == nil || !fake.Can(b, fake.Attach) {
+		if va.Spec.Attacher != b.Name() || !va.Status.Attached || name == nil || !storage.Can(b, storage.Attach) {
 			continue
 		}
 		if pv := pvs[*name]; pv != nil && pv.Spec.CSI != nil {
 			// What the driver would refuse today was allowed once.
-			_, _ = b.Attach(fake.AttachRequest{ID: fake.Handle(pv), Node: va.Spec.NodeName, Mode: attachMode(pv.Spec.AccessModes)})
+			_, _ = b.Attach(storage.AttachRequest{ID: storage.Handle(pv), Node: va.Spec.NodeName, Mode: attachMode(pv.Spec.AccessModes)})
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // Options say how a cluster begins. The zero value is the newest timestamp of the dump, and seed 0.
@@ -28,7 +28,7 @@ type Options struct {
 type Cluster struct {
 	*volsim.Cluster
 	// Backends are the storage systems that were inferred.
-	Backends []fake.Backend
+	Backends []storage.Backend
 	// Notes tell what could not be taken over as it is.
 	Notes []string
 }

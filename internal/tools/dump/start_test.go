@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
+	"github.com/volsim/volsim/storage"
 )
 
 func start(t testing.TB, name string) *dump.Cluster {
@@ -81,7 +82,7 @@ func TestSilentNodes(t *testing.T) {
 }
 
 func TestBackendsAreInferred(t *testing.T) {
-	names := func(backends []fake.Backend) (names []string) {
+	names := func(backends []storage.Backend) (names []string) {
 		for _, b := range backends {
 			names = append(names, b.Name())
 		}
@@ -91,13 +92,13 @@ func TestBackendsAreInferred(t *testing.T) {
 	require.Empty(t, notes)
 	require.Equal(t, []string{"ebs.csi.aws.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
 	disk := backends[0]
-	require.True(t, fake.Can(disk, fake.Attach))
-	limit, ok := fake.AttachLimitOf(disk, "ip-10-0-1-20")
+	require.True(t, storage.Can(disk, storage.Attach))
+	limit, ok := storage.AttachLimitOf(disk, "ip-10-0-1-20")
 	require.True(t, ok)
 	require.EqualValues(t, 1, limit)
-	_, ok = fake.AttachLimitOf(disk, "elsewhere")
+	_, ok = storage.AttachLimitOf(disk, "elsewhere")
 	require.False(t, ok)
-	require.Equal(t, []string{"topology.ebs.csi.aws.com/zone"}, fake.TopologyKeysOf(disk))
+	require.Equal(t, []string{"topology.ebs.csi.aws.com/zone"}, storage.TopologyKeysOf(disk))
 	volumes := disk.(interface{ Volumes() []fake.VolumeState }).Volumes()
 	require.Len(t, volumes, 2, "those with a VolumeAttachment")
 	require.Len(t, volumes[0].Attached, 1)
@@ -119,6 +120,6 @@ items:
 	require.NoError(t, err)
 	backends, notes = d.Backends()
 	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
-	require.False(t, fake.Can(backends[1], fake.Attach))
+	require.False(t, storage.Can(backends[1], storage.Attach))
 	require.Equal(t, []string{"driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is left out: its name is too long for a CSI driver"}, notes)
 }

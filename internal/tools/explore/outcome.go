@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Outcome is what a run came to, as text: one line for each object, then what the storage holds, then what failed. It has phases, pointers,
@@ -43,7 +44,7 @@ type holder interface {
 }
 
 // storageLines is what backends hold. Those that do not tell are left out.
-func storageLines(backends []fake.Backend) []string {
+func storageLines(backends []storage.Backend) []string {
 	var lines []string
 	for _, b := range backends {
 		m, ok := b.(holder)

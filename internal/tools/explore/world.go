@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // World makes a cluster that has not done anything yet. choose is for [engine.Config].Choose; the seed of the engine is then without effect.
@@ -18,7 +18,7 @@ type Run struct {
 	// Engine runs the cluster.
 	Engine *engine.Engine
 	// Backends are the storage systems. What they hold belongs to the outcome if they tell it, as a fake.Memory does.
-	Backends []fake.Backend
+	Backends []storage.Backend
 	// Violations are asked for at the end of the run; nil is none. They carry what was checked as the run went on.
 	Violations func() []check.Violation
 	// Play has the user do what there is to do, and lets time pass. Its error is part of the outcome. It is the same each time but for what

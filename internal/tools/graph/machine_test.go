@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/graph"
+	"github.com/volsim/volsim/storage"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -22,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // lives is a run in which one volume is retained, one is recycled, and a claim loses its volume.
 func lives(t *testing.T) *engine.Trace {
 	t.Helper()
-	c, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.NFS()}})
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.NFS()}})
 	require.NoError(t, err)
 	settle := func(err error) {
 		t.Helper()

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Kinds of lanes that are no objects.
@@ -40,7 +40,7 @@ func indexOf(trace *engine.Trace) index {
 			}
 			ix.byUID[string(obj.GetUID())] = e.Object
 			if pv, ok := obj.(*corev1.PersistentVolume); ok {
-				for _, handle := range []string{fake.Handle(pv), pv.Name} {
+				for _, handle := range []string{storage.Handle(pv), pv.Name} {
 					if _, known := ix.byHandle[handle]; !known {
 						ix.byHandle[handle] = pv.Name
 					}
@@ -109,7 +109,7 @@ func (b *builder) callLanes(call engine.Call) []int {
 	if ref, ok := b.index.byUID[call.Pod]; ok {
 		add(b.objectLane(ref))
 	}
-	if call.Verb == string(fake.Attach) || call.Verb == string(fake.Detach) {
+	if call.Verb == string(storage.Attach) || call.Verb == string(storage.Detach) {
 		if name, ok := b.attachments[attachmentKey{b.index.byHandle[call.Key], call.Node}]; ok {
 			add(b.lane(string(store.VolumeAttachment), name))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/picture"
+	"github.com/volsim/volsim/storage"
 )
 
 // Each state of an object has a name and a colour.
@@ -109,9 +110,9 @@ func TestRetries(t *testing.T) {
 
 // A call that takes time is joined to its end; storage that no volume is about has a lane of its own.
 func TestSlowCallsAndStorageWithoutAVolume(t *testing.T) {
-	c, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.CSI("csi")}})
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI("csi")}})
 	require.NoError(t, err)
-	c.Faults.Slow(fake.Match{Verb: string(fake.Create)}, 5*time.Second)
+	c.Faults.Slow(fake.Match{Verb: string(storage.Create)}, 5*time.Second)
 	c.Faults.Fail(fake.Match{Verb: "create", Kind: "PersistentVolume"}, errors.New("no"))
 	require.NoError(t, c.Create(fake.Class("fast", "csi"), fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	require.NoError(t, c.Advance(6*time.Second))

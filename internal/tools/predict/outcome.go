@@ -8,10 +8,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
 )
 
 // Kind says what sort of thing happens.
@@ -59,7 +59,7 @@ func (r *run) observe() {
 				r.written(&e)
 			}
 		case engine.Storage:
-			if e.Verb == "end" && e.Err == nil && (e.Call.Verb == string(fake.Delete) || e.Call.Verb == string(fake.Recycle)) {
+			if e.Verb == "end" && e.Err == nil && (e.Call.Verb == string(storage.Delete) || e.Call.Verb == string(storage.Recycle)) {
 				r.lost(&e)
 			}
 		case engine.Emitted:
@@ -88,7 +88,7 @@ func (r *run) lost(e *engine.Entry) {
 		}
 		loss := lossOf(pv)
 		what := "its data is deleted with the volume"
-		if e.Call.Verb == string(fake.Recycle) {
+		if e.Call.Verb == string(storage.Recycle) {
 			what = "its data is removed from the volume"
 		}
 		o := Outcome{At: e.Time, Kind: Loses, Object: "pv/" + pv.Name, What: fmt.Sprintf("%s (%s of %s)", what, loss.Handle, loss.Backend), Loss: &loss}
@@ -217,7 +217,7 @@ func nodeChange(e *engine.Entry) string {
 	return ""
 }
 
-func handleOf(pv *corev1.PersistentVolume) string { return fake.Handle(pv) }
+func handleOf(pv *corev1.PersistentVolume) string { return storage.Handle(pv) }
 
 // backendOf is the name of the storage system that the volume is in.
 func backendOf(pv *corev1.PersistentVolume) string {

@@ -22,9 +22,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/storage"
 )
 
 // attacher is a simple external attacher, as attach.AttacherConfig.Plain describes it: what a driver does with a VolumeAttachment, as far as
@@ -138,7 +138,7 @@ func (a *attacher) attach(ctx context.Context, va *storagev1.VolumeAttachment) e
 		}
 		va = newer
 	}
-	if err := a.call(fake.Attach, va); err != nil {
+	if err := a.call(storage.Attach, va); err != nil {
 		return a.failed(ctx, va, "attachError", err)
 	}
 	status := map[string]any{"attached": true}
@@ -153,7 +153,7 @@ func (a *attacher) detach(ctx context.Context, va *storagev1.VolumeAttachment) e
 	if !slices.Contains(va.Finalizers, finalizer) {
 		return nil
 	}
-	if err := a.call(fake.Detach, va); err != nil {
+	if err := a.call(storage.Detach, va); err != nil {
 		return a.failed(ctx, va, "detachError", err)
 	}
 	rest := slices.DeleteFunc(slices.Clone(va.Finalizers), func(name string) bool { return name == finalizer })
@@ -170,7 +170,7 @@ func (a *attacher) detach(ctx context.Context, va *storagev1.VolumeAttachment) e
 // failed writes an error down, and returns it.
 func (a *attacher) failed(ctx context.Context, va *storagev1.VolumeAttachment, field string, failure error) error {
 	e := storagev1.VolumeError{Time: metav1.Now(), Message: failure.Error()}
-	if code, ok := errors.AsType[*fake.Error](failure); ok && field == "attachError" {
+	if code, ok := errors.AsType[*storage.Error](failure); ok && field == "attachError" {
 		e.ErrorCode = new(int32(code.Code.Number()))
 	}
 	// If that cannot be written, it is not.
@@ -192,12 +192,12 @@ func (a *attacher) patch(ctx context.Context, name, part string, fields map[stri
 }
 
 // call asks the driver.
-func (a *attacher) call(op fake.Op, va *storagev1.VolumeAttachment) error {
+func (a *attacher) call(op storage.Op, va *storagev1.VolumeAttachment) error {
 	handle := ""
 	if name := va.Spec.Source.PersistentVolumeName; name != nil {
 		handle = *name
 		if obj, ok, err := a.volumes.GetByKey(*name); err == nil && ok {
-			handle = fake.Handle(obj.(*corev1.PersistentVolume))
+			handle = storage.Handle(obj.(*corev1.PersistentVolume))
 		}
 	}
 	return a.cluster.callAt(attach.AttacherName(differential.Driver), differential.Driver, op, handle, va.Spec.NodeName)

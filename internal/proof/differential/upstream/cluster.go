@@ -27,6 +27,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // Config sets up a cluster. The zero value is one in which nothing takes time.
@@ -41,7 +42,7 @@ type Config struct {
 	Kubelets bool
 	Phase    time.Duration
 	// Cannot, MountGroup and GroupChange are those of the scenario.
-	Cannot      []fake.Op
+	Cannot      []storage.Op
 	MountGroup  bool
 	GroupChange time.Duration
 	// Sorted has in order what comes from maps: kubelets and the attach/detach controller go through what is desired, and the PersistentVolume

@@ -15,12 +15,12 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csimigration"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // prepareExpand makes the expand controller.
@@ -64,7 +64,7 @@ func emitted(e engine.Entry) (engine.Entry, bool) {
 
 // ExpandVolumeDevice grows the volume.
 func (p *mockStorage) ExpandVolumeDevice(spec *volume.Spec, size, _ resource.Quantity) (resource.Quantity, error) {
-	return size, p.cluster.call(expand.ActorName, p.name, fake.Expand, spec.PersistentVolume.Name)
+	return size, p.cluster.call(expand.ActorName, p.name, storage.Expand, spec.PersistentVolume.Name)
 }
 
 // RequiresFSResize is no: there is no node that could do it.

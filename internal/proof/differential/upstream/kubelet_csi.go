@@ -21,10 +21,10 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csi"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/storage"
 )
 
 // realCSI is what the CSI plugin of a kubelet can do.
@@ -145,23 +145,23 @@ type csiNode struct {
 // NodeGetCapabilities says that the driver stages and expands, unless it cannot, and mounts with a group if it can.
 func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest, ...grpc.CallOption) (*csipb.NodeGetCapabilitiesResponse, error) {
 	resp := &csipb.NodeGetCapabilitiesResponse{}
-	can := func(op fake.Op, what csipb.NodeServiceCapability_RPC_Type) {
+	can := func(op storage.Op, what csipb.NodeServiceCapability_RPC_Type) {
 		if !slices.Contains(n.kubelet.cluster.cfg.Cannot, op) {
 			resp.Capabilities = append(resp.Capabilities, &csipb.NodeServiceCapability{Type: &csipb.NodeServiceCapability_Rpc{Rpc: &csipb.NodeServiceCapability_RPC{Type: what}}})
 		}
 	}
-	can(fake.Stage, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
-	can(fake.NodeExpand, csipb.NodeServiceCapability_RPC_EXPAND_VOLUME)
+	can(storage.Stage, csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	can(storage.NodeExpand, csipb.NodeServiceCapability_RPC_EXPAND_VOLUME)
 	if n.kubelet.cluster.cfg.MountGroup {
-		can(fake.Publish, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
+		can(storage.Publish, csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP)
 	}
 	return resp, nil
 }
 
 // NodeStageVolume mounts the volume once for the machine.
 func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeStageVolumeResponse, error) {
-	return &csipb.NodeStageVolumeResponse{}, n.call(ctx, fake.Stage, req.VolumeId, "", func() error {
-		n.asked(differential.NodeRequest{Op: fake.Stage, ID: req.VolumeId, Staging: req.StagingTargetPath, Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
+	return &csipb.NodeStageVolumeResponse{}, n.call(ctx, storage.Stage, req.VolumeId, "", func() error {
+		n.asked(differential.NodeRequest{Op: storage.Stage, ID: req.VolumeId, Staging: req.StagingTargetPath, Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
 		if err := n.mount(req.VolumeId, req.StagingTargetPath); err != nil || req.VolumeCapability.GetBlock() == nil {
 			return err
 		}
@@ -171,8 +171,8 @@ func (n *csiNode) NodeStageVolume(ctx context.Context, req *csipb.NodeStageVolum
 
 // NodePublishVolume mounts it for a pod.
 func (n *csiNode) NodePublishVolume(ctx context.Context, req *csipb.NodePublishVolumeRequest, _ ...grpc.CallOption) (*csipb.NodePublishVolumeResponse, error) {
-	return &csipb.NodePublishVolumeResponse{}, n.call(ctx, fake.Publish, req.VolumeId, podOf(req.TargetPath), func() error {
-		n.asked(differential.NodeRequest{Op: fake.Publish, ID: req.VolumeId, Path: req.TargetPath, Staging: req.StagingTargetPath, ReadOnly: req.Readonly,
+	return &csipb.NodePublishVolumeResponse{}, n.call(ctx, storage.Publish, req.VolumeId, podOf(req.TargetPath), func() error {
+		n.asked(differential.NodeRequest{Op: storage.Publish, ID: req.VolumeId, Path: req.TargetPath, Staging: req.StagingTargetPath, ReadOnly: req.Readonly,
 			Attach: req.PublishContext, Context: req.VolumeContext}, req.VolumeCapability)
 		place := func(path string) error { return os.MkdirAll(path, 0o750) }
 		if req.VolumeCapability.GetBlock() != nil {
@@ -198,8 +198,8 @@ func (n *csiNode) mount(source, target string, options ...string) error {
 
 // NodeUnpublishVolume takes that back.
 func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpublishVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnpublishVolumeResponse, error) {
-	return &csipb.NodeUnpublishVolumeResponse{}, n.call(ctx, fake.Unpublish, req.VolumeId, podOf(req.TargetPath), func() error {
-		n.asked(differential.NodeRequest{Op: fake.Unpublish, ID: req.VolumeId, Path: req.TargetPath}, nil)
+	return &csipb.NodeUnpublishVolumeResponse{}, n.call(ctx, storage.Unpublish, req.VolumeId, podOf(req.TargetPath), func() error {
+		n.asked(differential.NodeRequest{Op: storage.Unpublish, ID: req.VolumeId, Path: req.TargetPath}, nil)
 		if err := n.kubelet.mounter.Unmount(req.TargetPath); err != nil {
 			return err
 		}
@@ -212,8 +212,8 @@ func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpubl
 
 // NodeUnstageVolume takes the volume off the machine.
 func (n *csiNode) NodeUnstageVolume(ctx context.Context, req *csipb.NodeUnstageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnstageVolumeResponse, error) {
-	return &csipb.NodeUnstageVolumeResponse{}, n.call(ctx, fake.Unstage, req.VolumeId, "", func() error {
-		n.asked(differential.NodeRequest{Op: fake.Unstage, ID: req.VolumeId, Staging: req.StagingTargetPath}, nil)
+	return &csipb.NodeUnstageVolumeResponse{}, n.call(ctx, storage.Unstage, req.VolumeId, "", func() error {
+		n.asked(differential.NodeRequest{Op: storage.Unstage, ID: req.VolumeId, Staging: req.StagingTargetPath}, nil)
 		return n.kubelet.mounter.Unmount(req.StagingTargetPath)
 	})
 }
@@ -245,7 +245,7 @@ func podOf(path string) string {
 }
 
 // call is a call to the driver.
-func (n *csiNode) call(ctx context.Context, op fake.Op, id, pod string, effect func() error) error {
+func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effect func() error) error {
 	k := n.kubelet
 	if err := k.live(); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (n *csiNode) call(ctx context.Context, op fake.Op, id, pod string, effect f
 		select {
 		case <-time.After(delay):
 		case <-ctx.Done():
-			err = fake.Errorf(fake.DeadlineExceeded, "context deadline exceeded")
+			err = storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 		case <-k.ctx.Done():
 		}
 		k.endAfter(before)
@@ -285,7 +285,7 @@ func (n *csiNode) call(ctx context.Context, op fake.Op, id, pod string, effect f
 	err = differential.Internal(err)
 	e.Time, e.Verb, e.Err = time.Now(), "end", err
 	k.cluster.record(e)
-	if failure, ok := errors.AsType[*fake.Error](err); ok {
+	if failure, ok := errors.AsType[*storage.Error](err); ok {
 		return status.Error(codes.Code(failure.Code.Number()), failure.Message)
 	}
 	return err

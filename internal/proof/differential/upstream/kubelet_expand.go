@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/proof/differential"
+	"github.com/volsim/volsim/storage"
 )
 
 // nodeExpandWithClient is all that the CSI plugin does to expand a volume but for finding the client of the driver.
@@ -45,8 +45,8 @@ func (p *csiPlugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 // NodeExpandVolume expands what is on the volume.
 func (n *csiNode) NodeExpandVolume(ctx context.Context, req *csipb.NodeExpandVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeExpandVolumeResponse, error) {
 	size := req.CapacityRange.RequiredBytes
-	return &csipb.NodeExpandVolumeResponse{CapacityBytes: size}, n.call(ctx, fake.NodeExpand, req.VolumeId, "", func() error {
-		n.asked(differential.NodeRequest{Op: fake.NodeExpand, ID: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath, Block: req.VolumeCapability.GetBlock() != nil, Size: size}, nil)
+	return &csipb.NodeExpandVolumeResponse{CapacityBytes: size}, n.call(ctx, storage.NodeExpand, req.VolumeId, "", func() error {
+		n.asked(differential.NodeRequest{Op: storage.NodeExpand, ID: req.VolumeId, Path: req.VolumePath, Staging: req.StagingTargetPath, Block: req.VolumeCapability.GetBlock() != nil, Size: size}, nil)
 		return nil
 	})
 }

@@ -12,19 +12,19 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/recyclerclient"
 
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/storage"
 )
 
 // call makes a call to a backend, which takes as long and ends as its setting says.
-func (c *Cluster) call(actor, backend string, op fake.Op, id string) error {
+func (c *Cluster) call(actor, backend string, op storage.Op, id string) error {
 	return c.callAt(actor, backend, op, id, "")
 }
 
 // callAt is call for what concerns a node.
-func (c *Cluster) callAt(actor, backend string, op fake.Op, id, node string) error {
+func (c *Cluster) callAt(actor, backend string, op storage.Op, id, node string) error {
 	call := engine.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
 	if c.director != nil {
 		verb, object := differential.CallOf(call)
@@ -73,7 +73,7 @@ func (p plugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return
 
 // Recycle scrubs the volume.
 func (p plugin) Recycle(name string, _ *volume.Spec, _ recyclerclient.RecycleEventRecorder) error {
-	return p.cluster.call(binder.ActorName, p.name, fake.Recycle, name)
+	return p.cluster.call(binder.ActorName, p.name, storage.Recycle, name)
 }
 
 // nfs is a plugin that recycles.
@@ -108,7 +108,7 @@ func (p *provisioner) Provision(selected *corev1.Node, _ []corev1.TopologySelect
 	if selected != nil {
 		node = selected.Name
 	}
-	if err := p.plugin.cluster.callAt(binder.ActorName, p.plugin.name, fake.Create, p.options.PVName, node); err != nil {
+	if err := p.plugin.cluster.callAt(binder.ActorName, p.plugin.name, storage.Create, p.options.PVName, node); err != nil {
 		return nil, err
 	}
 	claim := p.options.PVC
@@ -139,7 +139,7 @@ func (d *deleter) GetPath() string { return "" }
 
 // Delete deletes the volume.
 func (d *deleter) Delete() error {
-	err := d.plugin.cluster.call(binder.ActorName, d.plugin.name, fake.Delete, d.name)
+	err := d.plugin.cluster.call(binder.ActorName, d.plugin.name, storage.Delete, d.name)
 	if errors.Is(err, differential.ErrInUse) {
 		return volumeerrors.NewDeletedVolumeInUseError(err.Error())
 	}

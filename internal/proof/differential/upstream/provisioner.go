@@ -18,9 +18,9 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/storage"
 )
 
 // startProvisioner runs the library of external provisioners, set up as in the CSI sidecar.
@@ -92,7 +92,7 @@ func (p *sidecar) Provision(ctx context.Context, options controller.ProvisionOpt
 			return nil, controller.ProvisioningNoChange, err
 		}
 	}
-	if err := p.call(fake.Create, options.PVName); err != nil {
+	if err := p.call(storage.Create, options.PVName); err != nil {
 		return nil, controller.ProvisioningFinished, err
 	}
 	pv := &corev1.PersistentVolume{}
@@ -127,9 +127,9 @@ func (p *sidecar) Delete(_ context.Context, pv *corev1.PersistentVolume) error {
 			}
 		}
 	}
-	return p.call(fake.Delete, pv.Spec.CSI.VolumeHandle)
+	return p.call(storage.Delete, pv.Spec.CSI.VolumeHandle)
 }
 
-func (p *sidecar) call(op fake.Op, id string) error {
+func (p *sidecar) call(op storage.Op, id string) error {
 	return p.cluster.call(reclaim.ProvisionerName(differential.Driver), differential.Driver, op, id)
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/picture"
+	"github.com/volsim/volsim/storage"
 )
 
 const driver = "disk.example.com"
 
 // play makes a cluster with one driver, has the steps taken in it, and makes a run of it.
 func play(title string, steps func(c *volsim.Cluster) []func() error) (picture.Run, error) {
-	c, err := volsim.New(volsim.Config{Backends: []fake.Backend{fake.CSI(driver, fake.Lenient())}})
+	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI(driver, fake.Lenient())}})
 	if err != nil {
 		return picture.Run{}, err
 	}
@@ -69,7 +70,7 @@ func Hostile() (picture.Run, error) {
 	run, err := play(`</title><script>alert("title")</script>`, func(c *volsim.Cluster) []func() error {
 		return []func() error{
 			func() error {
-				c.Faults.Fail(fake.Match{Verb: string(fake.Create)}, errors.New("quota </script><script>alert('error')</script> & more")).Times(2)
+				c.Faults.Fail(fake.Match{Verb: string(storage.Create)}, errors.New("quota </script><script>alert('error')</script> & more")).Times(2)
 				return c.Create(fake.Class("fast", driver), fake.Claim("evil", "1Gi", fake.InClass("fast"), fake.Annotations(
 					"markup", "</script><script>alert('annotation')</script><!--", "image", `<img src=x onerror="alert('image')">`, "lines", "a\u2028b\nc: d")))
 			},

@@ -1,4 +1,4 @@
-package fake
+package storage
 
 // Preparer is an in-tree plugin that may refuse to provision before it is asked to: "Failed to create provisioner" (PROV-044).
 type Preparer interface {

@@ -1,4 +1,4 @@
-package fake
+package storage
 
 // Op names what a backend can be asked to do. It is the Verb of the engine.Call that precedes the request.
 type Op string

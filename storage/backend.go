@@ -1,11 +1,8 @@
-package fake
+package storage
 
-import (
-	"strings"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import "strings"
+import "time"
+import corev1 "k8s.io/api/core/v1"
 
 // Backend is a storage system as the control plane sees it. The name is that of a CSI driver, or of an in-tree plugin, which
 // begins with "kubernetes.io/"; it never changes. What else a backend can do is said by the interfaces below that it implements;

@@ -1,9 +1,7 @@
-package fake
+package storage
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
+import "fmt"
 
 // Code is a gRPC status code by name.
 type Code string

@@ -1,16 +1,13 @@
-package fake
+package storage
 
-import (
-	"maps"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-)
+import "maps"
+import corev1 "k8s.io/api/core/v1"
+import "k8s.io/apimachinery/pkg/types"
 
 // Segment is a place from which volumes can be reached, such as {"topology.example.com/zone": "a"}.
 type Segment map[string]string
 
-func (s Segment) equal(other Segment) bool { return maps.Equal(s, other) }
+func (s Segment) Equal(other Segment) bool { return maps.Equal(s, other) }
 
 // PodRef identifies the pod that a volume is mounted for.
 type PodRef struct {
@@ -21,8 +18,8 @@ type PodRef struct {
 // String is namespace/name.
 func (p PodRef) String() string { return p.Namespace + "/" + p.Name }
 
-// same compares by UID; by name when one side has no UID.
-func (p PodRef) same(other PodRef) bool {
+// Same compares by UID; by name when one side has no UID.
+func (p PodRef) Same(other PodRef) bool {
 	if p.UID != "" && other.UID != "" {
 		return p.UID == other.UID
 	}

@@ -1,12 +1,9 @@
-package fake
+package storage
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import "errors"
+import "fmt"
+import "strings"
+import corev1 "k8s.io/api/core/v1"
 
 // ErrNoPluginMatched is the answer of every lookup by source when no in-tree plugin is in charge of it (RECL-035).
 var ErrNoPluginMatched = errors.New("no volume plugin matched")

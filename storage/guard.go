@@ -1,10 +1,7 @@
-package fake
+package storage
 
-import (
-	"fmt"
-
-	"github.com/volsim/volsim/internal/core/guard"
-)
+import "fmt"
+import "github.com/volsim/volsim/internal/core/guard"
 
 // PanicError says that a backend panicked. Its code is Internal.
 type PanicError struct {
@@ -38,4 +35,4 @@ func Safely(backend string, op Op, call func() error) (err error) {
 	return call()
 }
 
-const guardName = "github.com/volsim/volsim/fake.Safely"
+const guardName = "github.com/volsim/volsim/storage.Safely"

@@ -1,14 +1,11 @@
-package fake
+package storage
 
-import (
-	"errors"
-	"fmt"
-	"iter"
-	"slices"
-	"strings"
-
-	"github.com/volsim/volsim/internal/core/engine"
-)
+import "errors"
+import "fmt"
+import "iter"
+import "slices"
+import "strings"
+import "github.com/volsim/volsim/internal/core/engine"
 
 // Set holds the backends of a cluster by name. Its in-tree plugins are those of the controllers; CSI drivers are external to
 // them. The zero value is a cluster without storage.
