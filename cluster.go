@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -89,23 +90,23 @@ func New(cfg Config) (*Cluster, error) {
 
 // Create creates objects in order, as an API server would: defaults, admission, validation, uid, finalizers. When it would refuse
 // any of them, none is created. Errors are those of k8s.io/apimachinery/pkg/api/errors.
-func (c *Cluster) Create(objs ...store.Object) error {
-	given := make(map[store.Ref]bool, len(objs))
+func (c *Cluster) Create(objs ...api.Object) error {
+	given := make(map[api.Ref]bool, len(objs))
 	for _, obj := range objs {
 		if err := c.checkObject("create", obj); err != nil {
 			return err
 		}
-		if _, err := c.engine.Store().CreateWith(obj, store.CreateOptions{DryRun: true}); err != nil {
+		if _, err := c.engine.Store().CreateWith(obj, api.CreateOptions{DryRun: true}); err != nil {
 			return describe("create", obj, err)
 		}
-		if ref := store.RefTo(obj); obj.GetName() != "" && given[ref] {
+		if ref := api.RefTo(obj); obj.GetName() != "" && given[ref] {
 			return fmt.Errorf("create %s: it is given twice", ref)
 		} else {
 			given[ref] = true
 		}
 	}
 	for _, obj := range objs {
-		if _, err := c.engine.API().Create(c.engine.User(), deepCopy(obj), store.CreateOptions{}); err != nil {
+		if _, err := c.engine.API().Create(c.engine.User(), deepCopy(obj), api.CreateOptions{}); err != nil {
 			return describe("create", obj, err)
 		}
 	}
@@ -113,7 +114,7 @@ func (c *Cluster) Create(objs ...store.Object) error {
 }
 
 // CreateWith creates one object as Create does, with options.
-func (c *Cluster) CreateWith(obj store.Object, opts store.CreateOptions) error {
+func (c *Cluster) CreateWith(obj api.Object, opts api.CreateOptions) error {
 	if err := c.checkObject("create", obj); err != nil {
 		return err
 	}
@@ -123,21 +124,21 @@ func (c *Cluster) CreateWith(obj store.Object, opts store.CreateOptions) error {
 
 // Update replaces an object, leaving its status alone. Without a resourceVersion it overwrites whatever is there, where the kind
 // allows that; with one that is not the stored one it is a Conflict.
-func (c *Cluster) Update(obj store.Object) error {
-	return c.update(obj, store.Main, store.UpdateOptions{})
+func (c *Cluster) Update(obj api.Object) error {
+	return c.update(obj, api.Main, store.UpdateOptions{})
 }
 
 // UpdateWith replaces an object as Update does, with options.
-func (c *Cluster) UpdateWith(obj store.Object, opts store.UpdateOptions) error {
-	return c.update(obj, store.Main, opts)
+func (c *Cluster) UpdateWith(obj api.Object, opts store.UpdateOptions) error {
+	return c.update(obj, api.Main, opts)
 }
 
 // UpdateStatus replaces an object's status.
-func (c *Cluster) UpdateStatus(obj store.Object) error {
-	return c.update(obj, store.Status, store.UpdateOptions{})
+func (c *Cluster) UpdateStatus(obj api.Object) error {
+	return c.update(obj, api.Status, store.UpdateOptions{})
 }
 
-func (c *Cluster) update(obj store.Object, sub store.Subresource, opts store.UpdateOptions) error {
+func (c *Cluster) update(obj api.Object, sub api.Subresource, opts store.UpdateOptions) error {
 	if err := c.checkObject("update", obj); err != nil {
 		return err
 	}
@@ -146,29 +147,29 @@ func (c *Cluster) update(obj store.Object, sub store.Subresource, opts store.Upd
 }
 
 // Patch applies a JSON merge patch to the object that obj names by type, namespace and name.
-func (c *Cluster) Patch(obj store.Object, patch string) error { return c.patch(obj, patch, store.Main) }
+func (c *Cluster) Patch(obj api.Object, patch string) error { return c.patch(obj, patch, api.Main) }
 
 // PatchStatus applies a JSON merge patch to the status of the object that obj names.
-func (c *Cluster) PatchStatus(obj store.Object, patch string) error {
-	return c.patch(obj, patch, store.Status)
+func (c *Cluster) PatchStatus(obj api.Object, patch string) error {
+	return c.patch(obj, patch, api.Status)
 }
 
-func (c *Cluster) patch(obj store.Object, patch string, sub store.Subresource) error {
+func (c *Cluster) patch(obj api.Object, patch string, sub api.Subresource) error {
 	if err := c.checkObject("patch", obj); err != nil {
 		return err
 	}
-	_, err := c.engine.API().Patch(c.engine.User(), store.RefTo(obj), []byte(patch), sub)
+	_, err := c.engine.API().Patch(c.engine.User(), api.RefTo(obj), []byte(patch), sub)
 	return describe("patch", obj, err)
 }
 
 // Delete deletes the object that obj names by type, namespace and name. One with finalizers stays, marked, until they are gone.
 // A uid or resourceVersion in obj is a precondition.
-func (c *Cluster) Delete(obj store.Object) error {
-	return c.DeleteWith(obj, store.DeleteOptions{})
+func (c *Cluster) Delete(obj api.Object) error {
+	return c.DeleteWith(obj, api.DeleteOptions{})
 }
 
 // DeleteWith is Delete with options; preconditions in them win over those in obj.
-func (c *Cluster) DeleteWith(obj store.Object, opts store.DeleteOptions) error {
+func (c *Cluster) DeleteWith(obj api.Object, opts api.DeleteOptions) error {
 	if err := c.checkObject("delete", obj); err != nil {
 		return err
 	}
@@ -178,13 +179,13 @@ func (c *Cluster) DeleteWith(obj store.Object, opts store.DeleteOptions) error {
 	if opts.ResourceVersion == "" {
 		opts.ResourceVersion = obj.GetResourceVersion()
 	}
-	_, err := c.engine.API().Delete(c.engine.User(), store.RefTo(obj), opts)
+	_, err := c.engine.API().Delete(c.engine.User(), api.RefTo(obj), opts)
 	return describe("delete", obj, err)
 }
 
 // Load stores objects as they are, status, uid, timestamps and finalizers included, as from a dump of another cluster. An object
 // of the same name is replaced.
-func (c *Cluster) Load(objs ...store.Object) error {
+func (c *Cluster) Load(objs ...api.Object) error {
 	for _, obj := range objs {
 		if err := c.checkObject("load", obj); err != nil {
 			return err
@@ -213,8 +214,8 @@ func (c *Cluster) Apply(manifest []byte) error {
 	return nil
 }
 
-func (c *Cluster) apply(obj store.Object) error {
-	stored, err := c.engine.Store().Get(store.KindOf(obj), store.KeyOf(obj))
+func (c *Cluster) apply(obj api.Object) error {
+	stored, err := c.engine.Store().Get(api.KindOf(obj), api.KeyOf(obj))
 	if err != nil {
 		return c.Create(obj)
 	}
@@ -225,31 +226,31 @@ func (c *Cluster) apply(obj store.Object) error {
 	return c.Update(obj)
 }
 
-func (c *Cluster) checkObject(verb string, obj store.Object) error {
-	if store.IsNil(obj) {
+func (c *Cluster) checkObject(verb string, obj api.Object) error {
+	if api.IsNil(obj) {
 		return fmt.Errorf("%s: the object is nil: pass a pointer to a k8s.io/api type", verb)
 	}
-	if store.KindOf(obj) == "" {
+	if api.KindOf(obj) == "" {
 		return fmt.Errorf("%s: a %T is not held here: the kinds are %v", verb, obj, store.Kinds())
 	}
 	if obj.GetName() == "" && (verb != "create" || obj.GetGenerateName() == "") {
-		return fmt.Errorf("%s %s: metadata.name is empty: name the object", verb, store.KindOf(obj))
+		return fmt.Errorf("%s %s: metadata.name is empty: name the object", verb, api.KindOf(obj))
 	}
 	if err := fake.Err(obj); err != nil {
-		return fmt.Errorf("%s %s: %w", verb, store.RefTo(obj), err)
+		return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
 	}
 	return nil
 }
 
 // describe says which call failed, keeping the API's error underneath.
-func describe(verb string, obj store.Object, err error) error {
+func describe(verb string, obj api.Object, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", verb, store.RefTo(obj), err)
+	return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
 }
 
-func deepCopy(obj store.Object) store.Object { return obj.DeepCopyObject().(store.Object) }
+func deepCopy(obj api.Object) api.Object { return obj.DeepCopyObject().(api.Object) }
 
 // Now is the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }

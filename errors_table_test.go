@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 var badMetadata = []refusal{
@@ -355,7 +355,7 @@ var badCalls = []refusal{
 	{"API-013", "another uid", updating(nodes, "n1", func(n *corev1.Node) { n.UID = "u" }), conflict, "Precondition failed: UID in precondition: u"},
 	{"API-017", "a new object with a version", creating(goodVolume("v"), func(v *pvType) { v.ResourceVersion = "7" }), fault, "resourceVersion should not be set on objects to be created"},
 	{"API-058", "a delete of another", func(c *volsim.Cluster) error {
-		return c.DeleteWith(goodVolume("disk"), store.DeleteOptions{UID: "u"})
+		return c.DeleteWith(goodVolume("disk"), api.DeleteOptions{UID: "u"})
 	}, conflict, "the UID in the precondition (u) does not match"},
 	{"API-058", "a delete of another version", func(c *volsim.Cluster) error {
 		return c.Delete(&pvType{ObjectMeta: metav1.ObjectMeta{Name: "disk", ResourceVersion: "1"}})

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -120,8 +121,8 @@ func furnished(t *testing.T) *volsim.Cluster {
 }
 
 // everything is what a cluster holds.
-func everything(c *volsim.Cluster) []store.Object {
-	var all []store.Object
+func everything(c *volsim.Cluster) []api.Object {
+	var all []api.Object
 	add(&all, c.Volumes)
 	add(&all, c.Claims)
 	add(&all, c.Classes)
@@ -135,7 +136,7 @@ func everything(c *volsim.Cluster) []store.Object {
 	return all
 }
 
-func add[T store.Object](all *[]store.Object, table volsim.Table[T]) {
+func add[T api.Object](all *[]api.Object, table volsim.Table[T]) {
 	for _, obj := range table.List() {
 		*all = append(*all, obj)
 	}
@@ -159,7 +160,7 @@ func watchAll(t *testing.T, c *volsim.Cluster) *int {
 	return n
 }
 
-func count[T store.Object](t *testing.T, n *int, table volsim.Table[T]) {
+func count[T api.Object](t *testing.T, n *int, table volsim.Table[T]) {
 	t.Helper()
 	_, err := table.Watch(func(store.Change[T]) { *n++ })
 	require.NoError(t, err)
@@ -187,7 +188,7 @@ func causes(status metav1.Status) string {
 type verb func(c *volsim.Cluster) error
 
 // creating spoils a good object and creates it.
-func creating[T store.Object](obj T, spoil func(T)) verb {
+func creating[T api.Object](obj T, spoil func(T)) verb {
 	return func(c *volsim.Cluster) error {
 		bad := obj.DeepCopyObject().(T)
 		spoil(bad)
@@ -196,15 +197,15 @@ func creating[T store.Object](obj T, spoil func(T)) verb {
 }
 
 // updating spoils the stored object and writes it back; updatingStatus does so by the subresource.
-func updating[T store.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T)) verb {
+func updating[T api.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T)) verb {
 	return rewrite(table, key, spoil, (*volsim.Cluster).Update)
 }
 
-func updatingStatus[T store.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T)) verb {
+func updatingStatus[T api.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T)) verb {
 	return rewrite(table, key, spoil, (*volsim.Cluster).UpdateStatus)
 }
 
-func rewrite[T store.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T), write func(*volsim.Cluster, store.Object) error) verb {
+func rewrite[T api.Object](table func(*volsim.Cluster) volsim.Table[T], key string, spoil func(T), write func(*volsim.Cluster, api.Object) error) verb {
 	return func(c *volsim.Cluster) error {
 		obj, err := table(c).Get(key)
 		if err != nil {
@@ -215,7 +216,7 @@ func rewrite[T store.Object](table func(*volsim.Cluster) volsim.Table[T], key st
 	}
 }
 
-func patching(obj store.Object, text string) verb {
+func patching(obj api.Object, text string) verb {
 	return func(c *volsim.Cluster) error { return c.Patch(obj, text) }
 }
 
@@ -283,7 +284,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func newestVersion(objs []store.Object) (newest int) {
+func newestVersion(objs []api.Object) (newest int) {
 	for _, obj := range objs {
 		var v int
 		if _, err := fmt.Sscan(obj.GetResourceVersion(), &v); err == nil {

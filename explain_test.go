@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/storage"
 )
@@ -48,7 +48,7 @@ func failover(t *testing.T, cfg volsim.Config) *volsim.Cluster {
 	require.NoError(t, c.Advance(time.Minute))
 	require.NoError(t, c.Faults.PowerOff("n1"))
 	require.NoError(t, c.PatchStatus(fake.Node("n1"), `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`))
-	require.NoError(t, c.DeleteWith(fake.Pod("old"), store.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	require.NoError(t, c.DeleteWith(fake.Pod("old"), api.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	require.NoError(t, c.Create(fake.Pod("new", fake.Claims("data"), fake.OnNode("n2"))))
 	require.NoError(t, c.Advance(2*time.Minute))
 	return c
@@ -158,8 +158,8 @@ func explained(t *testing.T, c *volsim.Cluster) map[string]explain.Explanation {
 	t.Helper()
 	all := map[string]explain.Explanation{}
 	explainer := c.Explainer()
-	ask := func(obj store.Object) {
-		x, err := explainer.Object(store.RefTo(obj))
+	ask := func(obj api.Object) {
+		x, err := explainer.Object(api.RefTo(obj))
 		require.NoError(t, err)
 		all[x.Object] = x
 	}
@@ -199,8 +199,8 @@ func whole(t *testing.T, x *explain.Explanation, known map[string]bool) {
 // settledForm is what can be seen of the objects that are explained.
 func settledForm(c *volsim.Cluster) []string {
 	var lines []string
-	add := func(obj store.Object, more ...any) {
-		lines = append(lines, fmt.Sprint(store.RefTo(obj), obj.GetUID(), obj.GetDeletionTimestamp() != nil, obj.GetFinalizers(), more))
+	add := func(obj api.Object, more ...any) {
+		lines = append(lines, fmt.Sprint(api.RefTo(obj), obj.GetUID(), obj.GetDeletionTimestamp() != nil, obj.GetFinalizers(), more))
 	}
 	for _, pod := range c.Pods.List() {
 		add(pod, pod.Spec.NodeName, pod.Status.Phase)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
@@ -30,7 +31,7 @@ func TestMisuse(t *testing.T) {
 	inNamespace.Namespace = "other"
 	type cluster = *volsim.Cluster
 	objects := map[string]struct {
-		obj  store.Object
+		obj  api.Object
 		want string
 	}{
 		"nil":                 {nil, "the object is nil: pass a pointer to a k8s.io/api type"},
@@ -39,21 +40,21 @@ func TestMisuse(t *testing.T) {
 		"something else":      {stranger{secret}, "a volsim_test.stranger is not held here: the kinds are ["},
 		"a volume of no name": {&pvType{}, "PersistentVolume: metadata.name is empty: name the object"},
 	}
-	calls := map[string]func(cluster, store.Object) error{
-		"create": func(c cluster, o store.Object) error { return c.Create(o) },
-		"create ": func(c cluster, o store.Object) error {
-			return c.CreateWith(o, store.CreateOptions{SkipValidation: true})
+	calls := map[string]func(cluster, api.Object) error{
+		"create": func(c cluster, o api.Object) error { return c.Create(o) },
+		"create ": func(c cluster, o api.Object) error {
+			return c.CreateWith(o, api.CreateOptions{SkipValidation: true})
 		},
-		"update": func(c cluster, o store.Object) error { return c.Update(o) },
-		"update ": func(c cluster, o store.Object) error {
+		"update": func(c cluster, o api.Object) error { return c.Update(o) },
+		"update ": func(c cluster, o api.Object) error {
 			return c.UpdateWith(o, store.UpdateOptions{SkipValidation: true})
 		},
-		"update  ": func(c cluster, o store.Object) error { return c.UpdateStatus(o) },
-		"patch":    func(c cluster, o store.Object) error { return c.Patch(o, "{}") },
-		"patch ":   func(c cluster, o store.Object) error { return c.PatchStatus(o, "{}") },
-		"delete":   func(c cluster, o store.Object) error { return c.Delete(o) },
-		"delete ":  func(c cluster, o store.Object) error { return c.DeleteWith(o, store.DeleteOptions{}) },
-		"load":     func(c cluster, o store.Object) error { return c.Load(o) },
+		"update  ": func(c cluster, o api.Object) error { return c.UpdateStatus(o) },
+		"patch":    func(c cluster, o api.Object) error { return c.Patch(o, "{}") },
+		"patch ":   func(c cluster, o api.Object) error { return c.PatchStatus(o, "{}") },
+		"delete":   func(c cluster, o api.Object) error { return c.Delete(o) },
+		"delete ":  func(c cluster, o api.Object) error { return c.DeleteWith(o, api.DeleteOptions{}) },
+		"load":     func(c cluster, o api.Object) error { return c.Load(o) },
 	}
 	c := furnished(t)
 	before, changes := everything(c), watchAll(t, c)
@@ -87,7 +88,7 @@ func TestMisuse(t *testing.T) {
 		require.Error(t, test.err, test.name)
 		assert.Contains(t, test.err.Error(), test.want, test.name)
 	}
-	require.ErrorIs(t, c.Apply([]byte("apiVersion: v1\nkind: Secret")), store.ErrUnknownKind)
+	require.ErrorIs(t, c.Apply([]byte("apiVersion: v1\nkind: Secret")), api.ErrUnknownKind)
 	_, err := c.Volumes.Watch(nil)
 	require.EqualError(t, err, "watch PersistentVolume: the function is nil")
 	_, err = c.Explain("default/none")

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
@@ -172,7 +173,7 @@ func (w *witness) watch(r *rapid.T) {
 }
 
 // watchTable checks every change of a table.
-func watchTable[T store.Object](r *rapid.T, w *witness, table volsim.Table[T]) {
+func watchTable[T api.Object](r *rapid.T, w *witness, table volsim.Table[T]) {
 	_, err := table.Watch(func(change store.Change[T]) {
 		// API-005: versions only grow.
 		if change.Version <= w.version {
@@ -180,7 +181,7 @@ func watchTable[T store.Object](r *rapid.T, w *witness, table volsim.Table[T]) {
 		}
 		w.version = change.Version
 		// API-052: what has finalizers is marked before it goes.
-		if change.Type == store.Deleted && len(change.Old.GetFinalizers()) > 0 && change.Old.GetDeletionTimestamp() == nil {
+		if change.Type == api.Deleted && len(change.Old.GetFinalizers()) > 0 && change.Old.GetDeletionTimestamp() == nil {
 			w.fail("%s vanished with finalizers %v and was never marked", change.Key, change.Old.GetFinalizers())
 		}
 	})
@@ -213,7 +214,7 @@ func allBound(c *volsim.Cluster) error {
 		}
 		d := binder.Match(claim, c.Volumes.List(), binder.Options{Delayed: classes[binder.ClassOf(claim)]})
 		if d.Volume != nil {
-			return fmt.Errorf("claim %s is %s although volume %s would do", store.KeyOf(claim), claim.Status.Phase, d.Volume.Name)
+			return fmt.Errorf("claim %s is %s although volume %s would do", api.KeyOf(claim), claim.Status.Phase, d.Volume.Name)
 		}
 	}
 	return nil
@@ -222,14 +223,14 @@ func allBound(c *volsim.Cluster) error {
 // podsSettled reports a pod that could run and does not, or was deleted and is still there.
 func podsSettled(c *volsim.Cluster) error {
 	for _, pod := range c.Pods.List() {
-		key := store.KeyOf(pod)
+		key := api.KeyOf(pod)
 		switch {
 		case pod.DeletionTimestamp != nil:
 			return fmt.Errorf("pod %s was deleted at %v and is still there", key, pod.DeletionTimestamp)
 		case pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending:
 			continue
 		}
-		claim, err := c.Claims.Get(store.Key(pod.Namespace, pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName))
+		claim, err := c.Claims.Get(api.Key(pod.Namespace, pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName))
 		if err != nil || claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound {
 			continue
 		}
@@ -257,7 +258,7 @@ func isBlock(mode *corev1.PersistentVolumeMode) bool {
 func lastEvent(c *volsim.Cluster, name string) string {
 	last := "no event tells why"
 	for e := range c.Trace().Entries() {
-		if _, of := store.SplitKey(e.Object.Key); e.Type == engine.Emitted && of == name {
+		if _, of := api.SplitKey(e.Object.Key); e.Type == engine.Emitted && of == name {
 			last = e.Reason + ": " + e.Text
 		}
 	}
@@ -281,7 +282,7 @@ func grown(c *volsim.Cluster) error {
 		if used(c, claim) && (refusedInUse(c, pv, storage.Expand) || refusedInUse(c, pv, storage.NodeExpand)) {
 			continue // EXP-025, MNT-419: the driver said so once, and that is believed for as long as pods use the volume
 		}
-		return fmt.Errorf("claim %s asks for %s and has %s, its volume %s; its status is %+v", store.KeyOf(claim), request.String(), capacity.String(),
+		return fmt.Errorf("claim %s asks for %s and has %s, its volume %s; its status is %+v", api.KeyOf(claim), request.String(), capacity.String(),
 			pv.Spec.Capacity.Storage(), claim.Status)
 	}
 	return nil
@@ -306,13 +307,13 @@ func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op storage.Op)
 // running reports whether a pod runs with the claim, used whether one may.
 func running(c *volsim.Cluster, claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(c.Pods.List(), func(pod *corev1.Pod) bool {
-		return pod.Status.Phase == corev1.PodRunning && slices.Contains(objects.ClaimsOf(pod), store.KeyOf(claim))
+		return pod.Status.Phase == corev1.PodRunning && slices.Contains(objects.ClaimsOf(pod), api.KeyOf(claim))
 	})
 }
 
 func used(c *volsim.Cluster, claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(c.Pods.List(), func(pod *corev1.Pod) bool {
-		return !objects.Terminated(pod) && slices.Contains(objects.ClaimsOf(pod), store.KeyOf(claim))
+		return !objects.Terminated(pod) && slices.Contains(objects.ClaimsOf(pod), api.KeyOf(claim))
 	})
 }
 

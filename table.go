@@ -3,11 +3,12 @@ package volsim
 import (
 	"fmt"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Table reads the objects of one kind. What it returns are copies, free to change.
-type Table[T store.Object] struct{ table *store.Table[T] }
+type Table[T api.Object] struct{ table *store.Table[T] }
 
 // Get returns a copy of the object; key is namespace/name, or name for kinds without a namespace. An object that does not exist
 // is an error for which apierrors.IsNotFound holds.
@@ -51,4 +52,4 @@ func (t Table[T]) Watch(fn func(store.Change[T])) (stop func(), err error) {
 	return w.Stop, nil
 }
 
-func copyOf[T store.Object](obj T) T { return obj.DeepCopyObject().(T) }
+func copyOf[T api.Object](obj T) T { return obj.DeepCopyObject().(T) }

@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -175,7 +176,7 @@ func TestEphemeral(t *testing.T) {
 			claim, _ := w.Store().Claims.Get("default/p-v")
 			claim = claim.DeepCopy()
 			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: stored.UID, Controller: &yes}}
-			if _, err := w.API().Update(w.User(), claim, store.Main, store.UpdateOptions{}); err != nil {
+			if _, err := w.API().Update(w.User(), claim, api.Main, store.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -341,7 +342,7 @@ func TestOnlyCreatesAndDeletes(t *testing.T) {
 	w.inUse("a")
 	w.Advance(minute)
 	for e := range w.trace.Entries() {
-		if e.Type != engine.Write || e.Actor != attach.ActorName || e.Object.Kind != store.VolumeAttachment {
+		if e.Type != engine.Write || e.Actor != attach.ActorName || e.Object.Kind != api.VolumeAttachment {
 			continue
 		}
 		if e.Verb != "create" && e.Verb != "delete" {

@@ -6,11 +6,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -31,4 +31,4 @@ func newPodGC(w *world) (*engine.Actor, error) { return attach.NewPodGC(w.Engine
 
 func attachmentOn(node string) string { return objects.AttachmentName("h1", driver, node) }
 
-var storeNow = store.DeleteOptions{GracePeriodSeconds: new(int64)}
+var storeNow = api.DeleteOptions{GracePeriodSeconds: new(int64)}

@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // writeNodeStatuses writes the reports of all nodes that are not written (ATT-111).
@@ -39,7 +39,7 @@ func (c *controller) patchNode(p *engine.Proc, name string, volumes []corev1.Att
 		// ATT-113: there is nothing to write to until the node is added again (ATT-115).
 		return nil
 	}
-	if _, err := p.API().Nodes.Patch(p, name, attachedPatch(node.Status.VolumesAttached, volumes), store.Status); err != nil {
+	if _, err := p.API().Nodes.Patch(p, name, attachedPatch(node.Status.VolumesAttached, volumes), api.Status); err != nil {
 		// ATT-113: any error, that the node is gone included.
 		c.actual.soil(name)
 		c.stir()

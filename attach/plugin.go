@@ -9,9 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -122,7 +122,7 @@ func (c *controller) detachCSI(p *engine.Proc, name, node string) error {
 	}
 	attachment := objects.AttachmentName(handle, driver, node)
 	// ATT-132: no other VolumeAttachment is looked for.
-	_, err := p.API().Attachments.Delete(p, attachment, store.DeleteOptions{})
+	_, err := p.API().Attachments.Delete(p, attachment, api.DeleteOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		// ATT-143, ATT-144: often this is how the end is noticed.

@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // PodGCName is the actor name of the pod garbage collector.
@@ -65,14 +65,14 @@ func (gc *podGC) collect(p *engine.Proc) {
 
 // end marks a pod as failed, unless it is finished, and deletes it without grace.
 func (gc *podGC) end(p *engine.Proc, pod *corev1.Pod) error {
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		patch := mergePatch("status", map[string]any{"phase": corev1.PodFailed})
-		if _, err := p.API().Pods.Patch(p, key, patch, store.Status); err != nil {
+		if _, err := p.API().Pods.Patch(p, key, patch, api.Status); err != nil {
 			return err
 		}
 	}
 	now := int64(0)
-	_, err := p.API().Pods.Delete(p, key, store.DeleteOptions{GracePeriodSeconds: &now})
+	_, err := p.API().Pods.Delete(p, key, api.DeleteOptions{GracePeriodSeconds: &now})
 	return err
 }

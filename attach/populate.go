@@ -3,8 +3,8 @@ package attach
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // populate is a pass of the populator: it takes out of the desired world what has no business there any more, and now and then looks
@@ -34,7 +34,7 @@ func (c *controller) removeGonePods(p *engine.Proc) bool {
 				continue
 			}
 			victims[pod.UID] = struct{}{}
-			known, ok := c.infPods.Get(store.KeyOf(pod))
+			known, ok := c.infPods.Get(api.KeyOf(pod))
 			// ATT-002, ATT-032: another pod of that name is another pod.
 			if ok && known.UID == pod.UID && Action(known) == AddVolumes {
 				continue

@@ -10,8 +10,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -164,7 +164,7 @@ func (a *attacher) prepare(p *engine.Proc, va *storagev1.VolumeAttachment, nodeI
 	if len(meta) == 0 {
 		return va, nil
 	}
-	newer, err := p.API().Attachments.Patch(p, va.Name, mergePatch("metadata", meta), store.Main)
+	newer, err := p.API().Attachments.Patch(p, va.Name, mergePatch("metadata", meta), api.Main)
 	if err != nil {
 		return va, err
 	}
@@ -181,7 +181,7 @@ func (a *attacher) markAttached(p *engine.Proc, va *storagev1.VolumeAttachment, 
 	if va.Status.AttachError != nil {
 		status["attachError"] = nil
 	}
-	_, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", status), store.Status)
+	_, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", status), api.Status)
 	return err
 }
 
@@ -194,7 +194,7 @@ func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, fie
 		number := int32(code.Number())
 		e.ErrorCode = &number
 	}
-	if _, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", map[string]any{field: e}), store.Status); err != nil {
+	if _, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", map[string]any{field: e}), api.Status); err != nil {
 		p.Decide("ATT-172", va, "the error could not be saved: %v", err)
 	}
 }

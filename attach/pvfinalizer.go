@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // FinalizerOf is what the external attacher of a driver holds PersistentVolumes and VolumeAttachments by (ATT-004).
@@ -81,6 +81,6 @@ func (a *attacher) patchFinalizers(p *engine.Proc, name string, change func([]st
 			return nil, err
 		}
 		return mergePatch("metadata", map[string]any{"finalizers": finalizers}), nil
-	}, store.Main)
+	}, api.Main)
 	return err
 }

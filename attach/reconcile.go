@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // ATT-083: the names of the two operations.
@@ -118,7 +118,7 @@ func (c *controller) awaitUnmount(p *engine.Proc, u undesired, entry *attachment
 }
 
 // subject is what a decision about a volume is recorded with: the PersistentVolume, or the node if it is not known.
-func (c *controller) subject(spec objects.VolumeSpec, node *corev1.Node) store.Object {
+func (c *controller) subject(spec objects.VolumeSpec, node *corev1.Node) api.Object {
 	switch {
 	case spec.PV != nil:
 		return spec.PV

@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // resolve finds what a volume of a pod stands for, as far as the caches know (ATT-011, ATT-012). It reports false for a volume that
@@ -16,7 +16,7 @@ func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.Vo
 		return objects.SpecOfInline(volume), true
 	}
 	var none objects.VolumeSpec
-	claim, ok := c.infClaims.Get(store.Key(pod.Namespace, name))
+	claim, ok := c.infClaims.Get(api.Key(pod.Namespace, name))
 	// ATT-012: the claim of a generic ephemeral volume is the pod's own, or somebody else's that happens to have the name.
 	if !ok || volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim) {
 		return none, false

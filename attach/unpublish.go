@@ -6,8 +6,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -52,13 +52,13 @@ func (a *attacher) markDetached(p *engine.Proc, va *storagev1.VolumeAttachment) 
 	// ATT-175: the finalizer goes first: a crash in between must not have the driver asked again.
 	if hasFinalizer(va.Finalizers, a.cfg.Finalizer) {
 		patch := mergePatch("metadata", map[string]any{"finalizers": without(va.Finalizers, a.cfg.Finalizer)})
-		if _, err := p.API().Attachments.Patch(p, va.Name, patch, store.Main); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := p.API().Attachments.Patch(p, va.Name, patch, api.Main); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("could not mark as detached: %w", err)
 		}
 	}
 	status := mergePatch("status", map[string]any{"attached": false, "detachError": nil, "attachmentMetadata": nil})
 	// ATT-175: usually it is gone already.
-	if _, err := p.API().Attachments.Patch(p, va.Name, status, store.Status); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := p.API().Attachments.Patch(p, va.Name, status, api.Status); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("could not mark as detached: %w", err)
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -108,11 +108,11 @@ func (w *world) restart(down func()) {
 	a.Start()
 }
 
-func (w *world) create(objs ...store.Object) {
+func (w *world) create(objs ...api.Object) {
 	w.t.Helper()
 	for _, obj := range objs {
-		if _, err := w.API().Create(w.User(), obj, store.CreateOptions{}); err != nil {
-			w.t.Fatalf("create %s: %v", store.RefTo(obj), err)
+		if _, err := w.API().Create(w.User(), obj, api.CreateOptions{}); err != nil {
+			w.t.Fatalf("create %s: %v", api.RefTo(obj), err)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (w *world) volume(name, handle, claim string, modes ...corev1.PersistentVol
 	pvc := fake.Claim(claim, "1Gi", fake.VolumeName(name))
 	pvc.Spec.AccessModes = modes
 	w.create(pvc)
-	key := store.KeyOf(pvc)
+	key := api.KeyOf(pvc)
 	stored, _ := w.Store().Claims.Get(key)
 	pv := fake.Volume(name, "1Gi", fake.CSISource(driver, handle), fake.ForClaim(key, stored.UID))
 	pv.Spec.AccessModes = modes
@@ -153,40 +153,40 @@ func (w *world) pod(name, node string, claims ...string) *corev1.Pod {
 	}
 	pod := fake.Pod(name, opts...)
 	w.create(pod)
-	stored, err := w.Store().Pods.Get(store.KeyOf(pod))
+	stored, err := w.Store().Pods.Get(api.KeyOf(pod))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return stored
 }
 
-func (w *world) patch(obj store.Object, patch string, sub store.Subresource) {
+func (w *world) patch(obj api.Object, patch string, sub api.Subresource) {
 	w.t.Helper()
-	if _, err := w.API().Patch(w.User(), store.RefTo(obj), []byte(patch), sub); err != nil {
-		w.t.Fatalf("patch %s: %v", store.RefTo(obj), err)
+	if _, err := w.API().Patch(w.User(), api.RefTo(obj), []byte(patch), sub); err != nil {
+		w.t.Fatalf("patch %s: %v", api.RefTo(obj), err)
 	}
 }
 
-func (w *world) status(obj store.Object, patch string) {
+func (w *world) status(obj api.Object, patch string) {
 	w.t.Helper()
-	w.patch(obj, patch, store.Status)
+	w.patch(obj, patch, api.Status)
 }
-func (w *world) main(obj store.Object, patch string) { w.t.Helper(); w.patch(obj, patch, store.Main) }
+func (w *world) main(obj api.Object, patch string) { w.t.Helper(); w.patch(obj, patch, api.Main) }
 
-func (w *world) deleteWith(obj store.Object, opts store.DeleteOptions) {
+func (w *world) deleteWith(obj api.Object, opts api.DeleteOptions) {
 	w.t.Helper()
-	if _, err := w.API().Delete(w.User(), store.RefTo(obj), opts); err != nil {
-		w.t.Fatalf("delete %s: %v", store.RefTo(obj), err)
+	if _, err := w.API().Delete(w.User(), api.RefTo(obj), opts); err != nil {
+		w.t.Fatalf("delete %s: %v", api.RefTo(obj), err)
 	}
 }
 
-func (w *world) delete(obj store.Object) { w.t.Helper(); w.deleteWith(obj, store.DeleteOptions{}) }
+func (w *world) delete(obj api.Object) { w.t.Helper(); w.deleteWith(obj, api.DeleteOptions{}) }
 
 // kill deletes a pod without grace.
 func (w *world) kill(pod *corev1.Pod) {
 	w.t.Helper()
 	now := int64(0)
-	w.deleteWith(pod, store.DeleteOptions{GracePeriodSeconds: &now})
+	w.deleteWith(pod, api.DeleteOptions{GracePeriodSeconds: &now})
 }
 
 // running reports that the pod's container runs.
@@ -278,9 +278,9 @@ func (w *world) line(e engine.Entry) string {
 		failed = ": error"
 	}
 	switch {
-	case e.Type == engine.Write && e.Actor == attach.ActorName && e.Object.Kind == store.VolumeAttachment:
+	case e.Type == engine.Write && e.Actor == attach.ActorName && e.Object.Kind == api.VolumeAttachment:
 		return e.Verb + " VA " + w.place(e.Object.Key) + failed
-	case e.Type == engine.Write && e.Actor == attach.ActorName && e.Object.Kind == store.Node:
+	case e.Type == engine.Write && e.Actor == attach.ActorName && e.Object.Kind == api.Node:
 		if e.Err != nil {
 			return "node " + e.Object.Key + failed
 		}

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is left out; the first
@@ -19,7 +19,7 @@ import (
 func (c *Controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	pv, err := c.pointVolume(p, pv, claim)
 	if err != nil {
-		return fmt.Errorf("bind volume %s to claim %s: %w", pv.Name, store.KeyOf(claim), err)
+		return fmt.Errorf("bind volume %s to claim %s: %w", pv.Name, api.KeyOf(claim), err)
 	}
 	if pv, err = c.SetVolumePhase(p, pv, corev1.VolumeBound, ""); err != nil {
 		return err
@@ -86,7 +86,7 @@ func oneOf(asked, has corev1.ResourceList) corev1.ResourceList {
 func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 	// BIND-071
 	return &corev1.ObjectReference{
-		Kind:            string(store.PersistentVolumeClaim),
+		Kind:            string(api.PersistentVolumeClaim),
 		APIVersion:      "v1",
 		Namespace:       claim.Namespace,
 		Name:            claim.Name,
@@ -133,7 +133,7 @@ func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolu
 	updated, err := c.api.Claims.ReplaceStatus(p, &next)
 	if err != nil {
 		// BIND-104
-		return claim, fmt.Errorf("status of claim %s: %w", store.KeyOf(claim), err)
+		return claim, fmt.Errorf("status of claim %s: %w", api.KeyOf(claim), err)
 	}
 	err = c.keepClaim(updated)
 	return updated, err

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -202,30 +203,30 @@ func TestFailedWrites(t *testing.T) {
 		rule, name string
 		fail       string
 		nth        int
-		objs       []store.Object
+		objs       []api.Object
 		left       []string
 		state      string // of volume and claim before the retry
 		later      []string
 	}{
-		{"BIND-100", "bind, step 1", "PV.U", 1, []store.Object{available("pv", "10Gi"), pending()},
+		{"BIND-100", "bind, step 1", "PV.U", 1, []api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U refused"}, "Available none, Pending", []string{"PV.U", "PV.S Bound", "PVC.U", "PVC.S Bound"}},
-		{"BIND-101", "bind, step 2: the volume points at the claim, and has the claim synced", "PV.S", 1, []store.Object{available("pv", "10Gi"), pending()},
+		{"BIND-101", "bind, step 2: the volume points at the claim, and has the claim synced", "PV.S", 1, []api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U", "PV.S refused", "PV.S Bound", "PVC.U", "PVC.S Bound"}, "Bound default/c[uc], Bound ReadWriteOnce storage=10Gi", nil},
-		{"BIND-102", "bind, step 3: the volume is Bound, the claim unbound; found by its pointer", "PVC.U", 1, []store.Object{available("pv", "10Gi"), pending()},
+		{"BIND-102", "bind, step 3: the volume is Bound, the claim unbound; found by its pointer", "PVC.U", 1, []api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U", "PV.S Bound", "PVC.U refused", "PVC.U", "PVC.S Bound"}, "Bound default/c[uc], Bound ReadWriteOnce storage=10Gi", nil},
-		{"BIND-103", "bind, step 4: the claim is bound, and Pending", "PVC.S", 1, []store.Object{available("pv", "10Gi"), pending()},
+		{"BIND-103", "bind, step 4: the claim is bound, and Pending", "PVC.S", 1, []api.Object{available("pv", "10Gi"), pending()},
 			[]string{"PV.U", "PV.S Bound", "PVC.U", "PVC.S refused", "PVC.S Bound"}, "Bound default/c[uc], Bound ReadWriteOnce storage=10Gi", nil},
-		{"BIND-104", "to Lost: no event without the status", "PVC.S", 1, []store.Object{bound()}, []string{"PVC.S refused"}, "Bound ReadWriteOnce storage=10Gi",
+		{"BIND-104", "to Lost: no event without the status", "PVC.S", 1, []api.Object{bound()}, []string{"PVC.S refused"}, "Bound ReadWriteOnce storage=10Gi",
 			[]string{"PVC.S Lost", lostVolume}},
-		{"BIND-104", "to Pending", "PVC.S", 1, []store.Object{pending(fake.Phase("Lost"))}, []string{noVolume, "PVC.S refused"}, "Lost", []string{noVolume, "PVC.S Pending", noVolume}},
-		{"BIND-105", "to Released: nothing is reclaimed before", "PV.S", 1, []store.Object{ours(fake.Policy("Burn"))}, []string{"PV.S refused"}, "Bound default/c[uc]",
+		{"BIND-104", "to Pending", "PVC.S", 1, []api.Object{pending(fake.Phase("Lost"))}, []string{noVolume, "PVC.S refused"}, "Lost", []string{noVolume, "PVC.S Pending", noVolume}},
+		{"BIND-105", "to Released: nothing is reclaimed before", "PV.S", 1, []api.Object{ours(fake.Policy("Burn"))}, []string{"PV.S refused"}, "Bound default/c[uc]",
 			[]string{"PV.S Released", "PV.S Failed", unknownPolicy}},
-		{"BIND-106", "unbind, the pointer", "PV.U", 1, []store.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U refused"}, "Bound default/c[uc], Lost",
+		{"BIND-106", "unbind, the pointer", "PV.U", 1, []api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U refused"}, "Bound default/c[uc], Lost",
 			[]string{"PV.U", "PV.S Available"}},
-		{"BIND-107", "unbind, the phase: free by its pointer", "PV.S", 1, []store.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U", "PV.S refused", "PV.S Available"}, "Available none, Lost", nil},
-		{"BIND-108", "migrated-to of a volume: the rest of the sync is left out", "PV.U", 1, []store.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"), fake.Annotations(binder.AnnProvisionedBy, "d", binder.AnnMigratedTo, "x"))},
+		{"BIND-107", "unbind, the phase: free by its pointer", "PV.S", 1, []api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U", "PV.S refused", "PV.S Available"}, "Available none, Lost", nil},
+		{"BIND-108", "migrated-to of a volume: the rest of the sync is left out", "PV.U", 1, []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"), fake.Annotations(binder.AnnProvisionedBy, "d", binder.AnnMigratedTo, "x"))},
 			[]string{"PV.U refused"}, "Pending none", []string{"PV.U", "PV.S Available"}},
-		{"BIND-108", "migrated-to of a claim", "PVC.U", 1, []store.Object{bound(fake.Annotations(binder.AnnStorageProvisioner, "d", binder.AnnMigratedTo, "x"))},
+		{"BIND-108", "migrated-to of a claim", "PVC.U", 1, []api.Object{bound(fake.Annotations(binder.AnnStorageProvisioner, "d", binder.AnnMigratedTo, "x"))},
 			[]string{"PVC.U refused"}, "Bound ReadWriteOnce storage=10Gi", []string{"PVC.U", "PVC.S Lost", lostVolume}},
 	}
 	for _, test := range tests {

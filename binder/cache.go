@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // forget empties the controller's own caches.
@@ -105,7 +105,7 @@ func (c *Controller) newClaim(key string, claim *corev1.PersistentVolumeClaim) (
 }
 
 // notOlder compares the versions of two states of an object (BIND-021).
-func notOlder(incoming, cached store.Object) (bool, error) {
+func notOlder(incoming, cached api.Object) (bool, error) {
 	// BIND-021: as integers; the same version again passes, or a resync would do nothing.
 	in, err := version(incoming)
 	if err != nil {
@@ -118,10 +118,10 @@ func notOlder(incoming, cached store.Object) (bool, error) {
 	return in >= have, nil
 }
 
-func version(obj store.Object) (uint64, error) {
+func version(obj api.Object) (uint64, error) {
 	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s has the resourceVersion %q, which is no number", store.RefTo(obj), obj.GetResourceVersion())
+		return 0, fmt.Errorf("%s has the resourceVersion %q, which is no number", api.RefTo(obj), obj.GetResourceVersion())
 	}
 	return v, nil
 }

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // syncClaim brings one claim a step nearer to where it belongs. Its phase, finalizers and deletionTimestamp play no part: a claim
@@ -20,7 +20,7 @@ func (c *Controller) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeCla
 		repaired.Annotations = annotations
 		updated, err := c.updateClaim(p, &repaired)
 		if err != nil {
-			return fmt.Errorf("migration annotations of claim %s: %v", store.KeyOf(claim), err)
+			return fmt.Errorf("migration annotations of claim %s: %v", api.KeyOf(claim), err)
 		}
 		claim = updated
 	}
@@ -44,7 +44,7 @@ func (c *Controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVo
 	// BIND-053: so does a selector that cannot be read. PROV-011: of a delayed claim only a volume that points at it is found.
 	pv, rule, err := c.volumes.Match(claim, delayed)
 	if err != nil {
-		return fmt.Errorf("find a volume for claim %s: %w", store.KeyOf(claim), err)
+		return fmt.Errorf("find a volume for claim %s: %w", api.KeyOf(claim), err)
 	}
 	if pv != nil {
 		// BIND-054
@@ -103,7 +103,7 @@ func (c *Controller) syncReservingClaim(p *engine.Proc, claim *corev1.Persistent
 		c.events.Event(p, claim, corev1.EventTypeWarning, "FailedBinding", text)
 		if _, byController := claim.Annotations[AnnBoundByController]; byController {
 			// BIND-059f: a controller chose this volume, so something is wrong; it is not the user's to wait for.
-			return fmt.Errorf("claim %s was bound by a controller, and %s", store.KeyOf(claim), text)
+			return fmt.Errorf("claim %s was bound by a controller, and %s", api.KeyOf(claim), text)
 		}
 		// BIND-059e: the user chose it and may wait for it.
 	}
@@ -166,7 +166,7 @@ func (c *Controller) assignClass(p *engine.Proc, claim *corev1.PersistentVolumeC
 	assigned.Spec.StorageClassName = &class.Name
 	// PROV-003, BIND-023: the answer is not kept; the event of the update brings the claim back.
 	if _, err := c.api.Claims.Update(p, &assigned); err != nil {
-		return fmt.Errorf("assign class %s to claim %s: %w", class.Name, store.KeyOf(claim), err)
+		return fmt.Errorf("assign class %s to claim %s: %w", class.Name, api.KeyOf(claim), err)
 	}
 	return nil
 }

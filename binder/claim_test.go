@@ -8,10 +8,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 const (
@@ -48,14 +48,14 @@ func TestSyncClaim(t *testing.T) {
 	}
 	tests := []struct {
 		rule, name string
-		objs       []store.Object
+		objs       []api.Object
 		claim      *corev1.PersistentVolumeClaim
 		fails      bool
 		want       []string
 		status     string // of the claim afterwards
 	}{
 		{rule: "BIND-050", name: "migrated-to is put right before anything else", claim: bound(fake.Annotations(binder.AnnStorageProvisioner, "kubernetes.io/aws-ebs")),
-			objs: []store.Object{ours()}, want: []string{"PVC.U"}, status: "Bound ReadWriteOnce storage=10Gi"},
+			objs: []api.Object{ours()}, want: []string{"PVC.U"}, status: "Bound ReadWriteOnce storage=10Gi"},
 		{rule: "BIND-050", name: "and the sync goes on with the answer", claim: pending(fake.Annotations(binder.AnnMigratedTo, "ebs.csi.aws.com", binder.AnnStorageProvisioner, "disk.example.com")),
 			want: []string{"PVC.U", noVolume}, status: "Pending"},
 		{rule: "BIND-051", name: "the annotation, not the phase, says whether the claim was bound: Bound without it is an unbound claim", claim: pending(fake.Phase("Bound")),
@@ -63,23 +63,23 @@ func TestSyncClaim(t *testing.T) {
 		{rule: "BIND-051", name: "Pending with it is a bound claim", claim: bound(fake.Phase("Pending")),
 			want: []string{"PVC.S Lost", lostVolume}, status: "Lost"},
 		{rule: "BIND-051", name: "edge 38: a terminating claim is bound like any other", claim: edit(pending(), terminating),
-			objs: []store.Object{available("pv", "10Gi")}, want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
+			objs: []api.Object{available("pv", "10Gi")}, want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
 
-		{rule: "BIND-052", name: "a class without binding mode", claim: pending(fake.InClass("odd")), objs: []store.Object{modeless, available("pv", "10Gi", fake.InClass("odd"))},
+		{rule: "BIND-052", name: "a class without binding mode", claim: pending(fake.InClass("odd")), objs: []api.Object{modeless, available("pv", "10Gi", fake.InClass("odd"))},
 			fails: true, status: "Pending"},
-		{rule: "BIND-053", name: "a selector that cannot be read", claim: edit(pending(), badSelector), objs: []store.Object{available("pv", "10Gi")},
+		{rule: "BIND-053", name: "a selector that cannot be read", claim: edit(pending(), badSelector), objs: []api.Object{available("pv", "10Gi")},
 			fails: true, status: "Pending"},
-		{rule: "BIND-054", name: "a volume is found", claim: pending(), objs: []store.Object{available("pv", "10Gi")},
+		{rule: "BIND-054", name: "a volume is found", claim: pending(), objs: []api.Object{available("pv", "10Gi")},
 			want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
 		{rule: "BIND-055", name: "no volume, no class, and there is a default class: the status is not touched", claim: edit(pending(fake.NoClass()), withLeftovers),
-			objs: []store.Object{deflt}, want: []string{"PVC.U"}, status: "Pending ReadWriteOnce storage=10Gi vac=silver"},
-		{rule: "PROV-001", name: "a classless volume comes before the default class", claim: pending(fake.NoClass()), objs: []store.Object{deflt, available("pv", "10Gi")},
+			objs: []api.Object{deflt}, want: []string{"PVC.U"}, status: "Pending ReadWriteOnce storage=10Gi vac=silver"},
+		{rule: "PROV-001", name: "a classless volume comes before the default class", claim: pending(fake.NoClass()), objs: []api.Object{deflt, available("pv", "10Gi")},
 			want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "PROV-001", name: "edge 28: an explicit \"\" is a class", claim: pending(), objs: []store.Object{deflt}, want: []string{noVolume}, status: "Pending"},
+		{rule: "PROV-001", name: "edge 28: an explicit \"\" is a class", claim: pending(), objs: []api.Object{deflt}, want: []string{noVolume}, status: "Pending"},
 		{rule: "PROV-001", name: "edge 28: so is the legacy annotation, whatever it says", claim: pending(fake.NoClass(), fake.Annotations(binder.AnnStorageClass, "")),
-			objs: []store.Object{deflt}, want: []string{noVolume}, status: "Pending"},
-		{rule: "PROV-003", name: "the default class goes into the field", claim: pending(fake.NoClass()), objs: []store.Object{deflt}, want: []string{"PVC.U"}, status: "Pending"},
-		{rule: "BIND-056", name: "a delayed claim waits for a pod", claim: edit(pending(fake.InClass("late"), fake.Phase("Bound")), withLeftovers), objs: []store.Object{late, available("pv", "10Gi", fake.InClass("late"))},
+			objs: []api.Object{deflt}, want: []string{noVolume}, status: "Pending"},
+		{rule: "PROV-003", name: "the default class goes into the field", claim: pending(fake.NoClass()), objs: []api.Object{deflt}, want: []string{"PVC.U"}, status: "Pending"},
+		{rule: "BIND-056", name: "a delayed claim waits for a pod", claim: edit(pending(fake.InClass("late"), fake.Phase("Bound")), withLeftovers), objs: []api.Object{late, available("pv", "10Gi", fake.InClass("late"))},
 			want: []string{firstUser, "PVC.S Pending"}, status: "Pending"},
 		{rule: "BIND-057", name: "edge 8: a claim with a class that cannot be provisioned keeps whatever its status says", claim: edit(pending(fake.InClass("missing")), withLeftovers),
 			want: []string{`EV PVC Warning ProvisioningFailed: storageclass.storage.k8s.io "missing" not found`}, status: "Pending ReadWriteOnce storage=10Gi vac=silver"},
@@ -89,36 +89,36 @@ func TestSyncClaim(t *testing.T) {
 
 		{rule: "BIND-059a", name: "the volume it names is not there: no event", claim: pending(fake.VolumeName("pv")), status: "Pending"},
 		{rule: "BIND-059a", name: "edge 9: Bound by its looks only", claim: edit(pending(fake.VolumeName("pv"), fake.Phase("Bound")), withLeftovers), want: []string{"PVC.S Pending"}, status: "Pending"},
-		{rule: "BIND-059b", name: "the volume it names is too small", claim: pending(fake.VolumeName("pv"), fake.Phase("Bound")), objs: []store.Object{available("pv", "1Gi")},
+		{rule: "BIND-059b", name: "the volume it names is too small", claim: pending(fake.VolumeName("pv"), fake.Phase("Bound")), objs: []api.Object{available("pv", "1Gi")},
 			want: []string{mismatch("requested PV is too small"), "PVC.S Pending"}, status: "Pending"},
-		{rule: "BIND-059c", name: "the volume it names will do", claim: pending(fake.VolumeName("pv")), objs: []store.Object{available("pv", "10Gi")},
+		{rule: "BIND-059c", name: "the volume it names will do", claim: pending(fake.VolumeName("pv")), objs: []api.Object{available("pv", "10Gi")},
 			want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
 		{rule: "BIND-059c", name: "edge 5: neither selector nor binding mode count for a volume that is named", claim: pending(fake.VolumeName("pv"), fake.Selector("tier", "gold"), fake.InClass("late")),
-			objs: []store.Object{late, available("pv", "10Gi", fake.InClass("late"))}, want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-059c", name: "edge 6: nor does its phase", claim: pending(fake.VolumeName("pv")), objs: []store.Object{fake.Volume("pv", "10Gi", fake.Phase("Failed"))},
+			objs: []api.Object{late, available("pv", "10Gi", fake.InClass("late"))}, want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
+		{rule: "BIND-059c", name: "edge 6: nor does its phase", claim: pending(fake.VolumeName("pv")), objs: []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Failed"))},
 			want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
 		{rule: "BIND-059d", name: "edge 4: they name each other, and nothing else counts", claim: pending(fake.VolumeName("pv"), fake.Block(), fake.InClass("late"), fake.Modes("RWX")),
-			objs: []store.Object{fake.Volume("pv", "1Gi", fake.ForClaim("c"), fake.Phase("Released"), fake.Modes("RWO", "ROX"))},
+			objs: []api.Object{fake.Volume("pv", "1Gi", fake.ForClaim("c"), fake.Phase("Released"), fake.Modes("RWO", "ROX"))},
 			want: bindLog, status: "Bound ReadWriteOnce ReadOnlyMany storage=1Gi"},
-		{rule: "BIND-059e", name: "the volume it names is somebody else's", claim: pending(fake.VolumeName("pv"), fake.Phase("Lost")), objs: []store.Object{available("pv", "10Gi", fake.ForClaim("other"))},
+		{rule: "BIND-059e", name: "the volume it names is somebody else's", claim: pending(fake.VolumeName("pv"), fake.Phase("Lost")), objs: []api.Object{available("pv", "10Gi", fake.ForClaim("other"))},
 			want: []string{otherClaim, "PVC.S Pending"}, status: "Pending"},
-		{rule: "BIND-059e", name: "somebody else's, by the uid", claim: pending(fake.VolumeName("pv")), objs: []store.Object{available("pv", "10Gi", fake.ForClaim("c", "old"))},
+		{rule: "BIND-059e", name: "somebody else's, by the uid", claim: pending(fake.VolumeName("pv")), objs: []api.Object{available("pv", "10Gi", fake.ForClaim("c", "old"))},
 			want: []string{otherClaim}, status: "Pending"},
 		{rule: "BIND-059f", name: "edge 10: a controller chose a volume of somebody else's: an error, and no status", claim: pending(fake.VolumeName("pv"), fake.Phase("Lost"), ann(byController)),
-			objs: []store.Object{available("pv", "10Gi", fake.ForClaim("other"))}, fails: true, want: []string{otherClaim}, status: "Lost"},
+			objs: []api.Object{available("pv", "10Gi", fake.ForClaim("other"))}, fails: true, want: []string{otherClaim}, status: "Lost"},
 
 		{rule: "BIND-060a", name: "it forgot its volume", claim: edit(bound(fake.VolumeName("")), withLeftovers), want: []string{"PVC.S Lost", lostRef}, status: "Lost"},
 		{rule: "BIND-060b", name: "its volume is gone", claim: bound(), want: []string{"PVC.S Lost", lostVolume}, status: "Lost"},
-		{rule: "BIND-060c", name: "edge 11: its volume points at nobody: taken again, without a check", claim: bound(fake.Phase("Lost"), fake.Block()), objs: []store.Object{fake.Volume("pv", "1Gi", fake.Phase("Failed"), fake.InClass("x"))},
+		{rule: "BIND-060c", name: "edge 11: its volume points at nobody: taken again, without a check", claim: bound(fake.Phase("Lost"), fake.Block()), objs: []api.Object{fake.Volume("pv", "1Gi", fake.Phase("Failed"), fake.InClass("x"))},
 			want: []string{"PV.U", "PV.S Bound", "PVC.S Bound"}, status: "Bound ReadWriteOnce storage=1Gi"},
-		{rule: "BIND-060d", name: "edge 37: nothing to do for a pair at peace", claim: bound(), objs: []store.Object{ours()}, status: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-060d", name: "edge 12: Lost is not for ever", claim: bound(fake.Phase("Lost")), objs: []store.Object{ours(fake.Phase("Released"))},
+		{rule: "BIND-060d", name: "edge 37: nothing to do for a pair at peace", claim: bound(), objs: []api.Object{ours()}, status: "Bound ReadWriteOnce storage=10Gi"},
+		{rule: "BIND-060d", name: "edge 12: Lost is not for ever", claim: bound(fake.Phase("Lost")), objs: []api.Object{ours(fake.Phase("Released"))},
 			want: []string{"PV.S Bound", "PVC.S Bound"}, status: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-060d", name: "the uid decides, not the name", claim: bound(fake.Phase("Lost")), objs: []store.Object{fake.Volume("pv", "10Gi", fake.ForClaim("renamed", "uc"), fake.Phase("Bound"))},
+		{rule: "BIND-060d", name: "the uid decides, not the name", claim: bound(fake.Phase("Lost")), objs: []api.Object{fake.Volume("pv", "10Gi", fake.ForClaim("renamed", "uc"), fake.Phase("Bound"))},
 			want: []string{"PV.U", "PVC.S Bound"}, status: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-060e", name: "its volume points at another claim of its name", claim: bound(), objs: []store.Object{fake.Volume("pv", "10Gi", fake.ForClaim("c", "other"), fake.Phase("Bound"))},
+		{rule: "BIND-060e", name: "its volume points at another claim of its name", claim: bound(), objs: []api.Object{fake.Volume("pv", "10Gi", fake.ForClaim("c", "other"), fake.Phase("Bound"))},
 			want: []string{"PVC.S Lost", misbound}, status: "Lost"},
-		{rule: "BIND-060e", name: "edge 11: an empty uid is another one", claim: bound(), objs: []store.Object{fake.Volume("pv", "10Gi", fake.ForClaim("c"), fake.Phase("Available"))},
+		{rule: "BIND-060e", name: "edge 11: an empty uid is another one", claim: bound(), objs: []api.Object{fake.Volume("pv", "10Gi", fake.ForClaim("c"), fake.Phase("Available"))},
 			want: []string{"PVC.S Lost", misbound}, status: "Lost"},
 		{rule: "BIND-077", name: "Lost already: nothing is written, said or cleared", claim: edit(bound(fake.Phase("Lost")), withLeftovers), status: "Lost ReadWriteOnce storage=10Gi vac=silver"},
 	}
@@ -141,14 +141,14 @@ func TestSyncClaim(t *testing.T) {
 func TestEventsRepeat(t *testing.T) {
 	tests := []struct {
 		rule  string
-		objs  []store.Object
+		objs  []api.Object
 		claim *corev1.PersistentVolumeClaim
 		want  []string // of the second sync
 	}{
 		{rule: "BIND-058", claim: pending(), want: []string{noVolume}},
-		{rule: "BIND-056", claim: pending(fake.InClass("late")), objs: []store.Object{fake.Class("late", "d", fake.WaitForFirstConsumer())}, want: []string{firstUser}},
-		{rule: "BIND-059b", claim: pending(fake.VolumeName("pv")), objs: []store.Object{available("pv", "1Gi")}, want: []string{mismatch("requested PV is too small")}},
-		{rule: "BIND-059e", claim: pending(fake.VolumeName("pv")), objs: []store.Object{available("pv", "10Gi", fake.ForClaim("x"))}, want: []string{otherClaim}},
+		{rule: "BIND-056", claim: pending(fake.InClass("late")), objs: []api.Object{fake.Class("late", "d", fake.WaitForFirstConsumer())}, want: []string{firstUser}},
+		{rule: "BIND-059b", claim: pending(fake.VolumeName("pv")), objs: []api.Object{available("pv", "1Gi")}, want: []string{mismatch("requested PV is too small")}},
+		{rule: "BIND-059e", claim: pending(fake.VolumeName("pv")), objs: []api.Object{available("pv", "10Gi", fake.ForClaim("x"))}, want: []string{otherClaim}},
 		{rule: "BIND-077", claim: bound()},
 	}
 	for _, test := range tests {
@@ -176,17 +176,17 @@ func TestWaitingForConsumers(t *testing.T) {
 	}
 	tests := []struct {
 		rule, name string
-		pods       []store.Object
+		pods       []api.Object
 		want       string
 	}{
 		{rule: "PROV-012", name: "nobody", want: firstUser},
-		{rule: "PROV-012", name: "one pod", pods: []store.Object{pod("a")}, want: scheduling("pod a")},
-		{rule: "PROV-012", name: "several, by name", pods: []store.Object{pod("b"), pod("a"), pod("d")}, want: scheduling("pods a,b,d")},
-		{rule: "PROV-012", name: "a pod that has a node does not count", pods: []store.Object{pod("a", fake.OnNode("n1")), pod("b")}, want: scheduling("pod b")},
-		{rule: "PROV-012", name: "edge 31: so the first text comes although a pod uses the claim", pods: []store.Object{pod("a", fake.OnNode("n1"))}, want: firstUser},
-		{rule: "PROV-012", name: "a pod that is done does not count", pods: []store.Object{pod("a", fake.Phase("Succeeded"))}, want: firstUser},
-		{rule: "PROV-012", name: "a pod of another namespace", pods: []store.Object{pod("elsewhere/a")}, want: firstUser},
-		{rule: "PROV-012", name: "a pod with another claim", pods: []store.Object{fake.Pod("a", fake.Claims("d"))}, want: firstUser},
+		{rule: "PROV-012", name: "one pod", pods: []api.Object{pod("a")}, want: scheduling("pod a")},
+		{rule: "PROV-012", name: "several, by name", pods: []api.Object{pod("b"), pod("a"), pod("d")}, want: scheduling("pods a,b,d")},
+		{rule: "PROV-012", name: "a pod that has a node does not count", pods: []api.Object{pod("a", fake.OnNode("n1")), pod("b")}, want: scheduling("pod b")},
+		{rule: "PROV-012", name: "edge 31: so the first text comes although a pod uses the claim", pods: []api.Object{pod("a", fake.OnNode("n1"))}, want: firstUser},
+		{rule: "PROV-012", name: "a pod that is done does not count", pods: []api.Object{pod("a", fake.Phase("Succeeded"))}, want: firstUser},
+		{rule: "PROV-012", name: "a pod of another namespace", pods: []api.Object{pod("elsewhere/a")}, want: firstUser},
+		{rule: "PROV-012", name: "a pod with another claim", pods: []api.Object{fake.Pod("a", fake.Claims("d"))}, want: firstUser},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -216,18 +216,18 @@ func TestDelayedClaims(t *testing.T) {
 	free := available("pv", "10Gi", fake.InClass("late"))
 	tests := []struct {
 		rule, name string
-		objs       []store.Object
+		objs       []api.Object
 		claim      *corev1.PersistentVolumeClaim
 		want       []string
 	}{
-		{rule: "PROV-011", name: "a free volume is not taken", objs: []store.Object{late, free}, claim: pending(fake.InClass("late")), want: []string{firstUser}},
-		{rule: "PROV-011", name: "edge 30: not even once a node is chosen: the claim is provisioned for", objs: []store.Object{late, free}, claim: pending(fake.InClass("late"), selected),
+		{rule: "PROV-011", name: "a free volume is not taken", objs: []api.Object{late, free}, claim: pending(fake.InClass("late")), want: []string{firstUser}},
+		{rule: "PROV-011", name: "edge 30: not even once a node is chosen: the claim is provisioned for", objs: []api.Object{late, free}, claim: pending(fake.InClass("late"), selected),
 			want: []string{"EV PVC Warning ProvisioningFailed: no volume plugin matched name: kubernetes.io/none"}},
-		{rule: "PROV-011", name: "edge 30: a volume that points at the claim wins over provisioning", objs: []store.Object{late, available("pv", "10Gi", fake.InClass("late"), fake.ForClaim("c"))},
+		{rule: "PROV-011", name: "edge 30: a volume that points at the claim wins over provisioning", objs: []api.Object{late, available("pv", "10Gi", fake.InClass("late"), fake.ForClaim("c"))},
 			claim: pending(fake.InClass("late"), selected), want: bindLog},
-		{rule: "PROV-010", name: "edge 29: a class that does not exist delays nothing", objs: []store.Object{free}, claim: pending(fake.InClass("late")), want: bindLog},
-		{rule: "PROV-010", name: "class \"\" delays nothing", objs: []store.Object{late, available("pv", "10Gi")}, claim: pending(), want: bindLog},
-		{rule: "PROV-010", name: "the class of the annotation counts", objs: []store.Object{late, free}, claim: pending(fake.Annotations(binder.AnnStorageClass, "late")), want: []string{firstUser}},
+		{rule: "PROV-010", name: "edge 29: a class that does not exist delays nothing", objs: []api.Object{free}, claim: pending(fake.InClass("late")), want: bindLog},
+		{rule: "PROV-010", name: "class \"\" delays nothing", objs: []api.Object{late, available("pv", "10Gi")}, claim: pending(), want: bindLog},
+		{rule: "PROV-010", name: "the class of the annotation counts", objs: []api.Object{late, free}, claim: pending(fake.Annotations(binder.AnnStorageClass, "late")), want: []string{firstUser}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {

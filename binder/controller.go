@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
@@ -153,7 +154,7 @@ func (c *Controller) run() {
 		c.stirVolume(own)
 	}
 	for claim := range c.infClaims.All() {
-		c.stirClaim(c.claims.put(store.KeyOf(claim), claim))
+		c.stirClaim(c.claims.put(api.KeyOf(claim), claim))
 	}
 	// BIND-030, BIND-031, BIND-033: volumes and claims are queued by their events; nothing else queues anything.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
@@ -227,7 +228,7 @@ func (c *Controller) forgetVolume(name string) {
 	c.touchNaming(own.naming)
 	// BIND-038: its claim is looked at at once, and found Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {
-		c.claimQueue.Add(store.Key(ref.Namespace, ref.Name))
+		c.claimQueue.Add(api.Key(ref.Namespace, ref.Name))
 	}
 }
 

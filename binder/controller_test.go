@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // lagging is an engine whose watch events reach the controller late.
@@ -110,7 +110,7 @@ func TestVersions(t *testing.T) {
 				p.create(fake.Claim("x"+strings.Repeat("x", p.Store().Len()), "5Gi", fake.InClass("missing")))
 			}
 			if test.writes > 0 {
-				p.patch(store.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
+				p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
 			}
 			p.Advance(15 * time.Second)
 			log := slices.DeleteFunc(p.log(), func(line string) bool { return strings.Contains(line, "missing") })
@@ -127,8 +127,8 @@ func TestOldVersions(t *testing.T) {
 	p.Advance(time.Minute)
 	p.want("BIND-022", boundPair("+1s")...)
 	// The user undoes what the controller wrote; the controller hears of its own write in between, and takes it as no news.
-	p.patch(store.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
-	p.patch(store.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
+	p.patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
+	p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
 	p.Advance(time.Minute)
 	p.want("a pointer that was cleared", "+1m1s PV.S Available", "+1m1s PV.U", "+1m1s PV.S Bound")
 }
@@ -154,13 +154,13 @@ func TestConflicts(t *testing.T) {
 	p.create(fake.Volume("pv", "10Gi"))
 	p.Advance(13*time.Second + 940*time.Millisecond)
 	p.log()
-	p.patch(store.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`) // known at 15.04 s
+	p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`) // known at 15.04 s
 	p.Advance(time.Second)
 	p.want("BIND-110", "+15s PV.U", "+15s PV.S Bound", "+15s PVC.U refused", "+15.005s PVC.U refused", "+15.015s PVC.U refused",
 		"+15.035s PVC.U refused", "+15.04s PVC.U", "+15.04s PVC.S Bound")
-	p.patch(store.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
+	p.patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
 	p.faults.Fail(fake.Match{Verb: "update", Kind: "PersistentVolume"}, errBroken).Once()
-	p.patch(store.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"c"}}}`)
+	p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"c"}}}`)
 	p.Advance(time.Second)
 	p.want("BIND-036: the next failure waits for 5 ms again", "+16.04s PV.S Available", "+16.04s PV.U refused", "+16.045s PV.U", "+16.045s PV.S Bound")
 }
@@ -180,11 +180,11 @@ func TestTriggers(t *testing.T) {
 		want       []string
 	}{
 		{"BIND-030", "a volume is added", nil, func(p *player) { p.create(fake.Volume("pv", "10Gi")) }, []string{"+1s PV.S Available"}},
-		{"BIND-030", "a volume is changed", pair, func(p *player) { p.patch(store.PersistentVolume, "pv", `{"spec":{"claimRef":{"uid":null}}}`) },
+		{"BIND-030", "a volume is changed", pair, func(p *player) { p.patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":{"uid":null}}}`) },
 			[]string{"+1s PV.S Available", "+15s PVC.S Lost", "+15s " + misbound}},
 		{"BIND-031", "a claim is added", nil, func(p *player) { p.create(fake.Claim("c", "5Gi")) }, []string{"+1s " + noVolume, "+15s " + noVolume}},
 		{"BIND-031", "a claim is changed", func(p *player) { p.create(fake.Claim("c", "5Gi")) }, func(p *player) {
-			p.patch(store.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
+			p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
 		}, []string{"+1s " + noVolume, "+15s " + noVolume}},
 		{"BIND-030", "edge 7: a volume that becomes Available has no claim synced", func(p *player) { p.create(fake.Claim("c", "5Gi")) }, func(p *player) { p.create(fake.Volume("pv", "10Gi")) },
 			append([]string{"+1s PV.S Available"}, boundPair("+15s")[1:]...)},
@@ -193,29 +193,29 @@ func TestTriggers(t *testing.T) {
 		{"BIND-033", "edge 31: a pod comes", func(p *player) {
 			p.create(fake.Class("late", "kubernetes.io/none", fake.WaitForFirstConsumer()), fake.Claim("c", "5Gi", fake.InClass("late")))
 		}, func(p *player) { p.create(fake.Pod("web", fake.Claims("c"))) }, []string{"+15s EV PVC Normal WaitForPodScheduled: waiting for pod web to be scheduled"}},
-		{"BIND-038", "a bound volume is deleted: its claim is Lost at once", pair, func(p *player) { p.remove(store.PersistentVolume, "pv") }, []string{"+1s PVC.S Lost", "+1s " + lostVolume}},
-		{"BIND-038", "a free one is deleted", func(p *player) { p.create(fake.Volume("pv", "10Gi")) }, func(p *player) { p.remove(store.PersistentVolume, "pv") }, nil},
-		{"BIND-039", "a bound claim is deleted: its volume is Released at once", pair, func(p *player) { p.remove(store.PersistentVolumeClaim, claimKey) }, []string{"+1s PV.S Released"}},
+		{"BIND-038", "a bound volume is deleted: its claim is Lost at once", pair, func(p *player) { p.remove(api.PersistentVolume, "pv") }, []string{"+1s PVC.S Lost", "+1s " + lostVolume}},
+		{"BIND-038", "a free one is deleted", func(p *player) { p.create(fake.Volume("pv", "10Gi")) }, func(p *player) { p.remove(api.PersistentVolume, "pv") }, nil},
+		{"BIND-039", "a bound claim is deleted: its volume is Released at once", pair, func(p *player) { p.remove(api.PersistentVolumeClaim, claimKey) }, []string{"+1s PV.S Released"}},
 		{"BIND-039", "edge 21: an unbound claim is deleted: the volume reserved for it waits for the resync", func(p *player) {
 			p.load(pending(fake.Modes("RWX")), fake.Volume("pv", "10Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
-		}, func(p *player) { p.remove(store.PersistentVolumeClaim, claimKey) }, []string{"+15s PV.S Released"}},
+		}, func(p *player) { p.remove(api.PersistentVolumeClaim, claimKey) }, []string{"+15s PV.S Released"}},
 		{"BIND-065b", "a volume points at a claim that it is too small for: each resync syncs the claim for itself, and again for the volume", func(p *player) {
 			p.load(pending(), fake.Volume("pv", "1Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
 		}, func(*player) {}, []string{"+15s " + noVolume, "+15s " + noVolume}},
 		{"BIND-040", "edge 22: a bound claim is deleted and created again before the controller looks", pair, func(p *player) {
 			p.keepBusy()
-			p.remove(store.PersistentVolumeClaim, claimKey)
+			p.remove(api.PersistentVolumeClaim, claimKey)
 			p.create(fake.Claim("c", "5Gi"))
 		}, append(busyUntil2s, "+2s "+noVolume, "+15s "+noVolume, "+15s PV.S Released")},
 		{"BIND-040", "edge 11: the same with the volume, which comes back smaller and is taken again unseen", pair, func(p *player) {
 			p.keepBusy()
-			p.remove(store.PersistentVolume, "pv")
+			p.remove(api.PersistentVolume, "pv")
 			p.create(fake.Volume("pv", "1Gi"))
 		}, append(busyUntil2s, "+2s PV.S Available", "+15s PV.U", "+15s PV.S Bound")},
 		{"BIND-037", "created and deleted before the controller looks", nil, func(p *player) {
 			p.keepBusy()
 			p.create(fake.Volume("pv", "10Gi"))
-			p.remove(store.PersistentVolume, "pv")
+			p.remove(api.PersistentVolume, "pv")
 		}, busyUntil2s},
 	}
 	for _, test := range tests {
@@ -238,7 +238,7 @@ func TestTriggers(t *testing.T) {
 // keepBusy has both workers wait for a second for the API server, whose answers about other objects of theirs take so long.
 func (p *player) keepBusy() {
 	p.t.Helper()
-	for _, kind := range []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim} {
+	for _, kind := range []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim} {
 		p.faults.Slow(fake.Match{Verb: "update-status", Kind: string(kind), Key: shortKey(kind, "busy")}, time.Second)
 	}
 	p.load(fake.Volume("busy", "1Ti", fake.InClass("busy"), fake.Phase("Pending")))
@@ -249,8 +249,8 @@ func (p *player) keepBusy() {
 // busyUntil2s is what the workers do when they are done with that, after a second at 1 s.
 var busyUntil2s = slices.Clip([]string{"+2s PV.S Available", "+2s PVC.S Pending"})
 
-func shortKey(kind store.Kind, name string) string {
-	if kind == store.PersistentVolumeClaim {
+func shortKey(kind api.Kind, name string) string {
+	if kind == api.PersistentVolumeClaim {
 		return "default/" + name
 	}
 	return name
@@ -316,27 +316,27 @@ func TestStart(t *testing.T) {
 // TestCachesAreNotModified: BIND-026, whatever the controller writes, what caches and server held before stays as it was.
 func TestCachesAreNotModified(t *testing.T) {
 	p := play(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk))})
-	type seen struct{ obj, copy store.Object }
+	type seen struct{ obj, copy api.Object }
 	var all []seen
 	p.AfterEvent(func() {
-		for _, kind := range []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass} {
+		for _, kind := range []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass} {
 			for _, obj := range p.Store().List(kind) {
-				all = append(all, seen{obj, obj.DeepCopyObject().(store.Object)})
+				all = append(all, seen{obj, obj.DeepCopyObject().(api.Object)})
 			}
 		}
 	})
 	p.create(fake.Class("gold", disk), fake.Claim("d", "5Gi", fake.InClass("gold"), fake.Annotations("mine", "yes")), fake.Claim("c", "5Gi", fake.Annotations("mine", "yes")),
 		fake.Volume("pv", "10Gi", fake.Annotations("mine", "yes"), fake.ForClaim("c")))
 	p.Advance(time.Minute)
-	p.remove(store.PersistentVolumeClaim, claimKey)
-	p.remove(store.PersistentVolumeClaim, "default/d")
+	p.remove(api.PersistentVolumeClaim, claimKey)
+	p.remove(api.PersistentVolumeClaim, "default/d")
 	p.Advance(time.Minute)
 	if len(all) < 50 {
 		t.Fatalf("only %d versions were seen", len(all))
 	}
 	for _, s := range all {
 		if changes := engine.Changes(s.copy, s.obj, engine.WithResourceVersion); len(changes) > 0 {
-			t.Errorf("BIND-026: %s was changed in place: %v", store.RefTo(s.obj), changes)
+			t.Errorf("BIND-026: %s was changed in place: %v", api.RefTo(s.obj), changes)
 		}
 	}
 }

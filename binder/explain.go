@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -88,7 +88,7 @@ func Explain(claim *corev1.PersistentVolumeClaim, world World) Explanation {
 
 // Explain follows claim sync through its rules, without doing anything.
 func (e *Explainer) Explain(claim *corev1.PersistentVolumeClaim) Explanation {
-	x := Explanation{Claim: store.KeyOf(claim), Phase: claim.Status.Phase, Volume: claim.Spec.VolumeName}
+	x := Explanation{Claim: api.KeyOf(claim), Phase: claim.Status.Phase, Volume: claim.Spec.VolumeName}
 	switch {
 	case isBindCompleted(claim):
 		x.explainBound(claim, e)
@@ -234,7 +234,7 @@ func (e *Explainer) noPlugin(name string) bool {
 }
 
 func (x *Explanation) explainWaiting(claim *corev1.PersistentVolumeClaim, e *Explainer) {
-	names := e.waitingPods(store.KeyOf(claim))
+	names := e.waitingPods(api.KeyOf(claim))
 	_, text := waitingFor(names)
 	next := "the scheduler has to place a pod that uses it"
 	if len(names) == 0 {

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -139,7 +140,7 @@ func TestServerFacts(t *testing.T) {
 		}, "Available 1s"},
 		{"BIND-016", "an object with finalizers is marked, and goes with the last of them", func(s *store.Store, _ *time.Time) string {
 			must(s.Volumes.Create(fake.Volume("pv", "1Gi")))
-			pv := must(s.Volumes.Delete("pv", store.DeleteOptions{})).DeepCopy()
+			pv := must(s.Volumes.Delete("pv", api.DeleteOptions{})).DeepCopy()
 			if pv.DeletionTimestamp == nil {
 				return "not marked"
 			}
@@ -150,7 +151,7 @@ func TestServerFacts(t *testing.T) {
 		}, `persistentvolumes "pv" not found`},
 		{"BIND-016", "a marked object gets no new finalizer", func(s *store.Store, _ *time.Time) string {
 			must(s.Volumes.Create(fake.Volume("pv", "1Gi")))
-			pv := must(s.Volumes.Delete("pv", store.DeleteOptions{})).DeepCopy()
+			pv := must(s.Volumes.Delete("pv", api.DeleteOptions{})).DeepCopy()
 			pv.Finalizers = append(pv.Finalizers, "kubernetes.io/pv-controller")
 			_, err := s.Volumes.Update(pv)
 			return refusal(err)

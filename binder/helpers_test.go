@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -80,7 +81,7 @@ func set(t *testing.T, backends ...storage.Backend) *storage.Set {
 	return s
 }
 
-func trial(t *testing.T, cfg binder.TrialConfig, objs ...store.Object) *binder.Trial {
+func trial(t *testing.T, cfg binder.TrialConfig, objs ...api.Object) *binder.Trial {
 	t.Helper()
 	tr, err := binder.NewTrial(cfg, objs...)
 	if err != nil {
@@ -103,7 +104,7 @@ func logSince(trace *engine.Trace, seq uint64) []string {
 }
 
 var (
-	shortKinds = map[store.Kind]string{store.PersistentVolume: "PV", store.PersistentVolumeClaim: "PVC", store.Pod: "Pod"}
+	shortKinds = map[api.Kind]string{api.PersistentVolume: "PV", api.PersistentVolumeClaim: "PVC", api.Pod: "Pod"}
 	shortVerbs = map[string]string{"create": "C", "update": "U", "update-status": "S", "delete": "D"}
 )
 
@@ -147,7 +148,7 @@ func timed(trace *engine.Trace, seq uint64) []string {
 	return log
 }
 
-func phaseOf(obj store.Object) string {
+func phaseOf(obj api.Object) string {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		return string(obj.Status.Phase)
@@ -172,7 +173,7 @@ func failing(what string, nth int) engine.Injector {
 		if c.Verb == "get" {
 			verb = "G"
 		}
-		if shortKinds[store.Kind(c.Kind)]+"."+verb != what {
+		if shortKinds[api.Kind(c.Kind)]+"."+verb != what {
 			return engine.Fault{}
 		}
 		if count++; count != nth {
@@ -257,36 +258,36 @@ func play(t *testing.T, ecfg engine.Config, cfg binder.Config) *player {
 }
 
 // create, remove and load are what users do; they must succeed.
-func (p *player) create(objs ...store.Object) {
+func (p *player) create(objs ...api.Object) {
 	p.t.Helper()
 	for _, obj := range objs {
-		if _, err := p.API().Create(p.User(), obj.DeepCopyObject().(store.Object), store.CreateOptions{}); err != nil {
-			p.t.Fatalf("create %s: %v", store.RefTo(obj), err)
+		if _, err := p.API().Create(p.User(), obj.DeepCopyObject().(api.Object), api.CreateOptions{}); err != nil {
+			p.t.Fatalf("create %s: %v", api.RefTo(obj), err)
 		}
 	}
 }
 
-func (p *player) load(objs ...store.Object) {
+func (p *player) load(objs ...api.Object) {
 	p.t.Helper()
 	for _, obj := range objs {
-		if _, err := p.API().Load(p.User(), obj.DeepCopyObject().(store.Object)); err != nil {
-			p.t.Fatalf("load %s: %v", store.RefTo(obj), err)
+		if _, err := p.API().Load(p.User(), obj.DeepCopyObject().(api.Object)); err != nil {
+			p.t.Fatalf("load %s: %v", api.RefTo(obj), err)
 		}
 	}
 }
 
 // remove deletes an object at once, finalizers or not.
-func (p *player) remove(kind store.Kind, key string) {
+func (p *player) remove(kind api.Kind, key string) {
 	p.t.Helper()
 	p.patch(kind, key, `{"metadata":{"finalizers":null}}`)
-	if _, err := p.API().Delete(p.User(), store.Ref{Kind: kind, Key: key}, store.DeleteOptions{}); err != nil {
+	if _, err := p.API().Delete(p.User(), api.Ref{Kind: kind, Key: key}, api.DeleteOptions{}); err != nil {
 		p.t.Fatalf("delete %s %s: %v", kind, key, err)
 	}
 }
 
-func (p *player) patch(kind store.Kind, key, patch string) {
+func (p *player) patch(kind api.Kind, key, patch string) {
 	p.t.Helper()
-	if _, err := p.API().Patch(p.User(), store.Ref{Kind: kind, Key: key}, []byte(patch), store.Main); err != nil {
+	if _, err := p.API().Patch(p.User(), api.Ref{Kind: kind, Key: key}, []byte(patch), api.Main); err != nil {
 		p.t.Fatalf("patch %s %s: %v", kind, key, err)
 	}
 }

@@ -3,8 +3,8 @@ package binder
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // What the reclaiming half asks of the controller, besides SetVolumePhase, SetVolumePhaseWithEvent, Unbind and PodsUsing.
@@ -24,6 +24,6 @@ func (c *Controller) KeepVolume(pv *corev1.PersistentVolume) {
 func (c *Controller) Operations() *engine.Operations { return c.ops }
 
 // Event emits an Event in the controller's name.
-func (c *Controller) Event(p *engine.Proc, obj store.Object, eventType, reason, text string, args ...any) {
+func (c *Controller) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
 	c.events.Event(p, obj, eventType, reason, text, args...)
 }

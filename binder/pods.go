@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // PodsUsing lists the pods that refer to the claim of that key and are not terminated, by name, as the informer has them.
@@ -18,7 +18,7 @@ func (c *Controller) PodsUsing(claimKey string) []*corev1.Pod {
 // waitingPods names the pods that use the claim and have no node yet (PROV-012).
 func (c *Controller) waitingPods(claim *corev1.PersistentVolumeClaim) []string {
 	var names []string
-	for _, pod := range c.PodsUsing(store.KeyOf(claim)) {
+	for _, pod := range c.PodsUsing(api.KeyOf(claim)) {
 		// PROV-012: a pod that is on a node already needs no scheduler.
 		if pod.Spec.NodeName == "" {
 			names = append(names, pod.Name)

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/seqmap"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // pointers holds volumes and claims, and which of them name which: each volume leads to the claim that its claimRef names, and to the
@@ -89,7 +89,7 @@ func (x *pointers) point(e *entry, pv *corev1.PersistentVolume) {
 	}
 	own := x.named(ref.Namespace, ref.Name)
 	if own == nil {
-		own = x.claimFor(store.Key(ref.Namespace, ref.Name))
+		own = x.claimFor(api.Key(ref.Namespace, ref.Name))
 	}
 	e.claimed = own
 	at := &own.pointing

@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -33,7 +33,7 @@ func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 		return nil
 	}
 	// PROV-026: the operation works on the claim as it is now.
-	operation := "provision-" + store.KeyOf(claim) + "[" + string(claim.UID) + "]"
+	operation := "provision-" + api.KeyOf(claim) + "[" + string(claim.UID) + "]"
 	if driver, migrated := c.cfg.Migration(class.Provisioner); migrated {
 		// PROV-022, PROV-030: the CSI driver does what the plugin once did.
 		p.Decide("PROV-022", claim, "provisioning by %s in place of %s", driver, class.Provisioner)

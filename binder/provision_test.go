@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -59,7 +59,7 @@ func TestProvision(t *testing.T) {
 		class      *storagev1.StorageClass
 		claim      *corev1.PersistentVolumeClaim
 		backends   []storage.Backend
-		objs       []store.Object
+		objs       []api.Object
 		inject     engine.Injector
 		want       []string
 		ops        int
@@ -91,22 +91,22 @@ func TestProvision(t *testing.T) {
 			want: []string{"PVC.U", "CALL Create", "PV.C", "EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uc using kubernetes.io/csi"}, ops: 1},
 		{rule: "PROV-041", name: "the claim cannot be saved: no event", class: gold(disk), claim: wanting(), backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PVC.U", 1),
 			want: []string{"PVC.U refused"}, ops: 1},
-		{rule: "PROV-042", name: "edge 34: the volume exists: success without event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []store.Object{exists}, ops: 2},
+		{rule: "PROV-042", name: "edge 34: the volume exists: success without event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
 		{rule: "PROV-042", name: "it cannot be told: no event", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, inject: failing("PV.G", 1), ops: 1},
-		{rule: "PROV-042", name: "an existing volume comes before the mount options", class: gold(disk, fake.MountOptions("ro")), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []store.Object{exists}, ops: 2},
+		{rule: "PROV-042", name: "an existing volume comes before the mount options", class: gold(disk, fake.MountOptions("ro")), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{exists}, ops: 2},
 		{rule: "PROV-043", name: "mount options", class: gold(disk, fake.MountOptions("ro", "sync")), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk)},
 			want: []string{provisioningFailed(`Mount options are not supported by the provisioner but StorageClass "gold" has mount options [ro sync]`)}, ops: 1},
 		{rule: "PROV-044", name: "a provisioner that refuses", class: gold("kubernetes.io/host-path"), claim: wanting(), backends: []storage.Backend{fake.HostPath()},
 			want: []string{"PVC.U", provisioningFailed(`Failed to create provisioner: provisioning in volume plugin "kubernetes.io/host-path" is disabled`)}, ops: 1},
 		{rule: "PROV-045", name: "a node that does not exist: the choice stays", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []storage.Backend{fake.InTree(disk)},
 			want: []string{provisioningFailed(`Failed to get target node: node "n1" not found`)}, ops: 1},
-		{rule: "PROV-046", name: "a node that does", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk)}, objs: []store.Object{fake.Node("n1")},
+		{rule: "PROV-046", name: "a node that does", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk)}, objs: []api.Object{fake.Node("n1")},
 			want: []string{"PVC.U", "CALL Create on n1", "PV.C", provisionedText}, ops: 1},
 		{rule: "PROV-046", name: "the plugin fails", class: gold(disk), claim: wanting(namedBy(disk)), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))},
 			want: []string{"CALL Create failed", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
-		{rule: "PROV-046", name: "the choice of the node is dropped first", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []store.Object{fake.Node("n1")},
+		{rule: "PROV-046", name: "the choice of the node is dropped first", class: gold(disk), claim: wanting(selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []api.Object{fake.Node("n1")},
 			want: []string{"PVC.U", "CALL Create on n1 failed", "PVC.U", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
-		{rule: "PROV-046", name: "if that fails, so be it", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []store.Object{fake.Node("n1")}, inject: failing("PVC.U", 1),
+		{rule: "PROV-046", name: "if that fails, so be it", class: gold(disk), claim: wanting(namedBy(disk), selected), backends: []storage.Backend{fake.InTree(disk, fake.MaxSize("1Gi"))}, objs: []api.Object{fake.Node("n1")}, inject: failing("PVC.U", 1),
 			want: []string{"CALL Create on n1 failed", "PVC.U refused", provisioningFailed(`Failed to provision volume with StorageClass "gold": volume pvc-uc of 5368709120 bytes is out of range`)}, ops: 1},
 	}
 	for _, test := range tests {
@@ -120,7 +120,7 @@ func TestProvision(t *testing.T) {
 					t.Errorf("BIND-090: operation %q, want %q", name, want)
 				}
 			}
-			objs := append([]store.Object{test.claim}, test.objs...)
+			objs := append([]api.Object{test.claim}, test.objs...)
 			if test.class != nil {
 				objs = append(objs, test.class)
 			}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -87,7 +87,7 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 		return nil
 	}
 	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
-		"Error creating provisioned PV object for claim %s: %v. Deleting the volume.", store.KeyOf(claim), err)
+		"Error creating provisioned PV object for claim %s: %v. Deleting the volume.", api.KeyOf(claim), err)
 	// PROV-048: whoever can create need not be able to delete.
 	deleter, err := c.cfg.Backends.DeletableByName(plugin.Name())
 	if err == nil {
@@ -99,7 +99,7 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 		}
 	}
 	c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningCleanupFailed",
-		"Error cleaning provisioned volume for claim %s: %v. Please delete manually.", store.KeyOf(claim), err)
+		"Error cleaning provisioned volume for claim %s: %v. Please delete manually.", api.KeyOf(claim), err)
 	return nil
 }
 

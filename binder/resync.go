@@ -3,8 +3,8 @@ package binder
 import (
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // pass is one resync.
@@ -32,7 +32,7 @@ func (c *Controller) pass(*engine.Proc) {
 // rest is the same with it and without, it does not go through the queues.
 func (c *Controller) syncCalm(p *engine.Proc, claims, volumes []string) {
 	for claim := range c.infClaims.All() {
-		key := store.KeyOf(claim)
+		key := api.KeyOf(claim)
 		_, queued := slices.BinarySearch(claims, key)
 		own := c.claims.find(key)
 		if queued || own == nil || own.claim != claim || own.restless {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
@@ -37,7 +38,7 @@ type TrialConfig struct {
 }
 
 // NewTrial puts the objects into the API server and into the controller's caches, as they are (store.Table.Load).
-func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
+func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func NewTrial(cfg TrialConfig, objs ...store.Object) (*Trial, error) {
 func ignore(*engine.Proc, string) error { return nil }
 
 // Load puts objects, as they are, into the API server and into the controller's caches.
-func (t *Trial) Load(objs ...store.Object) error {
+func (t *Trial) Load(objs ...api.Object) error {
 	for _, obj := range objs {
 		if _, err := t.engine.Store().Load(obj); err != nil {
 			return err
@@ -87,20 +88,20 @@ func (t *Trial) Load(objs ...store.Object) error {
 
 // Remember puts volumes and claims into the controller's own caches only, replacing what they hold of that name. An object that
 // the API server has too is remembered under that version.
-func (t *Trial) Remember(objs ...store.Object) {
+func (t *Trial) Remember(objs ...api.Object) {
 	for _, obj := range objs {
 		switch obj := obj.(type) {
 		case *corev1.PersistentVolume:
 			t.controller.volumes.Put(t.asStored(obj).(*corev1.PersistentVolume))
 		case *corev1.PersistentVolumeClaim:
-			t.controller.claims.put(store.KeyOf(obj), t.asStored(obj).(*corev1.PersistentVolumeClaim))
+			t.controller.claims.put(api.KeyOf(obj), t.asStored(obj).(*corev1.PersistentVolumeClaim))
 		}
 	}
 }
 
-func (t *Trial) asStored(obj store.Object) store.Object {
-	remembered := obj.DeepCopyObject().(store.Object)
-	if stored, err := t.engine.Store().Get(store.KindOf(obj), store.KeyOf(obj)); err == nil {
+func (t *Trial) asStored(obj api.Object) api.Object {
+	remembered := obj.DeepCopyObject().(api.Object)
+	if stored, err := t.engine.Store().Get(api.KindOf(obj), api.KeyOf(obj)); err == nil {
 		remembered.SetResourceVersion(stored.GetResourceVersion())
 	} else {
 		remembered.SetResourceVersion("0")

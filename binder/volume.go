@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // syncVolume brings one volume a step nearer to where it belongs. Its deletionTimestamp plays no part.
@@ -26,7 +26,7 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 	}
 	if ref.UID == "" {
 		// BIND-063: reserved for a claim that has yet to take it.
-		p.Decide("BIND-063", pv, "synchronizing PersistentVolume: volume is pre-bound to claim %s", store.Key(ref.Namespace, ref.Name))
+		p.Decide("BIND-063", pv, "synchronizing PersistentVolume: volume is pre-bound to claim %s", api.Key(ref.Namespace, ref.Name))
 		_, err := c.SetVolumePhase(p, pv, corev1.VolumeAvailable, "")
 		return err
 	}
@@ -37,7 +37,7 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 	switch {
 	case claim == nil:
 		// BIND-064: its claim is gone. Failed is not overwritten.
-		p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", store.Key(ref.Namespace, ref.Name))
+		p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", api.Key(ref.Namespace, ref.Name))
 		return c.release(p, pv)
 	case claim.Spec.VolumeName == "":
 		if volumeModeMismatch(claim, pv) {
@@ -52,12 +52,12 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 		// BIND-065b, PROV-034: the claim's own sync does the binding.
 		p.Decide("BIND-065b", pv, "synchronizing PersistentVolume: volume not bound yet, waiting for syncClaim to fix it")
 		c.restless.nudges++
-		c.claimQueue.Add(store.KeyOf(claim))
+		c.claimQueue.Add(api.KeyOf(claim))
 		return nil
 	case claim.Spec.VolumeName == pv.Name:
 		// BIND-066
 		if p.Tracing() {
-			p.Decide("BIND-066", pv, "synchronizing PersistentVolume: volume is bound to claim %s", store.KeyOf(claim))
+			p.Decide("BIND-066", pv, "synchronizing PersistentVolume: volume is bound to claim %s", api.KeyOf(claim))
 		}
 		_, err := c.SetVolumePhase(p, pv, corev1.VolumeBound, "")
 		return err
@@ -101,7 +101,7 @@ func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*core
 	if ok && claim.UID == ref.UID {
 		return claim, nil
 	}
-	key := store.Key(ref.Namespace, ref.Name)
+	key := api.Key(ref.Namespace, ref.Name)
 	if !ok && pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
 		// BIND-061: a volume is not released on the word of a cache alone.
 		claim, ok = c.infClaims.Get(key)

@@ -6,10 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 const (
@@ -66,7 +66,7 @@ func TestSyncVolume(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			objs := []store.Object{test.pv}
+			objs := []api.Object{test.pv}
 			if test.claim != nil {
 				objs = append(objs, test.claim)
 			}
@@ -151,7 +151,7 @@ func TestVolumeQueuesClaim(t *testing.T) {
 	p.create(fake.Volume("pv", "10Gi", fake.ForClaim("c", u), fake.Block()))
 	p.Advance(0)
 	p.want("BIND-065a", "+0s "+mismatchVolume, "+0s "+mismatchClaim)
-	p.remove(store.PersistentVolume, "pv")
+	p.remove(api.PersistentVolume, "pv")
 	p.Advance(0)
 	p.want("BIND-038", "+0s "+missing)
 	p.create(fake.Volume("pv", "10Gi", fake.ForClaim("c", u), fake.InClass("missing")))

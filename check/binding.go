@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 var boundOnce = Invariant{
@@ -29,13 +29,13 @@ var boundOnce = Invariant{
 		return Watcher{
 			Written: func(e engine.Entry) {
 				switch e.Object.Kind {
-				case store.PersistentVolumeClaim:
+				case api.PersistentVolumeClaim:
 					old, _ := e.Old.(*corev1.PersistentVolumeClaim)
 					claim, _ := e.New.(*corev1.PersistentVolumeClaim)
 					if to := volumeOfBound(claim); claims.move(e, volumeOfBound(old), to) && len(claims[to]) == 2 {
-						w.reportBonds(inv, claims[to], "PersistentVolume "+to, store.Ref{Kind: store.PersistentVolume, Key: to})
+						w.reportBonds(inv, claims[to], "PersistentVolume "+to, api.Ref{Kind: api.PersistentVolume, Key: to})
 					}
-				case store.PersistentVolume:
+				case api.PersistentVolume:
 					old, _ := e.Old.(*corev1.PersistentVolume)
 					pv, _ := e.New.(*corev1.PersistentVolume)
 					from, to := claimOfBound(old), claimOfBound(pv)
@@ -74,10 +74,10 @@ func (b bonds[K]) move(e engine.Entry, from, to K) bool {
 }
 
 // reportBonds reports the first two of several objects that are Bound to one thing.
-func (w *World) reportBonds(inv Invariant, bound []engine.Entry, to string, refs ...store.Ref) {
+func (w *World) reportBonds(inv Invariant, bound []engine.Entry, to string, refs ...api.Ref) {
 	first, second := bound[0], bound[1]
 	v := Violation{
-		Objects: []store.Ref{first.Object, second.Object},
+		Objects: []api.Ref{first.Object, second.Object},
 		Text:    fmt.Sprintf("%s and %s are both Bound to %s", first.Object, second.Object, to),
 	}
 	v.Forced, v.Witness = w.meddling(append(refs, first.Object, second.Object)...)
@@ -115,7 +115,7 @@ var boundBothWays = Invariant{
 				claim = obj
 			case *corev1.PersistentVolume:
 				if obj.Spec.ClaimRef != nil {
-					claim = w.claims[store.Key(obj.Spec.ClaimRef.Namespace, obj.Spec.ClaimRef.Name)]
+					claim = w.claims[api.Key(obj.Spec.ClaimRef.Namespace, obj.Spec.ClaimRef.Name)]
 				}
 			default:
 				return
@@ -123,7 +123,7 @@ var boundBothWays = Invariant{
 			if claim == nil {
 				return
 			}
-			key := store.KeyOf(claim)
+			key := api.KeyOf(claim)
 			pv := w.volumes[volumeOfBound(claim)]
 			if pv == nil || pv.Status.Phase != corev1.VolumeBound || claimOfBound(pv) == claim.UID {
 				delete(wrong, key)
@@ -134,7 +134,7 @@ var boundBothWays = Invariant{
 			}
 			wrong[key] = true
 			v := Violation{
-				Objects: []store.Ref{store.RefTo(claim), store.RefTo(pv)},
+				Objects: []api.Ref{api.RefTo(claim), api.RefTo(pv)},
 				Text:    fmt.Sprintf("claim %s is Bound to PersistentVolume %s, which is Bound to a claim with uid %q", key, pv.Name, claimOfBound(pv)),
 			}
 			v.Forced, v.Witness = w.meddling(v.Objects...)
@@ -171,8 +171,8 @@ func (w *World) checkClaimGone(inv Invariant, e engine.Entry, claim *corev1.Pers
 			continue
 		}
 		v := Violation{
-			Objects: []store.Ref{e.Object, store.RefTo(info.pod)},
-			Text:    fmt.Sprintf("claim %s is gone while pod %s uses it", e.Object.Key, store.KeyOf(info.pod)),
+			Objects: []api.Ref{e.Object, api.RefTo(info.pod)},
+			Text:    fmt.Sprintf("claim %s is gone while pod %s uses it", e.Object.Key, api.KeyOf(info.pod)),
 		}
 		v.Forced, v.Witness = w.meddling(e.Object)
 		v.Witness = append(v.Witness, info.since, e)
@@ -185,13 +185,13 @@ func (w *World) checkVolumeGone(inv Invariant, e engine.Entry, pv *corev1.Persis
 	if pv.Spec.ClaimRef == nil {
 		return
 	}
-	claim := w.claims[store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)]
+	claim := w.claims[api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)]
 	if claim == nil || claim.UID != pv.Spec.ClaimRef.UID || volumeOfBound(claim) != pv.Name || pv.Status.Phase != corev1.VolumeBound {
 		return
 	}
 	v := Violation{
-		Objects: []store.Ref{e.Object, store.RefTo(claim)},
-		Text:    fmt.Sprintf("PersistentVolume %s is gone while claim %s is bound to it", pv.Name, store.KeyOf(claim)),
+		Objects: []api.Ref{e.Object, api.RefTo(claim)},
+		Text:    fmt.Sprintf("PersistentVolume %s is gone while claim %s is bound to it", pv.Name, api.KeyOf(claim)),
 	}
 	v.Forced, v.Witness = w.meddling(e.Object)
 	v.Witness = append(v.Witness, e)

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -43,7 +43,7 @@ func TestForcedDetach(t *testing.T) {
 		require.NoError(t, c.Advance(time.Minute))
 		require.Empty(t, c.Violations())
 		require.NoError(t, c.Faults.Partition("n1", true))
-		require.NoError(t, c.DeleteWith(fake.Pod("db-0"), store.DeleteOptions{GracePeriodSeconds: &now}))
+		require.NoError(t, c.DeleteWith(fake.Pod("db-0"), api.DeleteOptions{GracePeriodSeconds: &now}))
 		node, err := c.Nodes.Get("n1")
 		require.NoError(t, err)
 		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoExecute}}

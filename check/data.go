@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -85,7 +85,7 @@ type deletions struct {
 }
 
 func (d *deletions) written(e engine.Entry) {
-	if e.Object.Kind != store.PersistentVolume {
+	if e.Object.Kind != api.PersistentVolume {
 		return
 	}
 	pv, _ := e.New.(*corev1.PersistentVolume)
@@ -125,15 +125,15 @@ func (d *deletions) called(e engine.Entry) {
 func (d *deletions) judge(id VolumeID, e engine.Entry) *Violation {
 	w := d.world
 	for _, pv := range w.VolumesOf(id) {
-		ref := store.RefTo(pv)
-		v := Violation{Volume: id, Objects: []store.Ref{ref}}
+		ref := api.RefTo(pv)
+		v := Violation{Volume: id, Objects: []api.Ref{ref}}
 		if owner := pv.Spec.ClaimRef; owner != nil {
-			key := store.Key(owner.Namespace, owner.Name)
+			key := api.Key(owner.Namespace, owner.Name)
 			claim := w.claims[key]
 			if claim != nil && claim.UID == owner.UID && claim.Spec.VolumeName == pv.Name {
-				v.Objects = append(v.Objects, store.RefTo(claim))
+				v.Objects = append(v.Objects, api.RefTo(claim))
 				v.Text = fmt.Sprintf("%s: %s while claim %s is bound to PersistentVolume %s", id, strings.ToLower(e.Call.Verb), key, pv.Name)
-				v.Forced, v.Witness = w.meddling(ref, store.RefTo(claim))
+				v.Forced, v.Witness = w.meddling(ref, api.RefTo(claim))
 				if fault, ok := w.unsure[ref]; ok && v.Forced == "" {
 					v.Forced = "the caller was told that it had not created " + ref.String()
 					v.Witness = append(v.Witness, fault)

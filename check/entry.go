@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 func idOfCall(e engine.Entry) VolumeID { return VolumeID{e.Call.Target, e.Call.Key} }
@@ -15,7 +15,7 @@ func podOfCall(e engine.Entry) types.UID { return types.UID(e.Call.Pod) }
 // podName is how a pod is called in texts.
 func (w *World) podName(uid types.UID) string {
 	if info := w.pods[uid]; info != nil {
-		return store.KeyOf(info.pod)
+		return api.KeyOf(info.pod)
 	}
 	return "a pod with uid " + string(uid)
 }

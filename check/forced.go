@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -70,7 +70,7 @@ func (w *World) takenByForce(uid types.UID) (string, []engine.Entry) {
 	if info == nil || !info.gone || info.end.Actor == mount.ActorName(info.pod.Spec.NodeName) {
 		return "", nil
 	}
-	return "pod " + store.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []engine.Entry{info.end}
+	return "pod " + api.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []engine.Entry{info.end}
 }
 
 // noteMeddling remembers what users did to that which belongs to controllers: pointers, finalizers, annotations, states.
@@ -116,7 +116,7 @@ func sameRef(a, b *corev1.ObjectReference) bool {
 }
 
 // meddling says that a user edited what belongs to controllers in one of the objects, "" if nobody did.
-func (w *World) meddling(refs ...store.Ref) (string, []engine.Entry) {
+func (w *World) meddling(refs ...api.Ref) (string, []engine.Entry) {
 	for _, ref := range refs {
 		if e, ok := w.meddled[ref]; ok {
 			return "a user edited " + ref.String(), []engine.Entry{e}

@@ -6,10 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -65,7 +65,7 @@ func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e en
 	}
 	// EXP-022
 	if v, there := backend.Volume(id.ID); there && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
-		w.Report(inv, Violation{Volume: id, Objects: []store.Ref{e.Object}, Witness: []engine.Entry{e},
+		w.Report(inv, Violation{Volume: id, Objects: []api.Ref{e.Object}, Witness: []engine.Entry{e},
 			Text: fmt.Sprintf("PersistentVolume %s says it has %s, and %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
 	}
 }
@@ -80,9 +80,9 @@ func (w *World) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeCla
 	// EXP-024, EXP-041
 	if capacity.Cmp(storageOf(pv.Spec.Capacity)) > 0 {
 		size := storageOf(pv.Spec.Capacity)
-		v := Violation{Objects: []store.Ref{e.Object, store.RefTo(pv)},
+		v := Violation{Objects: []api.Ref{e.Object, api.RefTo(pv)},
 			Text: fmt.Sprintf("claim %s says it has %s, and PersistentVolume %s has %s", e.Object.Key, capacity.String(), pv.Name, size.String())}
-		v.Forced, v.Witness = w.meddling(e.Object, store.RefTo(pv))
+		v.Forced, v.Witness = w.meddling(e.Object, api.RefTo(pv))
 		v.Witness = append(v.Witness, e)
 		w.Report(inv, v)
 	}
@@ -96,7 +96,7 @@ var allocatedEnough = Invariant{
 	Watch: func(inv Invariant, w *World) Watcher {
 		asked := map[string][]apiresource.Quantity{} // by uid of the claim
 		return Watcher{Written: func(e engine.Entry) {
-			if e.Object.Kind != store.PersistentVolumeClaim {
+			if e.Object.Kind != api.PersistentVolumeClaim {
 				return
 			}
 			claim, _ := e.New.(*corev1.PersistentVolumeClaim)
@@ -144,7 +144,7 @@ func (w *World) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClai
 	if wrong == "" {
 		return
 	}
-	v := Violation{Objects: []store.Ref{e.Object}, Text: wrong}
+	v := Violation{Objects: []api.Ref{e.Object}, Text: wrong}
 	v.Forced, v.Witness = w.meddling(e.Object)
 	v.Witness = append(v.Witness, e)
 	w.Report(inv, v)

@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -33,14 +33,14 @@ type tale struct {
 	checker *check.Checker
 	now     time.Time
 	seq     uint64
-	objs    map[store.Ref]store.Object
+	objs    map[api.Ref]api.Object
 	cutOff  map[string]bool
 	disk    *fake.Memory
 }
 
 func newTale(t *testing.T, invariants ...string) *tale {
 	t.Helper()
-	h := &tale{t: t, now: engine.DefaultStart, objs: map[store.Ref]store.Object{}, cutOff: map[string]bool{}}
+	h := &tale{t: t, now: engine.DefaultStart, objs: map[api.Ref]api.Object{}, cutOff: map[string]bool{}}
 	picked, err := check.Named(invariants...)
 	require.NoError(t, err)
 	h.disk = fake.CSI(driver)
@@ -66,10 +66,10 @@ func (h *tale) after(d time.Duration) {
 }
 
 // put writes an object, giving it a uid if it has none.
-func (h *tale) put(actor string, objs ...store.Object) {
+func (h *tale) put(actor string, objs ...api.Object) {
 	for _, obj := range objs {
-		obj = obj.DeepCopyObject().(store.Object)
-		ref, verb := store.RefTo(obj), "update"
+		obj = obj.DeepCopyObject().(api.Object)
+		ref, verb := api.RefTo(obj), "update"
 		old := h.objs[ref]
 		if old == nil {
 			verb = "create"
@@ -82,8 +82,8 @@ func (h *tale) put(actor string, objs ...store.Object) {
 	}
 }
 
-func (h *tale) remove(actor string, obj store.Object) {
-	ref := store.RefTo(obj)
+func (h *tale) remove(actor string, obj api.Object) {
+	ref := api.RefTo(obj)
 	h.see(engine.Entry{Type: engine.Write, Actor: actor, Verb: "delete", Object: ref, Old: h.objs[ref]})
 	delete(h.objs, ref)
 }
@@ -151,7 +151,7 @@ func pod(name, volume, node string) *corev1.Pod {
 }
 
 // deleted is the object with a mark of its deletion.
-func deleted[T store.Object](obj T, at time.Time) T {
+func deleted[T api.Object](obj T, at time.Time) T {
 	mark := metav1.NewTime(at)
 	obj.SetDeletionTimestamp(&mark)
 	return obj

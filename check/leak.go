@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -104,7 +104,7 @@ func (l *leaks) forget(m *made) {
 
 func (l *leaks) written(e engine.Entry) {
 	switch e.Object.Kind {
-	case store.PersistentVolume:
+	case api.PersistentVolume:
 		name := e.Object.Key
 		if pv, _ := e.New.(*corev1.PersistentVolume); pv != nil {
 			l.identify(pv)
@@ -123,7 +123,7 @@ func (l *leaks) written(e engine.Entry) {
 		}
 		l.notePolicy(e)
 		l.review(name)
-	case store.PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		obj := e.New
 		if obj == nil {
 			obj = e.Old

@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -127,7 +127,7 @@ var podsGo = Invariant{
 		due := newDeadlines(w, inv.Within)
 		return Watcher{
 			Written: func(e engine.Entry) {
-				if e.Object.Kind != store.Pod {
+				if e.Object.Kind != api.Pod {
 					return
 				}
 				if old, _ := e.Old.(*corev1.Pod); old != nil {
@@ -141,7 +141,7 @@ var podsGo = Invariant{
 				}
 				due.begin(string(pod.UID), latest(e.Time, pod.DeletionTimestamp.Time), pod.Spec.NodeName, func() {
 					w.Report(inv, Violation{
-						Objects: []store.Ref{e.Object},
+						Objects: []api.Ref{e.Object},
 						Text:    fmt.Sprintf("pod %s is still there, %v after it should have ended", e.Object.Key, inv.Within),
 						Witness: []engine.Entry{e},
 					})

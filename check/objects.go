@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // podInfo is what is remembered of a pod. It outlives the pod: a node that is cut off goes on with pods that are no longer there.
@@ -27,11 +27,11 @@ func (p *podInfo) active() bool { return !p.gone && !objects.Terminated(p.pod) }
 func (w *World) applyWrite(e engine.Entry) {
 	key := e.Object.Key
 	switch e.Object.Kind {
-	case store.PersistentVolume:
+	case api.PersistentVolume:
 		old, _ := e.Old.(*corev1.PersistentVolume)
 		pv, _ := e.New.(*corev1.PersistentVolume)
 		w.putVolume(key, old, pv)
-	case store.PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		old, _ := e.Old.(*corev1.PersistentVolumeClaim)
 		claim, _ := e.New.(*corev1.PersistentVolumeClaim)
 		put(w.claims, key, claim)
@@ -50,17 +50,17 @@ func (w *World) applyWrite(e engine.Entry) {
 				w.touchVolume(pv)
 			}
 		}
-	case store.Pod:
+	case api.Pod:
 		old, _ := e.Old.(*corev1.Pod)
 		pod, _ := e.New.(*corev1.Pod)
 		w.putPod(e, old, pod)
-	case store.Node:
+	case api.Node:
 		node, _ := e.New.(*corev1.Node)
 		put(w.nodes, key, node)
-	case store.CSIDriver:
+	case api.CSIDriver:
 		driver, _ := e.New.(*storagev1.CSIDriver)
 		put(w.drivers, key, driver)
-	case store.VolumeAttachment:
+	case api.VolumeAttachment:
 		va, _ := e.New.(*storagev1.VolumeAttachment)
 		old, _ := e.Old.(*storagev1.VolumeAttachment)
 		put(w.attachments, key, va)
@@ -108,7 +108,7 @@ func (w *World) putVolume(name string, old, pv *corev1.PersistentVolume) {
 			w.touch(id)
 		}
 		if ref := pv.Spec.ClaimRef; ref != nil {
-			w.review(store.Key(ref.Namespace, ref.Name))
+			w.review(api.Key(ref.Namespace, ref.Name))
 		}
 	}
 }

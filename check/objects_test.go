@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -20,7 +20,7 @@ const (
 )
 
 // phased is the object in a phase.
-func phased[T store.Object](obj T, phase string) T {
+func phased[T api.Object](obj T, phase string) T {
 	switch o := any(obj).(type) {
 	case *corev1.PersistentVolume:
 		o.Status.Phase = corev1.PersistentVolumePhase(phase)

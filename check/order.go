@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -203,7 +203,7 @@ func (w *World) staged(r *record) bool {
 func (w *World) about(r *record, text string, witness ...engine.Entry) Violation {
 	v := Violation{Volume: r.id, Text: text, Witness: witness}
 	for _, name := range r.pvs {
-		v.Objects = append(v.Objects, store.Ref{Kind: store.PersistentVolume, Key: name})
+		v.Objects = append(v.Objects, api.Ref{Kind: api.PersistentVolume, Key: name})
 	}
 	return v
 }

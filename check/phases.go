@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 var knownPhases = Invariant{
@@ -26,7 +26,7 @@ var knownPhases = Invariant{
 				return
 			}
 			v := Violation{
-				Objects: []store.Ref{e.Object},
+				Objects: []api.Ref{e.Object},
 				Text:    fmt.Sprintf("%s goes from phase %q to phase %q", e.Object, from, to),
 			}
 			v.Forced, v.Witness = w.meddling(e.Object)
@@ -37,8 +37,8 @@ var knownPhases = Invariant{
 }
 
 // phaseWays are the phases that follow each other.
-var phaseWays = map[store.Kind]map[string][]string{
-	store.PersistentVolume: {
+var phaseWays = map[api.Kind]map[string][]string{
+	api.PersistentVolume: {
 		"":          {"Pending", "Available", "Bound", "Released"},
 		"Pending":   {"Available", "Bound", "Released"},
 		"Available": {"Bound", "Released"},
@@ -46,20 +46,20 @@ var phaseWays = map[store.Kind]map[string][]string{
 		"Released":  {"Available", "Bound", "Failed"},
 		"Failed":    {"Available", "Bound"},
 	},
-	store.PersistentVolumeClaim: {
+	api.PersistentVolumeClaim: {
 		"":        {"Pending", "Bound", "Lost"},
 		"Pending": {"Bound", "Lost"},
 		"Bound":   {"Lost"},
 		"Lost":    {"Bound"},
 	},
-	store.Pod: {
+	api.Pod: {
 		"":        {"Pending", "Running", "Succeeded", "Failed"},
 		"Pending": {"Running", "Succeeded", "Failed"},
 		"Running": {"Succeeded", "Failed"},
 	},
 }
 
-func phaseOf(obj store.Object) string {
+func phaseOf(obj api.Object) string {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		return string(obj.Status.Phase)

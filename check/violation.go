@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Violation is a moment at which an invariant did not hold.
@@ -18,7 +18,7 @@ type Violation struct {
 	// Volume is the volume at the backend it is about, if any.
 	Volume VolumeID
 	// Objects are the API objects it is about.
-	Objects []store.Ref
+	Objects []api.Ref
 	// Text says what is wrong.
 	Text string
 	// Forced says who overruled the protocol so that this could come: a forced detachment, a forced deletion, a user who took a

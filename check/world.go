@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -40,8 +40,8 @@ type World struct {
 
 	faults map[engine.Call]engine.Entry // errors injected into calls that have not ended
 	troubles
-	meddled    map[store.Ref]engine.Entry
-	unsure     map[store.Ref]engine.Entry // errors injected into creations of objects
+	meddled    map[api.Ref]engine.Entry
+	unsure     map[api.Ref]engine.Entry // errors injected into creations of objects
 	violations []Violation
 }
 
@@ -63,8 +63,8 @@ func newWorld(cfg Config) *World {
 		podsOf:      map[VolumeID][]*podInfo{},
 		troubles:    newTroubles(),
 		faults:      map[engine.Call]engine.Entry{},
-		unsure:      map[store.Ref]engine.Entry{},
-		meddled:     map[store.Ref]engine.Entry{},
+		unsure:      map[api.Ref]engine.Entry{},
+		meddled:     map[api.Ref]engine.Entry{},
 	}
 }
 
@@ -158,7 +158,7 @@ func (w *World) apply(e engine.Entry) {
 		case e.Call.Target != engine.APIServer:
 			w.faults[e.Call] = e
 		case e.Call.Verb == "create":
-			w.unsure[store.Ref{Kind: store.Kind(e.Call.Kind), Key: e.Call.Key}] = e
+			w.unsure[api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}] = e
 		}
 	case engine.Lifecycle:
 		w.applyLifecycle(e)

@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -63,7 +63,7 @@ func (w *World) checkSingle(inv Invariant, e engine.Entry, op storage.Op, how st
 		}
 		v := Violation{
 			Volume:  id,
-			Objects: []store.Ref{store.RefTo(r.last)},
+			Objects: []api.Ref{api.RefTo(r.last)},
 			Text:    fmt.Sprintf("%s is %s on %s and on %s, and its access modes are %v", id, how, u.Node, e.Call.Node, modes(r.last)),
 			Witness: []engine.Entry{u.Entry, e},
 		}

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // forceDetachAfter is how long a volume that is still mounted on a node that is not ready stays attached there (ATT-063).
@@ -102,7 +102,7 @@ func (x *explainer) attached(e *Explanation, va *storagev1.VolumeAttachment, pv 
 	wanted := x.wantedBy(pv, va.Spec.NodeName)
 	if len(wanted) > 0 {
 		// ATT-025
-		e.say("ATT-025", fmt.Sprintf("pod %s on node %s uses it", store.KeyOf(wanted[0]), va.Spec.NodeName))
+		e.say("ATT-025", fmt.Sprintf("pod %s on node %s uses it", api.KeyOf(wanted[0]), va.Spec.NodeName))
 		e.settled()
 		return
 	}
@@ -113,8 +113,8 @@ func (x *explainer) attached(e *Explanation, va *storagev1.VolumeAttachment, pv 
 // claims that point at it, since what was attached for a pod stays for it.
 func (x *explainer) wantedBy(pv *corev1.PersistentVolume, node string) []*corev1.Pod {
 	claims := slices.Clone(x.byVolumeName[pv.Name])
-	if ref := pv.Spec.ClaimRef; ref != nil && !slices.Contains(claims, store.Key(ref.Namespace, ref.Name)) {
-		claims = append(claims, store.Key(ref.Namespace, ref.Name))
+	if ref := pv.Spec.ClaimRef; ref != nil && !slices.Contains(claims, api.Key(ref.Namespace, ref.Name)) {
+		claims = append(claims, api.Key(ref.Namespace, ref.Name))
 	}
 	var wanted []*corev1.Pod
 	for _, claim := range claims {

@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -122,14 +122,14 @@ func (x *explainer) bySync(e *Explanation) {
 func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
 	var running []string
 	more := 0
-	for _, pod := range x.byClaim[store.KeyOf(claim)] {
+	for _, pod := range x.byClaim[api.KeyOf(claim)] {
 		switch {
 		case objects.Terminated(pod):
 		case pod.Spec.NodeName != "":
 			running = append(running, pod.Name)
 		case len(e.Related) < manyNames:
 			x.addPod(e, pod)
-		case !x.seen[store.RefTo(pod)]:
+		case !x.seen[api.RefTo(pod)]:
 			more++
 		}
 	}
@@ -157,15 +157,15 @@ func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeC
 
 // cycle reports whether a pod that waits for a node with the claim is further up.
 func (x *explainer) cycle(claim *corev1.PersistentVolumeClaim) bool {
-	return slices.ContainsFunc(x.byClaim[store.KeyOf(claim)], func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName == "" && x.seen[store.RefTo(pod)]
+	return slices.ContainsFunc(x.byClaim[api.KeyOf(claim)], func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName == "" && x.seen[api.RefTo(pod)]
 	})
 }
 
 // terminatingClaim says what keeps a claim that is being deleted, and what becomes of its volume.
 func (x *explainer) terminatingClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
 	var users []*corev1.Pod
-	for _, pod := range x.byClaim[store.KeyOf(claim)] {
+	for _, pod := range x.byClaim[api.KeyOf(claim)] {
 		// PROT-026
 		if reclaim.UsesClaim(pod, claim) {
 			users = append(users, pod)

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
@@ -36,7 +36,7 @@ func TestVolumesThatWereNamed(t *testing.T) {
 			if test.claim == nil {
 				test.claim = fake.Claim("data", "10Gi", fake.VolumeName("pv"))
 			}
-			x, err := explain.Object(store.RefTo(test.claim), reasons.WorldOf(t, test.claim, test.pv))
+			x, err := explain.Object(api.RefTo(test.claim), reasons.WorldOf(t, test.claim, test.pv))
 			require.NoError(t, err)
 			require.Equal(t, []explain.Candidate{{Name: "pv", Rule: "MATCH-030", Want: test.want, Got: test.got}}, x.Candidates)
 		})
@@ -51,7 +51,7 @@ func TestObjectsThatAreNotExplained(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.ErrorContains(t, err, "explain ")
 	}
-	_, err := explain.Object(store.Ref{Kind: store.Node, Key: "n1"}, reasons.WorldOf(t, fake.Node("n1")))
+	_, err := explain.Object(api.Ref{Kind: api.Node, Key: "n1"}, reasons.WorldOf(t, fake.Node("n1")))
 	require.EqualError(t, err, "explain node/n1: only claims (pvc), pods (pod), volumes (pv) and attachments (va) are explained")
 }
 

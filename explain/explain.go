@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -29,34 +30,34 @@ func (ex *Explainer) Brief() *Explainer {
 func New(world World) *Explainer { return &Explainer{world: &world, ix: newIndex(&world)} }
 
 // Object explains an object of the world; see Explainer.Object.
-func Object(ref store.Ref, world World) (Explanation, error) { return New(world).Object(ref) }
+func Object(ref api.Ref, world World) (Explanation, error) { return New(world).Object(ref) }
 
 // Object explains the claim, pod, volume or attachment of that name. One that does not exist is an error for which
 // apierrors.IsNotFound holds; other kinds are refused.
-func (ex *Explainer) Object(ref store.Ref) (Explanation, error) {
-	x := &explainer{World: ex.world, index: ex.ix, seen: map[store.Ref]bool{}}
+func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
+	x := &explainer{World: ex.world, index: ex.ix, seen: map[api.Ref]bool{}}
 	switch ref.Kind {
-	case store.PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		if claim, ok := x.claims[ref.Key]; ok {
 			return x.claim(claim), nil
 		}
-	case store.Pod:
+	case api.Pod:
 		if pod, ok := x.pods[ref.Key]; ok {
 			return x.pod(pod), nil
 		}
-	case store.PersistentVolume:
+	case api.PersistentVolume:
 		if pv, ok := x.volumes[ref.Key]; ok {
 			return x.volume(pv), nil
 		}
-	case store.VolumeAttachment:
+	case api.VolumeAttachment:
 		if va, ok := x.attachments[ref.Key]; ok {
 			return x.attachment(va), nil
 		}
 	default:
 		return Explanation{}, fmt.Errorf("explain %s: only claims (pvc), pods (pod), volumes (pv) and attachments (va) are explained", Name(ref))
 	}
-	gvk := ref.Kind.GroupVersionKind()
-	_, name := store.SplitKey(ref.Key)
+	gvk := store.GroupVersionKind(ref.Kind)
+	_, name := api.SplitKey(ref.Key)
 	missing := apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, name)
 	return Explanation{}, fmt.Errorf("explain %s: %w", Name(ref), missing)
 }
@@ -65,12 +66,12 @@ func (ex *Explainer) Object(ref store.Ref) (Explanation, error) {
 type explainer struct {
 	*World
 	*index
-	seen map[store.Ref]bool
+	seen map[api.Ref]bool
 }
 
 // begin starts the explanation of an object.
-func (x *explainer) begin(obj store.Object, phase string) Explanation {
-	x.seen[store.RefTo(obj)] = true
+func (x *explainer) begin(obj api.Object, phase string) Explanation {
+	x.seen[api.RefTo(obj)] = true
 	if obj.GetDeletionTimestamp() != nil {
 		phase = "Terminating"
 	}
@@ -78,19 +79,19 @@ func (x *explainer) begin(obj store.Object, phase string) Explanation {
 }
 
 func (x *explainer) addClaim(e *Explanation, key string) {
-	if claim, ok := x.claims[key]; ok && !x.seen[store.RefTo(claim)] {
+	if claim, ok := x.claims[key]; ok && !x.seen[api.RefTo(claim)] {
 		e.Related = append(e.Related, x.claim(claim))
 	}
 }
 
 func (x *explainer) addVolume(e *Explanation, name string) {
-	if pv, ok := x.volumes[name]; ok && !x.seen[store.RefTo(pv)] {
+	if pv, ok := x.volumes[name]; ok && !x.seen[api.RefTo(pv)] {
 		e.Related = append(e.Related, x.volume(pv))
 	}
 }
 
 func (x *explainer) addPod(e *Explanation, pod *corev1.Pod) {
-	if !x.seen[store.RefTo(pod)] {
+	if !x.seen[api.RefTo(pod)] {
 		e.Related = append(e.Related, x.pod(pod))
 	}
 }
@@ -104,7 +105,7 @@ func (x *explainer) keptBy(e *Explanation, finalizers []string) {
 }
 
 // without lists the finalizers of an object that are none of these.
-func without(obj store.Object, known ...string) []string {
+func without(obj api.Object, known ...string) []string {
 	var others []string
 	for _, finalizer := range obj.GetFinalizers() {
 		if !isOneOf(finalizer, known) {

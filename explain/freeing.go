@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // mayBeFree reports whether a volume that nobody can have now may be Available later without anybody's doing.
@@ -25,7 +25,7 @@ func (ix *index) mayBeFree(pv *corev1.PersistentVolume) bool {
 		return false
 	}
 	recycled := pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle
-	claim, ok := ix.claims[store.Key(ref.Namespace, ref.Name)]
+	claim, ok := ix.claims[api.Key(ref.Namespace, ref.Name)]
 	switch {
 	case !ok || claim.UID != ref.UID:
 		// BIND-064, RECL-003
@@ -75,7 +75,7 @@ func (x *explainer) awaitFree(e *Explanation, claim *corev1.PersistentVolumeClai
 // untilFree explains what has to change before the volume is free: its claim that is being deleted, or the volume itself.
 func (x *explainer) untilFree(pv *corev1.PersistentVolume) Explanation {
 	if ref := pv.Spec.ClaimRef; ref != nil {
-		claim, ok := x.claims[store.Key(ref.Namespace, ref.Name)]
+		claim, ok := x.claims[api.Key(ref.Namespace, ref.Name)]
 		if ok && claim.UID == ref.UID && claim.Spec.VolumeName == pv.Name {
 			return x.claim(claim)
 		}
@@ -88,7 +88,7 @@ func (x *explainer) untilFree(pv *corev1.PersistentVolume) Explanation {
 func (x *explainer) firstFree(e *Explanation, wouldDo func(free *corev1.PersistentVolume) bool) bool {
 	var first *Change
 	var related Explanation
-	var seen map[store.Ref]bool
+	var seen map[api.Ref]bool
 	for _, pv := range x.freeing {
 		if !wouldDo(onceFree(pv)) {
 			continue

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -157,7 +157,7 @@ func (x *explainer) refusedInUse(e *Explanation, g *growth) bool {
 	}
 	var users []*corev1.Pod
 	var names []string
-	for _, pod := range x.byClaim[store.KeyOf(g.claim)] {
+	for _, pod := range x.byClaim[api.KeyOf(g.claim)] {
 		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			users, names = append(users, pod), append(names, pod.Name)
 		}
@@ -173,7 +173,7 @@ func (x *explainer) refusedInUse(e *Explanation, g *growth) bool {
 // grownOnNode is a claim whose volume has grown, and what is on it has to grow on a node (EXP-040).
 func (x *explainer) grownOnNode(e *Explanation, g *growth) {
 	var placed, waiting []*corev1.Pod
-	for _, pod := range x.byClaim[store.KeyOf(g.claim)] {
+	for _, pod := range x.byClaim[api.KeyOf(g.claim)] {
 		switch {
 		case objects.Terminated(pod) || pod.DeletionTimestamp != nil:
 		case pod.Spec.NodeName == "":

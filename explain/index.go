@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // index finds the objects of a world by key, and by what they point at.
@@ -41,7 +41,7 @@ type index struct {
 	searches map[*corev1.PersistentVolumeClaim]search
 	brief    bool // candidates are left out
 	// events are those about an object.
-	events map[store.Ref][]*corev1.Event
+	events map[api.Ref][]*corev1.Event
 }
 
 // search is what the PersistentVolume controller finds for a claim. Its refusals are those in refused.
@@ -67,7 +67,7 @@ func newIndex(w *World) *index {
 		byClass:      map[string][]*corev1.PersistentVolume{},
 		holders:      map[corev1.UniqueVolumeName][]*corev1.Node{},
 		searches:     map[*corev1.PersistentVolumeClaim]search{},
-		events:       map[store.Ref][]*corev1.Event{},
+		events:       map[api.Ref][]*corev1.Event{},
 	}
 	for _, pv := range w.Volumes {
 		class := objects.ClassOfVolume(pv)
@@ -90,7 +90,7 @@ func newIndex(w *World) *index {
 	}
 	for _, claim := range sorted(w.Claims) {
 		if name := claim.Spec.VolumeName; name != "" {
-			ix.byVolumeName[name] = append(ix.byVolumeName[name], store.KeyOf(claim))
+			ix.byVolumeName[name] = append(ix.byVolumeName[name], api.KeyOf(claim))
 		}
 	}
 	for _, pod := range sorted(w.Pods) {
@@ -106,29 +106,29 @@ func newIndex(w *World) *index {
 	}
 	for _, event := range w.Events {
 		about := &event.InvolvedObject
-		ref := store.Ref{Kind: store.Kind(about.Kind), Key: store.Key(about.Namespace, about.Name)}
+		ref := api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}
 		ix.events[ref] = append(ix.events[ref], event)
 	}
 	return ix
 }
 
-func byKey[T store.Object](objs []T) map[string]T {
+func byKey[T api.Object](objs []T) map[string]T {
 	m := make(map[string]T, len(objs))
 	for _, obj := range objs {
-		m[store.KeyOf(obj)] = obj
+		m[api.KeyOf(obj)] = obj
 	}
 	return m
 }
 
 // sorted are the objects in the order of their keys.
-func sorted[T store.Object](objs []T) []T {
-	return slices.SortedFunc(slices.Values(objs), func(a, b T) int { return strings.Compare(store.KeyOf(a), store.KeyOf(b)) })
+func sorted[T api.Object](objs []T) []T {
+	return slices.SortedFunc(slices.Values(objs), func(a, b T) int { return strings.Compare(api.KeyOf(a), api.KeyOf(b)) })
 }
 
 // lastEvent is the newest Event about an object that match accepts, nil if there is none.
-func (ix *index) lastEvent(obj store.Object, match func(*corev1.Event) bool) *corev1.Event {
+func (ix *index) lastEvent(obj api.Object, match func(*corev1.Event) bool) *corev1.Event {
 	var last *corev1.Event
-	for _, event := range ix.events[store.RefTo(obj)] {
+	for _, event := range ix.events[api.RefTo(obj)] {
 		if uid := event.InvolvedObject.UID; uid != "" && uid != obj.GetUID() || !match(event) {
 			continue
 		}

@@ -7,11 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -82,7 +82,7 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 func (x *explainer) addClaims(e *Explanation, pod *corev1.Pod) {
 	for _, key := range objects.ClaimsOf(pod) {
 		claim, ok := x.claims[key]
-		if !ok || x.seen[store.RefTo(claim)] {
+		if !ok || x.seen[api.RefTo(claim)] {
 			continue
 		}
 		about := x.claim(claim)

@@ -7,16 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
 // SCHED-102: a node without a volume for the claim says why each volume of the class would not do.
 func TestVolumesLookedAtForANode(t *testing.T) {
-	x, err := explain.Object(store.Ref{Kind: store.Pod, Key: "default/p"}, reasons.WorldOf(t, reasons.User("p", ""), fake.Node("n1"),
+	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, reasons.WorldOf(t, reasons.User("p", ""), fake.Node("n1"),
 		fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()), fake.Claim("data", "10Gi", fake.InClass("static")),
 		reasons.Available("far", "10Gi", fake.InClass("static"), fake.FromNodes("n2")), reasons.Available("small", "1Gi", fake.InClass("static")), reasons.Available("other", "10Gi")))
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestForcedDetachIsCountedFromItsBeginning(t *testing.T) {
 	world.DetachWanted = func(volume corev1.UniqueVolumeName, node string) (time.Time, bool) {
 		return since, volume == objects.CSIVolumeName(reasons.Driver, "h1") && node == "n2"
 	}
-	x, err := explain.Object(store.Ref{Kind: store.Pod, Key: "default/p"}, world)
+	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, world)
 	require.NoError(t, err)
 	require.Equal(t, since.Add(6*time.Minute), x.Changes.At, x.String())
 	require.Contains(t, x.String(), "attached to node n2 since 2026-03-01T11:00:00Z")

@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -86,13 +86,13 @@ func (x *explainer) held(e *Explanation, what string, pv *corev1.PersistentVolum
 	}
 	switch {
 	case len(staying) > 0:
-		e.next(Somebody, fmt.Sprintf("has to delete pod %s, which uses it on node %s", store.KeyOf(staying[0]), holder))
-		e.never(fmt.Sprintf("as long as pod %s is there, the volume stays on node %s", store.KeyOf(staying[0]), holder))
+		e.next(Somebody, fmt.Sprintf("has to delete pod %s, which uses it on node %s", api.KeyOf(staying[0]), holder))
+		e.never(fmt.Sprintf("as long as pod %s is there, the volume stays on node %s", api.KeyOf(staying[0]), holder))
 	case len(leaving) > 0:
 		for _, other := range leaving {
 			x.addPod(e, other)
 		}
-		e.next(attach.ActorName, fmt.Sprintf("detaches it when pod %s is gone from node %s", store.KeyOf(leaving[0]), holder))
+		e.next(attach.ActorName, fmt.Sprintf("detaches it when pod %s is gone from node %s", api.KeyOf(leaving[0]), holder))
 		e.follow()
 	default:
 		x.awaitRelease(e, pv, holder)
@@ -161,7 +161,7 @@ func (x *explainer) usedOnce(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	if !slices.Equal(pv.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}) {
 		return true
 	}
-	for _, other := range x.byClaim[store.Key(pod.Namespace, objects.ClaimOf(pod, volume))] {
+	for _, other := range x.byClaim[api.Key(pod.Namespace, objects.ClaimOf(pod, volume))] {
 		if other.UID == pod.UID || other.Spec.NodeName != pod.Spec.NodeName || objects.Terminated(other) || !running(other) {
 			continue
 		}

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -101,7 +101,7 @@ func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Vo
 	if name == "" {
 		return true
 	}
-	key := store.Key(pod.Namespace, name)
+	key := api.Key(pod.Namespace, name)
 	claim, ok := x.claims[key]
 	if !ok {
 		e.say("MNT-072a", fmt.Sprintf("volume %s: claim %s does not exist", volume.Name, key))
@@ -135,7 +135,7 @@ func (x *explainer) podVolume(e *Explanation, pod *corev1.Pod, volume *corev1.Vo
 
 // podClaim finds the volume of a claim as the kubelet does (MNT-072).
 func (x *explainer) podClaim(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, bool) {
-	key := store.KeyOf(claim)
+	key := api.KeyOf(claim)
 	switch {
 	case claim.DeletionTimestamp != nil && !slices.Contains(claim.Finalizers, objects.ClaimProtectionFinalizer):
 		e.say("MNT-072b", fmt.Sprintf("volume %s: claim %s is being deleted", volume.Name, key))

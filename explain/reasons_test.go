@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
@@ -56,7 +56,7 @@ func TestBrief(t *testing.T) {
 func TestGrowthIsNotInTheWayOfPods(t *testing.T) {
 	claim, pv := reasons.BoundPair()
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
-	x, err := explain.Object(store.Ref{Kind: store.Pod, Key: "default/p"},
+	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"},
 		reasons.WorldOf(t, reasons.Runs(reasons.User("p", "n1")), reasons.Machine("n1", true, true), claim, pv, reasons.Attachment("n1", true)))
 	require.NoError(t, err)
 	require.Equal(t, explain.Settled, x.Changes.When, x.String())
@@ -66,11 +66,11 @@ func TestGrowthIsNotInTheWayOfPods(t *testing.T) {
 
 // A claim that many pods wait with names a few.
 func TestManyPodsWaitWithAClaim(t *testing.T) {
-	objs := []store.Object{fake.Claim("data", "1Gi", fake.InClass("late")), fake.Class("late", reasons.Driver, fake.WaitForFirstConsumer())}
+	objs := []api.Object{fake.Claim("data", "1Gi", fake.InClass("late")), fake.Class("late", reasons.Driver, fake.WaitForFirstConsumer())}
 	for i := range 9 {
 		objs = append(objs, reasons.User(fmt.Sprintf("p%d", i), ""))
 	}
-	x, err := explain.Object(store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/data"}, reasons.WorldOf(t, objs...))
+	x, err := explain.Object(api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/data"}, reasons.WorldOf(t, objs...))
 	require.NoError(t, err)
 	require.Len(t, x.Related, 3)
 	require.Equal(t, []string{"6 more pods without a node use it"}, x.Notes)
@@ -84,12 +84,12 @@ func BenchmarkAll(b *testing.B) {
 			for b.Loop() {
 				explainer := explain.New(world)
 				for _, pod := range world.Pods {
-					if _, err := explainer.Object(store.RefTo(pod)); err != nil {
+					if _, err := explainer.Object(api.RefTo(pod)); err != nil {
 						b.Fatal(err)
 					}
 				}
 				for _, claim := range world.Claims {
-					if _, err := explainer.Object(store.RefTo(claim)); err != nil {
+					if _, err := explainer.Object(api.RefTo(claim)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -100,7 +100,7 @@ func BenchmarkAll(b *testing.B) {
 
 // crowd is a world of pods with a claim each. Those that wait find no volume and no provisioner.
 func crowd(t testing.TB, nodes, pods, waiting int) explain.World {
-	objs := []store.Object{fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer())}
+	objs := []api.Object{fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer())}
 	for i := range nodes {
 		objs = append(objs, fake.Node(fmt.Sprintf("n%03d", i)))
 	}

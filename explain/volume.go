@@ -7,10 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -29,7 +29,7 @@ func (x *explainer) volume(pv *corev1.PersistentVolume) Explanation {
 		x.claimedVolume(&e, pv)
 	}
 	for _, va := range x.byVolume[pv.Name] {
-		if !x.seen[store.RefTo(va)] {
+		if !x.seen[api.RefTo(va)] {
 			e.Related = append(e.Related, x.attachment(va))
 		}
 	}
@@ -52,7 +52,7 @@ func (x *explainer) freeVolume(e *Explanation, pv *corev1.PersistentVolume) {
 // claimedVolume is one that points at a claim and is not released.
 func (x *explainer) claimedVolume(e *Explanation, pv *corev1.PersistentVolume) {
 	ref := pv.Spec.ClaimRef
-	key := store.Key(ref.Namespace, ref.Name)
+	key := api.Key(ref.Namespace, ref.Name)
 	claim, ok := x.claims[key]
 	switch {
 	case ref.UID == "":
@@ -119,7 +119,7 @@ func (x *explainer) usersOf(e *Explanation, claim string) {
 			if pod.Spec.NodeName != "" {
 				where = "node " + pod.Spec.NodeName
 			}
-			users = append(users, fmt.Sprintf("%s (%s)", store.KeyOf(pod), where))
+			users = append(users, fmt.Sprintf("%s (%s)", api.KeyOf(pod), where))
 		}
 	}
 	if len(users) == 0 {
@@ -139,8 +139,8 @@ func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolum
 	case protected && pv.Status.Phase == corev1.VolumeBound:
 		claim := "its claim"
 		if ref := pv.Spec.ClaimRef; ref != nil {
-			claim = "claim " + store.Key(ref.Namespace, ref.Name)
-			x.usersOf(e, store.Key(ref.Namespace, ref.Name))
+			claim = "claim " + api.Key(ref.Namespace, ref.Name)
+			x.usersOf(e, api.Key(ref.Namespace, ref.Name))
 		}
 		e.say("PROT-011", fmt.Sprintf("it is being deleted, and %s, which is bound to it, keeps it", claim))
 		e.next(Somebody, "has to delete "+claim)
@@ -185,7 +185,7 @@ func (x *explainer) keptByAttacher(e *Explanation, pv *corev1.PersistentVolume, 
 func (x *explainer) releasedVolume(e *Explanation, pv *corev1.PersistentVolume) {
 	claim := "the claim"
 	if ref := pv.Spec.ClaimRef; ref != nil {
-		claim = "claim " + store.Key(ref.Namespace, ref.Name)
+		claim = "claim " + api.Key(ref.Namespace, ref.Name)
 	}
 	if pv.Spec.ClaimRef == nil {
 		x.freeVolume(e, pv)
@@ -211,7 +211,7 @@ func (x *explainer) releasedVolume(e *Explanation, pv *corev1.PersistentVolume) 
 }
 
 func (x *explainer) recycledVolume(e *Explanation, pv *corev1.PersistentVolume, claim string) {
-	key := store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
+	key := api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
 	if _, again := x.claims[key]; !again {
 		var users []*corev1.Pod
 		for _, pod := range x.byClaim[key] {
@@ -275,7 +275,7 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		e.say("XPROV-054", fmt.Sprintf("%s is gone, and the volume is still attached to node %s: it is not deleted before it is detached", claim, vas[0].Spec.NodeName))
 		e.next(attach.ActorName, "has to detach it from node "+vas[0].Spec.NodeName)
 		for _, va := range vas {
-			if !x.seen[store.RefTo(va)] {
+			if !x.seen[api.RefTo(va)] {
 				e.Related = append(e.Related, x.attachment(va))
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -54,7 +54,7 @@ func (n *Node) Adopt(pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	key := store.KeyOf(stored)
+	key := api.KeyOf(stored)
 	k := n.kubelet
 	if k == nil {
 		k = n.newKubelet()
@@ -92,7 +92,7 @@ func (n *Node) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
 	if pod == nil {
 		return nil, fmt.Errorf("adopt: the pod is nil")
 	}
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	stored, ok := n.nodes.engine.Store().Pods.Lookup(key)
 	switch {
 	case !ok || pod.UID != "" && pod.UID != stored.UID:

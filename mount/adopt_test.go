@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -39,7 +39,7 @@ func cluster(t *testing.T, start time.Time, options ...fake.MemoryOption) (*vols
 }
 
 // dump runs pods on node n1 and returns all objects, as they are then.
-func dump(t *testing.T) ([]store.Object, time.Time) {
+func dump(t *testing.T) ([]api.Object, time.Time) {
 	t.Helper()
 	c, _ := cluster(t, time.Time{})
 	scratch := fake.Pod("scratch", fake.OnNode("n1"))
@@ -57,7 +57,7 @@ func dump(t *testing.T) ([]store.Object, time.Time) {
 		fake.Pod("near", fake.OnNode("n1"), fake.Claims("local")), scratch,
 	))
 	require.NoError(t, c.Settle())
-	var objs []store.Object
+	var objs []api.Object
 	for _, pod := range c.Pods.List() {
 		require.Equal(t, corev1.PodRunning, pod.Status.Phase, "pod %s", pod.Name)
 		objs = append(objs, pod)
@@ -337,7 +337,7 @@ func (l *loaded) below(dir string) []string {
 }
 
 // remove takes an object away at once.
-func (l *loaded) remove(obj store.Object) {
+func (l *loaded) remove(obj api.Object) {
 	l.t.Helper()
 	require.NoError(l.t, l.Load(obj))
 	obj.SetResourceVersion("")

@@ -5,9 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -18,7 +18,7 @@ func (k *kubelet) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resolv
 		return k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.SpecOfInline(volume), outer: volume.Name}})
 	}
 	s := k.node.nodes.engine.Store()
-	claim, _ := s.Claims.Lookup(store.Key(pod.Namespace, name))
+	claim, _ := s.Claims.Lookup(api.Key(pod.Namespace, name))
 	if claim != nil && claim.Spec.VolumeName != "" {
 		if pv, ok := s.Volumes.Lookup(claim.Spec.VolumeName); ok {
 			return k.withPlugin(resolved{&volumeSpec{VolumeSpec: objects.SpecOfVolume(volume, pv), outer: volume.Name}, claim})

@@ -4,16 +4,16 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Work that would find nothing new is left out, but not while a fault waits for one of its requests: it is to meet that one, and none that
 // comes later.
 
 // awaited reports whether a fault waits for such a request of the kubelet. While the API server cannot be reached none comes that far.
-func (k *kubelet) awaited(verb string, kind store.Kind, key string) bool {
+func (k *kubelet) awaited(verb string, kind api.Kind, key string) bool {
 	return !k.node.partitioned && k.actor.Awaited(engine.Call{Target: engine.APIServer, Verb: verb, Kind: string(kind), Key: key})
 }
 
@@ -26,12 +26,12 @@ func (w *worker) awaited() bool {
 		if name == "" || !mounts[volume.Name] && !devices[volume.Name] {
 			continue
 		}
-		key := store.Key(w.pod.Namespace, name)
-		if w.k.awaited("get", store.PersistentVolumeClaim, key) {
+		key := api.Key(w.pod.Namespace, name)
+		if w.k.awaited("get", api.PersistentVolumeClaim, key) {
 			return true
 		}
 		claim, ok := w.k.actor.Engine().Store().Claims.Lookup(key)
-		if ok && claim.Spec.VolumeName != "" && w.k.awaited("get", store.PersistentVolume, claim.Spec.VolumeName) {
+		if ok && claim.Spec.VolumeName != "" && w.k.awaited("get", api.PersistentVolume, claim.Spec.VolumeName) {
 			return true
 		}
 	}
@@ -56,13 +56,13 @@ func (k *kubelet) faulted() {
 		}
 	}
 	for _, claim := range slices.Sorted(maps.Keys(k.undecided)) {
-		if k.awaited("get", store.PersistentVolumeClaim, claim) {
+		if k.awaited("get", api.PersistentVolumeClaim, claim) {
 			// MNT-406, MNT-925
 			k.reconciler.RestAt(next)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.refusals)) {
-		if k.looksAgain(store.KeyOf(k.refusals[name].claim)) {
+		if k.looksAgain(api.KeyOf(k.refusals[name].claim)) {
 			// MNT-406
 			k.reconciler.RestAt(next)
 		}

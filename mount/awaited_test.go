@@ -7,10 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // counting is an injector that has no faults, and counts reads.
@@ -32,7 +32,7 @@ func (*foreseeing) OnFault(func())          {}
 // Requests that would find nothing new are left out, and made at their times when a fault waits for them, whenever that came to be: a
 // minute after the last sync of a pod, and 100 ms at most, for the populator reads; at the rounds of a node's status.
 func TestAwaitedRequests(t *testing.T) {
-	get := func(kind store.Kind, key string) fake.Match {
+	get := func(kind api.Kind, key string) fake.Match {
 		return fake.Match{Actor: ActorName(nodeName), Target: engine.APIServer, Verb: "get", Kind: string(kind), Key: key}
 	}
 	const minute = time.Minute
@@ -44,21 +44,21 @@ func TestAwaitedRequests(t *testing.T) {
 		skip       int
 		want       time.Duration // after the last sync, or the last report, the next 100 ms; zero is never
 	}{
-		{rule: "MNT-069", name: "a claim is read at the next sync", match: get(store.PersistentVolumeClaim, "default/c1"), after: 30 * time.Second, want: minute},
-		{rule: "MNT-009", name: "which has kept its time", match: get(store.PersistentVolumeClaim, "default/c1"), after: 10*minute + 20*time.Second, want: 11 * minute},
-		{rule: "MNT-069", name: "so is its volume", match: get(store.PersistentVolume, "pv1"), after: 150 * time.Second, want: 3 * minute},
+		{rule: "MNT-069", name: "a claim is read at the next sync", match: get(api.PersistentVolumeClaim, "default/c1"), after: 30 * time.Second, want: minute},
+		{rule: "MNT-009", name: "which has kept its time", match: get(api.PersistentVolumeClaim, "default/c1"), after: 10*minute + 20*time.Second, want: 11 * minute},
+		{rule: "MNT-069", name: "so is its volume", match: get(api.PersistentVolume, "pv1"), after: 150 * time.Second, want: 3 * minute},
 		{rule: "MNT-069", name: "by a fault for whatever kubelets do", match: fake.Match{Actor: ActorName(nodeName), Verb: "get"}, after: 150 * time.Second, want: 3 * minute},
-		{rule: "MNT-009", name: "calls that a fault leaves alone count", match: get(store.PersistentVolumeClaim, "default/c1"), skip: 4, after: 150 * time.Second, want: 7 * minute},
-		{rule: "MNT-069", name: "nobody reads another claim", match: get(store.PersistentVolumeClaim, "default/c2"), after: 150 * time.Second},
-		{rule: "MNT-069", name: "or one of which the pod uses no volume", match: get(store.PersistentVolumeClaim, "default/c1"), after: 150 * time.Second,
+		{rule: "MNT-009", name: "calls that a fault leaves alone count", match: get(api.PersistentVolumeClaim, "default/c1"), skip: 4, after: 150 * time.Second, want: 7 * minute},
+		{rule: "MNT-069", name: "nobody reads another claim", match: get(api.PersistentVolumeClaim, "default/c2"), after: 150 * time.Second},
+		{rule: "MNT-069", name: "or one of which the pod uses no volume", match: get(api.PersistentVolumeClaim, "default/c1"), after: 150 * time.Second,
 			before: func(w *world) { w.forceDelete("p1") }},
-		{rule: "MNT-380", name: "the status of a pod that goes on is not read", match: get(store.Pod, "default/p1"), after: 150 * time.Second},
-		{rule: "MNT-172", name: "neither is its Node", match: get(store.Node, nodeName), after: 150 * time.Second},
-		{rule: "MNT-172", name: "unless the watch does not show it", match: get(store.Node, nodeName), after: 155 * time.Second, want: 160 * time.Second,
+		{rule: "MNT-380", name: "the status of a pod that goes on is not read", match: get(api.Pod, "default/p1"), after: 150 * time.Second},
+		{rule: "MNT-172", name: "neither is its Node", match: get(api.Node, nodeName), after: 150 * time.Second},
+		{rule: "MNT-172", name: "unless the watch does not show it", match: get(api.Node, nodeName), after: 155 * time.Second, want: 160 * time.Second,
 			before: func(w *world) { _, err := w.Store().Nodes.Delete(nodeName, deleteNow); w.ok(err) }},
-		{rule: "MNT-008", name: "an unchanged report is made", match: fake.Match{Verb: "patch-status", Kind: string(store.Node)}, after: 62 * minute,
+		{rule: "MNT-008", name: "an unchanged report is made", match: fake.Match{Verb: "patch-status", Kind: string(api.Node)}, after: 62 * minute,
 			want: 13 * (5*minute + 10*time.Second)},
-		{rule: "MNT-925", name: "a claim whose volume has grown is read in each pass", match: get(store.PersistentVolumeClaim, "default/c1"), after: 30*time.Second + 20*time.Millisecond,
+		{rule: "MNT-925", name: "a claim whose volume has grown is read in each pass", match: get(api.PersistentVolumeClaim, "default/c1"), after: 30*time.Second + 20*time.Millisecond,
 			before: func(w *world) {
 				w.grow("2Gi", func(c *corev1.PersistentVolumeClaim) { objects.SetResizeStatus(c, infeasible) })
 				w.Advance(2 * minute)
@@ -105,7 +105,7 @@ func TestAwaitedBehindAPartition(t *testing.T) {
 	from := w.node.kubelet.workers[w.stored("p1").UID].synced
 	w.node.Partition(true)
 	w.Advance(5 * time.Second)
-	rule := w.faults.Fail(fake.Match{Verb: "get", Kind: string(store.PersistentVolumeClaim)}, errors.New("no")).Once()
+	rule := w.faults.Fail(fake.Match{Verb: "get", Kind: string(api.PersistentVolumeClaim)}, errors.New("no")).Once()
 	w.Advance(3 * time.Minute)
 	want(t, "MNT-009: faults met", rule.Fired(), 0)
 	w.node.Partition(false)

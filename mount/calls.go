@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // driver is the CSIDriver object of that name, nil if there is none.
@@ -25,7 +25,7 @@ func (k *kubelet) driver(name string) *storagev1.CSIDriver {
 
 // event emits an Event, if the API server can be reached and there is anything new to tell. None is ever about attaching: that is for the
 // attach/detach controller to tell (MNT-396).
-func (k *kubelet) event(p *engine.Proc, obj store.Object, eventType, reason, text string, args ...any) {
+func (k *kubelet) event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
 	if !k.node.partitioned && !k.adopting {
 		k.events.Event(p, obj, eventType, reason, text, args...)
 	}

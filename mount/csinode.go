@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -45,7 +45,7 @@ func (k *kubelet) writeCSINode(p *engine.Proc) error {
 		return err
 	}
 	for _, owner := range old.OwnerReferences {
-		if owner.Kind == string(store.Node) {
+		if owner.Kind == string(api.Node) {
 			k.uid = owner.UID
 		}
 	}
@@ -75,7 +75,7 @@ func (k *kubelet) createCSINode(p *engine.Proc, drivers []storagev1.CSINodeDrive
 	csiNode := &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            k.node.name,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: string(store.Node), Name: k.node.name, UID: k.uid}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: string(api.Node), Name: k.node.name, UID: k.uid}},
 		},
 		Spec: storagev1.CSINodeSpec{Drivers: drivers},
 	}

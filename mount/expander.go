@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // expander is one expansion of a volume on a node (MNT-412 to MNT-421).
@@ -189,7 +189,7 @@ func (e *expander) withoutNotes() (done bool, err error) {
 func (e *expander) tellSuccess() {
 	e.p.Decide("MNT-414", e.pod, "volume %s has %s", e.volume, e.size.String())
 	// MNT-394, EXP-041
-	for _, obj := range []store.Object{e.pod, e.claim} {
+	for _, obj := range []api.Object{e.pod, e.claim} {
 		e.k.event(e.p, obj, corev1.EventTypeNormal, "FileSystemResizeSuccessful",
 			"MountVolume.NodeExpandVolume succeeded for volume %q %s", e.spec.Name(), e.k.node.name)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +15,6 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // MNT-060, MNT-061, MNT-062, MNT-063, MNT-064: which pods the populator adds.
@@ -308,7 +308,7 @@ func TestKeys(t *testing.T) {
 	w.Advance(time.Second)
 	w.mark()
 	for _, pod := range []string{"p1", "p2"} {
-		_, err := w.Store().Pods.Delete("default/"+pod, store.DeleteOptions{})
+		_, err := w.Store().Pods.Delete("default/"+pod, api.DeleteOptions{})
 		w.ok(err)
 	}
 	w.Advance(5 * time.Second)
@@ -356,7 +356,7 @@ func TestReports(t *testing.T) {
 	writes := func() int {
 		n := 0
 		for e := range w.Trace().Since(w.seen) {
-			if e.Type == engine.Write && e.Verb == "patch-status" && e.Object.Kind == store.Node && e.Err == nil {
+			if e.Type == engine.Write && e.Verb == "patch-status" && e.Object.Kind == api.Node && e.Err == nil {
 				n++
 			}
 		}

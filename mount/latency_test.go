@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 const latency = 20 * time.Millisecond
@@ -46,7 +46,7 @@ func TestLoopsBeginWhenRegistered(t *testing.T) {
 type counter struct{ claims int }
 
 func (c *counter) Inject(call engine.Call) engine.Fault {
-	if call.Verb == "get" && call.Kind == string(store.PersistentVolumeClaim) {
+	if call.Verb == "get" && call.Kind == string(api.PersistentVolumeClaim) {
 		c.claims++
 	}
 	return engine.Fault{}

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -84,7 +85,7 @@ func (u *limitWatch) after(d time.Duration) {
 // which ticks could find something new.
 func (u *limitWatch) due() bool {
 	k := u.k
-	if k.awaited("get", store.CSINode, k.node.name) {
+	if k.awaited("get", api.CSINode, k.node.name) {
 		return true
 	}
 	b, _ := k.cfg.Backends.Driver(u.driver)

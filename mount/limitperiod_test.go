@@ -10,9 +10,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -50,7 +50,7 @@ func every(seconds int64) func(*storagev1.CSIDriver) {
 
 func (w *world) deleteDriver() {
 	w.t.Helper()
-	_, err := w.Store().CSIDrivers.Delete(driverName, store.DeleteOptions{})
+	_, err := w.Store().CSIDrivers.Delete(driverName, api.DeleteOptions{})
 	w.ok(err)
 }
 
@@ -74,7 +74,7 @@ func (w *world) setCSINode(change func([]storagev1.CSINodeDriver) []storagev1.CS
 func (w *world) written() []string {
 	var told []string
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type != engine.Write || e.Err != nil || e.Actor != ActorName(nodeName) || e.Object.Kind != store.CSINode {
+		if e.Type != engine.Write || e.Err != nil || e.Actor != ActorName(nodeName) || e.Object.Kind != api.CSINode {
 			continue
 		}
 		var drivers []string
@@ -107,7 +107,7 @@ func TestLimitPeriod(t *testing.T) {
 		}, nil},
 		{"MNT-359", "another node", func(w *world) { w.driver.SetAttachLimit("n2", 3) }, nil},
 		{"MNT-359", "one tick is kept", func(w *world) {
-			w.faults.Slow(fake.Match{Verb: "get", Kind: string(store.CSINode)}, 150*time.Second).Once()
+			w.faults.Slow(fake.Match{Verb: "get", Kind: string(api.CSINode)}, 150*time.Second).Once()
 			w.driver.SetAttachLimit("", 3)
 			w.until(70)
 			w.driver.SetAttachLimit("", 4)
@@ -171,7 +171,7 @@ func TestLimitPeriod(t *testing.T) {
 			w.node.Start()
 		}, []string{"1m45s update d=3"}},
 		{"MNT-360", "what is under way is brought to its end", func(w *world) {
-			w.faults.Slow(fake.Match{Verb: "get", Kind: string(store.CSINode)}, 100*time.Second).Once()
+			w.faults.Slow(fake.Match{Verb: "get", Kind: string(api.CSINode)}, 100*time.Second).Once()
 			w.driver.SetAttachLimit("", 3)
 			w.until(61)
 			w.deleteDriver()
@@ -179,11 +179,11 @@ func TestLimitPeriod(t *testing.T) {
 		}, []string{"2m40s update d=3"}},
 
 		{"MNT-361", "the third try but one", func(w *world) {
-			w.faults.Fail(fake.Match{Verb: "update", Kind: string(store.CSINode)}, errors.New("broken")).Times(3)
+			w.faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(3)
 			w.driver.SetAttachLimit("", 3)
 		}, []string{"1m0.31s update d=3"}},
 		{"MNT-361", "no fifth try before the next tick", func(w *world) {
-			w.faults.Fail(fake.Match{Verb: "update", Kind: string(store.CSINode)}, errors.New("broken")).Times(4)
+			w.faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(4)
 			w.driver.SetAttachLimit("", 3)
 		}, []string{"2m0s update d=3"}},
 		{"MNT-361", "cut off", func(w *world) {
@@ -205,7 +205,7 @@ func TestLimitPeriod(t *testing.T) {
 			w.setCSINode(func([]storagev1.CSINodeDriver) []storagev1.CSINodeDriver { return nil })
 		}, []string{"1m0s update d=5"}},
 		{"MNT-361", "the CSINode is missing", func(w *world) {
-			_, err := w.Store().CSINodes.Delete(nodeName, store.DeleteOptions{})
+			_, err := w.Store().CSINodes.Delete(nodeName, api.DeleteOptions{})
 			w.ok(err)
 		}, []string{"1m0s create ", "1m0s update d=5"}},
 	} {
@@ -225,7 +225,7 @@ func TestLimitPeriodOwner(t *testing.T) {
 	owner := w.csiNode().OwnerReferences
 	_, err := w.Store().Nodes.Delete(nodeName, deleteNow)
 	w.ok(err)
-	_, err = w.Store().CSINodes.Delete(nodeName, store.DeleteOptions{})
+	_, err = w.Store().CSINodes.Delete(nodeName, api.DeleteOptions{})
 	w.ok(err)
 	w.until(70)
 	want(t, "MNT-361: owner", w.csiNode().OwnerReferences, owner)
@@ -242,7 +242,7 @@ func TestLimitPeriodIdle(t *testing.T) {
 	want(t, "MNT-359: a timer", quiet(w) == nil, false)
 	w.until(61)
 	want(t, "MNT-359: none again", quiet(w) == nil, true)
-	w.faults.Slow(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(store.CSINode)}, time.Second).Once()
+	w.faults.Slow(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(api.CSINode)}, time.Second).Once()
 	w.until(119)
 	want(t, "MNT-359: not before the tick", len(w.faults.Unused()), 1)
 	w.until(122)

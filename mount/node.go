@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -138,7 +138,7 @@ func (n *Node) Exit(pod string, phase corev1.PodPhase) error {
 		return fmt.Errorf("exit of pod %s: phase %q is not one in which pods end: give %s or %s", pod, phase, corev1.PodSucceeded, corev1.PodFailed)
 	}
 	for _, c := range n.runtime.list() {
-		if store.KeyOf(c.pod) == pod && c.exit == "" {
+		if api.KeyOf(c.pod) == pod && c.exit == "" {
 			n.runtime.exit(c, phase)
 			return nil
 		}

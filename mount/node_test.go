@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -385,7 +385,7 @@ func TestCrashAnywhere(t *testing.T) {
 func (w *world) clean(when string) {
 	w.t.Helper()
 	for pod := range w.Store().Pods.All() {
-		w.t.Errorf("%s: pod %s is still there, %s", when, store.KeyOf(pod), pod.Status.Phase)
+		w.t.Errorf("%s: pod %s is still there, %s", when, api.KeyOf(pod), pod.Status.Phase)
 	}
 	if mounts := w.node.disk.Mounts(); len(mounts) > 0 {
 		w.t.Errorf("%s: still mounted: %v", when, mounts)

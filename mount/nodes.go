@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
@@ -84,7 +85,7 @@ func (ns *Nodes) Add(name string) (*Node, error) {
 // Follow adds a machine for every Node object, those to come included. The machine stays when its object is deleted.
 func (ns *Nodes) Follow() error {
 	follow := func(c store.Change[*corev1.Node]) {
-		if _, known := ns.byName[c.Key]; known || c.Type == store.Deleted {
+		if _, known := ns.byName[c.Key]; known || c.Type == api.Deleted {
 			return
 		}
 		// It cannot fail: the name is new.
@@ -145,12 +146,12 @@ func (ns *Nodes) volumeChanged(c store.Change[*corev1.PersistentVolume]) {
 		return
 	}
 	if c.Old != nil && c.Old.Spec.ClaimRef != nil {
-		ns.stir(store.Key(c.Old.Spec.ClaimRef.Namespace, c.Old.Spec.ClaimRef.Name))
+		ns.stir(api.Key(c.Old.Spec.ClaimRef.Namespace, c.Old.Spec.ClaimRef.Name))
 	}
 	if c.Object == nil || c.Object.Spec.ClaimRef == nil {
 		return
 	}
-	users := ns.byClaim[store.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)]
+	users := ns.byClaim[api.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)]
 	grown := len(users) > 0 && c.Old != nil && capacityOf(c.Object) > capacityOf(c.Old)
 	for _, w := range users {
 		w.stir(true)
@@ -170,7 +171,7 @@ func (ns *Nodes) stir(claim string) {
 // attachmentChanged keeps account of the attachments of nodes.
 func (ns *Nodes) attachmentChanged(c store.Change[*storagev1.VolumeAttachment]) {
 	node := c.Object.Spec.NodeName
-	if c.Type == store.Deleted {
+	if c.Type == api.Deleted {
 		delete(ns.attachments[node], c.Key)
 	} else {
 		if ns.attachments[node] == nil {

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // computed is a status worked out from the pod as it is; unchanged says that there is nothing to write.
@@ -30,7 +30,7 @@ func (w *worker) writeStatus(p *engine.Proc, compute computed) error {
 }
 
 func (w *worker) tryStatus(p *engine.Proc, compute computed) error {
-	key := store.KeyOf(w.pod)
+	key := api.KeyOf(w.pod)
 	pod, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, key) })
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (w *worker) publish(p *engine.Proc, compute computed) {
 		return
 	}
 	w.publishing = true
-	again, name := w.k.actor.After, "status of pod "+store.KeyOf(w.pod)
+	again, name := w.k.actor.After, "status of pod "+api.KeyOf(w.pod)
 	if w.k.node.partitioned {
 		again = w.k.actor.Background
 	}

@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // refusal is a volume that has grown, of which a pass has found that it is not expanded because those who have it may only read (MNT-406).
@@ -49,7 +49,7 @@ func (k *kubelet) refuse(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod 
 func (k *kubelet) refuseReadOnly(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (text string) {
 	text = fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", spec.Name())
 	// MNT-395, MNT-334, EXP-042
-	for _, obj := range []store.Object{pod, claim} {
+	for _, obj := range []api.Object{pod, claim} {
 		k.event(p, obj, corev1.EventTypeWarning, refusedReason, "%s", text)
 	}
 	return text
@@ -77,7 +77,7 @@ func (k *kubelet) countRefusals() {
 		r := k.refusals[name]
 		if left := int(now.Sub(r.began)/passPeriod) - 1; !r.slow() {
 			// MNT-395, MNT-406
-			for _, obj := range []store.Object{r.pod, r.claim} {
+			for _, obj := range []api.Object{r.pod, r.claim} {
 				k.events.Dropped(obj, corev1.EventTypeWarning, refusedReason, r.text, left)
 			}
 		}
@@ -88,7 +88,7 @@ func (k *kubelet) countRefusals() {
 // refused reports whether the last look at a claim ended in a refusal.
 func (k *kubelet) refused(claim string) bool {
 	for _, r := range k.refusals {
-		if store.KeyOf(r.claim) == claim {
+		if api.KeyOf(r.claim) == claim {
 			return true
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -150,7 +150,7 @@ func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 		s.cfg.EveryPass = every
 		s.engine.Latency = []time.Duration{0, 0, 3 * time.Millisecond, 40 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond}[r.IntN(6)]
 	})
-	get := fake.Match{Target: engine.APIServer, Verb: "get", Kind: string(store.PersistentVolumeClaim)}
+	get := fake.Match{Target: engine.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim)}
 	if r.IntN(2) == 0 {
 		w.grow("2Gi")
 	}
@@ -191,7 +191,7 @@ func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 			fmt.Fprintln(&out, at, e.Call, e.Err)
 		case e.Type == engine.Emitted:
 			emitted++
-		case e.Type == engine.Write && e.Object.Kind != store.Node:
+		case e.Type == engine.Write && e.Object.Kind != api.Node:
 			fmt.Fprintln(&out, at, e.Actor, e.Verb, e.Object, e.Err)
 		case e.Type == engine.Storage:
 			fmt.Fprintln(&out, at, e.Call, e.Verb, e.Err)

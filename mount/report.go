@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // ManagedAttachAnnotation is on a Node whose volumes the attach/detach controller attaches.
@@ -40,7 +40,7 @@ func (k *kubelet) register(p *engine.Proc) {
 		})
 	case err == nil && node.Annotations[ManagedAttachAnnotation] != "true":
 		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{ManagedAttachAnnotation: "true"}}})
-		_, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, store.Main) })
+		_, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, api.Main) })
 	}
 	k.report.registered = err == nil
 }
@@ -107,7 +107,7 @@ func (k *kubelet) reportStatus(p *engine.Proc) {
 
 // missNode has a round come that looks for a Node that is gone, if a fault waits for that.
 func (k *kubelet) missNode() {
-	if k.object == nil && k.awaited("get", store.Node, k.node.name) {
+	if k.object == nil && k.awaited("get", api.Node, k.node.name) {
 		k.status.RestAt(k.actor.Engine().Now().Add(1))
 	}
 }
@@ -150,7 +150,7 @@ func (k *kubelet) tryReport(p *engine.Proc, again bool) error {
 		// Who begins to wait while it is written may have seen it already.
 		awaited := k.report.awaited
 		k.report.awaited = false
-		node, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, store.Status) })
+		node, err = reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, k.node.name, patch, api.Status) })
 		if err != nil {
 			// MNT-172: nothing is fed back.
 			k.report.awaited = k.report.awaited || awaited
@@ -193,7 +193,7 @@ func (k *kubelet) heartbeat() {
 func (k *kubelet) mayBeRead() bool {
 	now := k.actor.Engine().Now()
 	return k.cfg.EveryReport || k.report.awaited || now.Before(k.report.until) || k.node.nodes.unsettled(k.node.name, k.report.fed) ||
-		k.awaited("patch-status", store.Node, k.node.name)
+		k.awaited("patch-status", api.Node, k.node.name)
 }
 
 // nextReport has an unchanged status reported when it is due (MNT-008). One that nobody could learn anything from but the time is left

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/history"
 )
 
@@ -44,7 +44,7 @@ func TestUnchangedReports(t *testing.T) {
 type reads struct{ claims int }
 
 func (r *reads) Inject(call engine.Call) engine.Fault {
-	if call.Verb == "get" && call.Kind == string(store.PersistentVolumeClaim) {
+	if call.Verb == "get" && call.Kind == string(api.PersistentVolumeClaim) {
 		r.claims++
 	}
 	return engine.Fault{}
@@ -94,7 +94,7 @@ func playReports(t *testing.T, opts history.Options, seed uint64, change func(*v
 		switch e.Type {
 		case engine.Write:
 			changes := fmt.Sprint(engine.Changes(e.Old, e.New))
-			if e.Object.Kind == store.Node && e.Verb == "patch-status" {
+			if e.Object.Kind == api.Node && e.Verb == "patch-status" {
 				if changes = heartbeat.ReplaceAllString(changes, ""); strings.Trim(changes, "[]") == "" {
 					unchanged++
 					continue

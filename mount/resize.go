@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // resizeRequest is what a plugin is asked to expand: the places where the volume is on the node, and the size in bytes it shall have.
@@ -65,7 +65,7 @@ func (k *kubelet) needsExpansion(v *desiredVolume, spec *volumeSpec) bool {
 
 // looksAgain reports whether each pass looks at a claim that it came to no decision about.
 func (k *kubelet) looksAgain(claim string) bool {
-	return k.cfg.EveryPass || k.awaited("get", store.PersistentVolumeClaim, claim)
+	return k.cfg.EveryPass || k.awaited("get", api.PersistentVolumeClaim, claim)
 }
 
 // claimKey is the claim of a volume.
@@ -73,7 +73,7 @@ func claimKey(spec *volumeSpec) string {
 	if spec.PV == nil || spec.PV.Spec.ClaimRef == nil {
 		return ""
 	}
-	return store.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name)
+	return api.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name)
 }
 
 // expandInUse starts to expand a volume that pods have, for all of them (MNT-429).

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 const (
@@ -87,7 +87,7 @@ func (w *world) steps() []string {
 	var steps []string
 	for e := range w.Trace().Since(w.seen) {
 		switch {
-		case e.Type == engine.Write && e.Object.Kind == store.PersistentVolumeClaim && e.Verb != "load" && e.Actor != engine.User:
+		case e.Type == engine.Write && e.Object.Kind == api.PersistentVolumeClaim && e.Verb != "load" && e.Actor != engine.User:
 			claim, _ := e.New.(*corev1.PersistentVolumeClaim)
 			if claim == nil || e.Err != nil {
 				steps = append(steps, e.Verb+" refused")

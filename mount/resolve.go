@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // resolved is a pod's volume with what stands behind it.
@@ -26,7 +26,7 @@ func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume
 		// MNT-071: the pod has the source itself.
 		return k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.SpecOfInline(volume), outer: volume.Name}})
 	}
-	key := store.Key(pod.Namespace, name)
+	key := api.Key(pod.Namespace, name)
 	processing := func(why string, args ...any) error {
 		return fmt.Errorf("error processing PVC %s: %s", key, fmt.Sprintf(why, args...))
 	}
@@ -40,7 +40,7 @@ func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume
 	}
 	// MNT-072e: a claim of that name may be anybody's.
 	if volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim) {
-		return resolved{}, fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", key, store.KeyOf(pod))
+		return resolved{}, fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", key, api.KeyOf(pod))
 	}
 	// MNT-072f
 	pv, err := k.getVolume(p, claim.Spec.VolumeName)

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -443,7 +443,7 @@ func TestScenario23RestartAfterDeletion(t *testing.T) {
 	pod := w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	w.faults.Fail(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(store.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
+	w.faults.Fail(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(api.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
 	w.node.Start()
 	// The first reports use five of the failures, the correction two.
 	w.Advance(90 * time.Millisecond)
@@ -543,7 +543,7 @@ func TestScenario25Refresh(t *testing.T) {
 				va.Status.AttachError = &storagev1.VolumeError{Message: "full", ErrorCode: &full}
 			})
 			if tc.fails > 0 {
-				w.faults.Fail(fake.Match{Verb: "update", Kind: string(store.CSINode)}, errors.New("broken")).Times(tc.fails)
+				w.faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(tc.fails)
 			}
 			w.pod("p1")
 			want(t, "before", limit(), "5")

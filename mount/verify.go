@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // verify starts to find out whether a volume that is new here is attached (MNT-174).
@@ -35,7 +35,7 @@ func (k *kubelet) verifyAttached(p *engine.Proc, v desiredVolume, spec *volumeSp
 	size := int64(0)
 	if av, ok := k.actual.get(v.name); spec.PV != nil && spec.PV.Spec.ClaimRef != nil && (!ok || av.size == 0) {
 		// MNT-175: how large the claim is, from the claim that the volume names.
-		claim, err := k.getClaim(p, store.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name))
+		claim, err := k.getClaim(p, api.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name))
 		if err != nil {
 			return fmt.Errorf("VerifyControllerAttachedVolume.FetchPVC failed for volume %q : %v", spec.Name(), err)
 		}

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -27,7 +27,7 @@ func TestMountSteps(t *testing.T) {
 		{"MNT-191", "the volume is for another node", []fake.Option{fake.FromNodes("n2")}, nil,
 			`MountVolume.NodeAffinity check failed for volume "pv1" : no matching NodeSelectorTerms`, nil},
 		{"MNT-191", "the Node is gone", nil, func(w *world) {
-			_, err := w.Store().Nodes.Delete(nodeName, store.DeleteOptions{})
+			_, err := w.Store().Nodes.Delete(nodeName, api.DeleteOptions{})
 			w.ok(err)
 		}, `MountVolume.NodeAffinity check failed for volume "pv1" : error retrieving node: node "n1" not found`, nil},
 		{"MNT-195", "the attachment is gone", nil, func(w *world) {
@@ -97,7 +97,7 @@ func TestMapBeforeTheStart(t *testing.T) {
 	}{
 		{"MNT-220", "the volume is for another node", []fake.Option{fake.FromNodes("n2")}, nil, "no matching NodeSelectorTerms"},
 		{"MNT-220", "the Node is gone", nil, func(w *world) {
-			_, err := w.Store().Nodes.Delete(nodeName, store.DeleteOptions{})
+			_, err := w.Store().Nodes.Delete(nodeName, api.DeleteOptions{})
 			w.ok(err)
 		}, `error retrieving node: node "n1" not found`},
 	} {

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // worker leads one pod from its arrival at the node to its end. Pods are told apart by uid.
@@ -51,7 +51,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *worker {
 	w := &worker{k: k, uid: pod.UID, pod: pod, ran: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
 	k.workers[pod.UID] = w
 	k.node.nodes.listen(w)
-	k.actor.Go("pod "+store.KeyOf(pod), w.run)
+	k.actor.Go("pod "+api.KeyOf(pod), w.run)
 	// What ended while no kubelet ran is seen at once.
 	if c, ok := k.node.runtime.running[pod.UID]; ok && c.exit != "" {
 		w.end(c.exit)

@@ -7,9 +7,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // end begins the end of the pod: no volume is mounted for it any more. phase is how its containers ended, "" if they are told to.
@@ -109,7 +109,7 @@ func (w *worker) finish(p *engine.Proc) {
 	now := int64(0)
 	for !w.gone {
 		_, err := reach(w.k, func() (*corev1.Pod, error) {
-			return p.API().Pods.Delete(p, store.KeyOf(w.pod), store.DeleteOptions{GracePeriodSeconds: &now, UID: w.uid})
+			return p.API().Pods.Delete(p, api.KeyOf(w.pod), api.DeleteOptions{GracePeriodSeconds: &now, UID: w.uid})
 		})
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			break

@@ -3,8 +3,8 @@ package mount
 import (
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // pause waits for the time of the next sync, or the end of the pod (MNT-009).
@@ -38,7 +38,7 @@ func (w *worker) wakeAt(t time.Time, eager bool) {
 	}
 	w.due, w.eager = t, eager
 	wake := func(*engine.Proc) { w.signal.Broadcast() }
-	left, name := t.Sub(w.k.actor.Engine().Now()), "next sync of pod "+store.KeyOf(w.pod)
+	left, name := t.Sub(w.k.actor.Engine().Now()), "next sync of pod "+api.KeyOf(w.pod)
 	if eager {
 		w.timer = w.k.actor.After(left, name, wake)
 	} else {

@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -94,7 +94,7 @@ func (w *world) ok(err error) {
 	}
 }
 
-func (w *world) create(objs ...store.Object) {
+func (w *world) create(objs ...api.Object) {
 	w.t.Helper()
 	for _, obj := range objs {
 		_, err := w.Store().Create(obj)
@@ -103,7 +103,7 @@ func (w *world) create(objs ...store.Object) {
 }
 
 // load stores an object with its status.
-func (w *world) load(obj store.Object) {
+func (w *world) load(obj api.Object) {
 	w.t.Helper()
 	_, err := w.Store().Load(obj)
 	w.ok(err)
@@ -158,7 +158,7 @@ func (w *world) phase(pod string) corev1.PodPhase {
 
 func (w *world) deletePod(pod string) {
 	w.t.Helper()
-	_, err := w.Store().Pods.Delete("default/"+pod, store.DeleteOptions{})
+	_, err := w.Store().Pods.Delete("default/"+pod, api.DeleteOptions{})
 	w.ok(err)
 	w.Advance(0)
 }
@@ -166,7 +166,7 @@ func (w *world) deletePod(pod string) {
 func (w *world) forceDelete(pod string) {
 	w.t.Helper()
 	now := int64(0)
-	_, err := w.Store().Pods.Delete("default/"+pod, store.DeleteOptions{GracePeriodSeconds: &now})
+	_, err := w.Store().Pods.Delete("default/"+pod, api.DeleteOptions{GracePeriodSeconds: &now})
 	w.ok(err)
 	w.Advance(0)
 }
@@ -331,7 +331,7 @@ func (w *world) finalizers(pod string, names ...string) {
 }
 
 // deleteNow deletes without conditions.
-var deleteNow = store.DeleteOptions{}
+var deleteNow = api.DeleteOptions{}
 
 // newWorldWith is a world with another injector.
 func newWorldWith(t *testing.T, injector engine.Injector) *world {

@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -50,7 +50,7 @@ func (r *Reclaimer) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) er
 		return r.deleteFailed(p, pv, err)
 	}
 	// RECL-026, RECL-028: no Event. If the write fails, a later sync of the volume comes by here again.
-	if _, err := p.API().Volumes.Delete(p, pv.Name, store.DeleteOptions{}); err != nil {
+	if _, err := p.API().Volumes.Delete(p, pv.Name, api.DeleteOptions{}); err != nil {
 		p.Decide("RECL-026", pv, "the volume could not be deleted: %v", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
@@ -67,7 +68,7 @@ func (c *ephemeral) enqueue(pod *corev1.Pod) {
 
 func (c *ephemeral) claimDeleted(claim *corev1.PersistentVolumeClaim) {
 	// EPH-001, EPH-007: a pod that still stands gets its claim again.
-	for _, pod := range c.pods.ByIndex(c.byClaim, store.KeyOf(claim)) {
+	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
 		c.enqueue(pod)
 	}
 }
@@ -96,10 +97,10 @@ func (c *ephemeral) sync(p *engine.Proc, key string) error {
 func (c *ephemeral) ensureClaim(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume) error {
 	// EPH-003: the name is made of both names.
 	name := objects.EphemeralClaimName(pod, volume)
-	if claim, exists := c.claims.Get(store.Key(pod.Namespace, name)); exists {
+	if claim, exists := c.claims.Get(api.Key(pod.Namespace, name)); exists {
 		// EPH-004: a claim of somebody else is never adopted; the pod's own is left alone, even when it is being deleted.
 		if !objects.OwnsClaim(pod, claim) {
-			return fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", store.KeyOf(claim), store.KeyOf(pod))
+			return fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", api.KeyOf(claim), api.KeyOf(pod))
 		}
 		return nil
 	}
@@ -124,7 +125,7 @@ func EphemeralClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVo
 			Annotations: template.Annotations,
 			// EPH-005, EPH-006: with the pod the claim goes.
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "v1", Kind: string(store.Pod), Name: pod.Name, UID: pod.UID,
+				APIVersion: "v1", Kind: string(api.Pod), Name: pod.Name, UID: pod.UID,
 				Controller: &yes, BlockOwnerDeletion: &yes,
 			}},
 		},

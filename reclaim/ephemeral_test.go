@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -49,7 +49,7 @@ func TestEphemeral(t *testing.T) {
 	tests := []struct {
 		rule, name string
 		pod        *corev1.Pod
-		claims     []store.Object
+		claims     []api.Object
 		prepare    func(w *world)
 		writes     []string
 		events     []string // within 4 ms
@@ -58,14 +58,14 @@ func TestEphemeral(t *testing.T) {
 		{rule: "EPH-001", name: "a pod that is being deleted", pod: pod(terminating)},
 		{rule: "EPH-001", name: "the phase does not count (edge 24)", pod: pod(completed), writes: []string{create}},
 		{rule: "EPH-002", name: "volumes in order", pod: pod(second), writes: []string{create, "create PersistentVolumeClaim/default/p-cache"}},
-		{rule: "EPH-002", name: "the first failure ends the sync", pod: pod(second), claims: []store.Object{scratchClaim(nil)}, events: []string{notOwner}},
-		{rule: "EPH-002", name: "what was done before stays", pod: pod(second), claims: []store.Object{foreign("p-cache")}, writes: []string{create},
+		{rule: "EPH-002", name: "the first failure ends the sync", pod: pod(second), claims: []api.Object{scratchClaim(nil)}, events: []string{notOwner}},
+		{rule: "EPH-002", name: "what was done before stays", pod: pod(second), claims: []api.Object{foreign("p-cache")}, writes: []string{create},
 			events: []string{"Warning FailedBinding: ephemeral volume cache: PVC default/p-cache was not created for pod default/p (pod is not owner)"}},
 		{rule: "EPH-003", name: "the name is pod-volume", pod: pod(), writes: []string{create}},
-		{rule: "EPH-004", name: "its claim is there", pod: pod(), claims: []store.Object{scratchClaim(pod())}},
-		{rule: "EPH-004", name: "its claim is being deleted", pod: pod(), claims: []store.Object{terminatingClaim}},
-		{rule: "EPH-004", name: "a foreign claim is not adopted (edge 23)", pod: pod(), claims: []store.Object{scratchClaim(nil)}, events: []string{notOwner}},
-		{rule: "EPH-004", name: "nor that of an earlier pod of the name", pod: pod(), claims: []store.Object{scratchClaim(other)}, events: []string{notOwner}},
+		{rule: "EPH-004", name: "its claim is there", pod: pod(), claims: []api.Object{scratchClaim(pod())}},
+		{rule: "EPH-004", name: "its claim is being deleted", pod: pod(), claims: []api.Object{terminatingClaim}},
+		{rule: "EPH-004", name: "a foreign claim is not adopted (edge 23)", pod: pod(), claims: []api.Object{scratchClaim(nil)}, events: []string{notOwner}},
+		{rule: "EPH-004", name: "nor that of an earlier pod of the name", pod: pod(), claims: []api.Object{scratchClaim(other)}, events: []string{notOwner}},
 		{rule: "EPH-005", name: "the claim cannot be created", pod: pod(), prepare: func(w *world) {
 			w.fail(reclaim.EphemeralName, "create PersistentVolumeClaim", errors.New("broken"))
 		}, events: []string{"Warning FailedBinding: ephemeral volume scratch: create PVC p-scratch: broken"}},
@@ -161,7 +161,7 @@ func TestEphemeralClaimComesBack(t *testing.T) {
 	w.settle()
 	first := w.claim("default/p-scratch")
 	w.load(finalizerless(first))
-	w.delete(store.PersistentVolumeClaim, "default/p-scratch")
+	w.delete(api.PersistentVolumeClaim, "default/p-scratch")
 	w.settle()
 	if again := w.claim("default/p-scratch"); again.UID == first.UID {
 		t.Errorf("EPH-007: uid %s again, want another", again.UID)
@@ -197,7 +197,7 @@ func TestEphemeralClaimGoesWithThePod(t *testing.T) {
 			if !w.hasClaim("default/p-scratch") {
 				t.Fatalf("EPH-005: the claim was not created")
 			}
-			if _, err := w.Store().Pods.Delete("default/p", store.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
+			if _, err := w.Store().Pods.Delete("default/p", api.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
 				t.Fatal(err)
 			}
 			w.settle()
@@ -206,7 +206,7 @@ func TestEphemeralClaimGoesWithThePod(t *testing.T) {
 				if !w.hasClaim("default/p-scratch") {
 					t.Fatalf("the claim went before the pod")
 				}
-				w.delete(store.PersistentVolumeClaim, "default/p-scratch")
+				w.delete(api.PersistentVolumeClaim, "default/p-scratch")
 				w.settle()
 			}
 			if w.hasClaim("default/p-scratch") {

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -30,21 +31,21 @@ func NewGarbageCollector(e *engine.Engine, cfg GarbageCollectorConfig) (*engine.
 	if cfg.Workers == 0 {
 		cfg.Workers = 20
 	}
-	s, api := e.Store(), e.API()
+	s, server := e.Store(), e.API()
 	kinds := []collectable{
-		newKindCollector(s.Nodes, api.Nodes),
-		newKindCollector(s.Classes, api.Classes),
-		newKindCollector(s.AttributesClasses, api.AttributesClasses),
-		newKindCollector(s.CSIDrivers, api.CSIDrivers),
-		newKindCollector(s.CSINodes, api.CSINodes),
-		newKindCollector(s.Capacities, api.Capacities),
-		newKindCollector(s.Volumes, api.Volumes),
-		newKindCollector(s.Claims, api.Claims),
-		newKindCollector(s.Pods, api.Pods),
-		newKindCollector(s.Attachments, api.Attachments),
+		newKindCollector(s.Nodes, server.Nodes),
+		newKindCollector(s.Classes, server.Classes),
+		newKindCollector(s.AttributesClasses, server.AttributesClasses),
+		newKindCollector(s.CSIDrivers, server.CSIDrivers),
+		newKindCollector(s.CSINodes, server.CSINodes),
+		newKindCollector(s.Capacities, server.Capacities),
+		newKindCollector(s.Volumes, server.Volumes),
+		newKindCollector(s.Claims, server.Claims),
+		newKindCollector(s.Pods, server.Pods),
+		newKindCollector(s.Attachments, server.Attachments),
 	}
 	return e.NewActor(GarbageCollectorName, func(a *engine.Actor) {
-		c := &collector{kinds: map[store.Kind]collectable{}, order: kinds}
+		c := &collector{kinds: map[api.Kind]collectable{}, order: kinds}
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "garbage collector", Workers: cfg.Workers, Sync: c.sync})
 		// All views first: whether an owner is missing can only be said with all of them.
 		for _, k := range kinds {
@@ -58,13 +59,13 @@ func NewGarbageCollector(e *engine.Engine, cfg GarbageCollectorConfig) (*engine.
 }
 
 type collector struct {
-	kinds map[store.Kind]collectable
+	kinds map[api.Kind]collectable
 	order []collectable
 	queue *engine.Queue
 }
 
 // seen queues an object of which an owner is not in the view.
-func (c *collector) seen(kind store.Kind, obj store.Object) {
+func (c *collector) seen(kind api.Kind, obj api.Object) {
 	// API-274: what is going already is left alone.
 	if obj.GetDeletionTimestamp() != nil {
 		return
@@ -78,26 +79,26 @@ func (c *collector) seen(kind store.Kind, obj store.Object) {
 		// API-273: a dependent that appears with an owner that is missing.
 		owner, ok := k.known(ownerKey(k, obj, &owners[i]))
 		if !ok || owner.GetUID() != owners[i].UID {
-			c.queue.Add(string(kind) + "/" + store.KeyOf(obj))
+			c.queue.Add(string(kind) + "/" + api.KeyOf(obj))
 			return
 		}
 	}
 }
 
 // gone queues the dependents of an object that was deleted.
-func (c *collector) gone(obj store.Object) {
+func (c *collector) gone(obj api.Object) {
 	// API-273: the owner's end, and not its mark of deletion, is what counts.
 	for _, k := range c.order {
 		for _, dependent := range k.dependents(obj) {
-			c.queue.Add(string(k.kind()) + "/" + store.KeyOf(dependent))
+			c.queue.Add(string(k.kind()) + "/" + api.KeyOf(dependent))
 		}
 	}
 }
 
 // ownerKind is the kind an owner is of, nil for one that is not held here.
 func (c *collector) ownerKind(ref *metav1.OwnerReference) collectable {
-	kind := store.Kind(ref.Kind)
-	if gvk := kind.GroupVersionKind(); gvk.Kind == "" || gvk.GroupVersion().String() != ref.APIVersion {
+	kind := api.Kind(ref.Kind)
+	if gvk := store.GroupVersionKind(kind); gvk.Kind == "" || gvk.GroupVersion().String() != ref.APIVersion {
 		return nil
 	}
 	return c.kinds[kind]
@@ -108,12 +109,12 @@ func ownerKey(k collectable, dependent metav1.Object, ref *metav1.OwnerReference
 	if !k.namespaced() {
 		return ref.Name
 	}
-	return store.Key(dependent.GetNamespace(), ref.Name)
+	return api.Key(dependent.GetNamespace(), ref.Name)
 }
 
 func (c *collector) sync(p *engine.Proc, queued string) error {
 	kind, key, _ := strings.Cut(queued, "/")
-	k := c.kinds[store.Kind(kind)]
+	k := c.kinds[api.Kind(kind)]
 	obj, err := k.get(p, key)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -141,7 +142,7 @@ func (c *collector) sync(p *engine.Proc, queued string) error {
 
 // judge tells the owners of an object that live from those that do not, by asking the server. It gives up, judged false, on an
 // object that is never collected.
-func (c *collector) judge(p *engine.Proc, obj store.Object) (alive, dangling []metav1.OwnerReference, judged bool, err error) {
+func (c *collector) judge(p *engine.Proc, obj api.Object) (alive, dangling []metav1.OwnerReference, judged bool, err error) {
 	for _, ref := range obj.GetOwnerReferences() {
 		k := c.ownerKind(&ref)
 		if k == nil {
@@ -172,15 +173,15 @@ func (c *collector) judge(p *engine.Proc, obj store.Object) (alive, dangling []m
 }
 
 // delete deletes an object, unless its owners have changed since it was read.
-func (c *collector) delete(p *engine.Proc, k collectable, obj store.Object) error {
-	key := store.KeyOf(obj)
+func (c *collector) delete(p *engine.Proc, k collectable, obj api.Object) error {
+	key := api.KeyOf(obj)
 	// API-271: this object, in this version. What its finalizers or its grace hold back is not the collector's concern.
-	err := k.delete(p, key, store.DeleteOptions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()})
+	err := k.delete(p, key, api.DeleteOptions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()})
 	if apierrors.IsConflict(err) {
 		live, liveErr := k.get(p, key)
 		if liveErr == nil && live.GetUID() == obj.GetUID() && reflect.DeepEqual(live.GetOwnerReferences(), obj.GetOwnerReferences()) {
 			// API-271: the change had nothing to do with the owners.
-			err = k.delete(p, key, store.DeleteOptions{UID: obj.GetUID()})
+			err = k.delete(p, key, api.DeleteOptions{UID: obj.GetUID()})
 		} else if apierrors.IsNotFound(liveErr) {
 			err = liveErr
 		}

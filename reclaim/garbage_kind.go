@@ -7,42 +7,43 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // collectable is what the collector needs of each kind of object.
 type collectable interface {
-	kind() store.Kind
+	kind() api.Kind
 	namespaced() bool
 	// view begins a new life: what is known comes from an informer of the actor.
 	view(a *engine.Actor)
-	handle(seen func(store.Kind, store.Object), gone func(store.Object))
-	known(key string) (store.Object, bool)
-	dependents(owner store.Object) []store.Object
-	get(p *engine.Proc, key string) (store.Object, error)
-	delete(p *engine.Proc, key string, opts store.DeleteOptions) error
-	setOwners(p *engine.Proc, obj store.Object, owners []metav1.OwnerReference) error
+	handle(seen func(api.Kind, api.Object), gone func(api.Object))
+	known(key string) (api.Object, bool)
+	dependents(owner api.Object) []api.Object
+	get(p *engine.Proc, key string) (api.Object, error)
+	delete(p *engine.Proc, key string, opts api.DeleteOptions) error
+	setOwners(p *engine.Proc, obj api.Object, owners []metav1.OwnerReference) error
 }
 
 // kindCollector is a collectable kind.
-type kindCollector[T store.Object] struct {
+type kindCollector[T api.Object] struct {
 	table   *store.Table[T]
 	client  engine.Client[T]
 	byOwner *store.Index[T]
 	seen    *engine.Informer[T]
 }
 
-func newKindCollector[T store.Object](table *store.Table[T], client engine.Client[T]) *kindCollector[T] {
+func newKindCollector[T api.Object](table *store.Table[T], client engine.Client[T]) *kindCollector[T] {
 	return &kindCollector[T]{table: table, client: client, byOwner: table.NewIndexWith(ownerUIDs[T], ownerless[T])}
 }
 
 // ownerless reports whether neither version of an object has an owner, as most have none.
-func ownerless[T store.Object](a, b T) bool {
+func ownerless[T api.Object](a, b T) bool {
 	return len(a.GetOwnerReferences()) == 0 && len(b.GetOwnerReferences()) == 0
 }
 
-func ownerUIDs[T store.Object](obj T) []string {
+func ownerUIDs[T api.Object](obj T) []string {
 	var uids []string
 	for _, ref := range obj.GetOwnerReferences() {
 		uids = append(uids, string(ref.UID))
@@ -50,11 +51,11 @@ func ownerUIDs[T store.Object](obj T) []string {
 	return uids
 }
 
-func (k *kindCollector[T]) kind() store.Kind { return k.table.Kind() }
+func (k *kindCollector[T]) kind() api.Kind { return k.table.Kind() }
 
 func (k *kindCollector[T]) namespaced() bool {
 	switch k.table.Kind() {
-	case store.PersistentVolumeClaim, store.Pod, store.CSIStorageCapacity:
+	case api.PersistentVolumeClaim, api.Pod, api.CSIStorageCapacity:
 		return true
 	}
 	return false
@@ -62,7 +63,7 @@ func (k *kindCollector[T]) namespaced() bool {
 
 func (k *kindCollector[T]) view(a *engine.Actor) { k.seen = engine.NewInformer(a, k.table) }
 
-func (k *kindCollector[T]) handle(seen func(store.Kind, store.Object), gone func(store.Object)) {
+func (k *kindCollector[T]) handle(seen func(api.Kind, api.Object), gone func(api.Object)) {
 	kind := k.kind()
 	k.seen.Handle(engine.Handler[T]{
 		Add:    func(obj T) { seen(kind, obj) },
@@ -71,39 +72,39 @@ func (k *kindCollector[T]) handle(seen func(store.Kind, store.Object), gone func
 	})
 }
 
-func (k *kindCollector[T]) known(key string) (store.Object, bool) {
+func (k *kindCollector[T]) known(key string) (api.Object, bool) {
 	obj, ok := k.seen.Get(key)
 	return obj, ok
 }
 
-func (k *kindCollector[T]) dependents(owner store.Object) []store.Object {
-	var objs []store.Object
+func (k *kindCollector[T]) dependents(owner api.Object) []api.Object {
+	var objs []api.Object
 	for _, obj := range k.seen.ByIndex(k.byOwner, string(owner.GetUID())) {
 		objs = append(objs, obj)
 	}
 	return objs
 }
 
-func (k *kindCollector[T]) get(p *engine.Proc, key string) (store.Object, error) {
+func (k *kindCollector[T]) get(p *engine.Proc, key string) (api.Object, error) {
 	return k.client.Get(p, key)
 }
 
-func (k *kindCollector[T]) delete(p *engine.Proc, key string, opts store.DeleteOptions) error {
+func (k *kindCollector[T]) delete(p *engine.Proc, key string, opts api.DeleteOptions) error {
 	_, err := k.client.Delete(p, key, opts)
 	return err
 }
 
 // setOwners writes other owner references, on the version that was read: the patch replaces the whole list.
-func (k *kindCollector[T]) setOwners(p *engine.Proc, obj store.Object, owners []metav1.OwnerReference) error {
+func (k *kindCollector[T]) setOwners(p *engine.Proc, obj api.Object, owners []metav1.OwnerReference) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":             obj.GetUID(),
 		"resourceVersion": obj.GetResourceVersion(),
 		"ownerReferences": owners,
 	}})
 	if err != nil {
-		return fmt.Errorf("owner references of %s: %w", store.KeyOf(obj), err)
+		return fmt.Errorf("owner references of %s: %w", api.KeyOf(obj), err)
 	}
-	if _, err := k.client.Patch(p, store.KeyOf(obj), patch, store.Main); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := k.client.Patch(p, api.KeyOf(obj), patch, api.Main); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -47,24 +47,24 @@ func TestGarbageCollector(t *testing.T) {
 	remove, trim := "delete PersistentVolumeClaim/default/c1", "patch PersistentVolumeClaim/default/c1"
 	tests := []struct {
 		rule, name string
-		objects    []store.Object
+		objects    []api.Object
 		writes     []string
 	}{
-		{rule: "API-270", name: "no owners", objects: []store.Object{owned()}},
-		{rule: "API-270", name: "the owner lives", objects: []store.Object{owned(podOwner("p", "p-uid")), newPod("p")}},
-		{rule: "API-270", name: "the owner is absent", objects: []store.Object{owned(podOwner("p", "p-uid"))}, writes: []string{remove}},
-		{rule: "API-270", name: "another object has its name", objects: []store.Object{owned(podOwner("p", "old")), newPod("p")}, writes: []string{remove}},
-		{rule: "API-270", name: "it is looked for in the dependent's namespace", objects: []store.Object{owned(podOwner("p", "p-uid")), elsewhere}, writes: []string{remove}},
-		{rule: "API-270", name: "a cluster-scoped owner", objects: []store.Object{owned(owner("v1", "PersistentVolume", "pv1", "pv1-uid")), newVolume(phase(corev1.VolumeAvailable))}},
-		{rule: "API-270", name: "an owner of a kind that is not held here", objects: []store.Object{owned(owner("apps/v1", "StatefulSet", "web", "s"), podOwner("gone", "g"))}},
-		{rule: "API-270", name: "an owner under another version", objects: []store.Object{owned(owner("v2", "Pod", "gone", "g"))}},
-		{rule: "API-271", name: "all owners gone", objects: []store.Object{owned(podOwner("gone", "g"), podOwner("lost", "l"))}, writes: []string{remove}},
-		{rule: "API-271", name: "finalizers hold it: marked", objects: []store.Object{protected}, writes: []string{remove}},
-		{rule: "API-272", name: "one owner lives: the other is forgotten", objects: []store.Object{owned(podOwner("gone", "g"), podOwner("p", "p-uid")), newPod("p")}, writes: []string{trim}},
-		{rule: "API-272", name: "an owner that is going still lives", objects: []store.Object{owned(podOwner("p", "p-uid")), going}},
-		{rule: "API-273", name: "a dependent appears with a missing owner, whatever its kind", objects: []store.Object{csi}, writes: []string{"delete CSINode/n1"}},
-		{rule: "API-274", name: "going already: left alone", objects: []store.Object{terminatingClaim, newPod("p")}},
-		{rule: "API-275", name: "a cluster-scoped object with a namespaced owner", objects: []store.Object{clusterScoped}},
+		{rule: "API-270", name: "no owners", objects: []api.Object{owned()}},
+		{rule: "API-270", name: "the owner lives", objects: []api.Object{owned(podOwner("p", "p-uid")), newPod("p")}},
+		{rule: "API-270", name: "the owner is absent", objects: []api.Object{owned(podOwner("p", "p-uid"))}, writes: []string{remove}},
+		{rule: "API-270", name: "another object has its name", objects: []api.Object{owned(podOwner("p", "old")), newPod("p")}, writes: []string{remove}},
+		{rule: "API-270", name: "it is looked for in the dependent's namespace", objects: []api.Object{owned(podOwner("p", "p-uid")), elsewhere}, writes: []string{remove}},
+		{rule: "API-270", name: "a cluster-scoped owner", objects: []api.Object{owned(owner("v1", "PersistentVolume", "pv1", "pv1-uid")), newVolume(phase(corev1.VolumeAvailable))}},
+		{rule: "API-270", name: "an owner of a kind that is not held here", objects: []api.Object{owned(owner("apps/v1", "StatefulSet", "web", "s"), podOwner("gone", "g"))}},
+		{rule: "API-270", name: "an owner under another version", objects: []api.Object{owned(owner("v2", "Pod", "gone", "g"))}},
+		{rule: "API-271", name: "all owners gone", objects: []api.Object{owned(podOwner("gone", "g"), podOwner("lost", "l"))}, writes: []string{remove}},
+		{rule: "API-271", name: "finalizers hold it: marked", objects: []api.Object{protected}, writes: []string{remove}},
+		{rule: "API-272", name: "one owner lives: the other is forgotten", objects: []api.Object{owned(podOwner("gone", "g"), podOwner("p", "p-uid")), newPod("p")}, writes: []string{trim}},
+		{rule: "API-272", name: "an owner that is going still lives", objects: []api.Object{owned(podOwner("p", "p-uid")), going}},
+		{rule: "API-273", name: "a dependent appears with a missing owner, whatever its kind", objects: []api.Object{csi}, writes: []string{"delete CSINode/n1"}},
+		{rule: "API-274", name: "going already: left alone", objects: []api.Object{terminatingClaim, newPod("p")}},
+		{rule: "API-275", name: "a cluster-scoped object with a namespaced owner", objects: []api.Object{clusterScoped}},
 	}
 	for _, when := range []string{"before", "after"} {
 		for _, test := range tests {
@@ -100,7 +100,7 @@ func TestGarbageCollectorOwnerDeleted(t *testing.T) {
 	pod.Finalizers = []string{"example.com/wait"}
 	w.load(pod, owned(podOwner("p", "p-uid")))
 	w.settle()
-	if _, err := w.Store().Pods.Delete("default/p", store.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
+	if _, err := w.Store().Pods.Delete("default/p", api.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
 		t.Fatal(err)
 	}
 	w.settle()

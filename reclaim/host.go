@@ -3,8 +3,8 @@ package reclaim
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Host is the PersistentVolume controller, of which reclaiming is a part: it has the caches, the writers of phases and the
@@ -25,5 +25,5 @@ type Host interface {
 	// Operations are those of BIND-090.
 	Operations() *engine.Operations
 	// Event emits an Event of the controller.
-	Event(p *engine.Proc, obj store.Object, eventType, reason, text string, args ...any)
+	Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any)
 }

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -90,18 +90,18 @@ func (w *world) fault(actor, call string, fault engine.Fault) {
 }
 
 // load puts objects into the store as they are.
-func (w *world) load(objs ...store.Object) {
+func (w *world) load(objs ...api.Object) {
 	w.t.Helper()
 	for _, obj := range objs {
 		if _, err := w.Store().Load(obj); err != nil {
-			w.t.Fatalf("load %s: %v", store.KeyOf(obj), err)
+			w.t.Fatalf("load %s: %v", api.KeyOf(obj), err)
 		}
 	}
 }
 
-func (w *world) delete(kind store.Kind, key string) {
+func (w *world) delete(kind api.Kind, key string) {
 	w.t.Helper()
-	if _, err := w.Store().Delete(kind, key, store.DeleteOptions{}); err != nil {
+	if _, err := w.Store().Delete(kind, key, api.DeleteOptions{}); err != nil {
 		w.t.Fatalf("delete %s: %v", key, err)
 	}
 }
@@ -256,7 +256,7 @@ func (h *host) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
 
 func (h *host) Operations() *engine.Operations { return h.operations }
 
-func (h *host) Event(p *engine.Proc, obj store.Object, eventType, reason, text string, args ...any) {
+func (h *host) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
 	h.recorder.Event(p, obj, eventType, reason, text, args...)
 }
 

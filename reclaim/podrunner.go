@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -42,7 +42,7 @@ func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) 
 		// Pods run side by side.
 		queue := a.NewQueue(engine.QueueConfig{Name: "recycler pods", Workers: math.MaxInt, Sync: r.sync})
 		r.pods.Handle(engine.Handler[*corev1.Pod]{
-			Add: func(pod *corev1.Pod) { queue.Add(store.KeyOf(pod)) },
+			Add: func(pod *corev1.Pod) { queue.Add(api.KeyOf(pod)) },
 		})
 	})
 }
@@ -66,7 +66,7 @@ func (r *podRunner) sync(p *engine.Proc, key string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.API().Pods.Patch(p, key, patch, store.Status); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := p.API().Pods.Patch(p, key, patch, api.Status); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil
@@ -78,7 +78,7 @@ var errDeadline = errors.New("Pod was active on the node longer than the specifi
 // run is the work of the pod's container.
 func (r *podRunner) run(p *engine.Proc, pod *corev1.Pod) error {
 	if len(pod.Spec.Volumes) == 0 {
-		return fmt.Errorf("pod %s has no volume to scrub", store.KeyOf(pod))
+		return fmt.Errorf("pod %s has no volume to scrub", api.KeyOf(pod))
 	}
 	source := &corev1.PersistentVolumeSource{NFS: pod.Spec.Volumes[0].NFS, HostPath: pod.Spec.Volumes[0].HostPath}
 	plugin, err := r.backends.RecyclableBySource(source)

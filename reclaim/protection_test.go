@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -201,19 +201,19 @@ func TestClaimProtection(t *testing.T) {
 	unscheduled.Spec.NodeName = ""
 	tests := []struct {
 		rule, name string
-		objects    []store.Object
+		objects    []api.Object
 		writes     []string
 		gone       bool
 		finalizers []string
 	}{
-		{rule: "PROT-020", name: "in order: nothing", objects: []store.Object{newClaim("c1", "", "")}, finalizers: []string{objects.ClaimProtectionFinalizer}},
-		{rule: "PROT-020", name: "terminating without the finalizer: nothing", objects: []store.Object{doneOtherwise}, finalizers: []string{"example.com/x"}},
-		{rule: "PROT-023", name: "missing: added at the end", objects: []store.Object{unprotected},
+		{rule: "PROT-020", name: "in order: nothing", objects: []api.Object{newClaim("c1", "", "")}, finalizers: []string{objects.ClaimProtectionFinalizer}},
+		{rule: "PROT-020", name: "terminating without the finalizer: nothing", objects: []api.Object{doneOtherwise}, finalizers: []string{"example.com/x"}},
+		{rule: "PROT-023", name: "missing: added at the end", objects: []api.Object{unprotected},
 			writes: []string{"update PersistentVolumeClaim/default/c1"}, finalizers: []string{"example.com/x", objects.ClaimProtectionFinalizer}},
-		{rule: "PROT-023", name: "terminating and unused: removed", objects: []store.Object{deletedClaim("c1")},
+		{rule: "PROT-023", name: "terminating and unused: removed", objects: []api.Object{deletedClaim("c1")},
 			writes: []string{"update PersistentVolumeClaim/default/c1"}, gone: true},
-		{rule: "PROT-023", name: "terminating and used: kept", objects: []store.Object{deletedClaim("c1"), newPod("p", "c1")}, finalizers: []string{objects.ClaimProtectionFinalizer}},
-		{rule: "PROT-023", name: "terminating, the pod is unscheduled: removed", objects: []store.Object{deletedClaim("c1"), unscheduled},
+		{rule: "PROT-023", name: "terminating and used: kept", objects: []api.Object{deletedClaim("c1"), newPod("p", "c1")}, finalizers: []string{objects.ClaimProtectionFinalizer}},
+		{rule: "PROT-023", name: "terminating, the pod is unscheduled: removed", objects: []api.Object{deletedClaim("c1"), unscheduled},
 			writes: []string{"update PersistentVolumeClaim/default/c1"}, gone: true},
 	}
 	for _, test := range tests {
@@ -248,7 +248,7 @@ func TestClaimProtectionPodEvents(t *testing.T) {
 		asked      bool // the claim was looked at, which takes a list of pods or a pod in the informer
 	}{
 		{"PROT-021", "the pod is deleted", func(w *world) {
-			if _, err := w.Store().Pods.Delete("default/p", store.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
+			if _, err := w.Store().Pods.Delete("default/p", api.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
 				w.t.Fatal(err)
 			}
 		}, true, true},
@@ -414,15 +414,15 @@ func TestProtectionFromCreateToDelete(t *testing.T) {
 	pv.UID, pv.Status = "", corev1.PersistentVolumeStatus{}
 	claim := newClaim("c1", "", "")
 	claim.Finalizers = nil
-	for _, obj := range []store.Object{pv, claim} {
+	for _, obj := range []api.Object{pv, claim} {
 		if _, err := w.Store().Create(obj); err != nil {
 			t.Fatalf("PROT-001: create: %v", err)
 		}
 	}
 	w.settle()
 	equal(t, "PROT-001: writes", w.writes(0), nil)
-	w.delete(store.PersistentVolume, "pv1")
-	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.delete(api.PersistentVolume, "pv1")
+	w.delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	if w.hasVolume("pv1") || w.hasClaim("default/c1") {
 		t.Errorf("PROT-011, PROT-023: volume there: %v, claim there: %v; want neither", w.hasVolume("pv1"), w.hasClaim("default/c1"))

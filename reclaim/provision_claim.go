@@ -10,9 +10,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -184,7 +184,7 @@ func (c *provisioner) provisionClaim(p *engine.Proc, claim *corev1.PersistentVol
 	p.Decide("XPROV-013f", claim, "driver %s provisions volume %s", c.name, volumeNameFor(claim))
 	// XPROV-024: each attempt shows.
 	c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning,
-		fmt.Sprintf("External provisioner is provisioning volume for claim %q", store.KeyOf(claim)))
+		fmt.Sprintf("External provisioner is provisioning volume for claim %q", api.KeyOf(claim)))
 	// XPROV-025: the driver's part.
 	pv, state, err := c.createVolume(p, claim, class)
 	if err != nil {
@@ -240,6 +240,6 @@ func (c *provisioner) giveNodeBack(p *engine.Proc, claim *corev1.PersistentVolum
 	return nil
 }
 
-func (c *provisioner) event(p *engine.Proc, obj store.Object, eventType, reason, text string) {
+func (c *provisioner) event(p *engine.Proc, obj api.Object, eventType, reason, text string) {
 	c.recorder.Event(p, obj, eventType, reason, text)
 }

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -131,7 +131,7 @@ func csiNode(name string, keys ...string) *storagev1.CSINode {
 
 // newProvisionerWorld runs the sidecar of a driver. It starts a minute before the objects are there, and knows the others before
 // it sees the claims.
-func newProvisionerWorld(t *testing.T, d *driver, cfg reclaim.ProvisionerConfig, objs ...store.Object) *world {
+func newProvisionerWorld(t *testing.T, d *driver, cfg reclaim.ProvisionerConfig, objs ...api.Object) *world {
 	t.Helper()
 	w := newWorld(t, reclaim.Config{})
 	w.must(reclaim.NewProvisioner(w.Engine, d, cfg))

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Tries and pauses of the blocking way to save (XPROV-040).
@@ -71,10 +71,10 @@ func (c *provisioner) saveBlocking(p *engine.Proc, claim *corev1.PersistentVolum
 	}
 	// XPROV-040: an asset without a volume is nobody's.
 	c.event(p, claim, corev1.EventTypeWarning, reasonProvisioningFailed,
-		fmt.Sprintf("Error creating provisioned PV object for claim %s: %v. Deleting the volume.", store.KeyOf(claim), saveErr))
+		fmt.Sprintf("Error creating provisioned PV object for claim %s: %v. Deleting the volume.", api.KeyOf(claim), saveErr))
 	if err := several(p, func() error { return c.deleteVolumeAsset(p, pv) }); err != nil {
 		c.event(p, claim, corev1.EventTypeWarning, reasonCleanupFailed,
-			fmt.Sprintf("Error cleaning provisioned volume for claim %s: %v. Please delete manually.", store.KeyOf(claim), err))
+			fmt.Sprintf("Error cleaning provisioned volume for claim %s: %v. Please delete manually.", api.KeyOf(claim), err))
 	}
 	return saveErr
 }

@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Kinds of data sources that the CSI sidecar handles.
 const (
-	kindClaim    = string(store.PersistentVolumeClaim)
+	kindClaim    = string(api.PersistentVolumeClaim)
 	kindSnapshot = "VolumeSnapshot"
 )
 
@@ -42,7 +42,7 @@ func (c *provisioner) checkSource(p *engine.Proc, claim *corev1.PersistentVolume
 		return fmt.Errorf("volumesnapshots.snapshot.storage.k8s.io %q not found", source.Name)
 	}
 	namespace := objects.ValueOf(source.Namespace)
-	origin, ok := c.claims.Get(store.Key(namespace, source.Name))
+	origin, ok := c.claims.Get(api.Key(namespace, source.Name))
 	requested, held := claim.Spec.Resources.Requests[corev1.ResourceStorage], corev1.ResourceList{}
 	if ok {
 		held = origin.Spec.Resources.Requests

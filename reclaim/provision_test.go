@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -74,7 +74,7 @@ func TestProvisionerGivesUp(t *testing.T) {
 	}
 	// It is not in progress any more: deleted, it is forgotten.
 	w.load(finalizerless(w.claim("default/c1")))
-	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	if got := len(w.calls(0)); got != 4 {
 		t.Errorf("%d calls in the end, want 4 still", got)
@@ -95,7 +95,7 @@ func TestProvisionWanted(t *testing.T) {
 		claim      *corev1.PersistentVolumeClaim
 		class      *storagev1.StorageClass
 		cfg        reclaim.ProvisionerConfig
-		objects    []store.Object
+		objects    []api.Object
 		calls      int
 		failures   int // within half a second
 	}{
@@ -131,7 +131,7 @@ func TestProvisionWanted(t *testing.T) {
 			c.Status.Phase = corev1.ClaimLost
 		}), class: class(), calls: 1},
 		{rule: "XPROV-020", name: "its volume exists", claim: wantedClaim(), class: class(),
-			objects: []store.Object{newVolume(named("pvc-u1"))}},
+			objects: []api.Object{newVolume(named("pvc-u1"))}},
 		{rule: "XPROV-023", name: "the class names another provisioner", claim: wantedClaim(),
 			class: class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" })},
 	}
@@ -166,7 +166,7 @@ func TestProvisionerClaimEvents(t *testing.T) {
 	w.settle()
 	equal(t, "calls after the update", w.calls(0), []string{"Create pvc-u1"})
 	before := w.trace.Seq()
-	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	equal(t, "calls after the delete", w.calls(before), nil)
 	again := finalizerless(wantedClaim(onNode("n1")))
@@ -181,7 +181,7 @@ func TestProvisionerDeletedClaimInProgress(t *testing.T) {
 	d := &driver{creates: []error{storage.Errorf(storage.DeadlineExceeded, "slow"), storage.Errorf(storage.Aborted, "busy")}}
 	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), finalizerless(wantedClaim()))
 	w.Advance(500 * time.Millisecond)
-	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1", "Create pvc-u1"})
 	if ref := w.volume("pvc-u1").Spec.ClaimRef; ref.UID != "u1" {
@@ -199,7 +199,7 @@ func TestProvisionerUnwantedLeavesTheMap(t *testing.T) {
 	w.Advance(500 * time.Millisecond)
 	w.load(finalizerless(wantedClaim())) // the node is taken away
 	w.Advance(0)
-	w.delete(store.PersistentVolumeClaim, "default/c1")
+	w.delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	equal(t, "calls", w.calls(0), []string{"Create pvc-u1"})
 }
@@ -207,7 +207,7 @@ func TestProvisionerUnwantedLeavesTheMap(t *testing.T) {
 func TestProvisionErrors(t *testing.T) {
 	plain := errors.New("no connection")
 	code := func(c storage.Code) error { return storage.Errorf(c, "no") }
-	topology := []store.Object{node("n1", map[string]string{zone: "a"}), csiNode("n1", zone)}
+	topology := []api.Object{node("n1", map[string]string{zone: "a"}), csiNode("n1", zone)}
 	tests := []struct {
 		rule, name string
 		err        error
@@ -264,7 +264,7 @@ func TestProvisionErrors(t *testing.T) {
 			if retried := len(w.calls(before)) > 0; retried != test.retried {
 				t.Errorf("retried after a second: %v, want %v", retried, test.retried)
 			}
-			w.delete(store.PersistentVolumeClaim, "default/c1")
+			w.delete(api.PersistentVolumeClaim, "default/c1")
 			w.settle()
 			before = w.trace.Seq()
 			w.settle()
@@ -298,7 +298,7 @@ func TestProvisionInfeasible(t *testing.T) {
 		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
 		start := w.Now()
 		w.Advance(5 * time.Second)
-		w.delete(store.StorageClass, "fast")
+		w.delete(api.StorageClass, "fast")
 		w.load(class(func(c *storagev1.StorageClass) { c.UID = "another" }))
 		w.Advance(5 * time.Second)
 		if got, want := w.attempts(start, "Create"), []float64{0, 7}; !slices.Equal(got, want) {
@@ -318,7 +318,7 @@ func TestProvisionInfeasible(t *testing.T) {
 	t.Run("XPROV-012 not without a class", func(t *testing.T) {
 		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
 		w.Advance(500 * time.Millisecond)
-		w.delete(store.StorageClass, "fast")
+		w.delete(api.StorageClass, "fast")
 		w.settle()
 		for entry := range w.trace.Entries() {
 			if entry.Type == engine.Retry && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
@@ -337,7 +337,7 @@ func TestProvisionNoChange(t *testing.T) {
 	t.Run("XPROV-026 first", func(t *testing.T) {
 		w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(vac))
 		w.Advance(500 * time.Millisecond)
-		w.delete(store.PersistentVolumeClaim, "default/c1")
+		w.delete(api.PersistentVolumeClaim, "default/c1")
 		before := w.trace.Seq()
 		w.settle()
 		equal(t, "events after the claim's end", w.events(before), nil)
@@ -347,9 +347,9 @@ func TestProvisionNoChange(t *testing.T) {
 		d := &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}
 		w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), gold, wantedClaim(vac))
 		w.Advance(500 * time.Millisecond)
-		w.delete(store.VolumeAttributesClass, "gold")
+		w.delete(api.VolumeAttributesClass, "gold")
 		w.Advance(time.Second) // NoChange
-		w.delete(store.PersistentVolumeClaim, "default/c1")
+		w.delete(api.PersistentVolumeClaim, "default/c1")
 		w.load(gold)
 		w.settle()
 		if !w.hasVolume("pvc-u1") {
@@ -499,7 +499,7 @@ func TestProvisionPreChecks(t *testing.T) {
 	tests := []struct {
 		rule, name string
 		claim      *corev1.PersistentVolumeClaim
-		objects    []store.Object
+		objects    []api.Object
 		event      string // "" is success
 		stopped    bool   // no retry
 		state      string
@@ -510,28 +510,28 @@ func TestProvisionPreChecks(t *testing.T) {
 			event: "Normal Provisioning: Assuming an external populator will provision the volume", stopped: true},
 		{rule: "XPROV-031", name: "a snapshot", claim: wantedClaim(source("VolumeSnapshot", "s")),
 			event: `Warning ProvisioningFailed: error getting handle for DataSource Type VolumeSnapshot by Name s: volumesnapshots.snapshot.storage.k8s.io "s" not found`},
-		{rule: "XPROV-031", name: "clone", claim: wantedClaim(source("PersistentVolumeClaim", "origin")), objects: []store.Object{origin(nil), originVolume()}},
+		{rule: "XPROV-031", name: "clone", claim: wantedClaim(source("PersistentVolumeClaim", "origin")), objects: []api.Object{origin(nil), originVolume()}},
 		{rule: "XPROV-031", name: "clone of nothing", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			event: handle + `error getting PVC origin (namespace "default") from api server: persistentvolumeclaim "origin" not found`},
 		{rule: "XPROV-031", name: "clone of a pending claim", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
-			objects: []store.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }), originVolume()},
+			objects: []api.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }), originVolume()},
 			event:   handle + "the PVC DataSource origin must have a status of Bound.  Got Pending"},
 		{rule: "XPROV-031", name: "clone of a claim that is being deleted", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
-			objects: []store.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &now }), originVolume()},
+			objects: []api.Object{origin(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &now }), originVolume()},
 			event:   handle + "the PVC DataSource origin is currently being deleted"},
 		{rule: "XPROV-031", name: "clone of a larger claim", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
-			objects: []store.Object{origin(func(c *corev1.PersistentVolumeClaim) {
+			objects: []api.Object{origin(func(c *corev1.PersistentVolumeClaim) {
 				c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
 			}), originVolume()},
 			event: handle + "error, new PVC request must be greater than or equal in size to the specified PVC data source, requested 1073741824 but source is 2147483648"},
 		{rule: "XPROV-031", name: "clone of another driver's volume", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
-			objects: []store.Object{origin(nil), originVolume(csi("other.example.com"))}, event: unbound},
+			objects: []api.Object{origin(nil), originVolume(csi("other.example.com"))}, event: unbound},
 		{rule: "XPROV-031", name: "clone of a volume that is bound elsewhere", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
-			objects: []store.Object{origin(nil), originVolume(claimRef(nil))}, event: unbound},
+			objects: []api.Object{origin(nil), originVolume(claimRef(nil))}, event: unbound},
 		{rule: "XPROV-031", name: "VAC of this driver", claim: wantedClaim(vac),
-			objects: []store.Object{&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}}},
+			objects: []api.Object{&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}}},
 		{rule: "XPROV-031", name: "VAC of another driver", claim: wantedClaim(vac),
-			objects: []store.Object{&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "other.example.com"}},
+			objects: []api.Object{&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: "other.example.com"}},
 			event:   "Warning ProvisioningFailed: VAC gold referenced in PVC is for driver other.example.com which does not match driver name " + driverName},
 		{rule: "XPROV-031", name: "VAC missing", claim: wantedClaim(vac),
 			event: `Warning ProvisioningFailed: volumeattributesclasses.storage.k8s.io "gold" not found`},
@@ -558,7 +558,7 @@ func TestProvisionPreChecks(t *testing.T) {
 // XPROV-031: with topology the node must be known, and tells where the volume is wanted.
 func TestProvisionTopology(t *testing.T) {
 	zoneOf := func(z string) map[string]string { return map[string]string{zone: z} }
-	cluster := []store.Object{
+	cluster := []api.Object{
 		node("n1", zoneOf("a")), csiNode("n1", zone), node("n2", zoneOf("b")), csiNode("n2", zone), node("n3", zoneOf("c")), csiNode("n3", zone),
 	}
 	allowed := func(zones ...string) func(*storagev1.StorageClass) {
@@ -568,7 +568,7 @@ func TestProvisionTopology(t *testing.T) {
 	}
 	tests := []struct {
 		rule, name string
-		objects    []store.Object
+		objects    []api.Object
 		class      *storagev1.StorageClass
 		claim      *corev1.PersistentVolumeClaim
 		requisite  string
@@ -581,13 +581,13 @@ func TestProvisionTopology(t *testing.T) {
 		{rule: "XPROV-031", name: "without a node the claims of a set go round", objects: cluster, class: class(), claim: wantedClaim(), requisite: "a b c", preferred: ""},
 		{rule: "XPROV-031", name: "the node is in no allowed place", objects: cluster, class: class(delayed, allowed("c")), claim: wantedClaim(onNode("n2")),
 			event: "error generating accessibility requirements: topology " + zone + `=b from selected node "n2" is not in requisite`},
-		{rule: "XPROV-031", name: "the CSINode is missing", objects: []store.Object{node("n1", zoneOf("a"))}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the CSINode is missing", objects: []api.Object{node("n1", zoneOf("a"))}, class: class(delayed), claim: wantedClaim(onNode("n1")),
 			event: `csinode.storage.k8s.io "n1" not found`, givenBack: true},
-		{rule: "XPROV-031", name: "the node is missing", objects: []store.Object{csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the node is missing", objects: []api.Object{csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
 			event: `node "n1" not found`, givenBack: true},
-		{rule: "XPROV-031", name: "the driver is not on the node", objects: []store.Object{node("n1", zoneOf("a")), csiNode("n1")}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the driver is not on the node", objects: []api.Object{node("n1", zoneOf("a")), csiNode("n1")}, class: class(delayed), claim: wantedClaim(onNode("n1")),
 			event: "error generating accessibility requirements: no topology key found for node n1"},
-		{rule: "XPROV-031", name: "the node has lost its label", objects: []store.Object{node("n1", nil), csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the node has lost its label", objects: []api.Object{node("n1", nil), csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
 			event: "error generating accessibility requirements: topology labels from selected node n1 do not match topology keys from CSINode [" + zone + "]"},
 		{rule: "XPROV-031", name: "the driver is nowhere", class: class(), claim: wantedClaim(),
 			event: "error generating accessibility requirements: no available topology found"},
@@ -671,7 +671,7 @@ func TestProvisionUselessAnswer(t *testing.T) {
 			equal(t, "events", w.events(0), []string{provisioning, "Warning ProvisioningFailed: " + test.event})
 			equal(t, "calls", w.calls(0), append([]string{"Create pvc-u1"}, slices.Repeat([]string{"Delete h-pvc-u1"}, test.deletes)...))
 			// Background: the claim is driven on after its end.
-			w.delete(store.PersistentVolumeClaim, "default/c1")
+			w.delete(api.PersistentVolumeClaim, "default/c1")
 			test.driver.response = nil
 			w.settle()
 			if !w.hasVolume("pvc-u1") {
@@ -707,7 +707,7 @@ func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 	// The volume goes, and nothing tells the claim: XPROV-010 has the resync find out.
 	w.load(newVolume(named("pvc-u1"), finalizers(), csi(driverName), phase(corev1.VolumeBound), policy(corev1.PersistentVolumeReclaimRetain)))
 	w.settle()
-	w.delete(store.PersistentVolume, "pvc-u1")
+	w.delete(api.PersistentVolume, "pvc-u1")
 	w.settle()
 	equal(t, "XPROV-010: calls before the resync", w.calls(0), []string{"Create pvc-u1"})
 	w.Advance(15 * time.Minute)
@@ -718,7 +718,7 @@ func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 func TestProvisionClassReplaced(t *testing.T) {
 	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }), wantedClaim())
 	w.settle()
-	w.delete(store.StorageClass, "fast")
+	w.delete(api.StorageClass, "fast")
 	w.load(class())
 	w.settle()
 	equal(t, "XPROV-023: calls before the resync", w.calls(0), nil)
@@ -773,7 +773,7 @@ func TestProvisionSave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, obj := range []store.Object{class(), wantedClaim()} {
+		for _, obj := range []api.Object{class(), wantedClaim()} {
 			if _, err := e.Store().Load(obj); err != nil {
 				t.Fatal(err)
 			}

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -88,7 +88,7 @@ func patchFinalizer(p *engine.Proc, pv *corev1.PersistentVolume, edit func(final
 	wanted, _ := edit(pv.Finalizers, objects.ExternalFinalizer)
 	return p.API().Volumes.PatchNewest(p, pv.Name, func(newest *corev1.PersistentVolume) ([]byte, error) {
 		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": mergeFinalizers(newest.Finalizers, wanted)}})
-	}, store.Main)
+	}, api.Main)
 }
 
 // mergeFinalizers are the stored finalizers with the external one if it is wanted, and without it otherwise. They are in the order in which those
@@ -140,7 +140,7 @@ func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) 
 		return err
 	}
 	// XPROV-055: if this or what follows fails, the driver is asked again, and must not mind.
-	if _, err := p.API().Volumes.Delete(p, pv.Name, store.DeleteOptions{}); err != nil {
+	if _, err := p.API().Volumes.Delete(p, pv.Name, api.DeleteOptions{}); err != nil {
 		return err
 	}
 	if c.cfg.NoFinalizer || len(pv.Finalizers) == 0 {

@@ -11,9 +11,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -62,7 +62,7 @@ func TestExternalVolume(t *testing.T) {
 		pv         *corev1.PersistentVolume
 		cfg        reclaim.ProvisionerConfig
 		driver     driver
-		objects    []store.Object
+		objects    []api.Object
 		prepare    func(w *world)
 		calls      []string
 		writes     []string
@@ -118,9 +118,9 @@ func TestExternalVolume(t *testing.T) {
 			prepare: func(w *world) { w.fail(sidecar, "patch PersistentVolume", broken) },
 			calls:   []string{"Delete pv1-handle", "Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{external}, fails: true},
 
-		{rule: "XPROV-054", name: "still attached: an Event, and no call", pv: newVolume(mine, finalizers(external)), driver: driver{attaches: true}, objects: []store.Object{attached},
+		{rule: "XPROV-054", name: "still attached: an Event, and no call", pv: newVolume(mine, finalizers(external)), driver: driver{attaches: true}, objects: []api.Object{attached},
 			events: []string{"Warning VolumeFailedDelete: persistentvolume pv1 is still attached to node n1"}, finalizers: []string{external}, fails: true},
-		{rule: "XPROV-054", name: "a driver that does not attach does not ask", pv: newVolume(mine, finalizers()), objects: []store.Object{attached},
+		{rule: "XPROV-054", name: "a driver that does not attach does not ask", pv: newVolume(mine, finalizers()), objects: []api.Object{attached},
 			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, gone: true},
 	}
 	for _, test := range tests {
@@ -182,7 +182,7 @@ func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
 	pv := newVolume(csi(driverName), finalizers())
 	w.load(pv)
 	w.Advance(10 * time.Second) // attempts at 0, 1, 3, 7 s; the next would be at 15 s
-	w.delete(store.PersistentVolume, "pv1")
+	w.delete(api.PersistentVolume, "pv1")
 	w.settle()
 	w.load(pv)
 	start := w.Now()

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
@@ -92,7 +93,7 @@ func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
 
 // wait puts a claim into the bucket of its namespace and waits for the outcome (PROT-022).
 func (c *pvcProtection) wait(p *engine.Proc, key string) error {
-	namespace, _ := store.SplitKey(key)
+	namespace, _ := api.SplitKey(key)
 	t := &turn{key: key}
 	if len(c.buckets[namespace]) == 0 {
 		c.namespaces.Add(namespace)
@@ -149,7 +150,7 @@ func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
 // user finds a pod that uses the claim, nil for none.
 func (c *pvcProtection) user(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pods *livePods) (*corev1.Pod, error) {
 	// PROT-024: a pod that the informer knows saves the question to the server.
-	for _, pod := range c.pods.ByIndex(c.byClaim, store.KeyOf(claim)) {
+	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
 		if UsesClaim(pod, claim) {
 			return pod, nil
 		}

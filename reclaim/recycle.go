@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -32,7 +32,7 @@ func (r *Reclaimer) recycle(p *engine.Proc, captured *corev1.PersistentVolume) {
 		return
 	}
 	// RECL-062: who may still be writing to the volume.
-	claimKey := store.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
+	claimKey := api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
 	users := podKeys(r.host.PodsUsing(claimKey))
 	// RECL-068: if there is a claim of that name it is another one, and the pods are its users.
 	_, claimed := r.host.OwnClaim(claimKey)
@@ -66,7 +66,7 @@ func (r *Reclaimer) recycle(p *engine.Proc, captured *corev1.PersistentVolume) {
 func podKeys(pods []*corev1.Pod) []string {
 	var keys []string
 	for _, pod := range pods {
-		keys = append(keys, store.KeyOf(pod))
+		keys = append(keys, api.KeyOf(pod))
 	}
 	slices.Sort(keys)
 	return keys

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -29,7 +29,7 @@ func TestRecycleOperation(t *testing.T) {
 	tests := []struct {
 		rule, name string
 		pv         *corev1.PersistentVolume
-		objects    []store.Object
+		objects    []api.Object
 		noBackend  bool
 		plugin     plugin
 		prepare    func(w *world)
@@ -46,14 +46,14 @@ func TestRecycleOperation(t *testing.T) {
 			prepare: func(w *world) { w.fail(hostName, "get PersistentVolume", broken) }, phase: corev1.VolumeReleased},
 		{rule: "RECL-061", name: "claimed again meanwhile (edge 6)", pv: newVolume(recycled),
 			prepare: func(w *world) { w.host.own["default/c1"] = newClaim("c1", "u1", "") }, phase: corev1.VolumeReleased},
-		{rule: "RECL-062", name: "an unscheduled pod counts as a user (edge 8)", pv: newVolume(recycled), objects: []store.Object{pending},
+		{rule: "RECL-062", name: "an unscheduled pod counts as a user (edge 8)", pv: newVolume(recycled), objects: []api.Object{pending},
 			events: []string{"Normal VolumeFailedRecycle: Volume is used by pods: default/p"}, phase: corev1.VolumeReleased},
-		{rule: "RECL-063", name: "users, sorted, in a Normal Event (edge 9)", pv: newVolume(recycled), objects: []store.Object{newPod("p", "c1"), another},
+		{rule: "RECL-063", name: "users, sorted, in a Normal Event (edge 9)", pv: newVolume(recycled), objects: []api.Object{newPod("p", "c1"), another},
 			events: []string{"Normal VolumeFailedRecycle: Volume is used by pods: default/a,default/p"}, phase: corev1.VolumeReleased},
-		{rule: "RECL-062", name: "a completed pod does not block (edge 8)", pv: newVolume(recycled), objects: []store.Object{done},
+		{rule: "RECL-062", name: "a completed pod does not block (edge 8)", pv: newVolume(recycled), objects: []api.Object{done},
 			calls: []string{"Recycle pv1"}, writes: []string{"update PersistentVolume/pv1", "update-status PersistentVolume/pv1"},
 			events: []string{"Normal VolumeRecycled: Volume recycled"}, phase: corev1.VolumeAvailable},
-		{rule: "RECL-068", name: "the pods belong to a new claim of that name", pv: newVolume(recycled), objects: []store.Object{newPod("p", "c1"), newClaim("c1", "u2", "")},
+		{rule: "RECL-068", name: "the pods belong to a new claim of that name", pv: newVolume(recycled), objects: []api.Object{newPod("p", "c1"), newClaim("c1", "u2", "")},
 			calls: []string{"Recycle pv1"}, writes: []string{"update PersistentVolume/pv1", "update-status PersistentVolume/pv1"},
 			events: []string{"Normal VolumeRecycled: Volume recycled"}, phase: corev1.VolumeAvailable},
 		{rule: "RECL-064", name: "no plugin", pv: newVolume(recycled), noBackend: true,
@@ -227,7 +227,7 @@ func TestRecyclerPodOutcome(t *testing.T) {
 			message: "Recycle failed: failed to recycle volume: disk full"},
 		{rule: "RECL-072", name: "Failed without a message", happens: setStatus(corev1.PodFailed, ""),
 			message: "Recycle failed: failed to recycle volume: pod failed, pod.Status.Message unknown"},
-		{rule: "RECL-072", name: "deleted", happens: func(w *world) { w.delete(store.Pod, "default/recycler-for-pv1") },
+		{rule: "RECL-072", name: "deleted", happens: func(w *world) { w.delete(api.Pod, "default/recycler-for-pv1") },
 			message: "Recycle failed: failed to recycle volume: recycler pod was deleted"},
 		{rule: "RECL-073", name: "done, but the pod cannot be deleted", prepare: func(w *world) { w.fail(hostName, "delete Pod", broken) },
 			happens: setStatus(corev1.PodSucceeded, ""), message: "Recycle failed: failed to delete recycler pod: broken", podLeft: true},

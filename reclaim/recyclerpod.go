@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -68,7 +69,7 @@ func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
 func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	pod := RecyclerPod(pv, r.namespace)
 	pod.Spec.SchedulerName = r.scheduler
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	// RECL-070: what happens to the pod must not be missed, so the watch comes first.
 	watch, err := watchPod(p, pod)
 	if err != nil {
@@ -78,7 +79,7 @@ func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) erro
 
 	if _, err := p.API().Pods.Create(p, pod); apierrors.IsAlreadyExists(err) {
 		// RECL-071: left over from an earlier run, or put there by a user; the next run will find the name free.
-		if _, err := p.API().Pods.Delete(p, key, store.DeleteOptions{}); err != nil {
+		if _, err := p.API().Pods.Delete(p, key, api.DeleteOptions{}); err != nil {
 			return fmt.Errorf("failed to delete old recycler pod %s: %w", key, err)
 		}
 		return errors.New("old recycler pod found, will retry later")
@@ -88,7 +89,7 @@ func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) erro
 	}
 	err = r.awaitPod(p, pv, watch)
 	// RECL-073: the pod goes in any case.
-	_, deleteErr := p.API().Pods.Delete(p, key, store.DeleteOptions{})
+	_, deleteErr := p.API().Pods.Delete(p, key, api.DeleteOptions{})
 	switch {
 	case err != nil:
 		// RECL-073: the pod's failure is what is reported; the pod is found again by the next run.
@@ -147,7 +148,7 @@ func watchPod(p *engine.Proc, pod *corev1.Pod) (*podWatch, error) {
 		From:  s.Version(),
 		Match: func(other *corev1.Pod) bool { return other.Name == pod.Name && other.Namespace == pod.Namespace },
 	}, func(c store.Change[*corev1.Pod]) {
-		if c.Type == store.Deleted {
+		if c.Type == api.Deleted {
 			w.add(podChange{})
 			return
 		}
@@ -163,7 +164,7 @@ func watchPod(p *engine.Proc, pod *corev1.Pod) (*podWatch, error) {
 		},
 	}, func(c store.Change[*corev1.Event]) {
 		// RECL-072: a repetition of an Event is not a new one.
-		if c.Type == store.Added {
+		if c.Type == api.Added {
 			w.add(podChange{event: c.Object})
 		}
 	})

@@ -3,7 +3,7 @@ package reclaim
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Released reports whether a volume has no claim any more and may be deleted or recycled (RECL-010). ownClaim looks a claim up
@@ -14,7 +14,7 @@ func Released(pv *corev1.PersistentVolume, ownClaim func(key string) (*corev1.Pe
 	if ref == nil || ref.UID == "" {
 		return false
 	}
-	claim, exists := ownClaim(store.Key(ref.Namespace, ref.Name))
+	claim, exists := ownClaim(api.Key(ref.Namespace, ref.Name))
 	// RECL-010: the claim is gone, or another one has its name.
 	if !exists || claim.UID != ref.UID {
 		return true

@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -47,7 +47,7 @@ func story(t *testing.T, seed int64, crash int) (string, *world) {
 		newVolume(csi(driverName), named("old")), reclaim.RecyclerPod(newVolume(), "default"), wantedClaim())
 	w.Advance(10 * time.Minute)
 	for _, pod := range []string{"default/done", "default/p"} {
-		if _, err := w.Store().Pods.Delete(pod, store.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
+		if _, err := w.Store().Pods.Delete(pod, api.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
 			t.Fatal(err)
 		}
 	}

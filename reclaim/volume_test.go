@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -367,7 +367,7 @@ func TestDeleteOperationRaces(t *testing.T) {
 		w := newWorld(t, reclaim.Config{}, &plugin{name: "kubernetes.io/host-path"})
 		w.load(newVolume(finalizers()))
 		pv := w.volume("pv1")
-		w.delete(store.PersistentVolume, "pv1")
+		w.delete(api.PersistentVolume, "pv1")
 		if err := w.reclaimAs(pv); err != nil {
 			t.Errorf("Reclaim: %v", err)
 		}

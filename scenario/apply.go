@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 func readApply(s *Script, args []string) (step, error) {
@@ -20,8 +20,8 @@ func readApply(s *Script, args []string) (step, error) {
 }
 
 // apply creates an object, or patches it with what changed since it was applied last.
-func (p *player) apply(obj store.Object) error {
-	ref := store.RefTo(obj)
+func (p *player) apply(obj api.Object) error {
+	ref := api.RefTo(obj)
 	if obj.GetName() == "" {
 		return fmt.Errorf("a %s without a name cannot be applied: use create", ref.Kind)
 	}
@@ -53,7 +53,7 @@ func (p *player) apply(obj store.Object) error {
 }
 
 // manifestOf is an object as somebody applies it: without status, and what the types write although nobody said it.
-func manifestOf(obj store.Object) map[string]any {
+func manifestOf(obj api.Object) map[string]any {
 	doc := documentOf(obj)
 	delete(doc, "status")
 	prune(doc)

@@ -7,20 +7,20 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // deletion is what the command delete was asked for.
 type deletion struct {
-	kind           store.Kind // with all
+	kind           api.Kind // with all
 	namespace      string
 	all            bool
-	refs           []store.Ref
+	refs           []api.Ref
 	ignoreNotFound bool
 	forced         bool
 	wait           bool
 	timeout        time.Duration
-	opts           store.DeleteOptions
+	opts           api.DeleteOptions
 }
 
 func readDelete(s *Script, args []string) (step, error) {
@@ -80,7 +80,7 @@ func (d *deletion) readTargets(s *Script, a arguments) (err error) {
 		}
 		objs, err := s.manifests(files)
 		for _, m := range objs {
-			d.refs = append(d.refs, store.RefTo(m.obj))
+			d.refs = append(d.refs, api.RefTo(m.obj))
 		}
 		return err
 	case d.all:
@@ -101,7 +101,7 @@ func (d deletion) play(p *player) error {
 	refs := d.refs
 	if d.all {
 		for _, obj := range p.list(d.kind) {
-			if ref := store.RefTo(obj); !namespaced[d.kind] || obj.GetNamespace() == d.namespace {
+			if ref := api.RefTo(obj); !namespaced[d.kind] || obj.GetNamespace() == d.namespace {
 				refs = append(refs, ref)
 			}
 		}
@@ -121,7 +121,7 @@ func (d deletion) play(p *player) error {
 		if d.forced {
 			verb = "force deleted"
 		}
-		namespace, name := store.SplitKey(ref.Key)
+		namespace, name := api.SplitKey(ref.Key)
 		if namespace != "" {
 			place = " from " + namespace + " namespace"
 		}

@@ -3,8 +3,8 @@ package scenario
 import (
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // sorts are the words for the types of entries of a trace; "events" of the trace are emitted ones.
@@ -79,9 +79,9 @@ func entryOutcome(_ *player, e engine.Entry) string {
 		return ""
 	case e.Err != nil:
 		return "refused"
-	case store.IsNil(e.New):
+	case api.IsNil(e.New):
 		return "gone"
-	case store.IsNil(e.Old):
+	case api.IsNil(e.Old):
 		return "created"
 	case e.Old == e.New:
 		return "unchanged"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -143,7 +144,7 @@ func readExpectObject(words []string, namespace string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	byName := w.ref != (store.Ref{})
+	byName := w.ref != (api.Ref{})
 	switch {
 	case gone && (!byName || len(w.checks) > 0 || counted):
 		return nil, usageOf("expect", "gone goes with one object and no conditions")
@@ -177,7 +178,7 @@ func readExpectObject(words []string, namespace string) (step, error) {
 	}, nil
 }
 
-func stillThere(obj store.Object) string {
+func stillThere(obj api.Object) string {
 	if obj.GetDeletionTimestamp() == nil {
 		return "it is there, and nobody deletes it"
 	}
@@ -189,7 +190,7 @@ func stillThere(obj store.Object) string {
 
 // because gives the reason why an object is not what was expected of it.
 func (p *player) because(w which) string {
-	explained := w.kind == store.PersistentVolumeClaim || w.kind == store.Pod || w.kind == store.PersistentVolume
+	explained := w.kind == api.PersistentVolumeClaim || w.kind == api.Pod || w.kind == api.PersistentVolume
 	if !explained {
 		return ""
 	}
@@ -217,7 +218,7 @@ func readExpectEvent(words []string, namespace string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	checks, err := readChecks(store.Event, rest)
+	checks, err := readChecks(api.Event, rest)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func readExpectEvent(words []string, namespace string) (step, error) {
 		n := 0
 		var others []string
 		for _, e := range p.cluster.Events() {
-			if about != (store.Ref{}) && !isAbout(e, about) {
+			if about != (api.Ref{}) && !isAbout(e, about) {
 				continue
 			}
 			wrong, err := unmet(documentOf(e), checks)
@@ -246,12 +247,12 @@ func readExpectEvent(words []string, namespace string) (step, error) {
 }
 
 // takeRef takes the first word if it names an object.
-func takeRef(words []string, namespace string) (store.Ref, []string, error) {
+func takeRef(words []string, namespace string) (api.Ref, []string, error) {
 	if len(words) == 0 {
-		return store.Ref{}, nil, nil
+		return api.Ref{}, nil, nil
 	}
 	if _, isCondition, _ := readCondition(words[0]); isCondition || !strings.Contains(words[0], "/") {
-		return store.Ref{}, words, nil
+		return api.Ref{}, words, nil
 	}
 	ref, err := refOf(words[0], namespace)
 	return ref, words[1:], err

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -17,7 +17,7 @@ import (
 type faultRule struct {
 	api         bool
 	match       fake.Match
-	pod         store.Ref // looked up when the rule is made
+	pod         api.Ref // looked up when the rule is made
 	fault       engine.Fault
 	err         func() error
 	times, skip int
@@ -44,7 +44,7 @@ func readFaultRule(words []string, r faultRule) (step, error) {
 			return nil, err
 		}
 	}
-	if r.api && (r.match.Node != "" || r.pod != (store.Ref{})) {
+	if r.api && (r.match.Node != "" || r.pod != (api.Ref{})) {
 		return nil, errors.New("node= and pod= go with backends only")
 	}
 	if r.err != nil {
@@ -74,7 +74,7 @@ func (r *faultRule) settings() map[string]func(string) error {
 		"actor": func(v string) error { r.match.Actor = v; return nil },
 		"node":  func(v string) error { r.match.Node = v; return nil },
 		"pod": func(v string) (err error) {
-			r.pod, err = refTo(store.Pod, v, "")
+			r.pod, err = refTo(api.Pod, v, "")
 			return err
 		},
 		"error": func(v string) error { return r.setError(v) },
@@ -160,7 +160,7 @@ func (r *faultRule) setError(v string) error {
 
 // play adds the rule.
 func (r faultRule) play(p *player) error {
-	if r.pod != (store.Ref{}) {
+	if r.pod != (api.Ref{}) {
 		pod, err := p.get(r.pod)
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // field reads a value off an object as its manifest has it.
@@ -39,8 +39,8 @@ var common = []shorthand{
 }
 
 // shorthands are those of each kind.
-var shorthands = map[store.Kind][]shorthand{
-	store.PersistentVolume: {
+var shorthands = map[api.Kind][]shorthand{
+	api.PersistentVolume: {
 		{name: "phase", path: ".status.phase"},
 		{name: "claim", read: func(doc map[string]any) string {
 			if name := at(doc, ".spec.claimRef.name"); name != "" {
@@ -56,7 +56,7 @@ var shorthands = map[store.Kind][]shorthand{
 		{name: "reason", path: ".status.reason"},
 		{name: "message", path: ".status.message"},
 	},
-	store.PersistentVolumeClaim: {
+	api.PersistentVolumeClaim: {
 		{name: "phase", path: ".status.phase"},
 		{name: "volume", path: ".spec.volumeName"},
 		{name: "class", path: ".spec.storageClassName"},
@@ -66,21 +66,21 @@ var shorthands = map[store.Kind][]shorthand{
 		{name: "resize", path: ".status.allocatedResourceStatuses.storage"},
 		{name: "node", path: ".metadata.annotations[volume.kubernetes.io/selected-node]"},
 	},
-	store.Pod: {
+	api.Pod: {
 		{name: "phase", path: ".status.phase"},
 		{name: "node", path: ".spec.nodeName"},
 		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
 		{name: "reason", path: ".status.reason"},
 		{name: "message", path: ".status.message"},
 	},
-	store.Node: {
+	api.Node: {
 		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
 		{name: "unschedulable", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".spec.unschedulable") == "true") }},
 		{name: "taints", path: ".spec.taints[*].key"},
 		{name: "attached", path: ".status.volumesAttached[*].name"},
 		{name: "inuse", path: ".status.volumesInUse[*]"},
 	},
-	store.VolumeAttachment: {
+	api.VolumeAttachment: {
 		{name: "attached", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".status.attached") == "true") }},
 		{name: "volume", path: ".spec.source.persistentVolumeName"},
 		{name: "node", path: ".spec.nodeName"},
@@ -89,14 +89,14 @@ var shorthands = map[store.Kind][]shorthand{
 			return at(doc, ".status.attachError.message") + at(doc, ".status.detachError.message")
 		}},
 	},
-	store.StorageClass: {
+	api.StorageClass: {
 		{name: "provisioner", path: ".provisioner"},
 		{name: "policy", path: ".reclaimPolicy"},
 		{name: "mode", path: ".volumeBindingMode"},
 		{name: "expandable", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".allowVolumeExpansion") == "true") }},
 	},
-	store.CSINode: {{name: "drivers", path: ".spec.drivers[*].name"}},
-	store.Event: {
+	api.CSINode: {{name: "drivers", path: ".spec.drivers[*].name"}},
+	api.Event: {
 		{name: "reason", path: ".reason"},
 		{name: "type", values: eventTypes, path: ".type"},
 		{name: "message", path: ".message"},
@@ -121,7 +121,7 @@ func at(doc map[string]any, text string) string {
 const conditionPrefix = "condition."
 
 // fieldOf finds a field of a kind by its shorthand or path.
-func fieldOf(kind store.Kind, name string) (field, error) {
+func fieldOf(kind api.Kind, name string) (field, error) {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "[") {
 		p, err := readPath(name)
 		return func(doc map[string]any) string { return p.value(doc) }, err
@@ -146,7 +146,7 @@ func fieldOf(kind store.Kind, name string) (field, error) {
 }
 
 // valuesOf lists all values that a field can have; nil is anything.
-func valuesOf(kind store.Kind, name string) []string {
+func valuesOf(kind api.Kind, name string) []string {
 	if strings.HasPrefix(name, conditionPrefix) {
 		return statuses
 	}
@@ -158,7 +158,7 @@ func valuesOf(kind store.Kind, name string) []string {
 	return nil
 }
 
-func fieldNames(kind store.Kind) []string {
+func fieldNames(kind api.Kind) []string {
 	names := make(map[string]bool)
 	for _, s := range slices.Concat(shorthands[kind], common) {
 		names[s.name] = true
@@ -222,7 +222,7 @@ type fieldCheck struct {
 }
 
 // readChecks reads conditions on objects of a kind.
-func readChecks(kind store.Kind, words []string) ([]fieldCheck, error) {
+func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
 	checks := make([]fieldCheck, len(words))
 	for i, w := range words {
 		c, ok, err := readCondition(w)

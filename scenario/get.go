@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -27,19 +27,19 @@ func readGet(_ *Script, args []string) (step, error) {
 		return nil, err
 	}
 	format := a.get("output", "")
-	var print func(*player, []store.Object) error
+	var print func(*player, []api.Object) error
 	switch {
 	case format == "" || format == "wide":
-		print = func(p *player, objs []store.Object) error {
+		print = func(p *player, objs []api.Object) error {
 			return kubectl.Print(&p.printed, p.cluster.Now(), q.kinds, objs, kubectl.Options{
 				Namespaces: q.namespace == "", Wide: format == "wide", NoHeaders: noHeaders, Namespace: q.namespace})
 		}
 	case format == "yaml" || format == "json":
-		print = func(p *player, objs []store.Object) error { return p.printDocuments(objs, format, q.refs != nil) }
+		print = func(p *player, objs []api.Object) error { return p.printDocuments(objs, format, q.refs != nil) }
 	case format == "name":
-		print = func(p *player, objs []store.Object) error {
+		print = func(p *player, objs []api.Object) error {
 			for _, obj := range objs {
-				p.printf("%s\n", shown(store.RefTo(obj)))
+				p.printf("%s\n", shown(api.RefTo(obj)))
 			}
 			return nil
 		}
@@ -48,7 +48,7 @@ func readGet(_ *Script, args []string) (step, error) {
 		if err != nil {
 			return nil, err
 		}
-		print = func(p *player, objs []store.Object) error {
+		print = func(p *player, objs []api.Object) error {
 			if q.refs == nil || len(objs) > 1 {
 				p.printf("%s", read(listOf(objs)))
 				return nil
@@ -69,7 +69,7 @@ func readGet(_ *Script, args []string) (step, error) {
 }
 
 // listOf is a List of objects.
-func listOf(objs []store.Object) map[string]any {
+func listOf(objs []api.Object) map[string]any {
 	items := make([]any, len(objs))
 	for i, obj := range objs {
 		items[i] = documentOf(obj)
@@ -78,7 +78,7 @@ func listOf(objs []store.Object) map[string]any {
 }
 
 // printDocuments prints YAML or JSON: one object that was named as it is, anything else as a List.
-func (p *player) printDocuments(objs []store.Object, format string, named bool) error {
+func (p *player) printDocuments(objs []api.Object, format string, named bool) error {
 	var doc any = listOf(objs)
 	if named && len(objs) == 1 {
 		doc = documentOf(objs[0])

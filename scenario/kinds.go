@@ -9,31 +9,32 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // kindNames are the names by which each kind goes, the first as kubectl's API has it.
-var kindNames = map[store.Kind][]string{
-	store.PersistentVolume:      {"persistentvolumes", "persistentvolume", "pv", "volume"},
-	store.PersistentVolumeClaim: {"persistentvolumeclaims", "persistentvolumeclaim", "pvc", "claim"},
-	store.StorageClass:          {"storageclasses", "storageclass", "sc", "class"},
-	store.Pod:                   {"pods", "pod", "po"},
-	store.Node:                  {"nodes", "node", "no"},
-	store.VolumeAttachment:      {"volumeattachments", "volumeattachment", "va", "attachment"},
-	store.CSIDriver:             {"csidrivers", "csidriver"},
-	store.CSINode:               {"csinodes", "csinode"},
-	store.VolumeAttributesClass: {"volumeattributesclasses", "volumeattributesclass", "vac"},
-	store.CSIStorageCapacity:    {"csistoragecapacities", "csistoragecapacity"},
-	store.Event:                 {"events", "event", "ev"},
+var kindNames = map[api.Kind][]string{
+	api.PersistentVolume:      {"persistentvolumes", "persistentvolume", "pv", "volume"},
+	api.PersistentVolumeClaim: {"persistentvolumeclaims", "persistentvolumeclaim", "pvc", "claim"},
+	api.StorageClass:          {"storageclasses", "storageclass", "sc", "class"},
+	api.Pod:                   {"pods", "pod", "po"},
+	api.Node:                  {"nodes", "node", "no"},
+	api.VolumeAttachment:      {"volumeattachments", "volumeattachment", "va", "attachment"},
+	api.CSIDriver:             {"csidrivers", "csidriver"},
+	api.CSINode:               {"csinodes", "csinode"},
+	api.VolumeAttributesClass: {"volumeattributesclasses", "volumeattributesclass", "vac"},
+	api.CSIStorageCapacity:    {"csistoragecapacities", "csistoragecapacity"},
+	api.Event:                 {"events", "event", "ev"},
 }
 
 // namespaced kinds have a namespace.
-var namespaced = map[store.Kind]bool{
-	store.PersistentVolumeClaim: true, store.Pod: true, store.CSIStorageCapacity: true, store.Event: true,
+var namespaced = map[api.Kind]bool{
+	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
 }
 
 // kindOf finds a kind by one of its names.
-func kindOf(name string) (store.Kind, error) {
+func kindOf(name string) (api.Kind, error) {
 	short := strings.ToLower(name)
 	for _, suffix := range []string{".storage.k8s.io", ".v1", ".v1.storage.k8s.io"} {
 		short = strings.TrimSuffix(short, suffix)
@@ -52,13 +53,13 @@ func kindOf(name string) (store.Kind, error) {
 }
 
 // plural is the name of a kind as the API has it, with its group.
-func plural(kind store.Kind) string { return withGroup(kind, kindNames[kind][0]) }
+func plural(kind api.Kind) string { return withGroup(kind, kindNames[kind][0]) }
 
 // singular is the name of a kind as kubectl writes it in front of names.
-func singular(kind store.Kind) string { return withGroup(kind, strings.ToLower(string(kind))) }
+func singular(kind api.Kind) string { return withGroup(kind, strings.ToLower(string(kind))) }
 
-func withGroup(kind store.Kind, name string) string {
-	if group := kind.GroupVersionKind().Group; group != "" {
+func withGroup(kind api.Kind, name string) string {
+	if group := store.GroupVersionKind(kind).Group; group != "" {
 		return name + "." + group
 	}
 	return name
@@ -68,44 +69,44 @@ func withGroup(kind store.Kind, name string) string {
 const defaultNamespace = "default"
 
 // refTo makes the name of an object out of its kind and "name" or "namespace/name".
-func refTo(kind store.Kind, name, namespace string) (store.Ref, error) {
+func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 	ns, base, qualified := strings.Cut(name, "/")
 	if !qualified {
 		ns, base = "", name
 	}
 	switch {
 	case base == "" || strings.Contains(base, "/") || qualified && ns == "":
-		return store.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", string(kind)+"/"+name)
+		return api.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", string(kind)+"/"+name)
 	case !namespaced[kind] && qualified:
-		return store.Ref{}, fmt.Errorf("a %s has no namespace: write %s/%s", kind, singular(kind), base)
+		return api.Ref{}, fmt.Errorf("a %s has no namespace: write %s/%s", kind, singular(kind), base)
 	case !namespaced[kind]:
-		return store.Ref{Kind: kind, Key: base}, nil
+		return api.Ref{Kind: kind, Key: base}, nil
 	case qualified && namespace != "" && namespace != ns:
-		return store.Ref{}, fmt.Errorf("%s is in namespace %s, but -n says %s", name, ns, namespace)
+		return api.Ref{}, fmt.Errorf("%s is in namespace %s, but -n says %s", name, ns, namespace)
 	case ns == "" && namespace != "":
 		ns = namespace
 	case ns == "":
 		ns = defaultNamespace
 	}
-	return store.Ref{Kind: kind, Key: store.Key(ns, base)}, nil
+	return api.Ref{Kind: kind, Key: api.Key(ns, base)}, nil
 }
 
 // refOf reads KIND/NAME or KIND/NAMESPACE/NAME.
-func refOf(word, namespace string) (store.Ref, error) {
+func refOf(word, namespace string) (api.Ref, error) {
 	kindName, name, ok := strings.Cut(word, "/")
 	if !ok {
-		return store.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", word)
+		return api.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", word)
 	}
 	kind, err := kindOf(kindName)
 	if err != nil {
-		return store.Ref{}, err
+		return api.Ref{}, err
 	}
 	return refTo(kind, name, namespace)
 }
 
 // refsOf reads one or more objects as kubectl takes them: KIND NAME..., or KIND/NAME...
-func refsOf(words []string, namespace string) ([]store.Ref, error) {
-	var refs []store.Ref
+func refsOf(words []string, namespace string) ([]api.Ref, error) {
+	var refs []api.Ref
 	if len(words) == 0 {
 		return nil, fmt.Errorf("it is not said which object")
 	}
@@ -137,87 +138,87 @@ func refsOf(words []string, namespace string) ([]store.Ref, error) {
 }
 
 // shown is an object as kubectl names it: persistentvolume/pv1.
-func shown(ref store.Ref) string {
-	_, name := store.SplitKey(ref.Key)
+func shown(ref api.Ref) string {
+	_, name := api.SplitKey(ref.Key)
 	return singular(ref.Kind) + "/" + name
 }
 
 // kindTable gives access to the objects of one kind of a cluster.
 type kindTable struct {
-	get  func(*volsim.Cluster, string) (store.Object, error)
-	list func(*volsim.Cluster) []store.Object
+	get  func(*volsim.Cluster, string) (api.Object, error)
+	list func(*volsim.Cluster) []api.Object
 	// named makes an object with nothing but a name.
-	named func() store.Object
+	named func() api.Object
 }
 
-func tableOf[T store.Object](table func(*volsim.Cluster) volsim.Table[T], empty func() T) kindTable {
+func tableOf[T api.Object](table func(*volsim.Cluster) volsim.Table[T], empty func() T) kindTable {
 	return kindTable{
-		get: func(c *volsim.Cluster, key string) (store.Object, error) {
+		get: func(c *volsim.Cluster, key string) (api.Object, error) {
 			obj, err := table(c).Get(key)
 			if err != nil {
 				return nil, err
 			}
 			return obj, nil
 		},
-		list:  func(c *volsim.Cluster) []store.Object { return asObjects(table(c).List()) },
-		named: func() store.Object { return empty() },
+		list:  func(c *volsim.Cluster) []api.Object { return asObjects(table(c).List()) },
+		named: func() api.Object { return empty() },
 	}
 }
 
-func asObjects[T store.Object](list []T) []store.Object {
-	objs := make([]store.Object, len(list))
+func asObjects[T api.Object](list []T) []api.Object {
+	objs := make([]api.Object, len(list))
 	for i, obj := range list {
 		objs[i] = obj
 	}
 	return objs
 }
 
-var tables = map[store.Kind]kindTable{
-	store.PersistentVolume: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.PersistentVolume] { return c.Volumes },
+var tables = map[api.Kind]kindTable{
+	api.PersistentVolume: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.PersistentVolume] { return c.Volumes },
 		func() *corev1.PersistentVolume { return new(corev1.PersistentVolume) }),
-	store.PersistentVolumeClaim: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.PersistentVolumeClaim] { return c.Claims },
+	api.PersistentVolumeClaim: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.PersistentVolumeClaim] { return c.Claims },
 		func() *corev1.PersistentVolumeClaim { return new(corev1.PersistentVolumeClaim) }),
-	store.StorageClass: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.StorageClass] { return c.Classes },
+	api.StorageClass: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.StorageClass] { return c.Classes },
 		func() *storagev1.StorageClass { return new(storagev1.StorageClass) }),
-	store.VolumeAttributesClass: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.VolumeAttributesClass] { return c.AttributesClasses },
+	api.VolumeAttributesClass: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.VolumeAttributesClass] { return c.AttributesClasses },
 		func() *storagev1.VolumeAttributesClass { return new(storagev1.VolumeAttributesClass) }),
-	store.Pod: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.Pod] { return c.Pods },
+	api.Pod: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.Pod] { return c.Pods },
 		func() *corev1.Pod { return new(corev1.Pod) }),
-	store.Node: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.Node] { return c.Nodes },
+	api.Node: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.Node] { return c.Nodes },
 		func() *corev1.Node { return new(corev1.Node) }),
-	store.VolumeAttachment: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.VolumeAttachment] { return c.Attachments },
+	api.VolumeAttachment: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.VolumeAttachment] { return c.Attachments },
 		func() *storagev1.VolumeAttachment { return new(storagev1.VolumeAttachment) }),
-	store.CSIDriver: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSIDriver] { return c.CSIDrivers },
+	api.CSIDriver: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSIDriver] { return c.CSIDrivers },
 		func() *storagev1.CSIDriver { return new(storagev1.CSIDriver) }),
-	store.CSINode: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSINode] { return c.CSINodes },
+	api.CSINode: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSINode] { return c.CSINodes },
 		func() *storagev1.CSINode { return new(storagev1.CSINode) }),
-	store.CSIStorageCapacity: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSIStorageCapacity] { return c.Capacities },
+	api.CSIStorageCapacity: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSIStorageCapacity] { return c.Capacities },
 		func() *storagev1.CSIStorageCapacity { return new(storagev1.CSIStorageCapacity) }),
-	store.Event: {
-		get: func(c *volsim.Cluster, key string) (store.Object, error) {
+	api.Event: {
+		get: func(c *volsim.Cluster, key string) (api.Object, error) {
 			for _, e := range c.Events() {
-				if store.KeyOf(e) == key {
+				if api.KeyOf(e) == key {
 					return e, nil
 				}
 			}
-			return nil, notFound(store.Ref{Kind: store.Event, Key: key})
+			return nil, notFound(api.Ref{Kind: api.Event, Key: key})
 		},
-		list:  func(c *volsim.Cluster) []store.Object { return asObjects(c.Events()) },
-		named: func() store.Object { return new(corev1.Event) },
+		list:  func(c *volsim.Cluster) []api.Object { return asObjects(c.Events()) },
+		named: func() api.Object { return new(corev1.Event) },
 	},
 }
 
 // named is an object of that kind and name, and nothing else.
-func named(ref store.Ref) store.Object {
+func named(ref api.Ref) api.Object {
 	obj := tables[ref.Kind].named()
-	namespace, name := store.SplitKey(ref.Key)
+	namespace, name := api.SplitKey(ref.Key)
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
 	return obj
 }
 
 // notFound is the API server's answer in kubectl's words.
-func notFound(ref store.Ref) error {
-	_, name := store.SplitKey(ref.Key)
+func notFound(ref api.Ref) error {
+	_, name := api.SplitKey(ref.Key)
 	return fmt.Errorf("%s %q not found", plural(ref.Kind), name)
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -123,7 +123,7 @@ func readEvents(_ *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	var about store.Ref
+	var about api.Ref
 	if a.has("for") {
 		if about, err = refOf(a.get("for", ""), a.get("namespace", "")); err != nil {
 			return nil, err
@@ -143,14 +143,14 @@ func readEvents(_ *Script, args []string) (step, error) {
 		namespace = ""
 	}
 	return func(p *player) error {
-		var found []store.Object
+		var found []api.Object
 		for _, e := range p.cluster.Events() {
-			isAbout := about == (store.Ref{}) && (namespace == "" || e.Namespace == namespace) || about != (store.Ref{}) && kubectl.About(e, about)
+			isAbout := about == (api.Ref{}) && (namespace == "" || e.Namespace == namespace) || about != (api.Ref{}) && kubectl.About(e, about)
 			if isAbout && (types == nil || slices.Contains(types, e.Type)) {
 				found = append(found, e)
 			}
 		}
-		return kubectl.Print(&p.printed, p.cluster.Now(), []store.Kind{store.Event}, found,
+		return kubectl.Print(&p.printed, p.cluster.Now(), []api.Kind{api.Event}, found,
 			kubectl.Options{Namespaces: everywhere, Namespace: namespace})
 	}, nil
 }
@@ -177,7 +177,7 @@ func readExplain(_ *Script, args []string) (step, error) {
 }
 
 // explanation says why an object is as it is.
-func (p *player) explanation(ref store.Ref) (string, error) {
+func (p *player) explanation(ref api.Ref) (string, error) {
 	x, err := p.cluster.Explain(explain.Name(ref))
 	if err != nil {
 		return "", err

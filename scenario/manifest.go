@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -75,7 +75,7 @@ func quotedWord(text string) string {
 const noProvisioner = "kubernetes.io/no-provisioner"
 
 // storageOf names the storage systems that an object asks for.
-func storageOf(obj store.Object) []string {
+func storageOf(obj api.Object) []string {
 	switch obj := obj.(type) {
 	case *storagev1.StorageClass:
 		if obj.Provisioner != noProvisioner {

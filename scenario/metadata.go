@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 func metadataCommands() []*command {
@@ -95,7 +95,7 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 	}
 }
 
-func nodeRef(name string) store.Ref { return store.Ref{Kind: store.Node, Key: name} }
+func nodeRef(name string) api.Ref { return api.Ref{Kind: api.Node, Key: name} }
 
 // taintChange is one word of the command taint.
 type taintChange struct {
@@ -116,7 +116,7 @@ func readTaint(_ *Script, args []string) (step, error) {
 	if len(words) < 3 {
 		return nil, usageOf("taint", "a node and its taints are needed")
 	}
-	if kind, err := kindOf(words[0]); err != nil || kind != store.Node {
+	if kind, err := kindOf(words[0]); err != nil || kind != api.Node {
 		return nil, usageOf("taint", "only nodes have taints")
 	}
 	var changes []taintChange
@@ -204,7 +204,7 @@ func readDrain(_ *Script, args []string) (step, error) {
 			if pod.Spec.NodeName != node {
 				continue
 			}
-			ref := store.RefTo(pod)
+			ref := api.RefTo(pod)
 			if err := p.cluster.Delete(named(ref)); err != nil {
 				return err
 			}

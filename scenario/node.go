@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -99,7 +99,7 @@ func readExit(_ *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(refs) != 1 || refs[0].Kind != store.Pod {
+	if len(refs) != 1 || refs[0].Kind != api.Pod {
 		return nil, usageOf("exit", "one pod is needed")
 	}
 	return func(p *player) error {

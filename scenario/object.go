@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -76,7 +77,7 @@ func readFiles(s *Script, name string, a arguments) ([]string, error) {
 type placed struct {
 	file string
 	line int
-	obj  store.Object
+	obj  api.Object
 }
 
 // placedError is what is wrong with an object of a file, or with what became of it.
@@ -121,7 +122,7 @@ func inOneLine(err error) error {
 }
 
 // forObjects is the step that does something with each object of the files. The files are tried when the script is read.
-func forObjects(s *Script, files []string, do func(p *player, obj store.Object) error) (step, error) {
+func forObjects(s *Script, files []string, do func(p *player, obj api.Object) error) (step, error) {
 	if _, err := s.manifests(files); err != nil {
 		return nil, err
 	}
@@ -152,15 +153,15 @@ func readCreate(s *Script, args []string) (step, error) {
 	if validate != "true" && validate != "false" {
 		return nil, fmt.Errorf("--validate=%s: it is true or false", validate)
 	}
-	return forObjects(s, files, func(p *player, obj store.Object) error {
-		if err := p.cluster.CreateWith(obj, store.CreateOptions{SkipValidation: validate == "false"}); err != nil {
+	return forObjects(s, files, func(p *player, obj api.Object) error {
+		if err := p.cluster.CreateWith(obj, api.CreateOptions{SkipValidation: validate == "false"}); err != nil {
 			return err
 		}
 		if obj.GetName() == "" {
-			p.printf("%s/%s* created\n", singular(store.KindOf(obj)), obj.GetGenerateName())
+			p.printf("%s/%s* created\n", singular(api.KindOf(obj)), obj.GetGenerateName())
 			return nil
 		}
-		p.printf("%s created\n", shown(store.RefTo(obj)))
+		p.printf("%s created\n", shown(api.RefTo(obj)))
 		return nil
 	})
 }
@@ -190,8 +191,8 @@ func readReplace(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return forObjects(s, files, func(p *player, obj store.Object) error {
-		stored, err := p.get(store.RefTo(obj))
+	return forObjects(s, files, func(p *player, obj api.Object) error {
+		stored, err := p.get(api.RefTo(obj))
 		if err != nil {
 			return err
 		}
@@ -205,7 +206,7 @@ func readReplace(s *Script, args []string) (step, error) {
 		if err := update(obj); err != nil {
 			return err
 		}
-		p.printf("%s replaced\n", shown(store.RefTo(obj)))
+		p.printf("%s replaced\n", shown(api.RefTo(obj)))
 		return nil
 	})
 }
@@ -219,11 +220,11 @@ func readLoad(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return forObjects(s, files, func(p *player, obj store.Object) error {
+	return forObjects(s, files, func(p *player, obj api.Object) error {
 		if err := p.cluster.Load(obj); err != nil {
 			return err
 		}
-		p.printf("%s loaded\n", shown(store.RefTo(obj)))
+		p.printf("%s loaded\n", shown(api.RefTo(obj)))
 		return nil
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 func readPatch(s *Script, args []string) (step, error) {
@@ -70,7 +70,7 @@ func readPatchText(text string) (string, error) {
 }
 
 // patch patches an object and says so.
-func (p *player) patch(ref store.Ref, patch string, status bool, verb string) error {
+func (p *player) patch(ref api.Ref, patch string, status bool, verb string) error {
 	stored, err := p.get(ref)
 	if err != nil {
 		return err

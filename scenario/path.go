@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -208,9 +209,9 @@ func valueText(v any) string {
 }
 
 // documentOf is an object as its manifest has it.
-func documentOf(obj store.Object) map[string]any {
-	if !store.IsNil(obj) {
-		if gvk := store.KindOf(obj).GroupVersionKind(); obj.GetObjectKind().GroupVersionKind().Empty() {
+func documentOf(obj api.Object) map[string]any {
+	if !api.IsNil(obj) {
+		if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {
 			obj.GetObjectKind().SetGroupVersionKind(gvk)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // player plays a script once.
@@ -24,7 +24,7 @@ type player struct {
 	start     time.Time
 	backends  map[string]scriptBackend
 	variables map[string]string
-	applied   map[store.Ref]map[string]any // what was applied last
+	applied   map[api.Ref]map[string]any // what was applied last
 
 	watched    []string // the invariants that are checked
 	must       []string // those whose violation is a failure
@@ -43,7 +43,7 @@ type player struct {
 // play plays the lines one by one, up to the first failure or to the end.
 func (p *player) play() {
 	p.variables = make(map[string]string)
-	p.applied = make(map[store.Ref]map[string]any)
+	p.applied = make(map[api.Ref]map[string]any)
 	if p.cluster == nil {
 		if err := p.begin(); err != nil {
 			p.fail(&statement{line: 1}, err)
@@ -223,7 +223,7 @@ func (p *player) progress() {
 }
 
 // get reads an object.
-func (p *player) get(ref store.Ref) (store.Object, error) {
+func (p *player) get(ref api.Ref) (api.Object, error) {
 	obj, err := tables[ref.Kind].get(p.cluster, ref.Key)
 	if err != nil {
 		return nil, notFound(ref)
@@ -232,4 +232,4 @@ func (p *player) get(ref store.Ref) (store.Object, error) {
 }
 
 // list reads all objects of a kind.
-func (p *player) list(kind store.Kind) []store.Object { return tables[kind].list(p.cluster) }
+func (p *player) list(kind api.Kind) []api.Object { return tables[kind].list(p.cluster) }

@@ -7,14 +7,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // query is what get, describe and the like were asked for.
 type query struct {
-	kinds     []store.Kind
-	refs      []store.Ref // nil is all of the kinds
-	namespace string      // "" is all
+	kinds     []api.Kind
+	refs      []api.Ref // nil is all of the kinds
+	namespace string    // "" is all
 	selector  labels.Selector
 }
 
@@ -49,7 +50,7 @@ func readQuery(a arguments) (q query, err error) {
 		return q, nil
 	}
 	if first == "all" && len(names) == 0 {
-		q.kinds = slices.DeleteFunc(store.Kinds(), func(k store.Kind) bool { return k == store.Event })
+		q.kinds = slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
 		return q, nil
 	}
 	for name := range strings.SplitSeq(first, ",") {
@@ -75,8 +76,8 @@ func readQuery(a arguments) (q query, err error) {
 }
 
 // find finds the objects.
-func (q query) find(p *player) ([]store.Object, error) {
-	var objs []store.Object
+func (q query) find(p *player) ([]api.Object, error) {
+	var objs []api.Object
 	for _, ref := range q.refs {
 		obj, err := p.get(ref)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -18,12 +18,12 @@ func readSummary(_ *Script, args []string) (step, error) {
 }
 
 // summaryKinds are the kinds whose objects a summary shows, in the order in which people ask for them.
-var summaryKinds = []store.Kind{
-	store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass, store.Pod, store.Node, store.VolumeAttachment,
+var summaryKinds = []api.Kind{
+	api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass, api.Pod, api.Node, api.VolumeAttachment,
 }
 
 func (p *player) summarize() error {
-	var objs []store.Object
+	var objs []api.Object
 	for _, kind := range summaryKinds {
 		objs = append(objs, p.list(kind)...)
 	}
@@ -33,7 +33,7 @@ func (p *player) summarize() error {
 	warnings := slices.DeleteFunc(p.cluster.Events(), func(e *corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
 	if len(warnings) > 0 {
 		p.printf("\n")
-		if err := kubectl.Print(&p.printed, p.cluster.Now(), []store.Kind{store.Event}, asObjects(warnings), kubectl.Options{Namespaces: true}); err != nil {
+		if err := kubectl.Print(&p.printed, p.cluster.Now(), []api.Kind{api.Event}, asObjects(warnings), kubectl.Options{Namespaces: true}); err != nil {
 			return err
 		}
 	}
@@ -41,7 +41,7 @@ func (p *player) summarize() error {
 		if !waits(obj) {
 			continue
 		}
-		text, err := p.explanation(store.RefTo(obj))
+		text, err := p.explanation(api.RefTo(obj))
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (p *player) summarize() error {
 }
 
 // waits reports whether an object is not what somebody wanted it to be.
-func waits(obj store.Object) bool {
+func waits(obj api.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:
 		return obj.Status.Phase != corev1.ClaimBound || obj.DeletionTimestamp != nil

@@ -10,15 +10,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
 // entryFilter selects entries of the trace.
 type entryFilter struct {
 	sort       string // "" is all
-	about      store.Ref
+	about      api.Ref
 	conditions []condition
 	reads      []func(*player, engine.Entry) string
 	begun      bool // calls count when they begin, too
@@ -57,7 +57,7 @@ func readFilter(sort string, words []string, namespace string) (f entryFilter, e
 }
 
 func (f entryFilter) matches(p *player, e engine.Entry) (bool, error) {
-	if f.sort != "" && e.Type != entryTypes[f.sort] || f.about != (store.Ref{}) && e.Object != f.about {
+	if f.sort != "" && e.Type != entryTypes[f.sort] || f.about != (api.Ref{}) && e.Object != f.about {
 		return false, nil
 	}
 	for i, c := range f.conditions {
@@ -153,4 +153,4 @@ func (p *player) printTrace(f entryFilter) error {
 }
 
 // isAbout reports whether an Event is about the object.
-func isAbout(e *corev1.Event, ref store.Ref) bool { return kubectl.About(e, ref) }
+func isAbout(e *corev1.Event, ref api.Ref) bool { return kubectl.About(e, ref) }

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // goal is what wait waits for, of one object: err is nil when it is reached.
-type goal func(p *player, ref store.Ref) error
+type goal func(p *player, ref api.Ref) error
 
 // defaultTimeout is that of kubectl wait.
 const defaultTimeout = 30 * time.Second
@@ -48,12 +48,12 @@ func readWait(_ *Script, args []string) (step, error) {
 }
 
 // readGoal reads what follows --for=.
-func readGoal(kind store.Kind, text string) (goal, error) {
+func readGoal(kind api.Kind, text string) (goal, error) {
 	switch text {
 	case "delete":
 		return waitForDelete, nil
 	case "create":
-		return func(p *player, ref store.Ref) error {
+		return func(p *player, ref api.Ref) error {
 			_, err := p.get(ref)
 			return err
 		}, nil
@@ -77,7 +77,7 @@ func readGoal(kind store.Kind, text string) (goal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player, ref store.Ref) error {
+	return func(p *player, ref api.Ref) error {
 		obj, err := p.get(ref)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func asStatus(text string) string {
 	return text
 }
 
-func waitForDelete(p *player, ref store.Ref) error {
+func waitForDelete(p *player, ref api.Ref) error {
 	obj, err := p.get(ref)
 	if err != nil {
 		return nil
@@ -112,8 +112,8 @@ func waitForDelete(p *player, ref store.Ref) error {
 }
 
 // waitFor lets time pass until all objects are as wanted.
-func (p *player) waitFor(refs []store.Ref, reached goal, wanted string, timeout time.Duration) error {
-	var missing store.Ref
+func (p *player) waitFor(refs []api.Ref, reached goal, wanted string, timeout time.Duration) error {
+	var missing api.Ref
 	var why error
 	events := 0
 	met := func() bool {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // which says which objects are meant: one by its name, or those of a kind; and what holds of them.
 type which struct {
-	kind   store.Kind
-	ref    store.Ref // zero for all of the kind
+	kind   api.Kind
+	ref    api.Ref // zero for all of the kind
 	checks []fieldCheck
 }
 
@@ -45,8 +45,8 @@ func readWhich(words []string, namespace string) (w which, err error) {
 
 // find lists the objects of which everything holds, as documents, and says what does not hold of the others.
 func (w which) find(p *player) (docs []map[string]any, wrong []string, err error) {
-	var objs []store.Object
-	if w.ref != (store.Ref{}) {
+	var objs []api.Object
+	if w.ref != (api.Ref{}) {
 		obj, err := p.get(w.ref)
 		if err != nil {
 			return nil, []string{err.Error()}, nil
@@ -63,10 +63,10 @@ func (w which) find(p *player) (docs []map[string]any, wrong []string, err error
 		}
 		if why == "" {
 			docs = append(docs, doc)
-		} else if w.ref != (store.Ref{}) {
+		} else if w.ref != (api.Ref{}) {
 			wrong = append(wrong, why)
 		} else {
-			wrong = append(wrong, store.KeyOf(obj)+": "+why)
+			wrong = append(wrong, api.KeyOf(obj)+": "+why)
 		}
 	}
 	return docs, wrong, nil

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/predict"
 )
@@ -45,7 +45,7 @@ func newExplain() *cobra.Command {
 			if ahead < 0 {
 				return usageError{fmt.Errorf("--ahead is %v: give zero or more", ahead)}
 			}
-			var refs []store.Ref
+			var refs []api.Ref
 			for _, arg := range args {
 				ref, err := explain.ParseRef(arg)
 				if err != nil {
@@ -79,7 +79,7 @@ type answer struct {
 	Notes    []string          `json:"notes,omitempty"`
 }
 
-func explainDump(d *dump.Dump, refs []store.Ref, opts dump.Options, ahead time.Duration) (*answer, error) {
+func explainDump(d *dump.Dump, refs []api.Ref, opts dump.Options, ahead time.Duration) (*answer, error) {
 	if opts.Now.IsZero() {
 		opts.Now = d.Newest()
 	}
@@ -143,12 +143,12 @@ func withoutRelated(all []explain.Explanation) []explain.Explanation {
 }
 
 // refsOf are the objects of a dump that can be explained: pods first, for they lead to the others.
-func refsOf(d *dump.Dump) []store.Ref {
-	var refs []store.Ref
-	for _, kind := range []store.Kind{store.Pod, store.PersistentVolumeClaim, store.PersistentVolume, store.VolumeAttachment} {
+func refsOf(d *dump.Dump) []api.Ref {
+	var refs []api.Ref
+	for _, kind := range []api.Kind{api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment} {
 		for _, obj := range d.Objects {
-			if store.KindOf(obj) == kind {
-				refs = append(refs, store.RefTo(obj))
+			if api.KindOf(obj) == kind {
+				refs = append(refs, api.RefTo(obj))
 			}
 		}
 	}

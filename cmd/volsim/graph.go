@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/conformance"
 	"github.com/volsim/volsim/internal/tools/graph"
 	"github.com/volsim/volsim/scenario"
@@ -71,9 +71,9 @@ func (o *graphOptions) run(cmd *cobra.Command, files []string) error {
 
 // machine is an empty machine of the kind that is asked for, and how it is to be written.
 func (o *graphOptions) machine() (*graph.Machine, func(*graph.Machine, io.Writer) error, error) {
-	kinds := map[string]store.Kind{
-		"pv": store.PersistentVolume, "persistentvolume": store.PersistentVolume,
-		"pvc": store.PersistentVolumeClaim, "persistentvolumeclaim": store.PersistentVolumeClaim,
+	kinds := map[string]api.Kind{
+		"pv": api.PersistentVolume, "persistentvolume": api.PersistentVolume,
+		"pvc": api.PersistentVolumeClaim, "persistentvolumeclaim": api.PersistentVolumeClaim,
 	}
 	kind, ok := kinds[strings.ToLower(o.kind)]
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // tell prints an entry of the trace if it is a write that changed something, a call of the driver that ended, or an Event about growing.
@@ -22,7 +22,7 @@ func (s *story) tell(e engine.Entry) {
 			}
 		}
 	case engine.Write:
-		if e.Err == nil && e.Old != e.New && e.Object.Kind != store.Event {
+		if e.Err == nil && e.Old != e.New && e.Object.Kind != api.Event {
 			line = describe(e)
 		}
 	}

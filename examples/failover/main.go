@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -161,7 +161,7 @@ func (s *scene) notice() {
 // replace is what an operator or a person does about a pod that hangs on a dead node.
 func (s *scene) replace() {
 	now := int64(0)
-	s.do("the pod is deleted by force", s.DeleteWith(pod("db-0", "n1"), store.DeleteOptions{GracePeriodSeconds: &now}))
+	s.do("the pod is deleted by force", s.DeleteWith(pod("db-0", "n1"), api.DeleteOptions{GracePeriodSeconds: &now}))
 	s.do("a new pod is placed on n2", s.Create(pod("db-1", "n2")))
 }
 
@@ -186,7 +186,7 @@ func (s *scene) show() {
 			}
 		case e.Type == engine.Emitted:
 			line = fmt.Sprintf("%s %s: %s", e.Object.Key, e.Reason, shorten(e.Text))
-		case e.Type == engine.Write && e.Object.Kind == store.Pod:
+		case e.Type == engine.Write && e.Object.Kind == api.Pod:
 			line = phaseChange(e)
 		}
 		if line == "" || line == last {

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 	"github.com/volsim/volsim/storage"
 )
@@ -85,7 +85,7 @@ and the claim stays Bound as if nothing had happened.`)
 type walk struct {
 	*volsim.Cluster
 	w    io.Writer
-	seen []store.Object
+	seen []api.Object
 	err  error
 }
 
@@ -129,7 +129,7 @@ func (l *walk) advance(d time.Duration) {
 
 // show prints the tables, and what is new since the last time.
 func (l *walk) show() {
-	var objs []store.Object
+	var objs []api.Object
 	for _, pv := range l.Volumes.List() {
 		objs = append(objs, pv)
 	}
@@ -138,30 +138,30 @@ func (l *walk) show() {
 	}
 	l.printf("\n$ kubectl get pv,pvc -A    # %v after the start\n", l.Now().Sub(engine.DefaultStart).Truncate(time.Second))
 	if l.err == nil {
-		l.do(kubectl.Get(l.w, l.Now(), []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim}, objs))
+		l.do(kubectl.Get(l.w, l.Now(), []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim}, objs))
 	}
 	l.printf("\n")
 	for _, obj := range objs {
-		before := find(l.seen, store.RefTo(obj))
+		before := find(l.seen, api.RefTo(obj))
 		if before == nil {
-			l.printf("%s is new\n", store.RefTo(obj))
+			l.printf("%s is new\n", api.RefTo(obj))
 			continue
 		}
 		for _, change := range engine.Changes(before, obj) {
-			l.printf("%s: %s\n", store.RefTo(obj), change)
+			l.printf("%s: %s\n", api.RefTo(obj), change)
 		}
 	}
 	for _, obj := range l.seen {
-		if find(objs, store.RefTo(obj)) == nil {
-			l.printf("%s is gone\n", store.RefTo(obj))
+		if find(objs, api.RefTo(obj)) == nil {
+			l.printf("%s is gone\n", api.RefTo(obj))
 		}
 	}
 	l.seen = objs
 }
 
-func find(objs []store.Object, ref store.Ref) store.Object {
+func find(objs []api.Object, ref api.Ref) api.Object {
 	for _, obj := range objs {
-		if store.RefTo(obj) == ref {
+		if api.RefTo(obj) == ref {
 			return obj
 		}
 	}

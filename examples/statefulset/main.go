@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -78,7 +78,7 @@ func run(w io.Writer) error {
 	lost := s.nodeOf(1)
 	s.do(s.Faults.PowerOff(lost))
 	s.do(s.Delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: lost}}))
-	s.do(s.DeleteWith(db.PodAt(1), store.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	s.do(s.DeleteWith(db.PodAt(1), api.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	s.do(s.Create(fake.Node("n4", fake.Labels(zone, "east"), fake.Allocatable("cpu", "1", "pods", "10")), db.PodAt(1)))
 	s.advance(10 * time.Minute)
 	s.show()
@@ -129,7 +129,7 @@ func (s *story) advance(d time.Duration) {
 // up makes the claims that are missing, then the pod, and waits until it runs, as the controller does before it makes the next one.
 func (s *story) up(ordinal int) {
 	for _, claim := range db.ClaimsAt(ordinal) {
-		if _, err := s.Claims.Get(store.KeyOf(claim)); err != nil {
+		if _, err := s.Claims.Get(api.KeyOf(claim)); err != nil {
 			s.do(s.Create(claim))
 		}
 	}
@@ -151,7 +151,7 @@ func (s *story) until(cond func() bool) {
 
 // pod is the pod of that ordinal, empty if there is none.
 func (s *story) pod(ordinal int) *corev1.Pod {
-	pod, err := s.Pods.Get(store.KeyOf(db.PodAt(ordinal)))
+	pod, err := s.Pods.Get(api.KeyOf(db.PodAt(ordinal)))
 	if err != nil {
 		return &corev1.Pod{}
 	}
@@ -173,7 +173,7 @@ func (s *story) show() {
 			node = "-"
 		}
 		for _, template := range db.ClaimsAt(ordinal) {
-			claim, err := s.Claims.Get(store.KeyOf(template))
+			claim, err := s.Claims.Get(api.KeyOf(template))
 			if err != nil {
 				continue
 			}

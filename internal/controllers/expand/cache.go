@@ -3,21 +3,21 @@ package expand
 import (
 	"strconv"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // cache is an informer's view into which the sidecar also puts what it wrote itself. It stands there until the informer delivers
 // a change of the object.
-type cache[T store.Object] struct {
+type cache[T api.Object] struct {
 	informer *engine.Informer[T]
 	own      map[string]T
 }
 
 // newCache has handle called for changes, after the cache knows of them. Nil functions ignore theirs.
-func newCache[T store.Object](informer *engine.Informer[T], handle engine.Handler[T]) *cache[T] {
+func newCache[T api.Object](informer *engine.Informer[T], handle engine.Handler[T]) *cache[T] {
 	c := &cache[T]{informer: informer, own: map[string]T{}}
-	forget := func(obj T) { delete(c.own, store.KeyOf(obj)) }
+	forget := func(obj T) { delete(c.own, api.KeyOf(obj)) }
 	informer.Handle(engine.Handler[T]{Add: forget, Update: func(_, obj T) { forget(obj) }, Delete: forget})
 	informer.Handle(handle)
 	return c
@@ -32,13 +32,13 @@ func (c *cache[T]) get(key string) (T, bool) {
 
 // put is for an object as it was written. If the informer knows that or something newer already, there is nothing to remember.
 func (c *cache[T]) put(obj T) {
-	key := store.KeyOf(obj)
+	key := api.KeyOf(obj)
 	if known, ok := c.informer.Get(key); ok && version(known) < version(obj) {
 		c.own[key] = obj
 	}
 }
 
-func version(obj store.Object) uint64 {
+func version(obj api.Object) uint64 {
 	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return 0

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -137,7 +137,7 @@ func (c *controller) handOver(p *engine.Proc, claim *corev1.PersistentVolumeClai
 	edited := objects.CopyOfClaim(claim)
 	objects.SetClaimAnnotation(edited, objects.AnnStorageResizer, driver)
 	if _, err := patchClaim(p, claim, edited); err != nil {
-		err = fmt.Errorf("error setting resizer annotation to pvc %s, with error %w", store.KeyOf(claim), err)
+		err = fmt.Errorf("error setting resizer annotation to pvc %s, with error %w", api.KeyOf(claim), err)
 		c.events.Event(p, claim, corev1.EventTypeWarning, reasonExternalExpanding, err.Error())
 		return err
 	}

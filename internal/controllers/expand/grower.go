@@ -8,9 +8,9 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -46,7 +46,7 @@ func growthMatters(old, claim *corev1.PersistentVolumeClaim) bool {
 // look queues a claim, unless that would come to nothing.
 func (g *grower) look(claim *corev1.PersistentVolumeClaim) {
 	if g.concerns(claim) {
-		g.queue.queue.Add(store.KeyOf(claim))
+		g.queue.queue.Add(api.KeyOf(claim))
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // mark writes the status of a claim and puts it into the cache.
@@ -59,7 +59,7 @@ func (g *grower) markNodePending(p *engine.Proc, claim *corev1.PersistentVolumeC
 	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimNodeResizePending)
 	newer, err := g.mark(p, claim, edited, objects.PatchClaimStatus)
 	if err != nil {
-		return claim, fmt.Errorf("mark PVC %q as node expansion required failed: %w", store.KeyOf(claim), err)
+		return claim, fmt.Errorf("mark PVC %q as node expansion required failed: %w", api.KeyOf(claim), err)
 	}
 	// EXP-023
 	g.events.Event(p, newer, corev1.EventTypeNormal, reasonFileSystemRequired, "Require file system resize of volume on node")
@@ -76,7 +76,7 @@ func (g *grower) markFinished(p *engine.Proc, claim *corev1.PersistentVolumeClai
 	objects.SetClaimAnnotation(edited, objects.AnnNodeExpansionNotRequired, "true")
 	newer, err := g.mark(p, claim, edited, objects.PatchClaimStatus)
 	if err != nil {
-		return claim, fmt.Errorf("mark PVC %q as resize finished failed: %w", store.KeyOf(claim), err)
+		return claim, fmt.Errorf("mark PVC %q as resize finished failed: %w", api.KeyOf(claim), err)
 	}
 	g.events.Event(p, newer, corev1.EventTypeNormal, reasonResizeSuccessful, "Resize volume succeeded")
 	return newer, nil
@@ -94,7 +94,7 @@ func (g *grower) markFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim,
 	// EXP-025: that it failed is true of any version.
 	newer, err := g.mark(p, claim, edited, objects.ForceClaimStatus)
 	if err != nil {
-		return claim, fmt.Errorf("mark PVC %q as controller expansion failed, errored with: %w", store.KeyOf(claim), err)
+		return claim, fmt.Errorf("mark PVC %q as controller expansion failed, errored with: %w", api.KeyOf(claim), err)
 	}
 	return newer, nil
 }

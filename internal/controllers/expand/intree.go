@@ -7,9 +7,9 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -48,25 +48,25 @@ func (c *controller) expand(p *engine.Proc, claim *corev1.PersistentVolumeClaim,
 	p.Decide("EXP-016", claim, "expand volume %s to %s", pv.Name, step.Size.String())
 	claim, err := c.markInProgress(p, claim, plugin.name, step.Size)
 	if err != nil {
-		return fmt.Errorf("error updating pvc %s with resize in progress: %w", store.KeyOf(claim), err)
+		return fmt.Errorf("error updating pvc %s with resize in progress: %w", api.KeyOf(claim), err)
 	}
 	size, err := plugin.expand(p, pv, step.Size)
 	if err != nil {
-		return fmt.Errorf("error expanding pvc %s: %w", store.KeyOf(claim), err)
+		return fmt.Errorf("error expanding pvc %s: %w", api.KeyOf(claim), err)
 	}
 	// EXP-016: if this fails, the claim stays in progress, and the same size is tried again.
 	name := pv.Name
 	if pv, err = capacityPatch(pv, size).apply(p, name); err != nil {
-		return fmt.Errorf("error updating pv for pvc %s: error Patching PV %q with error : %w", store.KeyOf(claim), name, err)
+		return fmt.Errorf("error updating pv for pvc %s: error Patching PV %q with error : %w", api.KeyOf(claim), name, err)
 	}
 	// EXP-016: a block device has no file system to grow.
 	if plugin.onNode && objects.VolumeModeOf(pv.Spec.VolumeMode) == corev1.PersistentVolumeFilesystem {
 		return c.markNodePending(p, claim, pv)
 	}
 	if claim, err = c.markFinished(p, claim, size); err != nil {
-		return fmt.Errorf("error marking pvc %s as resized: %w", store.KeyOf(claim), err)
+		return fmt.Errorf("error marking pvc %s as resized: %w", api.KeyOf(claim), err)
 	}
-	c.events.Event(p, claim, corev1.EventTypeNormal, reasonResizeSuccessful, "ExpandVolume succeeded for volume "+store.KeyOf(claim))
+	c.events.Event(p, claim, corev1.EventTypeNormal, reasonResizeSuccessful, "ExpandVolume succeeded for volume "+api.KeyOf(claim))
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (c *controller) markNodePending(p *engine.Proc, claim *corev1.PersistentVol
 	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimNodeResizePending)
 	claim, err := patchClaim(p, claim, edited)
 	if err != nil {
-		return fmt.Errorf("error marking pvc %s for node expansion: %w", store.KeyOf(claim), err)
+		return fmt.Errorf("error marking pvc %s for node expansion: %w", api.KeyOf(claim), err)
 	}
 	// EXP-016: should the claim go, the next one of the volume learns from it what can be used.
 	if hasPreResize(pv) {

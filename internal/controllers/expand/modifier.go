@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -34,7 +34,7 @@ func (m *modifier) remember(claims []*corev1.PersistentVolumeClaim) {
 	for _, claim := range claims {
 		// VAC-005: nobody knows how the call of an earlier life ended.
 		if isModifying(claim) {
-			m.uncertain[store.KeyOf(claim)] = true
+			m.uncertain[api.KeyOf(claim)] = true
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (m *modifier) changeMatters(old, claim *corev1.PersistentVolumeClaim) bool 
 // look queues a claim, unless that would come to nothing.
 func (m *modifier) look(claim *corev1.PersistentVolumeClaim) {
 	if m.concerns(claim) {
-		m.queue.queue.Add(store.KeyOf(claim))
+		m.queue.queue.Add(api.KeyOf(claim))
 	}
 }
 
@@ -77,7 +77,7 @@ func (m *modifier) concerns(claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	pv, ok := m.volumes.get(claim.Spec.VolumeName)
-	return !ok || m.responsible(claim, pv) && (!hasWantedClass(claim) || m.slow.has(store.KeyOf(claim)))
+	return !ok || m.responsible(claim, pv) && (!hasWantedClass(claim) || m.slow.has(api.KeyOf(claim)))
 }
 
 func (m *modifier) responsible(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {

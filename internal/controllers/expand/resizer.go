@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -101,7 +101,7 @@ func (r *resizer) claimUpdated(old, claim *corev1.PersistentVolumeClaim) {
 
 func (r *resizer) claimDeleted(claim *corev1.PersistentVolumeClaim) {
 	// EXP-020, VAC-001: what else is remembered of it is kept, for the next one of that name.
-	key := store.KeyOf(claim)
+	key := api.KeyOf(claim)
 	if r.grower != nil {
 		r.grower.queue.forget(key)
 	}
@@ -116,7 +116,7 @@ func (r *resizer) volumeChanged(pv *corev1.PersistentVolume) {
 	if ref == nil {
 		return
 	}
-	claim, ok := r.claims.get(store.Key(ref.Namespace, ref.Name))
+	claim, ok := r.claims.get(api.Key(ref.Namespace, ref.Name))
 	if ok && claim.Spec.VolumeName == pv.Name && (r.grower != nil && r.grower.concerns(claim) || r.modifier != nil && r.modifier.concerns(claim)) {
 		r.armResync()
 	}
@@ -137,7 +137,7 @@ func (r *resizer) armResync() {
 func (r *resizer) resync() {
 	r.armed = false
 	for _, known := range r.claims.informer.List() {
-		claim, _ := r.claims.get(store.KeyOf(known))
+		claim, _ := r.claims.get(api.KeyOf(known))
 		if r.grower != nil {
 			// EXP-020
 			r.grower.look(claim)
@@ -175,7 +175,7 @@ func (r *resizer) call(p *engine.Proc, op storage.Op, handle string, fn func() e
 func (r *resizer) patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
 	newer, err := patch(p, old, edited)
 	if err != nil {
-		return old, fmt.Errorf("can't patch status of  PVC %s with %w", store.KeyOf(old), err)
+		return old, fmt.Errorf("can't patch status of  PVC %s with %w", api.KeyOf(old), err)
 	}
 	return newer, nil
 }

@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -74,16 +74,16 @@ func TestRoundedSize(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		rule, name string
-		objects    []store.Object
+		objects    []api.Object
 		size       string
 		ok         bool
 		is         func(error) bool
 	}{
-		{"EXP-001", "the class does not expand", []store.Object{fake.Class("fast", driver), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", false, apierrors.IsForbidden},
-		{"EXP-001", "there is no class", []store.Object{fake.Volume("v", "2Gi"), fake.Claim("data", "2Gi")}, "3Gi", false, apierrors.IsForbidden},
-		{"EXP-001", "not bound", []store.Object{fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", false, apierrors.IsInvalid},
-		{"EXP-001", "expandable", []store.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", true, nil},
-		{"EXP-002", "what it has", []store.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "1Gi", false, apierrors.IsInvalid},
+		{"EXP-001", "the class does not expand", []api.Object{fake.Class("fast", driver), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", false, apierrors.IsForbidden},
+		{"EXP-001", "there is no class", []api.Object{fake.Volume("v", "2Gi"), fake.Claim("data", "2Gi")}, "3Gi", false, apierrors.IsForbidden},
+		{"EXP-001", "not bound", []api.Object{fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", false, apierrors.IsInvalid},
+		{"EXP-001", "expandable", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", true, nil},
+		{"EXP-002", "what it has", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "1Gi", false, apierrors.IsInvalid},
 	} {
 		w := &world{t: t}
 		w.start(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Without: []string{volsim.Kubelets}})
@@ -266,7 +266,7 @@ func TestInUse(t *testing.T) {
 	w.must(w.disk.Detach(storage.DetachRequest{ID: w.pv}))
 	w.advance(minute)
 	w.wantState("EXP-025: the pod has not ended", "1Gi, allocated 2Gi, ControllerResizeInProgress, [Resizing ControllerResizeError] | 1Gi")
-	w.must(w.DeleteWith(fake.Pod("db"), store.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	w.must(w.DeleteWith(fake.Pod("db"), api.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	w.must(w.Until(func() bool { return w.claim().Status.Capacity.Storage().String() == "2Gi" }, 30*minute))
 	w.wantState("EXP-025: the pod is gone", "2Gi, allocated 2Gi, no node | 2Gi")
 

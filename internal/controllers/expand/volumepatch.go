@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // volumePatch changes a PersistentVolume, whatever its version (EXP-005).
@@ -33,7 +33,7 @@ func (patch volumePatch) apply(p *engine.Proc, name string) (*corev1.PersistentV
 		panic("expand: a patch cannot be written as JSON: " + err.Error())
 	}
 	// EXP-005: no version, so it never conflicts.
-	return p.API().Volumes.Patch(p, name, data, store.Main)
+	return p.API().Volumes.Patch(p, name, data, api.Main)
 }
 
 // setPreResize sets pre-resize-capacity; nil removes it.

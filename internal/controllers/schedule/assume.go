@@ -3,17 +3,17 @@ package schedule
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // assumeCache holds versions of objects that the scheduler has decided on and not yet seen come back (SCHED-132). A version counts
 // only as long as the object it was made from is the newest that the informer knows.
-type assumeCache[T store.Object] struct {
+type assumeCache[T api.Object] struct {
 	informed func(key string) (T, bool)
 	assumed  map[string]T
 }
 
-func newAssumeCache[T store.Object](informed func(key string) (T, bool)) *assumeCache[T] {
+func newAssumeCache[T api.Object](informed func(key string) (T, bool)) *assumeCache[T] {
 	return &assumeCache[T]{informed: informed, assumed: map[string]T{}}
 }
 
@@ -32,7 +32,7 @@ func (c *assumeCache[T]) get(key string) (T, bool) {
 
 // assume has get return obj until something happens to the object (SCHED-133).
 func (c *assumeCache[T]) assume(obj T) error {
-	key := store.KeyOf(obj)
+	key := api.KeyOf(obj)
 	stored, ok := c.informed(key)
 	if !ok {
 		return fmt.Errorf("%q is not there any more", key)
@@ -47,7 +47,7 @@ func (c *assumeCache[T]) assume(obj T) error {
 
 // restore takes an assumption back, if it is still in place (SCHED-135).
 func (c *assumeCache[T]) restore(obj T) {
-	key := store.KeyOf(obj)
+	key := api.KeyOf(obj)
 	// SCHED-135: another pod may have made one since, on a newer version.
 	if assumed, is := c.assumed[key]; is && assumed.GetResourceVersion() == obj.GetResourceVersion() {
 		delete(c.assumed, key)
@@ -59,7 +59,7 @@ func (c *assumeCache[T]) seen(obj T) {
 	if len(c.assumed) == 0 {
 		return
 	}
-	key := store.KeyOf(obj)
+	key := api.KeyOf(obj)
 	// SCHED-134
 	if assumed, is := c.assumed[key]; is && assumed.GetResourceVersion() != obj.GetResourceVersion() {
 		delete(c.assumed, key)
@@ -67,4 +67,4 @@ func (c *assumeCache[T]) seen(obj T) {
 }
 
 // gone notes that the object was deleted (SCHED-134).
-func (c *assumeCache[T]) gone(obj T) { delete(c.assumed, store.KeyOf(obj)) }
+func (c *assumeCache[T]) gone(obj T) { delete(c.assumed, api.KeyOf(obj)) }

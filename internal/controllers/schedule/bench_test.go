@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // BenchmarkLocalVolumes schedules a pod whose claim gets one of the local volumes of as many nodes.
@@ -21,7 +21,7 @@ func BenchmarkLocalVolumes(b *testing.B) {
 			require.NoError(b, err)
 			_, err = schedule.New(e, schedule.Config{})
 			require.NoError(b, err)
-			create := func(obj store.Object) {
+			create := func(obj api.Object) {
 				_, err := e.Store().Create(obj)
 				require.NoError(b, err)
 			}
@@ -40,7 +40,7 @@ func BenchmarkLocalVolumes(b *testing.B) {
 			for b.Loop() {
 				create(fake.Pod("p", fake.Claims("c")))
 				e.Advance(0)
-				_, err := e.Store().Pods.Delete("default/p", store.DeleteOptions{})
+				_, err := e.Store().Pods.Delete("default/p", api.DeleteOptions{})
 				require.NoError(b, err)
 				e.Advance(0)
 			}

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // bind is the binding cycle of a pod whose node was chosen (SCHED-027 to SCHED-029).
@@ -38,7 +38,7 @@ func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) err
 	}
 	// SCHED-028: for all to see where the pod is going. It does not matter if that fails.
 	item.pod, _ = s.patchStatus(p, item.pod, nil, new(r.node()))
-	key := store.KeyOf(r.pod)
+	key := api.KeyOf(r.pod)
 	s.preBinding[key] = r
 	defer func() {
 		if s.preBinding[key] == r {
@@ -99,9 +99,9 @@ func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
 // bindPod gives the pod its node.
 func (s *scheduler) bindPod(p *engine.Proc, r *reservation) error {
 	// SCHED-029, SCHED-239
-	_, err := s.api.Bind(p, store.KeyOf(r.pod), &corev1.Binding{
+	_, err := s.api.Bind(p, api.KeyOf(r.pod), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.pod.UID},
-		Target:     corev1.ObjectReference{Kind: string(store.Node), Name: r.node()},
+		Target:     corev1.ObjectReference{Kind: string(api.Node), Name: r.node()},
 	})
 	if err != nil {
 		// SCHED-170

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 func claimOf(name, size string, opts ...fake.Option) *corev1.PersistentVolumeClaim {
@@ -103,7 +103,7 @@ func TestPreBoundVolume(t *testing.T) {
 	v1, _ := w.Store().Volumes.Get("v1")
 	require.NotEmpty(t, v1.Spec.ClaimRef.UID, "SCHED-131")
 	require.Empty(t, v1.Annotations, "SCHED-131")
-	w.patch(store.PersistentVolume, "v1", `{"metadata":{"labels":{"a":"b"}}}`, store.Main)
+	w.patch(api.PersistentVolume, "v1", `{"metadata":{"labels":{"a":"b"}}}`, api.Main)
 	w.bound("c", "v1")
 	w.Advance(time.Second)
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
@@ -112,7 +112,7 @@ func TestPreBoundVolume(t *testing.T) {
 // TestMeanwhile: the next pod is tried while the first is being bound, and sees what was decided for that.
 func TestMeanwhile(t *testing.T) {
 	w := waitingWorld(t, fake.Node("n2"), volume("v1", "1Gi", fake.FromNodes("n1")), volume("v2", "1Gi", fake.FromNodes("n2")), claimOf("c", "1Gi"), claimOf("d", "1Gi"))
-	w.patch(store.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, store.Status)
+	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
 	w.create(fake.Pod("p", fake.Claims("c")), fake.Pod("q", fake.Claims("d")))
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("p").Status.NominatedNodeName, "SCHED-027")
@@ -158,7 +158,7 @@ func TestPresetNode(t *testing.T) {
 func TestDeletingPod(t *testing.T) {
 	w := newWorld(t, schedule.Config{}, engine.Config{})
 	w.create(fake.Pod("p", fake.Finalizers("x/y")))
-	_, err := w.API().Delete(w.User(), store.Ref{Kind: store.Pod, Key: "default/p"}, store.DeleteOptions{})
+	_, err := w.API().Delete(w.User(), api.Ref{Kind: api.Pod, Key: "default/p"}, api.DeleteOptions{})
 	require.NoError(t, err)
 	w.Advance(0)
 	w.want("SCHED-021", "0s default/p FailedScheduling: skip schedule deleting pod: default/p")
@@ -208,7 +208,7 @@ func TestBindFails(t *testing.T) {
 func TestTerminatingWhileBound(t *testing.T) {
 	w := waitingWorld(t, volume("v1", "1Gi"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c"), fake.Finalizers("x/y")))
 	w.Advance(0)
-	_, err := w.API().Delete(w.User(), store.Ref{Kind: store.Pod, Key: "default/p"}, store.DeleteOptions{})
+	_, err := w.API().Delete(w.User(), api.Ref{Kind: api.Pod, Key: "default/p"}, api.DeleteOptions{})
 	require.NoError(t, err)
 	w.Advance(0)
 	w.log()
@@ -223,13 +223,13 @@ func TestTerminatingWhileBound(t *testing.T) {
 func TestReplacedWhileBound(t *testing.T) {
 	w := waitingWorld(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(1500 * time.Millisecond)
-	w.remove(store.Pod, "default/p")
+	w.remove(api.Pod, "default/p")
 	w.create(fake.Pod("p", fake.Claims("c")))
 	w.create(w.volumeFor("v", "c"))
 	w.bound("c", "v")
 	w.log()
 	w.Advance(0)
-	w.patch(store.Pod, "default/p", `{"status":{"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"}]}}`, store.Status)
+	w.patch(api.Pod, "default/p", `{"status":{"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"}]}}`, api.Status)
 	require.NoError(t, w.Settle(time.Minute))
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	lines := w.log()

@@ -11,11 +11,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -48,7 +48,7 @@ func TestCluster(t *testing.T) {
 			w.create(fake.Node(node), &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
 				{Name: "disk.example.com", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(2))}},
 			}}})
-			w.patch(store.Node, node, `{"status":{"allocatable":{"pods":"2"}}}`, store.Status)
+			w.patch(api.Node, node, `{"status":{"allocatable":{"pods":"2"}}}`, api.Status)
 			w.create(fake.Volume("local-"+node, "10Gi", fake.InClass("local"), fake.LocalSource("/disks", node)))
 		}
 		for i := range 3 {
@@ -116,7 +116,7 @@ func TestNotLookedAtAgain(t *testing.T) {
 		claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("p").Status.NominatedNodeName)
-	w.remove(store.CSIStorageCapacity, "driver/all")
+	w.remove(api.CSIStorageCapacity, "driver/all")
 	w.create(w.volumeFor("v", "c"))
 	w.bound("c", "v")
 	w.Advance(time.Second)

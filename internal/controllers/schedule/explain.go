@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // World is what a verdict is drawn from: the objects as the API server has them, in any order.
@@ -172,10 +172,10 @@ func counts(pod *corev1.Pod) bool {
 }
 
 // find makes a lookup by key.
-func find[T store.Object](objs []T) func(key string) (T, bool) {
+func find[T api.Object](objs []T) func(key string) (T, bool) {
 	byKey := make(map[string]T, len(objs))
 	for _, obj := range objs {
-		byKey[store.KeyOf(obj)] = obj
+		byKey[api.KeyOf(obj)] = obj
 	}
 	return func(key string) (T, bool) {
 		obj, ok := byKey[key]
@@ -198,7 +198,7 @@ func (w World) lookups() *lookups {
 	attachments := grouped(w.Attachments, func(a *storagev1.VolumeAttachment) string { return a.Spec.NodeName })
 	candidates := grouped(w.Volumes, func(pv *corev1.PersistentVolume) string {
 		if ref := pv.Spec.ClaimRef; ref != nil {
-			return reservedFor(store.Key(ref.Namespace, ref.Name))
+			return reservedFor(api.Key(ref.Namespace, ref.Name))
 		}
 		return freeIn(objects.ClassOfVolume(pv))
 	})

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // preFilterRule is the rule behind the answer of a plugin that looked at the pod alone.
@@ -75,7 +75,7 @@ func (c *cycle) explainRestrictions(v *NodeVerdict) {
 	}
 	v.Rule, v.Want = "SCHED-184", "a ReadWriteOncePod claim that no other pod uses, on whatever node"
 	for _, key := range namedClaims(c.pod) {
-		_, name := store.SplitKey(key)
+		_, name := api.SplitKey(key)
 		if slices.Contains(c.restrictions.single, name) && c.look.inUse(key) {
 			v.Claim, v.Got = key, fmt.Sprintf("claim %s is used by another pod", key)
 			return
@@ -90,7 +90,7 @@ func (c *cycle) explainBinding(v *NodeVerdict, node *corev1.Node) {
 		v.Rule, v.Want = "SCHED-113", "volumes that exist"
 		for _, claim := range c.binding.bound {
 			if _, ok := c.look.assumedVolume(claim.Spec.VolumeName); !ok {
-				v.Claim, v.Got = store.KeyOf(claim), fmt.Sprintf("claim %s is bound to volume %q, which does not exist", store.KeyOf(claim), claim.Spec.VolumeName)
+				v.Claim, v.Got = api.KeyOf(claim), fmt.Sprintf("claim %s is bound to volume %q, which does not exist", api.KeyOf(claim), claim.Spec.VolumeName)
 				return
 			}
 		}
@@ -98,7 +98,7 @@ func (c *cycle) explainBinding(v *NodeVerdict, node *corev1.Node) {
 		v.Rule, v.Want = "SCHED-110", "labels that the node affinity of the volume accepts"
 		for _, claim := range c.binding.bound {
 			if pv, ok := c.look.assumedVolume(claim.Spec.VolumeName); ok && !objects.AdmitsNode(pv, node.Labels) {
-				v.Claim = store.KeyOf(claim)
+				v.Claim = api.KeyOf(claim)
 				v.Want = fmt.Sprintf("a node in the reach of volume %q: %s", pv.Name, DescribeAffinity(pv))
 				v.Got = describeLabels(relevant(node.Labels, pv))
 				return
@@ -116,7 +116,7 @@ func (c *cycle) explainBinding(v *NodeVerdict, node *corev1.Node) {
 func (c *cycle) firstOpen(node *corev1.Node) string {
 	for _, claim := range c.binding.delayed {
 		if why, err := c.provisionable([]*corev1.PersistentVolumeClaim{claim}, node); err == nil && why != "" {
-			return store.KeyOf(claim)
+			return api.KeyOf(claim)
 		}
 	}
 	return ""
@@ -127,7 +127,7 @@ func (c *cycle) explainUnbound(v *NodeVerdict, node *corev1.Node) {
 	for _, claim := range c.binding.delayed {
 		// SCHED-070
 		if selected, ok := claim.Annotations[objects.AnnSelectedNode]; ok && selected != node.Name {
-			v.Rule, v.Claim = "SCHED-070", store.KeyOf(claim)
+			v.Rule, v.Claim = "SCHED-070", api.KeyOf(claim)
 			v.Want = fmt.Sprintf("node %q, for which claim %s is being provisioned", selected, v.Claim)
 			v.Got = fmt.Sprintf("node %q", node.Name)
 			return

@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // fail ends an attempt that came to nothing: the pod goes back to the queue, and everybody is told why (SCHED-230, SCHED-231,
@@ -89,7 +89,7 @@ func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *core
 		return json.Marshal(map[string]any{"status": changes})
 	}
 	for pause := patchPause; ; pause *= patchFactor {
-		patched, err := s.api.Pods.PatchNewest(p, store.KeyOf(pod), patch, store.Status)
+		patched, err := s.api.Pods.PatchNewest(p, api.KeyOf(pod), patch, api.Status)
 		switch {
 		case err == nil:
 			return patched, nil

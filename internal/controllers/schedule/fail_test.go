@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // TestReports: what everybody is told about a pod that fits nowhere.
@@ -74,7 +74,7 @@ func TestGone(t *testing.T) {
 	w := waitingWorld(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
 	w.log()
-	w.remove(store.Pod, "default/p")
+	w.remove(api.Pod, "default/p")
 	w.Advance(time.Second)
 	lines := w.log()
 	require.Len(t, lines, 2, "SCHED-238")
@@ -95,15 +95,15 @@ func TestHolder(t *testing.T) {
 		w.create(fake.Pod("p", fake.Claims("c")))
 		w.Advance(time.Minute)
 		require.Contains(t, scheduled(w.pod("p")).Message, "ReadWriteOncePod", "SCHED-184")
-		_, err := w.API().Delete(w.User(), store.Ref{Kind: store.Pod, Key: "default/holder"}, store.DeleteOptions{})
+		_, err := w.API().Delete(w.User(), api.Ref{Kind: api.Pod, Key: "default/holder"}, api.DeleteOptions{})
 		require.NoError(t, err)
 		w.Advance(time.Second)
 		require.Empty(t, w.pod("p").Spec.NodeName, "SCHED-030, SCHED-187: it terminates")
 		if over {
-			w.patch(store.Pod, "default/holder", `{"status":{"phase":"Succeeded"}}`, store.Status)
+			w.patch(api.Pod, "default/holder", `{"status":{"phase":"Succeeded"}}`, api.Status)
 		} else {
-			w.patch(store.Pod, "default/holder", `{"metadata":{"finalizers":null}}`, store.Main)
-			w.remove(store.Pod, "default/holder")
+			w.patch(api.Pod, "default/holder", `{"metadata":{"finalizers":null}}`, api.Main)
+			w.remove(api.Pod, "default/holder")
 		}
 		w.Advance(0)
 		require.Equal(t, "n1", w.pod("p").Spec.NodeName, "SCHED-030, SCHED-187, SCHED-277")
@@ -113,12 +113,12 @@ func TestHolder(t *testing.T) {
 // TestForgottenPodsWakeOthers: a binding that fails frees what the pod took up.
 func TestForgottenPodsWakeOthers(t *testing.T) {
 	w := waitingWorld(t, claimOf("c", "1Gi"))
-	w.patch(store.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, store.Status)
+	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
 	w.create(fake.Pod("p", fake.Claims("c")), fake.Pod("q"))
 	w.Advance(100 * time.Second)
 	require.Empty(t, w.pod("q").Spec.NodeName)
 	require.Contains(t, scheduled(w.pod("q")).Message, "Too many pods")
-	w.remove(store.Pod, "default/p")
+	w.remove(api.Pod, "default/p")
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("q").Spec.NodeName, "SCHED-277, SCHED-169")
 }
@@ -126,7 +126,7 @@ func TestForgottenPodsWakeOthers(t *testing.T) {
 // TestPreemption: pods of lower priority go for one that is worth more, as few as will do.
 func TestPreemption(t *testing.T) {
 	w := waitingWorld(t)
-	w.patch(store.Node, "n1", `{"status":{"allocatable":{"cpu":"3"}}}`, store.Status)
+	w.patch(api.Node, "n1", `{"status":{"allocatable":{"cpu":"3"}}}`, api.Status)
 	asking := func(name, cpu string, priority int32) *corev1.Pod {
 		pod := fake.Pod(name)
 		pod.Spec.Priority = &priority
@@ -148,10 +148,10 @@ func TestPreemption(t *testing.T) {
 	require.Nil(t, w.pod("c").DeletionTimestamp, "SCHED-234: it need not go")
 	require.Contains(t, strings.Join(lines, "\n"), "default/a Preempted: Preempted by pod "+string(w.pod("p").UID)+" on node n1")
 	w.create(asking("late", "1", 5))
-	w.remove(store.Pod, "default/a")
+	w.remove(api.Pod, "default/a")
 	w.Advance(0)
 	require.Contains(t, scheduled(w.pod("p")).Message, "not eligible due to a terminating pod on the nominated node.", "SCHED-234")
-	w.remove(store.Pod, "default/b")
+	w.remove(api.Pod, "default/b")
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	require.Empty(t, w.pod("late").Spec.NodeName, "the room was made for another")
@@ -160,7 +160,7 @@ func TestPreemption(t *testing.T) {
 // TestPreemptedBeforeItIsBound: a pod whose volumes are being bound makes room without being deleted.
 func TestPreemptedBeforeItIsBound(t *testing.T) {
 	w := waitingWorld(t, claimOf("c", "1Gi"))
-	w.patch(store.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, store.Status)
+	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
 	w.create(fake.Pod("low", fake.Claims("c")))
 	w.Advance(1500 * time.Millisecond)
 	w.log()
@@ -179,7 +179,7 @@ func TestPreemptedBeforeItIsBound(t *testing.T) {
 // TestPreemptionIsRefused: a victim that cannot be deleted has the others stay, and the pod is tried again.
 func TestPreemptionIsRefused(t *testing.T) {
 	w := waitingWorld(t)
-	w.patch(store.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, store.Status)
+	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
 	w.create(fake.Pod("low"))
 	w.Advance(1500 * time.Millisecond)
 	w.faults.Fail(fake.Match{Verb: "delete", Key: "default/low"}, errors.New("try again")).Times(1)
@@ -242,7 +242,7 @@ func TestPatchOnItsWay(t *testing.T) {
 	w.create(fake.Pod("p", fake.Claims("nosuch")))
 	w.Advance(50 * time.Millisecond)
 	require.Empty(t, w.pod("p").Status.Conditions)
-	w.patch(store.Pod, "default/p", `{"status":{"conditions":[{"type":"Other","status":"True"}]}}`, store.Status)
+	w.patch(api.Pod, "default/p", `{"status":{"conditions":[{"type":"Other","status":"True"}]}}`, api.Status)
 	w.Advance(100 * time.Millisecond)
 	require.Len(t, w.pod("p").Status.Conditions, 2, "SCHED-238: what others wrote stays")
 	require.Equal(t, corev1.ConditionFalse, scheduled(w.pod("p")).Status, "SCHED-238")

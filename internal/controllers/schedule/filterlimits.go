@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // csiVolume is what a volume counts as at a node's limit (SCHED-212).
@@ -99,7 +99,7 @@ func (c *cycle) count(pod *corev1.Pod, incoming bool, into map[csiVolume]bool) s
 		if name == "" {
 			continue
 		}
-		claim, ok := c.look.claim(store.Key(pod.Namespace, name))
+		claim, ok := c.look.claim(api.Key(pod.Namespace, name))
 		switch {
 		case !ok && incoming:
 			// SCHED-211
@@ -135,7 +135,7 @@ func (c *cycle) identity(claim *corev1.PersistentVolumeClaim) (csiVolume, bool) 
 	if !ok {
 		return csiVolume{}, false
 	}
-	return csiVolume{class.Provisioner, "\x00" + store.KeyOf(claim)}, true
+	return csiVolume{class.Provisioner, "\x00" + api.KeyOf(claim)}, true
 }
 
 // attached is what the node's attachments count as (SCHED-214).

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // podRestrictions is what VolumeRestrictions has to watch for one pod (SCHED-181).
@@ -27,7 +27,7 @@ func (c *cycle) preFilterRestrictions() status {
 		claim, ok := c.look.claim(key)
 		if !ok {
 			// SCHED-180, SCHED-041: the first plugin to miss it.
-			_, name := store.SplitKey(key)
+			_, name := api.SplitKey(key)
 			return rejectFor(noClaim(name).Error())
 		}
 		// SCHED-181

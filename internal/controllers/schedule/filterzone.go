@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // zoneLabels are the labels that VolumeZone compares, and the newer key of each (SCHED-010).
@@ -61,7 +61,7 @@ func (c *cycle) preFilterZone() status {
 		if source == nil {
 			continue
 		}
-		claim, ok := c.look.claim(store.Key(c.pod.Namespace, source.ClaimName))
+		claim, ok := c.look.claim(api.Key(c.pod.Namespace, source.ClaimName))
 		if !ok {
 			return rejectFor(noClaim(source.ClaimName).Error())
 		}

@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 	victims  = " no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 )
 
-type objs = []store.Object
+type objs = []api.Object
 
 // TestFindNode: which node a pod gets, or why it gets none. A name of a node is a node; anything longer is the message.
 func TestFindNode(t *testing.T) {

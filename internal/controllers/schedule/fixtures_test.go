@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // fixture is a scheduler that does nothing by itself, over objects as they are given.
@@ -23,7 +23,7 @@ type fixture struct {
 	engine *engine.Engine
 }
 
-func newFixture(t *testing.T, cfg Config, objs ...store.Object) *fixture {
+func newFixture(t *testing.T, cfg Config, objs ...api.Object) *fixture {
 	t.Helper()
 	e, err := engine.New(engine.Config{AsGiven: true, Trace: &engine.Trace{}})
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func newFixture(t *testing.T, cfg Config, objs ...store.Object) *fixture {
 	return f
 }
 
-func (f *fixture) load(objs ...store.Object) {
+func (f *fixture) load(objs ...api.Object) {
 	f.t.Helper()
 	for _, obj := range objs {
 		require.NoError(f.t, fake.Err(obj))
@@ -47,7 +47,7 @@ func (f *fixture) load(objs ...store.Object) {
 }
 
 // on puts the pods that have a node into the cache.
-func (f *fixture) onNodes(objs ...store.Object) {
+func (f *fixture) onNodes(objs ...api.Object) {
 	for _, obj := range objs {
 		if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
 			f.scheduler.pods.put(pod)
@@ -111,7 +111,7 @@ func driver(name string, tracks bool) *storagev1.CSIDriver {
 
 // capacity reports room for class wait; limit and size may be "".
 func capacity(key, size, limit string, at *metav1.LabelSelector) *storagev1.CSIStorageCapacity {
-	namespace, name := store.SplitKey(key)
+	namespace, name := api.SplitKey(key)
 	c := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StorageClassName: "wait", NodeTopology: at}
 	if size != "" {
 		c.Capacity = new(resource.MustParse(size))

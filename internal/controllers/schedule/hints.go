@@ -7,8 +7,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // verb says what happened to an object.
@@ -22,9 +22,9 @@ const (
 
 // change is something that happened in the cluster. old is nil for what is new, new for what is gone.
 type change struct {
-	kind     store.Kind
+	kind     api.Kind
 	what     verb
-	old, new store.Object
+	old, new api.Object
 }
 
 // migratedPlugins is the annotation of a CSINode that lists the in-tree plugins that CSI drivers took over (SCHED-013).
@@ -32,17 +32,17 @@ const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
 
 // Requeues reports whether a plugin that turned a pod down has it tried again when an object changes (SCHED-251). The plugin is that of a
 // Verdict. old is nil for a new object, now for one that is gone; other kinds than those the scheduler looks at help nobody.
-func Requeues(plugin string, pod *corev1.Pod, old, now store.Object) bool {
+func Requeues(plugin string, pod *corev1.Pod, old, now api.Object) bool {
 	c := change{what: updated, old: old, new: now}
 	switch {
 	case hints[plugin] == nil || old == nil && now == nil:
 		return false
 	case old == nil:
-		c.what, c.kind = added, store.KindOf(now)
+		c.what, c.kind = added, api.KindOf(now)
 	case now == nil:
-		c.what, c.kind = deleted, store.KindOf(old)
+		c.what, c.kind = deleted, api.KindOf(old)
 	default:
-		c.kind = store.KindOf(now)
+		c.kind = api.KindOf(now)
 	}
 	// SCHED-251
 	return worthRetry(&queuedPod{pod: pod, plugins: []string{plugin}}, c)
@@ -65,7 +65,7 @@ var awaitNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, vo
 
 // taintsChanged reports whether a node has other taints than before, or is open to pods again.
 func (c change) taintsChanged() bool {
-	if c.kind != store.Node || c.what != updated {
+	if c.kind != api.Node || c.what != updated {
 		return false
 	}
 	before, now := nodesOf(c)
@@ -78,8 +78,8 @@ func (c change) helps() bool {
 	switch {
 	case c.what == deleted:
 		// SCHED-277: nobody expects help from a volume, claim, class, node or capacity that is gone.
-		return c.kind == store.Pod || c.kind == store.VolumeAttachment
-	case c.kind == store.Node && c.what == updated:
+		return c.kind == api.Pod || c.kind == api.VolumeAttachment
+	case c.kind == api.Node && c.what == updated:
 		return nodeChanged(c.old.(*corev1.Node), c.new.(*corev1.Node))
 	}
 	return true
@@ -100,29 +100,29 @@ var hints = map[string]func(pod *corev1.Pod, c change) bool{
 // hintBinding is SCHED-260 to SCHED-266.
 func hintBinding(pod *corev1.Pod, c change) bool {
 	switch c.kind {
-	case store.PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		// SCHED-260
-		return slices.Contains(objects.ClaimsOf(pod), store.KeyOf(c.new))
-	case store.PersistentVolume:
+		return slices.Contains(objects.ClaimsOf(pod), api.KeyOf(c.new))
+	case api.PersistentVolume:
 		// SCHED-261
 		return true
-	case store.Node:
+	case api.Node:
 		// SCHED-262
 		return c.what == added || labelsChanged(c)
-	case store.StorageClass:
+	case api.StorageClass:
 		// SCHED-263
 		return c.what == added || !equality.Semantic.DeepEqual(c.old.(*storagev1.StorageClass).AllowedTopologies, c.new.(*storagev1.StorageClass).AllowedTopologies)
-	case store.CSINode:
+	case api.CSINode:
 		// SCHED-264, SCHED-013
 		return c.what == added || c.old.GetAnnotations()[migratedPlugins] != c.new.GetAnnotations()[migratedPlugins]
-	case store.CSIStorageCapacity:
+	case api.CSIStorageCapacity:
 		// SCHED-265
 		if c.what == added {
 			return true
 		}
 		before, now := limitOf(c.old.(*storagev1.CSIStorageCapacity)), limitOf(c.new.(*storagev1.CSIStorageCapacity))
 		return now != nil && (before == nil || now.Value() > before.Value())
-	case store.CSIDriver:
+	case api.CSIDriver:
 		return c.what == updated && trackingEnded(pod, c.old.(*storagev1.CSIDriver), c.new.(*storagev1.CSIDriver))
 	}
 	return false
@@ -140,16 +140,16 @@ func trackingEnded(pod *corev1.Pod, old, driver *storagev1.CSIDriver) bool {
 // hintRestrictions is SCHED-267 and SCHED-268.
 func hintRestrictions(pod *corev1.Pod, c change) bool {
 	switch {
-	case c.kind == store.Pod && c.what == deleted:
+	case c.kind == api.Pod && c.what == deleted:
 		// SCHED-267
 		gone := c.old.(*corev1.Pod)
 		claims := namedClaims(gone)
 		return gone.Namespace == pod.Namespace && (disksConflict(pod, gone) ||
 			slices.ContainsFunc(namedClaims(pod), func(key string) bool { return slices.Contains(claims, key) }))
-	case c.kind == store.PersistentVolumeClaim:
+	case c.kind == api.PersistentVolumeClaim:
 		// SCHED-268, SCHED-278: only a new one, for modes do not change.
-		return c.what == added && slices.Contains(namedClaims(pod), store.KeyOf(c.new))
-	case c.kind == store.Node:
+		return c.what == added && slices.Contains(namedClaims(pod), api.KeyOf(c.new))
+	case c.kind == api.Node:
 		// SCHED-268
 		return c.what == added
 	}
@@ -159,17 +159,17 @@ func hintRestrictions(pod *corev1.Pod, c change) bool {
 // hintZone is SCHED-269 to SCHED-272.
 func hintZone(pod *corev1.Pod, c change) bool {
 	switch c.kind {
-	case store.StorageClass:
+	case api.StorageClass:
 		// SCHED-269
 		mode := c.new.(*storagev1.StorageClass).VolumeBindingMode
 		return c.what == added && mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
-	case store.PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		// SCHED-270
-		return slices.Contains(namedClaims(pod), store.KeyOf(c.new))
-	case store.PersistentVolume:
+		return slices.Contains(namedClaims(pod), api.KeyOf(c.new))
+	case api.PersistentVolume:
 		// SCHED-271
 		return c.what == added || !slices.EqualFunc(zonesOf(c.old.(*corev1.PersistentVolume)), zonesOf(c.new.(*corev1.PersistentVolume)), zoneLabel.equal)
-	case store.Node:
+	case api.Node:
 		// SCHED-272
 		return c.what == added || labelsChanged(c)
 	}
@@ -179,19 +179,19 @@ func hintZone(pod *corev1.Pod, c change) bool {
 // hintLimits is SCHED-273 to SCHED-276.
 func hintLimits(pod *corev1.Pod, c change) bool {
 	switch {
-	case c.kind == store.CSINode:
+	case c.kind == api.CSINode:
 		// SCHED-273
 		return c.what == added || limitGrew(c.old.(*storagev1.CSINode), c.new.(*storagev1.CSINode))
-	case c.kind == store.Pod && c.what == deleted:
+	case c.kind == api.Pod && c.what == deleted:
 		// SCHED-274
 		gone := c.old.(*corev1.Pod)
 		return (gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != "") && slices.ContainsFunc(gone.Spec.Volumes, func(v corev1.Volume) bool {
 			return objects.ClaimOf(gone, &v) != "" || migratedDriver(&v) != ""
 		})
-	case c.kind == store.PersistentVolumeClaim:
+	case c.kind == api.PersistentVolumeClaim:
 		// SCHED-275
-		return c.what == added && slices.Contains(objects.ClaimsOf(pod), store.KeyOf(c.new))
-	case c.kind == store.VolumeAttachment && c.what == deleted:
+		return c.what == added && slices.Contains(objects.ClaimsOf(pod), api.KeyOf(c.new))
+	case c.kind == api.VolumeAttachment && c.what == deleted:
 		// SCHED-276
 		attacher := c.old.(*storagev1.VolumeAttachment).Spec.Attacher
 		return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {

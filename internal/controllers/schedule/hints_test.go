@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // TestHints: whether a change has a pod tried again that the plugin turned down.
@@ -16,11 +16,11 @@ func TestHints(t *testing.T) {
 	scratch := fake.Pod("p", fake.Ephemeral("s", "1Gi", "wait"))
 	withCSI := with(fake.Pod("p"), inline(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d"}}))
 	disk := with(fake.Pod("p"), inline(gce("d", false)))
-	add := func(obj store.Object) change { return change{kind: store.KindOf(obj), what: added, new: obj} }
-	update := func(old, obj store.Object) change {
-		return change{kind: store.KindOf(obj), what: updated, old: old, new: obj}
+	add := func(obj api.Object) change { return change{kind: api.KindOf(obj), what: added, new: obj} }
+	update := func(old, obj api.Object) change {
+		return change{kind: api.KindOf(obj), what: updated, old: old, new: obj}
 	}
-	remove := func(obj store.Object) change { return change{kind: store.KindOf(obj), what: deleted, old: obj} }
+	remove := func(obj api.Object) change { return change{kind: api.KindOf(obj), what: deleted, old: obj} }
 	labeled := fake.Node("n", fake.Labels("a", "b"))
 	now := fake.Class("now", "x")
 	zoned := fake.Volume("v", "1Gi", fake.Labels(gaZone, "z1"))

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // nodesOf are the two states of a node that changed; before is nil for a new one.
@@ -28,13 +28,13 @@ func nodeChanged(old, node *corev1.Node) bool {
 
 // toleratesMore reports whether the change is that of this pod's own tolerations.
 func toleratesMore(pod *corev1.Pod, c change) bool {
-	return c.kind == store.Pod && c.what == updated && c.new.GetUID() == pod.UID &&
+	return c.kind == api.Pod && c.what == updated && c.new.GetUID() == pod.UID &&
 		!equality.Semantic.DeepEqual(c.old.(*corev1.Pod).Spec.Tolerations, c.new.(*corev1.Pod).Spec.Tolerations)
 }
 
 // hintUnschedulable: a node is open to pods that was not, or the pod tolerates that it is not.
 func hintUnschedulable(pod *corev1.Pod, c change) bool {
-	if c.kind != store.Node {
+	if c.kind != api.Node {
 		return toleratesMore(pod, c) && objects.Tolerated(c.new.(*corev1.Pod), cordoned)
 	}
 	before, now := nodesOf(c)
@@ -43,7 +43,7 @@ func hintUnschedulable(pod *corev1.Pod, c change) bool {
 
 // hintTaints: the taints of a node no longer keep the pod off, or the pod tolerates more.
 func hintTaints(pod *corev1.Pod, c change) bool {
-	if c.kind != store.Node {
+	if c.kind != api.Node {
 		return toleratesMore(pod, c)
 	}
 	before, now := nodesOf(c)
@@ -52,7 +52,7 @@ func hintTaints(pod *corev1.Pod, c change) bool {
 
 // hintAffinity: a node is one that the pod asks for, and was not.
 func hintAffinity(pod *corev1.Pod, c change) bool {
-	if c.kind != store.Node {
+	if c.kind != api.Node {
 		return false
 	}
 	before, now := nodesOf(c)
@@ -62,12 +62,12 @@ func hintAffinity(pod *corev1.Pod, c change) bool {
 // hintResources: a pod left its node, or a node that is large enough has more of something that the pod needs.
 func hintResources(pod *corev1.Pod, c change) bool {
 	switch {
-	case c.kind == store.Pod && c.what == deleted:
+	case c.kind == api.Pod && c.what == deleted:
 		gone := c.old.(*corev1.Pod)
 		return gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != ""
-	case c.kind == store.Pod && c.what == updated:
+	case c.kind == api.Pod && c.what == updated:
 		return needsLess(pod, c.old.(*corev1.Pod), c.new.(*corev1.Pod))
-	case c.kind != store.Node:
+	case c.kind != api.Node:
 		return false
 	}
 	before, now := nodesOf(c)

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // offer is the volumes that a claim may be given, whatever the node (MATCH-022): what is left to check is whether a node reaches
@@ -33,7 +33,7 @@ func newOffer(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentV
 		var err error
 		if selector, err = metav1.LabelSelectorAsSelector(claim.Spec.Selector); err != nil {
 			// SCHED-088: no volume is looked at then.
-			return &offer{err: fmt.Errorf("error creating internal label selector for claim: %s: %v", store.KeyOf(claim), err)}
+			return &offer{err: fmt.Errorf("error creating internal label selector for claim: %s: %v", api.KeyOf(claim), err)}
 		}
 	}
 	o := &offer{}

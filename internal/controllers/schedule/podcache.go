@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // podCache knows the pods on each node: those that the API says are there, and those that are assumed to be (SCHED-030).
@@ -31,12 +31,12 @@ func newPodCache() *podCache {
 // assume puts a pod on the node that was chosen for it.
 func (c *podCache) assume(pod *corev1.Pod) {
 	c.put(pod)
-	c.assumed[store.KeyOf(pod)] = true
+	c.assumed[api.KeyOf(pod)] = true
 }
 
 // put takes a pod as it is on its node. It is not assumed any longer.
 func (c *podCache) put(pod *corev1.Pod) {
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	c.remove(key)
 	c.pods[key] = pod
 	on := c.nodes[pod.Spec.NodeName]
@@ -120,7 +120,7 @@ func namedClaims(pod *corev1.Pod) []string {
 	for i := range pod.Spec.Volumes {
 		// SCHED-187: the claim of an ephemeral volume is the pod's own.
 		if source := pod.Spec.Volumes[i].PersistentVolumeClaim; source != nil {
-			if key := store.Key(pod.Namespace, source.ClaimName); !slices.Contains(keys, key) {
+			if key := api.Key(pod.Namespace, source.ClaimName); !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // eviction is what would make room for a pod on a node.
@@ -49,7 +49,7 @@ func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 		return new("")
 	default:
 		// SCHED-234: room is made, and nothing is said about it.
-		s.actor.Go("preemption for "+store.KeyOf(c.pod), func(p *engine.Proc) { s.evict(p, c.pod, best) })
+		s.actor.Go("preemption for "+api.KeyOf(c.pod), func(p *engine.Proc) { s.evict(p, c.pod, best) })
 		return new(best.node)
 	}
 }
@@ -173,7 +173,7 @@ func (s *scheduler) evict(p *engine.Proc, pod *corev1.Pod, e *eviction) {
 		}
 		if err := s.evictPod(p, pod, victim, e.node); err != nil && !apierrors.IsNotFound(err) {
 			// SCHED-243
-			s.queue.activate(store.KeyOf(pod))
+			s.queue.activate(api.KeyOf(pod))
 			return
 		}
 	}
@@ -182,7 +182,7 @@ func (s *scheduler) evict(p *engine.Proc, pod *corev1.Pod, e *eviction) {
 // evictPod takes a pod's node away from it. The error is that of the API server.
 func (s *scheduler) evictPod(p *engine.Proc, pod, victim *corev1.Pod, node string) error {
 	where := node
-	if r := s.preBinding[store.KeyOf(victim)]; r != nil && r.pod.UID == victim.UID {
+	if r := s.preBinding[api.KeyOf(victim)]; r != nil && r.pod.UID == victim.UID {
 		// SCHED-242: it is not bound yet, so that it is enough if it never is.
 		r.cancel(errPreempted)
 		where += " (in kube-scheduler memory)."
@@ -204,7 +204,7 @@ func (s *scheduler) deleteVictim(p *engine.Proc, pod, victim *corev1.Pod) error 
 		return err
 	}
 	// SCHED-234: one that is gone already was not preempted.
-	_, err = s.api.Pods.Delete(p, store.KeyOf(victim), store.DeleteOptions{UID: victim.UID})
+	_, err = s.api.Pods.Delete(p, api.KeyOf(victim), api.DeleteOptions{UID: victim.UID})
 	return err
 }
 
@@ -213,7 +213,7 @@ func (s *scheduler) nominate(pod *corev1.Pod) { s.nominateTo(pod, new(pod.Status
 
 // nominateTo notes a nomination that is about to be written; nil leaves it.
 func (s *scheduler) nominateTo(pod *corev1.Pod, node *string) {
-	switch key := store.KeyOf(pod); {
+	switch key := api.KeyOf(pod); {
 	case node == nil:
 	case *node == "":
 		delete(s.nominated, key)

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // noProvisioner is the provisioner of classes whose volumes are made by hand (SCHED-004).
@@ -25,7 +25,7 @@ func (c *cycle) provisionable(claims []*corev1.PersistentVolumeClaim, node *core
 		name := objects.ClassOf(claim)
 		if name == "" {
 			// SCHED-101
-			return "", fmt.Errorf("no class for claim %q", store.KeyOf(claim))
+			return "", fmt.Errorf("no class for claim %q", api.KeyOf(claim))
 		}
 		class, ok := c.look.class(name)
 		if !ok {

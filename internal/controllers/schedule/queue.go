@@ -8,9 +8,9 @@ import (
 	"github.com/tidwall/btree"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // queuedPod is a pod that wants a node.
@@ -82,7 +82,7 @@ func (q *queue) now() time.Time { return q.actor.Engine().Now() }
 // add queues a pod that was not known.
 func (q *queue) add(pod *corev1.Pod) {
 	q.seq++
-	item := &queuedPod{key: store.KeyOf(pod), pod: pod, seq: q.seq, since: q.now()}
+	item := &queuedPod{key: api.KeyOf(pod), pod: pod, seq: q.seq, since: q.now()}
 	q.pods[item.key] = item
 	// SCHED-020: until its gates are gone nobody looks at it.
 	if len(pod.Spec.SchedulingGates) > 0 {
@@ -125,7 +125,7 @@ func (q *queue) take(item *queuedPod) {
 
 // update takes a new version of a pod without a node. One that is not known and not being tried is queued.
 func (q *queue) update(old, pod *corev1.Pod) {
-	item := q.pods[store.KeyOf(pod)]
+	item := q.pods[api.KeyOf(pod)]
 	if item == nil {
 		q.add(pod)
 		return
@@ -141,7 +141,7 @@ func (q *queue) update(old, pod *corev1.Pod) {
 		// SCHED-255
 		q.put(q.active, item)
 		q.ready()
-	case in == q.pool && worthRetry(item, change{kind: store.Pod, what: updated, old: old, new: pod}):
+	case in == q.pool && worthRetry(item, change{kind: api.Pod, what: updated, old: old, new: pod}):
 		// SCHED-255
 		q.requeue(item)
 	}
@@ -259,11 +259,11 @@ func (q *queue) concerned(c change) []*queuedPod {
 	if q.pool.Len() == 0 || !c.helps() {
 		return nil
 	}
-	if c.kind != store.PersistentVolumeClaim {
+	if c.kind != api.PersistentVolumeClaim {
 		return q.pool.Items()
 	}
 	// SCHED-260, SCHED-268, SCHED-270, SCHED-275: a claim helps none but those that name it.
-	items := slices.Clone(q.byClaim[store.KeyOf(c.new)])
+	items := slices.Clone(q.byClaim[api.KeyOf(c.new)])
 	slices.SortFunc(items, func(a, b *queuedPod) int {
 		if before(a, b) {
 			return -1

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // queueTest is a queue whose pods are taken by hand.
@@ -50,7 +50,7 @@ func (q *queueTest) rejected(item *queuedPod) {
 	q.giveBack(item)
 }
 
-var anyVolume = change{kind: store.PersistentVolume, what: added, new: fake.Volume("v", "1Gi")}
+var anyVolume = change{kind: api.PersistentVolume, what: added, new: fake.Volume("v", "1Gi")}
 
 func TestBackoff(t *testing.T) {
 	q := newQueueTest(t)
@@ -79,7 +79,7 @@ func TestRejectedPodsWait(t *testing.T) {
 	q.add(fake.Pod("p"))
 	q.rejected(q.pop("p", "new"))
 	q.pop("", "SCHED-250: it waits")
-	q.move(change{kind: store.PersistentVolume, what: deleted, old: fake.Volume("v", "1Gi")}, nil)
+	q.move(change{kind: api.PersistentVolume, what: deleted, old: fake.Volume("v", "1Gi")}, nil)
 	q.pop("", "SCHED-277: this does not help")
 	q.move(anyVolume, nil)
 	item := q.pop("p", "SCHED-252: nobody else wants to be tried, so the backoff does not count")

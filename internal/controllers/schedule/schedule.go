@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // errNoNodes is what every pod gets in a cluster without nodes.
@@ -194,7 +194,7 @@ func (s *scheduler) choose(pod *corev1.Pod, feasible []*corev1.Node) *corev1.Nod
 func (s *scheduler) nominatedTo(node string, pod *corev1.Pod) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, key := range sortedKeys(s.nominated) {
-		if other := s.nominated[key]; other.Status.NominatedNodeName == node && key != store.KeyOf(pod) && priorityOf(other) >= priorityOf(pod) {
+		if other := s.nominated[key]; other.Status.NominatedNodeName == node && key != api.KeyOf(pod) && priorityOf(other) >= priorityOf(pod) {
 			pods = append(pods, other)
 		}
 	}

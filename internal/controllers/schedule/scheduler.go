@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // scheduler is one life of the scheduler: its queue, its caches and the pods that it is binding.
@@ -70,48 +70,48 @@ func (s *scheduler) run() {
 		Add: func(node *corev1.Node) {
 			s.names = nil
 			s.queue.nodesThere()
-			s.moved(store.Node, added, nil, node)
+			s.moved(api.Node, added, nil, node)
 		},
-		Update: func(old, node *corev1.Node) { s.moved(store.Node, updated, old, node) },
+		Update: func(old, node *corev1.Node) { s.moved(api.Node, updated, old, node) },
 		Delete: func(node *corev1.Node) {
 			s.names = nil
-			s.moved(store.Node, deleted, node, nil)
+			s.moved(api.Node, deleted, node, nil)
 		},
 	})
 	s.inf.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-		Add: func(pv *corev1.PersistentVolume) { s.moved(store.PersistentVolume, added, nil, pv) },
+		Add: func(pv *corev1.PersistentVolume) { s.moved(api.PersistentVolume, added, nil, pv) },
 		Update: func(old, pv *corev1.PersistentVolume) {
 			s.volumes.seen(pv)
-			s.moved(store.PersistentVolume, updated, old, pv)
+			s.moved(api.PersistentVolume, updated, old, pv)
 		},
 		Delete: func(pv *corev1.PersistentVolume) {
 			s.volumes.gone(pv)
-			s.moved(store.PersistentVolume, deleted, pv, nil)
+			s.moved(api.PersistentVolume, deleted, pv, nil)
 		},
 	})
 	s.inf.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
-		Add: func(claim *corev1.PersistentVolumeClaim) { s.moved(store.PersistentVolumeClaim, added, nil, claim) },
+		Add: func(claim *corev1.PersistentVolumeClaim) { s.moved(api.PersistentVolumeClaim, added, nil, claim) },
 		Update: func(old, claim *corev1.PersistentVolumeClaim) {
 			s.claims.seen(claim)
-			s.moved(store.PersistentVolumeClaim, updated, old, claim)
+			s.moved(api.PersistentVolumeClaim, updated, old, claim)
 		},
 		Delete: func(claim *corev1.PersistentVolumeClaim) {
 			s.claims.gone(claim)
-			s.moved(store.PersistentVolumeClaim, deleted, claim, nil)
+			s.moved(api.PersistentVolumeClaim, deleted, claim, nil)
 		},
 	})
-	observe(s, s.inf.classes, store.StorageClass)
-	observe(s, s.inf.drivers, store.CSIDriver)
-	observe(s, s.inf.csiNodes, store.CSINode)
-	observe(s, s.inf.capacities, store.CSIStorageCapacity)
+	observe(s, s.inf.classes, api.StorageClass)
+	observe(s, s.inf.drivers, api.CSIDriver)
+	observe(s, s.inf.csiNodes, api.CSINode)
+	observe(s, s.inf.capacities, api.CSIStorageCapacity)
 	s.inf.attachments.Handle(engine.Handler[*storagev1.VolumeAttachment]{
-		Delete: func(a *storagev1.VolumeAttachment) { s.moved(store.VolumeAttachment, deleted, a, nil) },
+		Delete: func(a *storagev1.VolumeAttachment) { s.moved(api.VolumeAttachment, deleted, a, nil) },
 	})
 	s.inf.pods.Handle(engine.Handler[*corev1.Pod]{Add: s.podAdded, Update: s.podUpdated, Delete: s.podDeleted})
 }
 
 // observe has additions and updates of objects of a kind move the pods that they may help.
-func observe[T store.Object](s *scheduler, inf *engine.Informer[T], kind store.Kind) {
+func observe[T api.Object](s *scheduler, inf *engine.Informer[T], kind api.Kind) {
 	inf.Handle(engine.Handler[T]{
 		Add:    func(obj T) { s.moved(kind, added, nil, obj) },
 		Update: func(old, obj T) { s.moved(kind, updated, old, obj) },
@@ -119,7 +119,7 @@ func observe[T store.Object](s *scheduler, inf *engine.Informer[T], kind store.K
 }
 
 // moved tells those who wait for something to happen.
-func (s *scheduler) moved(kind store.Kind, what verb, old, new store.Object) {
+func (s *scheduler) moved(kind api.Kind, what verb, old, new api.Object) {
 	s.queue.move(change{kind: kind, what: what, old: old, new: new}, nil)
 	if new == nil {
 		new = old
@@ -140,15 +140,15 @@ func (s *scheduler) podAdded(pod *corev1.Pod) {
 // assigned takes a pod that has its node. If it was assumed, it is not any longer.
 func (s *scheduler) assigned(pod *corev1.Pod) {
 	s.pods.put(pod)
-	s.queue.move(change{kind: store.Pod, what: added, new: pod}, nil)
+	s.queue.move(change{kind: api.Pod, what: added, new: pod}, nil)
 }
 
 func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	switch {
 	case old.Spec.NodeName != "":
 		s.pods.put(pod)
-		s.queue.move(change{kind: store.Pod, what: updated, old: old, new: pod}, nil)
+		s.queue.move(change{kind: api.Pod, what: updated, old: old, new: pod}, nil)
 	case pod.Spec.NodeName != "":
 		s.queue.remove(key)
 		delete(s.nominated, key)
@@ -168,7 +168,7 @@ func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
 }
 
 func (s *scheduler) podDeleted(pod *corev1.Pod) {
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	delete(s.nominated, key)
 	switch {
 	case pod.Spec.NodeName != "":
@@ -195,7 +195,7 @@ func (s *scheduler) forget(key string) {
 
 // podGone moves pods that may fit in the place of another (SCHED-277).
 func (s *scheduler) podGone(pod *corev1.Pod, among func(*corev1.Pod) bool) {
-	s.queue.move(change{kind: store.Pod, what: deleted, old: pod}, among)
+	s.queue.move(change{kind: api.Pod, what: deleted, old: pod}, among)
 }
 
 // wake has a pod be tried, if there is one and none is being tried.

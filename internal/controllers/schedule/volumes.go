@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // podClaims are the claims of a pod as VolumeBinding sorts them (SCHED-047).
@@ -65,7 +65,7 @@ func (c *cycle) preFilterBinding() status {
 	c.binding.offers = map[string]*offer{}
 	for _, claim := range c.binding.delayed {
 		// SCHED-052: once for all nodes.
-		key := store.KeyOf(claim)
+		key := api.KeyOf(claim)
 		c.binding.offers[key] = newOffer(claim, c.look.candidates(objects.ClassOf(claim), key))
 	}
 	return status{}
@@ -73,7 +73,7 @@ func (c *cycle) preFilterBinding() status {
 
 // unusable says why the pod cannot use the claim of that name for a volume; nil if it can.
 func (c *cycle) unusable(volume *corev1.Volume, name string) error {
-	claim, ok := c.look.claim(store.Key(c.pod.Namespace, name))
+	claim, ok := c.look.claim(api.Key(c.pod.Namespace, name))
 	switch {
 	case !ok && volume.Ephemeral != nil:
 		// SCHED-042: its controller is not that fast.
@@ -192,7 +192,7 @@ func (c *cycle) findVolumes(node *corev1.Node) (found nodeVolumes, why string, e
 	})
 	taken := map[string]bool{}
 	for _, claim := range open {
-		pv, err := c.binding.offers[store.KeyOf(claim)].on(node, taken)
+		pv, err := c.binding.offers[api.KeyOf(claim)].on(node, taken)
 		switch {
 		case err != nil:
 			return nodeVolumes{}, "", err

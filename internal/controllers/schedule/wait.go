@@ -15,9 +15,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // waitForVolumes waits until the claims of a pod are bound. It looks once a second, though only if something has changed since, which
@@ -26,7 +26,7 @@ func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
 	start := s.now()
 	expired := false
 	// SCHED-167
-	deadline := s.actor.Background(s.cfg.BindTimeout, "timeout of the binding of "+store.KeyOf(r.pod), func(*engine.Proc) {
+	deadline := s.actor.Background(s.cfg.BindTimeout, "timeout of the binding of "+api.KeyOf(r.pod), func(*engine.Proc) {
 		expired = true
 		r.wake.Broadcast()
 	})
@@ -65,7 +65,7 @@ func (s *scheduler) bound(r *reservation) (bool, error) {
 		// SCHED-150
 		return false, fmt.Errorf("failed to get node %q: %w", r.node(), noNode(r.node()))
 	}
-	if _, ok := s.inf.pods.Get(store.KeyOf(r.pod)); !ok {
+	if _, ok := s.inf.pods.Get(api.KeyOf(r.pod)); !ok {
 		// SCHED-151, SCHED-166: a mark of deletion is not enough.
 		return false, fmt.Errorf("pod does not exist any more: %w", noPod(r.pod.Name))
 	}
@@ -90,9 +90,9 @@ func (s *scheduler) volumeBound(b pairing, node *corev1.Node) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("failed to check binding: %w", notFound("", "persistentvolumes", b.pv.Name))
 	}
-	claim, ok := s.inf.claims.Get(store.KeyOf(b.claim))
+	claim, ok := s.inf.claims.Get(api.KeyOf(b.claim))
 	if !ok {
-		return false, fmt.Errorf("failed to check binding: %w", notFound("", "persistentvolumeclaims", store.KeyOf(b.claim)))
+		return false, fmt.Errorf("failed to check binding: %w", notFound("", "persistentvolumeclaims", api.KeyOf(b.claim)))
 	}
 	// SCHED-153: what was written has not come back yet.
 	if older(pv, b.pv) {
@@ -112,10 +112,10 @@ func (s *scheduler) volumeBound(b pairing, node *corev1.Node) (bool, error) {
 
 // claimProvisioned checks a claim that was given to a provisioner (SCHED-157 to SCHED-163).
 func (s *scheduler) claimProvisioned(written *corev1.PersistentVolumeClaim, node *corev1.Node) (bool, error) {
-	claim, ok := s.inf.claims.Get(store.KeyOf(written))
+	claim, ok := s.inf.claims.Get(api.KeyOf(written))
 	if !ok {
 		// SCHED-157
-		return false, fmt.Errorf("failed to check provisioning pvc: %w", notFound("", "persistentvolumeclaims", store.KeyOf(written)))
+		return false, fmt.Errorf("failed to check provisioning pvc: %w", notFound("", "persistentvolumeclaims", api.KeyOf(written)))
 	}
 	// SCHED-158
 	if older(claim, written) {
@@ -177,8 +177,8 @@ func unreadable(terms []corev1.NodeSelectorTerm) error {
 }
 
 // older reports whether a version of an object is older than another.
-func older(a, b store.Object) bool {
-	version := func(obj store.Object) uint64 {
+func older(a, b api.Object) bool {
+	version := func(obj api.Object) uint64 {
 		v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 		if err != nil {
 			return 0 // the store writes numbers
@@ -189,31 +189,31 @@ func older(a, b store.Object) bool {
 }
 
 // concerns lists the objects whose change may end the wait for a pod's volumes, in order and each once.
-func (s *scheduler) concerns(r *reservation) []store.Ref {
-	refs := []store.Ref{store.RefTo(r.pod), {Kind: store.Node, Key: r.node()}}
+func (s *scheduler) concerns(r *reservation) []api.Ref {
+	refs := []api.Ref{api.RefTo(r.pod), {Kind: api.Node, Key: r.node()}}
 	for _, b := range r.bindings {
-		refs = append(refs, store.RefTo(b.pv), store.RefTo(b.claim))
+		refs = append(refs, api.RefTo(b.pv), api.RefTo(b.claim))
 	}
 	for _, claim := range r.provisions {
-		refs = append(refs, store.RefTo(claim))
-		if now, ok := s.inf.claims.Get(store.KeyOf(claim)); ok && now.Spec.VolumeName != "" {
-			refs = append(refs, store.Ref{Kind: store.PersistentVolume, Key: now.Spec.VolumeName})
+		refs = append(refs, api.RefTo(claim))
+		if now, ok := s.inf.claims.Get(api.KeyOf(claim)); ok && now.Spec.VolumeName != "" {
+			refs = append(refs, api.Ref{Kind: api.PersistentVolume, Key: now.Spec.VolumeName})
 		}
 	}
-	slices.SortFunc(refs, func(a, b store.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(refs, func(a, b api.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
 	return slices.Compact(refs)
 }
 
 // watching knows who waits for a change of an object.
-type watching map[store.Ref][]*engine.Signal
+type watching map[api.Ref][]*engine.Signal
 
-func (w watching) add(refs []store.Ref, signal *engine.Signal) {
+func (w watching) add(refs []api.Ref, signal *engine.Signal) {
 	for _, ref := range refs {
 		w[ref] = append(w[ref], signal)
 	}
 }
 
-func (w watching) drop(refs []store.Ref, signal *engine.Signal) {
+func (w watching) drop(refs []api.Ref, signal *engine.Signal) {
 	for _, ref := range refs {
 		rest := slices.DeleteFunc(w[ref], func(other *engine.Signal) bool { return other == signal })
 		if len(rest) == 0 {
@@ -225,11 +225,11 @@ func (w watching) drop(refs []store.Ref, signal *engine.Signal) {
 }
 
 // changed wakes those who wait for the object.
-func (w watching) changed(obj store.Object) {
+func (w watching) changed(obj api.Object) {
 	if len(w) == 0 {
 		return
 	}
-	for _, signal := range w[store.RefTo(obj)] {
+	for _, signal := range w[api.RefTo(obj)] {
 		signal.Broadcast()
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // TestWait: pod p waits on node n1 for claim s, that gets volume v1, or for claim d, that is provisioned, or for both. Something
@@ -22,10 +22,10 @@ func TestWait(t *testing.T) {
 	const assigned = "default/p Scheduled: Successfully assigned default/p to n1"
 	static, dynamic, both := []string{"s"}, []string{"d"}, []string{"d", "s"}
 	reset := func(w *world) {
-		w.patch(store.PersistentVolume, "v1", `{"spec":{"claimRef":null}}`, store.Main)
+		w.patch(api.PersistentVolume, "v1", `{"spec":{"claimRef":null}}`, api.Main)
 	}
 	unselect := func(w *world) {
-		w.patch(store.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null,"x":"y"}}}`, store.Main)
+		w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null,"x":"y"}}}`, api.Main)
 	}
 	for _, tc := range []struct {
 		rule, name string
@@ -33,35 +33,35 @@ func TestWait(t *testing.T) {
 		happens    func(w *world)
 		want       string
 	}{
-		{"SCHED-150", "the node is gone", static, func(w *world) { w.remove(store.Node, "n1") }, prefix + `binding volumes: failed to get node "n1": node "n1" not found`},
-		{"SCHED-151", "the pod is gone", static, func(w *world) { w.remove(store.Pod, "default/p") }, prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
-		{"SCHED-151", "the pod is over", static, func(w *world) { w.patch(store.Pod, "default/p", `{"status":{"phase":"Failed"}}`, store.Status) },
+		{"SCHED-150", "the node is gone", static, func(w *world) { w.remove(api.Node, "n1") }, prefix + `binding volumes: failed to get node "n1": node "n1" not found`},
+		{"SCHED-151", "the pod is gone", static, func(w *world) { w.remove(api.Pod, "default/p") }, prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
+		{"SCHED-151", "the pod is over", static, func(w *world) { w.patch(api.Pod, "default/p", `{"status":{"phase":"Failed"}}`, api.Status) },
 			prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
 		{"SCHED-152", "the volume is gone", static, func(w *world) {
-			w.patch(store.PersistentVolume, "v1", `{"metadata":{"finalizers":null}}`, store.Main)
-			w.remove(store.PersistentVolume, "v1")
+			w.patch(api.PersistentVolume, "v1", `{"metadata":{"finalizers":null}}`, api.Main)
+			w.remove(api.PersistentVolume, "v1")
 		}, prefix + `binding volumes: failed to check binding: persistentvolumes "v1" not found`},
 		{"SCHED-152", "the claim is gone", static, func(w *world) { w.removeClaim("s") }, prefix + `binding volumes: failed to check binding: persistentvolumeclaims "default/s" not found`},
 		{"SCHED-154", "the node has other labels", static, func(w *world) {
-			w.patch(store.Node, "n1", `{"metadata":{"labels":{"kubernetes.io/hostname":"n7"}}}`, store.Main)
+			w.patch(api.Node, "n1", `{"metadata":{"labels":{"kubernetes.io/hostname":"n7"}}}`, api.Main)
 		},
 			prefix + `binding volumes: pv "v1" node affinity doesn't match node "n1": no matching NodeSelectorTerms`},
 		{"SCHED-155", "the volume was taken back", static, reset, prefix + `binding volumes: ClaimRef got reset for pv "v1"`},
 		{"SCHED-156", "the claim is half bound", static, func(w *world) {
-			w.patch(store.PersistentVolumeClaim, "default/s", `{"spec":{"volumeName":"v1"}}`, store.Main)
+			w.patch(api.PersistentVolumeClaim, "default/s", `{"spec":{"volumeName":"v1"}}`, api.Main)
 		}, ""},
 		{"SCHED-164", "the claim is bound", static, func(w *world) { w.bound("s", "v1") }, assigned},
 		{"SCHED-166", "to another volume", static, func(w *world) { w.bound("s", "elsewhere") }, assigned},
 		{"SCHED-157", "the claim is gone", dynamic, func(w *world) { w.removeClaim("d") }, prefix + `binding volumes: failed to check provisioning pvc: persistentvolumeclaims "default/d" not found`},
 		{"SCHED-159", "it has no annotations", dynamic, func(w *world) {
-			w.patch(store.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":null}}`, store.Main)
+			w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":null}}`, api.Main)
 		}, prefix + `binding volumes: selectedNode annotation reset for PVC "d"`},
 		{"SCHED-159", "the provisioner gives up, and the annotation was the only one", dynamic, func(w *world) {
-			w.patch(store.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`, store.Main)
+			w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`, api.Main)
 		}, prefix + `binding volumes: selectedNode annotation reset for PVC "d"`},
 		{"SCHED-160", "the provisioner gives up", dynamic, unselect, prefix + `binding volumes: provisioning failed for PVC "d"`},
 		{"SCHED-160", "another node", dynamic, func(w *world) {
-			w.patch(store.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n2"}}}`, store.Main)
+			w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n2"}}}`, api.Main)
 		}, prefix + `binding volumes: provisioning failed for PVC "d"`},
 		{"SCHED-161", "the volume is not there yet", dynamic, func(w *world) { w.bound("d", "v9") }, ""},
 		{"SCHED-162", "the volume is out of reach", dynamic, func(w *world) {
@@ -70,7 +70,7 @@ func TestWait(t *testing.T) {
 		}, prefix + `binding volumes: pv "v9" node affinity doesn't match node "n1": no matching NodeSelectorTerms`},
 		{"SCHED-163", "the volume is there, and the claim not bound", dynamic, func(w *world) {
 			w.create(w.volumeFor("v9", "d"))
-			w.patch(store.PersistentVolumeClaim, "default/d", `{"spec":{"volumeName":"v9"}}`, store.Main)
+			w.patch(api.PersistentVolumeClaim, "default/d", `{"spec":{"volumeName":"v9"}}`, api.Main)
 		}, ""},
 		{"SCHED-164", "the claim is provisioned", dynamic, func(w *world) {
 			w.create(w.volumeFor("v9", "d"))
@@ -104,8 +104,8 @@ func TestWait(t *testing.T) {
 
 func (w *world) removeClaim(name string) {
 	w.t.Helper()
-	w.remove(store.PersistentVolumeClaim, "default/"+name)
-	w.patch(store.PersistentVolumeClaim, "default/"+name, `{"metadata":{"finalizers":null}}`, store.Main)
+	w.remove(api.PersistentVolumeClaim, "default/"+name)
+	w.patch(api.PersistentVolumeClaim, "default/"+name, `{"metadata":{"finalizers":null}}`, api.Main)
 }
 
 // TestTimeout: nothing happens for ten minutes; the retry is pinned to the node.
@@ -125,7 +125,7 @@ func TestTimeout(t *testing.T) {
 	require.Empty(t, w.pod("p").Status.NominatedNodeName, "SCHED-169")
 	c, _ := w.Store().Claims.Get("default/c")
 	require.Equal(t, "n1", c.Annotations["volume.kubernetes.io/selected-node"], "SCHED-169: it is not undone")
-	w.patch(store.Node, "n1", `{"spec":{"unschedulable":true}}`, store.Main)
+	w.patch(api.Node, "n1", `{"spec":{"unschedulable":true}}`, api.Main)
 	w.Advance(2 * time.Second)
 	require.Contains(t, scheduled(w.pod("p")).Message, "1 node(s) didn't find available persistent volumes to bind, 1 node(s) were unschedulable", "SCHED-070, SCHED-169")
 }

@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // world is an engine with a scheduler. The PersistentVolume controller's part is played by hand.
@@ -39,7 +39,7 @@ func newWorld(t *testing.T, cfg schedule.Config, ecfg engine.Config) *world {
 }
 
 // waiting is a world with node n1 and class wait of driver d.
-func waitingWorld(t *testing.T, objs ...store.Object) *world {
+func waitingWorld(t *testing.T, objs ...api.Object) *world {
 	w := newWorld(t, schedule.Config{}, engine.Config{})
 	w.create(fake.Node("n1"), fake.Class("wait", "d", fake.WaitForFirstConsumer()))
 	w.create(objs...)
@@ -47,38 +47,38 @@ func waitingWorld(t *testing.T, objs ...store.Object) *world {
 }
 
 // create stores objects; before the first pod everybody is told of all others.
-func (w *world) create(objs ...store.Object) {
+func (w *world) create(objs ...api.Object) {
 	w.t.Helper()
 	for i, obj := range objs {
-		if _, ok := obj.(*corev1.Pod); ok && (i == 0 || store.KindOf(objs[i-1]) != store.Pod) {
+		if _, ok := obj.(*corev1.Pod); ok && (i == 0 || api.KindOf(objs[i-1]) != api.Pod) {
 			w.Advance(0)
 		}
 		require.NoError(w.t, fake.Err(obj))
-		_, err := w.API().Create(w.User(), obj, store.CreateOptions{})
+		_, err := w.API().Create(w.User(), obj, api.CreateOptions{})
 		require.NoError(w.t, err)
 		// Volumes are free from the start.
 		if pv, ok := obj.(*corev1.PersistentVolume); ok {
-			w.patch(store.PersistentVolume, pv.Name, `{"status":{"phase":"Available"}}`, store.Status)
+			w.patch(api.PersistentVolume, pv.Name, `{"status":{"phase":"Available"}}`, api.Status)
 		}
 	}
 }
 
-func (w *world) patch(kind store.Kind, key, patch string, sub store.Subresource) {
+func (w *world) patch(kind api.Kind, key, patch string, sub api.Subresource) {
 	w.t.Helper()
-	_, err := w.API().Patch(w.User(), store.Ref{Kind: kind, Key: key}, []byte(patch), sub)
+	_, err := w.API().Patch(w.User(), api.Ref{Kind: kind, Key: key}, []byte(patch), sub)
 	require.NoError(w.t, err)
 }
 
-func (w *world) remove(kind store.Kind, key string) {
+func (w *world) remove(kind api.Kind, key string) {
 	w.t.Helper()
-	_, err := w.API().Delete(w.User(), store.Ref{Kind: kind, Key: key}, store.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	_, err := w.API().Delete(w.User(), api.Ref{Kind: kind, Key: key}, api.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 	require.NoError(w.t, err)
 }
 
 // bound completes the binding of a claim, as the PersistentVolume controller does.
 func (w *world) bound(claim, volume string) {
 	w.t.Helper()
-	w.patch(store.PersistentVolumeClaim, "default/"+claim, fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":%q}}`, volume), store.Main)
+	w.patch(api.PersistentVolumeClaim, "default/"+claim, fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":%q}}`, volume), api.Main)
 }
 
 // chosen is how a provisioner claims a volume for a claim.

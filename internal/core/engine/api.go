@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -44,7 +45,7 @@ func newAPI(e *Engine) *API {
 }
 
 // Client makes calls about one kind of object.
-type Client[T store.Object] struct{ table *store.Table[T] }
+type Client[T api.Object] struct{ table *store.Table[T] }
 
 // Get reads the newest version from the server.
 func (c Client[T]) Get(p *Proc, key string) (T, error) {
@@ -86,32 +87,32 @@ func (c Client[T]) List(p *Proc, namespace string) ([]T, error) {
 
 // Create is store.Table.Create.
 func (c Client[T]) Create(p *Proc, obj T) (T, error) {
-	return c.write(p, "create", store.KeyOf(obj), func() (T, error) { return c.table.Create(obj) })
+	return c.write(p, "create", api.KeyOf(obj), func() (T, error) { return c.table.Create(obj) })
 }
 
 // Update is store.Table.Update.
 func (c Client[T]) Update(p *Proc, obj T) (T, error) {
-	return c.update(p, "update", obj, store.Main, store.UpdateOptions{})
+	return c.update(p, "update", obj, api.Main, store.UpdateOptions{})
 }
 
 // UpdateStatus is store.Table.UpdateStatus.
 func (c Client[T]) UpdateStatus(p *Proc, obj T) (T, error) {
-	return c.update(p, "update-status", obj, store.Status, store.UpdateOptions{})
+	return c.update(p, "update-status", obj, api.Status, store.UpdateOptions{})
 }
 
 // Replace is Update with an object that was made for this call alone: it is the store's from then on, whatever the answer is, and
 // whoever made it must not touch it again. It does the same as Update and costs less.
 func (c Client[T]) Replace(p *Proc, obj T) (T, error) {
-	return c.update(p, "update", obj, store.Main, store.UpdateOptions{Own: true})
+	return c.update(p, "update", obj, api.Main, store.UpdateOptions{Own: true})
 }
 
 // ReplaceStatus is UpdateStatus with an object that was made for this call alone; see Replace.
 func (c Client[T]) ReplaceStatus(p *Proc, obj T) (T, error) {
-	return c.update(p, "update-status", obj, store.Status, store.UpdateOptions{Own: true})
+	return c.update(p, "update-status", obj, api.Status, store.UpdateOptions{Own: true})
 }
 
 // update does what write does, of all writes the most frequent one.
-func (c Client[T]) update(p *Proc, verb string, obj T, sub store.Subresource, opts store.UpdateOptions) (T, error) {
+func (c Client[T]) update(p *Proc, verb string, obj T, sub api.Subresource, opts store.UpdateOptions) (T, error) {
 	key := c.table.KeyOf(obj)
 	e := p.engine
 	if e.trace != nil || e.footprint != nil {
@@ -134,13 +135,13 @@ func (c Client[T]) update(p *Proc, verb string, obj T, sub store.Subresource, op
 }
 
 // Patch is store.Table.Patch.
-func (c Client[T]) Patch(p *Proc, key string, patch []byte, sub store.Subresource) (T, error) {
+func (c Client[T]) Patch(p *Proc, key string, patch []byte, sub api.Subresource) (T, error) {
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
 }
 
 // PatchNewest patches as a patch does that the server works out on what it has when it takes effect, such as a strategic merge patch or a JSON
 // patch: change makes a merge patch of the newest version, and is not asked for an object that is not there. Its error is the server's answer.
-func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byte, error), sub store.Subresource) (T, error) {
+func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byte, error), sub api.Subresource) (T, error) {
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) {
 		newest, err := c.table.Get(key)
 		if err != nil {
@@ -155,7 +156,7 @@ func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byt
 }
 
 // Delete is store.Table.Delete.
-func (c Client[T]) Delete(p *Proc, key string, opts store.DeleteOptions) (T, error) {
+func (c Client[T]) Delete(p *Proc, key string, opts api.DeleteOptions) (T, error) {
 	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })
 }
 
@@ -164,21 +165,21 @@ func (c Client[T]) call(verb, key string) Call {
 }
 
 func (c Client[T]) write(p *Proc, verb, key string, fn func() (T, error)) (T, error) {
-	obj, err := p.engine.api.write(p, verb, store.Ref{Kind: c.table.Kind(), Key: key}, func() (store.Object, error) { return fn() })
+	obj, err := p.engine.api.write(p, verb, api.Ref{Kind: c.table.Kind(), Key: key}, func() (api.Object, error) { return fn() })
 	typed, _ := obj.(T)
 	return typed, err
 }
 
 // write makes an API write in the name of p: a fault or a delay may come first, then fn has its effect, and it is traced.
-func (api *API) write(p *Proc, verb string, ref store.Ref, fn func() (store.Object, error)) (store.Object, error) {
-	e := api.engine
+func (server *API) write(p *Proc, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
+	e := server.engine
 	e.effects++
 	fault, err := p.before(Call{Target: APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, e.latency)
 	if err != nil {
 		p.traceWrite(verb, ref, nil, nil, err)
 		return nil, err
 	}
-	var obj store.Object
+	var obj api.Object
 	if e.trace == nil {
 		obj, err = fn()
 	} else {
@@ -186,7 +187,7 @@ func (api *API) write(p *Proc, verb string, ref store.Ref, fn func() (store.Obje
 		obj, err = fn()
 		now := old
 		if err == nil {
-			ref = store.RefTo(obj) // its name may have been generated
+			ref = api.RefTo(obj) // its name may have been generated
 			now, _ = e.store.Get(ref.Kind, ref.Key)
 		}
 		p.traceWrite(verb, ref, old, now, err)
@@ -204,34 +205,34 @@ func (api *API) write(p *Proc, verb string, ref store.Ref, fn func() (store.Obje
 }
 
 // Create stores a new object of any kind in the name of p.
-func (api *API) Create(p *Proc, obj store.Object, opts store.CreateOptions) (store.Object, error) {
-	return api.write(p, "create", store.RefTo(obj), func() (store.Object, error) { return api.engine.store.CreateWith(obj, opts) })
+func (server *API) Create(p *Proc, obj api.Object, opts api.CreateOptions) (api.Object, error) {
+	return server.write(p, "create", api.RefTo(obj), func() (api.Object, error) { return server.engine.store.CreateWith(obj, opts) })
 }
 
 // Update replaces an object of any kind, or its status, in the name of p.
-func (api *API) Update(p *Proc, obj store.Object, sub store.Subresource, opts store.UpdateOptions) (store.Object, error) {
-	return api.write(p, verbOf("update", sub), store.RefTo(obj), func() (store.Object, error) { return api.engine.store.UpdateWith(obj, sub, opts) })
+func (server *API) Update(p *Proc, obj api.Object, sub api.Subresource, opts store.UpdateOptions) (api.Object, error) {
+	return server.write(p, verbOf("update", sub), api.RefTo(obj), func() (api.Object, error) { return server.engine.store.UpdateWith(obj, sub, opts) })
 }
 
 // Load stores an object of any kind as it is, in the name of p; see store.Table.Load.
-func (api *API) Load(p *Proc, obj store.Object) (store.Object, error) {
-	return api.write(p, "load", store.RefTo(obj), func() (store.Object, error) { return api.engine.store.Load(obj) })
+func (server *API) Load(p *Proc, obj api.Object) (api.Object, error) {
+	return server.write(p, "load", api.RefTo(obj), func() (api.Object, error) { return server.engine.store.Load(obj) })
 }
 
 // Patch applies a JSON merge patch to an object of any kind in the name of p.
-func (api *API) Patch(p *Proc, ref store.Ref, patch []byte, sub store.Subresource) (store.Object, error) {
-	return api.write(p, verbOf("patch", sub), ref, func() (store.Object, error) { return api.engine.store.Patch(ref.Kind, ref.Key, patch, sub) })
+func (server *API) Patch(p *Proc, ref api.Ref, patch []byte, sub api.Subresource) (api.Object, error) {
+	return server.write(p, verbOf("patch", sub), ref, func() (api.Object, error) { return server.engine.store.Patch(ref.Kind, ref.Key, patch, sub) })
 }
 
 // Delete deletes an object of any kind in the name of p.
-func (api *API) Delete(p *Proc, ref store.Ref, opts store.DeleteOptions) (store.Object, error) {
-	return api.write(p, "delete", ref, func() (store.Object, error) { return api.engine.store.Delete(ref.Kind, ref.Key, opts) })
+func (server *API) Delete(p *Proc, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
+	return server.write(p, "delete", ref, func() (api.Object, error) { return server.engine.store.Delete(ref.Kind, ref.Key, opts) })
 }
 
 // Bind gives a pod a node in the name of p; see store.Store.Bind.
-func (api *API) Bind(p *Proc, key string, binding *corev1.Binding) (*corev1.Pod, error) {
-	obj, err := api.write(p, "bind", store.Ref{Kind: store.Pod, Key: key}, func() (store.Object, error) {
-		return api.engine.store.Bind(key, binding)
+func (server *API) Bind(p *Proc, key string, binding *corev1.Binding) (*corev1.Pod, error) {
+	obj, err := server.write(p, "bind", api.Ref{Kind: api.Pod, Key: key}, func() (api.Object, error) {
+		return server.engine.store.Bind(key, binding)
 	})
 	if err != nil {
 		return nil, err
@@ -239,8 +240,8 @@ func (api *API) Bind(p *Proc, key string, binding *corev1.Binding) (*corev1.Pod,
 	return obj.(*corev1.Pod), nil
 }
 
-func verbOf(verb string, sub store.Subresource) string {
-	if sub == store.Main {
+func verbOf(verb string, sub api.Subresource) string {
+	if sub == api.Main {
 		return verb
 	}
 	return verb + "-" + string(sub)

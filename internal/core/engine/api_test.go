@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Replace is an update without a copy: the object that is given is the one that is stored.
@@ -57,21 +57,21 @@ func TestPatchNewest(t *testing.T) {
 		a.Go("write", func(p *engine.Proc) {
 			got, err := p.API().Claims.PatchNewest(p, "default/c", func(newest *corev1.PersistentVolumeClaim) ([]byte, error) {
 				return fmt.Appendf(nil, `{"metadata":{"labels":{"seen":%q}}}`, newest.Labels["other"]), nil
-			}, store.Main)
+			}, api.Main)
 			if err != nil || got.Labels["seen"] != "late" {
 				t.Errorf("PatchNewest = %v, %v, want what came on the way", got, err)
 			}
-			if _, err := p.API().Claims.PatchNewest(p, "default/c", func(*corev1.PersistentVolumeClaim) ([]byte, error) { return nil, broken }, store.Main); err != broken {
+			if _, err := p.API().Claims.PatchNewest(p, "default/c", func(*corev1.PersistentVolumeClaim) ([]byte, error) { return nil, broken }, api.Main); err != broken {
 				t.Errorf("PatchNewest of what cannot be patched: %v, want %v", err, broken)
 			}
-			_, err = p.API().Claims.PatchNewest(p, "default/gone", func(*corev1.PersistentVolumeClaim) ([]byte, error) { asked++; return nil, nil }, store.Main)
+			_, err = p.API().Claims.PatchNewest(p, "default/gone", func(*corev1.PersistentVolumeClaim) ([]byte, error) { asked++; return nil, nil }, api.Main)
 			if !apierrors.IsNotFound(err) || asked != 0 {
 				t.Errorf("PatchNewest of nothing: %v, asked %d times, want not found, not asked", err, asked)
 			}
 		})
 	})
 	e.Advance(500 * time.Millisecond)
-	if _, err := claims.Patch("default/c", []byte(`{"metadata":{"labels":{"other":"late"}}}`), store.Main); err != nil {
+	if _, err := claims.Patch("default/c", []byte(`{"metadata":{"labels":{"other":"late"}}}`), api.Main); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Settle(time.Minute); err != nil {
@@ -93,7 +93,7 @@ func TestInformerKeyOf(t *testing.T) {
 		})
 	})
 	second := mustCreate(t, claims, claim("default/second"))
-	if _, err := claims.Delete(store.KeyOf(second), store.DeleteOptions{}); err != nil {
+	if _, err := claims.Delete(api.KeyOf(second), api.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Settle(time.Minute); err != nil {

@@ -1,6 +1,8 @@
 package engine
 
-import "github.com/volsim/volsim/internal/core/store"
+import (
+	"github.com/volsim/volsim/api"
+)
 
 // chunkLen is how many changes are kept in one piece of memory.
 const chunkLen = 32
@@ -8,10 +10,10 @@ const chunkLen = 32
 // chunksKept is how many pieces of memory a list keeps for later.
 const chunksKept = 16
 
-type chunk[T store.Object] [chunkLen]arrival[T]
+type chunk[T api.Object] [chunkLen]arrival[T]
 
 // arrivals is a list of changes, first in, first out. It grows in pieces, which are used again: what is in the list never moves.
-type arrivals[T store.Object] struct {
+type arrivals[T api.Object] struct {
 	chunks fifo[*chunk[T]]
 	head   int // of the first change in the first chunk
 	n      int

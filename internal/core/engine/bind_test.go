@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // TestBind: a binding is a write like any other: injectors are asked, and it is traced.
@@ -40,7 +40,7 @@ func TestBind(t *testing.T) {
 	require.NoError(t, err)
 	actor.Start()
 	require.NoError(t, e.Settle(time.Minute))
-	want := engine.Call{Actor: "scheduler", Target: engine.APIServer, Verb: "bind", Kind: string(store.Pod), Key: "default/web"}
+	want := engine.Call{Actor: "scheduler", Target: engine.APIServer, Verb: "bind", Kind: string(api.Pod), Key: "default/web"}
 	assert.Equal(t, []engine.Call{want, want}, calls)
 	var verbs []string
 	for entry := range trace.Entries() {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // FieldChange is one field that differs between two versions of an object.
@@ -47,7 +47,7 @@ const WithResourceVersion ChangesOption = 1
 // Changes lists the fields that differ between two versions of an object, sorted by path. Either may be nil: then all fields of
 // the other are new, or gone. Lists of objects are compared place by place if they have the same length; other lists are one
 // value. The resourceVersion is left out unless WithResourceVersion is given.
-func Changes(old, new store.Object, options ...ChangesOption) []FieldChange {
+func Changes(old, new api.Object, options ...ChangesOption) []FieldChange {
 	if old == new {
 		return nil
 	}
@@ -144,7 +144,7 @@ func patchBetween(a, b map[string]any) map[string]any {
 }
 
 // document is the object as JSON has it, nil for nil.
-func document(obj store.Object) map[string]any {
+func document(obj api.Object) map[string]any {
 	if obj == nil {
 		return nil
 	}

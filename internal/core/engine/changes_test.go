@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 func TestChanges(t *testing.T) {
@@ -31,7 +31,7 @@ func TestChanges(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		old, new store.Object
+		old, new api.Object
 		options  []engine.ChangesOption
 		want     []string
 	}{

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // The figures of client-go's correlator (BIND-004).
@@ -23,7 +23,7 @@ const (
 
 // subject is what an Event is about.
 type subject struct {
-	ref       store.Ref
+	ref       api.Ref
 	uid       types.UID
 	eventType string
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -52,7 +53,7 @@ type Engine struct {
 	injector Injector
 	trace    *Trace
 	actors   []*Actor
-	hubs     map[store.Kind]any // a *hub for each kind that has had an informer
+	hubs     map[api.Kind]any // a *hub for each kind that has had an informer
 	// See coroutine.
 	more    func() (event, bool) // gives the next event
 	open    bool                 // an event is under way
@@ -95,7 +96,7 @@ func New(cfg Config) (*Engine, error) {
 		lag:      cfg.Lag,
 		injector: cfg.Injector,
 		trace:    cfg.Trace,
-		hubs:     map[store.Kind]any{},
+		hubs:     map[api.Kind]any{},
 	}
 	switch {
 	case cfg.Choose != nil:

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // feed is a list of the changes of one kind of object, in order, that at least one of its readers has yet to deliver. Each reader
 // has a place in it. All informers that see every change share one; one that selects has its own.
-type feed[T store.Object] struct {
+type feed[T api.Object] struct {
 	changes arrivals[T]
 	first   uint64 // the number of the oldest change in the list; numbers begin with 1
 	// latest is, for each key with changes in the list, the number of the newest. The shared feed keeps that of an object that exists
@@ -22,19 +23,19 @@ type feed[T store.Object] struct {
 }
 
 // arrival is a change on its way.
-type arrival[T store.Object] struct {
+type arrival[T api.Object] struct {
 	change store.Change[T]
 	at     time.Duration // when it was written
 	before uint64        // the number of the change of the same key before it; one below first, or zero, is none
 	left   int           // how many readers have yet to deliver it
 }
 
-type departures[T store.Object] struct {
+type departures[T api.Object] struct {
 	index   *store.Index[T]
 	byValue map[string][]uint64 // ascending
 }
 
-func newFeed[T store.Object]() *feed[T] { return &feed[T]{first: 1, latest: map[string]uint64{}} }
+func newFeed[T api.Object]() *feed[T] { return &feed[T]{first: 1, latest: map[string]uint64{}} }
 
 // end is the number that the next change will get: the place of a reader that has delivered everything.
 func (f *feed[T]) end() uint64 { return f.first + uint64(f.changes.len()) }
@@ -59,9 +60,9 @@ func (f *feed[T]) note(c *store.Change[T], n uint64) (before uint64) {
 	}
 	before, *c.Tag = *c.Tag, n
 	switch {
-	case c.Type == store.Deleted:
+	case c.Type == api.Deleted:
 		f.latest[c.Key] = n
-	case c.Type == store.Added && len(f.latest) > 0:
+	case c.Type == api.Added && len(f.latest) > 0:
 		before = f.latest[c.Key]
 		delete(f.latest, c.Key)
 	}

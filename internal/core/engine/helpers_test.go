@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -29,7 +30,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 }
 
 func claim(key string) *corev1.PersistentVolumeClaim {
-	namespace, name := store.SplitKey(key)
+	namespace, name := api.SplitKey(key)
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -42,11 +43,11 @@ func claim(key string) *corev1.PersistentVolumeClaim {
 }
 
 // mustCreate stores an object past all actors.
-func mustCreate[T store.Object](t testing.TB, table *store.Table[T], obj T) T {
+func mustCreate[T api.Object](t testing.TB, table *store.Table[T], obj T) T {
 	t.Helper()
 	stored, err := table.Create(obj)
 	if err != nil {
-		t.Fatalf("create %s: %v", store.RefTo(obj), err)
+		t.Fatalf("create %s: %v", api.RefTo(obj), err)
 	}
 	return stored
 }

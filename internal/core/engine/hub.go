@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // hub hands the changes of one table to all informers on it, in the order in which they were started.
-type hub[T store.Object] struct {
+type hub[T api.Object] struct {
 	engine  *Engine
 	table   *store.Table[T]
 	started uint64         // how many informers were started so far
@@ -23,19 +24,19 @@ type hub[T store.Object] struct {
 }
 
 // keyed are the informers that see what an index finds under one value.
-type keyed[T store.Object] struct {
+type keyed[T api.Object] struct {
 	index   *store.Index[T]
 	byValue map[string][]*Informer[T]
 }
 
 // concerned is an informer with a selector that a change concerns: the object matched before it, or does after it.
-type concerned[T store.Object] struct {
+type concerned[T api.Object] struct {
 	inf           *Informer[T]
 	before, after bool
 }
 
 // hubOf is the hub of a table. There is one for each kind.
-func hubOf[T store.Object](e *Engine, table *store.Table[T]) *hub[T] {
+func hubOf[T api.Object](e *Engine, table *store.Table[T]) *hub[T] {
 	if h, ok := e.hubs[table.Kind()].(*hub[T]); ok && h.table == table {
 		return h
 	}
@@ -68,7 +69,7 @@ func (h *hub[T]) take(c store.Change[T]) {
 			h.expect(inf)
 			continue
 		}
-		h.pass(c, concerned[T]{inf, c.Type != store.Added && inf.match(c.Old), c.Type != store.Deleted && inf.match(c.Object)})
+		h.pass(c, concerned[T]{inf, c.Type != api.Added && inf.match(c.Old), c.Type != api.Deleted && inf.match(c.Object)})
 	}
 	for _, each := range keyed {
 		h.pass(c, each)
@@ -79,14 +80,14 @@ func (h *hub[T]) take(c store.Change[T]) {
 func (h *hub[T]) keyedFor(c *store.Change[T]) []concerned[T] {
 	list := h.concerned[:0]
 	for _, k := range h.keyed {
-		if c.Type != store.Added {
+		if c.Type != api.Added {
 			for _, value := range k.index.Values(c.Old) {
 				for _, inf := range k.byValue[value] {
 					list = append(list, concerned[T]{inf, true, false})
 				}
 			}
 		}
-		if c.Type == store.Deleted {
+		if c.Type == api.Deleted {
 			continue
 		}
 		for _, value := range k.index.Values(c.Object) {

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Handler reacts to changes as an informer delivers them. It only looks and queues; a nil function ignores that sort of change.
-type Handler[T store.Object] struct {
+type Handler[T api.Object] struct {
 	Add    func(obj T)
 	Update func(old, obj T)
 	Delete func(obj T)
@@ -18,7 +19,7 @@ type Handler[T store.Object] struct {
 // Informer is an actor's view of one kind of object. The view lags behind the store by the changes that have not been delivered
 // yet, and that is how it is kept: the store, less what is still on its way. What is on its way is listed once for all informers of
 // a kind (see feed), so that a view costs no memory of its own.
-type Informer[T store.Object] struct {
+type Informer[T api.Object] struct {
 	actor    *Actor
 	table    *store.Table[T]
 	match    func(T) bool    // nil for all
@@ -35,23 +36,23 @@ type Informer[T store.Object] struct {
 }
 
 // NewInformer starts an informer of this life of the actor. Its view begins with what the store holds.
-func NewInformer[T store.Object](a *Actor, table *store.Table[T]) *Informer[T] {
+func NewInformer[T api.Object](a *Actor, table *store.Table[T]) *Informer[T] {
 	return NewSelectiveInformer(a, table, nil)
 }
 
 // NewSelectiveInformer is NewInformer for the objects that match selects, as a watch with a field selector sees them (API-073).
-func NewSelectiveInformer[T store.Object](a *Actor, table *store.Table[T], match func(T) bool) *Informer[T] {
+func NewSelectiveInformer[T api.Object](a *Actor, table *store.Table[T], match func(T) bool) *Informer[T] {
 	return startInformer(&Informer[T]{actor: a, table: table, match: match})
 }
 
 // NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. What is written about others costs it
 // nothing.
-func NewKeyedInformer[T store.Object](a *Actor, table *store.Table[T], index *store.Index[T], value string) *Informer[T] {
+func NewKeyedInformer[T api.Object](a *Actor, table *store.Table[T], index *store.Index[T], value string) *Informer[T] {
 	match := func(obj T) bool { return slices.Contains(index.Values(obj), value) }
 	return startInformer(&Informer[T]{actor: a, table: table, match: match, index: index, value: value})
 }
 
-func startInformer[T store.Object](inf *Informer[T]) *Informer[T] {
+func startInformer[T api.Object](inf *Informer[T]) *Informer[T] {
 	a := inf.actor
 	inf.lag = a.engine.lag[a.name]
 	h := hubOf(a.engine, inf.table)
@@ -99,11 +100,11 @@ func (inf *Informer[T]) tell(c *store.Change[T]) {
 	for i := range inf.handlers {
 		h := &inf.handlers[i]
 		switch {
-		case c.Type == store.Added && h.Add != nil:
+		case c.Type == api.Added && h.Add != nil:
 			h.Add(c.Object)
-		case c.Type == store.Modified && h.Update != nil:
+		case c.Type == api.Modified && h.Update != nil:
 			h.Update(c.Old, c.Object)
-		case c.Type == store.Deleted && h.Delete != nil:
+		case c.Type == api.Deleted && h.Delete != nil:
 			h.Delete(c.Object)
 		}
 	}
@@ -116,7 +117,7 @@ func (inf *Informer[T]) KeyOf(obj T) string {
 	if inf.key != "" && any(obj) == any(inf.delivered) {
 		return inf.key
 	}
-	return store.KeyOf(obj)
+	return api.KeyOf(obj)
 }
 
 // String says what the informer has to deliver.
@@ -144,7 +145,7 @@ func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
 		}
 		if newest >= inf.place {
 			c := inf.feed.back(newest, inf.place)
-			return c.Old, c.Type != store.Added, true
+			return c.Old, c.Type != api.Added, true
 		}
 	}
 	if ok && inf.match != nil && !inf.match(obj) {
@@ -182,12 +183,12 @@ func (inf *Informer[T]) list() []T {
 	}
 	view := make([]T, 0, len(objs)+len(late))
 	add := func(c *store.Change[T]) {
-		if c.Type != store.Added {
+		if c.Type != api.Added {
 			view = append(view, c.Old)
 		}
 	}
 	for _, obj := range objs {
-		key := store.KeyOf(obj)
+		key := api.KeyOf(obj)
 		for len(late) > 0 && late[0].Key < key {
 			add(late[0])
 			late = late[1:]

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -173,7 +174,7 @@ func TestInformerShowsThePast(t *testing.T) {
 					_, err := table.Create(node(key, labels))
 					wrote(err)
 				case rapid.IntRange(0, 2).Draw(t, "delete") == 0:
-					_, err := table.Delete(key, store.DeleteOptions{})
+					_, err := table.Delete(key, api.DeleteOptions{})
 					wrote(err)
 				default:
 					changed := old.DeepCopy()
@@ -252,7 +253,7 @@ func TestInformerLag(t *testing.T) {
 	if _, err := e.Store().Nodes.Update(changed); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Store().Nodes.Delete("n", store.DeleteOptions{}); err != nil {
+	if _, err := e.Store().Nodes.Delete("n", api.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	mustCreate(t, e.Store().Nodes, node("n", nil))
@@ -272,7 +273,7 @@ func TestInformerOrderOfKeys(t *testing.T) {
 	var inf *engine.Informer[*corev1.PersistentVolumeClaim]
 	startActor(t, e, "a", func(a *engine.Actor) { inf = engine.NewInformer(a, e.Store().Claims) })
 	for _, key := range []string{"b/x", "a-b/x"} {
-		if _, err := e.Store().Claims.Patch(key, []byte(`{"metadata":{"labels":{"a":"b"}}}`), store.Main); err != nil {
+		if _, err := e.Store().Claims.Patch(key, []byte(`{"metadata":{"labels":{"a":"b"}}}`), api.Main); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,7 +281,7 @@ func TestInformerOrderOfKeys(t *testing.T) {
 	keys := func() string {
 		var keys []string
 		for obj := range inf.All() {
-			keys = append(keys, store.KeyOf(obj)+"@"+obj.ResourceVersion)
+			keys = append(keys, api.KeyOf(obj)+"@"+obj.ResourceVersion)
 		}
 		return strings.Join(keys, " ")
 	}

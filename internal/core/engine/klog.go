@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -49,7 +50,7 @@ func logLine(e Entry) (severity byte, file, text string) {
 		}
 		return 'I', file, e.Call.Target + ": " + callText(e.Call) + " " + progress(e)
 	case Emitted:
-		gvk := e.Object.Kind.GroupVersionKind()
+		gvk := store.GroupVersionKind(e.Object.Kind)
 		return 'I', "event.go", fmt.Sprintf("%q object=%q fieldPath=%q kind=%q apiVersion=%q type=%q reason=%q message=%s",
 			"Event occurred", e.Object.Key, "", gvk.Kind, gvk.GroupVersion().String(), e.Verb, e.Reason, strconv.Quote(e.Text))
 	case Retry:
@@ -66,8 +67,8 @@ func logLine(e Entry) (severity byte, file, text string) {
 }
 
 // named puts the object's name into a text that speaks of its kind, and in front of any other.
-func named(ref store.Ref, text string) string {
-	if ref == (store.Ref{}) {
+func named(ref api.Ref, text string) string {
+	if ref == (api.Ref{}) {
 		return text
 	}
 	if before, after, found := strings.Cut(text, string(ref.Kind)); found && !strings.HasPrefix(after, "[") && !startsInWord(after) {
@@ -81,7 +82,7 @@ func startsInWord(text string) bool {
 	return text != "" && (text[0] >= 'a' && text[0] <= 'z' || text[0] >= 'A' && text[0] <= 'Z')
 }
 
-func bracketed(ref store.Ref) string { return string(ref.Kind) + "[" + ref.Key + "]" }
+func bracketed(ref api.Ref) string { return string(ref.Kind) + "[" + ref.Key + "]" }
 
 // logFiles are the source files of components whose names differ from them.
 var logFiles = map[string]string{

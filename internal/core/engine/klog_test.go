@@ -3,13 +3,13 @@ package engine
 import (
 	"testing"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 func TestNamed(t *testing.T) {
-	pv := store.Ref{Kind: store.PersistentVolume, Key: "pv1"}
+	pv := api.Ref{Kind: api.PersistentVolume, Key: "pv1"}
 	tests := []struct {
-		ref        store.Ref
+		ref        api.Ref
 		text, want string
 	}{
 		{pv, "synchronizing PersistentVolume: volume is unused", "synchronizing PersistentVolume[pv1]: volume is unused"},
@@ -17,9 +17,9 @@ func TestNamed(t *testing.T) {
 		{pv, "PersistentVolume[pv1] has it already", "PersistentVolume[pv1]: PersistentVolume[pv1] has it already"},
 		{pv, "waits for the PersistentVolumeClaim", "PersistentVolume[pv1]: waits for the PersistentVolumeClaim"},
 		{pv, "nothing to do", "PersistentVolume[pv1]: nothing to do"},
-		{store.Ref{Kind: store.PersistentVolumeClaim, Key: "shop/data"}, "synchronizing bound PersistentVolumeClaim: all is well",
+		{api.Ref{Kind: api.PersistentVolumeClaim, Key: "shop/data"}, "synchronizing bound PersistentVolumeClaim: all is well",
 			"synchronizing bound PersistentVolumeClaim[shop/data]: all is well"},
-		{store.Ref{}, "PersistentVolume of nobody", "PersistentVolume of nobody"},
+		{api.Ref{}, "PersistentVolume of nobody", "PersistentVolume of nobody"},
 	}
 	for _, test := range tests {
 		if got := named(test.ref, test.text); got != test.want {

@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Observer follows an engine event by event, for tools that explore what may happen. It must not write.
@@ -153,8 +153,8 @@ type Footprint struct {
 type Effect struct {
 	Proc    *Proc
 	Call    Call
-	Objects []store.Object // the answer of the API server
-	Err     error          // or its refusal
+	Objects []api.Object // the answer of the API server
+	Err     error        // or its refusal
 }
 
 // Look is one read of an informer.
@@ -163,7 +163,7 @@ type Look struct {
 	// Key is what was asked for; "" for a list.
 	Key string
 	// Objects are the answer.
-	Objects []store.Object
+	Objects []api.Object
 }
 
 // Count is what a process read as Proc.Effects.
@@ -212,30 +212,30 @@ func (e *Engine) endObserved() {
 // View is an informer, whatever the kind.
 type View interface {
 	// Kind is what it watches.
-	Kind() store.Kind
+	Kind() api.Kind
 	// Late walks the changes that are on their way to it, in order.
 	Late(yield func(change LateChange) bool)
 }
 
 // LateChange is a change on its way to an informer.
 type LateChange struct {
-	Type store.ChangeType
+	Type api.ChangeType
 	Key  string
 	// Object and Old are the states after and before, as in a store.Change.
-	Object, Old store.Object
+	Object, Old api.Object
 	// Written is when it was written, since the start.
 	Written time.Duration
 }
 
 // Kind is the kind that the informer watches.
-func (inf *Informer[T]) Kind() store.Kind { return inf.table.Kind() }
+func (inf *Informer[T]) Kind() api.Kind { return inf.table.Kind() }
 
 // Late walks the changes that are on their way, in order.
 func (inf *Informer[T]) Late(yield func(LateChange) bool) {
 	for n := inf.place; n < inf.feed.end(); n++ {
 		a := inf.feed.at(n)
 		late := LateChange{Type: a.change.Type, Key: a.change.Key, Object: a.change.Object, Written: a.at}
-		if a.change.Type != store.Added {
+		if a.change.Type != api.Added {
 			late.Old = a.change.Old
 		}
 		if !yield(late) {
@@ -278,7 +278,7 @@ func (a *Actor) Memory() []any { return a.memory }
 func (p *Proc) ID() uint64 { return p.id }
 
 // noteRead notes the answer to a call.
-func (p *Proc) noteRead(call Call, err error, objs ...store.Object) {
+func (p *Proc) noteRead(call Call, err error, objs ...api.Object) {
 	f := p.engine.footprint
 	effect := Effect{Proc: p, Call: call, Err: err}
 	if err == nil {
@@ -288,7 +288,7 @@ func (p *Proc) noteRead(call Call, err error, objs ...store.Object) {
 }
 
 // noteList notes the answer to a list.
-func noteList[T store.Object](p *Proc, call Call, objs []T) {
+func noteList[T api.Object](p *Proc, call Call, objs []T) {
 	f := p.engine.footprint
 	effect := Effect{Proc: p, Call: call}
 	for _, obj := range objs {

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // step is what an observer was told of one event.
@@ -106,14 +106,14 @@ func TestLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := mustCreate(t, e.Store().Nodes, node("n", nil))
-	if _, err := e.Store().Nodes.Delete("n", store.DeleteOptions{}); err != nil {
+	if _, err := e.Store().Nodes.Delete("n", api.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var late []engine.LateChange
 	for c := range a.Views()[0].Late {
 		late = append(late, c)
 	}
-	if len(late) != 2 || late[0].Type != store.Added || late[0].Old != nil || late[0].Object != store.Object(n) || late[1].Type != store.Deleted || late[1].Key != "n" {
+	if len(late) != 2 || late[0].Type != api.Added || late[0].Old != nil || late[0].Object != api.Object(n) || late[1].Type != api.Deleted || late[1].Key != "n" {
 		t.Errorf("Late = %+v", late)
 	}
 	if len(a.Memory()) != 1 {

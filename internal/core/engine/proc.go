@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Proc is one sequential activity of an actor: a worker on one key, an operation, a pass of a loop. Code that gets a Proc reads
@@ -205,7 +205,7 @@ func (p *Proc) Effects() uint64 {
 }
 
 // Decide records why something is done or left undone. The text may have fmt verbs for args.
-func (p *Proc) Decide(rule string, obj store.Object, text string, args ...any) {
+func (p *Proc) Decide(rule string, obj api.Object, text string, args ...any) {
 	t := p.engine.trace
 	if t == nil {
 		return
@@ -213,7 +213,7 @@ func (p *Proc) Decide(rule string, obj store.Object, text string, args ...any) {
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
-	t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Decision, Rule: rule, Object: store.RefTo(obj), Text: text})
+	t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Decision, Rule: rule, Object: api.RefTo(obj), Text: text})
 }
 
 // Tracing reports whether decisions are recorded, for callers that would compute their text at some cost.

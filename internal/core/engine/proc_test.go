@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -101,49 +102,49 @@ func TestAPIVerbs(t *testing.T) {
 	}
 	startActor(t, e, "a", func(a *engine.Actor) {
 		a.Go("caller", func(p *engine.Proc) {
-			api := p.API()
-			n, err := api.Nodes.Create(p, node("n", nil))
+			server := p.API()
+			n, err := server.Nodes.Create(p, node("n", nil))
 			check("create", err)
 			changed := n.DeepCopy()
 			changed.Labels = map[string]string{"a": "b"}
-			n, err = api.Nodes.Update(p, changed)
+			n, err = server.Nodes.Update(p, changed)
 			check("update", err)
-			_, err = api.Nodes.UpdateStatus(p, n)
+			_, err = server.Nodes.UpdateStatus(p, n)
 			check("update status", err)
-			_, err = api.Nodes.Patch(p, "n", []byte(`{"metadata":{"labels":{"c":"d"}}}`), store.Main)
+			_, err = server.Nodes.Patch(p, "n", []byte(`{"metadata":{"labels":{"c":"d"}}}`), api.Main)
 			check("patch", err)
-			_, err = api.Nodes.Patch(p, "n", []byte(`{"status":{"phase":"Running"}}`), store.Status)
+			_, err = server.Nodes.Patch(p, "n", []byte(`{"status":{"phase":"Running"}}`), api.Status)
 			check("patch status", err)
-			list, err := api.Nodes.List(p, "")
+			list, err := server.Nodes.List(p, "")
 			check("list", err)
 			if len(list) != 1 || list[0].Labels["c"] != "d" {
 				t.Errorf("list = %v, want the one node with both labels", list)
 			}
-			_, err = api.Nodes.Delete(p, "n", store.DeleteOptions{})
+			_, err = server.Nodes.Delete(p, "n", api.DeleteOptions{})
 			check("delete", err)
-			if _, err = api.Nodes.Get(p, "n"); err == nil {
+			if _, err = server.Nodes.Get(p, "n"); err == nil {
 				t.Errorf("get of what is deleted: no error")
 			}
 
-			_, err = api.Create(p, claim("default/c"), store.CreateOptions{})
+			_, err = server.Create(p, claim("default/c"), api.CreateOptions{})
 			check("create of any kind", err)
-			other, err := api.Claims.List(p, "other")
+			other, err := server.Claims.List(p, "other")
 			check("list", err)
-			same, err := api.Claims.List(p, "default")
+			same, err := server.Claims.List(p, "default")
 			check("list", err)
 			if len(other) != 0 || len(same) != 1 {
 				t.Errorf("lists of two namespaces have %d and %d claims, want 0 and 1", len(other), len(same))
 			}
-			ref := store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/c"}
+			ref := api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/c"}
 			loaded := claim("default/c")
 			loaded.UID = "from elsewhere"
-			stored, err := api.Load(p, loaded)
+			stored, err := server.Load(p, loaded)
 			check("load", err)
-			_, err = api.Update(p, stored, store.Status, store.UpdateOptions{})
+			_, err = server.Update(p, stored, api.Status, store.UpdateOptions{})
 			check("update of any kind", err)
-			_, err = api.Patch(p, ref, []byte(`{"metadata":{"labels":{"c":"d"}}}`), store.Main)
+			_, err = server.Patch(p, ref, []byte(`{"metadata":{"labels":{"c":"d"}}}`), api.Main)
 			check("patch of any kind", err)
-			_, err = api.Delete(p, ref, store.DeleteOptions{})
+			_, err = server.Delete(p, ref, api.DeleteOptions{})
 			check("delete of any kind", err)
 		})
 	})
@@ -475,7 +476,7 @@ func TestDeferredCallsOfTheDead(t *testing.T) {
 				defer func() {
 					steps = append(steps, "deferred")
 					recorder.Event(p, n, corev1.EventTypeNormal, "Late", "too late")
-					_, err := p.API().Nodes.Delete(p, "n", store.DeleteOptions{})
+					_, err := p.API().Nodes.Delete(p, "n", api.DeleteOptions{})
 					steps = append(steps, fmt.Sprintf("delete: %v", err))
 				}()
 				defer func() {
@@ -573,7 +574,7 @@ func TestEffects(t *testing.T) {
 				{"a decision", func() { p.Decide("BIND-091", n, "nothing") }, 0},
 				{"waiting", func() { p.Sleep(time.Second) }, 0},
 				{"a write that changes nothing", func() { _, _ = p.API().Nodes.Update(p, n) }, 1},
-				{"a write that fails", func() { _, _ = p.API().Nodes.Delete(p, "none", store.DeleteOptions{}) }, 1},
+				{"a write that fails", func() { _, _ = p.API().Nodes.Delete(p, "none", api.DeleteOptions{}) }, 1},
 				{"an Event", func() { recorder.Event(p, n, corev1.EventTypeNormal, "Reason", "text") }, 1},
 				{"a backend call", func() { _ = p.Backend(engine.Call{}, 0, func() error { return nil }) }, 1},
 				{"an operation", func() { operations.Run("op", func(*engine.Proc) error { return nil }) }, 1},

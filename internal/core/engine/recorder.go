@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -29,7 +30,7 @@ func (a *Actor) NewRecorder(component string) *Recorder {
 //
 // An Event reaches the store at once: it takes no time, nobody gets in between, and no fault is injected. One that the store
 // refuses is lost, and so is one about no object or of another type: emitting cannot fail.
-func (r *Recorder) Event(p *Proc, obj store.Object, eventType, reason, text string, args ...any) {
+func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string, args ...any) {
 	if p.dead {
 		return
 	}
@@ -37,7 +38,7 @@ func (r *Recorder) Event(p *Proc, obj store.Object, eventType, reason, text stri
 		text = fmt.Sprintf(text, args...)
 	}
 	p.engine.effects++
-	ref := store.RefTo(obj)
+	ref := api.RefTo(obj)
 	now := p.engine.Now()
 	if t := p.engine.trace; t != nil {
 		t.add(Entry{Time: now, Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
@@ -60,7 +61,7 @@ func (r *Recorder) Event(p *Proc, obj store.Object, eventType, reason, text stri
 	var stored *corev1.Event
 	var err error
 	events := p.engine.store.Events
-	if old, exists := events.Lookup(store.Key(namespace, rec.name)); exists && rec.count > 1 {
+	if old, exists := events.Lookup(api.Key(namespace, rec.name)); exists && rec.count > 1 {
 		event := *old
 		event.Count, event.LastTimestamp, event.Message = rec.count, seconds(now), seen.text
 		stored, err = events.Update(&event)
@@ -75,27 +76,27 @@ func (r *Recorder) Event(p *Proc, obj store.Object, eventType, reason, text stri
 
 // Dropped counts n more Events of which nothing is stored, as they come where somebody says the same again and again: the next one that is
 // stored has their number, too. There must have been one like them, and they must come before [Recorder.StoredFrom]. They are not traced.
-func (r *Recorder) Dropped(obj store.Object, eventType, reason, text string, n int) {
+func (r *Recorder) Dropped(obj api.Object, eventType, reason, text string, n int) {
 	if n > 0 {
-		about := topic{subject: subject{ref: store.RefTo(obj), uid: obj.GetUID(), eventType: eventType}, reason: reason}
+		about := topic{subject: subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}, reason: reason}
 		r.correlator.dropped(about, text, n, r.actor.engine.Now())
 	}
 }
 
 // StoredFrom is from when on an Event of that type about obj is stored: now, unless there were too many about it.
-func (r *Recorder) StoredFrom(obj store.Object, eventType string) time.Time {
+func (r *Recorder) StoredFrom(obj api.Object, eventType string) time.Time {
 	now := r.actor.engine.Now()
 	from := now
-	if tokens, known := r.correlator.spam.look(subject{ref: store.RefTo(obj), uid: obj.GetUID(), eventType: eventType}); known && tokens.free().After(now) {
+	if tokens, known := r.correlator.spam.look(subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}); known && tokens.free().After(now) {
 		from = tokens.free()
 	}
 	r.actor.engine.answers(int64(from.Sub(now)))
 	return from
 }
 
-func (r *Recorder) event(obj store.Object, seen sighting, rec *record, namespace string, now time.Time) *corev1.Event {
+func (r *Recorder) event(obj api.Object, seen sighting, rec *record, namespace string, now time.Time) *corev1.Event {
 	about := seen.topic.subject
-	apiVersion, kind := about.ref.Kind.GroupVersionKind().ToAPIVersionAndKind()
+	apiVersion, kind := store.GroupVersionKind(about.ref.Kind).ToAPIVersionAndKind()
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.name},
 		InvolvedObject: corev1.ObjectReference{

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // press is an actor that emits Events in the name of the user's process.
@@ -30,7 +30,7 @@ func newPress(t *testing.T, cfg engine.Config) *press {
 	return p
 }
 
-func (p *press) warn(obj store.Object, text string) {
+func (p *press) warn(obj api.Object, text string) {
 	p.recorder.Event(p.e.User(), obj, corev1.EventTypeWarning, "Failed", text)
 }
 
@@ -318,7 +318,7 @@ func TestEventCorrelation(t *testing.T) {
 }
 
 func (p *press) delete(ev *corev1.Event) {
-	if _, err := p.e.Store().Events.Delete(store.KeyOf(ev), store.DeleteOptions{}); err != nil {
+	if _, err := p.e.Store().Events.Delete(api.KeyOf(ev), api.DeleteOptions{}); err != nil {
 		p.t.Errorf("delete %s: %v", ev.Name, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // WriteText writes the entries that are kept, one line each: the virtual time since the start of the engine, the actor, and what
@@ -59,8 +59,8 @@ func describe(e Entry) string {
 	}
 }
 
-func withObject(ref store.Ref, text string) string {
-	if ref == (store.Ref{}) {
+func withObject(ref api.Ref, text string) string {
+	if ref == (api.Ref{}) {
 		return text
 	}
 	return ref.String() + ": " + text
@@ -81,7 +81,7 @@ func outcome(e Entry) string {
 	return changesText(e.Old, e.New)
 }
 
-func changesText(old, new store.Object) string {
+func changesText(old, new api.Object) string {
 	changes := Changes(old, new)
 	if len(changes) == 0 {
 		return "only the version changed"
@@ -149,8 +149,8 @@ type jsonEntry struct {
 }
 
 type jsonRef struct {
-	Kind store.Kind `json:"kind"`
-	Key  string     `json:"key"`
+	Kind api.Kind `json:"kind"`
+	Key  string   `json:"key"`
 }
 
 type jsonCall struct {
@@ -181,7 +181,7 @@ func (t *Trace) jsonEntry(e Entry) jsonEntry {
 		Seq: e.Seq, Time: e.Time.Format(time.RFC3339Nano), Offset: t.offset(e).String(), Actor: e.Actor, Type: e.Type,
 		Rule: e.Rule, Verb: e.Verb, Reason: e.Reason, Text: e.Text,
 	}
-	if e.Object != (store.Ref{}) {
+	if e.Object != (api.Ref{}) {
 		line.Object = &jsonRef{Kind: e.Object.Kind, Key: e.Object.Key}
 	}
 	if c := e.Call; c.Target != "" {

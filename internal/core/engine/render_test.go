@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -57,7 +57,7 @@ func tellStory(t *testing.T) *engine.Trace {
 		recorder := a.NewRecorder("persistentvolume-controller")
 		queue := a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: func(p *engine.Proc, key string) error {
 			pv, _ := e.Store().Volumes.Lookup(key)
-			p.Decide("BIND-062", pv, "synchronizing %s: volume is unused", store.PersistentVolume)
+			p.Decide("BIND-062", pv, "synchronizing %s: volume is unused", api.PersistentVolume)
 			changed := pv.DeepCopy()
 			changed.Status.Phase = corev1.VolumeAvailable
 			changed.Status.Message = "seen at " + p.Now().Format(time.TimeOnly+".000")
@@ -87,23 +87,23 @@ func tellStory(t *testing.T) *engine.Trace {
 				return p.Backend(call, 0, func() error { return errors.New("no such device") })
 			})
 		})
-		a.After(time.Hour, "delete", func(p *engine.Proc) { _, _ = p.API().Nodes.Delete(p, "n1", store.DeleteOptions{}) })
+		a.After(time.Hour, "delete", func(p *engine.Proc) { _, _ = p.API().Nodes.Delete(p, "n1", api.DeleteOptions{}) })
 	})
 	startActor(t, e, "kubelet/n1", func(a *engine.Actor) {})
-	create := func(obj store.Object) {
-		if _, err := e.API().Create(e.User(), obj, store.CreateOptions{}); err != nil {
+	create := func(obj api.Object) {
+		if _, err := e.API().Create(e.User(), obj, api.CreateOptions{}); err != nil {
 			t.Fatalf("create: %v", err)
 		}
 	}
 	create(volume("pv1"))
 	create(node("n1", nil))
 	create(node("n2", nil))
-	pv, err := e.API().Volumes.Patch(e.User(), "pv1", []byte(`{"metadata":{"annotations":{"example.com/a":"b c","plain":""}}}`), store.Main)
+	pv, err := e.API().Volumes.Patch(e.User(), "pv1", []byte(`{"metadata":{"annotations":{"example.com/a":"b c","plain":""}}}`), api.Main)
 	if err != nil {
 		t.Fatalf("patch of %v: %v", pv, err)
 	}
 	e.Advance(30 * time.Minute)
-	if _, err := e.API().Nodes.Delete(e.User(), "n2", store.DeleteOptions{}); err != nil {
+	if _, err := e.API().Nodes.Delete(e.User(), "n2", api.DeleteOptions{}); err != nil {
 		t.Fatalf("delete: %v", err)
 	}
 	e.Advance(2 * time.Hour)

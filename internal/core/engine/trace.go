@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // EntryType says what an entry of the trace is about.
@@ -34,7 +34,7 @@ type Entry struct {
 	// Rule is the ID of the rule behind a Decision.
 	Rule string
 	// Object is what the entry is about.
-	Object store.Ref
+	Object api.Ref
 	// Verb is the API verb of a Write; "begin" or "end" of a Storage call; the type, Normal or Warning, of an Emitted event.
 	Verb string
 	// Reason is that of an Emitted event; the queue or operation of a Retry.
@@ -45,7 +45,7 @@ type Entry struct {
 	Call Call
 	// Old and New are the stored object before and after a Write: the same if nothing changed, Old nil for a new object, New nil
 	// for one that is gone. They are shared: read only.
-	Old, New store.Object
+	Old, New api.Object
 	// Err is how a Write, a Storage call or an activity failed; nil if it did not.
 	Err error
 }
@@ -110,7 +110,7 @@ func (t *Trace) add(e Entry) {
 	t.first = (t.first + 1) % t.Limit
 }
 
-func (p *Proc) traceWrite(verb string, ref store.Ref, old, now store.Object, err error) {
+func (p *Proc) traceWrite(verb string, ref api.Ref, old, now api.Object, err error) {
 	if t := p.engine.trace; t != nil {
 		t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
 	}

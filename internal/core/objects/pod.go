@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // EphemeralClaimName is the name of the claim for a generic ephemeral volume of a pod (EPH-003).
@@ -29,7 +29,7 @@ func ClaimsOf(pod *corev1.Pod) []string {
 	var keys []string
 	for i := range pod.Spec.Volumes {
 		if name := ClaimOf(pod, &pod.Spec.Volumes[i]); name != "" {
-			keys = append(keys, store.Key(pod.Namespace, name))
+			keys = append(keys, api.Key(pod.Namespace, name))
 		}
 	}
 	return keys

@@ -10,10 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // conditions makes a list of "Type" or "Type=Status", each with the message given.
@@ -120,7 +120,7 @@ func TestPatchClaimStatus(t *testing.T) {
 	require.Equal(t, "me", old.Annotations["by"], "EXP-005")
 
 	// Somebody else gets in between.
-	_, err = s.Claims.Patch("default/data", []byte(`{"metadata":{"labels":{"a":"b"}},"status":{"conditions":[{"type":"Resizing","status":"True","message":"old"},{"type":"Third","status":"True"}]}}`), store.Status)
+	_, err = s.Claims.Patch("default/data", []byte(`{"metadata":{"labels":{"a":"b"}},"status":{"conditions":[{"type":"Resizing","status":"True","message":"old"},{"type":"Third","status":"True"}]}}`), api.Status)
 	require.NoError(t, err)
 	edited := status(func(c *corev1.PersistentVolumeClaim) {
 		c.Status.Conditions = objects.ReplaceResizeConditions(old.Status.Conditions, false, conditions("new", "ControllerResizeError")...)

@@ -10,28 +10,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // PatchClaimStatus writes what tells edited from old, in annotations and status, with one patch of the status subresource (EXP-005).
 // It fails with a conflict if the claim is no longer old.
 func PatchClaimStatus(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	// EXP-005: with a version inside it is as strict as an update.
-	return p.API().Claims.Patch(p, store.KeyOf(old), claimStatusPatch(old, edited, old), store.Status)
+	return p.API().Claims.Patch(p, api.KeyOf(old), claimStatusPatch(old, edited, old), api.Status)
 }
 
 // ForceClaimStatus is PatchClaimStatus without a version: the difference is put onto whatever the server has, conditions type by
 // type (EXP-005).
 func ForceClaimStatus(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	key := store.KeyOf(old)
+	key := api.KeyOf(old)
 	for {
 		newest, ok := p.Engine().Store().Claims.Lookup(key)
 		if !ok {
 			newest = old // the server says that it is gone
 		}
 		// EXP-005: the server merges, so this is repeated as long as others get in between.
-		claim, err := p.API().Claims.Patch(p, key, claimStatusPatch(old, edited, newest), store.Status)
+		claim, err := p.API().Claims.Patch(p, key, claimStatusPatch(old, edited, newest), api.Status)
 		if !ok || !apierrors.IsConflict(err) {
 			return claim, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -77,15 +78,15 @@ func admitResize(s *Store, claim, old *corePVC) error {
 	}
 	// API-224: the phase is that of the stored claim. Validation has refused the rest of such updates already (API-221).
 	if old.Status.Phase != corev1.ClaimBound {
-		return forbidden(resourceOf(PersistentVolumeClaim), claim.Name, errNotBound)
+		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotBound)
 	}
 	name := classOf(claim)
 	if name == "" || name != classOf(old) {
-		return forbidden(resourceOf(PersistentVolumeClaim), claim.Name, errNotExpandable)
+		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotExpandable)
 	}
 	class, ok := s.Classes.Lookup(name)
 	if !ok || class.AllowVolumeExpansion == nil || !*class.AllowVolumeExpansion {
-		return forbidden(resourceOf(PersistentVolumeClaim), claim.Name, errNotExpandable)
+		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotExpandable)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -83,7 +84,7 @@ func deref(s *string) string {
 	return `"` + *s + `"`
 }
 
-func mustCreate(t *testing.T, s *Store, obj Object) Object {
+func mustCreate(t *testing.T, s *Store, obj api.Object) api.Object {
 	t.Helper()
 	stored, err := s.Create(obj)
 	if err != nil {
@@ -93,19 +94,19 @@ func mustCreate(t *testing.T, s *Store, obj Object) Object {
 }
 
 func TestInUseProtection(t *testing.T) {
-	protected := map[Kind]string{
-		PersistentVolume:      "kubernetes.io/pv-protection",
-		PersistentVolumeClaim: "kubernetes.io/pvc-protection",
-		VolumeAttributesClass: "kubernetes.io/vac-protection",
+	protected := map[api.Kind]string{
+		api.PersistentVolume:      "kubernetes.io/pv-protection",
+		api.PersistentVolumeClaim: "kubernetes.io/pvc-protection",
+		api.VolumeAttributesClass: "kubernetes.io/vac-protection",
 	}
-	for _, obj := range []Object{goodVolume(), goodClaim(), goodAttributesClass(), goodClass(), goodAttachment()} {
-		own := protected[KindOf(obj)]
+	for _, obj := range []api.Object{goodVolume(), goodClaim(), goodAttributesClass(), goodClass(), goodAttachment()} {
+		own := protected[api.KindOf(obj)]
 		finalizers := [][]string{nil, {"example.com/mine"}}
 		if own != "" {
 			finalizers = append(finalizers, []string{own, "example.com/mine"})
 		}
 		for _, sent := range finalizers {
-			obj := obj.DeepCopyObject().(Object)
+			obj := obj.DeepCopyObject().(api.Object)
 			spare := append(make([]string, 0, 8), sent...)
 			obj.SetFinalizers(spare)
 			want := slices.Clone(sent)
@@ -114,10 +115,10 @@ func TestInUseProtection(t *testing.T) {
 			}
 			stored := mustCreate(t, New(Config{}), obj)
 			if got := stored.GetFinalizers(); !slices.Equal(got, want) {
-				t.Errorf("API-254: %s with %v: finalizers = %v, want %v", KindOf(obj), sent, got, want)
+				t.Errorf("API-254: %s with %v: finalizers = %v, want %v", api.KindOf(obj), sent, got, want)
 			}
 			if own != "" && slices.Contains(spare[:cap(spare)][len(sent):], own) {
-				t.Errorf("API-254: %s: the list of the request was written to", KindOf(obj))
+				t.Errorf("API-254: %s: the list of the request was written to", api.KindOf(obj))
 			}
 		}
 	}
@@ -186,7 +187,7 @@ func TestBackDoor(t *testing.T) {
 	s := New(Config{})
 	volume := goodVolume()
 	volume.Spec.PersistentVolumeReclaimPolicy = "Keep"
-	stored, err := s.Volumes.CreateWith(volume, CreateOptions{SkipValidation: true})
+	stored, err := s.Volumes.CreateWith(volume, api.CreateOptions{SkipValidation: true})
 	if err != nil {
 		t.Fatal(err)
 	}

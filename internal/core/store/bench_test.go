@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -71,12 +72,12 @@ func BenchmarkVolumes(b *testing.B) {
 		return err
 	})
 	measure(b, "patch", func(s *store.Store, i int) error {
-		_, err := s.Volumes.Patch(keys[i%benchObjects], []byte(`{"status":{"message":"m`+fmt.Sprint(i)+`"}}`), store.Status)
+		_, err := s.Volumes.Patch(keys[i%benchObjects], []byte(`{"status":{"message":"m`+fmt.Sprint(i)+`"}}`), api.Status)
 		return err
 	})
 	measure(b, "get", func(s *store.Store, i int) error { _, err := s.Volumes.Get(keys[i%benchObjects]); return err })
 	measure(b, "key", func(s *store.Store, i int) error {
-		if v, _ := s.Volumes.Lookup("disk-000000"); store.KeyOf(v) != "disk-000000" {
+		if v, _ := s.Volumes.Lookup("disk-000000"); api.KeyOf(v) != "disk-000000" {
 			return fmt.Errorf("another key")
 		}
 		return nil
@@ -89,10 +90,10 @@ func BenchmarkVolumes(b *testing.B) {
 	})
 	measure(b, "delete-and-create", func(s *store.Store, i int) error {
 		key := keys[i%benchObjects]
-		if _, err := s.Volumes.Delete(key, store.DeleteOptions{}); err != nil {
+		if _, err := s.Volumes.Delete(key, api.DeleteOptions{}); err != nil {
 			return err
 		}
-		if _, err := s.Volumes.Patch(key, []byte(`{"metadata":{"finalizers":null}}`), store.Main); err != nil {
+		if _, err := s.Volumes.Patch(key, []byte(`{"metadata":{"finalizers":null}}`), api.Main); err != nil {
 			return err
 		}
 		_, err := s.Volumes.Create(disk(key))
@@ -133,7 +134,7 @@ func BenchmarkClaims(b *testing.B) {
 	})
 	measure(b, "get", func(s *store.Store, i int) error { _, err := s.Claims.Get(keys[i%benchObjects]); return err })
 	measure(b, "key", func(s *store.Store, i int) error {
-		if c, _ := s.Claims.Lookup("default/data-000000"); store.KeyOf(c) != "default/data-000000" {
+		if c, _ := s.Claims.Lookup("default/data-000000"); api.KeyOf(c) != "default/data-000000" {
 			return fmt.Errorf("another key")
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,7 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if binding == nil {
 		return nil, s.Pods.badRequest("bind", "the binding is nil")
 	}
-	namespace, name := SplitKey(key)
+	namespace, name := api.SplitKey(key)
 	// API-020, API-009: a binding is about the pod of its own name.
 	if binding.Namespace != "" && binding.Namespace != namespace {
 		return nil, errOtherNamespace()
@@ -93,7 +94,7 @@ func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now
 	b.Annotations = merged(pod.Annotations, binding.Annotations)
 	b.Labels = merged(pod.Labels, binding.Labels)
 	// API-256: the pod learns where its node is. Admission knows the node only by its kind.
-	if binding.Target.Kind == string(Node) {
+	if binding.Target.Kind == string(api.Node) {
 		b.Labels = merged(b.Labels, topologyLabels(node))
 	}
 	b.Status.Conditions = withScheduled(pod.Status.Conditions, now)
@@ -104,8 +105,8 @@ func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now
 func validateBinding(binding *corev1.Binding) error {
 	var errs field.ErrorList
 	// API-260: pods are bound to nodes, and the node has a name.
-	if kind := binding.Target.Kind; kind != "" && kind != string(Node) {
-		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{"<empty>", string(Node)}))
+	if kind := binding.Target.Kind; kind != "" && kind != string(api.Node) {
+		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{"<empty>", string(api.Node)}))
 	}
 	if binding.Target.Name == "" {
 		errs = append(errs, field.Required(field.NewPath("target", "name"), ""))

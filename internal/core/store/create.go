@@ -1,24 +1,16 @@
 package store
 
 import (
+	"github.com/volsim/volsim/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CreateOptions changes how an object is created. The zero value is what a client does.
-type CreateOptions struct {
-	// SkipValidation stores the object even if a real API server would refuse it; defaults and admission still apply.
-	// It is for studying what controllers do with objects that should not exist.
-	SkipValidation bool
-	// DryRun does everything but store the object.
-	DryRun bool
-}
-
 // Create stores a new object (API-001) and returns it as stored: defaulted, admitted, with uid, creationTimestamp and
 // resourceVersion. Errors are those of the API server: Invalid, AlreadyExists, Forbidden.
-func (t *Table[T]) Create(obj T) (T, error) { return t.CreateWith(obj, CreateOptions{}) }
+func (t *Table[T]) Create(obj T) (T, error) { return t.CreateWith(obj, api.CreateOptions{}) }
 
 // CreateWith is Create with options.
-func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
+func (t *Table[T]) CreateWith(obj T, opts api.CreateOptions) (T, error) {
 	var none T
 	if absent(obj) {
 		return none, t.badRequest("create", "the object is nil")
@@ -70,7 +62,7 @@ func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		if versioned {
 			return none, errVersionOnCreate()
 		}
-		key := Key(meta.Namespace, meta.Name)
+		key := api.Key(meta.Namespace, meta.Name)
 		if c := t.cells.Get(key); c != nil {
 			if generated && attempt+1 < generateNameAttempts {
 				continue

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -42,7 +43,7 @@ func TestCSIDriverCreate(t *testing.T) {
 		faults(validateDriver(&csiDriver{})), "API-185: without defaults")
 	long := goodDriver()
 	long.Name = strings.Repeat("a", 253)
-	assert.Empty(t, validateMetaCreate(&long.ObjectMeta, resourceOf(CSIDriver)), "API-185")
+	assert.Empty(t, validateMetaCreate(&long.ObjectMeta, resourceOf(api.CSIDriver)), "API-185")
 }
 
 func TestCSIDriverUpdate(t *testing.T) {

@@ -11,12 +11,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	kjson "sigs.k8s.io/json"
 )
 
 // decodeTyped reads an object from JSON as the API server does: the case of names matters, what is unknown is dropped.
-func decodeTyped[T Object](data []byte) (T, error) {
+func decodeTyped[T api.Object](data []byte) (T, error) {
 	var none T
 	if err := checkQuantities(data, reflect.TypeFor[T]()); err != nil {
 		return none, err
@@ -29,7 +30,7 @@ func decodeTyped[T Object](data []byte) (T, error) {
 }
 
 // decodeStrict reads into a pointer to an object. Fields that it does not have, or has twice, are an error.
-func decodeStrict(data []byte, obj Object) error {
+func decodeStrict(data []byte, obj api.Object) error {
 	if err := checkQuantities(data, reflect.TypeOf(obj)); err != nil {
 		return err
 	}

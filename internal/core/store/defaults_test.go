@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -173,7 +174,7 @@ func drawPod(t *rapid.T) *corePod {
 }
 
 // checkDefaults sees to it that defaults are filled in once, in a copy, and at no cost when nothing is left to do.
-func checkDefaults[T Object](t *rapid.T, s strategy[T], obj T) {
+func checkDefaults[T api.Object](t *rapid.T, s strategy[T], obj T) {
 	t.Helper()
 	before := obj.DeepCopyObject()
 	once := s.shallow(obj)

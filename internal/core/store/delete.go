@@ -4,24 +4,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-// DeleteOptions are those of the API that matter to the kinds held here. The zero value sets no precondition.
-type DeleteOptions struct {
-	// GracePeriodSeconds overrides the grace period of a pod (API-062); other kinds ignore it.
-	GracePeriodSeconds *int64
-	// UID and ResourceVersion, when not empty, must be those of the stored object, else the delete is a Conflict (API-058).
-	UID             types.UID
-	ResourceVersion string
-}
 
 // Delete deletes an object, or marks it as being deleted while it has finalizers or, for a pod, grace (API-050 to API-066).
 // It returns the object as it then is, or was last. Deletion is in the background: dependents are the garbage collector's
 // business (API-059, API-060). Errors: NotFound; Conflict when a precondition does not hold.
-func (t *Table[T]) Delete(key string, opts DeleteOptions) (T, error) {
+func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	var none T
 	c := t.cells.Get(key)
 	if c == nil {
@@ -64,7 +55,7 @@ func (t *Table[T]) deleteNow(c *cell[T]) T {
 }
 
 // deleteGracefully deletes a pod for the first time.
-func (t *Table[T]) deleteGracefully(c *cell[T], opts DeleteOptions) T {
+func (t *Table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions) T {
 	now := t.store.now()
 	if grace := gracePeriod(c.obj, opts); grace > 0 {
 		// API-063: the kubelet gets the time it was promised.
@@ -75,7 +66,7 @@ func (t *Table[T]) deleteGracefully(c *cell[T], opts DeleteOptions) T {
 
 // deleteAgain deletes a pod that is being deleted. It can only shorten the wait (API-065). What the pod is like, and so whether
 // it would get any grace if it were deleted now, does not matter any more.
-func (t *Table[T]) deleteAgain(c *cell[T], opts DeleteOptions) T {
+func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions) T {
 	obj := c.obj
 	meta := metaOf(obj)
 	if graceOver(meta) {
@@ -111,7 +102,7 @@ func (t *Table[T]) kill(c *cell[T], at metav1.Time) T {
 }
 
 // gracePeriod is what a delete of a pod asks for (API-062).
-func gracePeriod(obj Object, opts DeleteOptions) int64 {
+func gracePeriod(obj api.Object, opts api.DeleteOptions) int64 {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return 0
@@ -158,14 +149,14 @@ func graceOver(meta *metav1.ObjectMeta) bool {
 
 // DeleteAll deletes every object that match selects, each by the rules of Delete (API-061), and returns how many there were.
 // A nil match selects all. It ends at the first object whose precondition does not hold; nobody else can take one away meanwhile.
-func (t *Table[T]) DeleteAll(match func(T) bool, opts DeleteOptions) (int, error) {
+func (t *Table[T]) DeleteAll(match func(T) bool, opts api.DeleteOptions) (int, error) {
 	n := 0
 	for obj := range t.All() {
 		if match != nil && !match(obj) {
 			continue
 		}
-		if _, err := t.Delete(KeyOf(obj), opts); err != nil {
-			return n, fmt.Errorf("delete %s: %w", KeyOf(obj), err)
+		if _, err := t.Delete(api.KeyOf(obj), opts); err != nil {
+			return n, fmt.Errorf("delete %s: %w", api.KeyOf(obj), err)
 		}
 		n++
 	}

@@ -12,12 +12,13 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 func TestDeleteWithoutGrace(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.Delete(store.StorageClass, "fast", store.DeleteOptions{})
+	_, err := w.Delete(api.StorageClass, "fast", api.DeleteOptions{})
 	status := w.refused("API-050", err, http.StatusNotFound, metav1.StatusReasonNotFound, 0)
 	assert.Equal(t, `storageclasses.storage.k8s.io "fast" not found`, status.Message, "API-050, API-022")
 
@@ -80,7 +81,7 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 			return w.Volumes.UpdateStatus(with(v, drop))
 		}},
 		{"by a patch", func(w *world, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-			return w.Volumes.Patch("disk", []byte(`{"metadata":{"finalizers":null,"labels":{"last":"words"}}}`), store.Main)
+			return w.Volumes.Patch("disk", []byte(`{"metadata":{"finalizers":null,"labels":{"last":"words"}}}`), api.Main)
 		}},
 		{"without a version", func(w *world, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 			return w.Volumes.Update(with(v, func(v *corev1.PersistentVolume) { drop(v); v.ResourceVersion = "" }))
@@ -99,7 +100,7 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 
 			// API-056: one event, the stored state with the version of the deletion.
 			require.Len(t, changes, 1, "API-056")
-			assert.Equal(t, store.Deleted, changes[0].Type, "API-056")
+			assert.Equal(t, api.Deleted, changes[0].Type, "API-056")
 			want := with(marked, func(v *corev1.PersistentVolume) { v.ResourceVersion = "3" })
 			assert.Empty(t, cmp.Diff(want, changes[0].Object), "API-056: still with the finalizer, without the rest")
 			assert.Same(t, marked, changes[0].Old)
@@ -167,21 +168,21 @@ func TestPreconditions(t *testing.T) {
 	pv := create(w, disk("disk"))
 	w.changes()
 	for _, test := range []struct {
-		opts    store.DeleteOptions
+		opts    api.DeleteOptions
 		message string
 	}{
-		{store.DeleteOptions{UID: "u"}, "the UID in the precondition (u) does not match the UID in record (" + string(pv.UID) + "). The object might have been deleted and then recreated"},
-		{store.DeleteOptions{ResourceVersion: "7"}, "the ResourceVersion in the precondition (7) does not match the ResourceVersion in record (1). The object might have been modified"},
-		{store.DeleteOptions{UID: pv.UID, ResourceVersion: "7"}, "the ResourceVersion in the precondition"},
+		{api.DeleteOptions{UID: "u"}, "the UID in the precondition (u) does not match the UID in record (" + string(pv.UID) + "). The object might have been deleted and then recreated"},
+		{api.DeleteOptions{ResourceVersion: "7"}, "the ResourceVersion in the precondition (7) does not match the ResourceVersion in record (1). The object might have been modified"},
+		{api.DeleteOptions{UID: pv.UID, ResourceVersion: "7"}, "the ResourceVersion in the precondition"},
 	} {
 		_, err := w.Volumes.Delete("disk", test.opts)
 		status := w.refused("API-058", err, http.StatusConflict, metav1.StatusReasonConflict, 1)
 		assert.Contains(t, status.Message, `Operation cannot be fulfilled on PersistentVolume "disk": `+test.message, "API-058, API-024")
 	}
-	_, err := w.Volumes.Delete("disk", store.DeleteOptions{UID: pv.UID, ResourceVersion: "1"})
+	_, err := w.Volumes.Delete("disk", api.DeleteOptions{UID: pv.UID, ResourceVersion: "1"})
 	require.NoError(t, err, "API-058: both hold")
 	w.changes()
-	_, err = w.Volumes.Delete("disk", store.DeleteOptions{ResourceVersion: "1"})
+	_, err = w.Volumes.Delete("disk", api.DeleteOptions{ResourceVersion: "1"})
 	w.refused("API-058: before it is seen to be on its way", err, http.StatusConflict, metav1.StatusReasonConflict, 2)
 }
 
@@ -193,16 +194,16 @@ func TestDeleteAll(t *testing.T) {
 	create(w, held(class("d")))
 	w.changes()
 	// API-061: each by itself and by the rules; API-059: in the background.
-	n, err := w.Classes.DeleteAll(func(c *storagev1.StorageClass) bool { return c.Name != "b" }, store.DeleteOptions{})
+	n, err := w.Classes.DeleteAll(func(c *storagev1.StorageClass) bool { return c.Name != "b" }, api.DeleteOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, 3, n, "API-061")
 	assert.Equal(t, []string{"DELETED StorageClass/a 5", "DELETED StorageClass/c 6", "MODIFIED StorageClass/d 7"}, w.changes(), "API-061")
 	stuck, err := w.Classes.Get("d")
 	require.NoError(t, err)
 	assert.Equal(t, []string{hold}, stuck.Finalizers, "API-059: no finalizer for the garbage collector")
-	_, err = w.Classes.DeleteAll(nil, store.DeleteOptions{UID: "u"})
+	_, err = w.Classes.DeleteAll(nil, api.DeleteOptions{UID: "u"})
 	require.Error(t, err, "API-061, API-058")
-	n, err = w.Classes.DeleteAll(nil, store.DeleteOptions{})
+	n, err = w.Classes.DeleteAll(nil, api.DeleteOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, 2, n, "API-061: all there are")
 }
@@ -238,7 +239,7 @@ func TestPodGrace(t *testing.T) {
 			}
 			load(w, with(p, func(p *corev1.Pod) { p.Generation = 1 }))
 			w.changes()
-			obj, err := w.Pods.Delete("default/web", store.DeleteOptions{GracePeriodSeconds: test.asked})
+			obj, err := w.Pods.Delete("default/web", api.DeleteOptions{GracePeriodSeconds: test.asked})
 			require.NoError(t, err)
 			assert.Equal(t, &test.want, obj.DeletionGracePeriodSeconds)
 			assert.Equal(t, metav1.NewTime(noon.Add(time.Duration(test.want)*time.Second)), *obj.DeletionTimestamp)
@@ -284,7 +285,7 @@ func TestDeletePodAgain(t *testing.T) {
 			require.NoError(t, err)
 			w.changes()
 			w.now = noon.Add(test.after)
-			obj, err := w.Pods.Delete("default/web", store.DeleteOptions{GracePeriodSeconds: test.asked})
+			obj, err := w.Pods.Delete("default/web", api.DeleteOptions{GracePeriodSeconds: test.asked})
 			require.NoError(t, err)
 			assert.Equal(t, test.changes, w.changes())
 			assert.Equal(t, &test.grace, obj.DeletionGracePeriodSeconds)
@@ -298,7 +299,7 @@ func TestPodsAndFinalizers(t *testing.T) {
 	w := newWorld(t)
 	create(w, held(running("web")))
 	w.changes()
-	obj, err := w.Pods.Delete("default/web", store.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	obj, err := w.Pods.Delete("default/web", api.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"MODIFIED Pod/default/web 2"}, w.changes(), "API-064: the finalizer holds it")
 	w.now = noon.Add(time.Minute)
@@ -311,7 +312,7 @@ func TestPodsAndFinalizers(t *testing.T) {
 	w.changes()
 	update(w, with(marked, func(p *corev1.Pod) { p.Finalizers = nil }))
 	assert.Equal(t, []string{"MODIFIED Pod/default/slow 6"}, w.changes(), "API-066: while there is grace, it stays")
-	_, err = w.Pods.Delete("default/slow", store.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	_, err = w.Pods.Delete("default/slow", api.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"MODIFIED Pod/default/slow 7", "DELETED Pod/default/slow 8"}, w.changes(), "API-064")
 }
@@ -332,10 +333,10 @@ func TestHalfDeleted(t *testing.T) {
 		{"API-052", "marked for later", later, new(int64(0)), []string{hold}, []string{"MODIFIED"}, metav1.NewTime(noon)},
 		{"API-051", "held by nothing", earlier, nil, nil, []string{"DELETED"}, earlier},
 	} {
-		for _, obj := range []store.Object{class("a"), running("a")} {
-			t.Run(test.rule+" "+test.name+", a "+string(store.KindOf(obj)), func(t *testing.T) {
+		for _, obj := range []api.Object{class("a"), running("a")} {
+			t.Run(test.rule+" "+test.name+", a "+string(api.KindOf(obj)), func(t *testing.T) {
 				w := newWorld(t)
-				load(w, with(obj, func(o store.Object) {
+				load(w, with(obj, func(o api.Object) {
 					o.SetDeletionTimestamp(&test.at)
 					o.SetDeletionGracePeriodSeconds(test.grace)
 					o.SetFinalizers(test.finalizers)
@@ -345,7 +346,7 @@ func TestHalfDeleted(t *testing.T) {
 				assert.Equal(t, test.wantAt, *got.GetDeletionTimestamp())
 				var types []string
 				for _, c := range w.changes() {
-					types = append(types, c[:len(c)-len(" "+string(store.RefTo(obj).String())+" 2")])
+					types = append(types, c[:len(c)-len(" "+string(api.RefTo(obj).String())+" 2")])
 				}
 				assert.Equal(t, test.want, types)
 			})

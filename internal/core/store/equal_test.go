@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,7 +73,7 @@ func filled[T any](visit func(path string, obj *T)) {
 // checkEveryPart holds that no part of an object is forgotten in its comparison (API-014).
 func checkEveryPart[T any, P interface {
 	*T
-	Object
+	api.Object
 }](t *testing.T, s strategy[P]) {
 	t.Helper()
 	n := 0
@@ -145,7 +146,7 @@ func TestEqualQuantities(t *testing.T) {
 }
 
 // drawn applies some of the changes in the tables, in any order and number, to the good object.
-func drawn[T Object](t *rapid.T, good func() T, rows []row[T], changes []change[T]) T {
+func drawn[T api.Object](t *rapid.T, good func() T, rows []row[T], changes []change[T]) T {
 	obj := good()
 	for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(rows)+2*len(changes)-1), 0, 6).Draw(t, "changes") {
 		func() {
@@ -165,7 +166,7 @@ func drawn[T Object](t *rapid.T, good func() T, rows []row[T], changes []change[
 }
 
 // checkLaws holds for any object that what a strategy is given stays as it is, inside, and that defaults settle.
-func checkLaws[T Object](t *testing.T, s strategy[T], good func() T, rows []row[T], changes []change[T]) {
+func checkLaws[T api.Object](t *testing.T, s strategy[T], good func() T, rows []row[T], changes []change[T]) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		sent := drawn(t, good, rows, changes)

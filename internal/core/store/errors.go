@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/volsim/volsim/api"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,7 +40,7 @@ func errVersion(asked, stored string) error {
 
 // checkPreconditions is API-058, API-024: a delete of another object than the one meant, or of another version of it, is a
 // Conflict. This one conflict goes by the kind instead of the resource, as upstream has it.
-func (t *Table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts DeleteOptions) error {
+func (t *Table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts api.DeleteOptions) error {
 	var why error
 	switch {
 	case opts.UID != "" && opts.UID != meta.UID:
@@ -57,7 +58,7 @@ func (t *Table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts DeleteOption
 
 // API-022
 func (t *Table[T]) notFound(key string) error {
-	_, name := SplitKey(key)
+	_, name := api.SplitKey(key)
 	return apierrors.NewNotFound(t.resource.groupResource(), name)
 }
 
@@ -122,15 +123,15 @@ func (t *Table[T]) errNoStatus() error {
 		"the server could not find the requested resource: "+t.resource.plural+" have no status subresource", 0, true)
 }
 
-func (t *Table[T]) checkSubresource(sub Subresource) error {
+func (t *Table[T]) checkSubresource(sub api.Subresource) error {
 	switch {
-	case sub == Main:
+	case sub == api.Main:
 		return nil
-	case sub == Status && t.resource.status:
+	case sub == api.Status && t.resource.status:
 		return nil
-	case sub == Status:
+	case sub == api.Status:
 		return t.errNoStatus()
 	default:
-		return t.badRequest("update", fmt.Sprintf("subresource %q is unknown: it is %q or %q", sub, Main, Status))
+		return t.badRequest("update", fmt.Sprintf("subresource %q is unknown: it is %q or %q", sub, api.Main, api.Status))
 	}
 }

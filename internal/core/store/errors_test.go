@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -25,24 +26,24 @@ func TestErrors(t *testing.T) {
 		details    metav1.StatusDetails
 	}{
 		{"API-020", "a patch that renames", func(s *store.Store) error {
-			_, err := s.Patch(store.PersistentVolume, "disk", []byte(`{"metadata":{"name":"other"}}`), store.Main)
+			_, err := s.Patch(api.PersistentVolume, "disk", []byte(`{"metadata":{"name":"other"}}`), api.Main)
 			return err
 		}, apierrors.IsBadRequest, 400, "the name of the object (other) does not match the name on the URL (disk)", metav1.StatusDetails{}},
 		{"API-020", "a patch that moves", func(s *store.Store) error {
-			_, err := s.Patch(store.PersistentVolumeClaim, "default/data", []byte(`{"metadata":{"namespace":"other"}}`), store.Main)
+			_, err := s.Patch(api.PersistentVolumeClaim, "default/data", []byte(`{"metadata":{"namespace":"other"}}`), api.Main)
 			return err
 		}, apierrors.IsBadRequest, 400, "the namespace of the provided object does not match the namespace sent on the request", metav1.StatusDetails{}},
 		{"API-021", "admission", func(s *store.Store) error {
-			_, err := s.Patch(store.PersistentVolumeClaim, "default/data", []byte(`{"spec":{"resources":{"requests":{"storage":"9Gi"}}}}`), store.Main)
+			_, err := s.Patch(api.PersistentVolumeClaim, "default/data", []byte(`{"spec":{"resources":{"requests":{"storage":"9Gi"}}}}`), api.Main)
 			return err
 		}, apierrors.IsForbidden, 403, `persistentvolumeclaims "data" is forbidden: only dynamically provisioned pvc can be resized and ` +
 			`the storageclass that provisions the pvc must support resize`, metav1.StatusDetails{Kind: "persistentvolumeclaims", Name: "data"}},
 		{"API-022", "a get", func(s *store.Store) error {
-			_, err := s.Get(store.PersistentVolumeClaim, "default/none")
+			_, err := s.Get(api.PersistentVolumeClaim, "default/none")
 			return err
 		}, apierrors.IsNotFound, 404, `persistentvolumeclaims "none" not found`, metav1.StatusDetails{Kind: "persistentvolumeclaims", Name: "none"}},
 		{"API-022", "a patch", func(s *store.Store) error {
-			_, err := s.Patch(store.StorageClass, "none", []byte(`{}`), store.Main)
+			_, err := s.Patch(api.StorageClass, "none", []byte(`{}`), api.Main)
 			return err
 		}, apierrors.IsNotFound, 404, `storageclasses.storage.k8s.io "none" not found`,
 			metav1.StatusDetails{Group: "storage.k8s.io", Kind: "storageclasses", Name: "none"}},
@@ -143,11 +144,11 @@ func TestErrors(t *testing.T) {
 }
 
 func TestPlurals(t *testing.T) {
-	want := map[store.Kind]string{
-		store.PersistentVolume: "persistentvolumes", store.PersistentVolumeClaim: "persistentvolumeclaims", store.Pod: "pods", store.Node: "nodes",
-		store.StorageClass: "storageclasses.storage.k8s.io", store.VolumeAttributesClass: "volumeattributesclasses.storage.k8s.io",
-		store.VolumeAttachment: "volumeattachments.storage.k8s.io", store.CSIDriver: "csidrivers.storage.k8s.io",
-		store.CSINode: "csinodes.storage.k8s.io", store.CSIStorageCapacity: "csistoragecapacities.storage.k8s.io", store.Event: "events",
+	want := map[api.Kind]string{
+		api.PersistentVolume: "persistentvolumes", api.PersistentVolumeClaim: "persistentvolumeclaims", api.Pod: "pods", api.Node: "nodes",
+		api.StorageClass: "storageclasses.storage.k8s.io", api.VolumeAttributesClass: "volumeattributesclasses.storage.k8s.io",
+		api.VolumeAttachment: "volumeattachments.storage.k8s.io", api.CSIDriver: "csidrivers.storage.k8s.io",
+		api.CSINode: "csinodes.storage.k8s.io", api.CSIStorageCapacity: "csistoragecapacities.storage.k8s.io", api.Event: "events",
 	}
 	w := newWorld(t)
 	for _, kind := range store.Kinds() {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -74,7 +75,7 @@ func FuzzMergePatch(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, patch []byte) {
-		for _, obj := range []store.Object{
+		for _, obj := range []api.Object{
 			with(disk("disk"), func(v *corev1.PersistentVolume) { v.Labels = map[string]string{"a": "1", "c": "2"} }), claim("data"), running("web"),
 		} {
 			s := store.New(store.Config{})
@@ -82,9 +83,9 @@ func FuzzMergePatch(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kind, key := store.KindOf(obj), store.KeyOf(obj)
+			kind, key := api.KindOf(obj), api.KeyOf(obj)
 			before := encode(t, stored)
-			for _, sub := range []store.Subresource{store.Main, store.Status} {
+			for _, sub := range []api.Subresource{api.Main, api.Status} {
 				was, err := s.Get(kind, key)
 				if err != nil {
 					t.Fatal(err)
@@ -113,7 +114,7 @@ func FuzzMergePatch(f *testing.F) {
 }
 
 // checkMerged compares the labels, and the spec or the status, with what a plain reading of the RFC makes of them.
-func checkMerged(t *testing.T, before string, patch []byte, after string, sub store.Subresource) {
+func checkMerged(t *testing.T, before string, patch []byte, after string, sub api.Subresource) {
 	t.Helper()
 	want, got := mergeRFC(decode(t, before), decode(t, string(patch))), decode(t, after)
 	// Labels are strings and nothing else, and no rule but the RFC changes them.
@@ -121,7 +122,7 @@ func checkMerged(t *testing.T, before string, patch []byte, after string, sub st
 		t.Fatalf("labels: %v, want %v", g, w)
 	}
 	name, other := "storageClassName", "spec"
-	if sub == store.Status {
+	if sub == api.Status {
 		name, other = "message", "status"
 	}
 	if w, g := part(want, other, name), part(got, other, name); !reflect.DeepEqual(w, g) && w != "" {
@@ -170,7 +171,7 @@ func decode(t *testing.T, text string) (doc any) {
 	return doc
 }
 
-func encode(t *testing.T, obj store.Object) string {
+func encode(t *testing.T, obj api.Object) string {
 	t.Helper()
 	data, err := json.Marshal(obj)
 	if err != nil {

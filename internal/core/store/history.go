@@ -1,12 +1,13 @@
 package store
 
 import (
+	"github.com/volsim/volsim/api"
 	"iter"
 	"strconv"
 )
 
 // history keeps the newest changes of a table, so that a watch can begin in the past (API-074).
-type history[T Object] struct {
+type history[T api.Object] struct {
 	limit   int
 	dropped uint64 // the version of the newest change that is no longer kept
 	changes []Change[T]
@@ -38,7 +39,7 @@ func (h *history[T]) since(version uint64) iter.Seq[Change[T]] {
 }
 
 // versionOf is an object's resourceVersion as a number, zero for one that was never stored.
-func versionOf(obj Object) uint64 {
+func versionOf(obj api.Object) uint64 {
 	if obj.GetResourceVersion() == "" {
 		return 0 // the error of parsing nothing would be made for nothing
 	}

@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+	"github.com/volsim/volsim/api"
 )
 
 // index finds the objects of a table by something other than their key.
-type index[T Object] struct {
+type index[T api.Object] struct {
 	values  func(T) []string
 	same    func(a, b T) bool // nil if that is not known
 	byValue map[string]filed  // nil until somebody asks
@@ -20,7 +21,7 @@ type filed struct {
 }
 
 // Index finds objects by a value that a function reads off them; see NewIndex.
-type Index[T Object] struct {
+type Index[T api.Object] struct {
 	table *Table[T]
 	index *index[T]
 }
@@ -60,21 +61,21 @@ func (ix *Index[T]) Keys(value string) []string {
 func (ix *Index[T]) build() {
 	ix.index.byValue = map[string]filed{}
 	ix.table.order.Scan(func(key string, c *cell[T]) bool {
-		ix.index.apply(&Change[T]{Type: Added, Key: key, Object: c.obj})
+		ix.index.apply(&Change[T]{Type: api.Added, Key: key, Object: c.obj})
 		return true
 	})
 }
 
 // Left lists the values under which a change takes its object away.
 func (ix *Index[T]) Left(c *Change[T]) []string {
-	if c.Type == Added {
+	if c.Type == api.Added {
 		return nil
 	}
-	if c.Type == Modified && ix.index.unchanged(c) {
+	if c.Type == api.Modified && ix.index.unchanged(c) {
 		return nil
 	}
 	old := ix.index.values(c.Old)
-	if c.Type == Deleted || len(old) == 0 {
+	if c.Type == api.Deleted || len(old) == 0 {
 		return old
 	}
 	now := ix.index.values(c.Object)
@@ -87,14 +88,14 @@ func (ix *Index[T]) Left(c *Change[T]) []string {
 func (ix *index[T]) unchanged(c *Change[T]) bool { return ix.same != nil && ix.same(c.Old, c.Object) }
 
 func (ix *index[T]) apply(c *Change[T]) {
-	if ix.byValue == nil || c.Type == Modified && ix.unchanged(c) {
+	if ix.byValue == nil || c.Type == api.Modified && ix.unchanged(c) {
 		return
 	}
 	var old, now []string
-	if c.Type != Added {
+	if c.Type != api.Added {
 		old = ix.values(c.Old)
 	}
-	if c.Type != Deleted {
+	if c.Type != api.Deleted {
 		now = ix.values(c.Object)
 	}
 	// Most changes are about something else.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -55,7 +56,7 @@ func TestIndexAgrees(t *testing.T) {
 			case 1:
 				s.Update(pv) // drops the finalizer
 			case 2:
-				s.Delete(store.PersistentVolume, pv.Name, store.DeleteOptions{})
+				s.Delete(api.PersistentVolume, pv.Name, api.DeleteOptions{})
 			case 3:
 				s.Load(pv)
 			}

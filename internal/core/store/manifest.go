@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 )
-
-// ErrUnknownKind is underneath the error for a document of a kind that a store does not hold.
-var ErrUnknownKind = errors.New("kind not held here")
 
 // maxListDepth bounds Lists within Lists.
 const maxListDepth = 8
@@ -20,7 +18,7 @@ const maxListDepth = 8
 // Manifest is one object read from a manifest, or the reason why it could not be.
 type Manifest struct {
 	Line   int // where its document begins, from 1
-	Object Object
+	Object api.Object
 	Err    error
 }
 
@@ -29,8 +27,8 @@ type Manifest struct {
 // a kind does not have, or that come twice, are errors. The first thing that cannot be read ends it with an error that says in
 // which line its document begins; lines in the text of the error itself count from the beginning of data, too. An object of
 // another kind is the error ErrUnknownKind.
-func ReadManifests(data []byte) ([]Object, error) {
-	var objs []Object
+func ReadManifests(data []byte) ([]api.Object, error) {
+	var objs []api.Object
 	for _, m := range ScanManifests(data) {
 		if m.Err != nil {
 			return nil, fmt.Errorf("line %d: %w", m.Line, m.Err)
@@ -80,7 +78,7 @@ func decodeManifests(data []byte, depth int) []Manifest {
 // isList accepts the list of anything, and the lists of the kinds that a store holds.
 func isList(kind string) bool {
 	item, ok := strings.CutSuffix(kind, "List")
-	return ok && (item == "" || Kind(item).GroupVersionKind().Kind != "")
+	return ok && (item == "" || GroupVersionKind(api.Kind(item)).Kind != "")
 }
 
 func decodeList(data []byte, depth int) []Manifest {
@@ -115,46 +113,46 @@ func text(data json.RawMessage) string {
 	return s
 }
 
-func decodeManifest(apiVersion, kind string, data []byte) (Object, error) {
+func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	if kind == "" || apiVersion == "" {
 		return nil, fmt.Errorf("apiVersion or kind is missing")
 	}
-	gvk := Kind(kind).GroupVersionKind()
+	gvk := GroupVersionKind(api.Kind(kind))
 	if gvk.Kind == "" || gvk.GroupVersion().String() != apiVersion {
-		return nil, fmt.Errorf("%w: %s %s", ErrUnknownKind, apiVersion, kind)
+		return nil, fmt.Errorf("%w: %s %s", api.ErrUnknownKind, apiVersion, kind)
 	}
-	obj := newObject(Kind(kind))
+	obj := newObject(api.Kind(kind))
 	if err := decodeStrict(data, obj); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
-	if resourceOf(Kind(kind)).namespaced && obj.GetNamespace() == "" {
+	if resourceOf(api.Kind(kind)).namespaced && obj.GetNamespace() == "" {
 		obj.SetNamespace("default")
 	}
 	return obj, nil
 }
 
 // newObject is an empty object of a kind that a store holds.
-func newObject(kind Kind) Object {
+func newObject(kind api.Kind) api.Object {
 	switch kind {
-	case PersistentVolume:
+	case api.PersistentVolume:
 		return &corePV{}
-	case PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		return &corePVC{}
-	case StorageClass:
+	case api.StorageClass:
 		return &storageClass{}
-	case Pod:
+	case api.Pod:
 		return &corePod{}
-	case Node:
+	case api.Node:
 		return &coreNode{}
-	case VolumeAttachment:
+	case api.VolumeAttachment:
 		return &volumeAttachment{}
-	case CSIDriver:
+	case api.CSIDriver:
 		return &csiDriver{}
-	case CSINode:
+	case api.CSINode:
 		return &csiNode{}
-	case VolumeAttributesClass:
+	case api.VolumeAttributesClass:
 		return &volumeAttributesClass{}
-	case CSIStorageCapacity:
+	case api.CSIStorageCapacity:
 		return &csiStorageCapacity{}
 	default:
 		return &coreEvent{}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -30,7 +31,7 @@ func refs(found []store.Manifest) []string {
 			all = append(all, fmt.Sprintf("%d: %v", m.Line, m.Err))
 			continue
 		}
-		all = append(all, fmt.Sprintf("%d %v", m.Line, store.RefTo(m.Object)))
+		all = append(all, fmt.Sprintf("%d %v", m.Line, api.RefTo(m.Object)))
 	}
 	return all
 }
@@ -113,7 +114,7 @@ func TestReadManifests(t *testing.T) {
 	assert.Equal(t, "5Gi", c.Spec.Resources.Requests.Storage().String())
 
 	_, err = store.ReadManifests([]byte(classYAML + "---\napiVersion: v1\nkind: Secret\n"))
-	require.ErrorIs(t, err, store.ErrUnknownKind)
+	require.ErrorIs(t, err, api.ErrUnknownKind)
 	assert.EqualError(t, err, "line 6: kind not held here: v1 Secret")
 
 	huge, err := store.ReadManifests([]byte(strings.Replace(claimJSON, `"5Gi"`, `1e999`, 1)))
@@ -141,7 +142,7 @@ func TestBombs(t *testing.T) {
 		_, err := store.ReadManifests([]byte(data))
 		require.Error(t, err, name)
 		assert.Less(t, len(err.Error()), 1000, name)
-		assert.False(t, errors.Is(err, store.ErrUnknownKind), name)
+		assert.False(t, errors.Is(err, api.ErrUnknownKind), name)
 	}
 	_, err := store.ReadManifests([]byte(texts.String()))
 	assert.EqualError(t, err, "line 1: aliases make the document larger than 16 MiB")

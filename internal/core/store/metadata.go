@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +28,7 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	case meta.Name == "":
 		errs = append(errs, field.Required(metaPath("name"), "name or generateName is required"))
 	case isSubdomain(meta.Name):
-	case r.kind == Event:
+	case r.kind == api.Event:
 		errs = appendInvalid(errs, metaPath("name"), meta.Name, path.IsValidPathSegmentName(meta.Name))
 	default:
 		errs = appendInvalid(errs, metaPath("name"), meta.Name, validation.IsDNS1123Subdomain(meta.Name))
@@ -206,7 +207,7 @@ func validateOwners(owners []metav1.OwnerReference) field.ErrorList {
 		if owner.UID == "" {
 			errs = append(errs, field.Invalid(metaPath("ownerReferences").Child("uid"), owner.UID, "must not be empty"))
 		}
-		if version.Group == "" && version.Version == "v1" && version.Kind == string(Event) {
+		if version.Group == "" && version.Version == "v1" && version.Kind == string(api.Event) {
 			errs = append(errs, field.Invalid(metaPath("ownerReferences"), *owner, version.String()+" is disallowed from being an owner"))
 		}
 		// API-036: one owner at most is the controller.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/volsim/volsim/api"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -29,60 +30,60 @@ func goodMeta() *metav1.ObjectMeta {
 func TestMetadataOnCreate(t *testing.T) {
 	for _, test := range []struct {
 		rule, name string
-		kind       Kind
+		kind       api.Kind
 		mutate     func(*metav1.ObjectMeta)
 		want       string
 	}{
-		{"API-032", "a good object", Pod, func(*metav1.ObjectMeta) {}, ""},
-		{"API-032", "a name of several parts", Pod, func(m *metav1.ObjectMeta) { m.Name = "a-1.b.2-c" }, ""},
-		{"API-032", "the longest name", Pod, func(m *metav1.ObjectMeta) { m.Name = strings.Repeat("a", 253) }, ""},
-		{"API-032", "no name", Pod, func(m *metav1.ObjectMeta) { m.Name = "" }, "metadata.name R"},
-		{"API-032", "capitals", Pod, func(m *metav1.ObjectMeta) { m.Name = "Data" }, "metadata.name I"},
-		{"API-032", "a dash at the end of a part", Pod, func(m *metav1.ObjectMeta) { m.Name = "a-.b" }, "metadata.name I"},
-		{"API-032", "an empty part", Pod, func(m *metav1.ObjectMeta) { m.Name = "a..b" }, "metadata.name I"},
-		{"API-032", "too long", Pod, func(m *metav1.ObjectMeta) { m.Name = strings.Repeat("a", 254) }, "metadata.name I"},
-		{"API-032", "an event may be called longer", Event, func(m *metav1.ObjectMeta) { m.Name = strings.Repeat("a", 254) }, ""},
-		{"API-032", "but not with a slash", Event, func(m *metav1.ObjectMeta) { m.Name = "a/b" }, "metadata.name I"},
-		{"API-033", "a prefix may end in a dash", Pod, func(m *metav1.ObjectMeta) { m.GenerateName = "data-" }, ""},
-		{"API-033", "a prefix with a blank", Pod, func(m *metav1.ObjectMeta) { m.GenerateName = "my data-" }, "metadata.generateName I"},
-		{"API-034", "no namespace", Pod, func(m *metav1.ObjectMeta) { m.Namespace = "" }, "metadata.namespace R"},
-		{"API-034", "a namespace with a dot", Pod, func(m *metav1.ObjectMeta) { m.Namespace = "a.b" }, "metadata.namespace I"},
-		{"API-034", "a long namespace", Pod, func(m *metav1.ObjectMeta) { m.Namespace = strings.Repeat("a", 64) }, "metadata.namespace I"},
-		{"API-034", "a namespace where there is none", Node, func(*metav1.ObjectMeta) {}, "metadata.namespace F"},
-		{"API-035", "a label without a name", Pod, func(m *metav1.ObjectMeta) { m.Labels["example.com/"] = "" }, "metadata.labels I"},
-		{"API-035", "a label with two slashes", Pod, func(m *metav1.ObjectMeta) { m.Labels["a/b/c"] = "" }, "metadata.labels I"},
-		{"API-035", "a label with capitals in the domain", Pod, func(m *metav1.ObjectMeta) { m.Labels["A.com/b"] = "" }, "metadata.labels I"},
-		{"API-035", "a label's value with a blank", Pod, func(m *metav1.ObjectMeta) { m.Labels["a"] = "b c" }, "metadata.labels I"},
-		{"API-035", "a label's value that is too long", Pod, func(m *metav1.ObjectMeta) { m.Labels["a"] = strings.Repeat("b", 64) }, "metadata.labels I"},
-		{"API-035", "an annotation with a bad key", Pod, func(m *metav1.ObjectMeta) { m.Annotations["-a"] = "" }, "metadata.annotations I"},
-		{"API-035", "a letter whose lower case is ASCII", Pod, func(m *metav1.ObjectMeta) { m.Annotations["\u212a"] = "" }, ""},
-		{"API-035", "as many annotations as fit", Pod, func(m *metav1.ObjectMeta) {
+		{"API-032", "a good object", api.Pod, func(*metav1.ObjectMeta) {}, ""},
+		{"API-032", "a name of several parts", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "a-1.b.2-c" }, ""},
+		{"API-032", "the longest name", api.Pod, func(m *metav1.ObjectMeta) { m.Name = strings.Repeat("a", 253) }, ""},
+		{"API-032", "no name", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "" }, "metadata.name R"},
+		{"API-032", "capitals", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "Data" }, "metadata.name I"},
+		{"API-032", "a dash at the end of a part", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "a-.b" }, "metadata.name I"},
+		{"API-032", "an empty part", api.Pod, func(m *metav1.ObjectMeta) { m.Name = "a..b" }, "metadata.name I"},
+		{"API-032", "too long", api.Pod, func(m *metav1.ObjectMeta) { m.Name = strings.Repeat("a", 254) }, "metadata.name I"},
+		{"API-032", "an event may be called longer", api.Event, func(m *metav1.ObjectMeta) { m.Name = strings.Repeat("a", 254) }, ""},
+		{"API-032", "but not with a slash", api.Event, func(m *metav1.ObjectMeta) { m.Name = "a/b" }, "metadata.name I"},
+		{"API-033", "a prefix may end in a dash", api.Pod, func(m *metav1.ObjectMeta) { m.GenerateName = "data-" }, ""},
+		{"API-033", "a prefix with a blank", api.Pod, func(m *metav1.ObjectMeta) { m.GenerateName = "my data-" }, "metadata.generateName I"},
+		{"API-034", "no namespace", api.Pod, func(m *metav1.ObjectMeta) { m.Namespace = "" }, "metadata.namespace R"},
+		{"API-034", "a namespace with a dot", api.Pod, func(m *metav1.ObjectMeta) { m.Namespace = "a.b" }, "metadata.namespace I"},
+		{"API-034", "a long namespace", api.Pod, func(m *metav1.ObjectMeta) { m.Namespace = strings.Repeat("a", 64) }, "metadata.namespace I"},
+		{"API-034", "a namespace where there is none", api.Node, func(*metav1.ObjectMeta) {}, "metadata.namespace F"},
+		{"API-035", "a label without a name", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["example.com/"] = "" }, "metadata.labels I"},
+		{"API-035", "a label with two slashes", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["a/b/c"] = "" }, "metadata.labels I"},
+		{"API-035", "a label with capitals in the domain", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["A.com/b"] = "" }, "metadata.labels I"},
+		{"API-035", "a label's value with a blank", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["a"] = "b c" }, "metadata.labels I"},
+		{"API-035", "a label's value that is too long", api.Pod, func(m *metav1.ObjectMeta) { m.Labels["a"] = strings.Repeat("b", 64) }, "metadata.labels I"},
+		{"API-035", "an annotation with a bad key", api.Pod, func(m *metav1.ObjectMeta) { m.Annotations["-a"] = "" }, "metadata.annotations I"},
+		{"API-035", "a letter whose lower case is ASCII", api.Pod, func(m *metav1.ObjectMeta) { m.Annotations["\u212a"] = "" }, ""},
+		{"API-035", "as many annotations as fit", api.Pod, func(m *metav1.ObjectMeta) {
 			m.Annotations = map[string]string{"a": strings.Repeat("b", 262143)}
 		}, ""},
-		{"API-035", "annotations that are too long", Pod, func(m *metav1.ObjectMeta) {
+		{"API-035", "annotations that are too long", api.Pod, func(m *metav1.ObjectMeta) {
 			m.Annotations = map[string]string{"a": strings.Repeat("b", 262144)}
 		}, "metadata.annotations L"},
-		{"API-036", "an owner of nothing", Pod, func(m *metav1.ObjectMeta) { m.OwnerReferences = []metav1.OwnerReference{{}} },
+		{"API-036", "an owner of nothing", api.Pod, func(m *metav1.ObjectMeta) { m.OwnerReferences = []metav1.OwnerReference{{}} },
 			"metadata.ownerReferences.apiVersion I; metadata.ownerReferences.kind I; metadata.ownerReferences.name I; metadata.ownerReferences.uid I"},
-		{"API-036", "an event as owner", Pod, func(m *metav1.ObjectMeta) {
+		{"API-036", "an event as owner", api.Pod, func(m *metav1.ObjectMeta) {
 			m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Event", Name: "e", UID: "u"}}
 		}, "metadata.ownerReferences I"},
-		{"API-036", "two controllers", Pod, func(m *metav1.ObjectMeta) {
+		{"API-036", "two controllers", api.Pod, func(m *metav1.ObjectMeta) {
 			m.OwnerReferences = append(m.OwnerReferences, m.OwnerReferences[0])
 		}, "metadata.ownerReferences I"},
-		{"API-036", "two owners, one controller", Pod, func(m *metav1.ObjectMeta) {
+		{"API-036", "two owners, one controller", api.Pod, func(m *metav1.ObjectMeta) {
 			m.OwnerReferences = append(m.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u"})
 		}, ""},
-		{"API-037", "the finalizers of Kubernetes", Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"kubernetes", "orphan"} }, ""},
-		{"API-037", "a finalizer without a domain", Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"orphan", "hold"} },
+		{"API-037", "the finalizers of Kubernetes", api.Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"kubernetes", "orphan"} }, ""},
+		{"API-037", "a finalizer without a domain", api.Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"orphan", "hold"} },
 			"metadata.finalizers[1] I"},
-		{"API-037", "a finalizer with a blank", Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a b"} },
+		{"API-037", "a finalizer with a blank", api.Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a b"} },
 			"metadata.finalizers I; metadata.finalizers[0] I"},
-		{"API-037", "a finalizer with two slashes", Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a/b/c"} }, "metadata.finalizers I"},
-		{"API-037", "dependents both kept and removed", Pod, func(m *metav1.ObjectMeta) {
+		{"API-037", "a finalizer with two slashes", api.Pod, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a/b/c"} }, "metadata.finalizers I"},
+		{"API-037", "dependents both kept and removed", api.Pod, func(m *metav1.ObjectMeta) {
 			m.Finalizers = []string{"orphan", "foregroundDeletion"}
 		}, "metadata.finalizers I"},
-		{"API-031", "a negative generation", Pod, func(m *metav1.ObjectMeta) { m.Generation = -1 }, "metadata.generation I"},
+		{"API-031", "a negative generation", api.Pod, func(m *metav1.ObjectMeta) { m.Generation = -1 }, "metadata.generation I"},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			meta := goodMeta()
@@ -199,7 +200,7 @@ func TestSameMeta(t *testing.T) {
 func TestGoodMetadataCostsNothing(t *testing.T) {
 	old := goodMeta()
 	meta := old.DeepCopy()
-	pods := resourceOf(Pod)
+	pods := resourceOf(api.Pod)
 	allocs := testing.AllocsPerRun(100, func() {
 		carryOver(meta, old)
 		if len(validateMetaCreate(meta, pods)) > 0 || len(validateMetaUpdate(meta, old, false, nil)) > 0 || !sameMeta(meta, old) {

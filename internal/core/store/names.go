@@ -3,6 +3,7 @@ package store
 import (
 	"hash/fnv"
 
+	"github.com/volsim/volsim/api"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -30,7 +31,7 @@ func generateName(base string, version uint64, attempt int) string {
 
 // newUID makes the uid of the nth object of a kind under one key, in the form of a random UUID. It depends on nothing else, so an
 // object keeps its uid however the rest of a run is ordered.
-func newUID(kind Kind, key string, nth uint32) types.UID {
+func newUID(kind api.Kind, key string, nth uint32) types.UID {
 	h := fnv.New64a()
 	h.Write([]byte(kind))
 	h.Write([]byte{'/'})

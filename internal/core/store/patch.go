@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/volsim/volsim/api"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,7 +15,7 @@ import (
 // (API-016). The result carries the stored resourceVersion unless the patch says otherwise, so only a patch that names one can
 // conflict; another uid is an invalid change. A patch that is no JSON object, or changes name or namespace, is a BadRequest; one
 // that makes the object undecodable is Invalid. As on a server without strict validation, unknown fields are dropped.
-func (t *Table[T]) Patch(key string, patch []byte, sub Subresource) (T, error) {
+func (t *Table[T]) Patch(key string, patch []byte, sub api.Subresource) (T, error) {
 	var none T
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
@@ -79,7 +80,7 @@ func (t *Table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
 	if err != nil {
 		return none, serverError(err.Error())
 	}
-	gvk := t.resource.kind.GroupVersionKind()
+	gvk := GroupVersionKind(t.resource.kind)
 	doc["apiVersion"], doc["kind"] = gvk.GroupVersion().String(), gvk.Kind
 	doc = mergePatch(doc, change)
 	merged, err := json.Marshal(doc)

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 func TestPatch(t *testing.T) {
@@ -37,7 +37,7 @@ func TestPatch(t *testing.T) {
 			stored := create(w, with(disk("disk"), func(v *corev1.PersistentVolume) {
 				v.Labels, v.Spec.MountOptions = map[string]string{"a": "1"}, []string{"ro", "sync"}
 			}))
-			got, err := w.Volumes.Patch("disk", []byte(test.patch), store.Main)
+			got, err := w.Volumes.Patch("disk", []byte(test.patch), api.Main)
 			require.NoError(t, err)
 			if test.want == nil {
 				assert.Same(t, stored, got)
@@ -51,7 +51,7 @@ func TestPatch(t *testing.T) {
 	t.Run("API-016 the status", func(t *testing.T) {
 		w := newWorld(t)
 		create(w, disk("disk"))
-		got, err := w.Volumes.Patch("disk", []byte(`{"status":{"phase":"Bound"},"spec":{"storageClassName":"x"}}`), store.Status)
+		got, err := w.Volumes.Patch("disk", []byte(`{"status":{"phase":"Bound"},"spec":{"storageClassName":"x"}}`), api.Status)
 		require.NoError(t, err)
 		assert.Equal(t, corev1.VolumeBound, got.Status.Phase)
 		assert.Empty(t, got.Spec.StorageClassName)
@@ -60,11 +60,11 @@ func TestPatch(t *testing.T) {
 		w := newWorld(t)
 		create(w, attachment("att")) // updates of this kind must name a version
 		for _, patch := range []string{`{"metadata":{"labels":{"a":"1"}}}`, `{"metadata":{"labels":{"a":"2"}}}`} {
-			_, err := w.Attachments.Patch("att", []byte(patch), store.Main)
+			_, err := w.Attachments.Patch("att", []byte(patch), api.Main)
 			require.NoError(t, err)
 		}
 		w.changes()
-		_, err := w.Attachments.Patch("att", []byte(`{"metadata":{"resourceVersion":null}}`), store.Main)
+		_, err := w.Attachments.Patch("att", []byte(`{"metadata":{"resourceVersion":null}}`), api.Main)
 		w.refused("API-012, API-016", err, 422, metav1.StatusReasonInvalid, 3)
 	})
 }
@@ -110,7 +110,7 @@ func TestPatchIsRefused(t *testing.T) {
 			w := newWorld(t)
 			create(w, claim("data"))
 			w.changes()
-			_, err := w.Claims.Patch("default/data", []byte(test.patch), store.Main)
+			_, err := w.Claims.Patch("default/data", []byte(test.patch), api.Main)
 			status := w.refused(test.rule, err, test.code, test.reason, 1)
 			if test.message != "" {
 				assert.Equal(t, test.message, status.Message)
@@ -120,11 +120,11 @@ func TestPatchIsRefused(t *testing.T) {
 	w := newWorld(t)
 	create(w, class("fast"))
 	w.changes()
-	_, err := w.Patch(store.StorageClass, "fast", []byte(`{}`), store.Status)
+	_, err := w.Patch(api.StorageClass, "fast", []byte(`{}`), api.Status)
 	w.refused("API-030.SC", err, 404, metav1.StatusReasonNotFound, 1)
-	_, err = w.Patch(store.PersistentVolume, "none", []byte(`{}`), store.Status)
+	_, err = w.Patch(api.PersistentVolume, "none", []byte(`{}`), api.Status)
 	w.refused("API-246, API-022", err, 404, metav1.StatusReasonNotFound, 1)
 	// A label is free to look like a quantity.
-	_, err = w.Patch(store.StorageClass, "fast", []byte(`{"metadata":{"labels":{"capacity":"1e999999999"}}}`), store.Main)
+	_, err = w.Patch(api.StorageClass, "fast", []byte(`{"metadata":{"labels":{"capacity":"1e999999999"}}}`), api.Main)
 	require.NoError(t, err)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -113,7 +114,7 @@ func isClaimOrSnapshot(source *corev1.TypedLocalObjectReference) bool {
 	}
 	switch groupOf(source.APIGroup) {
 	case "":
-		return source.Kind == string(PersistentVolumeClaim)
+		return source.Kind == string(api.PersistentVolumeClaim)
 	case "snapshot.storage.k8s.io":
 		return source.Kind == "VolumeSnapshot"
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -93,7 +94,7 @@ func validateDataSources(spec, old *corev1.PersistentVolumeClaimSpec, path *fiel
 func validateReference(apiGroup *string, kind, name string, anyGroup bool, path *field.Path) field.ErrorList {
 	errs := required(path, "name", name, "kind", kind)
 	switch group := groupOf(apiGroup); {
-	case group == "" && kind != string(PersistentVolumeClaim):
+	case group == "" && kind != string(api.PersistentVolumeClaim):
 		errs = append(errs, field.Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 	case group != "" && !anyGroup:
 		errs = append(errs, subdomain(group, path, "apiGroup")...)

@@ -16,6 +16,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -23,43 +24,43 @@ import (
 func TestMatrix(t *testing.T) {
 	for _, test := range []struct {
 		rule                                            string
-		good                                            store.Object
-		edit                                            func(store.Object) // an allowed change of the spec, or of what there is
+		good                                            api.Object
+		edit                                            func(api.Object) // an allowed change of the spec, or of what there is
 		namespaced, status, unconditional, graceful     bool
 		generation, afterUpdate, afterStatus, afterMark int64
 	}{
 		{rule: "API-030.PV", good: disk("a"), status: true, unconditional: true,
-			edit: func(o store.Object) { o.(*corev1.PersistentVolume).Spec.MountOptions = []string{"ro"} }},
+			edit: func(o api.Object) { o.(*corev1.PersistentVolume).Spec.MountOptions = []string{"ro"} }},
 		{rule: "API-030.PVC", good: claim("a"), namespaced: true, status: true, unconditional: true,
-			edit: func(o store.Object) { o.(*corev1.PersistentVolumeClaim).Spec.VolumeName = "disk" }},
+			edit: func(o api.Object) { o.(*corev1.PersistentVolumeClaim).Spec.VolumeName = "disk" }},
 		{rule: "API-030.SC", good: class("a"), unconditional: true,
-			edit: func(o store.Object) { o.(*storagev1.StorageClass).AllowVolumeExpansion = new(true) }},
+			edit: func(o api.Object) { o.(*storagev1.StorageClass).AllowVolumeExpansion = new(true) }},
 		{rule: "API-030.VAC", good: attributes("a"), unconditional: true,
-			edit: func(o store.Object) { o.SetLabels(map[string]string{"a": "b"}) }},
+			edit: func(o api.Object) { o.SetLabels(map[string]string{"a": "b"}) }},
 		{rule: "API-030.VA", good: attachment("a"), status: true,
-			edit: func(o store.Object) { o.SetLabels(map[string]string{"a": "b"}) }},
+			edit: func(o api.Object) { o.SetLabels(map[string]string{"a": "b"}) }},
 		{rule: "API-030.CSIDriver", good: driver("a"), afterUpdate: 1, afterMark: 2,
-			edit: func(o store.Object) { o.(*storagev1.CSIDriver).Spec.PodInfoOnMount = new(true) }},
+			edit: func(o api.Object) { o.(*storagev1.CSIDriver).Spec.PodInfoOnMount = new(true) }},
 		{rule: "API-030.CSINode", good: csiNode("a"),
-			edit: func(o store.Object) { o.(*storagev1.CSINode).Spec.Drivers = nil }},
+			edit: func(o api.Object) { o.(*storagev1.CSINode).Spec.Drivers = nil }},
 		{rule: "API-030.CSC", good: capacity("a"), namespaced: true,
-			edit: func(o store.Object) { o.(*storagev1.CSIStorageCapacity).Capacity = new(size("1Gi")["storage"]) }},
+			edit: func(o api.Object) { o.(*storagev1.CSIStorageCapacity).Capacity = new(size("1Gi")["storage"]) }},
 		{rule: "API-030.Node", good: node("a"), status: true, unconditional: true,
-			edit: func(o store.Object) { o.(*corev1.Node).Spec.Unschedulable = true }},
+			edit: func(o api.Object) { o.(*corev1.Node).Spec.Unschedulable = true }},
 		{rule: "API-030.Pod", good: running("a"), namespaced: true, status: true, unconditional: true, graceful: true,
 			generation: 1, afterUpdate: 2, afterStatus: 2, afterMark: 3,
-			edit: func(o store.Object) { o.(*corev1.Pod).Spec.Containers[0].Image = "example.com/app:2" }},
+			edit: func(o api.Object) { o.(*corev1.Pod).Spec.Containers[0].Image = "example.com/app:2" }},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			w := newWorld(t)
-			kind, key := store.KindOf(test.good), store.KeyOf(test.good)
+			kind, key := api.KindOf(test.good), api.KeyOf(test.good)
 			// API-009: the scope decides what a namespace means.
 			assert.Equal(t, test.namespaced, strings.Contains(key, "/"), "%s: key %q", test.rule, key)
 			stored := create(w, held(test.good))
 			assert.Equal(t, test.generation, stored.GetGeneration(), "%s: generation on create", test.rule)
 
 			// API-012: without a version, the last write wins, or there is none.
-			unversioned := with(stored, func(o store.Object) { o.SetResourceVersion(""); test.edit(o) })
+			unversioned := with(stored, func(o api.Object) { o.SetResourceVersion(""); test.edit(o) })
 			w.changes()
 			updated, err := w.Update(unversioned)
 			if test.unconditional {
@@ -71,7 +72,7 @@ func TestMatrix(t *testing.T) {
 			assert.Equal(t, test.afterUpdate, updated.GetGeneration(), "%s: generation after a change", test.rule)
 
 			w.changes()
-			labelled := with(updated, func(o store.Object) { o.SetLabels(map[string]string{"c": "d"}) })
+			labelled := with(updated, func(o api.Object) { o.SetLabels(map[string]string{"c": "d"}) })
 			again, err := w.UpdateStatus(labelled)
 			if test.status {
 				require.NoError(t, err, "%s: /status", test.rule)
@@ -116,7 +117,7 @@ func TestCreate(t *testing.T) {
 		for _, obj := range every() {
 			w := newWorld(t)
 			yesterday := metav1.NewTime(noon.Add(-24 * time.Hour))
-			sent := with(obj, func(o store.Object) {
+			sent := with(obj, func(o api.Object) {
 				o.SetUID("mine")
 				o.SetCreationTimestamp(yesterday)
 				o.SetDeletionTimestamp(&yesterday)
@@ -124,7 +125,7 @@ func TestCreate(t *testing.T) {
 			})
 			before := sent.DeepCopyObject()
 			stored := create(w, sent)
-			kind := store.KindOf(obj)
+			kind := api.KindOf(obj)
 			assert.NotContains(t, []string{"", "mine"}, string(stored.GetUID()), kind)
 			assert.True(t, stored.GetCreationTimestamp().Time.Equal(noon), "%s: created at %v", kind, stored.GetCreationTimestamp())
 			assert.Nil(t, stored.GetDeletionTimestamp(), kind)
@@ -174,33 +175,33 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("dry run", func(t *testing.T) {
 		w := newWorld(t)
-		obj, err := w.CreateWith(disk("disk"), store.CreateOptions{DryRun: true})
+		obj, err := w.CreateWith(disk("disk"), api.CreateOptions{DryRun: true})
 		require.NoError(t, err)
 		assert.NotEmpty(t, obj.GetUID())
 		assert.Empty(t, w.changes())
 		assert.Zero(t, w.Version())
-		_, err = w.CreateWith(with(disk("Disk"), func(*corev1.PersistentVolume) {}), store.CreateOptions{DryRun: true})
+		_, err = w.CreateWith(with(disk("Disk"), func(*corev1.PersistentVolume) {}), api.CreateOptions{DryRun: true})
 		w.refused("validated", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)
-		_, err = w.CreateWith(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }), store.CreateOptions{DryRun: true})
+		_, err = w.CreateWith(with(disk("d"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }), api.CreateOptions{DryRun: true})
 		w.refused("API-017", err, http.StatusInternalServerError, "", 0)
 		real := create(w, disk("disk"))
 		assert.Equal(t, obj.GetUID(), real.UID, "the same would have come out")
 		w.changes()
-		_, err = w.CreateWith(disk("disk"), store.CreateOptions{DryRun: true})
+		_, err = w.CreateWith(disk("disk"), api.CreateOptions{DryRun: true})
 		w.refused("API-023", err, http.StatusConflict, metav1.StatusReasonAlreadyExists, 1)
 	})
 	t.Run("skip validation", func(t *testing.T) {
 		w := newWorld(t)
 		bad := with(disk("disk"), func(v *corev1.PersistentVolume) { v.Spec.AccessModes, v.Spec.Capacity = nil, nil })
-		obj, err := w.CreateWith(bad, store.CreateOptions{SkipValidation: true})
+		obj, err := w.CreateWith(bad, api.CreateOptions{SkipValidation: true})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"kubernetes.io/pv-protection"}, obj.GetFinalizers(), "admitted")
 		worse := with(obj.(*corev1.PersistentVolume), func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) })
 		_, err = w.Update(worse)
 		require.Error(t, err, "API-212")
-		_, err = w.UpdateWith(worse, store.Main, store.UpdateOptions{SkipValidation: true})
+		_, err = w.UpdateWith(worse, api.Main, store.UpdateOptions{SkipValidation: true})
 		require.NoError(t, err)
-		_, err = w.UpdateWith(worse, store.Main, store.UpdateOptions{SkipValidation: true})
+		_, err = w.UpdateWith(worse, api.Main, store.UpdateOptions{SkipValidation: true})
 		require.Error(t, err, "API-011 holds all the same")
 	})
 }
@@ -210,7 +211,7 @@ func TestVersions(t *testing.T) {
 	// API-005: one counter for all kinds and namespaces.
 	for i, obj := range every() {
 		stored := create(w, obj)
-		assert.Equal(t, strconv.Itoa(i+1), stored.GetResourceVersion(), "API-005 %s", store.KindOf(obj))
+		assert.Equal(t, strconv.Itoa(i+1), stored.GetResourceVersion(), "API-005 %s", api.KindOf(obj))
 	}
 	assert.EqualValues(t, len(every()), w.Version(), "API-005: a list carries it")
 	pv := update(w, with(w.Volumes.List()[0], func(v *corev1.PersistentVolume) { v.Labels = map[string]string{"a": "b"} }))
@@ -252,13 +253,13 @@ func TestReads(t *testing.T) {
 		created := create(w, obj)
 		version := w.Version()
 		update(w, created)
-		assert.Equal(t, version, w.Version(), "API-007, API-014 %s as created", store.KindOf(obj))
+		assert.Equal(t, version, w.Version(), "API-007, API-014 %s as created", api.KindOf(obj))
 		_, err := w.UpdateStatus(created)
-		assert.Equal(t, version, w.Version(), "API-007, API-014 status of %s: %v", store.KindOf(obj), err)
-		loaded := load(w, with(obj, func(o store.Object) { o.SetName("other") }))
+		assert.Equal(t, version, w.Version(), "API-007, API-014 status of %s: %v", api.KindOf(obj), err)
+		loaded := load(w, with(obj, func(o api.Object) { o.SetName("other") }))
 		version = w.Version()
 		update(w, loaded)
-		assert.Equal(t, version, w.Version(), "API-007 %s as loaded", store.KindOf(obj))
+		assert.Equal(t, version, w.Version(), "API-007 %s as loaded", api.KindOf(obj))
 	}
 	w := newWorld(t)
 	pv := load(w, disk("disk"))
@@ -315,11 +316,11 @@ func TestNamespaces(t *testing.T) {
 	assert.Equal(t, "b", pv.Labels["a"], "API-009")
 	pv = load(w, with(disk("disk"), inNamespace))
 	assert.Empty(t, pv.Namespace, "API-009: cleared on load")
-	pv, err := w.Volumes.Patch("disk", []byte(`{"metadata":{"namespace":"somewhere"}}`), store.Main)
+	pv, err := w.Volumes.Patch("disk", []byte(`{"metadata":{"namespace":"somewhere"}}`), api.Main)
 	require.NoError(t, err, "API-009 patch")
 	assert.Empty(t, pv.Namespace, "API-009: cleared in a patch")
-	assert.Equal(t, "disk", store.KeyOf(with(pv, inNamespace)), "API-009: the key does not have it")
-	assert.Equal(t, "default/data", store.KeyOf(claim("data")), "API-009")
+	assert.Equal(t, "disk", api.KeyOf(with(pv, inNamespace)), "API-009: the key does not have it")
+	assert.Equal(t, "default/data", api.KeyOf(claim("data")), "API-009")
 	w.changes()
 	_, err = w.Create(with(claim("data"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "" }))
 	w.refused("API-034", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, w.Version())
@@ -479,8 +480,8 @@ func TestWalksGoOnWhileWriting(t *testing.T) {
 		assert.Equal(t, "a", pv.Name)
 		break
 	}
-	list := w.List(store.PersistentVolume)
-	assert.True(t, slices.IsSortedFunc(list, func(a, b store.Object) int { return strings.Compare(store.KeyOf(a), store.KeyOf(b)) }))
+	list := w.List(api.PersistentVolume)
+	assert.True(t, slices.IsSortedFunc(list, func(a, b api.Object) int { return strings.Compare(api.KeyOf(a), api.KeyOf(b)) }))
 	assert.Len(t, list, 6)
 }
 
@@ -497,8 +498,8 @@ func TestUntyped(t *testing.T) {
 		"load nil":             func() error { _, err := w.Load(nil); return err },
 		"another type":         func() error { _, err := w.Create(&corev1.Secret{}); return err },
 		"a type of one's own":  func() error { _, err := w.Create(odd{}); return err },
-		"patch another kind":   func() error { _, err := w.Patch("Secret", "a", nil, store.Main); return err },
-		"delete another kind":  func() error { _, err := w.Delete("Secret", "a", store.DeleteOptions{}); return err },
+		"patch another kind":   func() error { _, err := w.Patch("Secret", "a", nil, api.Main); return err },
+		"delete another kind":  func() error { _, err := w.Delete("Secret", "a", api.DeleteOptions{}); return err },
 		"get another kind":     func() error { _, err := w.Get("Secret", "a"); return err },
 		"bind nothing":         func() error { _, err := w.Bind("default/web", nil); return err },
 		"watch for nobody": func() error {
@@ -510,10 +511,10 @@ func TestUntyped(t *testing.T) {
 		assert.Zero(t, w.Version(), name)
 	}
 	assert.Nil(t, w.List("Secret"))
-	assert.Equal(t, store.Ref{}, store.RefTo(missing))
-	assert.Empty(t, store.RefTo(nil).String())
-	assert.Equal(t, "PersistentVolumeClaim/default/data", store.RefTo(claim("data")).String())
+	assert.Equal(t, api.Ref{}, api.RefTo(missing))
+	assert.Empty(t, api.RefTo(nil).String())
+	assert.Equal(t, "PersistentVolumeClaim/default/data", api.RefTo(claim("data")).String())
 }
 
 // odd is an object of no kind that is not even a pointer.
-type odd struct{ store.Object }
+type odd struct{ api.Object }

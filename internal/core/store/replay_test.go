@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -28,7 +29,7 @@ func TestReplay(t *testing.T) {
 			}
 			version = c.Version
 			log = append(log, fmt.Sprint(c.Type, c.Key, c.Version))
-			if c.Type == store.Deleted {
+			if c.Type == api.Deleted {
 				delete(mirror, c.Key)
 			} else {
 				mirror[c.Key] = c.Object
@@ -49,7 +50,7 @@ func TestReplay(t *testing.T) {
 			r.Fatalf("%d pods replayed, %d stored", len(mirror), s.Pods.Len())
 		}
 		for p := range s.Pods.All() {
-			if mirror[store.KeyOf(p)] != p {
+			if mirror[api.KeyOf(p)] != p {
 				r.Fatalf("%s is not what was replayed", p.Name)
 			}
 		}
@@ -90,7 +91,7 @@ func write(r *rapid.T, s *store.Store, name string) {
 			p.Status.Phase = rapid.SampledFrom([]corev1.PodPhase{corev1.PodRunning, corev1.PodFailed}).Draw(r, "phase")
 		}))
 	case 4, 5:
-		_, _ = s.Pods.Delete(key, store.DeleteOptions{GracePeriodSeconds: grace.Draw(r, "grace")})
+		_, _ = s.Pods.Delete(key, api.DeleteOptions{GracePeriodSeconds: grace.Draw(r, "grace")})
 	case 6:
 		_, _ = s.Pods.Load(with(p, func(p *corev1.Pod) {
 			if rapid.Bool().Draw(r, "marked") {

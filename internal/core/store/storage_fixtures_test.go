@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -30,20 +31,20 @@ func faults(errs field.ErrorList) string {
 }
 
 // row is one object of a table: what mutate makes of the good object, and what is wrong with that; "" is nothing.
-type row[T Object] struct {
+type row[T api.Object] struct {
 	rule, name string
 	mutate     func(T)
 	want       string
 }
 
 // change is one update of a table: of what before makes of the good object, to what after makes of that.
-type change[T Object] struct {
+type change[T api.Object] struct {
 	rule, name    string
 	before, after func(T)
 	want          string
 }
 
-func checkCreates[T Object](t *testing.T, s strategy[T], good func() T, rows []row[T]) {
+func checkCreates[T api.Object](t *testing.T, s strategy[T], good func() T, rows []row[T]) {
 	t.Helper()
 	for _, row := range rows {
 		t.Run(row.rule+" "+row.name, func(t *testing.T) {
@@ -59,7 +60,7 @@ func checkCreates[T Object](t *testing.T, s strategy[T], good func() T, rows []r
 	}
 }
 
-func checkUpdates[T Object](t *testing.T, s strategy[T], good func() T, changes []change[T], status bool) {
+func checkUpdates[T api.Object](t *testing.T, s strategy[T], good func() T, changes []change[T], status bool) {
 	t.Helper()
 	for _, c := range changes {
 		t.Run(c.rule+" "+c.name, func(t *testing.T) {
@@ -98,7 +99,7 @@ func checkUpdates[T Object](t *testing.T, s strategy[T], good func() T, changes 
 
 // checkTrust makes the same change to a copy that shares with old what it leaves alone: if that is taken on trust, where old was valid,
 // it must be right.
-func checkTrust[T Object](t *testing.T, s strategy[T], good func() T, c change[T]) {
+func checkTrust[T api.Object](t *testing.T, s strategy[T], good func() T, c change[T]) {
 	t.Helper()
 	old := good()
 	if c.before != nil {

@@ -2,10 +2,9 @@ package store
 
 import (
 	"fmt"
-	"reflect"
-	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +44,7 @@ type Store struct {
 	Capacities        *Table[*storagev1.CSIStorageCapacity]
 	Events            *Table[*corev1.Event]
 
-	tables  map[Kind]table
+	tables  map[api.Kind]table
 	commons commons
 }
 
@@ -57,90 +56,48 @@ func New(cfg Config) *Store {
 	if cfg.History == 0 {
 		cfg.History = 1000
 	}
-	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, tables: map[Kind]table{}}
-	s.Volumes = newTable(s, PersistentVolume, volumeStrategy, cfg.History)
-	s.Claims = newTable(s, PersistentVolumeClaim, claimStrategy, cfg.History)
-	s.Classes = newTable(s, StorageClass, classStrategy, cfg.History)
-	s.AttributesClasses = newTable(s, VolumeAttributesClass, attributesClassStrategy, cfg.History)
-	s.Pods = newTable(s, Pod, podStrategy, cfg.History)
-	s.Nodes = newTable(s, Node, nodeStrategy, cfg.History)
-	s.Attachments = newTable(s, VolumeAttachment, attachmentStrategy, cfg.History)
-	s.CSIDrivers = newTable(s, CSIDriver, csiDriverStrategy, cfg.History)
-	s.CSINodes = newTable(s, CSINode, csiNodeStrategy, cfg.History)
-	s.Capacities = newTable(s, CSIStorageCapacity, storageCapacityStrategy, cfg.History)
-	s.Events = newTable(s, Event, eventStrategy, cfg.History)
+	s := &Store{now: cfg.Now, asGiven: cfg.AsGiven, tables: map[api.Kind]table{}}
+	s.Volumes = newTable(s, api.PersistentVolume, volumeStrategy, cfg.History)
+	s.Claims = newTable(s, api.PersistentVolumeClaim, claimStrategy, cfg.History)
+	s.Classes = newTable(s, api.StorageClass, classStrategy, cfg.History)
+	s.AttributesClasses = newTable(s, api.VolumeAttributesClass, attributesClassStrategy, cfg.History)
+	s.Pods = newTable(s, api.Pod, podStrategy, cfg.History)
+	s.Nodes = newTable(s, api.Node, nodeStrategy, cfg.History)
+	s.Attachments = newTable(s, api.VolumeAttachment, attachmentStrategy, cfg.History)
+	s.CSIDrivers = newTable(s, api.CSIDriver, csiDriverStrategy, cfg.History)
+	s.CSINodes = newTable(s, api.CSINode, csiNodeStrategy, cfg.History)
+	s.Capacities = newTable(s, api.CSIStorageCapacity, storageCapacityStrategy, cfg.History)
+	s.Events = newTable(s, api.Event, eventStrategy, cfg.History)
 	return s
 }
 
 // Version is the resourceVersion of the newest write, as a List carries it (API-005).
 func (s *Store) Version() uint64 { return s.version }
 
-// Key is the name under which a table keeps an object: namespace/name, or name for kinds without a namespace.
-func Key(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
-
-// KeyOf is the key of an object. The namespace that an object of a kind without one may still name does not count (API-009).
-func KeyOf(obj Object) string {
-	switch obj := obj.(type) {
-	case *corePVC:
-		return Key(obj.Namespace, obj.Name)
-	case *corePod:
-		return Key(obj.Namespace, obj.Name)
-	case *csiStorageCapacity:
-		return Key(obj.Namespace, obj.Name)
-	case *coreEvent:
-		return Key(obj.Namespace, obj.Name)
-	case *corePV:
-		return obj.Name
-	}
-	return obj.GetName()
-}
-
-// SplitKey takes a key apart; namespace is "" for kinds without one.
-func SplitKey(key string) (namespace, name string) {
-	if i := strings.IndexByte(key, '/'); i >= 0 {
-		return key[:i], key[i+1:]
-	}
-	return "", key
-}
-
 // table is a Table without its type, for callers that hold objects of any kind.
 type table interface {
-	create(obj Object, opts CreateOptions) (Object, error)
-	update(obj Object, sub Subresource, opts UpdateOptions) (Object, error)
-	load(obj Object) (Object, error)
-	patch(key string, patch []byte, sub Subresource) (Object, error)
-	delete(key string, opts DeleteOptions) (Object, error)
-	get(key string) (Object, error)
-	list() []Object
+	create(obj api.Object, opts api.CreateOptions) (api.Object, error)
+	update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error)
+	load(obj api.Object) (api.Object, error)
+	patch(key string, patch []byte, sub api.Subresource) (api.Object, error)
+	delete(key string, opts api.DeleteOptions) (api.Object, error)
+	get(key string) (api.Object, error)
+	list() []api.Object
 	Len() int
 }
 
-// IsNil reports whether obj is nil, or a nil pointer of some type.
-func IsNil(obj Object) bool {
-	if obj == nil {
-		return true
-	}
-	v := reflect.ValueOf(obj)
-	return v.Kind() == reflect.Pointer && v.IsNil()
-}
-
-func (s *Store) tableFor(obj Object) (table, error) {
-	if IsNil(obj) {
+func (s *Store) tableFor(obj api.Object) (table, error) {
+	if api.IsNil(obj) {
 		return nil, fmt.Errorf("store: the object is nil: pass a pointer to a k8s.io/api type")
 	}
-	kind := KindOf(obj)
+	kind := api.KindOf(obj)
 	if kind == "" {
 		return nil, fmt.Errorf("store: objects of type %T are not held here: the kinds are %v", obj, Kinds())
 	}
 	return s.tables[kind], nil
 }
 
-func (s *Store) tableOf(kind Kind) (table, error) {
+func (s *Store) tableOf(kind api.Kind) (table, error) {
 	t, ok := s.tables[kind]
 	if !ok {
 		return nil, fmt.Errorf("store: kind %q is not held here: the kinds are %v", kind, Kinds())
@@ -149,10 +106,12 @@ func (s *Store) tableOf(kind Kind) (table, error) {
 }
 
 // Create stores a new object of any kind, as Table.Create does.
-func (s *Store) Create(obj Object) (Object, error) { return s.CreateWith(obj, CreateOptions{}) }
+func (s *Store) Create(obj api.Object) (api.Object, error) {
+	return s.CreateWith(obj, api.CreateOptions{})
+}
 
 // CreateWith is Create with options.
-func (s *Store) CreateWith(obj Object, opts CreateOptions) (Object, error) {
+func (s *Store) CreateWith(obj api.Object, opts api.CreateOptions) (api.Object, error) {
 	t, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err
@@ -161,15 +120,17 @@ func (s *Store) CreateWith(obj Object, opts CreateOptions) (Object, error) {
 }
 
 // Update replaces an object of any kind, as Table.Update does.
-func (s *Store) Update(obj Object) (Object, error) { return s.UpdateWith(obj, Main, UpdateOptions{}) }
+func (s *Store) Update(obj api.Object) (api.Object, error) {
+	return s.UpdateWith(obj, api.Main, UpdateOptions{})
+}
 
 // UpdateStatus replaces the status of an object of any kind, as Table.UpdateStatus does.
-func (s *Store) UpdateStatus(obj Object) (Object, error) {
-	return s.UpdateWith(obj, Status, UpdateOptions{})
+func (s *Store) UpdateStatus(obj api.Object) (api.Object, error) {
+	return s.UpdateWith(obj, api.Status, UpdateOptions{})
 }
 
 // UpdateWith is Update or UpdateStatus with options.
-func (s *Store) UpdateWith(obj Object, sub Subresource, opts UpdateOptions) (Object, error) {
+func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
 	t, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err
@@ -178,7 +139,7 @@ func (s *Store) UpdateWith(obj Object, sub Subresource, opts UpdateOptions) (Obj
 }
 
 // Load stores an object of any kind as it is, as Table.Load does.
-func (s *Store) Load(obj Object) (Object, error) {
+func (s *Store) Load(obj api.Object) (api.Object, error) {
 	t, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err
@@ -187,7 +148,7 @@ func (s *Store) Load(obj Object) (Object, error) {
 }
 
 // Patch applies a JSON merge patch to an object of any kind, as Table.Patch does.
-func (s *Store) Patch(kind Kind, key string, patch []byte, sub Subresource) (Object, error) {
+func (s *Store) Patch(kind api.Kind, key string, patch []byte, sub api.Subresource) (api.Object, error) {
 	t, err := s.tableOf(kind)
 	if err != nil {
 		return nil, err
@@ -196,7 +157,7 @@ func (s *Store) Patch(kind Kind, key string, patch []byte, sub Subresource) (Obj
 }
 
 // Delete deletes an object of any kind, as Table.Delete does.
-func (s *Store) Delete(kind Kind, key string, opts DeleteOptions) (Object, error) {
+func (s *Store) Delete(kind api.Kind, key string, opts api.DeleteOptions) (api.Object, error) {
 	t, err := s.tableOf(kind)
 	if err != nil {
 		return nil, err
@@ -205,7 +166,7 @@ func (s *Store) Delete(kind Kind, key string, opts DeleteOptions) (Object, error
 }
 
 // Get reads an object of any kind, as Table.Get does.
-func (s *Store) Get(kind Kind, key string) (Object, error) {
+func (s *Store) Get(kind api.Kind, key string) (api.Object, error) {
 	t, err := s.tableOf(kind)
 	if err != nil {
 		return nil, err
@@ -214,7 +175,7 @@ func (s *Store) Get(kind Kind, key string) (Object, error) {
 }
 
 // List reads all objects of a kind in the order of their keys; nil for an unknown kind.
-func (s *Store) List(kind Kind) []Object {
+func (s *Store) List(kind api.Kind) []api.Object {
 	t, err := s.tableOf(kind)
 	if err != nil {
 		return nil

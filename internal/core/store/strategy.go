@@ -3,10 +3,10 @@ package store
 import (
 	"time"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -24,19 +24,13 @@ type (
 	csiStorageCapacity    = storagev1.CSIStorageCapacity
 )
 
-// Object is any object that a store holds: a pointer to a k8s.io/api type.
-type Object interface {
-	runtime.Object
-	metav1.Object
-}
-
 // strategy says what is particular to one kind on its way into the store. The table does what all kinds share:
 // metadata, versions, finalizers, watches.
 //
 // Every function may replace fields of obj itself but must not write through a pointer, map or slice it finds there:
 // those may belong to a stored object. What is to change inside is copied first. old is a stored object, read only.
 // A nil function means that there is nothing to do.
-type strategy[T Object] struct {
+type strategy[T api.Object] struct {
 	// shallow returns a copy of the struct obj points to, sharing everything inside.
 	shallow func(obj T) T
 

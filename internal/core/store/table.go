@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/seqmap"
 )
 
 // Table holds the objects of one kind, ordered by key.
-type Table[T Object] struct {
+type Table[T api.Object] struct {
 	store    *Store
 	resource resource
 	strategy strategy[T]
@@ -27,7 +28,7 @@ type Table[T Object] struct {
 }
 
 // cell is where a table keeps one object, for as long as there is one of that key.
-type cell[T Object] struct {
+type cell[T api.Object] struct {
 	seqmap.Place[cell[T]]
 	obj T
 	tag uint64 // Change.Tag
@@ -37,7 +38,7 @@ type cell[T Object] struct {
 	valid bool
 }
 
-func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) *Table[T] {
+func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], history int) *Table[T] {
 	if s.asGiven {
 		strategy = strategy.withoutRules()
 	}
@@ -48,7 +49,7 @@ func newTable[T Object](s *Store, kind Kind, strategy strategy[T], history int) 
 }
 
 // Kind is the kind of the objects in the table.
-func (t *Table[T]) Kind() Kind { return t.resource.kind }
+func (t *Table[T]) Kind() api.Kind { return t.resource.kind }
 
 // Len is the number of objects.
 func (t *Table[T]) Len() int { return t.cells.Len() }
@@ -101,7 +102,7 @@ func (t *Table[T]) KeyOf(obj T) string {
 	if c := t.cellOf(metaOf(obj)); c != nil {
 		return c.Key
 	}
-	return KeyOf(obj)
+	return api.KeyOf(obj)
 }
 
 // List returns the objects in the order of their keys.
@@ -134,7 +135,7 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	if t.strategy.defaults != nil {
 		t.strategy.defaults(obj)
 	}
-	key := Key(meta.Namespace, meta.Name)
+	key := api.Key(meta.Namespace, meta.Name)
 	if meta.UID == "" {
 		meta.UID = newUID(t.resource.kind, key, t.removed[key])
 	}
@@ -161,7 +162,7 @@ func (t *Table[T]) insert(key string, obj T, checked bool) {
 	t.order.Set(key, c)
 	t.store.objects++
 	t.stamp(obj)
-	t.tell(&Change[T]{Type: Added, Key: key, Object: obj, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version, Tag: &c.tag})
 }
 
 // put stores obj under the next version in place of what the cell has and tells the watchers.
@@ -169,7 +170,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	c.obj = obj
 	t.stamp(obj)
-	t.tell(&Change[T]{Type: Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
 }
 
 // stamp gives obj the next version.
@@ -190,7 +191,7 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	t.order.Delete(c.Key)
 	t.removed[c.Key]++
 	t.store.objects--
-	t.tell(&Change[T]{Type: Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
 	return last
 }
 
@@ -212,7 +213,7 @@ func (t *Table[T]) invalid(name string, errs field.ErrorList) error {
 }
 
 // metaOf is the metadata of an object, for reading and writing.
-func metaOf[T Object](obj T) *metav1.ObjectMeta {
+func metaOf[T api.Object](obj T) *metav1.ObjectMeta {
 	// Those that are written most often are known at a glance.
 	switch o := any(obj).(type) {
 	case *corePV:
@@ -226,7 +227,7 @@ func metaOf[T Object](obj T) *metav1.ObjectMeta {
 }
 
 // absent reports whether obj is the nil of its type.
-func absent[T Object](obj T) bool {
+func absent[T api.Object](obj T) bool {
 	var none T
 	return any(obj) == any(none)
 }

@@ -1,10 +1,13 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/volsim/volsim/api"
+)
 
 // The methods of table: a Table for callers that do not know its type.
 
-func (t *Table[T]) create(obj Object, opts CreateOptions) (Object, error) {
+func (t *Table[T]) create(obj api.Object, opts api.CreateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -12,7 +15,7 @@ func (t *Table[T]) create(obj Object, opts CreateOptions) (Object, error) {
 	return untyped(t.CreateWith(typed, opts))
 }
 
-func (t *Table[T]) update(obj Object, sub Subresource, opts UpdateOptions) (Object, error) {
+func (t *Table[T]) update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -20,7 +23,7 @@ func (t *Table[T]) update(obj Object, sub Subresource, opts UpdateOptions) (Obje
 	return untyped(t.UpdateWith(typed, sub, opts))
 }
 
-func (t *Table[T]) load(obj Object) (Object, error) {
+func (t *Table[T]) load(obj api.Object) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -28,25 +31,25 @@ func (t *Table[T]) load(obj Object) (Object, error) {
 	return untyped(t.Load(typed))
 }
 
-func (t *Table[T]) patch(key string, patch []byte, sub Subresource) (Object, error) {
+func (t *Table[T]) patch(key string, patch []byte, sub api.Subresource) (api.Object, error) {
 	return untyped(t.Patch(key, patch, sub))
 }
 
-func (t *Table[T]) delete(key string, opts DeleteOptions) (Object, error) {
+func (t *Table[T]) delete(key string, opts api.DeleteOptions) (api.Object, error) {
 	return untyped(t.Delete(key, opts))
 }
 
-func (t *Table[T]) get(key string) (Object, error) { return untyped(t.Get(key)) }
+func (t *Table[T]) get(key string) (api.Object, error) { return untyped(t.Get(key)) }
 
-func (t *Table[T]) list() []Object {
-	objs := make([]Object, 0, t.Len())
+func (t *Table[T]) list() []api.Object {
+	objs := make([]api.Object, 0, t.Len())
 	for obj := range t.All() {
 		objs = append(objs, obj)
 	}
 	return objs
 }
 
-func (t *Table[T]) typed(obj Object) (T, error) {
+func (t *Table[T]) typed(obj api.Object) (T, error) {
 	typed, ok := obj.(T)
 	if !ok {
 		return typed, fmt.Errorf("store: a %T is no %s", obj, t.resource.kind)
@@ -55,7 +58,7 @@ func (t *Table[T]) typed(obj Object) (T, error) {
 }
 
 // untyped drops the object of a failed call, so that the nil of a type does not pass for an object.
-func untyped[T Object](obj T, err error) (Object, error) {
+func untyped[T api.Object](obj T, err error) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -3,17 +3,8 @@ package store
 import (
 	"strconv"
 
+	"github.com/volsim/volsim/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// Subresource says which part of an object a write is about.
-type Subresource string
-
-const (
-	// Main is the object itself, without its status.
-	Main Subresource = ""
-	// Status is the subresource of that name.
-	Status Subresource = "status"
 )
 
 // UpdateOptions changes how an object is updated. The zero value is what a client does.
@@ -28,13 +19,15 @@ type UpdateOptions struct {
 // Update replaces the object's main resource (API-002) and returns it as stored. Status is kept. An object that is being deleted
 // and has lost its last finalizer is removed (API-055); the answer is then the request itself (API-056).
 // Errors are those of the API server: NotFound, Conflict, Invalid, Forbidden.
-func (t *Table[T]) Update(obj T) (T, error) { return t.UpdateWith(obj, Main, UpdateOptions{}) }
+func (t *Table[T]) Update(obj T) (T, error) { return t.UpdateWith(obj, api.Main, UpdateOptions{}) }
 
 // UpdateStatus replaces the object's status (API-003); its metadata goes with it as section 10 of the API rules says.
-func (t *Table[T]) UpdateStatus(obj T) (T, error) { return t.UpdateWith(obj, Status, UpdateOptions{}) }
+func (t *Table[T]) UpdateStatus(obj T) (T, error) {
+	return t.UpdateWith(obj, api.Status, UpdateOptions{})
+}
 
 // UpdateWith is Update or UpdateStatus with options.
-func (t *Table[T]) UpdateWith(obj T, sub Subresource, opts UpdateOptions) (T, error) {
+func (t *Table[T]) UpdateWith(obj T, sub api.Subresource, opts UpdateOptions) (T, error) {
 	var none T
 	if absent(obj) {
 		return none, t.badRequest("update", "the object is nil")
@@ -56,7 +49,7 @@ func (t *Table[T]) UpdateWith(obj T, sub Subresource, opts UpdateOptions) (T, er
 	c := t.cellOf(meta)
 	if c == nil {
 		// API-004, API-246: nothing is created by an update.
-		return none, t.notFound(Key(meta.Namespace, meta.Name))
+		return none, t.notFound(api.Key(meta.Namespace, meta.Name))
 	}
 	oldMeta := metaOf(c.obj)
 	// API-013: the uid is looked at before the version.
@@ -96,7 +89,7 @@ func (t *Table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
 
 // replace carries an update through from the check of the version on (API-002, API-246). obj is a private shallow copy of the
 // request. An object that is being deleted is written to under the same rules as any other (API-054).
-func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bool) (T, error) {
+func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidation bool) (T, error) {
 	var none T
 	old := c.obj
 	meta, oldMeta := metaOf(obj), metaOf(old)
@@ -111,25 +104,25 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 	}
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	carryOver(meta, oldMeta)
-	if sub == Status {
+	if sub == api.Status {
 		if t.strategy.prepareStatus != nil {
 			t.strategy.prepareStatus(obj, old, t.store.instant())
 		}
 	} else if t.strategy.prepareUpdate != nil {
 		t.strategy.prepareUpdate(obj, old)
 	}
-	if t.strategy.specChanged != nil && sub == Main && t.strategy.specChanged(obj, old) {
+	if t.strategy.specChanged != nil && sub == api.Main && t.strategy.specChanged(obj, old) {
 		meta.Generation++
 	}
 	checked := !skipValidation && !t.store.asGiven
 	if checked {
 		errs := validateMetaUpdate(meta, oldMeta, c.checked, t.fine)
 		validate := t.strategy.validateUpdate
-		if sub == Status {
+		if sub == api.Status {
 			validate = t.strategy.validateStatus
 		}
 		// What was valid, and is the same piece of memory, still is.
-		trusted := sub == Main && c.valid && t.strategy.shared != nil && t.strategy.shared(obj, old)
+		trusted := sub == api.Main && c.valid && t.strategy.shared != nil && t.strategy.shared(obj, old)
 		if validate != nil && !trusted {
 			errs = append(errs, validate(obj, old)...)
 		}
@@ -138,7 +131,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 		}
 	}
 	// API-003: the admission of updates looks at the main resource only.
-	if sub == Main && t.strategy.admitUpdate != nil {
+	if sub == api.Main && t.strategy.admitUpdate != nil {
 		if err := t.strategy.admitUpdate(t.store, obj, old); err != nil {
 			return none, err
 		}
@@ -155,7 +148,7 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub Subresource, skipValidation bo
 		return old, nil
 	}
 	c.checked = checked
-	if sub == Main {
+	if sub == api.Main {
 		c.valid = checked
 	}
 	if checked {

@@ -3,22 +3,13 @@ package store
 import (
 	"fmt"
 
+	"github.com/volsim/volsim/api"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ChangeType says what happened to an object, in the API's words.
-type ChangeType string
-
-// The types of changes (API-070).
-const (
-	Added    ChangeType = "ADDED"
-	Modified ChangeType = "MODIFIED"
-	Deleted  ChangeType = "DELETED"
-)
-
 // Change is one watch event.
-type Change[T Object] struct {
-	Type ChangeType
+type Change[T api.Object] struct {
+	Type api.ChangeType
 	Key  string
 	// Object is the new state; of a deleted object the last stored state under the deletion's version (API-072).
 	Object T
@@ -32,7 +23,7 @@ type Change[T Object] struct {
 }
 
 // WatchOptions say where a watch begins and what it sees.
-type WatchOptions[T Object] struct {
+type WatchOptions[T api.Object] struct {
 	// From is the version after which changes are delivered (API-074). Zero: an Added for every object that exists comes first.
 	From uint64
 	// Match selects objects, by labels or fields. A change that makes an object match is delivered as Added, one that ends it as
@@ -44,7 +35,7 @@ type WatchOptions[T Object] struct {
 }
 
 // Watch is a running watch.
-type Watch[T Object] struct {
+type Watch[T api.Object] struct {
 	table   *Table[T]
 	from    uint64
 	match   func(T) bool
@@ -63,7 +54,7 @@ func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], e
 	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn, tagged: opts.Tagged}
 	if opts.From == 0 {
 		for obj := range t.All() {
-			w.deliver(&Change[T]{Type: Added, Key: KeyOf(obj), Object: obj, Version: versionOf(obj)})
+			w.deliver(&Change[T]{Type: api.Added, Key: api.KeyOf(obj), Object: obj, Version: versionOf(obj)})
 		}
 	} else {
 		// API-074: what is no longer known cannot be told.
@@ -110,7 +101,7 @@ func (w *Watch[T]) deliver(c *Change[T]) {
 // Select is what a change of the table looks like to somebody who sees the matching objects only (API-073): one that makes an
 // object match is an Added, one that ends it a Deleted. It reports false if there is nothing to see.
 func (t *Table[T]) Select(c Change[T], match func(T) bool) (Change[T], bool) {
-	return t.Selected(c, c.Type != Added && match(c.Old), c.Type != Deleted && match(c.Object))
+	return t.Selected(c, c.Type != api.Added && match(c.Old), c.Type != api.Deleted && match(c.Object))
 }
 
 // Selected is Select for somebody who knows already whether the object matched before the change and whether it does after it.
@@ -118,14 +109,14 @@ func (t *Table[T]) Selected(c Change[T], before, after bool) (Change[T], bool) {
 	// API-073: the selector decides what the change looks like from here.
 	var none T
 	switch {
-	case before && after, before && c.Type == Deleted:
+	case before && after, before && c.Type == api.Deleted:
 		return c, true
 	case before:
 		last := t.strategy.shallow(c.Old)
 		metaOf(last).ResourceVersion = metaOf(c.Object).ResourceVersion
-		return Change[T]{Type: Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version}, true
+		return Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version}, true
 	case after:
-		return Change[T]{Type: Added, Key: c.Key, Object: c.Object, Old: none, Version: c.Version}, true
+		return Change[T]{Type: api.Added, Key: c.Key, Object: c.Object, Old: none, Version: c.Version}, true
 	}
 	return Change[T]{}, false
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -39,7 +40,7 @@ func TestWatch(t *testing.T) {
 	create(w, class("fast")) // of another kind: not for this watch
 	pv = update(w, with(pv, label("1")))
 	update(w, pv)
-	pv, err := w.Volumes.Patch("disk", []byte(`{"metadata":{"labels":{"a":"2"}}}`), store.Main)
+	pv, err := w.Volumes.Patch("disk", []byte(`{"metadata":{"labels":{"a":"2"}}}`), api.Main)
 	require.NoError(t, err)
 	_, err = w.Volumes.Update(with(pv, func(v *corev1.PersistentVolume) { v.Spec.AccessModes = nil }))
 	require.Error(t, err)
@@ -185,7 +186,7 @@ func TestLoad(t *testing.T) {
 	assert.NotEmpty(t, pv.UID)
 	assert.Equal(t, metav1.NewTime(noon), pv.CreationTimestamp)
 	assert.Equal(t, []string{"ADDED PersistentVolume/disk 1", "MODIFIED PersistentVolume/disk 2"}, w.changes())
-	for _, bad := range []store.Object{disk(""), disk("A"), with(claim("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "" })} {
+	for _, bad := range []api.Object{disk(""), disk("A"), with(claim("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "" })} {
 		_, err := w.Load(bad)
 		w.refused("a name is needed", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 2)
 	}

@@ -12,6 +12,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -44,7 +45,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func follow[T store.Object](w *world, table *store.Table[T]) {
+func follow[T api.Object](w *world, table *store.Table[T]) {
 	_, err := table.Watch(store.WatchOptions[T]{}, func(c store.Change[T]) {
 		w.seen = append(w.seen, fmt.Sprintf("%s %s/%s %d", c.Type, table.Kind(), c.Key, c.Version))
 	})
@@ -59,7 +60,7 @@ func (w *world) changes() []string {
 }
 
 // create creates an object that must be accepted.
-func create[T store.Object](w *world, obj T) T {
+func create[T api.Object](w *world, obj T) T {
 	w.t.Helper()
 	stored, err := w.Create(obj)
 	require.NoError(w.t, err)
@@ -67,7 +68,7 @@ func create[T store.Object](w *world, obj T) T {
 }
 
 // update updates an object, which must be accepted.
-func update[T store.Object](w *world, obj T) T {
+func update[T api.Object](w *world, obj T) T {
 	w.t.Helper()
 	stored, err := w.Update(obj)
 	require.NoError(w.t, err)
@@ -75,7 +76,7 @@ func update[T store.Object](w *world, obj T) T {
 }
 
 // load loads an object, which must be accepted.
-func load[T store.Object](w *world, obj T) T {
+func load[T api.Object](w *world, obj T) T {
 	w.t.Helper()
 	stored, err := w.Load(obj)
 	require.NoError(w.t, err)
@@ -83,15 +84,15 @@ func load[T store.Object](w *world, obj T) T {
 }
 
 // remove deletes an object, which must be there.
-func remove(w *world, obj store.Object) store.Object {
+func remove(w *world, obj api.Object) api.Object {
 	w.t.Helper()
-	last, err := w.Delete(store.KindOf(obj), store.KeyOf(obj), store.DeleteOptions{})
+	last, err := w.Delete(api.KindOf(obj), api.KeyOf(obj), api.DeleteOptions{})
 	require.NoError(w.t, err)
 	return last
 }
 
 // with is a deep copy of obj, changed.
-func with[T store.Object](obj T, change func(T)) T {
+func with[T api.Object](obj T, change func(T)) T {
 	c := obj.DeepCopyObject().(T)
 	change(c)
 	return c
@@ -188,14 +189,14 @@ func event(name string) *corev1.Event {
 }
 
 // every is one good object of each kind.
-func every() []store.Object {
-	return []store.Object{class("fast"), attributes("gold"), driver("csi.example.com"), node("n1"), csiNode("n1"), capacity("c"),
+func every() []api.Object {
+	return []api.Object{class("fast"), attributes("gold"), driver("csi.example.com"), node("n1"), csiNode("n1"), capacity("c"),
 		disk("disk"), claim("data"), pod("web"), attachment("att"), event("told")}
 }
 
 // hold is a finalizer of nobody.
 const hold = "example.com/hold"
 
-func held[T store.Object](obj T) T {
+func held[T api.Object](obj T) T {
 	return with(obj, func(obj T) { obj.SetFinalizers([]string{hold}) })
 }

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // A bindCase is a cluster with volumes that are Available, in which claims are created, all at once.
@@ -78,9 +78,9 @@ func (c bindCase) run(b *testing.B, n int) {
 		before := heap()
 		start := time.Now()
 		cluster := newCluster(b, volsim.Config{NoTrace: true})
-		create(b, cluster, n, func(i int) store.Object { pv, _ := c.pair(i, n); return pv })
+		create(b, cluster, n, func(i int) api.Object { pv, _ := c.pair(i, n); return pv })
 		must(b, cluster.Settle())
-		create(b, cluster, n, func(i int) store.Object { _, claim := c.pair(i, n); return claim })
+		create(b, cluster, n, func(i int) api.Object { _, claim := c.pair(i, n); return claim })
 		began := cpuTime()
 		b.StartTimer()
 		must(b, cluster.Settle())
@@ -112,9 +112,9 @@ func (c bindCase) run(b *testing.B, n int) {
 }
 
 // create creates n objects, some at a time, for nobody keeps a million of them beside the cluster.
-func create(b *testing.B, c *volsim.Cluster, n int, object func(i int) store.Object) {
+func create(b *testing.B, c *volsim.Cluster, n int, object func(i int) api.Object) {
 	b.Helper()
-	var some []store.Object
+	var some []api.Object
 	for i := range n {
 		if some = append(some, object(i)); len(some) == 1000 || i == n-1 {
 			must(b, c.Create(some...))

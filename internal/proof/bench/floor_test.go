@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // BenchmarkFloor is what no implementation of binding on this store and this engine can do without: the four writes of a bind, each with
@@ -112,7 +112,7 @@ func (f *floor) bind(p *engine.Proc, claims *engine.Informer[*corev1.PersistentV
 		return err
 	}
 	pointed := *pv
-	pointed.Spec.ClaimRef = &corev1.ObjectReference{Kind: string(store.PersistentVolumeClaim), APIVersion: "v1", Namespace: claim.Namespace,
+	pointed.Spec.ClaimRef = &corev1.ObjectReference{Kind: string(api.PersistentVolumeClaim), APIVersion: "v1", Namespace: claim.Namespace,
 		Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion}
 	if pv, err = p.API().Volumes.Replace(p, &pointed); err != nil {
 		return err

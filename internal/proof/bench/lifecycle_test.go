@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -36,7 +36,7 @@ func podName(i int) string { return fmt.Sprintf("pod-%06d", i) }
 // startPods creates pods, each with a claim of its own, and waits until they run.
 func startPods(b *testing.B, c *volsim.Cluster, pods int) {
 	b.Helper()
-	objs := make([]store.Object, 0, 2*pods)
+	objs := make([]api.Object, 0, 2*pods)
 	for i := range pods {
 		objs = append(objs, fake.Claim(claimName(i), "1Gi", fake.InClass("disk")), fake.Pod(podName(i), fake.Claims(claimName(i))))
 	}
@@ -116,7 +116,7 @@ func BenchmarkIdle(b *testing.B) {
 			start := time.Now()
 			c := podWorld(b, size.nodes)
 			startPods(b, c, size.pods)
-			objs := make([]store.Object, 0, 2*size.claims)
+			objs := make([]api.Object, 0, 2*size.claims)
 			for i := range size.claims {
 				objs = append(objs, fake.Volume(volumeName(i), "1Gi"), fake.Claim("idle-"+claimName(i), "1Gi"))
 			}

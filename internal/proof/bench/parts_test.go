@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
@@ -36,17 +37,17 @@ func BenchmarkStore(b *testing.B) {
 	run("update", func(s *store.Store, pv *corev1.PersistentVolume, _ int) error {
 		changed := *pv
 		changed.Spec.ClaimRef = &corev1.ObjectReference{Name: "data", ResourceVersion: pv.ResourceVersion}
-		_, err := s.Volumes.UpdateWith(&changed, store.Main, store.UpdateOptions{Own: true})
+		_, err := s.Volumes.UpdateWith(&changed, api.Main, store.UpdateOptions{Own: true})
 		return err
 	})
 	run("update-status", func(s *store.Store, pv *corev1.PersistentVolume, _ int) error {
 		changed := *pv
 		changed.Status.Message = pv.ResourceVersion
-		_, err := s.Volumes.UpdateWith(&changed, store.Status, store.UpdateOptions{Own: true})
+		_, err := s.Volumes.UpdateWith(&changed, api.Status, store.UpdateOptions{Own: true})
 		return err
 	})
 	run("patch", func(s *store.Store, pv *corev1.PersistentVolume, _ int) error {
-		_, err := s.Volumes.Patch(pv.Name, []byte(`{"status":{"message":"`+pv.ResourceVersion+`"}}`), store.Status)
+		_, err := s.Volumes.Patch(pv.Name, []byte(`{"status":{"message":"`+pv.ResourceVersion+`"}}`), api.Status)
 		return err
 	})
 }
@@ -102,7 +103,7 @@ func BenchmarkEngine(b *testing.B) {
 			for b.Loop() {
 				changed := *pv
 				changed.Status.Message = pv.ResourceVersion
-				pv, err = e.Store().Volumes.UpdateWith(&changed, store.Status, store.UpdateOptions{Own: true})
+				pv, err = e.Store().Volumes.UpdateWith(&changed, api.Status, store.UpdateOptions{Own: true})
 				must(b, err)
 				must(b, e.Settle(0))
 			}

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -90,10 +90,10 @@ func (p *nodePlayer) podState(pod *corev1.Pod) (PodState, error) {
 	mounts := p.mounts(pod.Spec.NodeName)
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
-			return s, fmt.Errorf("pod %s: volume %s is not a claim: recordings have none", store.KeyOf(pod), v.Name)
+			return s, fmt.Errorf("pod %s: volume %s is not a claim: recordings have none", api.KeyOf(pod), v.Name)
 		}
 		handle := ""
-		claim, err := p.cluster.Claims.Get(store.Key(pod.Namespace, v.PersistentVolumeClaim.ClaimName))
+		claim, err := p.cluster.Claims.Get(api.Key(pod.Namespace, v.PersistentVolumeClaim.ClaimName))
 		if err == nil {
 			if pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName); err == nil {
 				handle = storage.Handle(pv)
@@ -114,15 +114,15 @@ func (p *nodePlayer) podName(uid string) string { return cmp.Or(p.pods[uid], uid
 func (p *nodePlayer) newEvents() [][]string {
 	events := [][]string{}
 	for _, e := range p.cluster.Events() {
-		key := store.KeyOf(e)
+		key := api.KeyOf(e)
 		if e.Count == p.events[key] {
 			continue
 		}
 		p.events[key] = e.Count
-		if e.InvolvedObject.Kind == string(store.Node) && e.Reason == "Rebooted" {
+		if e.InvolvedObject.Kind == string(api.Node) && e.Reason == "Rebooted" {
 			continue
 		}
-		about := store.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
+		about := api.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
 		if name, ok := p.pods[string(e.InvolvedObject.UID)]; ok {
 			about = name
 		}

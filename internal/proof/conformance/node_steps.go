@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -33,7 +33,7 @@ func (p *nodePlayer) do(step NodeStep) error {
 		if err != nil {
 			return err
 		}
-		return p.cluster.DeleteWith(obj, store.DeleteOptions{GracePeriodSeconds: step.GraceSeconds})
+		return p.cluster.DeleteWith(obj, api.DeleteOptions{GracePeriodSeconds: step.GraceSeconds})
 	case "patch":
 		return p.patch(step)
 	case "backend":
@@ -92,12 +92,12 @@ func (p *nodePlayer) create(data []byte) error {
 		pod.Status.Phase = corev1.PodPending
 	}
 	if _, err := stored(p.cluster, obj); err == nil {
-		return fmt.Errorf("%s: there is one already", store.RefTo(obj))
+		return fmt.Errorf("%s: there is one already", api.RefTo(obj))
 	}
 	if err := p.cluster.Load(obj); err != nil || !isPod {
 		return err
 	}
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	created, err := p.cluster.Pods.Get(key)
 	if err != nil {
 		return err
@@ -120,11 +120,11 @@ func (p *nodePlayer) patch(step NodeStep) error {
 		return p.cluster.PatchStatus(obj, string(step.Patch))
 	case step.Subresource != "":
 		return fmt.Errorf("there is no subresource %q", step.Subresource)
-	case step.Kind != string(store.Pod):
+	case step.Kind != string(api.Pod):
 		return p.cluster.Patch(obj, string(step.Patch))
 	}
 	// The API server of the recordings had no rules for updates of a pod, so that a patch may give it a node.
-	current, err := p.cluster.Pods.Get(store.KeyOf(obj))
+	current, err := p.cluster.Pods.Get(api.KeyOf(obj))
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (p *nodePlayer) clearOutcomes(step NodeStep) error {
 
 // exit has the containers of a pod exit by themselves.
 func (p *nodePlayer) exit(step NodeStep) error {
-	key := store.Key(step.Namespace, step.Name)
+	key := api.Key(step.Namespace, step.Name)
 	pod, err := p.cluster.Pods.Get(key)
 	if err != nil {
 		return err

@@ -9,32 +9,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // newObject is an empty object of a kind that recordings have.
-func newObject(kind string) (store.Object, error) {
-	switch store.Kind(kind) {
-	case store.PersistentVolume:
+func newObject(kind string) (api.Object, error) {
+	switch api.Kind(kind) {
+	case api.PersistentVolume:
 		return &corev1.PersistentVolume{}, nil
-	case store.PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		return &corev1.PersistentVolumeClaim{}, nil
-	case store.StorageClass:
+	case api.StorageClass:
 		return &storagev1.StorageClass{}, nil
-	case store.Pod:
+	case api.Pod:
 		return &corev1.Pod{}, nil
-	case store.Node:
+	case api.Node:
 		return &corev1.Node{}, nil
-	case store.VolumeAttachment:
+	case api.VolumeAttachment:
 		return &storagev1.VolumeAttachment{}, nil
-	case store.CSIDriver:
+	case api.CSIDriver:
 		return &storagev1.CSIDriver{}, nil
 	}
 	return nil, fmt.Errorf("kind %q: recordings have none", kind)
 }
 
 // namedObject is an object of which only kind, namespace and name are known.
-func namedObject(kind, namespace, name string) (store.Object, error) {
+func namedObject(kind, namespace, name string) (api.Object, error) {
 	obj, err := newObject(kind)
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func namedObject(kind, namespace, name string) (store.Object, error) {
 }
 
 // stored is the object of that kind and name as the API server has it.
-func stored(c *volsim.Cluster, obj store.Object) (store.Object, error) {
-	key := store.KeyOf(obj)
+func stored(c *volsim.Cluster, obj api.Object) (api.Object, error) {
+	key := api.KeyOf(obj)
 	switch obj.(type) {
 	case *corev1.PersistentVolume:
 		return c.Volumes.Get(key)
@@ -63,11 +63,11 @@ func stored(c *volsim.Cluster, obj store.Object) (store.Object, error) {
 	case *storagev1.CSIDriver:
 		return c.CSIDrivers.Get(key)
 	}
-	return nil, fmt.Errorf("%s: recordings have none", store.RefTo(obj))
+	return nil, fmt.Errorf("%s: recordings have none", api.RefTo(obj))
 }
 
 // readObject reads an object that says its kind.
-func readObject(data []byte) (store.Object, error) {
+func readObject(data []byte) (api.Object, error) {
 	var head metav1.TypeMeta
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func readObject(data []byte) (store.Object, error) {
 }
 
 // patched applies a JSON merge patch to an object, and returns the result.
-func patched(obj store.Object, patch []byte) (store.Object, error) {
+func patched(obj api.Object, patch []byte) (api.Object, error) {
 	before, err := json.Marshal(obj)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func patched(obj store.Object, patch []byte) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := newObject(string(store.KindOf(obj)))
+	next, err := newObject(string(api.KindOf(obj)))
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // observe tells the state of the cluster, and what its controllers did since the entry of the trace with that number.
@@ -44,9 +44,9 @@ func observe(c *volsim.Cluster, syms *symbols, since uint64) Observation {
 }
 
 // writeKinds are the short names of kinds in writes.
-var writeKinds = map[store.Kind]string{store.PersistentVolume: "PV", store.PersistentVolumeClaim: "PVC"}
+var writeKinds = map[api.Kind]string{api.PersistentVolume: "PV", api.PersistentVolumeClaim: "PVC"}
 
-func writeSubject(ref store.Ref, syms *symbols) string {
+func writeSubject(ref api.Ref, syms *symbols) string {
 	kind, ok := writeKinds[ref.Kind]
 	if !ok {
 		kind = string(ref.Kind)
@@ -79,7 +79,7 @@ func describeWrite(e engine.Entry) string {
 		what = "create"
 	case e.Verb == "delete":
 		what = "delete"
-	case strings.HasSuffix(e.Verb, "-"+string(store.Status)):
+	case strings.HasSuffix(e.Verb, "-"+string(api.Status)):
 		what = "status:" + phaseOf(cmp.Or(e.New, e.Old))
 	case e.New != nil && !apiequality.Semantic.DeepEqual(specOf(e.Old), specOf(e.New)):
 		what = "spec"
@@ -90,7 +90,7 @@ func describeWrite(e engine.Entry) string {
 	return what
 }
 
-func specOf(obj store.Object) any {
+func specOf(obj api.Object) any {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		return obj.Spec
@@ -100,7 +100,7 @@ func specOf(obj store.Object) any {
 	return nil
 }
 
-func phaseOf(obj store.Object) string {
+func phaseOf(obj api.Object) string {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		return string(obj.Status.Phase)
@@ -111,7 +111,7 @@ func phaseOf(obj store.Object) string {
 }
 
 func volumeState(pv *corev1.PersistentVolume, syms *symbols) ObjectState {
-	s := metaState(store.PersistentVolume, pv, syms)
+	s := metaState(api.PersistentVolume, pv, syms)
 	s.Phase = string(pv.Status.Phase)
 	s.HasMessage = pv.Status.Message != ""
 	s.HasReason = pv.Status.Reason != ""
@@ -128,7 +128,7 @@ func volumeState(pv *corev1.PersistentVolume, syms *symbols) ObjectState {
 }
 
 func claimState(claim *corev1.PersistentVolumeClaim, syms *symbols) ObjectState {
-	s := metaState(store.PersistentVolumeClaim, claim, syms)
+	s := metaState(api.PersistentVolumeClaim, claim, syms)
 	s.UID = syms.symbolic(string(claim.UID))
 	s.Phase = string(claim.Status.Phase)
 	s.VolumeName = syms.symbolic(claim.Spec.VolumeName)
@@ -144,7 +144,7 @@ func claimState(claim *corev1.PersistentVolumeClaim, syms *symbols) ObjectState 
 // observedAnnotations are how the keys of the annotations begin that an observation shows.
 var observedAnnotations = []string{"pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"}
 
-func metaState(kind store.Kind, obj store.Object, syms *symbols) ObjectState {
+func metaState(kind api.Kind, obj api.Object, syms *symbols) ObjectState {
 	s := ObjectState{
 		Kind:       string(kind),
 		Namespace:  obj.GetNamespace(),

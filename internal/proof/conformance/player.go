@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
@@ -155,13 +156,13 @@ func (p *player) write(step Step) error {
 		}
 		// A deleted pod is gone at once.
 		var grace int64
-		return p.cluster.DeleteWith(obj, store.DeleteOptions{GracePeriodSeconds: &grace})
+		return p.cluster.DeleteWith(obj, api.DeleteOptions{GracePeriodSeconds: &grace})
 	}
 	return fmt.Errorf("there is no op %q", step.Op)
 }
 
 // object is the object of a step, under its real uids.
-func (p *player) object(step Step) (store.Object, error) {
+func (p *player) object(step Step) (api.Object, error) {
 	data, err := p.symbols.real(step.Object)
 	if err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (p *player) object(step Step) (store.Object, error) {
 }
 
 // named is an object of which only what the step names is known.
-func (p *player) named(step Step) (store.Object, error) {
+func (p *player) named(step Step) (api.Object, error) {
 	name, err := p.symbols.real([]byte(step.Name))
 	if err != nil {
 		return nil, err
@@ -178,26 +179,26 @@ func (p *player) named(step Step) (store.Object, error) {
 	return namedObject(step.Kind, step.Namespace, string(name))
 }
 
-func (p *player) create(obj store.Object, skipValidation bool) error {
+func (p *player) create(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
-	if err := p.cluster.CreateWith(obj, store.CreateOptions{SkipValidation: skipValidation}); err != nil {
+	if err := p.cluster.CreateWith(obj, api.CreateOptions{SkipValidation: skipValidation}); err != nil {
 		return err
 	}
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
 	if !ok {
 		return nil
 	}
-	created, err := p.cluster.Claims.Get(store.KeyOf(claim))
+	created, err := p.cluster.Claims.Get(api.KeyOf(claim))
 	if err != nil {
 		return err
 	}
-	p.symbols.add(store.KeyOf(created), created.UID)
+	p.symbols.add(api.KeyOf(created), created.UID)
 	return nil
 }
 
-func (p *player) update(obj store.Object, skipValidation bool) error {
+func (p *player) update(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
@@ -228,7 +229,7 @@ func (p *player) patch(step Step) error {
 }
 
 // storedAsGiven tells the kinds that the API server of the recordings knew no rules for, and completes an object of theirs.
-func storedAsGiven(obj store.Object) bool {
+func storedAsGiven(obj api.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
 		if obj.Status.Phase == "" {

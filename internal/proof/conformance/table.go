@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // TableCase is one line of a table about the PersistentVolume controller: what there is, what is called, and what there is then.
@@ -41,15 +41,15 @@ type tableState struct {
 	Pods    []*corev1.Pod                   `json:"pods"`
 }
 
-func (s tableState) objects() []store.Object {
-	var objs []store.Object
+func (s tableState) objects() []api.Object {
+	var objs []api.Object
 	objs = appendObjects(objs, s.Classes)
 	objs = appendObjects(objs, s.Pods)
 	objs = appendObjects(objs, s.Volumes)
 	return appendObjects(objs, s.Claims)
 }
 
-func appendObjects[T store.Object](objs []store.Object, list []T) []store.Object {
+func appendObjects[T api.Object](objs []api.Object, list []T) []api.Object {
 	for _, obj := range list {
 		objs = append(objs, obj)
 	}

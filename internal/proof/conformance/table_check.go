@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Check tells how the outcome differs from what is expected; nil is not at all.
@@ -26,16 +26,16 @@ func (c TableCase) Check(outcome TableOutcome) []string {
 }
 
 // diffLists compares objects in the order of their names.
-func diffLists[T store.Object](want, got []T) []string {
-	byKey := func(a, b T) int { return cmp.Compare(store.KeyOf(a), store.KeyOf(b)) }
+func diffLists[T api.Object](want, got []T) []string {
+	byKey := func(a, b T) int { return cmp.Compare(api.KeyOf(a), api.KeyOf(b)) }
 	want, got = slices.SortedFunc(slices.Values(want), byKey), slices.SortedFunc(slices.Values(got), byKey)
 	var diffs []string
 	for i := range max(len(want), len(got)) {
 		switch {
 		case i >= len(want):
-			diffs = append(diffs, "not expected: "+store.KeyOf(got[i]))
+			diffs = append(diffs, "not expected: "+api.KeyOf(got[i]))
 		case i >= len(got):
-			diffs = append(diffs, "missing: "+store.KeyOf(want[i]))
+			diffs = append(diffs, "missing: "+api.KeyOf(want[i]))
 		default:
 			if diff := diffObjects(want[i], got[i]); diff != "" {
 				diffs = append(diffs, diff)
@@ -47,9 +47,9 @@ func diffLists[T store.Object](want, got []T) []string {
 
 // diffObjects compares whole objects, but for their versions and for what only an API server fills in where want lacks it: the uid
 // of volumes, and timestamps.
-func diffObjects(want, got store.Object) string {
-	want, got = want.DeepCopyObject().(store.Object), got.DeepCopyObject().(store.Object)
-	for _, obj := range []store.Object{want, got} {
+func diffObjects(want, got api.Object) string {
+	want, got = want.DeepCopyObject().(api.Object), got.DeepCopyObject().(api.Object)
+	for _, obj := range []api.Object{want, got} {
 		obj.SetResourceVersion("")
 		if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
 			pv.Spec.ClaimRef.ResourceVersion = ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
@@ -47,10 +48,10 @@ func (p *tablePlay) runController(cfg binder.Config) (*engine.Trace, *store.Stor
 
 // do carries out an action: deleteClaim, deleteVolume by name; addClaim, addVolume, modifyClaim, modifyVolume with an object.
 func (a tableAction) do(s *store.Store) error {
-	kind := store.PersistentVolume
+	kind := api.PersistentVolume
 	verb, ok := strings.CutSuffix(a.Action, "Volume")
 	if !ok {
-		kind = store.PersistentVolumeClaim
+		kind = api.PersistentVolumeClaim
 		verb, ok = strings.CutSuffix(a.Action, "Claim")
 	}
 	if !ok || !slices.Contains([]string{"add", "modify", "delete"}, verb) {

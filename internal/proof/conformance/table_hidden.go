@@ -3,14 +3,15 @@ package conformance
 import (
 	"strconv"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // countWrites keeps writes from now on.
 func (p *tablePlay) countWrites() (stop func(), err error) {
-	p.writes = map[store.Ref]int{}
+	p.writes = map[api.Ref]int{}
 	s := p.trial.Store()
-	note := func(obj store.Object) { p.writes[store.RefTo(obj)]++ }
+	note := func(obj api.Object) { p.writes[api.RefTo(obj)]++ }
 	stopVolumes, err := watch(s.Volumes, s.Version(), note)
 	if err != nil {
 		return nil, err
@@ -31,19 +32,19 @@ func (p *tablePlay) intrude(string) {
 	}
 	p.intruded = true
 	s := p.trial.Store()
-	var objs []store.Object
+	var objs []api.Object
 	objs = appendObjects(objs, hidden.Nodes)
 	objs = appendObjects(objs, hidden.APIVolumes)
 	objs = appendObjects(objs, hidden.APIClaims)
-	listed := map[store.Ref]bool{}
+	listed := map[api.Ref]bool{}
 	for _, obj := range objs {
-		listed[store.RefTo(obj)] = true
+		listed[api.RefTo(obj)] = true
 		if err := loadChanged(s, obj); err != nil {
 			p.wrong = append(p.wrong, err.Error())
 		}
 	}
-	for _, obj := range append(s.List(store.PersistentVolume), s.List(store.PersistentVolumeClaim)...) {
-		if listed[store.RefTo(obj)] {
+	for _, obj := range append(s.List(api.PersistentVolume), s.List(api.PersistentVolumeClaim)...) {
+		if listed[api.RefTo(obj)] {
 			continue
 		}
 		if err := removeNow(s, obj); err != nil {
@@ -51,7 +52,7 @@ func (p *tablePlay) intrude(string) {
 		}
 	}
 	p.trial.Forget()
-	var cached []store.Object
+	var cached []api.Object
 	cached = appendObjects(cached, hidden.CachedVolumes)
 	p.trial.Remember(appendObjects(cached, hidden.CachedClaims)...)
 }
@@ -59,11 +60,11 @@ func (p *tablePlay) intrude(string) {
 // written reports whether the objects that are there have come to the versions of the hidden state. Every object begins with
 // version 1, and each write adds one.
 func (p *tablePlay) written(hidden *hiddenState) bool {
-	var objs []store.Object
+	var objs []api.Object
 	objs = appendObjects(objs, hidden.APIVolumes)
 	for _, obj := range appendObjects(objs, hidden.APIClaims) {
-		_, err := p.trial.Store().Get(store.KindOf(obj), store.KeyOf(obj))
-		if err == nil && obj.GetResourceVersion() != strconv.Itoa(1+p.writes[store.RefTo(obj)]) {
+		_, err := p.trial.Store().Get(api.KindOf(obj), api.KeyOf(obj))
+		if err == nil && obj.GetResourceVersion() != strconv.Itoa(1+p.writes[api.RefTo(obj)]) {
 			return false
 		}
 	}
@@ -71,8 +72,8 @@ func (p *tablePlay) written(hidden *hiddenState) bool {
 }
 
 // loadChanged stores an object, unless that is how it is stored already: then its version has to stay as well.
-func loadChanged(s *store.Store, obj store.Object) error {
-	stored, err := s.Get(store.KindOf(obj), store.KeyOf(obj))
+func loadChanged(s *store.Store, obj api.Object) error {
+	stored, err := s.Get(api.KindOf(obj), api.KeyOf(obj))
 	if err == nil && diffObjects(obj, stored) == "" {
 		return nil
 	}
@@ -81,14 +82,14 @@ func loadChanged(s *store.Store, obj store.Object) error {
 }
 
 // removeNow deletes an object without regard to its finalizers.
-func removeNow(s *store.Store, obj store.Object) error {
+func removeNow(s *store.Store, obj api.Object) error {
 	if len(obj.GetFinalizers()) > 0 {
-		free := obj.DeepCopyObject().(store.Object)
+		free := obj.DeepCopyObject().(api.Object)
 		free.SetFinalizers(nil)
 		if _, err := s.Load(free); err != nil {
 			return err
 		}
 	}
-	_, err := s.Delete(store.KindOf(obj), store.KeyOf(obj), store.DeleteOptions{})
+	_, err := s.Delete(api.KindOf(obj), api.KeyOf(obj), api.DeleteOptions{})
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -15,9 +16,9 @@ const multisyncLimit = 200
 // multisync makes the call, and then syncs whatever changed, and when nothing is left everything once more, until a full round
 // changes nothing.
 func (p *tablePlay) multisync() error {
-	var changed []store.Object
+	var changed []api.Object
 	s := p.trial.Store()
-	note := func(obj store.Object) { changed = append(changed, obj) }
+	note := func(obj api.Object) { changed = append(changed, obj) }
 	stopVolumes, err := watch(s.Volumes, s.Version(), note)
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (p *tablePlay) multisync() error {
 				return nil
 			}
 			round = true
-			for _, obj := range append(s.List(store.PersistentVolumeClaim), s.List(store.PersistentVolume)...) {
+			for _, obj := range append(s.List(api.PersistentVolumeClaim), s.List(api.PersistentVolume)...) {
 				p.resync(obj)
 			}
 			continue
@@ -54,9 +55,9 @@ func (p *tablePlay) multisync() error {
 }
 
 // watch calls fn with each object that changes from now on.
-func watch[T store.Object](table *store.Table[T], from uint64, fn func(store.Object)) (stop func(), err error) {
+func watch[T api.Object](table *store.Table[T], from uint64, fn func(api.Object)) (stop func(), err error) {
 	w, err := table.Watch(store.WatchOptions[T]{From: from}, func(c store.Change[T]) {
-		if c.Type != store.Deleted {
+		if c.Type != api.Deleted {
 			fn(c.Object)
 		}
 	})
@@ -68,9 +69,9 @@ func watch[T store.Object](table *store.Table[T], from uint64, fn func(store.Obj
 
 // resync tells the controller's caches of the newest version of an object, and syncs it. An object that is gone meanwhile is left
 // alone, and a conflict makes way for the sync of what it conflicts with.
-func (p *tablePlay) resync(obj store.Object) {
-	key := store.KeyOf(obj)
-	newest, err := p.trial.Store().Get(store.KindOf(obj), key)
+func (p *tablePlay) resync(obj api.Object) {
+	key := api.KeyOf(obj)
+	newest, err := p.trial.Store().Get(api.KindOf(obj), key)
 	if err != nil {
 		return
 	}
@@ -82,6 +83,6 @@ func (p *tablePlay) resync(obj store.Object) {
 		err = p.trial.SyncClaim(key)
 	}
 	if err != nil && !apierrors.IsConflict(err) {
-		p.wrong = append(p.wrong, fmt.Sprintf("the sync of %s failed: %v", store.RefTo(obj), err))
+		p.wrong = append(p.wrong, fmt.Sprintf("the sync of %s failed: %v", api.RefTo(obj), err))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
@@ -52,7 +53,7 @@ type tablePlay struct {
 	plugin    *scriptedPlugin
 	failing   failingRequests
 	trial     *binder.Trial
-	writes    map[store.Ref]int // how often the controller has written to an object
+	writes    map[api.Ref]int // how often the controller has written to an object
 	intruded  bool
 	wrong     []string
 }
@@ -92,8 +93,8 @@ func (p *tablePlay) run() (*engine.Trace, *store.Store, error) {
 		return p.runController(cfg)
 	}
 	trial := binder.TrialConfig{Config: cfg, Injector: &p.failing, BeforeOperation: p.intrude, AsGiven: true}
-	var unknown []store.Object
-	known := slices.DeleteFunc(p.tableCase.Initial.objects(), func(obj store.Object) bool {
+	var unknown []api.Object
+	known := slices.DeleteFunc(p.tableCase.Initial.objects(), func(obj api.Object) bool {
 		_, skip := obj.GetAnnotations()[annSkipLocalStore]
 		if skip {
 			unknown = append(unknown, obj)
@@ -135,7 +136,7 @@ func (p *tablePlay) call() error {
 	case c.Call == "syncVolume" && len(c.Initial.Volumes) > 0:
 		err = p.trial.SyncVolume(c.Initial.Volumes[0].Name)
 	case (c.Call == "syncClaim" || c.Call == "syncClaimError") && len(c.Initial.Claims) > 0:
-		err = p.trial.SyncClaim(store.KeyOf(c.Initial.Claims[0]))
+		err = p.trial.SyncClaim(api.KeyOf(c.Initial.Claims[0]))
 	default:
 		return fmt.Errorf("call %q: there is no such call, or no object for it", c.Call)
 	}

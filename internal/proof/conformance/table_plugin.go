@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -77,7 +78,7 @@ func (f *failingRequests) Inject(call engine.Call) engine.Fault {
 		return engine.Fault{}
 	}
 	next := (*f)[0]
-	resource, _ := meta.UnsafeGuessKindToResource(store.Kind(call.Kind).GroupVersionKind())
+	resource, _ := meta.UnsafeGuessKindToResource(store.GroupVersionKind(api.Kind(call.Kind)))
 	if call.Verb != next.Verb || resource.Resource != next.Resource {
 		return engine.Fault{}
 	}

@@ -7,12 +7,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Generate makes up the scenario of a seed.
 func Generate(seed uint64) Scenario {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), made: map[store.Kind][]string{}}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), made: map[api.Kind][]string{}}
 	moves := []func() Step{
 		g.createVolume, g.createVolume, g.createClaim, g.createClaim, g.createClaim, g.createClaim, g.createClass,
 		g.deleteClaim, g.deleteVolume, g.deleteClaim, g.createPod, g.podStep, g.podStep, g.storage, g.storage,
@@ -55,12 +55,12 @@ func Generate(seed uint64) Scenario {
 
 type generator struct {
 	*rand.Rand
-	classes []string                // that the scenario is about
-	made    map[store.Kind][]string // what was created so far
+	classes []string              // that the scenario is about
+	made    map[api.Kind][]string // what was created so far
 }
 
 // existing is something that was created, most of the time.
-func (g *generator) existing(kind store.Kind, otherwise string) string {
+func (g *generator) existing(kind api.Kind, otherwise string) string {
 	if made := g.made[kind]; len(made) > 0 && !g.chance(10) {
 		return pick(g, made...)
 	}
@@ -72,7 +72,7 @@ func (g *generator) note(step Step) {
 	if step.Op != Create {
 		return
 	}
-	ref := store.RefTo(step.Object)
+	ref := api.RefTo(step.Object)
 	if !slices.Contains(g.made[ref.Kind], ref.Key) {
 		g.made[ref.Kind] = append(g.made[ref.Kind], ref.Key)
 	}
@@ -99,15 +99,15 @@ func (g *generator) claim() string {
 }
 
 // known is a claim that was created.
-func (g *generator) known() string { return g.existing(store.PersistentVolumeClaim, "default/c1") }
+func (g *generator) known() string { return g.existing(api.PersistentVolumeClaim, "default/c1") }
 
 // volume is one that an administrator made or that was provisioned.
-func (g *generator) volume() store.Ref {
-	name := g.existing(store.PersistentVolume, "pv1")
-	if len(g.made[store.PersistentVolume]) == 0 || g.chance(3) {
+func (g *generator) volume() api.Ref {
+	name := g.existing(api.PersistentVolume, "pv1")
+	if len(g.made[api.PersistentVolume]) == 0 || g.chance(3) {
 		name = Provisioned + g.known()
 	}
-	return store.Ref{Kind: store.PersistentVolume, Key: name}
+	return api.Ref{Kind: api.PersistentVolume, Key: name}
 }
 
 func (g *generator) policy() corev1.PersistentVolumeReclaimPolicy {

@@ -9,15 +9,15 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
 // GenerateAttach makes up the scenario of a seed that is about nodes and what is attached to them. There are no kubelets: steps report what
 // is in use.
 func GenerateAttach(seed uint64) Scenario {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 4)), made: map[store.Kind][]string{}}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 4)), made: map[api.Kind][]string{}}
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true}
 	for _, name := range []string{"n1", "n2"} {
 		s.Steps = append(s.Steps, Step{Op: Create, Object: managedNode(name)})
@@ -63,12 +63,12 @@ func (g *generator) runPod() Step {
 // reportUse has a node report which volumes are mounted.
 func (g *generator) reportUse() Step {
 	used := pick(g, ``, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle2"`)
-	return Step{Op: Patch, Ref: store.Ref{Kind: store.Node, Key: g.node()}, Sub: store.Status, Patch: `{"status":{"volumesInUse":[` + used + `]}}`}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.Node, Key: g.node()}, Sub: api.Status, Patch: `{"status":{"volumesInUse":[` + used + `]}}`}
 }
 
 func (g *generator) nodeStep() Step {
 	name := g.node()
-	ref := store.Ref{Kind: store.Node, Key: name}
+	ref := api.Ref{Kind: api.Node, Key: name}
 	switch g.IntN(5) {
 	case 0:
 		return Step{Op: Delete, Ref: ref}
@@ -77,7 +77,7 @@ func (g *generator) nodeStep() Step {
 	case 2:
 		return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}}`}
 	case 3:
-		return Step{Op: Patch, Ref: ref, Sub: store.Status, Patch: `{"status":{"conditions":[{"type":"Ready","status":"` + pick(g, "True", "False", "Unknown") + `"}]}}`}
+		return Step{Op: Patch, Ref: ref, Sub: api.Status, Patch: `{"status":{"conditions":[{"type":"Ready","status":"` + pick(g, "True", "False", "Unknown") + `"}]}}`}
 	}
 	return Step{Op: Patch, Ref: ref, Patch: `{"spec":{"taints":null}}`}
 }
@@ -97,15 +97,15 @@ func (g *generator) attachStorage() Step {
 // driverObject tells whether the driver attaches at all.
 func (g *generator) driverObject() Step {
 	if g.chance(2) {
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}}
 	}
 	return Step{Op: Create, Object: &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(g.chance(2))}}}
 }
 
 func (g *generator) deleteAttached() Step {
-	kind, key := store.PersistentVolumeClaim, pick(g, "default/c1", "default/c2")
+	kind, key := api.PersistentVolumeClaim, pick(g, "default/c1", "default/c2")
 	if g.chance(2) {
-		kind, key = store.PersistentVolume, pick(g, "pv1", "pv2")
+		kind, key = api.PersistentVolume, pick(g, "pv1", "pv2")
 	}
-	return Step{Op: Delete, Ref: store.Ref{Kind: kind, Key: key}}
+	return Step{Op: Delete, Ref: api.Ref{Kind: kind, Key: key}}
 }

@@ -3,9 +3,9 @@ package differential
 import (
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -62,13 +62,13 @@ func (g *generator) patchClaim() Step {
 		`{"spec":{"volumeAttributesClassName":"gold"}}`,
 		`{"metadata":{"labels":{"tier":"gold"}}}`,
 	)
-	return Step{Op: Patch, Ref: store.Ref{Kind: store.PersistentVolumeClaim, Key: g.known()}, Patch: patch}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.PersistentVolumeClaim, Key: g.known()}, Patch: patch}
 }
 
 // resizeClaim asks for another size, and now and then for less.
 func (g *generator) resizeClaim() Step {
 	patch := `{"spec":{"resources":{"requests":{"storage":"` + pick(g, "1Gi", "2Gi", "3Gi", "7Gi", "30Gi") + `"}}}}`
-	return Step{Op: Patch, Ref: store.Ref{Kind: store.PersistentVolumeClaim, Key: g.known()}, Patch: patch}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.PersistentVolumeClaim, Key: g.known()}, Patch: patch}
 }
 
 // patchClass changes what a class allows, and whether it is a default.
@@ -81,13 +81,13 @@ func (g *generator) patchClass() Step {
 		`{"allowVolumeExpansion":`+pick(g, "true", "true", "false", "null")+`}`,
 		`{"reclaimPolicy":"Retain"}`,
 	)
-	return Step{Op: Patch, Ref: store.Ref{Kind: store.StorageClass, Key: g.existing(store.StorageClass, "fast")}, Patch: patch}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.StorageClass, Key: g.existing(api.StorageClass, "fast")}, Patch: patch}
 }
 
 func (g *generator) fault() Step {
 	r := Rule{Actor: pick(g, binder.ActorName, binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(Driver), reclaim.EphemeralName, expand.ActorName), Times: 1 + g.IntN(3)}
 	r.Verb = pick(g, "update", "update", "update-status", "create", "delete", "get", "patch", "patch-status")
-	r.Kind = pick(g, store.PersistentVolume, store.PersistentVolumeClaim)
+	r.Kind = pick(g, api.PersistentVolume, api.PersistentVolumeClaim)
 	r.Lost = g.chance(4)
 	r.Conflict = g.chance(3)
 	return Step{Op: Fault, Rule: r}

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // GenerateFSGroup makes up the scenario of a seed with pods that want the files of their volumes to belong to a group.
@@ -69,5 +69,5 @@ func (g *kubeletGenerator) groupPolicy() storagev1.FSGroupPolicy {
 
 // changeGroupPolicy has the driver say something else.
 func (g *kubeletGenerator) changeGroupPolicy() Step {
-	return Step{Op: Patch, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}, Patch: `{"spec":{"fsGroupPolicy":"` + string(g.groupPolicy()) + `"}}`}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}, Patch: `{"spec":{"fsGroupPolicy":"` + string(g.groupPolicy()) + `"}}`}
 }

@@ -9,8 +9,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -19,7 +19,7 @@ import (
 func GenerateKubelet(seed uint64) Scenario { return newKubeletGenerator(seed, 5).scenario() }
 
 func newKubeletGenerator(seed, stream uint64) *kubeletGenerator {
-	return &kubeletGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, stream)), made: map[store.Kind][]string{}}}
+	return &kubeletGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, stream)), made: map[api.Kind][]string{}}}
 }
 
 // scenario makes up a scenario with what the generator is about besides.
@@ -83,7 +83,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 			step = g.deletePod()
 			if g.own && g.chance(3) {
 				// As the garbage collector does, who is not there, or somebody who is too early.
-				step = Step{Op: Delete, Ref: store.Ref{Kind: store.PersistentVolumeClaim, Key: g.existing(store.Pod, "default/p0") + "-own"}}
+				step = Step{Op: Delete, Ref: api.Ref{Kind: api.PersistentVolumeClaim, Key: g.existing(api.Pod, "default/p0") + "-own"}}
 			}
 		case n < 16:
 			step = g.nodeStorage()
@@ -187,7 +187,7 @@ func (g *kubeletGenerator) power(down *string) Step {
 // nodeDriverObject tells whether the driver attaches, and whether it publishes again.
 func (g *kubeletGenerator) nodeDriverObject() Step {
 	if g.chance(3) {
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}}
 	}
 	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver},
 		Spec: storagev1.CSIDriverSpec{AttachRequired: new(!g.chance(3)), RequiresRepublish: new(g.chance(3))}}
@@ -214,7 +214,7 @@ func (g *kubeletGenerator) boundVolume() Step {
 
 // unbind breaks what holds a claim and its volume together.
 func (g *kubeletGenerator) unbind() Step {
-	volume, claim := store.Ref{Kind: store.PersistentVolume, Key: pick(g.generator, "pv1", "pv2")}, store.Ref{Kind: store.PersistentVolumeClaim, Key: pick(g.generator, "default/c1", "default/c2")}
+	volume, claim := api.Ref{Kind: api.PersistentVolume, Key: pick(g.generator, "pv1", "pv2")}, api.Ref{Kind: api.PersistentVolumeClaim, Key: pick(g.generator, "default/c1", "default/c2")}
 	return pick(g.generator,
 		Step{Op: Patch, Ref: volume, Patch: `{"spec":{"claimRef":null}}`},
 		Step{Op: Patch, Ref: volume, Patch: `{"metadata":{"finalizers":null}}`},
@@ -226,7 +226,7 @@ func (g *kubeletGenerator) unbind() Step {
 // changeNode deletes a node, or says that it is out of service.
 func (g *kubeletGenerator) changeNode() Step {
 	name := g.node()
-	ref := store.Ref{Kind: store.Node, Key: name}
+	ref := api.Ref{Kind: api.Node, Key: name}
 	switch g.IntN(4) {
 	case 0:
 		return Step{Op: Delete, Ref: ref}

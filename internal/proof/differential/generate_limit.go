@@ -3,7 +3,7 @@ package differential
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -24,7 +24,7 @@ func (g *kubeletGenerator) limit(setting *Setting) {
 
 // watchLimit has the driver want its limit to be kept up to date, or not, by asking it every so often.
 func (g *kubeletGenerator) watchLimit() Step {
-	return Step{Op: Patch, Ref: store.Ref{Kind: store.CSIDriver, Key: Driver}, Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "10", "11", "60", "null"))}
+	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}, Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "10", "11", "60", "null"))}
 }
 
 // limitPeriod is how often a new driver wants to be asked, in seconds.
@@ -34,7 +34,7 @@ func (g *kubeletGenerator) limitPeriod() *int64 {
 
 // changeCSINode takes a CSINode away, or has it say something else about the driver.
 func (g *kubeletGenerator) changeCSINode() Step {
-	ref := store.Ref{Kind: store.CSINode, Key: g.node()}
+	ref := api.Ref{Kind: api.CSINode, Key: g.node()}
 	if g.chance(2) {
 		return Step{Op: Delete, Ref: ref}
 	}

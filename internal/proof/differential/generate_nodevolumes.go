@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -91,13 +91,13 @@ func (g *kubeletGenerator) kubeletFault() Step {
 	claim := fmt.Sprintf("default/c%d", i)
 	attachment := objects.AttachmentName(fmt.Sprintf("handle%d", i), Driver, node)
 	asked := pick(g.generator,
-		Rule{Verb: "get", Kind: store.PersistentVolumeClaim, Key: claim}, Rule{Verb: "get", Kind: store.PersistentVolumeClaim, Key: claim},
-		Rule{Verb: "get", Kind: store.PersistentVolume, Key: fmt.Sprintf("pv%d", i)},
-		Rule{Verb: "get", Kind: store.VolumeAttachment, Key: attachment}, Rule{Verb: "get", Kind: store.VolumeAttachment, Key: attachment},
-		Rule{Verb: "get", Kind: store.Node, Key: node}, Rule{Verb: "patch-status", Kind: store.Node, Key: node},
-		Rule{Verb: "patch-status", Kind: store.PersistentVolumeClaim, Key: claim})
+		Rule{Verb: "get", Kind: api.PersistentVolumeClaim, Key: claim}, Rule{Verb: "get", Kind: api.PersistentVolumeClaim, Key: claim},
+		Rule{Verb: "get", Kind: api.PersistentVolume, Key: fmt.Sprintf("pv%d", i)},
+		Rule{Verb: "get", Kind: api.VolumeAttachment, Key: attachment}, Rule{Verb: "get", Kind: api.VolumeAttachment, Key: attachment},
+		Rule{Verb: "get", Kind: api.Node, Key: node}, Rule{Verb: "patch-status", Kind: api.Node, Key: node},
+		Rule{Verb: "patch-status", Kind: api.PersistentVolumeClaim, Key: claim})
 	if g.growing && g.chance(2) {
-		asked = Rule{Verb: "patch-status", Kind: store.PersistentVolumeClaim, Key: claim}
+		asked = Rule{Verb: "patch-status", Kind: api.PersistentVolumeClaim, Key: claim}
 	}
 	asked.Actor, asked.Times = mount.ActorName(node), pick(g.generator, 1, 1, 2, 3, 8)
 	if asked.Verb != "get" {
@@ -122,7 +122,7 @@ func (g *kubeletGenerator) ownClaim(opts []fake.Option) []fake.Option {
 // turn. Some resizers stop earlier, or leave no notes.
 func (g *kubeletGenerator) growVolume() []Step {
 	i := 1 + g.IntN(2)
-	claim, volume := store.Ref{Kind: store.PersistentVolumeClaim, Key: fmt.Sprintf("default/c%d", i)}, store.Ref{Kind: store.PersistentVolume, Key: fmt.Sprintf("pv%d", i)}
+	claim, volume := api.Ref{Kind: api.PersistentVolumeClaim, Key: fmt.Sprintf("default/c%d", i)}, api.Ref{Kind: api.PersistentVolume, Key: fmt.Sprintf("pv%d", i)}
 	size := pick(g.generator, "2Gi", "2Gi", "3Gi", "5Gi")
 	status := "NodeResizePending"
 	if g.chance(4) {
@@ -143,7 +143,7 @@ func (g *kubeletGenerator) growVolume() []Step {
 	steps = append(steps, []Step{
 		{Op: Patch, Ref: claim, Patch: fmt.Sprintf(`{"spec":{"resources":{"requests":{"storage":%q}}}}`, size)},
 		{Op: Patch, Ref: volume, Patch: fmt.Sprintf(`{"spec":{"capacity":{"storage":%q}}}`, size)},
-		{Op: Patch, Ref: claim, Sub: store.Status, Patch: notes},
+		{Op: Patch, Ref: claim, Sub: api.Status, Patch: notes},
 	}...)
 	if g.chance(3) {
 		steps[len(steps)-1-g.IntN(2)].Wait = time.Duration(pick(g.generator, 1, 15, 70)) * time.Second

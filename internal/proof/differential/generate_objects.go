@@ -7,8 +7,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 func (g *generator) createVolume() Step {
@@ -135,30 +135,30 @@ func (g *generator) named(name string) *storagev1.StorageClass {
 func (g *generator) createClass() Step {
 	name := pick(g, "fast", "late", "external", "nobody", "default", "default2")
 	if g.chance(4) {
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.StorageClass, Key: name}}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.StorageClass, Key: name}}
 	}
 	return Step{Op: Create, Object: g.named(name)}
 }
 
 func (g *generator) deleteClaim() Step {
-	return Step{Op: Delete, Ref: store.Ref{Kind: store.PersistentVolumeClaim, Key: g.known()}}
+	return Step{Op: Delete, Ref: api.Ref{Kind: api.PersistentVolumeClaim, Key: g.known()}}
 }
 
 func (g *generator) deleteVolume() Step { return Step{Op: Delete, Ref: g.volume()} }
 
 func (g *generator) createNode() Step {
 	if g.chance(4) {
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.Node, Key: "n1"}}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.Node, Key: "n1"}}
 	}
 	return Step{Op: Create, Object: fake.Node("n1")}
 }
 
-func (g *generator) podRef() store.Ref {
-	return store.Ref{Kind: store.Pod, Key: g.existing(store.Pod, "default/p0")}
+func (g *generator) podRef() api.Ref {
+	return api.Ref{Kind: api.Pod, Key: g.existing(api.Pod, "default/p0")}
 }
 
 func (g *generator) createPod() Step {
-	_, claim := store.SplitKey(g.known())
+	_, claim := api.SplitKey(g.known())
 	opts := []fake.Option{fake.Claims(claim)}
 	if g.chance(2) {
 		opts = append(opts, fake.OnNode("n1"))
@@ -172,7 +172,7 @@ func (g *generator) createPod() Step {
 // podStep is about a pod, if there is one.
 func (g *generator) podStep() Step {
 	switch {
-	case len(g.made[store.Pod]) == 0:
+	case len(g.made[api.Pod]) == 0:
 		return g.createPod()
 	case g.chance(12):
 		return Step{Op: Patch, Ref: g.podRef(), Patch: `{"metadata":{"finalizers":` + pick(g, `null`, `["example.com/hold"]`) + `}}`}
@@ -185,7 +185,7 @@ func (g *generator) podStep() Step {
 func (g *generator) newPod() string { return fmt.Sprintf("default/p%d", g.IntN(3)) }
 
 func (g *generator) changePod() Step {
-	return Step{Op: Patch, Ref: g.podRef(), Sub: store.Status, Patch: `{"status":{"phase":"` + pick(g, "Running", "Succeeded", "Failed") + `"}}`}
+	return Step{Op: Patch, Ref: g.podRef(), Sub: api.Status, Patch: `{"status":{"phase":"` + pick(g, "Running", "Succeeded", "Failed") + `"}}`}
 }
 
 func (g *generator) deletePod() Step { return Step{Op: Delete, Ref: g.podRef(), Force: !g.chance(3)} }

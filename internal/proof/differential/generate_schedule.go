@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // The CSI drivers of worlds of pods that want nodes.
@@ -22,7 +22,7 @@ const (
 
 // GenerateSchedule makes up the world of a seed.
 func GenerateSchedule(seed uint64) Scheduling {
-	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 4)), made: map[store.Kind][]string{}}}
+	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 4)), made: map[api.Kind][]string{}}}
 	g.some(&g.nodes, []string{"n1", "n2", "n3"}, 3, 20)
 	g.some(&g.volumes, []string{"pv1", "pv2", "pv3", "pv4", "pv5"}, 5, 6)
 	g.some(&g.claims, []string{"default/c1", "default/c2", "default/c3", "default/p-own", "other/c1"}, 5, 5)
@@ -34,7 +34,7 @@ func GenerateSchedule(seed uint64) Scheduling {
 		g.nodes = nil
 	}
 	var s Scheduling
-	add := func(obj store.Object) { s.Objects = append(s.Objects, obj) }
+	add := func(obj api.Object) { s.Objects = append(s.Objects, obj) }
 	for _, name := range g.nodes {
 		add(g.node(name))
 		if !g.chance(4) || g.about == "limits" {

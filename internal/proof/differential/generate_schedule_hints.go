@@ -5,18 +5,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Change is a pod that waits for a node, and an object that changes meanwhile. Old is nil for one that is new, New for one that is gone.
 type Change struct {
 	Pod      *corev1.Pod
-	Old, New store.Object
+	Old, New api.Object
 }
 
 // GenerateChange makes up the change of a seed.
 func GenerateChange(seed uint64) Change {
-	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 5)), made: map[store.Kind][]string{}}, about: "anything"}
+	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 5)), made: map[api.Kind][]string{}}, about: "anything"}
 	g.sort = g.IntN(4)
 	if g.chance(3) {
 		g.about = "disks"
@@ -37,23 +37,23 @@ func GenerateChange(seed uint64) Change {
 }
 
 // twice makes two versions of an object, which may have nothing but the name in common.
-func (g *schedulingGenerator) twice() (old, now store.Object) {
+func (g *schedulingGenerator) twice() (old, now api.Object) {
 	node, key := pick(g.generator, "n1", "n2"), pick(g.generator, "default/c1", "default/c2", "default/p-own", "other/c1")
 	one := pick(g.generator,
-		func() store.Object { return g.node(node) },
-		func() store.Object { return g.csiNode(node) },
-		func() store.Object { return g.storageClass("wait") },
-		func() store.Object { return g.storageClass("now") },
-		func() store.Object { return g.driver(firstDriver) },
-		func() store.Object { return g.capacity("capacity0") },
-		func() store.Object { return g.volume("pv1") },
-		func() store.Object { return g.claim(key) },
-		func() store.Object { return g.attachment("attachment0") },
-		func() store.Object { return g.placed("q0", 0) },
+		func() api.Object { return g.node(node) },
+		func() api.Object { return g.csiNode(node) },
+		func() api.Object { return g.storageClass("wait") },
+		func() api.Object { return g.storageClass("now") },
+		func() api.Object { return g.driver(firstDriver) },
+		func() api.Object { return g.capacity("capacity0") },
+		func() api.Object { return g.volume("pv1") },
+		func() api.Object { return g.claim(key) },
+		func() api.Object { return g.attachment("attachment0") },
+		func() api.Object { return g.placed("q0", 0) },
 	)
 	old, now = one(), one()
 	if g.chance(3) {
-		now = old.DeepCopyObject().(store.Object)
+		now = old.DeepCopyObject().(api.Object)
 		now.SetAnnotations(map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/gce-pd"})
 	}
 	return old, now

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // steps are what happens after the first attempt to find a node.
@@ -44,20 +44,20 @@ func (g *schedulingGenerator) steps() []Step {
 	return steps
 }
 
-func (g *schedulingGenerator) patch(kind store.Kind, key string, sub store.Subresource, format string, args ...any) Step {
-	return Step{Op: Patch, Ref: store.Ref{Kind: kind, Key: key}, Sub: sub, Patch: fmt.Sprintf(format, args...)}
+func (g *schedulingGenerator) patch(kind api.Kind, key string, sub api.Subresource, format string, args ...any) Step {
+	return Step{Op: Patch, Ref: api.Ref{Kind: kind, Key: key}, Sub: sub, Patch: fmt.Sprintf(format, args...)}
 }
 
 // bind completes the binding of a claim to a volume.
 func (g *schedulingGenerator) bind() Step {
-	return g.patch(store.PersistentVolumeClaim, g.known(), store.Main, `{"metadata":{"annotations":{%q:"yes"}},"spec":{"volumeName":%q}}`,
+	return g.patch(api.PersistentVolumeClaim, g.known(), api.Main, `{"metadata":{"annotations":{%q:"yes"}},"spec":{"volumeName":%q}}`,
 		objects.AnnBindCompleted, pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5"))
 }
 
 // provision creates a volume for a claim, or has the provisioner give up.
 func (g *schedulingGenerator) provision() Step {
 	if g.chance(3) {
-		return g.patch(store.PersistentVolumeClaim, g.known(), store.Main, `{"metadata":{"annotations":{%q:null,"some":%s}}}`, objects.AnnSelectedNode, pick(g.generator, "null", `"x"`))
+		return g.patch(api.PersistentVolumeClaim, g.known(), api.Main, `{"metadata":{"annotations":{%q:null,"some":%s}}}`, objects.AnnSelectedNode, pick(g.generator, "null", `"x"`))
 	}
 	pv := g.volume(pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5", "pv6"))
 	pv.DeletionTimestamp, pv.Finalizers, pv.Status = nil, nil, corev1.PersistentVolumeStatus{}
@@ -90,13 +90,13 @@ func (g *schedulingGenerator) changeClaim() Step {
 	key := g.known()
 	switch g.IntN(4) {
 	case 0:
-		return g.patch(store.PersistentVolumeClaim, key, store.Main, `{"metadata":{"annotations":{%q:%q}}}`, objects.AnnSelectedNode, pick(g.generator, "n1", "n2", "n3"))
+		return g.patch(api.PersistentVolumeClaim, key, api.Main, `{"metadata":{"annotations":{%q:%q}}}`, objects.AnnSelectedNode, pick(g.generator, "n1", "n2", "n3"))
 	case 1:
-		return g.patch(store.PersistentVolumeClaim, key, store.Main, `{"metadata":{"annotations":null}}`)
+		return g.patch(api.PersistentVolumeClaim, key, api.Main, `{"metadata":{"annotations":null}}`)
 	case 2:
-		return g.patch(store.PersistentVolumeClaim, key, store.Status, `{"status":{"phase":%q}}`, pick(g.generator, "Bound", "Lost", "Pending"))
+		return g.patch(api.PersistentVolumeClaim, key, api.Status, `{"status":{"phase":%q}}`, pick(g.generator, "Bound", "Lost", "Pending"))
 	}
-	return g.patch(store.PersistentVolumeClaim, key, store.Main, `{"metadata":{"labels":{"some":%q}}}`, pick(g.generator, "x", "y"))
+	return g.patch(api.PersistentVolumeClaim, key, api.Main, `{"metadata":{"labels":{"some":%q}}}`, pick(g.generator, "x", "y"))
 }
 
 func (g *schedulingGenerator) changeVolume() Step {
@@ -107,13 +107,13 @@ func (g *schedulingGenerator) changeVolume() Step {
 		if err != nil {
 			panic(err) // it is a map of texts
 		}
-		return g.patch(store.PersistentVolume, name, store.Main, `{"metadata":{"labels":%s}}`, labels)
+		return g.patch(api.PersistentVolume, name, api.Main, `{"metadata":{"labels":%s}}`, labels)
 	case 1:
-		return g.patch(store.PersistentVolume, name, store.Main, `{"spec":{"claimRef":null}}`)
+		return g.patch(api.PersistentVolume, name, api.Main, `{"spec":{"claimRef":null}}`)
 	case 2:
-		return g.patch(store.PersistentVolume, name, store.Status, `{"status":{"phase":%q}}`, pick(g.generator, "Available", "Released", "Bound"))
+		return g.patch(api.PersistentVolume, name, api.Status, `{"status":{"phase":%q}}`, pick(g.generator, "Available", "Released", "Bound"))
 	}
-	return g.patch(store.PersistentVolume, name, store.Main, `{"metadata":{"annotations":{"some":%q}}}`, pick(g.generator, "x", "y"))
+	return g.patch(api.PersistentVolume, name, api.Main, `{"metadata":{"annotations":{"some":%q}}}`, pick(g.generator, "x", "y"))
 }
 
 // changeClass changes a class in what may be changed, or makes it anew.
@@ -121,13 +121,13 @@ func (g *schedulingGenerator) changeClass() Step {
 	name := pick(g.generator, "wait", "static", "now", "nosuch")
 	switch g.IntN(4) {
 	case 0:
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.StorageClass, Key: name}}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.StorageClass, Key: name}}
 	case 1:
 		topologies, err := json.Marshal(g.topologies())
 		if err != nil {
 			panic(err) // there is nothing in it that has no JSON
 		}
-		return g.patch(store.StorageClass, name, store.Main, `{"allowedTopologies":%s}`, topologies)
+		return g.patch(api.StorageClass, name, api.Main, `{"allowedTopologies":%s}`, topologies)
 	}
 	class := g.storageClass(name)
 	class.UID = ""
@@ -141,23 +141,23 @@ func (g *schedulingGenerator) changeNode() Step {
 	name := pick(g.generator, "n1", "n2", "n3")
 	switch g.IntN(8) {
 	case 0:
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.Node, Key: name}}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.Node, Key: name}}
 	case 1, 2:
 		node := g.node(name)
 		node.UID = ""
 		return Step{Op: Create, Object: node}
 	case 3:
-		return g.patch(store.Node, name, store.Main, `{"spec":{"unschedulable":%t}}`, g.chance(2))
+		return g.patch(api.Node, name, api.Main, `{"spec":{"unschedulable":%t}}`, g.chance(2))
 	case 4:
-		return g.patch(store.Node, name, store.Main, `{"spec":{"taints":%s}}`, pick(g.generator, `null`, `[{"key":"only","value":"some","effect":"NoSchedule"}]`, `[{"key":"soft","effect":"PreferNoSchedule"}]`))
+		return g.patch(api.Node, name, api.Main, `{"spec":{"taints":%s}}`, pick(g.generator, `null`, `[{"key":"only","value":"some","effect":"NoSchedule"}]`, `[{"key":"soft","effect":"PreferNoSchedule"}]`))
 	case 5:
-		return g.patch(store.Node, name, store.Status, `{"status":{"allocatable":{"cpu":%q}}}`, pick(g.generator, "1", "2", "4", "8"))
+		return g.patch(api.Node, name, api.Status, `{"status":{"allocatable":{"cpu":%q}}}`, pick(g.generator, "1", "2", "4", "8"))
 	}
 	labels, err := json.Marshal(g.nodeLabels(name))
 	if err != nil {
 		panic(err) // it is a map of texts
 	}
-	return g.patch(store.Node, name, store.Main, `{"metadata":{"labels":%s}}`, labels)
+	return g.patch(api.Node, name, api.Main, `{"metadata":{"labels":%s}}`, labels)
 }
 
 func (g *schedulingGenerator) changeCSINode() Step {
@@ -168,18 +168,18 @@ func (g *schedulingGenerator) changeCSINode() Step {
 		node.UID = ""
 		return Step{Op: Create, Object: node}
 	case 1:
-		return g.patch(store.CSINode, name, store.Main, `{"metadata":{"annotations":{%q:%q}}}`, "storage.alpha.kubernetes.io/migrated-plugins", pick(g.generator, "example.com/one", "example.com/two"))
+		return g.patch(api.CSINode, name, api.Main, `{"metadata":{"annotations":{%q:%q}}}`, "storage.alpha.kubernetes.io/migrated-plugins", pick(g.generator, "example.com/one", "example.com/two"))
 	}
 	drivers := g.csiNode(name).Spec.Drivers
 	data, err := json.Marshal(drivers)
 	if err != nil || len(drivers) == 0 {
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.CSINode, Key: name}}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.CSINode, Key: name}}
 	}
-	return g.patch(store.CSINode, name, store.Main, `{"spec":{"drivers":%s}}`, data)
+	return g.patch(api.CSINode, name, api.Main, `{"spec":{"drivers":%s}}`, data)
 }
 
 func (g *schedulingGenerator) changeDriver() Step {
-	return g.patch(store.CSIDriver, pick(g.generator, firstDriver, secondDriver), store.Main, `{"spec":{"storageCapacity":%t}}`, g.chance(2))
+	return g.patch(api.CSIDriver, pick(g.generator, firstDriver, secondDriver), api.Main, `{"spec":{"storageCapacity":%t}}`, g.chance(2))
 }
 
 func (g *schedulingGenerator) changeCapacity() Step {
@@ -193,43 +193,43 @@ func (g *schedulingGenerator) changeCapacity() Step {
 	if err != nil {
 		panic(err) // quantities have JSON
 	}
-	return g.patch(store.CSIStorageCapacity, store.KeyOf(c), store.Main, "%s", data)
+	return g.patch(api.CSIStorageCapacity, api.KeyOf(c), api.Main, "%s", data)
 }
 
 // endPod has a pod on a node end or go.
 func (g *schedulingGenerator) endPod() Step {
 	key := pick(g.generator, "default", "default", "other") + fmt.Sprintf("/q%d", g.IntN(5))
 	if g.chance(3) {
-		return g.patch(store.Pod, key, store.Status, `{"status":{"phase":%q}}`, pick(g.generator, "Succeeded", "Failed", "Running"))
+		return g.patch(api.Pod, key, api.Status, `{"status":{"phase":%q}}`, pick(g.generator, "Succeeded", "Failed", "Running"))
 	}
-	return Step{Op: Delete, Ref: store.Ref{Kind: store.Pod, Key: key}, Force: !g.chance(4)}
+	return Step{Op: Delete, Ref: api.Ref{Kind: api.Pod, Key: key}, Force: !g.chance(4)}
 }
 
 // changePod changes a pod that may wait for a node.
 func (g *schedulingGenerator) changePod() Step {
 	switch g.IntN(3) {
 	case 0:
-		return g.patch(store.Pod, "default/p", store.Main, `{"metadata":{"labels":{"some":%q}}}`, pick(g.generator, "x", "y"))
+		return g.patch(api.Pod, "default/p", api.Main, `{"metadata":{"labels":{"some":%q}}}`, pick(g.generator, "x", "y"))
 	case 1:
-		return Step{Op: Delete, Ref: store.Ref{Kind: store.Pod, Key: "default/p"}, Force: !g.chance(3)}
+		return Step{Op: Delete, Ref: api.Ref{Kind: api.Pod, Key: "default/p"}, Force: !g.chance(3)}
 	}
-	return g.patch(store.Pod, "default/p", store.Main, `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	return g.patch(api.Pod, "default/p", api.Main, `{"metadata":{"finalizers":["example.com/hold"]}}`)
 }
 
 // remove deletes something.
 func (g *schedulingGenerator) remove() Step {
 	return Step{Op: Delete, Ref: pick(g.generator,
-		store.Ref{Kind: store.PersistentVolume, Key: pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5")},
-		store.Ref{Kind: store.PersistentVolumeClaim, Key: g.known()},
-		store.Ref{Kind: store.VolumeAttachment, Key: fmt.Sprintf("attachment%d", g.IntN(3))},
-		store.Ref{Kind: store.CSIDriver, Key: firstDriver},
-		store.Ref{Kind: store.CSIStorageCapacity, Key: fmt.Sprintf("drivers/capacity%d", g.IntN(4))},
+		api.Ref{Kind: api.PersistentVolume, Key: pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5")},
+		api.Ref{Kind: api.PersistentVolumeClaim, Key: g.known()},
+		api.Ref{Kind: api.VolumeAttachment, Key: fmt.Sprintf("attachment%d", g.IntN(3))},
+		api.Ref{Kind: api.CSIDriver, Key: firstDriver},
+		api.Ref{Kind: api.CSIStorageCapacity, Key: fmt.Sprintf("drivers/capacity%d", g.IntN(4))},
 	)}
 }
 
 // create creates a claim, or something else that pods may wait for.
 func (g *schedulingGenerator) create() Step {
-	var obj store.Object
+	var obj api.Object
 	switch g.IntN(8) {
 	case 0:
 		obj = g.driver(pick(g.generator, firstDriver, secondDriver))
@@ -265,9 +265,9 @@ func (g *schedulingGenerator) another() Step {
 
 // fault has requests of the scheduler fail.
 func (g *schedulingGenerator) fault() Step {
-	kind := pick(g.generator, store.PersistentVolume, store.PersistentVolumeClaim, store.PersistentVolumeClaim, store.Pod)
+	kind := pick(g.generator, api.PersistentVolume, api.PersistentVolumeClaim, api.PersistentVolumeClaim, api.Pod)
 	verb := "update"
-	if kind == store.Pod {
+	if kind == api.Pod {
 		verb = pick(g.generator, "bind", "patch-status")
 	}
 	return Step{Op: Fault, Rule: Rule{Actor: schedule.ActorName, Verb: verb, Kind: kind, Times: 1 + g.IntN(2), Lost: g.chance(4), Conflict: g.chance(2)}}

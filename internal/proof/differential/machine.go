@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -33,7 +33,7 @@ type Machine interface {
 }
 
 // describeMachines tells what there is to see, in order.
-func describeMachines(machines []Machine, objects []store.Object) (lines []string) {
+func describeMachines(machines []Machine, objects []api.Object) (lines []string) {
 	machines = slices.SortedFunc(slices.Values(machines), func(a, b Machine) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, m := range machines {
 		add := func(format string, args ...any) { lines = append(lines, m.Name()+": "+fmt.Sprintf(format, args...)) }
@@ -56,7 +56,7 @@ func describeMachines(machines []Machine, objects []store.Object) (lines []strin
 			// A volume that is being taken from a pod is nobody's as the real volume manager tells it, and still the pod's as ours does.
 			pod, ok := obj.(*corev1.Pod)
 			if ok && pod.Spec.NodeName == m.Name() && m.Running() && pod.DeletionTimestamp == nil && !kubeletstatus.Terminal(pod.Status.Phase) {
-				add("pod %s has %q", store.KeyOf(pod), m.MountedVolumes(pod.UID))
+				add("pod %s has %q", api.KeyOf(pod), m.MountedVolumes(pod.UID))
 			}
 		}
 	}

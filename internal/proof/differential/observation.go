@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -43,13 +43,13 @@ type Observation struct {
 
 // Observe makes an observation of a world that began at start, has these objects and machines, and did this since the last one.
 // requests are those of the driver.
-func Observe(start time.Time, objects []store.Object, machines []Machine, requests []string, entries iter.Seq[engine.Entry]) (Observation, error) {
+func Observe(start time.Time, objects []api.Object, machines []Machine, requests []string, entries iter.Seq[engine.Entry]) (Observation, error) {
 	o := Observation{Machines: describeMachines(machines, objects), Requests: slices.Sorted(slices.Values(requests))}
 	orders := map[string][]string{}
 	for _, obj := range objects {
 		lines, err := describe(obj)
 		if err != nil {
-			return o, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+			return o, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 		}
 		o.Objects = append(o.Objects, lines...)
 	}
@@ -61,7 +61,7 @@ func Observe(start time.Time, objects []store.Object, machines []Machine, reques
 		case engine.Emitted:
 			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, inOrder(uncounted(e.Text))))
 		case engine.Write:
-			if e.Object.Kind == store.Event || e.Err != nil || e.Old == e.New {
+			if e.Object.Kind == api.Event || e.Err != nil || e.Old == e.New {
 				continue
 			}
 			o.Writes = append(o.Writes, describeWrite(start, e))
@@ -104,8 +104,8 @@ func inOrder(text string) string {
 }
 
 // describe is an object as YAML.
-func describe(obj store.Object) ([]string, error) {
-	obj = obj.DeepCopyObject().(store.Object)
+func describe(obj api.Object) ([]string, error) {
+	obj = obj.DeepCopyObject().(api.Object)
 	obj.SetResourceVersion("")
 	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
 		ref := pv.Spec.ClaimRef
@@ -115,7 +115,7 @@ func describe(obj store.Object) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := store.RefTo(obj).String()
+	name := api.RefTo(obj).String()
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for i, line := range lines {
 		lines[i] = name + ": " + line
@@ -126,7 +126,7 @@ func describe(obj store.Object) ([]string, error) {
 // describeWrite says who did what to which object. A CSINode does not say itself when it was written.
 func describeWrite(start time.Time, e engine.Entry) string {
 	what := subjectOf(e) + " " + e.Verb
-	if e.Object.Kind == store.CSINode {
+	if e.Object.Kind == api.CSINode {
 		what += fmt.Sprintf(" at %ds", int(e.Time.Sub(start).Seconds()))
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
@@ -104,42 +105,42 @@ var Actors = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCPro
 var AttachActors = []string{attach.ActorName, attach.AttacherName(Driver)}
 
 // Create creates an object.
-func (w *Ours) Create(obj store.Object) (store.Object, error) {
-	if err := w.cluster.CreateWith(obj, store.CreateOptions{}); err != nil {
+func (w *Ours) Create(obj api.Object) (api.Object, error) {
+	if err := w.cluster.CreateWith(obj, api.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	ref := store.RefTo(obj)
-	if ref.Kind == store.Node && w.kubelets && !slices.Contains(w.machines, ref.Key) {
+	ref := api.RefTo(obj)
+	if ref.Kind == api.Node && w.kubelets && !slices.Contains(w.machines, ref.Key) {
 		w.machines = append(w.machines, ref.Key)
 	}
 	return w.stored(ref)
 }
 
 // stored is a claim as it is; nobody asks for anything else.
-func (w *Ours) stored(ref store.Ref) (store.Object, error) {
-	if ref.Kind != store.PersistentVolumeClaim {
+func (w *Ours) stored(ref api.Ref) (api.Object, error) {
+	if ref.Kind != api.PersistentVolumeClaim {
 		return nil, nil
 	}
 	return w.cluster.Claims.Get(ref.Key)
 }
 
 // Update replaces an object.
-func (w *Ours) Update(obj store.Object) error { return w.cluster.Update(obj) }
+func (w *Ours) Update(obj api.Object) error { return w.cluster.Update(obj) }
 
 // Patch applies a JSON merge patch.
-func (w *Ours) Patch(ref store.Ref, sub store.Subresource, patch string) error {
+func (w *Ours) Patch(ref api.Ref, sub api.Subresource, patch string) error {
 	obj, err := named(ref)
 	if err != nil {
 		return err
 	}
-	if sub == store.Status {
+	if sub == api.Status {
 		return w.cluster.PatchStatus(obj, patch)
 	}
 	return w.cluster.Patch(obj, patch)
 }
 
 // Delete deletes an object.
-func (w *Ours) Delete(ref store.Ref, force bool) error {
+func (w *Ours) Delete(ref api.Ref, force bool) error {
 	obj, err := named(ref)
 	if err != nil {
 		return err
@@ -148,22 +149,22 @@ func (w *Ours) Delete(ref store.Ref, force bool) error {
 }
 
 // DeleteOptions are those of a user.
-func DeleteOptions(force bool) store.DeleteOptions {
+func DeleteOptions(force bool) api.DeleteOptions {
 	if !force {
-		return store.DeleteOptions{}
+		return api.DeleteOptions{}
 	}
 	var now int64
-	return store.DeleteOptions{GracePeriodSeconds: &now}
+	return api.DeleteOptions{GracePeriodSeconds: &now}
 }
 
 // named is an object of which only kind and key are known.
-func named(ref store.Ref) (store.Object, error) {
-	gvk := ref.Kind.GroupVersionKind()
+func named(ref api.Ref) (api.Object, error) {
+	gvk := store.GroupVersionKind(ref.Kind)
 	objs, err := store.ReadManifests(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", gvk.GroupVersion(), gvk.Kind))
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := store.SplitKey(ref.Key)
+	namespace, name := api.SplitKey(ref.Key)
 	meta := objs[0].(metav1.Object)
 	meta.SetNamespace(namespace)
 	meta.SetName(name)
@@ -211,9 +212,9 @@ func (w *Ours) Observe() (Observation, error) {
 }
 
 // Add creates an object as upstream.Cluster.Create does, straight in the store, which keeps it.
-func (w *Ours) Add(obj store.Object) error {
+func (w *Ours) Add(obj api.Object) error {
 	e := w.cluster.Engine()
-	_, err := e.API().Create(e.User(), obj, store.CreateOptions{})
+	_, err := e.API().Create(e.User(), obj, api.CreateOptions{})
 	return err
 }
 
@@ -231,8 +232,8 @@ func (w *Ours) Claims(phase corev1.PersistentVolumeClaimPhase) int {
 	return n
 }
 
-func list[T store.Object](table volsim.Table[T]) []store.Object {
-	var all []store.Object
+func list[T api.Object](table volsim.Table[T]) []api.Object {
+	var all []api.Object
 	for _, obj := range table.List() {
 		all = append(all, obj)
 	}

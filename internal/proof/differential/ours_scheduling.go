@@ -9,10 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // OurScheduler is a Scheduler that is simulated.
@@ -23,14 +23,14 @@ type OurScheduler struct {
 }
 
 // NewOurScheduler puts our scheduler into a world with these objects. It begins to work in the first Advance.
-func NewOurScheduler(objects []store.Object) (*OurScheduler, error) {
+func NewOurScheduler(objects []api.Object) (*OurScheduler, error) {
 	s := &OurScheduler{faults: fake.NewFaults()}
 	var err error
 	if s.engine, err = engine.New(engine.Config{Start: Epoch, Trace: &engine.Trace{}, Injector: s.faults, Latency: requestTime}); err != nil {
 		return nil, err
 	}
 	for _, obj := range objects {
-		if _, err := s.engine.Store().Load(obj.DeepCopyObject().(store.Object)); err != nil {
+		if _, err := s.engine.Store().Load(obj.DeepCopyObject().(api.Object)); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (s *OurScheduler) Verdicts() ([]string, error) {
 		if pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
 			continue
 		}
-		key := store.KeyOf(pod)
+		key := api.KeyOf(pod)
 		v := judge.Explain(pod)
 		if v.Rule != "" {
 			code := map[string]string{"SCHED-237": "Error", "SCHED-022": "NoNodes"}[v.Rule]
@@ -85,7 +85,7 @@ func (s *OurScheduler) Do(step Step) (err error) {
 	api, user := s.engine.API(), s.engine.User()
 	switch step.Op {
 	case Create:
-		_, err = api.Create(user, step.Object.DeepCopyObject().(store.Object), store.CreateOptions{})
+		_, err = api.Create(user, step.Object.DeepCopyObject().(api.Object), api.CreateOptions{})
 	case Patch:
 		_, err = api.Patch(user, step.Ref, []byte(step.Patch), step.Sub)
 	case Delete:

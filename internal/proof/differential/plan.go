@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -16,7 +16,7 @@ type Request struct {
 	Time   time.Time
 	Actor  string
 	Verb   string
-	Object store.Ref
+	Object api.Ref
 	Asked
 }
 
@@ -28,16 +28,16 @@ type Asked struct {
 	At    time.Time
 	// Seen is how many changes of objects of each kind the controller had been told of by then; nil is not known. Of a look it is how many
 	// it must have been told of to see what it saw.
-	Seen map[store.Kind]int
+	Seen map[api.Kind]int
 }
 
 // CallOf is what a Request names a call to a backend.
-func CallOf(call engine.Call) (verb string, object store.Ref) {
-	return "call " + call.Verb, store.Ref{Kind: store.Kind(call.Target), Key: strings.Join([]string{call.Key, call.Node, call.Pod}, "/")}
+func CallOf(call engine.Call) (verb string, object api.Ref) {
+	return "call " + call.Verb, api.Ref{Kind: api.Kind(call.Target), Key: strings.Join([]string{call.Key, call.Node, call.Pod}, "/")}
 }
 
 // EmissionOf is what a Request names an Event that was emitted.
-func EmissionOf(e engine.Entry) (verb string, object store.Ref) {
+func EmissionOf(e engine.Entry) (verb string, object api.Ref) {
 	return strings.Join([]string{emission, e.Verb, e.Reason, inOrder(e.Text)}, " "), e.Object
 }
 

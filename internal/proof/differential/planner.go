@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -12,24 +13,24 @@ import (
 type planner struct {
 	engine   *engine.Engine
 	requests []Request
-	changes  map[store.Kind][]string // the key of the object of each change that there has been
-	asked    map[asker][]Asked       // what has been asked for and not had its effect
+	changes  map[api.Kind][]string // the key of the object of each change that there has been
+	asked    map[asker][]Asked     // what has been asked for and not had its effect
 	places   int
 	begun    map[engine.Call]int // calls to backends that take time
 	noted    uint64              // of the trace
-	looked   map[string]map[store.Kind]int
+	looked   map[string]map[api.Kind]int
 }
 
 // asker says who asked for what.
 type asker struct {
 	actor, verb string
-	object      store.Ref
+	object      api.Ref
 }
 
 // follow has what is asked for in a cluster noted.
 func (t *planner) follow(e *engine.Engine) error {
-	t.engine, t.changes, t.asked = e, map[store.Kind][]string{}, map[asker][]Asked{}
-	t.begun, t.looked = map[engine.Call]int{}, map[string]map[store.Kind]int{}
+	t.engine, t.changes, t.asked = e, map[api.Kind][]string{}, map[asker][]Asked{}
+	t.begun, t.looked = map[engine.Call]int{}, map[string]map[api.Kind]int{}
 	s := e.Store()
 	for _, err := range []error{
 		noteChanges(t, s.Volumes), noteChanges(t, s.Claims), noteChanges(t, s.Classes), noteChanges(t, s.AttributesClasses), noteChanges(t, s.Pods),
@@ -43,7 +44,7 @@ func (t *planner) follow(e *engine.Engine) error {
 	return nil
 }
 
-func noteChanges[T store.Object](t *planner, table *store.Table[T]) error {
+func noteChanges[T api.Object](t *planner, table *store.Table[T]) error {
 	_, err := table.Watch(store.WatchOptions[T]{}, func(c store.Change[T]) {
 		t.changes[table.Kind()] = append(t.changes[table.Kind()], c.Key)
 	})
@@ -61,7 +62,7 @@ func (t *planner) ask(call engine.Call) {
 }
 
 func askerOf(call engine.Call) asker {
-	who := asker{call.Actor, call.Verb, store.Ref{Kind: store.Kind(call.Kind), Key: call.Key}}
+	who := asker{call.Actor, call.Verb, api.Ref{Kind: api.Kind(call.Kind), Key: call.Key}}
 	if call.Target != engine.APIServer {
 		who.verb, who.object = CallOf(call)
 	}
@@ -72,12 +73,12 @@ func askerOf(call engine.Call) asker {
 }
 
 // seen is what a controller has been told of. What a kubelet has been told of is not counted, for its watches see only a part of a kind.
-func (t *planner) seen(actor string) map[store.Kind]int {
+func (t *planner) seen(actor string) map[api.Kind]int {
 	a, ok := t.engine.Actor(actor)
 	if !ok || isKubelet(actor) {
 		return nil
 	}
-	seen := map[store.Kind]int{}
+	seen := map[api.Kind]int{}
 	for _, view := range a.Views() {
 		n := len(t.changes[view.Kind()])
 		for range view.Late {
@@ -128,7 +129,7 @@ func (t *planner) look(f *engine.Footprint) {
 		return
 	}
 	actor := f.Event.Actor.Name()
-	seen, needed := t.seen(actor), map[store.Kind]int{}
+	seen, needed := t.seen(actor), map[api.Kind]int{}
 	for _, look := range f.Looks {
 		kind := look.View.Kind()
 		n := seen[kind]
@@ -143,11 +144,11 @@ func (t *planner) look(f *engine.Footprint) {
 		return
 	}
 	// Nobody does anything because of a class; but what is done with the rest may depend on it.
-	if n := seen[store.StorageClass]; n > t.looked[actor][store.StorageClass] {
-		needed[store.StorageClass] = n
+	if n := seen[api.StorageClass]; n > t.looked[actor][api.StorageClass] {
+		needed[api.StorageClass] = n
 	}
 	if t.looked[actor] == nil {
-		t.looked[actor] = map[store.Kind]int{}
+		t.looked[actor] = map[api.Kind]int{}
 	}
 	maps.Copy(t.looked[actor], needed)
 	t.requests = append(t.requests, Request{Time: t.engine.Now(), Actor: actor, Asked: Asked{Seen: needed}})
@@ -163,7 +164,7 @@ func (t *planner) entry(e engine.Entry) asker {
 		// Such a call was made to fail before the injector of the configuration was asked.
 		t.ask(e.Call)
 		return asker{}
-	case e.Type == engine.Write && e.Object.Kind != store.Event:
+	case e.Type == engine.Write && e.Object.Kind != api.Event:
 	case e.Type == engine.Storage && e.Verb == "begin":
 		t.begun[e.Call]++
 		who.verb, who.object = CallOf(e.Call)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // player is one play of a scenario.
@@ -24,13 +24,13 @@ type player struct {
 func (p *player) do(step Step) error {
 	switch step.Op {
 	case Create:
-		created, err := p.Create(step.Object.DeepCopyObject().(store.Object))
+		created, err := p.Create(step.Object.DeepCopyObject().(api.Object))
 		if claim, ok := created.(*corev1.PersistentVolumeClaim); ok && err == nil {
-			p.claims[store.KeyOf(claim)] = claim.UID
+			p.claims[api.KeyOf(claim)] = claim.UID
 		}
 		return err
 	case Update:
-		return p.Update(step.Object.DeepCopyObject().(store.Object))
+		return p.Update(step.Object.DeepCopyObject().(api.Object))
 	case Patch:
 		return p.Patch(p.resolve(step.Ref), step.Sub, p.resolveText(step.Patch))
 	case Delete:
@@ -50,7 +50,7 @@ func (p *player) do(step Step) error {
 }
 
 // resolve puts the name of a provisioned volume in the place of its symbol.
-func (p *player) resolve(ref store.Ref) store.Ref {
+func (p *player) resolve(ref api.Ref) api.Ref {
 	if key, ok := strings.CutPrefix(ref.Key, Provisioned); ok {
 		ref.Key = "pvc-" + string(p.claims[key])
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/schedule"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/upstream"
 )
@@ -103,8 +103,8 @@ func TestScheduleHints(t *testing.T) {
 				}
 				if got := schedule.Requeues(plugin, c.Pod, c.Old, c.New); got != want && told < mostReported {
 					told++
-					world := differential.Scheduling{Objects: []store.Object{c.Pod}}
-					for _, obj := range []store.Object{c.Old, c.New} {
+					world := differential.Scheduling{Objects: []api.Object{c.Pod}}
+					for _, obj := range []api.Object{c.Old, c.New} {
 						if obj != nil {
 							world.Objects = append(world.Objects, obj)
 						}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -18,7 +19,7 @@ import (
 // Scheduling is a world in which pods want nodes, and what a user does there. Nobody but the scheduler is in it.
 type Scheduling struct {
 	// Objects are there from the beginning, as they are.
-	Objects []store.Object
+	Objects []api.Object
 	// Steps follow, each as long after the one before as that waits.
 	Steps []Step
 }
@@ -80,7 +81,7 @@ func SchedulingLog(entries iter.Seq[engine.Entry], scheduler string) []string {
 		instant = nil
 	}
 	for e := range entries {
-		if e.Actor != scheduler || e.Type == engine.Write && e.Object.Kind == store.Event {
+		if e.Actor != scheduler || e.Type == engine.Write && e.Object.Kind == api.Event {
 			continue
 		}
 		if now := fmt.Sprintf("%10.3fs ", e.Time.Sub(Epoch).Seconds()); now != at {
@@ -98,9 +99,9 @@ func sortConcurrent(instant []engine.Entry) {
 	byObject := func(a, b engine.Entry) int { return strings.Compare(a.Object.String(), b.Object.String()) }
 	evictions := func(a, b engine.Entry) int { return strings.Compare(fmt.Sprint(evicts(a)), fmt.Sprint(evicts(b))) }
 	slices.SortStableFunc(instant, evictions)
-	pods := map[store.Ref]bool{}
+	pods := map[api.Ref]bool{}
 	for _, e := range instant {
-		if e.Object.Kind == store.Pod && !evicts(e) {
+		if e.Object.Kind == api.Pod && !evicts(e) {
 			pods[e.Object] = true
 		}
 	}
@@ -142,9 +143,9 @@ var versions = regexp.MustCompile(`"resourceVersion":"[0-9]+"`)
 // String is the world as manifests, with the steps behind them.
 func (s Scheduling) String() string {
 	var text strings.Builder
-	manifest := func(obj store.Object) {
-		obj = obj.DeepCopyObject().(store.Object)
-		obj.GetObjectKind().SetGroupVersionKind(store.KindOf(obj).GroupVersionKind())
+	manifest := func(obj api.Object) {
+		obj = obj.DeepCopyObject().(api.Object)
+		obj.GetObjectKind().SetGroupVersionKind(store.GroupVersionKind(api.KindOf(obj)))
 		data, err := yaml.Marshal(obj)
 		if err != nil {
 			data = []byte(err.Error())

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -88,13 +89,13 @@ func (w *scriptWriter) step(i int, step Step) error {
 		}
 	case Patch:
 		line := fmt.Sprintf("? patch %s -p %s", nameOf(step.Ref), quoted(step.Patch))
-		if step.Sub != store.Main {
+		if step.Sub != api.Main {
 			line += " --subresource=" + string(step.Sub)
 		}
 		w.line("%s", line)
 	case Delete:
 		line := "? delete " + nameOf(step.Ref)
-		if step.Force && step.Ref.Kind == store.Pod {
+		if step.Force && step.Ref.Kind == api.Pod {
 			line += " --force"
 		}
 		w.line("%s", line)
@@ -116,8 +117,8 @@ func (w *scriptWriter) step(i int, step Step) error {
 }
 
 func (w *scriptWriter) object(i int, step Step) error {
-	obj := step.Object.DeepCopyObject().(store.Object)
-	obj.GetObjectKind().SetGroupVersionKind(store.KindOf(obj).GroupVersionKind())
+	obj := step.Object.DeepCopyObject().(api.Object)
+	obj.GetObjectKind().SetGroupVersionKind(store.GroupVersionKind(api.KindOf(obj)))
 	data, err := yaml.Marshal(obj)
 	if err != nil {
 		return err
@@ -129,14 +130,14 @@ func (w *scriptWriter) object(i int, step Step) error {
 		verb = "replace"
 	}
 	w.line("? %s -f %s", verb, file.Name)
-	if ref := store.RefTo(obj); ref.Kind == store.PersistentVolumeClaim {
+	if ref := api.RefTo(obj); ref.Kind == api.PersistentVolumeClaim {
 		w.line("? set %s %s .metadata.uid", variable(ref.Key), nameOf(ref))
 	}
 	return nil
 }
 
 // nameOf names an object as a command does.
-func nameOf(ref store.Ref) string {
+func nameOf(ref api.Ref) string {
 	if key, ok := strings.CutPrefix(ref.Key, Provisioned); ok {
 		ref.Key = "pvc-${" + variable(key) + "}"
 	}

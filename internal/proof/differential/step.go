@@ -3,7 +3,7 @@ package differential
 import (
 	"time"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -25,9 +25,9 @@ const (
 // Step is one thing that a user does. Which fields are set depends on Op.
 type Step struct {
 	Op      Op
-	Object  store.Object
-	Ref     store.Ref
-	Sub     store.Subresource
+	Object  api.Object
+	Ref     api.Ref
+	Sub     api.Subresource
 	Patch   string
 	Force   bool // a pod goes without grace
 	Backend string
@@ -62,7 +62,7 @@ const Provisioned = "provisioned-for:"
 // Rule has API requests fail.
 type Rule struct {
 	Actor, Verb string
-	Kind        store.Kind
+	Kind        api.Kind
 	Key         string // "" is any object of the kind
 	Times       int
 	// Lost has the request take effect although it fails.

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential/validation"
 )
 
@@ -52,7 +52,7 @@ func validate(t *testing.T, k validation.Kind) {
 func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, theirs validation.Verdict) {
 	t.Helper()
 	old := choose(r, k.Bases()...)
-	fresh := old.DeepCopyObject().(store.Object)
+	fresh := old.DeepCopyObject().(api.Object)
 	what = choose(r, "create", "update", "update-status")
 	if what == "update-status" && !k.HasStatus() {
 		what = "update"
@@ -62,7 +62,7 @@ func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, thei
 		validation.Mutate(r, old)
 		old.SetNamespace(fresh.GetNamespace())
 		old.SetName(fresh.GetName())
-		fresh = old.DeepCopyObject().(store.Object)
+		fresh = old.DeepCopyObject().(api.Object)
 	}
 	if claim, ok := fresh.(*corev1.PersistentVolumeClaim); ok && r.IntN(4) == 0 {
 		validation.Grow(r, claim)
@@ -74,7 +74,7 @@ func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, thei
 			validation.Mutate(r, fresh)
 		}
 	}
-	for _, obj := range []store.Object{old, fresh} {
+	for _, obj := range []api.Object{old, fresh} {
 		// The service account admission, which is left out here, sees to it that a pod has one.
 		if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.ServiceAccountName == "" {
 			pod.Spec.ServiceAccountName = "default"
@@ -91,9 +91,9 @@ func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, thei
 			old.SetDeletionTimestamp(new(metav1.NewTime(validation.At)))
 			old.SetDeletionGracePeriodSeconds(new(int64(0)))
 		}
-		sub := store.Main
+		sub := api.Main
 		if what == "update-status" {
-			sub = store.Status
+			sub = api.Status
 		}
 		ours, theirs, err = k.Update(old, fresh, sub)
 	}

@@ -8,16 +8,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // World is where a scenario is played. What it is told to do it does at once; time passes only in Advance.
 type World interface {
 	// Create, Update, Patch and Delete are what a user asks the API server.
-	Create(store.Object) (store.Object, error)
-	Update(store.Object) error
-	Patch(ref store.Ref, sub store.Subresource, patch string) error
-	Delete(ref store.Ref, force bool) error
+	Create(api.Object) (api.Object, error)
+	Update(api.Object) error
+	Patch(ref api.Ref, sub api.Subresource, patch string) error
+	Delete(ref api.Ref, force bool) error
 	// Storage is the backend of that name, nil for none.
 	Storage(name string) *Backend
 	// Fail has API requests of controllers fail.

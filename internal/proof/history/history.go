@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -223,7 +223,7 @@ func (p *player) createClass() error {
 }
 
 func (p *player) deleteClaim() error {
-	namespace, name := store.SplitKey(p.claim())
+	namespace, name := api.SplitKey(p.claim())
 	return p.try(p.Delete(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}))
 }
 
@@ -244,7 +244,7 @@ func (p *player) onVolume(fn func(pv *corev1.PersistentVolume) error) error {
 }
 
 func (p *player) onClaim(patch string) error {
-	namespace, name := store.SplitKey(p.claim())
+	namespace, name := api.SplitKey(p.claim())
 	return p.try(p.Patch(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, patch))
 }
 
@@ -281,7 +281,7 @@ func (p *player) selectNode() error {
 
 func (p *player) createPod() error {
 	p.pods++
-	_, claim := store.SplitKey(p.claim())
+	_, claim := api.SplitKey(p.claim())
 	opts := []fake.Option{fake.Claims(claim)}
 	if !p.chance(3) {
 		opts = append(opts, fake.OnNode(p.node()))
@@ -325,7 +325,7 @@ func (p *player) deletePod() error {
 	now := int64(0)
 	pod := pods[p.choose(len(pods))]
 	return p.try(p.DeleteWith(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}},
-		store.DeleteOptions{GracePeriodSeconds: &now}))
+		api.DeleteOptions{GracePeriodSeconds: &now}))
 }
 
 func (p *player) node() string { return nodes[p.choose(len(nodes))] }
@@ -367,7 +367,7 @@ func (p *player) condemnNode() error {
 	}
 	for _, pod := range p.Pods.List() {
 		if pod.Spec.NodeName == node {
-			_ = p.try(p.DeleteWith(pod, store.DeleteOptions{GracePeriodSeconds: &now}))
+			_ = p.try(p.DeleteWith(pod, api.DeleteOptions{GracePeriodSeconds: &now}))
 		}
 	}
 	return condemn(p.Cluster, node, true)

@@ -7,16 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Dump is the world of a row as kubectl get -o json prints it.
 func (r Row) Dump(t testing.TB) []byte {
 	t.Helper()
-	items := make([]store.Object, 0, len(r.Objs))
+	items := make([]api.Object, 0, len(r.Objs))
 	for _, obj := range r.Objs {
-		obj := obj.DeepCopyObject().(store.Object)
-		gvk := store.KindOf(obj).GroupVersionKind()
+		obj := obj.DeepCopyObject().(api.Object)
+		gvk := store.GroupVersionKind(api.KindOf(obj))
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind})
 		items = append(items, obj)
 	}

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -24,7 +24,7 @@ const Driver = "disk.example.com"
 var Now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // WorldOf sorts objects into a world at the time now.
-func WorldOf(t testing.TB, objs ...store.Object) explain.World {
+func WorldOf(t testing.TB, objs ...api.Object) explain.World {
 	t.Helper()
 	w := explain.World{Now: Now}
 	for _, obj := range objs {
@@ -60,13 +60,13 @@ func WorldOf(t testing.TB, objs ...store.Object) explain.World {
 }
 
 // With changes an object after it was made.
-func With[T store.Object](obj T, change func(T)) T {
+func With[T api.Object](obj T, change func(T)) T {
 	change(obj)
 	return obj
 }
 
 // Deleting marks an object for deletion, a minute from now.
-func Deleting[T store.Object](obj T, finalizers ...string) T {
+func Deleting[T api.Object](obj T, finalizers ...string) T {
 	at := metav1.NewTime(Now.Add(time.Minute))
 	obj.SetDeletionTimestamp(&at)
 	obj.SetFinalizers(finalizers)
@@ -127,10 +127,10 @@ func Attachment(node string, attached bool) *storagev1.VolumeAttachment {
 	}
 }
 
-func Event(about store.Object, reason, message string) *corev1.Event {
+func Event(about api.Object, reason, message string) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "e"},
-		InvolvedObject: corev1.ObjectReference{Kind: string(store.KindOf(about)), Namespace: about.GetNamespace(), Name: about.GetName()},
+		InvolvedObject: corev1.ObjectReference{Kind: string(api.KindOf(about)), Namespace: about.GetNamespace(), Name: about.GetName()},
 		Reason:         reason, Message: message, LastTimestamp: metav1.NewTime(Now.Add(-time.Minute)),
 	}
 }

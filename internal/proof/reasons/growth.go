@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -19,7 +19,7 @@ import (
 const resizer = "external-resizer/" + Driver
 
 // grown is the pair of BoundPair once 20Gi are asked for, with what is noted of how far that is.
-func grown(status corev1.ClaimResourceStatus, change ...func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume)) []store.Object {
+func grown(status corev1.ClaimResourceStatus, change ...func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume)) []api.Object {
 	claim, pv := BoundPair()
 	size := resource.MustParse("20Gi")
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
@@ -34,7 +34,7 @@ func grown(status corev1.ClaimResourceStatus, change ...func(*corev1.PersistentV
 	for _, f := range change {
 		f(claim, pv)
 	}
-	return []store.Object{claim, pv}
+	return []api.Object{claim, pv}
 }
 
 // failing adds a condition with a message.
@@ -69,7 +69,7 @@ func Growth() []Row {
 	offline := Event(claim, "VolumeResizeFailed", "Unable to expand default/data because CSI driver "+Driver+" only supports offline expansion and volume is currently in-use")
 	runner := Runs(User("p", "n1"))
 	ready := Machine("n1", true, true)
-	and := func(objs []store.Object, more ...store.Object) []store.Object { return append(objs, more...) }
+	and := func(objs []api.Object, more ...api.Object) []api.Object { return append(objs, more...) }
 	migrated := func(_ *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}
 		pv.Annotations = map[string]string{objects.AnnMigratedTo: "ebs.csi.aws.com"}
@@ -105,11 +105,11 @@ func Growth() []Row {
 		{Rule: "EXP-021", Name: "EXP-013: a driver took over from the plugin", Objs: grown("", migrated), When: explain.ByItself, Actor: "external-resizer/ebs.csi.aws.com"},
 		{Rule: "EXP-016", Name: "EXP-015: FlexVolume", Objs: grown("", sourced(fake.FlexSource("example.com/flex"))), When: explain.ByItself, Actor: expand.ActorName},
 		{Rule: "EXP-016", Name: "FlexVolume, begun", Objs: grown(inProgress, sourced(fake.FlexSource("example.com/flex"))), When: explain.ByItself, Actor: expand.ActorName},
-		{Rule: "BIND-060d", Name: "EXP-012: it asks for no more than it has", Objs: func() []store.Object { claim, pv := BoundPair(); return []store.Object{claim, pv} }(), When: explain.Settled},
+		{Rule: "BIND-060d", Name: "EXP-012: it asks for no more than it has", Objs: func() []api.Object { claim, pv := BoundPair(); return []api.Object{claim, pv} }(), When: explain.Settled},
 	})
 }
 
-func attachment1() store.Object { return Attachment("n1", true) }
+func attachment1() api.Object { return Attachment("n1", true) }
 
 // Attributes ask about the claim data, whose volume is to have other attributes.
 func Attributes() []Row {
@@ -121,7 +121,7 @@ func Attributes() []Row {
 		modifying  = corev1.PersistentVolumeClaimVolumeModifyingVolume
 	)
 	type change = func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume)
-	modified := func(wanted string, status corev1.PersistentVolumeClaimModifyVolumeStatus, target string, changes ...change) []store.Object {
+	modified := func(wanted string, status corev1.PersistentVolumeClaimModifyVolumeStatus, target string, changes ...change) []api.Object {
 		claim, pv := BoundPair()
 		current := "silver"
 		claim.Status.CurrentVolumeAttributesClassName, pv.Spec.VolumeAttributesClassName = &current, &current
@@ -134,9 +134,9 @@ func Attributes() []Row {
 		for _, f := range changes {
 			f(claim, pv)
 		}
-		return []store.Object{claim, pv, attributes("silver")}
+		return []api.Object{claim, pv, attributes("silver")}
 	}
-	with := func(objs []store.Object, classes ...string) []store.Object {
+	with := func(objs []api.Object, classes ...string) []api.Object {
 		for _, class := range classes {
 			objs = append(objs, attributes(class))
 		}

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 const scheduler = "kube-scheduler"
@@ -52,32 +52,32 @@ func PodsWithoutANode() []Row {
 			p.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}}}
 		})
 	}
-	unbound := func(message string) []store.Object {
-		return []store.Object{With(User("p", ""), func(p *corev1.Pod) {
+	unbound := func(message string) []api.Object {
+		return []api.Object{With(User("p", ""), func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: `running PreBind plugin "VolumeBinding": ` + message}}
 		}), fake.Node("n1"), claim, pv}
 	}
 	return asking("pod/p", []Row{
-		{Rule: "SCHED-020", Name: "a gate holds it", Objs: []store.Object{With(User("p", ""), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })}, Actor: explain.Somebody},
-		{Rule: "SCHED-022", Name: "there are no nodes", Objs: []store.Object{User("p", "")}, Actor: explain.Somebody},
-		{Rule: "SCHED-026", Name: "there is a node", Objs: []store.Object{User("p", ""), fake.Node("n1"), claim, pv}, When: explain.ByItself, Actor: scheduler},
-		{Rule: "SCHED-163", Name: "its claim is being provisioned", Objs: []store.Object{User("p", ""), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), selected("n1")), CSIDriver()}, Root: "BIND-057", When: explain.ByItself, Actor: scheduler},
-		{Rule: "SCHED-024", Name: "SCHED-024: the node is cordoned", Objs: []store.Object{User("p", ""), With(fake.Node("n1"), func(n *corev1.Node) { n.Spec.Unschedulable = true }), claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
-		{Rule: "SCHED-024", Name: "SCHED-024: the node is tainted", Objs: []store.Object{User("p", ""), tainted(fake.Node("n1"), "gpu"), claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
-		{Rule: "SCHED-024", Name: "SCHED-024: the node is not selected", Objs: []store.Object{choosy, fake.Node("n1"), claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
-		{Rule: "SCHED-024", Name: "SCHED-024: the node is too small", Objs: []store.Object{greedy, small, claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
-		{Rule: "SCHED-041", Name: "its claim is missing", Objs: []store.Object{User("p", ""), fake.Node("n1")}, Actor: explain.Somebody},
-		{Rule: "SCHED-042", Name: "its ephemeral claim is not made yet", Objs: []store.Object{ephemeral("p"), fake.Node("n1")}, When: explain.ByItself, Actor: "ephemeral-volume-controller"},
-		{Rule: "SCHED-043", Name: "its claim is Lost", Objs: []store.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi", fake.Phase("Lost"), fake.VolumeName("gone"), fake.Annotations(objects.AnnBindCompleted, "yes"))}, Root: "BIND-060b", Actor: scheduler},
-		{Rule: "SCHED-044", Name: "its claim is being deleted", Objs: []store.Object{User("p", ""), fake.Node("n1"), Deleting(fake.Claim("data", "1Gi"), objects.ClaimProtectionFinalizer), Runs(User("q", "n1"))}, Root: "PROT-026", Actor: scheduler},
-		{Rule: "SCHED-045", Name: "a claim of the name is not its own", Objs: []store.Object{ephemeral("p"), fake.Node("n1"), With(owned("other"), func(c *corev1.PersistentVolumeClaim) {
+		{Rule: "SCHED-020", Name: "a gate holds it", Objs: []api.Object{With(User("p", ""), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} })}, Actor: explain.Somebody},
+		{Rule: "SCHED-022", Name: "there are no nodes", Objs: []api.Object{User("p", "")}, Actor: explain.Somebody},
+		{Rule: "SCHED-026", Name: "there is a node", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, pv}, When: explain.ByItself, Actor: scheduler},
+		{Rule: "SCHED-163", Name: "its claim is being provisioned", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), selected("n1")), CSIDriver()}, Root: "BIND-057", When: explain.ByItself, Actor: scheduler},
+		{Rule: "SCHED-024", Name: "SCHED-024: the node is cordoned", Objs: []api.Object{User("p", ""), With(fake.Node("n1"), func(n *corev1.Node) { n.Spec.Unschedulable = true }), claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
+		{Rule: "SCHED-024", Name: "SCHED-024: the node is tainted", Objs: []api.Object{User("p", ""), tainted(fake.Node("n1"), "gpu"), claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
+		{Rule: "SCHED-024", Name: "SCHED-024: the node is not selected", Objs: []api.Object{choosy, fake.Node("n1"), claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
+		{Rule: "SCHED-024", Name: "SCHED-024: the node is too small", Objs: []api.Object{greedy, small, claim, pv}, Actor: explain.Somebody, Candidate: "SCHED-024"},
+		{Rule: "SCHED-041", Name: "its claim is missing", Objs: []api.Object{User("p", ""), fake.Node("n1")}, Actor: explain.Somebody},
+		{Rule: "SCHED-042", Name: "its ephemeral claim is not made yet", Objs: []api.Object{ephemeral("p"), fake.Node("n1")}, When: explain.ByItself, Actor: "ephemeral-volume-controller"},
+		{Rule: "SCHED-043", Name: "its claim is Lost", Objs: []api.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi", fake.Phase("Lost"), fake.VolumeName("gone"), fake.Annotations(objects.AnnBindCompleted, "yes"))}, Root: "BIND-060b", Actor: scheduler},
+		{Rule: "SCHED-044", Name: "its claim is being deleted", Objs: []api.Object{User("p", ""), fake.Node("n1"), Deleting(fake.Claim("data", "1Gi"), objects.ClaimProtectionFinalizer), Runs(User("q", "n1"))}, Root: "PROT-026", Actor: scheduler},
+		{Rule: "SCHED-045", Name: "a claim of the name is not its own", Objs: []api.Object{ephemeral("p"), fake.Node("n1"), With(owned("other"), func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.VolumeName, c.Annotations, c.UID, c.Status.Phase = "pv", map[string]string{objects.AnnBindCompleted: "yes"}, "c1", "Bound"
 		}), pv}, Actor: explain.Somebody},
-		{Rule: "SCHED-050", Name: "its claim finds no volume", Objs: []store.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi")}, Root: "BIND-058", Actor: scheduler},
-		{Rule: "SCHED-050", Name: "its claim is about to be bound", Objs: []store.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi"), Available("v", "1Gi")}, Root: "BIND-054", When: explain.ByItself, Actor: scheduler},
-		{Rule: "SCHED-050", Name: "SCHED-048: the class of its claim is missing", Objs: []store.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi", fake.InClass("gone"))}, Root: "PROV-021", Actor: scheduler},
-		{Rule: "SCHED-050", Name: "SCHED-049: its claim names a volume that is missing", Objs: []store.Object{User("p", ""), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), fake.VolumeName("gone"))}, Root: "BIND-059a", Actor: scheduler},
-		{Rule: "SCHED-026", Name: "SCHED-187: a pod that has ended leaves the claim to others", Objs: []store.Object{User("p", ""), With(User("q", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), fake.Node("n1"), single, pv}, When: explain.ByItself, Actor: scheduler},
+		{Rule: "SCHED-050", Name: "its claim finds no volume", Objs: []api.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi")}, Root: "BIND-058", Actor: scheduler},
+		{Rule: "SCHED-050", Name: "its claim is about to be bound", Objs: []api.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi"), Available("v", "1Gi")}, Root: "BIND-054", When: explain.ByItself, Actor: scheduler},
+		{Rule: "SCHED-050", Name: "SCHED-048: the class of its claim is missing", Objs: []api.Object{User("p", ""), fake.Node("n1"), fake.Claim("data", "1Gi", fake.InClass("gone"))}, Root: "PROV-021", Actor: scheduler},
+		{Rule: "SCHED-050", Name: "SCHED-049: its claim names a volume that is missing", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), fake.VolumeName("gone"))}, Root: "BIND-059a", Actor: scheduler},
+		{Rule: "SCHED-026", Name: "SCHED-187: a pod that has ended leaves the claim to others", Objs: []api.Object{User("p", ""), With(User("q", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), fake.Node("n1"), single, pv}, When: explain.ByItself, Actor: scheduler},
 		{Rule: "SCHED-150", Name: "its node was gone", Objs: unbound(`binding volumes: failed to get node "n1": x`), When: explain.ByItself, Actor: scheduler},
 		{Rule: "SCHED-151", Name: "it was gone", Objs: unbound(`binding volumes: pod does not exist any more: x`), When: explain.ByItself, Actor: scheduler},
 		{Rule: "SCHED-152", Name: "the volume that was chosen was gone", Objs: unbound(`binding volumes: failed to check binding: x`), When: explain.ByItself, Actor: scheduler},
@@ -88,28 +88,28 @@ func PodsWithoutANode() []Row {
 		{Rule: "SCHED-160", Name: "the provisioner gave its claim back", Objs: unbound(`binding volumes: provisioning failed for PVC "data"`), When: explain.ByItself, Actor: scheduler},
 		{Rule: "SCHED-167", Name: "its claims took too long", Objs: unbound(`binding volumes: context deadline exceeded`), When: explain.ByItself, Actor: scheduler},
 		{Rule: "SCHED-143", Name: "a write of the scheduler failed", Objs: unbound(`Operation cannot be fulfilled`), When: explain.ByItself, Actor: scheduler},
-		{Rule: "BIND-016", Name: "SCHED-021: it is being deleted, and a finalizer keeps it", Objs: []store.Object{Deleting(User("p", ""), "x/y"), fake.Node("n1"), claim, pv}, Actor: explain.Somebody},
-		{Rule: "SCHED-024", Name: "SCHED-102, RECL-003: a local volume is being recycled", Objs: []store.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), recycled("old", "12Gi", fake.InClass("static"), fake.Annotations(objects.AnnBoundByController, "yes"))}, Backends: set(fake.NFS()), Root: "RECL-003", When: explain.ByItself, Actor: scheduler, Candidate: "SCHED-102"},
-		{Rule: "SCHED-024", Name: "SCHED-084: the volume that is kept for its claim is elsewhere", Objs: []store.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), Available("pv", "10Gi", fake.InClass("static"), fake.ForClaim("data"), fake.FromNodes("n2"))}, Root: "BIND-054", Actor: explain.Somebody, Candidate: "SCHED-102"},
-		{Rule: "SCHED-024", Name: "SCHED-215: a leftover attachment of its own counts twice", Objs: []store.Object{User("p", ""), fake.Node("n1"), claim, pv, withCount("n1", 1), Attachment("n1", true)}, Actor: explain.Somebody, Candidate: "SCHED-216"},
-		{Rule: "SCHED-200", Name: "its volume is gone", Objs: []store.Object{User("p", ""), fake.Node("n1"), claim}, Root: "BIND-060b", Actor: scheduler},
-		{Rule: "SCHED-237", Name: "SCHED-088: a malformed selector", Objs: []store.Object{User("p", ""), fake.Node("n1"), late, Available("v", "1Gi"), With(waiting.DeepCopy(), func(c *corev1.PersistentVolumeClaim) {
+		{Rule: "BIND-016", Name: "SCHED-021: it is being deleted, and a finalizer keeps it", Objs: []api.Object{Deleting(User("p", ""), "x/y"), fake.Node("n1"), claim, pv}, Actor: explain.Somebody},
+		{Rule: "SCHED-024", Name: "SCHED-102, RECL-003: a local volume is being recycled", Objs: []api.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), recycled("old", "12Gi", fake.InClass("static"), fake.Annotations(objects.AnnBoundByController, "yes"))}, Backends: set(fake.NFS()), Root: "RECL-003", When: explain.ByItself, Actor: scheduler, Candidate: "SCHED-102"},
+		{Rule: "SCHED-024", Name: "SCHED-084: the volume that is kept for its claim is elsewhere", Objs: []api.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), Available("pv", "10Gi", fake.InClass("static"), fake.ForClaim("data"), fake.FromNodes("n2"))}, Root: "BIND-054", Actor: explain.Somebody, Candidate: "SCHED-102"},
+		{Rule: "SCHED-024", Name: "SCHED-215: a leftover attachment of its own counts twice", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, pv, withCount("n1", 1), Attachment("n1", true)}, Actor: explain.Somebody, Candidate: "SCHED-216"},
+		{Rule: "SCHED-200", Name: "its volume is gone", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim}, Root: "BIND-060b", Actor: scheduler},
+		{Rule: "SCHED-237", Name: "SCHED-088: a malformed selector", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, Available("v", "1Gi"), With(waiting.DeepCopy(), func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 		})}, Root: "BIND-053", Actor: scheduler},
-		{Rule: "SCHED-024", Name: "SCHED-070: its claim goes to another node", Objs: []store.Object{User("p", ""), With(fake.Node("n2"), func(n *corev1.Node) { n.Spec.Unschedulable = true }), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), selected("n2"))}, Root: "BIND-057", Actor: explain.Somebody, Candidate: "SCHED-070"},
-		{Rule: "SCHED-071", Name: "its claim goes to a node that is gone", Objs: []store.Object{User("p", ""), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), selected("gone"))}, Root: "BIND-057", Actor: explain.Somebody, Candidate: "SCHED-070", Dumped: &Dumped{Root: "BIND-057", When: explain.ByItself, Actor: "external-provisioner/" + Driver}},
-		{Rule: "SCHED-071", Name: "XPROV-026: the provisioner gives its claim back", Objs: []store.Object{User("p", ""), fake.Node("n1"), late, CSIDriver(), fake.Claim("data", "1Gi", fake.InClass("late"), selected("gone"))}, Root: "BIND-057", When: explain.ByItself, Actor: "external-provisioner/" + Driver, Candidate: "SCHED-070"},
-		{Rule: "SCHED-024", Name: "SCHED-102: no local volume is left", Objs: []store.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), Available("small", "1Gi", fake.InClass("static"))}, Actor: explain.Somebody, Candidate: "SCHED-102"},
-		{Rule: "SCHED-024", Name: "SCHED-103: the class does not provision there", Objs: []store.Object{User("p", ""), fake.Node("n1"), topology, waiting}, Actor: explain.Somebody, Candidate: "SCHED-103"},
-		{Rule: "SCHED-024", Name: "SCHED-110: its volume is elsewhere", Objs: []store.Object{User("p", ""), fake.Node("n1"), claim, local}, Actor: explain.Somebody, Candidate: "SCHED-110"},
-		{Rule: "SCHED-024", Name: "SCHED-112: there is no room", Objs: []store.Object{User("p", ""), fake.Node("n1"), late, waiting, counts}, Actor: explain.Somebody, Candidate: "SCHED-112"},
-		{Rule: "SCHED-024", Name: "SCHED-113: the volume of its own claim is gone", Objs: []store.Object{ephemeral("p"), fake.Node("n1"), With(owned(""), func(c *corev1.PersistentVolumeClaim) {
+		{Rule: "SCHED-024", Name: "SCHED-070: its claim goes to another node", Objs: []api.Object{User("p", ""), With(fake.Node("n2"), func(n *corev1.Node) { n.Spec.Unschedulable = true }), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), selected("n2"))}, Root: "BIND-057", Actor: explain.Somebody, Candidate: "SCHED-070"},
+		{Rule: "SCHED-071", Name: "its claim goes to a node that is gone", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, fake.Claim("data", "1Gi", fake.InClass("late"), selected("gone"))}, Root: "BIND-057", Actor: explain.Somebody, Candidate: "SCHED-070", Dumped: &Dumped{Root: "BIND-057", When: explain.ByItself, Actor: "external-provisioner/" + Driver}},
+		{Rule: "SCHED-071", Name: "XPROV-026: the provisioner gives its claim back", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, CSIDriver(), fake.Claim("data", "1Gi", fake.InClass("late"), selected("gone"))}, Root: "BIND-057", When: explain.ByItself, Actor: "external-provisioner/" + Driver, Candidate: "SCHED-070"},
+		{Rule: "SCHED-024", Name: "SCHED-102: no local volume is left", Objs: []api.Object{User("p", ""), fake.Node("n1"), static, fake.Claim("data", "10Gi", fake.InClass("static")), Available("small", "1Gi", fake.InClass("static"))}, Actor: explain.Somebody, Candidate: "SCHED-102"},
+		{Rule: "SCHED-024", Name: "SCHED-103: the class does not provision there", Objs: []api.Object{User("p", ""), fake.Node("n1"), topology, waiting}, Actor: explain.Somebody, Candidate: "SCHED-103"},
+		{Rule: "SCHED-024", Name: "SCHED-110: its volume is elsewhere", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, local}, Actor: explain.Somebody, Candidate: "SCHED-110"},
+		{Rule: "SCHED-024", Name: "SCHED-112: there is no room", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, waiting, counts}, Actor: explain.Somebody, Candidate: "SCHED-112"},
+		{Rule: "SCHED-024", Name: "SCHED-113: the volume of its own claim is gone", Objs: []api.Object{ephemeral("p"), fake.Node("n1"), With(owned(""), func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.VolumeName, c.Annotations = "gone", map[string]string{objects.AnnBindCompleted: "yes"}
 		})}, Root: "BIND-060b", Actor: explain.Somebody, Candidate: "SCHED-113"},
-		{Rule: "SCHED-024", Name: "SCHED-183: another pod has the disk", Objs: []store.Object{disk("p", ""), disk("q", "n1"), fake.Node("n1")}, Actor: explain.Somebody, Candidate: "SCHED-183"},
-		{Rule: "SCHED-024", Name: "SCHED-184: another pod has the claim", Objs: []store.Object{User("p", ""), Runs(User("q", "n1")), fake.Node("n1"), single, pv}, Actor: explain.Somebody, Candidate: "SCHED-184"},
-		{Rule: "SCHED-024", Name: "SCHED-184: the pod that has the claim is going", Objs: []store.Object{User("p", ""), Deleting(Runs(User("q", "n1"))), fake.Node("n1"), single, pv}, Root: "MNT-387", When: explain.ByItself, After: time.Minute, Actor: explain.Somebody, Candidate: "SCHED-184"},
-		{Rule: "SCHED-024", Name: "SCHED-202: its volume is in another zone", Objs: []store.Object{User("p", ""), labelled(fake.Node("n1"), corev1.LabelTopologyZone, "b"), claim, zonal}, Actor: explain.Somebody, Candidate: "SCHED-202"},
-		{Rule: "SCHED-024", Name: "SCHED-216: the node can attach no more", Objs: []store.Object{User("p", ""), fake.Node("n1"), claim, pv, withCount("n1", 0)}, Actor: explain.Somebody, Candidate: "SCHED-216"},
+		{Rule: "SCHED-024", Name: "SCHED-183: another pod has the disk", Objs: []api.Object{disk("p", ""), disk("q", "n1"), fake.Node("n1")}, Actor: explain.Somebody, Candidate: "SCHED-183"},
+		{Rule: "SCHED-024", Name: "SCHED-184: another pod has the claim", Objs: []api.Object{User("p", ""), Runs(User("q", "n1")), fake.Node("n1"), single, pv}, Actor: explain.Somebody, Candidate: "SCHED-184"},
+		{Rule: "SCHED-024", Name: "SCHED-184: the pod that has the claim is going", Objs: []api.Object{User("p", ""), Deleting(Runs(User("q", "n1"))), fake.Node("n1"), single, pv}, Root: "MNT-387", When: explain.ByItself, After: time.Minute, Actor: explain.Somebody, Candidate: "SCHED-184"},
+		{Rule: "SCHED-024", Name: "SCHED-202: its volume is in another zone", Objs: []api.Object{User("p", ""), labelled(fake.Node("n1"), corev1.LabelTopologyZone, "b"), claim, zonal}, Actor: explain.Somebody, Candidate: "SCHED-202"},
+		{Rule: "SCHED-024", Name: "SCHED-216: the node can attach no more", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, pv, withCount("n1", 0)}, Actor: explain.Somebody, Candidate: "SCHED-216"},
 	})
 }

@@ -7,10 +7,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // PodsOnANode ask about the pod p, which waits for its node.
@@ -34,46 +34,46 @@ func PodsOnANode() []Row {
 	outOfService := func(n *corev1.Node) *corev1.Node { return tainted(NotReady(n), corev1.TaintNodeOutOfService) }
 	ready := Machine("n1", true, true)
 	const kubelet, adc = "kubelet/n1", attach.ActorName
-	mountFailed := func(message string) []store.Object {
-		return []store.Object{p, ready, claim, pv, Attachment("n1", true), Event(p, "FailedMount", message)}
+	mountFailed := func(message string) []api.Object {
+		return []api.Object{p, ready, claim, pv, Attachment("n1", true), Event(p, "FailedMount", message)}
 	}
-	mapFailed := func(message string) []store.Object {
-		return []store.Object{p, ready, claim, pv, Attachment("n1", true), Event(p, "FailedMapVolume", message)}
+	mapFailed := func(message string) []api.Object {
+		return []api.Object{p, ready, claim, pv, Attachment("n1", true), Event(p, "FailedMapVolume", message)}
 	}
 	return asking("pod/p", []Row{
-		{Rule: "MNT-380", Name: "it runs", Objs: []store.Object{Runs(User("p", "n1")), ready, claim, pv, Attachment("n1", true)}, When: explain.Settled},
-		{Rule: "MNT-380", Name: "it is about to start", Objs: []store.Object{p, ready, claim, pv, Attachment("n1", true)}, When: explain.ByItself, Actor: kubelet},
-		{Rule: "MNT-380", Name: "its node is down", Objs: []store.Object{p, NotReady(Machine("n1", true, true)), claim, pv, Attachment("n1", true)}, Actor: explain.Somebody},
-		{Rule: "MNT-380", Name: "its volume needs no attaching", Objs: []store.Object{p, Machine("n1", false, false), claim, pv, plain}, When: explain.ByItself, Actor: kubelet},
-		{Rule: "MNT-072a", Name: "its claim is missing", Objs: []store.Object{p, ready}, Actor: explain.Somebody},
-		{Rule: "MNT-072b", Name: "its claim is going, unprotected", Objs: []store.Object{p, ready, Deleting(fake.Claim("data", "1Gi"), "x/y")}, Root: "BIND-016", Actor: kubelet},
-		{Rule: "MNT-072c", Name: "its claim is not bound", Objs: []store.Object{p, ready, fake.Claim("data", "1Gi")}, Root: "BIND-058", Actor: kubelet},
-		{Rule: "MNT-072d", Name: "its claim names no volume", Objs: []store.Object{p, ready, fake.Claim("data", "1Gi", fake.Phase("Bound"))}, Root: "BIND-058", Actor: kubelet},
-		{Rule: "MNT-072e", Name: "a claim of the name is not its own", Objs: []store.Object{With(ephemeral("p"), func(p *corev1.Pod) { p.Spec.NodeName = "n1" }), ready, fake.Claim("p-scratch", "1Gi", fake.Phase("Bound"), fake.VolumeName("pv"))}, Actor: explain.Somebody},
-		{Rule: "MNT-072f", Name: "its volume is gone", Objs: []store.Object{p, ready, claim}, Root: "BIND-060b", Actor: kubelet},
-		{Rule: "MNT-072g", Name: "its volume forgot the claim", Objs: []store.Object{p, ready, claim, loose}, Root: "BIND-060c", When: explain.ByItself, Actor: kubelet},
-		{Rule: "MNT-072h", Name: "its volume is another's", Objs: []store.Object{p, ready, claim, foreign}, Root: "BIND-064", Actor: kubelet},
-		{Rule: "MNT-072j", Name: "its volume does not say what it is", Objs: []store.Object{p, ready, claim, With(pv.DeepCopy(), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeMode = nil }), Attachment("n1", true)}, Actor: explain.Somebody, Dumped: &Dumped{Rule: "MNT-380", When: explain.ByItself, Actor: kubelet}},
-		{Rule: "MNT-072k", Name: "a block device is mounted", Objs: []store.Object{p, ready, claim, block}, Actor: explain.Somebody},
-		{Rule: "MNT-072l", Name: "a file system is used as a device", Objs: []store.Object{device, ready, claim, pv}, Actor: explain.Somebody},
-		{Rule: "MNT-191", Name: "its volume is out of reach", Objs: []store.Object{p, ready, claim, local}, Actor: explain.Somebody},
-		{Rule: "MNT-174", Name: "the kubelet has not reported", Objs: []store.Object{p, Machine("n1", true, false), claim, pv, Attachment("n1", true)}, When: explain.ByItself, Actor: kubelet},
-		{Rule: "MNT-194", Name: "another pod has its volume", Objs: []store.Object{p, Runs(User("q", "n1")), ready, claim, single, Attachment("n1", true)}, Actor: explain.Somebody},
-		{Rule: "ATT-021", Name: "its node is not managed", Objs: []store.Object{p, unmanaged, claim, pv}, Actor: kubelet},
-		{Rule: "ATT-068", Name: "nobody has begun", Objs: []store.Object{p, Machine("n1", false, false), claim, pv}, When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-145", Name: "the driver is asked", Objs: []store.Object{p, Machine("n1", false, false), claim, pv, Attachment("n1", false)}, Root: "ATT-172", When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-145", Name: "ATT-142: the driver refuses", Objs: []store.Object{p, Machine("n1", false, false), claim, pv, refused}, Root: "ATT-142", When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-081", Name: "another node is tried first", Objs: []store.Object{p, Machine("n1", false, false), Machine("n2", false, false), claim, pv, Attachment("n2", false)}, Root: "ATT-172", When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-111", Name: "the node does not know yet", Objs: []store.Object{p, Machine("n1", false, false), claim, pv, Attachment("n1", true)}, When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-141", Name: "it is still being detached", Objs: []store.Object{p, Machine("n1", false, false), claim, pv, Deleting(Attachment("n1", true), "external-attacher/x")}, Root: "ATT-175", When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-070", Name: "a pod elsewhere has it", Objs: []store.Object{p, Runs(User("q", "n2")), Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, Actor: explain.Somebody},
-		{Rule: "ATT-070", Name: "a pod elsewhere is going", Objs: []store.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, Root: "MNT-387", When: explain.ByItself, After: time.Minute, Actor: adc},
-		{Rule: "ATT-070", Name: "ATT-195: a pod on a dead node has it", Objs: []store.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), NotReady(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-195", Actor: adc},
-		{Rule: "ATT-070", Name: "ATT-196: the dead node is out of service", Objs: []store.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), outOfService(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-196", When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-070", Name: "ATT-064: a dead node has it, without pods", Objs: []store.Object{p, Machine("n1", false, false), NotReady(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, When: explain.ByItself, After: 6 * time.Minute, Actor: explain.Somebody},
-		{Rule: "ATT-070", Name: "ATT-064: it is mounted where no pod wants it", Objs: []store.Object{p, Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, When: explain.ByItself, Actor: "kubelet/n2"},
-		{Rule: "ATT-070", Name: "ATT-064: it is about to be detached", Objs: []store.Object{p, Machine("n1", false, false), Machine("n2", true, false), claim, pv, Attachment("n2", true)}, When: explain.ByItself, Actor: adc},
-		{Rule: "ATT-068", Name: "ATT-069: many nodes may have it", Objs: []store.Object{p, Runs(User("q", "n2")), Machine("n1", false, false), Machine("n2", true, true), claim, shared, Attachment("n2", true)}, When: explain.ByItself, Actor: adc},
+		{Rule: "MNT-380", Name: "it runs", Objs: []api.Object{Runs(User("p", "n1")), ready, claim, pv, Attachment("n1", true)}, When: explain.Settled},
+		{Rule: "MNT-380", Name: "it is about to start", Objs: []api.Object{p, ready, claim, pv, Attachment("n1", true)}, When: explain.ByItself, Actor: kubelet},
+		{Rule: "MNT-380", Name: "its node is down", Objs: []api.Object{p, NotReady(Machine("n1", true, true)), claim, pv, Attachment("n1", true)}, Actor: explain.Somebody},
+		{Rule: "MNT-380", Name: "its volume needs no attaching", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, plain}, When: explain.ByItself, Actor: kubelet},
+		{Rule: "MNT-072a", Name: "its claim is missing", Objs: []api.Object{p, ready}, Actor: explain.Somebody},
+		{Rule: "MNT-072b", Name: "its claim is going, unprotected", Objs: []api.Object{p, ready, Deleting(fake.Claim("data", "1Gi"), "x/y")}, Root: "BIND-016", Actor: kubelet},
+		{Rule: "MNT-072c", Name: "its claim is not bound", Objs: []api.Object{p, ready, fake.Claim("data", "1Gi")}, Root: "BIND-058", Actor: kubelet},
+		{Rule: "MNT-072d", Name: "its claim names no volume", Objs: []api.Object{p, ready, fake.Claim("data", "1Gi", fake.Phase("Bound"))}, Root: "BIND-058", Actor: kubelet},
+		{Rule: "MNT-072e", Name: "a claim of the name is not its own", Objs: []api.Object{With(ephemeral("p"), func(p *corev1.Pod) { p.Spec.NodeName = "n1" }), ready, fake.Claim("p-scratch", "1Gi", fake.Phase("Bound"), fake.VolumeName("pv"))}, Actor: explain.Somebody},
+		{Rule: "MNT-072f", Name: "its volume is gone", Objs: []api.Object{p, ready, claim}, Root: "BIND-060b", Actor: kubelet},
+		{Rule: "MNT-072g", Name: "its volume forgot the claim", Objs: []api.Object{p, ready, claim, loose}, Root: "BIND-060c", When: explain.ByItself, Actor: kubelet},
+		{Rule: "MNT-072h", Name: "its volume is another's", Objs: []api.Object{p, ready, claim, foreign}, Root: "BIND-064", Actor: kubelet},
+		{Rule: "MNT-072j", Name: "its volume does not say what it is", Objs: []api.Object{p, ready, claim, With(pv.DeepCopy(), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeMode = nil }), Attachment("n1", true)}, Actor: explain.Somebody, Dumped: &Dumped{Rule: "MNT-380", When: explain.ByItself, Actor: kubelet}},
+		{Rule: "MNT-072k", Name: "a block device is mounted", Objs: []api.Object{p, ready, claim, block}, Actor: explain.Somebody},
+		{Rule: "MNT-072l", Name: "a file system is used as a device", Objs: []api.Object{device, ready, claim, pv}, Actor: explain.Somebody},
+		{Rule: "MNT-191", Name: "its volume is out of reach", Objs: []api.Object{p, ready, claim, local}, Actor: explain.Somebody},
+		{Rule: "MNT-174", Name: "the kubelet has not reported", Objs: []api.Object{p, Machine("n1", true, false), claim, pv, Attachment("n1", true)}, When: explain.ByItself, Actor: kubelet},
+		{Rule: "MNT-194", Name: "another pod has its volume", Objs: []api.Object{p, Runs(User("q", "n1")), ready, claim, single, Attachment("n1", true)}, Actor: explain.Somebody},
+		{Rule: "ATT-021", Name: "its node is not managed", Objs: []api.Object{p, unmanaged, claim, pv}, Actor: kubelet},
+		{Rule: "ATT-068", Name: "nobody has begun", Objs: []api.Object{p, Machine("n1", false, false), claim, pv}, When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-145", Name: "the driver is asked", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, Attachment("n1", false)}, Root: "ATT-172", When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-145", Name: "ATT-142: the driver refuses", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, refused}, Root: "ATT-142", When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-081", Name: "another node is tried first", Objs: []api.Object{p, Machine("n1", false, false), Machine("n2", false, false), claim, pv, Attachment("n2", false)}, Root: "ATT-172", When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-111", Name: "the node does not know yet", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, Attachment("n1", true)}, When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-141", Name: "it is still being detached", Objs: []api.Object{p, Machine("n1", false, false), claim, pv, Deleting(Attachment("n1", true), "external-attacher/x")}, Root: "ATT-175", When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-070", Name: "a pod elsewhere has it", Objs: []api.Object{p, Runs(User("q", "n2")), Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, Actor: explain.Somebody},
+		{Rule: "ATT-070", Name: "a pod elsewhere is going", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, Root: "MNT-387", When: explain.ByItself, After: time.Minute, Actor: adc},
+		{Rule: "ATT-070", Name: "ATT-195: a pod on a dead node has it", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), NotReady(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-195", Actor: adc},
+		{Rule: "ATT-070", Name: "ATT-196: the dead node is out of service", Objs: []api.Object{p, Deleting(Runs(User("q", "n2"))), Machine("n1", false, false), outOfService(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, Root: "ATT-196", When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-070", Name: "ATT-064: a dead node has it, without pods", Objs: []api.Object{p, Machine("n1", false, false), NotReady(Machine("n2", true, true)), claim, pv, Attachment("n2", true)}, When: explain.ByItself, After: 6 * time.Minute, Actor: explain.Somebody},
+		{Rule: "ATT-070", Name: "ATT-064: it is mounted where no pod wants it", Objs: []api.Object{p, Machine("n1", false, false), Machine("n2", true, true), claim, pv, Attachment("n2", true)}, When: explain.ByItself, Actor: "kubelet/n2"},
+		{Rule: "ATT-070", Name: "ATT-064: it is about to be detached", Objs: []api.Object{p, Machine("n1", false, false), Machine("n2", true, false), claim, pv, Attachment("n2", true)}, When: explain.ByItself, Actor: adc},
+		{Rule: "ATT-068", Name: "ATT-069: many nodes may have it", Objs: []api.Object{p, Runs(User("q", "n2")), Machine("n1", false, false), Machine("n2", true, true), claim, shared, Attachment("n2", true)}, When: explain.ByItself, Actor: adc},
 		{Rule: "MNT-190", Name: "no plugin", Objs: mountFailed(`MountVolume.FindPluginBySpec failed for volume "pv" : x`), When: explain.ByItself, Actor: kubelet},
 		{Rule: "MNT-191", Name: "an Event says that it is out of reach", Objs: mountFailed(`MountVolume.NodeAffinity check failed for volume "pv" : x`), When: explain.ByItself, Actor: kubelet},
 		{Rule: "MNT-196", Name: "nowhere to stage it", Objs: mountFailed(`MountVolume.GetDeviceMountPath failed for volume "pv" : x`), When: explain.ByItself, Actor: kubelet},
@@ -84,10 +84,10 @@ func PodsOnANode() []Row {
 		{Rule: "MNT-226", Name: "block: a link that leads nowhere", Objs: mapFailed(`MapVolume.EvalHostSymlinks failed for volume "pv" : x`), When: explain.ByItself, Actor: kubelet},
 		{Rule: "MNT-229", Name: "block: it does not grow", Objs: mapFailed(`MapVolume.MarkVolumeAsMounted failed while expanding volume for volume "pv" : x`), When: explain.ByItself, Actor: kubelet},
 		{Rule: "MNT-160", Name: "an Event in words that are not known", Objs: mountFailed(`something else`), When: explain.ByItself, Actor: kubelet},
-		{Rule: "MNT-383", Name: "MNT-388: its node can attach no more", Objs: []store.Object{With(User("p", "n1"), func(p *corev1.Pod) {
+		{Rule: "MNT-383", Name: "MNT-388: its node can attach no more", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "VolumeAttachmentLimitExceeded", "Pod was rejected: x"
 		}), ready}, When: explain.Settled},
-		{Rule: "MNT-385", Name: "a volume went as a container was made", Objs: []store.Object{With(User("p", "n1"), func(p *corev1.Pod) {
+		{Rule: "MNT-385", Name: "a volume went as a container was made", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 				Reason: "CreateContainerConfigError", Message: `cannot find volume "data" to mount into container "main"`}}}}
 		}), ready, claim, pv, Attachment("n1", true)}, When: explain.ByItself, Actor: kubelet},
@@ -103,10 +103,10 @@ func PodsOnANode() []Row {
 		{Rule: "MNT-225", Name: "block: publishing", Objs: mountFailed(`MapVolume.MapPodDevice failed for volume "pv" : x`), When: explain.ByItself, Actor: kubelet},
 		{Rule: "MNT-227", Name: "block: binding", Objs: mountFailed(`MapVolume.MapBlockVolume failed for volume "pv" : x`), When: explain.ByItself, Actor: kubelet},
 		{Rule: "MNT-381", Name: "the wait failed", Objs: mountFailed(`Unable to attach or mount volumes: unmounted volumes=[data]`), When: explain.ByItself, Actor: kubelet},
-		{Rule: "RECL-066", Name: "it has ended", Objs: []store.Object{With(User("p", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, When: explain.Settled},
-		{Rule: "MNT-387", Name: "it is being deleted", Objs: []store.Object{Deleting(Runs(User("p", "n1"))), ready}, When: explain.ByItself, After: time.Minute, Actor: kubelet},
-		{Rule: "ATT-195", Name: "it is being deleted on a dead node", Objs: []store.Object{Deleting(Runs(User("p", "n1"))), NotReady(Machine("n1", true, true))}, Actor: explain.Somebody},
-		{Rule: "ATT-196", Name: "it is being deleted on a node out of service", Objs: []store.Object{Deleting(Runs(User("p", "n1"))), outOfService(Machine("n1", true, true))}, When: explain.ByItself, Actor: attach.PodGCName},
-		{Rule: "BIND-016", Name: "a finalizer keeps it", Objs: []store.Object{Deleting(User("p", "n1"), "x/y"), ready}, Actor: explain.Somebody},
+		{Rule: "RECL-066", Name: "it has ended", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, When: explain.Settled},
+		{Rule: "MNT-387", Name: "it is being deleted", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), ready}, When: explain.ByItself, After: time.Minute, Actor: kubelet},
+		{Rule: "ATT-195", Name: "it is being deleted on a dead node", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), NotReady(Machine("n1", true, true))}, Actor: explain.Somebody},
+		{Rule: "ATT-196", Name: "it is being deleted on a node out of service", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), outOfService(Machine("n1", true, true))}, When: explain.ByItself, Actor: attach.PodGCName},
+		{Rule: "BIND-016", Name: "a finalizer keeps it", Objs: []api.Object{Deleting(User("p", "n1"), "x/y"), ready}, Actor: explain.Somebody},
 	})
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -16,7 +16,7 @@ type Row struct {
 	Rule, Name string
 	// Ask is the object, and Objs are the world.
 	Ask  string
-	Objs []store.Object
+	Objs []api.Object
 	// Root is the rule at the end of the chain, "" for Rule.
 	Root string
 	// When is when it changes, "" for Never, and After how long from now on.

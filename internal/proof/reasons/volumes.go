@@ -5,11 +5,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Volumes ask about the volume pv.
@@ -30,33 +30,33 @@ func Volumes() []Row {
 	nfs := fake.NFSSource("server", "/share")
 	backends := set(fake.HostPath(), fake.NFS(), fake.CSI(Driver))
 	rows := asking("pv/pv", []Row{
-		{Rule: "BIND-062", Name: "it is free", Objs: []store.Object{Available("pv", "10Gi")}, When: explain.Settled},
-		{Rule: "BIND-062", Name: "it was just made", Objs: []store.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"))}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "BIND-063", Name: "it is reserved", Objs: []store.Object{Available("pv", "10Gi", fake.ForClaim("data"))}, Actor: explain.Somebody},
-		{Rule: "BIND-064", Name: "its claim is gone", Objs: []store.Object{pv}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "BIND-065a", Name: "its claim wants another mode", Objs: []store.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"), fake.Block())}, Actor: explain.Somebody},
-		{Rule: "BIND-065b", Name: "its claim is not bound yet", Objs: []store.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"))}, Root: "BIND-054", When: explain.ByItself},
-		{Rule: "BIND-066", Name: "it is bound", Objs: []store.Object{claim, pv}, When: explain.Settled},
-		{Rule: "BIND-067", Name: "it was made for a claim that took another", Objs: []store.Object{fake.Volume("pv", "10Gi", fake.ForClaim("data", "c1"), fake.Policy(drop), fake.Annotations(objects.AnnProvisionedBy, Driver)), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "BIND-068", Name: "its claim took another", Objs: []store.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "RECL-002", Name: "it is retained", Objs: []store.Object{released(fake.Policy(keep))}, Actor: explain.Somebody},
-		{Rule: "RECL-003", Name: "it is recycled", Objs: []store.Object{released(fake.Policy(scrub), nfs)}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "RECL-004", Name: "a plugin deletes it", Objs: []store.Object{released(fake.Policy(drop), fake.HostPathSource("/tmp/pv"))}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "RECL-005", Name: "its policy is unknown", Objs: []store.Object{released(fake.Policy("Shred"))}, Actor: explain.Somebody},
-		{Rule: "RECL-020", Name: "no plugin can delete it", Objs: []store.Object{released(fake.Policy(drop), nfs)}, Actor: explain.Somebody},
-		{Rule: "RECL-063", Name: "a pod still has it", Objs: []store.Object{released(fake.Policy(scrub), nfs), Runs(User("p", "n1"))}, Actor: explain.Somebody},
-		{Rule: "RECL-064", Name: "nobody recycles it", Objs: []store.Object{released(fake.Policy(scrub))}, Actor: explain.Somebody},
-		{Rule: "XPROV-052", Name: "a driver deletes it", Objs: []store.Object{released(fake.Policy(drop))}, When: explain.ByItself, Actor: "external-provisioner/" + Driver},
-		{Rule: "XPROV-052", Name: "RECL-034: a driver does not look at what Failed", Objs: []store.Object{With(released(fake.Policy(drop)), func(pv *corev1.PersistentVolume) { pv.Status.Phase = corev1.VolumeFailed })}, Actor: explain.Somebody},
-		{Rule: "XPROV-054", Name: "it is still attached", Objs: []store.Object{released(fake.Policy(drop)), Attachment("n1", true), Machine("n1", true, false)}, Root: "ATT-064", When: explain.ByItself, Actor: "attachdetach-controller"},
-		{Rule: "XPROV-054", Name: "it is still attached to a dead node", Objs: []store.Object{released(fake.Policy(drop)), Attachment("n1", true), NotReady(Machine("n1", true, true))}, Root: "ATT-064", When: explain.ByItself, After: 6 * time.Minute, Actor: "attachdetach-controller"},
-		{Rule: "PROT-011", Name: "its claim keeps it", Objs: []store.Object{marked("Bound", drop, protection), claim}, Actor: explain.Somebody},
-		{Rule: "PROT-011", Name: "nothing keeps it", Objs: []store.Object{marked("Available", drop, protection)}, When: explain.ByItself, Actor: "pv-protection-controller"},
-		{Rule: "RECL-046", Name: "it is not Released", Objs: []store.Object{marked("Available", drop, objects.ExternalFinalizer)}, Actor: explain.Somebody},
-		{Rule: "RECL-045", Name: "its policy lets it go", Objs: []store.Object{marked("Available", keep, objects.InTreeFinalizer)}, When: explain.ByItself},
-		{Rule: "ATT-178", Name: "it is not detached yet", Objs: []store.Object{marked("Available", keep, attacher), Attachment("n1", true), Machine("n1", true, false)}, Root: "ATT-064", Actor: "attachdetach-controller"},
-		{Rule: "ATT-178", Name: "it was detached", Objs: []store.Object{marked("Available", keep, attacher)}, When: explain.ByItself, Actor: attacher},
-		{Rule: "BIND-016", Name: "a finalizer keeps it", Objs: []store.Object{marked("Available", keep, "x/y")}, Actor: explain.Somebody},
+		{Rule: "BIND-062", Name: "it is free", Objs: []api.Object{Available("pv", "10Gi")}, When: explain.Settled},
+		{Rule: "BIND-062", Name: "it was just made", Objs: []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-063", Name: "it is reserved", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data"))}, Actor: explain.Somebody},
+		{Rule: "BIND-064", Name: "its claim is gone", Objs: []api.Object{pv}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-065a", Name: "its claim wants another mode", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"), fake.Block())}, Actor: explain.Somebody},
+		{Rule: "BIND-065b", Name: "its claim is not bound yet", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"))}, Root: "BIND-054", When: explain.ByItself},
+		{Rule: "BIND-066", Name: "it is bound", Objs: []api.Object{claim, pv}, When: explain.Settled},
+		{Rule: "BIND-067", Name: "it was made for a claim that took another", Objs: []api.Object{fake.Volume("pv", "10Gi", fake.ForClaim("data", "c1"), fake.Policy(drop), fake.Annotations(objects.AnnProvisionedBy, Driver)), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-068", Name: "its claim took another", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "RECL-002", Name: "it is retained", Objs: []api.Object{released(fake.Policy(keep))}, Actor: explain.Somebody},
+		{Rule: "RECL-003", Name: "it is recycled", Objs: []api.Object{released(fake.Policy(scrub), nfs)}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "RECL-004", Name: "a plugin deletes it", Objs: []api.Object{released(fake.Policy(drop), fake.HostPathSource("/tmp/pv"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "RECL-005", Name: "its policy is unknown", Objs: []api.Object{released(fake.Policy("Shred"))}, Actor: explain.Somebody},
+		{Rule: "RECL-020", Name: "no plugin can delete it", Objs: []api.Object{released(fake.Policy(drop), nfs)}, Actor: explain.Somebody},
+		{Rule: "RECL-063", Name: "a pod still has it", Objs: []api.Object{released(fake.Policy(scrub), nfs), Runs(User("p", "n1"))}, Actor: explain.Somebody},
+		{Rule: "RECL-064", Name: "nobody recycles it", Objs: []api.Object{released(fake.Policy(scrub))}, Actor: explain.Somebody},
+		{Rule: "XPROV-052", Name: "a driver deletes it", Objs: []api.Object{released(fake.Policy(drop))}, When: explain.ByItself, Actor: "external-provisioner/" + Driver},
+		{Rule: "XPROV-052", Name: "RECL-034: a driver does not look at what Failed", Objs: []api.Object{With(released(fake.Policy(drop)), func(pv *corev1.PersistentVolume) { pv.Status.Phase = corev1.VolumeFailed })}, Actor: explain.Somebody},
+		{Rule: "XPROV-054", Name: "it is still attached", Objs: []api.Object{released(fake.Policy(drop)), Attachment("n1", true), Machine("n1", true, false)}, Root: "ATT-064", When: explain.ByItself, Actor: "attachdetach-controller"},
+		{Rule: "XPROV-054", Name: "it is still attached to a dead node", Objs: []api.Object{released(fake.Policy(drop)), Attachment("n1", true), NotReady(Machine("n1", true, true))}, Root: "ATT-064", When: explain.ByItself, After: 6 * time.Minute, Actor: "attachdetach-controller"},
+		{Rule: "PROT-011", Name: "its claim keeps it", Objs: []api.Object{marked("Bound", drop, protection), claim}, Actor: explain.Somebody},
+		{Rule: "PROT-011", Name: "nothing keeps it", Objs: []api.Object{marked("Available", drop, protection)}, When: explain.ByItself, Actor: "pv-protection-controller"},
+		{Rule: "RECL-046", Name: "it is not Released", Objs: []api.Object{marked("Available", drop, objects.ExternalFinalizer)}, Actor: explain.Somebody},
+		{Rule: "RECL-045", Name: "its policy lets it go", Objs: []api.Object{marked("Available", keep, objects.InTreeFinalizer)}, When: explain.ByItself},
+		{Rule: "ATT-178", Name: "it is not detached yet", Objs: []api.Object{marked("Available", keep, attacher), Attachment("n1", true), Machine("n1", true, false)}, Root: "ATT-064", Actor: "attachdetach-controller"},
+		{Rule: "ATT-178", Name: "it was detached", Objs: []api.Object{marked("Available", keep, attacher)}, When: explain.ByItself, Actor: attacher},
+		{Rule: "BIND-016", Name: "a finalizer keeps it", Objs: []api.Object{marked("Available", keep, "x/y")}, Actor: explain.Somebody},
 	})
 	for i := range rows {
 		rows[i].Backends = backends
@@ -68,15 +68,15 @@ func Volumes() []Row {
 func Attachments() []Row {
 	claim, pv := BoundPair()
 	return asking("va/"+Attachment("n1", true).Name, []Row{
-		{Rule: "ATT-025", Name: "a pod wants it", Objs: []store.Object{Attachment("n1", true), claim, pv, Runs(User("p", "n1")), Machine("n1", true, true)}, When: explain.Settled},
-		{Rule: "ATT-064", Name: "nobody wants it", Objs: []store.Object{Attachment("n1", true), claim, pv, Machine("n1", true, false)}, When: explain.ByItself, Actor: "attachdetach-controller"},
-		{Rule: "ATT-064", Name: "the node is gone", Objs: []store.Object{Attachment("n1", true), claim, pv}, When: explain.ByItself, After: 6 * time.Minute, Actor: explain.Somebody},
-		{Rule: "ATT-132", Name: "its volume is gone", Objs: []store.Object{Attachment("n1", true)}, Actor: explain.Somebody},
-		{Rule: "ATT-172", Name: "it is on its way", Objs: []store.Object{Attachment("n1", false), claim, pv, Machine("n1", false, false)}, When: explain.ByItself, Actor: "external-attacher/" + Driver},
-		{Rule: "ATT-172", Name: "no driver is on the node", Objs: []store.Object{Attachment("n1", false), claim, pv, NotReady(Machine("n1", false, false))}, Actor: explain.Somebody},
-		{Rule: "ATT-172", Name: "its volume is gone", Objs: []store.Object{Attachment("n1", false)}, Actor: explain.Somebody},
-		{Rule: "ATT-172", Name: "its volume is being deleted", Objs: []store.Object{Attachment("n1", false), claim, Deleting(pv.DeepCopy(), objects.VolumeProtectionFinalizer)}, Actor: explain.Somebody},
-		{Rule: "ATT-175", Name: "it is going", Objs: []store.Object{Deleting(Attachment("n1", true), "external-attacher/x"), claim, pv}, When: explain.ByItself, Actor: "external-attacher/" + Driver},
-		{Rule: "ATT-177", Name: "it cannot go", Objs: []store.Object{Deleting(Attachment("n1", true), "external-attacher/x")}, Actor: explain.Somebody},
+		{Rule: "ATT-025", Name: "a pod wants it", Objs: []api.Object{Attachment("n1", true), claim, pv, Runs(User("p", "n1")), Machine("n1", true, true)}, When: explain.Settled},
+		{Rule: "ATT-064", Name: "nobody wants it", Objs: []api.Object{Attachment("n1", true), claim, pv, Machine("n1", true, false)}, When: explain.ByItself, Actor: "attachdetach-controller"},
+		{Rule: "ATT-064", Name: "the node is gone", Objs: []api.Object{Attachment("n1", true), claim, pv}, When: explain.ByItself, After: 6 * time.Minute, Actor: explain.Somebody},
+		{Rule: "ATT-132", Name: "its volume is gone", Objs: []api.Object{Attachment("n1", true)}, Actor: explain.Somebody},
+		{Rule: "ATT-172", Name: "it is on its way", Objs: []api.Object{Attachment("n1", false), claim, pv, Machine("n1", false, false)}, When: explain.ByItself, Actor: "external-attacher/" + Driver},
+		{Rule: "ATT-172", Name: "no driver is on the node", Objs: []api.Object{Attachment("n1", false), claim, pv, NotReady(Machine("n1", false, false))}, Actor: explain.Somebody},
+		{Rule: "ATT-172", Name: "its volume is gone", Objs: []api.Object{Attachment("n1", false)}, Actor: explain.Somebody},
+		{Rule: "ATT-172", Name: "its volume is being deleted", Objs: []api.Object{Attachment("n1", false), claim, Deleting(pv.DeepCopy(), objects.VolumeProtectionFinalizer)}, Actor: explain.Somebody},
+		{Rule: "ATT-175", Name: "it is going", Objs: []api.Object{Deleting(Attachment("n1", true), "external-attacher/x"), claim, pv}, When: explain.ByItself, Actor: "external-attacher/" + Driver},
+		{Rule: "ATT-177", Name: "it cannot go", Objs: []api.Object{Deleting(Attachment("n1", true), "external-attacher/x")}, Actor: explain.Somebody},
 	})
 }

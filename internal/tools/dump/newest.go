@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Newest is the newest timestamp in the objects: the time at which the dump was made, as near as it tells. Zero if there is none. A time
@@ -21,12 +21,12 @@ func (d *Dump) Newest() time.Time {
 }
 
 // withoutDeadlines is a copy of the object in which the time of deletion is that of the request.
-func withoutDeadlines(obj store.Object) store.Object {
+func withoutDeadlines(obj api.Object) api.Object {
 	at := obj.GetDeletionTimestamp()
 	if at == nil {
 		return obj
 	}
-	obj = obj.DeepCopyObject().(store.Object)
+	obj = obj.DeepCopyObject().(api.Object)
 	var grace int64
 	if pod, ok := obj.(*corev1.Pod); ok && pod.DeletionGracePeriodSeconds != nil {
 		grace = *pod.DeletionGracePeriodSeconds

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -29,9 +29,9 @@ func TestPartialDumps(t *testing.T) {
 			require.NoError(t, err)
 			explainer := c.Explainer()
 			for _, obj := range d.Objects {
-				switch store.KindOf(obj) {
-				case store.Pod, store.PersistentVolumeClaim, store.PersistentVolume, store.VolumeAttachment:
-					x, err := explainer.Object(store.RefTo(obj))
+				switch api.KindOf(obj) {
+				case api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment:
+					x, err := explainer.Object(api.RefTo(obj))
 					require.NoError(t, err)
 					require.NotEmpty(t, x.Because.Rule)
 					require.True(t, x.Changes.When == explain.Settled || len(x.Next) > 0 || x.Changes.When == explain.ByItself, x)

@@ -8,22 +8,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // types are those of the objects of each kind.
-var types = map[store.Kind]reflect.Type{
-	store.PersistentVolume:      reflect.TypeFor[corev1.PersistentVolume](),
-	store.PersistentVolumeClaim: reflect.TypeFor[corev1.PersistentVolumeClaim](),
-	store.StorageClass:          reflect.TypeFor[storagev1.StorageClass](),
-	store.Pod:                   reflect.TypeFor[corev1.Pod](),
-	store.Node:                  reflect.TypeFor[corev1.Node](),
-	store.VolumeAttachment:      reflect.TypeFor[storagev1.VolumeAttachment](),
-	store.CSIDriver:             reflect.TypeFor[storagev1.CSIDriver](),
-	store.CSINode:               reflect.TypeFor[storagev1.CSINode](),
-	store.VolumeAttributesClass: reflect.TypeFor[storagev1.VolumeAttributesClass](),
-	store.CSIStorageCapacity:    reflect.TypeFor[storagev1.CSIStorageCapacity](),
-	store.Event:                 reflect.TypeFor[corev1.Event](),
+var types = map[api.Kind]reflect.Type{
+	api.PersistentVolume:      reflect.TypeFor[corev1.PersistentVolume](),
+	api.PersistentVolumeClaim: reflect.TypeFor[corev1.PersistentVolumeClaim](),
+	api.StorageClass:          reflect.TypeFor[storagev1.StorageClass](),
+	api.Pod:                   reflect.TypeFor[corev1.Pod](),
+	api.Node:                  reflect.TypeFor[corev1.Node](),
+	api.VolumeAttachment:      reflect.TypeFor[storagev1.VolumeAttachment](),
+	api.CSIDriver:             reflect.TypeFor[storagev1.CSIDriver](),
+	api.CSINode:               reflect.TypeFor[storagev1.CSINode](),
+	api.VolumeAttributesClass: reflect.TypeFor[storagev1.VolumeAttributesClass](),
+	api.CSIStorageCapacity:    reflect.TypeFor[storagev1.CSIStorageCapacity](),
+	api.Event:                 reflect.TypeFor[corev1.Event](),
 }
 
 // pruner takes the fields out of decoded JSON that a type does not have: those of a newer API.

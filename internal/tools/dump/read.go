@@ -15,13 +15,14 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Dump is what was read of a cluster.
 type Dump struct {
 	// Objects are those that can be simulated, in the order of the input.
-	Objects []store.Object
+	Objects []api.Object
 	// Ignored counts the objects of each kind that is not simulated, by apiVersion and kind.
 	Ignored map[string]int
 	// Dropped are the fields that the types do not have, such as "Pod spec.workloadRef", sorted and each once.
@@ -39,7 +40,7 @@ func Read(data []byte) (*Dump, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := map[store.Ref]bool{}
+	seen := map[api.Ref]bool{}
 	for _, doc := range docs {
 		value, err := decode(doc)
 		if err != nil {
@@ -124,7 +125,7 @@ func expand(value any, budget int) int {
 const maxDepth = 8
 
 // add takes an object, or the items of a List. A document without anything in it is passed over.
-func (d *Dump) add(value any, p *pruner, seen map[store.Ref]bool, depth int) error {
+func (d *Dump) add(value any, p *pruner, seen map[api.Ref]bool, depth int) error {
 	if value == nil {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (d *Dump) add(value any, p *pruner, seen map[store.Ref]bool, depth int) err
 		}
 		return nil
 	}
-	gvk := store.Kind(kind).GroupVersionKind()
+	gvk := store.GroupVersionKind(api.Kind(kind))
 	if gvk.Kind == "" || gvk.GroupVersion().String() != apiVersion {
 		d.Ignored[apiVersion+" "+kind]++
 		return nil
@@ -168,8 +169,8 @@ func setDefault(fields map[string]any, key, value string) {
 }
 
 // addObject reads one object of a kind that is simulated.
-func (d *Dump) addObject(fields map[string]any, p *pruner, seen map[store.Ref]bool) error {
-	kind := store.Kind(fields["kind"].(string))
+func (d *Dump) addObject(fields map[string]any, p *pruner, seen map[api.Ref]bool) error {
+	kind := api.Kind(fields["kind"].(string))
 	data, err := json.Marshal(p.prune(fields, types[kind], string(kind), ""))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", kind, title(fields), err)
@@ -179,7 +180,7 @@ func (d *Dump) addObject(fields map[string]any, p *pruner, seen map[store.Ref]bo
 		return fmt.Errorf("%s %s: %s", kind, title(fields), strings.TrimPrefix(err.Error(), "line 1: "))
 	}
 	for _, obj := range objs {
-		ref := store.RefTo(obj)
+		ref := api.RefTo(obj)
 		if obj.GetName() == "" {
 			return fmt.Errorf("the dump has a %s without a name", kind)
 		}

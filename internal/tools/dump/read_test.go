@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -33,11 +33,11 @@ func TestReadKeepsWhatItKnows(t *testing.T) {
 	require.Equal(t, time.Date(2026, time.November, 20, 9, 30, 0, 0, time.UTC), d.Newest())
 	d = read(t, "local-volumes.yaml")
 	require.Equal(t, []string{"Pod spec.workloadRef", "Pod status.conditions.certainty", "StorageClass dataProtection"}, d.Dropped)
-	kinds := map[store.Kind]int{}
+	kinds := map[api.Kind]int{}
 	for _, obj := range d.Objects {
-		kinds[store.KindOf(obj)]++
+		kinds[api.KindOf(obj)]++
 	}
-	require.Equal(t, map[store.Kind]int{"PersistentVolume": 3, "PersistentVolumeClaim": 1, "StorageClass": 1, "Pod": 1, "Node": 3, "CSINode": 3, "CSIDriver": 1}, kinds)
+	require.Equal(t, map[api.Kind]int{"PersistentVolume": 3, "PersistentVolumeClaim": 1, "StorageClass": 1, "Pod": 1, "Node": 3, "CSINode": 3, "CSIDriver": 1}, kinds)
 }
 
 // The end of a grace period lies ahead: what counts is when the deletion was asked for.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
@@ -91,13 +92,13 @@ func (d *Dump) noFinalizer() bool {
 }
 
 // ordered are the objects, those that others name first: what a controller meets while it has not seen the others would look odd to it.
-func (d *Dump) ordered() []store.Object {
-	rank := map[store.Kind]int{}
+func (d *Dump) ordered() []api.Object {
+	rank := map[api.Kind]int{}
 	for i, kind := range store.Kinds() {
 		rank[kind] = i
 	}
 	objs := slices.Clone(d.Objects)
-	slices.SortStableFunc(objs, func(a, b store.Object) int { return rank[store.KindOf(a)] - rank[store.KindOf(b)] })
+	slices.SortStableFunc(objs, func(a, b api.Object) int { return rank[api.KindOf(a)] - rank[api.KindOf(b)] })
 	return objs
 }
 

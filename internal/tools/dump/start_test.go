@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/storage"
 )
@@ -34,7 +34,7 @@ func TestWhatRunsGoesOn(t *testing.T) {
 				switch {
 				case e.Type == engine.Storage, e.Type == engine.Emitted:
 					t.Errorf("%v %s: %s %s %s", e.Time, e.Actor, e.Object, e.Verb, e.Text)
-				case e.Type == engine.Write && e.Old != e.New && e.Object.Kind != store.Node:
+				case e.Type == engine.Write && e.Old != e.New && e.Object.Kind != api.Node:
 					t.Errorf("%v %s: %s %s", e.Time, e.Actor, e.Verb, e.Object)
 				}
 			}
@@ -52,7 +52,7 @@ func TestObjectsKeepTheirState(t *testing.T) {
 		if !ok {
 			continue
 		}
-		kept, err := c.Pods.Get(store.KeyOf(pod))
+		kept, err := c.Pods.Get(api.KeyOf(pod))
 		require.NoError(t, err)
 		require.Equal(t, pod.UID, kept.UID)
 		require.Equal(t, pod.Status.Phase, kept.Status.Phase)

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // access is what an event reads and changes of what others may read or change. Two events that are due at once and of which neither changes
@@ -84,7 +84,7 @@ func (a *access) note(t *tracker, f *engine.Footprint, discreet bool) {
 			a.reads(objectCell + call.Kind + "/" + call.Key)
 			if call.Verb != "get" {
 				// Admission looks at classes.
-				a.reads(kindCell + string(store.StorageClass))
+				a.reads(kindCell + string(api.StorageClass))
 			}
 		}
 		for _, obj := range effect.Objects {

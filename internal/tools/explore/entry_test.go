@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // unheard are the fields of an entry of the trace that a state does not have in it, and why.
@@ -33,7 +33,7 @@ func fill(t *testing.T, name string, v reflect.Value) {
 		v.Set(reflect.ValueOf(engine.DefaultStart))
 	case v.Type() == reflect.TypeFor[error]():
 		v.Set(reflect.ValueOf(errors.New("no luck")))
-	case v.Type() == reflect.TypeFor[store.Object]():
+	case v.Type() == reflect.TypeFor[api.Object]():
 		v.Set(reflect.ValueOf(fake.Volume("x", "1Gi")))
 	default:
 		t.Fatalf("%s is a %v: say here what else it can be", name, v.Type())
@@ -59,7 +59,7 @@ func TestEntryFields(t *testing.T) {
 	run, err := stage(t, func(*scene) {})(nil)
 	require.NoError(t, err)
 	defer run.Engine.Close()
-	tracker := newTracker(run, func(store.Kind, store.Object) {}, nil)
+	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
 	heard := map[digest]string{tracker.entry(digest{}, engine.Entry{}): "an entry that says nothing"}
 	fields(reflect.ValueOf(engine.Entry{}), "", func(name string, _ reflect.Value) {
 		var e engine.Entry

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // DefaultMaxRuns bounds an exploration unless Options.MaxRuns says otherwise.
@@ -70,10 +70,10 @@ type explorer struct {
 	known  map[digest][]digest // what was left out at a state, because it was explored elsewhere
 
 	// What is taken for granted, see quiet. If it turns out to be wrong the exploration begins anew.
-	blabs  map[string]bool     // actors that turned out not to be discreet
-	kinds  map[store.Kind]bool // of objects that change
-	noisy  map[time.Time]bool  // instants at which background comes up while the world settles
-	hushed map[time.Time]bool  // those at which it is taken for granted that it does not
+	blabs  map[string]bool    // actors that turned out not to be discreet
+	kinds  map[api.Kind]bool  // of objects that change
+	noisy  map[time.Time]bool // instants at which background comes up while the world settles
+	hushed map[time.Time]bool // those at which it is taken for granted that it does not
 	relied,
 	wrong bool
 
@@ -87,7 +87,7 @@ type explorer struct {
 }
 
 func newExplorer(w World, opts Options) *explorer {
-	x := &explorer{world: w, opts: opts, blabs: map[string]bool{}, kinds: map[store.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
+	x := &explorer{world: w, opts: opts, blabs: map[string]bool{}, kinds: map[api.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
 	x.reset()
 	return x
 }
@@ -224,7 +224,7 @@ func (x *explorer) Return() {
 	}
 }
 
-func (x *explorer) wrote(kind store.Kind, obj store.Object) {
+func (x *explorer) wrote(kind api.Kind, obj api.Object) {
 	if !x.kinds[kind] {
 		x.kinds[kind], x.wrong = true, x.wrong || x.relied
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // one is a volume and a claim that fit.
@@ -54,7 +54,7 @@ func counting(actors int) World {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := e.API().Create(e.User(), fake.Volume("counter", "1Gi"), store.CreateOptions{}); err != nil {
+		if _, err := e.API().Create(e.User(), fake.Volume("counter", "1Gi"), api.CreateOptions{}); err != nil {
 			return nil, err
 		}
 		var names []string

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/reclaim"
 )
@@ -37,7 +37,7 @@ var discreet = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCP
 
 // indiscreet is the actor that an object makes break its word, "" if none: a volume that is to be recycled has the PersistentVolume controller
 // watch a pod past its informers.
-func indiscreet(obj store.Object) string {
+func indiscreet(obj api.Object) string {
 	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		return binder.ActorName
 	}
@@ -88,7 +88,7 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 }
 
 // play creates the objects, each as kubectl would, and lets the controllers settle.
-func (m Manifest) play(c *volsim.Cluster, objs []store.Object) error {
+func (m Manifest) play(c *volsim.Cluster, objs []api.Object) error {
 	for _, obj := range objs {
 		if err := c.Create(obj); err != nil {
 			return err

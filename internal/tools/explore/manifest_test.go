@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // grown is a world with a driver, a node and a pod.
@@ -64,7 +64,7 @@ func TestIndiscreet(t *testing.T) {
 		data := strings.Replace(one, "hostPath: {path: /tmp/only}", "persistentVolumeReclaimPolicy: "+policy+"\n  hostPath: {path: /tmp/only}", 1)
 		w, err := Manifest{Data: []byte(data), Without: idle}.World()
 		require.NoError(t, err)
-		x := &explorer{world: w, opts: Options{MaxRuns: 20}, blabs: map[string]bool{}, kinds: map[store.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
+		x := &explorer{world: w, opts: Options{MaxRuns: 20}, blabs: map[string]bool{}, kinds: map[api.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
 		x.reset()
 		require.NoError(t, x.explore())
 		require.Equal(t, want, x.blabs[binder.ActorName], policy)

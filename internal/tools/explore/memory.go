@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // reader reads the memory of an actor by reflection, all that hangs on what it keeps. What the engine itself tells of (informers, queues,
@@ -54,7 +54,7 @@ func typeName(t reflect.Type) string {
 	return path[strings.LastIndex(path, "/")+1:] + "." + name
 }
 
-var objectType = reflect.TypeFor[store.Object]()
+var objectType = reflect.TypeFor[api.Object]()
 
 func (r *reader) say(format string, args ...any) { r.out = fmt.Appendf(r.out, format, args...) }
 
@@ -106,7 +106,7 @@ func (r *reader) readPointer(v reflect.Value) {
 	if v.Type().Implements(objectType) || v.Type() == reflect.TypeFor[*engine.Proc]() {
 		// By its address, for what is read from a field that is not exported cannot be taken out of it.
 		switch shared := reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).Interface().(type) {
-		case store.Object:
+		case api.Object:
 			d := r.tracker.content(shared)
 			r.out = append(r.out, d[:]...)
 		case *engine.Proc:

@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // functions lists the fields with functions in them that can be reached from a type, but for what is opaque.
@@ -61,7 +61,7 @@ func TestMemory(t *testing.T) {
 		for range steps {
 			c.Step()
 		}
-		tr := newTracker(&Run{Engine: c.Engine(), Discreet: discreet}, func(store.Kind, store.Object) {}, nil)
+		tr := newTracker(&Run{Engine: c.Engine(), Discreet: discreet}, func(api.Kind, api.Object) {}, nil)
 		a, ok := c.Engine().Actor(binder.ActorName)
 		require.True(t, ok)
 		require.NotEmpty(t, a.Memory())
@@ -83,7 +83,7 @@ func TestMemory(t *testing.T) {
 	}
 	e, err := engine.New(engine.Config{})
 	require.NoError(t, err)
-	tr := newTracker(&Run{Engine: e}, func(store.Kind, store.Object) {}, nil)
+	tr := newTracker(&Run{Engine: e}, func(api.Kind, api.Object) {}, nil)
 	digestOf := func(root any) digest {
 		r := &reader{tracker: tr, seen: map[place]int{}}
 		r.read(reflect.ValueOf(root))

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -27,7 +28,7 @@ func (o Outcome) ID() string {
 }
 
 // newOutcome puts an outcome together. storage are lines about the storage systems, failures what went wrong with the run itself.
-func newOutcome(objects []store.Object, storage, failures []string) Outcome {
+func newOutcome(objects []api.Object, storage, failures []string) Outcome {
 	lines := make([]string, 0, len(objects)+len(storage)+len(failures))
 	for _, obj := range objects {
 		lines = append(lines, describeObject(obj))
@@ -91,8 +92,8 @@ func (l *line) add(key, value string) {
 func (l *line) String() string { return strings.Join(append([]string{l.name}, l.words...), " ") }
 
 // describeObject is a line about an object.
-func describeObject(obj store.Object) string {
-	l := line{name: store.RefTo(obj).String()}
+func describeObject(obj api.Object) string {
+	l := line{name: api.RefTo(obj).String()}
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		l.add("phase", string(obj.Status.Phase))
@@ -169,6 +170,6 @@ func firstLine(text string) string {
 }
 
 // kindsOfOutcome are the kinds that an outcome tells of: not Events, of which there are as many as there were tries.
-func kindsOfOutcome() []store.Kind {
-	return slices.DeleteFunc(store.Kinds(), func(k store.Kind) bool { return k == store.Event })
+func kindsOfOutcome() []api.Kind {
+	return slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
 }

@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // scenesOfPast are about what has been, and what was heard of it.
@@ -29,7 +29,7 @@ var scenesOfPast = []staged{
 			require.NoError(s.t, err)
 		})
 		s.does("writer", func(p *proc) {
-			_, err := p.API().Patch(p, store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/d"}, []byte(`{"metadata":{"labels":{"x":"1"}}}`), store.Main)
+			_, err := p.API().Patch(p, api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/d"}, []byte(`{"metadata":{"labels":{"x":"1"}}}`), api.Main)
 			require.NoError(s.t, err)
 		})
 		s.discreet("reader", func(a *actor, _ *remembered) {
@@ -66,12 +66,12 @@ var scenesOfPast = []staged{
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
 				_, _ = p.API().Nodes.Create(p, node)
 				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
-					_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
+					_, _ = p.API().Nodes.Delete(p, "d", api.DeleteOptions{})
 					_, _ = p.API().Nodes.Create(p, node)
 				} else {
-					_, _ = p.API().Nodes.Patch(p, "d", []byte(`{"metadata":{"labels":{"x":"1"}}}`), store.Main)
+					_, _ = p.API().Nodes.Patch(p, "d", []byte(`{"metadata":{"labels":{"x":"1"}}}`), api.Main)
 				}
-				_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
+				_, _ = p.API().Nodes.Delete(p, "d", api.DeleteOptions{})
 			})
 			a.After(pause, "look", func(p *proc) {
 				n, err := p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
@@ -197,7 +197,7 @@ var scenesOfPast = []staged{
 		s.idles()
 		s.run.Ordered = true
 		s.play(func() {
-			_, _ = s.API().Nodes.Delete(s.User(), "n", store.DeleteOptions{})
+			_, _ = s.API().Nodes.Delete(s.User(), "n", api.DeleteOptions{})
 			s.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 			s.Advance(3 * pause)
 			for _, event := range s.Store().Events.List() {

@@ -3,9 +3,9 @@ package explore
 import (
 	"fmt"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // scenesOfReads are about what was read, and what is remembered of it.
@@ -81,7 +81,7 @@ var scenesOfReads = []staged{
 		s.discreet("writer", func(a *actor, _ *remembered) {
 			a.After(pause, "writer", func(p *proc) {
 				labelNode(p, "1")
-				_, _ = p.API().Nodes.Delete(p, "n", store.DeleteOptions{})
+				_, _ = p.API().Nodes.Delete(p, "n", api.DeleteOptions{})
 			})
 		})
 		s.discreet("idler", func(a *actor, _ *remembered) { a.After(pause*3/2, "idle", func(*proc) {}) })

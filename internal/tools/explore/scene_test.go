@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // scene is a world of one piece: the smallest in which something would be missed if a state or a footprint did not have it in it.
@@ -66,7 +66,7 @@ func stage(t *testing.T, build func(s *scene), change ...func(*engine.Config)) W
 			var out strings.Builder
 			for _, kind := range kindsOfOutcome() {
 				for _, obj := range e.Store().List(kind) {
-					fmt.Fprintf(&out, "%s %v\n", store.RefTo(obj), obj.GetLabels())
+					fmt.Fprintf(&out, "%s %v\n", api.RefTo(obj), obj.GetLabels())
 				}
 			}
 			fmt.Fprintf(&out, "%q %v", s.said, failure)
@@ -83,9 +83,9 @@ func stage(t *testing.T, build func(s *scene), change ...func(*engine.Config)) W
 	}
 }
 
-func (s *scene) create(objs ...store.Object) {
+func (s *scene) create(objs ...api.Object) {
 	for _, obj := range objs {
-		_, err := s.API().Create(s.User(), obj, store.CreateOptions{})
+		_, err := s.API().Create(s.User(), obj, api.CreateOptions{})
 		require.NoError(s.t, err)
 	}
 }
@@ -128,12 +128,12 @@ func (s *scene) idles() {
 
 func label(p *proc, name, value string) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"x":%q}}}`, value)
-	_, _ = p.API().Volumes.Patch(p, name, patch, store.Main)
+	_, _ = p.API().Volumes.Patch(p, name, patch, api.Main)
 }
 
 func labelNode(p *proc, value string) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"x":%q}}}`, value)
-	_, _ = p.API().Nodes.Patch(p, "n", patch, store.Main)
+	_, _ = p.API().Nodes.Patch(p, "n", patch, api.Main)
 }
 
 func (s *scene) labelOf(name string) string {
@@ -212,7 +212,7 @@ func traced(cfg *engine.Config) { cfg.Trace = &engine.Trace{} }
 
 func crashing(cfg *engine.Config) {
 	cfg.Injector = engine.InjectorFunc(func(c engine.Call) engine.Fault {
-		return engine.Fault{Crash: c.Kind == string(store.Node), Restart: pause}
+		return engine.Fault{Crash: c.Kind == string(api.Node), Restart: pause}
 	})
 }
 

@@ -5,8 +5,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // scenesOfVersions are about objects that go and come, and changes on their way.
@@ -16,9 +16,9 @@ var scenesOfVersions = []staged{
 			a.Go("create", func(p *proc) {
 				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
 				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
-					_, _ = p.API().Nodes.Patch(p, "d", []byte(`{"metadata":{"labels":{"x":"1"}}}`), store.Main)
+					_, _ = p.API().Nodes.Patch(p, "d", []byte(`{"metadata":{"labels":{"x":"1"}}}`), api.Main)
 				}
-				_, _ = p.API().Nodes.Delete(p, "d", store.DeleteOptions{})
+				_, _ = p.API().Nodes.Delete(p, "d", api.DeleteOptions{})
 			})
 			a.After(pause, "again", func(p *proc) {
 				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
@@ -32,7 +32,7 @@ var scenesOfVersions = []staged{
 			p.Sleep(pause)
 			label(p, "b", reason(err))
 		})
-		s.does("deleter", func(p *proc) { _, _ = p.API().Nodes.Delete(p, "n", store.DeleteOptions{}) })
+		s.does("deleter", func(p *proc) { _, _ = p.API().Nodes.Delete(p, "n", api.DeleteOptions{}) })
 	}},
 	{name: "which object has come and gone", outcomes: 2, build: func(s *scene) {
 		s.discreet("creator", func(a *actor, _ *remembered) {
@@ -42,7 +42,7 @@ var scenesOfVersions = []staged{
 					name = "e"
 				}
 				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
-				_, _ = p.API().Nodes.Delete(p, name, store.DeleteOptions{})
+				_, _ = p.API().Nodes.Delete(p, name, api.DeleteOptions{})
 			})
 			a.After(pause, "look", func(p *proc) {
 				n, err := p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/scenario"
 )
 
@@ -145,7 +145,7 @@ func (s *Script) World(until time.Duration) World {
 // report counts a run.
 func (s *Script) report(result *scenario.Result, sample Sample) Report {
 	var r Report
-	var objects []store.Object
+	var objects []api.Object
 	if c := result.Cluster; c != nil {
 		objects, sample.Violations = objectsOf(c), c.Violations()
 	}
@@ -173,13 +173,13 @@ func (s *Script) report(result *scenario.Result, sample Sample) Report {
 }
 
 // objectsOf are the objects of a cluster that an outcome tells of.
-func objectsOf(c *volsim.Cluster) []store.Object {
+func objectsOf(c *volsim.Cluster) []api.Object {
 	return slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.AttributesClasses), list(c.Pods), list(c.Nodes),
 		list(c.Attachments), list(c.CSIDrivers), list(c.CSINodes), list(c.Capacities))
 }
 
-func list[T store.Object](table volsim.Table[T]) []store.Object {
-	var objs []store.Object
+func list[T api.Object](table volsim.Table[T]) []api.Object {
+	var objs []api.Object
 	for _, obj := range table.List() {
 		objs = append(objs, obj)
 	}

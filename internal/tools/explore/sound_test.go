@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -70,11 +71,11 @@ func (w toy) world(choose func(n int) int) (*Run, error) {
 	}
 	objects := []string{"a", "b"}
 	for _, name := range objects {
-		if _, err := e.API().Create(e.User(), fake.Volume(name, "1Gi"), store.CreateOptions{}); err != nil {
+		if _, err := e.API().Create(e.User(), fake.Volume(name, "1Gi"), api.CreateOptions{}); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := e.API().Create(e.User(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, store.CreateOptions{}); err != nil {
+	if _, err := e.API().Create(e.User(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, api.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	run := &Run{Engine: e}
@@ -146,7 +147,7 @@ func (w toy) play(e *engine.Engine, target string) error {
 	if len(pv.Finalizers) > 1 {
 		pv = pv.DeepCopy()
 		pv.Labels = map[string]string{"user": fmt.Sprint(len(pv.Finalizers))}
-		if _, err := e.API().Update(e.User(), pv, store.Main, store.UpdateOptions{}); err != nil {
+		if _, err := e.API().Update(e.User(), pv, api.Main, store.UpdateOptions{}); err != nil {
 			return err
 		}
 	}
@@ -246,7 +247,7 @@ func (a toyActor) step(p *engine.Proc, step int, target string, volumes *engine.
 	case 9:
 		a.Background(0, "background", func(p *engine.Proc) { m.note("background %d", len(m.Seen)) })
 	case 11: // writes an object of another kind, which nobody reads
-		_, _ = p.API().Patch(p, store.Ref{Kind: store.Node, Key: "n"}, fmt.Appendf(nil, `{"metadata":{"labels":{"%s":"%d"}}}`, a.Name(), len(m.Notes)), store.Main)
+		_, _ = p.API().Patch(p, api.Ref{Kind: api.Node, Key: "n"}, fmt.Appendf(nil, `{"metadata":{"labels":{"%s":"%d"}}}`, a.Name(), len(m.Notes)), api.Main)
 	case 10:
 		a.After(time.Second, "later", func(p *engine.Proc) {
 			if pv, ok := volumes.Get(target); ok {

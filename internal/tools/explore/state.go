@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // possible is an event that may come next.
@@ -65,7 +65,7 @@ func (t *tracker) actor(a *engine.Actor) digest {
 	return d
 }
 
-func (t *tracker) contentOrNone(obj store.Object) digest {
+func (t *tracker) contentOrNone(obj api.Object) digest {
 	if obj == nil {
 		return digest{}
 	}

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // tracker follows one run event by event, and tells at each choice what state the run is in. The package comment says what is in a state, and
@@ -13,10 +13,10 @@ import (
 type tracker struct {
 	run      *Run
 	engine   *engine.Engine
-	wrote    func(store.Kind, store.Object) // is told of each object that is there or changes
-	blabs    map[string]bool                // actors that are not discreet after all
+	wrote    func(api.Kind, api.Object) // is told of each object that is there or changes
+	blabs    map[string]bool            // actors that are not discreet after all
 	now      past
-	contents map[store.Object]digest
+	contents map[api.Object]digest
 	taken    []engine.Due // that is about to begin, and not queued any more
 	// Of the event that runs.
 	before  digest // what it is
@@ -62,10 +62,10 @@ func (p past) clone() past {
 	return p
 }
 
-func newTracker(run *Run, wrote func(store.Kind, store.Object), blabs map[string]bool) *tracker {
-	t := &tracker{run: run, engine: run.Engine, wrote: wrote, blabs: blabs, contents: map[store.Object]digest{}}
+func newTracker(run *Run, wrote func(api.Kind, api.Object), blabs map[string]bool) *tracker {
+	t := &tracker{run: run, engine: run.Engine, wrote: wrote, blabs: blabs, contents: map[api.Object]digest{}}
 	t.now = past{
-		objects:  objects{byRef: map[store.Ref]versions{}},
+		objects:  objects{byRef: map[api.Ref]versions{}},
 		memories: map[string]digest{}, counters: map[string][]uint64{}, views: map[string]int{}, late: map[string]digest{},
 		procs: map[uint64]digest{}, bases: map[uint64]base{}, causes: map[uint64]digest{}, storage: map[string]digest{},
 	}

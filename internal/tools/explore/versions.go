@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // versions are those that an object has had. A resourceVersion counts the writes of all, so it differs between runs that differ in nothing
@@ -24,23 +24,23 @@ type versions struct {
 // objects are the objects of the store as they were at the last look.
 type objects struct {
 	version uint64 // of the store
-	byRef   map[store.Ref]versions
+	byRef   map[api.Ref]versions
 	all     digest
 }
 
 // look reads the store, and lists the objects that have changed since the last look, in order. Kubernetes Events are left out: nothing
 // that runs reads them.
-func (t *tracker) look() (changed []store.Ref) {
+func (t *tracker) look() (changed []api.Ref) {
 	s := t.engine.Store()
 	if t.now.objects.version == s.Version() && t.now.objects.version != 0 {
 		return nil
 	}
 	o := &t.now.objects
 	o.version = s.Version()
-	seen := map[store.Ref]bool{}
+	seen := map[api.Ref]bool{}
 	for _, kind := range kindsOfOutcome() {
 		for _, obj := range s.List(kind) {
-			ref := store.RefTo(obj)
+			ref := api.RefTo(obj)
 			seen[ref] = true
 			v := o.byRef[ref]
 			number := versionOf(obj.GetResourceVersion())
@@ -73,8 +73,8 @@ func (t *tracker) look() (changed []store.Ref) {
 	return changed
 }
 
-func sortedRefs[T any](m map[store.Ref]T) []store.Ref {
-	return slices.SortedFunc(maps.Keys(m), func(a, b store.Ref) int {
+func sortedRefs[T any](m map[api.Ref]T) []api.Ref {
+	return slices.SortedFunc(maps.Keys(m), func(a, b api.Ref) int {
 		if a.Kind != b.Kind {
 			return strings.Compare(string(a.Kind), string(b.Kind))
 		}
@@ -91,7 +91,7 @@ func versionOf(text string) uint64 {
 }
 
 // place says which of the versions of an object a resourceVersion is.
-func (t *tracker) place(ref store.Ref, version string) []byte {
+func (t *tracker) place(ref api.Ref, version string) []byte {
 	if version == "" {
 		return nil
 	}
@@ -102,27 +102,27 @@ func (t *tracker) place(ref store.Ref, version string) []byte {
 
 // content is the digest of an object, its version told by its place among those of the object. An object is never written to once it is
 // shared, so each is read once.
-func (t *tracker) content(obj store.Object) digest {
-	if store.IsNil(obj) {
+func (t *tracker) content(obj api.Object) digest {
+	if api.IsNil(obj) {
 		return digest{}
 	}
 	if d, ok := t.contents[obj]; ok {
 		return d
 	}
-	ref := store.RefTo(obj)
+	ref := api.RefTo(obj)
 	place := t.place(ref, obj.GetResourceVersion())
 	var named []byte
-	bare := obj.DeepCopyObject().(store.Object)
+	bare := obj.DeepCopyObject().(api.Object)
 	bare.SetResourceVersion("")
 	switch obj := bare.(type) {
 	case *corev1.PersistentVolume:
 		if claim := obj.Spec.ClaimRef; claim != nil {
-			named = t.place(store.Ref{Kind: store.PersistentVolumeClaim, Key: store.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
+			named = t.place(api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
 			claim.ResourceVersion = ""
 		}
 	case *corev1.Event:
 		about := &obj.InvolvedObject
-		named = t.place(store.Ref{Kind: store.Kind(about.Kind), Key: store.Key(about.Namespace, about.Name)}, about.ResourceVersion)
+		named = t.place(api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}, about.ResourceVersion)
 		about.ResourceVersion = ""
 	}
 	data, err := json.Marshal(bare)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // TestCopiesOfThePast: what follows one copy of a past does not show in what has followed another.
@@ -14,12 +14,12 @@ func TestCopiesOfThePast(t *testing.T) {
 	run, err := stage(t, func(*scene) {})(nil)
 	require.NoError(t, err)
 	defer run.Engine.Close()
-	tracker := newTracker(run, func(store.Kind, store.Object) {}, nil)
+	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
 	write := func(text string) {
 		label(run.Engine.User(), "a", text)
 		tracker.look()
 	}
-	known := func(p past) []uint64 { return p.objects.byRef[store.Ref{Kind: store.PersistentVolume, Key: "a"}].known }
+	known := func(p past) []uint64 { return p.objects.byRef[api.Ref{Kind: api.PersistentVolume, Key: "a"}].known }
 	// With each number of versions, for there may be room for more behind them.
 	for range 4 {
 		write("before")

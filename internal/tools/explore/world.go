@@ -3,9 +3,9 @@ package explore
 import (
 	"fmt"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -41,7 +41,7 @@ type Run struct {
 
 // outcome is what the run has come to.
 func (r *Run) outcome(failure error) Outcome {
-	var objects []store.Object
+	var objects []api.Object
 	for _, kind := range kindsOfOutcome() {
 		objects = append(objects, r.Engine.Store().List(kind)...)
 	}

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // None is the state of an object that does not exist: before it is created, and after it is gone.
@@ -26,21 +26,21 @@ type Transition struct {
 
 // Machine is the state machine of one kind of object, as observed. Make one with NewMachine.
 type Machine struct {
-	kind   store.Kind
+	kind   api.Kind
 	counts map[Transition]int // Count is zero in the keys
 	phases map[string]struct{}
 }
 
 // Kinds lists the kinds that have a state machine.
-func Kinds() []store.Kind { return []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim} }
+func Kinds() []api.Kind { return []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim} }
 
 // NewMachine is a machine that has observed nothing yet. Of a kind that is none of Kinds it will never observe anything.
-func NewMachine(kind store.Kind) *Machine {
+func NewMachine(kind api.Kind) *Machine {
 	return &Machine{kind: kind, counts: map[Transition]int{}, phases: map[string]struct{}{}}
 }
 
 // Kind is what it is the machine of.
-func (m *Machine) Kind() store.Kind { return m.kind }
+func (m *Machine) Kind() api.Kind { return m.kind }
 
 // Observe counts the transitions in a trace, on top of those counted before. A nil trace has none.
 func (m *Machine) Observe(trace *engine.Trace) {
@@ -77,7 +77,7 @@ func reasonOf(reasons *Reasons, e engine.Entry) string {
 }
 
 // phaseOf is the phase of an object; None for no object.
-func phaseOf(obj store.Object) string {
+func phaseOf(obj api.Object) string {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		return string(cmp.Or(obj.Status.Phase, corev1.VolumePending))

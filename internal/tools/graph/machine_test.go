@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/graph"
 	"github.com/volsim/volsim/storage"
 )
@@ -48,17 +48,17 @@ func TestMachine(t *testing.T) {
 	trace := lives(t)
 	for _, tt := range []struct {
 		rule, name string
-		kind       store.Kind
+		kind       api.Kind
 		want       graph.Transition
 	}{
-		{"BIND-062", "a volume that nobody wants is available", store.PersistentVolume, graph.Transition{From: "Pending", To: "Available", Count: 2}},
-		{"MATCH-020", "a volume that fits is bound", store.PersistentVolume, graph.Transition{From: "Available", To: "Bound", Count: 3}},
-		{"BIND-064", "a volume whose claim is gone is released", store.PersistentVolume, graph.Transition{From: "Bound", To: "Released", Count: 2}},
-		{"RECL-065", "a volume that was scrubbed is available", store.PersistentVolume, graph.Transition{From: "Released", To: "Available", Count: 1}},
-		{"PROT-011", "a volume may go when it is not bound", store.PersistentVolume, graph.Transition{From: "Released", To: graph.None, Count: 1}},
-		{"MATCH-020", "a claim is bound", store.PersistentVolumeClaim, graph.Transition{From: "Pending", To: "Bound", Count: 3}},
-		{"PROT-023", "a claim may go when no pod uses it", store.PersistentVolumeClaim, graph.Transition{From: "Bound", To: graph.None, Count: 2}},
-		{"BIND-060b", "a claim without its volume is lost", store.PersistentVolumeClaim, graph.Transition{From: "Bound", To: "Lost", Count: 1}},
+		{"BIND-062", "a volume that nobody wants is available", api.PersistentVolume, graph.Transition{From: "Pending", To: "Available", Count: 2}},
+		{"MATCH-020", "a volume that fits is bound", api.PersistentVolume, graph.Transition{From: "Available", To: "Bound", Count: 3}},
+		{"BIND-064", "a volume whose claim is gone is released", api.PersistentVolume, graph.Transition{From: "Bound", To: "Released", Count: 2}},
+		{"RECL-065", "a volume that was scrubbed is available", api.PersistentVolume, graph.Transition{From: "Released", To: "Available", Count: 1}},
+		{"PROT-011", "a volume may go when it is not bound", api.PersistentVolume, graph.Transition{From: "Released", To: graph.None, Count: 1}},
+		{"MATCH-020", "a claim is bound", api.PersistentVolumeClaim, graph.Transition{From: "Pending", To: "Bound", Count: 3}},
+		{"PROT-023", "a claim may go when no pod uses it", api.PersistentVolumeClaim, graph.Transition{From: "Bound", To: graph.None, Count: 2}},
+		{"BIND-060b", "a claim without its volume is lost", api.PersistentVolumeClaim, graph.Transition{From: "Bound", To: "Lost", Count: 1}},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			m := graph.NewMachine(tt.kind)
@@ -71,7 +71,7 @@ func TestMachine(t *testing.T) {
 
 func TestMachineCountsRunsTogether(t *testing.T) {
 	trace := lives(t)
-	once, twice := graph.NewMachine(store.PersistentVolume), graph.NewMachine(store.PersistentVolume)
+	once, twice := graph.NewMachine(api.PersistentVolume), graph.NewMachine(api.PersistentVolume)
 	once.Observe(trace)
 	twice.Observe(trace)
 	twice.Observe(nil)
@@ -85,10 +85,10 @@ func TestMachineCountsRunsTogether(t *testing.T) {
 }
 
 func TestMachineOfOtherKinds(t *testing.T) {
-	m := graph.NewMachine(store.Pod)
+	m := graph.NewMachine(api.Pod)
 	m.Observe(lives(t))
 	require.Empty(t, m.Transitions())
-	require.NotContains(t, graph.Kinds(), store.Pod)
+	require.NotContains(t, graph.Kinds(), api.Pod)
 }
 
 func TestWrite(t *testing.T) {
@@ -128,7 +128,7 @@ func TestWriteKeepsLabelsWhole(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, e.Settle(time.Minute))
-	m := graph.NewMachine(store.PersistentVolume)
+	m := graph.NewMachine(api.PersistentVolume)
 	m.Observe(trace)
 	var mermaid, dot bytes.Buffer
 	require.NoError(t, m.WriteMermaid(&mermaid))

@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Reasons finds the decision that a write follows from, while one walks a trace from its beginning. The zero value is ready.
@@ -17,13 +17,13 @@ import (
 // Entries that name no activity are told apart by their actor alone, in the same life of it.
 type Reasons struct {
 	activities map[uint64]*activity
-	byActor    map[string]map[store.Ref]engine.Entry
+	byActor    map[string]map[api.Ref]engine.Entry
 }
 
 // activity is what one activity has decided.
 type activity struct {
 	cause     uint64
-	decisions map[store.Ref]engine.Entry // the newest about each object
+	decisions map[api.Ref]engine.Entry // the newest about each object
 }
 
 // Add takes notice of an entry. It must be called for each entry, in order.
@@ -36,10 +36,10 @@ func (r *Reasons) Add(e engine.Entry) {
 		r.activity(e)
 	case e.Type == engine.Decision && e.Rule != "":
 		if r.byActor == nil {
-			r.byActor = map[string]map[store.Ref]engine.Entry{}
+			r.byActor = map[string]map[api.Ref]engine.Entry{}
 		}
 		if r.byActor[e.Actor] == nil {
-			r.byActor[e.Actor] = map[store.Ref]engine.Entry{}
+			r.byActor[e.Actor] = map[api.Ref]engine.Entry{}
 		}
 		r.byActor[e.Actor][e.Object] = e
 	}
@@ -58,7 +58,7 @@ func (r *Reasons) activity(e engine.Entry) {
 		return
 	}
 	if a.decisions == nil {
-		a.decisions = map[store.Ref]engine.Entry{}
+		a.decisions = map[api.Ref]engine.Entry{}
 	}
 	a.decisions[e.Object] = e
 }
@@ -85,12 +85,12 @@ func (r *Reasons) Behind(e engine.Entry) (decision engine.Entry, ok bool) {
 }
 
 // behind finds the newest of some decisions that concerns a write.
-func behind(e engine.Entry, made map[store.Ref]engine.Entry) (decision engine.Entry, ok bool) {
+func behind(e engine.Entry, made map[api.Ref]engine.Entry) (decision engine.Entry, ok bool) {
 	if len(made) == 0 {
 		return engine.Entry{}, false
 	}
 	decision, ok = made[e.Object]
-	if ok && e.Object.Kind == store.PersistentVolumeClaim {
+	if ok && e.Object.Kind == api.PersistentVolumeClaim {
 		return decision, true
 	}
 	for _, ref := range partners(e) {
@@ -102,21 +102,21 @@ func behind(e engine.Entry, made map[store.Ref]engine.Entry) (decision engine.En
 }
 
 // partners are the objects that the object of a write is bound up with, before or after it.
-func partners(e engine.Entry) []store.Ref {
-	var refs []store.Ref
-	for _, obj := range []store.Object{e.New, e.Old} {
+func partners(e engine.Entry) []api.Ref {
+	var refs []api.Ref
+	for _, obj := range []api.Object{e.New, e.Old} {
 		switch obj := obj.(type) {
 		case *corev1.PersistentVolume:
 			if ref := obj.Spec.ClaimRef; ref != nil {
-				refs = append(refs, store.Ref{Kind: store.PersistentVolumeClaim, Key: store.Key(ref.Namespace, ref.Name)})
+				refs = append(refs, api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(ref.Namespace, ref.Name)})
 			}
 		case *corev1.PersistentVolumeClaim:
 			if obj.Spec.VolumeName != "" {
-				refs = append(refs, store.Ref{Kind: store.PersistentVolume, Key: obj.Spec.VolumeName})
+				refs = append(refs, api.Ref{Kind: api.PersistentVolume, Key: obj.Spec.VolumeName})
 			}
 		case *storagev1.VolumeAttachment:
 			if name := obj.Spec.Source.PersistentVolumeName; name != nil {
-				refs = append(refs, store.Ref{Kind: store.PersistentVolume, Key: *name})
+				refs = append(refs, api.Ref{Kind: api.PersistentVolume, Key: *name})
 			}
 		}
 	}

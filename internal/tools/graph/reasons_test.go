@@ -9,26 +9,26 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/graph"
 )
 
 func TestReasons(t *testing.T) {
-	pv, pvc := store.Ref{Kind: store.PersistentVolume, Key: "pv"}, store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/data"}
-	decide := func(actor, rule string, about store.Ref) engine.Entry {
+	pv, pvc := api.Ref{Kind: api.PersistentVolume, Key: "pv"}, api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/data"}
+	decide := func(actor, rule string, about api.Ref) engine.Entry {
 		return engine.Entry{Type: engine.Decision, Actor: actor, Rule: rule, Object: about}
 	}
 	writePV := engine.Entry{Type: engine.Write, Actor: "binder", Object: pv, New: fake.Volume("pv", "1Gi", fake.ForClaim("data"))}
 	writePVC := engine.Entry{Type: engine.Write, Actor: "binder", Object: pvc, New: fake.Claim("data", "1Gi", fake.VolumeName("pv"))}
-	pvc2 := store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/other"}
+	pvc2 := api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/other"}
 	by := func(activity, cause uint64, e engine.Entry) engine.Entry {
 		e.Activity, e.Cause = activity, cause
 		return e
 	}
 	name := "pv"
-	writeVA := engine.Entry{Type: engine.Write, Actor: "binder", Object: store.Ref{Kind: store.VolumeAttachment, Key: "va"},
+	writeVA := engine.Entry{Type: engine.Write, Actor: "binder", Object: api.Ref{Kind: api.VolumeAttachment, Key: "va"},
 		New: &storagev1.VolumeAttachment{Spec: storagev1.VolumeAttachmentSpec{Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}}}
 	for _, tt := range []struct {
 		name    string
@@ -76,7 +76,7 @@ func TestReasonsOfSeeds(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Create(fake.Volume("a", "1Gi"), fake.Claim("x", "1Gi"), fake.Volume("b", "1Gi"), fake.Claim("y", "1Gi")))
 		require.NoError(t, c.Advance(time.Minute))
-		claims, volumes := graph.NewMachine(store.PersistentVolumeClaim), graph.NewMachine(store.PersistentVolume)
+		claims, volumes := graph.NewMachine(api.PersistentVolumeClaim), graph.NewMachine(api.PersistentVolume)
 		claims.Observe(c.Trace())
 		volumes.Observe(c.Trace())
 		require.Contains(t, claims.Transitions(), graph.Transition{From: "Pending", To: "Bound", Reason: "MATCH-020", Count: 2}, "seed %d", seed)

@@ -11,41 +11,41 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // namespaced kinds have a column for it with -A.
-var namespaced = map[store.Kind]bool{
-	store.PersistentVolumeClaim: true, store.Pod: true, store.CSIStorageCapacity: true, store.Event: true,
+var namespaced = map[api.Kind]bool{
+	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
 }
 
 // column is one column of the table of a kind.
 type column struct {
 	header string
 	wide   bool // with -o wide only
-	cell   func(obj store.Object, now time.Time) string
+	cell   func(obj api.Object, now time.Time) string
 }
 
 // of makes a column of objects of one type.
-func of[T store.Object](header string, cell func(T) string) column {
-	return column{header: header, cell: func(obj store.Object, _ time.Time) string { return cell(obj.(T)) }}
+func of[T api.Object](header string, cell func(T) string) column {
+	return column{header: header, cell: func(obj api.Object, _ time.Time) string { return cell(obj.(T)) }}
 }
 
 // wide makes a column that -o wide adds.
-func wide[T store.Object](header string, cell func(T) string) column {
+func wide[T api.Object](header string, cell func(T) string) column {
 	c := of(header, cell)
 	c.wide = true
 	return c
 }
 
 var (
-	nameColumn = column{header: "NAME", cell: func(obj store.Object, _ time.Time) string { return obj.GetName() }}
-	ageColumn  = column{header: "AGE", cell: func(obj store.Object, now time.Time) string { return Age(now, obj) }}
+	nameColumn = column{header: "NAME", cell: func(obj api.Object, _ time.Time) string { return obj.GetName() }}
+	ageColumn  = column{header: "AGE", cell: func(obj api.Object, now time.Time) string { return Age(now, obj) }}
 )
 
 // layouts are the columns of each kind.
-var layouts = map[store.Kind][]column{
-	store.PersistentVolume: {
+var layouts = map[api.Kind][]column{
+	api.PersistentVolume: {
 		nameColumn,
 		of("CAPACITY", func(pv *corev1.PersistentVolume) string { return storage(pv.Spec.Capacity) }),
 		of("ACCESS MODES", func(pv *corev1.PersistentVolume) string { return AccessModes(pv.Spec.AccessModes) }),
@@ -58,7 +58,7 @@ var layouts = map[store.Kind][]column{
 		ageColumn,
 		wide("VOLUMEMODE", func(pv *corev1.PersistentVolume) string { return volumeMode(pv.Spec.VolumeMode) }),
 	},
-	store.PersistentVolumeClaim: {
+	api.PersistentVolumeClaim: {
 		nameColumn,
 		of("STATUS", func(pvc *corev1.PersistentVolumeClaim) string { return status(pvc, string(pvc.Status.Phase)) }),
 		of("VOLUME", func(pvc *corev1.PersistentVolumeClaim) string { return pvc.Spec.VolumeName }),
@@ -79,8 +79,8 @@ var layouts = map[store.Kind][]column{
 		ageColumn,
 		wide("VOLUMEMODE", func(pvc *corev1.PersistentVolumeClaim) string { return volumeMode(pvc.Spec.VolumeMode) }),
 	},
-	store.StorageClass: {
-		{header: "NAME", cell: func(obj store.Object, _ time.Time) string {
+	api.StorageClass: {
+		{header: "NAME", cell: func(obj api.Object, _ time.Time) string {
 			if obj.GetAnnotations()[annDefaultClass] == "true" {
 				return obj.GetName() + " (default)"
 			}
@@ -96,7 +96,7 @@ var layouts = map[store.Kind][]column{
 		of("ALLOWVOLUMEEXPANSION", func(c *storagev1.StorageClass) string { return fmt.Sprint(deref(c.AllowVolumeExpansion, false)) }),
 		ageColumn,
 	},
-	store.Pod: {
+	api.Pod: {
 		nameColumn,
 		of("READY", readyContainers),
 		of("STATUS", podStatus),
@@ -107,7 +107,7 @@ var layouts = map[store.Kind][]column{
 		wide("NOMINATED NODE", func(pod *corev1.Pod) string { return orNone(pod.Status.NominatedNodeName) }),
 		wide("READINESS GATES", func(pod *corev1.Pod) string { return "<none>" }),
 	},
-	store.Node: {
+	api.Node: {
 		nameColumn,
 		of("STATUS", nodeStatus),
 		of("ROLES", nodeRoles),
@@ -119,7 +119,7 @@ var layouts = map[store.Kind][]column{
 		wide("KERNEL-VERSION", func(n *corev1.Node) string { return cmp.Or(n.Status.NodeInfo.KernelVersion, "<unknown>") }),
 		wide("CONTAINER-RUNTIME", func(n *corev1.Node) string { return cmp.Or(n.Status.NodeInfo.ContainerRuntimeVersion, "<unknown>") }),
 	},
-	store.VolumeAttachment: {
+	api.VolumeAttachment: {
 		nameColumn,
 		of("ATTACHER", func(va *storagev1.VolumeAttachment) string { return va.Spec.Attacher }),
 		of("PV", func(va *storagev1.VolumeAttachment) string { return deref(va.Spec.Source.PersistentVolumeName, "") }),
@@ -127,7 +127,7 @@ var layouts = map[store.Kind][]column{
 		of("ATTACHED", func(va *storagev1.VolumeAttachment) string { return fmt.Sprint(va.Status.Attached) }),
 		ageColumn,
 	},
-	store.CSIDriver: {
+	api.CSIDriver: {
 		nameColumn,
 		of("ATTACHREQUIRED", func(d *storagev1.CSIDriver) string { return fmt.Sprint(deref(d.Spec.AttachRequired, true)) }),
 		of("PODINFOONMOUNT", func(d *storagev1.CSIDriver) string { return fmt.Sprint(deref(d.Spec.PodInfoOnMount, false)) }),
@@ -144,17 +144,17 @@ var layouts = map[store.Kind][]column{
 		}),
 		ageColumn,
 	},
-	store.CSINode: {
+	api.CSINode: {
 		nameColumn,
 		of("DRIVERS", func(n *storagev1.CSINode) string { return fmt.Sprint(len(n.Spec.Drivers)) }),
 		ageColumn,
 	},
-	store.VolumeAttributesClass: {
+	api.VolumeAttributesClass: {
 		nameColumn,
 		of("DRIVERNAME", func(c *storagev1.VolumeAttributesClass) string { return c.DriverName }),
 		ageColumn,
 	},
-	store.CSIStorageCapacity: {
+	api.CSIStorageCapacity: {
 		nameColumn,
 		of("STORAGECLASSNAME", func(c *storagev1.CSIStorageCapacity) string { return c.StorageClassName }),
 		of("CAPACITY", func(c *storagev1.CSIStorageCapacity) string {
@@ -164,8 +164,8 @@ var layouts = map[store.Kind][]column{
 			return c.Capacity.String()
 		}),
 	},
-	store.Event: {
-		{header: "LAST SEEN", cell: func(obj store.Object, now time.Time) string { return since(now, lastSeen(obj.(*corev1.Event))) }},
+	api.Event: {
+		{header: "LAST SEEN", cell: func(obj api.Object, now time.Time) string { return since(now, lastSeen(obj.(*corev1.Event))) }},
 		of("TYPE", func(e *corev1.Event) string { return e.Type }),
 		of("REASON", func(e *corev1.Event) string { return e.Reason }),
 		of("OBJECT", func(e *corev1.Event) string {
@@ -195,7 +195,7 @@ func storage(list corev1.ResourceList) string {
 	return size.String()
 }
 
-func status(obj store.Object, phase string) string {
+func status(obj api.Object, phase string) string {
 	if obj.GetDeletionTimestamp() != nil {
 		return "Terminating"
 	}

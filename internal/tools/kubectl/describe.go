@@ -13,7 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Surroundings are what a description tells of besides the object.
@@ -49,7 +49,7 @@ func (d *description) lines(name string, values []string) {
 }
 
 // Describe writes an object for people, as `kubectl describe` does, with the Events about it.
-func Describe(w io.Writer, now time.Time, obj store.Object, around Surroundings) error {
+func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) error {
 	d := &description{Writer: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: now, around: around}
 	d.field("Name", "%s", obj.GetName())
 	if obj.GetNamespace() != "" {
@@ -76,7 +76,7 @@ func Describe(w io.Writer, now time.Time, obj store.Object, around Surroundings)
 }
 
 // meta writes what every object has.
-func (d *description) meta(obj store.Object) {
+func (d *description) meta(obj api.Object) {
 	d.lines("Labels", pairs(obj.GetLabels(), "="))
 	d.lines("Annotations", pairs(obj.GetAnnotations(), ": "))
 }
@@ -90,7 +90,7 @@ func pairs(m map[string]string, between string) []string {
 }
 
 // terminating is the phase, or since when the object has been on its way out.
-func (d *description) terminating(obj store.Object, phase string) {
+func (d *description) terminating(obj api.Object, phase string) {
 	if at := obj.GetDeletionTimestamp(); at != nil {
 		d.field("Status", "Terminating (lasts %s)", duration.HumanDuration(d.now.Sub(at.Time)))
 		return
@@ -232,10 +232,10 @@ func (d *description) attachment(va *storagev1.VolumeAttachment) {
 	}
 }
 
-func (d *description) events(obj store.Object) {
-	var about []store.Object
+func (d *description) events(obj api.Object) {
+	var about []api.Object
 	for _, e := range d.around.Events {
-		if About(e, store.RefTo(obj)) {
+		if About(e, api.RefTo(obj)) {
 			about = append(about, e)
 		}
 	}

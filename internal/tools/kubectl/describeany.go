@@ -9,13 +9,14 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // other describes a kind without a form of its own: all its fields, their names as words.
-func (d *description) other(obj store.Object) {
+func (d *description) other(obj api.Object) {
 	d.meta(obj)
-	gvk := store.KindOf(obj).GroupVersionKind()
+	gvk := store.GroupVersionKind(api.KindOf(obj))
 	d.field("API Version", "%s", gvk.GroupVersion())
 	d.field("Kind", "%s", gvk.Kind)
 	data, err := json.Marshal(obj)

@@ -6,12 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // About reports whether an Event is about the object.
-func About(e *corev1.Event, ref store.Ref) bool {
-	namespace, name := store.SplitKey(ref.Key)
+func About(e *corev1.Event, ref api.Ref) bool {
+	namespace, name := api.SplitKey(ref.Key)
 	return e.InvolvedObject.Kind == string(ref.Kind) && e.InvolvedObject.Name == name && e.InvolvedObject.Namespace == namespace
 }
 
@@ -23,9 +23,9 @@ func lastSeen(e *corev1.Event) metav1.Time {
 }
 
 // inOrderOfTime sorts Events by when they were seen last.
-func inOrderOfTime(objs []store.Object) []store.Object {
+func inOrderOfTime(objs []api.Object) []api.Object {
 	sorted := slices.Clone(objs)
-	slices.SortStableFunc(sorted, func(a, b store.Object) int {
+	slices.SortStableFunc(sorted, func(a, b api.Object) int {
 		return lastSeen(a.(*corev1.Event)).Compare(lastSeen(b.(*corev1.Event)).Time)
 	})
 	return sorted

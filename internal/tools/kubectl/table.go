@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -29,17 +30,17 @@ type Options struct {
 
 // Get writes what `kubectl get KINDS -A` prints: a table for each of the kinds that has objects. When several kinds are asked for,
 // names carry their kind. now is the time that ages are counted to.
-func Get(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object) error {
+func Get(w io.Writer, now time.Time, kinds []api.Kind, objs []api.Object) error {
 	return Print(w, now, kinds, objs, Options{Namespaces: true})
 }
 
 // Print is Get with options.
-func Print(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object, opts Options) error {
+func Print(w io.Writer, now time.Time, kinds []api.Kind, objs []api.Object, opts Options) error {
 	printed := false
 	for _, kind := range kinds {
-		var rows []store.Object
+		var rows []api.Object
 		for _, obj := range objs {
-			if store.KindOf(obj) == kind {
+			if api.KindOf(obj) == kind {
 				rows = append(rows, obj)
 			}
 		}
@@ -67,7 +68,7 @@ func Print(w io.Writer, now time.Time, kinds []store.Kind, objs []store.Object, 
 	return err
 }
 
-func anyNamespaced(kinds []store.Kind) bool {
+func anyNamespaced(kinds []api.Kind) bool {
 	for _, kind := range kinds {
 		if namespaced[kind] {
 			return true
@@ -76,7 +77,7 @@ func anyNamespaced(kinds []store.Kind) bool {
 	return false
 }
 
-func table(w io.Writer, now time.Time, kind store.Kind, objs []store.Object, prefixed bool, opts Options) error {
+func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixed bool, opts Options) error {
 	t := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	withNamespace := opts.Namespaces && namespaced[kind]
 	columns := layouts[kind]
@@ -95,7 +96,7 @@ func table(w io.Writer, now time.Time, kind store.Kind, objs []store.Object, pre
 	if !opts.NoHeaders {
 		line("NAMESPACE", func(c column) string { return c.header })
 	}
-	if kind == store.Event {
+	if kind == api.Event {
 		objs = inOrderOfTime(objs)
 	}
 	for _, obj := range objs {
@@ -119,16 +120,16 @@ func oneLine(cell string) string {
 }
 
 // resourceName is what stands before the slash of a name when tables of several kinds are printed.
-func resourceName(kind store.Kind) string {
+func resourceName(kind api.Kind) string {
 	name := strings.ToLower(string(kind))
-	if group := kind.GroupVersionKind().Group; group != "" {
+	if group := store.GroupVersionKind(kind).Group; group != "" {
 		name += "." + group
 	}
 	return name
 }
 
 // Age is how long an object has existed, as kubectl abbreviates it.
-func Age(now time.Time, obj store.Object) string { return since(now, obj.GetCreationTimestamp()) }
+func Age(now time.Time, obj api.Object) string { return since(now, obj.GetCreationTimestamp()) }
 
 func since(now time.Time, at metav1.Time) string {
 	if at.IsZero() {

@@ -10,8 +10,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -23,30 +23,30 @@ func TestGet(t *testing.T) {
 	leaving := fake.Volume("pv2", "1Gi")
 	leaving.DeletionTimestamp = &born
 	node := fake.Node("n1")
-	for _, obj := range []store.Object{pv, claim, class, leaving, node} {
+	for _, obj := range []api.Object{pv, claim, class, leaving, node} {
 		obj.SetCreationTimestamp(born)
 	}
 	now := born.Add(90 * time.Second)
 	for _, row := range []struct {
 		name  string
-		kinds []store.Kind
-		objs  []store.Object
+		kinds []api.Kind
+		objs  []api.Object
 		want  string
 	}{
-		{"nothing", []store.Kind{store.PersistentVolume}, nil, "No resources found\n"},
-		{"one kind", []store.Kind{store.PersistentVolume}, []store.Object{pv, leaving}, `
+		{"nothing", []api.Kind{api.PersistentVolume}, nil, "No resources found\n"},
+		{"one kind", []api.Kind{api.PersistentVolume}, []api.Object{pv, leaving}, `
 NAME   CAPACITY   ACCESS MODES   RECLAIM POLICY   STATUS        CLAIM       STORAGECLASS   VOLUMEATTRIBUTESCLASS   REASON   AGE
 pv1    5Gi        RWO,RWX        Retain           Bound         test/data                  <unset>                          90s
 pv2    1Gi        RWO            Retain           Terminating                              <unset>                          90s
 `},
-		{"two kinds", []store.Kind{store.StorageClass, store.PersistentVolumeClaim}, []store.Object{claim, class}, `
+		{"two kinds", []api.Kind{api.StorageClass, api.PersistentVolumeClaim}, []api.Object{claim, class}, `
 NAME                                   PROVISIONER        RECLAIMPOLICY   VOLUMEBINDINGMODE   ALLOWVOLUMEEXPANSION   AGE
 storageclass.storage.k8s.io/fast       disk.example.com   Delete          Immediate           true                   90s
 
 NAMESPACE   NAME                         STATUS    VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   VOLUMEATTRIBUTESCLASS   AGE
 test        persistentvolumeclaim/data                                                fast           <unset>                 90s
 `},
-		{"nodes", []store.Kind{store.Node}, []store.Object{node}, `
+		{"nodes", []api.Kind{api.Node}, []api.Object{node}, `
 NAME   STATUS   ROLES    AGE   VERSION
 n1     Ready    <none>   90s
 `},
@@ -92,46 +92,46 @@ func TestPrint(t *testing.T) {
 	master.Spec.Unschedulable = true
 	standard := fake.Class("standard", "disk.example.com", fake.Default())
 	early, late := event("a", "First", 1, born.Time), event("b", "Second", 3, born.Add(time.Minute))
-	for _, obj := range []store.Object{claim, running, crashed, leaving, waiting, master, standard} {
+	for _, obj := range []api.Object{claim, running, crashed, leaving, waiting, master, standard} {
 		obj.SetCreationTimestamp(born)
 	}
 	for _, tt := range []struct {
 		name string
-		kind store.Kind
-		objs []store.Object
+		kind api.Kind
+		objs []api.Object
 		opts kubectl.Options
 		want string
 	}{
-		{"without namespaces", store.PersistentVolumeClaim, []store.Object{claim}, kubectl.Options{Namespace: "test"}, `
+		{"without namespaces", api.PersistentVolumeClaim, []api.Object{claim}, kubectl.Options{Namespace: "test"}, `
 NAME STATUS VOLUME CAPACITY ACCESS MODES STORAGECLASS VOLUMEATTRIBUTESCLASS AGE
 data <unset> 10m
 `},
-		{"wide, without headers", store.PersistentVolumeClaim, []store.Object{claim}, kubectl.Options{Namespaces: true, Wide: true, NoHeaders: true}, `
+		{"wide, without headers", api.PersistentVolumeClaim, []api.Object{claim}, kubectl.Options{Namespaces: true, Wide: true, NoHeaders: true}, `
 test data <unset> 10m Filesystem
 `},
-		{"nothing in a namespace", store.PersistentVolumeClaim, nil, kubectl.Options{Namespace: "test"}, `
+		{"nothing in a namespace", api.PersistentVolumeClaim, nil, kubectl.Options{Namespace: "test"}, `
 No resources found in test namespace.
 `},
-		{"nothing without namespaces", store.PersistentVolume, nil, kubectl.Options{Namespace: "test"}, `
+		{"nothing without namespaces", api.PersistentVolume, nil, kubectl.Options{Namespace: "test"}, `
 No resources found
 `},
-		{"pods", store.Pod, []store.Object{running, crashed, leaving, waiting}, kubectl.Options{Namespace: "default"}, `
+		{"pods", api.Pod, []api.Object{running, crashed, leaving, waiting}, kubectl.Options{Namespace: "default"}, `
 NAME READY STATUS RESTARTS AGE
 web 1/1 Running 2 10m
 job 0/1 ExitCode:3 0 10m
 old 0/1 Terminating 0 10m
 new 0/1 ContainerCreating 0 10m
 `},
-		{"pods with their nodes", store.Pod, []store.Object{running}, kubectl.Options{Wide: true, NoHeaders: true}, `
+		{"pods with their nodes", api.Pod, []api.Object{running}, kubectl.Options{Wide: true, NoHeaders: true}, `
 web 1/1 Running 2 10m <none> n1 <none> <none>
 `},
-		{"a node that takes no pods", store.Node, []store.Object{master}, kubectl.Options{NoHeaders: true}, `
+		{"a node that takes no pods", api.Node, []api.Object{master}, kubectl.Options{NoHeaders: true}, `
 m1 NotReady,SchedulingDisabled control-plane 10m
 `},
-		{"the default class", store.StorageClass, []store.Object{standard}, kubectl.Options{NoHeaders: true}, `
+		{"the default class", api.StorageClass, []api.Object{standard}, kubectl.Options{NoHeaders: true}, `
 standard (default) disk.example.com Delete Immediate false 10m
 `},
-		{"events in the order of time", store.Event, []store.Object{late, early}, kubectl.Options{}, `
+		{"events in the order of time", api.Event, []api.Object{late, early}, kubectl.Options{}, `
 LAST SEEN TYPE REASON OBJECT MESSAGE
 10m Warning First pod/web it went wrong...
 9m Warning Second pod/web it went wrong...
@@ -139,7 +139,7 @@ LAST SEEN TYPE REASON OBJECT MESSAGE
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			require.NoError(t, kubectl.Print(&out, now, []store.Kind{tt.kind}, tt.objs, tt.opts))
+			require.NoError(t, kubectl.Print(&out, now, []api.Kind{tt.kind}, tt.objs, tt.opts))
 			require.Equal(t, strings.TrimSpace(tt.want), strings.TrimSpace(squeeze(out.String())))
 		})
 	}
@@ -169,7 +169,7 @@ func TestDescribe(t *testing.T) {
 	around := kubectl.Surroundings{Events: []*corev1.Event{event("a", "First", 3, born.Add(time.Minute))}, Pods: []*corev1.Pod{pod}}
 	for _, tt := range []struct {
 		name string
-		obj  store.Object
+		obj  api.Object
 		want []string
 	}{
 		{"a claim", claim, []string{

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/graph"
 )
 
@@ -204,17 +204,17 @@ func (b *builder) fail(err error) {
 
 // write stores what a write did to its object.
 func (b *builder) write(e engine.Entry, lane, entry int, at int64) {
-	if e.Err != nil || store.IsNil(e.Old) && store.IsNil(e.New) {
+	if e.Err != nil || api.IsNil(e.Old) && api.IsNil(e.New) {
 		return
 	}
-	if !store.IsNil(e.Old) && b.states[lane].seen != e.Old {
+	if !api.IsNil(e.Old) && b.states[lane].seen != e.Old {
 		// What came before is not in the trace.
 		b.fail(b.version(lane, -1, e.Old))
 		b.bar(lane, b.unseen(lane, at), e.Old, -1)
 	}
 	b.fail(b.version(lane, entry, e.New))
 	b.bar(lane, at, e.New, entry)
-	if !store.IsNil(e.New) {
+	if !api.IsNil(e.New) {
 		b.relate(lane, e.New)
 	}
 }

@@ -1,8 +1,8 @@
 package picture
 
 import (
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // user is the actor whose writes have a mark of their own.
@@ -112,9 +112,9 @@ func outcome(e engine.Entry) string {
 	switch {
 	case e.Err != nil:
 		return "refused"
-	case store.IsNil(e.New):
+	case api.IsNil(e.New):
 		return "gone"
-	case store.IsNil(e.Old):
+	case api.IsNil(e.Old):
 		return "created"
 	case e.Old == e.New:
 		return "unchanged"

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -22,20 +23,20 @@ type laneKey struct{ kind, name string }
 
 // index finds the objects that entries are about without naming them.
 type index struct {
-	byUID    map[string]store.Ref
+	byUID    map[string]api.Ref
 	byHandle map[string]string // the PersistentVolume, by the backend's handle
 	stops    map[string]bool   // actors that do not run all the time
 }
 
 // indexOf reads the whole trace.
 func indexOf(trace *engine.Trace) index {
-	ix := index{byUID: map[string]store.Ref{}, byHandle: map[string]string{}, stops: map[string]bool{}}
+	ix := index{byUID: map[string]api.Ref{}, byHandle: map[string]string{}, stops: map[string]bool{}}
 	for e := range trace.Entries() {
 		if e.Type == engine.Lifecycle && e.Text != "started" {
 			ix.stops[e.Actor] = true
 		}
-		for _, obj := range []store.Object{e.Old, e.New} {
-			if e.Type != engine.Write || store.IsNil(obj) {
+		for _, obj := range []api.Object{e.Old, e.New} {
+			if e.Type != engine.Write || api.IsNil(obj) {
 				continue
 			}
 			ix.byUID[string(obj.GetUID())] = e.Object
@@ -59,7 +60,7 @@ func (b *builder) lane(kind, name string) int {
 	}
 	i := len(b.doc.Lanes)
 	l := &lane{Kind: kind, Name: name, Bars: []int64{}, Versions: []version{}, Related: []int{}}
-	if gvk := store.Kind(kind).GroupVersionKind(); gvk.Kind != "" {
+	if gvk := store.GroupVersionKind(api.Kind(kind)); gvk.Kind != "" {
 		l.APIVersion = gvk.GroupVersion().String()
 	}
 	b.doc.Lanes = append(b.doc.Lanes, l)
@@ -68,8 +69,8 @@ func (b *builder) lane(kind, name string) int {
 	return i
 }
 
-func (b *builder) objectLane(ref store.Ref) int {
-	if ref == (store.Ref{}) {
+func (b *builder) objectLane(ref api.Ref) int {
+	if ref == (api.Ref{}) {
 		return -1
 	}
 	return b.lane(string(ref.Kind), ref.Key)
@@ -78,7 +79,7 @@ func (b *builder) objectLane(ref store.Ref) int {
 // volumeLane is the lane of what a backend knows under the handle.
 func (b *builder) volumeLane(handle string) int {
 	if name, ok := b.index.byHandle[handle]; ok {
-		return b.lane(string(store.PersistentVolume), name)
+		return b.lane(string(api.PersistentVolume), name)
 	}
 	return b.lane(storageKind, handle)
 }
@@ -100,7 +101,7 @@ func (b *builder) callLanes(call engine.Call) []int {
 		}
 	}
 	if call.Kind != "" {
-		add(b.objectLane(store.Ref{Kind: store.Kind(call.Kind), Key: call.Key}))
+		add(b.objectLane(api.Ref{Kind: api.Kind(call.Kind), Key: call.Key}))
 		return lanes
 	}
 	if call.Key != "" {
@@ -111,7 +112,7 @@ func (b *builder) callLanes(call engine.Call) []int {
 	}
 	if call.Verb == string(storage.Attach) || call.Verb == string(storage.Detach) {
 		if name, ok := b.attachments[attachmentKey{b.index.byHandle[call.Key], call.Node}]; ok {
-			add(b.lane(string(store.VolumeAttachment), name))
+			add(b.lane(string(api.VolumeAttachment), name))
 		}
 	}
 	return lanes
@@ -131,7 +132,7 @@ func (b *builder) retryLane(e engine.Entry) int {
 	}
 	if i := strings.LastIndexByte(e.Text, '^'); i >= 0 {
 		if name, ok := b.index.byHandle[e.Text[i+1:]]; ok {
-			return b.lane(string(store.PersistentVolume), name)
+			return b.lane(string(api.PersistentVolume), name)
 		}
 	}
 	for _, kind := range retryKinds {
@@ -147,44 +148,44 @@ func (b *builder) retryLane(e engine.Entry) int {
 // retryKinds are words in the names of queues, the special before the general.
 var retryKinds = []struct {
 	word string
-	kind store.Kind
+	kind api.Kind
 }{
-	{"va", store.VolumeAttachment}, {"attach", store.VolumeAttachment}, {"pvc", store.PersistentVolumeClaim},
-	{"claim", store.PersistentVolumeClaim}, {"pod", store.Pod}, {"ephemeral", store.Pod}, {"pv", store.PersistentVolume},
-	{"volume", store.PersistentVolume}, {"node", store.Node},
+	{"va", api.VolumeAttachment}, {"attach", api.VolumeAttachment}, {"pvc", api.PersistentVolumeClaim},
+	{"claim", api.PersistentVolumeClaim}, {"pod", api.Pod}, {"ephemeral", api.Pod}, {"pv", api.PersistentVolume},
+	{"volume", api.PersistentVolume}, {"node", api.Node},
 }
 
 // relate notes what an object says it is bound up with.
-func (b *builder) relate(i int, obj store.Object) {
-	to := func(kind store.Kind, key string) {
+func (b *builder) relate(i int, obj api.Object) {
+	to := func(kind api.Kind, key string) {
 		if key != "" {
 			b.related[relation{i, laneKey{string(kind), key}}] = struct{}{}
 		}
 	}
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:
-		to(store.PersistentVolume, obj.Spec.VolumeName)
+		to(api.PersistentVolume, obj.Spec.VolumeName)
 		if class := obj.Spec.StorageClassName; class != nil {
-			to(store.StorageClass, *class)
+			to(api.StorageClass, *class)
 		}
 	case *corev1.PersistentVolume:
 		if ref := obj.Spec.ClaimRef; ref != nil {
-			to(store.PersistentVolumeClaim, store.Key(ref.Namespace, ref.Name))
+			to(api.PersistentVolumeClaim, api.Key(ref.Namespace, ref.Name))
 		}
 	case *corev1.Pod:
-		to(store.Node, obj.Spec.NodeName)
+		to(api.Node, obj.Spec.NodeName)
 		for _, v := range obj.Spec.Volumes {
 			switch {
 			case v.PersistentVolumeClaim != nil:
-				to(store.PersistentVolumeClaim, store.Key(obj.Namespace, v.PersistentVolumeClaim.ClaimName))
+				to(api.PersistentVolumeClaim, api.Key(obj.Namespace, v.PersistentVolumeClaim.ClaimName))
 			case v.Ephemeral != nil:
-				to(store.PersistentVolumeClaim, store.Key(obj.Namespace, obj.Name+"-"+v.Name))
+				to(api.PersistentVolumeClaim, api.Key(obj.Namespace, obj.Name+"-"+v.Name))
 			}
 		}
 	case *storagev1.VolumeAttachment:
-		to(store.Node, obj.Spec.NodeName)
+		to(api.Node, obj.Spec.NodeName)
 		if pv := obj.Spec.Source.PersistentVolumeName; pv != nil {
-			to(store.PersistentVolume, *pv)
+			to(api.PersistentVolume, *pv)
 			b.doc.Lanes[i].Label = *pv + " → " + obj.Spec.NodeName
 			b.attachments[attachmentKey{*pv, obj.Spec.NodeName}] = obj.Name
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/internal/tools/picture/samples"
 )
@@ -140,7 +140,7 @@ func TestViolations(t *testing.T) {
 	run, err := samples.Bind()
 	require.NoError(t, err)
 	at := func(d time.Duration, name string) picture.Violation {
-		return picture.Violation{Time: engine.DefaultStart.Add(d), Name: name, Object: store.Ref{Kind: store.Pod, Key: "default/ghost"}, Rules: []string{"BIND-066"}}
+		return picture.Violation{Time: engine.DefaultStart.Add(d), Name: name, Object: api.Ref{Kind: api.Pod, Key: "default/ghost"}, Rules: []string{"BIND-066"}}
 	}
 	run.Violations = []picture.Violation{at(time.Hour, "late"), at(-time.Hour, "early"), at(time.Second, "between"), {Time: engine.DefaultStart, Name: "about nothing"}}
 	_, page := draw(t, func() (picture.Run, error) { return run, nil })

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // tone is a colour of bars; the style sheet knows which.
@@ -27,7 +27,7 @@ const (
 const outOfService = "node.kubernetes.io/out-of-service"
 
 // phaseOf is the state in which a bar shows an object.
-func phaseOf(obj store.Object) phase {
+func phaseOf(obj api.Object) phase {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
 		return volumePhase(cmp.Or(obj.Status.Phase, corev1.VolumePending))
@@ -101,8 +101,8 @@ func attachmentPhase(va *storagev1.VolumeAttachment) phase {
 }
 
 // bar has the lane show the object as it is from now on; nil is gone.
-func (b *builder) bar(lane int, at int64, obj store.Object, entry int) {
-	if store.IsNil(obj) {
+func (b *builder) bar(lane int, at int64, obj api.Object, entry int) {
+	if api.IsNil(obj) {
 		b.bars(lane, at, -1, false, entry)
 		return
 	}

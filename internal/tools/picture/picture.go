@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Run is what is drawn.
@@ -27,7 +27,7 @@ type Run struct {
 type Violation struct {
 	Time time.Time
 	// Object is what it is about; the zero Ref is none.
-	Object store.Ref
+	Object api.Ref
 	// Name is that of the invariant, Text says what was found.
 	Name, Text string
 	// Rules are the IDs of the rules that are broken.

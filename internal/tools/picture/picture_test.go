@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/internal/tools/picture/samples"
 )
@@ -245,9 +245,9 @@ func TestWriteKeepsEveryVersion(t *testing.T) {
 	} {
 		run, page := draw(t, sample)
 		r := readData(t, page)
-		place := map[store.Ref]int{}
+		place := map[api.Ref]int{}
 		for i, lane := range r.Lanes {
-			place[store.Ref{Kind: store.Kind(lane.Kind), Key: lane.Name}] = i
+			place[api.Ref{Kind: api.Kind(lane.Kind), Key: lane.Name}] = i
 		}
 		next, checked := map[int]int{}, 0
 		for e := range run.Trace.Entries() {

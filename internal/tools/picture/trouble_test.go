@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/storage"
 )
@@ -21,13 +21,13 @@ import (
 // Each state of an object has a name and a colour.
 func TestPhases(t *testing.T) {
 	pv := "pv"
-	attachment := func(status storagev1.VolumeAttachmentStatus) store.Object {
+	attachment := func(status storagev1.VolumeAttachmentStatus) api.Object {
 		return &storagev1.VolumeAttachment{
 			ObjectMeta: metav1.ObjectMeta{Name: "it"}, Status: status,
 			Spec: storagev1.VolumeAttachmentSpec{Attacher: "a", NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
 		}
 	}
-	node := func(status corev1.ConditionStatus, taints ...corev1.Taint) store.Object {
+	node := func(status corev1.ConditionStatus, taints ...corev1.Taint) api.Object {
 		n := fake.Node("it")
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: status}}
 		n.Spec.Taints = taints
@@ -36,7 +36,7 @@ func TestPhases(t *testing.T) {
 	bare := fake.Node("it")
 	bare.Status.Conditions = nil
 	for _, tt := range []struct {
-		obj        store.Object
+		obj        api.Object
 		name, tone string
 	}{
 		{fake.Volume("it", "1Gi", fake.Phase("Pending")), "Pending", "waiting"},
@@ -72,9 +72,9 @@ func TestPhases(t *testing.T) {
 func TestRetries(t *testing.T) {
 	e, err := engine.New(engine.Config{Trace: &engine.Trace{}})
 	require.NoError(t, err)
-	var created store.Object
-	for _, obj := range []store.Object{fake.Volume("pv", "1Gi", fake.CSISource("csi", "handle-1")), fake.Claim("data", "1Gi"), fake.Node("n1"), fake.Pod("web")} {
-		created, err = e.API().Create(e.User(), obj, store.CreateOptions{})
+	var created api.Object
+	for _, obj := range []api.Object{fake.Volume("pv", "1Gi", fake.CSISource("csi", "handle-1")), fake.Claim("data", "1Gi"), fake.Node("n1"), fake.Pod("web")} {
+		created, err = e.API().Create(e.User(), obj, api.CreateOptions{})
 		require.NoError(t, err)
 	}
 	uid := string(created.GetUID())

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // version is how an object was after a write.
@@ -29,14 +29,14 @@ type edit []any
 type laneState struct {
 	phase    int
 	deleting bool
-	seen     store.Object   // the newest version stored
+	seen     api.Object     // the newest version stored
 	doc      map[string]any // the same as JSON has it
 }
 
 // version stores how the object of a lane is from an entry on; nil is gone.
-func (b *builder) version(lane, entry int, obj store.Object) error {
+func (b *builder) version(lane, entry int, obj api.Object) error {
 	s, l := b.states[lane], b.doc.Lanes[lane]
-	if store.IsNil(obj) {
+	if api.IsNil(obj) {
 		if s.doc != nil {
 			l.Versions = append(l.Versions, version{Entry: entry, Gone: true})
 		}
@@ -92,14 +92,14 @@ func length(value any) int {
 }
 
 // documentOf is the object as a manifest has it.
-func documentOf(obj store.Object) (map[string]any, error) {
+func documentOf(obj api.Object) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	return doc, nil
 }

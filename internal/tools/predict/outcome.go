@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -107,10 +107,10 @@ func (r *run) written(e *engine.Entry) {
 		r.volumes[pv.Name] = pv
 	}
 	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok {
-		r.outside.claims[store.KeyOf(claim)] = claim
+		r.outside.claims[api.KeyOf(claim)] = claim
 	}
 	switch e.Object.Kind {
-	case store.Pod:
+	case api.Pod:
 		o.What = podChange(e)
 		if before, ok := e.Old.(*corev1.Pod); ok && e.New == nil && before != nil && before.Spec.NodeName != "" && !objects.Terminated(before) {
 			o.Kind = Stops
@@ -118,11 +118,11 @@ func (r *run) written(e *engine.Entry) {
 		if before, after := asPod(e.Old), asPod(e.New); before != nil && after != nil && running(before) && !running(after) {
 			o.Kind = Stops
 		}
-	case store.PersistentVolumeClaim, store.PersistentVolume:
+	case api.PersistentVolumeClaim, api.PersistentVolume:
 		o.What = phaseChange(e)
-	case store.VolumeAttachment:
+	case api.VolumeAttachment:
 		o.Object, o.What = attachmentChange(e)
-	case store.Node:
+	case api.Node:
 		o.What = nodeChange(e)
 		r.outside.nodeWritten(e)
 	}
@@ -131,7 +131,7 @@ func (r *run) written(e *engine.Entry) {
 	}
 }
 
-func asPod(obj store.Object) *corev1.Pod {
+func asPod(obj api.Object) *corev1.Pod {
 	pod, _ := obj.(*corev1.Pod)
 	return pod
 }
@@ -158,7 +158,7 @@ func podChange(e *engine.Entry) string {
 }
 
 // phaseOf is the phase of a claim or a volume, and what it is bound to.
-func phaseOf(obj store.Object) (phase, other string) {
+func phaseOf(obj api.Object) (phase, other string) {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:
 		return string(obj.Status.Phase), obj.Spec.VolumeName

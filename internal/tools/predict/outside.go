@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Figures of the controllers that are played here.
@@ -48,11 +48,11 @@ func (o *outside) nodeWritten(e *engine.Entry) {
 func newOutside(r *run) *outside {
 	o := &outside{lost: map[string]time.Time{}, claims: map[string]*corev1.PersistentVolumeClaim{}, watched: map[string]*corev1.Pod{}, changed: true}
 	for _, claim := range r.Claims.List() {
-		o.claims[store.KeyOf(claim)] = claim
+		o.claims[api.KeyOf(claim)] = claim
 	}
 	for _, pod := range r.Pods.List() {
 		if replaced(pod) && pod.DeletionTimestamp == nil {
-			o.watched[store.KeyOf(pod)] = pod
+			o.watched[api.KeyOf(pod)] = pod
 		}
 	}
 	return o
@@ -234,12 +234,12 @@ func (r *run) remake(old *corev1.Pod, kind string) error {
 		return err
 	}
 	if err := r.Create(pod); err != nil {
-		r.note("a pod in place of %s is not made: %v", store.KeyOf(old), err)
+		r.note("a pod in place of %s is not made: %v", api.KeyOf(old), err)
 		return nil
 	}
-	stored, err := r.Pods.Get(store.KeyOf(pod))
+	stored, err := r.Pods.Get(api.KeyOf(pod))
 	if err == nil {
-		r.outside.watched[store.KeyOf(pod)] = stored
+		r.outside.watched[api.KeyOf(pod)] = stored
 	}
 	return err
 }
@@ -257,7 +257,7 @@ func templateClaims(pod *corev1.Pod) []string {
 	var keys []string
 	for _, volume := range pod.Spec.Volumes {
 		if source := volume.PersistentVolumeClaim; source != nil && source.ClaimName == volume.Name+"-"+pod.Name {
-			keys = append(keys, store.Key(pod.Namespace, source.ClaimName))
+			keys = append(keys, api.Key(pod.Namespace, source.ClaimName))
 		}
 	}
 	return keys
@@ -281,8 +281,8 @@ func (r *run) remakeClaims(pod *corev1.Pod) error {
 }
 
 // named is an object of that name, to point at.
-func named(ref store.Ref) store.Object {
-	namespace, name := store.SplitKey(ref.Key)
+func named(ref api.Ref) api.Object {
+	namespace, name := api.SplitKey(ref.Key)
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	return emptyOf(ref.Kind, meta)
 }

@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/store"
@@ -92,7 +93,7 @@ type run struct {
 	opts     Options
 	outside  *outside
 	outcomes []Outcome
-	touched  []store.Ref
+	touched  []api.Ref
 	volumes  map[string]*corev1.PersistentVolume
 	shown    uint64
 	start    time.Time
@@ -143,7 +144,7 @@ func play(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 		}
 	}
 	stop, err := c.Pods.Watch(func(change store.Change[*corev1.Pod]) {
-		r.gone = r.gone || change.Object.DeletionTimestamp != nil || change.Type == store.Deleted
+		r.gone = r.gone || change.Object.DeletionTimestamp != nil || change.Type == api.Deleted
 	})
 	if err != nil {
 		return nil, err
@@ -256,7 +257,7 @@ func prevented(with, without []Outcome) []Outcome {
 func (r *run) threatened() []Loss {
 	claims := map[string]*corev1.PersistentVolumeClaim{}
 	for _, claim := range r.Claims.List() {
-		claims[store.KeyOf(claim)] = claim
+		claims[api.KeyOf(claim)] = claim
 	}
 	var losses []Loss
 	for _, pv := range r.Volumes.List() {
@@ -283,15 +284,15 @@ func (r *run) threatened() []Loss {
 func (r *run) stuck(without *run) []explain.Explanation {
 	refs := slices.Clone(r.touched)
 	for _, pod := range r.Pods.List() {
-		refs = append(refs, store.RefTo(pod))
+		refs = append(refs, api.RefTo(pod))
 	}
-	slices.SortFunc(refs, func(a, b store.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(refs, func(a, b api.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
 	now := r.Explainer()
 	brief, then := now.Brief(), without.Explainer().Brief()
 	var stuck []explain.Explanation
 	for _, ref := range slices.Compact(refs) {
 		switch ref.Kind {
-		case store.Pod, store.PersistentVolumeClaim, store.PersistentVolume, store.VolumeAttachment:
+		case api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment:
 		default:
 			continue
 		}
@@ -313,7 +314,7 @@ func (r *run) stuck(without *run) []explain.Explanation {
 func lossOf(pv *corev1.PersistentVolume) Loss {
 	loss := Loss{Volume: pv.Name, Handle: handleOf(pv), Backend: backendOf(pv)}
 	if ref := pv.Spec.ClaimRef; ref != nil {
-		loss.Claim = store.Key(ref.Namespace, ref.Name)
+		loss.Claim = api.Key(ref.Namespace, ref.Name)
 	}
 	if size, ok := pv.Spec.Capacity[corev1.ResourceStorage]; ok {
 		loss.Size = size.String()
@@ -324,21 +325,21 @@ func lossOf(pv *corev1.PersistentVolume) Loss {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // emptyOf is an object of a kind that has nothing but its name; a pod for a kind that cannot be named.
-func emptyOf(kind store.Kind, meta metav1.ObjectMeta) store.Object {
+func emptyOf(kind api.Kind, meta metav1.ObjectMeta) api.Object {
 	switch kind {
-	case store.PersistentVolumeClaim:
+	case api.PersistentVolumeClaim:
 		return &corev1.PersistentVolumeClaim{ObjectMeta: meta}
-	case store.PersistentVolume:
+	case api.PersistentVolume:
 		return &corev1.PersistentVolume{ObjectMeta: meta}
-	case store.Node:
+	case api.Node:
 		return &corev1.Node{ObjectMeta: meta}
-	case store.StorageClass:
+	case api.StorageClass:
 		return &storagev1.StorageClass{ObjectMeta: meta}
-	case store.VolumeAttachment:
+	case api.VolumeAttachment:
 		return &storagev1.VolumeAttachment{ObjectMeta: meta}
-	case store.CSIDriver:
+	case api.CSIDriver:
 		return &storagev1.CSIDriver{ObjectMeta: meta}
-	case store.CSINode:
+	case api.CSINode:
 		return &storagev1.CSINode{ObjectMeta: meta}
 	}
 	return &corev1.Pod{ObjectMeta: meta}

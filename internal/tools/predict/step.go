@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -141,7 +142,7 @@ func parseDelete(args []string) (func(*run) error, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("no object is given")
 	}
-	var refs []store.Ref
+	var refs []api.Ref
 	for _, arg := range args {
 		ref, err := explain.ParseRef(arg)
 		if err != nil {
@@ -151,7 +152,7 @@ func parseDelete(args []string) (func(*run) error, error) {
 	}
 	return func(r *run) error {
 		for _, ref := range refs {
-			var opts store.DeleteOptions
+			var opts api.DeleteOptions
 			if force {
 				opts.GracePeriodSeconds = new(int64)
 			}
@@ -178,7 +179,7 @@ func parseApply(args []string, readFile func(name string) ([]byte, error)) (func
 	}
 	return func(r *run) error {
 		for _, obj := range objs {
-			r.touched = append(r.touched, store.RefTo(obj))
+			r.touched = append(r.touched, api.RefTo(obj))
 		}
 		return r.Apply(manifest)
 	}, nil
@@ -216,7 +217,7 @@ func parseWait(args []string) (func(*run) error, error) {
 }
 
 func (r *run) cordon(node string, on bool) error {
-	return r.Patch(named(store.Ref{Kind: store.Node, Key: node}), fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, on))
+	return r.Patch(named(api.Ref{Kind: api.Node, Key: node}), fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, on))
 }
 
 // drain cordons a node and deletes its pods, as kubectl drain --ignore-daemonsets --delete-emptydir-data does when no disruption
@@ -232,7 +233,7 @@ func (r *run) drain(node string) error {
 		if err := r.Delete(pod); err != nil {
 			return err
 		}
-		r.touched = append(r.touched, store.RefTo(pod))
+		r.touched = append(r.touched, api.RefTo(pod))
 	}
 	return nil
 }
@@ -254,7 +255,7 @@ func (r *run) reboot(node string) error {
 func (r *run) stop(node, what string) {
 	for _, pod := range r.Pods.List() {
 		if pod.Spec.NodeName == node && running(pod) {
-			r.outcome(Outcome{Kind: Stops, Object: explain.Name(store.RefTo(pod)), What: what})
+			r.outcome(Outcome{Kind: Stops, Object: explain.Name(api.RefTo(pod)), What: what})
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
@@ -98,7 +99,7 @@ func Compare(a, b Run, parts ...Part) (*Difference, error) {
 }
 
 // compareObjects aligns the objects by their names and lists those that differ.
-func compareObjects(a, b []store.Object, n *names) ([]Object, error) {
+func compareObjects(a, b []api.Object, n *names) ([]Object, error) {
 	inA, err := documents(a, nil)
 	if err != nil {
 		return nil, err
@@ -138,8 +139,8 @@ type found struct {
 	fields map[string]any
 }
 
-func documents(objs []store.Object, n *names) (map[store.Ref]found, error) {
-	docs := map[store.Ref]found{}
+func documents(objs []api.Object, n *names) (map[api.Ref]found, error) {
+	docs := map[api.Ref]found{}
 	for _, obj := range objs {
 		if _, ok := obj.(*corev1.Event); ok {
 			continue
@@ -148,10 +149,10 @@ func documents(objs []store.Object, n *names) (map[store.Ref]found, error) {
 		if err != nil {
 			return nil, err
 		}
-		ref := store.RefTo(obj)
+		ref := api.RefTo(obj)
 		name := explain.Name(ref)
 		if n != nil {
-			aligned := store.Ref{Kind: ref.Kind, Key: n.translate(ref.Key)}
+			aligned := api.Ref{Kind: ref.Kind, Key: n.translate(ref.Key)}
 			if _, taken := docs[aligned]; !taken {
 				ref = aligned
 			}
@@ -161,20 +162,20 @@ func documents(objs []store.Object, n *names) (map[store.Ref]found, error) {
 	return docs, nil
 }
 
-func byKind(a, b store.Ref) int {
+func byKind(a, b api.Ref) int {
 	kinds := store.Kinds()
 	return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Key, b.Key))
 }
 
 // countEvents counts how often each Event occurred.
-func countEvents(objs []store.Object, n *names) map[string]int {
+func countEvents(objs []api.Object, n *names) map[string]int {
 	counts := map[string]int{}
 	for _, obj := range objs {
 		e, ok := obj.(*corev1.Event)
 		if !ok {
 			continue
 		}
-		about := store.Ref{Kind: store.Kind(e.InvolvedObject.Kind), Key: store.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)}
+		about := api.Ref{Kind: api.Kind(e.InvolvedObject.Kind), Key: api.Key(e.InvolvedObject.Namespace, e.InvolvedObject.Name)}
 		times := int(e.Count)
 		if e.Series != nil {
 			times = max(times, int(e.Series.Count))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Field is one that differs. A and B are its values as JSON has them; nil where it is absent.
@@ -35,16 +35,16 @@ const identity = "storage.kubernetes.io/csiProvisionerIdentity"
 const someTime = "(a time)"
 
 // document is the object as JSON has it, without what is passed over; n translates its names, and is nil for none.
-func document(obj store.Object, n *names) (map[string]any, error) {
+func document(obj api.Object, n *names) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var doc map[string]any
 	if err := decoder.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	if meta, ok := doc["metadata"].(map[string]any); ok {
 		delete(meta, "uid")

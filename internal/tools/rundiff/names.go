@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // names translates what the second run calls things into the names of the first.
@@ -73,12 +73,12 @@ type attachment struct{ attacher, volume, node string }
 
 // sights are the objects that a run has shown.
 type sights struct {
-	uids        map[store.Ref][]string // in the order in which they were seen
-	attachments map[string]attachment  // those with a name that is made of a hash
+	uids        map[api.Ref][]string  // in the order in which they were seen
+	attachments map[string]attachment // those with a name that is made of a hash
 }
 
 func sight(run Run) sights {
-	s := sights{uids: map[store.Ref][]string{}, attachments: map[string]attachment{}}
+	s := sights{uids: map[api.Ref][]string{}, attachments: map[string]attachment{}}
 	if run.Trace != nil {
 		for e := range run.Trace.Entries() {
 			if e.Type == engine.Write && e.New != nil && e.Old == nil {
@@ -93,30 +93,30 @@ func sight(run Run) sights {
 	for _, obj := range run.Objects {
 		if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
 			claim := pv.Spec.ClaimRef
-			s.add(store.Ref{Kind: store.PersistentVolumeClaim, Key: store.Key(claim.Namespace, claim.Name)}, string(claim.UID))
+			s.add(api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(claim.Namespace, claim.Name)}, string(claim.UID))
 		}
 		for _, owner := range obj.GetOwnerReferences() {
 			key := owner.Name
 			if obj.GetNamespace() != "" {
-				key = store.Key(obj.GetNamespace(), owner.Name)
+				key = api.Key(obj.GetNamespace(), owner.Name)
 			}
-			s.add(store.Ref{Kind: store.Kind(owner.Kind), Key: key}, string(owner.UID))
+			s.add(api.Ref{Kind: api.Kind(owner.Kind), Key: key}, string(owner.UID))
 		}
 	}
 	return s
 }
 
-func (s sights) see(obj store.Object) {
+func (s sights) see(obj api.Object) {
 	if _, ok := obj.(*corev1.Event); ok {
 		return
 	}
-	s.add(store.RefTo(obj), string(obj.GetUID()))
+	s.add(api.RefTo(obj), string(obj.GetUID()))
 	if va, ok := obj.(*storagev1.VolumeAttachment); ok && attachmentForm.MatchString(va.Name) && va.Spec.Source.PersistentVolumeName != nil {
 		s.attachments[va.Name] = attachment{va.Spec.Attacher, *va.Spec.Source.PersistentVolumeName, va.Spec.NodeName}
 	}
 }
 
-func (s sights) add(ref store.Ref, uid string) {
+func (s sights) add(ref api.Ref, uid string) {
 	if uid != "" && !slices.Contains(s.uids[ref], uid) {
 		s.uids[ref] = append(s.uids[ref], uid)
 	}

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Run is one of the two that are compared.
@@ -13,7 +13,7 @@ type Run struct {
 	// Name is what reports call it.
 	Name string
 	// Objects are those at the end, Events among them.
-	Objects []store.Object
+	Objects []api.Object
 	// Trace is what happened; nil if only the objects are known.
 	Trace *engine.Trace
 	// Start is the virtual time at which Trace begins.
@@ -39,7 +39,7 @@ func Of(name string, c *volsim.Cluster, start time.Time) Run {
 	return run
 }
 
-func addAll[T store.Object](run *Run, objs []T) {
+func addAll[T api.Object](run *Run, objs []T) {
 	for _, obj := range objs {
 		run.Objects = append(run.Objects, obj)
 	}

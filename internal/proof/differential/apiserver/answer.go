@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -26,13 +27,13 @@ func (s *Server) answer(r *request) ([]byte, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	ref := store.Ref{Kind: r.resource.kind, Key: r.key()}
-	var obj store.Object
+	ref := api.Ref{Kind: r.resource.kind, Key: r.key()}
+	var obj api.Object
 	if r.method == http.MethodPost && r.sub == "" {
 		if obj, err = r.resource.decode(r.body); err != nil {
 			return nil, 0, apierrors.NewBadRequest(err.Error())
 		}
-		ref.Key = store.Key(r.namespace, obj.GetName())
+		ref.Key = api.Key(r.namespace, obj.GetName())
 	}
 	fault := s.cfg.Inject(engine.Call{Actor: r.actor, Target: engine.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key})
 	if fault.Err != nil && !fault.Effect {
@@ -73,9 +74,9 @@ func firstOf(errs ...error) error {
 func (r *request) verb() (string, error) {
 	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.method]
 	switch {
-	case r.method == http.MethodPost && r.sub == "binding" && r.resource.kind == store.Pod:
+	case r.method == http.MethodPost && r.sub == "binding" && r.resource.kind == api.Pod:
 		return "bind", nil
-	case verb == "", verb == "delete" && r.name == "", r.sub != "" && r.sub != string(store.Status):
+	case verb == "", verb == "delete" && r.name == "", r.sub != "" && r.sub != string(api.Status):
 		return "", apierrors.NewMethodNotSupported(r.resource.GroupResource(), r.method+" "+r.sub)
 	case r.sub != "":
 		return verb + "-" + r.sub, nil
@@ -108,17 +109,17 @@ func (s *Server) list(r *request) ([]byte, error) {
 }
 
 // write makes a write and tells of it. obj is the object of a create.
-func (s *Server) write(r *request, verb string, ref store.Ref, obj store.Object) (store.Object, error) {
+func (s *Server) write(r *request, verb string, ref api.Ref, obj api.Object) (api.Object, error) {
 	old := s.stored(ref)
 	answer, err := s.carryOut(r, verb, ref, obj)
-	if err == nil && ref.Key == store.Key(r.namespace, "") {
-		ref = store.RefTo(answer) // its name was generated
+	if err == nil && ref.Key == api.Key(r.namespace, "") {
+		ref = api.RefTo(answer) // its name was generated
 	}
 	s.tell(r, verb, ref, old, s.stored(ref), err)
 	return answer, err
 }
 
-func (s *Server) stored(ref store.Ref) store.Object {
+func (s *Server) stored(ref api.Ref) api.Object {
 	obj, err := s.store.Get(ref.Kind, ref.Key)
 	if err != nil {
 		return nil
@@ -126,11 +127,11 @@ func (s *Server) stored(ref store.Ref) store.Object {
 	return obj
 }
 
-func (s *Server) tell(r *request, verb string, ref store.Ref, old, now store.Object, err error) {
+func (s *Server) tell(r *request, verb string, ref api.Ref, old, now api.Object, err error) {
 	s.cfg.Wrote(engine.Entry{Time: s.cfg.Now(), Actor: r.actor, Type: engine.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
 }
 
-func (s *Server) carryOut(r *request, verb string, ref store.Ref, obj store.Object) (store.Object, error) {
+func (s *Server) carryOut(r *request, verb string, ref api.Ref, obj api.Object) (api.Object, error) {
 	switch verb {
 	case "create":
 		if r.namespace != "" && obj.GetNamespace() == "" {
@@ -152,20 +153,20 @@ func (s *Server) carryOut(r *request, verb string, ref store.Ref, obj store.Obje
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if key := store.KeyOf(obj); key != ref.Key {
+	if key := api.KeyOf(obj); key != ref.Key {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is %s, the path is that of %s", key, ref.Key))
 	}
-	return s.store.UpdateWith(obj, store.Subresource(r.sub), store.UpdateOptions{})
+	return s.store.UpdateWith(obj, api.Subresource(r.sub), store.UpdateOptions{})
 }
 
-func (s *Server) delete(r *request, ref store.Ref) (store.Object, error) {
+func (s *Server) delete(r *request, ref api.Ref) (api.Object, error) {
 	var opts metav1.DeleteOptions
 	if len(r.body) > 0 {
 		if err := json.Unmarshal(r.body, &opts); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}
-	given := store.DeleteOptions{GracePeriodSeconds: opts.GracePeriodSeconds}
+	given := api.DeleteOptions{GracePeriodSeconds: opts.GracePeriodSeconds}
 	if p := opts.Preconditions; p != nil {
 		if p.UID != nil {
 			given.UID = *p.UID

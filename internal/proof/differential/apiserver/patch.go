@@ -8,14 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // patch applies a patch to the newest version of an object.
-func (s *Server) patch(r *request, ref store.Ref) (store.Object, error) {
+func (s *Server) patch(r *request, ref api.Ref) (api.Object, error) {
 	switch types.PatchType(r.patchType) {
 	case types.MergePatchType:
-		return s.store.Patch(ref.Kind, ref.Key, r.body, store.Subresource(r.sub))
+		return s.store.Patch(ref.Kind, ref.Key, r.body, api.Subresource(r.sub))
 	case types.StrategicMergePatchType:
 		return s.strategicPatch(r, ref)
 	}
@@ -25,7 +26,7 @@ func (s *Server) patch(r *request, ref store.Ref) (store.Object, error) {
 
 // strategicPatch carries the patched object through as an update. It holds the version that was patched unless the patch says
 // otherwise.
-func (s *Server) strategicPatch(r *request, ref store.Ref) (store.Object, error) {
+func (s *Server) strategicPatch(r *request, ref api.Ref) (api.Object, error) {
 	obj, err := s.store.Get(ref.Kind, ref.Key)
 	if err != nil {
 		return nil, err
@@ -41,5 +42,5 @@ func (s *Server) strategicPatch(r *request, ref store.Ref) (store.Object, error)
 	if obj, err = r.resource.decode(patched); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return s.store.UpdateWith(obj, store.Subresource(r.sub), store.UpdateOptions{})
+	return s.store.UpdateWith(obj, api.Subresource(r.sub), store.UpdateOptions{})
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // request is what an HTTP request means.
@@ -31,7 +31,7 @@ type request struct {
 	fields    fields.Selector
 }
 
-func (r *request) key() string { return store.Key(r.namespace, r.name) }
+func (r *request) key() string { return api.Key(r.namespace, r.name) }
 
 // parse reads a request. The path is /api/v1 or /apis/<group>/<version>, then perhaps namespaces/<namespace>, then
 // <resource>[/<name>[/<subresource>]].
@@ -86,7 +86,7 @@ func notServed(req *http.Request) error {
 }
 
 // selects reports whether the request is about the object.
-func (r *request) selects(obj store.Object) bool {
+func (r *request) selects(obj api.Object) bool {
 	if r.namespace != "" && obj.GetNamespace() != r.namespace {
 		return false
 	}

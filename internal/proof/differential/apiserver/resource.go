@@ -10,31 +10,32 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // resource is one sort of object that is served.
 type resource struct {
 	schema.GroupVersionResource
-	kind store.Kind
+	kind api.Kind
 	// head begins the JSON of each object of the kind: its kind and apiVersion.
 	head []byte
 	// empty makes an object to decode into.
-	empty func() store.Object
+	empty func() api.Object
 	// watch has fn called for each change after a version, as store.Table.Watch does.
-	watch func(from uint64, match func(store.Object) bool, fn func(change)) (stop func(), err error)
+	watch func(from uint64, match func(api.Object) bool, fn func(change)) (stop func(), err error)
 
 	changes int // so far, the one that watches are being told of included
 
 	// What was encoded last: each change is, for several watches.
-	last    store.Object
+	last    api.Object
 	encoded []byte
 }
 
 // change is a store.Change of any kind.
 type change struct {
-	changeType store.ChangeType
-	object     store.Object
+	changeType api.ChangeType
+	object     api.Object
 }
 
 func resourcesOf(s *store.Store) []*resource {
@@ -58,7 +59,7 @@ func resourcesOf(s *store.Store) []*resource {
 // pointer is a pointer to S that is an object.
 type pointer[S any] interface {
 	*S
-	store.Object
+	api.Object
 }
 
 func newResource[S any, T pointer[S]](gv schema.GroupVersion, name string, table *store.Table[T]) *resource {
@@ -67,8 +68,8 @@ func newResource[S any, T pointer[S]](gv schema.GroupVersion, name string, table
 		GroupVersionResource: gv.WithResource(name),
 		kind:                 kind,
 		head:                 fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, kind, gv.String()),
-		empty:                func() store.Object { return T(new(S)) },
-		watch: func(from uint64, match func(store.Object) bool, fn func(change)) (func(), error) {
+		empty:                func() api.Object { return T(new(S)) },
+		watch: func(from uint64, match func(api.Object) bool, fn func(change)) (func(), error) {
 			w, err := table.Watch(store.WatchOptions[T]{From: from, Match: func(obj T) bool { return match(obj) }},
 				func(c store.Change[T]) { fn(change{c.Type, c.Object}) })
 			if err != nil {
@@ -81,7 +82,7 @@ func newResource[S any, T pointer[S]](gv schema.GroupVersion, name string, table
 
 // count counts the changes from now on. It must come before all watches.
 func (r *resource) count() {
-	everything := func(store.Object) bool { return true }
+	everything := func(api.Object) bool { return true }
 	if _, err := r.watch(0, everything, func(change) { r.changes++ }); err != nil {
 		panic(err) // a new store has no history to be missed
 	}
@@ -97,7 +98,7 @@ func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
 }
 
 // encode is the JSON of a stored object with its kind. The lock of the server is held.
-func (r *resource) encode(obj store.Object) ([]byte, error) {
+func (r *resource) encode(obj api.Object) ([]byte, error) {
 	if obj == r.last {
 		return r.encoded, nil
 	}
@@ -108,10 +109,10 @@ func (r *resource) encode(obj store.Object) ([]byte, error) {
 	return data, err
 }
 
-func (r *resource) marshal(obj store.Object) ([]byte, error) {
+func (r *resource) marshal(obj api.Object) ([]byte, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("encode %s: %w", api.RefTo(obj), err)
 	}
 	if bytes.HasPrefix(data, []byte(`{"kind":`)) || bytes.HasPrefix(data, []byte(`{"apiVersion":`)) {
 		return data, nil // it names its kind itself
@@ -122,7 +123,7 @@ func (r *resource) marshal(obj store.Object) ([]byte, error) {
 	return append(out, data[1:]...), nil
 }
 
-func (r *resource) decode(data []byte) (store.Object, error) {
+func (r *resource) decode(data []byte) (api.Object, error) {
 	obj := r.empty()
 	if err := json.Unmarshal(data, obj); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", r.kind, err)
@@ -141,7 +142,7 @@ func (r *resource) decode(data []byte) (store.Object, error) {
 }
 
 // fieldsOf are the fields that a field selector may name.
-func (r *resource) fieldsOf(obj store.Object) fields.Set {
+func (r *resource) fieldsOf(obj api.Object) fields.Set {
 	set := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
 	switch obj := obj.(type) {
 	case *corev1.Pod:

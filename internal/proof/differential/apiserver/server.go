@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -97,7 +98,7 @@ func (s *Server) Do(fn func(*store.Store)) {
 }
 
 // Changes counts the changes of objects of a kind so far.
-func (s *Server) Changes(kind store.Kind) int {
+func (s *Server) Changes(kind api.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {

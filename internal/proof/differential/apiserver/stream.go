@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // stream is the body of the answer to a watch: events as they happen, each after its delay, in order.
@@ -36,7 +36,7 @@ type stream struct {
 type event struct {
 	changeType watch.EventType
 	data       []byte
-	object     store.Object
+	object     api.Object
 	number     int
 }
 
@@ -106,7 +106,7 @@ func (st *stream) await(e event) (arrived event, ok bool, err error) {
 	if err != nil {
 		return e, false, err
 	}
-	grant := st.turn(Turn{Component: st.actor, Object: store.RefTo(e.object), Number: e.number, Order: v}, st.canceled)
+	grant := st.turn(Turn{Component: st.actor, Object: api.RefTo(e.object), Number: e.number, Order: v}, st.canceled)
 	if grant.Burst == Alone {
 		return e, true, nil
 	}

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Turn is something that is about to happen: a request takes effect, or a watch event arrives.
@@ -16,7 +16,7 @@ type Turn struct {
 	// Verb is that of the request, as engine.Call names it, or "list"; "" is a watch event.
 	Verb string
 	// Object is what it is about. A list has no key.
-	Object store.Ref
+	Object api.Ref
 	// Number says which change of an object of its kind a watch event tells of, counted from 1.
 	Number int
 	// Order has watch events in the order of the changes.
@@ -45,10 +45,10 @@ type Grant struct {
 
 // turn waits for the turn of a request. Writes of Events and the beginnings of watches need none.
 func (s *Server) turn(req *http.Request, r *request) {
-	if s.cfg.Turn == nil || r.watch || r.resource.kind == store.Event {
+	if s.cfg.Turn == nil || r.watch || r.resource.kind == api.Event {
 		return
 	}
-	t := Turn{Component: r.actor, Object: store.Ref{Kind: r.resource.kind, Key: r.key()}}
+	t := Turn{Component: r.actor, Object: api.Ref{Kind: r.resource.kind, Key: r.key()}}
 	verb, err := r.verb()
 	if r.method == http.MethodGet && r.name == "" {
 		verb, t.Object.Key = "list", ""
@@ -58,7 +58,7 @@ func (s *Server) turn(req *http.Request, r *request) {
 	if t.Verb = verb; verb == "create" {
 		var meta metav1.PartialObjectMetadata
 		if json.Unmarshal(r.body, &meta) == nil {
-			t.Object.Key = store.Key(r.namespace, meta.Name)
+			t.Object.Key = api.Key(r.namespace, meta.Name)
 		}
 	}
 	s.cfg.Turn(t, req.Context().Done())

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/storage"
 )
@@ -185,7 +185,7 @@ func (a *attacher) patch(ctx context.Context, name, part string, fields map[stri
 		return nil, err
 	}
 	var sub []string
-	if part == string(store.Status) {
+	if part == string(api.Status) {
 		sub = []string{part}
 	}
 	return a.client.StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{}, sub...)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
 	"k8s.io/kubernetes/pkg/volume"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
@@ -238,7 +239,7 @@ func (c *Cluster) Close() {
 const longestOperation = time.Hour
 
 // Create creates an object.
-func (c *Cluster) Create(obj store.Object) (created store.Object, err error) {
+func (c *Cluster) Create(obj api.Object) (created api.Object, err error) {
 	c.server.Do(func(s *store.Store) { created, err = s.Create(obj) })
 	if node, ok := created.(*corev1.Node); ok && err == nil && c.cfg.Kubelets {
 		err = c.startMachine(node)
@@ -247,19 +248,19 @@ func (c *Cluster) Create(obj store.Object) (created store.Object, err error) {
 }
 
 // Update replaces an object.
-func (c *Cluster) Update(obj store.Object) (err error) {
+func (c *Cluster) Update(obj api.Object) (err error) {
 	c.server.Do(func(s *store.Store) { _, err = s.Update(obj) })
 	return err
 }
 
 // Patch applies a JSON merge patch.
-func (c *Cluster) Patch(ref store.Ref, sub store.Subresource, patch string) (err error) {
+func (c *Cluster) Patch(ref api.Ref, sub api.Subresource, patch string) (err error) {
 	c.server.Do(func(s *store.Store) { _, err = s.Patch(ref.Kind, ref.Key, []byte(patch), sub) })
 	return err
 }
 
 // Delete deletes an object.
-func (c *Cluster) Delete(ref store.Ref, force bool) (err error) {
+func (c *Cluster) Delete(ref api.Ref, force bool) (err error) {
 	c.server.Do(func(s *store.Store) { _, err = s.Delete(ref.Kind, ref.Key, differential.DeleteOptions(force)) })
 	return err
 }
@@ -310,9 +311,9 @@ func (c *Cluster) Advance(d time.Duration) error {
 
 // Observe tells what is there and what happened.
 func (c *Cluster) Observe() (differential.Observation, error) {
-	var objects []store.Object
+	var objects []api.Object
 	c.server.Do(func(s *store.Store) {
-		for _, kind := range []store.Kind{store.PersistentVolume, store.PersistentVolumeClaim, store.StorageClass, store.Pod, store.Node, store.VolumeAttachment, store.CSINode} {
+		for _, kind := range []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass, api.Pod, api.Node, api.VolumeAttachment, api.CSINode} {
 			objects = append(objects, s.List(kind)...)
 		}
 	})

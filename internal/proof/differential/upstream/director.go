@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
@@ -25,11 +25,11 @@ type director struct {
 	manner  Manner
 	latency time.Duration
 	// changes counts the changes of a kind so far.
-	changes func(store.Kind) int
+	changes func(api.Kind) int
 	// claimsFirst is Manner.ClaimsFirst, for now.
 	claimsFirst bool
 	// until is how many changes of each kind the component whose turn it is may be told of; nil is not known.
-	until map[store.Kind]int
+	until map[api.Kind]int
 
 	mu      sync.Mutex
 	pending []*turn
@@ -57,7 +57,7 @@ func (c *Cluster) newDirector() *director {
 		wait: c.cfg.Wait, random: rand.New(rand.NewPCG(c.cfg.Seed, 1)), manner: c.cfg.Manner, latency: c.cfg.Latency,
 		wake: make(chan struct{}, 1), quiet: make(chan chan struct{}), done: make(chan struct{}),
 	}
-	d.changes = func(kind store.Kind) int { return c.server.Changes(kind) }
+	d.changes = func(kind api.Kind) int { return c.server.Changes(kind) }
 	if d.manner.Strict {
 		d.planStrictly(c.cfg.Plan)
 		return d

@@ -9,8 +9,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Quiet has the libraries of Kubernetes log nothing, here and in the rest of the process.
@@ -48,7 +48,7 @@ func (s *eventSink) Info(_ int, message string, pairs ...any) {
 	}
 	s.cluster.record(engine.Entry{
 		Time: time.Now(), Actor: s.component, Type: engine.Emitted,
-		Object: store.Ref{Kind: store.Kind(values["kind"]), Key: strings.TrimPrefix(values["object"], "/")},
+		Object: api.Ref{Kind: api.Kind(values["kind"]), Key: strings.TrimPrefix(values["object"], "/")},
 		Verb:   values["type"], Reason: values["reason"], Text: values["message"],
 	})
 }

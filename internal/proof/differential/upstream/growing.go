@@ -15,9 +15,9 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csimigration"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -57,7 +57,7 @@ func emitted(e engine.Entry) (engine.Entry, bool) {
 	}
 	about := written.InvolvedObject
 	return engine.Entry{
-		Time: e.Time, Actor: e.Actor, Type: engine.Emitted, Object: store.Ref{Kind: store.Kind(about.Kind), Key: store.Key(about.Namespace, about.Name)},
+		Time: e.Time, Actor: e.Actor, Type: engine.Emitted, Object: api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)},
 		Verb: written.Type, Reason: written.Reason, Text: written.Message,
 	}, true
 }

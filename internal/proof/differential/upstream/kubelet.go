@@ -27,8 +27,8 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/mount"
 )
@@ -221,7 +221,7 @@ func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
 		return
 	}
 	k.cluster.record(engine.Entry{
-		Time: time.Now(), Actor: k.actor, Type: engine.Emitted, Object: store.RefTo(obj.(store.Object)),
+		Time: time.Now(), Actor: k.actor, Type: engine.Emitted, Object: api.RefTo(obj.(api.Object)),
 		Verb: eventType, Reason: reason, Text: strings.ReplaceAll(message, k.root, mount.DefaultRoot),
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/volumemanager/cache"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
 
@@ -32,7 +32,7 @@ const (
 // passVerb is the verb of the turn of a pass. What it is about is the loop.
 const passVerb = "pass"
 
-var loopNames = []store.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
+var loopNames = []api.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
 
 // loopOf is whose pass a turn is, -1 if it is something else.
 func loopOf(t *turn) loop {
@@ -47,7 +47,7 @@ func loopOf(t *turn) loop {
 func (k *kubelet) pass(l loop) {
 	switch d := k.cluster.director; {
 	case d != nil:
-		d.await(apiserver.Turn{Component: k.actor, Verb: passVerb, Object: store.Ref{Kind: loopNames[l]}}, k.ctx.Done())
+		d.await(apiserver.Turn{Component: k.actor, Verb: passVerb, Object: api.Ref{Kind: loopNames[l]}}, k.ctx.Done())
 	case k.cluster.cfg.Sorted && l == reconciler:
 		yield()
 	}

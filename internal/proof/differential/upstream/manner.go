@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
 
@@ -94,9 +94,9 @@ func (d *director) rank(t *turn) int {
 	switch {
 	case t.Verb != "":
 		return 0
-	case t.Object.Kind == store.PersistentVolume && d.claimsFirst, t.Object.Kind == store.PersistentVolumeClaim && !d.claimsFirst:
+	case t.Object.Kind == api.PersistentVolume && d.claimsFirst, t.Object.Kind == api.PersistentVolumeClaim && !d.claimsFirst:
 		return 3
-	case t.Object.Kind == store.PersistentVolume, t.Object.Kind == store.PersistentVolumeClaim:
+	case t.Object.Kind == api.PersistentVolume, t.Object.Kind == api.PersistentVolumeClaim:
 		return 2
 	}
 	return 1

@@ -29,6 +29,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -59,7 +60,7 @@ var _ differential.Scheduler = (*Scheduler)(nil)
 
 // NewScheduler puts a scheduler into a world with these objects. It begins to work in the first Advance. wait waits until every goroutine of
 // the bubble does: synctest.Wait. All requests take the same time if seed is zero, and else some more than others.
-func NewScheduler(objects []store.Object, seed uint64, wait func()) (*Scheduler, error) {
+func NewScheduler(objects []api.Object, seed uint64, wait func()) (*Scheduler, error) {
 	s := &Scheduler{faults: fake.NewFaults(), wait: wait}
 	if seed > 0 {
 		s.random = rand.New(rand.NewPCG(seed, 0))
@@ -68,7 +69,7 @@ func NewScheduler(objects []store.Object, seed uint64, wait func()) (*Scheduler,
 	var err error
 	s.server.Do(func(db *store.Store) {
 		for _, obj := range objects {
-			if _, err = db.Load(obj.DeepCopyObject().(store.Object)); err != nil {
+			if _, err = db.Load(obj.DeepCopyObject().(api.Object)); err != nil {
 				return
 			}
 		}
@@ -145,7 +146,7 @@ func (s *Scheduler) Verdicts() ([]string, error) {
 
 // verdict is what the plugins find about a pod.
 func (s *Scheduler) verdict(profile framework.Framework, pod *corev1.Pod, nodes []fwk.NodeInfo) []string {
-	key := store.KeyOf(pod)
+	key := api.KeyOf(pod)
 	if len(nodes) == 0 {
 		return []string{differential.VerdictLine(key, "NoNodes", "", scheduler.ErrNoNodesAvailable.Error())}
 	}
@@ -179,7 +180,7 @@ func (s *Scheduler) Do(step differential.Step) (err error) {
 	s.server.Do(func(db *store.Store) {
 		switch step.Op {
 		case differential.Create:
-			_, err = db.Create(step.Object.DeepCopyObject().(store.Object))
+			_, err = db.Create(step.Object.DeepCopyObject().(api.Object))
 		case differential.Patch:
 			_, err = db.Patch(step.Ref.Kind, step.Ref.Key, []byte(step.Patch), step.Sub)
 		case differential.Delete:
@@ -244,13 +245,13 @@ type eventRecorder struct{ scheduler *Scheduler }
 func (r eventRecorder) WithLogger(klog.Logger) events.EventRecorderLogger { return r }
 
 func (r eventRecorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
-	obj, ok := regarding.(store.Object)
+	obj, ok := regarding.(api.Object)
 	if !ok {
 		return
 	}
 	r.scheduler.record(engine.Entry{
 		Time: time.Now(), Actor: schedule.ActorName, Type: engine.Emitted,
-		Object: store.RefTo(obj), Verb: kind, Reason: reason, Text: fmt.Sprintf(note, args...),
+		Object: api.RefTo(obj), Verb: kind, Reason: reason, Text: fmt.Sprintf(note, args...),
 	})
 }
 

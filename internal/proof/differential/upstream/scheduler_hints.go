@@ -10,22 +10,22 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 //go:linkname buildQueueingHintMap k8s.io/kubernetes/pkg/scheduler.buildQueueingHintMap
 func buildQueueingHintMap(ctx context.Context, es []fwk.EnqueueExtensions) (queue.QueueingHintMap, error)
 
 // resources are the kinds that plugins register for by name.
-var resources = map[store.Kind]fwk.EventResource{
-	store.PersistentVolume: fwk.PersistentVolume, store.PersistentVolumeClaim: fwk.PersistentVolumeClaim, store.StorageClass: fwk.StorageClass,
-	store.CSINode: fwk.CSINode, store.CSIDriver: fwk.CSIDriver, store.CSIStorageCapacity: fwk.CSIStorageCapacity,
-	store.VolumeAttachment: fwk.VolumeAttachment, store.Node: fwk.Node,
+var resources = map[api.Kind]fwk.EventResource{
+	api.PersistentVolume: fwk.PersistentVolume, api.PersistentVolumeClaim: fwk.PersistentVolumeClaim, api.StorageClass: fwk.StorageClass,
+	api.CSINode: fwk.CSINode, api.CSIDriver: fwk.CSIDriver, api.CSIStorageCapacity: fwk.CSIStorageCapacity,
+	api.VolumeAttachment: fwk.VolumeAttachment, api.Node: fwk.Node,
 }
 
 // Requeues reports whether a plugin that turned a pod down has it tried again when an object changes. old is nil for a new object, now for
 // one that is gone.
-func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now store.Object) (bool, error) {
+func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now api.Object) (bool, error) {
 	if s.hints == nil {
 		var err error
 		if s.hints, err = buildQueueingHintMap(s.ctx, s.real.Profiles[corev1.DefaultSchedulerName].EnqueueExtensions()); err != nil {
@@ -64,7 +64,7 @@ func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now store.Obje
 }
 
 // eventsOf are what the scheduler makes of a change.
-func eventsOf(old, now store.Object) ([]fwk.ClusterEvent, error) {
+func eventsOf(old, now api.Object) ([]fwk.ClusterEvent, error) {
 	action, obj := fwk.Update, now
 	switch {
 	case old == nil:
@@ -72,11 +72,11 @@ func eventsOf(old, now store.Object) ([]fwk.ClusterEvent, error) {
 	case now == nil:
 		action, obj = fwk.Delete, old
 	}
-	kind := store.KindOf(obj)
+	kind := api.KindOf(obj)
 	switch {
-	case kind == store.Pod && action == fwk.Delete:
+	case kind == api.Pod && action == fwk.Delete:
 		return []fwk.ClusterEvent{framework.EventAssignedPodDelete}, nil
-	case kind == store.Node && action == fwk.Update:
+	case kind == api.Node && action == fwk.Update:
 		return framework.NodeSchedulingPropertiesChange(now.(*corev1.Node), old.(*corev1.Node)), nil
 	case resources[kind] == "":
 		return nil, fmt.Errorf("changes of a %s are not asked about", kind)

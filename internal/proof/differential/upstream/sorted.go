@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // sortVolumes has a PersistentVolume controller go in order through groups of volumes, through the volumes of a group, and at a resync through
@@ -61,7 +61,7 @@ func (l sortedClaims) List(selector labels.Selector) ([]*corev1.PersistentVolume
 	return byKey(found), err
 }
 
-func byKey[T store.Object](objects []T) []T {
-	slices.SortFunc(objects, func(a, b T) int { return cmp.Compare(store.KeyOf(a), store.KeyOf(b)) })
+func byKey[T api.Object](objects []T) []T {
+	slices.SortFunc(objects, func(a, b T) int { return cmp.Compare(api.KeyOf(a), api.KeyOf(b)) })
 	return objects
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
@@ -150,7 +150,7 @@ func (d *director) planStrictly(requests []differential.Request) {
 	}
 }
 
-func union(a, b map[store.Kind]int) map[store.Kind]int {
+func union(a, b map[api.Kind]int) map[api.Kind]int {
 	both := maps.Clone(a)
 	for kind, n := range b {
 		both[kind] = max(both[kind], n)

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
 
@@ -31,7 +31,7 @@ type turnQueue struct {
 func (q turnQueue) Get() (key string, over bool) {
 	key, over = q.TypedRateLimitingInterface.Get()
 	if !over {
-		q.director.await(apiserver.Turn{Component: q.component, Verb: workVerb, Object: store.Ref{Key: key}}, q.closed)
+		q.director.await(apiserver.Turn{Component: q.component, Verb: workVerb, Object: api.Ref{Key: key}}, q.closed)
 	}
 	return key, over
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -35,7 +36,7 @@ func present() []*storagev1.StorageClass {
 // ourStore is a store, with these classes in it if that matters.
 func (k Kind) ourStore() (*store.Store, error) {
 	s := store.New(store.Config{Now: func() time.Time { return At }})
-	if k.Kind != store.PersistentVolumeClaim {
+	if k.Kind != api.PersistentVolumeClaim {
 		return s, nil
 	}
 	for _, class := range present() {
@@ -47,8 +48,8 @@ func (k Kind) ourStore() (*store.Store, error) {
 }
 
 // admit has an admission plugin of the API server look at a claim. For other kinds there is none.
-func (k Kind) admit(name string, in, old runtime.Object, obj store.Object, operation admission.Operation) error {
-	if k.Kind != store.PersistentVolumeClaim {
+func (k Kind) admit(name string, in, old runtime.Object, obj api.Object, operation admission.Operation) error {
+	if k.Kind != api.PersistentVolumeClaim {
 		return nil
 	}
 	plugins := admission.NewPlugins()
@@ -64,7 +65,7 @@ func (k Kind) admit(name string, in, old runtime.Object, obj store.Object, opera
 	if err != nil {
 		return err
 	}
-	gvk := k.Kind.GroupVersionKind()
+	gvk := store.GroupVersionKind(k.Kind)
 	resource := gvk.GroupVersion().WithResource("persistentvolumeclaims")
 	asked := admission.NewAttributesRecord(in, old, gvk, obj.GetNamespace(), obj.GetName(), resource, "", operation, nil, false, nil)
 	switch plugin := plugin.(type) {

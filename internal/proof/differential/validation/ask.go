@@ -11,17 +11,18 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Create asks both sides for their verdict on a new object.
-func (k Kind) Create(obj store.Object) (ours, theirs Verdict, err error) {
+func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	s, err := k.ourStore()
 	if err != nil {
 		return ours, theirs, err
 	}
-	created, refusal := s.Create(obj.DeepCopyObject().(store.Object))
-	given := obj.DeepCopyObject().(store.Object)
+	created, refusal := s.Create(obj.DeepCopyObject().(api.Object))
+	given := obj.DeepCopyObject().(api.Object)
 	if refusal == nil {
 		// The API server draws a uid, and the end of a name, by lot.
 		given.SetUID(created.GetUID())
@@ -60,16 +61,16 @@ func (k Kind) Create(obj store.Object) (ours, theirs Verdict, err error) {
 }
 
 // Update asks both sides for their verdict on a new version of an object, or of its status.
-func (k Kind) Update(old, obj store.Object, sub store.Subresource) (ours, theirs Verdict, err error) {
+func (k Kind) Update(old, obj api.Object, sub api.Subresource) (ours, theirs Verdict, err error) {
 	s, err := k.ourStore()
 	if err != nil {
 		return ours, theirs, err
 	}
-	stored, err := s.Load(old.DeepCopyObject().(store.Object))
+	stored, err := s.Load(old.DeepCopyObject().(api.Object))
 	if err != nil {
 		return ours, theirs, err
 	}
-	obj = obj.DeepCopyObject().(store.Object)
+	obj = obj.DeepCopyObject().(api.Object)
 	obj.SetUID(stored.GetUID())
 	obj.SetCreationTimestamp(stored.GetCreationTimestamp())
 	obj.SetResourceVersion(stored.GetResourceVersion())
@@ -81,17 +82,17 @@ func (k Kind) Update(old, obj store.Object, sub store.Subresource) (ours, theirs
 	if err != nil {
 		return ours, theirs, err
 	}
-	updated, refusal := s.UpdateWith(obj.DeepCopyObject().(store.Object), sub, store.UpdateOptions{})
+	updated, refusal := s.UpdateWith(obj.DeepCopyObject().(api.Object), sub, store.UpdateOptions{})
 	if ours, err = verdict(updated, refusal); err != nil {
 		return ours, theirs, err
 	}
 	var strategy rest.RESTUpdateStrategy = k.strategy
-	if sub == store.Status {
+	if sub == api.Status {
 		strategy = k.status
 	}
 	dedupOwners(in, k.context(obj), false)
 	refusal = rest.BeforeUpdate(strategy, k.context(obj), in, oldIn)
-	if refusal == nil && sub == store.Main {
+	if refusal == nil && sub == api.Main {
 		refusal = k.admit(resize.PluginName, in, oldIn, obj, admission.Update)
 	}
 	if refusal != nil {

@@ -6,19 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
-func nodes() []store.Object {
-	return []store.Object{&corev1.Node{ObjectMeta: meta("", "n1"),
+func nodes() []api.Object {
+	return []api.Object{&corev1.Node{ObjectMeta: meta("", "n1"),
 		Spec: corev1.NodeSpec{PodCIDRs: []string{"10.0.0.0/24"}, PodCIDR: "10.0.0.0/24", ProviderID: "p", Taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Capacity: corev1.ResourceList{"cpu": amount("1"), "pods": amount("110")}, Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "a"}},
 			VolumesAttached: []corev1.AttachedVolume{{Name: "v", DevicePath: "d"}}, VolumesInUse: []corev1.UniqueVolumeName{"v"}},
 	}}
 }
 
-func pods() []store.Object {
-	return []store.Object{podWith(usualVolumes()...), gated(), podWith(everyVolume()...), &corev1.Pod{
+func pods() []api.Object {
+	return []api.Object{podWith(usualVolumes()...), gated(), podWith(everyVolume()...), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"},
 		Spec:       corev1.PodSpec{ServiceAccountName: "x", Containers: []corev1.Container{{Name: "db", Image: "db"}}},
 	}}

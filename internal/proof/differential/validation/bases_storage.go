@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 func amount(text string) resource.Quantity { return resource.MustParse(text) }
@@ -30,9 +30,9 @@ func nodeSelector() *corev1.NodeSelector {
 }
 
 // volumes has one volume for each source.
-func volumes() []store.Object {
+func volumes() []api.Object {
 	secret := &corev1.SecretReference{Name: "s", Namespace: "default"}
-	var all []store.Object
+	var all []api.Object
 	for _, source := range []corev1.PersistentVolumeSource{
 		{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/a", Type: new(corev1.HostPathDirectory)}},
 		{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: "h", FSType: "ext4", VolumeAttributes: map[string]string{"a": "b"},
@@ -73,7 +73,7 @@ func volumes() []store.Object {
 	return all
 }
 
-func claims() []store.Object {
+func claims() []api.Object {
 	base := func() *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: meta("default", "c"), Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -98,11 +98,11 @@ func claims() []store.Object {
 		CurrentVolumeAttributesClassName: new("gold"), ModifyVolumeStatus: &corev1.ModifyVolumeStatus{TargetVolumeAttributesClassName: "gold", Status: corev1.PersistentVolumeClaimModifyVolumeInProgress},
 		Conditions: []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue}},
 	}
-	return []store.Object{base(), selective, cloned, populated, bound, bound.DeepCopy()}
+	return []api.Object{base(), selective, cloned, populated, bound, bound.DeepCopy()}
 }
 
-func classes() []store.Object {
-	return []store.Object{&storagev1.StorageClass{
+func classes() []api.Object {
+	return []api.Object{&storagev1.StorageClass{
 		ObjectMeta: meta("", "fast"), Provisioner: "csi.example.com", Parameters: map[string]string{"a": "b"}, ReclaimPolicy: new(corev1.PersistentVolumeReclaimDelete),
 		MountOptions: []string{"ro"}, AllowVolumeExpansion: new(true), VolumeBindingMode: new(storagev1.VolumeBindingImmediate),
 		AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "a", Values: []string{"b", "c"}}, {Key: "b", Values: []string{"b"}}}},
@@ -110,11 +110,11 @@ func classes() []store.Object {
 	}}
 }
 
-func attributesClasses() []store.Object {
-	return []store.Object{&storagev1.VolumeAttributesClass{ObjectMeta: meta("", "gold"), DriverName: "csi.example.com", Parameters: map[string]string{"iops": "100"}}}
+func attributesClasses() []api.Object {
+	return []api.Object{&storagev1.VolumeAttributesClass{ObjectMeta: meta("", "gold"), DriverName: "csi.example.com", Parameters: map[string]string{"iops": "100"}}}
 }
 
-func attachments() []store.Object {
+func attachments() []api.Object {
 	one := &storagev1.VolumeAttachment{ObjectMeta: meta("", "va"), Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: "csi.example.com", NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("pv")},
 	}, Status: storagev1.VolumeAttachmentStatus{
@@ -123,25 +123,25 @@ func attachments() []store.Object {
 	}}
 	inline := one.DeepCopy()
 	inline.Spec.Source = storagev1.VolumeAttachmentSource{InlineVolumeSpec: &volumes()[1].(*corev1.PersistentVolume).Spec}
-	return []store.Object{one, inline}
+	return []api.Object{one, inline}
 }
 
-func drivers() []store.Object {
-	return []store.Object{&storagev1.CSIDriver{ObjectMeta: meta("", "csi.example.com"), Spec: storagev1.CSIDriverSpec{
+func drivers() []api.Object {
+	return []api.Object{&storagev1.CSIDriver{ObjectMeta: meta("", "csi.example.com"), Spec: storagev1.CSIDriverSpec{
 		AttachRequired: new(true), PodInfoOnMount: new(false), StorageCapacity: new(true), RequiresRepublish: new(true), SELinuxMount: new(false),
 		FSGroupPolicy: new(storagev1.FileFSGroupPolicy), VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent},
 		NodeAllocatableUpdatePeriodSeconds: new(int64(30)), TokenRequests: []storagev1.TokenRequest{{Audience: "a", ExpirationSeconds: new(int64(600))}},
 	}}}
 }
 
-func csiNodes() []store.Object {
-	return []store.Object{&storagev1.CSINode{ObjectMeta: meta("", "n1"), Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+func csiNodes() []api.Object {
+	return []api.Object{&storagev1.CSINode{ObjectMeta: meta("", "n1"), Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
 		{Name: "a", NodeID: "b", TopologyKeys: []string{"a"}, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))}}, {Name: "c", NodeID: "b"},
 	}}}}
 }
 
-func capacities() []store.Object {
-	return []store.Object{&storagev1.CSIStorageCapacity{
+func capacities() []api.Object {
+	return []api.Object{&storagev1.CSIStorageCapacity{
 		ObjectMeta: meta("default", "x"), StorageClassName: "fast", Capacity: new(amount("1Gi")), MaximumVolumeSize: new(amount("1Gi")),
 		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"b"}}}},
 	}}

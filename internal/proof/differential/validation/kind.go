@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattachment"
 	"k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 )
@@ -37,9 +38,9 @@ type strategy interface {
 
 // Kind is a kind of object under comparison.
 type Kind struct {
-	Kind store.Kind
+	Kind api.Kind
 	// Bases makes good objects.
-	Bases func() []store.Object
+	Bases func() []api.Object
 
 	internal  func() runtime.Object // an empty object of the API server's own type
 	strategy  strategy
@@ -53,16 +54,16 @@ func (k Kind) HasStatus() bool { return k.status != nil }
 // Kinds are all kinds but Events.
 func Kinds() []Kind {
 	return []Kind{
-		{store.PersistentVolume, volumes, func() runtime.Object { return &core.PersistentVolume{} }, persistentvolume.Strategy, persistentvolume.StatusStrategy, "kubernetes.io/pv-protection"},
-		{store.PersistentVolumeClaim, claims, func() runtime.Object { return &core.PersistentVolumeClaim{} }, persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy, "kubernetes.io/pvc-protection"},
-		{store.StorageClass, classes, func() runtime.Object { return &storage.StorageClass{} }, storageclass.Strategy, nil, ""},
-		{store.VolumeAttributesClass, attributesClasses, func() runtime.Object { return &storage.VolumeAttributesClass{} }, volumeattributesclass.Strategy, nil, "kubernetes.io/vac-protection"},
-		{store.VolumeAttachment, attachments, func() runtime.Object { return &storage.VolumeAttachment{} }, volumeattachment.Strategy, volumeattachment.StatusStrategy, ""},
-		{store.CSIDriver, drivers, func() runtime.Object { return &storage.CSIDriver{} }, csidriver.Strategy, nil, ""},
-		{store.CSINode, csiNodes, func() runtime.Object { return &storage.CSINode{} }, csinode.Strategy, nil, ""},
-		{store.CSIStorageCapacity, capacities, func() runtime.Object { return &storage.CSIStorageCapacity{} }, csistoragecapacity.Strategy, nil, ""},
-		{store.Node, nodes, func() runtime.Object { return &core.Node{} }, noderegistry.Strategy, noderegistry.StatusStrategy, ""},
-		{store.Pod, pods, func() runtime.Object { return &core.Pod{} }, podregistry.Strategy, podregistry.StatusStrategy, ""},
+		{api.PersistentVolume, volumes, func() runtime.Object { return &core.PersistentVolume{} }, persistentvolume.Strategy, persistentvolume.StatusStrategy, "kubernetes.io/pv-protection"},
+		{api.PersistentVolumeClaim, claims, func() runtime.Object { return &core.PersistentVolumeClaim{} }, persistentvolumeclaim.Strategy, persistentvolumeclaim.StatusStrategy, "kubernetes.io/pvc-protection"},
+		{api.StorageClass, classes, func() runtime.Object { return &storage.StorageClass{} }, storageclass.Strategy, nil, ""},
+		{api.VolumeAttributesClass, attributesClasses, func() runtime.Object { return &storage.VolumeAttributesClass{} }, volumeattributesclass.Strategy, nil, "kubernetes.io/vac-protection"},
+		{api.VolumeAttachment, attachments, func() runtime.Object { return &storage.VolumeAttachment{} }, volumeattachment.Strategy, volumeattachment.StatusStrategy, ""},
+		{api.CSIDriver, drivers, func() runtime.Object { return &storage.CSIDriver{} }, csidriver.Strategy, nil, ""},
+		{api.CSINode, csiNodes, func() runtime.Object { return &storage.CSINode{} }, csinode.Strategy, nil, ""},
+		{api.CSIStorageCapacity, capacities, func() runtime.Object { return &storage.CSIStorageCapacity{} }, csistoragecapacity.Strategy, nil, ""},
+		{api.Node, nodes, func() runtime.Object { return &core.Node{} }, noderegistry.Strategy, noderegistry.StatusStrategy, ""},
+		{api.Pod, pods, func() runtime.Object { return &core.Pod{} }, podregistry.Strategy, podregistry.StatusStrategy, ""},
 	}
 }
 
@@ -76,29 +77,29 @@ var At = differential.Epoch
 func dedupOwners(obj runtime.Object, ctx context.Context, afterAdmission bool)
 
 // internalOf is an object as the API server has it once it is decoded.
-func (k Kind) internalOf(obj store.Object) (runtime.Object, error) {
+func (k Kind) internalOf(obj api.Object) (runtime.Object, error) {
 	into := k.internal()
 	given := obj.DeepCopyObject()
 	legacyscheme.Scheme.Default(given)
 	if err := legacyscheme.Scheme.Convert(given, into, nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	return into, nil
 }
 
 // externalOf undoes internalOf.
-func externalOf(in runtime.Object, like store.Object) (store.Object, error) {
-	out, err := legacyscheme.Scheme.New(store.KindOf(like).GroupVersionKind())
+func externalOf(in runtime.Object, like api.Object) (api.Object, error) {
+	out, err := legacyscheme.Scheme.New(store.GroupVersionKind(api.KindOf(like)))
 	if err != nil {
 		return nil, err
 	}
 	if err := legacyscheme.Scheme.Convert(in, out, nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(like), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(like), err)
 	}
 	legacyscheme.Scheme.Default(out)
-	return out.(store.Object), nil
+	return out.(api.Object), nil
 }
 
-func (k Kind) context(obj store.Object) context.Context {
+func (k Kind) context(obj api.Object) context.Context {
 	return genericapirequest.WithNamespace(context.Background(), obj.GetNamespace())
 }

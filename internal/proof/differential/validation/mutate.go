@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Mutate changes a field of the object, somewhere.
-func Mutate(r *rand.Rand, obj store.Object) {
+func Mutate(r *rand.Rand, obj api.Object) {
 	m := mutator{r}
 	for !m.change(reflect.ValueOf(obj).Elem()) {
 	}

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/api"
 )
 
 // Verdict is what becomes of an object.
@@ -23,7 +23,7 @@ type Verdict struct {
 }
 
 // verdict is the verdict of an error, or of an object without one.
-func verdict(obj store.Object, err error) (Verdict, error) {
+func verdict(obj api.Object, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{Faults: faultsOf(err)}, nil
 	}
@@ -37,30 +37,30 @@ func verdict(obj store.Object, err error) (Verdict, error) {
 	obj.SetResourceVersion("")
 	data, err := yaml.Marshal(obj)
 	if err != nil {
-		return Verdict{}, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return Verdict{}, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	return Verdict{Object: strings.Split(strings.TrimSpace(string(data)), "\n")}, nil
 }
 
 // fromEtcd is the object as it is read back from etcd, which keeps neither its TypeMeta nor the difference between an empty list and none.
-func fromEtcd(obj store.Object) (store.Object, error) {
+func fromEtcd(obj api.Object) (api.Object, error) {
 	message, ok := obj.(interface{ Marshal() ([]byte, error) })
 	if !ok {
 		return nil, fmt.Errorf("a %T has no encoding for etcd", obj)
 	}
 	data, err := message.Marshal()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	back, ok := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(interface {
-		store.Object
+		api.Object
 		Unmarshal([]byte) error
 	})
 	if !ok {
 		return nil, fmt.Errorf("a %T has no decoding from etcd", obj)
 	}
 	if err := back.Unmarshal(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", store.RefTo(obj), err)
+		return nil, fmt.Errorf("%s: %w", api.RefTo(obj), err)
 	}
 	return back, nil
 }

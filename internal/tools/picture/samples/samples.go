@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/storage"
 )
@@ -55,7 +55,7 @@ func Failover() (picture.Run, error) {
 			},
 			func() error { return c.Advance(5 * time.Minute) },
 			func() error {
-				return c.DeleteWith(database("db-0", "n1", "data"), store.DeleteOptions{GracePeriodSeconds: &now})
+				return c.DeleteWith(database("db-0", "n1", "data"), api.DeleteOptions{GracePeriodSeconds: &now})
 			},
 			func() error { return c.Create(database("db-1", "n2", "data")) },
 			func() error { return c.Advance(15 * time.Minute) },
@@ -78,7 +78,7 @@ func Hostile() (picture.Run, error) {
 		}
 	})
 	run.Violations = []picture.Violation{{
-		Time: engine.DefaultStart.Add(30 * time.Second), Object: store.Ref{Kind: store.PersistentVolumeClaim, Key: "default/evil"},
+		Time: engine.DefaultStart.Add(30 * time.Second), Object: api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/evil"},
 		Name: "<b>bold</b>", Text: "an & in the text", Rules: []string{"BIND-066", "BIND-012"},
 	}}
 	return run, err
@@ -87,7 +87,7 @@ func Hostile() (picture.Run, error) {
 // Many is a cluster in which n pods get a volume each, and lose it again: four objects for each pod, or more.
 func Many(n int) (picture.Run, error) {
 	return play(fmt.Sprintf("%d pods with a volume each", n), func(c *volsim.Cluster) []func() error {
-		var pods, claims []store.Object
+		var pods, claims []api.Object
 		for i := range n {
 			name := fmt.Sprintf("data-%d", i)
 			claims = append(claims, fake.Claim(name, "1Gi", fake.InClass("fast")))

@@ -1,4 +1,4 @@
-package store
+package api
 
 // Ref names an object.
 type Ref struct {
