@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Violations are the moments at which an invariant of Config.Check did not hold, in order, each with the entries that prove it. They
@@ -24,12 +24,12 @@ func (c *Cluster) Violations() []check.Violation {
 
 // newTrace makes the trace of the configuration, nil for none. Invariants listen to it as it is written; with NoTrace it keeps a
 // single entry.
-func (c *Cluster) newTrace() (*engine.Trace, error) {
+func (c *Cluster) newTrace() (*trace.Trace, error) {
 	if len(c.cfg.Check) == 0 {
 		if c.cfg.NoTrace {
 			return nil, nil
 		}
-		return &engine.Trace{Limit: c.cfg.TraceLimit}, nil
+		return &trace.Trace{Limit: c.cfg.TraceLimit}, nil
 	}
 	checker, err := check.New(check.Config{
 		Invariants: c.cfg.Check, Backends: c.backends, Start: c.cfg.Start, Reachable: c.reachable,
@@ -42,7 +42,7 @@ func (c *Cluster) newTrace() (*engine.Trace, error) {
 	if c.cfg.NoTrace {
 		limit = 1
 	}
-	return &engine.Trace{Limit: limit, Sink: checker.See}, nil
+	return &trace.Trace{Limit: limit, Sink: checker.See}, nil
 }
 
 // reachable reports whether the kubelet of a node runs and reaches the API server.

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Cluster is the storage control plane of one Kubernetes cluster: its API objects, its controllers, and virtual time.
@@ -288,7 +289,7 @@ func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
 }
 
 // Trace is every decision, write, backend call and event so far; nil with Config.NoTrace.
-func (c *Cluster) Trace() *engine.Trace {
+func (c *Cluster) Trace() *trace.Trace {
 	if c.cfg.NoTrace {
 		return nil // an invariant may have needed one
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 func newCluster(t *testing.T, cfg volsim.Config) *volsim.Cluster {
@@ -187,7 +188,7 @@ func TestABackendThatPanicsIsAFailedCall(t *testing.T) {
 	require.NoError(t, c.Advance(time.Minute))
 	var panicked *storage.PanicError
 	for e := range c.Trace().Entries() {
-		if e.Type == engine.Storage && e.Err != nil {
+		if e.Type == trace.Storage && e.Err != nil {
 			require.ErrorAs(t, e.Err, &panicked)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/schedule"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -35,7 +35,7 @@ type Config struct {
 	// controller has is an error.
 	Lag map[string]time.Duration
 	// Injector is asked for a fault before each API call of a controller and each backend call, after Cluster.Faults; nil is none.
-	Injector engine.Injector
+	Injector api.Injector
 	// NoTrace switches the trace off, and Events with it are still stored. It saves time and about 1 KiB per write.
 	NoTrace bool
 	// TraceLimit is how many entries the trace keeps, the newest; zero keeps all.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Explain says why an object is in the state it is in: the rule that decides, every candidate with the first rule that refused it, who
@@ -52,7 +52,7 @@ func (c *Cluster) detachWanted(volume corev1.UniqueVolumeName, node string) (sin
 	begun := fmt.Sprintf("detach %s from node %s: ", volume, node)
 	waits := fmt.Sprintf("do not detach %s from node %s yet: ", volume, node)
 	for entry := range c.Trace().Entries() {
-		if entry.Actor == attach.ActorName && entry.Type == engine.Lifecycle {
+		if entry.Actor == attach.ActorName && entry.Type == trace.Lifecycle {
 			// ATT-134: what it remembered is lost.
 			ok = false
 		}

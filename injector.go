@@ -1,9 +1,12 @@
 package volsim
 
-import "github.com/volsim/volsim/internal/core/engine"
+import (
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+)
 
 // injector is where the faults of a cluster come from: Faults, and then the injector of the configuration.
-func (c *Cluster) injector() engine.Injector {
+func (c *Cluster) injector() api.Injector {
 	if c.cfg.Injector == nil {
 		return c.Faults
 	}
@@ -17,11 +20,11 @@ func (c *Cluster) injector() engine.Injector {
 // injectors are asked one after the other, until one has a fault.
 type injectors struct {
 	first  *Faults
-	second engine.Injector
+	second api.Injector
 }
 
 // Inject asks both.
-func (both injectors) Inject(call engine.Call) engine.Fault {
+func (both injectors) Inject(call api.Call) api.Fault {
 	if fault := both.first.Inject(call); !fault.None() {
 		return fault
 	}
@@ -35,7 +38,7 @@ type foreseeing struct {
 }
 
 // Awaits reports whether one of them has a fault for such calls.
-func (both foreseeing) Awaits(call engine.Call) bool {
+func (both foreseeing) Awaits(call api.Call) bool {
 	return both.first.Awaits(call) || both.second.Awaits(call)
 }
 

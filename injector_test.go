@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -16,20 +16,20 @@ import (
 // waits for these, or cannot tell.
 func TestInjectors(t *testing.T) {
 	read := fake.Match{Actor: "kubelet/n1", Verb: "get", Kind: "PersistentVolumeClaim"}
-	none := engine.InjectorFunc(func(engine.Call) engine.Fault { return engine.Fault{} })
+	none := api.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} })
 	for _, tt := range []struct {
 		name     string
-		injector func() (engine.Injector, *fake.Rule) // and a rule of it, if it has one
-		first    bool                                 // Faults has a rule
-		met      string                               // by a claim that a pod has had for an hour: by which rule first
+		injector func() (api.Injector, *fake.Rule) // and a rule of it, if it has one
+		first    bool                              // Faults has a rule
+		met      string                            // by a claim that a pod has had for an hour: by which rule first
 	}{
-		{"none", func() (engine.Injector, *fake.Rule) { return nil, nil }, true, "first"},
-		{"one that cannot tell", func() (engine.Injector, *fake.Rule) { return none, nil }, true, "first"},
-		{"another of rules", func() (engine.Injector, *fake.Rule) {
+		{"none", func() (api.Injector, *fake.Rule) { return nil, nil }, true, "first"},
+		{"one that cannot tell", func() (api.Injector, *fake.Rule) { return none, nil }, true, "first"},
+		{"another of rules", func() (api.Injector, *fake.Rule) {
 			f := fake.NewFaults()
 			return f, f.Fail(read, storage.Errorf(storage.Internal, "no")).Skip(100).Once()
 		}, false, "second"},
-		{"both", func() (engine.Injector, *fake.Rule) {
+		{"both", func() (api.Injector, *fake.Rule) {
 			f := fake.NewFaults()
 			return f, f.Fail(read, storage.Errorf(storage.Internal, "no")).Skip(100).Once()
 		}, true, "first"},

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -61,14 +61,14 @@ func TestAddMachineBesidesOthers(t *testing.T) {
 // Calls say for which pod a volume is set up and torn down.
 func TestCallsNameThePod(t *testing.T) {
 	pods := map[string]map[string]bool{}
-	note := engine.InjectorFunc(func(call engine.Call) engine.Fault {
-		if call.Target != engine.APIServer {
+	note := api.InjectorFunc(func(call api.Call) api.Fault {
+		if call.Target != api.APIServer {
 			if pods[call.Verb] == nil {
 				pods[call.Verb] = map[string]bool{}
 			}
 			pods[call.Verb][call.Pod] = true
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})
 	c := newCluster(t, volsim.Config{Backends: []storage.Backend{fake.CSI("disk.example.com"), fake.NFS()}, Injector: note})
 	require.NoError(t, c.Create(fake.Node("n1"), fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast"))))

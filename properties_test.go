@@ -16,11 +16,11 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Whatever users do, whatever goes wrong and in whatever order: these things hold.
@@ -258,7 +258,7 @@ func isBlock(mode *corev1.PersistentVolumeMode) bool {
 func lastEvent(c *volsim.Cluster, name string) string {
 	last := "no event tells why"
 	for e := range c.Trace().Entries() {
-		if _, of := api.SplitKey(e.Object.Key); e.Type == engine.Emitted && of == name {
+		if _, of := api.SplitKey(e.Object.Key); e.Type == trace.Emitted && of == name {
 			last = e.Reason + ": " + e.Text
 		}
 	}
@@ -294,9 +294,9 @@ func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op storage.Op)
 	for e := range c.Trace().Entries() {
 		switch {
 		case e.Call.Verb != string(op) || e.Call.Key != pv.Spec.CSI.VolumeHandle:
-		case e.Type == engine.Injected:
+		case e.Type == trace.Injected:
 			injected = e.Err
-		case e.Type == engine.Storage && e.Verb == "end":
+		case e.Type == trace.Storage && e.Verb == "end":
 			// One that succeeded with an error injected is one of which the caller heard that error.
 			last, injected = cmp.Or(e.Err, injected), nil
 		}

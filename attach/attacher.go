@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -279,7 +280,7 @@ func (a *attacher) pretend(p *engine.Proc, va *storagev1.VolumeAttachment) error
 
 // call asks the driver something about the volume on the node.
 func (a *attacher) call(p *engine.Proc, op storage.Op, handle, node string, fn func() error) error {
-	call := engine.Call{Target: a.driver, Verb: string(op), Key: handle, Node: node}
+	call := api.Call{Target: a.driver, Verb: string(op), Key: handle, Node: node}
 	delay := storage.DelayOf(a.backend, op, handle)
 	safely := func() error { return storage.Safely(a.driver, op, fn) }
 	if a.cfg.Timeout < 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 func TestConfig(t *testing.T) {
@@ -342,7 +343,7 @@ func TestOnlyCreatesAndDeletes(t *testing.T) {
 	w.inUse("a")
 	w.Advance(minute)
 	for e := range w.trace.Entries() {
-		if e.Type != engine.Write || e.Actor != attach.ActorName || e.Object.Kind != api.VolumeAttachment {
+		if e.Type != trace.Write || e.Actor != attach.ActorName || e.Object.Kind != api.VolumeAttachment {
 			continue
 		}
 		if e.Verb != "create" && e.Verb != "delete" {

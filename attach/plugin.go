@@ -58,7 +58,7 @@ func (c *controller) detachWith(p *engine.Proc, plugin objects.Plugin, name, nod
 
 // ask makes a call to a backend about a volume on a node, which takes as long as the backend says.
 func ask(p *engine.Proc, b storage.Backend, op storage.Op, id, node string, fn func() error) error {
-	call := engine.Call{Target: b.Name(), Verb: string(op), Key: id, Node: node}
+	call := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: node}
 	return p.Backend(call, storage.DelayOf(b, op, id), func() error { return storage.Safely(b.Name(), op, fn) })
 }
 

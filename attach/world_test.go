@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const driver = "d"
@@ -28,7 +29,7 @@ type world struct {
 	t      *testing.T
 	disk   *fake.Memory
 	faults *fake.Faults
-	trace  *engine.Trace
+	trace  *trace.Trace
 	cfg    attach.Config
 	ea     attach.AttacherConfig
 	// backend is what the attacher asks; nil is disk.
@@ -56,7 +57,7 @@ func newWorld(t *testing.T, opts ...option) *world {
 // prepare makes a world in which no controller runs yet.
 func prepare(t *testing.T, opts ...option) *world {
 	t.Helper()
-	w := &world{t: t, faults: fake.NewFaults(), trace: &engine.Trace{}, disk: fake.CSI(driver, fake.Lenient())}
+	w := &world{t: t, faults: fake.NewFaults(), trace: &trace.Trace{}, disk: fake.CSI(driver, fake.Lenient())}
 	// Times are easier to read if the first pass is at once.
 	w.cfg.CacheWait = -1
 	for _, opt := range opts {
@@ -272,15 +273,15 @@ func (w *world) log() []string {
 	return lines
 }
 
-func (w *world) line(e engine.Entry) string {
+func (w *world) line(e trace.Entry) string {
 	failed := ""
 	if e.Err != nil {
 		failed = ": error"
 	}
 	switch {
-	case e.Type == engine.Write && e.Actor == attach.ActorName && e.Object.Kind == api.VolumeAttachment:
+	case e.Type == trace.Write && e.Actor == attach.ActorName && e.Object.Kind == api.VolumeAttachment:
 		return e.Verb + " VA " + w.place(e.Object.Key) + failed
-	case e.Type == engine.Write && e.Actor == attach.ActorName && e.Object.Kind == api.Node:
+	case e.Type == trace.Write && e.Actor == attach.ActorName && e.Object.Kind == api.Node:
 		if e.Err != nil {
 			return "node " + e.Object.Key + failed
 		}
@@ -288,9 +289,9 @@ func (w *world) line(e engine.Entry) string {
 			return "node " + e.Object.Key + " unchanged"
 		}
 		return fmt.Sprintf("node %s %v", e.Object.Key, handlesOf(e.New.(*corev1.Node).Status.VolumesAttached))
-	case e.Type == engine.Storage && e.Verb == "end":
+	case e.Type == trace.Storage && e.Verb == "end":
 		return fmt.Sprintf("%s %s@%s %s", e.Call.Verb, e.Call.Key, e.Call.Node, storage.CodeOf(e.Err))
-	case e.Type == engine.Emitted:
+	case e.Type == trace.Emitted:
 		return fmt.Sprintf("%s %s %s: %s", e.Object.Key, e.Verb, e.Reason, e.Text)
 	}
 	return ""

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // awaited reports whether a fault waits for the controller to read a claim from the API server.
 func (c *Controller) awaited(claim string) bool {
-	return c.actor.Awaited(engine.Call{Target: engine.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim), Key: claim})
+	return c.actor.Awaited(api.Call{Target: api.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim), Key: claim})
 }
 
 // doubted notes that the sync of a volume has read its claim from the API server, and may find nothing to do. The next resync reads it again, and is

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -16,15 +17,15 @@ import (
 // reads is an injector that has no faults, says that none is awaited, and counts what the controller reads.
 type reads int
 
-func (r *reads) Inject(call engine.Call) engine.Fault {
+func (r *reads) Inject(call api.Call) api.Fault {
 	if call.Actor == binder.ActorName && call.Verb == "get" {
 		*r++
 	}
-	return engine.Fault{}
+	return api.Fault{}
 }
 
-func (*reads) Awaits(engine.Call) bool { return false }
-func (*reads) OnFault(func())          {}
+func (*reads) Awaits(api.Call) bool { return false }
+func (*reads) OnFault(func())       {}
 
 // TestAwaitedReads: a released volume whose claim has a namesake is read about in each resync, which is left out unless a fault waits for it.
 func TestAwaitedReads(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // lagging is an engine whose watch events reach the controller late.
@@ -335,7 +336,7 @@ func TestCachesAreNotModified(t *testing.T) {
 		t.Fatalf("only %d versions were seen", len(all))
 	}
 	for _, s := range all {
-		if changes := engine.Changes(s.copy, s.obj, engine.WithResourceVersion); len(changes) > 0 {
+		if changes := trace.Changes(s.copy, s.obj, trace.WithResourceVersion); len(changes) > 0 {
 			t.Errorf("BIND-026: %s was changed in place: %v", api.RefTo(s.obj), changes)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // What the tables of the controller have in common. Their claim is default/c with uid uc, their volume is pv; a log is what was done
@@ -91,9 +92,9 @@ func trial(t *testing.T, cfg binder.TrialConfig, objs ...api.Object) *binder.Tri
 }
 
 // logOf is the log of a trace.
-func logOf(trace *engine.Trace) []string { return logSince(trace, 0) }
+func logOf(trace *trace.Trace) []string { return logSince(trace, 0) }
 
-func logSince(trace *engine.Trace, seq uint64) []string {
+func logSince(trace *trace.Trace, seq uint64) []string {
 	log := []string{}
 	for e := range trace.Since(seq) {
 		if line := logLine(e); line != "" {
@@ -109,12 +110,12 @@ var (
 )
 
 // logLine is an entry in the log, "" for what is no part of it. Calls to backends appear when they are over.
-func logLine(e engine.Entry) string {
+func logLine(e trace.Entry) string {
 	object := shortKinds[e.Object.Kind]
 	switch {
 	case e.Actor != binder.ActorName:
 		return ""
-	case e.Type == engine.Storage && e.Verb == "end":
+	case e.Type == trace.Storage && e.Verb == "end":
 		line := "CALL " + e.Call.Verb
 		if e.Call.Node != "" {
 			line += " on " + e.Call.Node
@@ -125,9 +126,9 @@ func logLine(e engine.Entry) string {
 		return line
 	case object == "":
 		return ""
-	case e.Type == engine.Emitted:
+	case e.Type == trace.Emitted:
 		return fmt.Sprintf("EV %s %s %s: %s", object, e.Verb, e.Reason, e.Text)
-	case e.Type != engine.Write:
+	case e.Type != trace.Write:
 		return ""
 	case e.Err != nil:
 		return object + "." + shortVerbs[e.Verb] + " refused"
@@ -138,7 +139,7 @@ func logLine(e engine.Entry) string {
 }
 
 // timed is a log with the virtual time since the start.
-func timed(trace *engine.Trace, seq uint64) []string {
+func timed(trace *trace.Trace, seq uint64) []string {
 	log := []string{}
 	for e := range trace.Since(seq) {
 		if line := logLine(e); line != "" {
@@ -166,20 +167,20 @@ func diffLog(t *testing.T, call string, got, want []string) {
 }
 
 // failing is an injector that makes the nth call (from 1) of a log's sort, PV.S for example, fail with errBroken; PV.G is a read.
-func failing(what string, nth int) engine.Injector {
+func failing(what string, nth int) api.Injector {
 	count := 0
-	return engine.InjectorFunc(func(c engine.Call) engine.Fault {
+	return api.InjectorFunc(func(c api.Call) api.Fault {
 		verb := shortVerbs[c.Verb]
 		if c.Verb == "get" {
 			verb = "G"
 		}
 		if shortKinds[api.Kind(c.Kind)]+"."+verb != what {
-			return engine.Fault{}
+			return api.Fault{}
 		}
 		if count++; count != nth {
-			return engine.Fault{}
+			return api.Fault{}
 		}
-		return engine.Fault{Err: errBroken}
+		return api.Fault{Err: errBroken}
 	})
 }
 
@@ -242,7 +243,7 @@ type player struct {
 func play(t *testing.T, ecfg engine.Config, cfg binder.Config) *player {
 	t.Helper()
 	p := &player{t: t, faults: fake.NewFaults()}
-	ecfg.Trace = &engine.Trace{}
+	ecfg.Trace = &trace.Trace{}
 	if ecfg.Injector == nil {
 		ecfg.Injector = p.faults
 	}

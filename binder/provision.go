@@ -180,7 +180,7 @@ func segments(term corev1.TopologySelectorTerm) []storage.Segment {
 
 // createStorage has the plugin make the volume.
 func (c *Controller) createStorage(p *engine.Proc, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
-	call := engine.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
+	call := api.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
 	err = p.Backend(call, storage.DelayOf(plugin, storage.Create, request.Name), func() error {
 		return storage.Safely(plugin.Name(), storage.Create, func() error {
 			response, err = plugin.(storage.Creator).Create(request)

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const (
@@ -60,7 +61,7 @@ func TestProvision(t *testing.T) {
 		claim      *corev1.PersistentVolumeClaim
 		backends   []storage.Backend
 		objs       []api.Object
-		inject     engine.Injector
+		inject     api.Injector
 		want       []string
 		ops        int
 	}{
@@ -314,9 +315,9 @@ func TestSaveProvisionedVolume(t *testing.T) {
 			var tr *binder.Trial
 			cfg := binder.TrialConfig{BeforeOperation: func(string) { ops++ }}
 			cfg.Backends = set(t, b)
-			cfg.Injector = engine.InjectorFunc(func(c engine.Call) engine.Fault {
+			cfg.Injector = api.InjectorFunc(func(c api.Call) api.Fault {
 				if c.Verb != "create" || c.Kind != "PersistentVolume" {
-					return engine.Fault{}
+					return api.Fault{}
 				}
 				if test.exists {
 					if _, err := tr.Store().Volumes.Create(fake.Volume("pvc-uc", "1Gi")); err != nil {
@@ -324,9 +325,9 @@ func TestSaveProvisionedVolume(t *testing.T) {
 					}
 				}
 				if attempts++; attempts > test.fails {
-					return engine.Fault{}
+					return api.Fault{}
 				}
-				return engine.Fault{Err: errBroken}
+				return api.Fault{Err: errBroken}
 			})
 			tr = trial(t, cfg, fake.Class("gold", disk), wanting(namedBy(disk)))
 			if err := tr.SyncClaim(claimKey); err != nil {
@@ -351,12 +352,12 @@ func TestSaveProvisionedVolume(t *testing.T) {
 		lost := 0
 		cfg := binder.TrialConfig{}
 		cfg.Backends = set(t, fake.InTree(disk))
-		cfg.Injector = engine.InjectorFunc(func(c engine.Call) engine.Fault {
+		cfg.Injector = api.InjectorFunc(func(c api.Call) api.Fault {
 			if c.Verb != "create" || c.Kind != "PersistentVolume" || lost == 5 {
-				return engine.Fault{}
+				return api.Fault{}
 			}
 			lost++
-			return engine.Fault{Err: errBroken, Effect: lost == 5}
+			return api.Fault{Err: errBroken, Effect: lost == 5}
 		})
 		tr := trial(t, cfg, fake.Class("gold", disk), wanting(namedBy(disk)))
 		if err := tr.SyncClaim(claimKey); err != nil {
@@ -460,7 +461,7 @@ func TestOperations(t *testing.T) {
 		}
 		p.Advance(31 * time.Second)
 		for e := range p.Trace().Since(p.seen) {
-			if e.Type == engine.Decision && e.Rule == "RECL-003" {
+			if e.Type == trace.Decision && e.Rule == "RECL-003" {
 				at = append(at, e.Time.Sub(engine.DefaultStart).String())
 			}
 		}

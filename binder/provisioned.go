@@ -106,7 +106,7 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 // deleteStorage has the plugin delete what it made for a volume that could not be saved.
 func (c *Controller) deleteStorage(p *engine.Proc, deleter storage.Backend, pv *corev1.PersistentVolume) error {
 	id := storage.Handle(pv)
-	call := engine.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
+	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
 	err := p.Backend(call, storage.DelayOf(deleter, storage.Delete, id), func() error {
 		return storage.Safely(deleter.Name(), storage.Delete, func() error {
 			return deleter.(storage.Deleter).Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})

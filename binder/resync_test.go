@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/history"
+	"github.com/volsim/volsim/trace"
 )
 
 // TestFullResync: BIND-032, a resync that leaves out what is at peace does to the world exactly what one that looks at everything
@@ -74,11 +75,11 @@ func playPicks(r *rapid.T, cfg volsim.Config, opts history.Options, picks []int)
 	for e := range c.Trace().Entries() {
 		offset := e.Time.Sub(engine.DefaultStart)
 		switch e.Type {
-		case engine.Write:
-			fmt.Fprintln(&out, offset, e.Actor, e.Verb, e.Object, engine.Changes(e.Old, e.New, engine.WithResourceVersion), e.Err)
-		case engine.Emitted:
+		case trace.Write:
+			fmt.Fprintln(&out, offset, e.Actor, e.Verb, e.Object, trace.Changes(e.Old, e.New, trace.WithResourceVersion), e.Err)
+		case trace.Emitted:
 			fmt.Fprintln(&out, offset, e.Actor, e.Object, e.Verb, e.Reason, e.Text)
-		case engine.Storage:
+		case trace.Storage:
 			fmt.Fprintln(&out, offset, e.Call, e.Verb, e.Err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // story is a whole cluster, and what its PersistentVolume controller does in it.
@@ -267,10 +268,10 @@ func TestStories(t *testing.T) {
 			s.do(s.Advance(time.Hour))
 			events := 0
 			for e := range s.Trace().Since(s.seen) {
-				if e.Type == engine.Emitted {
+				if e.Type == trace.Emitted {
 					events++
 				}
-				if e.Type == engine.Write && e.Actor != engine.User {
+				if e.Type == trace.Write && e.Actor != api.User {
 					t.Errorf("write %v", e)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // Trial is the PersistentVolume controller on its own, for tables of binding rules: no worker, no resync, no other controller.
@@ -22,14 +23,14 @@ type Trial struct {
 	engine     *engine.Engine
 	controller *Controller
 	actor      *engine.Actor
-	trace      engine.Trace
+	trace      trace.Trace
 }
 
 // TrialConfig is a Config with what the engine of a trial may need.
 type TrialConfig struct {
 	Config
 	// Injector makes API and backend calls fail; nil is none.
-	Injector engine.Injector
+	Injector api.Injector
 	// AsGiven has the API server take objects as they are given, without defaults, admission and validation (store.Config.AsGiven).
 	AsGiven bool
 	// BeforeOperation is called as each background operation begins. It may write to the trial's Store, and call Remember and
@@ -149,4 +150,4 @@ func (t *Trial) settle() error { return t.engine.Settle(operationLimit) }
 func (t *Trial) Store() *store.Store { return t.engine.Store() }
 
 // Trace is what happened so far, Events before correlation included.
-func (t *Trial) Trace() *engine.Trace { return &t.trace }
+func (t *Trial) Trace() *trace.Trace { return &t.trace }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 var boundOnce = Invariant{
@@ -27,7 +27,7 @@ var boundOnce = Invariant{
 		volumes := bonds[types.UID]{}
 		due := newDeadlines(w, inv.Within)
 		return Watcher{
-			Written: func(e engine.Entry) {
+			Written: func(e trace.Entry) {
 				switch e.Object.Kind {
 				case api.PersistentVolumeClaim:
 					old, _ := e.Old.(*corev1.PersistentVolumeClaim)
@@ -56,14 +56,14 @@ var boundOnce = Invariant{
 }
 
 // bonds are the writes that made objects Bound, by what to, in their order.
-type bonds[K ~string] map[K][]engine.Entry
+type bonds[K ~string] map[K][]trace.Entry
 
 // move notes that an object that was Bound to one thing is Bound to another, and reports whether that is a change.
-func (b bonds[K]) move(e engine.Entry, from, to K) bool {
+func (b bonds[K]) move(e trace.Entry, from, to K) bool {
 	if from == to {
 		return false
 	}
-	b[from] = slices.DeleteFunc(b[from], func(other engine.Entry) bool { return other.Object == e.Object })
+	b[from] = slices.DeleteFunc(b[from], func(other trace.Entry) bool { return other.Object == e.Object })
 	if len(b[from]) == 0 {
 		delete(b, from)
 	}
@@ -74,7 +74,7 @@ func (b bonds[K]) move(e engine.Entry, from, to K) bool {
 }
 
 // reportBonds reports the first two of several objects that are Bound to one thing.
-func (w *World) reportBonds(inv Invariant, bound []engine.Entry, to string, refs ...api.Ref) {
+func (w *World) reportBonds(inv Invariant, bound []trace.Entry, to string, refs ...api.Ref) {
 	first, second := bound[0], bound[1]
 	v := Violation{
 		Objects: []api.Ref{first.Object, second.Object},
@@ -108,7 +108,7 @@ var boundBothWays = Invariant{
 	Except: []string{"forced by a user who edits claimRef, or the annotations of controllers"},
 	Watch: func(inv Invariant, w *World) Watcher {
 		wrong := map[string]bool{} // by claim
-		return Watcher{Written: func(e engine.Entry) {
+		return Watcher{Written: func(e trace.Entry) {
 			var claim *corev1.PersistentVolumeClaim
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolumeClaim:
@@ -150,7 +150,7 @@ var protected = Invariant{
 	Rules:  []string{"PROT-001", "PROT-012", "PROT-026"},
 	Except: []string{"pods that came to their node after the claim was deleted", "forced by a user who removes the finalizer"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Written: func(e engine.Entry) {
+		return Watcher{Written: func(e trace.Entry) {
 			if e.New != nil {
 				return
 			}
@@ -164,7 +164,7 @@ var protected = Invariant{
 	},
 }
 
-func (w *World) checkClaimGone(inv Invariant, e engine.Entry, claim *corev1.PersistentVolumeClaim) {
+func (w *World) checkClaimGone(inv Invariant, e trace.Entry, claim *corev1.PersistentVolumeClaim) {
 	for _, info := range w.podsByClaim[e.Object.Key] {
 		late := claim.DeletionTimestamp != nil && !info.since.Time.Before(claim.DeletionTimestamp.Time)
 		if !info.active() || info.pod.Spec.NodeName == "" || late {
@@ -181,7 +181,7 @@ func (w *World) checkClaimGone(inv Invariant, e engine.Entry, claim *corev1.Pers
 	}
 }
 
-func (w *World) checkVolumeGone(inv Invariant, e engine.Entry, pv *corev1.PersistentVolume) {
+func (w *World) checkVolumeGone(inv Invariant, e trace.Entry, pv *corev1.PersistentVolume) {
 	if pv.Spec.ClaimRef == nil {
 		return
 	}

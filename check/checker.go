@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Config sets up a Checker.
@@ -58,7 +59,7 @@ func New(cfg Config) (*Checker, error) {
 }
 
 // See judges the next entry of the trace.
-func (c *Checker) See(e engine.Entry) {
+func (c *Checker) See(e trace.Entry) {
 	w := c.world
 	// What was due before this happened comes first.
 	c.Pass(e.Time)
@@ -68,9 +69,9 @@ func (c *Checker) See(e engine.Entry) {
 	for i := range c.watchers {
 		watcher := &c.watchers[i]
 		switch {
-		case e.Type == engine.Storage && watcher.Called != nil:
+		case e.Type == trace.Storage && watcher.Called != nil:
 			watcher.Called(e)
-		case e.Type == engine.Write && e.Old != e.New && watcher.Written != nil:
+		case e.Type == trace.Write && e.Old != e.New && watcher.Written != nil:
 			watcher.Written(e)
 		}
 		if watcher.Changed != nil {

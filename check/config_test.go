@@ -9,8 +9,8 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 func TestNew(t *testing.T) {
@@ -97,7 +97,7 @@ func TestInvariantOfOnesOwn(t *testing.T) {
 		Watch: func(inv check.Invariant, w *check.World) check.Watcher {
 			return check.Watcher{Changed: func(id check.VolumeID) {
 				if uses := w.Uses(id); len(uses) > 1 {
-					w.Report(inv, check.Violation{Volume: id, Text: id.String() + " is used twice", Witness: []engine.Entry{uses[1].Entry, uses[0].Entry}})
+					w.Report(inv, check.Violation{Volume: id, Text: id.String() + " is used twice", Witness: []trace.Entry{uses[1].Entry, uses[0].Entry}})
 				}
 			}}
 		},

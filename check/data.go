@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 var oneCreate = Invariant{
@@ -19,8 +19,8 @@ var oneCreate = Invariant{
 	Rules:  []string{"XPROV-032"},
 	Except: []string{"a second backend that a user brings in by replacing the class while the claim waits"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		live := map[string][]engine.Entry{} // by name
-		return Watcher{Called: func(e engine.Entry) {
+		live := map[string][]trace.Entry{} // by name
+		return Watcher{Called: func(e trace.Entry) {
 			name := e.Call.Key
 			switch {
 			case done(e, storage.Delete):
@@ -40,21 +40,21 @@ var oneCreate = Invariant{
 					w.Report(inv, Violation{
 						Volume:  idOfCall(e),
 						Text:    fmt.Sprintf("%s is made although %s is there for the same claim", idOfCall(e), idOfCall(first)),
-						Witness: []engine.Entry{first, e},
+						Witness: []trace.Entry{first, e},
 					})
 				}
 			case e.Verb == "end" && e.Call.Verb == string(storage.Create) && storage.CodeOf(e.Err) == storage.AlreadyExists && len(live[name]) > 0:
 				w.Report(inv, Violation{
 					Volume:  idOfCall(e),
 					Text:    fmt.Sprintf("%s is asked for again with other properties", idOfCall(e)),
-					Witness: []engine.Entry{live[name][0], e},
+					Witness: []trace.Entry{live[name][0], e},
 				})
 			}
 		}}
 	},
 }
 
-func deleteOf(entries []engine.Entry, backend string) []engine.Entry {
+func deleteOf(entries []trace.Entry, backend string) []trace.Entry {
 	rest := entries[:0]
 	for _, e := range entries {
 		if e.Call.Target != backend {
@@ -71,7 +71,7 @@ var wantedDataStays = Invariant{
 	Within: time.Minute,
 	Except: []string{"a policy that is changed while the deletion is under way comes too late: it is not read again"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		d := &deletions{inv: inv, world: w, retained: map[string]engine.Entry{}, begun: map[VolumeID]*Violation{}}
+		d := &deletions{inv: inv, world: w, retained: map[string]trace.Entry{}, begun: map[VolumeID]*Violation{}}
 		return Watcher{Called: d.called, Written: d.written}
 	},
 }
@@ -80,11 +80,11 @@ var wantedDataStays = Invariant{
 type deletions struct {
 	inv      Invariant
 	world    *World
-	retained map[string]engine.Entry // the writes that made a PersistentVolume say Retain
+	retained map[string]trace.Entry  // the writes that made a PersistentVolume say Retain
 	begun    map[VolumeID]*Violation // what was to be said when a call began
 }
 
-func (d *deletions) written(e engine.Entry) {
+func (d *deletions) written(e trace.Entry) {
 	if e.Object.Kind != api.PersistentVolume {
 		return
 	}
@@ -96,7 +96,7 @@ func (d *deletions) written(e engine.Entry) {
 	}
 }
 
-func (d *deletions) called(e engine.Entry) {
+func (d *deletions) called(e trace.Entry) {
 	if e.Call.Verb != string(storage.Delete) && e.Call.Verb != string(storage.Recycle) {
 		return
 	}
@@ -122,7 +122,7 @@ func (d *deletions) called(e engine.Entry) {
 }
 
 // judge says what is wrong with destroying the data of a volume now, nil if nothing is.
-func (d *deletions) judge(id VolumeID, e engine.Entry) *Violation {
+func (d *deletions) judge(id VolumeID, e trace.Entry) *Violation {
 	w := d.world
 	for _, pv := range w.VolumesOf(id) {
 		ref := api.RefTo(pv)
@@ -145,7 +145,7 @@ func (d *deletions) judge(id VolumeID, e engine.Entry) *Violation {
 		since, retain := d.retained[pv.Name]
 		if retain && e.Call.Verb == string(storage.Delete) && w.now.Sub(since.Time) > d.inv.Within {
 			v.Text = fmt.Sprintf("%s: delete although PersistentVolume %s says Retain", id, pv.Name)
-			v.Witness = []engine.Entry{since, e}
+			v.Witness = []trace.Entry{since, e}
 			return &v
 		}
 	}
@@ -160,7 +160,7 @@ var usedDataStays = Invariant{
 		"hostPath volumes of pods that their nodes have let go: there is nothing to unpublish for a kubelet that was restarted",
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Delete) && !done(e, storage.Recycle) {
 				return
 			}

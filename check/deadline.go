@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/trace"
 )
 
 // troubles are what keeps things from ending in time.
@@ -16,14 +16,14 @@ type troubles struct {
 	atNode  map[string]time.Time // the last time a kubelet was down, or started
 	down    map[string]bool      // controllers that crashed
 	// lastCrash is the last crash of each controller.
-	lastCrash map[string]engine.Entry
+	lastCrash map[string]trace.Entry
 }
 
 func newTroubles() troubles {
-	return troubles{atNode: map[string]time.Time{}, down: map[string]bool{}, lastCrash: map[string]engine.Entry{}}
+	return troubles{atNode: map[string]time.Time{}, down: map[string]bool{}, lastCrash: map[string]trace.Entry{}}
 }
 
-func (t *troubles) noteLifecycle(e engine.Entry) {
+func (t *troubles) noteLifecycle(e trace.Entry) {
 	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok {
 		t.atNode[node] = e.Time
 		return

@@ -5,12 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
-func idOfCall(e engine.Entry) VolumeID { return VolumeID{e.Call.Target, e.Call.Key} }
+func idOfCall(e trace.Entry) VolumeID { return VolumeID{e.Call.Target, e.Call.Key} }
 
-func podOfCall(e engine.Entry) types.UID { return types.UID(e.Call.Pod) }
+func podOfCall(e trace.Entry) types.UID { return types.UID(e.Call.Pod) }
 
 // podName is how a pod is called in texts.
 func (w *World) podName(uid types.UID) string {

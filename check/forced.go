@@ -9,9 +9,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/trace"
 )
 
 // The reasons for which the attach/detach controller detaches a volume that it knows to be mounted (ATT-064).
@@ -21,7 +21,7 @@ var forceful = []string{
 }
 
 // applyDecision remembers the decisions to detach by force, which the controller explains as "detach V from node N: why".
-func (w *World) applyDecision(e engine.Entry) {
+func (w *World) applyDecision(e trace.Entry) {
 	if e.Rule != "ATT-064" {
 		return
 	}
@@ -40,7 +40,7 @@ func (w *World) applyDecision(e engine.Entry) {
 		return
 	}
 	if r.forced == nil {
-		r.forced = map[string]engine.Entry{}
+		r.forced = map[string]trace.Entry{}
 	}
 	r.forced[node] = e
 }
@@ -59,23 +59,23 @@ func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
 }
 
 // whyForced is the end of such a decision: what forced it.
-func whyForced(e engine.Entry) string {
+func whyForced(e trace.Entry) string {
 	_, why, _ := strings.Cut(e.Text, ": ")
 	return why
 }
 
 // takenByForce says that a pod was taken away while its node still had it, and by whom; "" if the node let it go, or it is there.
-func (w *World) takenByForce(uid types.UID) (string, []engine.Entry) {
+func (w *World) takenByForce(uid types.UID) (string, []trace.Entry) {
 	info := w.pods[uid]
 	if info == nil || !info.gone || info.end.Actor == mount.ActorName(info.pod.Spec.NodeName) {
 		return "", nil
 	}
-	return "pod " + api.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []engine.Entry{info.end}
+	return "pod " + api.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []trace.Entry{info.end}
 }
 
 // noteMeddling remembers what users did to that which belongs to controllers: pointers, finalizers, annotations, states.
-func (w *World) noteMeddling(e engine.Entry) {
-	if e.Actor != engine.User {
+func (w *World) noteMeddling(e trace.Entry) {
+	if e.Actor != api.User {
 		return
 	}
 	if e.Verb == "load" || strings.HasSuffix(e.Verb, "-status") {
@@ -116,10 +116,10 @@ func sameRef(a, b *corev1.ObjectReference) bool {
 }
 
 // meddling says that a user edited what belongs to controllers in one of the objects, "" if nobody did.
-func (w *World) meddling(refs ...api.Ref) (string, []engine.Entry) {
+func (w *World) meddling(refs ...api.Ref) (string, []trace.Entry) {
 	for _, ref := range refs {
 		if e, ok := w.meddled[ref]; ok {
-			return "a user edited " + ref.String(), []engine.Entry{e}
+			return "a user edited " + ref.String(), []trace.Entry{e}
 		}
 	}
 	return "", nil

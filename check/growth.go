@@ -8,9 +8,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 var grownFirst = Invariant{
@@ -19,16 +19,16 @@ var grownFirst = Invariant{
 	Rules:  []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
 	Except: []string{"backends that do not tell how large their volumes are", "users who write the capacity of a PersistentVolume"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Written: func(e engine.Entry) {
+		return Watcher{Written: func(e trace.Entry) {
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolume:
 				old, _ := e.Old.(*corev1.PersistentVolume)
-				if old != nil && old.UID == obj.UID && e.Actor != engine.User {
+				if old != nil && old.UID == obj.UID && e.Actor != api.User {
 					w.checkGrown(inv, old, obj, e)
 				}
 			case *corev1.PersistentVolumeClaim:
 				old, _ := e.Old.(*corev1.PersistentVolumeClaim)
-				if old != nil && old.UID == obj.UID && e.Actor != engine.User {
+				if old != nil && old.UID == obj.UID && e.Actor != api.User {
 					w.checkShown(inv, old, obj, e)
 				}
 			}
@@ -44,7 +44,7 @@ type sizer interface {
 func storageOf(list corev1.ResourceList) apiresource.Quantity { return list[corev1.ResourceStorage] }
 
 // checkGrown compares a PersistentVolume that says it has grown with what the backend has.
-func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e engine.Entry) {
+func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e trace.Entry) {
 	capacity := storageOf(pv.Spec.Capacity)
 	if capacity.Cmp(storageOf(old.Spec.Capacity)) <= 0 {
 		return
@@ -65,13 +65,13 @@ func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e en
 	}
 	// EXP-022
 	if v, there := backend.Volume(id.ID); there && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
-		w.Report(inv, Violation{Volume: id, Objects: []api.Ref{e.Object}, Witness: []engine.Entry{e},
+		w.Report(inv, Violation{Volume: id, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{e},
 			Text: fmt.Sprintf("PersistentVolume %s says it has %s, and %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
 	}
 }
 
 // checkShown compares the capacity in the status of a claim that has grown with that of its PersistentVolume.
-func (w *World) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeClaim, e engine.Entry) {
+func (w *World) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeClaim, e trace.Entry) {
 	capacity := storageOf(claim.Status.Capacity)
 	pv := w.volumes[claim.Spec.VolumeName]
 	if pv == nil || capacity.Cmp(storageOf(old.Status.Capacity)) <= 0 {
@@ -95,7 +95,7 @@ var allocatedEnough = Invariant{
 	Except: []string{"claims that were loaded, or whose status a user wrote"},
 	Watch: func(inv Invariant, w *World) Watcher {
 		asked := map[string][]apiresource.Quantity{} // by uid of the claim
-		return Watcher{Written: func(e engine.Entry) {
+		return Watcher{Written: func(e trace.Entry) {
 			if e.Object.Kind != api.PersistentVolumeClaim {
 				return
 			}
@@ -115,14 +115,14 @@ var allocatedEnough = Invariant{
 			if !known {
 				asked[uid] = append(asked[uid], request)
 			}
-			if e.Actor != engine.User {
+			if e.Actor != api.User {
 				w.checkAllocated(inv, claim, asked[uid], e)
 			}
 		}}
 	},
 }
 
-func (w *World) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e engine.Entry) {
+func (w *World) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e trace.Entry) {
 	allocated, ok := objects.Allocated(claim)
 	if !ok {
 		return

@@ -20,6 +20,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const (
@@ -53,7 +54,7 @@ func newTale(t *testing.T, invariants ...string) *tale {
 	return h
 }
 
-func (h *tale) see(e engine.Entry) {
+func (h *tale) see(e trace.Entry) {
 	h.seq++
 	e.Seq, e.Time = h.seq, h.now
 	h.checker.See(e)
@@ -78,20 +79,20 @@ func (h *tale) put(actor string, objs ...api.Object) {
 			obj.SetUID(types.UID("uid-" + obj.GetName()))
 		}
 		h.objs[ref] = obj
-		h.see(engine.Entry{Type: engine.Write, Actor: actor, Verb: verb, Object: ref, Old: old, New: obj})
+		h.see(trace.Entry{Type: trace.Write, Actor: actor, Verb: verb, Object: ref, Old: old, New: obj})
 	}
 }
 
 func (h *tale) remove(actor string, obj api.Object) {
 	ref := api.RefTo(obj)
-	h.see(engine.Entry{Type: engine.Write, Actor: actor, Verb: "delete", Object: ref, Old: h.objs[ref]})
+	h.see(trace.Entry{Type: trace.Write, Actor: actor, Verb: "delete", Object: ref, Old: h.objs[ref]})
 	delete(h.objs, ref)
 }
 
 func (h *tale) call(op storage.Op, id, node, pod string) { h.callTo(driver, op, id, node, pod, nil) }
 
 func (h *tale) callTo(backend string, op storage.Op, id, node, pod string, err error) {
-	call := engine.Call{Target: backend, Verb: string(op), Key: id, Node: node}
+	call := api.Call{Target: backend, Verb: string(op), Key: id, Node: node}
 	if pod != "" {
 		call.Pod = "uid-" + pod
 	}
@@ -100,26 +101,26 @@ func (h *tale) callTo(backend string, op storage.Op, id, node, pod string, err e
 		actor = mount.ActorName(node)
 	}
 	call.Actor = actor
-	h.see(engine.Entry{Type: engine.Storage, Actor: actor, Verb: "end", Call: call, Err: err})
+	h.see(trace.Entry{Type: trace.Storage, Actor: actor, Verb: "end", Call: call, Err: err})
 }
 
 // lose has the reply of the next such call get lost.
 func (h *tale) lose(backend string, op storage.Op, id, node, pod string, err error) {
-	call := engine.Call{Actor: "sidecar", Target: backend, Verb: string(op), Key: id, Node: node}
+	call := api.Call{Actor: "sidecar", Target: backend, Verb: string(op), Key: id, Node: node}
 	if pod != "" {
 		call.Pod, call.Actor = "uid-"+pod, mount.ActorName(node)
 	}
-	h.see(engine.Entry{Type: engine.Injected, Actor: call.Actor, Call: call, Text: "error (it took effect)", Err: err})
+	h.see(trace.Entry{Type: trace.Injected, Actor: call.Actor, Call: call, Text: "error (it took effect)", Err: err})
 }
 
 func (h *tale) actor(name, what string) {
-	h.see(engine.Entry{Type: engine.Lifecycle, Actor: name, Text: what})
+	h.see(trace.Entry{Type: trace.Lifecycle, Actor: name, Text: what})
 }
 
 // forceDetach is the decision of the attach/detach controller to detach by force.
 func (h *tale) forceDetach(volume, node string) {
 	why := attach.DecideDetach(attach.DetachFacts{Mounted: true, Expired: true}).Why
-	h.see(engine.Entry{Type: engine.Decision, Actor: attach.ActorName, Rule: "ATT-064",
+	h.see(trace.Entry{Type: trace.Decision, Actor: attach.ActorName, Rule: "ATT-064",
 		Text: fmt.Sprintf("detach %s from node %s: %s", objects.CSIVolumeName(driver, volume), node, why)})
 }
 

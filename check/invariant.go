@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Invariant is something that is true of every cluster whose controllers, kubelets and drivers do what they should.
@@ -28,9 +28,9 @@ type Invariant struct {
 // Watcher is what an invariant wants to hear of. Fields may be nil. The World is up to date when they are called.
 type Watcher struct {
 	// Called gets each call to a storage backend that ended, failed or not; one that takes time also as it begins.
-	Called func(e engine.Entry)
+	Called func(e trace.Entry)
 	// Written gets each API write that changed an object.
-	Written func(e engine.Entry)
+	Written func(e trace.Entry)
 	// Changed gets each volume of which something changed: who uses it, or who wants it.
 	Changed func(id VolumeID)
 	// Passed is called when the clock has moved, and before violations are read.

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // made is a volume that a backend made.
 type made struct {
 	backend, name string
-	entry         engine.Entry
-	meddled       []engine.Entry // how a user took its PersistentVolume out of the hands of controllers
-	kept          bool           // its PersistentVolume is gone and said that the storage stays
-	elsewhere     engine.Entry   // the write that bound its claim to another volume
-	lost          engine.Entry   // the fault that hid from its maker that it was made
-	id            VolumeID       // the name, until a PersistentVolume tells
+	entry         trace.Entry
+	meddled       []trace.Entry // how a user took its PersistentVolume out of the hands of controllers
+	kept          bool          // its PersistentVolume is gone and said that the storage stays
+	elsewhere     trace.Entry   // the write that bound its claim to another volume
+	lost          trace.Entry   // the fault that hid from its maker that it was made
+	id            VolumeID      // the name, until a PersistentVolume tells
 }
 
 func (m *made) key() string { return m.backend + "\x00" + m.name }
@@ -45,7 +45,7 @@ var noLeak = Invariant{
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
 		l := &leaks{inv: inv, world: w, due: newDeadlines(w, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
-			byID: map[VolumeID]*made{}, policies: map[string]engine.Entry{}}
+			byID: map[VolumeID]*made{}, policies: map[string]trace.Entry{}}
 		return Watcher{Called: l.called, Written: l.written, Passed: l.due.passed}
 	},
 }
@@ -59,10 +59,10 @@ type leaks struct {
 	byName map[string][]*made
 	byID   map[VolumeID]*made
 	// policies are the changes of policy by users, by PersistentVolume.
-	policies map[string]engine.Entry
+	policies map[string]trace.Entry
 }
 
-func (l *leaks) called(e engine.Entry) {
+func (l *leaks) called(e trace.Entry) {
 	switch {
 	case e.Verb == "end" && e.Err != nil && e.Call.Verb == string(storage.Create):
 		if m := l.made[e.Call.Target+"\x00"+e.Call.Key]; m != nil && l.world.final(e.Call, e.Err) {
@@ -102,7 +102,7 @@ func (l *leaks) forget(m *made) {
 	l.due.end(m.key())
 }
 
-func (l *leaks) written(e engine.Entry) {
+func (l *leaks) written(e trace.Entry) {
 	switch e.Object.Kind {
 	case api.PersistentVolume:
 		name := e.Object.Key
@@ -136,19 +136,19 @@ func (l *leaks) written(e engine.Entry) {
 }
 
 // notePolicy remembers that a user changed what is to become of the storage.
-func (l *leaks) notePolicy(e engine.Entry) {
+func (l *leaks) notePolicy(e trace.Entry) {
 	old, _ := e.Old.(*corev1.PersistentVolume)
 	pv, _ := e.New.(*corev1.PersistentVolume)
 	switch {
 	case pv == nil:
 		delete(l.policies, e.Object.Key)
-	case old != nil && e.Actor == engine.User && old.Spec.PersistentVolumeReclaimPolicy != pv.Spec.PersistentVolumeReclaimPolicy:
+	case old != nil && e.Actor == api.User && old.Spec.PersistentVolumeReclaimPolicy != pv.Spec.PersistentVolumeReclaimPolicy:
 		l.policies[e.Object.Key] = e
 	}
 }
 
 // noteBound remembers that a claim is bound to something else than what is made for it (XPROV-014).
-func (l *leaks) noteBound(e engine.Entry, claim *corev1.PersistentVolumeClaim) {
+func (l *leaks) noteBound(e trace.Entry, claim *corev1.PersistentVolumeClaim) {
 	for _, m := range l.byName[claimPrefix+string(claim.UID)] {
 		if claim.Spec.VolumeName != m.name && m.elsewhere.Seq == 0 {
 			m.elsewhere = e
@@ -192,7 +192,7 @@ func (l *leaks) report(m *made) {
 	v := Violation{
 		Volume:  VolumeID{m.backend, m.name},
 		Text:    fmt.Sprintf("%s was made, and for %v neither a PersistentVolume nor a claim was there for it", VolumeID{m.backend, m.name}, l.inv.Within),
-		Witness: []engine.Entry{m.entry},
+		Witness: []trace.Entry{m.entry},
 	}
 	switch {
 	case len(m.meddled) > 0:

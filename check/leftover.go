@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 var nothingLeft = Invariant{
@@ -126,7 +126,7 @@ var podsGo = Invariant{
 	Watch: func(inv Invariant, w *World) Watcher {
 		due := newDeadlines(w, inv.Within)
 		return Watcher{
-			Written: func(e engine.Entry) {
+			Written: func(e trace.Entry) {
 				if e.Object.Kind != api.Pod {
 					return
 				}
@@ -143,7 +143,7 @@ var podsGo = Invariant{
 					w.Report(inv, Violation{
 						Objects: []api.Ref{e.Object},
 						Text:    fmt.Sprintf("pod %s is still there, %v after it should have ended", e.Object.Key, inv.Within),
-						Witness: []engine.Entry{e},
+						Witness: []trace.Entry{e},
 					})
 				})
 			},

@@ -7,16 +7,16 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/trace"
 )
 
 // podInfo is what is remembered of a pod. It outlives the pod: a node that is cut off goes on with pods that are no longer there.
 type podInfo struct {
 	pod     *corev1.Pod
 	gone    bool
-	end     engine.Entry // what took it away
-	since   engine.Entry // what gave it its node
+	end     trace.Entry // what took it away
+	since   trace.Entry // what gave it its node
 	claims  []string
 	allowed []VolumeID // the volumes of its claims, those that once were included
 }
@@ -24,7 +24,7 @@ type podInfo struct {
 // active reports whether the pod is there and may come to run, or runs.
 func (p *podInfo) active() bool { return !p.gone && !objects.Terminated(p.pod) }
 
-func (w *World) applyWrite(e engine.Entry) {
+func (w *World) applyWrite(e trace.Entry) {
 	key := e.Object.Key
 	switch e.Object.Kind {
 	case api.PersistentVolume:
@@ -113,7 +113,7 @@ func (w *World) putVolume(name string, old, pv *corev1.PersistentVolume) {
 	}
 }
 
-func (w *World) putPod(e engine.Entry, old, pod *corev1.Pod) {
+func (w *World) putPod(e trace.Entry, old, pod *corev1.Pod) {
 	if info := w.infoOf(old); info != nil && (pod == nil || pod.UID != old.UID) {
 		info.pod, info.gone, info.end = old, true, e
 		for _, claim := range info.claims {

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 var attachFirst = Invariant{
@@ -15,7 +15,7 @@ var attachFirst = Invariant{
 	Says:  "a volume that has to be attached is attached to a node when it is staged or published there",
 	Rules: []string{"MNT-174", "ATT-141"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
@@ -38,7 +38,7 @@ var stageFirst = Invariant{
 	Says:  "a volume of a driver that stages is staged on a node when it is published there",
 	Rules: []string{"MNT-196", "MNT-197"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Publish) {
 				return
 			}
@@ -56,7 +56,7 @@ var unpublishFirst = Invariant{
 	Says:  "a volume is unstaged when no pod of the node has it any more",
 	Rules: []string{"MNT-135", "MNT-139"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Unstage) || len(w.ended) == 0 {
 				return
 			}
@@ -79,7 +79,7 @@ var unmountFirst = Invariant{
 		"forced by a restart: a kubelet that ends after the last pod's mount and before that of the device is gone leaves the device mounted, and the next one does not know (MNT-450)",
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Detach) {
 				return
 			}
@@ -95,7 +95,7 @@ var unmountFirst = Invariant{
 }
 
 // checkUnmounted looks for mounts of a volume that was just detached from a node.
-func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e engine.Entry) {
+func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e trace.Entry) {
 	u, how := r.first(storage.Publish, attached.Node), "published"
 	if u == nil {
 		u, how = r.first(storage.Stage, attached.Node), "staged"
@@ -126,7 +126,7 @@ var inUseFirst = Invariant{
 		"forced by a restart: a kubelet takes what it finds on its disk for attached; if the node's status does not say so, it is not reported in use either, and another pod may get it before it is (MNT-928, kubernetes/kubernetes issue 101791)",
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
@@ -154,7 +154,7 @@ var publishToOwner = Invariant{
 	Says:  "a volume is published to a pod of that node that names the claim it is bound to, and to no other",
 	Rules: []string{"MNT-072g", "MNT-072h"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if done(e, storage.Publish) {
 				w.checkOwner(inv, e)
 			}
@@ -162,7 +162,7 @@ var publishToOwner = Invariant{
 	},
 }
 
-func (w *World) checkOwner(inv Invariant, e engine.Entry) {
+func (w *World) checkOwner(inv Invariant, e trace.Entry) {
 	r := w.records[idOfCall(e)]
 	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
 		return // it has it already
@@ -200,7 +200,7 @@ func (w *World) staged(r *record) bool {
 }
 
 // about is a violation about a volume.
-func (w *World) about(r *record, text string, witness ...engine.Entry) Violation {
+func (w *World) about(r *record, text string, witness ...trace.Entry) Violation {
 	v := Violation{Volume: r.id, Text: text, Witness: witness}
 	for _, name := range r.pvs {
 		v.Objects = append(v.Objects, api.Ref{Kind: api.PersistentVolume, Key: name})

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 var knownPhases = Invariant{
@@ -16,9 +16,9 @@ var knownPhases = Invariant{
 	Rules:  []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
 	Except: []string{"what users write into a status themselves"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Written: func(e engine.Entry) {
+		return Watcher{Written: func(e trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
-			if !known || e.Old == nil || e.New == nil || e.Actor == engine.User || e.Old.GetUID() != e.New.GetUID() {
+			if !known || e.Old == nil || e.New == nil || e.Actor == api.User || e.Old.GetUID() != e.New.GetUID() {
 				return
 			}
 			from, to := phaseOf(e.Old), phaseOf(e.New)

@@ -6,13 +6,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // applyCall keeps account of where volumes are.
-func (w *World) applyCall(e engine.Entry) {
+func (w *World) applyCall(e trace.Entry) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
 	pod := types.UID(e.Call.Pod)
 	switch op := storage.Op(e.Call.Verb); op {
@@ -49,8 +50,8 @@ func (w *World) applyCall(e engine.Entry) {
 
 // noteReply notes whether the caller learns how the call ended. A call that succeeds although an error was injected had its effect, and
 // the caller got the error. Where that error counts as final, nobody knows of the effect.
-func (w *World) noteReply(e engine.Entry) {
-	w.lost = engine.Entry{}
+func (w *World) noteReply(e trace.Entry) {
+	w.lost = trace.Entry{}
 	fault, ok := w.faults[e.Call]
 	if !ok {
 		return
@@ -62,7 +63,7 @@ func (w *World) noteReply(e engine.Entry) {
 }
 
 // final reports whether the caller takes the error for the end of it: every one of an in-tree plugin, some of a CSI driver.
-func (w *World) final(call engine.Call, err error) bool {
+func (w *World) final(call api.Call, err error) bool {
 	return strings.HasPrefix(call.Target, storage.InTreePrefix) || !storage.UnknownOutcome(storage.Op(call.Verb), err)
 }
 
@@ -114,7 +115,7 @@ func (w *World) drop(r *record) {
 }
 
 // applyLifecycle follows which actors run, and machines that lose their mounts.
-func (w *World) applyLifecycle(e engine.Entry) {
+func (w *World) applyLifecycle(e trace.Entry) {
 	w.noteLifecycle(e)
 	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok && e.Text == "started" {
 		w.noteFound(node, e)
@@ -141,18 +142,18 @@ func (w *World) applyLifecycle(e engine.Entry) {
 }
 
 // noteFound remembers what a kubelet that starts finds on its disk.
-func (w *World) noteFound(node string, e engine.Entry) {
+func (w *World) noteFound(node string, e trace.Entry) {
 	for _, r := range w.records {
 		if !r.mountedOn(node) && !r.files[node] {
 			continue
 		}
 		if r.found == nil {
-			r.found = map[string]engine.Entry{}
+			r.found = map[string]trace.Entry{}
 		}
 		r.found[node] = e
 		if r.first(storage.Stage, node) != nil && r.first(storage.Publish, node) == nil {
 			if r.orphaned == nil {
-				r.orphaned = map[string]engine.Entry{}
+				r.orphaned = map[string]trace.Entry{}
 			}
 			r.orphaned[node] = e
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Violation is a moment at which an invariant did not hold.
@@ -25,7 +25,7 @@ type Violation struct {
 	// finalizer away. "" if nobody did: then a controller, a kubelet or a driver is wrong.
 	Forced string
 	// Witness are the entries that prove it, as few as will do, in the order in which they happened.
-	Witness []engine.Entry
+	Witness []trace.Entry
 
 	start time.Time
 }
@@ -64,9 +64,9 @@ func Unforced(violations []Violation) []Violation {
 }
 
 // describe says what an entry tells.
-func describe(e engine.Entry) string {
+func describe(e trace.Entry) string {
 	switch e.Type {
-	case engine.Storage:
+	case trace.Storage:
 		what := e.Call.Target + " " + e.Call.Verb + " " + e.Call.Key
 		if e.Call.Node != "" {
 			what += " on " + e.Call.Node
@@ -81,17 +81,17 @@ func describe(e engine.Entry) string {
 			return what + " begins"
 		}
 		return what
-	case engine.Write:
+	case trace.Write:
 		return e.Verb + " " + e.Object.String() + outcome(e)
-	case engine.Decision:
+	case trace.Decision:
 		return e.Rule + " " + e.Text
-	case engine.Injected:
+	case trace.Injected:
 		return "fault at " + e.Call.Target + " " + e.Call.Verb + " " + e.Call.Key + ": " + e.Text
 	}
 	return e.Text
 }
 
-func outcome(e engine.Entry) string {
+func outcome(e trace.Entry) string {
 	switch {
 	case e.New == nil:
 		return ": gone"
@@ -99,7 +99,7 @@ func outcome(e engine.Entry) string {
 		return ": created"
 	}
 	var changes []string
-	for _, c := range engine.Changes(e.Old, e.New) {
+	for _, c := range trace.Changes(e.Old, e.New) {
 		changes = append(changes, c.String())
 	}
 	if len(changes) == 0 {

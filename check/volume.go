@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // VolumeID names a volume at a backend: what a PersistentVolume is about. Two PersistentVolumes may be about one.
@@ -27,10 +27,10 @@ type Use struct {
 	// Pod has a published volume.
 	Pod types.UID
 	// Entry is the call that made it so.
-	Entry engine.Entry
+	Entry trace.Entry
 	// Lost is the fault that kept the reply of the last such call from its caller, who took it for a final failure; without Seq if
 	// nothing did.
-	Lost engine.Entry
+	Lost trace.Entry
 }
 
 // record is what is known about one volume.
@@ -40,11 +40,11 @@ type record struct {
 	last *corev1.PersistentVolume // the one written last, also when it is gone
 	uses []Use                    // in the order in which they came about
 	// forced are the decisions to detach it by force, by node, until it is attached there again.
-	forced map[string]engine.Entry
+	forced map[string]trace.Entry
 	// found are the starts of kubelets that came upon the volume on their disk, by node, until it is no longer there.
-	found map[string]engine.Entry
+	found map[string]trace.Entry
 	// orphaned are the starts of kubelets that do not know the volume to be staged, since no pod has it there, by node.
-	orphaned map[string]engine.Entry
+	orphaned map[string]trace.Entry
 	// files are the nodes that lost their mounts of the volume but still have the directories.
 	files map[string]bool
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // World is what a history says of the cluster so far: the objects as the API server has them, and the volumes as calls to backends
@@ -36,12 +36,12 @@ type World struct {
 	// What the entry at hand did.
 	changed []VolumeID
 	ended   []Use
-	lost    engine.Entry // the fault that hid from the caller that a call succeeded
+	lost    trace.Entry // the fault that hid from the caller that a call succeeded
 
-	faults map[engine.Call]engine.Entry // errors injected into calls that have not ended
+	faults map[api.Call]trace.Entry // errors injected into calls that have not ended
 	troubles
-	meddled    map[api.Ref]engine.Entry
-	unsure     map[api.Ref]engine.Entry // errors injected into creations of objects
+	meddled    map[api.Ref]trace.Entry
+	unsure     map[api.Ref]trace.Entry // errors injected into creations of objects
 	violations []Violation
 }
 
@@ -62,9 +62,9 @@ func newWorld(cfg Config) *World {
 		records:     map[VolumeID]*record{},
 		podsOf:      map[VolumeID][]*podInfo{},
 		troubles:    newTroubles(),
-		faults:      map[engine.Call]engine.Entry{},
-		unsure:      map[api.Ref]engine.Entry{},
-		meddled:     map[api.Ref]engine.Entry{},
+		faults:      map[api.Call]trace.Entry{},
+		unsure:      map[api.Ref]trace.Entry{},
+		meddled:     map[api.Ref]trace.Entry{},
 	}
 }
 
@@ -112,8 +112,8 @@ func (w *World) Uses(id VolumeID) []Use {
 // Report adds a violation. The caller fills in Text, and what else it knows; time and order of the witness are seen to.
 func (w *World) Report(inv Invariant, v Violation) {
 	v.Invariant, v.At, v.start = inv.Name, w.now, w.start
-	slices.SortStableFunc(v.Witness, func(a, b engine.Entry) int { return int(a.Seq) - int(b.Seq) })
-	v.Witness = slices.CompactFunc(v.Witness, func(a, b engine.Entry) bool { return a.Seq == b.Seq && a.Seq != 0 })
+	slices.SortStableFunc(v.Witness, func(a, b trace.Entry) int { return int(a.Seq) - int(b.Seq) })
+	v.Witness = slices.CompactFunc(v.Witness, func(a, b trace.Entry) bool { return a.Seq == b.Seq && a.Seq != 0 })
 	w.violations = append(w.violations, v)
 }
 
@@ -134,33 +134,33 @@ func (w *World) touch(id VolumeID) {
 }
 
 // apply brings the world up to date.
-func (w *World) apply(e engine.Entry) {
+func (w *World) apply(e trace.Entry) {
 	w.changed, w.ended = w.changed[:0], w.ended[:0]
 	switch e.Type {
-	case engine.Write:
+	case trace.Write:
 		if e.Err == nil && e.Old != e.New {
 			w.noteMeddling(e)
 			w.applyWrite(e)
 		}
-	case engine.Storage:
+	case trace.Storage:
 		if e.Verb == "end" {
 			w.noteReply(e)
 			if e.Err == nil {
 				w.applyCall(e)
 			}
 		}
-	case engine.Decision:
+	case trace.Decision:
 		w.applyDecision(e)
-	case engine.Injected:
+	case trace.Injected:
 		w.trouble = e.Time
 		switch {
 		case e.Err == nil:
-		case e.Call.Target != engine.APIServer:
+		case e.Call.Target != api.APIServer:
 			w.faults[e.Call] = e
 		case e.Call.Verb == "create":
 			w.unsure[api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}] = e
 		}
-	case engine.Lifecycle:
+	case trace.Lifecycle:
 		w.applyLifecycle(e)
 	}
 }

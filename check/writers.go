@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 var oneWriter = Invariant{
@@ -20,7 +20,7 @@ var oneWriter = Invariant{
 		"volumes that are not attached: nobody but the scheduler's ReadWriteOncePod check looks at access modes then, so a ReadWriteOnce NFS share is mounted by every node that has a pod for it (kubernetes/kubernetes issue 111799)",
 	},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if done(e, storage.Publish) {
 				w.checkSingle(inv, e, storage.Publish, "published")
 			}
@@ -33,7 +33,7 @@ var oneAttachment = Invariant{
 	Says:  "a volume that is for a single node is attached to one node at a time",
 	Rules: []string{"ATT-069", "ATT-070", "ATT-089"},
 	Watch: func(inv Invariant, w *World) Watcher {
-		return Watcher{Called: func(e engine.Entry) {
+		return Watcher{Called: func(e trace.Entry) {
 			if done(e, storage.Attach) {
 				w.checkSingle(inv, e, storage.Attach, "attached")
 			}
@@ -42,12 +42,12 @@ var oneAttachment = Invariant{
 }
 
 // done reports whether e is a call of that operation that succeeded.
-func done(e engine.Entry, op storage.Op) bool {
+func done(e trace.Entry, op storage.Op) bool {
 	return e.Verb == "end" && e.Err == nil && e.Call.Verb == string(op)
 }
 
 // checkSingle looks for the volume of a call on other nodes than that of the call.
-func (w *World) checkSingle(inv Invariant, e engine.Entry, op storage.Op, how string) {
+func (w *World) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how string) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
 	r := w.records[id]
 	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !w.attachable(r.last) {
@@ -65,7 +65,7 @@ func (w *World) checkSingle(inv Invariant, e engine.Entry, op storage.Op, how st
 			Volume:  id,
 			Objects: []api.Ref{api.RefTo(r.last)},
 			Text:    fmt.Sprintf("%s is %s on %s and on %s, and its access modes are %v", id, how, u.Node, e.Call.Node, modes(r.last)),
-			Witness: []engine.Entry{u.Entry, e},
+			Witness: []trace.Entry{u.Entry, e},
 		}
 		if decision, ok := r.forced[u.Node]; ok {
 			v.Forced = whyForced(decision)

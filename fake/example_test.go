@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -41,7 +41,7 @@ func ExampleFaults() {
 	faults.Lose(create, storage.Errorf(storage.DeadlineExceeded, "no answer")).Once()
 
 	for range 4 {
-		fault := faults.Inject(engine.Call{Target: "disk.example.com", Verb: "Create", Key: "pvc-1"})
+		fault := faults.Inject(api.Call{Target: "disk.example.com", Verb: "Create", Key: "pvc-1"})
 		fmt.Println(fault.Err, fault.Effect)
 	}
 	// Output:

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/api"
 )
 
 // Faults is an engine.Injector with engine.Foresight, made of rules. The rule added first that matches a call and is not used up decides about it; so
@@ -26,7 +26,7 @@ type Faults struct {
 type Rule struct {
 	faults *Faults
 	match  Match
-	fault  engine.Fault
+	fault  api.Fault
 	skip   int // matching calls to leave alone first
 	left   int // how often it still applies; forever
 	fired  int
@@ -40,7 +40,7 @@ func NewFaults() *Faults { return &Faults{} }
 
 // Add adds a rule that does the given thing to every matching call. It refuses a match that no call can ever meet, and a fault
 // that is nothing or contradicts itself.
-func (f *Faults) Add(match Match, fault engine.Fault) (*Rule, error) {
+func (f *Faults) Add(match Match, fault api.Fault) (*Rule, error) {
 	r := &Rule{faults: f, match: match, fault: fault, left: forever}
 	if err := errors.Join(match.check(), checkFault(fault)); err != nil {
 		return r, fmt.Errorf("fault %s: %w", match, err)
@@ -62,7 +62,7 @@ func (f *Faults) OnFault(fn func()) { f.heard = append(f.heard, fn) }
 
 // Awaits reports whether there is a rule for the call that is not used up, also if others are before it, or other calls are to be left
 // alone first.
-func (f *Faults) Awaits(call engine.Call) bool {
+func (f *Faults) Awaits(call api.Call) bool {
 	for _, r := range f.rules {
 		if r.left != 0 && r.match.covers(call) {
 			return true
@@ -71,7 +71,7 @@ func (f *Faults) Awaits(call engine.Call) bool {
 	return false
 }
 
-func checkFault(fault engine.Fault) error {
+func checkFault(fault api.Fault) error {
 	switch {
 	case fault.Delay < 0:
 		return fmt.Errorf("a delay of %s: it must not be negative", fault.Delay)
@@ -88,7 +88,7 @@ func checkFault(fault engine.Fault) error {
 }
 
 // add is Add for the shorthands: an error is kept for Err.
-func (f *Faults) add(match Match, fault engine.Fault) *Rule {
+func (f *Faults) add(match Match, fault api.Fault) *Rule {
 	r, err := f.Add(match, fault)
 	if err != nil {
 		f.errs = append(f.errs, err)
@@ -97,22 +97,22 @@ func (f *Faults) add(match Match, fault engine.Fault) *Rule {
 }
 
 // Fail makes matching calls fail with err, without effect. Like every rule it applies forever unless limited with Times or Once.
-func (f *Faults) Fail(match Match, err error) *Rule { return f.add(match, engine.Fault{Err: err}) }
+func (f *Faults) Fail(match Match, err error) *Rule { return f.add(match, api.Fault{Err: err}) }
 
 // Lose lets matching calls take effect, but the caller gets err: the reply was lost.
 func (f *Faults) Lose(match Match, err error) *Rule {
-	return f.add(match, engine.Fault{Err: err, Effect: true})
+	return f.add(match, api.Fault{Err: err, Effect: true})
 }
 
 // Slow makes matching calls take so much longer.
 func (f *Faults) Slow(match Match, delay time.Duration) *Rule {
-	return f.add(match, engine.Fault{Delay: delay})
+	return f.add(match, api.Fault{Delay: delay})
 }
 
 // Crash stops the caller just before the matching call takes effect, or just after with [Rule.Effect]. It is started again after
 // the given time.
 func (f *Faults) Crash(match Match, restart time.Duration) *Rule {
-	return f.add(match, engine.Fault{Crash: true, Restart: restart})
+	return f.add(match, api.Fault{Crash: true, Restart: restart})
 }
 
 // Err tells which rules were refused, nil if none was. They have no effect.
@@ -136,7 +136,7 @@ func (f *Faults) Unused() []string {
 }
 
 // Inject is asked by the engine before every call.
-func (f *Faults) Inject(call engine.Call) engine.Fault {
+func (f *Faults) Inject(call api.Call) api.Fault {
 	for _, r := range f.rules {
 		if r.left == 0 || !r.match.covers(call) {
 			continue
@@ -151,7 +151,7 @@ func (f *Faults) Inject(call engine.Call) engine.Fault {
 		r.fired++
 		return r.fault
 	}
-	return engine.Fault{}
+	return api.Fault{}
 }
 
 // Times limits the rule to the next n matching calls; -1 is no limit. Any other number below 1 is refused, and shows in Faults.Err.

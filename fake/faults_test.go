@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -21,7 +21,7 @@ var (
 )
 
 // answers are what the injector says to the same call again and again.
-func answers(f *fake.Faults, call engine.Call, times int) string {
+func answers(f *fake.Faults, call api.Call, times int) string {
 	var said []string
 	for range times {
 		switch fault := f.Inject(call); {
@@ -40,7 +40,7 @@ func answers(f *fake.Faults, call engine.Call, times int) string {
 
 func TestFaultOrder(t *testing.T) {
 	any := fake.Match{}
-	create := engine.Call{Target: "disk", Verb: "Create"}
+	create := api.Call{Target: "disk", Verb: "Create"}
 	for _, tt := range []struct {
 		name  string
 		rules func(f *fake.Faults)
@@ -78,8 +78,8 @@ func TestFaultOrder(t *testing.T) {
 }
 
 func TestFaultMatch(t *testing.T) {
-	call := engine.Call{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1", Pod: "uid-1"}
-	write := engine.Call{Actor: "binder", Target: engine.APIServer, Verb: "update-status", Kind: "PersistentVolume", Key: "pv1"}
+	call := api.Call{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1", Pod: "uid-1"}
+	write := api.Call{Actor: "binder", Target: api.APIServer, Verb: "update-status", Kind: "PersistentVolume", Key: "pv1"}
 	for _, tt := range []struct {
 		match       fake.Match
 		call, write bool
@@ -101,7 +101,7 @@ func TestFaultMatch(t *testing.T) {
 		{fake.Match{Actor: "attacher", Target: "disk", Verb: "Attach", Key: "v", Node: "n1", Pod: "uid-1"}, true, false},
 	} {
 		for _, c := range []struct {
-			call engine.Call
+			call api.Call
 			want bool
 		}{{call, tt.call}, {write, tt.write}} {
 			f := fake.NewFaults()
@@ -120,18 +120,18 @@ func TestFaultKinds(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		add  func(f *fake.Faults) *fake.Rule
-		want engine.Fault
+		want api.Fault
 		text string
 	}{
-		{"fail", func(f *fake.Faults) *fake.Rule { return f.Fail(fake.Match{Verb: "Create"}, errA) }, engine.Fault{Err: errA},
+		{"fail", func(f *fake.Faults) *fake.Rule { return f.Fail(fake.Match{Verb: "Create"}, errA) }, api.Fault{Err: errA},
 			"{Verb: Create}: error rpc error: code = Internal desc = a"},
-		{"lose", func(f *fake.Faults) *fake.Rule { return f.Lose(fake.Match{}, errA).Once() }, engine.Fault{Err: errA, Effect: true},
+		{"lose", func(f *fake.Faults) *fake.Rule { return f.Lose(fake.Match{}, errA).Once() }, api.Fault{Err: errA, Effect: true},
 			"{}: error rpc error: code = Internal desc = a, after taking effect, 0 left"},
-		{"slow failure", func(f *fake.Faults) *fake.Rule { return f.Fail(fake.Match{}, errA).Delay(time.Second) }, engine.Fault{Err: errA, Delay: time.Second},
+		{"slow failure", func(f *fake.Faults) *fake.Rule { return f.Fail(fake.Match{}, errA).Delay(time.Second) }, api.Fault{Err: errA, Delay: time.Second},
 			"{}: delay 1s error rpc error: code = Internal desc = a"},
-		{"slow", func(f *fake.Faults) *fake.Rule { return f.Slow(fake.Match{}, time.Second) }, engine.Fault{Delay: time.Second}, "{}: delay 1s"},
-		{"crash before", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, time.Minute) }, engine.Fault{Crash: true, Restart: time.Minute}, "{}: crash, restart after 1m0s"},
-		{"crash after", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, 0).Effect() }, engine.Fault{Crash: true, Effect: true},
+		{"slow", func(f *fake.Faults) *fake.Rule { return f.Slow(fake.Match{}, time.Second) }, api.Fault{Delay: time.Second}, "{}: delay 1s"},
+		{"crash before", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, time.Minute) }, api.Fault{Crash: true, Restart: time.Minute}, "{}: crash, restart after 1m0s"},
+		{"crash after", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, 0).Effect() }, api.Fault{Crash: true, Effect: true},
 			"{}: crash, restart after 0s, after taking effect"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestFaultKinds(t *testing.T) {
 			if rule.Fired() != 0 || len(f.Unused()) != 1 {
 				t.Errorf("Fired = %d, Unused = %v before any call", rule.Fired(), f.Unused())
 			}
-			got := f.Inject(engine.Call{Verb: "Create"})
+			got := f.Inject(api.Call{Verb: "Create"})
 			if diff := cmp.Diff(tt.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("Inject (-want +got):\n%s", diff)
 			}
@@ -155,11 +155,11 @@ func TestFaultKinds(t *testing.T) {
 }
 
 func TestImpossibleFaults(t *testing.T) {
-	failing := engine.Fault{Err: errA}
+	failing := api.Fault{Err: errA}
 	for _, tt := range []struct {
 		name  string
 		match fake.Match
-		fault engine.Fault
+		fault api.Fault
 		want  string // "" is none
 	}{
 		{"anything", fake.Match{}, failing, ""},
@@ -172,11 +172,11 @@ func TestImpossibleFaults(t *testing.T) {
 		{"pod at the API", fake.Match{Target: "api", Pod: "uid-1"}, failing, "no call is one to the API server"},
 		{"kind at a backend", fake.Match{Target: "disk", Kind: "Pod"}, failing, "no call is one to the API server"},
 		{"unknown kind", fake.Match{Kind: "pods"}, failing, `there is no kind "pods": write it as in a manifest, one of [`},
-		{"no fault", fake.Match{}, engine.Fault{}, "fault {}: nothing goes wrong: set Err, Crash or Delay"},
-		{"effect alone", fake.Match{}, engine.Fault{Effect: true}, "an effect without an error or a crash is no fault"},
-		{"negative delay", fake.Match{}, engine.Fault{Delay: -1}, "a delay of -1ns: it must not be negative"},
-		{"negative restart", fake.Match{}, engine.Fault{Crash: true, Restart: -1}, "a restart after -1ns: it must not be negative"},
-		{"restart without crash", fake.Match{}, engine.Fault{Err: errA, Restart: 1}, "a restart without a crash: set Crash"},
+		{"no fault", fake.Match{}, api.Fault{}, "fault {}: nothing goes wrong: set Err, Crash or Delay"},
+		{"effect alone", fake.Match{}, api.Fault{Effect: true}, "an effect without an error or a crash is no fault"},
+		{"negative delay", fake.Match{}, api.Fault{Delay: -1}, "a delay of -1ns: it must not be negative"},
+		{"negative restart", fake.Match{}, api.Fault{Crash: true, Restart: -1}, "a restart after -1ns: it must not be negative"},
+		{"restart without crash", fake.Match{}, api.Fault{Err: errA, Restart: 1}, "a restart without a crash: set Crash"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := fake.NewFaults().Add(tt.match, tt.fault)
@@ -211,14 +211,14 @@ func TestFaultErrors(t *testing.T) {
 		t.Errorf("Err after Clear = %v, want nil", err)
 	}
 	var zero fake.Faults
-	if fault := zero.Inject(engine.Call{}); fault.Err != nil || errors.Is(zero.Err(), errA) {
+	if fault := zero.Inject(api.Call{}); fault.Err != nil || errors.Is(zero.Err(), errA) {
 		t.Errorf("the zero Faults injects %+v", fault)
 	}
 }
 
 // Rules that are not used up wait for the calls they match, also while others are before them; and whoever wants to is told of new ones.
 func TestFaultsAwait(t *testing.T) {
-	create, any := engine.Call{Target: "disk", Verb: "Create"}, fake.Match{}
+	create, any := api.Call{Target: "disk", Verb: "Create"}, fake.Match{}
 	for _, tt := range []struct {
 		name  string
 		rules func(f *fake.Faults)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
@@ -34,7 +33,7 @@ func (m Match) String() string {
 	return "{" + strings.Join(set, ", ") + "}"
 }
 
-func (m Match) covers(call engine.Call) bool {
+func (m Match) covers(call api.Call) bool {
 	return suits(m.Actor, call.Actor) && suits(m.Target, call.Target) && suits(m.Verb, call.Verb) && suits(m.Kind, call.Kind) &&
 		suits(m.Key, call.Key) && suits(m.Node, call.Node) && suits(m.Pod, call.Pod)
 }
@@ -47,15 +46,15 @@ var apiVerbs = []string{"create", "update", "update-status", "patch", "patch-sta
 // check refuses what no call can meet: calls to the API server have a kind and no node, calls to backends may have a node and
 // have no kind, and each have verbs of their own.
 func (m Match) check() error {
-	server := m.Target == engine.APIServer || slices.Contains(apiVerbs, m.Verb) || m.Kind != ""
-	backend := m.Target != "" && m.Target != engine.APIServer || storage.Op(m.Verb).Valid() || m.Node != "" || m.Pod != ""
+	server := m.Target == api.APIServer || slices.Contains(apiVerbs, m.Verb) || m.Kind != ""
+	backend := m.Target != "" && m.Target != api.APIServer || storage.Op(m.Verb).Valid() || m.Node != "" || m.Pod != ""
 	switch {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !storage.Op(m.Verb).Valid():
 		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, storage.Ops(), apiVerbs)
 	case m.Kind != "" && !slices.Contains(store.Kinds(), api.Kind(m.Kind)):
 		return fmt.Errorf("there is no kind %q: write it as in a manifest, one of %v", m.Kind, store.Kinds())
 	case server && backend:
-		return fmt.Errorf("no call is one to the API server (target %s, a lower case verb, a kind) and to a backend (its name, an Op, a node) at once", engine.APIServer)
+		return fmt.Errorf("no call is one to the API server (target %s, a lower case verb, a kind) and to a backend (its name, an Op, a node) at once", api.APIServer)
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const csiName = "disk.example.com"
@@ -127,7 +127,7 @@ func (l *loaded) did() []string {
 	var lines []string
 	for e := range l.Trace().Since(l.seen) {
 		switch {
-		case e.Type == engine.Write && e.Old != e.New, e.Type == engine.Emitted, e.Type == engine.Storage && e.Verb == "end":
+		case e.Type == trace.Write && e.Old != e.New, e.Type == trace.Emitted, e.Type == trace.Storage && e.Verb == "end":
 			lines = append(lines, fmt.Sprintf("%s %s %s%s %s %s %v", e.Actor, e.Verb, e.Call.Verb, e.Object, e.Call.Key, e.Text, e.Err))
 		}
 	}
@@ -157,7 +157,7 @@ func (l *loaded) delete(pod string) {
 func (l *loaded) calls() []string {
 	var calls []string
 	for e := range l.Trace().Since(l.seen) {
-		if e.Type == engine.Storage && e.Verb == "end" {
+		if e.Type == trace.Storage && e.Verb == "end" {
 			calls = append(calls, e.Call.Verb)
 			require.NoError(l.t, e.Err)
 		}
@@ -379,7 +379,7 @@ func TestKubeletsDoNotTellOfAttaching(t *testing.T) {
 	require.NoError(t, c.Settle())
 	told := map[string]bool{}
 	for e := range c.Trace().Since(0) {
-		if e.Type == engine.Emitted && strings.HasSuffix(e.Reason, "AttachVolume") {
+		if e.Type == trace.Emitted && strings.HasSuffix(e.Reason, "AttachVolume") {
 			require.Equal(t, attach.ActorName, e.Actor)
 			told[e.Reason] = true
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -14,7 +13,7 @@ import (
 
 // awaited reports whether a fault waits for such a request of the kubelet. While the API server cannot be reached none comes that far.
 func (k *kubelet) awaited(verb string, kind api.Kind, key string) bool {
-	return !k.node.partitioned && k.actor.Awaited(engine.Call{Target: engine.APIServer, Verb: verb, Kind: string(kind), Key: key})
+	return !k.node.partitioned && k.actor.Awaited(api.Call{Target: api.APIServer, Verb: verb, Kind: string(kind), Key: key})
 }
 
 // awaited reports whether a fault waits for what the populator reads after a sync of the pod (MNT-069).

@@ -9,31 +9,30 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // counting is an injector that has no faults, and counts reads.
 type counting struct{ reads int }
 
-func (c *counting) Inject(call engine.Call) engine.Fault {
+func (c *counting) Inject(call api.Call) api.Fault {
 	if call.Verb == "get" {
 		c.reads++
 	}
-	return engine.Fault{}
+	return api.Fault{}
 }
 
 // foreseeing is one that knows.
 type foreseeing struct{ counting }
 
-func (*foreseeing) Awaits(engine.Call) bool { return false }
-func (*foreseeing) OnFault(func())          {}
+func (*foreseeing) Awaits(api.Call) bool { return false }
+func (*foreseeing) OnFault(func())       {}
 
 // Requests that would find nothing new are left out, and made at their times when a fault waits for them, whenever that came to be: a
 // minute after the last sync of a pod, and 100 ms at most, for the populator reads; at the rounds of a node's status.
 func TestAwaitedRequests(t *testing.T) {
 	get := func(kind api.Kind, key string) fake.Match {
-		return fake.Match{Actor: ActorName(nodeName), Target: engine.APIServer, Verb: "get", Kind: string(kind), Key: key}
+		return fake.Match{Actor: ActorName(nodeName), Target: api.APIServer, Verb: "get", Kind: string(kind), Key: key}
 	}
 	const minute = time.Minute
 	for _, tt := range []struct {
@@ -121,7 +120,7 @@ func TestForesight(t *testing.T) {
 	without, with := &counting{}, &foreseeing{}
 	for _, tt := range []struct {
 		rule, name string
-		injector   engine.Injector
+		injector   api.Injector
 		reads      *int
 		want       int
 	}{

@@ -10,7 +10,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -184,7 +183,7 @@ func TestExpansionNotesFail(t *testing.T) {
 		t.Run(tc.rule, func(t *testing.T) {
 			w := newWorld(t)
 			w.run("p1")
-			w.faults.Fail(fake.Match{Target: engine.APIServer, Verb: "patch-status", Kind: string(api.PersistentVolumeClaim)}, fmt.Errorf("no")).Skip(tc.after).Times(1)
+			w.faults.Fail(fake.Match{Target: api.APIServer, Verb: "patch-status", Kind: string(api.PersistentVolumeClaim)}, fmt.Errorf("no")).Skip(tc.after).Times(1)
 			w.grow("2Gi")
 			w.Advance(62 * time.Second)
 			want(t, "steps", w.steps(), tc.steps)

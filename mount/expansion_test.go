@@ -13,8 +13,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 func raise(t *testing.T, c *volsim.Cluster, size string) {
@@ -39,7 +39,7 @@ func capacity(t *testing.T, c *volsim.Cluster) string {
 func nodeExpansions(c *volsim.Cluster) map[string]int {
 	calls := map[string]int{}
 	for e := range c.Trace().Since(0) {
-		if e.Type == engine.Storage && e.Verb == "end" && e.Call.Verb == string(storage.NodeExpand) && e.Err == nil {
+		if e.Type == trace.Storage && e.Verb == "end" && e.Call.Verb == string(storage.NodeExpand) && e.Err == nil {
 			calls[e.Call.Node]++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -54,7 +55,7 @@ func TestWhichPods(t *testing.T) {
 	k.populator.Arm()
 	w.Advance(time.Second)
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Injected {
+		if e.Type == trace.Injected {
 			reads++
 		}
 	}
@@ -356,7 +357,7 @@ func TestReports(t *testing.T) {
 	writes := func() int {
 		n := 0
 		for e := range w.Trace().Since(w.seen) {
-			if e.Type == engine.Write && e.Verb == "patch-status" && e.Object.Kind == api.Node && e.Err == nil {
+			if e.Type == trace.Write && e.Verb == "patch-status" && e.Object.Kind == api.Node && e.Err == nil {
 				n++
 			}
 		}
@@ -411,7 +412,7 @@ func TestEveryReport(t *testing.T) {
 	w.Advance(time.Hour)
 	n := 0
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Write && e.Verb == "patch-status" {
+		if e.Type == trace.Write && e.Verb == "patch-status" {
 			n++
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/trace"
 )
 
 const latency = 20 * time.Millisecond
@@ -21,7 +21,7 @@ func slow(s *setup) { s.engine.Latency = latency }
 // decided are the decisions by that rule since the mark, with their times.
 func (w *world) decided(rule string) (decided []string) {
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Decision && e.Rule == rule {
+		if e.Type == trace.Decision && e.Rule == rule {
 			decided = append(decided, fmt.Sprintf("%v %s", e.Time.Sub(w.base), e.Text))
 		}
 	}
@@ -45,15 +45,15 @@ func TestLoopsBeginWhenRegistered(t *testing.T) {
 // counter counts requests, and has all go well.
 type counter struct{ claims int }
 
-func (c *counter) Inject(call engine.Call) engine.Fault {
+func (c *counter) Inject(call api.Call) api.Fault {
 	if call.Verb == "get" && call.Kind == string(api.PersistentVolumeClaim) {
 		c.claims++
 	}
-	return engine.Fault{}
+	return api.Fault{}
 }
 
-func (c *counter) Awaits(engine.Call) bool { return false }
-func (c *counter) OnFault(func())          {}
+func (c *counter) Awaits(api.Call) bool { return false }
+func (c *counter) OnFault(func())       {}
 
 // TestSyncsThatFindNothing: MNT-002, MNT-069.
 func TestSyncsThatFindNothing(t *testing.T) {
@@ -125,7 +125,7 @@ func TestFirstLook(t *testing.T) {
 	w.Advance(25 * time.Second)
 	var at []string
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Emitted {
+		if e.Type == trace.Emitted {
 			at = append(at, e.Time.Sub(w.base).String())
 		}
 	}

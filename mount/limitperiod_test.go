@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // asked is a world whose driver is asked every minute, the first time a minute after the start, which was a second ago.
@@ -74,7 +75,7 @@ func (w *world) setCSINode(change func([]storagev1.CSINodeDriver) []storagev1.CS
 func (w *world) written() []string {
 	var told []string
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type != engine.Write || e.Err != nil || e.Actor != ActorName(nodeName) || e.Object.Kind != api.CSINode {
+		if e.Type != trace.Write || e.Err != nil || e.Actor != ActorName(nodeName) || e.Object.Kind != api.CSINode {
 			continue
 		}
 		var drivers []string

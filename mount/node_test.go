@@ -12,9 +12,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // The kubelet registers its node, or marks the one that is there.
@@ -111,7 +111,7 @@ func TestPartition(t *testing.T) {
 	want(t, "containers", len(w.node.Containers()), 1)
 	want(t, "calls", w.calls(), nil)
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Write && e.Actor == ActorName(nodeName) {
+		if e.Type == trace.Write && e.Actor == ActorName(nodeName) {
 			t.Errorf("a partitioned kubelet wrote: %s %s", e.Verb, e.Object)
 		}
 	}
@@ -350,15 +350,15 @@ func TestCrashAnywhere(t *testing.T) {
 	for _, effect := range []bool{false, true} {
 		for nth := 1; nth <= 40; nth++ {
 			calls, verb := 0, ""
-			crash := engine.InjectorFunc(func(c engine.Call) engine.Fault {
+			crash := api.InjectorFunc(func(c api.Call) api.Fault {
 				if c.Actor != ActorName(nodeName) {
-					return engine.Fault{}
+					return api.Fault{}
 				}
 				if calls++; calls == nth {
 					verb = c.Verb
-					return engine.Fault{Crash: true, Effect: effect, Restart: time.Second}
+					return api.Fault{Crash: true, Effect: effect, Restart: time.Second}
 				}
-				return engine.Fault{}
+				return api.Fault{}
 			})
 			w := newWorldWith(t, crash)
 			w.pod("p1")

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -66,7 +67,7 @@ func (k *kubelet) ask(p *engine.Proc, b storage.Backend, op storage.Op, id strin
 
 // askFor is ask about a volume for a pod.
 func (k *kubelet) askFor(p *engine.Proc, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
-	what := engine.Call{Target: b.Name(), Verb: string(op), Key: id, Node: k.node.name, Pod: string(pod)}
+	what := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: k.node.name, Pod: string(pod)}
 	do := func() error {
 		if err := storage.Safely(b.Name(), op, call); err != nil {
 			return err

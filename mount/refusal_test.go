@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // reader starts a pod that may only read c1.
@@ -150,7 +151,7 @@ func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 		s.cfg.EveryPass = every
 		s.engine.Latency = []time.Duration{0, 0, 3 * time.Millisecond, 40 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond}[r.IntN(6)]
 	})
-	get := fake.Match{Target: engine.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim)}
+	get := fake.Match{Target: api.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim)}
 	if r.IntN(2) == 0 {
 		w.grow("2Gi")
 	}
@@ -187,13 +188,13 @@ func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 	for e := range w.Trace().Entries() {
 		at := e.Time.Sub(engine.DefaultStart)
 		switch {
-		case e.Type == engine.Injected:
+		case e.Type == trace.Injected:
 			fmt.Fprintln(&out, at, e.Call, e.Err)
-		case e.Type == engine.Emitted:
+		case e.Type == trace.Emitted:
 			emitted++
-		case e.Type == engine.Write && e.Object.Kind != api.Node:
+		case e.Type == trace.Write && e.Object.Kind != api.Node:
 			fmt.Fprintln(&out, at, e.Actor, e.Verb, e.Object, e.Err)
-		case e.Type == engine.Storage:
+		case e.Type == trace.Storage:
 			fmt.Fprintln(&out, at, e.Call, e.Verb, e.Err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/history"
+	"github.com/volsim/volsim/trace"
 )
 
 // TestUnchangedReports: MNT-008, ATT-044, leaving out the reports that nobody waits for does to the world exactly what making all of
@@ -43,15 +44,15 @@ func TestUnchangedReports(t *testing.T) {
 // reads counts how often a claim is read, and has all go well.
 type reads struct{ claims int }
 
-func (r *reads) Inject(call engine.Call) engine.Fault {
+func (r *reads) Inject(call api.Call) api.Fault {
 	if call.Verb == "get" && call.Kind == string(api.PersistentVolumeClaim) {
 		r.claims++
 	}
-	return engine.Fault{}
+	return api.Fault{}
 }
 
-func (r *reads) Awaits(engine.Call) bool { return false }
-func (r *reads) OnFault(func())          {}
+func (r *reads) Awaits(api.Call) bool { return false }
+func (r *reads) OnFault(func())       {}
 
 // TestLeftOutSyncs: MNT-009, MNT-069, where requests take no time, leaving out the syncs of pods that run well does to the world exactly what
 // playing all of them does.
@@ -92,8 +93,8 @@ func playReports(t *testing.T, opts history.Options, seed uint64, change func(*v
 	for e := range c.Trace().Entries() {
 		offset := e.Time.Sub(engine.DefaultStart)
 		switch e.Type {
-		case engine.Write:
-			changes := fmt.Sprint(engine.Changes(e.Old, e.New))
+		case trace.Write:
+			changes := fmt.Sprint(trace.Changes(e.Old, e.New))
 			if e.Object.Kind == api.Node && e.Verb == "patch-status" {
 				if changes = heartbeat.ReplaceAllString(changes, ""); strings.Trim(changes, "[]") == "" {
 					unchanged++
@@ -101,9 +102,9 @@ func playReports(t *testing.T, opts history.Options, seed uint64, change func(*v
 				}
 			}
 			fmt.Fprintln(&out, offset, e.Actor, e.Verb, e.Object, version.ReplaceAllString(changes, "version"), e.Err)
-		case engine.Emitted:
+		case trace.Emitted:
 			fmt.Fprintln(&out, offset, e.Actor, e.Object, e.Verb, e.Reason, e.Text)
-		case engine.Storage:
+		case trace.Storage:
 			fmt.Fprintln(&out, offset, e.Call, e.Verb, e.Err)
 		}
 	}

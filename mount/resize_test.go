@@ -13,7 +13,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -374,7 +373,7 @@ func TestUndecidedExpansionGoesOn(t *testing.T) {
 
 // A claim that cannot be read says nothing about the size (MNT-393, MNT-406, MNT-410).
 func TestClaimCannotBeRead(t *testing.T) {
-	get := fake.Match{Target: engine.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim)}
+	get := fake.Match{Target: api.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim)}
 	t.Run("MNT-406", func(t *testing.T) {
 		w := newWorld(t)
 		w.run("p1")

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/trace"
 )
 
 const (
@@ -87,7 +87,7 @@ func (w *world) steps() []string {
 	var steps []string
 	for e := range w.Trace().Since(w.seen) {
 		switch {
-		case e.Type == engine.Write && e.Object.Kind == api.PersistentVolumeClaim && e.Verb != "load" && e.Actor != engine.User:
+		case e.Type == trace.Write && e.Object.Kind == api.PersistentVolumeClaim && e.Verb != "load" && e.Actor != api.User:
 			claim, _ := e.New.(*corev1.PersistentVolumeClaim)
 			if claim == nil || e.Err != nil {
 				steps = append(steps, e.Verb+" refused")
@@ -95,7 +95,7 @@ func (w *world) steps() []string {
 			}
 			capacity := claim.Status.Capacity[corev1.ResourceStorage]
 			steps = append(steps, fmt.Sprintf("%s %s %s", e.Verb, capacity.String(), objects.ResizeStatus(claim)))
-		case e.Type == engine.Storage && e.Verb == "end":
+		case e.Type == trace.Storage && e.Verb == "end":
 			steps = append(steps, callLine(e))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // The defaults of the scenarios: driver d, volume pv1 with handle h1, bound to claim c1, on node n1.
@@ -65,7 +66,7 @@ func newWorld(t *testing.T, options ...func(*setup)) *world {
 	set, err := storage.NewSet(append(s.backends, driver)...)
 	w.ok(err)
 	s.cfg.Backends = set
-	s.engine.Trace = &engine.Trace{}
+	s.engine.Trace = &trace.Trace{}
 	if s.engine.Injector == nil {
 		s.engine.Injector = w.faults
 	}
@@ -227,7 +228,7 @@ func (w *world) mark() { w.seen, w.base = w.Trace().Seq(), w.Now() }
 func (w *world) calls() []string {
 	var calls []string
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Storage && e.Verb == "end" {
+		if e.Type == trace.Storage && e.Verb == "end" {
 			calls = append(calls, callLine(e))
 		}
 	}
@@ -238,14 +239,14 @@ func (w *world) calls() []string {
 func (w *world) timed() []string {
 	var calls []string
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Storage && e.Verb == "end" {
+		if e.Type == trace.Storage && e.Verb == "end" {
 			calls = append(calls, fmt.Sprintf("%v %s", e.Time.Sub(w.base), callLine(e)))
 		}
 	}
 	return calls
 }
 
-func callLine(e engine.Entry) string {
+func callLine(e trace.Entry) string {
 	line := e.Call.Verb + " " + e.Call.Key
 	if e.Err != nil {
 		line += " = " + string(storage.CodeOf(e.Err))
@@ -257,7 +258,7 @@ func callLine(e engine.Entry) string {
 func (w *world) events() []string {
 	var events []string
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == engine.Emitted {
+		if e.Type == trace.Emitted {
 			events = append(events, fmt.Sprintf("%s %s: %s", e.Reason, e.Object.Key, e.Text))
 		}
 	}
@@ -334,7 +335,7 @@ func (w *world) finalizers(pod string, names ...string) {
 var deleteNow = api.DeleteOptions{}
 
 // newWorldWith is a world with another injector.
-func newWorldWith(t *testing.T, injector engine.Injector) *world {
+func newWorldWith(t *testing.T, injector api.Injector) *world {
 	t.Helper()
 	return newWorld(t, func(s *setup) { s.engine.Injector = injector })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/trace"
 )
 
 // scratchClaim is the claim of the volume "scratch" of pod "p", owned by the pod with that uid.
@@ -132,7 +133,7 @@ func TestEphemeralRepeatsTheEvent(t *testing.T) {
 
 // EPH-005: a claim that the informer does not show yet makes the create fail; the retry finds it.
 func TestEphemeralClaimNotSeenYet(t *testing.T) {
-	trace := &engine.Trace{}
+	trace := &trace.Trace{}
 	e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{reclaim.EphemeralName: 8 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)

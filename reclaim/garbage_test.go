@@ -136,14 +136,14 @@ func TestGarbageCollectorConflict(t *testing.T) {
 			w.must(reclaim.NewGarbageCollector(w.Engine, reclaim.GarbageCollectorConfig{}))
 			w.settle()
 			changed := false
-			w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+			w.faults = append(w.faults, func(c api.Call) api.Fault {
 				if c.Verb == "delete" && !changed {
 					changed = true
 					claim := owned(podOwner("gone", "g"))
 					test.change(claim)
 					w.load(claim)
 				}
-				return engine.Fault{}
+				return api.Fault{}
 			})
 			w.load(newPod("p"), owned(podOwner("gone", "g")))
 			w.settle()
@@ -165,12 +165,12 @@ func TestGarbageCollectorRetry(t *testing.T) {
 			w.must(reclaim.NewGarbageCollector(w.Engine, reclaim.GarbageCollectorConfig{}))
 			w.settle()
 			failures := 1
-			w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+			w.faults = append(w.faults, func(c api.Call) api.Fault {
 				if c.Verb == verb && failures > 0 {
 					failures--
-					return engine.Fault{Err: errors.New("broken")}
+					return api.Fault{Err: errors.New("broken")}
 				}
-				return engine.Fault{}
+				return api.Fault{}
 			})
 			claim := owned(podOwner("gone", "g"))
 			if verb == "patch" {

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const hostName = "persistentvolume-controller"
@@ -25,8 +26,8 @@ const hostName = "persistentvolume-controller"
 type world struct {
 	*engine.Engine
 	t         *testing.T
-	trace     *engine.Trace
-	faults    []func(engine.Call) engine.Fault
+	trace     *trace.Trace
+	faults    []func(api.Call) api.Fault
 	host      *host
 	reclaimer *reclaim.Reclaimer
 	actor     *engine.Actor
@@ -34,16 +35,16 @@ type world struct {
 
 func newWorld(t *testing.T, cfg reclaim.Config, backends ...storage.Backend) *world {
 	t.Helper()
-	w := &world{t: t, trace: &engine.Trace{}}
+	w := &world{t: t, trace: &trace.Trace{}}
 	e, err := engine.New(engine.Config{
 		Trace: w.trace,
-		Injector: engine.InjectorFunc(func(c engine.Call) engine.Fault {
+		Injector: api.InjectorFunc(func(c api.Call) api.Fault {
 			for _, fault := range w.faults {
-				if f := fault(c); f != (engine.Fault{}) {
+				if f := fault(c); f != (api.Fault{}) {
 					return f
 				}
 			}
-			return engine.Fault{}
+			return api.Fault{}
 		}),
 	})
 	if err != nil {
@@ -77,15 +78,15 @@ func (w *world) must(a *engine.Actor, err error) *engine.Actor {
 
 // fail makes calls of an actor fail, as long as they match: "update PersistentVolume", "delete Pod", "Delete" of a backend.
 func (w *world) fail(actor, call string, err error) {
-	w.fault(actor, call, engine.Fault{Err: err})
+	w.fault(actor, call, api.Fault{Err: err})
 }
 
-func (w *world) fault(actor, call string, fault engine.Fault) {
-	w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+func (w *world) fault(actor, call string, fault api.Fault) {
+	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Actor == actor && strings.TrimSpace(c.Verb+" "+c.Kind) == call {
 			return fault
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})
 }
 
@@ -141,7 +142,7 @@ func (w *world) reclaimAs(pv *corev1.PersistentVolume) error {
 func (w *world) writes(since uint64) []string {
 	var writes []string
 	for entry := range w.trace.Since(since) {
-		if entry.Type == engine.Write && entry.Err == nil && entry.Actor != engine.User && entry.Old != entry.New {
+		if entry.Type == trace.Write && entry.Err == nil && entry.Actor != api.User && entry.Old != entry.New {
 			writes = append(writes, entry.Verb+" "+entry.Object.String())
 		}
 	}
@@ -152,7 +153,7 @@ func (w *world) writes(since uint64) []string {
 func (w *world) events(since uint64) []string {
 	var events []string
 	for entry := range w.trace.Since(since) {
-		if entry.Type == engine.Emitted {
+		if entry.Type == trace.Emitted {
 			events = append(events, entry.Verb+" "+entry.Reason+": "+entry.Text)
 		}
 	}
@@ -162,7 +163,7 @@ func (w *world) events(since uint64) []string {
 // decided reports whether a decision by the rule was recorded since the given point.
 func (w *world) decided(since uint64, rule string) bool {
 	for entry := range w.trace.Since(since) {
-		if entry.Type == engine.Decision && entry.Rule == rule {
+		if entry.Type == trace.Decision && entry.Rule == rule {
 			return true
 		}
 	}
@@ -173,7 +174,7 @@ func (w *world) decided(since uint64, rule string) bool {
 func (w *world) calls(since uint64) []string {
 	var calls []string
 	for entry := range w.trace.Since(since) {
-		if entry.Type == engine.Storage && entry.Verb == "end" {
+		if entry.Type == trace.Storage && entry.Verb == "end" {
 			calls = append(calls, entry.Call.Verb+" "+entry.Call.Key)
 		}
 	}

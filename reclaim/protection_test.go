@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/trace"
 )
 
 func TestVolumeProtection(t *testing.T) {
@@ -60,12 +61,12 @@ func TestVolumeProtectionRetry(t *testing.T) {
 	w := newWorld(t, reclaim.Config{})
 	w.load(newVolume(terminating, phase(corev1.VolumeBound)))
 	failures := 2
-	w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "update" && failures > 0 {
 			failures--
-			return engine.Fault{Err: errors.New("broken")}
+			return api.Fault{Err: errors.New("broken")}
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})
 	w.must(reclaim.NewPVProtection(w.Engine, reclaim.PVProtectionConfig{}))
 	w.settle()
@@ -291,11 +292,11 @@ func TestClaimsOf(t *testing.T) {
 // lists counts the live lists of pods.
 func (w *world) countLists() *[]string {
 	var lists []string
-	w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "list" {
 			lists = append(lists, c.Kind+" "+c.Key)
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})
 	return &lists
 }
@@ -320,12 +321,12 @@ func TestClaimProtectionFailures(t *testing.T) {
 	t.Run("PROT-022 one write fails", func(t *testing.T) {
 		w := newWorld(t, reclaim.Config{})
 		failures := 1
-		w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "update" && c.Key == "default/c1" && failures > 0 {
 				failures--
-				return engine.Fault{Err: errors.New("broken")}
+				return api.Fault{Err: errors.New("broken")}
 			}
-			return engine.Fault{}
+			return api.Fault{}
 		})
 		w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
 		w.settle()
@@ -340,12 +341,12 @@ func TestClaimProtectionFailures(t *testing.T) {
 	t.Run("PROT-024 the list fails once", func(t *testing.T) {
 		w := newWorld(t, reclaim.Config{})
 		failures := 1
-		w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "list" && failures > 0 {
 				failures--
-				return engine.Fault{Err: errors.New("broken")}
+				return api.Fault{Err: errors.New("broken")}
 			}
-			return engine.Fault{}
+			return api.Fault{}
 		})
 		w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
 		w.settle()
@@ -361,7 +362,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 
 // PROT-024: a pod that the informer does not show yet keeps the claim all the same, because the server is asked (edge 19).
 func TestClaimProtectionAsksTheServer(t *testing.T) {
-	trace := &engine.Trace{}
+	trace := &trace.Trace{}
 	e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{reclaim.PVCProtectionName: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
@@ -386,12 +387,12 @@ func TestClaimProtectionCrash(t *testing.T) {
 	w := newWorld(t, reclaim.Config{})
 	w.load(deletedClaim("c1"))
 	crashes := 1
-	w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "update" && crashes > 0 {
 			crashes--
-			return engine.Fault{Crash: true, Restart: time.Second}
+			return api.Fault{Crash: true, Restart: time.Second}
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})
 	w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
 	w.Advance(0)

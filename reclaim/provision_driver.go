@@ -3,6 +3,7 @@ package reclaim
 import (
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -33,7 +34,7 @@ func (d *driverCalls) ask(p *engine.Proc, op storage.Op, id string, fn func() er
 		end = p.Now().Add(storage.DelayOf(d.backend, op, id))
 		d.ends[key] = end
 	}
-	call := engine.Call{Target: d.backend.Name(), Verb: string(op), Key: id}
+	call := api.Call{Target: d.backend.Name(), Verb: string(op), Key: id}
 	left := max(0, end.Sub(p.Now()))
 	if d.timeout > 0 && left > d.timeout {
 		// XPROV-001: a CSI call has a timeout of its own.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const (
@@ -154,7 +154,7 @@ func newProvisionerWorld(t *testing.T, d *driver, cfg reclaim.ProvisionerConfig,
 func (w *world) failures(start time.Time) []float64 {
 	var at []float64
 	for entry := range w.trace.Entries() {
-		if entry.Type == engine.Retry {
+		if entry.Type == trace.Retry {
 			at = append(at, entry.Time.Sub(start).Seconds())
 		}
 	}
@@ -165,7 +165,7 @@ func (w *world) failures(start time.Time) []float64 {
 func (w *world) attempts(start time.Time, verb string) []float64 {
 	var at []float64
 	for entry := range w.trace.Entries() {
-		if entry.Type == engine.Storage && entry.Verb == "end" && entry.Call.Verb == verb {
+		if entry.Type == trace.Storage && entry.Verb == "end" && entry.Call.Verb == verb {
 			at = append(at, entry.Time.Sub(start).Seconds())
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const (
@@ -321,7 +322,7 @@ func TestProvisionInfeasible(t *testing.T) {
 		w.delete(api.StorageClass, "fast")
 		w.settle()
 		for entry := range w.trace.Entries() {
-			if entry.Type == engine.Retry && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
+			if entry.Type == trace.Retry && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
 				t.Errorf("a failure without a class: %v", entry.Err)
 			}
 		}
@@ -730,12 +731,12 @@ func TestProvisionSave(t *testing.T) {
 	broken := errors.New("broken")
 	failCreates := func(n int) func(w *world) {
 		return func(w *world) {
-			w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+			w.faults = append(w.faults, func(c api.Call) api.Fault {
 				if c.Verb == "create" && c.Kind == "PersistentVolume" && n > 0 {
 					n--
-					return engine.Fault{Err: broken}
+					return api.Fault{Err: broken}
 				}
-				return engine.Fault{}
+				return api.Fault{}
 			})
 		}
 	}
@@ -747,7 +748,7 @@ func TestProvisionSave(t *testing.T) {
 		w.settle()
 		var tries []float64
 		for entry := range w.trace.Entries() {
-			if entry.Type == engine.Write && entry.Verb == "create" {
+			if entry.Type == trace.Write && entry.Verb == "create" {
 				tries = append(tries, entry.Time.Sub(start).Seconds())
 			}
 		}
@@ -768,7 +769,7 @@ func TestProvisionSave(t *testing.T) {
 		equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1"})
 	})
 	t.Run("XPROV-040 it exists", func(t *testing.T) {
-		trace := &engine.Trace{}
+		trace := &trace.Trace{}
 		e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{sidecar: time.Hour}})
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 func TestResponsible(t *testing.T) {
@@ -157,12 +158,12 @@ func TestExternalVolume(t *testing.T) {
 func TestExternalDeleteIsRepeated(t *testing.T) {
 	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{})
 	failures := 1
-	w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "delete" && failures > 0 {
 			failures--
-			return engine.Fault{Err: errors.New("broken")}
+			return api.Fault{Err: errors.New("broken")}
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})
 	w.load(newVolume(csi(driverName), finalizers(objects.ExternalFinalizer)))
 	start := w.Now()
@@ -190,7 +191,7 @@ func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
 	w.Advance(5 * time.Second)
 	var at []float64
 	for entry := range w.trace.Since(before) {
-		if entry.Type == engine.Storage {
+		if entry.Type == trace.Storage {
 			at = append(at, entry.Time.Sub(start).Seconds())
 		}
 	}
@@ -214,15 +215,15 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 		{"XPROV-051", "removed: what has come stays", []volumeOption{policy(corev1.PersistentVolumeReclaimRetain)}, []string{external}, []string{late, external, hold}, []string{late, hold}},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			trace := &engine.Trace{}
-			e, err := engine.New(engine.Config{Trace: trace, Latency: time.Second})
+			log := &trace.Trace{}
+			e, err := engine.New(engine.Config{Trace: log, Latency: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil {
 				t.Fatal(err)
 			}
-			w := &world{Engine: e, trace: trace, t: t}
+			w := &world{Engine: e, trace: log, t: t}
 			volume := func(names []string) *corev1.PersistentVolume {
 				return newVolume(append([]volumeOption{csi(driverName), phase(corev1.VolumeBound), finalizers(names...)}, test.opts...)...)
 			}
@@ -232,11 +233,11 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 			w.settle()
 			equal(t, test.rule+": finalizers", w.volume("pv1").Finalizers, test.want)
 			var patches []string
-			for entry := range trace.Entries() {
+			for entry := range w.trace.Entries() {
 				switch {
-				case entry.Type == engine.Retry:
+				case entry.Type == trace.Retry:
 					t.Errorf("%s: the sync failed: %v", test.rule, entry.Err)
-				case entry.Type == engine.Write && entry.Verb == "patch" && entry.Old != entry.New:
+				case entry.Type == trace.Write && entry.Verb == "patch" && entry.Old != entry.New:
 					patches = append(patches, entry.Time.Sub(engine.DefaultStart).String())
 				}
 			}

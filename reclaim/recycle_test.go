@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 var recycled = policy(corev1.PersistentVolumeReclaimRecycle)
@@ -104,7 +104,7 @@ func TestRecycleOperation(t *testing.T) {
 			}
 			// RECL-060: the operation has succeeded, whatever came of it.
 			for entry := range w.trace.Entries() {
-				if entry.Type == engine.Retry {
+				if entry.Type == trace.Retry {
 					t.Errorf("RECL-060: the operation failed: %v", entry.Err)
 				}
 			}
@@ -325,12 +325,12 @@ func TestPodRunner(t *testing.T) {
 	t.Run("RECL-072 the write fails once", func(t *testing.T) {
 		w := podWorld(t, true, &plugin{})
 		failures := 1
-		w.faults = append(w.faults, func(c engine.Call) engine.Fault {
+		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "patch-status" && failures > 0 {
 				failures--
-				return engine.Fault{Err: errors.New("broken")}
+				return api.Fault{Err: errors.New("broken")}
 			}
-			return engine.Fault{}
+			return api.Fault{}
 		})
 		if err := w.reclaim("pv1"); err != nil {
 			t.Fatalf("Reclaim: %v", err)
@@ -376,7 +376,7 @@ func TestRecycleCrash(t *testing.T) {
 	want := []string{"create", "delete", "update-status", "create"}
 	var verbs []string
 	for entry := range w.trace.Entries() {
-		if entry.Type == engine.Write && entry.Err == nil {
+		if entry.Type == trace.Write && entry.Err == nil {
 			verbs = append(verbs, entry.Verb)
 		}
 	}

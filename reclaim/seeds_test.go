@@ -12,25 +12,26 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // crashEvery makes every nth API call of a controller its end, for a while; half of the calls take effect before that.
-func crashEvery(n int) engine.Injector {
+func crashEvery(n int) api.Injector {
 	calls, crashes := 0, 0
-	return engine.InjectorFunc(func(c engine.Call) engine.Fault {
+	return api.InjectorFunc(func(c api.Call) api.Fault {
 		calls++
 		if n == 0 || calls%n != 0 || crashes == 10 {
-			return engine.Fault{}
+			return api.Fault{}
 		}
 		crashes++
-		return engine.Fault{Crash: true, Effect: crashes%2 == 0, Restart: time.Duration(crashes) * time.Second}
+		return api.Fault{Crash: true, Effect: crashes%2 == 0, Restart: time.Duration(crashes) * time.Second}
 	})
 }
 
 // story runs all controllers of this package over one of everything, and returns the trace as text.
 func story(t *testing.T, seed int64, crash int) (string, *world) {
 	t.Helper()
-	trace := &engine.Trace{}
+	trace := &trace.Trace{}
 	e, err := engine.New(engine.Config{Seed: seed, Trace: trace, Injector: crashEvery(crash), Latency: time.Duration(seed%3) * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

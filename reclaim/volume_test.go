@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // ebs is a migration table with one entry.
@@ -396,7 +397,7 @@ func TestDeleteOperationRaces(t *testing.T) {
 			}
 			var failures int
 			for entry := range w.trace.Entries() {
-				if entry.Type == engine.Retry && entry.Reason == "operation" {
+				if entry.Type == trace.Retry && entry.Reason == "operation" {
 					failures++
 				}
 			}

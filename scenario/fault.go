@@ -3,8 +3,8 @@ package scenario
 import (
 	"fmt"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 )
 
 func faultCommands() []*command {
@@ -64,7 +64,7 @@ func readFault(s *Script, args []string) (step, error) {
 	}
 	switch args[0] {
 	case "api":
-		return readFaultRule(args[1:], faultRule{api: true, match: fake.Match{Target: engine.APIServer}})
+		return readFaultRule(args[1:], faultRule{api: true, match: fake.Match{Target: api.APIServer}})
 	case "backend":
 		if len(args) < 2 {
 			return nil, usageOf("fault", "it is not said which backend")

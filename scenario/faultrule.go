@@ -9,7 +9,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -18,7 +17,7 @@ type faultRule struct {
 	api         bool
 	match       fake.Match
 	pod         api.Ref // looked up when the rule is made
-	fault       engine.Fault
+	fault       api.Fault
 	err         func() error
 	times, skip int
 }

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/kubectl"
+	"github.com/volsim/volsim/trace"
 )
 
 // entryFilter selects entries of the trace.
@@ -20,7 +20,7 @@ type entryFilter struct {
 	sort       string // "" is all
 	about      api.Ref
 	conditions []condition
-	reads      []func(*player, engine.Entry) string
+	reads      []func(*player, trace.Entry) string
 	begun      bool // calls count when they begin, too
 }
 
@@ -56,7 +56,7 @@ func readFilter(sort string, words []string, namespace string) (f entryFilter, e
 	return f, nil
 }
 
-func (f entryFilter) matches(p *player, e engine.Entry) (bool, error) {
+func (f entryFilter) matches(p *player, e trace.Entry) (bool, error) {
 	if f.sort != "" && e.Type != entryTypes[f.sort] || f.about != (api.Ref{}) && e.Object != f.about {
 		return false, nil
 	}

@@ -1,11 +1,13 @@
 package storage
 
-import "errors"
-import "fmt"
-import "iter"
-import "slices"
-import "strings"
-import "github.com/volsim/volsim/internal/core/engine"
+import (
+	"errors"
+	"fmt"
+	"github.com/volsim/volsim/api"
+	"iter"
+	"slices"
+	"strings"
+)
 
 // Set holds the backends of a cluster by name. Its in-tree plugins are those of the controllers; CSI drivers are external to
 // them. The zero value is a cluster without storage.
@@ -50,7 +52,7 @@ func (e entry) check() error {
 	switch {
 	case e.name == "":
 		return errors.New("its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)")
-	case e.name == engine.APIServer:
+	case e.name == api.APIServer:
 		return fmt.Errorf("the name %q means the API server in faults: choose another name", e.name)
 	case !e.inTree && len(e.name) > longestDriverName:
 		return fmt.Errorf("the name %q has %d characters: a CSI driver may have %d", e.name, len(e.name), longestDriverName)

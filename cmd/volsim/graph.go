@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/conformance"
 	"github.com/volsim/volsim/internal/tools/graph"
 	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/trace"
 )
 
 func newGraph() *cobra.Command {
@@ -62,7 +62,7 @@ func (o *graphOptions) run(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	for _, file := range recordings {
-		if err := conformance.Traces(file, func(_ string, trace *engine.Trace) { machine.Observe(trace) }); err != nil {
+		if err := conformance.Traces(file, func(_ string, trace *trace.Trace) { machine.Observe(trace) }); err != nil {
 			return err
 		}
 	}

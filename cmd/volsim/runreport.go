@@ -12,9 +12,9 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/trace"
 )
 
 // runReport is the result of a script in JSON and YAML.
@@ -107,7 +107,7 @@ func (f *runFlags) writeFiles(stdout io.Writer, name string, r *scenario.Result)
 }
 
 // pictureOf is what a picture shows of a run.
-func pictureOf(name string, c *volsim.Cluster, trace *engine.Trace, start time.Time) picture.Run {
+func pictureOf(name string, c *volsim.Cluster, trace *trace.Trace, start time.Time) picture.Run {
 	run := picture.Run{Title: name, Trace: trace, Start: start, End: c.Now()}
 	for _, v := range c.Violations() {
 		mark := picture.Violation{Time: v.At, Name: v.Invariant, Text: v.Text}

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -134,7 +134,7 @@ var steps = []struct {
 	title, text string
 	actors      []string
 }{
-	{"1. The user asks", "For 10Gi of class fast, and for a pod that mounts it, in zone west.", []string{engine.User}},
+	{"1. The user asks", "For 10Gi of class fast, and for a pod that mounts it, in zone west.", []string{api.User}},
 	{"2. The scheduler finds a node that can have the volume", "There is no volume yet. It says on the claim where one is wanted, and binds the pod once the claim is bound.", []string{"kube-scheduler"}},
 	{"3. The provisioner has the driver make it", "It has waited for a node to be named, and asks for a volume that can be reached from there.", []string{"external-provisioner"}},
 	{"4. The PersistentVolume controller binds claim and volume", "First it had told the provisioner that the claim is his.", []string{"persistentvolume-controller"}},

@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // tell prints an entry of the trace if it is a write that changed something, a call of the driver that ended, or an Event about growing.
-func (s *story) tell(e engine.Entry) {
+func (s *story) tell(e trace.Entry) {
 	var line string
 	switch e.Type {
-	case engine.Storage:
+	case trace.Storage:
 		if e.Verb == "end" {
 			line = "the driver's " + e.Call.Verb
 			if e.Call.Node != "" {
 				line += " at " + e.Call.Node
 			}
 		}
-	case engine.Write:
+	case trace.Write:
 		if e.Err == nil && e.Old != e.New && e.Object.Kind != api.Event {
 			line = describe(e)
 		}
@@ -34,7 +34,7 @@ func (s *story) tell(e engine.Entry) {
 }
 
 // describe says what a write did to its object.
-func describe(e engine.Entry) string {
+func describe(e trace.Entry) string {
 	name := shorten(fmt.Sprintf("%s %s", e.Object.Kind, strings.TrimPrefix(e.Object.Key, "default/")))
 	switch {
 	case e.Old == nil:
@@ -43,7 +43,7 @@ func describe(e engine.Entry) string {
 		return name + " is gone"
 	}
 	var fields []string
-	for _, change := range engine.Changes(e.Old, e.New) {
+	for _, change := range trace.Changes(e.Old, e.New) {
 		switch field := field(change); {
 		case field == "":
 		case change.Path == "status.phase":
@@ -66,7 +66,7 @@ func describe(e engine.Entry) string {
 }
 
 // field is a change as name=value, or the name alone where the value is long; "" for what comes with other changes.
-func field(change engine.FieldChange) string {
+func field(change trace.FieldChange) string {
 	path := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(change.Path, "status."), "spec."), "metadata.")
 	// Of the key of an annotation or a label, what follows the domain is enough.
 	if start, end := strings.Index(path, "["), strings.Index(path, "/"); start >= 0 && end > start && strings.HasSuffix(path, "]") {

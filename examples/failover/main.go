@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 //go:embed cluster.yaml
@@ -179,14 +180,14 @@ func (s *scene) show() {
 		s.shown = e.Seq
 		var line string
 		switch {
-		case e.Type == engine.Storage && e.Verb == "end":
+		case e.Type == trace.Storage && e.Verb == "end":
 			line = fmt.Sprintf("storage: %s at %s", e.Call.Verb, e.Call.Node)
 			if e.Err != nil {
 				line += ": " + e.Err.Error()
 			}
-		case e.Type == engine.Emitted:
+		case e.Type == trace.Emitted:
 			line = fmt.Sprintf("%s %s: %s", e.Object.Key, e.Reason, shorten(e.Text))
-		case e.Type == engine.Write && e.Object.Kind == api.Pod:
+		case e.Type == trace.Write && e.Object.Kind == api.Pod:
 			line = phaseChange(e)
 		}
 		if line == "" || line == last {
@@ -198,7 +199,7 @@ func (s *scene) show() {
 }
 
 // phaseChange is what a write says about the phase of a pod, "" if nothing.
-func phaseChange(e engine.Entry) string {
+func phaseChange(e trace.Entry) string {
 	before, _ := e.Old.(*corev1.Pod)
 	after, _ := e.New.(*corev1.Pod)
 	switch {

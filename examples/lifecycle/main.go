@@ -19,6 +19,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 //go:embed *.yaml
@@ -147,7 +148,7 @@ func (l *walk) show() {
 			l.printf("%s is new\n", api.RefTo(obj))
 			continue
 		}
-		for _, change := range engine.Changes(before, obj) {
+		for _, change := range trace.Changes(before, obj) {
 			l.printf("%s: %s\n", api.RefTo(obj), change)
 		}
 	}

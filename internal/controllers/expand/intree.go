@@ -78,7 +78,7 @@ func (plugin *plugin) expand(p *engine.Proc, pv *corev1.PersistentVolume, size a
 	}
 	req := storage.ExpandRequest{ID: storage.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
 	var resp storage.ExpandResponse
-	call := engine.Call{Target: b.Name(), Verb: string(storage.Expand), Key: req.ID}
+	call := api.Call{Target: b.Name(), Verb: string(storage.Expand), Key: req.ID}
 	err := p.Backend(call, storage.DelayOf(b, storage.Expand, req.ID), func() error {
 		return storage.Safely(b.Name(), storage.Expand, func() (err error) {
 			resp, err = b.(storage.Expander).Expand(req)

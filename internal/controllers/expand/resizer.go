@@ -162,7 +162,7 @@ func (r *resizer) failed(rule string) func(*engine.Proc, string, time.Duration, 
 
 // call asks the driver something about a volume.
 func (r *resizer) call(p *engine.Proc, op storage.Op, handle string, fn func() error) error {
-	call := engine.Call{Target: r.driver, Verb: string(op), Key: handle}
+	call := api.Call{Target: r.driver, Verb: string(op), Key: handle}
 	delay := storage.DelayOf(r.backend, op, handle)
 	safely := func() error { return storage.Safely(r.driver, op, fn) }
 	if r.cfg.Timeout < 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const (
@@ -157,14 +157,14 @@ func (w *world) log() []string {
 		}
 		var text string
 		switch e.Type {
-		case engine.Emitted:
+		case trace.Emitted:
 			text = e.Verb + " " + e.Reason + ": " + e.Text
-		case engine.Storage:
+		case trace.Storage:
 			if e.Verb != "end" {
 				continue
 			}
 			text = fmt.Sprintf("%s %s", e.Call.Verb, storage.CodeOf(e.Err))
-		case engine.Write:
+		case trace.Write:
 			text = written(e)
 		default:
 			continue
@@ -175,7 +175,7 @@ func (w *world) log() []string {
 	return lines
 }
 
-func written(e engine.Entry) string {
+func written(e trace.Entry) string {
 	switch obj := e.New.(type) {
 	case *corev1.PersistentVolumeClaim:
 		if e.Err == nil {

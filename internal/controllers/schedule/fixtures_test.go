@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/trace"
 )
 
 // fixture is a scheduler that does nothing by itself, over objects as they are given.
@@ -25,7 +26,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, cfg Config, objs ...api.Object) *fixture {
 	t.Helper()
-	e, err := engine.New(engine.Config{AsGiven: true, Trace: &engine.Trace{}})
+	e, err := engine.New(engine.Config{AsGiven: true, Trace: &trace.Trace{}})
 	require.NoError(t, err)
 	f := &fixture{t: t, engine: e}
 	f.load(objs...)

@@ -14,13 +14,14 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // world is an engine with a scheduler. The PersistentVolume controller's part is played by hand.
 type world struct {
 	*engine.Engine
 	t      *testing.T
-	trace  *engine.Trace
+	trace  *trace.Trace
 	seen   uint64
 	faults *fake.Faults
 	actor  *engine.Actor
@@ -28,7 +29,7 @@ type world struct {
 
 func newWorld(t *testing.T, cfg schedule.Config, ecfg engine.Config) *world {
 	t.Helper()
-	w := &world{t: t, trace: &engine.Trace{}, faults: fake.NewFaults()}
+	w := &world{t: t, trace: &trace.Trace{}, faults: fake.NewFaults()}
 	ecfg.Trace, ecfg.Injector = w.trace, w.faults
 	var err error
 	w.Engine, err = engine.New(ecfg)
@@ -107,9 +108,9 @@ func (w *world) log() []string {
 		}
 		at := e.Time.Sub(engine.DefaultStart).String()
 		switch e.Type {
-		case engine.Emitted:
+		case trace.Emitted:
 			lines = append(lines, fmt.Sprintf("%s %s %s: %s", at, e.Object.Key, e.Reason, e.Text))
-		case engine.Write:
+		case trace.Write:
 			line := fmt.Sprintf("%s %s %s", at, e.Verb, e.Object)
 			if e.Err != nil {
 				line += ": " + e.Err.Error()

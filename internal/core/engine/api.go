@@ -160,8 +160,8 @@ func (c Client[T]) Delete(p *Proc, key string, opts api.DeleteOptions) (T, error
 	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })
 }
 
-func (c Client[T]) call(verb, key string) Call {
-	return Call{Target: APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
+func (c Client[T]) call(verb, key string) api.Call {
+	return api.Call{Target: api.APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
 }
 
 func (c Client[T]) write(p *Proc, verb, key string, fn func() (T, error)) (T, error) {
@@ -174,7 +174,7 @@ func (c Client[T]) write(p *Proc, verb, key string, fn func() (T, error)) (T, er
 func (server *API) write(p *Proc, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
 	e := server.engine
 	e.effects++
-	fault, err := p.before(Call{Target: APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, e.latency)
+	fault, err := p.before(api.Call{Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, e.latency)
 	if err != nil {
 		p.traceWrite(verb, ref, nil, nil, err)
 		return nil, err
@@ -193,7 +193,7 @@ func (server *API) write(p *Proc, verb string, ref api.Ref, fn func() (api.Objec
 		p.traceWrite(verb, ref, old, now, err)
 	}
 	if e.footprint != nil {
-		p.noteRead(Call{Target: APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, err, obj)
+		p.noteRead(api.Call{Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, err, obj)
 	}
 	if lost := p.after(fault); lost != nil {
 		return nil, lost

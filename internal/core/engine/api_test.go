@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Replace is an update without a copy: the object that is given is the one that is stored.
@@ -48,7 +49,7 @@ func TestReplace(t *testing.T) {
 
 // PatchNewest patches what the server has when the patch takes effect, whatever became of it on the way.
 func TestPatchNewest(t *testing.T) {
-	e := newEngine(t, engine.Config{Latency: time.Second, Trace: &engine.Trace{}})
+	e := newEngine(t, engine.Config{Latency: time.Second, Trace: &trace.Trace{}})
 	claims := e.Store().Claims
 	mustCreate(t, claims, claim("default/c"))
 	broken := errors.New("no")

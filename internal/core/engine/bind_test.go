@@ -12,15 +12,16 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // TestBind: a binding is a write like any other: injectors are asked, and it is traced.
 func TestBind(t *testing.T) {
-	var calls []engine.Call
-	trace := &engine.Trace{}
-	e, err := engine.New(engine.Config{Trace: trace, Injector: engine.InjectorFunc(func(c engine.Call) engine.Fault {
+	var calls []api.Call
+	log := &trace.Trace{}
+	e, err := engine.New(engine.Config{Trace: log, Injector: api.InjectorFunc(func(c api.Call) api.Fault {
 		calls = append(calls, c)
-		return engine.Fault{}
+		return api.Fault{}
 	})})
 	require.NoError(t, err)
 	_, err = e.Store().Create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
@@ -40,11 +41,11 @@ func TestBind(t *testing.T) {
 	require.NoError(t, err)
 	actor.Start()
 	require.NoError(t, e.Settle(time.Minute))
-	want := engine.Call{Actor: "scheduler", Target: engine.APIServer, Verb: "bind", Kind: string(api.Pod), Key: "default/web"}
-	assert.Equal(t, []engine.Call{want, want}, calls)
+	want := api.Call{Actor: "scheduler", Target: api.APIServer, Verb: "bind", Kind: string(api.Pod), Key: "default/web"}
+	assert.Equal(t, []api.Call{want, want}, calls)
 	var verbs []string
-	for entry := range trace.Entries() {
-		if entry.Type == engine.Write && entry.Verb == "bind" {
+	for entry := range log.Entries() {
+		if entry.Type == trace.Write && entry.Verb == "bind" {
 			verbs = append(verbs, entry.Object.String())
 		}
 	}

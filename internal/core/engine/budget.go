@@ -1,10 +1,13 @@
 package engine
 
-import "time"
+import (
+	"github.com/volsim/volsim/api"
+	"time"
+)
 
 // BackendWithin is Backend for a caller that waits no longer than budget: a call that would take longer, by itself or by an
 // injected delay, ends then with the error late and has no effect (MNT-006).
-func (p *Proc) BackendWithin(call Call, latency, budget time.Duration, late error, fn func() error) error {
+func (p *Proc) BackendWithin(call api.Call, latency, budget time.Duration, late error, fn func() error) error {
 	if p.inline {
 		err := fn()
 		p.traceCall(call, "end", err)
@@ -15,7 +18,7 @@ func (p *Proc) BackendWithin(call Call, latency, budget time.Duration, late erro
 	}
 	p.engine.effects++
 	p.calls++
-	var fault Fault
+	var fault api.Fault
 	if p.engine.injector != nil {
 		call.Actor = p.actor.name
 		fault = p.engine.injector.Inject(call)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"github.com/volsim/volsim/api"
 	"testing"
 	"time"
 )
@@ -11,19 +12,19 @@ func TestBackendWithin(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
 		latency    time.Duration
-		fault      Fault
+		fault      api.Fault
 		took       time.Duration
 		effect     bool
 		want       error
 	}{
-		{"MNT-006", "in time", time.Minute, Fault{}, time.Minute, true, nil},
-		{"MNT-006", "just in time", 2 * time.Minute, Fault{}, 2 * time.Minute, true, nil},
-		{"MNT-006", "too slow", 3 * time.Minute, Fault{}, 2 * time.Minute, false, late},
-		{"MNT-006", "slowed down", time.Minute, Fault{Delay: time.Hour}, 2 * time.Minute, false, late},
-		{"MNT-006", "a fault", 0, Fault{Err: lost}, 0, false, lost},
-		{"MNT-006", "a lost reply", time.Second, Fault{Err: lost, Effect: true}, time.Second, true, lost},
+		{"MNT-006", "in time", time.Minute, api.Fault{}, time.Minute, true, nil},
+		{"MNT-006", "just in time", 2 * time.Minute, api.Fault{}, 2 * time.Minute, true, nil},
+		{"MNT-006", "too slow", 3 * time.Minute, api.Fault{}, 2 * time.Minute, false, late},
+		{"MNT-006", "slowed down", time.Minute, api.Fault{Delay: time.Hour}, 2 * time.Minute, false, late},
+		{"MNT-006", "a fault", 0, api.Fault{Err: lost}, 0, false, lost},
+		{"MNT-006", "a lost reply", time.Second, api.Fault{Err: lost, Effect: true}, time.Second, true, lost},
 	} {
-		e, err := New(Config{Injector: InjectorFunc(func(Call) Fault { return tc.fault })})
+		e, err := New(Config{Injector: api.InjectorFunc(func(api.Call) api.Fault { return tc.fault })})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +33,7 @@ func TestBackendWithin(t *testing.T) {
 		var took time.Duration
 		if _, err := e.NewActor("a", func(a *Actor) {
 			a.Go("call", func(p *Proc) {
-				got = p.BackendWithin(Call{Target: "d"}, tc.latency, 2*time.Minute, late, func() error { effect = true; return nil })
+				got = p.BackendWithin(api.Call{Target: "d"}, tc.latency, 2*time.Minute, late, func() error { effect = true; return nil })
 				took = p.Now().Sub(start)
 			})
 		}); err != nil {

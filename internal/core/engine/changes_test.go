@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 func TestChanges(t *testing.T) {
@@ -32,7 +32,7 @@ func TestChanges(t *testing.T) {
 	tests := []struct {
 		name     string
 		old, new api.Object
-		options  []engine.ChangesOption
+		options  []trace.ChangesOption
 		want     []string
 	}{
 		{name: "two nothings"},
@@ -40,7 +40,7 @@ func TestChanges(t *testing.T) {
 		{name: "the version alone", old: pod(nil), new: pod(func(p *corev1.Pod) { p.ResourceVersion = "2" })},
 		{
 			name: "the version on demand", old: pod(nil), new: pod(func(p *corev1.Pod) { p.ResourceVersion = "2" }),
-			options: []engine.ChangesOption{engine.WithResourceVersion},
+			options: []trace.ChangesOption{trace.WithResourceVersion},
 			want:    []string{`metadata.resourceVersion "1" -> "2"`},
 		},
 		{
@@ -91,7 +91,7 @@ func TestChanges(t *testing.T) {
 	}
 	for _, test := range tests {
 		var got []string
-		for _, change := range engine.Changes(test.old, test.new, test.options...) {
+		for _, change := range trace.Changes(test.old, test.new, test.options...) {
 			got = append(got, change.String())
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
@@ -104,8 +104,8 @@ func TestFieldChange(t *testing.T) {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	now := old.DeepCopy()
 	now.Status.Phase = corev1.PodRunning
-	want := []engine.FieldChange{{Path: "status.phase", Old: `"Pending"`, New: `"Running"`}}
-	if diff := cmp.Diff(want, engine.Changes(old, now)); diff != "" {
+	want := []trace.FieldChange{{Path: "status.phase", Old: `"Pending"`, New: `"Running"`}}
+	if diff := cmp.Diff(want, trace.Changes(old, now)); diff != "" {
 		t.Errorf("Changes (-want +got):\n%s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // Config sets up an engine. The zero value works.
@@ -25,9 +26,9 @@ type Config struct {
 	// Lag is how long the watch events of an actor's informers take to arrive, by the actor's name; a missing name is no lag.
 	Lag map[string]time.Duration
 	// Injector is asked before each API call of an actor and each backend call; nil injects nothing.
-	Injector Injector
+	Injector api.Injector
 	// Trace receives what happens; nil records nothing.
-	Trace *Trace
+	Trace *trace.Trace
 	// History is store.Config.History.
 	History int
 	// AsGiven is store.Config.AsGiven.
@@ -50,8 +51,8 @@ type Engine struct {
 	choices  *choices
 	latency  time.Duration
 	lag      map[string]time.Duration
-	injector Injector
-	trace    *Trace
+	injector api.Injector
+	trace    *trace.Trace
 	actors   []*Actor
 	hubs     map[api.Kind]any // a *hub for each kind that has had an informer
 	// See coroutine.
@@ -105,17 +106,14 @@ func New(cfg Config) (*Engine, error) {
 		rng := rand.New(rand.NewPCG(uint64(cfg.Seed), 0x9e3779b97f4a7c15))
 		e.choices = &choices{choose: rng.IntN}
 	}
-	if e.trace != nil && e.trace.start.IsZero() {
-		e.trace.start = e.start
+	if e.trace != nil && e.trace.Start.IsZero() {
+		e.trace.Start = e.start
 	}
 	e.store = store.New(store.Config{Now: e.Now, History: cfg.History, AsGiven: cfg.AsGiven})
 	e.api = newAPI(e)
-	e.user = &Proc{engine: e, name: User, actor: &Actor{engine: e, name: User, alive: true}, inline: true}
+	e.user = &Proc{engine: e, name: api.User, actor: &Actor{engine: e, name: api.User, alive: true}, inline: true}
 	return e, nil
 }
-
-// User is the actor name of whoever drives the engine from outside.
-const User = "user"
 
 // User is the process in whose name the driver of the engine uses the API. It never waits.
 func (e *Engine) User() *Proc { return e.user }
@@ -130,7 +128,7 @@ func (e *Engine) Store() *store.Store { return e.store }
 func (e *Engine) API() *API { return e.api }
 
 // Trace is the trace of the configuration, nil when nothing is recorded.
-func (e *Engine) Trace() *Trace { return e.trace }
+func (e *Engine) Trace() *trace.Trace { return e.trace }
 
 // Choices are the choices made so far, in order: which of how many. They replay the run; empty with Seed 0.
 func (e *Engine) Choices() []Choice {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -13,9 +14,9 @@ type oracle struct {
 	heard []func()
 }
 
-func (*oracle) Inject(engine.Call) engine.Fault { return engine.Fault{} }
+func (*oracle) Inject(api.Call) api.Fault { return api.Fault{} }
 
-func (o *oracle) Awaits(call engine.Call) bool {
+func (o *oracle) Awaits(call api.Call) bool {
 	return call.Actor == "kubelet/n1" && slices.Contains(o.verbs, call.Verb)
 }
 
@@ -25,12 +26,12 @@ func (o *oracle) OnFault(fn func()) { o.heard = append(o.heard, fn) }
 func TestAwaited(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		injector engine.Injector
+		injector api.Injector
 		actor    string
 		want     bool
 	}{
 		{"nobody injects anything", nil, "kubelet/n1", false},
-		{"somebody who cannot tell", engine.InjectorFunc(func(engine.Call) engine.Fault { return engine.Fault{} }), "kubelet/n1", true},
+		{"somebody who cannot tell", api.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} }), "kubelet/n1", true},
 		{"somebody who knows of one", &oracle{verbs: []string{"get"}}, "kubelet/n1", true},
 		{"of none", &oracle{}, "kubelet/n1", false},
 		{"of none for this actor", &oracle{verbs: []string{"get"}}, "kubelet/n2", false},
@@ -41,7 +42,7 @@ func TestAwaited(t *testing.T) {
 			if _, err := e.NewActor(tt.actor, func(self *engine.Actor) { a = self }); err != nil {
 				t.Fatal(err)
 			}
-			if got := a.Awaited(engine.Call{Target: engine.APIServer, Verb: "get"}); got != tt.want {
+			if got := a.Awaited(api.Call{Target: api.APIServer, Verb: "get"}); got != tt.want {
 				t.Errorf("Awaited = %t, want %t", got, tt.want)
 			}
 			heard := 0

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -116,7 +117,7 @@ func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *Operations, r
 			other.Start()
 		}
 	case 13:
-		_ = p.Backend(Call{Target: "backend"}, d, func() error { return nil })
+		_ = p.Backend(api.Call{Target: "backend"}, d, func() error { return nil })
 	}
 }
 
@@ -125,14 +126,14 @@ func TestWaitingIsCounted(t *testing.T) {
 	events := 0
 	for seed := range uint64(200) {
 		c := &chaos{rng: rand.New(rand.NewPCG(seed, 0))}
-		cfg := Config{Seed: int64(seed), Lag: map[string]time.Duration{"a1": 3}, Injector: InjectorFunc(func(Call) Fault {
+		cfg := Config{Seed: int64(seed), Lag: map[string]time.Duration{"a1": 3}, Injector: api.InjectorFunc(func(api.Call) api.Fault {
 			switch c.rng.IntN(20) {
 			case 0:
-				return Fault{Crash: true, Effect: c.rng.IntN(2) == 0, Restart: time.Duration(c.rng.IntN(10))}
+				return api.Fault{Crash: true, Effect: c.rng.IntN(2) == 0, Restart: time.Duration(c.rng.IntN(10))}
 			case 1:
-				return Fault{Delay: 2, Err: errors.New("injected"), Effect: c.rng.IntN(2) == 0}
+				return api.Fault{Delay: 2, Err: errors.New("injected"), Effect: c.rng.IntN(2) == 0}
 			}
-			return Fault{}
+			return api.Fault{}
 		})}
 		if seed%2 == 0 {
 			cfg.Latency = 1

@@ -152,7 +152,7 @@ type Footprint struct {
 // Effect is a call that had its effect.
 type Effect struct {
 	Proc    *Proc
-	Call    Call
+	Call    api.Call
 	Objects []api.Object // the answer of the API server
 	Err     error        // or its refusal
 }
@@ -278,7 +278,7 @@ func (a *Actor) Memory() []any { return a.memory }
 func (p *Proc) ID() uint64 { return p.id }
 
 // noteRead notes the answer to a call.
-func (p *Proc) noteRead(call Call, err error, objs ...api.Object) {
+func (p *Proc) noteRead(call api.Call, err error, objs ...api.Object) {
 	f := p.engine.footprint
 	effect := Effect{Proc: p, Call: call, Err: err}
 	if err == nil {
@@ -288,7 +288,7 @@ func (p *Proc) noteRead(call Call, err error, objs ...api.Object) {
 }
 
 // noteList notes the answer to a list.
-func noteList[T api.Object](p *Proc, call Call, objs []T) {
+func noteList[T api.Object](p *Proc, call api.Call, objs []T) {
 	f := p.engine.footprint
 	effect := Effect{Proc: p, Call: call}
 	for _, obj := range objs {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // step is what an observer was told of one event.
@@ -127,8 +128,8 @@ func TestLate(t *testing.T) {
 
 // TestActivity: an entry names the activity that made it, and the one that asked for that.
 func TestActivity(t *testing.T) {
-	trace := &engine.Trace{}
-	e := newEngine(t, engine.Config{Trace: trace})
+	log := &trace.Trace{}
+	e := newEngine(t, engine.Config{Trace: log})
 	n := mustCreate(t, e.Store().Nodes, node("n", nil))
 	_, err := e.NewActor("a", func(a *engine.Actor) {
 		ops := a.NewOperations()
@@ -145,7 +146,7 @@ func TestActivity(t *testing.T) {
 	e.Advance(0)
 	want := map[string][2]uint64{"started": {}, "user": {}, "sync": {1, 0}, "other": {2, 0}, "operation": {3, 1}}
 	got := map[string][2]uint64{}
-	for entry := range trace.Entries() {
+	for entry := range log.Entries() {
 		got[entry.Text] = [2]uint64{entry.Activity, entry.Cause}
 	}
 	if len(got) != len(want) {
@@ -161,9 +162,9 @@ func TestActivity(t *testing.T) {
 // TestSince: entries are found by their numbers, whatever of the trace is kept.
 func TestSince(t *testing.T) {
 	for _, limit := range []int{0, 1, 4, 100} {
-		trace := &engine.Trace{Limit: limit}
-		e := newEngine(t, engine.Config{Trace: trace})
-		for range trace.Since(0) {
+		log := &trace.Trace{Limit: limit}
+		e := newEngine(t, engine.Config{Trace: log})
+		for range log.Since(0) {
 			t.Errorf("limit %d: an empty trace has an entry", limit)
 		}
 		n := mustCreate(t, e.Store().Nodes, node("n", nil))
@@ -176,7 +177,7 @@ func TestSince(t *testing.T) {
 		}
 		for since := range uint64(13) {
 			var got, want []uint64
-			for entry := range trace.Since(since) {
+			for entry := range log.Since(since) {
 				got = append(got, entry.Seq)
 			}
 			for seq := max(oldest, since+1); seq <= 10; seq++ {

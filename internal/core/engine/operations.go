@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"github.com/volsim/volsim/trace"
+	"time"
+)
 
 // Operations runs named activities in the background, one at a time per name, with exponential backoff after an error
 // (BIND-091 to BIND-095).
@@ -21,9 +24,6 @@ const (
 	firstBackoff = 500 * time.Millisecond
 	maxBackoff   = 2*time.Minute + 2*time.Second
 )
-
-// operationRetry is the Reason of a Retry entry about an operation.
-const operationRetry = "operation"
 
 // NewOperations gives the actor a set of operations.
 func (a *Actor) NewOperations() *Operations {
@@ -64,7 +64,7 @@ func (o *Operations) Run(name string, fn func(p *Proc) error) bool {
 		entry.failed = p.engine.now
 		// BIND-093: 500 ms, doubled on each further error, at most 2 m 2 s.
 		entry.backoff = min(max(firstBackoff, 2*entry.backoff), maxBackoff)
-		p.traceRetry(operationRetry, name, err)
+		p.traceRetry(trace.OperationRetry, name, err)
 	})
 	return true
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 var errOperation = errors.New("operation failed")
@@ -21,7 +22,7 @@ type operationsWorld struct {
 }
 
 func newOperationsWorld(t *testing.T) *operationsWorld {
-	w := &operationsWorld{e: newEngine(t, engine.Config{Trace: &engine.Trace{}})}
+	w := &operationsWorld{e: newEngine(t, engine.Config{Trace: &trace.Trace{}})}
 	w.d = &diary{e: w.e}
 	startActor(t, w.e, "a", func(a *engine.Actor) { w.operations = a.NewOperations() })
 	return w
@@ -180,7 +181,7 @@ func TestOperationPanics(t *testing.T) {
 	}
 	var got *engine.PanicError
 	for entry := range w.e.Trace().Entries() {
-		if entry.Type == engine.Retry && errors.As(entry.Err, &got) && entry.Text != "a" {
+		if entry.Type == trace.Retry && errors.As(entry.Err, &got) && entry.Text != "a" {
 			t.Errorf("the retry is of %q, want a", entry.Text)
 		}
 	}
@@ -242,7 +243,7 @@ func TestOperationEndsOtherwise(t *testing.T) {
 	w.operations.Run("c", func(p *engine.Proc) error { a.Crash(); return nil })
 	w.e.Advance(time.Minute)
 	for entry := range w.e.Trace().Entries() {
-		if entry.Type == engine.Retry {
+		if entry.Type == trace.Retry {
 			t.Errorf("a crash made the trace entry %+v", entry)
 		}
 	}

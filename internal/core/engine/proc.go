@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/trace"
 )
 
 // Proc is one sequential activity of an actor: a worker on one key, an operation, a pass of a loop. Code that gets a Proc reads
@@ -142,15 +143,15 @@ func (p *Proc) Switch() {
 }
 
 // before is what happens ahead of every call: faults, latency, a switch point. An error means that the call must not be made.
-func (p *Proc) before(call Call, latency time.Duration) (Fault, error) {
+func (p *Proc) before(call api.Call, latency time.Duration) (api.Fault, error) {
 	if p.inline {
-		return Fault{}, nil
+		return api.Fault{}, nil
 	}
 	if p.dead {
 		panic(killed{}) // a deferred call of a process that unwinds
 	}
 	p.calls++
-	var fault Fault
+	var fault api.Fault
 	if p.engine.injector != nil {
 		call.Actor = p.actor.name
 		fault = p.engine.injector.Inject(call)
@@ -174,7 +175,7 @@ func (p *Proc) before(call Call, latency time.Duration) (Fault, error) {
 }
 
 // after is what happens behind every call that had its effect.
-func (p *Proc) after(fault Fault) error {
+func (p *Proc) after(fault api.Fault) error {
 	if fault.Crash {
 		p.crash(fault.Restart)
 	}
@@ -191,7 +192,7 @@ func (p *Proc) crash(restart time.Duration) {
 }
 
 // Backend makes a call to a storage backend: latency passes, then fn takes effect. The answer is fn's, or the injected error.
-func (p *Proc) Backend(call Call, latency time.Duration, fn func() error) error {
+func (p *Proc) Backend(call api.Call, latency time.Duration, fn func() error) error {
 	return p.BackendWithin(call, latency, forever, nil, fn)
 }
 
@@ -213,7 +214,7 @@ func (p *Proc) Decide(rule string, obj api.Object, text string, args ...any) {
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
-	t.add(Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Decision, Rule: rule, Object: api.RefTo(obj), Text: text})
+	t.Add(trace.Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Decision, Rule: rule, Object: api.RefTo(obj), Text: text})
 }
 
 // Tracing reports whether decisions are recorded, for callers that would compute their text at some cost.

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 func TestSleep(t *testing.T) {
@@ -49,7 +50,7 @@ func TestLatency(t *testing.T) {
 				t.Errorf("get: %v", err)
 			}
 			d.note("read")
-			call := engine.Call{Target: "csi", Verb: "Attach"}
+			call := api.Call{Target: "csi", Verb: "Attach"}
 			if err := p.Backend(call, time.Second, func() error { d.note("effect"); return nil }); err != nil {
 				t.Errorf("Backend: %v", err)
 			}
@@ -66,7 +67,7 @@ func TestLatency(t *testing.T) {
 
 // The user's process never waits, is not asked for faults, and has its calls take effect at once.
 func TestUser(t *testing.T) {
-	refuse := engine.InjectorFunc(func(engine.Call) engine.Fault { return engine.Fault{Err: errors.New("injected")} })
+	refuse := api.InjectorFunc(func(api.Call) api.Fault { return api.Fault{Err: errors.New("injected")} })
 	e := newEngine(t, engine.Config{Seed: 1, Latency: time.Hour, Injector: refuse})
 	p := e.User()
 	p.Sleep(time.Hour)
@@ -86,12 +87,12 @@ func TestUser(t *testing.T) {
 // The methods for objects of any kind, and those of one kind, do the same.
 func TestAPIVerbs(t *testing.T) {
 	var verbs []string
-	note := engine.InjectorFunc(func(c engine.Call) engine.Fault {
+	note := api.InjectorFunc(func(c api.Call) api.Fault {
 		verbs = append(verbs, c.Verb+" "+c.Kind+"/"+c.Key)
-		if c.Actor != "a" || c.Target != engine.APIServer {
-			t.Errorf("call %+v, want it from a to %s", c, engine.APIServer)
+		if c.Actor != "a" || c.Target != api.APIServer {
+			t.Errorf("call %+v, want it from a to %s", c, api.APIServer)
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})
 	e := newEngine(t, engine.Config{Injector: note})
 	check := func(what string, err error) {
@@ -393,12 +394,12 @@ func TestCrashByFault(t *testing.T) {
 	for _, effect := range []bool{false, true} {
 		for seed := range int64(5) {
 			armed := true
-			cfg := engine.Config{Seed: seed, Trace: &engine.Trace{}, Injector: engine.InjectorFunc(func(c engine.Call) engine.Fault {
+			cfg := engine.Config{Seed: seed, Trace: &trace.Trace{}, Injector: api.InjectorFunc(func(c api.Call) api.Fault {
 				if armed && c.Verb == "create" {
 					armed = false
-					return engine.Fault{Crash: true, Effect: effect, Restart: 10 * time.Second}
+					return api.Fault{Crash: true, Effect: effect, Restart: 10 * time.Second}
 				}
-				return engine.Fault{}
+				return api.Fault{}
 			})}
 			w := newWorkplace(t, cfg)
 			w.onWork = func(p *engine.Proc) {
@@ -429,7 +430,7 @@ func TestCrashByFault(t *testing.T) {
 			}
 			var lives []string
 			for entry := range w.e.Trace().Entries() {
-				if entry.Type == engine.Lifecycle {
+				if entry.Type == trace.Lifecycle {
 					lives = append(lives, fmt.Sprintf("%v %s", entry.Time.Sub(engine.DefaultStart), entry.Text))
 				}
 			}
@@ -442,7 +443,7 @@ func TestCrashByFault(t *testing.T) {
 
 // A restart that a crash has arranged is off once the actor has lived again.
 func TestRestartIsForOneCrash(t *testing.T) {
-	crash := engine.InjectorFunc(func(c engine.Call) engine.Fault { return engine.Fault{Crash: true, Restart: time.Minute} })
+	crash := api.InjectorFunc(func(c api.Call) api.Fault { return api.Fault{Crash: true, Restart: time.Minute} })
 	e := newEngine(t, engine.Config{Injector: crash})
 	lives := 0
 	a := startActor(t, e, "a", func(a *engine.Actor) {
@@ -466,7 +467,7 @@ func TestRestartIsForOneCrash(t *testing.T) {
 // What a process defers still runs when its actor crashes, but it cannot reach the world any more.
 func TestDeferredCallsOfTheDead(t *testing.T) {
 	for _, self := range []bool{true, false} {
-		e := newEngine(t, engine.Config{Trace: &engine.Trace{}})
+		e := newEngine(t, engine.Config{Trace: &trace.Trace{}})
 		var steps []string
 		a := startActor(t, e, "a", func(a *engine.Actor) {
 			recorder := a.NewRecorder("a")
@@ -506,20 +507,20 @@ func TestFaults(t *testing.T) {
 	injected := errors.New("injected")
 	tests := []struct {
 		name   string
-		fault  engine.Fault
+		fault  api.Fault
 		err    error
 		exists bool
 		at     time.Duration
 		text   string
 	}{
-		{"an error, and nothing happens", engine.Fault{Err: injected}, injected, false, 0, "error injected"},
-		{"the reply is lost", engine.Fault{Err: injected, Effect: true}, injected, true, 0, "error injected (it took effect)"},
-		{"it takes longer", engine.Fault{Delay: time.Second}, nil, true, time.Second, "delay 1s"},
-		{"it takes longer and fails", engine.Fault{Delay: time.Second, Err: injected}, injected, false, time.Second, "delay 1s, error injected"},
+		{"an error, and nothing happens", api.Fault{Err: injected}, injected, false, 0, "error injected"},
+		{"the reply is lost", api.Fault{Err: injected, Effect: true}, injected, true, 0, "error injected (it took effect)"},
+		{"it takes longer", api.Fault{Delay: time.Second}, nil, true, time.Second, "delay 1s"},
+		{"it takes longer and fails", api.Fault{Delay: time.Second, Err: injected}, injected, false, time.Second, "delay 1s, error injected"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := newEngine(t, engine.Config{Trace: &engine.Trace{}, Injector: engine.InjectorFunc(func(engine.Call) engine.Fault { return test.fault })})
+			e := newEngine(t, engine.Config{Trace: &trace.Trace{}, Injector: api.InjectorFunc(func(api.Call) api.Fault { return test.fault })})
 			var errs [2]error
 			effect := false
 			startActor(t, e, "a", func(a *engine.Actor) {
@@ -530,7 +531,7 @@ func TestFaults(t *testing.T) {
 					}
 				})
 				a.Go("backend", func(p *engine.Proc) {
-					errs[1] = p.Backend(engine.Call{Target: "csi", Verb: "Attach"}, 0, func() error { effect = true; return nil })
+					errs[1] = p.Backend(api.Call{Target: "csi", Verb: "Attach"}, 0, func() error { effect = true; return nil })
 				})
 			})
 			e.Advance(time.Minute)
@@ -543,7 +544,7 @@ func TestFaults(t *testing.T) {
 			}
 			texts := 0
 			for entry := range e.Trace().Entries() {
-				if entry.Type == engine.Injected && entry.Text == test.text {
+				if entry.Type == trace.Injected && entry.Text == test.text {
 					texts++
 				}
 			}
@@ -552,7 +553,7 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
-	if got, want := (engine.Fault{Crash: true, Restart: time.Second}).String(), "crash, restart after 1s"; got != want {
+	if got, want := (api.Fault{Crash: true, Restart: time.Second}).String(), "crash, restart after 1s"; got != want {
 		t.Errorf("String() = %q, want %q", got, want)
 	}
 }
@@ -576,7 +577,7 @@ func TestEffects(t *testing.T) {
 				{"a write that changes nothing", func() { _, _ = p.API().Nodes.Update(p, n) }, 1},
 				{"a write that fails", func() { _, _ = p.API().Nodes.Delete(p, "none", api.DeleteOptions{}) }, 1},
 				{"an Event", func() { recorder.Event(p, n, corev1.EventTypeNormal, "Reason", "text") }, 1},
-				{"a backend call", func() { _ = p.Backend(engine.Call{}, 0, func() error { return nil }) }, 1},
+				{"a backend call", func() { _ = p.Backend(api.Call{}, 0, func() error { return nil }) }, 1},
 				{"an operation", func() { operations.Run("op", func(*engine.Proc) error { return nil }) }, 1},
 				{"an operation that is dropped", func() { operations.Run("op", func(*engine.Proc) error { return nil }) }, 1},
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // Recorder emits Events in the name of one component. What is emitted is traced as it is, and then correlated and counted as
@@ -41,7 +42,7 @@ func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string
 	ref := api.RefTo(obj)
 	now := p.engine.Now()
 	if t := p.engine.trace; t != nil {
-		t.add(Entry{Time: now, Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
+		t.Add(trace.Entry{Time: now, Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
 	}
 	if ref.Kind == "" || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
 		return

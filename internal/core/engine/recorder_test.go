@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // press is an actor that emits Events in the name of the user's process.
@@ -341,7 +342,7 @@ func (p *press) edit(change func(*corev1.Event)) {
 
 // Every Event is traced as it was emitted, whatever becomes of it; storing it is no write of the actor and takes no time.
 func TestEventsInTheTrace(t *testing.T) {
-	p := newPress(t, engine.Config{Trace: &engine.Trace{}, Latency: time.Second, Seed: 1})
+	p := newPress(t, engine.Config{Trace: &trace.Trace{}, Latency: time.Second, Seed: 1})
 	n := mustCreate(t, p.e.Store().Nodes, node("n", nil))
 	startActor(t, p.e, "b", func(a *engine.Actor) {
 		recorder := a.NewRecorder("b")
@@ -358,12 +359,12 @@ func TestEventsInTheTrace(t *testing.T) {
 	emitted := 0
 	for entry := range p.e.Trace().Entries() {
 		switch entry.Type {
-		case engine.Emitted:
+		case trace.Emitted:
 			if want := fmt.Sprint("text ", emitted); entry.Text != want || entry.Verb != "Warning" || entry.Reason != "Failed" || entry.Object.Key != "n" {
 				t.Errorf("entry %+v, want %q", entry, want)
 			}
 			emitted++
-		case engine.Lifecycle:
+		case trace.Lifecycle:
 		default:
 			t.Errorf("unexpected entry %+v", entry)
 		}

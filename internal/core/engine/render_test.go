@@ -19,6 +19,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -35,19 +36,19 @@ func volume(name string) *corev1.PersistentVolume {
 }
 
 // tellStory runs something with every sort of entry in its trace.
-func tellStory(t *testing.T) *engine.Trace {
+func tellStory(t *testing.T) *trace.Trace {
 	t.Helper()
-	trace := &engine.Trace{}
+	log := &trace.Trace{}
 	calls := 0
-	e := newEngine(t, engine.Config{Trace: trace, Injector: engine.InjectorFunc(func(c engine.Call) engine.Fault {
+	e := newEngine(t, engine.Config{Trace: log, Injector: api.InjectorFunc(func(c api.Call) api.Fault {
 		calls++
 		switch {
 		case calls == 1:
-			return engine.Fault{Delay: 250 * time.Millisecond, Err: errors.New("connection reset"), Effect: true}
+			return api.Fault{Delay: 250 * time.Millisecond, Err: errors.New("connection reset"), Effect: true}
 		case c.Verb == "delete":
-			return engine.Fault{Crash: true, Restart: time.Hour}
+			return api.Fault{Crash: true, Restart: time.Hour}
 		}
-		return engine.Fault{}
+		return api.Fault{}
 	})})
 	lives := 0
 	startActor(t, e, "persistentvolume-controller", func(a *engine.Actor) {
@@ -78,7 +79,7 @@ func tellStory(t *testing.T) *engine.Trace {
 		operations := a.NewOperations()
 		a.After(time.Minute, "attach", func(*engine.Proc) {
 			operations.Run("attach-pv1", func(p *engine.Proc) error {
-				call := engine.Call{Target: "csi.test", Verb: "Attach", Key: "vol-1", Node: "n1"}
+				call := api.Call{Target: "csi.test", Verb: "Attach", Key: "vol-1", Node: "n1"}
 				if err := p.Backend(call, 100*time.Millisecond, func() error { return nil }); err != nil {
 					t.Errorf("Attach: %v", err)
 				}
@@ -107,22 +108,22 @@ func tellStory(t *testing.T) *engine.Trace {
 		t.Fatalf("delete: %v", err)
 	}
 	e.Advance(2 * time.Hour)
-	return trace
+	return log
 }
 
 // TestEntryString compares entries by themselves with their lines in the whole trace.
 func TestEntryString(t *testing.T) {
-	trace := tellStory(t)
+	log := tellStory(t)
 	var text bytes.Buffer
-	if err := trace.WriteText(&text); err != nil {
+	if err := log.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
-	if len(lines) != trace.Len() || len(lines) == 0 {
-		t.Fatalf("there are %d lines for %d entries", len(lines), trace.Len())
+	if len(lines) != log.Len() || len(lines) == 0 {
+		t.Fatalf("there are %d lines for %d entries", len(lines), log.Len())
 	}
 	i := 0
-	for e := range trace.Entries() {
+	for e := range log.Entries() {
 		_, behind, found := strings.Cut(lines[i], " "+e.Actor+" ")
 		if got := e.String(); !found || strings.TrimLeft(behind, " ") != got || strings.ContainsAny(got, "\r\n") {
 			t.Errorf("entry %d is %q, and its line %q", e.Seq, got, lines[i])
@@ -132,18 +133,18 @@ func TestEntryString(t *testing.T) {
 }
 
 func TestGoldenTraces(t *testing.T) {
-	trace, again := tellStory(t), tellStory(t)
+	log, again := tellStory(t), tellStory(t)
 	tests := []struct {
 		file  string
-		write func(*engine.Trace, io.Writer) error
+		write func(*trace.Trace, io.Writer) error
 	}{
-		{"trace.txt", (*engine.Trace).WriteText},
-		{"trace.jsonl", (*engine.Trace).WriteJSON},
-		{"trace.log", (*engine.Trace).WriteLog},
+		{"trace.txt", (*trace.Trace).WriteText},
+		{"trace.jsonl", (*trace.Trace).WriteJSON},
+		{"trace.log", (*trace.Trace).WriteLog},
 	}
 	for _, test := range tests {
 		var got, second bytes.Buffer
-		if err := test.write(trace, &got); err != nil {
+		if err := test.write(log, &got); err != nil {
 			t.Errorf("%s: %v", test.file, err)
 		}
 		if err := test.write(again, &second); err != nil || !bytes.Equal(got.Bytes(), second.Bytes()) {
@@ -165,7 +166,7 @@ func TestGoldenTraces(t *testing.T) {
 		if diff := cmp.Diff(string(want), got.String()); diff != "" {
 			t.Errorf("%s (-want +got, to accept: go test ./engine -run Golden -update):\n%s", test.file, diff)
 		}
-		if err := test.write(trace, brokenPipe{}); !errors.Is(err, io.ErrClosedPipe) {
+		if err := test.write(log, brokenPipe{}); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%s into a closed pipe: %v, want that error", test.file, err)
 		}
 	}
@@ -222,8 +223,8 @@ func merge(target, patch map[string]any) {
 // With a limit the newest entries are kept; times still count from the start of the engine.
 func TestTraceLimit(t *testing.T) {
 	var sunk []uint64
-	trace := &engine.Trace{Limit: 3, Sink: func(e engine.Entry) { sunk = append(sunk, e.Seq) }}
-	e := newEngine(t, engine.Config{Trace: trace})
+	log := &trace.Trace{Limit: 3, Sink: func(e trace.Entry) { sunk = append(sunk, e.Seq) }}
+	e := newEngine(t, engine.Config{Trace: log})
 	startActor(t, e, "a", func(a *engine.Actor) {
 		a.Go("decide", func(p *engine.Proc) {
 			if !p.Tracing() {
@@ -235,36 +236,36 @@ func TestTraceLimit(t *testing.T) {
 			}
 		})
 	})
-	if e.Trace() != trace {
+	if e.Trace() != log {
 		t.Errorf("Trace() is not that of the configuration")
 	}
 	e.Advance(time.Minute)
 	var out strings.Builder
-	if err := trace.WriteText(&out); err != nil {
+	if err := log.WriteText(&out); err != nil {
 		t.Fatal(err)
 	}
 	if want := "+4s         a  BIND-091 100%\n+5s         a  BIND-091 100%\n+6s         a  BIND-091 100%\n"; out.String() != want {
 		t.Errorf("got:\n%swant:\n%s", out.String(), want)
 	}
-	if trace.Len() != 3 || trace.Seq() != 7 || len(sunk) != 7 {
-		t.Errorf("Len %d, Seq %d, %d sunk; want 3, 7, 7", trace.Len(), trace.Seq(), len(sunk))
+	if log.Len() != 3 || log.Seq() != 7 || len(sunk) != 7 {
+		t.Errorf("Len %d, Seq %d, %d sunk; want 3, 7, 7", log.Len(), log.Seq(), len(sunk))
 	}
 	var since []uint64
-	for entry := range trace.Since(6) {
+	for entry := range log.Since(6) {
 		since = append(since, entry.Seq)
 	}
 	if diff := cmp.Diff([]uint64{7}, since); diff != "" {
 		t.Errorf("Since(6) (-want +got):\n%s", diff)
 	}
-	for range trace.Entries() {
+	for range log.Entries() {
 		break // a walk may end early
 	}
 }
 
 func TestEmptyTrace(t *testing.T) {
 	var out strings.Builder
-	var trace engine.Trace
-	for _, write := range []func(io.Writer) error{trace.WriteText, trace.WriteJSON, trace.WriteLog} {
+	var log trace.Trace
+	for _, write := range []func(io.Writer) error{log.WriteText, log.WriteJSON, log.WriteLog} {
 		if err := write(&out); err != nil || out.Len() != 0 {
 			t.Errorf("an empty trace gave %q and error %v, want nothing", out.String(), err)
 		}

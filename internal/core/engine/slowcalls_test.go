@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // TestSlowCalls makes calls that take time by themselves, by a fault or both, with and without a limit, and looks at what is traced.
@@ -16,31 +18,31 @@ func TestSlowCalls(t *testing.T) {
 	tests := []struct {
 		rule, name      string
 		latency, budget time.Duration // no budget: Backend
-		fault           engine.Fault
+		fault           api.Fault
 		err             error
 		effect          bool
 		want            []string
 	}{
-		{"MNT-006", "at once", 0, 0, engine.Fault{}, nil, true, []string{"0s end <nil>"}},
-		{"MNT-006", "by itself", 2 * time.Second, 0, engine.Fault{}, nil, true, []string{"0s begin <nil>", "2s end <nil>"}},
-		{"MNT-006", "by a fault", 0, 0, engine.Fault{Delay: time.Second}, nil, true, []string{"0s begin <nil>", "1s end <nil>"}},
-		{"MNT-006", "by both, and in vain", time.Second, 0, engine.Fault{Delay: time.Second, Err: errDown}, errDown, false,
+		{"MNT-006", "at once", 0, 0, api.Fault{}, nil, true, []string{"0s end <nil>"}},
+		{"MNT-006", "by itself", 2 * time.Second, 0, api.Fault{}, nil, true, []string{"0s begin <nil>", "2s end <nil>"}},
+		{"MNT-006", "by a fault", 0, 0, api.Fault{Delay: time.Second}, nil, true, []string{"0s begin <nil>", "1s end <nil>"}},
+		{"MNT-006", "by both, and in vain", time.Second, 0, api.Fault{Delay: time.Second, Err: errDown}, errDown, false,
 			[]string{"0s begin <nil>", "2s end down"}},
-		{"MNT-006", "the reply is lost", time.Second, 0, engine.Fault{Err: errDown, Effect: true}, errDown, true,
+		{"MNT-006", "the reply is lost", time.Second, 0, api.Fault{Err: errDown, Effect: true}, errDown, true,
 			[]string{"0s begin <nil>", "1s end <nil>"}},
-		{"MNT-006", "within the limit", 2 * time.Second, 2 * time.Second, engine.Fault{}, nil, true, []string{"0s begin <nil>", "2s end <nil>"}},
-		{"MNT-006", "too slow", 3 * time.Second, 2 * time.Second, engine.Fault{}, errLate, false, []string{"0s begin <nil>", "2s end late"}},
-		{"MNT-006", "made too slow", time.Second, 2 * time.Second, engine.Fault{Delay: 5 * time.Second}, errLate, false,
+		{"MNT-006", "within the limit", 2 * time.Second, 2 * time.Second, api.Fault{}, nil, true, []string{"0s begin <nil>", "2s end <nil>"}},
+		{"MNT-006", "too slow", 3 * time.Second, 2 * time.Second, api.Fault{}, errLate, false, []string{"0s begin <nil>", "2s end late"}},
+		{"MNT-006", "made too slow", time.Second, 2 * time.Second, api.Fault{Delay: 5 * time.Second}, errLate, false,
 			[]string{"0s begin <nil>", "2s end late"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			trace := &engine.Trace{}
-			e := newEngine(t, engine.Config{Trace: trace, Injector: engine.InjectorFunc(func(engine.Call) engine.Fault { return tt.fault })})
+			log := &trace.Trace{}
+			e := newEngine(t, engine.Config{Trace: log, Injector: api.InjectorFunc(func(api.Call) api.Fault { return tt.fault })})
 			effect, err := false, error(nil)
 			_, failed := e.NewActor("a", func(a *engine.Actor) {
 				a.Go("call", func(p *engine.Proc) {
-					call := engine.Call{Target: "disk", Verb: "Attach", Key: "v"}
+					call := api.Call{Target: "disk", Verb: "Attach", Key: "v"}
 					do := func() error { effect = true; return nil }
 					if tt.budget > 0 {
 						err = p.BackendWithin(call, tt.latency, tt.budget, errLate, do)
@@ -57,8 +59,8 @@ func TestSlowCalls(t *testing.T) {
 				t.Errorf("the call: %v, effect %v, want %v, %v", err, effect, tt.err, tt.effect)
 			}
 			var got []string
-			for entry := range trace.Entries() {
-				if entry.Type == engine.Storage {
+			for entry := range log.Entries() {
+				if entry.Type == trace.Storage {
 					got = append(got, fmt.Sprint(entry.Time.Sub(engine.DefaultStart), " ", entry.Verb, " ", entry.Err))
 				}
 			}

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // callLog finds the calls to the storage in a trace.
@@ -17,35 +18,35 @@ type callLog struct {
 
 // openCall is a call on its way. lost is what the caller gets instead of the answer.
 type openCall struct {
-	call engine.Call
+	call api.Call
 	lost error
 }
 
 // loggedCall is a line about a call.
 type loggedCall struct {
 	at     time.Time
-	call   engine.Call
+	call   api.Call
 	result string
 }
 
 // read lists what is new, in order.
-func (l *callLog) read(trace *engine.Trace) []loggedCall {
+func (l *callLog) read(log *trace.Trace) []loggedCall {
 	var lines []loggedCall
-	note := func(e engine.Entry, call engine.Call, result string) {
+	note := func(e trace.Entry, call api.Call, result string) {
 		lines = append(lines, loggedCall{e.Time, call, result})
 	}
-	for e := range trace.Since(l.since) {
+	for e := range log.Since(l.since) {
 		switch {
-		case e.Type == engine.Storage && e.Verb == "begin":
+		case e.Type == trace.Storage && e.Verb == "begin":
 			l.open = append(l.open, &openCall{call: e.Call})
 			note(e, e.Call, "begin")
-		case e.Type == engine.Injected && e.Call.Target != engine.APIServer:
+		case e.Type == trace.Injected && e.Call.Target != api.APIServer:
 			if i := l.find(e.Call); i >= 0 {
 				l.open[i].lost = e.Err
 			} else {
 				l.open = append(l.open, &openCall{call: e.Call, lost: e.Err})
 			}
-		case e.Type == engine.Storage:
+		case e.Type == trace.Storage:
 			err := e.Err
 			if i := l.find(e.Call); i >= 0 {
 				err = cmp.Or(err, l.open[i].lost)
@@ -56,7 +57,7 @@ func (l *callLog) read(trace *engine.Trace) []loggedCall {
 				result = string(storage.CodeOf(err))
 			}
 			note(e, e.Call, result)
-		case e.Type == engine.Lifecycle && e.Text == "crashed":
+		case e.Type == trace.Lifecycle && e.Text == "crashed":
 			// The calls of a kubelet that stops end at once.
 			for _, o := range l.open {
 				if o.call.Actor == e.Actor {
@@ -66,10 +67,10 @@ func (l *callLog) read(trace *engine.Trace) []loggedCall {
 			l.open = slices.DeleteFunc(l.open, func(o *openCall) bool { return o.call.Actor == e.Actor })
 		}
 	}
-	l.since = trace.Seq()
+	l.since = log.Seq()
 	return lines
 }
 
-func (l *callLog) find(call engine.Call) int {
+func (l *callLog) find(call api.Call) int {
 	return slices.IndexFunc(l.open, func(o *openCall) bool { return o.call == call })
 }

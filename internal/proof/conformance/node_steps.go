@@ -9,7 +9,6 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -152,7 +151,7 @@ func (p *nodePlayer) addOutcome(step NodeStep) error {
 	if !ok {
 		return fmt.Errorf("there is no backend %q", step.Backend)
 	}
-	fault := engine.Fault{Effect: step.Effect}
+	fault := api.Fault{Effect: step.Effect}
 	if step.Error != "" {
 		if !storage.Code(step.Error).Valid() {
 			return fmt.Errorf("there is no code %q", step.Error)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // observe tells the state of the cluster, and what its controllers did since the entry of the trace with that number.
@@ -26,13 +26,13 @@ func observe(c *volsim.Cluster, syms *symbols, since uint64) Observation {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for e := range c.Trace().Since(since) {
-		if e.Actor == engine.User {
+		if e.Actor == api.User {
 			continue
 		}
 		switch e.Type {
-		case engine.Emitted:
+		case trace.Emitted:
 			o.Events = append(o.Events, []string{string(e.Object.Kind), syms.symbolic(e.Object.Key), e.Verb, e.Reason})
-		case engine.Write:
+		case trace.Write:
 			if what := describeWrite(e); what != "" {
 				o.Writes = append(o.Writes, writeSubject(e.Object, syms)+" "+what)
 			}
@@ -69,7 +69,7 @@ const removedSuffix = " removed"
 
 // describeWrite says what a write did: create, delete, spec, meta or status:<phase>, with "removed" if the object was gone with it.
 // It is empty for a write that failed or changed nothing.
-func describeWrite(e engine.Entry) string {
+func describeWrite(e trace.Entry) string {
 	if e.Err != nil || e.Old == e.New {
 		return ""
 	}

@@ -10,14 +10,15 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // tableSettleLimit is the virtual time that a running controller may need after an action.
 const tableSettleLimit = time.Hour
 
 // runController starts the whole controller on the initial objects, and then carries out the actions.
-func (p *tablePlay) runController(cfg binder.Config) (*engine.Trace, *store.Store, error) {
-	e, err := engine.New(engine.Config{Injector: &p.failing, Trace: &engine.Trace{}, AsGiven: true})
+func (p *tablePlay) runController(cfg binder.Config) (*trace.Trace, *store.Store, error) {
+	e, err := engine.New(engine.Config{Injector: &p.failing, Trace: &trace.Trace{}, AsGiven: true})
 	if err != nil {
 		return nil, nil, err
 	}

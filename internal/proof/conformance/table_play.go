@@ -8,10 +8,10 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // TableOutcome is how a case of a table went.
@@ -31,7 +31,7 @@ func (c TableCase) Play() (TableOutcome, error) {
 	if c.Plugin != nil {
 		p.plugin = &scriptedPlugin{script: *c.Plugin}
 	}
-	trace, state, err := p.run()
+	log, state, err := p.run()
 	if err != nil {
 		return TableOutcome{}, err
 	}
@@ -39,8 +39,8 @@ func (c TableCase) Play() (TableOutcome, error) {
 		p.wrong = append(p.wrong, p.plugin.wrong...)
 	}
 	outcome := TableOutcome{Volumes: state.Volumes.List(), Claims: state.Claims.List(), Wrong: p.wrong}
-	for e := range trace.Entries() {
-		if e.Type == engine.Emitted {
+	for e := range log.Entries() {
+		if e.Type == trace.Emitted {
 			outcome.Events = append(outcome.Events, e.Verb+" "+e.Reason)
 		}
 	}
@@ -84,7 +84,7 @@ func (p *tablePlay) config() (binder.Config, error) {
 	}, nil
 }
 
-func (p *tablePlay) run() (*engine.Trace, *store.Store, error) {
+func (p *tablePlay) run() (*trace.Trace, *store.Store, error) {
 	cfg, err := p.config()
 	if err != nil {
 		return nil, nil, err

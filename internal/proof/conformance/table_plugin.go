@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
@@ -73,17 +72,17 @@ func (p *scriptedPlugin) unexpected(operation, id string) error {
 // failingRequests is an injector that lets requests to the API server fail. The next error is for the first request that it fits.
 type failingRequests []requestError
 
-func (f *failingRequests) Inject(call engine.Call) engine.Fault {
-	if len(*f) == 0 || call.Target != engine.APIServer {
-		return engine.Fault{}
+func (f *failingRequests) Inject(call api.Call) api.Fault {
+	if len(*f) == 0 || call.Target != api.APIServer {
+		return api.Fault{}
 	}
 	next := (*f)[0]
 	resource, _ := meta.UnsafeGuessKindToResource(store.GroupVersionKind(api.Kind(call.Kind)))
 	if call.Verb != next.Verb || resource.Resource != next.Resource {
-		return engine.Fault{}
+		return api.Fault{}
 	}
 	*f = (*f)[1:]
-	return engine.Fault{Err: apiError(next)}
+	return api.Fault{Err: apiError(next)}
 }
 
 // apiError is the error of that text, as the API server would have sent it.

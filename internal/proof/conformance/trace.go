@@ -3,12 +3,12 @@ package conformance
 import (
 	"fmt"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Traces plays all scenarios of a recording in order, and gives each the trace of its run. An error names the file, and the scenario
 // that cannot be played.
-func Traces(file string, each func(name string, trace *engine.Trace)) error {
+func Traces(file string, each func(name string, trace *trace.Trace)) error {
 	nodes, err := AboutNodes(file)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/trace"
 )
 
 // Observation is what is seen after a step: the state, and what happened since the observation before.
@@ -43,7 +43,7 @@ type Observation struct {
 
 // Observe makes an observation of a world that began at start, has these objects and machines, and did this since the last one.
 // requests are those of the driver.
-func Observe(start time.Time, objects []api.Object, machines []Machine, requests []string, entries iter.Seq[engine.Entry]) (Observation, error) {
+func Observe(start time.Time, objects []api.Object, machines []Machine, requests []string, entries iter.Seq[trace.Entry]) (Observation, error) {
 	o := Observation{Machines: describeMachines(machines, objects), Requests: slices.Sorted(slices.Values(requests))}
 	orders := map[string][]string{}
 	for _, obj := range objects {
@@ -54,18 +54,18 @@ func Observe(start time.Time, objects []api.Object, machines []Machine, requests
 		o.Objects = append(o.Objects, lines...)
 	}
 	for e := range entries {
-		if e.Actor == engine.User {
+		if e.Actor == api.User {
 			continue
 		}
 		switch e.Type {
-		case engine.Emitted:
+		case trace.Emitted:
 			o.Events = append(o.Events, fmt.Sprintf("%s %s %s: %s", e.Object, e.Verb, e.Reason, inOrder(uncounted(e.Text))))
-		case engine.Write:
+		case trace.Write:
 			if e.Object.Kind == api.Event || e.Err != nil || e.Old == e.New {
 				continue
 			}
 			o.Writes = append(o.Writes, describeWrite(start, e))
-		case engine.Storage:
+		case trace.Storage:
 			o.Calls = append(o.Calls, describeCall(start, e))
 			if strings.HasPrefix(e.Actor, mount.ActorName("")) {
 				key := e.Actor + " " + e.Call.Key
@@ -124,7 +124,7 @@ func describe(obj api.Object) ([]string, error) {
 }
 
 // describeWrite says who did what to which object. A CSINode does not say itself when it was written.
-func describeWrite(start time.Time, e engine.Entry) string {
+func describeWrite(start time.Time, e trace.Entry) string {
 	what := subjectOf(e) + " " + e.Verb
 	if e.Object.Kind == api.CSINode {
 		what += fmt.Sprintf(" at %ds", int(e.Time.Sub(start).Seconds()))
@@ -136,7 +136,7 @@ func describeWrite(start time.Time, e engine.Entry) string {
 		return what + ", and it was gone"
 	}
 	var paths []string
-	for _, c := range engine.Changes(e.Old, e.New) {
+	for _, c := range trace.Changes(e.Old, e.New) {
 		paths = append(paths, c.Path)
 		if c.Path == "status.phase" {
 			paths[len(paths)-1] += "=" + strings.Trim(c.New, `"`)
@@ -146,14 +146,14 @@ func describeWrite(start time.Time, e engine.Entry) string {
 }
 
 // subjectOf begins the description of a write: the object that it is about.
-func subjectOf(e engine.Entry) string { return e.Object.String() + " by " + e.Actor + ":" }
+func subjectOf(e trace.Entry) string { return e.Object.String() + " by " + e.Actor + ":" }
 
-func describeCall(start time.Time, e engine.Entry) string {
+func describeCall(start time.Time, e trace.Entry) string {
 	return fmt.Sprintf("%6ds %s", int(e.Time.Sub(start).Seconds()), callOf(e))
 }
 
 // callOf is a call without its time.
-func callOf(e engine.Entry) string {
+func callOf(e trace.Entry) string {
 	text := fmt.Sprintf("%s %s %s %s", e.Call.Target, e.Call.Verb, e.Call.Key, e.Verb)
 	if e.Call.Node != "" {
 		text += " at " + e.Call.Node

@@ -13,10 +13,10 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Epoch is when worlds begin: it is when a bubble of testing/synctest does.
@@ -48,7 +48,7 @@ type Ours struct {
 	seen     uint64   // of the trace
 	// plan is nil if that is not asked for, and injector that of the driver on nodes.
 	plan     *planner
-	injector engine.Injector
+	injector api.Injector
 }
 
 // NewOurs makes a cluster with the controllers of package upstream and no others.
@@ -204,7 +204,7 @@ func (w *Ours) Observe() (Observation, error) {
 		machines = append(machines, ourMachine{m})
 	}
 	if c.Trace() == nil {
-		return Observe(Epoch, objects, machines, nil, func(func(engine.Entry) bool) {})
+		return Observe(Epoch, objects, machines, nil, func(func(trace.Entry) bool) {})
 	}
 	o, err := Observe(Epoch, objects, machines, w.backends[Driver].Requests(), c.Trace().Since(w.seen))
 	w.seen = c.Trace().Seq()

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // OurScheduler is a Scheduler that is simulated.
@@ -26,7 +27,7 @@ type OurScheduler struct {
 func NewOurScheduler(objects []api.Object) (*OurScheduler, error) {
 	s := &OurScheduler{faults: fake.NewFaults()}
 	var err error
-	if s.engine, err = engine.New(engine.Config{Start: Epoch, Trace: &engine.Trace{}, Injector: s.faults, Latency: requestTime}); err != nil {
+	if s.engine, err = engine.New(engine.Config{Start: Epoch, Trace: &trace.Trace{}, Injector: s.faults, Latency: requestTime}); err != nil {
 		return nil, err
 	}
 	for _, obj := range objects {
@@ -82,14 +83,14 @@ func codeOf(unresolvable bool) string {
 
 // Do takes a step.
 func (s *OurScheduler) Do(step Step) (err error) {
-	api, user := s.engine.API(), s.engine.User()
+	server, user := s.engine.API(), s.engine.User()
 	switch step.Op {
 	case Create:
-		_, err = api.Create(user, step.Object.DeepCopyObject().(api.Object), api.CreateOptions{})
+		_, err = server.Create(user, step.Object.DeepCopyObject().(api.Object), api.CreateOptions{})
 	case Patch:
-		_, err = api.Patch(user, step.Ref, []byte(step.Patch), step.Sub)
+		_, err = server.Patch(user, step.Ref, []byte(step.Patch), step.Sub)
 	case Delete:
-		_, err = api.Delete(user, step.Ref, DeleteOptions(step.Force))
+		_, err = server.Delete(user, step.Ref, DeleteOptions(step.Force))
 	case Fault:
 		err = step.Rule.Add(s.faults)
 	case Advance:

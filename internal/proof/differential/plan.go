@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/trace"
 )
 
 // Request is something that a controller asked for: a write, refused or not, a read, or a call to a storage backend. It may also be one of two
@@ -32,12 +32,12 @@ type Asked struct {
 }
 
 // CallOf is what a Request names a call to a backend.
-func CallOf(call engine.Call) (verb string, object api.Ref) {
+func CallOf(call api.Call) (verb string, object api.Ref) {
 	return "call " + call.Verb, api.Ref{Kind: api.Kind(call.Target), Key: strings.Join([]string{call.Key, call.Node, call.Pod}, "/")}
 }
 
 // EmissionOf is what a Request names an Event that was emitted.
-func EmissionOf(e engine.Entry) (verb string, object api.Ref) {
+func EmissionOf(e trace.Entry) (verb string, object api.Ref) {
 	return strings.Join([]string{emission, e.Verb, e.Reason, inOrder(e.Text)}, " "), e.Object
 }
 

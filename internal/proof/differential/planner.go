@@ -7,6 +7,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // planner notes what the controllers ask for, and what they have been told of by then. It is an engine.Observer.
@@ -16,8 +17,8 @@ type planner struct {
 	changes  map[api.Kind][]string // the key of the object of each change that there has been
 	asked    map[asker][]Asked     // what has been asked for and not had its effect
 	places   int
-	begun    map[engine.Call]int // calls to backends that take time
-	noted    uint64              // of the trace
+	begun    map[api.Call]int // calls to backends that take time
+	noted    uint64           // of the trace
 	looked   map[string]map[api.Kind]int
 }
 
@@ -30,7 +31,7 @@ type asker struct {
 // follow has what is asked for in a cluster noted.
 func (t *planner) follow(e *engine.Engine) error {
 	t.engine, t.changes, t.asked = e, map[api.Kind][]string{}, map[asker][]Asked{}
-	t.begun, t.looked = map[engine.Call]int{}, map[string]map[api.Kind]int{}
+	t.begun, t.looked = map[api.Call]int{}, map[string]map[api.Kind]int{}
 	s := e.Store()
 	for _, err := range []error{
 		noteChanges(t, s.Volumes), noteChanges(t, s.Claims), noteChanges(t, s.Classes), noteChanges(t, s.AttributesClasses), noteChanges(t, s.Pods),
@@ -52,7 +53,7 @@ func noteChanges[T api.Object](t *planner, table *store.Table[T]) error {
 }
 
 // ask notes a call that is about to be made.
-func (t *planner) ask(call engine.Call) {
+func (t *planner) ask(call api.Call) {
 	if t.engine == nil {
 		return
 	}
@@ -61,9 +62,9 @@ func (t *planner) ask(call engine.Call) {
 	t.asked[who] = append(t.asked[who], Asked{t.places, t.engine.Now(), t.seen(call.Actor)})
 }
 
-func askerOf(call engine.Call) asker {
+func askerOf(call api.Call) asker {
 	who := asker{call.Actor, call.Verb, api.Ref{Kind: api.Kind(call.Kind), Key: call.Key}}
-	if call.Target != engine.APIServer {
+	if call.Target != api.APIServer {
 		who.verb, who.object = CallOf(call)
 	}
 	if call.Verb == "list" {
@@ -100,7 +101,7 @@ func (t *planner) End(f *engine.Footprint) {
 	if f.Code {
 		t.look(f)
 	}
-	var entries []engine.Entry
+	var entries []trace.Entry
 	for e := range t.engine.Trace().Since(t.noted) {
 		entries = append(entries, e)
 	}
@@ -155,25 +156,25 @@ func (t *planner) look(f *engine.Footprint) {
 }
 
 // entry notes an entry of the trace, and tells what that was.
-func (t *planner) entry(e engine.Entry) asker {
+func (t *planner) entry(e trace.Entry) asker {
 	who := asker{e.Actor, e.Verb, e.Object}
 	switch {
-	case e.Actor == engine.User:
+	case e.Actor == api.User:
 		return asker{}
-	case e.Type == engine.Injected && e.Call.Target == engine.APIServer:
+	case e.Type == trace.Injected && e.Call.Target == api.APIServer:
 		// Such a call was made to fail before the injector of the configuration was asked.
 		t.ask(e.Call)
 		return asker{}
-	case e.Type == engine.Write && e.Object.Kind != api.Event:
-	case e.Type == engine.Storage && e.Verb == "begin":
+	case e.Type == trace.Write && e.Object.Kind != api.Event:
+	case e.Type == trace.Storage && e.Verb == "begin":
 		t.begun[e.Call]++
 		who.verb, who.object = CallOf(e.Call)
-	case e.Type == engine.Storage && t.begun[e.Call] > 0:
+	case e.Type == trace.Storage && t.begun[e.Call] > 0:
 		t.begun[e.Call]--
 		return asker{}
-	case e.Type == engine.Storage:
+	case e.Type == trace.Storage:
 		who.verb, who.object = CallOf(e.Call)
-	case e.Type == engine.Emitted && !isKubelet(e.Actor):
+	case e.Type == trace.Emitted && !isKubelet(e.Actor):
 		who.verb, who.object = EmissionOf(e)
 		t.places++
 		t.asked[who] = append(t.asked[who], Asked{t.places, e.Time, t.seen(e.Actor)})
@@ -194,16 +195,16 @@ func (t *planner) add(at time.Time, who asker) {
 }
 
 // Inject notes a call, and has it go as the injector says, if there is one.
-func (w *Ours) Inject(call engine.Call) engine.Fault {
+func (w *Ours) Inject(call api.Call) api.Fault {
 	w.plan.ask(call)
 	if w.injector != nil {
 		return w.injector.Inject(call)
 	}
-	return engine.Fault{}
+	return api.Fault{}
 }
 
 // Awaits is that of the driver on nodes: nothing else fails.
-func (w *Ours) Awaits(call engine.Call) bool {
+func (w *Ours) Awaits(call api.Call) bool {
 	foresight, ok := w.injector.(engine.Foresight)
 	return ok && foresight.Awaits(call)
 }

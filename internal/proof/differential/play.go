@@ -11,7 +11,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 )
 
 // player is one play of a scenario.
@@ -77,7 +76,7 @@ func (r Rule) err() error {
 
 // Add gives the rule to an injector.
 func (r Rule) Add(f *fake.Faults) error {
-	match := fake.Match{Actor: r.Actor, Target: engine.APIServer, Verb: r.Verb, Kind: string(r.Kind), Key: r.Key}
+	match := fake.Match{Actor: r.Actor, Target: api.APIServer, Verb: r.Verb, Kind: string(r.Kind), Key: r.Key}
 	if r.Lost {
 		f.Lose(match, r.err()).Times(r.Times)
 	} else {

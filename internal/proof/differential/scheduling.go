@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // Scheduling is a world in which pods want nodes, and what a user does there. Nobody but the scheduler is in it.
@@ -69,9 +69,9 @@ func VerdictLine(where, code, plugin, reasons string) string {
 
 // SchedulingLog describes what a scheduler did, in the order in which it did it. What it did in the background in the same millisecond, when
 // several pods are bound or some are evicted, is sorted by the objects that it is about.
-func SchedulingLog(entries iter.Seq[engine.Entry], scheduler string) []string {
+func SchedulingLog(entries iter.Seq[trace.Entry], scheduler string) []string {
 	var lines []string
-	var instant []engine.Entry
+	var instant []trace.Entry
 	at := ""
 	end := func() {
 		sortConcurrent(instant)
@@ -81,7 +81,7 @@ func SchedulingLog(entries iter.Seq[engine.Entry], scheduler string) []string {
 		instant = nil
 	}
 	for e := range entries {
-		if e.Actor != scheduler || e.Type == engine.Write && e.Object.Kind == api.Event {
+		if e.Actor != scheduler || e.Type == trace.Write && e.Object.Kind == api.Event {
 			continue
 		}
 		if now := fmt.Sprintf("%10.3fs ", e.Time.Sub(Epoch).Seconds()); now != at {
@@ -95,9 +95,9 @@ func SchedulingLog(entries iter.Seq[engine.Entry], scheduler string) []string {
 }
 
 // sortConcurrent sorts what happened at one instant as far as it has no order. What is about the same object keeps its order.
-func sortConcurrent(instant []engine.Entry) {
-	byObject := func(a, b engine.Entry) int { return strings.Compare(a.Object.String(), b.Object.String()) }
-	evictions := func(a, b engine.Entry) int { return strings.Compare(fmt.Sprint(evicts(a)), fmt.Sprint(evicts(b))) }
+func sortConcurrent(instant []trace.Entry) {
+	byObject := func(a, b trace.Entry) int { return strings.Compare(a.Object.String(), b.Object.String()) }
+	evictions := func(a, b trace.Entry) int { return strings.Compare(fmt.Sprint(evicts(a)), fmt.Sprint(evicts(b))) }
 	slices.SortStableFunc(instant, evictions)
 	pods := map[api.Ref]bool{}
 	for _, e := range instant {
@@ -111,24 +111,24 @@ func sortConcurrent(instant []engine.Entry) {
 }
 
 // evicts reports whether an entry is about a pod that is to go for another.
-func evicts(e engine.Entry) bool {
+func evicts(e trace.Entry) bool {
 	pod, ok := e.Old.(*corev1.Pod)
 	return ok && pod.Spec.NodeName != "" || e.Reason == "Preempted"
 }
 
 // schedulingLines are what an entry says.
-func schedulingLines(at string, e engine.Entry) []string {
+func schedulingLines(at string, e trace.Entry) []string {
 	at += e.Object.String() + " "
 	switch {
-	case e.Type == engine.Emitted:
+	case e.Type == trace.Emitted:
 		return []string{fmt.Sprintf("%s%s %s: %s", at, e.Verb, e.Reason, e.Text)}
-	case e.Type != engine.Write:
+	case e.Type != trace.Write:
 		return nil
 	case e.Err != nil:
 		return []string{fmt.Sprintf("%s%s: %s", at, e.Verb, reasonOf(e.Err))}
 	}
 	lines := []string{at + e.Verb}
-	for _, change := range engine.Changes(e.Old, e.New) {
+	for _, change := range trace.Changes(e.Old, e.New) {
 		if strings.HasSuffix(change.Path, ".resourceVersion") {
 			change.New = "(some)"
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -35,16 +35,16 @@ func (d *nodeDriver) AttachLimit(string) int32 {
 func (d *nodeDriver) MountsWithGroup() bool { return d.mountGroup }
 
 // Inject has calls on nodes take as long and end as the setting says at their beginning.
-func (d *nodeDriver) Inject(call engine.Call) engine.Fault {
+func (d *nodeDriver) Inject(call api.Call) api.Fault {
 	if op := storage.Op(call.Verb); call.Target == Driver && onNode(op) {
 		delay, err := d.Begin(op)
-		return engine.Fault{Delay: delay, Err: Internal(err)}
+		return api.Fault{Delay: delay, Err: Internal(err)}
 	}
-	return engine.Fault{}
+	return api.Fault{}
 }
 
 // Awaits reports whether a call may fail or take time: any of the driver's may.
-func (d *nodeDriver) Awaits(call engine.Call) bool { return call.Target == Driver }
+func (d *nodeDriver) Awaits(call api.Call) bool { return call.Target == Driver }
 
 // OnFault has nothing to tell: that is always so.
 func (d *nodeDriver) OnFault(func()) {}

@@ -15,7 +15,6 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -396,7 +395,7 @@ func (p *player) failAPI() error {
 		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return verb == "get" })
 	}
 	verb := pick(p.choose, verbs...)
-	match := fake.Match{Target: engine.APIServer, Verb: verb}
+	match := fake.Match{Target: api.APIServer, Verb: verb}
 	times := 1 + p.choose(3)
 	err := fmt.Errorf("the server is not able to handle the request")
 	switch p.choose(3) {

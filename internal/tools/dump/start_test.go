@@ -9,9 +9,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 func start(t testing.TB, name string) *dump.Cluster {
@@ -32,9 +32,9 @@ func TestWhatRunsGoesOn(t *testing.T) {
 			require.NoError(t, c.Advance(30*time.Minute))
 			for e := range c.Trace().Since(seen) {
 				switch {
-				case e.Type == engine.Storage, e.Type == engine.Emitted:
+				case e.Type == trace.Storage, e.Type == trace.Emitted:
 					t.Errorf("%v %s: %s %s %s", e.Time, e.Actor, e.Object, e.Verb, e.Text)
-				case e.Type == engine.Write && e.Old != e.New && e.Object.Kind != api.Node:
+				case e.Type == trace.Write && e.Old != e.New && e.Object.Kind != api.Node:
 					t.Errorf("%v %s: %s %s", e.Time, e.Actor, e.Verb, e.Object)
 				}
 			}

@@ -76,7 +76,7 @@ func (a *access) note(t *tracker, f *engine.Footprint, discreet bool) {
 	for _, effect := range f.Calls {
 		call := effect.Call
 		switch {
-		case call.Target != engine.APIServer:
+		case call.Target != api.APIServer:
 			a.changes(storageCell + call.Target)
 		case call.Verb == "list":
 			a.reads(kindCell + call.Kind)

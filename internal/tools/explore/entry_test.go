@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // unheard are the fields of an entry of the trace that a state does not have in it, and why.
@@ -60,9 +61,9 @@ func TestEntryFields(t *testing.T) {
 	require.NoError(t, err)
 	defer run.Engine.Close()
 	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
-	heard := map[digest]string{tracker.entry(digest{}, engine.Entry{}): "an entry that says nothing"}
-	fields(reflect.ValueOf(engine.Entry{}), "", func(name string, _ reflect.Value) {
-		var e engine.Entry
+	heard := map[digest]string{tracker.entry(digest{}, trace.Entry{}): "an entry that says nothing"}
+	fields(reflect.ValueOf(trace.Entry{}), "", func(name string, _ reflect.Value) {
+		var e trace.Entry
 		fields(reflect.ValueOf(&e).Elem(), "", func(other string, field reflect.Value) {
 			if other == name {
 				fill(t, name, field)
@@ -77,7 +78,7 @@ func TestEntryFields(t *testing.T) {
 		require.Falsef(t, known, "an entry with %s is taken for %s", name, same)
 		heard[d] = "one with " + name
 	})
-	for _, e := range []engine.Entry{{New: fake.Volume("y", "1Gi")}, {New: fake.Volume("x", "2Gi")}, {Err: errors.New("worse luck")}} {
+	for _, e := range []trace.Entry{{New: fake.Volume("y", "1Gi")}, {New: fake.Volume("x", "2Gi")}, {Err: errors.New("worse luck")}} {
 		d := tracker.entry(digest{}, e)
 		require.Empty(t, heard[d], "entries that differ in objects or errors differ")
 		heard[d] = "another"
@@ -89,21 +90,21 @@ func TestJudged(t *testing.T) {
 	old, now := fake.Volume("a", "1Gi"), fake.Volume("a", "2Gi")
 	for _, tt := range []struct {
 		name  string
-		entry engine.Entry
+		entry trace.Entry
 		want  bool
 	}{
-		{"a write", engine.Entry{Type: engine.Write, Old: old, New: now}, true},
-		{"a creation", engine.Entry{Type: engine.Write, New: now}, true},
-		{"a deletion", engine.Entry{Type: engine.Write, Old: old}, true},
-		{"a write that changes nothing", engine.Entry{Type: engine.Write, Old: old, New: old}, false},
-		{"a write that was refused", engine.Entry{Type: engine.Write, Old: old, New: now, Err: errors.New("no luck")}, false},
-		{"a call", engine.Entry{Type: engine.Storage}, true},
-		{"a fault", engine.Entry{Type: engine.Injected}, true},
-		{"a start", engine.Entry{Type: engine.Lifecycle}, true},
-		{"a decision", engine.Entry{Type: engine.Decision, Rule: "ATT-001"}, false},
-		{"a decision to detach by force", engine.Entry{Type: engine.Decision, Rule: "ATT-064"}, true},
-		{"an Event", engine.Entry{Type: engine.Emitted}, false},
-		{"a retry", engine.Entry{Type: engine.Retry}, false},
+		{"a write", trace.Entry{Type: trace.Write, Old: old, New: now}, true},
+		{"a creation", trace.Entry{Type: trace.Write, New: now}, true},
+		{"a deletion", trace.Entry{Type: trace.Write, Old: old}, true},
+		{"a write that changes nothing", trace.Entry{Type: trace.Write, Old: old, New: old}, false},
+		{"a write that was refused", trace.Entry{Type: trace.Write, Old: old, New: now, Err: errors.New("no luck")}, false},
+		{"a call", trace.Entry{Type: trace.Storage}, true},
+		{"a fault", trace.Entry{Type: trace.Injected}, true},
+		{"a start", trace.Entry{Type: trace.Lifecycle}, true},
+		{"a decision", trace.Entry{Type: trace.Decision, Rule: "ATT-001"}, false},
+		{"a decision to detach by force", trace.Entry{Type: trace.Decision, Rule: "ATT-064"}, true},
+		{"an Event", trace.Entry{Type: trace.Emitted}, false},
+		{"a retry", trace.Entry{Type: trace.Retry}, false},
 	} {
 		if got := judged(tt.entry); got != tt.want {
 			t.Errorf("judged(%s) = %t, want %t", tt.name, got, tt.want)

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // one is a volume and a claim that fit.
@@ -50,7 +51,7 @@ func ids(all []Found) (ids []string) {
 // counting is a world in which each of some actors reads a volume, adds one to a count on it, and writes it back.
 func counting(actors int) World {
 	return func(choose func(n int) int) (*Run, error) {
-		e, err := engine.New(engine.Config{Choose: choose, Trace: &engine.Trace{}})
+		e, err := engine.New(engine.Config{Choose: choose, Trace: &trace.Trace{}})
 		if err != nil {
 			return nil, err
 		}
@@ -180,9 +181,9 @@ func TestExhaustiveFindsWhatSeedsFind(t *testing.T) {
 // TestExhaustiveViolation: an invariant that does not hold is reported with the shortest trace.
 func TestExhaustiveViolation(t *testing.T) {
 	never := check.Invariant{Name: "never-bound", Says: "no claim is bound", Watch: func(inv check.Invariant, w *check.World) check.Watcher {
-		return check.Watcher{Written: func(e engine.Entry) {
+		return check.Watcher{Written: func(e trace.Entry) {
 			if pvc, ok := e.New.(*corev1.PersistentVolumeClaim); ok && pvc.Status.Phase == corev1.ClaimBound {
-				w.Report(inv, check.Violation{Text: "a claim is bound", Witness: []engine.Entry{e}})
+				w.Report(inv, check.Violation{Text: "a claim is bound", Witness: []trace.Entry{e}})
 			}
 		}}
 	}}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 )
@@ -173,7 +174,7 @@ var scenesOfEvents = []staged{
 		})
 	}, change: func(cfg *engine.Config) {
 		n := 0
-		cfg.Injector = engine.InjectorFunc(func(engine.Call) (f engine.Fault) {
+		cfg.Injector = api.InjectorFunc(func(api.Call) (f api.Fault) {
 			if n++; n == 1 {
 				f.Err = errors.New("no luck")
 			}

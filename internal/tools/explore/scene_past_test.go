@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // scenesOfPast are about what has been, and what was heard of it.
@@ -142,10 +143,10 @@ var scenesOfPast = []staged{
 		s.idles()
 		s.run.Violations = func() (all []check.Violation) {
 			for e := range s.Trace().Entries() {
-				if e.Type == engine.Write && e.Object.Key == "b" && e.Actor != engine.User {
+				if e.Type == trace.Write && e.Object.Key == "b" && e.Actor != api.User {
 					return []check.Violation{{Invariant: "order", Text: "b came first"}}
 				}
-				if e.Type == engine.Write && e.Object.Key == "a" && e.Actor != engine.User {
+				if e.Type == trace.Write && e.Object.Key == "a" && e.Actor != api.User {
 					return nil
 				}
 			}
@@ -160,7 +161,7 @@ var scenesOfPast = []staged{
 		s.play(func() {
 			s.Advance(3 * pause)
 			for e := range s.Trace().Entries() {
-				if e.Type == engine.Decision {
+				if e.Type == trace.Decision {
 					s.say("%s", e.Text)
 				}
 			}
@@ -211,7 +212,7 @@ var scenesOfPast = []staged{
 		s.does("second", func(p *proc) { label(p, "a", "1") })
 	}, change: func(cfg *engine.Config) {
 		n := 0
-		cfg.Injector = engine.InjectorFunc(func(engine.Call) (f engine.Fault) {
+		cfg.Injector = api.InjectorFunc(func(api.Call) (f api.Fault) {
 			if n++; n == 1 {
 				f.Err = errors.New("no luck")
 			}
@@ -228,7 +229,7 @@ var scenesOfPast = []staged{
 		})
 	}, change: func(cfg *engine.Config) {
 		last := ""
-		cfg.Injector = engine.InjectorFunc(func(c engine.Call) (f engine.Fault) {
+		cfg.Injector = api.InjectorFunc(func(c api.Call) (f api.Fault) {
 			if c.Actor == "third" && last == "first" {
 				f.Err = errors.New("no luck")
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // scene is a world of one piece: the smallest in which something would be missed if a state or a footprint did not have it in it.
@@ -146,7 +147,7 @@ func (s *scene) labelOf(name string) string {
 
 // call calls the disk, and returns how many calls there were.
 func (s *scene) call(p *proc, key string) (n int) {
-	_ = p.Backend(engine.Call{Target: "disk", Verb: "Create", Key: key}, 0, func() error {
+	_ = p.Backend(api.Call{Target: "disk", Verb: "Create", Key: key}, 0, func() error {
 		s.calls = append(s.calls, key)
 		n = len(s.calls)
 		return nil
@@ -208,11 +209,11 @@ func (s *scene) counting(start func(a *actor, m *counted)) {
 	})
 }
 
-func traced(cfg *engine.Config) { cfg.Trace = &engine.Trace{} }
+func traced(cfg *engine.Config) { cfg.Trace = &trace.Trace{} }
 
 func crashing(cfg *engine.Config) {
-	cfg.Injector = engine.InjectorFunc(func(c engine.Call) engine.Fault {
-		return engine.Fault{Crash: c.Kind == string(api.Node), Restart: pause}
+	cfg.Injector = api.InjectorFunc(func(c api.Call) api.Fault {
+		return api.Fault{Crash: c.Kind == string(api.Node), Restart: pause}
 	})
 }
 

@@ -3,7 +3,9 @@ package explore
 import (
 	"fmt"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // segment is all that an event was and read. What it did follows from that, and so does what it asked for next: so answers are in it, and no
@@ -27,7 +29,7 @@ func (t *tracker) segment(f *engine.Footprint, discreet bool) digest {
 	}
 	for _, effect := range f.Calls {
 		d = d.mix(fmt.Append(nil, effect.Err))
-		if effect.Call.Target != engine.APIServer {
+		if effect.Call.Target != api.APIServer {
 			d = d.with(t.now.storage[effect.Call.Target])
 		}
 		for _, obj := range effect.Objects {
@@ -73,21 +75,21 @@ func (t *tracker) counted(f *engine.Footprint, d digest) digest {
 
 // hear takes up what has been traced, as far as somebody looks at the trace, and reports whether there was such a thing.
 func (t *tracker) hear() bool {
-	trace := t.engine.Trace()
-	if trace == nil || !t.run.Ordered && t.run.Violations == nil {
+	log := t.engine.Trace()
+	if log == nil || !t.run.Ordered && t.run.Violations == nil {
 		return false
 	}
 	heard, emitted := false, false
-	for e := range trace.Since(t.now.told) {
+	for e := range log.Since(t.now.told) {
 		t.now.told = e.Seq
 		if !t.run.Ordered && !judged(e) {
 			continue
 		}
-		heard, emitted = true, emitted || e.Type == engine.Emitted
+		heard, emitted = true, emitted || e.Type == trace.Emitted
 		t.now.trace = t.entry(t.now.trace, e)
 	}
 	if emitted {
-		// Which version of an object an Event is about, and with which others it is counted, the trace does not say.
+		// Which version of an object an Event is about, and with which others it is counted, the log does not say.
 		for _, event := range t.engine.Store().Events.List() {
 			t.now.trace = t.now.trace.with(t.content(event))
 		}
@@ -97,7 +99,7 @@ func (t *tracker) hear() bool {
 
 // entry adds an entry of the trace to what was heard. Numbers are left out, which differ between runs that differ in nothing else, and so is what
 // an object was before a write: that is what the write before it has left.
-func (t *tracker) entry(d digest, e engine.Entry) digest {
+func (t *tracker) entry(d digest, e trace.Entry) digest {
 	d = d.mix([]byte(e.Time.String()), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
 		[]byte(e.Reason), []byte(e.Text), fmt.Appendf(nil, "%+v %v", e.Call, e.Err))
 	if e.New != nil {
@@ -110,13 +112,13 @@ func (t *tracker) entry(d digest, e engine.Entry) digest {
 const forceful = "ATT-064"
 
 // judged reports whether invariants may make something of an entry.
-func judged(e engine.Entry) bool {
+func judged(e trace.Entry) bool {
 	switch e.Type {
-	case engine.Write:
+	case trace.Write:
 		return e.Err == nil && e.Old != e.New
-	case engine.Storage, engine.Injected, engine.Lifecycle:
+	case trace.Storage, trace.Injected, trace.Lifecycle:
 		return true
-	case engine.Decision:
+	case trace.Decision:
 		return e.Rule == forceful
 	}
 	return false

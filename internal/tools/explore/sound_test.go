@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // manner is how the actors of a toy world keep what they remember.
@@ -56,8 +57,8 @@ func (w toy) world(choose func(n int) int) (*Run, error) {
 	// Who wrote first may be seen by nobody but those who watch.
 	var order []string
 	var violations []check.Violation
-	trace := &engine.Trace{Sink: func(e engine.Entry) {
-		if e.Type != engine.Write || e.Err != nil || e.Actor == engine.User {
+	trace := &trace.Trace{Sink: func(e trace.Entry) {
+		if e.Type != trace.Write || e.Err != nil || e.Actor == api.User {
 			return
 		}
 		order = append(order, e.Actor)
@@ -232,7 +233,7 @@ func (a toyActor) step(p *engine.Proc, step int, target string, volumes *engine.
 		a.Go("wakes", func(*engine.Proc) { signal.Broadcast() })
 		m.note("woken %t", signal.Wait(p, time.Second))
 	case 7:
-		call := engine.Call{Target: "disk.example.com", Verb: "Create", Key: target}
+		call := api.Call{Target: "disk.example.com", Verb: "Create", Key: target}
 		var n int
 		_ = p.Backend(call, 0, func() error {
 			a.backend.calls++

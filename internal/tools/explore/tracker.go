@@ -255,7 +255,7 @@ func (t *tracker) end(f *engine.Footprint) {
 		t.now.procs[p.ID()] = segment
 	}
 	for _, effect := range f.Calls {
-		if target := effect.Call.Target; target != engine.APIServer {
+		if target := effect.Call.Target; target != api.APIServer {
 			t.now.storage[target] = t.now.storage[target].with(segment)
 		}
 	}

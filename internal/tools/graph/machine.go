@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // None is the state of an object that does not exist: before it is created, and after it is gone.
@@ -43,14 +43,14 @@ func NewMachine(kind api.Kind) *Machine {
 func (m *Machine) Kind() api.Kind { return m.kind }
 
 // Observe counts the transitions in a trace, on top of those counted before. A nil trace has none.
-func (m *Machine) Observe(trace *engine.Trace) {
-	if trace == nil {
+func (m *Machine) Observe(log *trace.Trace) {
+	if log == nil {
 		return
 	}
 	var reasons Reasons
-	for e := range trace.Entries() {
+	for e := range log.Entries() {
 		reasons.Add(e)
-		if e.Type != engine.Write || e.Err != nil || e.Object.Kind != m.kind || e.Old == e.New {
+		if e.Type != trace.Write || e.Err != nil || e.Object.Kind != m.kind || e.Old == e.New {
 			continue
 		}
 		from, to := phaseOf(e.Old), phaseOf(e.New)
@@ -69,7 +69,7 @@ func (m *Machine) see(phase string) {
 	}
 }
 
-func reasonOf(reasons *Reasons, e engine.Entry) string {
+func reasonOf(reasons *Reasons, e trace.Entry) string {
 	if decision, ok := reasons.Behind(e); ok {
 		return decision.Rule
 	}

@@ -16,12 +16,13 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/graph"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // lives is a run in which one volume is retained, one is recycled, and a claim loses its volume.
-func lives(t *testing.T) *engine.Trace {
+func lives(t *testing.T) *trace.Trace {
 	t.Helper()
 	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.NFS()}})
 	require.NoError(t, err)
@@ -117,7 +118,7 @@ func golden(t *testing.T, file string, got []byte) {
 
 // An actor may have any name, and what users call theirs must not end a label.
 func TestWriteKeepsLabelsWhole(t *testing.T) {
-	trace := &engine.Trace{}
+	trace := &trace.Trace{}
 	e, err := engine.New(engine.Config{Trace: trace})
 	require.NoError(t, err)
 	_, err = e.NewActor("a \"b\"; c: <d>\n\\", func(a *engine.Actor) {

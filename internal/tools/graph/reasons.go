@@ -5,7 +5,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Reasons finds the decision that a write follows from, while one walks a trace from its beginning. The zero value is ready.
@@ -17,35 +17,35 @@ import (
 // Entries that name no activity are told apart by their actor alone, in the same life of it.
 type Reasons struct {
 	activities map[uint64]*activity
-	byActor    map[string]map[api.Ref]engine.Entry
+	byActor    map[string]map[api.Ref]trace.Entry
 }
 
 // activity is what one activity has decided.
 type activity struct {
 	cause     uint64
-	decisions map[api.Ref]engine.Entry // the newest about each object
+	decisions map[api.Ref]trace.Entry // the newest about each object
 }
 
 // Add takes notice of an entry. It must be called for each entry, in order.
-func (r *Reasons) Add(e engine.Entry) {
+func (r *Reasons) Add(e trace.Entry) {
 	switch {
-	case e.Type == engine.Lifecycle:
+	case e.Type == trace.Lifecycle:
 		// A new life has decided nothing yet.
 		delete(r.byActor, e.Actor)
 	case e.Activity > 0:
 		r.activity(e)
-	case e.Type == engine.Decision && e.Rule != "":
+	case e.Type == trace.Decision && e.Rule != "":
 		if r.byActor == nil {
-			r.byActor = map[string]map[api.Ref]engine.Entry{}
+			r.byActor = map[string]map[api.Ref]trace.Entry{}
 		}
 		if r.byActor[e.Actor] == nil {
-			r.byActor[e.Actor] = map[api.Ref]engine.Entry{}
+			r.byActor[e.Actor] = map[api.Ref]trace.Entry{}
 		}
 		r.byActor[e.Actor][e.Object] = e
 	}
 }
 
-func (r *Reasons) activity(e engine.Entry) {
+func (r *Reasons) activity(e trace.Entry) {
 	a := r.activities[e.Activity]
 	if a == nil {
 		if r.activities == nil {
@@ -54,19 +54,19 @@ func (r *Reasons) activity(e engine.Entry) {
 		a = &activity{cause: e.Cause}
 		r.activities[e.Activity] = a
 	}
-	if e.Type != engine.Decision || e.Rule == "" {
+	if e.Type != trace.Decision || e.Rule == "" {
 		return
 	}
 	if a.decisions == nil {
-		a.decisions = map[api.Ref]engine.Entry{}
+		a.decisions = map[api.Ref]trace.Entry{}
 	}
 	a.decisions[e.Object] = e
 }
 
 // Behind is the decision that a write follows from; ok is false if none was traced, as for all that a user writes.
-func (r *Reasons) Behind(e engine.Entry) (decision engine.Entry, ok bool) {
-	if e.Type != engine.Write {
-		return engine.Entry{}, false
+func (r *Reasons) Behind(e trace.Entry) (decision trace.Entry, ok bool) {
+	if e.Type != trace.Write {
+		return trace.Entry{}, false
 	}
 	if e.Activity == 0 {
 		return behind(e, r.byActor[e.Actor])
@@ -81,13 +81,13 @@ func (r *Reasons) Behind(e engine.Entry) (decision engine.Entry, ok bool) {
 		}
 		id, cause = cause, 0
 	}
-	return engine.Entry{}, false
+	return trace.Entry{}, false
 }
 
 // behind finds the newest of some decisions that concerns a write.
-func behind(e engine.Entry, made map[api.Ref]engine.Entry) (decision engine.Entry, ok bool) {
+func behind(e trace.Entry, made map[api.Ref]trace.Entry) (decision trace.Entry, ok bool) {
 	if len(made) == 0 {
-		return engine.Entry{}, false
+		return trace.Entry{}, false
 	}
 	decision, ok = made[e.Object]
 	if ok && e.Object.Kind == api.PersistentVolumeClaim {
@@ -102,7 +102,7 @@ func behind(e engine.Entry, made map[api.Ref]engine.Entry) (decision engine.Entr
 }
 
 // partners are the objects that the object of a write is bound up with, before or after it.
-func partners(e engine.Entry) []api.Ref {
+func partners(e trace.Entry) []api.Ref {
 	var refs []api.Ref
 	for _, obj := range []api.Object{e.New, e.Old} {
 		switch obj := obj.(type) {

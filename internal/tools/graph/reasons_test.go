@@ -11,49 +11,49 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/graph"
+	"github.com/volsim/volsim/trace"
 )
 
 func TestReasons(t *testing.T) {
 	pv, pvc := api.Ref{Kind: api.PersistentVolume, Key: "pv"}, api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/data"}
-	decide := func(actor, rule string, about api.Ref) engine.Entry {
-		return engine.Entry{Type: engine.Decision, Actor: actor, Rule: rule, Object: about}
+	decide := func(actor, rule string, about api.Ref) trace.Entry {
+		return trace.Entry{Type: trace.Decision, Actor: actor, Rule: rule, Object: about}
 	}
-	writePV := engine.Entry{Type: engine.Write, Actor: "binder", Object: pv, New: fake.Volume("pv", "1Gi", fake.ForClaim("data"))}
-	writePVC := engine.Entry{Type: engine.Write, Actor: "binder", Object: pvc, New: fake.Claim("data", "1Gi", fake.VolumeName("pv"))}
+	writePV := trace.Entry{Type: trace.Write, Actor: "binder", Object: pv, New: fake.Volume("pv", "1Gi", fake.ForClaim("data"))}
+	writePVC := trace.Entry{Type: trace.Write, Actor: "binder", Object: pvc, New: fake.Claim("data", "1Gi", fake.VolumeName("pv"))}
 	pvc2 := api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/other"}
-	by := func(activity, cause uint64, e engine.Entry) engine.Entry {
+	by := func(activity, cause uint64, e trace.Entry) trace.Entry {
 		e.Activity, e.Cause = activity, cause
 		return e
 	}
 	name := "pv"
-	writeVA := engine.Entry{Type: engine.Write, Actor: "binder", Object: api.Ref{Kind: api.VolumeAttachment, Key: "va"},
+	writeVA := trace.Entry{Type: trace.Write, Actor: "binder", Object: api.Ref{Kind: api.VolumeAttachment, Key: "va"},
 		New: &storagev1.VolumeAttachment{Spec: storagev1.VolumeAttachmentSpec{Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}}}
 	for _, tt := range []struct {
 		name    string
-		entries []engine.Entry
-		write   engine.Entry
+		entries []trace.Entry
+		write   trace.Entry
 		want    string
 	}{
 		{"nothing was decided", nil, writePV, ""},
-		{"somebody else decided", []engine.Entry{decide("other", "BIND-062", pv)}, writePV, ""},
-		{"the object's own", []engine.Entry{decide("binder", "BIND-062", pv)}, writePV, "BIND-062"},
-		{"that of the claim", []engine.Entry{decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
-		{"the newer one of volume and claim", []engine.Entry{decide("binder", "BIND-062", pv), decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
-		{"of a claim always its own", []engine.Entry{decide("binder", "MATCH-020", pvc), decide("binder", "BIND-065b", pv)}, writePVC, "MATCH-020"},
-		{"that of the volume, if the claim has none", []engine.Entry{decide("binder", "BIND-065b", pv)}, writePVC, "BIND-065b"},
-		{"an attachment's volume", []engine.Entry{decide("binder", "ATT-068", pv)}, writeVA, "ATT-068"},
-		{"a workload's notes are no decisions", []engine.Entry{decide("binder", "", pv)}, writePV, ""},
-		{"its own activity, whatever others of the actor decide meanwhile", []engine.Entry{by(1, 0, decide("binder", "MATCH-020", pvc)), by(2, 0, decide("binder", "BIND-062", pv))},
+		{"somebody else decided", []trace.Entry{decide("other", "BIND-062", pv)}, writePV, ""},
+		{"the object's own", []trace.Entry{decide("binder", "BIND-062", pv)}, writePV, "BIND-062"},
+		{"that of the claim", []trace.Entry{decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
+		{"the newer one of volume and claim", []trace.Entry{decide("binder", "BIND-062", pv), decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
+		{"of a claim always its own", []trace.Entry{decide("binder", "MATCH-020", pvc), decide("binder", "BIND-065b", pv)}, writePVC, "MATCH-020"},
+		{"that of the volume, if the claim has none", []trace.Entry{decide("binder", "BIND-065b", pv)}, writePVC, "BIND-065b"},
+		{"an attachment's volume", []trace.Entry{decide("binder", "ATT-068", pv)}, writeVA, "ATT-068"},
+		{"a workload's notes are no decisions", []trace.Entry{decide("binder", "", pv)}, writePV, ""},
+		{"its own activity, whatever others of the actor decide meanwhile", []trace.Entry{by(1, 0, decide("binder", "MATCH-020", pvc)), by(2, 0, decide("binder", "BIND-062", pv))},
 			by(1, 0, writePV), "MATCH-020"},
-		{"an operation that runs", []engine.Entry{by(2, 1, decide("binder", "RECL-065", pv)), by(3, 0, decide("binder", "BIND-064", pv)), by(3, 0, decide("binder", "RECL-008", pv))},
+		{"an operation that runs", []trace.Entry{by(2, 1, decide("binder", "RECL-065", pv)), by(3, 0, decide("binder", "BIND-064", pv)), by(3, 0, decide("binder", "RECL-008", pv))},
 			by(2, 1, writePV), "RECL-065"},
-		{"an operation that decides nothing itself", []engine.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(3, 0, decide("binder", "BIND-062", pv))}, by(2, 1, writePV), "RECL-004"},
-		{"who asked for who asked", []engine.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(2, 1, decide("binder", "BIND-062", pvc2))}, by(3, 2, writePV), "RECL-004"},
-		{"no activity that has to do with it decided anything", []engine.Entry{by(1, 0, decide("binder", "BIND-062", pv))}, by(2, 0, writePV), ""},
-		{"a crash", []engine.Entry{decide("binder", "BIND-062", pv), {Type: engine.Lifecycle, Actor: "binder", Text: "crashed"}}, writePV, ""},
-		{"no write", []engine.Entry{decide("binder", "BIND-062", pv)}, engine.Entry{Type: engine.Emitted, Actor: "binder", Object: pv, New: &corev1.Pod{}}, ""},
+		{"an operation that decides nothing itself", []trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(3, 0, decide("binder", "BIND-062", pv))}, by(2, 1, writePV), "RECL-004"},
+		{"who asked for who asked", []trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(2, 1, decide("binder", "BIND-062", pvc2))}, by(3, 2, writePV), "RECL-004"},
+		{"no activity that has to do with it decided anything", []trace.Entry{by(1, 0, decide("binder", "BIND-062", pv))}, by(2, 0, writePV), ""},
+		{"a crash", []trace.Entry{decide("binder", "BIND-062", pv), {Type: trace.Lifecycle, Actor: "binder", Text: "crashed"}}, writePV, ""},
+		{"no write", []trace.Entry{decide("binder", "BIND-062", pv)}, trace.Entry{Type: trace.Emitted, Actor: "binder", Object: pv, New: &corev1.Pod{}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var r graph.Reasons

@@ -7,8 +7,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/docs/rules"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/graph"
+	"github.com/volsim/volsim/trace"
 )
 
 // builder makes the document of a run.
@@ -29,8 +29,8 @@ type builder struct {
 	rules       map[string]int
 	related     map[relation]struct{}
 	attachments map[attachmentKey]string
-	begun       map[engine.Call]int // calls that have not ended, by the entry of their beginning
-	bySeq       map[uint64]int      // decisions, by Seq
+	begun       map[api.Call]int // calls that have not ended, by the entry of their beginning
+	bySeq       map[uint64]int   // decisions, by Seq
 	lastSeq     uint64
 	lastTime    int64
 }
@@ -39,7 +39,7 @@ func newBuilder(run Run) *builder {
 	b := &builder{
 		run: run, index: indexOf(run.Trace), lanes: map[laneKey]int{}, bases: map[string]prototype{}, phases: map[phase]int{},
 		texts: map[string]int{}, actors: map[string]int{}, rules: map[string]int{}, related: map[relation]struct{}{},
-		attachments: map[attachmentKey]string{}, begun: map[engine.Call]int{}, bySeq: map[uint64]int{},
+		attachments: map[attachmentKey]string{}, begun: map[api.Call]int{}, bySeq: map[uint64]int{},
 	}
 	b.doc = document{
 		Title: run.Title, Texts: []string{}, Actors: []string{}, Rules: []rule{}, Phases: []phase{}, Lanes: []*lane{},
@@ -203,7 +203,7 @@ func (b *builder) fail(err error) {
 }
 
 // write stores what a write did to its object.
-func (b *builder) write(e engine.Entry, lane, entry int, at int64) {
+func (b *builder) write(e trace.Entry, lane, entry int, at int64) {
 	if e.Err != nil || api.IsNil(e.Old) && api.IsNil(e.New) {
 		return
 	}

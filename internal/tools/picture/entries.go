@@ -2,40 +2,40 @@ package picture
 
 import (
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // user is the actor whose writes have a mark of their own.
-const user = engine.User
+const user = api.User
 
 // entry adds an entry of the trace.
-func (b *builder) entry(e engine.Entry) {
+func (b *builder) entry(e trace.Entry) {
 	b.reasons.Add(e)
 	r := row{seq: e.Seq, time: int64(e.Time.Sub(b.start)), actor: e.Actor, err: e.Err, text: e.Text}
 	if lane := b.objectLane(e.Object); lane >= 0 {
 		r.lanes = []int{lane}
 	}
 	switch e.Type {
-	case engine.Decision:
+	case trace.Decision:
 		b.decision(e, r)
-	case engine.Write:
+	case trace.Write:
 		b.writeEntry(e, r)
-	case engine.Storage:
+	case trace.Storage:
 		b.call(e, r)
-	case engine.Emitted:
+	case trace.Emitted:
 		r.mark, r.head = markEvent, e.Reason
 		if e.Verb != "Normal" {
 			r.mark = markWarning
 		}
 		b.add(r)
-	case engine.Injected:
+	case trace.Injected:
 		r.mark, r.head = markFault, callText(e.Call)
 		r.lanes = b.callLanes(e.Call)
 		if len(r.lanes) == 0 {
 			r.lanes = one(b.componentLane(e.Actor))
 		}
 		b.add(r)
-	case engine.Retry:
+	case trace.Retry:
 		r.mark, r.head = markRetry, e.Reason
 		r.lanes = one(b.retryLane(e))
 		b.add(r)
@@ -44,7 +44,7 @@ func (b *builder) entry(e engine.Entry) {
 	}
 }
 
-func (b *builder) decision(e engine.Entry, r row) {
+func (b *builder) decision(e trace.Entry, r row) {
 	r.mark, r.rule = markDecision, e.Rule
 	if e.Rule == "" {
 		r.mark = markNote
@@ -53,7 +53,7 @@ func (b *builder) decision(e engine.Entry, r row) {
 	b.bySeq[e.Seq] = i
 }
 
-func (b *builder) writeEntry(e engine.Entry, r row) {
+func (b *builder) writeEntry(e trace.Entry, r row) {
 	r.mark, r.head, r.text = markWrite, e.Verb, outcome(e)
 	if e.Actor == user {
 		r.mark = markUser
@@ -70,7 +70,7 @@ func (b *builder) writeEntry(e engine.Entry, r row) {
 }
 
 // call adds one end of a storage call, and joins the ends.
-func (b *builder) call(e engine.Entry, r row) {
+func (b *builder) call(e trace.Entry, r row) {
 	r.mark, r.head, r.text = markStorage, callText(e.Call), progress(e)
 	r.lanes = b.callLanes(e.Call)
 	i := b.add(r)
@@ -85,7 +85,7 @@ func (b *builder) call(e engine.Entry, r row) {
 }
 
 // lifecycle adds the start or the end of an actor. Only those that do not run all the time have a lane.
-func (b *builder) lifecycle(e engine.Entry, r row) {
+func (b *builder) lifecycle(e trace.Entry, r row) {
 	r.mark, r.head, r.text = markComponent, e.Text, ""
 	lane := b.componentLane(e.Actor)
 	r.lanes = one(lane)
@@ -108,7 +108,7 @@ func one(lane int) []int {
 }
 
 // outcome says in a word what became of a write.
-func outcome(e engine.Entry) string {
+func outcome(e trace.Entry) string {
 	switch {
 	case e.Err != nil:
 		return "refused"
@@ -123,7 +123,7 @@ func outcome(e engine.Entry) string {
 }
 
 // progress says how far a call is.
-func progress(e engine.Entry) string {
+func progress(e trace.Entry) string {
 	switch {
 	case e.Err != nil:
 		return "failed"
@@ -133,7 +133,7 @@ func progress(e engine.Entry) string {
 	return "done"
 }
 
-func callText(c engine.Call) string {
+func callText(c api.Call) string {
 	text := c.Target + " " + c.Verb
 	if c.Kind != "" {
 		text += " " + c.Kind + "/" + c.Key

@@ -8,9 +8,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Kinds of lanes that are no objects.
@@ -29,14 +29,14 @@ type index struct {
 }
 
 // indexOf reads the whole trace.
-func indexOf(trace *engine.Trace) index {
+func indexOf(log *trace.Trace) index {
 	ix := index{byUID: map[string]api.Ref{}, byHandle: map[string]string{}, stops: map[string]bool{}}
-	for e := range trace.Entries() {
-		if e.Type == engine.Lifecycle && e.Text != "started" {
+	for e := range log.Entries() {
+		if e.Type == trace.Lifecycle && e.Text != "started" {
 			ix.stops[e.Actor] = true
 		}
 		for _, obj := range []api.Object{e.Old, e.New} {
-			if e.Type != engine.Write || api.IsNil(obj) {
+			if e.Type != trace.Write || api.IsNil(obj) {
 				continue
 			}
 			ix.byUID[string(obj.GetUID())] = e.Object
@@ -93,7 +93,7 @@ func (b *builder) componentLane(actor string) int {
 }
 
 // callLanes are the lanes that a call is about: the first is the one it belongs to.
-func (b *builder) callLanes(call engine.Call) []int {
+func (b *builder) callLanes(call api.Call) []int {
 	var lanes []int
 	add := func(i int) {
 		if i >= 0 && !slices.Contains(lanes, i) {
@@ -122,7 +122,7 @@ func (b *builder) callLanes(call engine.Call) []int {
 type attachmentKey struct{ volume, node string }
 
 // retryLane is the lane of what an actor tries again, as far as the name of its queue or operation tells.
-func (b *builder) retryLane(e engine.Entry) int {
+func (b *builder) retryLane(e trace.Entry) int {
 	_, uid, bracketed := strings.Cut(e.Text, "[")
 	if !bracketed {
 		uid = e.Text

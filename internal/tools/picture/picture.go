@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Run is what is drawn.
@@ -15,7 +15,7 @@ type Run struct {
 	// Title heads the page; empty is "volsim".
 	Title string
 	// Trace is what happened. It is needed, but may be empty.
-	Trace *engine.Trace
+	Trace *trace.Trace
 	// Start and End are the ends of the time axis. The axis reaches at least from the first to the last entry of the trace; a zero
 	// time adds nothing to that.
 	Start, End time.Time

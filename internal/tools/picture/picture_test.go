@@ -23,6 +23,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/internal/tools/picture/samples"
+	"github.com/volsim/volsim/trace"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -144,7 +145,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteOfNothing(t *testing.T) {
 	var page bytes.Buffer
-	require.NoError(t, picture.Write(&page, picture.Run{Trace: &engine.Trace{}}))
+	require.NoError(t, picture.Write(&page, picture.Run{Trace: &trace.Trace{}}))
 	require.Contains(t, page.String(), "<title>volsim</title>")
 	var read struct {
 		Span  int64
@@ -251,7 +252,7 @@ func TestWriteKeepsEveryVersion(t *testing.T) {
 		}
 		next, checked := map[int]int{}, 0
 		for e := range run.Trace.Entries() {
-			if e.Type != engine.Write || e.Err != nil || e.Old == e.New {
+			if e.Type != trace.Write || e.Err != nil || e.Old == e.New {
 				continue
 			}
 			lane := place[e.Object]

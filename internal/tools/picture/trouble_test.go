@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Each state of an object has a name and a colour.
@@ -59,7 +60,7 @@ func TestPhases(t *testing.T) {
 		{attachment(storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no"}}), "Attach failed", "bad"},
 		{fake.Class("it", "a"), "Exists", "there"},
 	} {
-		e, err := engine.New(engine.Config{Trace: &engine.Trace{}})
+		e, err := engine.New(engine.Config{Trace: &trace.Trace{}})
 		require.NoError(t, err)
 		_, err = e.API().Load(e.User(), tt.obj)
 		require.NoError(t, err)
@@ -70,7 +71,7 @@ func TestPhases(t *testing.T) {
 
 // What is tried again stands on the lane of its object, whose name, uid or handle is somewhere in the key.
 func TestRetries(t *testing.T) {
-	e, err := engine.New(engine.Config{Trace: &engine.Trace{}})
+	e, err := engine.New(engine.Config{Trace: &trace.Trace{}})
 	require.NoError(t, err)
 	var created api.Object
 	for _, obj := range []api.Object{fake.Volume("pv", "1Gi", fake.CSISource("csi", "handle-1")), fake.Claim("data", "1Gi"), fake.Node("n1"), fake.Pod("web")} {

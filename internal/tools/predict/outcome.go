@@ -9,9 +9,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Kind says what sort of thing happens.
@@ -54,15 +54,15 @@ func (r *run) observe() {
 	for e := range r.Trace().Since(r.shown) {
 		r.shown = e.Seq
 		switch e.Type {
-		case engine.Write:
+		case trace.Write:
 			if e.Err == nil && e.Old != e.New && e.Verb != "load" {
 				r.written(&e)
 			}
-		case engine.Storage:
+		case trace.Storage:
 			if e.Verb == "end" && e.Err == nil && (e.Call.Verb == string(storage.Delete) || e.Call.Verb == string(storage.Recycle)) {
 				r.lost(&e)
 			}
-		case engine.Emitted:
+		case trace.Emitted:
 			if e.Verb == corev1.EventTypeWarning {
 				r.warned(&e)
 			}
@@ -71,7 +71,7 @@ func (r *run) observe() {
 }
 
 // warned notes a complaint, each once.
-func (r *run) warned(e *engine.Entry) {
+func (r *run) warned(e *trace.Entry) {
 	o := Outcome{At: e.Time, Kind: Warns, Object: explain.Name(e.Object), What: e.Reason + ": " + e.Text}
 	if id := o.id(); !r.sawWarn[id] {
 		r.sawWarn[id] = true
@@ -80,7 +80,7 @@ func (r *run) warned(e *engine.Entry) {
 }
 
 // lost notes that a storage system deleted a volume, or what is on it. To delete it again is nothing new.
-func (r *run) lost(e *engine.Entry) {
+func (r *run) lost(e *trace.Entry) {
 	for _, name := range sortedKeys(r.volumes) {
 		pv := r.volumes[name]
 		if handleOf(pv) != e.Call.Key || backendOf(pv) != e.Call.Target {
@@ -101,7 +101,7 @@ func (r *run) lost(e *engine.Entry) {
 }
 
 // written notes what a write means for people.
-func (r *run) written(e *engine.Entry) {
+func (r *run) written(e *trace.Entry) {
 	o := Outcome{At: e.Time, Kind: Changes, Object: explain.Name(e.Object)}
 	if pv, ok := e.New.(*corev1.PersistentVolume); ok {
 		r.volumes[pv.Name] = pv
@@ -136,7 +136,7 @@ func asPod(obj api.Object) *corev1.Pod {
 	return pod
 }
 
-func podChange(e *engine.Entry) string {
+func podChange(e *trace.Entry) string {
 	before, after := asPod(e.Old), asPod(e.New)
 	switch {
 	case after == nil:
@@ -168,7 +168,7 @@ func phaseOf(obj api.Object) (phase, other string) {
 	return "", ""
 }
 
-func phaseChange(e *engine.Entry) string {
+func phaseChange(e *trace.Entry) string {
 	switch {
 	case e.New == nil:
 		return "is gone"
@@ -189,7 +189,7 @@ func phaseChange(e *engine.Entry) string {
 }
 
 // attachmentChange is told of the volume: people do not know attachments by their names.
-func attachmentChange(e *engine.Entry) (object, what string) {
+func attachmentChange(e *trace.Entry) (object, what string) {
 	before, _ := e.Old.(*storagev1.VolumeAttachment)
 	after, _ := e.New.(*storagev1.VolumeAttachment)
 	switch {
@@ -201,7 +201,7 @@ func attachmentChange(e *engine.Entry) (object, what string) {
 	return "", ""
 }
 
-func nodeChange(e *engine.Entry) string {
+func nodeChange(e *trace.Entry) string {
 	before, _ := e.Old.(*corev1.Node)
 	after, _ := e.New.(*corev1.Node)
 	switch {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/trace"
 )
 
 // Figures of the controllers that are played here.
@@ -37,7 +37,7 @@ type outside struct {
 }
 
 // nodeWritten notes a write to a node that matters here. Most do not: a kubelet reports every few seconds.
-func (o *outside) nodeWritten(e *engine.Entry) {
+func (o *outside) nodeWritten(e *trace.Entry) {
 	before, _ := e.Old.(*corev1.Node)
 	after, _ := e.New.(*corev1.Node)
 	if before == nil || after == nil || isReady(before) != isReady(after) || !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {

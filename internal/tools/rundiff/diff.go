@@ -11,8 +11,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // Part is one thing that is compared.
@@ -186,10 +186,10 @@ func countEvents(objs []api.Object, n *names) map[string]int {
 }
 
 // countCalls counts how often each storage call ended, and how.
-func countCalls(trace *engine.Trace, n *names) map[string]int {
+func countCalls(log *trace.Trace, n *names) map[string]int {
 	counts := map[string]int{}
-	for e := range trace.Entries() {
-		if e.Type == engine.Storage && e.Verb != "begin" {
+	for e := range log.Entries() {
+		if e.Type == trace.Storage && e.Verb != "begin" {
 			counts[translated(n, e.String())]++
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // names translates what the second run calls things into the names of the first.
@@ -81,7 +81,7 @@ func sight(run Run) sights {
 	s := sights{uids: map[api.Ref][]string{}, attachments: map[string]attachment{}}
 	if run.Trace != nil {
 		for e := range run.Trace.Entries() {
-			if e.Type == engine.Write && e.New != nil && e.Old == nil {
+			if e.Type == trace.Write && e.New != nil && e.Old == nil {
 				s.see(e.New)
 			}
 		}

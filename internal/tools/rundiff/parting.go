@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Parting is the first instant at which one run does what the other does not.
@@ -37,7 +37,7 @@ const (
 
 // item is an entry on its way to be compared.
 type item struct {
-	entry engine.Entry
+	entry trace.Entry
 	at    time.Duration
 	text  string
 	only  bool

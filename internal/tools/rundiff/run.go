@@ -5,7 +5,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Run is one of the two that are compared.
@@ -15,7 +15,7 @@ type Run struct {
 	// Objects are those at the end, Events among them.
 	Objects []api.Object
 	// Trace is what happened; nil if only the objects are known.
-	Trace *engine.Trace
+	Trace *trace.Trace
 	// Start is the virtual time at which Trace begins.
 	Start time.Time
 	// Failures are the expectations that failed, a line each.

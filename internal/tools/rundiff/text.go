@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // WriteText writes the difference for people. What is only in A has a - in front, what is only in B a +, and values stand as A -> B. The
@@ -54,7 +54,7 @@ func writeObjects(out io.Writer, objects []Object) {
 		}
 		fmt.Fprintf(out, "%s %s\n", mark, name)
 		for _, f := range o.Fields {
-			fmt.Fprintf(out, "    %s\n", engine.FieldChange{Path: f.Path, Old: compact(f.A), New: compact(f.B)})
+			fmt.Fprintf(out, "    %s\n", trace.FieldChange{Path: f.Path, Old: compact(f.A), New: compact(f.B)})
 		}
 	}
 }

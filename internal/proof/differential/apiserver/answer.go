@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // answer carries a request out, and returns the body and the status of the answer.
@@ -35,7 +35,7 @@ func (s *Server) answer(r *request) ([]byte, int, error) {
 		}
 		ref.Key = api.Key(r.namespace, obj.GetName())
 	}
-	fault := s.cfg.Inject(engine.Call{Actor: r.actor, Target: engine.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key})
+	fault := s.cfg.Inject(api.Call{Actor: r.actor, Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key})
 	if fault.Err != nil && !fault.Effect {
 		if r.method != http.MethodGet {
 			s.tell(r, verb, ref, nil, nil, fault.Err)
@@ -70,7 +70,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// verb is what engine.Call names the request.
+// verb is what api.Call names the request.
 func (r *request) verb() (string, error) {
 	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.method]
 	switch {
@@ -128,7 +128,7 @@ func (s *Server) stored(ref api.Ref) api.Object {
 }
 
 func (s *Server) tell(r *request, verb string, ref api.Ref, old, now api.Object, err error) {
-	s.cfg.Wrote(engine.Entry{Time: s.cfg.Now(), Actor: r.actor, Type: engine.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
+	s.cfg.Wrote(trace.Entry{Time: s.cfg.Now(), Actor: r.actor, Type: trace.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
 }
 
 func (s *Server) carryOut(r *request, verb string, ref api.Ref, obj api.Object) (api.Object, error) {

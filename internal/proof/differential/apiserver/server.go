@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/trace"
 )
 
 // Config sets up a server. The zero value answers at once and tells nobody.
@@ -29,9 +29,9 @@ type Config struct {
 	// Turn returns when a request may take effect or a watch event may arrive, or when it is canceled. Nil is at once.
 	Turn func(turn Turn, canceled <-chan struct{}) Grant
 	// Inject is asked before each request but lists and watches, and may make it fail. The lock of the server is held. Nil is never.
-	Inject func(engine.Call) engine.Fault
+	Inject func(api.Call) api.Fault
 	// Wrote is told of each write, refused or not, in the order in which they took effect. The lock of the server is held. Nil is not.
-	Wrote func(engine.Entry)
+	Wrote func(trace.Entry)
 }
 
 // Server answers requests out of a store. It may be used by any number of goroutines.
@@ -56,10 +56,10 @@ func New(cfg Config) *Server {
 		cfg.Lag = none
 	}
 	if cfg.Inject == nil {
-		cfg.Inject = func(engine.Call) engine.Fault { return engine.Fault{} }
+		cfg.Inject = func(api.Call) api.Fault { return api.Fault{} }
 	}
 	if cfg.Wrote == nil {
-		cfg.Wrote = func(engine.Entry) {}
+		cfg.Wrote = func(trace.Entry) {}
 	}
 	s := &Server{cfg: cfg, store: store.New(store.Config{Now: cfg.Now, History: history})}
 	s.resources = resourcesOf(s.store)

@@ -13,7 +13,7 @@ import (
 type Turn struct {
 	// Component asks, or is told.
 	Component string
-	// Verb is that of the request, as engine.Call names it, or "list"; "" is a watch event.
+	// Verb is that of the request, as api.Call names it, or "list"; "" is a watch event.
 	Verb string
 	// Object is what it is about. A list has no key.
 	Object api.Ref

@@ -23,12 +23,12 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // Config sets up a cluster. The zero value is one in which nothing takes time.
@@ -76,7 +76,7 @@ type Cluster struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	entries []engine.Entry   // since the last observation
+	entries []trace.Entry    // since the last observation
 	groups  map[string]int64 // that the files of volumes belong to
 }
 
@@ -123,7 +123,7 @@ func (c *Cluster) upTo(d time.Duration) func(string) time.Duration {
 	}
 }
 
-func (c *Cluster) record(e engine.Entry) {
+func (c *Cluster) record(e trace.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries = append(c.entries, e)
@@ -131,7 +131,7 @@ func (c *Cluster) record(e engine.Entry) {
 		e = event
 		c.entries = append(c.entries, e)
 	}
-	if c.director != nil && e.Type == engine.Emitted {
+	if c.director != nil && e.Type == trace.Emitted {
 		c.director.emitted(e)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/trace"
 )
 
 // director has one thing happen after the other. Requests that are to take effect, calls to storage and watch events that are to arrive
@@ -261,7 +261,7 @@ func (d *director) emissions() int {
 }
 
 // emitted notes that an Event was emitted.
-func (d *director) emitted(e engine.Entry) {
+func (d *director) emitted(e trace.Entry) {
 	verb, object := differential.EmissionOf(e)
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 // Quiet has the libraries of Kubernetes log nothing, here and in the rest of the process.
@@ -46,8 +46,8 @@ func (s *eventSink) Info(_ int, message string, pairs ...any) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		values[fmt.Sprint(pairs[i])] = fmt.Sprint(pairs[i+1])
 	}
-	s.cluster.record(engine.Entry{
-		Time: time.Now(), Actor: s.component, Type: engine.Emitted,
+	s.cluster.record(trace.Entry{
+		Time: time.Now(), Actor: s.component, Type: trace.Emitted,
 		Object: api.Ref{Kind: api.Kind(values["kind"]), Key: strings.TrimPrefix(values["object"], "/")},
 		Verb:   values["type"], Reason: values["reason"], Text: values["message"],
 	})

@@ -17,10 +17,10 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // prepareExpand makes the expand controller.
@@ -50,14 +50,14 @@ const ephemeralWorkers = 5
 
 // emitted is the Event that a write stands for. The ephemeral volume controller logs its Events without structure: they are read off what it
 // writes.
-func emitted(e engine.Entry) (engine.Entry, bool) {
+func emitted(e trace.Entry) (trace.Entry, bool) {
 	written, ok := e.New.(*corev1.Event)
 	if !ok || e.Actor != reclaim.EphemeralName || e.Err != nil {
-		return engine.Entry{}, false
+		return trace.Entry{}, false
 	}
 	about := written.InvolvedObject
-	return engine.Entry{
-		Time: e.Time, Actor: e.Actor, Type: engine.Emitted, Object: api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)},
+	return trace.Entry{
+		Time: e.Time, Actor: e.Actor, Type: trace.Emitted, Object: api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)},
 		Verb: written.Type, Reason: written.Reason, Text: written.Message,
 	}, true
 }

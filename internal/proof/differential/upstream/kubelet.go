@@ -28,9 +28,9 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/trace"
 )
 
 // machine is a node with what outlives its kubelet: a directory, what is mounted below it, and containers.
@@ -220,8 +220,8 @@ func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
 	if k.dead() {
 		return
 	}
-	k.cluster.record(engine.Entry{
-		Time: time.Now(), Actor: k.actor, Type: engine.Emitted, Object: api.RefTo(obj.(api.Object)),
+	k.cluster.record(trace.Entry{
+		Time: time.Now(), Actor: k.actor, Type: trace.Emitted, Object: api.RefTo(obj.(api.Object)),
 		Verb: eventType, Reason: reason, Text: strings.ReplaceAll(message, k.root, mount.DefaultRoot),
 	})
 }

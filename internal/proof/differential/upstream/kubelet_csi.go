@@ -21,10 +21,11 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csi"
 
-	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // realCSI is what the CSI plugin of a kubelet can do.
@@ -250,7 +251,7 @@ func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effec
 	if err := k.live(); err != nil {
 		return err
 	}
-	call := engine.Call{Actor: k.actor, Target: differential.Driver, Verb: string(op), Key: id, Node: k.name, Pod: pod}
+	call := api.Call{Actor: k.actor, Target: differential.Driver, Verb: string(op), Key: id, Node: k.name, Pod: pod}
 	if d := k.cluster.director; d != nil {
 		verb, object := differential.CallOf(call)
 		d.await(apiserver.Turn{Component: k.actor, Verb: verb, Object: object}, k.ctx.Done())
@@ -258,7 +259,7 @@ func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effec
 			return err
 		}
 	}
-	e := engine.Entry{Time: time.Now(), Actor: k.actor, Type: engine.Storage, Verb: "begin", Call: call}
+	e := trace.Entry{Time: time.Now(), Actor: k.actor, Type: trace.Storage, Verb: "begin", Call: call}
 	delay, err := k.cluster.backends[differential.Driver].Begin(op)
 	if delay > 0 {
 		k.cluster.record(e)

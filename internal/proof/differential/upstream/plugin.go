@@ -11,11 +11,12 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/util/recyclerclient"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // call makes a call to a backend, which takes as long and ends as its setting says.
@@ -25,12 +26,12 @@ func (c *Cluster) call(actor, backend string, op storage.Op, id string) error {
 
 // callAt is call for what concerns a node.
 func (c *Cluster) callAt(actor, backend string, op storage.Op, id, node string) error {
-	call := engine.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
+	call := api.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
 	if c.director != nil {
 		verb, object := differential.CallOf(call)
 		c.director.await(apiserver.Turn{Component: actor, Verb: verb, Object: object}, nil)
 	}
-	e := engine.Entry{Time: time.Now(), Actor: actor, Type: engine.Storage, Verb: "begin", Call: call}
+	e := trace.Entry{Time: time.Now(), Actor: actor, Type: trace.Storage, Verb: "begin", Call: call}
 	delay, err := c.backends[backend].Begin(op)
 	if delay > 0 {
 		// What takes no time does not begin, as in a trace of ours.

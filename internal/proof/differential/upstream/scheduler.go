@@ -32,10 +32,10 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
+	"github.com/volsim/volsim/trace"
 )
 
 // Scheduler is kube-scheduler with its default profile, but for scores: the first node by name wins (SCHED-026). It must be made, used and
@@ -52,8 +52,8 @@ type Scheduler struct {
 	hints   queue.QueueingHintMap // nil before anybody asked
 
 	mu      sync.Mutex
-	entries []engine.Entry // since the last log
-	random  *rand.Rand     // nil for none
+	entries []trace.Entry // since the last log
+	random  *rand.Rand    // nil for none
 }
 
 var _ differential.Scheduler = (*Scheduler)(nil)
@@ -233,7 +233,7 @@ func (s *Scheduler) briefly(string) time.Duration {
 	return time.Microsecond + time.Duration(s.random.IntN(10_000))
 }
 
-func (s *Scheduler) record(e engine.Entry) {
+func (s *Scheduler) record(e trace.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries = append(s.entries, e)
@@ -249,8 +249,8 @@ func (r eventRecorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note
 	if !ok {
 		return
 	}
-	r.scheduler.record(engine.Entry{
-		Time: time.Now(), Actor: schedule.ActorName, Type: engine.Emitted,
+	r.scheduler.record(trace.Entry{
+		Time: time.Now(), Actor: schedule.ActorName, Type: trace.Emitted,
 		Object: api.RefTo(obj), Verb: kind, Reason: reason, Text: fmt.Sprintf(note, args...),
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const driver = "disk.example.com"
@@ -135,5 +136,5 @@ func Bind() (picture.Run, error) {
 
 // Nothing is a run in which nothing happened.
 func Nothing() (picture.Run, error) {
-	return picture.Run{Title: "Nothing", Trace: &engine.Trace{}}, nil
+	return picture.Run{Title: "Nothing", Trace: &trace.Trace{}}, nil
 }

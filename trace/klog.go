@@ -1,15 +1,12 @@
-package engine
+package trace
 
-import (
-	"bufio"
-	"fmt"
-	"io"
-	"strconv"
-	"strings"
-
-	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/store"
-)
+import "bufio"
+import "fmt"
+import "io"
+import "strconv"
+import "strings"
+import "github.com/volsim/volsim/api"
+import "github.com/volsim/volsim/internal/core/store"
 
 // WriteLog writes the entries that are kept in the manner of the controllers' own logs at high verbosity, all in one stream:
 //
@@ -21,7 +18,7 @@ import (
 func (t *Trace) WriteLog(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for e := range t.Entries() {
-		if e.Actor == User || e.Type == Injected {
+		if e.Actor == api.User || e.Type == Injected {
 			continue
 		}
 		severity, file, text := logLine(e)
@@ -54,7 +51,7 @@ func logLine(e Entry) (severity byte, file, text string) {
 		return 'I', "event.go", fmt.Sprintf("%q object=%q fieldPath=%q kind=%q apiVersion=%q type=%q reason=%q message=%s",
 			"Event occurred", e.Object.Key, "", gvk.Kind, gvk.GroupVersion().String(), e.Verb, e.Reason, strconv.Quote(e.Text))
 	case Retry:
-		if e.Reason == operationRetry {
+		if e.Reason == OperationRetry {
 			return 'E', file, "operation " + strconv.Quote(e.Text) + " failed: " + errorText(e.Err)
 		}
 		return 'E', file, "error syncing " + strconv.Quote(e.Text) + " of " + e.Reason + ", it comes again: " + errorText(e.Err)

@@ -1,15 +1,12 @@
-package engine
+package trace
 
-import (
-	"bytes"
-	"encoding/json"
-	"reflect"
-	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/volsim/volsim/api"
-)
+import "bytes"
+import "encoding/json"
+import "reflect"
+import "slices"
+import "strconv"
+import "strings"
+import "github.com/volsim/volsim/api"
 
 // FieldChange is one field that differs between two versions of an object.
 type FieldChange struct {

@@ -1,16 +1,13 @@
-package engine
+package trace
 
-import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"io"
-	"strings"
-	"time"
-	"unicode/utf8"
-
-	"github.com/volsim/volsim/api"
-)
+import "bufio"
+import "encoding/json"
+import "fmt"
+import "io"
+import "strings"
+import "time"
+import "unicode/utf8"
+import "github.com/volsim/volsim/api"
 
 // WriteText writes the entries that are kept, one line each: the virtual time since the start of the engine, the actor, and what
 // happened. Of a write it shows the fields that changed. The same run gives the same bytes. The error is w's.
@@ -31,12 +28,12 @@ func (e Entry) String() string { return oneLine(describe(e)) }
 
 // offset is the virtual time since the start.
 func (t *Trace) offset(e Entry) time.Duration {
-	if t.start.IsZero() {
+	if t.Start.IsZero() {
 		for first := range t.Entries() {
 			return e.Time.Sub(first.Time)
 		}
 	}
-	return e.Time.Sub(t.start)
+	return e.Time.Sub(t.Start)
 }
 
 // describe says what happened in one entry.
@@ -104,7 +101,7 @@ func progress(e Entry) string {
 	return "done"
 }
 
-func callText(c Call) string {
+func callText(c api.Call) string {
 	text := c.Verb
 	if c.Kind != "" {
 		text += " " + c.Kind + "/" + c.Key

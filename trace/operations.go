@@ -1,0 +1,4 @@
+package trace
+
+// OperationRetry is the Reason of a Retry entry about an operation.
+const OperationRetry = "operation"
