@@ -288,17 +288,20 @@ func sampled(t *testing.T, w World, seed uint64, runs int) map[string]bool {
 }
 
 var (
-	toys    = flag.Int("toys", 120, "how many worlds TestReductionMissesNothing explores")
+	toys    = flag.Int("toys", 0, "how many worlds TestReductionMissesNothing explores; 0: 30, and 120 with -deep")
 	samples = flag.Int("samples", 60, "how many random orders it plays of each")
 )
 
 // TestReductionMissesNothing: whatever is left out, what is found is what there is. Of the smallest worlds every order is played, of the others
 // random ones.
 func TestReductionMissesNothing(t *testing.T) {
-	const whole, bound = 120, 600
+	whole, bound := searches(60, 120), searches(300, 600)
 	var played, finished, several, judged int
 	number := *toys
-	if testing.Short() {
+	if number == 0 {
+		number = searches(30, 120)
+	}
+	if testing.Short() && number > 40 {
 		number /= 3
 	}
 	for seed := range int64(number) {
