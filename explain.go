@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -26,16 +27,16 @@ func (c *Cluster) Explain(object string) (explain.Explanation, error) {
 
 // Explainer explains objects as they are now: for asking about many of them. Ask for another one when something has happened.
 func (c *Cluster) Explainer() *explain.Explainer {
-	world := explain.WorldOf(c.engine.Store(), c.Now())
-	world.Backends = c.backends
-	world.DisableProvisioning = c.cfg.DisableProvisioning
-	world.DetachWanted = c.detachWanted
-	world.Silent = c.silent
-	return explain.New(world)
+	s := snapshot.Of(c.engine.Store(), c.Now())
+	s.Backends = c.backends
+	s.DisableProvisioning = c.cfg.DisableProvisioning
+	s.DetachPendingSince = c.detachPendingSince
+	s.Unreachable = c.unreachable
+	return explain.New(s)
 }
 
-// silent reports whether a node's kubelet is down or cut off. One without a machine is played by the user, and as its Node says.
-func (c *Cluster) silent(node string) bool {
+// unreachable reports whether a node's kubelet is down or cut off. One without a machine is played by the user, and as its Node says.
+func (c *Cluster) unreachable(node string) bool {
 	if c.nodes == nil {
 		return false
 	}
@@ -43,9 +44,9 @@ func (c *Cluster) silent(node string) bool {
 	return ok && (!m.Running() || m.Partitioned())
 }
 
-// detachWanted reads off the trace since when the attach/detach controller has been waiting to detach a volume from a node (ATT-045).
+// detachPendingSince reads off the trace since when the attach/detach controller has been waiting to detach a volume from a node (ATT-045).
 // Without a trace it is not known.
-func (c *Cluster) detachWanted(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool) {
+func (c *Cluster) detachPendingSince(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool) {
 	if c.Trace() == nil {
 		return time.Time{}, false
 	}

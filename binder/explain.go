@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -42,20 +43,9 @@ func (x Explanation) String() string {
 	return b.String()
 }
 
-// World is what an explanation is drawn from: the objects as the API server has them.
-type World struct {
-	Volumes []*corev1.PersistentVolume
-	Classes []*storagev1.StorageClass
-	Pods    []*corev1.Pod
-	// Backends are the storage systems there are; nil is none that is known.
-	Backends *storage.Set
-	// DisableProvisioning is that of Config.
-	DisableProvisioning bool
-}
-
-// Explainer explains claims of one world, as long as nothing in it changes.
+// Explainer explains claims of one snapshot, as long as nothing in it changes.
 type Explainer struct {
-	World
+	*snapshot.Snapshot
 	// Brief leaves the refusals out, which cost most.
 	Brief bool
 
@@ -65,25 +55,25 @@ type Explainer struct {
 	waiting map[string][]string
 }
 
-// NewExplainer prepares for explanations of claims of the world.
-func NewExplainer(world World) *Explainer {
+// NewExplainer prepares for explanations of claims of the snapshot.
+func NewExplainer(s *snapshot.Snapshot) *Explainer {
 	e := &Explainer{
-		World:   world,
-		volumes: make(map[string]*corev1.PersistentVolume, len(world.Volumes)),
-		classes: make(map[string]*storagev1.StorageClass, len(world.Classes)),
+		Snapshot: s,
+		volumes:  make(map[string]*corev1.PersistentVolume, len(s.Volumes)),
+		classes:  make(map[string]*storagev1.StorageClass, len(s.Classes)),
 	}
-	for _, pv := range world.Volumes {
+	for _, pv := range s.Volumes {
 		e.volumes[pv.Name] = pv
 	}
-	for _, class := range world.Classes {
+	for _, class := range s.Classes {
 		e.classes[class.Name] = class
 	}
 	return e
 }
 
-// Explain explains one claim of the world; see Explainer.Explain.
-func Explain(claim *corev1.PersistentVolumeClaim, world World) Explanation {
-	return NewExplainer(world).Explain(claim)
+// Explain explains one claim of the snapshot; see Explainer.Explain.
+func Explain(claim *corev1.PersistentVolumeClaim, s *snapshot.Snapshot) Explanation {
+	return NewExplainer(s).Explain(claim)
 }
 
 // Explain follows claim sync through its rules, without doing anything.

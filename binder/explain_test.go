@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/snapshot"
 )
 
 // available is a volume that the controller has already looked at.
@@ -26,49 +27,49 @@ func TestExplainSaysWhichRuleDecides(t *testing.T) {
 	for _, row := range []struct {
 		rule, name string
 		claim      *corev1.PersistentVolumeClaim
-		world      binder.World
+		snapshot   snapshot.Snapshot
 		volume     string
 	}{
 		{rule: "BIND-052", name: "its class has no binding mode", claim: fake.Claim("data", "10Gi", fake.InClass("odd")),
-			world: binder.World{Classes: []*storagev1.StorageClass{modeless}}},
+			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{modeless}}},
 		{rule: "BIND-053", name: "its selector is malformed", claim: badSelector,
-			world: world(available("snug", "12Gi"))},
+			snapshot: *volumesOnly(available("snug", "12Gi"))},
 		{rule: "BIND-054", name: "a volume fits", claim: fake.Claim("data", "10Gi"),
-			world: world(available("snug", "12Gi")), volume: "snug"},
+			snapshot: *volumesOnly(available("snug", "12Gi")), volume: "snug"},
 		{rule: "BIND-055", name: "it gets the default class", claim: fake.Claim("data", "10Gi", fake.NoClass()),
-			world: binder.World{Classes: []*storagev1.StorageClass{fake.Class("std", "disk.example.com", fake.Default())}}},
+			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("std", "disk.example.com", fake.Default())}}},
 		{rule: "BIND-056", name: "nobody uses it yet", claim: fake.Claim("data", "10Gi", fake.InClass("late")),
-			world: binder.World{Classes: []*storagev1.StorageClass{fake.Class("late", "disk.example.com", fake.WaitForFirstConsumer())}}},
+			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("late", "disk.example.com", fake.WaitForFirstConsumer())}}},
 		{rule: "BIND-057", name: "a provisioner is to act", claim: fake.Claim("data", "10Gi", fake.InClass("fast")),
-			world: binder.World{Classes: []*storagev1.StorageClass{fake.Class("fast", "disk.example.com")}}},
+			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("fast", "disk.example.com")}}},
 		{rule: "PROV-020", name: "provisioning is off", claim: fake.Claim("data", "10Gi", fake.InClass("fast")),
-			world: binder.World{DisableProvisioning: true, Classes: []*storagev1.StorageClass{fake.Class("fast", "disk.example.com")}}},
+			snapshot: snapshot.Snapshot{DisableProvisioning: true, Classes: []*storagev1.StorageClass{fake.Class("fast", "disk.example.com")}}},
 		{rule: "PROV-021", name: "its class is missing", claim: fake.Claim("data", "10Gi", fake.InClass("gone"))},
 		{rule: "PROV-024", name: "its class makes no volumes", claim: fake.Claim("data", "10Gi", fake.InClass("local")),
-			world: binder.World{Classes: []*storagev1.StorageClass{fake.Class("local", "kubernetes.io/no-provisioner")}}},
+			snapshot: snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("local", "kubernetes.io/no-provisioner")}}},
 		{rule: "BIND-058", name: "nothing fits and nobody makes one", claim: fake.Claim("data", "10Gi")},
 		{rule: "BIND-059a", name: "the volume it names is missing", claim: fake.Claim("data", "10Gi", fake.VolumeName("gone")), volume: "gone"},
 		{rule: "BIND-059b", name: "the volume it names is too small", claim: fake.Claim("data", "10Gi", fake.VolumeName("tiny")),
-			world: world(available("tiny", "1Gi")), volume: "tiny"},
+			snapshot: *volumesOnly(available("tiny", "1Gi")), volume: "tiny"},
 		{rule: "BIND-059c", name: "the volume it names is free", claim: fake.Claim("data", "10Gi", fake.VolumeName("snug")),
-			world: world(available("snug", "12Gi")), volume: "snug"},
+			snapshot: *volumesOnly(available("snug", "12Gi")), volume: "snug"},
 		{rule: "BIND-059d", name: "the volume it names is reserved for it", claim: fake.Claim("data", "10Gi", fake.VolumeName("mine")),
-			world: world(available("mine", "1Gi", fake.ForClaim("data"))), volume: "mine"},
+			snapshot: *volumesOnly(available("mine", "1Gi", fake.ForClaim("data"))), volume: "mine"},
 		{rule: "BIND-059e", name: "the volume it names is another's", claim: fake.Claim("data", "10Gi", fake.VolumeName("taken")),
-			world: world(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
+			snapshot: *volumesOnly(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
 		{rule: "BIND-059f", name: "a controller chose another's volume", claim: fake.Claim("data", "10Gi", fake.VolumeName("taken"), fake.Annotations(binder.AnnBoundByController, "yes")),
-			world: world(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
+			snapshot: *volumesOnly(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
 		{rule: "BIND-060a", name: "it was bound and names no volume", claim: fake.Claim("data", "10Gi", bound)},
 		{rule: "BIND-060b", name: "it was bound and its volume is gone", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("gone")), volume: "gone"},
 		{rule: "BIND-060c", name: "its volume forgot it", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("snug")),
-			world: world(available("snug", "12Gi")), volume: "snug"},
+			snapshot: *volumesOnly(available("snug", "12Gi")), volume: "snug"},
 		{rule: "BIND-060d", name: "all is well", claim: fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
-			world: world(available("snug", "12Gi", fake.ForClaim("data", "u1"))), volume: "snug"},
+			snapshot: *volumesOnly(available("snug", "12Gi", fake.ForClaim("data", "u1"))), volume: "snug"},
 		{rule: "BIND-060e", name: "its volume belongs to a claim of another uid", claim: fake.Claim("data", "10Gi", bound, fake.UID("u1"), fake.VolumeName("snug")),
-			world: world(available("snug", "12Gi", fake.ForClaim("data", "u2"))), volume: "snug"},
+			snapshot: *volumesOnly(available("snug", "12Gi", fake.ForClaim("data", "u2"))), volume: "snug"},
 	} {
 		t.Run(row.rule+" "+row.name, func(t *testing.T) {
-			x := binder.Explain(row.claim, row.world)
+			x := binder.Explain(row.claim, &row.snapshot)
 			require.Equal(t, row.rule, x.Rule, x.String())
 			require.Equal(t, row.volume, x.Volume)
 			require.NotEmpty(t, x.Text)
@@ -76,7 +77,9 @@ func TestExplainSaysWhichRuleDecides(t *testing.T) {
 	}
 }
 
-func world(volumes ...*corev1.PersistentVolume) binder.World { return binder.World{Volumes: volumes} }
+func volumesOnly(volumes ...*corev1.PersistentVolume) *snapshot.Snapshot {
+	return &snapshot.Snapshot{Volumes: volumes}
+}
 
 func TestExplainSaysWhyEachVolumeIsRefused(t *testing.T) {
 	deleting := available("pv", "12Gi")
@@ -106,7 +109,7 @@ func TestExplainSaysWhyEachVolumeIsRefused(t *testing.T) {
 			if row.claim == nil {
 				row.claim = fake.Claim("data", "10Gi")
 			}
-			x := binder.Explain(row.claim, binder.World{Volumes: []*corev1.PersistentVolume{row.volume}, Classes: row.classes})
+			x := binder.Explain(row.claim, &snapshot.Snapshot{Volumes: []*corev1.PersistentVolume{row.volume}, Classes: row.classes})
 			require.Len(t, x.Refusals, 1, x.String())
 			require.Equal(t, row.rule, x.Refusals[0].Rule, x.String())
 			require.NotEmpty(t, x.Refusals[0].Want)
@@ -118,7 +121,7 @@ func TestExplainSaysWhyEachVolumeIsRefused(t *testing.T) {
 
 // A smaller volume that fits wins, and the explanation says so of the larger one (MATCH-020).
 func TestExplainNamesTheSmallerVolume(t *testing.T) {
-	x := binder.Explain(fake.Claim("data", "10Gi"), world(available("huge", "100Gi"), available("snug", "12Gi")))
+	x := binder.Explain(fake.Claim("data", "10Gi"), volumesOnly(available("huge", "100Gi"), available("snug", "12Gi")))
 	require.Equal(t, "snug", x.Volume)
 	require.Len(t, x.Refusals, 1)
 	require.Equal(t, "huge", x.Refusals[0].Volume)

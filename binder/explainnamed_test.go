@@ -8,12 +8,13 @@ import (
 
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/storage"
 )
 
 // A volume that a claim names says by which test it failed (MATCH-030).
 func TestExplainSaysWhatTheNamedVolumeLacks(t *testing.T) {
-	x := binder.Explain(fake.Claim("data", "10Gi", fake.VolumeName("pv")), world(available("pv", "12Gi", fake.InClass("slow"))))
+	x := binder.Explain(fake.Claim("data", "10Gi", fake.VolumeName("pv")), volumesOnly(available("pv", "12Gi", fake.InClass("slow"))))
 	require.Equal(t, []binder.Refusal{{Volume: "pv", Rule: "MATCH-030", Want: `storageClassName ""`, Got: `storageClassName "slow"`}}, x.Refusals)
 }
 
@@ -29,7 +30,7 @@ func TestExplainKnowsThePlugins(t *testing.T) {
 		"disk.example.com":      "BIND-057",
 	} {
 		x := binder.Explain(fake.Claim("data", "10Gi", fake.InClass("c")),
-			binder.World{Classes: []*storagev1.StorageClass{fake.Class("c", provisioner)}, Backends: backends})
+			&snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("c", provisioner)}, Backends: backends})
 		require.Equal(t, want, x.Rule, provisioner)
 	}
 }

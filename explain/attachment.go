@@ -152,8 +152,8 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 
 // forceDetachAt is when a volume that no pod wants is detached from a node that is not ready, at the earliest.
 func (x *explainer) forceDetachAt(pv *corev1.PersistentVolume, node string) time.Time {
-	if x.DetachWanted != nil {
-		if since, ok := x.DetachWanted(volumeName(pv), node); ok {
+	if x.DetachPendingSince != nil {
+		if since, ok := x.DetachPendingSince(volumeName(pv), node); ok {
 			return since.Add(forceDetachAfter)
 		}
 	}

@@ -55,13 +55,7 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 // search is what the PersistentVolume controller finds for a claim, and the volumes that it refuses.
 func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (binder.Explanation, []Candidate) {
 	if x.binder == nil {
-		x.binder = binder.NewExplainer(binder.World{
-			Volumes:             x.Volumes,
-			Classes:             x.Classes,
-			Pods:                x.Pods,
-			Backends:            x.Backends,
-			DisableProvisioning: x.DisableProvisioning,
-		})
+		x.binder = binder.NewExplainer(x.Snapshot)
 		x.binder.Brief = x.brief
 	}
 	found, ok := x.searches[claim]

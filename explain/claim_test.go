@@ -36,7 +36,7 @@ func TestVolumesThatWereNamed(t *testing.T) {
 			if test.claim == nil {
 				test.claim = fake.Claim("data", "10Gi", fake.VolumeName("pv"))
 			}
-			x, err := explain.Object(api.RefTo(test.claim), reasons.WorldOf(t, test.claim, test.pv))
+			x, err := explain.Object(api.RefTo(test.claim), reasons.SnapshotOf(t, test.claim, test.pv))
 			require.NoError(t, err)
 			require.Equal(t, []explain.Candidate{{Name: "pv", Rule: "MATCH-030", Want: test.want, Got: test.got}}, x.Candidates)
 		})
@@ -47,11 +47,11 @@ func TestObjectsThatAreNotExplained(t *testing.T) {
 	for _, name := range []string{"pvc/data", "pod/p", "pv/pv", "va/a", "shop/data"} {
 		ref, err := explain.ParseRef(name)
 		require.NoError(t, err)
-		_, err = explain.Object(ref, reasons.WorldOf(t))
+		_, err = explain.Object(ref, reasons.SnapshotOf(t))
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.ErrorContains(t, err, "explain ")
 	}
-	_, err := explain.Object(api.Ref{Kind: api.Node, Key: "n1"}, reasons.WorldOf(t, fake.Node("n1")))
+	_, err := explain.Object(api.Ref{Kind: api.Node, Key: "n1"}, reasons.SnapshotOf(t, fake.Node("n1")))
 	require.EqualError(t, err, "explain node/n1: only claims (pvc), pods (pod), volumes (pv) and attachments (va) are explained")
 }
 

@@ -5,7 +5,7 @@
 // that does not start may be waiting for a detach on another node. Object follows that chain: from a pod to its claims, to their
 // volumes, to their attachments, and back to the pods that hold those.
 //
-// An explanation is drawn from API objects alone, as a World holds them; it follows the same functions that the controllers follow,
+// An explanation is drawn from API objects alone, as they were at one moment; it follows the same functions that the controllers follow,
 // and does nothing. So it can be given of a running simulation as well as of what kubectl printed. What only lives in the memory of
 // a controller, such as how far a backoff has grown or since when a detach has been wanted, is not known to it; times are then
 // counted from now, as after a restart of that controller.

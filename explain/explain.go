@@ -9,33 +9,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Explainer explains objects of a world. It may be asked again and again, as long as nothing in the world changes. What it returns may
+// Explainer explains objects of a snapshot. It may be asked again and again, as long as nothing in the snapshot changes. What it returns may
 // share memory with what it returns later: it is not to be modified.
 type Explainer struct {
-	world *World
-	ix    *index
+	snapshot *snapshot.Snapshot
+	ix       *index
 }
 
-// Brief is an explainer of the same world that leaves candidates out: for looking at many objects.
+// Brief is an explainer of the same snapshot that leaves candidates out: for looking at many objects.
 func (ex *Explainer) Brief() *Explainer {
 	ix := *ex.ix
 	ix.brief, ix.binder, ix.searches = true, nil, map[*corev1.PersistentVolumeClaim]search{}
-	return &Explainer{world: ex.world, ix: &ix}
+	return &Explainer{snapshot: ex.snapshot, ix: &ix}
 }
 
-// New makes an explainer of a world.
-func New(world World) *Explainer { return &Explainer{world: &world, ix: newIndex(&world)} }
+// New returns an Explainer of a snapshot.
+func New(s snapshot.Snapshot) *Explainer { return &Explainer{snapshot: &s, ix: newIndex(&s)} }
 
-// Object explains an object of the world; see Explainer.Object.
-func Object(ref api.Ref, world World) (Explanation, error) { return New(world).Object(ref) }
+// Object explains one object of a snapshot; see Explainer.Object.
+func Object(ref api.Ref, s snapshot.Snapshot) (Explanation, error) { return New(s).Object(ref) }
 
 // Object explains the claim, pod, volume or attachment of that name. One that does not exist is an error for which
 // apierrors.IsNotFound holds; other kinds are refused.
 func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
-	x := &explainer{World: ex.world, index: ex.ix, seen: map[api.Ref]bool{}}
+	x := &explainer{Snapshot: ex.snapshot, index: ex.ix, seen: map[api.Ref]bool{}}
 	switch ref.Kind {
 	case api.PersistentVolumeClaim:
 		if claim, ok := x.claims[ref.Key]; ok {
@@ -64,7 +65,7 @@ func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 
 // explainer draws up one explanation. What was explained once is not explained again further down.
 type explainer struct {
-	*World
+	*snapshot.Snapshot
 	*index
 	seen map[api.Ref]bool
 }

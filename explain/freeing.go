@@ -94,7 +94,7 @@ func (x *explainer) firstFree(e *Explanation, wouldDo func(free *corev1.Persiste
 			continue
 		}
 		// What is explained on trial does not count as said.
-		trial := &explainer{World: x.World, index: x.index, seen: maps.Clone(x.seen)}
+		trial := &explainer{Snapshot: x.Snapshot, index: x.index, seen: maps.Clone(x.seen)}
 		found := trial.untilFree(pv)
 		if found.Changes.When != ByItself || first != nil && !found.Changes.At.Before(first.At) {
 			continue

@@ -11,9 +11,10 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshot"
 )
 
-// index finds the objects of a world by key, and by what they point at.
+// index finds the objects of a snapshot by key, and by what they point at.
 type index struct {
 	claims      map[string]*corev1.PersistentVolumeClaim
 	volumes     map[string]*corev1.PersistentVolume
@@ -28,7 +29,7 @@ type index struct {
 	byVolume     map[string][]*storagev1.VolumeAttachment
 	byVolumeName map[string][]string
 	byClaim      map[string][]*corev1.Pod
-	// byClass are the volumes of a class, and holders the nodes whose status lists a volume as attached, in the order of the world.
+	// byClass are the volumes of a class, and holders the nodes whose status lists a volume as attached, in the order of the snapshot.
 	byClass map[string][]*corev1.PersistentVolume
 	holders map[corev1.UniqueVolumeName][]*corev1.Node
 	// leaving are the pods on nodes that are being deleted.
@@ -50,17 +51,17 @@ type search struct {
 	refused []Candidate
 }
 
-func newIndex(w *World) *index {
+func newIndex(s *snapshot.Snapshot) *index {
 	ix := &index{
-		claims:       byKey(w.Claims),
-		volumes:      byKey(w.Volumes),
-		pods:         byKey(w.Pods),
-		nodes:        byKey(w.Nodes),
-		classes:      byKey(w.Classes),
-		attributes:   byKey(w.AttributesClasses),
-		drivers:      byKey(w.Drivers),
-		csiNodes:     byKey(w.CSINodes),
-		attachments:  byKey(w.Attachments),
+		claims:       byKey(s.Claims),
+		volumes:      byKey(s.Volumes),
+		pods:         byKey(s.Pods),
+		nodes:        byKey(s.Nodes),
+		classes:      byKey(s.Classes),
+		attributes:   byKey(s.AttributesClasses),
+		drivers:      byKey(s.Drivers),
+		csiNodes:     byKey(s.CSINodes),
+		attachments:  byKey(s.Attachments),
 		byVolume:     map[string][]*storagev1.VolumeAttachment{},
 		byVolumeName: map[string][]string{},
 		byClaim:      map[string][]*corev1.Pod{},
@@ -69,31 +70,31 @@ func newIndex(w *World) *index {
 		searches:     map[*corev1.PersistentVolumeClaim]search{},
 		events:       map[api.Ref][]*corev1.Event{},
 	}
-	for _, pv := range w.Volumes {
+	for _, pv := range s.Volumes {
 		class := objects.ClassOfVolume(pv)
 		ix.byClass[class] = append(ix.byClass[class], pv)
 	}
-	for _, node := range w.Nodes {
+	for _, node := range s.Nodes {
 		for _, attached := range node.Status.VolumesAttached {
 			ix.holders[attached.Name] = append(ix.holders[attached.Name], node)
 		}
 	}
-	for _, pv := range sorted(w.Volumes) {
+	for _, pv := range sorted(s.Volumes) {
 		if ix.mayBeFree(pv) {
 			ix.freeing = append(ix.freeing, pv)
 		}
 	}
-	for _, va := range sorted(w.Attachments) {
+	for _, va := range sorted(s.Attachments) {
 		if name := va.Spec.Source.PersistentVolumeName; name != nil {
 			ix.byVolume[*name] = append(ix.byVolume[*name], va)
 		}
 	}
-	for _, claim := range sorted(w.Claims) {
+	for _, claim := range sorted(s.Claims) {
 		if name := claim.Spec.VolumeName; name != "" {
 			ix.byVolumeName[name] = append(ix.byVolumeName[name], api.KeyOf(claim))
 		}
 	}
-	for _, pod := range sorted(w.Pods) {
+	for _, pod := range sorted(s.Pods) {
 		if pod.DeletionTimestamp != nil && pod.Spec.NodeName != "" {
 			ix.leaving = append(ix.leaving, pod)
 		}
@@ -104,7 +105,7 @@ func newIndex(w *World) *index {
 			}
 		}
 	}
-	for _, event := range w.Events {
+	for _, event := range s.Events {
 		about := &event.InvolvedObject
 		ref := api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}
 		ix.events[ref] = append(ix.events[ref], event)

@@ -56,7 +56,7 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 		e.Notes = append(e.Notes, fmt.Sprintf("it asks for scheduler %q; this is what the default scheduler would find", name))
 	}
 	if x.judge == nil {
-		x.judge = schedule.NewJudge(x.World.World)
+		x.judge = schedule.NewJudge(x.Snapshot)
 	}
 	v := x.judge.Explain(pod)
 	switch {

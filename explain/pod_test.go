@@ -16,7 +16,7 @@ import (
 
 // SCHED-102: a node without a volume for the claim says why each volume of the class would not do.
 func TestVolumesLookedAtForANode(t *testing.T) {
-	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, reasons.WorldOf(t, reasons.User("p", ""), fake.Node("n1"),
+	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, reasons.SnapshotOf(t, reasons.User("p", ""), fake.Node("n1"),
 		fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()), fake.Claim("data", "10Gi", fake.InClass("static")),
 		reasons.Available("far", "10Gi", fake.InClass("static"), fake.FromNodes("n2")), reasons.Available("small", "1Gi", fake.InClass("static")), reasons.Available("other", "10Gi")))
 	require.NoError(t, err)
@@ -31,12 +31,12 @@ func TestVolumesLookedAtForANode(t *testing.T) {
 // ATT-045: when it is known since when the controller has been waiting, the six minutes are counted from there.
 func TestForcedDetachIsCountedFromItsBeginning(t *testing.T) {
 	claim, pv := reasons.BoundPair()
-	world := reasons.WorldOf(t, reasons.User("p", "n1"), reasons.Machine("n1", false, false), reasons.NotReady(reasons.Machine("n2", true, true)), claim, pv, reasons.Attachment("n2", true))
+	s := reasons.SnapshotOf(t, reasons.User("p", "n1"), reasons.Machine("n1", false, false), reasons.NotReady(reasons.Machine("n2", true, true)), claim, pv, reasons.Attachment("n2", true))
 	since := reasons.Now.Add(-2 * time.Minute)
-	world.DetachWanted = func(volume corev1.UniqueVolumeName, node string) (time.Time, bool) {
+	s.DetachPendingSince = func(volume corev1.UniqueVolumeName, node string) (time.Time, bool) {
 		return since, volume == objects.CSIVolumeName(reasons.Driver, "h1") && node == "n2"
 	}
-	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, world)
+	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, s)
 	require.NoError(t, err)
 	require.Equal(t, since.Add(6*time.Minute), x.Changes.At, x.String())
 	require.Contains(t, x.String(), "attached to node n2 since 2026-03-01T11:00:00Z")

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
@@ -39,9 +40,9 @@ func TestBrief(t *testing.T) {
 		for _, r := range rows {
 			ref, err := explain.ParseRef(r.Ask)
 			require.NoError(t, err)
-			world := reasons.WorldOf(t, r.Objs...)
-			world.Backends = r.Backends
-			full := explain.New(world)
+			s := reasons.SnapshotOf(t, r.Objs...)
+			s.Backends = r.Backends
+			full := explain.New(s)
 			want, err := full.Object(ref)
 			require.NoError(t, err)
 			strip(&want)
@@ -57,7 +58,7 @@ func TestGrowthIsNotInTheWayOfPods(t *testing.T) {
 	claim, pv := reasons.BoundPair()
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
 	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"},
-		reasons.WorldOf(t, reasons.Runs(reasons.User("p", "n1")), reasons.Machine("n1", true, true), claim, pv, reasons.Attachment("n1", true)))
+		reasons.SnapshotOf(t, reasons.Runs(reasons.User("p", "n1")), reasons.Machine("n1", true, true), claim, pv, reasons.Attachment("n1", true)))
 	require.NoError(t, err)
 	require.Equal(t, explain.Settled, x.Changes.When, x.String())
 	require.Empty(t, x.Related)
@@ -70,7 +71,7 @@ func TestManyPodsWaitWithAClaim(t *testing.T) {
 	for i := range 9 {
 		objs = append(objs, reasons.User(fmt.Sprintf("p%d", i), ""))
 	}
-	x, err := explain.Object(api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/data"}, reasons.WorldOf(t, objs...))
+	x, err := explain.Object(api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/data"}, reasons.SnapshotOf(t, objs...))
 	require.NoError(t, err)
 	require.Len(t, x.Related, 3)
 	require.Equal(t, []string{"6 more pods without a node use it"}, x.Notes)
@@ -80,15 +81,15 @@ func TestManyPodsWaitWithAClaim(t *testing.T) {
 func BenchmarkAll(b *testing.B) {
 	for _, waiting := range []int{0, 60, 1000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
-			world := crowd(b, 150, 3000, waiting)
+			s := crowd(b, 150, 3000, waiting)
 			for b.Loop() {
-				explainer := explain.New(world)
-				for _, pod := range world.Pods {
+				explainer := explain.New(s)
+				for _, pod := range s.Pods {
 					if _, err := explainer.Object(api.RefTo(pod)); err != nil {
 						b.Fatal(err)
 					}
 				}
-				for _, claim := range world.Claims {
+				for _, claim := range s.Claims {
 					if _, err := explainer.Object(api.RefTo(claim)); err != nil {
 						b.Fatal(err)
 					}
@@ -98,8 +99,8 @@ func BenchmarkAll(b *testing.B) {
 	}
 }
 
-// crowd is a world of pods with a claim each. Those that wait find no volume and no provisioner.
-func crowd(t testing.TB, nodes, pods, waiting int) explain.World {
+// crowd is a snapshot of pods with a claim each. Those that wait find no volume and no provisioner.
+func crowd(t testing.TB, nodes, pods, waiting int) snapshot.Snapshot {
 	objs := []api.Object{fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer())}
 	for i := range nodes {
 		objs = append(objs, fake.Node(fmt.Sprintf("n%03d", i)))
@@ -115,5 +116,5 @@ func crowd(t testing.TB, nodes, pods, waiting int) explain.World {
 			fake.Volume(pv, "1Gi", fake.ForClaim(claim), fake.Phase("Bound"), fake.CSISource(reasons.Driver, "h"+pv)),
 			reasons.Runs(fake.Pod(pod, fake.Claims(claim), fake.OnNode(fmt.Sprintf("n%03d", i%nodes)))))
 	}
-	return reasons.WorldOf(t, objs...)
+	return reasons.SnapshotOf(t, objs...)
 }

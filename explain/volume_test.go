@@ -22,7 +22,7 @@ func TestFate(t *testing.T) {
 		"Shred":                               `its policy "Shred" is unknown, so it becomes Failed (RECL-005)`,
 	} {
 		claim, pv := reasons.BoundPair(fake.Policy(policy))
-		x, err := explain.Object(api.RefTo(claim), reasons.WorldOf(t, reasons.Deleting(claim, objects.ClaimProtectionFinalizer), pv))
+		x, err := explain.Object(api.RefTo(claim), reasons.SnapshotOf(t, reasons.Deleting(claim, objects.ClaimProtectionFinalizer), pv))
 		require.NoError(t, err)
 		require.Len(t, x.Notes, 1)
 		require.Contains(t, x.Notes[0], want)

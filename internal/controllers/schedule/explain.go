@@ -9,20 +9,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshot"
 )
-
-// World is what a verdict is drawn from: the objects as the API server has them, in any order.
-type World struct {
-	Pods        []*corev1.Pod
-	Nodes       []*corev1.Node
-	Volumes     []*corev1.PersistentVolume
-	Claims      []*corev1.PersistentVolumeClaim
-	Classes     []*storagev1.StorageClass
-	Drivers     []*storagev1.CSIDriver
-	CSINodes    []*storagev1.CSINode
-	Capacities  []*storagev1.CSIStorageCapacity
-	Attachments []*storagev1.VolumeAttachment
-}
 
 // Verdict says what the scheduler finds when it tries a pod.
 type Verdict struct {
@@ -57,7 +45,7 @@ type NodeVerdict struct {
 	Claim string
 }
 
-// Judge gives verdicts on pods of one world, as long as nothing in it changes.
+// Judge gives verdicts on pods of one snapshot, as long as nothing in it changes.
 type Judge struct {
 	nodes    []*judged // by name
 	look     *lookups
@@ -75,11 +63,11 @@ type judged struct {
 	odd bool
 }
 
-// NewJudge prepares for verdicts on pods of the world.
-func NewJudge(world World) *Judge {
-	j := &Judge{look: world.lookups(), verdicts: map[*corev1.Pod]Verdict{}}
-	on := world.podsByNode()
-	for _, node := range slices.SortedFunc(slices.Values(world.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }) {
+// NewJudge prepares for verdicts on pods of the snapshot.
+func NewJudge(s *snapshot.Snapshot) *Judge {
+	j := &Judge{look: lookupsOf(s), verdicts: map[*corev1.Pod]Verdict{}}
+	on := podsByNode(s.Pods)
+	for _, node := range slices.SortedFunc(slices.Values(s.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }) {
 		j.nodes = append(j.nodes, &judged{at: placeOf(node, on[node.Name])})
 	}
 	return j
@@ -155,9 +143,9 @@ func (n *judged) hasRoom(c *cycle) bool {
 }
 
 // podsByNode are the pods that the scheduler counts on each node.
-func (w World) podsByNode() map[string][]*corev1.Pod {
+func podsByNode(pods []*corev1.Pod) map[string][]*corev1.Pod {
 	on := map[string][]*corev1.Pod{}
-	for _, pod := range w.Pods {
+	for _, pod := range pods {
 		if pod.Spec.NodeName != "" && counts(pod) {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
@@ -192,23 +180,24 @@ func grouped[T any](objs []T, key func(T) string) map[string][]T {
 	return groups
 }
 
-func (w World) lookups() *lookups {
-	claim, volume := find(w.Claims), find(w.Volumes)
-	capacities := grouped(w.Capacities, func(c *storagev1.CSIStorageCapacity) string { return c.StorageClassName })
-	attachments := grouped(w.Attachments, func(a *storagev1.VolumeAttachment) string { return a.Spec.NodeName })
-	candidates := grouped(w.Volumes, func(pv *corev1.PersistentVolume) string {
+// lookupsOf reads the snapshot, where the scheduler reads its informers.
+func lookupsOf(s *snapshot.Snapshot) *lookups {
+	claim, volume := find(s.Claims), find(s.Volumes)
+	capacities := grouped(s.Capacities, func(c *storagev1.CSIStorageCapacity) string { return c.StorageClassName })
+	attachments := grouped(s.Attachments, func(a *storagev1.VolumeAttachment) string { return a.Spec.NodeName })
+	candidates := grouped(s.Volumes, func(pv *corev1.PersistentVolume) string {
 		if ref := pv.Spec.ClaimRef; ref != nil {
 			return reservedFor(api.Key(ref.Namespace, ref.Name))
 		}
 		return freeIn(objects.ClassOfVolume(pv))
 	})
-	uses := w.uses()
+	uses := usesOf(s)
 	return &lookups{
 		claim:         claim,
 		volume:        volume,
-		class:         find(w.Classes),
-		driver:        find(w.Drivers),
-		csiNode:       find(w.CSINodes),
+		class:         find(s.Classes),
+		driver:        find(s.Drivers),
+		csiNode:       find(s.CSINodes),
 		assumedClaim:  claim,
 		assumedVolume: volume,
 		capacities:    func(class string) []*storagev1.CSIStorageCapacity { return capacities[class] },
@@ -226,11 +215,11 @@ func (w World) lookups() *lookups {
 	}
 }
 
-// uses has the keys of the claims that pods on nodes use (SCHED-181).
-func (w World) uses() map[string]bool {
+// usesOf returns the keys of the claims that pods on nodes use (SCHED-181).
+func usesOf(s *snapshot.Snapshot) map[string]bool {
 	uses := map[string]bool{}
-	node := find(w.Nodes)
-	for _, pod := range w.Pods {
+	node := find(s.Nodes)
+	for _, pod := range s.Pods {
 		// SCHED-181: a pod whose node was deleted uses nothing.
 		if _, ok := node(pod.Spec.NodeName); !ok || !counts(pod) {
 			continue

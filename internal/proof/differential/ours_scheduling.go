@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -45,14 +46,10 @@ const requestTime = 2 * time.Microsecond
 
 // Verdicts says what the plugins find.
 func (s *OurScheduler) Verdicts() ([]string, error) {
-	db := s.engine.Store()
-	world := schedule.World{
-		Pods: db.Pods.List(), Nodes: db.Nodes.List(), Volumes: db.Volumes.List(), Claims: db.Claims.List(), Classes: db.Classes.List(),
-		Drivers: db.CSIDrivers.List(), CSINodes: db.CSINodes.List(), Capacities: db.Capacities.List(), Attachments: db.Attachments.List(),
-	}
-	judge := schedule.NewJudge(world)
+	all := snapshot.Of(s.engine.Store(), s.engine.Now())
+	judge := schedule.NewJudge(&all)
 	var lines []string
-	for _, pod := range world.Pods {
+	for _, pod := range all.Pods {
 		if pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
 			continue
 		}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -23,40 +23,40 @@ const Driver = "disk.example.com"
 
 var Now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// WorldOf sorts objects into a world at the time now.
-func WorldOf(t testing.TB, objs ...api.Object) explain.World {
+// SnapshotOf sorts objects into a snapshot at the time Now.
+func SnapshotOf(t testing.TB, objs ...api.Object) snapshot.Snapshot {
 	t.Helper()
-	w := explain.World{Now: Now}
+	s := snapshot.Snapshot{Now: Now}
 	for _, obj := range objs {
 		require.NoError(t, fake.Err(obj))
 		switch obj := obj.(type) {
 		case *corev1.Pod:
-			w.Pods = append(w.Pods, obj)
+			s.Pods = append(s.Pods, obj)
 		case *corev1.Node:
-			w.Nodes = append(w.Nodes, obj)
+			s.Nodes = append(s.Nodes, obj)
 		case *corev1.PersistentVolume:
-			w.Volumes = append(w.Volumes, obj)
+			s.Volumes = append(s.Volumes, obj)
 		case *corev1.PersistentVolumeClaim:
-			w.Claims = append(w.Claims, obj)
+			s.Claims = append(s.Claims, obj)
 		case *storagev1.StorageClass:
-			w.Classes = append(w.Classes, obj)
+			s.Classes = append(s.Classes, obj)
 		case *storagev1.VolumeAttributesClass:
-			w.AttributesClasses = append(w.AttributesClasses, obj)
+			s.AttributesClasses = append(s.AttributesClasses, obj)
 		case *storagev1.CSIDriver:
-			w.Drivers = append(w.Drivers, obj)
+			s.Drivers = append(s.Drivers, obj)
 		case *storagev1.CSINode:
-			w.CSINodes = append(w.CSINodes, obj)
+			s.CSINodes = append(s.CSINodes, obj)
 		case *storagev1.CSIStorageCapacity:
-			w.Capacities = append(w.Capacities, obj)
+			s.Capacities = append(s.Capacities, obj)
 		case *storagev1.VolumeAttachment:
-			w.Attachments = append(w.Attachments, obj)
+			s.Attachments = append(s.Attachments, obj)
 		case *corev1.Event:
-			w.Events = append(w.Events, obj)
+			s.Events = append(s.Events, obj)
 		default:
 			t.Fatalf("no place for a %T", obj)
 		}
 	}
-	return w
+	return s
 }
 
 // With changes an object after it was made.

@@ -61,9 +61,9 @@ func (r Row) Check(t *testing.T) {
 	t.Helper()
 	ref, err := explain.ParseRef(r.Ask)
 	require.NoError(t, err)
-	world := WorldOf(t, r.Objs...)
-	world.Backends = r.Backends
-	x, err := explain.Object(ref, world)
+	s := SnapshotOf(t, r.Objs...)
+	s.Backends = r.Backends
+	x, err := explain.Object(ref, s)
 	require.NoError(t, err)
 	r.CheckAnswer(t, x)
 	if x.Changes.When == explain.ByItself {

@@ -1,0 +1,40 @@
+package explain
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/storage"
+)
+
+// backends returns the known storage systems.
+func (x *explainer) backends() *storage.Set {
+	if x.Backends == nil {
+		return &storage.Set{}
+	}
+	return x.Backends
+}
+
+// alive reports whether the kubelet of the node works and is reachable.
+func (x *explainer) alive(node *corev1.Node) bool {
+	return attach.Healthy(node) && (x.Unreachable == nil || !x.Unreachable(node.Name))
+}
+
+func timeOf(event *corev1.Event) time.Time {
+	switch {
+	case !event.LastTimestamp.IsZero():
+		return event.LastTimestamp.Time
+	case event.Series != nil:
+		return event.Series.LastObservedTime.Time
+	case !event.EventTime.IsZero():
+		return event.EventTime.Time
+	}
+	return event.CreationTimestamp.Time
+}
+
+// reasoned accepts Events of that reason.
+func reasoned(reason string) func(*corev1.Event) bool {
+	return func(event *corev1.Event) bool { return event.Reason == reason }
+}

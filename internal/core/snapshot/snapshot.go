@@ -1,0 +1,61 @@
+// Package snapshot holds the state of a cluster at one moment, for code that explains it and changes nothing.
+//
+// A Snapshot comes from the API server of a running simulation (Of), or from a dump of a real cluster. The functions that explain
+// what the PersistentVolume controller and the scheduler decide, and package explain, read the same Snapshot.
+package snapshot
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/storage"
+)
+
+// Snapshot is the state of a cluster at one moment. Its objects are shared and must not be changed. The lists may be in any order.
+type Snapshot struct {
+	Pods              []*corev1.Pod
+	Nodes             []*corev1.Node
+	Volumes           []*corev1.PersistentVolume
+	Claims            []*corev1.PersistentVolumeClaim
+	Classes           []*storagev1.StorageClass
+	AttributesClasses []*storagev1.VolumeAttributesClass
+	Drivers           []*storagev1.CSIDriver
+	CSINodes          []*storagev1.CSINode
+	Capacities        []*storagev1.CSIStorageCapacity
+	Attachments       []*storagev1.VolumeAttachment
+	// Events hold the last errors that components reported. Without them, explanations say less.
+	Events []*corev1.Event
+
+	// Now is the time from which waits are counted.
+	Now time.Time
+	// Backends are the known storage systems; nil means that none is known.
+	Backends *storage.Set
+	// DisableProvisioning is the setting of the PersistentVolume controller (PROV-020).
+	DisableProvisioning bool
+	// Unreachable reports whether the kubelet of a node is down or cut off, whatever the Node object says. Nil: the Node object decides.
+	Unreachable func(node string) bool
+	// DetachPendingSince reports since when the attach/detach controller has been waiting to detach a volume from a node. Nil, and
+	// false: unknown, so the wait is counted from Now, as after a restart of that controller (ATT-134).
+	DetachPendingSince func(volume corev1.UniqueVolumeName, node string) (since time.Time, ok bool)
+}
+
+// Of returns the objects in a store. The caller sets the other fields.
+func Of(s *store.Store, now time.Time) Snapshot {
+	return Snapshot{
+		Pods:              s.Pods.List(),
+		Nodes:             s.Nodes.List(),
+		Volumes:           s.Volumes.List(),
+		Claims:            s.Claims.List(),
+		Classes:           s.Classes.List(),
+		AttributesClasses: s.AttributesClasses.List(),
+		Drivers:           s.CSIDrivers.List(),
+		CSINodes:          s.CSINodes.List(),
+		Capacities:        s.Capacities.List(),
+		Attachments:       s.Attachments.List(),
+		Events:            s.Events.List(),
+		Now:               now,
+	}
+}
