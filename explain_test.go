@@ -14,10 +14,10 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/proof/history"
+	"github.com/volsim/volsim/internal/tools/rules"
 	"github.com/volsim/volsim/storage"
 )
 

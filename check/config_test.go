@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/tools/rules"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )

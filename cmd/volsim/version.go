@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/docs/rules"
+	"github.com/volsim/volsim/internal/tools/rules"
 )
 
 func newVersion() *cobra.Command {
@@ -20,8 +20,14 @@ func newVersion() *cobra.Command {
 			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 				version = info.Main.Version
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "volsim %s\nKubernetes %s: %d rules, %d left out\n",
-				version, volsim.KubernetesVersion, len(rules.All()), len(rules.LeftOut()))
+			notSimulated := 0
+			for _, rule := range rules.All() {
+				if rule.NotSimulated != "" {
+					notSimulated++
+				}
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "volsim %s\nKubernetes %s: %d rules, %d not simulated\n",
+				version, volsim.KubernetesVersion, len(rules.All()), notSimulated)
 			return err
 		},
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/docs/rules"
 	"github.com/volsim/volsim/internal/tools/graph"
+	"github.com/volsim/volsim/internal/tools/rules"
 	"github.com/volsim/volsim/trace"
 )
 
