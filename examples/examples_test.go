@@ -43,7 +43,7 @@ func TestLessons(t *testing.T) {
 			require.NotNil(t, result.Cluster, "%v", err)
 			defer result.Cluster.Close()
 			require.NoError(t, err, "%s", got.String())
-			got.WriteString(s.Name + ": " + result.Summary() + "\n")
+			got.WriteString(s.Name() + ": " + result.Summary() + "\n")
 
 			golden := filepath.Join(filepath.Dir(file), "want.txt")
 			if scenariotest.Updating() {

@@ -1,6 +1,6 @@
-// Package scenario plays scripts: stories of a cluster that a person can read, with what is expected of it.
+// Package scenario runs scripts: readable descriptions of what happens in a cluster and what is expected of it.
 //
-// A script is a txtar archive. Its comment is the script, one command to a line; the files below are manifests and wanted outputs:
+// A script is a txtar archive. Its comment is the script, one command per line; the files below are manifests and expected outputs:
 //
 //	# A claim takes the smallest volume that fits.
 //	apply -f volumes.yaml
@@ -12,11 +12,9 @@
 //	-- volumes.yaml --
 //	...
 //
-// Commands are those of kubectl where there is one (apply, get, describe, delete, patch, wait), and ours for what kubectl cannot do: let
-// virtual time pass, break storage and nodes, look into backends and the trace, and expect. "!" in front of a command means that it
-// must fail. docs/scripts.md describes all commands; Reference writes it.
+// Commands are those of kubectl where there is one (apply, get, describe, delete, patch, wait). Others do what kubectl cannot: advance virtual
+// time, break storage and nodes, print backends and the trace, and check expectations. docs/scripts.md describes all commands.
 //
-// Parse checks every line without playing any. Run plays a script in a cluster of its own, for each of its seeds if it has several, and
-// says at which line what went wrong: "file:line: command: why". It reads no files, no clock and no environment: the same script gives
-// the same bytes. Package scenariotest is the one line that a test needs.
+// Parse checks every line without running any. Run executes a script in a cluster of its own, once for each of its seeds, and reports
+// failures as "file:line: command: reason". It reads no files, no clock and no environment: the same script gives the same result.
 package scenario

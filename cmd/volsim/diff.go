@@ -13,7 +13,7 @@ import (
 
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/rundiff"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // exitStatus ends the command with this status, and with nothing on stderr.
@@ -155,7 +155,7 @@ func (f *diffFlags) play(cmd *cobra.Command, name string, seed *int64) (run rund
 		return run, nil, fmt.Errorf("%s has %d scripts in it: name one", name, len(scripts))
 	}
 	s := scripts[0]
-	result, err := scenario.Run(s.Script, scenario.Options{Seed: seed, Until: f.until, Continue: true, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
+	result, err := script.Run(s.Script, script.Options{Seed: seed, Until: f.until, Continue: true, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
 	if result.Cluster == nil {
 		return run, nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/proof/conformance"
 	"github.com/volsim/volsim/internal/tools/graph"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -89,8 +89,8 @@ func (o *graphOptions) machine() (*graph.Machine, func(*graph.Machine, io.Writer
 }
 
 // observe plays a script and counts what is seen. A script in which an expectation fails is an error.
-func observe(machine *graph.Machine, s script) error {
-	result, err := scenario.Run(s.Script, scenario.Options{})
+func observe(machine *graph.Machine, s input) error {
+	result, err := script.Run(s.Script, script.Options{})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 		machine.Observe(result.Cluster.Trace())

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // runFlags are what the command run was asked for.
@@ -67,7 +67,7 @@ The exit status is 1 when an expectation failed or something could not be read, 
 
 func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	if f.helpCommand {
-		_, err := io.WriteString(cmd.OutOrStdout(), scenario.Help())
+		_, err := io.WriteString(cmd.OutOrStdout(), script.Help())
 		return err
 	}
 	if err := f.check(args); err != nil {
@@ -86,8 +86,8 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	}
 	failed := 0
 	var last error
-	for _, script := range scripts {
-		if err := f.play(cmd, script, scenario.Options{Seed: seed, Choose: choose}); err != nil {
+	for _, s := range scripts {
+		if err := f.play(cmd, s, script.Options{Seed: seed, Choose: choose}); err != nil {
 			failed++
 			last = err
 			if len(scripts) > 1 {
@@ -102,7 +102,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 }
 
 // choose makes the choices of a run of those that were asked for; nil without any.
-func (f *runFlags) choose(in io.Reader, args []string, scripts []script, seed *int64) (func(n int) int, error) {
+func (f *runFlags) choose(in io.Reader, args []string, scripts []input, seed *int64) (func(n int) int, error) {
 	if f.choices == "" {
 		return nil, nil
 	}
@@ -134,13 +134,13 @@ func (f *runFlags) check(args []string) error {
 }
 
 // play plays one script and writes all that was asked for. The error says how it failed, in a line.
-func (f *runFlags) play(cmd *cobra.Command, s script, opts scenario.Options) error {
+func (f *runFlags) play(cmd *cobra.Command, s input, opts script.Options) error {
 	opts.Update, opts.Until, opts.Progress = f.update, f.until, reporter(cmd.ErrOrStderr(), s.Name)
 	text := f.output == "text" && !f.quiet
 	if text {
 		opts.Out = cmd.OutOrStdout()
 	}
-	result, failure := scenario.Run(s.Script, opts)
+	result, failure := script.Run(s.Script, opts)
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 	}
@@ -176,9 +176,9 @@ func firstLine(err error) string {
 const patience = 2 * time.Second
 
 // reporter tells now and then how far a long run is.
-func reporter(w io.Writer, name string) func(scenario.Progress) {
+func reporter(w io.Writer, name string) func(script.Progress) {
 	next := time.Now().Add(patience)
-	return func(p scenario.Progress) {
+	return func(p script.Progress) {
 		if time.Now().Before(next) {
 			return
 		}

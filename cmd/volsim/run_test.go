@@ -39,7 +39,7 @@ func oneLine(t *testing.T, errOut string) {
 
 // TestRunMalformed plays what cannot be read: each ends with one line that says where and why.
 func TestRunMalformed(t *testing.T) {
-	data, err := os.ReadFile("../../scenario/testdata/malformed.yaml")
+	data, err := os.ReadFile("../../internal/tools/script/testdata/malformed.yaml")
 	require.NoError(t, err)
 	var scripts []struct {
 		Name, Script, Want string

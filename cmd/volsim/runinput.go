@@ -8,20 +8,21 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// script is one to play, and the file to write it back to; "" is none.
-type script struct {
-	*scenario.Script
+// input is a script from the command line.
+type input struct {
+	*script.Script
+	// file is the file to which --update writes the script; "" for none.
 	file string
-	// manifest is true if it is made of manifests.
+	// manifest is true for a script made from manifests.
 	manifest bool
 }
 
 // readScripts reads all that the command line names.
-func readScripts(in io.Reader, args []string) ([]script, error) {
-	var scripts []script
+func readScripts(in io.Reader, args []string) ([]input, error) {
+	var scripts []input
 	for _, arg := range args {
 		found, err := readScript(in, arg)
 		if err != nil {
@@ -32,7 +33,7 @@ func readScripts(in io.Reader, args []string) ([]script, error) {
 	return scripts, nil
 }
 
-func readScript(in io.Reader, arg string) ([]script, error) {
+func readScript(in io.Reader, arg string) ([]input, error) {
 	if arg == "-" {
 		data, err := io.ReadAll(in)
 		if err != nil {
@@ -62,17 +63,17 @@ func fileProblem(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-func parseScript(name, file string, data []byte) ([]script, error) {
-	if scenario.IsManifest(name, data) {
-		s, err := scenario.FromManifests(name, scenario.File{Name: name, Data: data})
-		return []script{{Script: s, manifest: true}}, err
+func parseScript(name, file string, data []byte) ([]input, error) {
+	if script.IsManifest(name, data) {
+		s, err := script.FromManifests(name, script.File{Name: name, Data: data})
+		return []input{{Script: s, manifest: true}}, err
 	}
-	s, err := scenario.Parse(name, data)
-	return []script{{Script: s, file: file}}, err
+	s, err := script.Parse(name, data)
+	return []input{{Script: s, file: file}}, err
 }
 
 // readDirectory reads the scripts of a directory, or if there is none its manifests as one.
-func readDirectory(dir string) ([]script, error) {
+func readDirectory(dir string) ([]input, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fileProblem(dir, err)
@@ -86,7 +87,7 @@ func readDirectory(dir string) ([]script, error) {
 			manifests = append(manifests, filepath.Join(dir, e.Name()))
 		}
 	}
-	var found []script
+	var found []input
 	for _, file := range scripts {
 		s, err := readScript(nil, file)
 		if err != nil {
@@ -100,14 +101,14 @@ func readDirectory(dir string) ([]script, error) {
 	if len(manifests) == 0 {
 		return nil, fmt.Errorf("%s: there is neither a script (.txtar) nor a manifest (.yaml, .yml, .json) in it", dir)
 	}
-	var files []scenario.File
+	var files []script.File
 	for _, file := range manifests {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fileProblem(file, err)
 		}
-		files = append(files, scenario.File{Name: file, Data: data})
+		files = append(files, script.File{Name: file, Data: data})
 	}
-	s, err := scenario.FromManifests(dir, files...)
-	return []script{{Script: s, manifest: true}}, err
+	s, err := script.FromManifests(dir, files...)
+	return []input{{Script: s, manifest: true}}, err
 }

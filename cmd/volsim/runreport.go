@@ -13,26 +13,26 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/tools/picture"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 	"github.com/volsim/volsim/trace"
 )
 
 // runReport is the result of a script in JSON and YAML.
 type runReport struct {
-	Script    string               `json:"script"`
-	OK        bool                 `json:"ok"`
-	Seed      int64                `json:"seed"`
-	Played    int                  `json:"seedsPlayed"`
-	Succeeded int                  `json:"seedsSucceeded"`
-	Elapsed   string               `json:"elapsed"`
-	Commands  []commandReport      `json:"commands"`
-	Some      []scenario.SomeSeeds `json:"some,omitempty"`
-	Failures  []failureReport      `json:"failures,omitempty"`
+	Script    string             `json:"script"`
+	OK        bool               `json:"ok"`
+	Seed      int64              `json:"seed"`
+	Played    int                `json:"seedsPlayed"`
+	Succeeded int                `json:"seedsSucceeded"`
+	Elapsed   string             `json:"elapsed"`
+	Commands  []commandReport    `json:"commands"`
+	Some      []script.SomeSeeds `json:"some,omitempty"`
+	Failures  []failureReport    `json:"failures,omitempty"`
 }
 
 type commandReport struct {
-	scenario.Command `json:",inline"`
-	At               string `json:"at"`
+	script.Command `json:",inline"`
+	At             string `json:"at"`
 }
 
 type failureReport struct {
@@ -43,12 +43,12 @@ type failureReport struct {
 }
 
 // report says how the script ended.
-func (f *runFlags) report(w io.Writer, name string, r *scenario.Result) error {
+func (f *runFlags) report(w io.Writer, name string, r *script.Result) error {
 	if f.output == "text" {
 		_, err := fmt.Fprintf(w, "%s: %s\n", name, r.Summary())
 		return err
 	}
-	report := runReport{Script: name, OK: len(r.Failures) == 0, Seed: r.Seed, Played: len(r.Played), Succeeded: len(r.Succeeded), Some: r.Some}
+	report := runReport{Script: name, OK: len(r.Failures) == 0, Seed: r.Seed, Played: len(r.Seeds), Succeeded: len(r.Succeeded), Some: r.Some}
 	if r.Cluster != nil {
 		report.Elapsed = r.Cluster.Now().Sub(r.Start).String()
 	}
@@ -73,7 +73,7 @@ func (f *runFlags) report(w io.Writer, name string, r *scenario.Result) error {
 }
 
 // writeFiles writes the picture, the log and the trace.
-func (f *runFlags) writeFiles(stdout io.Writer, name string, r *scenario.Result) error {
+func (f *runFlags) writeFiles(stdout io.Writer, name string, r *script.Result) error {
 	if r.Cluster == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsim/volsim/internal/tools/explore"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // sweepFlags are what the command sweep was asked for.
@@ -302,8 +302,8 @@ func readInput(in io.Reader, arg string) (name string, data []byte, err error) {
 }
 
 func readSweepScript(name string, data []byte) (*explore.Script, error) {
-	if scenario.IsManifest(name, data) {
-		return explore.ReadManifests(name, scenario.File{Name: name, Data: data})
+	if script.IsManifest(name, data) {
+		return explore.ReadManifests(name, script.File{Name: name, Data: data})
 	}
 	return explore.ReadScript(name, data)
 }

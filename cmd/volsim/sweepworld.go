@@ -10,7 +10,7 @@ import (
 
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/tools/explore"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // swept is a world with what is known about it.
@@ -27,7 +27,7 @@ func (f *sweepFlags) world(cmd *cobra.Command, arg string) (swept, error) {
 	if err != nil {
 		return swept{}, err
 	}
-	if !scenario.IsManifest(name, data) {
+	if !script.IsManifest(name, data) {
 		return f.scriptWorld(cmd, name, data)
 	}
 	w, err := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}.World()

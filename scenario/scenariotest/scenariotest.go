@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 var update = flag.Bool("update-scripts", false, "write the files that scripts compare outputs with")
@@ -47,12 +47,12 @@ func play(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := scenario.Parse(file, data)
+	s, err := script.Parse(file, data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var transcript bytes.Buffer
-	result, err := scenario.Run(script, scenario.Options{Update: *update, Continue: true, Out: &transcript})
+	result, err := script.Run(s, script.Options{Update: *update, Continue: true, Out: &transcript})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 	}

@@ -8,5 +8,5 @@ import (
 
 // TestRun plays a script of which the outputs are known. Two patterns find it.
 func TestRun(t *testing.T) {
-	scenariotest.Run(t, "../testdata/small*.txtar", "../testdata/smallest.txtar")
+	scenariotest.Run(t, "../../internal/tools/script/testdata/small*.txtar", "../../internal/tools/script/testdata/smallest.txtar")
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // Script is a script as a sweep plays it: with every invariant watched unless the script itself says which, and with a look at the storage at
 // its end.
 type Script struct {
-	script *scenario.Script
+	script *script.Script
 	shift  int // by how many lines it is longer at its beginning
 	last   int // the line that looks at the storage
 	// Range is what a line of seeds says, as FROM..TO; "" without one.
@@ -31,23 +31,23 @@ type Script struct {
 // watchLine is put in front of a script that names no invariants.
 const watchLine = "config watch=all"
 
-// ReadScript reads a script. The errors are those of scenario.Parse.
+// ReadScript reads a script. The errors are those of script.Parse.
 func ReadScript(name string, data []byte) (*Script, error) {
-	if _, err := scenario.Parse(name, data); err != nil {
+	if _, err := script.Parse(name, data); err != nil {
 		return nil, err
 	}
 	return readScript(name, data)
 }
 
-// ReadManifests makes a script of manifests, as scenario.FromManifests does, whose errors it has.
-func ReadManifests(name string, files ...scenario.File) (*Script, error) {
-	plain, err := scenario.FromManifests(name, files...)
+// ReadManifests makes a script of manifests, as script.FromManifests does, whose errors it has.
+func ReadManifests(name string, files ...script.File) (*Script, error) {
+	plain, err := script.FromManifests(name, files...)
 	if err != nil {
 		return nil, err
 	}
 	// Its text is in what a run gives back.
 	seed := int64(0)
-	result, _ := scenario.Run(plain, scenario.Options{Seed: &seed})
+	result, _ := script.Run(plain, script.Options{Seed: &seed})
 	if result.Cluster != nil {
 		result.Cluster.Close()
 	}
@@ -75,11 +75,11 @@ func readScript(name string, data []byte) (*Script, error) {
 		lines, s.shift = append([]string{watchLine}, lines...), 1
 	}
 	archive.Comment = []byte(strings.Join(lines, "\n") + "\n")
-	script, err := scenario.Parse(name, txtar.Format(archive))
+	parsed, err := script.Parse(name, txtar.Format(archive))
 	if err != nil {
 		return nil, fmt.Errorf("explore: %s cannot be swept: %w", name, err)
 	}
-	s.script, s.last = script, len(lines)
+	s.script, s.last = parsed, len(lines)
 	return s, nil
 }
 
@@ -112,7 +112,7 @@ func (l Line) failure() string {
 // Play plays the script with one seed and counts it. Expectations that fail do not end the run; anything else that fails does, and what the
 // storage then holds is not told.
 func (s *Script) Play(seed int64) Report {
-	result, _ := scenario.Run(s.script, scenario.Options{Seed: &seed, Continue: true})
+	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 	}
@@ -124,12 +124,12 @@ func (s *Script) Play(seed int64) Report {
 func (s *Script) World(until time.Duration) World {
 	looks := s.script.Looks()
 	return func(choose func(n int) int) (*Run, error) {
-		session, err := scenario.Begin(s.script, scenario.Options{Choose: choose, Continue: true, Until: until})
+		session, err := script.Begin(s.script, script.Options{Choose: choose, Continue: true, Until: until})
 		if err != nil {
 			return nil, err
 		}
 		c := session.Cluster()
-		var result *scenario.Result
+		var result *script.Result
 		return &Run{
 			Engine: c.Engine(), Violations: c.Violations, Discreet: discreet,
 			Ordered: looks.Order, Injects: looks.Faults, Waits: session.Waiting,
@@ -143,7 +143,7 @@ func (s *Script) World(until time.Duration) World {
 }
 
 // report counts a run.
-func (s *Script) report(result *scenario.Result, sample Sample) Report {
+func (s *Script) report(result *script.Result, sample Sample) Report {
 	var r Report
 	var objects []api.Object
 	if c := result.Cluster; c != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/rundiff"
-	"github.com/volsim/volsim/scenario"
+	"github.com/volsim/volsim/internal/tools/script"
 )
 
 var update = flag.Bool("update", false, "write the wanted differences")
@@ -25,9 +25,9 @@ func played(t *testing.T, file string, seed int64, replace ...string) rundiff.Ru
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
 	require.NoError(t, err)
-	s, err := scenario.Parse(file, []byte(strings.NewReplacer(replace...).Replace(string(data))))
+	s, err := script.Parse(file, []byte(strings.NewReplacer(replace...).Replace(string(data))))
 	require.NoError(t, err)
-	result, _ := scenario.Run(s, scenario.Options{Seed: &seed, Continue: true})
+	result, _ := script.Run(s, script.Options{Seed: &seed, Continue: true})
 	require.NotNil(t, result.Cluster)
 	t.Cleanup(result.Cluster.Close)
 	run := rundiff.Of(file+": "+result.Summary(), result.Cluster, result.Start)

@@ -1,0 +1,214 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/storage"
+)
+
+// scriptBackend is a backend of a script: a [fake.Memory], or a [fake.Plugin], which knows other volumes as its own.
+type scriptBackend interface {
+	storage.Backend
+	Err() error
+	Volumes() []fake.VolumeState
+	Volume(id string) (fake.VolumeState, bool)
+	Deleted() []fake.VolumeState
+	Report(pvs []*corev1.PersistentVolume) []fake.Problem
+	SetAttachLimit(node string, volumes int32)
+}
+
+// knownBackend refuses a name that no line of the script has given to a backend.
+func knownBackend(s *Script, name string) error {
+	if u, err := s.newSetup(-1); err == nil && u.backends[name] == nil {
+		return fmt.Errorf("there is no backend %s: begin the script with a line backend %s", name, name)
+	}
+	return nil
+}
+
+// backendOption is an option of the command backend.
+type backendOption struct {
+	form, help string
+	// read makes the option; given is false where the word has no "=".
+	read func(key, value string, given bool) (fake.MemoryOption, error)
+}
+
+func plainOption(name, help string, option func() fake.MemoryOption) backendOption {
+	return backendOption{name, help, func(_, value string, given bool) (fake.MemoryOption, error) {
+		if given {
+			return nil, errors.New("it takes no value")
+		}
+		return option(), nil
+	}}
+}
+
+func sizeOption(name, help string, option func(string) fake.MemoryOption) backendOption {
+	return backendOption{name + "=SIZE", help, func(_, value string, _ bool) (fake.MemoryOption, error) {
+		if _, ok := quantity(value); !ok {
+			return nil, fmt.Errorf("%q is no size: write it as 10Gi", value)
+		}
+		return option(value), nil
+	}}
+}
+
+func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) backendOption {
+	return backendOption{name + "=OP,...", help, func(_, value string, _ bool) (fake.MemoryOption, error) {
+		var ops []storage.Op
+		for op := range strings.SplitSeq(value, ",") {
+			if !storage.Op(op).Valid() {
+				return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
+			}
+			ops = append(ops, storage.Op(op))
+		}
+		return option(ops...), nil
+	}}
+}
+
+var backendOptions = []backendOption{
+	plainOption("lenient", "refuses nothing on account of who uses a volume, as a bad driver does; it still keeps count", fake.Lenient),
+	plainOption("created-only", "knows no volumes but those it created", fake.CreatedOnly),
+	plainOption("provision-only", "can create and delete, nothing else", fake.ProvisionOnly),
+	plainOption("without-attach", "a driver that needs no attaching", fake.WithoutAttach),
+	plainOption("without-stage", "a driver that needs no staging", fake.WithoutStage),
+	plainOption("offline-expansion", "cannot expand an attached volume", fake.OfflineExpansion),
+	plainOption("mount-group", "mounts volumes with their files belonging to the group that the pod wants", fake.MountGroup),
+	opsOption("without", "cannot do these", fake.Without),
+	opsOption("only", "can do nothing but these", fake.Only),
+	sizeOption("quota", "how much all volumes together may have", fake.Quota),
+	sizeOption("max-size", "of the largest volume", fake.MaxSize),
+	sizeOption("min-size", "of the smallest volume", fake.MinSize),
+	{"mutable=PARAMETER,...", "can change these parameters of a volume, for a VolumeAttributesClass", func(_, value string, _ bool) (fake.MemoryOption, error) {
+		return fake.Mutable(strings.Split(value, ",")...), nil
+	}},
+	{"attach-limit=N", "how many volumes a node can have attached", func(_, value string, _ bool) (fake.MemoryOption, error) {
+		n, err := readLimit(value)
+		if err != nil {
+			return nil, err
+		}
+		return fake.AttachLimit(n), nil
+	}},
+	{"latency.OP=DURATION", "how long each call of the operation takes", func(key, value string, _ bool) (fake.MemoryOption, error) {
+		op := storage.Op(strings.TrimPrefix(key, "latency."))
+		if !op.Valid() {
+			return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
+		}
+		d, err := time.ParseDuration(value)
+		if err != nil {
+			return nil, err
+		}
+		if d < 0 {
+			return nil, errors.New("it must not be negative")
+		}
+		return fake.Latency(op, d), nil
+	}},
+	{"segment=KEY:VALUE,...", "volumes are made in one of these places, and can be reached from there only; once for each place", nil},
+}
+
+func backendHelp() string {
+	var out strings.Builder
+	for _, o := range backendOptions {
+		fmt.Fprintf(&out, "- `%s`: %s\n", o.form, o.help)
+	}
+	ops := make([]string, len(storage.Ops()))
+	for i, op := range storage.Ops() {
+		ops[i] = "`" + string(op) + "`"
+	}
+	fmt.Fprintf(&out, "\nOperations are %s.", strings.Join(ops, ", "))
+	return out.String()
+}
+
+func readBackend(s *Script, args []string) (step, error) {
+	if len(args) == 0 {
+		return nil, usageOf("backend", "it has no name")
+	}
+	name := args[0]
+	if strings.Contains(name, "=") {
+		return nil, usageOf("backend", "its name comes first")
+	}
+	// The options are read again for each cluster: a backend is not shared between runs.
+	return nil, s.add(func(u *setup) error {
+		options, err := readBackendOptions(args[1:])
+		if err != nil {
+			return err
+		}
+		if u.backends[name] != nil {
+			return fmt.Errorf("there is another backend %s", name)
+		}
+		switch {
+		case name == "kubernetes.io/nfs":
+			plugin := fake.NFS(options...)
+			u.backends[name], u.config.Backends = plugin, append(u.config.Backends, plugin)
+		case name == "kubernetes.io/host-path":
+			plugin := fake.HostPath(options...)
+			u.backends[name], u.config.Backends = plugin, append(u.config.Backends, plugin)
+		case strings.HasPrefix(name, storage.InTreePrefix):
+			plugin := fake.InTree(name, options...)
+			u.backends[name], u.config.Backends = plugin, append(u.config.Backends, plugin)
+		default:
+			driver := fake.CSI(name, options...)
+			u.backends[name], u.config.Backends = driver, append(u.config.Backends, driver)
+		}
+		return u.backends[name].Err()
+	})
+}
+
+func readBackendOptions(words []string) ([]fake.MemoryOption, error) {
+	var options []fake.MemoryOption
+	var segments []storage.Segment
+	for _, w := range words {
+		key, value, given := strings.Cut(w, "=")
+		if key == "segment" {
+			segment, err := readSegment(value)
+			if err != nil {
+				return nil, err
+			}
+			segments = append(segments, segment)
+			continue
+		}
+		o, err := backendOptionNamed(key)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(o.form, "=") && !given {
+			return nil, fmt.Errorf("%s needs a value: write %s", key, o.form)
+		}
+		option, err := o.read(key, value, given)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w, err)
+		}
+		options = append(options, option)
+	}
+	if len(segments) > 0 {
+		options = append(options, fake.Topology(segments...))
+	}
+	return options, nil
+}
+
+func backendOptionNamed(key string) (backendOption, error) {
+	forms := make([]string, len(backendOptions))
+	for i, o := range backendOptions {
+		forms[i] = o.form
+		name, _, _ := strings.Cut(o.form, "=")
+		if name == key || name == "latency.OP" && strings.HasPrefix(key, "latency.") {
+			return o, nil
+		}
+	}
+	return backendOption{}, fmt.Errorf("there is no option %q: there are %s", key, strings.Join(forms, ", "))
+}
+
+func readSegment(value string) (storage.Segment, error) {
+	segment := make(storage.Segment)
+	for pair := range strings.SplitSeq(value, ",") {
+		key, v, ok := strings.Cut(pair, ":")
+		if !ok || key == "" || v == "" {
+			return nil, fmt.Errorf("segment=%s: write it as segment=topology.example.com/zone:a", value)
+		}
+		segment[key] = v
+	}
+	return segment, nil
+}

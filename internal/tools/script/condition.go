@@ -1,0 +1,157 @@
+package script
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// condition compares a field with a value: phase=Bound, count>=2, message~'no such'.
+type condition struct {
+	text    string
+	field   string
+	op      string
+	value   string
+	pattern *regexp.Regexp // of ~ and !~
+}
+
+// operators, the longer ones first.
+var operators = []string{"!=", ">=", "<=", "!~", "=", ">", "<", "~"}
+
+// readCondition reads a word; ok is false for one without an operator.
+func readCondition(word string) (c condition, ok bool, err error) {
+	depth := 0
+	for i := range len(word) {
+		switch word[i] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth > 0 {
+			continue
+		}
+		for _, op := range operators {
+			if !strings.HasPrefix(word[i:], op) {
+				continue
+			}
+			c = condition{text: word, field: word[:i], op: op, value: word[i+len(op):]}
+			if c.field == "" {
+				return c, true, fmt.Errorf("%q does not say which field", word)
+			}
+			if op == "~" || op == "!~" {
+				if c.pattern, err = regexp.Compile(c.value); err != nil {
+					return c, true, fmt.Errorf("%s: %w", word, err)
+				}
+			}
+			return c, true, nil
+		}
+	}
+	return c, false, nil
+}
+
+// holds compares a value that was found. It fails where the two cannot be compared.
+func (c condition) holds(got string) (bool, error) {
+	switch c.op {
+	case "~":
+		return c.pattern.MatchString(got), nil
+	case "!~":
+		return !c.pattern.MatchString(got), nil
+	case "=", "!=":
+		order, comparable := compare(got, c.value)
+		return (got == c.value || comparable && order == 0) == (c.op == "="), nil
+	}
+	order, comparable := compare(got, c.value)
+	if !comparable {
+		return false, fmt.Errorf("%s is %q, which cannot be compared with %q: both have to be numbers, quantities, durations or times", c.field, got, c.value)
+	}
+	switch c.op {
+	case ">=":
+		return order >= 0, nil
+	case "<=":
+		return order <= 0, nil
+	case ">":
+		return order > 0, nil
+	default:
+		return order < 0, nil
+	}
+}
+
+// isOneOf refuses a comparison with what the field can never be: it would hold, or not, whatever happens. values are all that there can
+// be; nil is anything.
+func (c condition) isOneOf(values []string) error {
+	if values == nil || c.pattern != nil {
+		return nil
+	}
+	var texts []string
+	for _, v := range values {
+		if v == "" {
+			v = "empty"
+		}
+		texts = append(texts, v)
+	}
+	last := len(texts) - 1
+	list := strings.Join(texts[:last], ", ") + " or " + texts[last]
+	switch {
+	case c.op != "=" && c.op != "!=":
+		return fmt.Errorf("%s: %s is %s, which have no order: use = or !=", c.text, c.field, list)
+	case !slices.Contains(values, c.value):
+		return fmt.Errorf("%s: %s is %s, and never %q", c.text, c.field, list, c.value)
+	}
+	return nil
+}
+
+// want says what was wanted, for messages: "Bound" of phase=Bound, ">=2" of count>=2.
+func (c condition) want() string {
+	if c.op == "=" {
+		return quoted(c.value)
+	}
+	return c.op + c.value
+}
+
+func quoted(s string) string {
+	if s == "" || strings.ContainsAny(s, " \t\n\"") {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// compare orders two values that are both numbers, quantities, durations or times.
+func compare(a, b string) (order int, ok bool) {
+	if x, err := time.ParseDuration(a); err == nil {
+		if y, err := time.ParseDuration(b); err == nil {
+			return int(min(max(x-y, -1), 1)), true
+		}
+	}
+	if x, err := time.Parse(time.RFC3339, a); err == nil {
+		if y, err := time.Parse(time.RFC3339, b); err == nil {
+			return x.Compare(y), true
+		}
+	}
+	x, okA := quantity(a)
+	y, okB := quantity(b)
+	if !okA || !okB {
+		return 0, false
+	}
+	return x.Cmp(y), true
+}
+
+// quantity reads a quantity of moderate size: comparing those with huge exponents would not end.
+func quantity(s string) (resource.Quantity, bool) {
+	const longest = 30
+	if s == "" || len(s) > longest {
+		return resource.Quantity{}, false
+	}
+	if i := strings.IndexAny(s, "eE"); i >= 0 && len(s) > i+1 {
+		if n, err := strconv.Atoi(s[i+1:]); err == nil && (n > 20 || n < -20) {
+			return resource.Quantity{}, false
+		}
+	}
+	q, err := resource.ParseQuantity(s)
+	return q, err == nil
+}

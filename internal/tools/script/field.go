@@ -1,0 +1,261 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/volsim/volsim/api"
+)
+
+// field reads a value off an object as its manifest has it.
+type field func(doc map[string]any) string
+
+// shorthand is a word for a field that is often asked for.
+type shorthand struct {
+	name   string
+	path   string // or read
+	read   field
+	values []string // all that there can be; nil is anything
+}
+
+// The values of fields that can have few. What is absent is empty.
+var (
+	booleans   = []string{"false", "true"}
+	statuses   = []string{"True", "False", "Unknown", ""}
+	eventTypes = []string{"Normal", "Warning", ""}
+)
+
+// common are the shorthands that all kinds have.
+var common = []shorthand{
+	{name: "name", path: ".metadata.name"},
+	{name: "namespace", path: ".metadata.namespace"},
+	{name: "uid", path: ".metadata.uid"},
+	{name: "version", path: ".metadata.resourceVersion"},
+	{name: "finalizers", path: ".metadata.finalizers[*]"},
+	{name: "owner", path: ".metadata.ownerReferences[*].name"},
+	{name: "deleting", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".metadata.deletionTimestamp") != "") }},
+}
+
+// shorthands are those of each kind.
+var shorthands = map[api.Kind][]shorthand{
+	api.PersistentVolume: {
+		{name: "phase", path: ".status.phase"},
+		{name: "claim", read: func(doc map[string]any) string {
+			if name := at(doc, ".spec.claimRef.name"); name != "" {
+				return at(doc, ".spec.claimRef.namespace") + "/" + name
+			}
+			return ""
+		}},
+		{name: "class", path: ".spec.storageClassName"},
+		{name: "policy", path: ".spec.persistentVolumeReclaimPolicy"},
+		{name: "capacity", path: ".spec.capacity.storage"},
+		{name: "modes", path: ".spec.accessModes[*]"},
+		{name: "handle", path: ".spec.csi.volumeHandle"},
+		{name: "reason", path: ".status.reason"},
+		{name: "message", path: ".status.message"},
+	},
+	api.PersistentVolumeClaim: {
+		{name: "phase", path: ".status.phase"},
+		{name: "volume", path: ".spec.volumeName"},
+		{name: "class", path: ".spec.storageClassName"},
+		{name: "request", path: ".spec.resources.requests.storage"},
+		{name: "capacity", path: ".status.capacity.storage"},
+		{name: "modes", path: ".spec.accessModes[*]"},
+		{name: "resize", path: ".status.allocatedResourceStatuses.storage"},
+		{name: "node", path: ".metadata.annotations[volume.kubernetes.io/selected-node]"},
+	},
+	api.Pod: {
+		{name: "phase", path: ".status.phase"},
+		{name: "node", path: ".spec.nodeName"},
+		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
+		{name: "reason", path: ".status.reason"},
+		{name: "message", path: ".status.message"},
+	},
+	api.Node: {
+		{name: "ready", values: statuses, path: `.status.conditions[?(@.type=="Ready")].status`},
+		{name: "unschedulable", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".spec.unschedulable") == "true") }},
+		{name: "taints", path: ".spec.taints[*].key"},
+		{name: "attached", path: ".status.volumesAttached[*].name"},
+		{name: "inuse", path: ".status.volumesInUse[*]"},
+	},
+	api.VolumeAttachment: {
+		{name: "attached", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".status.attached") == "true") }},
+		{name: "volume", path: ".spec.source.persistentVolumeName"},
+		{name: "node", path: ".spec.nodeName"},
+		{name: "attacher", path: ".spec.attacher"},
+		{name: "error", read: func(doc map[string]any) string {
+			return at(doc, ".status.attachError.message") + at(doc, ".status.detachError.message")
+		}},
+	},
+	api.StorageClass: {
+		{name: "provisioner", path: ".provisioner"},
+		{name: "policy", path: ".reclaimPolicy"},
+		{name: "mode", path: ".volumeBindingMode"},
+		{name: "expandable", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".allowVolumeExpansion") == "true") }},
+	},
+	api.CSINode: {{name: "drivers", path: ".spec.drivers[*].name"}},
+	api.Event: {
+		{name: "reason", path: ".reason"},
+		{name: "type", values: eventTypes, path: ".type"},
+		{name: "message", path: ".message"},
+		{name: "by", path: ".source.component"},
+		{name: "count", path: ".count"},
+		{name: "object", read: func(doc map[string]any) string {
+			return at(doc, ".involvedObject.kind") + "/" + at(doc, ".involvedObject.name")
+		}},
+	},
+}
+
+// at is the value at a path that is known to be one.
+func at(doc map[string]any, text string) string {
+	p, err := readPath(text)
+	if err != nil {
+		return ""
+	}
+	return p.value(doc)
+}
+
+// conditionPrefix asks for the status of a condition: condition.Resizing=True.
+const conditionPrefix = "condition."
+
+// fieldOf finds a field of a kind by its shorthand or path.
+func fieldOf(kind api.Kind, name string) (field, error) {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "[") {
+		p, err := readPath(name)
+		return func(doc map[string]any) string { return p.value(doc) }, err
+	}
+	if strings.HasPrefix(name, "{") {
+		return jsonPathField(name)
+	}
+	if condition, ok := strings.CutPrefix(name, conditionPrefix); ok && condition != "" {
+		return func(doc map[string]any) string { return conditionStatus(doc, condition) }, nil
+	}
+	for _, s := range slices.Concat(shorthands[kind], common) {
+		if s.name != name {
+			continue
+		}
+		if s.read != nil {
+			return s.read, nil
+		}
+		return fieldOf(kind, s.path)
+	}
+	return nil, fmt.Errorf("a %s has no field %q: there are %s, condition.NAME, and paths such as .metadata.name", kind, name,
+		strings.Join(fieldNames(kind), ", "))
+}
+
+// valuesOf lists all values that a field can have; nil is anything.
+func valuesOf(kind api.Kind, name string) []string {
+	if strings.HasPrefix(name, conditionPrefix) {
+		return statuses
+	}
+	for _, s := range slices.Concat(shorthands[kind], common) {
+		if s.name == name {
+			return s.values
+		}
+	}
+	return nil
+}
+
+func fieldNames(kind api.Kind) []string {
+	names := make(map[string]bool)
+	for _, s := range slices.Concat(shorthands[kind], common) {
+		names[s.name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// conditionStatus is the status of the condition of that type, whatever its case, as kubectl wait takes it; "" if there is none.
+func conditionStatus(doc map[string]any, name string) string {
+	list, err := readPath(".status.conditions[*]")
+	if err != nil {
+		return ""
+	}
+	for _, c := range list.find(doc) {
+		if fields, ok := c.(map[string]any); ok && strings.EqualFold(valueText(fields["type"]), name) {
+			return valueText(fields["status"])
+		}
+	}
+	return ""
+}
+
+// jsonPathField reads a template as kubectl has it: text with {.paths} in it.
+func jsonPathField(template string) (field, error) {
+	var parts []field
+	for rest := template; rest != ""; {
+		text, after, found := strings.Cut(rest, "{")
+		parts = append(parts, func(map[string]any) string { return text })
+		if !found {
+			break
+		}
+		inner, behind, closed := strings.Cut(after, "}")
+		if !closed {
+			return nil, fmt.Errorf("in %q a { is not closed", template)
+		}
+		rest = behind
+		inner = strings.TrimSpace(inner)
+		if len(inner) > 1 && (inner[0] == '"' || inner[0] == '\'') {
+			literal := strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(unquoted(inner))
+			parts = append(parts, func(map[string]any) string { return literal })
+			continue
+		}
+		p, err := readPath(strings.TrimPrefix(strings.TrimPrefix(inner, "$"), "@"))
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, func(doc map[string]any) string { return p.value(doc) })
+	}
+	return func(doc map[string]any) string {
+		var out strings.Builder
+		for _, part := range parts {
+			out.WriteString(part(doc))
+		}
+		return out.String()
+	}, nil
+}
+
+// fieldCheck is a condition on a field of an object.
+type fieldCheck struct {
+	condition
+	read field
+}
+
+// readChecks reads conditions on objects of a kind.
+func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
+	checks := make([]fieldCheck, len(words))
+	for i, w := range words {
+		c, ok, err := readCondition(w)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, fmt.Errorf("%q is no condition: write FIELD=VALUE, as phase=Bound", w)
+		}
+		read, err := fieldOf(kind, c.field)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.isOneOf(valuesOf(kind, c.field)); err != nil {
+			return nil, err
+		}
+		checks[i] = fieldCheck{c, read}
+	}
+	return checks, nil
+}
+
+// unmet says what does not hold of an object, "" if everything does.
+func unmet(doc map[string]any, checks []fieldCheck) (string, error) {
+	var wrong []string
+	for _, c := range checks {
+		got := c.read(doc)
+		ok, err := c.holds(got)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf("%s is %s, want %s", c.field, quoted(got), c.want()))
+		}
+	}
+	return strings.Join(wrong, "; "), nil
+}

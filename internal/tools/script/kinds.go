@@ -1,0 +1,224 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// kindNames are the names by which each kind goes, the first as kubectl's API has it.
+var kindNames = map[api.Kind][]string{
+	api.PersistentVolume:      {"persistentvolumes", "persistentvolume", "pv", "volume"},
+	api.PersistentVolumeClaim: {"persistentvolumeclaims", "persistentvolumeclaim", "pvc", "claim"},
+	api.StorageClass:          {"storageclasses", "storageclass", "sc", "class"},
+	api.Pod:                   {"pods", "pod", "po"},
+	api.Node:                  {"nodes", "node", "no"},
+	api.VolumeAttachment:      {"volumeattachments", "volumeattachment", "va", "attachment"},
+	api.CSIDriver:             {"csidrivers", "csidriver"},
+	api.CSINode:               {"csinodes", "csinode"},
+	api.VolumeAttributesClass: {"volumeattributesclasses", "volumeattributesclass", "vac"},
+	api.CSIStorageCapacity:    {"csistoragecapacities", "csistoragecapacity"},
+	api.Event:                 {"events", "event", "ev"},
+}
+
+// namespaced kinds have a namespace.
+var namespaced = map[api.Kind]bool{
+	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
+}
+
+// kindOf finds a kind by one of its names.
+func kindOf(name string) (api.Kind, error) {
+	short := strings.ToLower(name)
+	for _, suffix := range []string{".storage.k8s.io", ".v1", ".v1.storage.k8s.io"} {
+		short = strings.TrimSuffix(short, suffix)
+	}
+	for kind, names := range kindNames {
+		if slices.Contains(names, short) {
+			return kind, nil
+		}
+	}
+	var known []string
+	for _, kind := range store.Kinds() {
+		names := kindNames[kind]
+		known = append(known, names[min(2, len(names)-1)])
+	}
+	return "", fmt.Errorf("there is no kind %q here: there are %s", name, strings.Join(known, ", "))
+}
+
+// plural is the name of a kind as the API has it, with its group.
+func plural(kind api.Kind) string { return withGroup(kind, kindNames[kind][0]) }
+
+// singular is the name of a kind as kubectl writes it in front of names.
+func singular(kind api.Kind) string { return withGroup(kind, strings.ToLower(string(kind))) }
+
+func withGroup(kind api.Kind, name string) string {
+	if group := store.GroupVersionKind(kind).Group; group != "" {
+		return name + "." + group
+	}
+	return name
+}
+
+// defaultNamespace is that of objects that name none.
+const defaultNamespace = "default"
+
+// refTo makes the name of an object out of its kind and "name" or "namespace/name".
+func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
+	ns, base, qualified := strings.Cut(name, "/")
+	if !qualified {
+		ns, base = "", name
+	}
+	switch {
+	case base == "" || strings.Contains(base, "/") || qualified && ns == "":
+		return api.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", string(kind)+"/"+name)
+	case !namespaced[kind] && qualified:
+		return api.Ref{}, fmt.Errorf("a %s has no namespace: write %s/%s", kind, singular(kind), base)
+	case !namespaced[kind]:
+		return api.Ref{Kind: kind, Key: base}, nil
+	case qualified && namespace != "" && namespace != ns:
+		return api.Ref{}, fmt.Errorf("%s is in namespace %s, but -n says %s", name, ns, namespace)
+	case ns == "" && namespace != "":
+		ns = namespace
+	case ns == "":
+		ns = defaultNamespace
+	}
+	return api.Ref{Kind: kind, Key: api.Key(ns, base)}, nil
+}
+
+// refOf reads KIND/NAME or KIND/NAMESPACE/NAME.
+func refOf(word, namespace string) (api.Ref, error) {
+	kindName, name, ok := strings.Cut(word, "/")
+	if !ok {
+		return api.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", word)
+	}
+	kind, err := kindOf(kindName)
+	if err != nil {
+		return api.Ref{}, err
+	}
+	return refTo(kind, name, namespace)
+}
+
+// refsOf reads one or more objects as kubectl takes them: KIND NAME..., or KIND/NAME...
+func refsOf(words []string, namespace string) ([]api.Ref, error) {
+	var refs []api.Ref
+	if len(words) == 0 {
+		return nil, fmt.Errorf("it is not said which object")
+	}
+	if strings.Contains(words[0], "/") {
+		for _, w := range words {
+			ref, err := refOf(w, namespace)
+			if err != nil {
+				return nil, err
+			}
+			refs = append(refs, ref)
+		}
+		return refs, nil
+	}
+	kind, err := kindOf(words[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(words) == 1 {
+		return nil, fmt.Errorf("it is not said which %s", kind)
+	}
+	for _, name := range words[1:] {
+		ref, err := refTo(kind, name, namespace)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}
+
+// shown is an object as kubectl names it: persistentvolume/pv1.
+func shown(ref api.Ref) string {
+	_, name := api.SplitKey(ref.Key)
+	return singular(ref.Kind) + "/" + name
+}
+
+// kindTable gives access to the objects of one kind of a cluster.
+type kindTable struct {
+	get  func(*volsim.Cluster, string) (api.Object, error)
+	list func(*volsim.Cluster) []api.Object
+	// named makes an object with nothing but a name.
+	named func() api.Object
+}
+
+func tableOf[T api.Object](table func(*volsim.Cluster) volsim.Table[T], empty func() T) kindTable {
+	return kindTable{
+		get: func(c *volsim.Cluster, key string) (api.Object, error) {
+			obj, err := table(c).Get(key)
+			if err != nil {
+				return nil, err
+			}
+			return obj, nil
+		},
+		list:  func(c *volsim.Cluster) []api.Object { return asObjects(table(c).List()) },
+		named: func() api.Object { return empty() },
+	}
+}
+
+func asObjects[T api.Object](list []T) []api.Object {
+	objs := make([]api.Object, len(list))
+	for i, obj := range list {
+		objs[i] = obj
+	}
+	return objs
+}
+
+var tables = map[api.Kind]kindTable{
+	api.PersistentVolume: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.PersistentVolume] { return c.Volumes },
+		func() *corev1.PersistentVolume { return new(corev1.PersistentVolume) }),
+	api.PersistentVolumeClaim: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.PersistentVolumeClaim] { return c.Claims },
+		func() *corev1.PersistentVolumeClaim { return new(corev1.PersistentVolumeClaim) }),
+	api.StorageClass: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.StorageClass] { return c.Classes },
+		func() *storagev1.StorageClass { return new(storagev1.StorageClass) }),
+	api.VolumeAttributesClass: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.VolumeAttributesClass] { return c.AttributesClasses },
+		func() *storagev1.VolumeAttributesClass { return new(storagev1.VolumeAttributesClass) }),
+	api.Pod: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.Pod] { return c.Pods },
+		func() *corev1.Pod { return new(corev1.Pod) }),
+	api.Node: tableOf(func(c *volsim.Cluster) volsim.Table[*corev1.Node] { return c.Nodes },
+		func() *corev1.Node { return new(corev1.Node) }),
+	api.VolumeAttachment: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.VolumeAttachment] { return c.Attachments },
+		func() *storagev1.VolumeAttachment { return new(storagev1.VolumeAttachment) }),
+	api.CSIDriver: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSIDriver] { return c.CSIDrivers },
+		func() *storagev1.CSIDriver { return new(storagev1.CSIDriver) }),
+	api.CSINode: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSINode] { return c.CSINodes },
+		func() *storagev1.CSINode { return new(storagev1.CSINode) }),
+	api.CSIStorageCapacity: tableOf(func(c *volsim.Cluster) volsim.Table[*storagev1.CSIStorageCapacity] { return c.Capacities },
+		func() *storagev1.CSIStorageCapacity { return new(storagev1.CSIStorageCapacity) }),
+	api.Event: {
+		get: func(c *volsim.Cluster, key string) (api.Object, error) {
+			for _, e := range c.Events() {
+				if api.KeyOf(e) == key {
+					return e, nil
+				}
+			}
+			return nil, notFound(api.Ref{Kind: api.Event, Key: key})
+		},
+		list:  func(c *volsim.Cluster) []api.Object { return asObjects(c.Events()) },
+		named: func() api.Object { return new(corev1.Event) },
+	},
+}
+
+// named is an object of that kind and name, and nothing else.
+func named(ref api.Ref) api.Object {
+	obj := tables[ref.Kind].named()
+	namespace, name := api.SplitKey(ref.Key)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
+
+// notFound is the API server's answer in kubectl's words.
+func notFound(ref api.Ref) error {
+	_, name := api.SplitKey(ref.Key)
+	return fmt.Errorf("%s %q not found", plural(ref.Kind), name)
+}

@@ -1,0 +1,126 @@
+package script_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/internal/tools/script"
+)
+
+// claim is a manifest for scripts that need one.
+const claim = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  storageClassName: ""
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+
+// malformedScript is a script that Parse refuses, with the line it blames and what it says.
+type malformedScript struct {
+	Name, Script, Want string
+	Line               int
+}
+
+func malformedScripts(tb testing.TB) []malformedScript {
+	data, err := os.ReadFile("testdata/malformed.yaml")
+	require.NoError(tb, err)
+	var scripts []malformedScript
+	require.NoError(tb, yaml.UnmarshalStrict(data, &scripts))
+	require.NotEmpty(tb, scripts)
+	return scripts
+}
+
+func TestMalformed(t *testing.T) {
+	for _, tt := range malformedScripts(t) {
+		t.Run(tt.Name, func(t *testing.T) {
+			_, err := script.Parse("x.txtar", []byte(tt.Script))
+			var problem *script.Error
+			require.ErrorAs(t, err, &problem)
+			require.Contains(t, err.Error(), tt.Want)
+			require.Equal(t, tt.Line, problem.Line, err)
+			require.Equal(t, "x.txtar", problem.File)
+			require.NotContains(t, strings.TrimSpace(err.Error()), "\n", "one line")
+		})
+	}
+}
+
+// failing are scripts that can be read, and fail at a line when they are played.
+var failing = []struct {
+	name   string
+	script string
+	line   int
+	want   string
+}{
+	{"a variable that is not there", "expect pvc/$x phase=Bound", 1, "there is no variable x: give it a value with set"},
+	{"a dollar sign", "set X pvc/$ volume", 1, "put it in single quotes"},
+	{"a variable that makes a command wrong", "set X colour\nexpect pvc/a $X=red", 2, `has no field "colour"`},
+	{"an object that is not there", "\nexpect pvc/data phase=Bound", 2, `persistentvolumeclaims "data" not found`},
+	{"a value", "apply -f c\nexpect pvc/data phase=Bound class=x\n-- c --\n" + claim, 2, `phase is Pending, want Bound; class is "", want x (`},
+	{"values that cannot be compared", "apply -f c\nexpect pvc/data phase>2\n-- c --\n" + claim, 2, `cannot be compared`},
+	{"too few", "apply -f c\nexpect pvc phase=Bound count=2\n-- c --\n" + claim, 2, "there are 0 such persistentvolumeclaims, want 2; not these: default/data: phase is Pending, want Bound"},
+	{"still there", "apply -f c\nexpect pvc/data gone\n-- c --\n" + claim, 2, "it is there, and nobody deletes it"},
+	{"held", "apply -f c\ndelete pvc/data\nexpect pvc/data gone\n-- c --\n" + claim, 3, "finalizers [kubernetes.io/pvc-protection] hold it"},
+	{"a success that should be a failure", "! settle", 1, "it succeeded, and should fail"},
+	{"refused", "create -f c -f c\n-- c --\n" + claim, 1, `c:1: create PersistentVolumeClaim/default/data: persistentvolumeclaims "data" already exists`},
+	{"events", "expect event reason=FailedMount", 1, "there are 0 such events, want >=1"},
+	{"writes", "expect write count=3", 1, "there are 0 such entries of the trace, want 3"},
+	{"a backend", "backend a.example.com\nexpect backend a.example.com volumes=1", 2, "volumes is 0, want 1"},
+	{"the time", "advance 5s\nexpect now=6s", 2, "now is 5s, want 6s"},
+	{"no invariant", "expect violation count=0", 1, "no invariant is checked"},
+	{"no match", "get pv\nstdout Bound", 2, "no match in:\nNo resources found"},
+	{"another output", "get pv\ncmp stdout want\n-- want --\nsomething\n", 2, "stdout and want differ:\n- something\n+ No resources found"},
+	{"two objects", "apply -f c\nset X pvc phase~. name\nset X pvc phase=Lost name\n-- c --\n" + claim, 3, "exactly one is needed"},
+	{"a machine", "expect machine n1 running=true", 1, `machine "n1": there is no such node`},
+	{"far away", "advance 1000000h\nadvance 1000000h", 2, "the run would last longer"},
+}
+
+func TestFailing(t *testing.T) {
+	for _, tt := range failing {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := script.Parse("x.txtar", []byte(tt.script))
+			require.NoError(t, err)
+			result, err := script.Run(s, script.Options{})
+			require.Error(t, err)
+			require.Contains(t, err.Error(), tt.want)
+			require.Len(t, result.Failures, 1)
+			require.Equal(t, tt.line, result.Failures[0].Line)
+			require.True(t, errors.Is(err, error(result.Failures[0])))
+			require.NotNil(t, result.Cluster)
+		})
+	}
+}
+
+func TestManifests(t *testing.T) {
+	for _, tt := range []struct {
+		name, manifest string
+		line           int
+		want           string
+	}{
+		{"empty", "", 1, "there is no object in it"},
+		{"no YAML", "a: b: c", 1, "x.yaml:1: "},
+		{"an unknown kind", claim + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", 9, "Deployment"},
+		{"an unknown field", claim + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\ncolour: red\n", 9, "colour"},
+		{"a driver's name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n", 1, "api"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := script.FromManifests("x.yaml", script.File{Name: "x.yaml", Data: []byte(tt.manifest)})
+			var problem *script.Error
+			require.ErrorAs(t, err, &problem)
+			require.Contains(t, err.Error(), tt.want)
+			require.Equal(t, tt.line, problem.Line, err)
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		s, err := script.FromManifests("x.yaml", script.File{Name: "x.yaml", Data: []byte(claim + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: b}\n")})
+		require.NoError(t, err)
+		_, err = script.Run(s, script.Options{})
+		require.ErrorContains(t, err, `x.yaml:9: create PersistentVolumeClaim/default/b: PersistentVolumeClaim "b" is invalid: `)
+	})
+}

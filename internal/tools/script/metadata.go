@@ -1,0 +1,216 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/api"
+)
+
+func metadataCommands() []*command {
+	return []*command{
+		{
+			name: "label", group: writing, usage: []string{"KIND/NAME | KIND NAME KEY=VALUE... KEY-..."},
+			help:     "Sets labels, and removes those with a dash behind them. Unlike kubectl it overwrites without `--overwrite`.",
+			examples: []string{"label node n1 zone=a", "label pv/pv1 zone-"},
+			read:     readMetadata("label", "labels", "labeled"),
+		},
+		{
+			name: "annotate", group: writing, usage: []string{"KIND/NAME | KIND NAME KEY=VALUE... KEY-..."},
+			help:     "Sets annotations, and removes those with a dash behind them.",
+			examples: []string{"annotate pvc/data volume.kubernetes.io/selected-node-"},
+			read:     readMetadata("annotate", "annotations", "annotated"),
+		},
+		{
+			name: "taint", group: writing, usage: []string{"node NAME KEY[=VALUE]:EFFECT... KEY[:EFFECT]-..."},
+			help:     "Adds taints to a node, and removes those with a dash behind them.",
+			examples: []string{"taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", "taint node n1 node.kubernetes.io/out-of-service-"},
+			read:     readTaint,
+		},
+		{
+			name: "cordon", group: writing, usage: []string{"NODE"},
+			help:     "Lets no more pods be placed on a node.",
+			examples: []string{"cordon n1"},
+			read:     readCordon("cordon", true),
+		},
+		{
+			name: "uncordon", group: writing, usage: []string{"NODE"},
+			help:     "Lets pods be placed on a node again.",
+			examples: []string{"uncordon n1"},
+			read:     readCordon("uncordon", false),
+		},
+		{
+			name: "drain", group: writing, usage: []string{"NODE"},
+			help:     "Cordons a node and deletes all its pods. Nothing here creates them anew: there are no workload controllers.",
+			examples: []string{"drain n1"},
+			read:     readDrain,
+		},
+	}
+}
+
+// readMetadata reads label and annotate.
+func readMetadata(name, where, verb string) func(*Script, []string) (step, error) {
+	return func(_ *Script, args []string) (step, error) {
+		a, err := readArguments(args, namespaceOption, option{long: "overwrite"})
+		if err != nil {
+			return nil, err
+		}
+		isPair := func(w string) bool { return strings.Contains(w, "=") || strings.HasSuffix(w, "-") }
+		first := slices.IndexFunc(a.rest, isPair)
+		if first < 1 {
+			return nil, usageOf(name, "an object and what to set are needed")
+		}
+		refs, err := refsOf(a.rest[:first], a.get("namespace", ""))
+		if err != nil {
+			return nil, err
+		}
+		values := make(map[string]any)
+		for _, w := range a.rest[first:] {
+			key, value, isSet := strings.Cut(w, "=")
+			switch {
+			case isSet && key != "":
+				values[key] = value
+			case !isSet && strings.HasSuffix(w, "-"):
+				values[strings.TrimSuffix(w, "-")] = nil
+			default:
+				return nil, usageOf(name, fmt.Sprintf("%q neither sets nor removes anything", w))
+			}
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{where: values}})
+		if err != nil {
+			return nil, err
+		}
+		return func(p *player) error {
+			for _, ref := range refs {
+				if err := p.patch(ref, string(patch), false, verb); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	}
+}
+
+func nodeRef(name string) api.Ref { return api.Ref{Kind: api.Node, Key: name} }
+
+// taintChange is one word of the command taint.
+type taintChange struct {
+	taint  corev1.Taint
+	remove bool
+}
+
+func readTaint(_ *Script, args []string) (step, error) {
+	a, err := readArguments(args, option{long: "overwrite"})
+	if err != nil {
+		return nil, err
+	}
+	words := a.rest
+	if len(words) > 0 && strings.Contains(words[0], "/") && !strings.Contains(words[0], ":") {
+		kind, name, _ := strings.Cut(words[0], "/")
+		words = append([]string{kind, name}, words[1:]...)
+	}
+	if len(words) < 3 {
+		return nil, usageOf("taint", "a node and its taints are needed")
+	}
+	if kind, err := kindOf(words[0]); err != nil || kind != api.Node {
+		return nil, usageOf("taint", "only nodes have taints")
+	}
+	var changes []taintChange
+	for _, w := range words[2:] {
+		change, err := readTaintChange(w)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change)
+	}
+	ref := nodeRef(words[1])
+	return func(p *player) error {
+		obj, err := p.get(ref)
+		if err != nil {
+			return err
+		}
+		taints := obj.(*corev1.Node).Spec.Taints
+		for _, c := range changes {
+			found := func(t corev1.Taint) bool {
+				return t.Key == c.taint.Key && (c.taint.Effect == "" || t.Effect == c.taint.Effect)
+			}
+			if c.remove && !slices.ContainsFunc(taints, found) {
+				return fmt.Errorf("taint %q not found", c.taint.Key)
+			}
+			taints = slices.DeleteFunc(taints, found)
+			if !c.remove {
+				taints = append(taints, c.taint)
+			}
+		}
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
+		if err != nil {
+			return err
+		}
+		return p.patch(ref, string(patch), false, "tainted")
+	}, nil
+}
+
+func readTaintChange(w string) (c taintChange, err error) {
+	rest, remove := strings.CutSuffix(w, "-")
+	c.remove = remove
+	pair, effect, hasEffect := strings.Cut(rest, ":")
+	c.taint.Key, c.taint.Value, _ = strings.Cut(pair, "=")
+	c.taint.Effect = corev1.TaintEffect(effect)
+	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	switch {
+	case c.taint.Key == "" || !hasEffect && !remove:
+		return c, usageOf("taint", fmt.Sprintf("%q is no taint", w))
+	case hasEffect && !slices.Contains(effects, c.taint.Effect):
+		return c, fmt.Errorf("there is no effect %q: there are %v", effect, effects)
+	}
+	return c, nil
+}
+
+func readCordon(name string, unschedulable bool) func(*Script, []string) (step, error) {
+	return func(_ *Script, args []string) (step, error) {
+		if len(args) != 1 {
+			return nil, usageOf(name, "one node is needed")
+		}
+		return func(p *player) error { return p.cordon(args[0], unschedulable, name+"ed") }, nil
+	}
+}
+
+func (p *player) cordon(node string, unschedulable bool, verb string) error {
+	patch := `{"spec":{"unschedulable":null}}`
+	if unschedulable {
+		patch = `{"spec":{"unschedulable":true}}`
+	}
+	return p.patch(nodeRef(node), patch, false, verb)
+}
+
+func readDrain(_ *Script, args []string) (step, error) {
+	a, err := readArguments(args, option{long: "ignore-daemonsets"}, option{long: "force"}, option{long: "delete-emptydir-data"})
+	if err != nil {
+		return nil, err
+	}
+	if len(a.rest) != 1 {
+		return nil, usageOf("drain", "one node is needed")
+	}
+	node := a.rest[0]
+	return func(p *player) error {
+		if err := p.cordon(node, true, "cordoned"); err != nil {
+			return err
+		}
+		for _, pod := range p.cluster.Pods.List() {
+			if pod.Spec.NodeName != node {
+				continue
+			}
+			ref := api.RefTo(pod)
+			if err := p.cluster.Delete(named(ref)); err != nil {
+				return err
+			}
+			p.printf("pod %q deleted from %s namespace\n", pod.Name, pod.Namespace)
+		}
+		p.printf("%s drained\n", shown(nodeRef(node)))
+		return nil
+	}, nil
+}

@@ -1,0 +1,229 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// path leads to values in an object, as kubectl's jsonpath does: .a.b, .a['b.c'] or .a[b.c], .a\.b, [0], [*], [?(@.type=="Ready")].
+type path struct {
+	text  string
+	steps []pathStep
+}
+
+// pathStep is one of: a key, an index, all elements, the elements that have a value.
+type pathStep struct {
+	key   string
+	index int
+	sort  byte // 'k', 'i', '*', '?'
+	where *path
+	equal string
+}
+
+func readPath(text string) (path, error) {
+	p := path{text: text}
+	rest := text
+	if rest == "" || rest[0] != '.' && rest[0] != '[' {
+		return p, fmt.Errorf("the path %q does not begin with a dot: write .status.phase", text)
+	}
+	for rest != "" {
+		var s pathStep
+		var err error
+		if rest[0] == '.' {
+			s.sort = 'k'
+			s.key, rest = readKey(rest[1:])
+			if s.key == "" && strings.HasPrefix(rest, "[") {
+				continue
+			}
+			if s.key == "" {
+				return p, fmt.Errorf("the path %q has an empty part", text)
+			}
+			if s.key == "*" {
+				s.sort = '*'
+			}
+		} else {
+			var inner string
+			if inner, rest, err = bracketed(rest); err == nil {
+				s, err = readBracket(inner)
+			}
+			if err == nil && rest != "" && rest[0] != '.' && rest[0] != '[' {
+				err = fmt.Errorf("%q follows a bracket", rest)
+			}
+			if err != nil {
+				return p, fmt.Errorf("the path %q: %w", text, err)
+			}
+		}
+		p.steps = append(p.steps, s)
+	}
+	return p, nil
+}
+
+// readKey reads up to the next dot or bracket; a backslash takes either as it is.
+func readKey(s string) (key, rest string) {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			out.WriteByte(s[i])
+		case s[i] == '.' || s[i] == '[':
+			return out.String(), s[i:]
+		default:
+			out.WriteByte(s[i])
+		}
+	}
+	return out.String(), ""
+}
+
+// bracketed takes [...] off the front.
+func bracketed(s string) (inner, rest string, err error) {
+	depth, quote := 0, byte(0)
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '[':
+			depth++
+		case c == ']':
+			if depth--; depth == 0 {
+				return s[1:i], s[i+1:], nil
+			}
+		}
+	}
+	return "", "", fmt.Errorf("a bracket is not closed")
+}
+
+func readBracket(inner string) (pathStep, error) {
+	if inner == "*" {
+		return pathStep{sort: '*'}, nil
+	}
+	if filter, ok := strings.CutPrefix(inner, "?(@"); ok {
+		filter, closed := strings.CutSuffix(filter, ")")
+		left, right, isEqual := strings.Cut(filter, "==")
+		if !closed || !isEqual {
+			return pathStep{}, fmt.Errorf("the filter [%s] is not of the form [?(@.key==\"value\")]", inner)
+		}
+		where, err := readPath(strings.TrimSpace(left))
+		if err != nil {
+			return pathStep{}, err
+		}
+		return pathStep{sort: '?', where: &where, equal: unquoted(strings.TrimSpace(right))}, nil
+	}
+	if n, err := strconv.Atoi(inner); err == nil {
+		return pathStep{sort: 'i', index: n}, nil
+	}
+	if inner == "" {
+		return pathStep{}, fmt.Errorf("brackets are empty")
+	}
+	return pathStep{sort: 'k', key: unquoted(inner)}, nil
+}
+
+func unquoted(s string) string {
+	if len(s) >= 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// find lists the values that the path leads to.
+func (p path) find(doc any) []any {
+	found := []any{doc}
+	for _, s := range p.steps {
+		var next []any
+		for _, v := range found {
+			next = s.follow(v, next)
+		}
+		found = next
+	}
+	return found
+}
+
+func (s pathStep) follow(v any, found []any) []any {
+	if fields, ok := v.(map[string]any); ok && s.sort == 'k' {
+		if v, ok := fields[s.key]; ok {
+			found = append(found, v)
+		}
+		return found
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return found
+	}
+	switch s.sort {
+	case 'i':
+		if i := s.index; i >= 0 && i < len(list) {
+			found = append(found, list[i])
+		} else if i < 0 && -i <= len(list) {
+			found = append(found, list[len(list)+i])
+		}
+	case '*':
+		found = append(found, list...)
+	case '?':
+		for _, element := range list {
+			if got := s.where.find(element); len(got) == 1 && valueText(got[0]) == s.equal {
+				found = append(found, element)
+			}
+		}
+	}
+	return found
+}
+
+// value is what the path leads to, as text: several values have commas between them, none is "".
+func (p path) value(doc any) string {
+	found := p.find(doc)
+	texts := make([]string, len(found))
+	for i, v := range found {
+		texts[i] = valueText(v)
+	}
+	return strings.Join(texts, ",")
+}
+
+// valueText is a value as it is written in a script: words without quotes, the rest as compact JSON.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// documentOf is an object as its manifest has it.
+func documentOf(obj api.Object) map[string]any {
+	if !api.IsNil(obj) {
+		if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {
+			obj.GetObjectKind().SetGroupVersionKind(gvk)
+		}
+	}
+	doc := make(map[string]any)
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return doc
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if decoder.Decode(&doc) != nil {
+		return make(map[string]any)
+	}
+	return doc
+}

@@ -1,0 +1,23 @@
+package script_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/tools/script"
+	"github.com/volsim/volsim/scenario/scenariotest"
+)
+
+func TestScripts(t *testing.T) { scenariotest.Run(t, "testdata/*.txtar") }
+
+func TestReference(t *testing.T) {
+	const file = "../../../docs/scripts.md"
+	if scenariotest.Updating() {
+		require.NoError(t, os.WriteFile(file, []byte(script.Reference()), 0o644))
+	}
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, script.Reference(), string(data), "docs/scripts.md is not current: run go test ./internal/tools/script -run TestReference -update-scripts")
+}

@@ -1,0 +1,156 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/tools/kubectl"
+	"github.com/volsim/volsim/trace"
+)
+
+// entryFilter selects entries of the trace.
+type entryFilter struct {
+	sort       string // "" is all
+	about      api.Ref
+	conditions []condition
+	reads      []func(*player, trace.Entry) string
+	begun      bool // calls count when they begin, too
+}
+
+// readFilter reads [KIND/NAME] CONDITION...
+func readFilter(sort string, words []string, namespace string) (f entryFilter, err error) {
+	f.sort = sort
+	if f.about, words, err = takeRef(words, namespace); err != nil {
+		return f, err
+	}
+	for _, w := range words {
+		c, ok, err := readCondition(w)
+		if err != nil {
+			return f, err
+		}
+		if !ok {
+			return f, fmt.Errorf("%q is no condition: write FIELD=VALUE, as actor=user", w)
+		}
+		i := slices.IndexFunc(entryFields, func(e entryField) bool { return e.name == c.field })
+		if i < 0 {
+			return f, fmt.Errorf("an entry of the trace has no field %q: there are %s", c.field, strings.Join(entryFieldNames(), ", "))
+		}
+		if c.field == "at" {
+			if _, err := time.ParseDuration(c.value); err != nil {
+				return f, fmt.Errorf("%s: %q is no duration", w, c.value)
+			}
+		}
+		if err := c.isOneOf(entryFields[i].values); err != nil {
+			return f, err
+		}
+		f.begun = f.begun || c.field == "outcome"
+		f.conditions, f.reads = append(f.conditions, c), append(f.reads, entryFields[i].read)
+	}
+	return f, nil
+}
+
+func (f entryFilter) matches(p *player, e trace.Entry) (bool, error) {
+	if f.sort != "" && e.Type != entryTypes[f.sort] || f.about != (api.Ref{}) && e.Object != f.about {
+		return false, nil
+	}
+	for i, c := range f.conditions {
+		if ok, err := c.holds(f.reads[i](p, e)); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func readExpectEntry(sort string, words []string, namespace string) (step, error) {
+	count, rest, _, err := takeCount(words)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readFilter(sort, rest, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return func(p *player) error {
+		n := 0
+		for e := range p.cluster.Trace().Entries() {
+			if sort == "call" && e.Verb == "begin" && !f.begun {
+				continue
+			}
+			ok, err := f.matches(p, e)
+			if err != nil {
+				return err
+			}
+			if ok {
+				n++
+			}
+		}
+		if ok, err := countHolds(count, n); ok || err != nil {
+			return err
+		}
+		return countError(count, n, "entries of the trace", nil)
+	}, nil
+}
+
+func readTrace(s *Script, args []string) (step, error) {
+	a, err := readArguments(args, namespaceOption)
+	if err != nil {
+		return nil, err
+	}
+	words, sort, file := a.rest, "", ""
+	if len(words) > 0 && slices.Contains(sorts, words[0]) {
+		sort, words = words[0], words[1:]
+	}
+	if n := len(words); n > 0 {
+		if _, isCondition, _ := readCondition(words[n-1]); !isCondition {
+			if _, err := s.file(words[n-1]); err == nil {
+				file, words = words[n-1], words[:n-1]
+			} else if !strings.Contains(words[n-1], "/") {
+				return nil, err
+			}
+		}
+	}
+	f, err := readFilter(sort, words, a.get("namespace", ""))
+	if err != nil {
+		return nil, err
+	}
+	return func(p *player) error {
+		if err := p.printTrace(f); err != nil || file == "" {
+			return err
+		}
+		return p.compareFile("trace", p.printed.String(), file)
+	}, nil
+}
+
+// printTrace prints the entries that the filter lets pass, with columns that fit them.
+func (p *player) printTrace(f entryFilter) error {
+	trace := p.cluster.Trace()
+	if trace == nil {
+		return errors.New("this run keeps no trace")
+	}
+	var rows [][3]string
+	width := 0
+	for e := range trace.Entries() {
+		ok, err := f.matches(p, e)
+		if err != nil {
+			return err
+		}
+		if ok {
+			rows = append(rows, [3]string{"+" + e.Time.Sub(p.start).String(), e.Actor, e.String()})
+			width = max(width, utf8.RuneCountInString(e.Actor))
+		}
+	}
+	for _, row := range rows {
+		p.printf("%-10s  %-*s  %s\n", row[0], width, row[1], row[2])
+	}
+	return nil
+}
+
+// isAbout reports whether an Event is about the object.
+func isAbout(e *corev1.Event, ref api.Ref) bool { return kubectl.About(e, ref) }
