@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // playUpstream plays a scenario with the controllers of Kubernetes.
 func playUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (seen []differential.Observation) {
 	t.Helper()
-	if cfg.Directed {
+	if cfg.Sequenced {
 		// With one processor, a component takes in the events that arrive together before it acts, more often than not.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
@@ -53,19 +53,19 @@ func playUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (s
 // playOurs plays a scenario with ours.
 func playOurs(t *testing.T, s differential.Scenario, opts differential.Options) []differential.Observation {
 	t.Helper()
-	seen, _ := planOurs(t, s, opts)
+	seen, _ := orderOurs(t, s, opts)
 	return seen
 }
 
-// planOurs is playOurs, and tells besides what the controllers asked for.
-func planOurs(t *testing.T, s differential.Scenario, opts differential.Options) ([]differential.Observation, []differential.Request) {
+// orderOurs is playOurs, and tells besides what the controllers asked for.
+func orderOurs(t *testing.T, s differential.Scenario, opts differential.Options) ([]differential.Observation, []differential.Action) {
 	t.Helper()
 	w, err := differential.NewOurs(opts)
 	require.NoError(t, err)
 	defer w.Close()
 	seen, err := differential.Play(w, s)
 	require.NoError(t, err)
-	return seen, w.Requests()
+	return seen, w.Order()
 }
 
 // optionsOf are the options of our world for a scenario.
@@ -94,10 +94,10 @@ func divergence(t *testing.T, s differential.Scenario, runs int) string {
 	t.Helper()
 	opts := optionsOf(s)
 	opts.Watch = true
-	ours, plan := planOurs(t, s, opts)
+	ours, order := orderOurs(t, s, opts)
 	var outcomes differential.Outcomes
 	for run := range runs {
-		outcomes.Add(playUpstream(t, s, directed(run, plan)))
+		outcomes.Add(playUpstream(t, s, sequenced(run, order)))
 		if outcomes.Legal(ours) {
 			plays.of(run + 1)
 			return ""

@@ -44,10 +44,10 @@ type Ours struct {
 	cluster  *volsim.Cluster
 	backends map[string]*Backend
 	kubelets bool
-	machines []string // those with a kubelet, by name
-	seen     uint64   // of the trace
-	// plan is nil if that is not asked for, and injector that of the driver on nodes.
-	plan     *planner
+	machines []string       // those with a kubelet, by name
+	seen     uint64         // of the trace
+	order    *orderRecorder // nil without Options.Watch
+	// injector of the driver on nodes.
 	injector api.Injector
 }
 
@@ -90,12 +90,12 @@ func NewOurs(opts Options) (*Ours, error) {
 		cfg.Without = append(cfg.Without, volsim.Kubelets)
 	}
 	if opts.Watch {
-		w.plan, cfg.Injector = &planner{}, w
+		w.order, cfg.Injector = &orderRecorder{}, w
 	}
 	if w.cluster, err = volsim.New(cfg); err != nil || !opts.Watch {
 		return w, err
 	}
-	return w, w.plan.follow(w.cluster.Engine())
+	return w, w.order.observe(w.cluster.Engine())
 }
 
 // Actors are the controllers of both worlds.

@@ -26,8 +26,8 @@ type Config struct {
 	// Delay says how long a request of a component waits before it takes effect, and again before its answer arrives; Lag says how
 	// long a watch event for it is on its way. They are called from any goroutine. Nil is not at all.
 	Delay, Lag func(component string) time.Duration
-	// Turn returns when a request may take effect or a watch event may arrive, or when it is canceled. Nil is at once.
-	Turn func(turn Turn, canceled <-chan struct{}) Grant
+	// Await returns when a transition may happen, or when it is canceled. Nil lets all of them happen at once.
+	Await func(what Transition, canceled <-chan struct{}) Permit
 	// Inject is asked before each request but lists and watches, and may make it fail. The lock of the server is held. Nil is never.
 	Inject func(api.Call) api.Fault
 	// Wrote is told of each write, refused or not, in the order in which they took effect. The lock of the server is held. Nil is not.
@@ -121,7 +121,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := s.sleep(req); err != nil {
 		return nil, err
 	}
-	s.turn(req, r)
+	s.awaitPermit(req, r)
 	data, code, err := s.answer(r)
 	if sleepErr := s.sleep(req); sleepErr != nil {
 		return nil, sleepErr

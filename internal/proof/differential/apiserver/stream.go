@@ -15,15 +15,15 @@ import (
 
 // stream is the body of the answer to a watch: events as they happen, each after its delay, in order.
 type stream struct {
-	actor    string
-	turn     func(Turn, <-chan struct{}) Grant
-	lag      func() time.Duration
-	canceled <-chan struct{}
-	err      func() error
-	stop     func()
-	once     sync.Once
-	closed   chan struct{}
-	ready    chan struct{} // has something in it when there may be events
+	actor     string
+	permitFor func(Transition, <-chan struct{}) Permit
+	lag       func() time.Duration
+	canceled  <-chan struct{}
+	err       func() error
+	stop      func()
+	once      sync.Once
+	closed    chan struct{}
+	ready     chan struct{} // has something in it when there may be events
 
 	mu     sync.Mutex
 	events []event
@@ -32,7 +32,7 @@ type stream struct {
 	free int    // how many events arrive together with one before; the reader's own too
 }
 
-// event is one of a watch. Those that a watch begins with need no turn, and do not name their object.
+// event is one of a watch. Those that a watch begins with need no permit, and do not name their object.
 type event struct {
 	changeType watch.EventType
 	data       []byte
@@ -95,7 +95,7 @@ func (st *stream) await(e event) (arrived event, ok bool, err error) {
 	if err := sleep(st.canceled, st.lag(), st.err); err != nil {
 		return e, false, err
 	}
-	if st.turn == nil || e.object == nil {
+	if st.permitFor == nil || e.object == nil {
 		return e, true, nil
 	}
 	if st.free > 0 {
@@ -106,17 +106,17 @@ func (st *stream) await(e event) (arrived event, ok bool, err error) {
 	if err != nil {
 		return e, false, err
 	}
-	grant := st.turn(Turn{Component: st.actor, Object: api.RefTo(e.object), Number: e.number, Order: v}, st.canceled)
-	if grant.Burst == Alone {
+	permit := st.permitFor(Transition{Component: st.actor, Object: api.RefTo(e.object), Number: e.number, Order: v}, st.canceled)
+	if permit.Burst == Alone {
 		return e, true, nil
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	n := 0 // how many come besides
-	for n < len(st.events) && (grant.Until == 0 || st.events[n].number <= grant.Until) {
+	for n < len(st.events) && (permit.Until == 0 || st.events[n].number <= permit.Until) {
 		n++
 	}
-	if grant.Burst == Merged {
+	if permit.Burst == Merged {
 		left := merged(append([]event{e}, st.events[:n]...))
 		st.events = append(left, st.events[n:]...)
 		if n = len(left) - 1; n < 0 {

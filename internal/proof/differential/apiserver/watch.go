@@ -16,7 +16,7 @@ func (s *Server) startWatch(req *http.Request, r *request) (*http.Response, erro
 		return nil, err
 	}
 	st := &stream{
-		actor: r.actor, turn: s.cfg.Turn, lag: func() time.Duration { return s.cfg.Lag(r.actor) },
+		actor: r.actor, permitFor: s.cfg.Await, lag: func() time.Duration { return s.cfg.Lag(r.actor) },
 		canceled: req.Context().Done(), err: req.Context().Err, ready: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	s.mu.Lock()

@@ -24,7 +24,7 @@ func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Inter
 	if err != nil {
 		return fmt.Errorf("attach/detach controller: %w", err)
 	}
-	if c.director != nil {
+	if c.sequencer != nil {
 		sortReported(adc)
 	}
 	if c.cfg.Sorted {

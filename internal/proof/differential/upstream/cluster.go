@@ -49,13 +49,13 @@ type Config struct {
 	// Sorted has in order what comes from maps: kubelets and the attach/detach controller go through what is desired, and the PersistentVolume
 	// controller through volumes.
 	Sorted bool
-	// Seed is that of the delays, and of chance in the Manner.
+	// Seed of the random delays.
 	Seed uint64
-	// Directed has one thing happen after the other, as far as can be as in the Plan, and otherwise in that Manner.
-	Directed bool
-	Plan     []differential.Request
-	Manner   Manner
-	// Latency is how long each request takes before its turn, as differential.Options has it.
+	// Sequenced lets one transition happen after the other, in Order as far as possible. Variation chooses what Order leaves open.
+	Sequenced bool
+	Order     []differential.Action
+	Variation Variation
+	// Latency is how long each request takes before it waits for its permit, as in differential.Options.
 	Latency time.Duration
 	// Wait waits until every goroutine of the bubble does: synctest.Wait. Nil is no bubble; then time is real, and Advance must not be
 	// called.
@@ -64,15 +64,15 @@ type Config struct {
 
 // Cluster is a differential.World in which the controllers of Kubernetes run.
 type Cluster struct {
-	cfg      Config
-	server   *apiserver.Server
-	backends map[string]*differential.Backend
-	faults   *fake.Faults
-	ctx      context.Context
-	stop     context.CancelFunc
-	running  sync.WaitGroup
-	machines map[string]*machine // by the name of their node
-	director *director           // nil if there is none
+	cfg       Config
+	server    *apiserver.Server
+	backends  map[string]*differential.Backend
+	faults    *fake.Faults
+	ctx       context.Context
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+	machines  map[string]*machine // by the name of their node
+	sequencer *sequencer          // nil unless Config.Sequenced
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -92,10 +92,10 @@ func New(cfg Config) (*Cluster, error) {
 		c.backends[name] = differential.NewBackend(name)
 	}
 	served := apiserver.Config{Delay: c.upTo(cfg.Delay), Lag: c.upTo(cfg.Lag), Inject: c.faults.Inject, Wrote: c.record}
-	if cfg.Directed {
-		c.director = c.newDirector()
-		served.Turn = c.director.late
-		c.running.Go(c.director.run)
+	if cfg.Sequenced {
+		c.sequencer = c.newSequencer()
+		served.Await = c.sequencer.awaitRemote
+		c.running.Go(c.sequencer.run)
 	}
 	c.server = apiserver.New(served)
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -131,9 +131,6 @@ func (c *Cluster) record(e trace.Entry) {
 		e = event
 		c.entries = append(c.entries, e)
 	}
-	if c.director != nil && e.Type == trace.Emitted {
-		c.director.emitted(e)
-	}
 }
 
 // start starts the controllers, those of kube-controller-manager with informers in common.
@@ -151,8 +148,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	var factories []informers.SharedInformerFactory
 	shared := func(component string) informers.SharedInformerFactory {
-		// What is directed has informers of its own, as in a kube-controller-manager that runs nothing else: each sees what it sees when it is its turn.
-		if len(factories) == 0 || c.director != nil {
+		// With a sequencer each controller has its own informers, as in a kube-controller-manager that runs only one controller. So each receives its
+		// events with its own permits.
+		if len(factories) == 0 || c.sequencer != nil {
 			factories = append(factories, informers.NewSharedInformerFactory(clients[component], 12*time.Hour))
 		}
 		return factories[len(factories)-1]
@@ -176,16 +174,16 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.cfg.Sorted {
 		sortVolumes(pv)
 	}
-	c.turnWorkers(ctx, binder.ActorName, pv, "claimQueue", "volumeQueue")
+	c.sequenceWorkers(ctx, binder.ActorName, pv, "claimQueue", "volumeQueue")
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
 	pvProtection := pvprotection.NewPVProtectionController(discard, shared(reclaim.PVProtectionName).Core().V1().PersistentVolumes(), clients[reclaim.PVProtectionName])
-	c.turnWorkers(ctx, reclaim.PVProtectionName, pvProtection, "queue")
+	c.sequenceWorkers(ctx, reclaim.PVProtectionName, pvProtection, "queue")
 	from = shared(reclaim.PVCProtectionName)
 	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[reclaim.PVCProtectionName])
 	if err != nil {
 		return fmt.Errorf("pvc-protection controller: %w", err)
 	}
-	c.turnWorkers(ctx, reclaim.PVCProtectionName, pvcProtection, "queue")
+	c.sequenceWorkers(ctx, reclaim.PVCProtectionName, pvcProtection, "queue")
 	expanding, err := c.prepareExpand(ctx, clients[expand.ActorName], shared(expand.ActorName))
 	if err != nil {
 		return err
@@ -220,8 +218,8 @@ func (c *Cluster) start(ctx context.Context) error {
 // Close ends the cluster and waits until all of it has ended.
 func (c *Cluster) Close() {
 	c.stop()
-	if c.director != nil {
-		c.director.close()
+	if c.sequencer != nil {
+		c.sequencer.close()
 	}
 	c.running.Wait()
 	if c.cfg.Wait != nil {
@@ -301,8 +299,8 @@ func (c *Cluster) Volumes(phase corev1.PersistentVolumePhase) (n int) {
 // Advance lets time pass, and everybody do what is due by then.
 func (c *Cluster) Advance(d time.Duration) error {
 	time.Sleep(d)
-	if c.director != nil {
-		c.director.settle()
+	if c.sequencer != nil {
+		c.sequencer.settle()
 	} else {
 		c.cfg.Wait()
 	}

@@ -166,7 +166,7 @@ func (k *kubelet) run(ctx context.Context) error {
 	own.StartWithContext(quiet)
 	k.cluster.running.Go(func() {
 		// The first pods arrive when the loops have begun, as those do that come later. Of those loops that wait for their turns no pass has.
-		if k.cluster.director != nil || !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
+		if k.cluster.sequencer != nil || !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
 			pods.RunWithContext(quiet)
 		}
 	})

@@ -252,9 +252,9 @@ func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effec
 		return err
 	}
 	call := api.Call{Actor: k.actor, Target: differential.Driver, Verb: string(op), Key: id, Node: k.name, Pod: pod}
-	if d := k.cluster.director; d != nil {
+	if d := k.cluster.sequencer; d != nil {
 		verb, object := differential.CallOf(call)
-		d.await(apiserver.Turn{Component: k.actor, Verb: verb, Object: object}, k.ctx.Done())
+		d.await(apiserver.Transition{Component: k.actor, Verb: verb, Object: object}, k.ctx.Done())
 		if err := k.live(); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ const passVerb = "pass"
 var loopNames = []api.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
 
 // loopOf is whose pass a turn is, -1 if it is something else.
-func loopOf(t *turn) loop {
+func loopOf(t *transition) loop {
 	if t.Verb != passVerb {
 		return -1
 	}
@@ -45,9 +45,9 @@ func loopOf(t *turn) loop {
 // pass returns when the next pass of a loop may begin. A director has it come after everything else that is due at the same instant;
 // otherwise, if the kubelet is Sorted, the populator goes before the reconciler.
 func (k *kubelet) pass(l loop) {
-	switch d := k.cluster.director; {
-	case d != nil:
-		d.await(apiserver.Turn{Component: k.actor, Verb: passVerb, Object: api.Ref{Kind: loopNames[l]}}, k.ctx.Done())
+	switch s := k.cluster.sequencer; {
+	case s != nil:
+		s.await(apiserver.Transition{Component: k.actor, Verb: passVerb, Object: api.Ref{Kind: loopNames[l]}}, k.ctx.Done())
 	case k.cluster.cfg.Sorted && l == reconciler:
 		yield()
 	}
@@ -129,7 +129,7 @@ type sorted struct {
 
 // GetVolumesToMount lists what is desired.
 func (s sorted) GetVolumesToMount() []cache.VolumeToMount {
-	if s.kubelet.cluster.director == nil {
+	if s.kubelet.cluster.sequencer == nil {
 		yield()
 	}
 	volumes := s.DesiredStateOfWorld.GetVolumesToMount()

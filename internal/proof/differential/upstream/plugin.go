@@ -27,9 +27,9 @@ func (c *Cluster) call(actor, backend string, op storage.Op, id string) error {
 // callAt is call for what concerns a node.
 func (c *Cluster) callAt(actor, backend string, op storage.Op, id, node string) error {
 	call := api.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
-	if c.director != nil {
+	if c.sequencer != nil {
 		verb, object := differential.CallOf(call)
-		c.director.await(apiserver.Turn{Component: actor, Verb: verb, Object: object}, nil)
+		c.sequencer.await(apiserver.Transition{Component: actor, Verb: verb, Object: object}, nil)
 	}
 	e := trace.Entry{Time: time.Now(), Actor: actor, Type: trace.Storage, Verb: "begin", Call: call}
 	delay, err := c.backends[backend].Begin(op)

@@ -47,7 +47,7 @@ func (c *Cluster) startProvisioner(ctx context.Context) error {
 		controller.AddFinalizer(true),
 	)
 	p.ControllerWaitGroup(&c.running)
-	c.turnWorkers(ctx, name, p, "claimQueue", "volumeQueue")
+	c.sequenceWorkers(ctx, name, p, "claimQueue", "volumeQueue")
 	shared.StartWithContext(klog.NewContext(ctx, discard))
 	c.running.Go(func() { <-ctx.Done(); shared.Shutdown() })
 	c.running.Go(func() { p.Run(logged) })

@@ -10,39 +10,39 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
 
-// workVerb is the verb of the turn of a worker that has taken something from its queue. What it is about is the key.
+// workVerb is the verb of a transition in which a worker starts on a key from its queue. The object has the key.
 const workVerb = "work"
 
-func (t *turn) isWork() bool { return t.Verb == workVerb }
+func (t *transition) isWork() bool { return t.Verb == workVerb }
 
-// asks reports whether it is the turn of a request or a call.
-func (t *turn) asks() bool { return t.Verb != "" && !t.isWork() && loopOf(t) < 0 }
+// asks reports whether the transition is a request or a storage call.
+func (t *transition) asks() bool { return t.Verb != "" && !t.isWork() && loopOf(t) < 0 }
 
-// turnQueue is one whose workers wait for their turns with what they have taken. Between an event that has something queued and the worker that takes it
-// there may be any time, so others may come first that arrive at the same instant, as they do here.
-type turnQueue struct {
+// permitQueue is a work queue whose workers wait for a permit after they took a key. Any time may pass between an event and the worker
+// that handles it, so other events of the instant may arrive first, as they do in volsim.
+type permitQueue struct {
 	workqueue.TypedRateLimitingInterface[string]
-	director  *director
+	sequencer *sequencer
 	component string
 	closed    <-chan struct{}
 }
 
-// Get takes what is next, and waits for the turn.
-func (q turnQueue) Get() (key string, over bool) {
+// Get takes the next key and waits for the permit.
+func (q permitQueue) Get() (key string, over bool) {
 	key, over = q.TypedRateLimitingInterface.Get()
 	if !over {
-		q.director.await(apiserver.Turn{Component: q.component, Verb: workVerb, Object: api.Ref{Key: key}}, q.closed)
+		q.sequencer.await(apiserver.Transition{Component: q.component, Verb: workVerb, Object: api.Ref{Key: key}}, q.closed)
 	}
 	return key, over
 }
 
-// turnWorkers has the workers of a controller wait for their turns, if the manner says so. Its queues are fields of those names.
-func (c *Cluster) turnWorkers(ctx context.Context, component string, controller any, queues ...string) {
-	if c.director == nil || !c.director.manner.Workers {
+// sequenceWorkers makes the workers of a controller wait for permits, with Variation.Workers. queues are the names of the fields with its queues.
+func (c *Cluster) sequenceWorkers(ctx context.Context, component string, controller any, queues ...string) {
+	if c.sequencer == nil || !c.sequencer.variation.Workers {
 		return
 	}
 	for _, name := range queues {
 		field := unexported(reflect.ValueOf(controller).Elem().FieldByName(name))
-		field.Set(reflect.ValueOf(turnQueue{field.Interface().(workqueue.TypedRateLimitingInterface[string]), c.director, component, ctx.Done()}))
+		field.Set(reflect.ValueOf(permitQueue{field.Interface().(workqueue.TypedRateLimitingInterface[string]), c.sequencer, component, ctx.Done()}))
 	}
 }

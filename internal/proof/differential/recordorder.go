@@ -10,28 +10,27 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// planner notes what the controllers ask for, and what they have been told of by then. It is an engine.Observer.
-type planner struct {
-	engine   *engine.Engine
-	requests []Request
-	changes  map[api.Kind][]string // the key of the object of each change that there has been
-	asked    map[asker][]Asked     // what has been asked for and not had its effect
-	places   int
-	begun    map[api.Call]int // calls to backends that take time
-	noted    uint64           // of the trace
-	looked   map[string]map[api.Kind]int
+// orderRecorder records what our components do, and which changes they have received by then. It is an engine.Observer.
+type orderRecorder struct {
+	engine  *engine.Engine
+	actions []Action
+	changes map[api.Kind][]string        // the key of the object of each change
+	asked   map[asker][]map[api.Kind]int // Action.Seen of requests that have not taken effect
+	begun   map[api.Call]int             // storage calls that take time
+	noted   uint64                       // the last entry of the trace that was recorded
+	viewed  map[string]map[api.Kind]int  // by component: the changes that it has viewed
 }
 
-// asker says who asked for what.
+// asker identifies a request.
 type asker struct {
 	actor, verb string
 	object      api.Ref
 }
 
-// follow has what is asked for in a cluster noted.
-func (t *planner) follow(e *engine.Engine) error {
-	t.engine, t.changes, t.asked = e, map[api.Kind][]string{}, map[asker][]Asked{}
-	t.begun, t.looked = map[api.Call]int{}, map[string]map[api.Kind]int{}
+// observe records the actions of a cluster.
+func (t *orderRecorder) observe(e *engine.Engine) error {
+	t.engine, t.changes, t.asked = e, map[api.Kind][]string{}, map[asker][]map[api.Kind]int{}
+	t.begun, t.viewed = map[api.Call]int{}, map[string]map[api.Kind]int{}
 	s := e.Store()
 	for _, err := range []error{
 		noteChanges(t, s.Volumes), noteChanges(t, s.Claims), noteChanges(t, s.Classes), noteChanges(t, s.AttributesClasses), noteChanges(t, s.Pods),
@@ -45,21 +44,20 @@ func (t *planner) follow(e *engine.Engine) error {
 	return nil
 }
 
-func noteChanges[T api.Object](t *planner, table *store.Table[T]) error {
+func noteChanges[T api.Object](t *orderRecorder, table *store.Table[T]) error {
 	_, err := table.Watch(store.WatchOptions[T]{}, func(c store.Change[T]) {
 		t.changes[table.Kind()] = append(t.changes[table.Kind()], c.Key)
 	})
 	return err
 }
 
-// ask notes a call that is about to be made.
-func (t *planner) ask(call api.Call) {
+// ask records a call that is about to be made.
+func (t *orderRecorder) ask(call api.Call) {
 	if t.engine == nil {
 		return
 	}
 	who := askerOf(call)
-	t.places++
-	t.asked[who] = append(t.asked[who], Asked{t.places, t.engine.Now(), t.seen(call.Actor)})
+	t.asked[who] = append(t.asked[who], t.seen(call.Actor))
 }
 
 func askerOf(call api.Call) asker {
@@ -73,8 +71,8 @@ func askerOf(call api.Call) asker {
 	return who
 }
 
-// seen is what a controller has been told of. What a kubelet has been told of is not counted, for its watches see only a part of a kind.
-func (t *planner) seen(actor string) map[api.Kind]int {
+// seen counts the changes that a controller has received. Kubelets are not counted, because their watches select a part of a kind.
+func (t *orderRecorder) seen(actor string) map[api.Kind]int {
 	a, ok := t.engine.Actor(actor)
 	if !ok || isKubelet(actor) {
 		return nil
@@ -90,16 +88,16 @@ func (t *planner) seen(actor string) map[api.Kind]int {
 	return seen
 }
 
-// Begin, End and Return follow the engine.
-func (t *planner) Begin(engine.Due) {}
+// Begin implements engine.Observer.
+func (t *orderRecorder) Begin(engine.Due) {}
 
-// Return is the end of a drive.
-func (t *planner) Return() {}
+// Return implements engine.Observer.
+func (t *orderRecorder) Return() {}
 
-// End notes what an event has brought: what was looked at in it first.
-func (t *planner) End(f *engine.Footprint) {
+// End records what happened in an event: first what was viewed, then requests and calls.
+func (t *orderRecorder) End(f *engine.Footprint) {
 	if f.Code {
-		t.look(f)
+		t.view(f)
 	}
 	var entries []trace.Entry
 	for e := range t.engine.Trace().Since(t.noted) {
@@ -124,8 +122,8 @@ func (t *planner) End(f *engine.Footprint) {
 	}
 }
 
-// look notes what a controller has looked at, if it has been told of more by now than when it looked last.
-func (t *planner) look(f *engine.Footprint) {
+// view records what a controller viewed, if it has received more changes since its last view.
+func (t *orderRecorder) view(f *engine.Footprint) {
 	if f.Event.Actor == nil || len(f.Looks) == 0 || isKubelet(f.Event.Actor.Name()) {
 		return
 	}
@@ -137,32 +135,32 @@ func (t *planner) look(f *engine.Footprint) {
 		for look.Key != "" && n > 0 && t.changes[kind][n-1] != look.Key {
 			n--
 		}
-		if n > max(needed[kind], t.looked[actor][kind]) {
+		if n > max(needed[kind], t.viewed[actor][kind]) {
 			needed[kind] = n
 		}
 	}
 	if len(needed) == 0 {
 		return
 	}
-	// Nobody does anything because of a class; but what is done with the rest may depend on it.
-	if n := seen[api.StorageClass]; n > t.looked[actor][api.StorageClass] {
+	// No controller acts because a class changed, but what it does with other objects may depend on it.
+	if n := seen[api.StorageClass]; n > t.viewed[actor][api.StorageClass] {
 		needed[api.StorageClass] = n
 	}
-	if t.looked[actor] == nil {
-		t.looked[actor] = map[api.Kind]int{}
+	if t.viewed[actor] == nil {
+		t.viewed[actor] = map[api.Kind]int{}
 	}
-	maps.Copy(t.looked[actor], needed)
-	t.requests = append(t.requests, Request{Time: t.engine.Now(), Actor: actor, Asked: Asked{Seen: needed}})
+	maps.Copy(t.viewed[actor], needed)
+	t.actions = append(t.actions, Action{Time: t.engine.Now(), Actor: actor, Seen: needed})
 }
 
-// entry notes an entry of the trace, and tells what that was.
-func (t *planner) entry(e trace.Entry) asker {
+// entry records an entry of the trace, and returns the request that it reports.
+func (t *orderRecorder) entry(e trace.Entry) asker {
 	who := asker{e.Actor, e.Verb, e.Object}
 	switch {
 	case e.Actor == api.User:
 		return asker{}
 	case e.Type == trace.Injected && e.Call.Target == api.APIServer:
-		// Such a call was made to fail before the injector of the configuration was asked.
+		// A fault rule made this call fail before the injector of the configuration was asked.
 		t.ask(e.Call)
 		return asker{}
 	case e.Type == trace.Write && e.Object.Kind != api.Event:
@@ -174,10 +172,6 @@ func (t *planner) entry(e trace.Entry) asker {
 		return asker{}
 	case e.Type == trace.Storage:
 		who.verb, who.object = CallOf(e.Call)
-	case e.Type == trace.Emitted && !isKubelet(e.Actor):
-		who.verb, who.object = EmissionOf(e)
-		t.places++
-		t.asked[who] = append(t.asked[who], Asked{t.places, e.Time, t.seen(e.Actor)})
 	default:
 		return asker{}
 	}
@@ -185,31 +179,31 @@ func (t *planner) entry(e trace.Entry) asker {
 	return who
 }
 
-// add notes that what somebody asked for has its effect.
-func (t *planner) add(at time.Time, who asker) {
-	r := Request{Time: at, Actor: who.actor, Verb: who.verb, Object: who.object}
+// add records that a request takes effect.
+func (t *orderRecorder) add(at time.Time, who asker) {
+	a := Action{Time: at, Actor: who.actor, Verb: who.verb, Object: who.object}
 	if asked := t.asked[who]; len(asked) > 0 {
-		r.Asked, t.asked[who] = asked[0], asked[1:]
+		a.Seen, t.asked[who] = asked[0], asked[1:]
 	}
-	t.requests = append(t.requests, r)
+	t.actions = append(t.actions, a)
 }
 
-// Inject notes a call, and has it go as the injector says, if there is one.
+// Inject records a call. The injector decides about faults, if there is one.
 func (w *Ours) Inject(call api.Call) api.Fault {
-	w.plan.ask(call)
+	w.order.ask(call)
 	if w.injector != nil {
 		return w.injector.Inject(call)
 	}
 	return api.Fault{}
 }
 
-// Awaits is that of the driver on nodes: nothing else fails.
+// Awaits asks the node driver: no other call fails.
 func (w *Ours) Awaits(call api.Call) bool {
 	foresight, ok := w.injector.(engine.Foresight)
 	return ok && foresight.Awaits(call)
 }
 
-// OnFault is that of the driver on nodes.
+// OnFault asks the node driver.
 func (w *Ours) OnFault(fn func()) {
 	if foresight, ok := w.injector.(engine.Foresight); ok {
 		foresight.OnFault(fn)

@@ -1,0 +1,43 @@
+package differential
+
+import (
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/mount"
+)
+
+// Action is what one of our components did, or viewed: a write, refused or not, a read, a storage call, or a view. Our actions in order are
+// the order that the sequencer of package upstream follows.
+type Action struct {
+	// Time is when it took effect.
+	Time   time.Time
+	Actor  string
+	Verb   string
+	Object api.Ref
+	// Seen counts, by kind, the changes that the component had received when it asked; nil if that is not known. For a view it counts the
+	// changes that the component must have received to see what it saw.
+	Seen map[api.Kind]int
+}
+
+// CallOf returns verb and object of the Action for a storage call.
+func CallOf(call api.Call) (verb string, object api.Ref) {
+	return "call " + call.Verb, api.Ref{Kind: api.Kind(call.Target), Key: strings.Join([]string{call.Key, call.Node, call.Pod}, "/")}
+}
+
+// IsView reports whether the action is a view of an informer's cache.
+func (a Action) IsView() bool { return a.Verb == "" }
+
+// IsRead reports whether the action reads from the API server.
+func (a Action) IsRead() bool { return a.Verb == "get" || a.Verb == "list" }
+
+// Order returns what the components did, in order, except writes of Events and views of kubelets. It is nil without Options.Watch.
+func (w *Ours) Order() []Action {
+	if w.order == nil {
+		return nil
+	}
+	return w.order.actions
+}
+
+func isKubelet(actor string) bool { return strings.HasPrefix(actor, mount.ActorName("")) }

@@ -1,0 +1,193 @@
+package upstream
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/proof/differential"
+)
+
+// lateness is how much later than in our order something may come here: the PersistentVolume controller checks every 100 ms whether its
+// informers have synced, and its periods are counted from then.
+const lateness = 150 * time.Millisecond
+
+// next chooses the transition that gets the next permit. It goes through our order: a component receives what it views, and a request takes
+// effect. A worker that waits gets its permit after the views of its component. An action that no transition matches yet is passed over; it may
+// still come. After that come, in this order: workers, events that no component viewed, requests that our order has later, and passes of
+// loops. Nil means that none may happen: a request on its way comes before what its component views next.
+func (s *sequencer) next() *transition {
+	now := time.Now()
+	for len(s.order) > 0 && (s.order[0].done || s.order[0].Time.Add(lateness).Before(now)) {
+		s.order = s.order[1:]
+	}
+	if i := slices.IndexFunc(s.waiting, func(t *transition) bool { return t.asks() && s.indexOf(t) < 0 }); i >= 0 {
+		return s.waiting[i]
+	}
+	busy := map[string]time.Time{} // components with a request on its way, and when it took effect in our run
+	var later []*ordered           // what they view after it
+	for i := range s.order {
+		a := &s.order[i]
+		since, waits := busy[a.Actor]
+		switch {
+		case a.done:
+		case a.IsView() && waits:
+			if !a.Time.After(since) {
+				later = append(later, a)
+			}
+		case slices.ContainsFunc(s.coming, a.matches):
+			if !waits {
+				busy[a.Actor] = a.Time
+			}
+		case a.Time.After(now):
+		default:
+			if t := s.transitionFor(a); t != nil {
+				return t
+			}
+		}
+	}
+	if work := s.workerOf(""); work != nil {
+		return work
+	}
+	if events := s.those(func(t *transition) bool {
+		return t.Verb == "" && !slices.ContainsFunc(later, func(a *ordered) bool { return a.needs(t) })
+	}); len(events) > 0 {
+		return slices.MinFunc(events, compareEvents)
+	}
+	if requests := s.those((*transition).asks); len(requests) > 0 {
+		t := slices.MinFunc(requests, func(a, b *transition) int { return cmp.Compare(s.indexOf(a), s.indexOf(b)) })
+		s.order[s.indexOf(t)].done = true
+		return t
+	}
+	if passes := s.those(func(t *transition) bool { return loopOf(t) >= 0 }); len(passes) > 0 {
+		return slices.MinFunc(passes, compareLoops)
+	}
+	return nil
+}
+
+// transitionFor returns the transition that carries out an action of our order, or one that leads to it; nil if there is none.
+func (s *sequencer) transitionFor(a *ordered) *transition {
+	if a.IsView() {
+		due := s.those(a.needs)
+		if len(due) == 0 {
+			// A change that comes later here than in our order is viewed when it has come.
+			for kind, n := range a.Seen {
+				if s.changes(kind) < n {
+					return nil
+				}
+			}
+			a.done = true
+			return s.workerOf(a.Actor)
+		}
+		s.until = a.Seen
+		return slices.MinFunc(due, compareEvents)
+	}
+	if i := slices.IndexFunc(s.waiting, a.matches); i >= 0 {
+		a.done = true
+		return s.waiting[i]
+	}
+	if a.IsRead() {
+		a.done = true
+		return nil
+	}
+	if work := s.workerOf(a.Actor); work != nil {
+		return work
+	}
+	// The real component may read what ours did not need to read.
+	if i := slices.IndexFunc(s.waiting, func(t *transition) bool { return t.Component == a.Actor && isRead(t.Verb) }); i >= 0 {
+		return s.waiting[i]
+	}
+	if a.Seen != nil {
+		return nil
+	}
+	// What leads to this action is not known in this detail.
+	if events := s.those(func(t *transition) bool { return t.Verb == "" && t.Component == a.Actor }); len(events) > 0 {
+		return slices.MinFunc(events, compareEvents)
+	}
+	if passes := s.those(func(t *transition) bool { return loopOf(t) >= 0 && t.Component == a.Actor }); len(passes) > 0 {
+		return slices.MinFunc(passes, compareLoops)
+	}
+	return nil
+}
+
+// setOrder takes over our order. With Variation.Lazy, views of one component at one instant with no request between them become one.
+func (s *sequencer) setOrder(actions []differential.Action) {
+	for i, a := range actions {
+		if a.IsView() && s.variation.Lazy {
+			next := slices.IndexFunc(actions[i+1:], func(other differential.Action) bool { return other.Actor == a.Actor })
+			if next >= 0 && actions[i+1+next].IsView() && actions[i+1+next].Time.Equal(a.Time) {
+				continue
+			}
+			for j := i - 1; j >= 0 && actions[j].Time.Equal(a.Time); j-- {
+				if other := actions[j]; other.Actor == a.Actor && other.IsView() {
+					a.Seen = union(a.Seen, other.Seen)
+				} else if other.Actor == a.Actor {
+					break
+				}
+			}
+		}
+		s.order = append(s.order, ordered{Action: a})
+	}
+}
+
+// indexOf is the index of a transition in our order, -1 if it is not there.
+func (s *sequencer) indexOf(t *transition) int {
+	return slices.IndexFunc(s.order, func(a ordered) bool { return !a.done && a.matches(t) })
+}
+
+// matches reports whether a transition carries out the action.
+func (a *ordered) matches(t *transition) bool {
+	return a.Actor == t.Component && a.Verb == t.Verb && a.Object == t.Object
+}
+
+// needs reports whether a view needs an event.
+func (a *ordered) needs(t *transition) bool {
+	return t.Verb == "" && t.Component == a.Actor && t.Number <= a.Seen[t.Object.Kind]
+}
+
+// workerOf returns the worker of a component that has waited longest, of any component for ""; nil if none waits.
+func (s *sequencer) workerOf(component string) *transition {
+	i := slices.IndexFunc(s.waiting, func(t *transition) bool {
+		return t.isWork() && (component == "" || component == t.Component)
+	})
+	if i < 0 {
+		return nil
+	}
+	return s.waiting[i]
+}
+
+// select_ returns the waiting transitions that match.
+func (s *sequencer) those(match func(*transition) bool) []*transition {
+	return slices.DeleteFunc(slices.Clone(s.waiting), func(t *transition) bool { return !match(t) })
+}
+
+// compareEvents orders events: those about claims and volumes last, because they make components act, which then know the rest; others in the order of changes.
+func compareEvents(a, b *transition) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Order, b.Order))
+}
+
+func rank(t *transition) int {
+	switch {
+	case t.Verb != "":
+		return 0
+	case t.Object.Kind == api.PersistentVolumeClaim:
+		return 3
+	case t.Object.Kind == api.PersistentVolume:
+		return 2
+	}
+	return 1
+}
+
+func compareLoops(a, b *transition) int { return cmp.Compare(loopOf(a), loopOf(b)) }
+
+func isRead(verb string) bool { return differential.Action{Verb: verb}.IsRead() }
+
+func union(a, b map[api.Kind]int) map[api.Kind]int {
+	both := maps.Clone(a)
+	for kind, n := range b {
+		both[kind] = max(both[kind], n)
+	}
+	return both
+}
