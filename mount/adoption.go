@@ -34,8 +34,8 @@ func (k *kubelet) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resolv
 
 // adopt makes it so that the volumes are mounted for the pod and its containers run.
 func (k *kubelet) adopt(p *engine.Proc, pod *corev1.Pod, volumes []resolved) error {
-	for _, dir := range []string{k.layout.volumes(pod.UID), k.layout.pod(pod.UID) + "/plugins"} {
-		if err := k.node.disk.mkdir(dir); err != nil {
+	for _, dir := range []string{k.layout.PodVolumes(pod.UID), k.layout.Pod(pod.UID) + "/plugins"} {
+		if err := k.node.disk.Mkdir(dir); err != nil {
 			return err
 		}
 	}

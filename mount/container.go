@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // newContainer is the containers of a pod with what its volumes give them.
@@ -71,8 +72,8 @@ func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*desiredVolum
 			dp, _ := v.pods.Get(pod.UID)
 			of := k.files(dp.spec, pod.UID)
 			// MNT-037: a bad disk shows when the mount is to go.
-			_ = k.mountFiles(Mount{
-				Path: k.layout.subpath(pod.UID, dp.spec.Name(), c.Name, i), Source: k.podMountPath(dp.spec, pod),
+			_ = k.mountFiles(disk.Mount{
+				Path: k.layout.Subpath(pod.UID, dp.spec.Name(), c.Name, i), Source: k.podMountPath(dp.spec, pod),
 				Plugin: of.plugin, Volume: of.volume, Pod: string(pod.UID),
 			})
 		}
@@ -82,7 +83,7 @@ func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*desiredVolum
 // podMountPath is where the volume is mounted for the pod.
 func (k *kubelet) podMountPath(spec *volumeSpec, pod *corev1.Pod) string {
 	if spec.plugin.Name == objects.CSIPluginName {
-		return k.layout.csiMount(pod.UID, spec.Name())
+		return k.layout.CSIMount(pod.UID, spec.Name())
 	}
-	return k.layout.podVolume(pod.UID, spec.plugin.Name, spec.Name())
+	return k.layout.PodVolume(pod.UID, spec.plugin.Name, spec.Name())
 }

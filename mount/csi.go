@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -72,11 +73,11 @@ func (c csiPlugin) deviceMountPath(spec *volumeSpec) (string, error) {
 	if source == nil {
 		return "", fmt.Errorf("kubernetes.io/csi: volume %s has no CSI source of a PersistentVolume", spec.Name())
 	}
-	return c.k.layout.csiGlobal(source.Driver, source.VolumeHandle), nil
+	return c.k.layout.CSIGlobalMount(source.Driver, source.VolumeHandle), nil
 }
 
 func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, mountPath string) error {
-	source, disk := spec.CSI(), c.k.node.disk
+	source, fs := spec.CSI(), c.k.node.disk
 	// MNT-301
 	driver, err := c.client(source.Driver, "attacher.MountDevice")
 	if err != nil {
@@ -86,14 +87,14 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod
 	if err != nil {
 		return err
 	}
-	if err := disk.mkdir(mountPath); err != nil {
+	if err := fs.Mkdir(mountPath); err != nil {
 		return err
 	}
 	if !storage.Can(driver, storage.Stage) {
 		// MNT-301, MNT-920: a driver that does not stage leaves an empty directory, and no metadata.
 		return nil
 	}
-	if err := disk.write(path.Dir(mountPath)+"/"+metadataFile, Metadata{Driver: source.Driver, Handle: source.VolumeHandle}); err != nil {
+	if err := fs.WriteMetadata(path.Dir(mountPath)+"/"+disk.MetadataFile, disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle}); err != nil {
 		_ = c.k.removeMountDir(mountPath)
 		return err
 	}
@@ -103,7 +104,7 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod
 		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 	}
 	err = c.k.ask(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
-		return c.k.mountFiles(Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
+		return c.k.mountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
 	})
 	err = rpcError(storage.Stage, err)
 	if err != nil && classOf(err) == final {
@@ -114,12 +115,12 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod
 }
 
 func (c csiPlugin) unmountDevice(p *engine.Proc, _ *volumeSpec, mountPath string) error {
-	disk := c.k.node.disk
-	if !disk.Exists(path.Dir(mountPath) + "/" + metadataFile) {
+	fs := c.k.node.disk
+	if !fs.Exists(path.Dir(mountPath) + "/" + disk.MetadataFile) {
 		// MNT-306: nothing was staged, or no longer is.
 		return nil
 	}
-	data, err := disk.Read(path.Dir(mountPath) + "/" + metadataFile)
+	data, err := fs.ReadMetadata(path.Dir(mountPath) + "/" + disk.MetadataFile)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (c csiPlugin) unmountDevice(p *engine.Proc, _ *volumeSpec, mountPath string
 	}
 	req := storage.UnstageRequest{ID: data.Handle, Node: c.k.node.name, Path: mountPath}
 	err = c.k.ask(p, driver, storage.Unstage, data.Handle, func() error { return driver.(storage.Stager).Unstage(req) },
-		func() error { return disk.unmount(mountPath) })
+		func() error { return fs.Unmount(mountPath) })
 	if err != nil {
 		return fmt.Errorf("kubernetes.io/csi: attacher.UnmountDevice failed: %w", err)
 	}

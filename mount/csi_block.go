@@ -9,12 +9,13 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
 // The block side of CSI (MNT-307, MNT-308).
 
-func (c csiPlugin) globalMapPath(spec *volumeSpec) string { return c.k.layout.csiMap(spec.Name()) }
+func (c csiPlugin) globalMapPath(spec *volumeSpec) string { return c.k.layout.CSIMap(spec.Name()) }
 
 func (c csiPlugin) custom(*volumeSpec) bool { return true }
 
@@ -24,8 +25,8 @@ func (c csiPlugin) mapper(spec *volumeSpec) error {
 		return fmt.Errorf("kubernetes.io/csi: volume %s has no CSI source of a PersistentVolume", spec.Name())
 	}
 	// MNT-308: before the operation even starts.
-	return c.k.node.disk.write(c.k.layout.csiDeviceData(spec.Name())+"/"+metadataFile,
-		Metadata{SpecName: spec.Name(), Driver: source.Driver, Handle: source.VolumeHandle})
+	return c.k.node.disk.WriteMetadata(c.k.layout.CSIDeviceData(spec.Name())+"/"+disk.MetadataFile,
+		disk.Metadata{SpecName: spec.Name(), Driver: source.Driver, Handle: source.VolumeHandle})
 }
 
 // attachment is the context of a volume that must be attached for a block call.
@@ -40,7 +41,7 @@ func (c csiPlugin) attachment(p *engine.Proc, spec *volumeSpec) (map[string]stri
 }
 
 func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error) {
-	source, disk := spec.CSI(), c.k.node.disk
+	source, fs := spec.CSI(), c.k.node.disk
 	// MNT-307
 	attachContext, err := c.attachment(p, spec)
 	if err != nil {
@@ -53,8 +54,8 @@ func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error)
 	if !storage.Can(driver, storage.Stage) {
 		return "", nil
 	}
-	staging := c.k.layout.csiStaging(spec.Name())
-	if err := disk.mkdir(staging); err != nil {
+	staging := c.k.layout.CSIStaging(spec.Name())
+	if err := fs.Mkdir(staging); err != nil {
 		return "", err
 	}
 	req := storage.StageRequest{
@@ -62,7 +63,7 @@ func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error)
 		AttachContext: attachContext, Context: source.VolumeAttributes,
 	}
 	err = c.k.ask(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
-		return disk.mount(Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
+		return fs.Mount(disk.Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
 	})
 	if err = rpcError(storage.Stage, err); err == nil {
 		return staging, nil
@@ -89,17 +90,17 @@ func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Po
 	if !ok {
 		return "", unimplemented(storage.Publish)
 	}
-	staging, target := c.k.layout.csiStaging(spec.Name()), c.k.layout.csiPublish(spec.Name(), pod.UID)
-	if err := c.k.node.disk.mkdir(path.Dir(target)); err != nil {
+	staging, target := c.k.layout.CSIStaging(spec.Name()), c.k.layout.CSIPublish(spec.Name(), pod.UID)
+	if err := c.k.node.disk.Mkdir(path.Dir(target)); err != nil {
 		return "", err
 	}
 	req := storage.PublishRequest{
 		ID: source.handle, Node: c.k.node.name, Target: target, StagingPath: staging, Pod: podRef(pod), Mode: spec.accessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
 	}
-	mount := Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
+	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
 	err = c.k.askFor(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
-		func() error { return c.k.node.disk.mount(mount) })
+		func() error { return c.k.node.disk.Mount(mount) })
 	if err != nil {
 		return "", rpcError(storage.Publish, err)
 	}
@@ -107,7 +108,7 @@ func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Po
 }
 
 func (c csiPlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) error, error) {
-	data, err := c.k.node.disk.Read(c.k.layout.csiDeviceData(name) + "/" + metadataFile)
+	data, err := c.k.node.disk.ReadMetadata(c.k.layout.CSIDeviceData(name) + "/" + disk.MetadataFile)
 	if err != nil {
 		return nil, err
 	}
@@ -116,31 +117,31 @@ func (c csiPlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) erro
 		if err != nil {
 			return err
 		}
-		target := c.k.layout.csiPublish(name, pod)
+		target := c.k.layout.CSIPublish(name, pod)
 		// MNT-307: also when nothing is there, for an earlier call may have timed out.
 		if err := c.unpublish(p, driver, data.Handle, pod, target); err != nil {
 			return fmt.Errorf("kubernetes.io/csi: blockMapper.unpublishVolumeForBlock failed: %w", err)
 		}
-		return c.k.node.disk.removeIfThere(target)
+		return c.k.node.disk.RemoveIfExists(target)
 	}, nil
 }
 
 func (c csiPlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
-	source, disk := spec.CSI(), c.k.node.disk
+	source, fs := spec.CSI(), c.k.node.disk
 	driver, err := c.client(source.Driver, "blockMapper.TearDownDevice")
 	if err != nil {
 		return err
 	}
-	staging := c.k.layout.csiStaging(spec.Name())
+	staging := c.k.layout.CSIStaging(spec.Name())
 	// MNT-307: what was never staged is not unstaged.
-	if disk.Exists(staging) && storage.Can(driver, storage.Stage) {
+	if fs.Exists(staging) && storage.Can(driver, storage.Stage) {
 		req := storage.UnstageRequest{ID: source.VolumeHandle, Node: c.k.node.name, Path: staging}
 		err := c.k.ask(p, driver, storage.Unstage, req.ID, func() error { return driver.(storage.Stager).Unstage(req) },
-			func() error { return disk.unmount(staging) })
+			func() error { return fs.Unmount(staging) })
 		if err != nil {
 			return fmt.Errorf("kubernetes.io/csi: blockMapper.unstageVolumeForBlock failed: %w", err)
 		}
-		if err := disk.removeAll(staging); err != nil {
+		if err := fs.RemoveAll(staging); err != nil {
 			return err
 		}
 	}
@@ -150,13 +151,13 @@ func (c csiPlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
 
 // cleanUp removes the directories of a block volume as far as they can be removed.
 func (c csiPlugin) cleanUp(name string) {
-	disk := c.k.node.disk
-	if disk.removeIfThere(path.Dir(c.k.layout.csiPublish(name, ""))) != nil {
+	fs := c.k.node.disk
+	if fs.RemoveIfExists(path.Dir(c.k.layout.CSIPublish(name, ""))) != nil {
 		return
 	}
-	if disk.removeIfThere(c.k.layout.csiStaging(name)) != nil {
+	if fs.RemoveIfExists(c.k.layout.CSIStaging(name)) != nil {
 		return
 	}
 	// An error here is one for the next attempt.
-	_ = disk.removeAll(path.Dir(c.k.layout.csiMap(name)))
+	_ = fs.RemoveAll(path.Dir(c.k.layout.CSIMap(name)))
 }

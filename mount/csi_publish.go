@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -56,8 +57,8 @@ func (c csiPlugin) lifecycle(driver string, mode storagev1.VolumeLifecycleMode) 
 }
 
 func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
-	source, disk := csiSourceOf(spec, pod.UID), c.k.node.disk
-	target := c.k.layout.csiMount(pod.UID, spec.Name())
+	source, fs := csiSourceOf(spec, pod.UID), c.k.node.disk
+	target := c.k.layout.CSIMount(pod.UID, spec.Name())
 	// MNT-302, MNT-303
 	driver, err := c.client(source.driver, "mounter.SetUpAt")
 	if err != nil {
@@ -83,11 +84,11 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 			return err
 		}
 	}
-	data := Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil}
-	if err := disk.write(path.Dir(target)+"/"+metadataFile, data); err != nil {
+	data := disk.Metadata{SpecName: spec.Name(), Driver: source.driver, Handle: source.handle, Ephemeral: spec.PV == nil}
+	if err := fs.WriteMetadata(path.Dir(target)+"/"+disk.MetadataFile, data); err != nil {
 		return err
 	}
-	mount := Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID)}
+	mount := disk.Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID)}
 	err = unimplemented(storage.Publish)
 	if publisher, ok := driver.(storage.Publisher); ok {
 		err = c.k.askFor(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return c.k.mountFiles(mount) })
@@ -126,9 +127,9 @@ func (c csiPlugin) attributes(source csiSource, pod *corev1.Pod) map[string]stri
 }
 
 func (c csiPlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
-	target, disk := c.k.layout.csiMount(pod, name), c.k.node.disk
+	target, fs := c.k.layout.CSIMount(pod, name), c.k.node.disk
 	// MNT-260, MNT-921: without metadata nobody knows which driver to ask.
-	data, err := disk.Read(path.Dir(target) + "/" + metadataFile)
+	data, err := fs.ReadMetadata(path.Dir(target) + "/" + disk.MetadataFile)
 	if err != nil {
 		return nil, err
 	}
@@ -152,5 +153,5 @@ func (c csiPlugin) unpublish(p *engine.Proc, driver storage.Backend, handle stri
 	}
 	req := storage.UnpublishRequest{ID: handle, Node: c.k.node.name, Target: target}
 	return c.k.askFor(p, driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
-		func() error { return c.k.node.disk.unmount(target) })
+		func() error { return c.k.node.disk.Unmount(target) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -149,17 +150,17 @@ func (ns *Nodes) setGroup(f files, group int64) {
 	}
 	for _, name := range ns.names {
 		if f.node == "" || f.node == name {
-			ns.byName[name].disk.setGroup(f.plugin, f.volume, group)
+			ns.byName[name].disk.SetGroup(f.plugin, f.volume, group)
 		}
 	}
 }
 
 // mountFiles mounts a volume, whose files belong to whom they belonged to before.
-func (k *kubelet) mountFiles(m Mount) error {
+func (k *kubelet) mountFiles(m disk.Mount) error {
 	for _, node := range []string{"", k.node.name} {
 		if group, known := k.node.nodes.groups[files{node, m.Plugin, m.Volume}]; known {
 			m.Group = group
 		}
 	}
-	return k.node.disk.mount(m)
+	return k.node.disk.Mount(m)
 }

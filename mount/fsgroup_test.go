@@ -85,7 +85,7 @@ func TestFilesystemMismatch(t *testing.T) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/dev/x", FSType: &fsType}}
 	})
 	l := w.node.kubelet.layout
-	path := l.global("kubernetes.io/local-volume", "pv1")
+	path := l.GlobalMount("kubernetes.io/local-volume", "pv1")
 	w.node.disk.Break(path, ErrFilesystemMismatch)
 	w.pod("p1")
 	w.Advance(300 * time.Millisecond)

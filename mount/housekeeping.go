@@ -18,7 +18,7 @@ func (k *kubelet) keepHouse(p *engine.Proc) {
 			k.stopOrphan(c)
 		}
 	}
-	for _, pod := range k.node.disk.children(k.layout.pods()) {
+	for _, pod := range k.node.disk.Children(k.layout.Pods()) {
 		uid := types.UID(pod)
 		_, managed := k.pods[uid]
 		_, known := k.workers[uid]
@@ -47,37 +47,37 @@ func (k *kubelet) stopOrphan(c *container) {
 
 // removePodDir removes the directory of an orphaned pod as far as that is safe, and says what it stopped at.
 func (k *kubelet) removePodDir(uid types.UID) (why string) {
-	disk := k.node.disk
+	fs := k.node.disk
 	// MNT-480: nothing is removed that may be mounted. MNT-482: of block volumes only memory knows.
 	if len(k.actual.mountedOf(uid, true)) > 0 {
 		return "volumes may be mounted"
 	}
-	if mounts := disk.mountsUnder(k.layout.volumes(uid)); len(mounts) > 0 {
+	if mounts := fs.MountsUnder(k.layout.PodVolumes(uid)); len(mounts) > 0 {
 		return mounts[0].Path + " is mounted"
 	}
-	for _, plugin := range disk.children(k.layout.volumes(uid)) {
-		dir := k.layout.volumes(uid) + "/" + plugin
-		for _, name := range disk.children(dir) {
+	for _, plugin := range fs.Children(k.layout.PodVolumes(uid)) {
+		dir := k.layout.PodVolumes(uid) + "/" + plugin
+		for _, name := range fs.Children(dir) {
 			// MNT-480, MNT-481: a file in it may be the last trace of a volume.
-			disk.removeIfThere(dir + "/" + name + "/mount")
-			if err := disk.removeIfThere(dir + "/" + name); err != nil {
+			fs.RemoveIfExists(dir + "/" + name + "/mount")
+			if err := fs.RemoveIfExists(dir + "/" + name); err != nil {
 				return err.Error()
 			}
 		}
 	}
-	if err := disk.removeAll(k.layout.subpaths(uid)); err != nil {
+	if err := fs.RemoveAll(k.layout.Subpaths(uid)); err != nil {
 		return err.Error()
 	}
 	// MNT-480: by now there are only directories.
-	if err := disk.removeAll(k.layout.volumes(uid)); err != nil {
+	if err := fs.RemoveAll(k.layout.PodVolumes(uid)); err != nil {
 		return err.Error()
 	}
-	for _, name := range disk.children(k.layout.pod(uid)) {
-		if err := disk.removeAll(k.layout.pod(uid) + "/" + name); err != nil {
+	for _, name := range fs.Children(k.layout.Pod(uid)) {
+		if err := fs.RemoveAll(k.layout.Pod(uid) + "/" + name); err != nil {
 			return err.Error()
 		}
 	}
-	if err := disk.removeIfThere(k.layout.pod(uid)); err != nil {
+	if err := fs.RemoveIfExists(k.layout.Pod(uid)); err != nil {
 		return err.Error()
 	}
 	return ""

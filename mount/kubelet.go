@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // kubelet is one life of the kubelet of a node (MNT-013): the populator writes the desired state, the reconciler starts
@@ -18,7 +19,7 @@ type kubelet struct {
 	node   *Node
 	cfg    *Config
 	actor  *engine.Actor
-	layout layout
+	layout disk.Layout
 	events *engine.Recorder
 
 	// pods are those assigned to the node as the API shows them, workers those that the kubelet deals with.
@@ -86,7 +87,7 @@ func (n *Node) start(a *engine.Actor) {
 		if n.kubelet == k {
 			n.kubelet = nil
 		}
-		n.disk.changed = nil
+		n.disk.OnChange = nil
 	})
 	var delay time.Duration
 	if n.nodes.cfg.StartDelay != nil {
@@ -98,7 +99,7 @@ func (n *Node) start(a *engine.Actor) {
 // newKubelet is a kubelet that knows nothing and does nothing.
 func (n *Node) newKubelet() *kubelet {
 	return &kubelet{
-		node: n, cfg: &n.nodes.cfg, layout: layout{n.nodes.cfg.Root},
+		node: n, cfg: &n.nodes.cfg, layout: disk.Layout{Root: n.nodes.cfg.Root},
 		pods:      map[types.UID]*corev1.Pod{},
 		workers:   map[types.UID]*worker{},
 		desired:   newDesiredState(),
@@ -176,7 +177,7 @@ func (k *kubelet) makeLoops(now time.Time) {
 	k.populator = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populatePass)
 	k.housekeeping = newGrid(k.actor, "housekeeping", now.Add(k.cfg.Housekeeping), k.cfg.Housekeeping, rankPoll, k.keepHouse)
 	k.status = newGrid(k.actor, "node status", now.Add(k.cfg.StatusDelay), k.cfg.StatusPeriod, rankReport, k.reportStatus)
-	k.node.disk.changed = k.diskChanged
+	k.node.disk.OnChange = k.diskChanged
 }
 
 // sorted lists the keys of a map by pods in order.

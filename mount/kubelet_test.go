@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // MNT-060, MNT-061, MNT-062, MNT-063, MNT-064: which pods the populator adds.
@@ -189,7 +190,7 @@ func TestSourceInThePod(t *testing.T) {
 	uid := w.stored("p1").UID
 	want(t, "MNT-071: phase", w.phase("p1"), corev1.PodRunning)
 	want(t, "MNT-022: record", w.node.kubelet.desired.has(corev1.UniqueVolumeName("kubernetes.io/empty-dir/"+uid+"-tmp"), uid), true)
-	want(t, "directory", w.node.disk.Exists(w.node.kubelet.layout.podVolume(uid, "kubernetes.io/empty-dir", "tmp")), true)
+	want(t, "directory", w.node.disk.Exists(w.node.kubelet.layout.PodVolume(uid, "kubernetes.io/empty-dir", "tmp")), true)
 }
 
 // MNT-133, MNT-159: an operation goes on with what was desired when it began, and keeps all others of its volume waiting.
@@ -211,7 +212,7 @@ func TestOperationGoesOn(t *testing.T) {
 func TestStart(t *testing.T) {
 	w := newWorld(t)
 	w.run("p1")
-	w.ok(w.node.disk.mkdir(w.node.kubelet.layout.podVolume("old", "kubernetes.io/csi", "lost")))
+	w.ok(w.node.disk.Mkdir(w.node.kubelet.layout.PodVolume("old", "kubernetes.io/csi", "lost")))
 	w.node.Stop()
 	w.node.Start()
 	k := w.node.kubelet
@@ -571,12 +572,12 @@ func TestPodExits(t *testing.T) {
 func TestLeftovers(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
-	path := w.node.kubelet.layout.volumes(pod.UID) + "/kubernetes.io~csi/other/mount"
-	w.ok(w.node.disk.mount(Mount{Path: path, Volume: "h9"}))
+	path := w.node.kubelet.layout.PodVolumes(pod.UID) + "/kubernetes.io~csi/other/mount"
+	w.ok(w.node.disk.Mount(disk.Mount{Path: path, Volume: "h9"}))
 	w.deletePod("p1")
 	w.Advance(time.Minute)
 	want(t, "MNT-011, MNT-387: pod", w.phase("p1"), corev1.PodSucceeded)
-	w.ok(w.node.disk.unmount(path))
+	w.ok(w.node.disk.Unmount(path))
 	w.node.kubelet.changed(pod.UID)
 	w.Advance(time.Second)
 	want(t, "MNT-387: pod", w.phase("p1"), "gone")

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // mapVolume starts to give a block device to a pod.
@@ -112,18 +113,18 @@ func (k *kubelet) bindDevice(av *actualVolume, spec *volumeSpec, pod *corev1.Pod
 	}
 	av.setDevice(deviceMounted, devicePath, mapPath)
 	// MNT-227, MNT-231: the bind file counts the pod in.
-	disk, bind := k.node.disk, mapPath+"/"+string(pod.UID)
-	if err := disk.mount(Mount{Path: bind, Source: devicePath, Plugin: spec.plugin.Name, Volume: spec.ID(), Pod: string(pod.UID), Block: true}); err != nil {
+	fs, bind := k.node.disk, mapPath+"/"+string(pod.UID)
+	if err := fs.Mount(disk.Mount{Path: bind, Source: devicePath, Plugin: spec.plugin.Name, Volume: spec.ID(), Pod: string(pod.UID), Block: true}); err != nil {
 		return "MapVolume.MapBlockVolume failed", err
 	}
-	if err := disk.link(k.layout.podDevice(pod.UID, spec.plugin.Name, spec.Name()), devicePath); err != nil {
+	if err := fs.Link(k.layout.PodDevice(pod.UID, spec.plugin.Name, spec.Name()), devicePath); err != nil {
 		return "MapVolume.MapBlockVolume failed", err
 	}
-	disk.lock(bind, true)
+	fs.Lock(bind, true)
 	return "", nil
 }
 
 // podMapDir is the directory of a pod that has the links to its devices.
 func (k *kubelet) podMapDir(spec *volumeSpec, pod *corev1.Pod) string {
-	return k.layout.devices(pod.UID) + "/" + escaped(spec.plugin.Name)
+	return k.layout.PodDevices(pod.UID) + "/" + disk.EscapePlugin(spec.plugin.Name)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -20,7 +21,7 @@ type Node struct {
 	machine *engine.Actor
 	actor   *engine.Actor
 	kubelet *kubelet // of this life, nil while it is down
-	disk    *Disk
+	disk    *disk.Disk
 	runtime *runtime
 
 	partitioned  bool
@@ -36,7 +37,7 @@ func ActorName(node string) string { return "kubelet/" + node }
 func MachineName(node string) string { return "machine/" + node }
 
 func (ns *Nodes) newNode(name string) (*Node, error) {
-	n := &Node{name: name, nodes: ns, disk: newDisk(), unregistered: map[string]bool{}, boots: 1}
+	n := &Node{name: name, nodes: ns, disk: disk.New(), unregistered: map[string]bool{}, boots: 1}
 	n.runtime = newRuntime(n)
 	var err error
 	n.machine, err = ns.engine.NewActor(MachineName(name), func(a *engine.Actor) {
@@ -52,8 +53,8 @@ func (ns *Nodes) newNode(name string) (*Node, error) {
 // Name is the node's name.
 func (n *Node) Name() string { return n.name }
 
-// Disk is the node's disk.
-func (n *Node) Disk() *Disk { return n.disk }
+// Disk returns the disk of the node.
+func (n *Node) Disk() Disk { return Disk{n.disk} }
 
 // Running reports whether the kubelet runs.
 func (n *Node) Running() bool { return n.actor.Alive() }
@@ -84,7 +85,7 @@ func (n *Node) Reboot() {
 func (n *Node) lose() {
 	n.machine.Crash()
 	// MNT-485: mounts and bind mounts are gone, what lies beneath them is not.
-	n.disk.reboot()
+	n.disk.Reboot()
 	for _, b := range n.nodes.cfg.Backends.All() {
 		if rebooter, ok := b.(storage.Rebooter); ok {
 			rebooter.Reboot(n.name)

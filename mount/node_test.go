@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -95,7 +96,7 @@ func TestRebootWithoutPod(t *testing.T) {
 	w.node.Start()
 	w.Advance(20 * time.Second)
 	want(t, "MNT-485: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
-	want(t, "MNT-480: directory", w.node.disk.Exists(w.node.kubelet.layout.pod(pod.UID)), false)
+	want(t, "MNT-480: directory", w.node.disk.Exists(w.node.kubelet.layout.Pod(pod.UID)), false)
 	want(t, "MNT-457: in use", len(w.inUse()), 0)
 }
 
@@ -153,7 +154,7 @@ func TestMountFailsAfterRestart(t *testing.T) {
 	w.node.Start()
 	w.Advance(5 * time.Second)
 	want(t, "MNT-456: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
-	want(t, "MNT-456: files", w.node.disk.Mounted(w.node.kubelet.layout.csiMount(pod.UID, "pv1")), true)
+	want(t, "MNT-456: files", w.node.disk.Mounted(w.node.kubelet.layout.CSIMount(pod.UID, "pv1")), true)
 	w.mark()
 	w.deletePod("p1")
 	w.Advance(5 * time.Second)
@@ -180,12 +181,12 @@ func TestCorrection(t *testing.T) {
 func TestReconstruct(t *testing.T) {
 	w := newWorld(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS()} })
 	k := w.node.kubelet
-	disk, l := w.node.disk, k.layout
-	w.ok(disk.write(l.podVolume("u", "kubernetes.io/csi", "pv1")+"/"+metadataFile, Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
-	w.ok(disk.write(l.csiDeviceData("pv2")+"/"+metadataFile, Metadata{SpecName: "pv2", Driver: driverName, Handle: "h2"}))
-	w.ok(disk.mkdir(l.podVolume("u", "kubernetes.io/csi", "lost")))
-	w.ok(disk.mkdir(l.podVolume("u", "kubernetes.io/local-volume", "dir")))
-	w.ok(disk.mount(Mount{Path: l.global(localPluginName, "dev")}))
+	fs, l := w.node.disk, k.layout
+	w.ok(fs.WriteMetadata(l.PodVolume("u", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
+	w.ok(fs.WriteMetadata(l.CSIDeviceData("pv2")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv2", Driver: driverName, Handle: "h2"}))
+	w.ok(fs.Mkdir(l.PodVolume("u", "kubernetes.io/csi", "lost")))
+	w.ok(fs.Mkdir(l.PodVolume("u", "kubernetes.io/local-volume", "dir")))
+	w.ok(fs.Mount(disk.Mount{Path: l.GlobalMount(localPluginName, "dev")}))
 	for _, tc := range []struct {
 		rule  string
 		what  leftover
@@ -214,23 +215,23 @@ func TestReconstruct(t *testing.T) {
 	if !ok {
 		t.Fatal("MNT-452: no record")
 	}
-	want(t, "MNT-452: device path", []string{v.devicePath, v.mountPath}, []string{"", l.csiGlobal(driverName, handle)})
+	want(t, "MNT-452: device path", []string{v.devicePath, v.mountPath}, []string{"", l.CSIGlobalMount(driverName, handle)})
 }
 
 // MNT-480, MNT-481, MNT-482: orphaned directories.
 func TestHousekeeping(t *testing.T) {
 	w := newWorld(t)
 	k := w.node.kubelet
-	disk, l := w.node.disk, k.layout
-	w.ok(disk.mkdir(l.volumes("empty") + "/kubernetes.io~csi/pv1/mount"))
-	w.ok(disk.write(l.podVolume("file", "kubernetes.io/csi", "pv1")+"/"+metadataFile, Metadata{}))
-	w.ok(disk.mount(Mount{Path: l.csiMount("mounted", "pv1")}))
-	w.ok(disk.link(l.podDevice("device", "kubernetes.io/csi", "pv1"), "/dev/x"))
+	fs, l := w.node.disk, k.layout
+	w.ok(fs.Mkdir(l.PodVolumes("empty") + "/kubernetes.io~csi/pv1/mount"))
+	w.ok(fs.WriteMetadata(l.PodVolume("file", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile, disk.Metadata{}))
+	w.ok(fs.Mount(disk.Mount{Path: l.CSIMount("mounted", "pv1")}))
+	w.ok(fs.Link(l.PodDevice("device", "kubernetes.io/csi", "pv1"), "/dev/x"))
 	w.Advance(3 * time.Second)
-	want(t, "MNT-480: empty", disk.Exists(l.pod("empty")), false)
-	want(t, "MNT-481: a file in the way", disk.Exists(l.podVolume("file", "kubernetes.io/csi", "pv1")+"/"+metadataFile), true)
-	want(t, "MNT-480: mounted", disk.Mounted(l.csiMount("mounted", "pv1")), true)
-	want(t, "MNT-482: a device", disk.Exists(l.pod("device")), false)
+	want(t, "MNT-480: empty", fs.Exists(l.Pod("empty")), false)
+	want(t, "MNT-481: a file in the way", fs.Exists(l.PodVolume("file", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile), true)
+	want(t, "MNT-480: mounted", fs.Mounted(l.CSIMount("mounted", "pv1")), true)
+	want(t, "MNT-482: a device", fs.Exists(l.Pod("device")), false)
 }
 
 // Containers of a pod that was deleted while no kubelet ran are ended.
@@ -400,7 +401,7 @@ func (w *world) clean(when string) {
 		w.t.Errorf("%s: in use %v", when, got)
 	}
 	if w.node.disk.Exists(w.nodes.cfg.Root + "/pods") {
-		for _, uid := range w.node.disk.children(w.nodes.cfg.Root + "/pods") {
+		for _, uid := range w.node.disk.Children(w.nodes.cfg.Root + "/pods") {
 			w.t.Errorf("%s: the directory of pod %s is still there", when, uid)
 		}
 	}

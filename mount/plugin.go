@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -99,13 +100,13 @@ func podRef(pod *corev1.Pod) storage.PodRef {
 
 // removeMountDir takes away an unmounted directory, the metadata beside it, and the directory around both.
 func (k *kubelet) removeMountDir(mountPath string) error {
-	disk := k.node.disk
-	if disk.Mounted(mountPath) {
+	fs := k.node.disk
+	if fs.Mounted(mountPath) {
 		return nil
 	}
 	around := path.Dir(mountPath)
-	for _, p := range []string{mountPath, around + "/" + metadataFile, around} {
-		if err := disk.removeIfThere(p); err != nil {
+	for _, p := range []string{mountPath, around + "/" + disk.MetadataFile, around} {
+		if err := fs.RemoveIfExists(p); err != nil {
 			return err
 		}
 	}

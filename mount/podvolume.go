@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 const emptyDirPluginName = "kubernetes.io/empty-dir"
@@ -48,7 +49,7 @@ func (t podPlugin) readyDir(pod types.UID, name string) string {
 		// MNT-039: all others are files in an emptyDir that nobody named.
 		name = "wrapped_" + name
 	}
-	return t.k.layout.pod(pod) + "/plugins/" + escaped(emptyDirPluginName) + "/" + name
+	return t.k.layout.Pod(pod) + "/plugins/" + disk.EscapePlugin(emptyDirPluginName) + "/" + name
 }
 
 const readyFile = "ready"
@@ -62,29 +63,29 @@ func (t podPlugin) setUp(_ *engine.Proc, spec *volumeSpec, pod *corev1.Pod, _ se
 		// MNT-313
 		return errGitRepo
 	}
-	target, disk := t.k.layout.podVolume(pod.UID, t.name, spec.Name()), t.k.node.disk
-	if err := disk.mkdir(target); err != nil {
+	target, fs := t.k.layout.PodVolume(pod.UID, t.name, spec.Name()), t.k.node.disk
+	if err := fs.Mkdir(target); err != nil {
 		return err
 	}
-	if inMemory(spec.Inline) && !disk.Mounted(target) {
+	if inMemory(spec.Inline) && !fs.Mounted(target) {
 		// MNT-311: a reboot has taken it off.
-		if err := disk.mount(Mount{Path: target, Plugin: t.name, Volume: spec.Name(), Pod: string(pod.UID)}); err != nil {
+		if err := fs.Mount(disk.Mount{Path: target, Plugin: t.name, Volume: spec.Name(), Pod: string(pod.UID)}); err != nil {
 			return err
 		}
 	}
-	return disk.write(t.readyDir(pod.UID, spec.Name())+"/"+readyFile, Metadata{})
+	return fs.WriteMetadata(t.readyDir(pod.UID, spec.Name())+"/"+readyFile, disk.Metadata{})
 }
 
 func (t podPlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
-	target, disk := t.k.layout.podVolume(pod, t.name, name), t.k.node.disk
+	target, fs := t.k.layout.PodVolume(pod, t.name, name), t.k.node.disk
 	return func(*engine.Proc) error {
 		// MNT-312
-		if err := disk.removeAll(t.readyDir(pod, name)); err != nil {
+		if err := fs.RemoveAll(t.readyDir(pod, name)); err != nil {
 			return err
 		}
-		if err := disk.unmount(target); err != nil {
+		if err := fs.Unmount(target); err != nil {
 			return err
 		}
-		return disk.removeAll(target)
+		return fs.RemoveAll(target)
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // plainPod is a pod with one volume of its own.
@@ -23,7 +24,7 @@ func plainPod(w *world, source corev1.VolumeSource) types.UID {
 
 // below lists what there is in the directories of volumes and plugins of a pod, mounts with a star.
 func below(w *world, uid types.UID) (paths []string) {
-	dir := w.node.kubelet.layout.pod(uid) + "/"
+	dir := w.node.kubelet.layout.Pod(uid) + "/"
 	for _, path := range w.node.disk.Paths() {
 		if rest, ok := strings.CutPrefix(path, dir); ok && strings.Count(rest, "/") > 1 {
 			if w.node.disk.Mounted(strings.TrimSuffix(path, "/")) {
@@ -65,7 +66,7 @@ func TestPodVolumes(t *testing.T) {
 			}
 			want(t, tc.rule+": paths", files(), tc.want)
 			w.node.Reboot()
-			want(t, "MNT-311: mounts after a reboot", w.node.disk.Mounts(), []Mount(nil))
+			want(t, "MNT-311: mounts after a reboot", w.node.disk.Mounts(), []disk.Mount(nil))
 			w.Advance(3 * time.Second)
 			want(t, "MNT-311: paths after a reboot", files(), tc.want)
 			w.deletePod("p1")

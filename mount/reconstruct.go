@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // leftover is a directory of a volume that nobody can tell the volume from (MNT-451).
@@ -20,20 +21,20 @@ type leftover struct {
 
 // reconstruct reads from the disk what an earlier kubelet had mounted (MNT-450).
 func (k *kubelet) reconstruct(p *engine.Proc) {
-	disk := k.node.disk
-	for _, pod := range disk.children(k.layout.pods()) {
+	fs := k.node.disk
+	for _, pod := range fs.Children(k.layout.Pods()) {
 		uid := types.UID(pod)
 		if k.adopted[uid] {
 			continue
 		}
-		for _, dir := range disk.children(k.layout.volumes(uid)) {
-			for _, name := range disk.children(k.layout.volumes(uid) + "/" + dir) {
-				k.reconstructVolume(p, leftover{uid, unescaped(dir), name}, false)
+		for _, dir := range fs.Children(k.layout.PodVolumes(uid)) {
+			for _, name := range fs.Children(k.layout.PodVolumes(uid) + "/" + dir) {
+				k.reconstructVolume(p, leftover{uid, disk.UnescapePlugin(dir), name}, false)
 			}
 		}
-		for _, dir := range disk.children(k.layout.devices(uid)) {
-			for _, name := range disk.children(k.layout.devices(uid) + "/" + dir) {
-				k.reconstructVolume(p, leftover{uid, unescaped(dir), name}, true)
+		for _, dir := range fs.Children(k.layout.PodDevices(uid)) {
+			for _, name := range fs.Children(k.layout.PodDevices(uid) + "/" + dir) {
+				k.reconstructVolume(p, leftover{uid, disk.UnescapePlugin(dir), name}, true)
 			}
 		}
 	}
@@ -83,12 +84,12 @@ func (k *kubelet) rebuild(l leftover, block bool) (*volumeSpec, error) {
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: l.name}, Spec: corev1.PersistentVolumeSpec{VolumeMode: &mode}}
 	switch backend, err := k.cfg.Backends.ByName(l.plugin); {
 	case l.plugin == objects.CSIPluginName:
-		file := k.layout.podVolume(l.pod, l.plugin, l.name) + "/" + metadataFile
+		file := k.layout.PodVolume(l.pod, l.plugin, l.name) + "/" + disk.MetadataFile
 		if block {
-			file = k.layout.csiDeviceData(l.name) + "/" + metadataFile
+			file = k.layout.CSIDeviceData(l.name) + "/" + disk.MetadataFile
 		}
 		// MNT-451, MNT-453: no access modes, no capacity, no claim.
-		data, err := k.node.disk.Read(file)
+		data, err := k.node.disk.ReadMetadata(file)
 		if err != nil {
 			return nil, err
 		}
@@ -103,8 +104,8 @@ func (k *kubelet) rebuild(l leftover, block bool) (*volumeSpec, error) {
 		spec.PV = pv
 		return spec, nil
 	case l.plugin == localPluginName:
-		path := k.layout.podVolume(l.pod, l.plugin, l.name)
-		if !block && !k.node.disk.Mounted(k.layout.global(l.plugin, l.name)) {
+		path := k.layout.PodVolume(l.pod, l.plugin, l.name)
+		if !block && !k.node.disk.Mounted(k.layout.GlobalMount(l.plugin, l.name)) {
 			// MNT-453: only a device leads back to its path.
 			return nil, fmt.Errorf("the source of the mount at %s is unknown", path)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsim/volsim/mount/internal/disk"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -21,9 +22,9 @@ func TestFailedReconstructionOfDeletedPod(t *testing.T) {
 	w.Advance(time.Second)
 	w.node.Start()
 	w.Advance(3 * time.Second)
-	want(t, "MNT-461: mounts", w.node.disk.Mounts(), []Mount(nil))
+	want(t, "MNT-461: mounts", w.node.disk.Mounts(), []disk.Mount(nil))
 	_, there := w.Store().Pods.Lookup("default/p1")
 	want(t, "MNT-387: the pod is there", there, false)
 	w.Advance(3 * time.Second)
-	want(t, "MNT-480: directory", w.node.disk.Exists(w.node.kubelet.layout.pod(uid)), false)
+	want(t, "MNT-480: directory", w.node.disk.Exists(w.node.kubelet.layout.Pod(uid)), false)
 }

@@ -40,7 +40,7 @@ func (c csiPlugin) nodeExpand(p *engine.Proc, spec *volumeSpec, req resizeReques
 // nodeExpandable reports that CSI volumes are: whether the driver agrees is found out by asking (MNT-405).
 func (c csiPlugin) nodeExpandable(spec *volumeSpec) bool { return spec.CSI() != nil }
 
-func (c csiPlugin) stagingPath(spec *volumeSpec) string { return c.k.layout.csiStaging(spec.Name()) }
+func (c csiPlugin) stagingPath(spec *volumeSpec) string { return c.k.layout.CSIStaging(spec.Name()) }
 
 // nodeExpandable reports whether the plugin can expand what is on a volume.
 func (t treePlugin) nodeExpandable(spec *volumeSpec) bool {

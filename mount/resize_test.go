@@ -171,8 +171,8 @@ func TestExpansionServesAll(t *testing.T) {
 		av, _ := k.actual.get(volumeName)
 		got, err := k.paths(av.spec, pod, av.devicePath)
 		w.ok(err)
-		want(t, "MNT-424: device path", got.volumePath, k.layout.csiPublish("pv1", pod.UID))
-		want(t, "MNT-424: staging path", got.stagingPath, k.layout.csiStaging("pv1"))
+		want(t, "MNT-424: device path", got.volumePath, k.layout.CSIPublish("pv1", pod.UID))
+		want(t, "MNT-424: staging path", got.stagingPath, k.layout.CSIStaging("pv1"))
 	})
 	t.Run("MNT-424", func(t *testing.T) {
 		w := newWorld(t)
@@ -181,8 +181,8 @@ func TestExpansionServesAll(t *testing.T) {
 		av, _ := k.actual.get(volumeName)
 		got, err := k.paths(av.spec, pod, av.devicePath)
 		w.ok(err)
-		want(t, "MNT-424: volume path", got.volumePath, k.layout.csiMount(pod.UID, "pv1"))
-		want(t, "MNT-424: staging path", got.stagingPath, k.layout.csiGlobal(driverName, handle))
+		want(t, "MNT-424: volume path", got.volumePath, k.layout.CSIMount(pod.UID, "pv1"))
+		want(t, "MNT-424: staging path", got.stagingPath, k.layout.CSIGlobalMount(driverName, handle))
 	})
 }
 
@@ -226,15 +226,15 @@ func TestStagingPathWhileMapping(t *testing.T) {
 			at := w.node.kubelet.layout
 			if tt.before {
 				// The expansion in use fails, so that of the other pod is the one that counts.
-				e.cannot = at.csiPublish("pv1", w.run("p1", fake.BlockClaims("c1")).UID)
+				e.cannot = at.CSIPublish("pv1", w.run("p1", fake.BlockClaims("c1")).UID)
 			}
 			w.grow("2Gi")
 			pod := w.run("p2", fake.BlockClaims("c1"))
 			staging := ""
 			if tt.staged {
-				staging = at.csiStaging("pv1")
+				staging = at.CSIStaging("pv1")
 			}
-			want(t, "asked", e.asked, map[string]string{at.csiPublish("pv1", pod.UID): staging})
+			want(t, "asked", e.asked, map[string]string{at.CSIPublish("pv1", pod.UID): staging})
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -246,7 +247,7 @@ func TestScenario10PublishFails(t *testing.T) {
 	w.attach(handle)
 	w.Advance(time.Second)
 	want(t, "MNT-246: state", w.state(pod.UID), "VolumeNotMounted DeviceGloballyMounted")
-	want(t, "MNT-302: directory", w.node.disk.Exists(w.node.kubelet.layout.podVolume(pod.UID, objects.CSIPluginName, "pv1")), false)
+	want(t, "MNT-302: directory", w.node.disk.Exists(w.node.kubelet.layout.PodVolume(pod.UID, objects.CSIPluginName, "pv1")), false)
 	w.hold("p1")
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
@@ -363,12 +364,12 @@ func TestScenario17Block(t *testing.T) {
 	w.attach(handle)
 	w.Advance(time.Second)
 	pod, k := w.stored("p1"), w.node.kubelet
-	bind, link := k.layout.csiMap("pv1")+"/"+string(pod.UID), k.layout.podDevice(pod.UID, objects.CSIPluginName, "pv1")
+	bind, link := k.layout.CSIMap("pv1")+"/"+string(pod.UID), k.layout.PodDevice(pod.UID, objects.CSIPluginName, "pv1")
 	want(t, "MNT-307: calls", w.calls(), []string{"Stage h1", "Publish h1"})
 	want(t, "MNT-227: bind, link, lock", []bool{w.node.disk.Mounted(bind), w.node.disk.Exists(link), w.node.disk.Locked(bind)}, []bool{true, true, true})
 	want(t, "MNT-228: events", w.events(), []string{
-		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" globalMapPath %q`, k.layout.csiMap("pv1")),
-		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" volumeMapPath %q`, k.layout.devices(pod.UID)+"/kubernetes.io~csi"),
+		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" globalMapPath %q`, k.layout.CSIMap("pv1")),
+		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" volumeMapPath %q`, k.layout.PodDevices(pod.UID)+"/kubernetes.io~csi"),
 	})
 	want(t, "MNT-380: phase", w.phase("p1"), corev1.PodRunning)
 	w.mark()
@@ -376,7 +377,7 @@ func TestScenario17Block(t *testing.T) {
 	w.Advance(time.Second)
 	want(t, "MNT-270, MNT-286: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 	want(t, "MNT-270: bind, link", []bool{w.node.disk.Exists(bind), w.node.disk.Exists(link)}, []bool{false, false})
-	want(t, "MNT-307: directories", w.node.disk.Exists(k.layout.csiDevices()+"/pv1"), false)
+	want(t, "MNT-307: directories", w.node.disk.Exists(k.layout.CSIDevices()+"/pv1"), false)
 	want(t, "MNT-387: pod", w.phase("p1"), "gone")
 }
 
@@ -409,7 +410,7 @@ func TestScenario19Republish(t *testing.T) {
 	w.Advance(60 * time.Second)
 	want(t, "MNT-248: failed", w.calls()[0], "Publish h1 = Internal")
 	want(t, "MNT-248: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
-	want(t, "MNT-914: directory", w.node.disk.Mounted(w.node.kubelet.layout.csiMount(pod.UID, "pv1")), true)
+	want(t, "MNT-914: directory", w.node.disk.Mounted(w.node.kubelet.layout.CSIMount(pod.UID, "pv1")), true)
 	want(t, "MNT-248: phase", w.phase("p1"), corev1.PodRunning)
 	if !strings.HasPrefix(w.events()[0], "FailedMount default/p1: MountVolume.SetUp failed") {
 		t.Errorf("MNT-248: events = %q", w.events())
@@ -453,7 +454,7 @@ func TestScenario23RestartAfterDeletion(t *testing.T) {
 	want(t, "MNT-459: records", w.state(pod.UID), "-")
 	w.Advance(12 * time.Second)
 	want(t, "MNT-457: in use", len(w.inUse()), 0)
-	want(t, "MNT-480: directory", w.node.disk.Exists(w.node.kubelet.layout.pod(pod.UID)), false)
+	want(t, "MNT-480: directory", w.node.disk.Exists(w.node.kubelet.layout.Pod(pod.UID)), false)
 }
 
 // Scenario 24: MNT-260, MNT-453, MNT-461, MNT-462, MNT-481.
@@ -463,7 +464,7 @@ func TestScenario24LostMetadata(t *testing.T) {
 	w.node.Stop()
 	w.forceDelete("p1")
 	mount := w.node.nodes.cfg.Root + "/pods/" + string(pod.UID) + "/volumes/kubernetes.io~csi/pv1"
-	w.ok(w.node.disk.Remove(mount + "/" + metadataFile))
+	w.ok(w.node.disk.Remove(mount + "/" + disk.MetadataFile))
 	w.node.Start()
 	w.Advance(30 * time.Second)
 	want(t, "MNT-461: calls", w.calls(), nil)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -51,11 +52,11 @@ func (t treePlugin) deviceMountPath(spec *volumeSpec) (string, error) {
 	if dir := localDirectory(spec); dir != "" {
 		return dir, nil
 	}
-	return t.k.layout.global(t.name, spec.ID()), nil
+	return t.k.layout.GlobalMount(t.name, spec.ID()), nil
 }
 
 func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, _ *corev1.Pod, mountPath string) error {
-	mount := Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID()}
+	mount := disk.Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID()}
 	if localDirectory(spec) != "" {
 		// MNT-035: it is there already.
 		return nil
@@ -69,8 +70,8 @@ func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, _ *corev1.Pod,
 }
 
 func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
-	target, disk := t.k.layout.podVolume(pod.UID, t.name, spec.Name()), t.k.node.disk
-	mount := Mount{Path: target, Plugin: t.name, Volume: spec.ID(), Pod: string(pod.UID)}
+	target, fs := t.k.layout.PodVolume(pod.UID, t.name, spec.Name()), t.k.node.disk
+	mount := disk.Mount{Path: target, Plugin: t.name, Volume: spec.ID(), Pod: string(pod.UID)}
 	if spec.PV != nil && t.k.pluginTakesDevice(spec) {
 		mount.Source, _ = t.deviceMountPath(spec)
 	}
@@ -94,7 +95,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 	}
 	publisher, ok := t.backend().(storage.Publisher)
 	switch {
-	case disk.Mounted(target):
+	case fs.Mounted(target):
 		// These plugins look themselves whether it is mounted.
 		return nil
 	case !ok:
@@ -108,15 +109,15 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 		req.MountOptions = spec.PV.Spec.MountOptions
 	}
 	err := t.k.askFor(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, effect)
-	if err != nil && !how.remount && !how.reconstructed && !disk.Mounted(target) {
-		_ = disk.removeIfThere(target)
+	if err != nil && !how.remount && !how.reconstructed && !fs.Mounted(target) {
+		_ = fs.RemoveIfExists(target)
 	}
 	return err
 }
 
 // usedByOther reports whether the volume is mounted for another pod.
 func (t treePlugin) usedByOther(spec *volumeSpec, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(t.k.node.disk.Mounts(), func(m Mount) bool {
+	return slices.ContainsFunc(t.k.node.disk.Mounts(), func(m disk.Mount) bool {
 		return m.Plugin == t.name && m.Volume == spec.ID() && m.Pod != "" && m.Pod != string(pod.UID)
 	})
 }
@@ -131,38 +132,38 @@ func checkHostPath(path string) error {
 }
 
 func (t treePlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
-	target, disk := t.k.layout.podVolume(pod, t.name, name), t.k.node.disk
+	target, fs := t.k.layout.PodVolume(pod, t.name, name), t.k.node.disk
 	return func(p *engine.Proc) error {
 		publisher, ok := t.backend().(storage.Publisher)
 		if ok {
 			req := storage.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
 			err := t.k.askFor(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
-				func() error { return disk.unmount(target) })
+				func() error { return fs.Unmount(target) })
 			if err != nil {
 				return err
 			}
-		} else if err := disk.unmount(target); err != nil {
+		} else if err := fs.Unmount(target); err != nil {
 			return err
 		}
-		return disk.removeAll(target)
+		return fs.RemoveAll(target)
 	}, nil
 }
 
 func (t treePlugin) unmountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error {
-	disk := t.k.node.disk
-	if localDirectory(spec) != "" || !disk.Mounted(mountPath) {
+	fs := t.k.node.disk
+	if localDirectory(spec) != "" || !fs.Mounted(mountPath) {
 		// MNT-035, MNT-485: what is not mounted is unmounted.
 		return nil
 	}
 	stager, ok := t.backend().(storage.Stager)
 	if ok && storage.Can(t.backend(), storage.Stage) {
 		req := storage.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath}
-		err := t.k.ask(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(mountPath) })
+		err := t.k.ask(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return fs.Unmount(mountPath) })
 		if err != nil {
 			return err
 		}
-	} else if err := disk.unmount(mountPath); err != nil {
+	} else if err := fs.Unmount(mountPath); err != nil {
 		return err
 	}
-	return disk.removeIfThere(mountPath)
+	return fs.RemoveIfExists(mountPath)
 }

@@ -5,13 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
 // The block side of plugins compiled into the kubelet.
 
 func (t treePlugin) globalMapPath(spec *volumeSpec) string {
-	return t.k.layout.globalMap(t.name, spec.ID())
+	return t.k.layout.GlobalMap(t.name, spec.ID())
 }
 
 func (t treePlugin) mapper(*volumeSpec) error { return nil }
@@ -27,10 +28,10 @@ func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error
 	if !ok || !storage.Can(t.backend(), storage.Stage) {
 		return "", nil
 	}
-	staging, disk := t.stagingPath(spec), t.k.node.disk
+	staging, fs := t.stagingPath(spec), t.k.node.disk
 	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock}
 	err := t.k.ask(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
-		return disk.mount(Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
+		return fs.Mount(disk.Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
 	})
 	if err != nil {
 		return "", err
@@ -40,11 +41,11 @@ func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error
 
 // device is where a backend puts the device of a block volume for a pod.
 func (t treePlugin) device(id string, pod types.UID) string {
-	return t.k.layout.plugin(t.name) + "/devices/" + id + "/" + string(pod)
+	return t.k.layout.Plugin(t.name) + "/devices/" + id + "/" + string(pod)
 }
 
 func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (string, error) {
-	publisher, disk := t.backend().(storage.Publisher), t.k.node.disk
+	publisher, fs := t.backend().(storage.Publisher), t.k.node.disk
 	req := storage.PublishRequest{
 		ID: spec.ID(), Node: t.k.node.name, Target: t.device(spec.ID(), pod.UID), Pod: podRef(pod), Mode: spec.accessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), Source: spec.Source(),
@@ -52,8 +53,8 @@ func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.P
 	if storage.Can(t.backend(), storage.Stage) {
 		req.StagingPath = t.globalMapPath(spec) + "/staging"
 	}
-	mount := Mount{Path: req.Target, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err := t.k.askFor(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return disk.mount(mount) })
+	mount := disk.Mount{Path: req.Target, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
+	err := t.k.askFor(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return fs.Mount(mount) })
 	if err != nil {
 		return "", err
 	}
@@ -66,22 +67,22 @@ func (t treePlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) err
 		if !ok {
 			return nil
 		}
-		target, disk := t.device(name, pod), t.k.node.disk
+		target, fs := t.device(name, pod), t.k.node.disk
 		req := storage.UnpublishRequest{ID: name, Node: t.k.node.name, Target: target}
-		err := t.k.askFor(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) }, func() error { return disk.unmount(target) })
+		err := t.k.askFor(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) }, func() error { return fs.Unmount(target) })
 		if err != nil {
 			return err
 		}
-		return disk.removeIfThere(target)
+		return fs.RemoveIfExists(target)
 	}, nil
 }
 
 func (t treePlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
 	stager, ok := t.backend().(storage.Stager)
-	staging, disk := t.globalMapPath(spec)+"/staging", t.k.node.disk
-	if !ok || !disk.Mounted(staging) {
+	staging, fs := t.globalMapPath(spec)+"/staging", t.k.node.disk
+	if !ok || !fs.Mounted(staging) {
 		return nil
 	}
 	req := storage.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging}
-	return t.k.ask(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return disk.unmount(staging) })
+	return t.k.ask(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return fs.Unmount(staging) })
 }

@@ -61,7 +61,7 @@ func (k *kubelet) otherRefs(mountPath string) []string {
 // checkOpened is an error if somebody still has the device open, or if that cannot be found out.
 func (k *kubelet) checkOpened(devicePath string) error {
 	// MNT-283, MNT-288: a loop device holds it open; a bad disk does not tell.
-	if err := k.node.disk.broken[devicePath]; devicePath != "" && err != nil {
+	if err := k.node.disk.Err(devicePath); devicePath != "" && err != nil {
 		return err
 	}
 	if k.node.disk.Locked(devicePath) {
@@ -85,12 +85,12 @@ func (k *kubelet) unmapDevice(p *engine.Proc, v *actualVolume) {
 // takeDeviceMap is the operation.
 func (k *kubelet) takeDeviceMap(p *engine.Proc, v *actualVolume) error {
 	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
-	mapPath, disk := v.mountPath, k.node.disk
+	mapPath, fs := v.mountPath, k.node.disk
 	if mapPath == "" {
 		mapPath = plugin.globalMapPath(spec)
 	}
 	// MNT-286: each pod that has the device has an entry here.
-	if refs := disk.children(mapPath); len(refs) > 0 {
+	if refs := fs.Children(mapPath); len(refs) > 0 {
 		return fmt.Errorf("UnmapDevice failed for volume %q : the device %q is still referenced from other Pods %v", spec.Name(), mapPath, refs)
 	}
 	// MNT-286: from here on it may be half gone.
@@ -98,7 +98,7 @@ func (k *kubelet) takeDeviceMap(p *engine.Proc, v *actualVolume) error {
 	if err := plugin.tearDownDevice(p, spec); err != nil {
 		return fmt.Errorf("UnmapDevice.TearDownDevice failed for volume %q : %w", spec.Name(), err)
 	}
-	if err := disk.removeAll(mapPath); err != nil {
+	if err := fs.RemoveAll(mapPath); err != nil {
 		return fmt.Errorf("UnmapDevice.RemoveMapPath failed for volume %q : %w", spec.Name(), err)
 	}
 	if err := k.checkOpened(v.devicePath); err != nil {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
 )
 
 // unmountVolume starts to take a file system from a pod. No Event tells of it (MNT-264, MNT-398).
@@ -71,18 +72,18 @@ func (k *kubelet) unmapVolume(p *engine.Proc, v *actualVolume, ap *actualPod) {
 func (k *kubelet) unmapFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, mapPath string, unmap func(*engine.Proc) error) error {
 	// MNT-270, MNT-918: before anything is touched. Each step may find its work done.
 	k.setPod(name, uid, spec, volumeUncertain)
-	disk, bind := k.node.disk, mapPath+"/"+string(uid)
+	fs, bind := k.node.disk, mapPath+"/"+string(uid)
 	if mapPath == "" {
 		bind = k.pluginFor(spec.plugin.Name).globalMapPath(spec) + "/" + string(uid)
 	}
-	disk.lock(bind, false)
-	if err := disk.removeIfThere(k.layout.podDevice(uid, spec.plugin.Name, spec.Name())); err != nil {
+	fs.Lock(bind, false)
+	if err := fs.RemoveIfExists(k.layout.PodDevice(uid, spec.plugin.Name, spec.Name())); err != nil {
 		return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
 	}
-	if err := disk.unmount(bind); err != nil {
+	if err := fs.Unmount(bind); err != nil {
 		return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
 	}
-	if err := disk.removeIfThere(bind); err != nil {
+	if err := fs.RemoveIfExists(bind); err != nil {
 		return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
 	}
 	if err := unmap(p); err != nil {
@@ -95,20 +96,20 @@ func (k *kubelet) unmapFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid ty
 
 // removeSubpaths unmounts what containers have of a volume by subPath.
 func (k *kubelet) removeSubpaths(uid types.UID, spec string) error {
-	disk, dir := k.node.disk, k.layout.subpaths(uid)+"/"+spec
-	for _, m := range disk.mountsUnder(dir) {
-		if err := disk.unmount(m.Path); err != nil {
+	fs, dir := k.node.disk, k.layout.Subpaths(uid)+"/"+spec
+	for _, m := range fs.MountsUnder(dir) {
+		if err := fs.Unmount(m.Path); err != nil {
 			return err
 		}
 	}
-	if !disk.Exists(dir) {
+	if !fs.Exists(dir) {
 		return nil
 	}
-	if err := disk.removeAll(dir); err != nil {
+	if err := fs.RemoveAll(dir); err != nil {
 		return err
 	}
 	// MNT-261: the last one takes away the directory of all.
-	if err := disk.Remove(k.layout.subpaths(uid)); err != nil && !errors.Is(err, errNotEmpty) {
+	if err := fs.Remove(k.layout.Subpaths(uid)); err != nil && !errors.Is(err, disk.ErrNotEmpty) {
 		return err
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -124,7 +125,7 @@ func TestMapBeforeTheStart(t *testing.T) {
 func TestMapFailsAfterPublish(t *testing.T) {
 	w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
 	pod := w.pod("p1", fake.BlockClaims("c1"))
-	link := w.node.kubelet.layout.podDevice(pod.UID, objects.CSIPluginName, "pv1")
+	link := w.node.kubelet.layout.PodDevice(pod.UID, objects.CSIPluginName, "pv1")
 	w.node.disk.Break(link, errors.New("read-only file system"))
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -184,7 +185,7 @@ func TestSubpathCleanup(t *testing.T) {
 	w.attach(handle)
 	w.Advance(time.Second)
 	uid := w.stored("p1").UID
-	part := w.node.kubelet.layout.subpath(uid, "pv1", "main", 0)
+	part := w.node.kubelet.layout.Subpath(uid, "pv1", "main", 0)
 	want(t, "MNT-037: mounted", w.node.disk.Mounted(part), true)
 	w.node.disk.Break(part, errors.New("device or resource busy"))
 	w.mark()
@@ -196,15 +197,15 @@ func TestSubpathCleanup(t *testing.T) {
 	w.Advance(4 * time.Second)
 	want(t, "MNT-261: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 	want(t, "MNT-261: subPath", w.node.disk.Exists(part), false)
-	want(t, "MNT-261: subPaths", w.node.disk.Exists(w.node.kubelet.layout.subpaths(uid)), false)
+	want(t, "MNT-261: subPaths", w.node.disk.Exists(w.node.kubelet.layout.Subpaths(uid)), false)
 }
 
 // MNT-260, MNT-140, MNT-921: an unmount that cannot start is silent and without backoff, and the pod stays.
 func TestUnmountCannotStart(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
-	data := w.node.kubelet.layout.podVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + metadataFile
-	kept, _ := w.node.disk.Read(data)
+	data := w.node.kubelet.layout.PodVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + disk.MetadataFile
+	kept, _ := w.node.disk.ReadMetadata(data)
 	w.ok(w.node.disk.Remove(data))
 	w.deletePod("p1")
 	w.Advance(time.Minute)
@@ -212,7 +213,7 @@ func TestUnmountCannotStart(t *testing.T) {
 	want(t, "MNT-260: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
 	want(t, "MNT-398: events", w.events(), nil)
 	want(t, "MNT-140: operations", w.node.kubelet.ops.Len(), 0)
-	w.ok(w.node.disk.write(data, kept))
+	w.ok(w.node.disk.WriteMetadata(data, kept))
 	w.Advance(time.Second)
 	want(t, "MNT-260: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 }
@@ -221,16 +222,16 @@ func TestUnmountCannotStart(t *testing.T) {
 func TestDeviceStillReferenced(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
-	other := Mount{Path: "/mnt/backup", Source: w.node.kubelet.layout.csiGlobal(driverName, handle)}
-	w.ok(w.node.disk.mount(other))
-	w.ok(w.node.disk.mount(Mount{Path: w.node.kubelet.layout.root + "/plugins/kubernetes.io/csi/x", Source: other.Source}))
+	other := disk.Mount{Path: "/mnt/backup", Source: w.node.kubelet.layout.CSIGlobalMount(driverName, handle)}
+	w.ok(w.node.disk.Mount(other))
+	w.ok(w.node.disk.Mount(disk.Mount{Path: w.node.kubelet.layout.Root + "/plugins/kubernetes.io/csi/x", Source: other.Source}))
 	want(t, "MNT-281: references", w.node.kubelet.otherRefs(other.Source), []string{
-		"/mnt/backup", w.node.kubelet.layout.csiMount(pod.UID, "pv1")})
+		"/mnt/backup", w.node.kubelet.layout.CSIMount(pod.UID, "pv1")})
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
 	want(t, "MNT-281: calls", w.calls(), []string{"Unpublish h1"})
 	want(t, "MNT-281: state", w.state(pod.UID), "VolumeNotMounted DeviceGloballyMounted")
-	w.ok(w.node.disk.unmount(other.Path))
+	w.ok(w.node.disk.Unmount(other.Path))
 	w.Advance(10 * time.Second)
 	want(t, "MNT-281: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 }
@@ -252,12 +253,12 @@ func TestUnstageFails(t *testing.T) {
 func TestDeviceOpened(t *testing.T) {
 	w := newWorld(t)
 	k := w.node.kubelet
-	w.ok(w.node.disk.mount(Mount{Path: "/dev/x", Block: true}))
-	w.node.disk.lock("/dev/x", true)
+	w.ok(w.node.disk.Mount(disk.Mount{Path: "/dev/x", Block: true}))
+	w.node.disk.Lock("/dev/x", true)
 	if err := k.checkOpened("/dev/x"); err == nil {
 		t.Errorf("MNT-283: an open device passes")
 	}
-	w.node.disk.lock("/dev/x", false)
+	w.node.disk.Lock("/dev/x", false)
 	if err := k.checkOpened("/dev/x"); err != nil {
 		t.Errorf("MNT-284: checkOpened = %v", err)
 	}
@@ -287,7 +288,7 @@ func TestWithoutStaging(t *testing.T) {
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
 	want(t, "MNT-306: calls", w.calls(), []string{"Unpublish h1"})
-	want(t, "MNT-920: directory", w.node.disk.Exists(w.node.kubelet.layout.csiGlobal(driverName, handle)), true)
+	want(t, "MNT-920: directory", w.node.disk.Exists(w.node.kubelet.layout.CSIGlobalMount(driverName, handle)), true)
 	want(t, "MNT-135: state", w.state(pod.UID), "-")
 }
 
@@ -295,17 +296,17 @@ func TestWithoutStaging(t *testing.T) {
 func TestPublishFiles(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
-	l, disk := w.node.kubelet.layout, w.node.disk
-	data, err := disk.Read(l.podVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + metadataFile)
+	l, fs := w.node.kubelet.layout, w.node.disk
+	data, err := fs.ReadMetadata(l.PodVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + disk.MetadataFile)
 	w.ok(err)
-	want(t, "MNT-302: metadata", data, Metadata{SpecName: "pv1", Driver: driverName, Handle: handle})
+	want(t, "MNT-302: metadata", data, disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle})
 	v, _ := w.driver.Volume(handle)
-	want(t, "MNT-030: target", v.Published[0].Target, l.csiMount(pod.UID, "pv1"))
-	want(t, "MNT-301: staging", v.Staged[0].Path, l.csiGlobal(driverName, handle))
+	want(t, "MNT-030: target", v.Published[0].Target, l.CSIMount(pod.UID, "pv1"))
+	want(t, "MNT-301: staging", v.Staged[0].Path, l.CSIGlobalMount(driverName, handle))
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
-	want(t, "MNT-305: directory", disk.Exists(l.podVolume(pod.UID, objects.CSIPluginName, "pv1")), false)
-	want(t, "MNT-306: directory", disk.Exists(l.csiGlobal(driverName, handle)), false)
+	want(t, "MNT-305: directory", fs.Exists(l.PodVolume(pod.UID, objects.CSIPluginName, "pv1")), false)
+	want(t, "MNT-306: directory", fs.Exists(l.CSIGlobalMount(driverName, handle)), false)
 }
 
 // MNT-302, MNT-303: volumes in the pod itself need a CSIDriver that says so.
@@ -351,19 +352,19 @@ func TestTreePlugins(t *testing.T) {
 	w.Advance(time.Second)
 	want(t, "phase", w.phase("p1"), corev1.PodRunning)
 	want(t, "MNT-036: calls", w.calls(), []string{"Publish pv2", "Publish pv1"})
-	l, disk := w.node.kubelet.layout, w.node.disk
-	want(t, "MNT-032: NFS", disk.Mounted(l.podVolume(pod.UID, "kubernetes.io/nfs", "pv1")), true)
-	want(t, "MNT-036: hostPath", disk.Exists(l.podVolume(pod.UID, "kubernetes.io/host-path", "pv2")), false)
-	want(t, "MNT-035: local", disk.Mounted(l.podVolume(pod.UID, localPluginName, "pv3")), true)
-	want(t, "MNT-035: no device", disk.Mounted(l.global(localPluginName, "pv3")), false)
+	l, fs := w.node.kubelet.layout, w.node.disk
+	want(t, "MNT-032: NFS", fs.Mounted(l.PodVolume(pod.UID, "kubernetes.io/nfs", "pv1")), true)
+	want(t, "MNT-036: hostPath", fs.Exists(l.PodVolume(pod.UID, "kubernetes.io/host-path", "pv2")), false)
+	want(t, "MNT-035: local", fs.Mounted(l.PodVolume(pod.UID, localPluginName, "pv3")), true)
+	want(t, "MNT-035: no device", fs.Mounted(l.GlobalMount(localPluginName, "pv3")), false)
 	if err := checkHostPath("/tmp/../etc"); err == nil {
 		t.Errorf("MNT-036: a path with .. passes")
 	}
 	want(t, "MNT-170: in use", len(w.inUse()), 0)
 	w.deletePod("p1")
 	w.Advance(5 * time.Second)
-	want(t, "mounts", disk.Mounts(), nil)
-	want(t, "MNT-480: directory", disk.Exists(l.pod(pod.UID)), false)
+	want(t, "mounts", fs.Mounts(), nil)
+	want(t, "MNT-480: directory", fs.Exists(l.Pod(pod.UID)), false)
 }
 
 // MNT-034: a local volume with a file system type is a device.
@@ -383,7 +384,7 @@ func TestLocalDevice(t *testing.T) {
 		w.create(pod)
 		w.Advance(time.Second)
 	}
-	global := w.node.kubelet.layout.global(localPluginName, "pv1")
+	global := w.node.kubelet.layout.GlobalMount(localPluginName, "pv1")
 	want(t, "MNT-034: device", w.node.disk.Mounted(global), true)
 	want(t, "MNT-332, MNT-397: events", len(w.events()), 1)
 	if !strings.HasPrefix(w.events()[0], "AlreadyMountedVolume default/p2") {

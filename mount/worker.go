@@ -82,8 +82,8 @@ func (w *worker) sync(p *engine.Proc) error {
 	w.stale, w.hurried = false, w.urgent
 	w.dirty, w.urgent = false, false
 	// MNT-380: the directories, then the volumes, then the containers, of whatever kind.
-	for _, dir := range []string{k.layout.volumes(w.uid), k.layout.pod(w.uid) + "/plugins"} {
-		if err := k.node.disk.mkdir(dir); err != nil {
+	for _, dir := range []string{k.layout.PodVolumes(w.uid), k.layout.Pod(w.uid) + "/plugins"} {
+		if err := k.node.disk.Mkdir(dir); err != nil {
 			return err
 		}
 	}

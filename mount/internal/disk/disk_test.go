@@ -1,4 +1,4 @@
-package mount
+package disk
 
 import (
 	"errors"
@@ -7,20 +7,20 @@ import (
 )
 
 func TestDisk(t *testing.T) {
-	d := newDisk()
+	d := New()
 	file := Metadata{SpecName: "pv1", Driver: "d", Handle: "h1"}
-	if err := d.write("/k/pods/u/x/vol_data.json", file); err != nil {
+	if err := d.WriteMetadata("/k/pods/u/x/vol_data.json", file); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.mount(Mount{Path: "/k/pods/u/x/mount", Volume: "h1"}); err != nil {
+	if err := d.Mount(Mount{Path: "/k/pods/u/x/mount", Volume: "h1"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.link("/k/pods/u/y", "/dev/x"); err != nil {
+	if err := d.Link("/k/pods/u/y", "/dev/x"); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "MNT-030: tree", d.Paths(), []string{"/k/", "/k/pods/", "/k/pods/u/", "/k/pods/u/x/", "/k/pods/u/x/mount/", "/k/pods/u/x/vol_data.json", "/k/pods/u/y -> /dev/x"})
-	want(t, "children", d.children("/k/pods/u"), []string{"x", "y"})
-	got, err := d.Read("/k/pods/u/x/vol_data.json")
+	want(t, "children", d.Children("/k/pods/u"), []string{"x", "y"})
+	got, err := d.ReadMetadata("/k/pods/u/x/vol_data.json")
 	want(t, "MNT-260: metadata", got, file)
 	want(t, "MNT-260: error", err, nil)
 
@@ -28,21 +28,21 @@ func TestDisk(t *testing.T) {
 		rule, path string
 		want       error
 	}{
-		{"MNT-481", "/k/pods/u/x", errNotEmpty},
-		{"MNT-480", "/k/pods/u/x/mount", errBusy},
+		{"MNT-481", "/k/pods/u/x", ErrNotEmpty},
+		{"MNT-480", "/k/pods/u/x/mount", ErrBusy},
 		{"MNT-270", "/k/pods/u/nothing", fs.ErrNotExist},
 	} {
 		if err := d.Remove(tc.path); !errors.Is(err, tc.want) {
 			t.Errorf("%s: Remove(%s) = %v, want %v", tc.rule, tc.path, err, tc.want)
 		}
 	}
-	if err := d.removeAll("/k/pods/u"); err == nil {
+	if err := d.RemoveAll("/k/pods/u"); err == nil {
 		t.Errorf("MNT-480: what is mounted was removed")
 	}
-	d.reboot()
+	d.Reboot()
 	want(t, "MNT-485: mounts after a reboot", d.Mounts(), nil)
 	want(t, "MNT-485: files after a reboot", d.Exists("/k/pods/u/x/vol_data.json"), true)
-	if err := d.removeAll("/k/pods/u"); err != nil {
+	if err := d.RemoveAll("/k/pods/u"); err != nil {
 		t.Errorf("MNT-480: removeAll = %v", err)
 	}
 	bad := errors.New("input/output error")

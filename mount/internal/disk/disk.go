@@ -1,0 +1,152 @@
+package disk
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/tidwall/btree"
+)
+
+// Disk is the file tree and the mount table of one node. It outlives the kubelet. A reboot removes the mounts and keeps the files.
+// All paths are absolute.
+type Disk struct {
+	entries btree.Map[string, *entry]
+	broken  map[string]error
+	mounts  int // number of entries with a mount
+
+	// OnChange is called after every change of the tree or of the mounts. Nil means no call.
+	OnChange func()
+}
+
+type entry struct {
+	kind   entryKind
+	data   Metadata
+	target string
+	mount  *Mount
+	locked bool
+}
+
+type entryKind int
+
+const (
+	directory entryKind = iota
+	file
+	symlink
+)
+
+// Mount is one mounted file system or device.
+type Mount struct {
+	// Path is the mount point. Source is the path it was mounted from: the device mount, or "" for a device mount itself.
+	Path, Source string
+	// Plugin is the CSI driver or in-tree plugin, Volume the ID of the volume there.
+	Plugin, Volume string
+	// Pod is the uid of the pod that the mount belongs to, "" for a device mount.
+	Pod string
+	// Block is true for a device, false for a file system.
+	Block bool
+	// Group owns the files; zero means that no group was set (MNT-330: the fsGroup of the pod).
+	Group int64
+}
+
+// Metadata is the content of a file vol_data.json.
+type Metadata struct {
+	SpecName, Driver, Handle string
+	Ephemeral                bool
+}
+
+// New returns an empty disk.
+func New() *Disk { return &Disk{broken: map[string]error{}} }
+
+// Mounts lists all mounts, ordered by path.
+func (d *Disk) Mounts() []Mount { return d.MountsUnder("") }
+
+// Paths lists all entries in order. Directories end with a slash; links show their target.
+func (d *Disk) Paths() []string {
+	var lines []string
+	d.entries.Scan(func(path string, e *entry) bool {
+		switch e.kind {
+		case directory:
+			path += "/"
+		case symlink:
+			path += " -> " + e.target
+		}
+		lines = append(lines, path)
+		return true
+	})
+	return lines
+}
+
+// Exists reports whether the path exists.
+func (d *Disk) Exists(path string) bool {
+	_, ok := d.entries.Get(path)
+	return ok
+}
+
+// Mounted reports whether the path is a mount point.
+func (d *Disk) Mounted(path string) bool {
+	e, ok := d.entries.Get(path)
+	return ok && e.mount != nil
+}
+
+// Err returns the error that every change at the path fails with, nil if the path works.
+func (d *Disk) Err(path string) error { return d.broken[path] }
+
+// ReadMetadata returns the content of a metadata file.
+func (d *Disk) ReadMetadata(path string) (Metadata, error) {
+	e, ok := d.entries.Get(path)
+	if !ok || e.kind != file {
+		return Metadata{}, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return e.data, d.broken[path]
+}
+
+// Locked reports whether a loop device holds the device file at the path (MNT-227: mapping a block volume locks it).
+func (d *Disk) Locked(path string) bool {
+	e, ok := d.entries.Get(path)
+	return ok && e.locked
+}
+
+// Children lists the names in a directory, in order.
+func (d *Disk) Children(dir string) []string {
+	var names []string
+	prefix := dir + "/"
+	d.entries.Ascend(prefix, func(p string, _ *entry) bool {
+		if !strings.HasPrefix(p, prefix) {
+			return false
+		}
+		if rest := p[len(prefix):]; !strings.Contains(rest, "/") {
+			names = append(names, rest)
+		}
+		return true
+	})
+	return names
+}
+
+// walk visits a directory and everything below it, ordered by path.
+func (d *Disk) walk(dir string, visit func(path string, e *entry)) {
+	if e, ok := d.entries.Get(dir); ok {
+		visit(dir, e)
+	}
+	prefix := dir + "/"
+	d.entries.Ascend(prefix, func(p string, e *entry) bool {
+		if !strings.HasPrefix(p, prefix) {
+			return false
+		}
+		visit(p, e)
+		return true
+	})
+}
+
+// MountsUnder lists the mounts at a directory and below it; "" means the whole disk.
+func (d *Disk) MountsUnder(dir string) []Mount {
+	if d.mounts == 0 {
+		return nil
+	}
+	var mounts []Mount
+	d.walk(dir, func(_ string, e *entry) {
+		if e.mount != nil {
+			mounts = append(mounts, *e.mount)
+		}
+	})
+	return mounts
+}
