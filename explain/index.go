@@ -36,7 +36,8 @@ type index struct {
 	leaving []*corev1.Pod
 	// freeing are the volumes that nobody can have now and that may be free later.
 	freeing []*corev1.PersistentVolume
-	judge   *schedule.Judge // of pods without a node; nil before the first
+	// scheduler evaluates pods without a node; nil before the first.
+	scheduler *schedule.Evaluator
 	// binder searches volumes for claims, nil before the first; searches are what it found.
 	binder   *binder.Explainer
 	searches map[*corev1.PersistentVolumeClaim]search

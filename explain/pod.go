@@ -55,25 +55,25 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
 		e.Notes = append(e.Notes, fmt.Sprintf("it asks for scheduler %q; this is what the default scheduler would find", name))
 	}
-	if x.judge == nil {
-		x.judge = schedule.NewJudge(x.Snapshot)
+	if x.scheduler == nil {
+		x.scheduler = schedule.NewEvaluator(x.Snapshot)
 	}
-	v := x.judge.Explain(pod)
+	d := x.scheduler.Decide(pod)
 	switch {
-	case v.Rule == "SCHED-022":
-		e.say(v.Rule, v.Text)
+	case d.Rule == "SCHED-022":
+		e.say(d.Rule, d.Message)
 		e.next(Somebody, "has to add a node")
 		e.never("there are no nodes")
-	case v.Rule != "":
-		e.say(v.Rule, v.Text)
+	case d.Rule != "":
+		e.say(d.Rule, d.Message)
 		x.addClaims(e, pod)
 		x.afterClaims(e)
-	case v.Fits():
-		x.placeable(e, pod, v)
+	case d.Fits():
+		x.placeable(e, pod, d)
 	default:
-		e.say("SCHED-024", fmt.Sprintf("none of %d nodes will do", len(v.Nodes)))
-		e.Candidates = x.nodeCandidates(v)
-		x.unplaceable(e, pod, v)
+		e.say("SCHED-024", fmt.Sprintf("none of %d nodes will do", len(d.Nodes)))
+		e.Candidates = x.nodeCandidates(pod, d)
+		x.unplaceable(e, pod, d)
 	}
 }
 
@@ -127,8 +127,8 @@ func (x *explainer) afterClaims(e *Explanation) {
 }
 
 // placeable is a pod that fits on a node: it is about to be placed, or its claims are being bound.
-func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, v schedule.Verdict) {
-	e.Candidates = x.nodeCandidates(v)
+func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
+	e.Candidates = x.nodeCandidates(pod, d)
 	var binding []string
 	for _, key := range objects.ClaimsOf(pod) {
 		if claim, ok := x.claims[key]; ok && claim.Annotations[objects.AnnSelectedNode] != "" && claim.Annotations[objects.AnnBindCompleted] == "" {
@@ -155,13 +155,14 @@ func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, v schedule.Verdic
 	e.follow()
 }
 
-func (x *explainer) nodeCandidates(v schedule.Verdict) []Candidate {
+func (x *explainer) nodeCandidates(pod *corev1.Pod, d schedule.Decision) []Candidate {
 	if x.brief {
 		return nil
 	}
-	all := make([]Candidate, 0, len(v.Nodes))
-	for _, n := range v.Nodes {
-		c := Candidate{Name: n.Node, Rule: n.Rule, Want: n.Want, Got: n.Got}
+	all := make([]Candidate, 0, len(d.Nodes))
+	for _, n := range d.Nodes {
+		c := Candidate{Name: n.Node, Rule: n.Rule}
+		c.Want, c.Got = x.nodeReason(pod, n)
 		if n.Rule == "SCHED-102" {
 			c.Candidates = x.volumesFor(n.Claim, n.Node)
 		}
@@ -182,20 +183,20 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 		pv := x.volumes[refused[i].Name]
 		if pv != nil && refused[i].Rule == "MATCH-022" && !objects.AdmitsNode(pv, node.Labels) {
 			// The labels of nodes are many.
-			refused[i].Want, refused[i].Got = "a volume that node "+name+" reaches", "node affinity "+schedule.DescribeAffinity(pv)
+			refused[i].Want, refused[i].Got = "a volume that node "+name+" reaches", "node affinity "+describeAffinity(pv)
 		}
 	}
 	return refused
 }
 
 // unplaceable says what has to happen for a pod that no node will do for.
-func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, v schedule.Verdict) {
+func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
 	rules := map[string]bool{}
-	for _, n := range v.Nodes {
+	for _, n := range d.Nodes {
 		rules[n.Rule] = true
 	}
 	var leaving []*corev1.Pod
-	for _, n := range v.Nodes {
+	for _, n := range d.Nodes {
 		// SCHED-267, SCHED-274: the end of a pod can make room.
 		if n.Rule == "SCHED-184" || n.Rule == "SCHED-216" || n.Rule == "SCHED-183" || n.Plugin == "NodeResourcesFit" {
 			leaving = append(leaving, x.leavingFrom(n.Node, n.Claim)...)
@@ -224,14 +225,14 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, v schedule.Verd
 	}
 	x.addClaims(e, pod)
 	if e.Changes.When == Never && rules["SCHED-102"] {
-		x.awaitLocal(e, v)
+		x.awaitLocal(e, d)
 	}
 }
 
 // awaitLocal is for a pod whose claim finds no volume on any node: one may become free by itself.
-func (x *explainer) awaitLocal(e *Explanation, v schedule.Verdict) {
+func (x *explainer) awaitLocal(e *Explanation, d schedule.Decision) {
 	found := x.firstFree(e, func(free *corev1.PersistentVolume) bool {
-		for _, n := range v.Nodes {
+		for _, n := range d.Nodes {
 			claim, ok := x.claims[n.Claim]
 			if ok && n.Rule == "SCHED-102" && binder.Match(claim, []*corev1.PersistentVolume{free}, binder.Options{Node: x.nodes[n.Node]}).Volume != nil {
 				return true

@@ -6,8 +6,8 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// assumeCache holds versions of objects that the scheduler has decided on and not yet seen come back (SCHED-132). A version counts
-// only as long as the object it was made from is the newest that the informer knows.
+// assumeCache has the objects as the scheduler will write them, until its informer delivers a new version (SCHED-132). An assumed version
+// counts only while the version that it was made from is the newest one in the informer.
 type assumeCache[T api.Object] struct {
 	informed func(key string) (T, bool)
 	assumed  map[string]T
@@ -17,20 +17,20 @@ func newAssumeCache[T api.Object](informed func(key string) (T, bool)) *assumeCa
 	return &assumeCache[T]{informed: informed, assumed: map[string]T{}}
 }
 
-// get is the assumed version of the object, or else the informer's.
+// get returns the assumed version of the object, or else the informer's.
 func (c *assumeCache[T]) get(key string) (T, bool) {
 	obj, ok := c.informed(key)
 	if !ok {
 		return obj, false
 	}
-	// SCHED-134: it is over as soon as the informer has another version, whichever.
+	// SCHED-134: any other version in the informer ends the assumption.
 	if assumed, is := c.assumed[key]; is && assumed.GetResourceVersion() == obj.GetResourceVersion() {
 		return assumed, true
 	}
 	return obj, true
 }
 
-// assume has get return obj until something happens to the object (SCHED-133).
+// assume makes get return obj until the object changes (SCHED-133).
 func (c *assumeCache[T]) assume(obj T) error {
 	key := api.KeyOf(obj)
 	stored, ok := c.informed(key)
@@ -45,26 +45,26 @@ func (c *assumeCache[T]) assume(obj T) error {
 	return nil
 }
 
-// restore takes an assumption back, if it is still in place (SCHED-135).
+// restore removes an assumption, if it still counts (SCHED-135).
 func (c *assumeCache[T]) restore(obj T) {
 	key := api.KeyOf(obj)
-	// SCHED-135: another pod may have made one since, on a newer version.
+	// SCHED-135: another pod may have assumed a newer version since.
 	if assumed, is := c.assumed[key]; is && assumed.GetResourceVersion() == obj.GetResourceVersion() {
 		delete(c.assumed, key)
 	}
 }
 
-// seen notes that the informer delivered a version of the object (SCHED-134).
-func (c *assumeCache[T]) seen(obj T) {
+// delivered handles a version of the object that the informer delivered (SCHED-134).
+func (c *assumeCache[T]) delivered(obj T) {
 	if len(c.assumed) == 0 {
 		return
 	}
 	key := api.KeyOf(obj)
-	// SCHED-134
+	// SCHED-134: the assumption was made from an older version.
 	if assumed, is := c.assumed[key]; is && assumed.GetResourceVersion() != obj.GetResourceVersion() {
 		delete(c.assumed, key)
 	}
 }
 
-// gone notes that the object was deleted (SCHED-134).
-func (c *assumeCache[T]) gone(obj T) { delete(c.assumed, api.KeyOf(obj)) }
+// deleted handles the deletion of the object (SCHED-134).
+func (c *assumeCache[T]) deleted(obj T) { delete(c.assumed, api.KeyOf(obj)) }

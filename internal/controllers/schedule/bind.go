@@ -10,18 +10,18 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// bind is the binding cycle of a pod whose node was chosen (SCHED-027 to SCHED-029).
+// bind runs the binding cycle of a pod whose node was chosen (SCHED-027 to SCHED-029).
 func (s *scheduler) bind(p *engine.Proc, item *queuedPod, r *reservation) {
 	err := s.preBind(p, item, r)
 	if err == nil {
 		err = s.bindPod(p, r)
 	}
 	if err == nil {
-		// SCHED-029
+		// SCHED-029: the Event comes after the binding.
 		s.events.Event(p, r.pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", r.pod.Namespace, r.pod.Name, r.node())
 		return
 	}
-	// SCHED-169, SCHED-135: what was assumed is forgotten; what was written stays.
+	// SCHED-169, SCHED-135: assumptions are removed, written objects stay.
 	s.unreserve(r)
 	if s.pods.assumed[item.key] && s.pods.pods[item.key].UID == r.pod.UID {
 		s.pods.remove(item.key)
@@ -31,12 +31,12 @@ func (s *scheduler) bind(p *engine.Proc, item *queuedPod, r *reservation) {
 	s.fail(p, item, err, new(""))
 }
 
-// preBind has the pod's claims bound (SCHED-028, SCHED-140 to SCHED-167).
+// preBind writes the pod's volumes and waits until its claims are bound (SCHED-028, SCHED-140 to SCHED-167).
 func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) error {
 	if r.allBound {
 		return nil
 	}
-	// SCHED-028: for all to see where the pod is going. It does not matter if that fails.
+	// SCHED-028: the nomination shows which node was chosen. An error does not matter.
 	item.pod, _ = s.patchStatus(p, item.pod, nil, new(r.node()))
 	key := api.KeyOf(r.pod)
 	s.preBinding[key] = r
@@ -48,25 +48,25 @@ func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) err
 	err := s.writeVolumes(p, r)
 	if err == nil {
 		if err = s.waitForVolumes(p, r); err != nil {
-			// SCHED-144
+			// SCHED-144: the text of the error.
 			err = fmt.Errorf("binding volumes: %w", err)
 		}
 	}
 	if r.canceled != nil {
-		// SCHED-242: whatever else came of it.
+		// SCHED-242: preemption precedes any other error.
 		err = r.canceled
 	}
 	if err != nil {
-		// SCHED-144
+		// SCHED-144: the text of the error.
 		return fmt.Errorf("running PreBind plugin %q: %w", volumeBinding, err)
 	}
 	return nil
 }
 
-// writeVolumes writes what was decided: volumes first, then claims (SCHED-140). The first write that fails ends it; what is not
-// written is not assumed any longer, what is written stays (SCHED-143).
+// writeVolumes writes the reserved volumes, then the claims (SCHED-140). The first error ends it: what was written stays, and the assumptions
+// of the rest are removed (SCHED-143).
 func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
-	// SCHED-140, SCHED-141: the claims of these volumes are left to the PersistentVolume controller.
+	// SCHED-140, SCHED-141: the PersistentVolume controller binds the claims of these volumes.
 	for i := range r.bindings {
 		if r.canceled != nil {
 			s.restore(r.bindings[i:], r.provisions)
@@ -74,7 +74,7 @@ func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
 		}
 		pv, err := s.api.Volumes.Update(p, r.bindings[i].pv)
 		if err != nil {
-			// SCHED-143
+			// SCHED-143: the rest is not written.
 			s.restore(r.bindings[i:], r.provisions)
 			return err
 		}
@@ -90,21 +90,21 @@ func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
 			s.restore(nil, r.provisions[i:])
 			return err
 		}
-		// SCHED-142
+		// SCHED-142: the wait compares with the stored version.
 		r.provisions[i] = claim
 	}
 	return nil
 }
 
-// bindPod gives the pod its node.
+// bindPod binds the pod to its node.
 func (s *scheduler) bindPod(p *engine.Proc, r *reservation) error {
-	// SCHED-029, SCHED-239
+	// SCHED-029, SCHED-239: by a Binding, which names the uid of the pod.
 	_, err := s.api.Bind(p, api.KeyOf(r.pod), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.pod.UID},
 		Target:     corev1.ObjectReference{Kind: string(api.Node), Name: r.node()},
 	})
 	if err != nil {
-		// SCHED-170
+		// SCHED-170: the text of the error.
 		return fmt.Errorf("running Bind plugin %q: %w", "DefaultBinder", err)
 	}
 	return nil

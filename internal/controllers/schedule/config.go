@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ActorName is the scheduler's name as an actor.
+// ActorName is the name of the scheduler's actor.
 const ActorName = "kube-scheduler"
 
 // component is the source of the scheduler's Events.
 const component = "default-scheduler"
 
-// Figures that a configuration may change.
+// Defaults of the fields of Config.
 const (
 	DefaultBindTimeout          = 600 * time.Second // SCHED-005
 	DefaultInitialBackoff       = 1 * time.Second   // SCHED-007
@@ -22,7 +22,7 @@ const (
 	DefaultUnschedulableTimeout = 5 * time.Minute   // SCHED-009
 )
 
-// Figures that are fixed.
+// Constants of kube-scheduler that cannot be configured.
 const (
 	bindPollInterval = time.Second      // SCHED-006
 	backoffWindow    = time.Second      // SCHED-008
@@ -31,28 +31,28 @@ const (
 	manyNodes        = 100              // SCHED-025
 )
 
-// Config sets up the scheduler. The zero value is that of a new cluster.
+// Config configures the scheduler. The zero value has the defaults of Kubernetes.
 type Config struct {
-	// Profiles are the values of spec.schedulerName that this scheduler answers to; none is default-scheduler.
+	// Profiles are the values of spec.schedulerName whose pods it schedules; empty: default-scheduler only.
 	Profiles []string
-	// BindTimeout is how long a pod waits for its claims to be bound; zero is 10 minutes (SCHED-005).
+	// BindTimeout limits how long a pod waits for its claims to be bound; zero is 10 minutes (SCHED-005).
 	BindTimeout time.Duration
-	// InitialBackoff is the pause after the first failure, doubled on each further one up to MaxBackoff; zero is 1 s and 10 s
-	// (SCHED-007).
+	// InitialBackoff is the pause after a pod's first failure; it doubles with each further failure up to MaxBackoff. Zero is 1 s, and 10 s
+	// for MaxBackoff (SCHED-007).
 	InitialBackoff, MaxBackoff time.Duration
-	// UnschedulableTimeout is how long a pod that fits nowhere waits until it is tried again although nothing has happened; zero
-	// is 5 minutes (SCHED-009).
+	// UnschedulableTimeout is the time after which a pod that fits on no node is tried again although nothing has changed; zero is 5 minutes
+	// (SCHED-009).
 	UnschedulableTimeout time.Duration
-	// Score says how well a pod is placed on a node that it fits on: the highest wins, ties go by name. It must depend on its
-	// arguments alone. Nil holds all nodes equal (SCHED-026, SCHED-120).
+	// Score rates a node that a pod fits on. The highest score wins, ties are decided by name (SCHED-026). It must depend on its arguments
+	// alone. Nil rates all nodes equal, and the search ends with the first node that fits (SCHED-120).
 	Score func(pod *corev1.Pod, node *corev1.Node) int64
 }
 
 func (cfg *Config) complete() error {
 	for _, d := range []struct {
-		field    string
-		value    *time.Duration
-		standard time.Duration
+		field string
+		value *time.Duration
+		zero  time.Duration // the default
 	}{
 		{"BindTimeout", &cfg.BindTimeout, DefaultBindTimeout},
 		{"InitialBackoff", &cfg.InitialBackoff, DefaultInitialBackoff},
@@ -60,17 +60,17 @@ func (cfg *Config) complete() error {
 		{"UnschedulableTimeout", &cfg.UnschedulableTimeout, DefaultUnschedulableTimeout},
 	} {
 		if *d.value < 0 {
-			return fmt.Errorf("schedule: %s is %v: give zero for the default of %v, or more", d.field, *d.value, d.standard)
+			return fmt.Errorf("schedule: %s is %v: set zero for the default of %v, or more", d.field, *d.value, d.zero)
 		}
 		if *d.value == 0 {
-			*d.value = d.standard
+			*d.value = d.zero
 		}
 	}
 	if cfg.InitialBackoff > cfg.MaxBackoff {
-		return fmt.Errorf("schedule: InitialBackoff is %v and MaxBackoff %v: give a maximum that is not less", cfg.InitialBackoff, cfg.MaxBackoff)
+		return fmt.Errorf("schedule: InitialBackoff is %v and MaxBackoff %v: set a maximum that is not less", cfg.InitialBackoff, cfg.MaxBackoff)
 	}
 	if slices.Contains(cfg.Profiles, "") {
-		return fmt.Errorf("schedule: Profiles has an empty name: leave it out, or name a scheduler")
+		return fmt.Errorf("schedule: Profiles has an empty name: remove it, or name a scheduler")
 	}
 	if len(cfg.Profiles) == 0 {
 		cfg.Profiles = []string{corev1.DefaultSchedulerName}
@@ -78,12 +78,12 @@ func (cfg *Config) complete() error {
 	return nil
 }
 
-// responsible reports whether the pod asks for this scheduler.
+// responsible reports whether the pod names this scheduler.
 func (cfg *Config) responsible(pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName
 	if name == "" {
 		name = corev1.DefaultSchedulerName
 	}
-	// SCHED-020
+	// SCHED-020: a scheduler ignores the pods of others.
 	return slices.Contains(cfg.Profiles, name)
 }

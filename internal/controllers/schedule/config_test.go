@@ -39,10 +39,10 @@ func TestConfig(t *testing.T) {
 		want string
 	}{
 		{Config{}, ""},
-		{Config{BindTimeout: -1}, "schedule: BindTimeout is -1ns: give zero for the default of 10m0s, or more"},
-		{Config{UnschedulableTimeout: -time.Second}, "schedule: UnschedulableTimeout is -1s: give zero for the default of 5m0s, or more"},
-		{Config{InitialBackoff: time.Minute}, "schedule: InitialBackoff is 1m0s and MaxBackoff 10s: give a maximum that is not less"},
-		{Config{Profiles: []string{""}}, "schedule: Profiles has an empty name: leave it out, or name a scheduler"},
+		{Config{BindTimeout: -1}, "schedule: BindTimeout is -1ns: set zero for the default of 10m0s, or more"},
+		{Config{UnschedulableTimeout: -time.Second}, "schedule: UnschedulableTimeout is -1s: set zero for the default of 5m0s, or more"},
+		{Config{InitialBackoff: time.Minute}, "schedule: InitialBackoff is 1m0s and MaxBackoff 10s: set a maximum that is not less"},
+		{Config{Profiles: []string{""}}, "schedule: Profiles has an empty name: remove it, or name a scheduler"},
 	} {
 		e, err := engine.New(engine.Config{})
 		require.NoError(t, err)

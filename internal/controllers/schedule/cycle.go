@@ -6,20 +6,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// cycle is the attempt to find a node for one pod. It is made anew for each attempt; nothing happens meanwhile.
+// cycle is one attempt to find a node for a pod. No simulated time passes and no event runs during an attempt.
 type cycle struct {
 	look *lookups
 	pod  *corev1.Pod
 
 	requests     amounts
 	restrictions podRestrictions
-	countVolumes bool // NodeVolumeLimits has something to do
-	// brings is what the pod's volumes count as; nil before anybody asked.
-	brings  map[csiVolume]bool
+	countVolumes bool // the pod has volumes that NodeVolumeLimits may count
+	// counted are the pod's volumes as NodeVolumeLimits counts them; nil until the first node needs them.
+	counted map[csiVolume]bool
 	binding podClaims
 	zones   []zoneLabel
 
-	// found is what the pod's unbound claims would get on each node that fits.
+	// found has the volumes for the pod's unbound claims, by feasible node.
 	found map[string]nodeVolumes
 }
 
@@ -27,16 +27,16 @@ func newCycle(look *lookups, pod *corev1.Pod) *cycle {
 	return &cycle{look: look, pod: pod, requests: requestsOf(pod), found: map[string]nodeVolumes{}}
 }
 
-// place is a node with the pods on it.
-type place struct {
+// nodeState is a node with the pods on it.
+type nodeState struct {
 	node *corev1.Node
-	// pods lists the pods on the node; it is only called when they matter.
+	// pods returns the pods on the node. Filters call it only if they need them.
 	pods func() []*corev1.Pod
-	used amounts
-	n    int // pods
+	used amounts // the sum of what the pods request
+	n    int     // the number of pods
 }
 
-// preFilters are the plugins that look at the pod alone. SCHED-023: in this order.
+// preFilters are the plugins that check the pod alone. SCHED-023: in this order.
 var preFilters = [...]struct {
 	name string
 	run  func(*cycle) status
@@ -47,11 +47,10 @@ var preFilters = [...]struct {
 	{volumeZone, (*cycle).preFilterZone},
 }
 
-// filters are the plugins that look at the pod on a node. SCHED-024: in this order; one that has nothing to do with the pod says so
-// by itself.
+// filters are the plugins that check the pod on a node. SCHED-024: in this order. A plugin that does not apply to the pod accepts every node.
 var filters = [...]struct {
 	name string
-	run  func(*cycle, place) status
+	run  func(*cycle, nodeState) status
 }{
 	{nodeUnschedulable, (*cycle).filterUnschedulable},
 	{taintToleration, (*cycle).filterTaints},
@@ -63,30 +62,30 @@ var filters = [...]struct {
 	{volumeZone, (*cycle).filterZone},
 }
 
-// preFilter looks at the pod alone (SCHED-023).
+// preFilter runs the plugins that check the pod alone (SCHED-023).
 func (c *cycle) preFilter() status {
-	var turnedDown status
+	var rejection status
 	for _, plugin := range preFilters {
 		s := plugin.run(c)
 		s.plugin = plugin.name
 		switch s.code {
 		case unresolvable:
-			// SCHED-023: nothing helps, so no other plugin is asked.
+			// SCHED-023: no eviction can help, so the other plugins do not run.
 			return s
 		case unschedulable:
-			// SCHED-023: the others may find something worse.
-			turnedDown = s
+			// SCHED-023: a later plugin may find something unresolvable.
+			rejection = s
 		case failed:
-			// SCHED-237
+			// SCHED-237: an error fails the attempt.
 			s.err = fmt.Errorf("running PreFilter plugin %q: %w", plugin.name, s.err)
 			return s
 		}
 	}
-	return turnedDown
+	return rejection
 }
 
-// filter looks at the pod on a node: the first plugin that turns it down decides (SCHED-024).
-func (c *cycle) filter(at place) status {
+// filter runs the filters on a node. The first plugin that rejects it decides (SCHED-024).
+func (c *cycle) filter(at nodeState) status {
 	for _, plugin := range filters {
 		s := plugin.run(c, at)
 		if s.code == success {
@@ -94,7 +93,7 @@ func (c *cycle) filter(at place) status {
 		}
 		s.plugin = plugin.name
 		if s.code == failed {
-			// SCHED-237
+			// SCHED-237: an error fails the attempt.
 			s.err = fmt.Errorf("running %q filter plugin: %w", plugin.name, s.err)
 		}
 		return s
@@ -102,12 +101,12 @@ func (c *cycle) filter(at place) status {
 	return status{}
 }
 
-// filterWith looks at the pod on a node where other pods are expected, and on the same node without them: it has to fit both times.
-func (c *cycle) filterWith(expected []*corev1.Pod, at func(expected []*corev1.Pod) place) status {
+// filterWith runs the filters on a node with the pods that are expected there, and without them. The pod has to fit both times.
+func (c *cycle) filterWith(expected []*corev1.Pod, at func(expected []*corev1.Pod) nodeState) status {
 	if len(expected) > 0 {
 		restrictions := c.restrictions
 		for _, pod := range expected {
-			// SCHED-188
+			// SCHED-188: an expected pod uses its claims already.
 			c.restrictions = c.restrictions.with(pod)
 		}
 		answer := c.filter(at(expected))

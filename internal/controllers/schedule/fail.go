@@ -14,24 +14,24 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// fail ends an attempt that came to nothing: the pod goes back to the queue, and everybody is told why (SCHED-230, SCHED-231,
-// SCHED-238). nominate is what becomes of the pod's nomination; nil leaves it.
+// fail ends a failed attempt: the pod goes back to the queue, and an Event and a condition report why (SCHED-230, SCHED-231, SCHED-238).
+// nominate is the new nomination of the pod; nil leaves it as it is.
 func (s *scheduler) fail(p *engine.Proc, item *queuedPod, err error, nominate *string) {
-	// SCHED-230: a pod that was turned down is unschedulable; anything else is a mistake of the scheduler.
+	// SCHED-230: a rejected pod is unschedulable; any other error is one of the scheduler.
 	reason := corev1.PodReasonSchedulerError
 	item.plugins, item.noNodes = nil, false
-	var none *unfit
+	var unfit *fitError
 	switch {
-	case errors.As(err, &none):
+	case errors.As(err, &unfit):
 		reason = corev1.PodReasonUnschedulable
-		// SCHED-250
-		item.plugins = none.diagnosis.plugins
+		// SCHED-250: it waits for changes that these plugins ask for.
+		item.plugins = unfit.diagnosis.plugins
 	case errors.Is(err, errNoNodes):
-		// SCHED-022: no plugin said so, hence it is retried like an error (SCHED-254).
+		// SCHED-022: no plugin rejected it, so it is retried like an error (SCHED-254).
 		reason = corev1.PodReasonUnschedulable
 		item.noNodes = true
 	}
-	// SCHED-238: it may be gone, or be on a node by now, or be another one.
+	// SCHED-238: by now the pod may be gone, bound, or replaced by another of its name.
 	pod, ok := s.inf.pods.Get(item.key)
 	switch {
 	case !ok:
@@ -41,44 +41,44 @@ func (s *scheduler) fail(p *engine.Proc, item *queuedPod, err error, nominate *s
 	case pod.UID != item.pod.UID:
 		return
 	default:
-		// What the scheduler itself wrote may not have come back yet.
+		// The informer may not have delivered the scheduler's own write yet.
 		if older(pod, item.pod) {
 			pod = item.pod
 		}
 		item.pod = pod
-		s.queue.giveBack(item)
+		s.queue.requeueFailed(item)
 		s.nominateTo(pod, nominate)
-		// Nodes may have come while an answer was under way.
+		// Nodes may have been added while a request was under way.
 		if item.noNodes && len(s.nodeNames()) > 0 {
-			s.queue.nodesThere()
+			s.queue.nodesAdded()
 		}
 	}
 	text := err.Error()
-	// SCHED-231: each time, SCHED-012: and not too long.
+	// SCHED-231: an Event for each failure. SCHED-012: its note is truncated.
 	s.events.Event(p, pod, corev1.EventTypeWarning, "FailedScheduling", "%s", note(text))
-	// SCHED-238: whether it is stored or not is in the trace.
+	// SCHED-238: an error is in the trace and has no other consequence.
 	_, _ = s.patchStatus(p, pod, &corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: text, ObservedGeneration: pod.Generation,
 	}, nominate)
 }
 
-// patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either. It returns the pod as it is
-// then, as far as is known: it is the same after an error.
+// patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either as it is. It returns the stored pod,
+// or after an error the pod that it was given.
 func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) (*corev1.Pod, error) {
 	var conditions []corev1.PodCondition
-	told, nominates := false, nominate != nil && *nominate != pod.Status.NominatedNodeName
+	reports, nominates := false, nominate != nil && *nominate != pod.Status.NominatedNodeName
 	if condition != nil {
-		conditions, told = withCondition(pod.Status.Conditions, *condition, metav1.NewTime(p.Now()))
+		conditions, reports = withCondition(pod.Status.Conditions, *condition, metav1.NewTime(p.Now()))
 	}
-	// SCHED-231: nothing new is not written.
-	if !told && !nominates {
+	// SCHED-231: a patch without changes is not sent.
+	if !reports && !nominates {
 		return pod, nil
 	}
-	// SCHED-238: the server puts the condition beside what the pod has when the patch takes effect.
+	// SCHED-238: the server merges the condition with those that the pod has when the patch takes effect.
 	patch := func(newest *corev1.Pod) ([]byte, error) {
 		changes := map[string]any{}
-		if told {
-			changes["conditions"] = besideOthers(newest, pod, conditions, condition.Type)
+		if reports {
+			changes["conditions"] = mergeCondition(newest, pod, conditions, condition.Type)
 		}
 		if nominates {
 			changes["nominatedNodeName"] = any(nil)
@@ -108,15 +108,15 @@ const (
 	patchPauses = 250 * time.Millisecond // the last
 )
 
-// retriable reports whether a patch that failed like that is worth another attempt.
+// retriable reports whether a patch is sent again after this error.
 func retriable(err error) bool {
-	// SCHED-244
+	// SCHED-244: the errors that a patch of a status is retried after.
 	return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsConflict(err)
 }
 
-// besideOthers puts one of the wanted conditions beside those of other types that the newest pod of that name has: a patch does not
-// touch what others wrote, even if it is another pod (SCHED-238).
-func besideOthers(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
+// mergeCondition merges the wanted condition of a type into the conditions of the newest pod of that name, as the server does with a strategic
+// merge patch: it leaves what others wrote, even if the newest pod is another one (SCHED-238).
+func mergeCondition(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind corev1.PodConditionType) []corev1.PodCondition {
 	ofKind := func(c corev1.PodCondition) bool { return c.Type == kind }
 	before := corev1.PodCondition{Type: kind}
 	if at := slices.IndexFunc(pod.Status.Conditions, ofKind); at >= 0 {
@@ -131,10 +131,9 @@ func besideOthers(newest, pod *corev1.Pod, wanted []corev1.PodCondition, kind co
 	return append(conditions, overlay(corev1.PodCondition{Type: kind}, before, condition))
 }
 
-// overlay is the stored condition with what a patch from one version to another changes in it. A patch has no more than what differs
-// (SCHED-238).
+// overlay applies to a stored condition what differs between two versions of it: a patch has only the differences (SCHED-238).
 func overlay(stored, from, to corev1.PodCondition) corev1.PodCondition {
-	// SCHED-238: another may have set the rest, as the binding of a pod does whose answer was lost.
+	// SCHED-238: another writer may have set the rest, such as a binding whose response was lost.
 	if from.Status != to.Status {
 		stored.Status = to.Status
 	}
@@ -153,7 +152,7 @@ func overlay(stored, from, to corev1.PodCondition) corev1.PodCondition {
 	return stored
 }
 
-// withCondition is a copy of the conditions with this one in it, and whether that says anything new (SCHED-230, SCHED-231).
+// withCondition returns a copy of the conditions that contains this one, and whether that changes anything (SCHED-230, SCHED-231).
 func withCondition(conditions []corev1.PodCondition, condition corev1.PodCondition, now metav1.Time) ([]corev1.PodCondition, bool) {
 	at := slices.IndexFunc(conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
 	condition.LastTransitionTime = now
@@ -161,11 +160,11 @@ func withCondition(conditions []corev1.PodCondition, condition corev1.PodConditi
 		return append(slices.Clone(conditions), condition), true
 	}
 	old := conditions[at]
-	// SCHED-231
+	// SCHED-231: the same status, reason and message are no change.
 	if old.Status == condition.Status && old.Reason == condition.Reason && old.Message == condition.Message {
 		return conditions, false
 	}
-	// SCHED-230: the time is that of the last change of the status.
+	// SCHED-230: lastTransitionTime is the time of the last change of the status.
 	if old.Status == condition.Status {
 		condition.LastTransitionTime = old.LastTransitionTime
 	}

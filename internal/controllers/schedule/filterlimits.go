@@ -10,56 +10,56 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// csiVolume is what a volume counts as at a node's limit (SCHED-212).
+// csiVolume identifies a volume that counts towards a node's limit (SCHED-212).
 type csiVolume struct{ driver, handle string }
 
-// preFilterLimits leaves out pods without volumes that could count (SCHED-210).
+// preFilterLimits skips pods without volumes that could count (SCHED-210).
 func (c *cycle) preFilterLimits() status {
 	for i := range c.pod.Spec.Volumes {
-		// SCHED-218: what CSI drivers mount for the pod alone is not attached.
+		// SCHED-218: inline CSI volumes are not attached, so they do not count.
 		if v := &c.pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
 			c.countVolumes = true
 			return status{}
 		}
 	}
-	// SCHED-210
+	// SCHED-210: nothing to count.
 	return status{code: skipped}
 }
 
-// filterLimits keeps a pod off a node that can attach no more (SCHED-211 to SCHED-217).
-func (c *cycle) filterLimits(at place) status {
+// filterLimits rejects a node that cannot attach the pod's volumes as well (SCHED-211 to SCHED-217).
+func (c *cycle) filterLimits(at nodeState) status {
 	if !c.countVolumes {
 		return status{}
 	}
-	if c.brings == nil {
-		brings := map[csiVolume]bool{}
-		if s := c.count(c.pod, true, brings); s.code != success {
+	if c.counted == nil {
+		counted := map[csiVolume]bool{}
+		if s := c.count(c.pod, true, counted); s.code != success {
 			return s
 		}
-		c.brings = brings
+		c.counted = counted
 	}
-	// SCHED-213: nothing that counts, or nobody who counts. SCHED-217: a driver that is not on the node sets no limit.
+	// SCHED-213: no volume counts, or the node has no limit. SCHED-217: a driver that is not on the node sets no limit.
 	limits := c.limitsOf(at.node.Name)
-	if len(c.brings) == 0 || len(limits) == 0 {
+	if len(c.counted) == 0 || len(limits) == 0 {
 		return status{}
 	}
-	added := maps.Clone(c.brings)
-	// SCHED-214: each volume once, however many pods use it.
-	held := map[csiVolume]bool{}
+	added := maps.Clone(c.counted)
+	// SCHED-214: each volume counts once, however many pods use it.
+	present := map[csiVolume]bool{}
 	for _, pod := range at.pods() {
-		if s := c.count(pod, false, held); s.code != success {
+		if s := c.count(pod, false, present); s.code != success {
 			return s
 		}
 	}
 	inUse := map[string]int{}
-	for volume := range held {
-		// SCHED-215: it is there for another pod already.
+	for volume := range present {
+		// SCHED-215: another pod on the node uses it already.
 		delete(added, volume)
 		inUse[volume.driver]++
 	}
-	// SCHED-215, ATT-191: an attachment that no pod accounts for is not taken off what the pod adds, even if it is of the same volume.
+	// SCHED-215, ATT-191: an attachment without a pod counts as well, even if it is of a volume that this pod adds.
 	for volume := range c.attached(at.node.Name) {
-		if !held[volume] {
+		if !present[volume] {
 			inUse[volume.driver]++
 		}
 	}
@@ -67,7 +67,7 @@ func (c *cycle) filterLimits(at place) status {
 		inUse[volume.driver]++
 	}
 	for volume := range added {
-		// SCHED-216: nil is no limit, zero is one.
+		// SCHED-216: no count is no limit; zero is a limit.
 		if limit, ok := limits[volume.driver]; ok && inUse[volume.driver] > limit {
 			return reject(reasonVolumeCount)
 		}
@@ -75,7 +75,7 @@ func (c *cycle) filterLimits(at place) status {
 	return status{}
 }
 
-// limitsOf is how many volumes of each driver the node can attach (SCHED-216).
+// limitsOf returns how many volumes the node can attach, by driver (SCHED-216).
 func (c *cycle) limitsOf(node string) map[string]int {
 	csiNode, ok := c.look.csiNode(node)
 	if !ok {
@@ -83,7 +83,7 @@ func (c *cycle) limitsOf(node string) map[string]int {
 	}
 	limits := map[string]int{}
 	for i := range csiNode.Spec.Drivers {
-		// SCHED-216
+		// SCHED-216: a driver without a count has no limit.
 		if driver := &csiNode.Spec.Drivers[i]; driver.Allocatable != nil && driver.Allocatable.Count != nil {
 			limits[driver.Name] = int(*driver.Allocatable.Count)
 		}
@@ -91,7 +91,7 @@ func (c *cycle) limitsOf(node string) map[string]int {
 	return limits
 }
 
-// count adds the volumes of a pod that count. incoming is the pod that wants a node.
+// count adds the volumes of a pod that count to into. incoming is true for the pod to be scheduled.
 func (c *cycle) count(pod *corev1.Pod, incoming bool, into map[csiVolume]bool) status {
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
@@ -102,13 +102,13 @@ func (c *cycle) count(pod *corev1.Pod, incoming bool, into map[csiVolume]bool) s
 		claim, ok := c.look.claim(api.Key(pod.Namespace, name))
 		switch {
 		case !ok && incoming:
-			// SCHED-211
+			// SCHED-211: the claim of the incoming pod has to exist.
 			return rejectFor(fmt.Sprintf("looking up PVC %s/%s: %v", pod.Namespace, name, noClaim(name)))
 		case !ok:
-			// SCHED-214
+			// SCHED-214: a missing claim of another pod does not count.
 			continue
 		case volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim):
-			// SCHED-211
+			// SCHED-211: a claim of another owner fails the attempt.
 			return failure(notOwner(pod, claim))
 		}
 		if v, ok := c.identity(claim); ok {
@@ -118,9 +118,9 @@ func (c *cycle) count(pod *corev1.Pod, incoming bool, into map[csiVolume]bool) s
 	return status{}
 }
 
-// identity is what the volume of a claim counts as, if it counts (SCHED-212).
+// identity returns as which volume that of a claim counts; ok is false if it does not count (SCHED-212).
 func (c *cycle) identity(claim *corev1.PersistentVolumeClaim) (csiVolume, bool) {
-	// SCHED-212: bound, and the volume is there.
+	// SCHED-212: the claim is bound and its volume exists.
 	if claim.Spec.VolumeName != "" {
 		if pv, ok := c.look.volume(claim.Spec.VolumeName); ok {
 			csi := pv.Spec.CSI
@@ -130,7 +130,7 @@ func (c *cycle) identity(claim *corev1.PersistentVolumeClaim) (csiVolume, bool) 
 			return csiVolume{csi.Driver, csi.VolumeHandle}, csi.Driver != "" && csi.VolumeHandle != ""
 		}
 	}
-	// SCHED-212: it will get one from its class. No volume has a handle like that.
+	// SCHED-212: the provisioner of the class will make one. The handle differs from that of any volume.
 	class, ok := c.look.class(objects.ClassOf(claim))
 	if !ok {
 		return csiVolume{}, false
@@ -138,11 +138,11 @@ func (c *cycle) identity(claim *corev1.PersistentVolumeClaim) (csiVolume, bool) 
 	return csiVolume{class.Provisioner, "\x00" + api.KeyOf(claim)}, true
 }
 
-// attached is what the node's attachments count as (SCHED-214).
+// attached returns the volumes of the node's VolumeAttachments (SCHED-214).
 func (c *cycle) attached(node string) map[csiVolume]bool {
 	volumes := map[csiVolume]bool{}
 	for _, attachment := range c.look.attachments(node) {
-		// SCHED-214: attached or not, terminating or not.
+		// SCHED-214: whether or not it is attached or being deleted.
 		name := attachment.Spec.Source.PersistentVolumeName
 		if name == nil {
 			continue
@@ -154,7 +154,7 @@ func (c *cycle) attached(node string) map[csiVolume]bool {
 	return volumes
 }
 
-// notOwner says that a claim for an ephemeral volume is not the pod's (SCHED-045).
+// notOwner returns the error for the claim of an ephemeral volume that belongs to another owner (SCHED-045).
 func notOwner(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) error {
 	return fmt.Errorf("PVC %s/%s was not created for pod %s/%s (pod is not owner)", claim.Namespace, claim.Name, pod.Namespace, pod.Name)
 }

@@ -8,42 +8,42 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// filterUnschedulable keeps pods off a node that was cordoned.
-func (c *cycle) filterUnschedulable(at place) status {
+// filterUnschedulable rejects a cordoned node.
+func (c *cycle) filterUnschedulable(at nodeState) status {
 	if at.node.Spec.Unschedulable && !objects.Tolerated(c.pod, cordoned) {
 		return rejectFor(reasonUnschedulable)
 	}
 	return status{}
 }
 
-// cordoned is the taint that stands for spec.unschedulable.
+// cordoned is the taint that represents spec.unschedulable.
 var cordoned = &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 
-// filterTaints keeps pods off a node with a taint that they do not tolerate.
-func (c *cycle) filterTaints(at place) status {
+// filterTaints rejects a node with a taint that the pod does not tolerate.
+func (c *cycle) filterTaints(at nodeState) status {
 	if untolerated(c.pod, at.node) {
 		return rejectFor(reasonTaint)
 	}
 	return status{}
 }
 
-// untolerated reports whether a taint keeps the pod off the node.
+// untolerated reports whether the node has a taint that excludes the pod.
 func untolerated(pod *corev1.Pod, node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		return (taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute) && !objects.Tolerated(pod, &taint)
 	})
 }
 
-// filterAffinity keeps a pod to the nodes that it asks for.
-func (c *cycle) filterAffinity(at place) status {
+// filterAffinity rejects a node that the pod's node selector or node affinity excludes.
+func (c *cycle) filterAffinity(at nodeState) status {
 	if !objects.SelectsNode(c.pod, at.node) {
 		return rejectFor(reasonAffinity)
 	}
 	return status{}
 }
 
-// filterResources keeps pods off a node that has too little left.
-func (c *cycle) filterResources(at place) status {
+// filterResources rejects a node without enough free resources.
+func (c *cycle) filterResources(at nodeState) status {
 	if len(at.node.Status.Allocatable) == 0 {
 		return status{}
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// podRestrictions is what VolumeRestrictions has to watch for one pod (SCHED-181).
+// podRestrictions is the state of VolumeRestrictions for one pod (SCHED-181).
 type podRestrictions struct {
 	skip bool
-	// single are the names of the pod's claims that one pod at a time may use.
+	// single are the names of the pod's ReadWriteOncePod claims.
 	single []string
-	// inUse is how many of them other pods use.
+	// inUse counts the uses of these claims by other pods.
 	inUse int
 }
 
-// preFilterRestrictions looks for claims that only one pod may use (SCHED-180 to SCHED-182).
+// preFilterRestrictions collects the claims that only one pod may use (SCHED-180 to SCHED-182).
 func (c *cycle) preFilterRestrictions() status {
 	inline := slices.ContainsFunc(c.pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.ISCSI != nil || v.RBD != nil
@@ -26,11 +26,11 @@ func (c *cycle) preFilterRestrictions() status {
 	for _, key := range namedClaims(c.pod) {
 		claim, ok := c.look.claim(key)
 		if !ok {
-			// SCHED-180, SCHED-041: the first plugin to miss it.
+			// SCHED-180, SCHED-041: this is the first plugin that finds a claim missing.
 			_, name := api.SplitKey(key)
-			return rejectFor(noClaim(name).Error())
+			return rejectFor(noClaim(name).Error()).by("SCHED-041")
 		}
-		// SCHED-181
+		// SCHED-181: only ReadWriteOncePod claims matter.
 		if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 			r.single = append(r.single, claim.Name)
 			if c.look.inUse(key) {
@@ -38,7 +38,7 @@ func (c *cycle) preFilterRestrictions() status {
 			}
 		}
 	}
-	// SCHED-182
+	// SCHED-182: without inline disks and claims in use there is nothing to filter.
 	r.skip = r.inUse == 0 && !inline
 	c.restrictions = r
 	if r.skip {
@@ -47,41 +47,41 @@ func (c *cycle) preFilterRestrictions() status {
 	return status{}
 }
 
-// filterRestrictions keeps a pod from disks and claims that others hold (SCHED-183, SCHED-184).
-func (c *cycle) filterRestrictions(at place) status {
+// filterRestrictions rejects a node because other pods use a disk or a claim of the pod (SCHED-183, SCHED-184).
+func (c *cycle) filterRestrictions(at nodeState) status {
 	if c.restrictions.skip {
 		return status{}
 	}
-	// SCHED-183: a disk of the pod itself is attached for another pod.
+	// SCHED-183: another pod on the node uses an inline disk of this pod.
 	for _, other := range at.pods() {
 		if disksConflict(c.pod, other) {
 			return reject(reasonDiskConflict)
 		}
 	}
-	// SCHED-184: wherever the other pod is, this one also on its node.
+	// SCHED-184: on whatever node the other pod is.
 	if c.restrictions.inUse > 0 {
 		return reject(reasonPodConflict)
 	}
 	return status{}
 }
 
-// without is what is left of the restrictions when another pod is gone.
+// without returns the restrictions after another pod is gone.
 func (r podRestrictions) without(other *corev1.Pod) podRestrictions {
-	r.inUse -= r.heldBy(other)
+	r.inUse -= r.usesBy(other)
 	return r
 }
 
-// with is what the restrictions are when another pod has come.
+// with returns the restrictions after another pod was added.
 func (r podRestrictions) with(other *corev1.Pod) podRestrictions {
-	r.inUse += r.heldBy(other)
+	r.inUse += r.usesBy(other)
 	return r
 }
 
-// heldBy counts the volumes of another pod for which it has a claim that only one pod may use.
-func (r podRestrictions) heldBy(other *corev1.Pod) int {
+// usesBy counts the volumes of another pod that use one of the ReadWriteOncePod claims.
+func (r podRestrictions) usesBy(other *corev1.Pod) int {
 	n := 0
 	for i := range other.Spec.Volumes {
-		// SCHED-186: by name, in whatever namespace.
+		// SCHED-186: claims are compared by name only, not by namespace.
 		if source := other.Spec.Volumes[i].PersistentVolumeClaim; source != nil && slices.Contains(r.single, source.ClaimName) {
 			n++
 		}
@@ -89,7 +89,7 @@ func (r podRestrictions) heldBy(other *corev1.Pod) int {
 	return n
 }
 
-// disksConflict reports whether two pods name the same disk in their volumes and cannot both have it (SCHED-185).
+// disksConflict reports whether two pods name the same inline disk and cannot share it (SCHED-185).
 func disksConflict(a, b *corev1.Pod) bool {
 	for i := range a.Spec.Volumes {
 		for j := range b.Spec.Volumes {
@@ -102,7 +102,7 @@ func disksConflict(a, b *corev1.Pod) bool {
 }
 
 func diskConflict(a, b *corev1.Volume) bool {
-	// SCHED-185: readers may share, except on EBS.
+	// SCHED-185: read-only volumes can share a disk, except on EBS.
 	switch {
 	case a.GCEPersistentDisk != nil && b.GCEPersistentDisk != nil:
 		x, y := a.GCEPersistentDisk, b.GCEPersistentDisk

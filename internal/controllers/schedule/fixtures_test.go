@@ -65,7 +65,7 @@ func (f *fixture) find(pod *corev1.Pod) (node, why string, c *cycle) {
 		if node, err = f.findNode(p, c); err == nil {
 			return
 		}
-		if none, ok := err.(*unfit); ok {
+		if none, ok := err.(*fitError); ok {
 			f.postFilter(c, &none.diagnosis)
 		}
 		why = err.Error()

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// verb says what happened to an object.
+// verb is what happened to an object.
 type verb int
 
 const (
@@ -20,18 +20,18 @@ const (
 	deleted
 )
 
-// change is something that happened in the cluster. old is nil for what is new, new for what is gone.
+// change is a change of an object. old is nil for a new object, new is nil for a deleted one.
 type change struct {
 	kind     api.Kind
 	what     verb
 	old, new api.Object
 }
 
-// migratedPlugins is the annotation of a CSINode that lists the in-tree plugins that CSI drivers took over (SCHED-013).
+// migratedPlugins is the annotation of a CSINode that lists the in-tree plugins replaced by CSI drivers (SCHED-013).
 const migratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins"
 
-// Requeues reports whether a plugin that turned a pod down has it tried again when an object changes (SCHED-251). The plugin is that of a
-// Verdict. old is nil for a new object, now for one that is gone; other kinds than those the scheduler looks at help nobody.
+// Requeues reports whether a pod that a plugin rejected is tried again after a change of an object (SCHED-251). The plugin is that of a
+// [Decision]. old is nil for a new object, now is nil for a deleted one. Kinds that the scheduler does not watch help no pod.
 func Requeues(plugin string, pod *corev1.Pod, old, now api.Object) bool {
 	c := change{what: updated, old: old, new: now}
 	switch {
@@ -44,40 +44,40 @@ func Requeues(plugin string, pod *corev1.Pod, old, now api.Object) bool {
 	default:
 		c.kind = api.KindOf(now)
 	}
-	// SCHED-251
+	// SCHED-251: the hint of that plugin decides.
 	return worthRetry(&queuedPod{pod: pod, plugins: []string{plugin}}, c)
 }
 
-// worthRetry reports whether a change may help a pod: whether one of the plugins that turned it down says so (SCHED-251).
+// worthRetry reports whether one of the plugins that rejected a pod reports that a change may help it (SCHED-251).
 func worthRetry(item *queuedPod, c change) bool {
-	// SCHED-250, SCHED-278: those that turned it down, and no others.
+	// SCHED-250, SCHED-278: only the plugins that rejected it are asked.
 	return c.helps() && slices.ContainsFunc(item.plugins, func(plugin string) bool { return mayHelp(plugin, item.pod, c) })
 }
 
-// mayHelp reports whether a plugin that turned the pod down says that the change may help it.
+// mayHelp reports whether a change may help a pod that the plugin rejected.
 func mayHelp(plugin string, pod *corev1.Pod, c change) bool {
-	// SCHED-279: whatever taints have to do with the plugin.
-	return slices.Contains(awaitNodes, plugin) && c.taintsChanged() || hints[plugin](pod, c)
+	// SCHED-279: changed taints count for these plugins, although they do not read taints.
+	return slices.Contains(reactToNodes, plugin) && c.taintsChanged() || hints[plugin](pod, c)
 }
 
-// awaitNodes are the plugins that react to new nodes, and did not ask for changes of taints.
-var awaitNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone}
+// reactToNodes are the plugins that react to new nodes but did not register for changes of taints.
+var reactToNodes = []string{nodeAffinity, nodeResourcesFit, volumeRestrictions, volumeBinding, volumeZone}
 
-// taintsChanged reports whether a node has other taints than before, or is open to pods again.
+// taintsChanged reports whether the taints of a node changed, or it is no longer cordoned.
 func (c change) taintsChanged() bool {
 	if c.kind != api.Node || c.what != updated {
 		return false
 	}
 	before, now := nodesOf(c)
-	// SCHED-279
+	// SCHED-279: spec.unschedulable counts like a taint.
 	return before.Spec.Unschedulable && !now.Spec.Unschedulable || !equality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints)
 }
 
-// helps reports whether there may be a pod that the change helps.
+// helps reports whether the change can help any pod.
 func (c change) helps() bool {
 	switch {
 	case c.what == deleted:
-		// SCHED-277: nobody expects help from a volume, claim, class, node or capacity that is gone.
+		// SCHED-277: no plugin reacts to a deleted volume, claim, class, node or capacity.
 		return c.kind == api.Pod || c.kind == api.VolumeAttachment
 	case c.kind == api.Node && c.what == updated:
 		return nodeChanged(c.old.(*corev1.Node), c.new.(*corev1.Node))
@@ -85,7 +85,7 @@ func (c change) helps() bool {
 	return true
 }
 
-// hints says for each plugin which changes may help a pod that it turned down.
+// hints has for each plugin the function that reports whether a change may help a pod that the plugin rejected.
 var hints = map[string]func(pod *corev1.Pod, c change) bool{
 	nodeUnschedulable:  hintUnschedulable,
 	taintToleration:    hintTaints,
@@ -97,26 +97,26 @@ var hints = map[string]func(pod *corev1.Pod, c change) bool{
 	volumeZone:         hintZone,
 }
 
-// hintBinding is SCHED-260 to SCHED-266.
+// hintBinding is the hint of VolumeBinding (SCHED-260 to SCHED-266).
 func hintBinding(pod *corev1.Pod, c change) bool {
 	switch c.kind {
 	case api.PersistentVolumeClaim:
-		// SCHED-260
+		// SCHED-260: a claim of the pod.
 		return slices.Contains(objects.ClaimsOf(pod), api.KeyOf(c.new))
 	case api.PersistentVolume:
-		// SCHED-261
+		// SCHED-261: any volume.
 		return true
 	case api.Node:
-		// SCHED-262
+		// SCHED-262: a new node, or other labels.
 		return c.what == added || labelsChanged(c)
 	case api.StorageClass:
-		// SCHED-263
+		// SCHED-263: a new class, or other allowedTopologies.
 		return c.what == added || !equality.Semantic.DeepEqual(c.old.(*storagev1.StorageClass).AllowedTopologies, c.new.(*storagev1.StorageClass).AllowedTopologies)
 	case api.CSINode:
-		// SCHED-264, SCHED-013
+		// SCHED-264, SCHED-013: a new CSINode, or other migrated plugins.
 		return c.what == added || c.old.GetAnnotations()[migratedPlugins] != c.new.GetAnnotations()[migratedPlugins]
 	case api.CSIStorageCapacity:
-		// SCHED-265
+		// SCHED-265: a new capacity, or a larger one.
 		if c.what == added {
 			return true
 		}
@@ -128,71 +128,71 @@ func hintBinding(pod *corev1.Pod, c change) bool {
 	return false
 }
 
-// trackingEnded reports whether a driver stopped to report its capacity, and the pod has a volume that it names itself.
+// trackingEnded reports whether a driver no longer reports capacity and the pod has an inline volume of it.
 func trackingEnded(pod *corev1.Pod, old, driver *storagev1.CSIDriver) bool {
 	tracks := func(d *storagev1.CSIDriver) bool { return d.Spec.StorageCapacity != nil && *d.Spec.StorageCapacity }
-	// SCHED-266: pods that use the driver through claims are not thought of.
+	// SCHED-266: pods that use the driver through claims do not count.
 	return tracks(old) && !tracks(driver) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.CSI != nil && v.CSI.Driver == driver.Name
 	})
 }
 
-// hintRestrictions is SCHED-267 and SCHED-268.
+// hintRestrictions is the hint of VolumeRestrictions (SCHED-267, SCHED-268).
 func hintRestrictions(pod *corev1.Pod, c change) bool {
 	switch {
 	case c.kind == api.Pod && c.what == deleted:
-		// SCHED-267
+		// SCHED-267: a deleted pod that used a disk or claim of this one.
 		gone := c.old.(*corev1.Pod)
 		claims := namedClaims(gone)
 		return gone.Namespace == pod.Namespace && (disksConflict(pod, gone) ||
 			slices.ContainsFunc(namedClaims(pod), func(key string) bool { return slices.Contains(claims, key) }))
 	case c.kind == api.PersistentVolumeClaim:
-		// SCHED-268, SCHED-278: only a new one, for modes do not change.
+		// SCHED-268, SCHED-278: only a new claim, because access modes do not change.
 		return c.what == added && slices.Contains(namedClaims(pod), api.KeyOf(c.new))
 	case c.kind == api.Node:
-		// SCHED-268
+		// SCHED-268: a new node.
 		return c.what == added
 	}
 	return false
 }
 
-// hintZone is SCHED-269 to SCHED-272.
+// hintZone is the hint of VolumeZone (SCHED-269 to SCHED-272).
 func hintZone(pod *corev1.Pod, c change) bool {
 	switch c.kind {
 	case api.StorageClass:
-		// SCHED-269
+		// SCHED-269: a new class that waits for the first consumer.
 		mode := c.new.(*storagev1.StorageClass).VolumeBindingMode
 		return c.what == added && mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
 	case api.PersistentVolumeClaim:
-		// SCHED-270
+		// SCHED-270: a claim of the pod.
 		return slices.Contains(namedClaims(pod), api.KeyOf(c.new))
 	case api.PersistentVolume:
-		// SCHED-271
+		// SCHED-271: a new volume, or other zones.
 		return c.what == added || !slices.EqualFunc(zonesOf(c.old.(*corev1.PersistentVolume)), zonesOf(c.new.(*corev1.PersistentVolume)), zoneLabel.equal)
 	case api.Node:
-		// SCHED-272
+		// SCHED-272: a new node, or other labels.
 		return c.what == added || labelsChanged(c)
 	}
 	return false
 }
 
-// hintLimits is SCHED-273 to SCHED-276.
+// hintLimits is the hint of NodeVolumeLimits (SCHED-273 to SCHED-276).
 func hintLimits(pod *corev1.Pod, c change) bool {
 	switch {
 	case c.kind == api.CSINode:
-		// SCHED-273
+		// SCHED-273: a new CSINode, or a higher limit.
 		return c.what == added || limitGrew(c.old.(*storagev1.CSINode), c.new.(*storagev1.CSINode))
 	case c.kind == api.Pod && c.what == deleted:
-		// SCHED-274
+		// SCHED-274: a deleted pod that had volumes on a node.
 		gone := c.old.(*corev1.Pod)
 		return (gone.Spec.NodeName != "" || gone.Status.NominatedNodeName != "") && slices.ContainsFunc(gone.Spec.Volumes, func(v corev1.Volume) bool {
 			return objects.ClaimOf(gone, &v) != "" || migratedDriver(&v) != ""
 		})
 	case c.kind == api.PersistentVolumeClaim:
-		// SCHED-275
+		// SCHED-275: a new claim of the pod.
 		return c.what == added && slices.Contains(objects.ClaimsOf(pod), api.KeyOf(c.new))
 	case c.kind == api.VolumeAttachment && c.what == deleted:
-		// SCHED-276
+		// SCHED-276: a deleted VolumeAttachment.
 		attacher := c.old.(*storagev1.VolumeAttachment).Spec.Attacher
 		return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil || attacher != "" && migratedDriver(&v) == attacher
@@ -201,9 +201,9 @@ func hintLimits(pod *corev1.Pod, c change) bool {
 	return false
 }
 
-// limitGrew reports whether a driver can attach more than before.
+// limitGrew reports whether the limit of a driver is higher than before.
 func limitGrew(old, node *storagev1.CSINode) bool {
-	// SCHED-273: no count is zero here.
+	// SCHED-273: no count compares as zero.
 	counts := map[string]int32{}
 	for i := range old.Spec.Drivers {
 		counts[old.Spec.Drivers[i].Name] = countOf(&old.Spec.Drivers[i])

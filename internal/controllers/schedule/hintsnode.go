@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// nodesOf are the two states of a node that changed; before is nil for a new one.
+// nodesOf returns a node before and after a change; before is nil for a new node.
 func nodesOf(c change) (before, now *corev1.Node) {
 	if c.old != nil {
 		before = c.old.(*corev1.Node)
@@ -18,7 +18,7 @@ func nodesOf(c change) (before, now *corev1.Node) {
 	return before, c.new.(*corev1.Node)
 }
 
-// nodeChanged reports whether anything of a node has changed that decides where pods may go.
+// nodeChanged reports whether a node changed in a field that filters read.
 func nodeChanged(old, node *corev1.Node) bool {
 	return old.Spec.Unschedulable != node.Spec.Unschedulable ||
 		!maps.Equal(old.Labels, node.Labels) ||
@@ -26,13 +26,13 @@ func nodeChanged(old, node *corev1.Node) bool {
 		!equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable)
 }
 
-// toleratesMore reports whether the change is that of this pod's own tolerations.
+// toleratesMore reports whether the change is one of this pod's own tolerations.
 func toleratesMore(pod *corev1.Pod, c change) bool {
 	return c.kind == api.Pod && c.what == updated && c.new.GetUID() == pod.UID &&
 		!equality.Semantic.DeepEqual(c.old.(*corev1.Pod).Spec.Tolerations, c.new.(*corev1.Pod).Spec.Tolerations)
 }
 
-// hintUnschedulable: a node is open to pods that was not, or the pod tolerates that it is not.
+// hintUnschedulable reports whether a node is no longer cordoned, or the pod now tolerates cordoned nodes.
 func hintUnschedulable(pod *corev1.Pod, c change) bool {
 	if c.kind != api.Node {
 		return toleratesMore(pod, c) && objects.Tolerated(c.new.(*corev1.Pod), cordoned)
@@ -41,7 +41,7 @@ func hintUnschedulable(pod *corev1.Pod, c change) bool {
 	return !now.Spec.Unschedulable && (before == nil || before.Spec.Unschedulable)
 }
 
-// hintTaints: the taints of a node no longer keep the pod off, or the pod tolerates more.
+// hintTaints reports whether the taints of a node no longer exclude the pod, or the pod tolerates more.
 func hintTaints(pod *corev1.Pod, c change) bool {
 	if c.kind != api.Node {
 		return toleratesMore(pod, c)
@@ -50,7 +50,7 @@ func hintTaints(pod *corev1.Pod, c change) bool {
 	return !untolerated(pod, now) && (before == nil || untolerated(pod, before))
 }
 
-// hintAffinity: a node is one that the pod asks for, and was not.
+// hintAffinity reports whether a node now matches the pod's node selector and affinity.
 func hintAffinity(pod *corev1.Pod, c change) bool {
 	if c.kind != api.Node {
 		return false
@@ -59,7 +59,7 @@ func hintAffinity(pod *corev1.Pod, c change) bool {
 	return objects.SelectsNode(pod, now) && (before == nil || !objects.SelectsNode(pod, before))
 }
 
-// hintResources: a pod left its node, or a node that is large enough has more of something that the pod needs.
+// hintResources reports whether a pod left its node, or a large enough node has more of a resource that the pod needs.
 func hintResources(pod *corev1.Pod, c change) bool {
 	switch {
 	case c.kind == api.Pod && c.what == deleted:
@@ -92,7 +92,7 @@ func hintResources(pod *corev1.Pod, c change) bool {
 	return grew(corev1.ResourcePods)
 }
 
-// needsLess reports whether a pod on a node, or the waiting pod itself, was made smaller in something that the waiting pod needs.
+// needsLess reports whether a pod on a node, or the waiting pod itself, now requests less of a resource that the waiting pod needs.
 func needsLess(waiting, old, pod *corev1.Pod) bool {
 	before, now := requestsOf(old), requestsOf(pod)
 	if pod.UID != waiting.UID && pod.Spec.NodeName == "" {

@@ -57,7 +57,7 @@ func TestLimits(t *testing.T) {
 			c := newCycle(f.look, tc.pod)
 			c.preFilterLimits()
 			c.binding.skip, c.restrictions.skip = true, true
-			s := c.filter(f.place(node, nil))
+			s := c.filter(f.nodeState(node, nil))
 			got := s.message()
 			if s.err != nil {
 				got = s.err.Error()
@@ -137,7 +137,7 @@ func TestFilterOther(t *testing.T) {
 		f := newFixture(t, Config{})
 		c := newCycle(f.look, tc.pod)
 		require.Equal(t, success, c.preFilter().code)
-		s := c.filter(placeOf(tc.node, tc.on))
+		s := c.filter(newNodeState(tc.node, tc.on))
 		require.Equal(t, tc.want, s.message(), "SCHED-024: %s", tc.name)
 		require.Equal(t, tc.code, s.code, "SCHED-024: %s", tc.name)
 	}

@@ -11,28 +11,27 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// lookups is all that a cycle may read, as the informers have it (SCHED-031).
+// lookups are the functions through which a cycle reads objects: from informers, or from a snapshot (SCHED-031).
 type lookups struct {
 	claim   func(key string) (*corev1.PersistentVolumeClaim, bool)
 	volume  func(name string) (*corev1.PersistentVolume, bool)
 	class   func(name string) (*storagev1.StorageClass, bool)
 	driver  func(name string) (*storagev1.CSIDriver, bool)
 	csiNode func(name string) (*storagev1.CSINode, bool)
-	// capacities are those of a storage class, in all namespaces.
+	// capacities returns those of a storage class, in all namespaces.
 	capacities func(class string) []*storagev1.CSIStorageCapacity
-	// attachments are those to a node.
+	// attachments returns those to a node.
 	attachments func(node string) []*storagev1.VolumeAttachment
-	// assumedClaim and assumedVolume are claim and volume as the scheduler has decided they will be (SCHED-132).
+	// assumedClaim and assumedVolume prefer the versions that the scheduler is about to write (SCHED-132).
 	assumedClaim  func(key string) (*corev1.PersistentVolumeClaim, bool)
 	assumedVolume func(name string) (*corev1.PersistentVolume, bool)
-	// candidates are the volumes of a class that no claim has, and those of the class that point at the claim of that key, by
-	// name, in assumed versions.
+	// candidates returns the free volumes of a class and those of the class that name the claim of that key, in assumed versions.
 	candidates func(class, claimKey string) []*corev1.PersistentVolume
-	// inUse reports whether a pod on a node uses the claim of that key through a volume that names it (SCHED-181).
+	// inUse reports whether a pod on a node has a volume that names the claim of that key (SCHED-181).
 	inUse func(claimKey string) bool
 }
 
-// indexes find objects for the scheduler. They outlive it.
+// indexes find objects for the scheduler. They outlive a crash of the scheduler.
 type indexes struct {
 	volumes     *store.Index[*corev1.PersistentVolume]
 	capacities  *store.Index[*storagev1.CSIStorageCapacity]
@@ -40,7 +39,7 @@ type indexes struct {
 }
 
 func newIndexes(s *store.Store) indexes {
-	free := map[string][]string{} // the values of volumes that are free, by class
+	free := map[string][]string{} // the index values of free volumes, by class
 	return indexes{
 		volumes: s.Volumes.NewIndexWith(func(pv *corev1.PersistentVolume) []string {
 			if ref := pv.Spec.ClaimRef; ref != nil {
@@ -64,7 +63,7 @@ const reservedPrefix = "for "
 func freeIn(class string) string         { return "free " + class }
 func reservedFor(claimKey string) string { return reservedPrefix + claimKey }
 
-// informers is the scheduler's view of the API.
+// informers are the scheduler's informers.
 type informers struct {
 	pods        *engine.Informer[*corev1.Pod]
 	nodes       *engine.Informer[*corev1.Node]
@@ -80,7 +79,7 @@ type informers struct {
 func newInformers(a *engine.Actor) informers {
 	s := a.Engine().Store()
 	return informers{
-		// SCHED-030: a pod that is over is gone for the scheduler (API-076).
+		// SCHED-030: the scheduler does not see completed pods (API-076).
 		pods: engine.NewSelectiveInformer(a, s.Pods, func(pod *corev1.Pod) bool {
 			return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 		}),
@@ -95,7 +94,7 @@ func newInformers(a *engine.Actor) informers {
 	}
 }
 
-// lookups reads the informers and the assume caches; SCHED-031: never the API server.
+// lookups returns functions that read the informers and the assume caches. SCHED-031: never the API server.
 func (s *scheduler) lookups(ix indexes) *lookups {
 	return &lookups{
 		claim:   s.inf.claims.Get,
@@ -134,7 +133,7 @@ func (s *scheduler) isNode(name string) bool {
 	return ok
 }
 
-// notFound is the error of a lister.
+// notFound returns the error of a lister.
 func notFound(group, resource, name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Group: group, Resource: resource}, name)
 }

@@ -2,8 +2,7 @@ package schedule
 
 import corev1 "k8s.io/api/core/v1"
 
-// migratedDriver is the name of the CSI driver that took over the plugin of a volume which a pod names itself, "" if there is none
-// (SCHED-210).
+// migratedDriver returns the CSI driver that replaces the in-tree plugin of a pod's inline volume, "" if there is none (SCHED-210).
 func migratedDriver(v *corev1.Volume) string {
 	switch {
 	case v.AWSElasticBlockStore != nil:

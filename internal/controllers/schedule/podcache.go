@@ -9,16 +9,16 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// podCache knows the pods on each node: those that the API says are there, and those that are assumed to be (SCHED-030).
+// podCache has the pods on each node: those bound to it and those assumed to be bound (SCHED-030).
 type podCache struct {
 	pods    map[string]*corev1.Pod
 	assumed map[string]bool
 	nodes   map[string]*nodePods
-	// uses counts the pods that use a claim through a volume that names it, by the claim and the node.
+	// uses counts the pods with a volume that names a claim, by claim and node.
 	uses map[string]map[string]int
 }
 
-// nodePods are the pods on one node. Terminating ones count until they are gone or over (SCHED-030).
+// nodePods are the pods on one node. Terminating ones count until they are deleted or completed (SCHED-030).
 type nodePods struct {
 	pods map[string]*corev1.Pod
 	used amounts
@@ -28,13 +28,13 @@ func newPodCache() *podCache {
 	return &podCache{pods: map[string]*corev1.Pod{}, assumed: map[string]bool{}, nodes: map[string]*nodePods{}, uses: map[string]map[string]int{}}
 }
 
-// assume puts a pod on the node that was chosen for it.
+// assume adds a pod to the node that was chosen for it.
 func (c *podCache) assume(pod *corev1.Pod) {
 	c.put(pod)
 	c.assumed[api.KeyOf(pod)] = true
 }
 
-// put takes a pod as it is on its node. It is not assumed any longer.
+// put adds or replaces a pod on its node. The pod is no longer assumed.
 func (c *podCache) put(pod *corev1.Pod) {
 	key := api.KeyOf(pod)
 	c.remove(key)
@@ -54,7 +54,7 @@ func (c *podCache) put(pod *corev1.Pod) {
 	}
 }
 
-// remove forgets a pod. It reports whether it was there.
+// remove removes a pod. It reports whether it was there.
 func (c *podCache) remove(key string) bool {
 	pod, known := c.pods[key]
 	if !known {
@@ -81,18 +81,18 @@ func (c *podCache) remove(key string) bool {
 	return true
 }
 
-// usedOn reports whether a pod on a node uses the claim. is says which nodes there are.
-func (c *podCache) usedOn(claim string, is func(node string) bool) bool {
+// usedOn reports whether a pod on an existing node uses the claim.
+func (c *podCache) usedOn(claim string, exists func(node string) bool) bool {
 	for node := range c.uses[claim] {
-		// SCHED-181: a pod whose node was deleted uses nothing.
-		if is(node) {
+		// SCHED-181: pods whose node was deleted do not count.
+		if exists(node) {
 			return true
 		}
 	}
 	return false
 }
 
-// on lists the pods on a node, by key.
+// on returns the pods on a node, by key.
 func (c *podCache) on(node string) []*corev1.Pod {
 	n := c.nodes[node]
 	if n == nil {
@@ -105,7 +105,7 @@ func (c *podCache) on(node string) []*corev1.Pod {
 	return pods
 }
 
-// used is what the pods on a node need together, and how many they are.
+// used returns the sum of what the pods on a node request, and their number.
 func (c *podCache) used(node string) (amounts, int) {
 	n := c.nodes[node]
 	if n == nil {
@@ -114,11 +114,11 @@ func (c *podCache) used(node string) (amounts, int) {
 	return n.used, len(n.pods)
 }
 
-// namedClaims lists the keys of the claims that a pod's volumes name, each once. Ephemeral volumes do not name theirs (SCHED-187).
+// namedClaims returns the keys of the claims that a pod's volumes name, each once. Ephemeral volumes do not name theirs (SCHED-187).
 func namedClaims(pod *corev1.Pod) []string {
 	var keys []string
 	for i := range pod.Spec.Volumes {
-		// SCHED-187: the claim of an ephemeral volume is the pod's own.
+		// SCHED-187: no other pod can use the claim of an ephemeral volume.
 		if source := pod.Spec.Volumes[i].PersistentVolumeClaim; source != nil {
 			if key := api.Key(pod.Namespace, source.ClaimName); !slices.Contains(keys, key) {
 				keys = append(keys, key)

@@ -15,17 +15,17 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// eviction is what would make room for a pod on a node.
+// eviction is a set of pods whose deletion makes room for a pod on a node.
 type eviction struct {
 	node    string
-	victims []*corev1.Pod // the most important first
+	victims []*corev1.Pod // by falling priority
 }
 
-// postFilter tries to make room for a pod that was turned down everywhere (SCHED-234, SCHED-235). It notes what came of it, and
-// returns the node that the pod is nominated for; nil leaves its nomination as it is.
+// postFilter tries to make room for a pod that fits on no node (SCHED-234, SCHED-235). It adds the result to d and returns the node that the
+// pod is nominated for; nil leaves its nomination as it is.
 func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 	if d.preFilter != "" {
-		// SCHED-235: resource claims were not looked at, and their plugin misses what it would know; that ends it.
+		// SCHED-235: the plugin for resource claims has no state after a rejection in PreFilter, and its error ends postFilter.
 		d.after = "not found"
 		return nil
 	}
@@ -40,28 +40,28 @@ func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 	best, why, err := s.bestEviction(c, d)
 	switch {
 	case best == nil && err != nil:
-		// SCHED-241
+		// SCHED-241: errors on nodes are the message.
 		d.after = preemption + err.Error()
 		return nil
 	case best == nil:
-		// SCHED-234
+		// SCHED-234: no eviction helps, and the nomination ends.
 		d.after = noDeallocation + why
 		return new("")
 	default:
-		// SCHED-234: room is made, and nothing is said about it.
+		// SCHED-234: the victims are deleted in the background, and the message does not mention it.
 		s.actor.Go("preemption for "+api.KeyOf(c.pod), func(p *engine.Proc) { s.evict(p, c.pod, best) })
 		return new(best.node)
 	}
 }
 
-// noDeallocation is the answer of the plugin that is asked before preemption. There are no resource claims here, but a message that is
-// compared with that of a cluster has to have it (SCHED-240).
+// noDeallocation is the message of the plugin for resource claims, which runs before preemption. Resource claims are not simulated, but the
+// message of a real cluster has this text (SCHED-240).
 const noDeallocation = "no new claims to deallocate, " + preemption
 
-// preemption begins what is said about the attempt to make room.
+// preemption is the prefix of the message about preemption.
 const preemption = "preemption: "
 
-// preempting reports whether pods on the node that the pod is nominated for are still on their way out for it.
+// preempting reports whether pods that were evicted for the pod still terminate on its nominated node.
 func (s *scheduler) preempting(pod *corev1.Pod, d *diagnosis) bool {
 	node := pod.Status.NominatedNodeName
 	if node == "" || d.byNode[node].code == unresolvable {
@@ -75,14 +75,14 @@ func (s *scheduler) preempting(pod *corev1.Pod, d *diagnosis) bool {
 	})
 }
 
-// bestEviction is the least harmful way to make room; nil and a text if there is none. The error is what went wrong on nodes.
+// bestEviction returns the least harmful eviction, or nil and the reason why there is none. The error has the failures on nodes.
 func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why string, err error) {
 	var errs []error
 	after := diagnosis{nodes: d.nodes}
 	for _, name := range sortedKeys(d.byNode) {
 		node, ok := s.inf.nodes.Get(name)
 		if !ok || d.byNode[name].code != unschedulable {
-			// SCHED-234
+			// SCHED-234: evictions do not resolve an unresolvable rejection.
 			after.add(name, rejectFor("Preemption is not helpful for scheduling"))
 			continue
 		}
@@ -99,8 +99,8 @@ func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why st
 	return best, after.message(), utilerrors.NewAggregate(errs)
 }
 
-// victimsOn finds the pods that have to leave a node for the pod to fit: those of lower priority, but as few as possible, the least
-// important first (SCHED-234). Without an eviction the status says why there is none.
+// victimsOn returns the pods of lower priority that have to leave a node for the pod to fit, as few and as unimportant as possible
+// (SCHED-234). If there is no eviction, the status has the reason.
 func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 	restrictions := c.restrictions
 	defer func() { c.restrictions = restrictions }()
@@ -113,17 +113,17 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 		}
 	}
 	if len(candidates) == 0 {
-		// SCHED-234
+		// SCHED-234: no pod has a lower priority.
 		return nil, rejectFor("No preemption victims found for incoming pod")
 	}
 	fits := func(gone []*corev1.Pod, here []*corev1.Pod) status {
 		c.restrictions = restrictions
-		// SCHED-186: who is gone holds no claim.
+		// SCHED-186: evicted pods use no claims.
 		for _, pod := range gone {
 			c.restrictions = c.restrictions.without(pod)
 		}
-		return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) place {
-			return placeOf(node, slices.Concat(here, expected))
+		return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) nodeState {
+			return newNodeState(node, slices.Concat(here, expected))
 		})
 	}
 	if answer := fits(candidates, stay); answer.code != success {
@@ -142,8 +142,8 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 	return e, status{}
 }
 
-// before reports whether an eviction does less harm than another: by the most important victim, by the sum of their priorities, by
-// their number, then by the name of the node.
+// before reports whether an eviction is less harmful than another: by the highest priority of a victim, by the sum of priorities, by the number
+// of victims, then by the name of the node.
 func (e *eviction) before(other *eviction) bool {
 	highest := func(e *eviction) int32 {
 		if len(e.victims) == 0 {
@@ -165,25 +165,25 @@ func (e *eviction) before(other *eviction) bool {
 	) < 0
 }
 
-// evict deletes the victims of a pod. If one cannot be deleted, the others stay as well, and the pod is tried again (SCHED-243).
+// evict deletes the victims. After an error it stops, and the pod is tried again (SCHED-243).
 func (s *scheduler) evict(p *engine.Proc, pod *corev1.Pod, e *eviction) {
 	for _, victim := range e.victims {
 		if victim.DeletionTimestamp != nil {
 			continue
 		}
 		if err := s.evictPod(p, pod, victim, e.node); err != nil && !apierrors.IsNotFound(err) {
-			// SCHED-243
+			// SCHED-243: the remaining victims stay.
 			s.queue.activate(api.KeyOf(pod))
 			return
 		}
 	}
 }
 
-// evictPod takes a pod's node away from it. The error is that of the API server.
+// evictPod deletes a victim, or cancels its binding cycle. It returns the error of the API server.
 func (s *scheduler) evictPod(p *engine.Proc, pod, victim *corev1.Pod, node string) error {
 	where := node
 	if r := s.preBinding[api.KeyOf(victim)]; r != nil && r.pod.UID == victim.UID {
-		// SCHED-242: it is not bound yet, so that it is enough if it never is.
+		// SCHED-242: a victim that is not bound yet is not deleted, its binding is canceled.
 		r.cancel(errPreempted)
 		where += " (in kube-scheduler memory)."
 	} else if err := s.deleteVictim(p, pod, victim); err != nil {
@@ -193,7 +193,7 @@ func (s *scheduler) evictPod(p *engine.Proc, pod, victim *corev1.Pod, node strin
 	return nil
 }
 
-// deleteVictim deletes a pod that has to go for another, and says so in its status before.
+// deleteVictim adds a condition with the reason to a pod and deletes it.
 func (s *scheduler) deleteVictim(p *engine.Proc, pod, victim *corev1.Pod) error {
 	_, err := s.patchStatus(p, victim, &corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
@@ -203,15 +203,15 @@ func (s *scheduler) deleteVictim(p *engine.Proc, pod, victim *corev1.Pod) error 
 	if err != nil {
 		return err
 	}
-	// SCHED-234: one that is gone already was not preempted.
+	// SCHED-234: the uid keeps it from deleting another pod of that name.
 	_, err = s.api.Pods.Delete(p, api.KeyOf(victim), api.DeleteOptions{UID: victim.UID})
 	return err
 }
 
-// nominate notes the node that a waiting pod is nominated for, as the API has it.
+// nominate records the stored nomination of a waiting pod.
 func (s *scheduler) nominate(pod *corev1.Pod) { s.nominateTo(pod, new(pod.Status.NominatedNodeName)) }
 
-// nominateTo notes a nomination that is about to be written; nil leaves it.
+// nominateTo records a nomination that is about to be written; nil leaves it as it is.
 func (s *scheduler) nominateTo(pod *corev1.Pod, node *string) {
 	switch key := api.KeyOf(pod); {
 	case node == nil:
@@ -224,7 +224,7 @@ func (s *scheduler) nominateTo(pod *corev1.Pod, node *string) {
 	}
 }
 
-// nominationChanged moves the pods that may fit where another pod no longer goes.
+// nominationChanged requeues pods that may fit because another pod is no longer nominated to its node.
 func (s *scheduler) nominationChanged(old, pod *corev1.Pod) {
 	if node := old.Status.NominatedNodeName; node != "" && node != pod.Status.NominatedNodeName {
 		s.podGone(old, func(other *corev1.Pod) bool { return priorityOf(other) <= priorityOf(old) })

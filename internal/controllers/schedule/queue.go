@@ -13,40 +13,40 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// queuedPod is a pod that wants a node.
+// queuedPod is a pod without a node.
 type queuedPod struct {
 	key string
 	pod *corev1.Pod
-	seq uint64 // in the order in which pods came
-	// in is the part of the queue that holds the pod; nil while it is being tried.
+	seq uint64 // the order in which pods were added
+	// in is the part of the queue that has the pod; nil during an attempt.
 	in *btree.BTreeG[*queuedPod]
-	// plugins are those that turned the pod down at its last attempt; none after an error (SCHED-250).
+	// plugins are the plugins that rejected the pod at its last attempt; none after an error (SCHED-250).
 	plugins []string
-	// rejections counts the attempts that plugins turned down, errors the ones in a row that failed otherwise.
+	// rejections counts the attempts that plugins rejected, errors the consecutive ones that failed with an error.
 	rejections, errors int
-	since              time.Time // it is where it is
+	since              time.Time // when it was put into its part of the queue
 	expiry             time.Time // of its backoff; zero for none
-	noNodes            bool      // there were none to try it on
+	noNodes            bool      // its last attempt found no nodes
 	timer              *engine.Timer
 }
 
-// queue holds the pods that want a node (SCHED-250 to SCHED-255): those to be tried, those in backoff after a rejection or an error,
-// those for which something has to happen first, and those that are gated.
+// queue has the pods without a node (SCHED-250 to SCHED-255): those to be tried, those in backoff after a rejection or an error, those that
+// wait for a change, and those with scheduling gates.
 type queue struct {
 	actor *engine.Actor
 	cfg   *Config
-	// ready is called when a pod can be taken.
+	// ready is called when next may have a pod.
 	ready func()
 
-	pods    map[string]*queuedPod // all but those being tried
-	active  *btree.BTreeG[*queuedPod]
-	backoff *btree.BTreeG[*queuedPod]
-	errors  *btree.BTreeG[*queuedPod]
-	pool    *btree.BTreeG[*queuedPod]
-	byClaim map[string][]*queuedPod // those in the pool, by the keys of their claims
-	gated   *btree.BTreeG[*queuedPod]
-	flush   *engine.Ticker
-	seq     uint64
+	pods          map[string]*queuedPod // all but those being tried
+	active        *btree.BTreeG[*queuedPod]
+	backoff       *btree.BTreeG[*queuedPod]
+	errors        *btree.BTreeG[*queuedPod]
+	unschedulable *btree.BTreeG[*queuedPod]
+	byClaim       map[string][]*queuedPod // the unschedulable ones, by the keys of their claims
+	gated         *btree.BTreeG[*queuedPod]
+	flush         *engine.Ticker
+	seq           uint64
 }
 
 func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
@@ -61,14 +61,14 @@ func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
 	}
 	q := &queue{
 		actor: a, cfg: cfg, ready: ready, pods: map[string]*queuedPod{}, byClaim: map[string][]*queuedPod{},
-		active: tree(before), backoff: tree(byExpiry), errors: tree(byExpiry), pool: tree(before), gated: tree(before),
+		active: tree(before), backoff: tree(byExpiry), errors: tree(byExpiry), unschedulable: tree(before), gated: tree(before),
 	}
 	// SCHED-009: the periods count from the start of the scheduler.
-	q.flush = a.NewTicker("flush of unschedulable pods", flushPeriod, func(*engine.Proc) { q.flushPool() })
+	q.flush = a.NewTicker("flush of unschedulable pods", flushPeriod, func(*engine.Proc) { q.flushUnschedulable() })
 	return q
 }
 
-// before is the order in which pods are tried: by priority, then by the time since when they wait.
+// before reports whether a pod is tried before another: by priority, then by the time since when it waits.
 func before(a, b *queuedPod) bool {
 	return cmp.Or(
 		cmp.Compare(priorityOf(b.pod), priorityOf(a.pod)),
@@ -79,12 +79,12 @@ func before(a, b *queuedPod) bool {
 
 func (q *queue) now() time.Time { return q.actor.Engine().Now() }
 
-// add queues a pod that was not known.
+// add queues a new pod.
 func (q *queue) add(pod *corev1.Pod) {
 	q.seq++
 	item := &queuedPod{key: api.KeyOf(pod), pod: pod, seq: q.seq, since: q.now()}
 	q.pods[item.key] = item
-	// SCHED-020: until its gates are gone nobody looks at it.
+	// SCHED-020: a pod with scheduling gates is not tried.
 	if len(pod.Spec.SchedulingGates) > 0 {
 		q.put(q.gated, item)
 		return
@@ -97,7 +97,7 @@ func (q *queue) put(in *btree.BTreeG[*queuedPod], item *queuedPod) {
 	q.take(item)
 	item.in = in
 	in.Set(item)
-	if in == q.pool {
+	if in == q.unschedulable {
 		for _, key := range objects.ClaimsOf(item.pod) {
 			q.byClaim[key] = append(q.byClaim[key], item)
 		}
@@ -105,7 +105,7 @@ func (q *queue) put(in *btree.BTreeG[*queuedPod], item *queuedPod) {
 }
 
 func (q *queue) take(item *queuedPod) {
-	if item.in == q.pool {
+	if item.in == q.unschedulable {
 		for _, key := range objects.ClaimsOf(item.pod) {
 			rest := slices.DeleteFunc(q.byClaim[key], func(other *queuedPod) bool { return other == item })
 			if q.byClaim[key] = rest; len(rest) == 0 {
@@ -123,7 +123,7 @@ func (q *queue) take(item *queuedPod) {
 	}
 }
 
-// update takes a new version of a pod without a node. One that is not known and not being tried is queued.
+// update replaces a pod by a new version. It adds a pod that is not in the queue.
 func (q *queue) update(old, pod *corev1.Pod) {
 	item := q.pods[api.KeyOf(pod)]
 	if item == nil {
@@ -138,16 +138,16 @@ func (q *queue) update(old, pod *corev1.Pod) {
 	item.timer = timer
 	switch {
 	case in == q.gated && len(pod.Spec.SchedulingGates) == 0:
-		// SCHED-255
+		// SCHED-255: its last gate was removed.
 		q.put(q.active, item)
 		q.ready()
-	case in == q.pool && worthRetry(item, change{kind: api.Pod, what: updated, old: old, new: pod}):
-		// SCHED-255
+	case in == q.unschedulable && worthRetry(item, change{kind: api.Pod, what: updated, old: old, new: pod}):
+		// SCHED-255: its own change may help it.
 		q.requeue(item)
 	}
 }
 
-// remove forgets a pod.
+// remove removes a pod.
 func (q *queue) remove(key string) {
 	if item := q.pods[key]; item != nil {
 		q.take(item)
@@ -155,9 +155,9 @@ func (q *queue) remove(key string) {
 	}
 }
 
-// next takes the pod to be tried next; nil if there is none.
+// next removes and returns the pod to be tried next, nil if there is none.
 func (q *queue) next() *queuedPod {
-	// SCHED-008: what was flushed at the whole seconds up to now.
+	// SCHED-008: backoffs that ended before the last whole second are over.
 	window := q.now().Truncate(backoffWindow)
 	for {
 		item, ok := q.backoff.Min()
@@ -168,7 +168,7 @@ func (q *queue) next() *queuedPod {
 	}
 	item, ok := q.active.Min()
 	if !ok {
-		// SCHED-252: nobody else wants to be tried, so the rest of the backoff is waived.
+		// SCHED-252: no active pod waits, so the rest of the backoff is skipped.
 		if item, ok = q.backoff.Min(); !ok {
 			return nil
 		}
@@ -178,12 +178,12 @@ func (q *queue) next() *queuedPod {
 	return item
 }
 
-// waiting reports whether there is a pod to be tried.
+// waiting reports whether next has a pod.
 func (q *queue) waiting() bool { return q.active.Len()+q.backoff.Len() > 0 }
 
-// giveBack queues a pod whose attempt failed. Its plugins say who turned it down; none is an error.
-func (q *queue) giveBack(item *queuedPod) {
-	// It may have come back by itself, as one that is to go.
+// requeueFailed queues a pod whose attempt failed. Without plugins the attempt failed with an error.
+func (q *queue) requeueFailed(item *queuedPod) {
+	// An update may have added it already, when it was marked for deletion.
 	if q.pods[item.key] != nil {
 		return
 	}
@@ -193,23 +193,22 @@ func (q *queue) giveBack(item *queuedPod) {
 		item.rejections++
 		item.errors = 0
 		item.expiry = q.expiry(item.since, item.rejections)
-		// SCHED-250, SCHED-251: it waits for something to happen. Nothing can have happened during the attempt, for that is a
-		// single step.
-		q.put(q.pool, item)
-		// SCHED-009, SCHED-253: if nothing does, it is tried again all the same; that is no reason to wait for it.
+		// SCHED-250, SCHED-251: it waits for a change. None came during the attempt, because that is a single step.
+		q.put(q.unschedulable, item)
+		// SCHED-009, SCHED-253: without a change it is tried again after a while. Settle does not wait for that.
 		q.flush.ArmInBackground(q.cfg.UnschedulableTimeout)
 		return
 	}
-	// SCHED-254
+	// SCHED-254: after an error it is tried again when its backoff is over.
 	item.errors++
 	item.expiry = q.expiry(item.since, item.errors)
 	q.put(q.errors, item)
 	q.waitForRetry(item)
 }
 
-// expiry is when the backoff after the nth failure is over, as a whole second.
+// expiry returns when the backoff after the nth failure ends, truncated to a whole second.
 func (q *queue) expiry(from time.Time, n int) time.Time {
-	// SCHED-007: doubled each time.
+	// SCHED-007: the pause doubles each time.
 	pause := q.cfg.MaxBackoff
 	if shift := n - 1; shift < 32 && q.cfg.InitialBackoff <= q.cfg.MaxBackoff>>shift {
 		pause = q.cfg.InitialBackoff << shift
@@ -217,9 +216,9 @@ func (q *queue) expiry(from time.Time, n int) time.Time {
 	return from.Add(pause).Truncate(backoffWindow)
 }
 
-// waitForRetry has a pod tried again when its backoff after an error is over.
+// waitForRetry arms the timer that ends a pod's backoff after an error.
 func (q *queue) waitForRetry(item *queuedPod) {
-	// SCHED-254, SCHED-008: at the first flush after the second in which it ends.
+	// SCHED-254, SCHED-008: the first flush after the second in which the backoff ends.
 	wait := item.expiry.Add(backoffWindow).Sub(q.now())
 	retry := func(*engine.Proc) {
 		q.put(q.active, item)
@@ -227,15 +226,15 @@ func (q *queue) waitForRetry(item *queuedPod) {
 	}
 	name := "retry of " + item.key
 	if item.noNodes {
-		// Without a node the next attempt fails as well.
+		// Without a node the next attempt fails as well, so Settle does not wait for it.
 		item.timer = q.actor.Background(wait, name, retry)
 	} else {
 		item.timer = q.actor.After(wait, name, retry)
 	}
 }
 
-// nodesThere has the retries of pods that found no nodes count as work, now that there are some.
-func (q *queue) nodesThere() {
+// nodesAdded makes Settle wait for the retries of pods that found no nodes.
+func (q *queue) nodesAdded() {
 	for _, item := range q.errors.Items() {
 		if item.noNodes {
 			item.noNodes = false
@@ -245,24 +244,24 @@ func (q *queue) nodesThere() {
 	}
 }
 
-// move looks which of the waiting pods a change may help, and requeues them. among says which pods are meant; nil is all.
+// move requeues the unschedulable pods that a change may help. among limits the pods; nil allows all.
 func (q *queue) move(c change, among func(*corev1.Pod) bool) {
-	for _, item := range q.concerned(c) {
+	for _, item := range q.affected(c) {
 		if (among == nil || among(item.pod)) && worthRetry(item, c) {
 			q.requeue(item)
 		}
 	}
 }
 
-// concerned lists the pods in the pool that a change may help, and perhaps others, in their order.
-func (q *queue) concerned(c change) []*queuedPod {
-	if q.pool.Len() == 0 || !c.helps() {
+// affected returns, in order, the unschedulable pods that a change may help, and perhaps others.
+func (q *queue) affected(c change) []*queuedPod {
+	if q.unschedulable.Len() == 0 || !c.helps() {
 		return nil
 	}
 	if c.kind != api.PersistentVolumeClaim {
-		return q.pool.Items()
+		return q.unschedulable.Items()
 	}
-	// SCHED-260, SCHED-268, SCHED-270, SCHED-275: a claim helps none but those that name it.
+	// SCHED-260, SCHED-268, SCHED-270, SCHED-275: a claim helps only pods that name it.
 	items := slices.Clone(q.byClaim[api.KeyOf(c.new)])
 	slices.SortFunc(items, func(a, b *queuedPod) int {
 		if before(a, b) {
@@ -275,7 +274,7 @@ func (q *queue) concerned(c change) []*queuedPod {
 
 // requeue ends the wait of a pod.
 func (q *queue) requeue(item *queuedPod) {
-	// SCHED-252
+	// SCHED-252: a pod in backoff waits until it is over.
 	if item.expiry.Before(q.now().Truncate(backoffWindow)) {
 		q.put(q.active, item)
 	} else {
@@ -284,7 +283,7 @@ func (q *queue) requeue(item *queuedPod) {
 	q.ready()
 }
 
-// activate has a pod that waits for something be tried at once.
+// activate ends the wait of a pod at once, backoff included.
 func (q *queue) activate(key string) {
 	if item := q.pods[key]; item != nil && item.in != q.gated {
 		q.put(q.active, item)
@@ -292,10 +291,10 @@ func (q *queue) activate(key string) {
 	}
 }
 
-// flushPool requeues the pods that nothing happened for in a long time.
-func (q *queue) flushPool() {
-	for _, item := range q.pool.Items() {
-		// SCHED-009, SCHED-253: strictly older.
+// flushUnschedulable requeues the pods that have waited longer than UnschedulableTimeout.
+func (q *queue) flushUnschedulable() {
+	for _, item := range q.unschedulable.Items() {
+		// SCHED-009, SCHED-253: strictly longer.
 		if age := q.now().Sub(item.since); age > q.cfg.UnschedulableTimeout {
 			q.requeue(item)
 		} else {

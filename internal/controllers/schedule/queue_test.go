@@ -47,7 +47,7 @@ func (q *queueTest) pop(name, why string) *queuedPod {
 
 func (q *queueTest) rejected(item *queuedPod) {
 	item.plugins = []string{volumeBinding}
-	q.giveBack(item)
+	q.requeueFailed(item)
 }
 
 var anyVolume = change{kind: api.PersistentVolume, what: added, new: fake.Volume("v", "1Gi")}
@@ -124,7 +124,7 @@ func TestErrorBackoff(t *testing.T) {
 	item := q.pop("p", "new")
 	for _, want := range []time.Duration{2, 5, 10, 19, 30} {
 		item.plugins = nil
-		q.giveBack(item)
+		q.requeueFailed(item)
 		q.move(anyVolume, nil)
 		q.pop("", "SCHED-254: nothing shortens it")
 		require.NoError(t, q.engine.Until(q.waiting, time.Minute))
@@ -141,10 +141,10 @@ func TestNoNodesIsNoWork(t *testing.T) {
 	q.add(fake.Pod("p"))
 	item := q.pop("p", "new")
 	item.noNodes = true
-	q.giveBack(item)
+	q.requeueFailed(item)
 	require.NoError(t, q.engine.Settle(time.Hour))
 	require.Zero(t, q.elapsed(), "SCHED-254: nobody waits for a retry that fails as well")
-	q.nodesThere()
+	q.nodesAdded()
 	require.NoError(t, q.engine.Settle(time.Hour))
 	require.Equal(t, 2*time.Second, q.elapsed(), "SCHED-254: with a node it is worth waiting for")
 	q.pop("p", "SCHED-254")
@@ -191,7 +191,7 @@ func TestUpdates(t *testing.T) {
 	item := q.pop("p", "SCHED-255: its gates are gone")
 	require.Equal(t, "c", item.pod.Labels["a"], "in the newest version")
 	item.plugins = []string{taintToleration}
-	q.giveBack(item)
+	q.requeueFailed(item)
 	q.update(item.pod, fake.Pod("p"))
 	q.pop("", "SCHED-255: this does not help")
 	q.update(item.pod, with(fake.Pod("p"), func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }))

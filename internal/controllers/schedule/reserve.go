@@ -10,20 +10,20 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// reservation is what was decided for a pod, and has to be written before it is bound to its node.
+// reservation has the choices for a pod, which are written before the pod is bound to its node.
 type reservation struct {
 	pod *corev1.Pod // assumed to be on its node
-	// allBound says that the pod's claims have their volumes; then nothing is written and nothing waited for.
+	// allBound is true if all claims of the pod are bound, so there is nothing to write and nothing to wait for.
 	allBound bool
-	// bindings are volumes as they are to be written, provisions claims. After the write they are as the server stored them.
+	// bindings has the volumes and provisions the claims to write. After a write they are replaced by the stored version.
 	bindings   []pairing
 	provisions []*corev1.PersistentVolumeClaim
-	// canceled says why the pod is not to be bound after all; nil if it is. wake ends the wait for its volumes.
+	// canceled is the reason why the pod must not be bound, nil if there is none. wake ends the wait for its volumes.
 	canceled error
 	wake     engine.Signal
 }
 
-// errPreempted is why a pod is not bound that has to go for another one before (SCHED-242).
+// errPreempted cancels the binding of a pod that is preempted before it is bound (SCHED-242).
 var errPreempted = errors.New("preempted by DefaultPreemption")
 
 // cancel ends the binding of the pod's volumes.
@@ -34,24 +34,23 @@ func (r *reservation) cancel(why error) {
 
 func (r *reservation) node() string { return r.pod.Spec.NodeName }
 
-// reserve assumes the volumes and claims of a pod as they will be when it is bound, so that later cycles count on them
-// (SCHED-130 to SCHED-133). What the filters found is taken as it is: neither topology nor capacity is looked at again (SCHED-108). After
-// an error nothing is assumed.
+// reserve assumes the volumes and claims of a pod as they will be written, so that later cycles respect them (SCHED-130 to SCHED-133). It
+// checks neither topology nor capacity again (SCHED-108). After an error nothing is assumed.
 func (s *scheduler) reserve(pod *corev1.Pod, volumes nodeVolumes) (*reservation, error) {
-	// SCHED-108: what is in volumes was found to be right, and that is that.
+	// SCHED-108: the choices of the filters are final.
 	r := &reservation{pod: pod}
-	// SCHED-130
+	// SCHED-130: bound claims need no reservation.
 	if s.allBound(pod) {
 		r.allBound = true
 		return r, nil
 	}
-	// SCHED-148: a claim that two volumes name has two pairs, and both volumes are written.
+	// SCHED-148: a claim that two volumes of the pod name gets two volumes, and both are written.
 	for _, b := range volumes.bindings {
 		pv, changed := withClaim(b.pv, b.claim)
-		// SCHED-132
+		// SCHED-132: later cycles see the volume as taken.
 		if changed {
 			if err := s.volumes.assume(pv); err != nil {
-				// SCHED-133
+				// SCHED-133: the volume has changed since it was chosen.
 				s.unreserve(r)
 				return nil, err
 			}
@@ -60,7 +59,7 @@ func (s *scheduler) reserve(pod *corev1.Pod, volumes nodeVolumes) (*reservation,
 	}
 	for _, claim := range volumes.provisions {
 		claim = withNode(claim, pod.Spec.NodeName)
-		// SCHED-132, SCHED-136: others that use the claim are bound to the same node from now on.
+		// SCHED-132, SCHED-136: from now on, other pods with the claim fit on this node only.
 		if err := s.claims.assume(claim); err != nil {
 			s.unreserve(r)
 			return nil, err
@@ -70,7 +69,7 @@ func (s *scheduler) reserve(pod *corev1.Pod, volumes nodeVolumes) (*reservation,
 	return r, nil
 }
 
-// allBound reports whether each claim of the pod has its volume (SCHED-130).
+// allBound reports whether each claim of the pod is bound (SCHED-130).
 func (s *scheduler) allBound(pod *corev1.Pod) bool {
 	for _, key := range objects.ClaimsOf(pod) {
 		if claim, ok := s.claims.get(key); !ok || !fullyBound(claim) {
@@ -80,7 +79,7 @@ func (s *scheduler) allBound(pod *corev1.Pod) bool {
 	return true
 }
 
-// unreserve takes back what was assumed for a pod (SCHED-135).
+// unreserve removes the assumptions for a pod (SCHED-135).
 func (s *scheduler) unreserve(r *reservation) {
 	s.restore(r.bindings, r.provisions)
 }
@@ -94,10 +93,10 @@ func (s *scheduler) restore(bindings []pairing, provisions []*corev1.PersistentV
 	}
 }
 
-// withClaim is the volume as it is written to bind it to the claim, and whether that is a change (SCHED-131).
+// withClaim returns the volume with a claimRef to the claim, and whether that changes it (SCHED-131).
 func withClaim(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (bound *corev1.PersistentVolume, changed bool) {
 	ref := pv.Spec.ClaimRef
-	// SCHED-131
+	// SCHED-131: it names the claim already.
 	if ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID {
 		return pv, false
 	}
@@ -106,17 +105,17 @@ func withClaim(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim)
 		Kind: "PersistentVolumeClaim", APIVersion: "v1",
 		Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
 	}
-	// SCHED-131, SCHED-003: what a user reserved is not the scheduler's doing.
+	// SCHED-131, SCHED-003: a volume that a user reserved for the claim does not get the annotation.
 	if !objects.IsMine(pv, claim) {
 		b.Annotations = annotated(pv.Annotations, objects.AnnBoundByController, objects.AnnYes)
 	}
 	return &b, true
 }
 
-// withNode is the claim as it is written to have it provisioned for the node (SCHED-142).
+// withNode returns the claim with the node selected for it, which starts its provisioning (SCHED-142).
 func withNode(claim *corev1.PersistentVolumeClaim, node string) *corev1.PersistentVolumeClaim {
 	c := *claim
-	// SCHED-001, SCHED-142
+	// SCHED-001, SCHED-142: the annotation that provisioners wait for.
 	c.Annotations = annotated(claim.Annotations, objects.AnnSelectedNode, node)
 	return &c
 }

@@ -90,14 +90,14 @@ func TestAssumeCache(t *testing.T) {
 	got, ok := f.claims.get("default/c")
 	require.True(t, ok)
 	require.Equal(t, "n1", got.Annotations[objects.AnnSelectedNode], "SCHED-134")
-	f.claims.seen(stored)
+	f.claims.delivered(stored)
 	got, _ = f.claims.get("default/c")
 	require.Equal(t, "n1", got.Annotations[objects.AnnSelectedNode], "SCHED-134: the same version again changes nothing")
 	f.load(waitingClaim("c", "1Gi", fake.Labels("a", "b")))
 	got, _ = f.claims.get("default/c")
 	require.Empty(t, got.Annotations, "SCHED-134: another version ends it, whichever")
 	newer, _ := f.inf.claims.Get("default/c")
-	f.claims.seen(newer)
+	f.claims.delivered(newer)
 	require.Empty(t, f.claims.assumed, "SCHED-134")
 	require.NoError(t, f.claims.assume(withNode(newer, "n1")))
 	f.claims.restore(stored)
@@ -105,7 +105,7 @@ func TestAssumeCache(t *testing.T) {
 	f.claims.restore(newer)
 	require.Empty(t, f.claims.assumed, "SCHED-135")
 	require.NoError(t, f.claims.assume(withNode(newer, "n1")))
-	f.claims.gone(newer)
+	f.claims.deleted(newer)
 	require.Empty(t, f.claims.assumed, "SCHED-134: deleted")
 }
 
@@ -137,10 +137,10 @@ func TestPreemptionOfHolders(t *testing.T) {
 		f := newFixture(t, Config{}, all...)
 		f.onNodes(all...)
 		c := newCycle(f.look, pod)
-		var d *unfit
+		var d *fitError
 		f.actor.Go("test", func(p *engine.Proc) {
 			_, err := f.findNode(p, c)
-			d = err.(*unfit)
+			d = err.(*fitError)
 		})
 		f.engine.Advance(0)
 		nominate := f.postFilter(c, &d.diagnosis)

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// amounts are resources in thousandths for cpu, and in whole units for all others.
+// amounts are quantities of resources: thousandths of a core for cpu, whole units for all others.
 type amounts map[corev1.ResourceName]int64
 
 func amountsOf(list corev1.ResourceList) amounts {
@@ -24,7 +24,7 @@ func amountsOf(list corev1.ResourceList) amounts {
 	return a
 }
 
-// plus adds b, times n, to a, which may be nil.
+// plus adds n times b to a and returns a, which may be nil.
 func (a amounts) plus(b amounts, n int64) amounts {
 	if a == nil && len(b) > 0 {
 		a = make(amounts, len(b))
@@ -35,8 +35,8 @@ func (a amounts) plus(b amounts, n int64) amounts {
 	return a
 }
 
-// requestsOf is what a pod needs of a node: all containers together, or a single init container if that needs more. Init containers
-// that go on running count as containers from then on.
+// requestsOf returns what a pod needs of a node: the sum of its containers, or what one init container needs if that is more. Init containers
+// that keep running (sidecars) count as containers from their start on.
 func requestsOf(pod *corev1.Pod) amounts {
 	var sum, sidecars, peak amounts
 	for i := range pod.Spec.InitContainers {
@@ -54,7 +54,7 @@ func requestsOf(pod *corev1.Pod) amounts {
 	return sum.most(peak).plus(amountsOf(pod.Spec.Overhead), 1)
 }
 
-// most is the greater amount of each resource.
+// most returns the greater amount of each resource.
 func (a amounts) most(b amounts) amounts {
 	if len(a) == 0 {
 		return b
@@ -65,8 +65,8 @@ func (a amounts) most(b amounts) amounts {
 	return a
 }
 
-// lacking says what a node has too little of for a pod, and whether it would have if it were empty. What a node does not mention,
-// it has enough of.
+// lacking returns the resources of which a node has too little for a pod, as reasons, and whether an empty node would have enough. A node has
+// enough of a resource that its status does not list.
 func lacking(requests, used, allocatable amounts, pods int) (reasons []string, resolvable bool) {
 	resolvable = true
 	if limit, ok := allocatable[corev1.ResourcePods]; ok && int64(pods)+1 > limit {
@@ -88,7 +88,7 @@ func lacking(requests, used, allocatable amounts, pods int) (reasons []string, r
 	return reasons, resolvable
 }
 
-// compareResources has cpu come first, then memory, then storage, then all others by name.
+// compareResources orders cpu first, then memory, then ephemeral storage, then all others by name.
 func compareResources(a, b corev1.ResourceName) int {
 	rank := func(name corev1.ResourceName) int {
 		if i := slices.Index(builtIn, name); i >= 0 {

@@ -10,15 +10,15 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// errNoNodes is what every pod gets in a cluster without nodes.
+// errNoNodes is the result for every pod in a cluster without nodes.
 var errNoNodes = errors.New(reasonNoNodes)
 
-// unfit is the error of a pod that was turned down everywhere.
-type unfit struct{ diagnosis diagnosis }
+// fitError is the result for a pod that fits on no node.
+type fitError struct{ diagnosis diagnosis }
 
-func (err *unfit) Error() string { return err.diagnosis.message() }
+func (err *fitError) Error() string { return err.diagnosis.message() }
 
-// schedule tries to find a node for one pod; if there is one, the pod is bound in the background (SCHED-020 to SCHED-029).
+// schedule tries to find a node for one pod. If it finds one, a binding cycle of its own binds the pod (SCHED-020 to SCHED-029).
 func (s *scheduler) schedule(p *engine.Proc, item *queuedPod) {
 	pod := item.pod
 	if pod.DeletionTimestamp != nil {
@@ -32,7 +32,7 @@ func (s *scheduler) schedule(p *engine.Proc, item *queuedPod) {
 	c := newCycle(s.look, pod)
 	node, err := s.findNode(p, c)
 	if err != nil {
-		s.turnedDown(p, item, c, err)
+		s.rejected(p, item, c, err)
 		return
 	}
 	// SCHED-027: from here on the pod counts as being on the node, and the next one is tried.
@@ -50,39 +50,39 @@ func (s *scheduler) schedule(p *engine.Proc, item *queuedPod) {
 	s.actor.Go("binding of "+item.key, func(p *engine.Proc) { s.bind(p, item, res) })
 }
 
-// turnedDown deals with a pod that no node was found for; other pods may have to go for it.
-func (s *scheduler) turnedDown(p *engine.Proc, item *queuedPod, c *cycle, err error) {
-	// A nomination ends unless another one follows; but a pod that was not even filtered keeps it.
+// rejected handles a pod for which no node was found. It may evict pods of lower priority.
+func (s *scheduler) rejected(p *engine.Proc, item *queuedPod, c *cycle, err error) {
+	// The nomination ends unless postFilter makes another one. A pod rejected before any node was filtered keeps it.
 	nominate := new("")
-	var none *unfit
-	if errors.As(err, &none) {
-		nominate = s.postFilter(c, &none.diagnosis)
+	var unfit *fitError
+	if errors.As(err, &unfit) {
+		nominate = s.postFilter(c, &unfit.diagnosis)
 	}
 	s.fail(p, item, err, nominate)
 }
 
-// findNode finds the node for a pod. The error says why there is none: errNoNodes, an *unfit, or what went wrong.
+// findNode returns the node for a pod. The error says why there is none: errNoNodes, a *fitError, or the error of a plugin (SCHED-237).
 func (s *scheduler) findNode(p *engine.Proc, c *cycle) (string, error) {
 	nodes := s.nodeNames()
 	if len(nodes) == 0 {
-		// SCHED-022
+		// SCHED-022: no plugin runs.
 		return "", errNoNodes
 	}
 	d := diagnosis{nodes: len(nodes)}
 	if answer := c.preFilter(); answer.code == failed {
 		return "", answer.err
 	} else if answer.rejected() {
-		// SCHED-232: no node is looked at.
+		// SCHED-232: no node is filtered.
 		d.preFilter = answer.message()
 		d.blame(answer.plugin)
-		return "", &unfit{d}
+		return "", &fitError{d}
 	}
 	feasible, err := s.feasible(c, nodes, &d)
 	switch {
 	case err != nil:
 		return "", err
 	case len(feasible) == 0:
-		return "", &unfit{d}
+		return "", &fitError{d}
 	}
 	node := s.choose(c.pod, feasible)
 	p.Decide("SCHED-026", c.pod, "goes to node %s", node.Name)
@@ -95,7 +95,7 @@ func (s *scheduler) findNode(p *engine.Proc, c *cycle) (string, error) {
 	return node.Name, nil
 }
 
-// nodeNames lists the nodes in order.
+// nodeNames returns the names of the nodes in order.
 func (s *scheduler) nodeNames() []string {
 	if s.names == nil {
 		for node := range s.inf.nodes.All() {
@@ -105,9 +105,9 @@ func (s *scheduler) nodeNames() []string {
 	return s.names
 }
 
-// feasible lists the nodes that the pod fits on, and notes why it does not fit on the others.
+// feasible returns the nodes that the pod fits on, and records in d why it does not fit on others.
 func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.Node, error) {
-	// A node that was cleared for the pod, or that it was to be bound to, is enough.
+	// The nominated node is enough if the pod fits there: pods were evicted for it, or an earlier attempt chose it.
 	if name := c.pod.Status.NominatedNodeName; name != "" {
 		if node, ok := s.inf.nodes.Get(name); ok && s.filter(c, node).code == success {
 			return []*corev1.Node{node}, nil
@@ -115,7 +115,7 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.
 	}
 	enough, first := enoughNodes(len(nodes)), 0
 	if s.cfg.Score == nil {
-		// SCHED-026: SIM: where all are equal the first one will be chosen, so no other is looked for.
+		// SCHED-026: SIM: without scores the first feasible node is chosen, so one is enough.
 		enough = 1
 	}
 	if len(nodes) >= manyNodes {
@@ -132,57 +132,57 @@ func (s *scheduler) feasible(c *cycle, nodes []string, d *diagnosis) ([]*corev1.
 		case success:
 			fit = append(fit, node)
 		case failed:
-			// SCHED-237: one node is enough for that.
+			// SCHED-237: an error on one node fails the attempt.
 			return nil, answer.err
 		default:
 			d.add(node.Name, answer)
 		}
 	}
-	// SCHED-025: the next search begins where this one ended; it makes a difference only where not all nodes are looked at.
+	// SCHED-025: the next search begins where this one ended. That matters only if not all nodes are filtered.
 	s.first = (first + tried) % len(nodes)
 	return fit, nil
 }
 
-// filter asks the plugins about the pod on a node, with the pods that the node was cleared for and without them.
+// filter runs the filters on a node, with and without the pods that are nominated to it.
 func (s *scheduler) filter(c *cycle, node *corev1.Node) status {
-	return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) place { return s.place(node, expected) })
+	return c.filterWith(s.nominatedTo(node.Name, c.pod), func(expected []*corev1.Pod) nodeState { return s.nodeState(node, expected) })
 }
 
-// place is a node with the pods on it and those that are expected there.
-func (s *scheduler) place(node *corev1.Node, expected []*corev1.Pod) place {
+// nodeState returns a node with the pods on it and those that are expected there.
+func (s *scheduler) nodeState(node *corev1.Node, expected []*corev1.Pod) nodeState {
 	used, n := s.pods.used(node.Name)
 	if len(expected) == 0 {
-		return place{node: node, used: used, n: n, pods: func() []*corev1.Pod { return s.pods.on(node.Name) }}
+		return nodeState{node: node, used: used, n: n, pods: func() []*corev1.Pod { return s.pods.on(node.Name) }}
 	}
-	return placeOf(node, append(s.pods.on(node.Name), expected...))
+	return newNodeState(node, append(s.pods.on(node.Name), expected...))
 }
 
-// placeOf is a node with these pods on it.
-func placeOf(node *corev1.Node, pods []*corev1.Pod) place {
-	at := place{node: node, n: len(pods), pods: func() []*corev1.Pod { return pods }}
+// newNodeState returns a node with these pods on it.
+func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
+	at := nodeState{node: node, n: len(pods), pods: func() []*corev1.Pod { return pods }}
 	for _, pod := range pods {
 		at.used = at.used.plus(requestsOf(pod), 1)
 	}
 	return at
 }
 
-// enoughNodes is how many nodes that fit end the search (SCHED-025).
+// enoughNodes returns the number of feasible nodes that ends the search (SCHED-025).
 func enoughNodes(all int) int {
 	// SCHED-025: half of them, fewer in large clusters, at least a hundred.
 	return max(manyNodes, all*max(50-all/125, 5)/100)
 }
 
-// choose picks one of the nodes that the pod fits on (SCHED-026).
+// choose returns the feasible node with the highest score (SCHED-026).
 func (s *scheduler) choose(pod *corev1.Pod, feasible []*corev1.Node) *corev1.Node {
 	score := func(*corev1.Node) int64 { return 0 }
-	// SCHED-120: volumes have no say in it.
+	// SCHED-120: volume plugins do not score.
 	if s.cfg.Score != nil && len(feasible) > 1 {
 		score = func(node *corev1.Node) int64 { return s.cfg.Score(pod, node) }
 	}
 	best := feasible[0]
 	most := score(best)
 	for _, node := range feasible[1:] {
-		// SCHED-026: SIM: by name among equals.
+		// SCHED-026: SIM: ties are decided by name.
 		if n := score(node); n > most || n == most && node.Name < best.Name {
 			best, most = node, n
 		}
@@ -190,7 +190,7 @@ func (s *scheduler) choose(pod *corev1.Pod, feasible []*corev1.Node) *corev1.Nod
 	return best
 }
 
-// nominatedTo lists the waiting pods that the node was cleared for and that come before the pod, by key.
+// nominatedTo returns the waiting pods nominated to the node whose priority is at least that of the pod, by key.
 func (s *scheduler) nominatedTo(node string, pod *corev1.Pod) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, key := range sortedKeys(s.nominated) {

@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// scheduler is one life of the scheduler: its queue, its caches and the pods that it is binding.
+// scheduler is the scheduler from one start to the next crash: its queue, its caches and the pods it is binding.
 type scheduler struct {
 	cfg    Config
 	actor  *engine.Actor
@@ -23,20 +23,20 @@ type scheduler struct {
 	pods      *podCache
 	volumes   *assumeCache[*corev1.PersistentVolume]
 	claims    *assumeCache[*corev1.PersistentVolumeClaim]
-	nominated map[string]*corev1.Pod // waiting pods that a node was cleared for, by key
+	nominated map[string]*corev1.Pod // waiting pods for which pods are evicted from a node, by key
 	watching  watching
 	// preBinding are the pods whose volumes are being bound, by key.
 	preBinding map[string]*reservation
-	// busy is set while a pod is being tried, or about to be.
+	// busy is set while an attempt runs or is queued.
 	busy bool
-	// first is the node with which the next search begins (SCHED-025).
+	// first is the index of the node at which the next search begins (SCHED-025).
 	first int
-	// names are those of the nodes in the view, nil when they have to be listed anew; see nodeNames.
+	// names caches the names of the nodes in the informer; nil after a node was added or deleted. See nodeNames.
 	names []string
 }
 
-// New adds the scheduler to the engine. It refuses negative figures, backoffs the wrong way round, an empty profile, and a second
-// scheduler.
+// New adds the scheduler to the engine. It returns an error for a negative duration, an InitialBackoff above MaxBackoff, an empty profile, and
+// a second scheduler.
 func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -64,12 +64,12 @@ func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {
 	return s
 }
 
-// run starts the scheduler on what the API server holds. Nodes and volumes come first, as pods are of no use without them.
+// run starts the informers. Pods come last, because an attempt reads the objects of all other kinds.
 func (s *scheduler) run() {
 	s.inf.nodes.Handle(engine.Handler[*corev1.Node]{
 		Add: func(node *corev1.Node) {
 			s.names = nil
-			s.queue.nodesThere()
+			s.queue.nodesAdded()
 			s.moved(api.Node, added, nil, node)
 		},
 		Update: func(old, node *corev1.Node) { s.moved(api.Node, updated, old, node) },
@@ -81,22 +81,22 @@ func (s *scheduler) run() {
 	s.inf.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 		Add: func(pv *corev1.PersistentVolume) { s.moved(api.PersistentVolume, added, nil, pv) },
 		Update: func(old, pv *corev1.PersistentVolume) {
-			s.volumes.seen(pv)
+			s.volumes.delivered(pv)
 			s.moved(api.PersistentVolume, updated, old, pv)
 		},
 		Delete: func(pv *corev1.PersistentVolume) {
-			s.volumes.gone(pv)
+			s.volumes.deleted(pv)
 			s.moved(api.PersistentVolume, deleted, pv, nil)
 		},
 	})
 	s.inf.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 		Add: func(claim *corev1.PersistentVolumeClaim) { s.moved(api.PersistentVolumeClaim, added, nil, claim) },
 		Update: func(old, claim *corev1.PersistentVolumeClaim) {
-			s.claims.seen(claim)
+			s.claims.delivered(claim)
 			s.moved(api.PersistentVolumeClaim, updated, old, claim)
 		},
 		Delete: func(claim *corev1.PersistentVolumeClaim) {
-			s.claims.gone(claim)
+			s.claims.deleted(claim)
 			s.moved(api.PersistentVolumeClaim, deleted, claim, nil)
 		},
 	})
@@ -110,7 +110,7 @@ func (s *scheduler) run() {
 	s.inf.pods.Handle(engine.Handler[*corev1.Pod]{Add: s.podAdded, Update: s.podUpdated, Delete: s.podDeleted})
 }
 
-// observe has additions and updates of objects of a kind move the pods that they may help.
+// observe requeues pods that an added or updated object of a kind may help.
 func observe[T api.Object](s *scheduler, inf *engine.Informer[T], kind api.Kind) {
 	inf.Handle(engine.Handler[T]{
 		Add:    func(obj T) { s.moved(kind, added, nil, obj) },
@@ -118,7 +118,7 @@ func observe[T api.Object](s *scheduler, inf *engine.Informer[T], kind api.Kind)
 	})
 }
 
-// moved tells those who wait for something to happen.
+// moved requeues the pods that a change may help, and wakes binding cycles that wait for the object.
 func (s *scheduler) moved(kind api.Kind, what verb, old, new api.Object) {
 	s.queue.move(change{kind: kind, what: what, old: old, new: new}, nil)
 	if new == nil {
@@ -131,13 +131,13 @@ func (s *scheduler) podAdded(pod *corev1.Pod) {
 	if pod.Spec.NodeName != "" {
 		s.assigned(pod)
 	} else if s.cfg.responsible(pod) {
-		// SCHED-020: a pod that comes with a node never gets here, and nobody chooses a node for its claims.
+		// SCHED-020: a pod created with a node never gets here, so no node is selected for its claims.
 		s.nominate(pod)
 		s.queue.add(pod)
 	}
 }
 
-// assigned takes a pod that has its node. If it was assumed, it is not any longer.
+// assigned records a pod that is bound to a node, which ends its assumption.
 func (s *scheduler) assigned(pod *corev1.Pod) {
 	s.pods.put(pod)
 	s.queue.move(change{kind: api.Pod, what: added, new: pod}, nil)
@@ -155,7 +155,7 @@ func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
 		s.assigned(pod)
 	case !s.cfg.responsible(pod):
 	case s.pods.assumed[key]:
-		// It is being bound. What becomes of it is known when that is over, unless it is to go.
+		// It is being bound: the end of the binding cycle decides, unless the pod is being deleted.
 		if pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
 			s.forget(key)
 		}
@@ -172,7 +172,7 @@ func (s *scheduler) podDeleted(pod *corev1.Pod) {
 	delete(s.nominated, key)
 	switch {
 	case pod.Spec.NodeName != "":
-		// SCHED-277, SCHED-187: also a pod that is over; one that only terminates is still there.
+		// SCHED-277, SCHED-187: a completed pod counts as deleted, a terminating one does not.
 		s.pods.remove(key)
 		s.podGone(pod, nil)
 	case s.cfg.responsible(pod):
@@ -186,19 +186,19 @@ func (s *scheduler) podDeleted(pod *corev1.Pod) {
 	s.watching.changed(pod)
 }
 
-// forget frees what an assumed pod takes up on its node. Its binding goes on and will fail.
+// forget frees what an assumed pod occupies on its node. Its binding cycle continues and will fail.
 func (s *scheduler) forget(key string) {
 	pod := s.pods.pods[key]
 	s.pods.remove(key)
 	s.podGone(pod, nil)
 }
 
-// podGone moves pods that may fit in the place of another (SCHED-277).
+// podGone requeues pods that may fit where another pod left (SCHED-277).
 func (s *scheduler) podGone(pod *corev1.Pod, among func(*corev1.Pod) bool) {
 	s.queue.move(change{kind: api.Pod, what: deleted, old: pod}, among)
 }
 
-// wake has a pod be tried, if there is one and none is being tried.
+// wake starts an attempt if a pod is waiting and no attempt runs.
 func (s *scheduler) wake() {
 	if s.busy || !s.queue.waiting() {
 		return
@@ -208,11 +208,11 @@ func (s *scheduler) wake() {
 		if item := s.queue.next(); item != nil {
 			s.schedule(p, item)
 		}
-		// SCHED-027: one after the other, while others are being bound.
+		// SCHED-027: one attempt after the other; binding cycles run meanwhile.
 		s.busy = false
 		s.wake()
 	})
 }
 
-// now is the virtual time since when something waits.
+// now returns the virtual time.
 func (s *scheduler) now() time.Time { return s.actor.Engine().Now() }

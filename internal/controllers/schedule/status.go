@@ -8,34 +8,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// code is what a plugin says about a pod, or about a pod on a node.
+// code is the kind of result of a plugin for a pod, or for a pod on a node.
 type code int
 
 const (
 	success code = iota
-	// skipped leaves the plugin out of the rest of the cycle.
+	// skipped means that the plugin does not apply to the pod.
 	skipped
-	// unschedulable means that the removal of other pods may help.
+	// unschedulable means that the eviction of other pods may help.
 	unschedulable
-	// unresolvable means that it cannot.
+	// unresolvable means that evictions cannot help.
 	unresolvable
-	// failed means that the plugin could not tell.
+	// failed means that the plugin returned an error.
 	failed
 )
 
-// status is the answer of a plugin. The zero value is success.
+// status is the result of a plugin. The zero value is success.
 type status struct {
 	code    code
 	plugin  string
 	reasons []string
 	err     error // of a failed one
+	// rule is the ID of the rule behind a rejection in PreFilter.
+	rule string
 }
 
 func reject(reasons ...string) status    { return status{code: unschedulable, reasons: reasons} }
 func rejectFor(reasons ...string) status { return status{code: unresolvable, reasons: reasons} }
 func failure(err error) status           { return status{code: failed, err: err} }
 
-// rejected reports whether the pod was turned down.
+// by sets the rule behind a rejection.
+func (s status) by(rule string) status {
+	s.rule = rule
+	return s
+}
+
+// rejected reports whether the plugin rejected the pod.
 func (s status) rejected() bool { return s.code == unschedulable || s.code == unresolvable }
 
 func (s status) message() string { return strings.Join(s.reasons, ", ") }
@@ -52,7 +60,7 @@ const (
 	volumeZone         = "VolumeZone"
 )
 
-// Reasons for which nodes are turned down.
+// Reasons for which nodes are rejected, as kube-scheduler writes them.
 const (
 	reasonUnschedulable = "node(s) were unschedulable"
 	reasonTaint         = "node(s) had untolerated taint(s)"
@@ -70,15 +78,15 @@ const (
 	reasonNoNodes      = "no nodes available to schedule pods"                                                                              // SCHED-022
 )
 
-// diagnosis says why a pod fits on no node.
+// diagnosis has the reasons why a pod fits on no node.
 type diagnosis struct {
-	nodes int // all there are
-	// preFilter is the reason if the pod was turned down before any node was looked at.
+	nodes int // the number of nodes in the cluster
+	// preFilter is the reason if the pod was rejected before any node was filtered.
 	preFilter string
 	byNode    map[string]status
-	// plugins are those that turned it down, sorted.
+	// plugins are the plugins that rejected it, sorted.
 	plugins []string
-	// after is what came of the attempt to make room.
+	// after is the result of postFilter.
 	after string
 }
 
@@ -90,21 +98,21 @@ func (d *diagnosis) add(node string, s status) {
 	d.blame(s.plugin)
 }
 
-// blame notes a plugin that turned the pod down.
+// blame records a plugin that rejected the pod.
 func (d *diagnosis) blame(plugin string) {
 	if at, known := slices.BinarySearch(d.plugins, plugin); !known && plugin != "" {
 		d.plugins = slices.Insert(d.plugins, at, plugin)
 	}
 }
 
-// message is the text of the condition and the Event (SCHED-232 to SCHED-236).
+// message returns the text of the condition and the Event (SCHED-232 to SCHED-236).
 func (d *diagnosis) message() string {
 	text := fmt.Sprintf("0/%d nodes are available:", d.nodes)
 	if d.preFilter != "" {
 		// SCHED-232: one reason for all nodes.
 		text += " " + d.preFilter + "."
 	} else if reasons := d.histogram(); reasons != "" {
-		// SCHED-233
+		// SCHED-233: the reasons with the number of nodes for each.
 		text += " " + reasons + "."
 	}
 	if d.after != "" {
@@ -113,7 +121,7 @@ func (d *diagnosis) message() string {
 	return text
 }
 
-// histogram counts the nodes for each reason.
+// histogram returns the reasons with the number of nodes for each.
 func (d *diagnosis) histogram() string {
 	counts := map[string]int{}
 	for _, s := range d.byNode {
@@ -125,22 +133,22 @@ func (d *diagnosis) histogram() string {
 	for reason, n := range counts {
 		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
 	}
-	// SCHED-233: sorted as text, so that 10 comes before 2.
+	// SCHED-233: sorted as text, so 10 precedes 2.
 	slices.Sort(parts)
 	return strings.Join(parts, ", ")
 }
 
-// note cuts a text for an Event (SCHED-012).
+// note truncates a text for an Event (SCHED-012).
 func note(text string) string {
 	const suffix = " ..."
-	// SCHED-012: the server would refuse a longer one.
+	// SCHED-012: the API server rejects a longer note.
 	if len(text) > noteLimit {
 		return text[:noteLimit-len(suffix)] + suffix
 	}
 	return text
 }
 
-// priorityOf is the priority of a pod, zero if it has none.
+// priorityOf returns the priority of a pod, zero if it has none.
 func priorityOf(pod *corev1.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0

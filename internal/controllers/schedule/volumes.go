@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// podClaims are the claims of a pod as VolumeBinding sorts them (SCHED-047).
+// podClaims are the claims of a pod, sorted by VolumeBinding (SCHED-047).
 type podClaims struct {
 	skip    bool
 	bound   []*corev1.PersistentVolumeClaim
@@ -20,26 +20,26 @@ type podClaims struct {
 	offers map[string]*offer
 }
 
-// nodeVolumes is what the delayed claims of a pod would get on one node (SCHED-114).
+// nodeVolumes has the volumes for the delayed claims of a pod on one node (SCHED-114).
 type nodeVolumes struct {
 	bindings   []pairing
-	provisions []*corev1.PersistentVolumeClaim
+	provisions []*corev1.PersistentVolumeClaim // claims to provision for the node
 }
 
-// pairing is a volume for a claim.
+// pairing is a claim with the volume chosen for it.
 type pairing struct {
 	pv    *corev1.PersistentVolume
 	claim *corev1.PersistentVolumeClaim
 }
 
-// fullyBound reports whether a claim has its volume for good. Its phase does not matter.
+// fullyBound reports whether the binding of a claim is complete. Its phase does not matter.
 func fullyBound(claim *corev1.PersistentVolumeClaim) bool {
-	// SCHED-002
+	// SCHED-002: the PersistentVolume controller sets the annotation last.
 	_, completed := claim.Annotations[objects.AnnBindCompleted]
 	return claim.Spec.VolumeName != "" && completed
 }
 
-// preFilterBinding checks that the claims are there and sorts them (SCHED-040 to SCHED-052).
+// preFilterBinding checks that the pod's claims exist and sorts them (SCHED-040 to SCHED-052).
 func (c *cycle) preFilterBinding() status {
 	c.binding = podClaims{skip: true}
 	for i := range c.pod.Spec.Volumes {
@@ -49,82 +49,82 @@ func (c *cycle) preFilterBinding() status {
 			continue
 		}
 		c.binding.skip = false
-		// SCHED-046: volume by volume, the first that is not right decides.
-		if why := c.unusable(volume, name); why != nil {
-			return rejectFor(why.Error())
+		// SCHED-046: the first unusable claim, in the order of the pod's volumes, decides.
+		if s := c.checkClaim(volume, name); s.code != success {
+			return s
 		}
 	}
-	// SCHED-040
+	// SCHED-040: a pod without claims skips the plugin.
 	if c.binding.skip {
 		return status{code: skipped}
 	}
 	if c.sortClaims() {
-		// SCHED-050: what does not wait for the scheduler has to be bound before.
-		return rejectFor(reasonImmediate)
+		// SCHED-050: claims of immediate binding have to be bound before.
+		return rejectFor(reasonImmediate).by("SCHED-050")
 	}
 	c.binding.offers = map[string]*offer{}
 	for _, claim := range c.binding.delayed {
-		// SCHED-052: once for all nodes.
+		// SCHED-052: the volumes are read once, for all nodes.
 		key := api.KeyOf(claim)
 		c.binding.offers[key] = newOffer(claim, c.look.candidates(objects.ClassOf(claim), key))
 	}
 	return status{}
 }
 
-// unusable says why the pod cannot use the claim of that name for a volume; nil if it can.
-func (c *cycle) unusable(volume *corev1.Volume, name string) error {
+// checkClaim rejects the pod if it cannot use the claim of that name for a volume.
+func (c *cycle) checkClaim(volume *corev1.Volume, name string) status {
 	claim, ok := c.look.claim(api.Key(c.pod.Namespace, name))
 	switch {
 	case !ok && volume.Ephemeral != nil:
-		// SCHED-042: its controller is not that fast.
-		return fmt.Errorf("waiting for ephemeral volume controller to create the persistentvolumeclaim %q", name)
+		// SCHED-042: the ephemeral volume controller has not created it yet.
+		return rejectFor(fmt.Sprintf("waiting for ephemeral volume controller to create the persistentvolumeclaim %q", name)).by("SCHED-042")
 	case !ok:
-		// SCHED-041
-		return noClaim(name)
+		// SCHED-041: the claim does not exist.
+		return rejectFor(noClaim(name).Error()).by("SCHED-041")
 	case claim.Status.Phase == corev1.ClaimLost:
-		// SCHED-043
-		return fmt.Errorf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", name, claim.Spec.VolumeName)
+		// SCHED-043: its volume is gone.
+		return rejectFor(fmt.Sprintf("persistentvolumeclaim %q bound to non-existent persistentvolume %q", name, claim.Spec.VolumeName)).by("SCHED-043")
 	case claim.DeletionTimestamp != nil:
-		// SCHED-044
-		return fmt.Errorf("persistentvolumeclaim %q is being deleted", name)
+		// SCHED-044: a claim that is being deleted is not usable.
+		return rejectFor(fmt.Sprintf("persistentvolumeclaim %q is being deleted", name)).by("SCHED-044")
 	case volume.Ephemeral != nil && !objects.OwnsClaim(c.pod, claim):
-		// SCHED-045
-		return notOwner(c.pod, claim)
+		// SCHED-045: a claim of that name belongs to another owner.
+		return rejectFor(notOwner(c.pod, claim).Error()).by("SCHED-045")
 	}
-	return nil
+	return status{}
 }
 
-// sortClaims sorts the pod's claims into bound and delayed ones. It reports whether there are others.
+// sortClaims sorts the pod's claims into bound and delayed ones. It reports whether a claim is neither.
 func (c *cycle) sortClaims() (immediate bool) {
-	// SCHED-051: a claim that two volumes name is there twice.
+	// SCHED-051: a claim that two volumes name counts twice.
 	for _, key := range objects.ClaimsOf(c.pod) {
 		claim, ok := c.look.assumedClaim(key)
 		switch {
 		case !ok:
 		case fullyBound(claim):
-			// SCHED-047
+			// SCHED-047: bound.
 			c.binding.bound = append(c.binding.bound, claim)
 		case c.waits(claim) && claim.Spec.VolumeName == "":
-			// SCHED-047
+			// SCHED-047: delayed, because its class waits for the first consumer.
 			c.binding.delayed = append(c.binding.delayed, claim)
 		default:
-			// SCHED-049: one that names its volume already is for the PersistentVolume controller to bind.
+			// SCHED-049: a claim that names its volume is bound by the PersistentVolume controller.
 			immediate = true
 		}
 	}
 	return immediate
 }
 
-// waits reports whether the claim's class leaves the binding to the scheduler.
+// waits reports whether the claim's class has the binding mode WaitForFirstConsumer.
 func (c *cycle) waits(claim *corev1.PersistentVolumeClaim) bool {
-	// SCHED-048: no class, or none that exists, waits for nobody.
+	// SCHED-048: a claim without a class, or whose class does not exist, does not wait.
 	class, ok := c.look.class(objects.ClassOf(claim))
 	return ok && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// filterBinding checks that bound volumes can be reached from the node, and finds volumes or provisioners for the other claims
-// (SCHED-060 to SCHED-114).
-func (c *cycle) filterBinding(at place) status {
+// filterBinding checks that the node reaches the bound volumes, and finds volumes or provisioners for the other claims (SCHED-060 to
+// SCHED-114).
+func (c *cycle) filterBinding(at nodeState) status {
 	if c.binding.skip {
 		return status{}
 	}
@@ -133,7 +133,7 @@ func (c *cycle) filterBinding(at place) status {
 	if unreachable {
 		reasons = append(reasons, reasonNodeConflict)
 	}
-	// SCHED-060: whatever became of the bound ones.
+	// SCHED-060: delayed claims are checked even if the bound ones do not fit.
 	found, why, err := c.findVolumes(at.node)
 	switch {
 	case err != nil:
@@ -144,7 +144,7 @@ func (c *cycle) filterBinding(at place) status {
 	if missing {
 		reasons = append(reasons, reasonNoVolume)
 	}
-	// SCHED-114: in this order, and none of it is cured by removing pods.
+	// SCHED-114: the reasons come in this order, and evictions resolve none of them.
 	if len(reasons) > 0 {
 		return rejectFor(reasons...)
 	}
@@ -152,15 +152,15 @@ func (c *cycle) filterBinding(at place) status {
 	return status{}
 }
 
-// checkBound looks at the volumes that the pod's claims have; the first that is not right ends it (SCHED-060).
+// checkBound checks the volumes of the bound claims. The first one that does not fit decides (SCHED-060).
 func (c *cycle) checkBound(node *corev1.Node) (missing, unreachable bool) {
 	for _, claim := range c.binding.bound {
 		pv, ok := c.look.assumedVolume(claim.Spec.VolumeName)
 		if !ok {
-			// SCHED-060, SCHED-064
+			// SCHED-060, SCHED-064: the volume does not exist.
 			return true, false
 		}
-		// SCHED-061, SCHED-062: by the labels of the node.
+		// SCHED-061, SCHED-062: node affinity is matched with the labels of the node.
 		if !objects.AdmitsNode(pv, node.Labels) {
 			return false, true
 		}
@@ -168,24 +168,24 @@ func (c *cycle) checkBound(node *corev1.Node) (missing, unreachable bool) {
 	return false, false
 }
 
-// findVolumes finds something for every delayed claim on a node, or says why it cannot (SCHED-070 to SCHED-072).
+// findVolumes finds a volume or a provisioner for every delayed claim on a node, or returns why it cannot (SCHED-070 to SCHED-072).
 func (c *cycle) findVolumes(node *corev1.Node) (found nodeVolumes, why string, err error) {
 	var provision, open []*corev1.PersistentVolumeClaim
 	for _, claim := range c.binding.delayed {
 		selected, ok := claim.Annotations[objects.AnnSelectedNode]
 		switch {
 		case !ok:
-			// SCHED-072
+			// SCHED-072: no node was selected for it yet.
 			open = append(open, claim)
 		case selected != node.Name:
-			// SCHED-070, SCHED-071: the claim goes elsewhere, if only to a node that is gone; the others do not matter then.
+			// SCHED-070, SCHED-071: the claim is provisioned for another node, even one that is gone; the other claims do not matter.
 			return nodeVolumes{}, reasonBindConflict, nil
 		default:
-			// SCHED-070: what was given to a provisioner once is not looked for among the volumes again.
+			// SCHED-070: a claim with a selected node is not matched with existing volumes again.
 			provision = append(provision, claim)
 		}
 	}
-	// SCHED-080: the small first.
+	// SCHED-080: the smallest claims choose first.
 	slices.SortStableFunc(open, func(a, b *corev1.PersistentVolumeClaim) int {
 		x, y := requestOf(a), requestOf(b)
 		return x.Cmp(y)
@@ -197,15 +197,15 @@ func (c *cycle) findVolumes(node *corev1.Node) (found nodeVolumes, why string, e
 		case err != nil:
 			return nodeVolumes{}, "", err
 		case pv == nil:
-			// SCHED-072, SCHED-087: even if a volume is reserved for it somewhere else.
+			// SCHED-072, SCHED-087: it is provisioned, even if a volume elsewhere is reserved for it.
 			provision = append(provision, claim)
 		default:
-			// SCHED-081
+			// SCHED-081: one volume cannot serve two claims.
 			taken[pv.Name] = true
 			found.bindings = append(found.bindings, pairing{pv, claim})
 		}
 	}
-	// SCHED-100: what has no volume is not lost yet, and those with a node come first.
+	// SCHED-100: claims without a volume may be provisioned; those with a selected node are checked first.
 	found.provisions = provision
 	why, err = c.provisionable(provision, node)
 	return found, why, err

@@ -20,19 +20,19 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// waitForVolumes waits until the claims of a pod are bound. It looks once a second, though only if something has changed since, which
-// makes no difference; time that passes without a change is no work.
+// waitForVolumes waits until the claims of a pod are bound. It checks once a second, but skips checks before which nothing has changed: they
+// would find the same. Settle does not wait for such a wait.
 func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
 	start := s.now()
 	expired := false
-	// SCHED-167
+	// SCHED-167: the wait ends with an error after BindTimeout.
 	deadline := s.actor.Background(s.cfg.BindTimeout, "timeout of the binding of "+api.KeyOf(r.pod), func(*engine.Proc) {
 		expired = true
 		r.wake.Broadcast()
 	})
 	defer deadline.Stop()
 	for {
-		// SCHED-006, SCHED-168: on whole seconds from the start, the start itself not among them.
+		// SCHED-006, SCHED-168: checks come at whole seconds after the start, not at the start.
 		for next := s.now().Add(bindPollInterval - s.now().Sub(start)%bindPollInterval); s.now().Before(next) && r.canceled == nil; {
 			r.wake.Wait(p, next.Sub(s.now()))
 		}
@@ -42,12 +42,12 @@ func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
 		if expired || s.now().Sub(start) >= s.cfg.BindTimeout {
 			return context.DeadlineExceeded
 		}
-		// SCHED-150 to SCHED-165
+		// SCHED-150 to SCHED-165: one check.
 		if done, err := s.bound(r); done || err != nil {
-			// SCHED-164
+			// SCHED-164: bound, or a final error.
 			return err
 		}
-		refs := s.concerns(r)
+		refs := s.awaitedBy(r)
 		s.watching.add(refs, &r.wake)
 		r.wake.Wait(p, 0)
 		s.watching.drop(refs, &r.wake)
@@ -57,16 +57,16 @@ func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
 	}
 }
 
-// bound reports whether the claims of a pod are bound. An error means that they will not be. The checks come in the order of the
-// rules, and the first that is not fulfilled ends them (SCHED-165). It reads what the informers have, assumed or not.
+// bound reports whether the claims of a pod are bound. An error is final. The checks come in the order of the rules, and the first that does
+// not hold ends them (SCHED-165). It reads the informers, not the assumed versions.
 func (s *scheduler) bound(r *reservation) (bool, error) {
 	node, ok := s.inf.nodes.Get(r.node())
 	if !ok {
-		// SCHED-150
+		// SCHED-150: the node was deleted.
 		return false, fmt.Errorf("failed to get node %q: %w", r.node(), noNode(r.node()))
 	}
 	if _, ok := s.inf.pods.Get(api.KeyOf(r.pod)); !ok {
-		// SCHED-151, SCHED-166: a mark of deletion is not enough.
+		// SCHED-151, SCHED-166: the pod was deleted; a deletionTimestamp does not count.
 		return false, fmt.Errorf("pod does not exist any more: %w", noPod(r.pod.Name))
 	}
 	for _, b := range r.bindings {
@@ -79,13 +79,13 @@ func (s *scheduler) bound(r *reservation) (bool, error) {
 			return false, err
 		}
 	}
-	// SCHED-164, SCHED-166: nobody asks which volume a claim has.
+	// SCHED-164, SCHED-166: a claim may be bound to another volume than the chosen one.
 	return true, nil
 }
 
 // volumeBound checks a volume that was chosen for a claim (SCHED-152 to SCHED-156).
 func (s *scheduler) volumeBound(b pairing, node *corev1.Node) (bool, error) {
-	// SCHED-152
+	// SCHED-152: volume and claim have to exist.
 	pv, ok := s.inf.volumes.Get(b.pv.Name)
 	if !ok {
 		return false, fmt.Errorf("failed to check binding: %w", notFound("", "persistentvolumes", b.pv.Name))
@@ -94,19 +94,19 @@ func (s *scheduler) volumeBound(b pairing, node *corev1.Node) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("failed to check binding: %w", notFound("", "persistentvolumeclaims", api.KeyOf(b.claim)))
 	}
-	// SCHED-153: what was written has not come back yet.
+	// SCHED-153: the informer has not delivered the write yet.
 	if older(pv, b.pv) {
 		return false, nil
 	}
-	// SCHED-154
+	// SCHED-154: the node affinity of the volume changed.
 	if !objects.AdmitsNode(pv, node.Labels) {
 		return false, outOfReach(pv, node)
 	}
-	// SCHED-155: somebody took the volume back.
+	// SCHED-155: the volume was released from the claim.
 	if pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID == "" {
 		return false, fmt.Errorf("ClaimRef got reset for pv %q", pv.Name)
 	}
-	// SCHED-156
+	// SCHED-156: the claim decides.
 	return fullyBound(claim), nil
 }
 
@@ -114,38 +114,38 @@ func (s *scheduler) volumeBound(b pairing, node *corev1.Node) (bool, error) {
 func (s *scheduler) claimProvisioned(written *corev1.PersistentVolumeClaim, node *corev1.Node) (bool, error) {
 	claim, ok := s.inf.claims.Get(api.KeyOf(written))
 	if !ok {
-		// SCHED-157
+		// SCHED-157: the claim was deleted.
 		return false, fmt.Errorf("failed to check provisioning pvc: %w", notFound("", "persistentvolumeclaims", api.KeyOf(written)))
 	}
-	// SCHED-158
+	// SCHED-158: the informer has not delivered the write yet.
 	if older(claim, written) {
 		return false, nil
 	}
-	// SCHED-159
+	// SCHED-159: all annotations are gone.
 	if len(claim.Annotations) == 0 {
 		return false, fmt.Errorf("selectedNode annotation reset for PVC %q", claim.Name)
 	}
-	// SCHED-160: this is how a provisioner says that it gives up.
+	// SCHED-160: a provisioner removes the annotation to give up.
 	if claim.Annotations[objects.AnnSelectedNode] != node.Name {
 		return false, fmt.Errorf("provisioning failed for PVC %q", claim.Name)
 	}
 	if name := claim.Spec.VolumeName; name != "" {
 		pv, ok := s.inf.volumes.Get(name)
 		if !ok {
-			// SCHED-161
+			// SCHED-161: the informer has not delivered the volume yet.
 			return false, nil
 		}
-		// SCHED-162
+		// SCHED-162: the provisioned volume has to be reachable.
 		if !objects.AdmitsNode(pv, node.Labels) {
 			return false, outOfReach(pv, node)
 		}
 	}
-	// SCHED-163
+	// SCHED-163: the claim decides.
 	return fullyBound(claim), nil
 }
 
 func outOfReach(pv *corev1.PersistentVolume, node *corev1.Node) error {
-	// SCHED-154: what is wrong with the terms themselves goes before that none of them holds.
+	// SCHED-154: an invalid term is reported instead of the mismatch.
 	why := unreadable(pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
 	if why == nil {
 		why = errors.New("no matching NodeSelectorTerms")
@@ -153,8 +153,7 @@ func outOfReach(pv *corev1.PersistentVolume, node *corev1.Node) error {
 	return fmt.Errorf("pv %q node affinity doesn't match node %q: %w", pv.Name, node.Name, why)
 }
 
-// unreadable says what of the terms can hold nowhere because it makes no sense, such as a label that is to be greater than a text; nil if all
-// of it does.
+// unreadable returns the errors of terms that cannot match any node, such as a label compared with a text by Gt; nil if there are none.
 func unreadable(terms []corev1.NodeSelectorTerm) error {
 	operators := map[corev1.NodeSelectorOperator]selection.Operator{corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan}
 	var errs []error
@@ -162,7 +161,7 @@ func unreadable(terms []corev1.NodeSelectorTerm) error {
 		for j, r := range terms[i].MatchExpressions {
 			operator, compares := operators[r.Operator]
 			if !compares {
-				continue // the API server lets none in that makes no sense
+				continue // validation by the API server covers the other operators
 			}
 			path := field.NewPath("nodeSelectorTerms").Index(i).Child("matchExpressions").Index(j)
 			if _, err := labels.NewRequirement(r.Key, operator, r.Values, field.WithPath(path)); err != nil {
@@ -188,8 +187,8 @@ func older(a, b api.Object) bool {
 	return version(a) < version(b)
 }
 
-// concerns lists the objects whose change may end the wait for a pod's volumes, in order and each once.
-func (s *scheduler) concerns(r *reservation) []api.Ref {
+// awaitedBy returns the objects whose change may end the wait for a pod's volumes, in order and each once.
+func (s *scheduler) awaitedBy(r *reservation) []api.Ref {
 	refs := []api.Ref{api.RefTo(r.pod), {Kind: api.Node, Key: r.node()}}
 	for _, b := range r.bindings {
 		refs = append(refs, api.RefTo(b.pv), api.RefTo(b.claim))
@@ -224,7 +223,7 @@ func (w watching) drop(refs []api.Ref, signal *engine.Signal) {
 	}
 }
 
-// changed wakes those who wait for the object.
+// changed wakes the waits for the object.
 func (w watching) changed(obj api.Object) {
 	if len(w) == 0 {
 		return
@@ -234,5 +233,5 @@ func (w watching) changed(obj api.Object) {
 	}
 }
 
-// sortedKeys lists the keys of a map in order.
+// sortedKeys returns the keys of a map in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -47,20 +47,20 @@ const requestTime = 2 * time.Microsecond
 // Verdicts says what the plugins find.
 func (s *OurScheduler) Verdicts() ([]string, error) {
 	all := snapshot.Of(s.engine.Store(), s.engine.Now())
-	judge := schedule.NewJudge(&all)
+	evaluator := schedule.NewEvaluator(&all)
 	var lines []string
 	for _, pod := range all.Pods {
 		if pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
 			continue
 		}
 		key := api.KeyOf(pod)
-		v := judge.Explain(pod)
-		if v.Rule != "" {
-			code := map[string]string{"SCHED-237": "Error", "SCHED-022": "NoNodes"}[v.Rule]
-			lines = append(lines, VerdictLine(key, cmp.Or(code, codeOf(v.Unresolvable)), v.Plugin, v.Text))
+		d := evaluator.Decide(pod)
+		if d.Rule != "" {
+			code := map[string]string{"SCHED-237": "Error", "SCHED-022": "NoNodes"}[d.Rule]
+			lines = append(lines, VerdictLine(key, cmp.Or(code, codeOf(d.Unresolvable)), d.Plugin, d.Message))
 			continue
 		}
-		for _, node := range v.Nodes {
+		for _, node := range d.Nodes {
 			code := "Success"
 			if node.Rule != "" {
 				code = codeOf(node.Unresolvable)

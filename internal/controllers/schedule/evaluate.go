@@ -1,0 +1,198 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/snapshot"
+)
+
+// Evaluator evaluates pods on one snapshot of a cluster, which must not change meanwhile.
+type Evaluator struct {
+	nodes     []*nodeEvaluation // by name
+	look      *lookups
+	decisions map[*corev1.Pod]Decision
+}
+
+// nodeEvaluation is a node with what is the same for all pods.
+type nodeEvaluation struct {
+	at nodeState
+	// present counts the volumes that count towards the node's limits, by driver, without those of the pod to evaluate; nil until a pod needs
+	// it. uncountable is set if they cannot be counted (SCHED-211).
+	present     map[string]int
+	limits      map[string]int
+	uncountable bool
+}
+
+// NewEvaluator returns an evaluator of the pods in a snapshot.
+func NewEvaluator(s *snapshot.Snapshot) *Evaluator {
+	ev := &Evaluator{look: lookupsOf(s), decisions: map[*corev1.Pod]Decision{}}
+	on := podsByNode(s.Pods)
+	for _, node := range slices.SortedFunc(slices.Values(s.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }) {
+		ev.nodes = append(ev.nodes, &nodeEvaluation{at: newNodeState(node, on[node.Name])})
+	}
+	return ev
+}
+
+// Decide returns what a scheduling attempt would decide about a pod, without writing anything (SCHED-023, SCHED-024). It ignores nominated
+// pods and possible evictions. It returns the same Decision for the same pod, which must not be modified.
+func (ev *Evaluator) Decide(pod *corev1.Pod) Decision {
+	d, ok := ev.decisions[pod]
+	if !ok {
+		d = ev.decide(pod)
+		ev.decisions[pod] = d
+	}
+	return d
+}
+
+func (ev *Evaluator) decide(pod *corev1.Pod) Decision {
+	if len(ev.nodes) == 0 {
+		// SCHED-022: no plugin runs.
+		return Decision{Rule: "SCHED-022", Message: reasonNoNodes}
+	}
+	c := newCycle(ev.look, pod)
+	switch s := c.preFilter(); {
+	case s.code == failed:
+		return Decision{Rule: "SCHED-237", Message: s.err.Error()}
+	case s.rejected():
+		return Decision{Rule: s.rule, Message: s.message(), Plugin: s.plugin, Unresolvable: s.code == unresolvable}
+	}
+	countVolumes := c.countVolumes
+	d := Decision{Nodes: make([]NodeResult, 0, len(ev.nodes))}
+	for _, node := range ev.nodes {
+		c.countVolumes = countVolumes && !node.belowLimits(c)
+		s := c.filter(node.at)
+		if s.code == failed {
+			// SCHED-237: an error on one node fails the attempt.
+			return Decision{Rule: "SCHED-237", Message: s.err.Error()}
+		}
+		r := NodeResult{Node: node.at.node.Name, Plugin: s.plugin, Reasons: s.reasons, Unresolvable: s.code == unresolvable}
+		if s.rejected() {
+			c.attribute(&r, node.at.node)
+		}
+		d.Nodes = append(d.Nodes, r)
+	}
+	return d
+}
+
+// belowLimits reports whether the node can attach all volumes of the pod even if it shares none with others. Then NodeVolumeLimits need not
+// count them. If it returns false, the plugin decides.
+func (n *nodeEvaluation) belowLimits(c *cycle) bool {
+	if c.counted == nil {
+		// The plugin counts the pod's volumes on the first node.
+		return false
+	}
+	if n.present == nil {
+		n.present, n.limits = map[string]int{}, c.limitsOf(n.at.node.Name)
+		volumes := c.attached(n.at.node.Name)
+		for _, pod := range n.at.pods() {
+			if s := c.count(pod, false, volumes); s.code != success {
+				n.uncountable = true
+			}
+		}
+		for volume := range volumes {
+			n.present[volume.driver]++
+		}
+	}
+	// SCHED-216: with all volumes of the pod, whatever their driver, each driver stays within its limit.
+	for driver, limit := range n.limits {
+		if n.present[driver]+len(c.counted) > limit {
+			return false
+		}
+	}
+	return !n.uncountable
+}
+
+// podsByNode returns the pods that the scheduler counts on each node.
+func podsByNode(pods []*corev1.Pod) map[string][]*corev1.Pod {
+	on := map[string][]*corev1.Pod{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && counts(pod) {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
+		}
+	}
+	return on
+}
+
+// counts reports whether the scheduler counts the pod on its node.
+func counts(pod *corev1.Pod) bool {
+	// SCHED-030: completed pods do not count, terminating ones do.
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// find returns a lookup by key.
+func find[T api.Object](objs []T) func(key string) (T, bool) {
+	byKey := make(map[string]T, len(objs))
+	for _, obj := range objs {
+		byKey[api.KeyOf(obj)] = obj
+	}
+	return func(key string) (T, bool) {
+		obj, ok := byKey[key]
+		return obj, ok
+	}
+}
+
+// grouped groups objects by a key.
+func grouped[T any](objs []T, key func(T) string) map[string][]T {
+	groups := map[string][]T{}
+	for _, obj := range objs {
+		groups[key(obj)] = append(groups[key(obj)], obj)
+	}
+	return groups
+}
+
+// lookupsOf returns functions that read a snapshot instead of informers.
+func lookupsOf(s *snapshot.Snapshot) *lookups {
+	claim, volume := find(s.Claims), find(s.Volumes)
+	capacities := grouped(s.Capacities, func(c *storagev1.CSIStorageCapacity) string { return c.StorageClassName })
+	attachments := grouped(s.Attachments, func(a *storagev1.VolumeAttachment) string { return a.Spec.NodeName })
+	candidates := grouped(s.Volumes, func(pv *corev1.PersistentVolume) string {
+		if ref := pv.Spec.ClaimRef; ref != nil {
+			return reservedFor(api.Key(ref.Namespace, ref.Name))
+		}
+		return freeIn(objects.ClassOfVolume(pv))
+	})
+	uses := usesOf(s)
+	return &lookups{
+		claim:         claim,
+		volume:        volume,
+		class:         find(s.Classes),
+		driver:        find(s.Drivers),
+		csiNode:       find(s.CSINodes),
+		assumedClaim:  claim,
+		assumedVolume: volume,
+		capacities:    func(class string) []*storagev1.CSIStorageCapacity { return capacities[class] },
+		attachments:   func(node string) []*storagev1.VolumeAttachment { return attachments[node] },
+		candidates: func(class, claimKey string) []*corev1.PersistentVolume {
+			pvs := slices.Clone(candidates[freeIn(class)])
+			for _, pv := range candidates[reservedFor(claimKey)] {
+				if objects.ClassOfVolume(pv) == class {
+					pvs = append(pvs, pv)
+				}
+			}
+			return pvs
+		},
+		inUse: func(claimKey string) bool { return uses[claimKey] },
+	}
+}
+
+// usesOf returns the keys of the claims that pods on nodes use (SCHED-181).
+func usesOf(s *snapshot.Snapshot) map[string]bool {
+	uses := map[string]bool{}
+	node := find(s.Nodes)
+	for _, pod := range s.Pods {
+		// SCHED-181: pods whose node was deleted do not count.
+		if _, ok := node(pod.Spec.NodeName); !ok || !counts(pod) {
+			continue
+		}
+		for _, key := range namedClaims(pod) {
+			uses[key] = true
+		}
+	}
+	return uses
+}
