@@ -2,7 +2,6 @@ package volsim
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,22 +49,15 @@ func (c *Cluster) detachPendingSince(volume corev1.UniqueVolumeName, node string
 	if c.Trace() == nil {
 		return time.Time{}, false
 	}
-	begun := fmt.Sprintf("detach %s from node %s: ", volume, node)
-	waits := fmt.Sprintf("do not detach %s from node %s yet: ", volume, node)
 	for entry := range c.Trace().Entries() {
-		if entry.Actor == attach.ActorName && entry.Type == trace.Lifecycle {
-			// ATT-134: what it remembered is lost.
+		switch d := entry.Detach; {
+		case entry.Actor != attach.ActorName:
+		case entry.Type == trace.Started, entry.Type == trace.Crashed:
+			// ATT-134: a restart loses the time.
 			ok = false
-		}
-		if entry.Actor != attach.ActorName || entry.Rule != "ATT-064" {
-			continue
-		}
-		// ATT-045: it counts from its first look, whatever it finds later.
-		switch {
-		case strings.HasPrefix(entry.Text, begun):
-			ok = false
-		case strings.HasPrefix(entry.Text, waits) && !ok:
-			since, ok = entry.Time, true
+		case d != nil && d.Volume == string(volume) && d.Node == node:
+			// ATT-045: the time counts from the first pass that found the volume unwanted, whatever later ones find.
+			since, ok = d.Since, d.Waiting
 		}
 	}
 	return since, ok

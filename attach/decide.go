@@ -27,6 +27,8 @@ type DetachDecision struct {
 	Detach bool
 	// Verify: only if the node, asked directly, does not use the volume (ATT-103).
 	Verify bool
+	// Forced: it is detached although the node has it mounted.
+	Forced bool
 	// Why explains the decision.
 	Why string
 }
@@ -39,9 +41,9 @@ func DecideDetach(f DetachFacts) DetachDecision {
 	case !f.Mounted:
 		return DetachDecision{Detach: true, Verify: verify, Why: "no pod on the node wants the volume, and it is not mounted there"}
 	case f.OutOfService:
-		return DetachDecision{Detach: true, Why: "no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter"}
+		return DetachDecision{Detach: true, Forced: true, Why: "no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter"}
 	case f.Expired && !f.Healthy:
-		return DetachDecision{Detach: true, Why: "no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force"}
+		return DetachDecision{Detach: true, Forced: true, Why: "no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force"}
 	case f.Healthy:
 		return DetachDecision{Why: "the volume is still mounted on a node that is ready: waiting for as long as it is"}
 	}

@@ -38,6 +38,9 @@ func TestDecideDetach(t *testing.T) {
 		if got.Detach != tt.detach || got.Verify != tt.verify || got.Why == "" {
 			t.Errorf("%s: DecideDetach(%+v) = %+v, want detach %v, verify %v", tt.rule, facts, got, tt.detach, tt.verify)
 		}
+		if want := tt.detach && tt.mounted; got.Forced != want {
+			t.Errorf("%s: DecideDetach(%+v).Forced = %v, want %v", tt.rule, facts, got.Forced, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/trace"
 )
 
 // ATT-083: the names of the two operations.
@@ -87,7 +89,7 @@ func (c *controller) detachOne(p *engine.Proc, u undesired) {
 		c.awaitUnmount(p, u, entry, facts, decision, elapsed)
 		return
 	}
-	p.Decide("ATT-064", c.subject(u.spec, node), "detach %s from node %s: %s", u.at.volume, u.at.node, decision.Why)
+	c.recordDetach(p, u, node, entry.requested, decision)
 	// ATT-066: the node must not begin to mount what is about to go.
 	c.actual.unreport(u.at)
 	if err := c.writeNodeStatus(p, u.at.node); err != nil {
@@ -109,12 +111,30 @@ func (c *controller) awaitUnmount(p *engine.Proc, u undesired, entry *attachment
 	if entry.waiting != decision.Why {
 		entry.waiting = decision.Why
 		node, _ := c.infNodes.Get(u.at.node)
-		p.Decide("ATT-064", c.subject(u.spec, node), "do not detach %s from node %s yet: %s", u.at.volume, u.at.node, decision.Why)
+		c.recordDetach(p, u, node, entry.requested, decision)
 	}
 	// A node that is ready is waited for without limit; if it changes, that is an event.
 	if !facts.Healthy && !c.cfg.DisableForceDetach {
 		c.reconciler.ArmAfter(maxWaitForUnmount - elapsed)
 	}
+}
+
+// recordDetach adds the decision about a detachment, wanted since that time, to the trace.
+func (c *controller) recordDetach(p *engine.Proc, u undesired, node *corev1.Node, since time.Time, decision DetachDecision) {
+	if !p.Tracing() {
+		return
+	}
+	text := "detach %s from node %s: %s"
+	if !decision.Detach {
+		text = "do not detach %s from node %s yet: %s"
+	}
+	p.Record(trace.Entry{
+		Type: trace.Decision, Rule: "ATT-064", Object: api.RefTo(c.subject(u.spec, node)),
+		Text: fmt.Sprintf(text, u.at.volume, u.at.node, decision.Why),
+		Detach: &trace.Detach{
+			Volume: string(u.at.volume), Node: u.at.node, Since: since, Waiting: !decision.Detach, Forced: decision.Forced, Why: decision.Why,
+		},
+	})
 }
 
 // subject is what a decision about a volume is recorded with: the PersistentVolume, or the node if it is not known.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // TestInvariants plays histories made by hand: what each invariant says of them, to the letter. "" is nothing.
@@ -81,14 +82,14 @@ func TestInvariants(t *testing.T) {
 		{"stage-before-publish", "a reboot takes the mounts, and all begins anew", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.actor("machine/n1", "crashed")
+			h.actor("machine/n1", trace.Crashed)
 			h.call(storage.Stage, "v", "n1", "")
 			h.call(storage.Publish, "v", "n1", "p1")
 		}, ""},
 		{"stage-before-publish", "not staged again after a reboot", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.actor("machine/n1", "crashed")
+			h.actor("machine/n1", trace.Crashed)
 			h.call(storage.Publish, "v", "n1", "p1")
 		}, `+0s stage-before-publish: v of disk.example.com is published on n1, where it is not staged
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1`},
@@ -131,7 +132,7 @@ func TestInvariants(t *testing.T) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.call(storage.Unpublish, "v", "n1", "p1")
-			h.actor("kubelet/n1", "started")
+			h.actor("kubelet/n1", trace.Started)
 			h.call(storage.Detach, "v", "n1", "")
 			h.call(storage.Attach, "v", "n1", "")
 			h.call(storage.Stage, "v", "n1", "")
@@ -163,8 +164,8 @@ func TestInvariants(t *testing.T) {
 			node.Status.VolumesInUse = []corev1.UniqueVolumeName{"kubernetes.io/csi/disk.example.com^v"}
 			h.put("kubelet/n1", node)
 			h.mounted("n1", "p1")
-			h.actor("machine/n1", "crashed")
-			h.actor("kubelet/n1", "started")
+			h.actor("machine/n1", trace.Crashed)
+			h.actor("kubelet/n1", trace.Started)
 			h.put("kubelet/n1", fake.Node("n1"))
 			h.call(storage.Unpublish, "v", "n1", "p1")
 			h.call(storage.Detach, "v", "n1", "")
@@ -172,7 +173,7 @@ func TestInvariants(t *testing.T) {
 			h.call(storage.Stage, "v", "n1", "")
 			h.call(storage.Unstage, "v", "n1", "")
 			h.after(time.Second)
-			h.actor("kubelet/n1", "started")
+			h.actor("kubelet/n1", trace.Started)
 			h.call(storage.Stage, "v", "n1", "")
 		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use (forced: the kubelet was started and found it on its disk (MNT-928))
   +0s kubelet/n1: started
@@ -183,7 +184,7 @@ func TestInvariants(t *testing.T) {
 			h.bound()
 			h.mounted("n1", "p1")
 			h.after(time.Second)
-			h.actor("kubelet/n1", "started")
+			h.actor("kubelet/n1", trace.Started)
 			h.call(storage.Stage, "v", "n1", "")
 			h.call(storage.Unstage, "v", "n1", "")
 			h.call(storage.Unpublish, "v", "n1", "p1")

@@ -32,7 +32,7 @@ func (t *troubles) noteLifecycle(e trace.Entry) {
 		return
 	}
 	t.trouble = e.Time
-	if e.Text == "crashed" {
+	if e.Type == trace.Crashed {
 		t.down[e.Actor] = true
 		t.lastCrash[e.Actor] = e
 	} else {

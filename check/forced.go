@@ -8,41 +8,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
 )
 
-// The reasons for which the attach/detach controller detaches a volume that it knows to be mounted (ATT-064).
-var forceful = []string{
-	attach.DecideDetach(attach.DetachFacts{Mounted: true, OutOfService: true}).Why,
-	attach.DecideDetach(attach.DetachFacts{Mounted: true, Expired: true}).Why,
-}
-
-// applyDecision remembers the decisions to detach by force, which the controller explains as "detach V from node N: why".
+// applyDecision remembers the decisions to detach by force (ATT-064).
 func (w *World) applyDecision(e trace.Entry) {
-	if e.Rule != "ATT-064" {
+	if e.Detach == nil || !e.Detach.Forced {
 		return
 	}
-	rest, found := strings.CutPrefix(e.Text, "detach ")
-	if !found {
-		return
-	}
-	what, why, _ := strings.Cut(rest, ": ")
-	unique, node, found := strings.Cut(what, " from node ")
-	id, ok := idOfUnique(corev1.UniqueVolumeName(unique))
-	if !found || !ok {
+	id, ok := idOfUnique(corev1.UniqueVolumeName(e.Detach.Volume))
+	if !ok {
 		return
 	}
 	r := w.records[id]
-	if r == nil || !slices.Contains(forceful, why) {
+	if r == nil {
 		return
 	}
 	if r.forced == nil {
 		r.forced = map[string]trace.Entry{}
 	}
-	r.forced[node] = e
+	r.forced[e.Detach.Node] = e
 }
 
 // idOfUnique is the volume that nodes know by that name (ATT-001).
@@ -56,12 +43,6 @@ func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
 	}
 	driver, handle, ok := objects.SplitCSIName(name)
 	return VolumeID{driver, handle}, ok
-}
-
-// whyForced is the end of such a decision: what forced it.
-func whyForced(e trace.Entry) string {
-	_, why, _ := strings.Cut(e.Text, ": ")
-	return why
 }
 
 // takenByForce says that a pod was taken away while its node still had it, and by whom; "" if the node let it go, or it is there.

@@ -113,15 +113,17 @@ func (h *tale) lose(backend string, op storage.Op, id, node, pod string, err err
 	h.see(trace.Entry{Type: trace.Injected, Actor: call.Actor, Call: call, Text: "error (it took effect)", Err: err})
 }
 
-func (h *tale) actor(name, what string) {
-	h.see(trace.Entry{Type: trace.Lifecycle, Actor: name, Text: what})
+func (h *tale) actor(name string, what trace.EntryType) {
+	h.see(trace.Entry{Type: what, Actor: name})
 }
 
 // forceDetach is the decision of the attach/detach controller to detach by force.
 func (h *tale) forceDetach(volume, node string) {
+	unique := objects.CSIVolumeName(driver, volume)
 	why := attach.DecideDetach(attach.DetachFacts{Mounted: true, Expired: true}).Why
 	h.see(trace.Entry{Type: trace.Decision, Actor: attach.ActorName, Rule: "ATT-064",
-		Text: fmt.Sprintf("detach %s from node %s: %s", objects.CSIVolumeName(driver, volume), node, why)})
+		Text:   fmt.Sprintf("detach %s from node %s: %s", unique, node, why),
+		Detach: &trace.Detach{Volume: string(unique), Node: node, Forced: true, Why: why}})
 }
 
 // told is all violations as text.

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 const (
@@ -206,16 +207,16 @@ func TestObjects(t *testing.T) {
 		{"nothing-left-behind", "trouble stops the clock", func(h *tale) {
 			h.bound()
 			h.mounted("n1", "p1")
-			h.actor("csi-attacher", "crashed")
+			h.actor("csi-attacher", trace.Crashed)
 			h.remove("user", pod("p1", "v", "n1"))
 			h.after(time.Hour)
-			h.actor("csi-attacher", "started")
+			h.actor("csi-attacher", trace.Started)
 			h.after(10 * time.Minute)
 			h.cutOff["n1"] = true
 			h.after(time.Hour)
 			h.cutOff["n1"] = false
 			h.after(10 * time.Minute)
-			h.actor("kubelet/n1", "started")
+			h.actor("kubelet/n1", trace.Started)
 			h.after(10 * time.Minute)
 		}, ""},
 		{"nothing-left-behind", "the kubelet was told that it was not there", func(h *tale) {
@@ -264,9 +265,9 @@ func TestObjects(t *testing.T) {
 			h.put("user", fake.Claim("c", "1Gi"))
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.after(time.Second)
-			h.actor("sidecar", "crashed")
+			h.actor("sidecar", trace.Crashed)
 			h.remove("user", fake.Claim("c", "1Gi"))
-			h.actor("sidecar", "started")
+			h.actor("sidecar", trace.Started)
 			h.after(patience)
 		}, `+15m1s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it (forced: sidecar crashed after it had made it)
   +0s sidecar: disk.example.com Create pvc-uid-c

@@ -25,7 +25,7 @@ var attachFirst = Invariant{
 			}
 			v := w.about(r, fmt.Sprintf("%s: %s on %s, where it is not attached", r.id, e.Call.Verb, e.Call.Node), e)
 			if decision, ok := r.forced[e.Call.Node]; ok {
-				v.Forced = whyForced(decision)
+				v.Forced = decision.Detach.Why
 				v.Witness = append(v.Witness, decision)
 			}
 			w.Report(inv, v)
@@ -109,7 +109,7 @@ func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e trace.E
 	}
 	v := w.about(r, fmt.Sprintf("%s is detached from %s while %s%s", r.id, attached.Node, how, to), u.Entry, e)
 	if decision, ok := r.forced[attached.Node]; ok {
-		v.Forced = whyForced(decision)
+		v.Forced = decision.Detach.Why
 		v.Witness = append(v.Witness, decision)
 	} else if start, ok := r.orphaned[attached.Node]; ok && u.Op == storage.Stage {
 		v.Forced = orphanedStage

@@ -117,11 +117,11 @@ func (w *World) drop(r *record) {
 // applyLifecycle follows which actors run, and machines that lose their mounts.
 func (w *World) applyLifecycle(e trace.Entry) {
 	w.noteLifecycle(e)
-	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok && e.Text == "started" {
+	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok && e.Type == trace.Started {
 		w.noteFound(node, e)
 	}
 	node, isMachine := strings.CutPrefix(e.Actor, mount.MachineName(""))
-	if !isMachine || e.Text != "crashed" {
+	if !isMachine || e.Type != trace.Crashed {
 		return
 	}
 	// MNT-485: what was mounted is not any more; attachments and directories stay.

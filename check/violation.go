@@ -85,6 +85,8 @@ func describe(e trace.Entry) string {
 		return e.Verb + " " + e.Object.String() + outcome(e)
 	case trace.Decision:
 		return e.Rule + " " + e.Text
+	case trace.Started, trace.Crashed:
+		return string(e.Type)
 	case trace.Injected:
 		return "fault at " + e.Call.Target + " " + e.Call.Verb + " " + e.Call.Key + ": " + e.Text
 	}

@@ -160,7 +160,7 @@ func (w *World) apply(e trace.Entry) {
 		case e.Call.Verb == "create":
 			w.unsure[api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}] = e
 		}
-	case trace.Lifecycle:
+	case trace.Started, trace.Crashed:
 		w.applyLifecycle(e)
 	}
 }

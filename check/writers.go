@@ -68,7 +68,7 @@ func (w *World) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how str
 			Witness: []trace.Entry{u.Entry, e},
 		}
 		if decision, ok := r.forced[u.Node]; ok {
-			v.Forced = whyForced(decision)
+			v.Forced = decision.Detach.Why
 			v.Witness = append(v.Witness, decision)
 		}
 		w.Report(inv, v)

@@ -154,7 +154,7 @@ func newProvisionerWorld(t *testing.T, d *driver, cfg reclaim.ProvisionerConfig,
 func (w *world) failures(start time.Time) []float64 {
 	var at []float64
 	for entry := range w.trace.Entries() {
-		if entry.Type == trace.Retry {
+		if entry.Type == trace.KeyFailed || entry.Type == trace.OperationFailed {
 			at = append(at, entry.Time.Sub(start).Seconds())
 		}
 	}

@@ -322,7 +322,7 @@ func TestProvisionInfeasible(t *testing.T) {
 		w.delete(api.StorageClass, "fast")
 		w.settle()
 		for entry := range w.trace.Entries() {
-			if entry.Type == trace.Retry && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
+			if (entry.Type == trace.KeyFailed || entry.Type == trace.OperationFailed) && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
 				t.Errorf("a failure without a class: %v", entry.Err)
 			}
 		}

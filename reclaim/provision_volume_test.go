@@ -235,7 +235,7 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 			var patches []string
 			for entry := range w.trace.Entries() {
 				switch {
-				case entry.Type == trace.Retry:
+				case entry.Type == trace.KeyFailed, entry.Type == trace.OperationFailed:
 					t.Errorf("%s: the sync failed: %v", test.rule, entry.Err)
 				case entry.Type == trace.Write && entry.Verb == "patch" && entry.Old != entry.New:
 					patches = append(patches, entry.Time.Sub(engine.DefaultStart).String())

@@ -397,7 +397,7 @@ func TestDeleteOperationRaces(t *testing.T) {
 			}
 			var failures int
 			for entry := range w.trace.Entries() {
-				if entry.Type == trace.Retry && entry.Reason == "operation" {
+				if entry.Type == trace.OperationFailed {
 					failures++
 				}
 			}

@@ -10,7 +10,7 @@ import "github.com/volsim/volsim/internal/core/store"
 
 // WriteLog writes the entries that are kept in the manner of the controllers' own logs at high verbosity, all in one stream:
 //
-//	I0101 00:00:05.000000       1 pv_controller.go] synchronizing PersistentVolume[pv1]: volume is unused
+//	I0101 00:00:05.000000       1 pv_controller.go] PersistentVolume[pv1]: synchronizing PersistentVolume: volume is unused
 //
 // The header is klog's, with process 1 and without a line number. The file is the one in which the real component does most of
 // its logging; an actor that is not known lends its own name. What the real components cannot see is left out: what the user
@@ -35,7 +35,10 @@ func logLine(e Entry) (severity byte, file, text string) {
 	file = logFile(e.Actor)
 	switch e.Type {
 	case Decision:
-		return 'I', file, named(e.Object, e.Text)
+		if e.Object == (api.Ref{}) {
+			return 'I', file, e.Text
+		}
+		return 'I', file, bracketed(e.Object) + ": " + e.Text
 	case Write:
 		if e.Err != nil {
 			return 'I', file, e.Verb + " of " + bracketed(e.Object) + " failed: " + e.Err.Error()
@@ -50,33 +53,14 @@ func logLine(e Entry) (severity byte, file, text string) {
 		gvk := store.GroupVersionKind(e.Object.Kind)
 		return 'I', "event.go", fmt.Sprintf("%q object=%q fieldPath=%q kind=%q apiVersion=%q type=%q reason=%q message=%s",
 			"Event occurred", e.Object.Key, "", gvk.Kind, gvk.GroupVersion().String(), e.Verb, e.Reason, strconv.Quote(e.Text))
-	case Retry:
-		if e.Reason == OperationRetry {
-			return 'E', file, "operation " + strconv.Quote(e.Text) + " failed: " + errorText(e.Err)
-		}
-		return 'E', file, "error syncing " + strconv.Quote(e.Text) + " of " + e.Reason + ", it comes again: " + errorText(e.Err)
-	default: // Lifecycle
-		if e.Text == "started" {
-			return 'I', file, "Starting " + e.Actor
-		}
-		return 'F', file, e.Actor + " " + e.Text
+	case KeyFailed:
+		return 'E', file, "error syncing " + strconv.Quote(e.Text) + " of " + e.Reason + ", requeuing: " + errorText(e.Err)
+	case OperationFailed:
+		return 'E', file, "operation " + strconv.Quote(e.Text) + " failed: " + errorText(e.Err)
+	case Started:
+		return 'I', file, "Starting " + e.Actor
 	}
-}
-
-// named puts the object's name into a text that speaks of its kind, and in front of any other.
-func named(ref api.Ref, text string) string {
-	if ref == (api.Ref{}) {
-		return text
-	}
-	if before, after, found := strings.Cut(text, string(ref.Kind)); found && !strings.HasPrefix(after, "[") && !startsInWord(after) {
-		return before + bracketed(ref) + after
-	}
-	return bracketed(ref) + ": " + text
-}
-
-// startsInWord reports whether the text goes on a word, so that PersistentVolume is not found in PersistentVolumeClaim.
-func startsInWord(text string) bool {
-	return text != "" && (text[0] >= 'a' && text[0] <= 'z' || text[0] >= 'A' && text[0] <= 'Z')
+	return 'F', file, e.Actor + " crashed"
 }
 
 func bracketed(ref api.Ref) string { return string(ref.Kind) + "[" + ref.Key + "]" }

@@ -49,11 +49,12 @@ func describe(e Entry) string {
 		return "event " + e.Verb + " " + e.Reason + " " + withObject(e.Object, e.Text)
 	case Injected:
 		return "fault at " + e.Call.Target + " " + callText(e.Call) + ": " + e.Text
-	case Retry:
+	case KeyFailed:
 		return "retry " + e.Reason + " " + e.Text + ": " + errorText(e.Err)
-	default: // Lifecycle
-		return e.Text
+	case OperationFailed:
+		return "retry operation " + e.Text + ": " + errorText(e.Err)
 	}
+	return string(e.Type) // started or crashed
 }
 
 func withObject(ref api.Ref, text string) string {
@@ -136,6 +137,7 @@ type jsonEntry struct {
 	Rule    string         `json:"rule,omitempty"`
 	Verb    string         `json:"verb,omitempty"`
 	Object  *jsonRef       `json:"object,omitempty"`
+	Detach  *jsonDetach    `json:"detach,omitempty"`
 	Call    *jsonCall      `json:"call,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
 	Text    string         `json:"text,omitempty"`
@@ -148,6 +150,15 @@ type jsonEntry struct {
 type jsonRef struct {
 	Kind api.Kind `json:"kind"`
 	Key  string   `json:"key"`
+}
+
+type jsonDetach struct {
+	Volume  string `json:"volume"`
+	Node    string `json:"node"`
+	Since   string `json:"since"`
+	Waiting bool   `json:"waiting,omitempty"`
+	Forced  bool   `json:"forced,omitempty"`
+	Why     string `json:"why"`
 }
 
 type jsonCall struct {
@@ -180,6 +191,11 @@ func (t *Trace) jsonEntry(e Entry) jsonEntry {
 	}
 	if e.Object != (api.Ref{}) {
 		line.Object = &jsonRef{Kind: e.Object.Kind, Key: e.Object.Key}
+	}
+	if d := e.Detach; d != nil {
+		line.Detach = &jsonDetach{
+			Volume: d.Volume, Node: d.Node, Since: d.Since.Format(time.RFC3339Nano), Waiting: d.Waiting, Forced: d.Forced, Why: d.Why,
+		}
 	}
 	if c := e.Call; c.Target != "" {
 		line.Call = &jsonCall{Target: c.Target, Verb: c.Verb, Kind: c.Kind, Key: c.Key, Node: c.Node}

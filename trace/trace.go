@@ -9,13 +9,17 @@ type EntryType string
 
 // The types of entries.
 const (
-	Decision  EntryType = "decision" // an actor decided something, by a rule
-	Write     EntryType = "write"    // an API write, refused or not
-	Storage   EntryType = "storage"  // a call to a storage backend
-	Emitted   EntryType = "event"    // an Event was emitted, before correlation
-	Injected  EntryType = "fault"    // a fault was injected into a call
-	Lifecycle EntryType = "actor"    // an actor started or crashed
-	Retry     EntryType = "retry"    // an activity failed and comes again later
+	Decision EntryType = "decision" // an actor decided something, by a rule
+	Write    EntryType = "write"    // an API write, refused or not
+	Storage  EntryType = "storage"  // a call to a storage backend
+	Emitted  EntryType = "event"    // an Event was emitted, before correlation
+	Injected EntryType = "fault"    // a fault was injected into a call
+	Started  EntryType = "started"  // an actor started
+	Crashed  EntryType = "crashed"  // an actor crashed
+	// KeyFailed: work on a key of a queue failed; the queue adds the key again after a delay.
+	KeyFailed EntryType = "key-failed"
+	// OperationFailed: an operation failed; it does not start again before its backoff is over.
+	OperationFailed EntryType = "operation-failed"
 )
 
 // Entry is one thing that happened. Which fields are set depends on the type.
@@ -34,10 +38,13 @@ type Entry struct {
 	Object api.Ref
 	// Verb is the API verb of a Write; "begin" or "end" of a Storage call; the type, Normal or Warning, of an Emitted event.
 	Verb string
-	// Reason is that of an Emitted event; the queue or operation of a Retry.
+	// Reason is that of an Emitted event, or the queue of a KeyFailed entry.
 	Reason string
-	// Text says it in words: the decision, the event's message, the key of a Retry.
+	// Text is the decision in words, the message of an event, the fault in words, the key of a KeyFailed entry, or the name of the
+	// operation that failed. Decisions and faults are worded for people; the wording may change.
 	Text string
+	// Detach holds the details of a Decision about detaching a volume from a node; nil in all other entries.
+	Detach *Detach
 	// Call is the call of a Storage or Injected entry.
 	Call api.Call
 	// Old and New are the stored object before and after a Write: the same if nothing changed, Old nil for a new object, New nil
@@ -45,6 +52,21 @@ type Entry struct {
 	Old, New api.Object
 	// Err is how a Write, a Storage call or an activity failed; nil if it did not.
 	Err error
+}
+
+// Detach holds the details of a decision of the attach/detach controller about a volume that no pod on a node needs (ATT-064).
+type Detach struct {
+	// Volume is the name under which nodes know the volume: plugin and volume, or driver and handle (ATT-001).
+	Volume string
+	Node   string
+	// Since is when the controller first found that the volume should be detached (ATT-045).
+	Since time.Time
+	// Waiting: the volume is still mounted, and is not detached yet. Otherwise the detachment begins now.
+	Waiting bool
+	// Forced: the volume is detached although the node has it mounted.
+	Forced bool
+	// Why is the reason in words.
+	Why string
 }
 
 // Trace records what happens in an engine. The zero value keeps everything.

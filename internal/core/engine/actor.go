@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"time"
+
+	"github.com/volsim/volsim/trace"
 )
 
 // Actor is one component of the control plane: a controller, a kubelet, a sidecar. Its memory is lost when it crashes; the API
@@ -62,7 +64,7 @@ func (a *Actor) Start() {
 	}
 	a.alive = true
 	a.lives++
-	a.engine.traceActor(a.name, "started")
+	a.engine.traceActor(a.name, trace.Started)
 	a.start(a)
 }
 
@@ -83,7 +85,7 @@ func (a *Actor) crash(self *Proc) {
 	if !a.alive {
 		return
 	}
-	a.engine.traceActor(a.name, "crashed")
+	a.engine.traceActor(a.name, trace.Crashed)
 	a.end(self)
 }
 

@@ -176,11 +176,13 @@ func TestStuck(t *testing.T) {
 		name  string
 		start func(a *engine.Actor)
 		run   func(e *engine.Engine) error
+		cause engine.StuckCause
 		want  string
 		at    time.Duration
 	}{
 		{
-			name: "the limit is spent",
+			name:  "the limit is spent",
+			cause: engine.TimeLimit,
 			start: func(a *engine.Actor) {
 				a.After(2*time.Minute, "late", func(*engine.Proc) {})
 				a.After(90*time.Second, "less late", func(*engine.Proc) {})
@@ -191,7 +193,8 @@ func TestStuck(t *testing.T) {
 			at:   time.Minute,
 		},
 		{
-			name: "more work than a message holds",
+			name:  "more work than a message holds",
+			cause: engine.TimeLimit,
 			start: func(a *engine.Actor) {
 				for i := range 12 {
 					a.After(time.Hour, fmt.Sprintf("n%d", i), func(*engine.Proc) {})
@@ -203,7 +206,8 @@ func TestStuck(t *testing.T) {
 			at: time.Minute,
 		},
 		{
-			name: "time stands still",
+			name:  "time stands still",
+			cause: engine.Livelock,
 			start: func(a *engine.Actor) {
 				q := a.NewQueue(engine.QueueConfig{Name: "spin", Limiter: engine.NewLimiter(0, 0, 0, 0),
 					Sync: func(*engine.Proc, string) error { return errors.New("again") }})
@@ -214,6 +218,7 @@ func TestStuck(t *testing.T) {
 		},
 		{
 			name:  "nothing is left",
+			cause: engine.NothingLeft,
 			start: func(a *engine.Actor) { a.After(time.Second, "only", func(*engine.Proc) {}) },
 			run:   func(e *engine.Engine) error { return e.Until(never, time.Minute) },
 			want:  "nothing is left that could change anything",
@@ -221,6 +226,7 @@ func TestStuck(t *testing.T) {
 		},
 		{
 			name:  "a timer that was stopped is no work",
+			cause: engine.NothingLeft,
 			start: func(a *engine.Actor) { a.After(time.Hour, "stopped", func(*engine.Proc) {}).Stop() },
 			run:   func(e *engine.Engine) error { return e.Until(never, time.Minute) },
 			want:  "nothing is left that could change anything",
@@ -234,7 +240,10 @@ func TestStuck(t *testing.T) {
 			err := test.run(e)
 			var stuck *engine.StuckError
 			if !errors.As(err, &stuck) || err.Error() != test.want {
-				t.Errorf("error = %v\nwant    %v", err, test.want)
+				t.Fatalf("error = %v\nwant    %v", err, test.want)
+			}
+			if stuck.Cause != test.cause {
+				t.Errorf("Cause = %d, want %d", stuck.Cause, test.cause)
 			}
 			if since(e) != test.at {
 				t.Errorf("the clock stands at +%v, want +%v", since(e), test.at)

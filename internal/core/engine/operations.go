@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"github.com/volsim/volsim/trace"
 	"time"
+
+	"github.com/volsim/volsim/trace"
 )
 
 // Operations runs named activities in the background, one at a time per name, with exponential backoff after an error
@@ -64,7 +65,7 @@ func (o *Operations) Run(name string, fn func(p *Proc) error) bool {
 		entry.failed = p.engine.now
 		// BIND-093: 500 ms, doubled on each further error, at most 2 m 2 s.
 		entry.backoff = min(max(firstBackoff, 2*entry.backoff), maxBackoff)
-		p.traceRetry(trace.OperationRetry, name, err)
+		p.Record(trace.Entry{Type: trace.OperationFailed, Text: name, Err: err})
 	})
 	return true
 }

@@ -181,7 +181,7 @@ func TestOperationPanics(t *testing.T) {
 	}
 	var got *engine.PanicError
 	for entry := range w.e.Trace().Entries() {
-		if entry.Type == trace.Retry && errors.As(entry.Err, &got) && entry.Text != "a" {
+		if entry.Type == trace.OperationFailed && errors.As(entry.Err, &got) && entry.Text != "a" {
 			t.Errorf("the retry is of %q, want a", entry.Text)
 		}
 	}
@@ -243,7 +243,7 @@ func TestOperationEndsOtherwise(t *testing.T) {
 	w.operations.Run("c", func(p *engine.Proc) error { a.Crash(); return nil })
 	w.e.Advance(time.Minute)
 	for entry := range w.e.Trace().Entries() {
-		if entry.Type == trace.Retry {
+		if entry.Type == trace.OperationFailed {
 			t.Errorf("a crash made the trace entry %+v", entry)
 		}
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"time"
+
+	"github.com/volsim/volsim/trace"
 )
 
 // PendingKey says what an operation works on: a volume, for one pod or at one node or, with the other two fields empty, for all of
@@ -90,7 +92,7 @@ func (o *Pending) complete(rec *pendingRecord, err error, p *Proc) {
 	// ATT-084, ATT-086, MNT-156: 500 ms, doubled on each further error, at most 2 m 2 s; time alone never resets it.
 	rec.failed = p.engine.now
 	rec.backoff = min(max(firstBackoff, 2*rec.backoff), maxBackoff)
-	p.traceRetry("operation", rec.name+" of "+rec.key.Volume, err)
+	p.Record(trace.Entry{Type: trace.OperationFailed, Text: rec.name + " of " + rec.key.Volume, Err: err})
 }
 
 // forget drops a record; the last one takes its place, as upstream has it.

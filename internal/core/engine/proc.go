@@ -207,14 +207,13 @@ func (p *Proc) Effects() uint64 {
 
 // Decide records why something is done or left undone. The text may have fmt verbs for args.
 func (p *Proc) Decide(rule string, obj api.Object, text string, args ...any) {
-	t := p.engine.trace
-	if t == nil {
+	if p.engine.trace == nil {
 		return
 	}
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
-	t.Add(trace.Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Decision, Rule: rule, Object: api.RefTo(obj), Text: text})
+	p.Record(trace.Entry{Type: trace.Decision, Rule: rule, Object: api.RefTo(obj), Text: text})
 }
 
 // Tracing reports whether decisions are recorded, for callers that would compute their text at some cost.

@@ -430,8 +430,8 @@ func TestCrashByFault(t *testing.T) {
 			}
 			var lives []string
 			for entry := range w.e.Trace().Entries() {
-				if entry.Type == trace.Lifecycle {
-					lives = append(lives, fmt.Sprintf("%v %s", entry.Time.Sub(engine.DefaultStart), entry.Text))
+				if entry.Type == trace.Started || entry.Type == trace.Crashed {
+					lives = append(lives, fmt.Sprintf("%v %s", entry.Time.Sub(engine.DefaultStart), entry.Type))
 				}
 			}
 			if got, want := strings.Join(lives, ", "), "0s started, 2s crashed, 12s started"; got != want {

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"time"
+
+	"github.com/volsim/volsim/trace"
 )
 
 // Queue is a work queue as client-go has it: a set of keys in order of arrival; a key that is added while it is being worked on
@@ -134,7 +136,7 @@ func (q *Queue) turn(p *Proc, item *queued) {
 	err := q.sync(p, item.key)
 	q.touched()
 	if err != nil {
-		p.traceRetry(q.name, item.key, err)
+		p.Record(trace.Entry{Type: trace.KeyFailed, Reason: q.name, Text: item.key, Err: err})
 		q.AddRateLimited(item.key)
 	} else {
 		q.limiter.Forget(item.key)

@@ -41,9 +41,7 @@ func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string
 	p.engine.effects++
 	ref := api.RefTo(obj)
 	now := p.engine.Now()
-	if t := p.engine.trace; t != nil {
-		t.Add(trace.Entry{Time: now, Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
-	}
+	p.Record(trace.Entry{Type: trace.Emitted, Object: ref, Verb: eventType, Reason: reason, Text: text})
 	if ref.Kind == "" || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
 		return
 	}

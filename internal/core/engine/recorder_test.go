@@ -364,7 +364,7 @@ func TestEventsInTheTrace(t *testing.T) {
 				t.Errorf("entry %+v, want %q", entry, want)
 			}
 			emitted++
-		case trace.Lifecycle:
+		case trace.Started, trace.Crashed:
 		default:
 			t.Errorf("unexpected entry %+v", entry)
 		}

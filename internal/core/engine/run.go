@@ -96,14 +96,14 @@ func (d *drain) next() (event, bool) {
 	e := d.engine
 	// An instant may hold a fair number of events for each object, but not without end.
 	if d.count > maxEventsAtOnce && d.count > maxEventsPerObject*e.store.Len() {
-		d.err = &StuckError{Why: fmt.Sprintf("%d events passed at one instant", d.count), Pending: e.Pending()}
+		d.err = &StuckError{Cause: Livelock, Events: d.count, Pending: e.Pending()}
 		return event{}, false
 	}
 	ev, ok := e.next(d.end)
 	if !ok {
-		d.err = &StuckError{Why: fmt.Sprintf("%v of virtual time is spent", d.limit), Pending: e.Pending()}
+		d.err = &StuckError{Cause: TimeLimit, Limit: d.limit, Pending: e.Pending()}
 		if len(d.err.Pending) == 0 {
-			d.err.Why = "nothing is left that could change anything"
+			d.err.Cause = NothingLeft
 		}
 		e.now = max(e.now, d.end)
 		return event{}, false
@@ -120,15 +120,31 @@ const (
 	maxEventsPerObject = 200
 )
 
-// StuckError says why the engine gave up, and what was still to be done.
+// StuckCause is the reason for which the engine stopped before the condition of its caller held.
+type StuckCause int
+
+// The causes of a StuckError.
+const (
+	Livelock    StuckCause = iota // too many events ran at one instant
+	TimeLimit                     // the limit of virtual time was reached
+	NothingLeft                   // no event was left that could change anything
+)
+
+// StuckError reports that the engine stopped before the condition of its caller held.
 type StuckError struct {
-	Why     string
+	Cause StuckCause
+	// Events is how many events ran at the last instant of a Livelock.
+	Events int
+	// Limit is the virtual time that the caller granted, for TimeLimit and NothingLeft.
+	Limit time.Duration
+	// Pending describes the work that was still queued, in the order in which it is due.
 	Pending []string
 }
 
+// Error names the cause and the first pieces of pending work.
 func (err *StuckError) Error() string {
 	const shown = 10
-	text := err.Why
+	text := err.cause()
 	for i, p := range err.Pending {
 		if i == shown {
 			return fmt.Sprintf("%s; and %d more", text, len(err.Pending)-shown)
@@ -140,6 +156,16 @@ func (err *StuckError) Error() string {
 		text += sep + p
 	}
 	return text
+}
+
+func (err *StuckError) cause() string {
+	switch err.Cause {
+	case Livelock:
+		return fmt.Sprintf("%d events passed at one instant", err.Events)
+	case TimeLimit:
+		return fmt.Sprintf("%v of virtual time is spent", err.Limit)
+	}
+	return "nothing is left that could change anything"
 }
 
 // Pending describes the work that is queued, in the order in which it is due.

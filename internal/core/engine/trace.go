@@ -5,33 +5,29 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-func (p *Proc) traceWrite(verb string, ref api.Ref, old, now api.Object, err error) {
+// Record adds an entry to the trace, if there is one, in the name of the process: it sets Time, Actor, Activity and Cause.
+func (p *Proc) Record(e trace.Entry) {
 	if t := p.engine.trace; t != nil {
-		t.Add(trace.Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
+		e.Time, e.Actor, e.Activity, e.Cause = p.engine.Now(), p.actor.name, p.id, p.cause
+		t.Add(e)
 	}
+}
+
+func (p *Proc) traceWrite(verb string, ref api.Ref, old, now api.Object, err error) {
+	p.Record(trace.Entry{Type: trace.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
 }
 
 func (p *Proc) traceCall(call api.Call, verb string, err error) {
-	if t := p.engine.trace; t != nil {
-		call.Actor = p.actor.name
-		t.Add(trace.Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Storage, Verb: verb, Call: call, Err: err})
-	}
+	call.Actor = p.actor.name
+	p.Record(trace.Entry{Type: trace.Storage, Verb: verb, Call: call, Err: err})
 }
 
 func (p *Proc) traceFault(call api.Call, fault api.Fault) {
-	if t := p.engine.trace; t != nil {
-		t.Add(trace.Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Injected, Call: call, Text: fault.String(), Err: fault.Err})
-	}
+	p.Record(trace.Entry{Type: trace.Injected, Call: call, Text: fault.String(), Err: fault.Err})
 }
 
-func (p *Proc) traceRetry(where, key string, err error) {
-	if t := p.engine.trace; t != nil {
-		t.Add(trace.Entry{Time: p.engine.Now(), Actor: p.actor.name, Activity: p.id, Cause: p.cause, Type: trace.Retry, Reason: where, Text: key, Err: err})
-	}
-}
-
-func (e *Engine) traceActor(name, what string) {
+func (e *Engine) traceActor(name string, what trace.EntryType) {
 	if e.trace != nil {
-		e.trace.Add(trace.Entry{Time: e.Now(), Actor: name, Type: trace.Lifecycle, Text: what})
+		e.trace.Add(trace.Entry{Time: e.Now(), Actor: name, Type: what})
 	}
 }

@@ -57,7 +57,7 @@ func (l *callLog) read(log *trace.Trace) []loggedCall {
 				result = string(storage.CodeOf(err))
 			}
 			note(e, e.Call, result)
-		case e.Type == trace.Lifecycle && e.Text == "crashed":
+		case e.Type == trace.Crashed:
 			// The calls of a kubelet that stops end at once.
 			for _, o := range l.open {
 				if o.call.Actor == e.Actor {

@@ -28,6 +28,10 @@ func fill(t *testing.T, name string, v reflect.Value) {
 	switch {
 	case v.Kind() == reflect.String:
 		v.SetString("x")
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.Type() == reflect.TypeFor[*trace.Detach]():
+		v.Set(reflect.ValueOf(&trace.Detach{Volume: "x"}))
 	case v.CanUint():
 		v.SetUint(7)
 	case v.Type() == reflect.TypeFor[time.Time]():
@@ -100,11 +104,14 @@ func TestJudged(t *testing.T) {
 		{"a write that was refused", trace.Entry{Type: trace.Write, Old: old, New: now, Err: errors.New("no luck")}, false},
 		{"a call", trace.Entry{Type: trace.Storage}, true},
 		{"a fault", trace.Entry{Type: trace.Injected}, true},
-		{"a start", trace.Entry{Type: trace.Lifecycle}, true},
+		{"a start", trace.Entry{Type: trace.Started}, true},
+		{"a crash", trace.Entry{Type: trace.Crashed}, true},
 		{"a decision", trace.Entry{Type: trace.Decision, Rule: "ATT-001"}, false},
-		{"a decision to detach by force", trace.Entry{Type: trace.Decision, Rule: "ATT-064"}, true},
+		{"a decision to detach", trace.Entry{Type: trace.Decision, Detach: &trace.Detach{}}, false},
+		{"a decision to detach by force", trace.Entry{Type: trace.Decision, Detach: &trace.Detach{Forced: true}}, true},
 		{"an Event", trace.Entry{Type: trace.Emitted}, false},
-		{"a retry", trace.Entry{Type: trace.Retry}, false},
+		{"a failed key", trace.Entry{Type: trace.KeyFailed}, false},
+		{"a failed operation", trace.Entry{Type: trace.OperationFailed}, false},
 	} {
 		if got := judged(tt.entry); got != tt.want {
 			t.Errorf("judged(%s) = %t, want %t", tt.name, got, tt.want)

@@ -102,24 +102,24 @@ func (t *tracker) hear() bool {
 func (t *tracker) entry(d digest, e trace.Entry) digest {
 	d = d.mix([]byte(e.Time.String()), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
 		[]byte(e.Reason), []byte(e.Text), fmt.Appendf(nil, "%+v %v", e.Call, e.Err))
+	if e.Detach != nil {
+		d = d.mix(fmt.Appendf(nil, "%+v", *e.Detach))
+	}
 	if e.New != nil {
 		d = d.with(t.content(e.New))
 	}
 	return d
 }
 
-// forceful is the rule (ATT-064) of a decision that invariants hear of: to detach by force.
-const forceful = "ATT-064"
-
 // judged reports whether invariants may make something of an entry.
 func judged(e trace.Entry) bool {
 	switch e.Type {
 	case trace.Write:
 		return e.Err == nil && e.Old != e.New
-	case trace.Storage, trace.Injected, trace.Lifecycle:
+	case trace.Storage, trace.Injected, trace.Started, trace.Crashed:
 		return true
 	case trace.Decision:
-		return e.Rule == forceful
+		return e.Detach != nil && e.Detach.Forced
 	}
 	return false
 }

@@ -29,7 +29,7 @@ type activity struct {
 // Add takes notice of an entry. It must be called for each entry, in order.
 func (r *Reasons) Add(e trace.Entry) {
 	switch {
-	case e.Type == trace.Lifecycle:
+	case e.Type == trace.Started, e.Type == trace.Crashed:
 		// A new life has decided nothing yet.
 		delete(r.byActor, e.Actor)
 	case e.Activity > 0:

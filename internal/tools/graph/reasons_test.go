@@ -52,7 +52,7 @@ func TestReasons(t *testing.T) {
 		{"an operation that decides nothing itself", []trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(3, 0, decide("binder", "BIND-062", pv))}, by(2, 1, writePV), "RECL-004"},
 		{"who asked for who asked", []trace.Entry{by(1, 0, decide("binder", "RECL-004", pv)), by(2, 1, decide("binder", "BIND-062", pvc2))}, by(3, 2, writePV), "RECL-004"},
 		{"no activity that has to do with it decided anything", []trace.Entry{by(1, 0, decide("binder", "BIND-062", pv))}, by(2, 0, writePV), ""},
-		{"a crash", []trace.Entry{decide("binder", "BIND-062", pv), {Type: trace.Lifecycle, Actor: "binder", Text: "crashed"}}, writePV, ""},
+		{"a crash", []trace.Entry{decide("binder", "BIND-062", pv), {Type: trace.Crashed, Actor: "binder"}}, writePV, ""},
 		{"no write", []trace.Entry{decide("binder", "BIND-062", pv)}, trace.Entry{Type: trace.Emitted, Actor: "binder", Object: pv, New: &corev1.Pod{}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -77,10 +77,11 @@ const (
 	markEvent
 	markWarning
 	markFault
-	markComponent
+	markCrash
 	markRetry
 	markNote // a decision that no rule stands behind: what a workload does
 	markViolation
+	markStart
 )
 
 // encode writes the document as JSON without "<", ">" and "&".

@@ -35,11 +35,14 @@ func (b *builder) entry(e trace.Entry) {
 			r.lanes = one(b.componentLane(e.Actor))
 		}
 		b.add(r)
-	case trace.Retry:
+	case trace.KeyFailed, trace.OperationFailed:
 		r.mark, r.head = markRetry, e.Reason
+		if e.Type == trace.OperationFailed {
+			r.head = "operation"
+		}
 		r.lanes = one(b.retryLane(e))
 		b.add(r)
-	default: // engine.Lifecycle
+	case trace.Started, trace.Crashed:
 		b.lifecycle(e, r)
 	}
 }
@@ -86,7 +89,10 @@ func (b *builder) call(e trace.Entry, r row) {
 
 // lifecycle adds the start or the end of an actor. Only those that do not run all the time have a lane.
 func (b *builder) lifecycle(e trace.Entry, r row) {
-	r.mark, r.head, r.text = markComponent, e.Text, ""
+	r.mark, r.head = markCrash, string(e.Type)
+	if e.Type == trace.Started {
+		r.mark = markStart
+	}
 	lane := b.componentLane(e.Actor)
 	r.lanes = one(lane)
 	i := b.add(r)
@@ -94,7 +100,7 @@ func (b *builder) lifecycle(e trace.Entry, r row) {
 		return
 	}
 	p := phase{"Down", toneBad}
-	if e.Text == "started" {
+	if e.Type == trace.Started {
 		p = phase{"Running", toneThere}
 	}
 	b.bars(lane, r.time, b.phase(p), false, i)

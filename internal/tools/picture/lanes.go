@@ -32,7 +32,7 @@ type index struct {
 func indexOf(log *trace.Trace) index {
 	ix := index{byUID: map[string]api.Ref{}, byHandle: map[string]string{}, stops: map[string]bool{}}
 	for e := range log.Entries() {
-		if e.Type == trace.Lifecycle && e.Text != "started" {
+		if e.Type == trace.Crashed {
 			ix.stops[e.Actor] = true
 		}
 		for _, obj := range []api.Object{e.Old, e.New} {

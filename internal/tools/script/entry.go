@@ -8,11 +8,11 @@ import (
 )
 
 // sorts are the words for the types of entries of a trace; "events" of the trace are emitted ones.
-var sorts = []string{"write", "decision", "call", "emitted", "fault", "retry", "actor"}
+var sorts = []string{"write", "decision", "call", "emitted", "fault", "retry", "started", "crashed"}
 
-var entryTypes = map[string]trace.EntryType{
-	"write": trace.Write, "decision": trace.Decision, "call": trace.Storage, "emitted": trace.Emitted, "fault": trace.Injected,
-	"retry": trace.Retry, "actor": trace.Lifecycle,
+var entryTypes = map[string][]trace.EntryType{
+	"write": {trace.Write}, "decision": {trace.Decision}, "call": {trace.Storage}, "emitted": {trace.Emitted}, "fault": {trace.Injected},
+	"retry": {trace.KeyFailed, trace.OperationFailed}, "started": {trace.Started}, "crashed": {trace.Crashed},
 }
 
 func sortNames() string { return "`" + strings.Join(sorts, "`, `") + "`" }
@@ -42,7 +42,7 @@ var entryFields = []entryField{
 		}
 		return e.Err.Error()
 	}},
-	{name: "reason", help: "of an event; the queue or operation of a retry", read: func(_ *player, e trace.Entry) string { return e.Reason }},
+	{name: "reason", help: "of an event; the queue of a retry", read: func(_ *player, e trace.Entry) string { return e.Reason }},
 	{name: "type", help: "of an event, `Normal` or `Warning`", values: eventTypes, read: func(_ *player, e trace.Entry) string {
 		if e.Type != trace.Emitted {
 			return ""

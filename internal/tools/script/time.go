@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/volsim/volsim/internal/core/engine"
@@ -154,4 +153,4 @@ func readStep(_ *Script, args []string) (step, error) {
 }
 
 // endless reports whether the engine gave up because events without end passed at one instant, and not because time was over.
-func endless(err *engine.StuckError) bool { return strings.Contains(err.Why, "at one instant") }
+func endless(err *engine.StuckError) bool { return err.Cause == engine.Livelock }

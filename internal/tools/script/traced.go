@@ -57,7 +57,7 @@ func readFilter(sort string, words []string, namespace string) (f entryFilter, e
 }
 
 func (f entryFilter) matches(p *player, e trace.Entry) (bool, error) {
-	if f.sort != "" && e.Type != entryTypes[f.sort] || f.about != (api.Ref{}) && e.Object != f.about {
+	if f.sort != "" && !slices.Contains(entryTypes[f.sort], e.Type) || f.about != (api.Ref{}) && e.Object != f.about {
 		return false, nil
 	}
 	for i, c := range f.conditions {

@@ -1,10 +1,9 @@
 // The shapes of marks: each sort of step has a shape of its own, so that colour is never needed to tell them apart.
 
-const markColour = ["decision", "write", "user", "storage", "event", "warning", "bad", "write", "retry", "note", "bad"];
+const markColour = ["decision", "write", "user", "storage", "event", "warning", "bad", "write", "retry", "note", "bad", "write"];
 // severity says which of several marks on one spot is shown.
-const severity = [3, 4, 6, 5, 2, 7, 9, 8, 7.5, 1, 10];
-const isStart = (i) => data.entries.type[i] === COMPONENT && text(data.entries.head[i]) === "started";
-const weight = (i) => (isStart(i) ? 1 : severity[data.entries.type[i]] + (failed(i) ? 3 : 0));
+const severity = [3, 4, 6, 5, 2, 7, 9, 8, 7.5, 1, 10, 1];
+const weight = (i) => severity[data.entries.type[i]] + (failed(i) ? 3 : 0);
 const isWorthALook = (i) => weight(i) >= 7;
 
 // drawMark draws the shape of a sort of step around (x, y), r in every direction.
@@ -66,7 +65,7 @@ function drawMark(ctx, type, x, y, r, colours, isFailed) {
       ctx.lineTo(x - r * 0.75, y + r * 0.75);
       ctx.stroke();
       break;
-    case COMPONENT:
+    case CRASH: case START:
       ctx.arc(x, y + r * 0.1, r * 0.8, -1, Math.PI + 1);
       ctx.moveTo(x, y - r);
       ctx.lineTo(x, y);

@@ -3,8 +3,8 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const count = data.entries.type.length;
 
-const DECISION = 0, WRITE = 1, USER = 2, STORAGE = 3, EVENT = 4, WARNING = 5, FAULT = 6, COMPONENT = 7, RETRY = 8, NOTE = 9, VIOLATION = 10;
-const markNames = ["Decision", "API write", "User's write", "Storage call", "Event", "Warning", "Fault", "Component", "Retry", "Workload", "Violation"];
+const DECISION = 0, WRITE = 1, USER = 2, STORAGE = 3, EVENT = 4, WARNING = 5, FAULT = 6, CRASH = 7, RETRY = 8, NOTE = 9, VIOLATION = 10, START = 11;
+const markNames = ["Decision", "API write", "User's write", "Storage call", "Event", "Warning", "Fault", "Crash", "Retry", "Workload", "Violation", "Start"];
 
 // Kinds in the order of lanes, with the names that kubectl takes for them.
 const kinds = [
@@ -176,7 +176,7 @@ function headline(i) {
     }
     case RETRY: return `${e.head}: ${e.lane >= 0 ? laneTitle(e.lane) : e.text}`;
     case STORAGE: case FAULT: case EVENT: case WARNING: case VIOLATION: return e.text ? `${e.head}: ${e.text}` : e.head;
-    case COMPONENT: return `${e.actor} ${e.head}`;
+    case CRASH: case START: return `${e.actor} ${e.head}`;
   }
   return e.text;
 }

@@ -180,7 +180,7 @@ function showLog(panel, colours, act) {
   inner.replaceChildren(...shown.steps.slice(first, last).map((i) => {
     const lane = data.entries.lane[i];
     return make("button", "logLine" + (i === state.step ? " chosen" : ""), [
-      ...stepLine(i, colours), make("span", "object", lane >= 0 ? laneName(lane) : data.entries.type[i] === COMPONENT ? "" : data.actors[data.entries.actor[i]] ?? ""),
+      ...stepLine(i, colours), make("span", "object", lane >= 0 ? laneName(lane) : [CRASH, START].includes(data.entries.type[i]) ? "" : data.actors[data.entries.actor[i]] ?? ""),
     ], { onclick: () => act.select(i), title: headline(i) });
   }));
 }
