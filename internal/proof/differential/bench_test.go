@@ -25,8 +25,8 @@ var benchCases = []benchCase{
 type benchCase struct {
 	name string
 	n    int
-	ours int                // how often it is done here before a round of the real controllers, and again after it
-	size func(i int) string // of the ith volume and the ith claim
+	ours int                // how often ours runs before a round of the real controllers, and again after it
+	size func(i int) string // names of the ith volume and the ith claim
 }
 
 func distinct(i int) string { return fmt.Sprintf("%dMi", i+1) }
@@ -40,10 +40,10 @@ func (c benchCase) claim(i int) *corev1.PersistentVolumeClaim {
 	return fake.Claim(fmt.Sprintf("claim-%07d", i), c.size(i), fake.InClass("disk"))
 }
 
-// BenchmarkBind creates as many claims as there are volumes, all at once, and measures from then until all are bound, by the real
-// controllers and here in turns: a machine that is shared gives more now and less then, and so both have a part of each. The pairs are
-// those of BenchmarkBind in internal/proof/bench: of one class, ReadWriteOnce, and of distinct sizes if not all are equal. What is reported is
-// the rate here, that of the real ones, the ratio of the two, and the ratio of the processor's time that a bind takes there and here.
+// BenchmarkBind creates as many claims as there are volumes, all at once, and measures until all are bound. The real controllers and ours
+// run in turns, because a shared machine is faster at some times than at others. The pairs are those of BenchmarkBind in
+// internal/proof/bench: one class, ReadWriteOnce, distinct sizes unless all are equal. It reports both rates, their ratio, and the ratio
+// of processor time per bind.
 func BenchmarkBind(b *testing.B) {
 	for _, pairs := range benchCases {
 		b.Run(pairs.name, func(b *testing.B) {
@@ -67,7 +67,7 @@ func BenchmarkBind(b *testing.B) {
 	}
 }
 
-// spent is what some binds took.
+// spent is the time that some binds took.
 type spent struct {
 	binds     int
 	wall, cpu time.Duration
@@ -76,7 +76,7 @@ type spent struct {
 func (s *spent) rate() float64     { return float64(s.binds) / s.wall.Seconds() }
 func (s *spent) cpuOfOne() float64 { return float64(s.cpu.Microseconds()) / float64(s.binds) }
 
-// add counts what so many binds take.
+// add adds the time of n binds.
 func (s *spent) add(b *testing.B, binds func() int, bind func()) {
 	b.Helper()
 	runtime.GC() // of what came before
@@ -87,8 +87,8 @@ func (s *spent) add(b *testing.B, binds func() int, bind func()) {
 	s.binds += n
 }
 
-// upstream lets the real controllers bind. They are in no bubble: their time is real, and there is nothing that they wait for. They begin
-// before the last claim is there; what they have bound by then does not count.
+// upstream binds with the real controllers, in real time without a bubble. They start before the last claim exists; binds made by then do
+// not count.
 func (c benchCase) upstream(b *testing.B, s *spent) {
 	cluster, err := upstream.New(upstream.Config{})
 	require.NoError(b, err)
@@ -107,7 +107,7 @@ func (c benchCase) upstream(b *testing.B, s *spent) {
 	})
 }
 
-// await looks every few milliseconds, which costs little, until there are n.
+// await polls every few milliseconds, which costs little, until there are n.
 func await(b *testing.B, c *upstream.Cluster, count func() int, n int) {
 	b.Helper()
 	for count() < n {
@@ -115,7 +115,7 @@ func await(b *testing.B, c *upstream.Cluster, count func() int, n int) {
 	}
 }
 
-// here does the same with volsim's controllers.
+// here binds with our controllers.
 func (c benchCase) here(b *testing.B, s *spent) {
 	cluster, err := differential.NewOurs(differential.Options{NoTrace: true})
 	require.NoError(b, err)
@@ -131,7 +131,7 @@ func (c benchCase) here(b *testing.B, s *spent) {
 	require.Equal(b, c.n, cluster.Claims(corev1.ClaimBound))
 }
 
-// cpuTime is the time that this process has had a processor, which hardly depends on what else a machine does.
+// cpuTime returns the processor time of this process. It hardly depends on other load of the machine.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

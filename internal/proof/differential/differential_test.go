@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	seeds   = flag.Int("seeds", 0, "how many random scenarios are played; 0 is a modest number, which is more of those that are soon played")
-	runs    = flag.Int("runs", 240, "how often a scenario is played upstream before it counts as a divergence")
-	shuffle = flag.Int64("shuffle", 0, "the seed of our cluster; 0 is in order")
+	seeds   = flag.Int("seeds", 0, "number of random scenarios; 0 is a default that takes little time")
+	runs    = flag.Int("runs", 240, "upstream runs of a scenario before it counts as a divergence")
+	shuffle = flag.Int64("shuffle", 0, "seed of our cluster; 0 runs events in order")
 	latency = flag.Duration("latency", 0, "how long an API call takes in our cluster")
-	shrink  = flag.Bool("shrink", true, "whether a divergence is shrunk, which takes long")
-	first   = flag.Uint64("first", 1, "the seed of the first")
+	shrink  = flag.Bool("shrink", true, "shrink divergences; takes long")
+	first   = flag.Uint64("first", 1, "first seed")
 )
 
 func TestMain(m *testing.M) {
@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// playUpstream plays a scenario with the controllers of Kubernetes.
-func playUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (seen []differential.Observation) {
+// runUpstream runs a scenario on the controllers of Kubernetes.
+func runUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (seen []differential.Observation) {
 	t.Helper()
 	if cfg.Sequenced {
-		// With one processor, a component takes in the events that arrive together before it acts, more often than not.
+		// With one processor, a component usually receives all events that arrive together before it acts.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -44,41 +44,40 @@ func playUpstream(t *testing.T, s differential.Scenario, cfg upstream.Config) (s
 		w, err := upstream.New(cfg)
 		require.NoError(t, err)
 		defer w.Close()
-		seen, err = differential.Play(w, s)
+		seen, err = differential.Run(w, s)
 		require.NoError(t, err)
 	})
 	return seen
 }
 
-// playOurs plays a scenario with ours.
-func playOurs(t *testing.T, s differential.Scenario, opts differential.Options) []differential.Observation {
+// runOurs runs a scenario on our controllers.
+func runOurs(t *testing.T, s differential.Scenario, opts differential.Options) []differential.Observation {
 	t.Helper()
 	seen, _ := orderOurs(t, s, opts)
 	return seen
 }
 
-// orderOurs is playOurs, and tells besides what the controllers asked for.
+// orderOurs is runOurs, and also returns our order.
 func orderOurs(t *testing.T, s differential.Scenario, opts differential.Options) ([]differential.Observation, []differential.Action) {
 	t.Helper()
 	w, err := differential.NewOurs(opts)
 	require.NoError(t, err)
 	defer w.Close()
-	seen, err := differential.Play(w, s)
+	seen, err := differential.Run(w, s)
 	require.NoError(t, err)
 	return seen, w.Order()
 }
 
-// optionsOf are the options of our world for a scenario.
+// optionsOf returns the options of our side for a scenario.
 func optionsOf(s differential.Scenario) differential.Options {
 	return differential.Options{Attach: s.Attach, Kubelets: s.Kubelets, Cannot: s.Cannot, MountGroup: s.MountGroup, GroupChange: s.GroupChange, Seed: *shuffle, Latency: *latency}
 }
 
-// conditions are under what circumstances a scenario is played the nth time: nothing takes any time, or requests or watch events
-// or both do.
+// conditions configures the nth run with random delays: none, or for requests, or for watch events, or for both.
 func conditions(run int) upstream.Config {
 	longest := []time.Duration{time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond}[run/4%5]
 	cfg := upstream.Config{Seed: uint64(run)}
-	// Kubelets begin when ours do, or at another time, and go through what they want in order or not.
+	// Kubelets start when ours do or at another time, and walk maps sorted or not.
 	cfg.Phase, cfg.Sorted = time.Duration(run/4%2)*100*time.Millisecond, run%3 < 2
 	if run%2 == 1 {
 		cfg.Delay = longest
@@ -89,7 +88,7 @@ func conditions(run int) upstream.Config {
 	return cfg
 }
 
-// divergence plays a scenario here, and upstream until what was seen here is seen there. It tells what was not seen in so many runs.
+// divergence runs a scenario here, and then upstream until our outcome is legal. After too many runs it describes what was not seen.
 func divergence(t *testing.T, s differential.Scenario, runs int) string {
 	t.Helper()
 	opts := optionsOf(s)
@@ -97,34 +96,34 @@ func divergence(t *testing.T, s differential.Scenario, runs int) string {
 	ours, order := orderOurs(t, s, opts)
 	var outcomes differential.Outcomes
 	for run := range runs {
-		outcomes.Add(playUpstream(t, s, sequenced(run, order)))
+		outcomes.Add(runUpstream(t, s, sequenced(run, order)))
 		if outcomes.Legal(ours) {
-			plays.of(run + 1)
+			runsNeeded.add(run + 1)
 			return ""
 		}
 	}
 	return outcomes.Check(ours)
 }
 
-// count counts how often scenarios were played upstream, and what was the most.
+// count counts upstream runs, and the most of one scenario.
 type count struct{ all, most int }
 
-func (c *count) of(n int) { c.all, c.most = c.all+n, max(c.most, n) }
+func (c *count) add(n int) { c.all, c.most = c.all+n, max(c.most, n) }
 
-var plays count
+var runsNeeded count
 
-// many are so many plays that a scenario which needs more is told of.
+// many is the number of runs above which a scenario is logged.
 const many = 10
 
-// TestDifferential plays scenarios of volumes and claims.
+// TestDifferential compares scenarios of volumes and claims.
 func TestDifferential(t *testing.T) { compareScenarios(t, differential.Generate, 300) }
 
-// TestDifferentialAttach plays scenarios of nodes, with the attach/detach controller.
+// TestDifferentialAttach compares scenarios of nodes with the attach/detach controller.
 func TestDifferentialAttach(t *testing.T) { compareScenarios(t, differential.GenerateAttach, 100) }
 
-// compareScenarios plays as many scenarios as -seeds says, or else a modest number.
+// compareScenarios compares as many scenarios as -seeds says, or a default number.
 func compareScenarios(t *testing.T, generate func(uint64) differential.Scenario, modest int) {
-	plays = count{}
+	runsNeeded = count{}
 	number := modest
 	if *seeds > 0 {
 		number = *seeds
@@ -133,30 +132,30 @@ func compareScenarios(t *testing.T, generate func(uint64) differential.Scenario,
 	for i := range number {
 		seed := *first + uint64(i)
 		s := generate(seed)
-		for _, o := range playOurs(t, s, optionsOf(s)) {
+		for _, o := range runOurs(t, s, optionsOf(s)) {
 			events, writes, calls = events+len(o.Events), writes+len(o.Writes), calls+len(o.Calls)
 		}
-		before := plays.all
+		before := runsNeeded.all
 		why := divergence(t, s, *runs)
 		if why == "" {
-			if needed := plays.all - before; needed > many {
-				t.Logf("seed %d was played upstream %d times", seed, needed)
+			if needed := runsNeeded.all - before; needed > many {
+				t.Logf("seed %d needed %d upstream runs", seed, needed)
 			}
 			continue
 		}
 		if *shrink {
 			small := differential.Shrink(s, func(s differential.Scenario) bool { return divergence(t, s, *runs) != "" })
-			// Of so rare a race that it is not seen each time, the whole scenario is what we have.
+			// A race too rare to be seen in each attempt cannot be shrunk.
 			if again := divergence(t, small, *runs); again != "" {
 				s, why = small, again
 			}
 		}
 		script, err := s.Script()
 		require.NoError(t, err)
-		t.Errorf("seed %d, perhaps shrunk:\n%s\n%s", seed, script, why)
+		t.Errorf("seed %d (shrunk if possible):\n%s\n%s", seed, script, why)
 	}
-	t.Logf("%d scenarios, played upstream %d times, one of them %d times: %d Events, %d writes and %d storage calls", number, plays.all, plays.most, events, writes, calls)
+	t.Logf("%d scenarios, %d upstream runs, at most %d for one: %d Events, %d writes and %d storage calls", number, runsNeeded.all, runsNeeded.most, events, writes, calls)
 	if number >= 20 {
-		require.Greater(t, min(events, writes, calls), number/4, "too little happens for this to mean anything")
+		require.Greater(t, min(events, writes, calls), number/4, "too little happens to mean anything")
 	}
 }

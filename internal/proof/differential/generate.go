@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Generate makes up the scenario of a seed.
+// Generate returns the scenario of a seed.
 func Generate(seed uint64) Scenario {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), made: map[api.Kind][]string{}}
 	moves := []func() Step{
@@ -22,7 +22,7 @@ func Generate(seed uint64) Scenario {
 		moves = append(moves, g.fault, g.fault)
 	}
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second}
-	// A scenario is about one class or two, which are there from the beginning, and so are some volumes.
+	// A scenario uses one or two classes, which exist from the beginning, like some volumes.
 	for range 1 + g.IntN(2) {
 		g.classes = append(g.classes, pick(g, "", "", "static", "fast", "fast", "late", "external", "external", "nobody"))
 	}
@@ -55,11 +55,11 @@ func Generate(seed uint64) Scenario {
 
 type generator struct {
 	*rand.Rand
-	classes []string              // that the scenario is about
+	classes []string              // names that the scenario uses
 	made    map[api.Kind][]string // what was created so far
 }
 
-// existing is something that was created, most of the time.
+// existing returns an object that was created, most of the time.
 func (g *generator) existing(kind api.Kind, otherwise string) string {
 	if made := g.made[kind]; len(made) > 0 && !g.chance(10) {
 		return pick(g, made...)
@@ -67,7 +67,7 @@ func (g *generator) existing(kind api.Kind, otherwise string) string {
 	return otherwise
 }
 
-// note remembers what a step creates.
+// note records what a step creates.
 func (g *generator) note(step Step) {
 	if step.Op != Create {
 		return
@@ -80,7 +80,7 @@ func (g *generator) note(step Step) {
 
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
-// chance is true once in so many times.
+// chance returns true once in n times.
 func (g *generator) chance(oneIn int) bool { return g.IntN(oneIn) == 0 }
 
 func (g *generator) modes() []string {
@@ -98,10 +98,10 @@ func (g *generator) claim() string {
 	return pick(g, "default/c1", "default/c1", "default/c1", "default/c2", "default/c2", "other/c1")
 }
 
-// known is a claim that was created.
+// known returns a claim that was created.
 func (g *generator) known() string { return g.existing(api.PersistentVolumeClaim, "default/c1") }
 
-// volume is one that an administrator made or that was provisioned.
+// volume returns a volume that a user created or that was provisioned.
 func (g *generator) volume() api.Ref {
 	name := g.existing(api.PersistentVolume, "pv1")
 	if len(g.made[api.PersistentVolume]) == 0 || g.chance(3) {

@@ -14,8 +14,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// GenerateAttach makes up the scenario of a seed that is about nodes and what is attached to them. There are no kubelets: steps report what
-// is in use.
+// GenerateAttach returns the scenario of a seed about nodes and attachments. There are no kubelets: steps report volumes in use.
 func GenerateAttach(seed uint64) Scenario {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 4)), made: map[api.Kind][]string{}}
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true}
@@ -24,7 +23,7 @@ func GenerateAttach(seed uint64) Scenario {
 	}
 	for i := range 2 {
 		modes := fake.Modes(g.modes()...)
-		// How they get bound is another matter: here it is without races.
+		// Volumes and claims are created bound, so binding does not race.
 		s.Steps = append(s.Steps,
 			Step{Op: Create, Object: fake.Volume(fmt.Sprintf("pv%d", i+1), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i+1)), modes), Wait: 2 * time.Second},
 			Step{Op: Create, Object: fake.Claim(fmt.Sprintf("default/c%d", i+1), "1Gi", fake.VolumeName(fmt.Sprintf("pv%d", i+1)), modes), Wait: 20 * time.Second})
@@ -45,7 +44,7 @@ func GenerateAttach(seed uint64) Scenario {
 	return s
 }
 
-// managedNode is a node whose volumes the attach/detach controller attaches.
+// managedNode returns a node whose volumes the attach/detach controller attaches.
 func managedNode(name string) *corev1.Node {
 	return fake.Node(name, fake.Annotations("volumes.kubernetes.io/controller-managed-attach-detach", "true"))
 }
@@ -60,7 +59,7 @@ func (g *generator) runPod() Step {
 	return Step{Op: Create, Object: fake.Pod(g.newPod(), opts...)}
 }
 
-// reportUse has a node report which volumes are mounted.
+// reportUse writes which volumes a node reports as mounted.
 func (g *generator) reportUse() Step {
 	used := pick(g, ``, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle1"`, `"kubernetes.io/csi/`+Driver+`^handle2"`)
 	return Step{Op: Patch, Ref: api.Ref{Kind: api.Node, Key: g.node()}, Sub: api.Status, Patch: `{"status":{"volumesInUse":[` + used + `]}}`}
@@ -94,7 +93,7 @@ func (g *generator) attachStorage() Step {
 	return step
 }
 
-// driverObject tells whether the driver attaches at all.
+// driverObject creates or changes the CSIDriver, which says whether the driver attaches.
 func (g *generator) driverObject() Step {
 	if g.chance(2) {
 		return Step{Op: Delete, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}}

@@ -65,13 +65,13 @@ func (g *generator) patchClaim() Step {
 	return Step{Op: Patch, Ref: api.Ref{Kind: api.PersistentVolumeClaim, Key: g.known()}, Patch: patch}
 }
 
-// resizeClaim asks for another size, and now and then for less.
+// resizeClaim requests another size, sometimes a smaller one.
 func (g *generator) resizeClaim() Step {
 	patch := `{"spec":{"resources":{"requests":{"storage":"` + pick(g, "1Gi", "2Gi", "3Gi", "7Gi", "30Gi") + `"}}}}`
 	return Step{Op: Patch, Ref: api.Ref{Kind: api.PersistentVolumeClaim, Key: g.known()}, Patch: patch}
 }
 
-// patchClass changes what a class allows, and whether it is a default.
+// patchClass changes whether a class allows expansion, and whether it is the default.
 func (g *generator) patchClass() Step {
 	patch := pick(g,
 		`{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}}}`,

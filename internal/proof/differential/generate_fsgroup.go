@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// GenerateFSGroup makes up the scenario of a seed with pods that want the files of their volumes to belong to a group.
+// GenerateFSGroup returns the scenario of a seed with pods that set fsGroup.
 func GenerateFSGroup(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 13)
 	g.groups, g.inline = true, g.chance(3)
@@ -21,7 +21,7 @@ func GenerateFSGroup(seed uint64) Scenario {
 	return s
 }
 
-// source is that of the driver, or a directory on a node.
+// source returns a source of the driver, or a directory on a node.
 func (g *kubeletGenerator) source(name, handle string) fake.Option {
 	if g.groups && g.chance(2) {
 		return fake.LocalSource(LocalDir+"/"+name, "n1")
@@ -29,12 +29,12 @@ func (g *kubeletGenerator) source(name, handle string) fake.Option {
 	return fake.CSISource(Driver, handle)
 }
 
-// groupChange is how long it takes to give the files of a volume to a group. It ends at the instant of no pass.
+// groupChange is how long it takes to give the files of a volume to a group. It never ends at the instant of a pass.
 func (g *kubeletGenerator) groupChange() time.Duration {
 	return pick(g.generator, 0, 0, 7*time.Second+30*time.Millisecond, 40*time.Second+30*time.Millisecond, 100*time.Second+30*time.Millisecond)
 }
 
-// Groups are what pods may want. Files are given to them, so who is not root may only want groups of its own.
+// Groups are the groups that pods request. Files are really given to them; without root only the user's own groups work.
 func Groups() (none, some, others int) {
 	if os.Geteuid() == 0 {
 		return 0, 5, 7
@@ -46,7 +46,7 @@ func Groups() (none, some, others int) {
 	return own, own, own
 }
 
-// setGroup has a pod want a group for its files, most of the time, and some of its claims read only.
+// setGroup sets fsGroup of a pod, most of the time, and makes some of its claims read-only.
 func (g *kubeletGenerator) setGroup(pod *corev1.Pod) {
 	none, some, others := Groups()
 	if group := pick(g.generator, -1, none, some, some, others, others); group >= 0 {
@@ -62,12 +62,12 @@ func (g *kubeletGenerator) setGroup(pod *corev1.Pod) {
 	}
 }
 
-// groupPolicy is what the driver says about groups.
+// groupPolicy returns an fsGroupPolicy of the driver.
 func (g *kubeletGenerator) groupPolicy() storagev1.FSGroupPolicy {
 	return pick(g.generator, storagev1.FileFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, storagev1.NoneFSGroupPolicy)
 }
 
-// changeGroupPolicy has the driver say something else.
+// changeGroupPolicy changes the driver's fsGroupPolicy.
 func (g *kubeletGenerator) changeGroupPolicy() Step {
 	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}, Patch: `{"spec":{"fsGroupPolicy":"` + string(g.groupPolicy()) + `"}}`}
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// GenerateKubelet makes up the scenario of a seed that is about pods on nodes with kubelets.
+// GenerateKubelet returns the scenario of a seed about pods on nodes with kubelets.
 func GenerateKubelet(seed uint64) Scenario { return newKubeletGenerator(seed, 5).scenario() }
 
 func newKubeletGenerator(seed, stream uint64) *kubeletGenerator {
 	return &kubeletGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, stream)), made: map[api.Kind][]string{}}}
 }
 
-// scenario makes up a scenario with what the generator is about besides.
+// scenario generates a scenario with the generator's extra topics.
 func (g *kubeletGenerator) scenario() Scenario {
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second, Attach: true, Kubelets: true}
 	if g.chance(3) || g.inline || g.groups && g.chance(2) || g.limited {
 		s.Steps = append(s.Steps, g.nodeDriverObject())
 	}
-	// The second node may come later, and pods are there before it.
+	// The second node may come later, with pods assigned to it before.
 	g.first = []string{"n1", "n2"}[:2-g.IntN(8)/7]
 	for _, name := range g.first {
 		s.Steps = append(s.Steps, Step{Op: Create, Object: managedNode(name), Wait: time.Duration(g.IntN(3)) * time.Second})
@@ -50,7 +50,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 		}
 		volume := Step{Op: Create, Object: pv, Wait: 2 * time.Second}
 		if g.chance(14) {
-			continue // a claim without a volume, if that does not come later
+			continue // a claim without a volume, unless that comes later
 		}
 		s.Steps = append(s.Steps, volume, Step{Op: Create, Object: fake.Claim(claim, "1Gi", append(kind, fake.VolumeName(name), modes)...), Wait: 20 * time.Second})
 	}
@@ -61,7 +61,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 	if g.limited {
 		rare = append(rare, g.watchLimit, g.watchLimit)
 	}
-	down := "" // a node whose kubelet does not run
+	down := "" // a node whose kubelet is down
 	for i := range 6 + g.IntN(12) {
 		if g.growing && i > 0 && g.chance(3) {
 			s.Steps = append(s.Steps, g.growVolume()...)
@@ -82,7 +82,7 @@ func (g *kubeletGenerator) scenario() Scenario {
 		case n < 11:
 			step = g.deletePod()
 			if g.own && g.chance(3) {
-				// As the garbage collector does, who is not there, or somebody who is too early.
+				// Delete like the garbage collector, which does not run, or like a user who is too early.
 				step = Step{Op: Delete, Ref: api.Ref{Kind: api.PersistentVolumeClaim, Key: g.existing(api.Pod, "default/p0") + "-own"}}
 			}
 		case n < 16:
@@ -104,18 +104,18 @@ func (g *kubeletGenerator) scenario() Scenario {
 
 type kubeletGenerator struct {
 	*generator
-	first []string // the nodes that are there from the beginning
-	// blocks are the claims for block volumes; nil if there are to be none.
+	first []string // nodes that exist from the beginning
+	// blocks are the claims for block volumes; nil for none.
 	blocks map[string]bool
-	// growing says that volumes grow, inline that pods have volumes in themselves, failing that requests of kubelets fail.
+	// growing: volumes grow; inline: pods have inline CSI volumes; failing: kubelet requests fail.
 	growing, inline, failing bool
-	// own says that pods have claims of their own, attributes that volumes have attributes, types of file systems and mount options.
+	// own: pods have generic ephemeral volumes; attributes: volumes have attributes, file system types and mount options.
 	own, attributes bool
-	// plain says that pods have volumes of the kubelet's own, such as emptyDirs.
+	// plain: pods have volumes without a driver, such as emptyDirs.
 	plain bool
-	// groups says that pods want the files of their volumes to belong to a group.
+	// groups: pods set fsGroup.
 	groups bool
-	// limited says that nodes cannot have as many volumes attached as pods want.
+	// limited: nodes can attach fewer volumes than pods request.
 	limited bool
 }
 
@@ -146,7 +146,7 @@ func (g *kubeletGenerator) startPod() Step {
 	return Step{Op: Create, Object: pod}
 }
 
-// nodeStorage is about the driver, on nodes and otherwise.
+// nodeStorage changes how the driver behaves, on nodes and otherwise.
 func (g *kubeletGenerator) nodeStorage() Step {
 	step := Step{Op: Storage, Backend: Driver}
 	op := func() string {
@@ -163,7 +163,7 @@ func (g *kubeletGenerator) nodeStorage() Step {
 		}
 	}
 	if g.chance(2) {
-		// Not a multiple of the period of loops, so that nothing ends at the instant of a pass.
+		// No multiple of the loops' period, so that nothing ends at the instant of a pass.
 		step.Setting.Delay = map[string]time.Duration{op(): time.Duration(pick(g.generator, 1, 3, 7, 20, 40, 125))*time.Second + 30*time.Millisecond}
 	}
 	if g.limited {
@@ -172,7 +172,7 @@ func (g *kubeletGenerator) nodeStorage() Step {
 	return step
 }
 
-// power stops a kubelet, or starts that which is down.
+// power stops a kubelet, or starts the one that is down.
 func (g *kubeletGenerator) power(down *string) Step {
 	step := Step{Op: Power, Node: g.node(), Machine: pick(g.generator, StopKubelet, StopKubelet, PowerOff, Reboot)}
 	switch {
@@ -184,7 +184,7 @@ func (g *kubeletGenerator) power(down *string) Step {
 	return step
 }
 
-// nodeDriverObject tells whether the driver attaches, and whether it publishes again.
+// nodeDriverObject creates or changes the CSIDriver: attachRequired, requiresRepublish.
 func (g *kubeletGenerator) nodeDriverObject() Step {
 	if g.chance(3) {
 		return Step{Op: Delete, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}}
@@ -203,7 +203,7 @@ func (g *kubeletGenerator) nodeDriverObject() Step {
 	return Step{Op: Create, Object: driver}
 }
 
-// boundVolume brings a volume or claim that may be missing.
+// boundVolume creates a volume or claim that may be missing.
 func (g *kubeletGenerator) boundVolume() Step {
 	i := 1 + g.IntN(2)
 	if g.chance(2) {
@@ -212,7 +212,7 @@ func (g *kubeletGenerator) boundVolume() Step {
 	return Step{Op: Create, Object: fake.Volume(fmt.Sprintf("pv%d", i), "1Gi", fake.CSISource(Driver, fmt.Sprintf("handle%d", i)), fake.Policy(corev1.PersistentVolumeReclaimRetain))}
 }
 
-// unbind breaks what holds a claim and its volume together.
+// unbind removes the link between a claim and its volume.
 func (g *kubeletGenerator) unbind() Step {
 	volume, claim := api.Ref{Kind: api.PersistentVolume, Key: pick(g.generator, "pv1", "pv2")}, api.Ref{Kind: api.PersistentVolumeClaim, Key: pick(g.generator, "default/c1", "default/c2")}
 	return pick(g.generator,
@@ -223,7 +223,7 @@ func (g *kubeletGenerator) unbind() Step {
 	)
 }
 
-// changeNode deletes a node, or says that it is out of service.
+// changeNode deletes a node, or sets its out-of-service taint.
 func (g *kubeletGenerator) changeNode() Step {
 	name := g.node()
 	ref := api.Ref{Kind: api.Node, Key: name}

@@ -7,14 +7,14 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// GenerateAttachLimit makes up the scenario of a seed with nodes that cannot have as many volumes attached as pods want.
+// GenerateAttachLimit returns the scenario of a seed with nodes that can attach fewer volumes than pods request.
 func GenerateAttachLimit(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 14)
 	g.limited = true
 	return g.scenario()
 }
 
-// limit has the driver say how many volumes a node can have, and now and then refuse another one.
+// limit sets the driver's attach limit, and sometimes makes it refuse another volume.
 func (g *kubeletGenerator) limit(setting *Setting) {
 	setting.Limit = pick[int32](g.generator, 0, 1, 2, 3)
 	if !g.chance(3) {
@@ -22,17 +22,17 @@ func (g *kubeletGenerator) limit(setting *Setting) {
 	}
 }
 
-// watchLimit has the driver want its limit to be kept up to date, or not, by asking it every so often.
+// watchLimit sets or removes nodeAllocatableUpdatePeriodSeconds of the CSIDriver.
 func (g *kubeletGenerator) watchLimit() Step {
 	return Step{Op: Patch, Ref: api.Ref{Kind: api.CSIDriver, Key: Driver}, Patch: fmt.Sprintf(`{"spec":{"nodeAllocatableUpdatePeriodSeconds":%s}}`, pick(g.generator, "3600", "10", "11", "60", "null"))}
 }
 
-// limitPeriod is how often a new driver wants to be asked, in seconds.
+// limitPeriod is that period for a new driver, in seconds.
 func (g *kubeletGenerator) limitPeriod() *int64 {
 	return new(pick[int64](g.generator, 3600, 3600, 10, 10, 17))
 }
 
-// changeCSINode takes a CSINode away, or has it say something else about the driver.
+// changeCSINode deletes a CSINode, or changes its entry for the driver.
 func (g *kubeletGenerator) changeCSINode() Step {
 	ref := api.Ref{Kind: api.CSINode, Key: g.node()}
 	if g.chance(2) {

@@ -14,16 +14,16 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// The scenarios below are like those of GenerateKubelet, and each about one thing more.
+// The generators below extend GenerateKubelet by one topic each.
 
-// GenerateBlock makes up the scenario of a seed with block volumes.
+// GenerateBlock returns the scenario of a seed with block volumes.
 func GenerateBlock(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 6)
 	g.blocks = map[string]bool{}
 	return g.scenario()
 }
 
-// GenerateNodeExpand makes up the scenario of a seed with volumes that grow while pods use them, some of them block volumes.
+// GenerateNodeExpand returns the scenario of a seed with volumes, some of them block volumes, that grow while pods use them.
 func GenerateNodeExpand(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 7)
 	g.growing = true
@@ -33,10 +33,10 @@ func GenerateNodeExpand(seed uint64) Scenario {
 	return g.scenario()
 }
 
-// growingClass is the class of volumes that grow.
+// growingClass allows expansion.
 const growingClass = "growing"
 
-// volumeKind are the options that a claim and its volume have besides.
+// volumeKind returns further options of a claim and its volume.
 func (g *kubeletGenerator) volumeKind(claim string) (opts []fake.Option) {
 	if g.growing {
 		opts = append(opts, fake.InClass(growingClass))
@@ -48,14 +48,14 @@ func (g *kubeletGenerator) volumeKind(claim string) (opts []fake.Option) {
 	return append(opts, fake.Block())
 }
 
-// GenerateInline makes up the scenario of a seed with pods that have CSI volumes in themselves.
+// GenerateInline returns the scenario of a seed with inline CSI volumes.
 func GenerateInline(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 8)
 	g.inline = true
 	return g.scenario()
 }
 
-// inlineVolumes gives a pod volumes of its own, besides its claims or instead of them.
+// inlineVolumes adds inline volumes to a pod, or replaces its claims by them.
 func (g *kubeletGenerator) inlineVolumes(pod *corev1.Pod) {
 	main := &pod.Spec.Containers[0]
 	if g.chance(2) {
@@ -71,21 +71,22 @@ func (g *kubeletGenerator) inlineVolumes(pod *corev1.Pod) {
 	}
 }
 
-// lifecycleModes are the kinds of volumes that the driver is for.
+// lifecycleModes are the volumeLifecycleModes of the driver.
 func (g *kubeletGenerator) lifecycleModes() []storagev1.VolumeLifecycleMode {
 	const persistent, inline = storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral
 	return pick(g.generator, []storagev1.VolumeLifecycleMode{persistent, inline}, []storagev1.VolumeLifecycleMode{persistent, inline},
 		[]storagev1.VolumeLifecycleMode{persistent, inline}, []storagev1.VolumeLifecycleMode{inline}, []storagev1.VolumeLifecycleMode{persistent})
 }
 
-// GenerateKubeletFaults makes up the scenario of a seed in which requests of kubelets fail. Now and then volumes grow besides.
+// GenerateKubeletFaults returns the scenario of a seed in which requests of kubelets fail. Sometimes volumes grow as well.
 func GenerateKubeletFaults(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 9)
 	g.failing, g.growing = true, g.chance(2)
 	return g.scenario()
 }
 
-// kubeletFault has requests of a kubelet fail, those about one object: which of two is asked for first is up to chance.
+// kubeletFault lets requests of a kubelet about one object fail. One object only, because the order of requests about several is random
+// upstream.
 func (g *kubeletGenerator) kubeletFault() Step {
 	node, i := pick(g.generator, g.first...), 1+g.IntN(2)
 	claim := fmt.Sprintf("default/c%d", i)
@@ -106,20 +107,20 @@ func (g *kubeletGenerator) kubeletFault() Step {
 	return Step{Op: Fault, Rule: asked}
 }
 
-// GenerateOwnClaims makes up the scenario of a seed with pods that have claims of their own (generic ephemeral volumes).
+// GenerateOwnClaims returns the scenario of a seed with generic ephemeral volumes.
 func GenerateOwnClaims(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 10)
 	g.own = true
 	return g.scenario()
 }
 
-// ownClaim gives a pod a claim of its own, instead of others or besides one: in which order many volumes come is too much up to chance.
+// ownClaim adds a generic ephemeral volume to a pod. Only one, because the order of several volumes is random upstream.
 func (g *kubeletGenerator) ownClaim(opts []fake.Option) []fake.Option {
 	return append(opts[:1+g.IntN(2)], fake.Ephemeral("own", "1Gi", pick(g.generator, growingClass, growingClass, growingClass, growingClass, growingClass, "nobody")))
 }
 
-// growVolume has a claim and its volume grow, as a user and the resizer of the driver have them, up to the point where it is the node's
-// turn. Some resizers stop earlier, or leave no notes.
+// growVolume grows a claim and its volume, like a user and the driver's resizer, up to the node's part. Some resizers stop earlier, or
+// write no status.
 func (g *kubeletGenerator) growVolume() []Step {
 	i := 1 + g.IntN(2)
 	claim, volume := api.Ref{Kind: api.PersistentVolumeClaim, Key: fmt.Sprintf("default/c%d", i)}, api.Ref{Kind: api.PersistentVolume, Key: fmt.Sprintf("pv%d", i)}
@@ -132,7 +133,7 @@ func (g *kubeletGenerator) growVolume() []Step {
 	switch g.IntN(10) {
 	case 0: // an old resizer
 		notes = `{"status":{"conditions":[{"type":"FileSystemResizePending","status":"True","message":"on the node"}]}}`
-	case 1: // one for whom nothing is left to the node
+	case 1: // a resizer that leaves nothing to the node
 		notes = fmt.Sprintf(`{"status":{"capacity":{"storage":%q},"allocatedResources":{"storage":%q},"allocatedResourceStatuses":null,"conditions":null}}`, size, size)
 	}
 	var steps []Step
@@ -151,7 +152,7 @@ func (g *kubeletGenerator) growVolume() []Step {
 	return steps
 }
 
-// use has a pod use a claim of namespace default, as it has to be used, most of the time.
+// use lets a pod use a claim of namespace default, in its volume mode most of the time.
 func (g *kubeletGenerator) use(claim string) fake.Option {
 	block := g.blocks["default/"+claim]
 	if g.blocks != nil && g.chance(25) {
@@ -163,7 +164,7 @@ func (g *kubeletGenerator) use(claim string) fake.Option {
 	return fake.Claims(claim)
 }
 
-// readOnly has a pod only read what it has of its claims.
+// readOnly makes a pod's claims read-only.
 func (g *kubeletGenerator) readOnly(pod *corev1.Pod) {
 	for i := range pod.Spec.Volumes {
 		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
@@ -172,7 +173,7 @@ func (g *kubeletGenerator) readOnly(pod *corev1.Pod) {
 	}
 }
 
-// GenerateNodeVolumes makes up the scenario of a seed that is about some of all that at once, with drivers that cannot do everything.
+// GenerateNodeVolumes returns the scenario of a seed with a mix of all topics, and drivers with limited capabilities.
 func GenerateNodeVolumes(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 11)
 	g.growing, g.inline, g.failing, g.own = g.chance(2), g.chance(3), g.chance(3), g.chance(3)
@@ -186,7 +187,7 @@ func GenerateNodeVolumes(seed uint64) Scenario {
 	return s
 }
 
-// setAttributes gives a volume some of what a driver is told about it.
+// setAttributes sets attributes that a volume passes to the driver.
 func (g *kubeletGenerator) setAttributes(pv *corev1.PersistentVolume) {
 	if pv.Spec.CSI == nil {
 		return

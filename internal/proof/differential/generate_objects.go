@@ -93,7 +93,7 @@ func (g *generator) createClaim() Step {
 	return Step{Op: Create, Object: claim}
 }
 
-// populate gives a claim a source of data. What the CSI sidecar makes of that is not compared, so it is not for claims that could be its.
+// populate sets a data source of a claim that the CSI driver does not provision; what the sidecar does with it is not compared.
 func (g *generator) populate(claim *corev1.PersistentVolumeClaim) {
 	if class := claim.Spec.StorageClassName; class == nil || *class == "external" {
 		return
@@ -105,7 +105,7 @@ func (g *generator) populate(claim *corev1.PersistentVolumeClaim) {
 	claim.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: "s"}
 }
 
-// named is the class of that name; nil for names that no class has.
+// named returns the class of that name; nil if there is none.
 func (g *generator) named(name string) *storagev1.StorageClass {
 	var opts []fake.Option
 	if g.chance(3) {
@@ -169,7 +169,7 @@ func (g *generator) createPod() Step {
 	return Step{Op: Create, Object: fake.Pod(g.newPod(), opts...)}
 }
 
-// podStep is about a pod, if there is one.
+// podStep generates a step about a pod, if there is one.
 func (g *generator) podStep() Step {
 	switch {
 	case len(g.made[api.Pod]) == 0:

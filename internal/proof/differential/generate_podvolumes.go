@@ -6,15 +6,14 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// GeneratePodVolumes makes up the scenario of a seed with pods that have volumes of the kubelet's own besides, and containers that want
-// parts of volumes.
+// GeneratePodVolumes returns the scenario of a seed with volumes without a driver, and containers that mount subPaths.
 func GeneratePodVolumes(seed uint64) Scenario {
 	g := newKubeletGenerator(seed, 12)
 	g.plain = true
 	return g.scenario()
 }
 
-// plainVolumes gives a pod volumes that need no storage, besides its claims or instead of them.
+// plainVolumes adds volumes without a driver to a pod, or replaces its claims by them.
 func (g *kubeletGenerator) plainVolumes(pod *corev1.Pod) {
 	main := &pod.Spec.Containers[0]
 	if g.chance(4) {
@@ -35,7 +34,7 @@ func (g *kubeletGenerator) plainVolumes(pod *corev1.Pod) {
 	}
 }
 
-// plainSources are the volumes that need no storage, in any order.
+// plainSources returns sources of volumes without a driver, in random order.
 func (g *kubeletGenerator) plainSources() []corev1.Volume {
 	labels := []corev1.DownwardAPIVolumeFile{{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}}}
 	from := []corev1.Volume{
@@ -57,7 +56,7 @@ func (g *kubeletGenerator) plainSources() []corev1.Volume {
 	return from
 }
 
-// volumeGroup is the group that a volume says its files belong to, most of the time none.
+// volumeGroup returns the pv.beta.kubernetes.io/gid of a volume, mostly none.
 func (g *kubeletGenerator) volumeGroup() []fake.Option {
 	if !g.plain || !g.chance(3) {
 		return nil

@@ -14,20 +14,20 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// The CSI drivers of worlds of pods that want nodes.
+// The CSI drivers of scheduling scenarios.
 const (
 	firstDriver  = "first.example.com"
 	secondDriver = "second.example.com"
 )
 
-// GenerateSchedule makes up the world of a seed.
+// GenerateSchedule returns the scheduling scenario of a seed.
 func GenerateSchedule(seed uint64) Scheduling {
 	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 4)), made: map[api.Kind][]string{}}}
 	g.some(&g.nodes, []string{"n1", "n2", "n3"}, 3, 20)
 	g.some(&g.volumes, []string{"pv1", "pv2", "pv3", "pv4", "pv5"}, 5, 6)
 	g.some(&g.claims, []string{"default/c1", "default/c2", "default/c3", "default/p-own", "other/c1"}, 5, 5)
 	g.some(&g.classes, []string{"wait", "static", "now"}, 3, 6)
-	// Most worlds are about one matter or two.
+	// Most scenarios are about one or two topics.
 	g.about = pick(g.generator, "bound", "bound", "static", "static", "provision", "provision", "limits", "disks", "anything", "anything")
 	g.sort = g.IntN(4)
 	if g.chance(40) {
@@ -85,10 +85,10 @@ type schedulingGenerator struct {
 	*generator
 	about                           string
 	sort                            int      // that most disks are of
-	nodes, volumes, claims, classes []string // that are there from the beginning
+	nodes, volumes, claims, classes []string // objects that exist from the beginning
 }
 
-// some takes each of the names but one in so many, up to so many.
+// some returns up to n of the names, each with the given probability.
 func (g *schedulingGenerator) some(into *[]string, names []string, most, without int) {
 	for _, name := range names {
 		if len(*into) < most && !g.chance(without) {

@@ -8,13 +8,13 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Change is a pod that waits for a node, and an object that changes meanwhile. Old is nil for one that is new, New for one that is gone.
+// Change is a waiting pod, and an object that changes meanwhile. Old is nil for a new object, New for a deleted one.
 type Change struct {
 	Pod      *corev1.Pod
 	Old, New api.Object
 }
 
-// GenerateChange makes up the change of a seed.
+// GenerateChange returns the change of a seed.
 func GenerateChange(seed uint64) Change {
 	g := &schedulingGenerator{generator: &generator{Rand: rand.New(rand.NewPCG(seed, 5)), made: map[api.Kind][]string{}}, about: "anything"}
 	g.sort = g.IntN(4)
@@ -30,13 +30,13 @@ func GenerateChange(seed uint64) Change {
 		c.New = nil
 	}
 	if _, ok := c.New.(*corev1.Pod); ok {
-		// Plugins that have to do with volumes ask for pods that go, and for no other change of them.
+		// Volume plugins register for deleted pods, and for no other change of pods.
 		c.Old, c.New = c.New, nil
 	}
 	return c
 }
 
-// twice makes two versions of an object, which may have nothing but the name in common.
+// twice generates two versions of an object, which may share nothing but the name.
 func (g *schedulingGenerator) twice() (old, now api.Object) {
 	node, key := pick(g.generator, "n1", "n2"), pick(g.generator, "default/c1", "default/c2", "default/p-own", "other/c1")
 	one := pick(g.generator,

@@ -64,7 +64,7 @@ func (g *schedulingGenerator) podVolume(namespace string) corev1.Volume {
 	return v
 }
 
-// disk makes a volume that names a disk itself.
+// disk returns an inline volume that names a disk.
 func (g *schedulingGenerator) disk(v *corev1.Volume) {
 	id, ro, sort := pick(g.generator, "disk1", "disk1", "disk2"), g.chance(2), g.IntN(4)
 	if g.about == "disks" {
@@ -82,7 +82,7 @@ func (g *schedulingGenerator) disk(v *corev1.Volume) {
 	}
 }
 
-// placed is a pod that has a node. No two have the same priority, so that it is clear which should go first.
+// placed returns a pod on a node. Priorities are distinct, so that the victim of a preemption is determined.
 func (g *schedulingGenerator) placed(name string, n int32) *corev1.Pod {
 	pod := g.pod(pick(g.generator, "default", "default", "default", "other") + "/" + name)
 	pod.Spec.NodeName = pick(g.generator, "n1", "n2", "n3", "n3", "n4")
@@ -94,7 +94,7 @@ func (g *schedulingGenerator) placed(name string, n int32) *corev1.Pod {
 	return pod
 }
 
-// waiting is a pod that wants a node.
+// waiting returns a pod without a node.
 func (g *schedulingGenerator) waiting(name string, priority int32) *corev1.Pod {
 	pod := g.pod("default/" + name)
 	for len(pod.Spec.Volumes) == 0 {
@@ -122,7 +122,7 @@ func (g *schedulingGenerator) attachment(name string) *storagev1.VolumeAttachmen
 	return a
 }
 
-// known is the key of a claim of namespace default.
+// known returns the key of a claim in namespace default.
 func (g *schedulingGenerator) known() string {
 	return pick(g.generator, slices.Concat([]string{"default/c1"}, g.claims)...)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// steps are what happens after the first attempt to find a node.
+// steps generates what happens after the first scheduling attempt.
 func (g *schedulingGenerator) steps() []Step {
 	changes := []func() Step{
 		g.bind, g.bind, g.bind, g.provision, g.provision, g.provision, g.changeClaim, g.changeClaim, g.changeVolume, g.changeVolume, g.changeClass, g.changeNode, g.changeNode,
@@ -33,7 +33,7 @@ func (g *schedulingGenerator) steps() []Step {
 		if g.chance(16) {
 			whole = pick(g.generator, 31*time.Second, 310*time.Second, 640*time.Second)
 		}
-		// Each step has a fraction of a second of its own.
+		// Each step has its own fraction of a second.
 		next := (at + whole).Truncate(time.Second) + FirstStep + time.Duration(i+1)*37*time.Millisecond
 		for next <= at {
 			next += time.Second
@@ -54,7 +54,7 @@ func (g *schedulingGenerator) bind() Step {
 		objects.AnnBindCompleted, pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5"))
 }
 
-// provision creates a volume for a claim, or has the provisioner give up.
+// provision creates a volume for a claim, or lets the provisioner give up.
 func (g *schedulingGenerator) provision() Step {
 	if g.chance(3) {
 		return g.patch(api.PersistentVolumeClaim, g.known(), api.Main, `{"metadata":{"annotations":{%q:null,"some":%s}}}`, objects.AnnSelectedNode, pick(g.generator, "null", `"x"`))
@@ -65,7 +65,7 @@ func (g *schedulingGenerator) provision() Step {
 	return Step{Op: Create, Object: pv}
 }
 
-// asUser makes a volume one that the API server accepts.
+// asUser makes a volume valid for the API server.
 func (g *schedulingGenerator) asUser(pv *corev1.PersistentVolume) {
 	pv.UID = ""
 	if len(pv.Spec.AccessModes) > 1 {
@@ -116,7 +116,7 @@ func (g *schedulingGenerator) changeVolume() Step {
 	return g.patch(api.PersistentVolume, name, api.Main, `{"metadata":{"annotations":{"some":%q}}}`, pick(g.generator, "x", "y"))
 }
 
-// changeClass changes a class in what may be changed, or makes it anew.
+// changeClass changes mutable fields of a class, or recreates it.
 func (g *schedulingGenerator) changeClass() Step {
 	name := pick(g.generator, "wait", "static", "now", "nosuch")
 	switch g.IntN(4) {
@@ -125,7 +125,7 @@ func (g *schedulingGenerator) changeClass() Step {
 	case 1:
 		topologies, err := json.Marshal(g.topologies())
 		if err != nil {
-			panic(err) // there is nothing in it that has no JSON
+			panic(err) // all fields can be encoded
 		}
 		return g.patch(api.StorageClass, name, api.Main, `{"allowedTopologies":%s}`, topologies)
 	}
@@ -196,7 +196,7 @@ func (g *schedulingGenerator) changeCapacity() Step {
 	return g.patch(api.CSIStorageCapacity, api.KeyOf(c), api.Main, "%s", data)
 }
 
-// endPod has a pod on a node end or go.
+// endPod ends or deletes a pod on a node.
 func (g *schedulingGenerator) endPod() Step {
 	key := pick(g.generator, "default", "default", "other") + fmt.Sprintf("/q%d", g.IntN(5))
 	if g.chance(3) {
@@ -205,7 +205,7 @@ func (g *schedulingGenerator) endPod() Step {
 	return Step{Op: Delete, Ref: api.Ref{Kind: api.Pod, Key: key}, Force: !g.chance(4)}
 }
 
-// changePod changes a pod that may wait for a node.
+// changePod changes a pod that may be waiting.
 func (g *schedulingGenerator) changePod() Step {
 	switch g.IntN(3) {
 	case 0:
@@ -216,7 +216,7 @@ func (g *schedulingGenerator) changePod() Step {
 	return g.patch(api.Pod, "default/p", api.Main, `{"metadata":{"finalizers":["example.com/hold"]}}`)
 }
 
-// remove deletes something.
+// remove deletes an object.
 func (g *schedulingGenerator) remove() Step {
 	return Step{Op: Delete, Ref: pick(g.generator,
 		api.Ref{Kind: api.PersistentVolume, Key: pick(g.generator, "pv1", "pv2", "pv3", "pv4", "pv5")},
@@ -255,15 +255,15 @@ func (g *schedulingGenerator) create() Step {
 	return Step{Op: Create, Object: obj}
 }
 
-// another creates a second pod that wants a node. It is more important than the first or less: whose turn it is of two that are equally
-// important, and failed in the same millisecond, nobody can say.
+// another creates a second waiting pod. Its priority differs from the first one's: the order of two pods of equal priority that failed in
+// the same millisecond is undefined.
 func (g *schedulingGenerator) another() Step {
 	pod := g.waiting("r", int32(pick(g.generator, 5, 15)))
 	pod.UID, pod.Status = "", corev1.PodStatus{}
 	return Step{Op: Create, Object: pod}
 }
 
-// fault has requests of the scheduler fail.
+// fault lets requests of the scheduler fail.
 func (g *schedulingGenerator) fault() Step {
 	kind := pick(g.generator, api.PersistentVolume, api.PersistentVolumeClaim, api.PersistentVolumeClaim, api.Pod)
 	verb := "update"

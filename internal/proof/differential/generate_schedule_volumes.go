@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// limits are the capacity and the maximum size that a driver reports.
+// limits sets capacity and maximum volume size that a driver reports.
 func (g *schedulingGenerator) limits() (capacity, maximum *resource.Quantity) {
 	size := func() *resource.Quantity {
 		return new(resource.MustParse(pick(g.generator, "1Gi", "2Gi", "5Gi", "1500M", "0")))
@@ -45,7 +45,7 @@ func (g *schedulingGenerator) volumeMode() *corev1.PersistentVolumeMode {
 	return new(corev1.PersistentVolumeFilesystem)
 }
 
-// affinity is that of a volume, nil for none.
+// affinity returns the node affinity of a volume, nil for none.
 func (g *schedulingGenerator) affinity() *corev1.VolumeNodeAffinity {
 	if g.chance(2) {
 		return nil
@@ -167,7 +167,7 @@ func (g *schedulingGenerator) claim(key string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// pair perhaps gives a claim a volume, as the PersistentVolume controller would, or nearly so.
+// pair may bind a claim to a volume, completely or partially.
 func (g *schedulingGenerator) pair(claim *corev1.PersistentVolumeClaim, pvs map[string]*corev1.PersistentVolume) {
 	if oneIn := map[string]int{"bound": 1, "limits": 2, "anything": 2}[g.about]; oneIn == 0 && !g.chance(6) || oneIn > 1 && g.chance(oneIn) {
 		return

@@ -6,5 +6,5 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
-// TestDifferentialKubelet plays scenarios of pods on nodes with kubelets, with their volume managers.
+// TestDifferentialKubelet compares scenarios of pods on nodes with kubelets and their volume managers.
 func TestDifferentialKubelet(t *testing.T) { compareScenarios(t, differential.GenerateKubelet, 20) }

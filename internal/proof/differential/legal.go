@@ -9,29 +9,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Outcomes are the ways in which the controllers of Kubernetes were seen to play a scenario.
+// Outcomes are the outcomes of the real controllers for one scenario.
 type Outcomes struct {
 	runs   [][]Observation
-	sorted [][]Observation // the same, each withoutOrder
+	sorted [][]Observation // the same outcomes, each without the order of writes
 }
 
-// Add adds a run.
+// Add adds the outcome of a run.
 func (o *Outcomes) Add(run []Observation) {
 	o.runs = append(o.runs, run)
 	o.sorted = append(o.sorted, withoutOrder(run))
 }
 
-// Legal reports whether what we saw is one of the outcomes, as Check has it.
+// Legal reports whether our outcome is legal; see Check.
 func (o *Outcomes) Legal(ours []Observation) bool {
 	return o.examine(ours, func(int, int, []Observation, string, string) {})
 }
 
-// Check tells why what we saw is not one of the outcomes, "" if it is.
+// Check returns why our outcome is not legal, "" if it is.
 //
-// Each observation must have been made in some run in the same state, that is after the same objects had been seen; not all observations
-// need to come from one run, since races at one step have nothing to do with those at another. The writes to an object must have been made
-// in that order. Writes to different objects are made by goroutines that do not wait for each other: of these, two must be in
-// the order that they had in all runs that made the observation.
+// Each observation must have been made in some run in the same state, that is after the same objects were observed; different
+// observations may
+// match different runs, because races at one step are independent of those at another. Writes to one object must have the same order.
+// Writes to
+// different objects come from goroutines that do not wait for each other: two of them must have the order that they had in all runs that
+// made
+// the observation, if those runs agree.
 func (o *Outcomes) Check(ours []Observation) (why string) {
 	o.examine(ours, func(i, same int, others []Observation, first, second string) {
 		if first != "" {
@@ -50,8 +53,8 @@ func (o *Outcomes) Check(ours []Observation) (why string) {
 	return why
 }
 
-// examine looks for each of our observations among the runs. If one is not there it says which, and either what was seen in its place, or
-// which two writes came in another order in so many runs that are the same otherwise.
+// examine searches the runs for each of our observations. If one is missing, it says which, and what was seen instead, or which two
+// writes have another order in otherwise equal runs.
 func (o *Outcomes) examine(ours []Observation, missing func(i, same int, others []Observation, first, second string)) bool {
 	sorted := withoutOrder(ours)
 	for i, got := range ours {
@@ -82,17 +85,17 @@ func withoutOrder(run []Observation) []Observation {
 	return sorted
 }
 
-// withoutOrder has the writes of each object in order, and the objects sorted.
+// withoutOrder groups the writes by object, sorted by object.
 func (o Observation) withoutOrder() Observation {
 	o.Writes = slices.Clone(o.Writes)
 	slices.SortStableFunc(o.Writes, func(a, b string) int { return strings.Compare(objectOf(a), objectOf(b)) })
 	return o
 }
 
-// objectOf is the object that a write is about.
+// objectOf returns the object of a write.
 func objectOf(write string) string { return write[:strings.Index(write, " by ")] }
 
-// outOfOrder finds two writes that come in another order than in all of the runs.
+// outOfOrder finds two writes whose order differs from that in all runs.
 func outOfOrder(runs []Observation, got Observation) (first, second string, ok bool) {
 	if len(runs) == 0 || slices.ContainsFunc(runs, func(run Observation) bool { return slices.Equal(run.Writes, got.Writes) }) {
 		return "", "", false
@@ -104,7 +107,7 @@ func outOfOrder(runs []Observation, got Observation) (first, second string, ok b
 	ours := numbered(got.Writes)
 	for i, later := range ours {
 		for _, earlier := range ours[i+1:] {
-			// Ours has "later" first.
+			// In our run "later" comes first.
 			always := true
 			for _, place := range places {
 				always = always && place[earlier] < place[later]
@@ -117,7 +120,7 @@ func outOfOrder(runs []Observation, got Observation) (first, second string, ok b
 	return "", "", false
 }
 
-// numbered makes equal writes different.
+// numbered makes equal writes distinct.
 func numbered(writes []string) []string {
 	count := map[string]int{}
 	var out []string

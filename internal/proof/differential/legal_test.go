@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
-// TestOutcomesNotice changes what was seen upstream a line at a time, and sees to it that each change is noticed.
+// TestOutcomesNotice alters upstream observations line by line; Check must notice each alteration.
 func TestOutcomesNotice(t *testing.T) {
 	changed := 0
 	scenarios := []differential.Scenario{differential.GenerateKubelet(3)}
@@ -17,7 +17,7 @@ func TestOutcomesNotice(t *testing.T) {
 		scenarios = append(scenarios, differential.Generate(seed))
 	}
 	for seed, s := range scenarios {
-		theirs := playUpstream(t, s, conditions(0))
+		theirs := runUpstream(t, s, conditions(0))
 		var outcomes differential.Outcomes
 		outcomes.Add(theirs)
 		require.Empty(t, outcomes.Check(theirs), "scenario %d: a run is one of its own outcomes", seed)

@@ -14,25 +14,25 @@ import (
 	"github.com/volsim/volsim/mount"
 )
 
-// Machine is what can be seen of a node itself.
+// Machine is the observable state of a node.
 type Machine interface {
 	Name() string
 	// Running reports whether the kubelet runs.
 	Running() bool
-	// Paths is what there is below the directory of the kubelet, as mount.Disk.Paths has it, Mounts where something is mounted,
-	// as DescribeMount has it.
+	// Paths lists everything below the kubelet's root directory, like mount.Disk.Paths. Mounts lists the mount points in the form of
+	// DescribeMount.
 	Paths() []string
 	Mounts() []string
-	// Locked are the device files that a loop device holds.
+	// Locked lists the device files that a loop device holds.
 	Locked() []string
-	// Containers are the pods whose containers run, Groups those that volumes give to them.
+	// Containers lists the pods with running containers, Groups the supplemental groups that volumes give them.
 	Containers() []types.UID
 	Groups(pod types.UID) []int64
-	// MountedVolumes are the names of the volumes of a pod that goes on that are mounted for it, as the kubelet sees it.
+	// MountedVolumes lists the volumes that are mounted for a running pod, according to the kubelet.
 	MountedVolumes(pod types.UID) []string
 }
 
-// describeMachines tells what there is to see, in order.
+// describeMachines describes the state of all nodes, sorted.
 func describeMachines(machines []Machine, objects []api.Object) (lines []string) {
 	machines = slices.SortedFunc(slices.Values(machines), func(a, b Machine) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, m := range machines {
@@ -53,7 +53,7 @@ func describeMachines(machines []Machine, objects []api.Object) (lines []string)
 			add("containers of %s run%s", pod, groupsOf(m, pod))
 		}
 		for _, obj := range objects {
-			// A volume that is being taken from a pod is nobody's as the real volume manager tells it, and still the pod's as ours does.
+			// While a volume is being unmounted, the real volume manager no longer lists it for the pod, but ours does.
 			pod, ok := obj.(*corev1.Pod)
 			if ok && pod.Spec.NodeName == m.Name() && m.Running() && pod.DeletionTimestamp == nil && !kubeletstatus.Terminal(pod.Status.Phase) {
 				add("pod %s has %q", api.KeyOf(pod), m.MountedVolumes(pod.UID))
@@ -63,7 +63,7 @@ func describeMachines(machines []Machine, objects []api.Object) (lines []string)
 	return lines
 }
 
-// groupsOf tells in which groups the containers of a pod are. They come in any order.
+// groupsOf lists the groups of a pod's containers, in any order.
 func groupsOf(m Machine, pod types.UID) string {
 	groups := m.Groups(pod)
 	if len(groups) == 0 {
@@ -72,8 +72,8 @@ func groupsOf(m Machine, pod types.UID) string {
 	return fmt.Sprint(" in groups ", slices.Sorted(slices.Values(groups)))
 }
 
-// Phase is how long after its start the kubelet of a node begins to work here. The passes of its loops do not fall on the instants of steps, so that
-// nothing depends on which of two things comes first that are due at the same instant.
+// Phase is the delay of a kubelet's loops after its start on our side. No pass coincides with a step, so the order at one instant does
+// not matter.
 func Phase(node string) time.Duration {
 	if node == "n1" {
 		return 61 * time.Millisecond
@@ -93,7 +93,7 @@ func (m ourMachine) Mounts() (paths []string) {
 	return paths
 }
 
-// DescribeMount tells what is mounted where, with the group of its files if it is not root's.
+// DescribeMount describes a mount, with the group of its files unless that is root.
 func DescribeMount(path string, group int64) string {
 	if group == 0 {
 		return path

@@ -19,12 +19,12 @@ import (
 var pairs = flag.Int("pairs", 100_000, "how many claims are matched with a set of volumes")
 
 const (
-	setSize  = 24  // volumes in a set that is not small, on average
+	setSize  = 24  // volumes in a large set, on average
 	perSet   = 20  // claims for a set
-	mostAsks = 400 // how often upstream is asked until it picks ours of several that are equally good
+	mostAsks = 400 // how often upstream is asked until it picks ours of several equally good volumes
 )
 
-// TestMatch asks both sides for the volume of a claim, and whether each volume would do for a claim that names it.
+// TestMatch asks both sides for the volume of a claim, and whether each volume fits a claim that names it.
 func TestMatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(*first, 2))
 	matched, checked, ties := 0, 0, 0
@@ -66,8 +66,8 @@ func TestMatch(t *testing.T) {
 	require.Greater(t, matched, *pairs/10, "too few match for this to mean anything")
 }
 
-// agrees asks upstream until it picks the volume that we did, and returns how often. Upstream sorts the keys of a map, which has few orders
-// of its own: so the index is made anew now and then.
+// agrees asks upstream until it picks the volume that we picked, and returns how often. Upstream sorts the keys of a map, which has few
+// orders of its own, so the index is recreated now and then.
 func agrees(t *testing.T, theirs *upstream.Index, volumes []*corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, delayed bool, got binder.Decision) int {
 	t.Helper()
 	for asked := 1; ; asked++ {
@@ -94,7 +94,7 @@ func randomModes(r *rand.Rand) []corev1.PersistentVolumeAccessMode {
 	var modes []corev1.PersistentVolumeAccessMode
 	all := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod}
 	for range choose(r, 1, 1, 1, 2, 2, 3, 0) {
-		modes = append(modes, choose(r, all...)) // perhaps twice, in any order
+		modes = append(modes, choose(r, all...)) // possibly twice, in any order
 	}
 	return modes
 }
@@ -111,7 +111,7 @@ func randomVolumeMode(r *rand.Rand) *corev1.PersistentVolumeMode {
 	return choose(r, nil, new(corev1.PersistentVolumeFilesystem), new(corev1.PersistentVolumeFilesystem), new(corev1.PersistentVolumeBlock))
 }
 
-// legacyClass perhaps adds the annotation that wins over the field.
+// legacyClass may add the class annotation, which takes precedence over the field.
 func legacyClass(r *rand.Rand, meta *metav1.ObjectMeta) {
 	if r.IntN(12) == 0 {
 		meta.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: choose(r, "", "fast", "slow")}

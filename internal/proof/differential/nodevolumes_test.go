@@ -10,46 +10,46 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
-// TestDifferentialBlock plays scenarios of pods on nodes with kubelets that use block volumes.
+// TestDifferentialBlock compares scenarios with block volumes.
 func TestDifferentialBlock(t *testing.T) { compareScenarios(t, differential.GenerateBlock, 3) }
 
-// TestDifferentialNodeExpand plays those of pods whose volumes grow.
+// TestDifferentialNodeExpand compares scenarios with volumes that grow in use.
 func TestDifferentialNodeExpand(t *testing.T) {
 	compareScenarios(t, differential.GenerateNodeExpand, 3)
 }
 
-// TestDifferentialInline plays those of pods that have CSI volumes in themselves.
+// TestDifferentialInline compares scenarios with inline CSI volumes.
 func TestDifferentialInline(t *testing.T) { compareScenarios(t, differential.GenerateInline, 3) }
 
-// TestDifferentialKubeletFaults plays those of kubelets whose requests fail.
+// TestDifferentialKubeletFaults compares scenarios with failing kubelet requests.
 func TestDifferentialKubeletFaults(t *testing.T) {
 	compareScenarios(t, differential.GenerateKubeletFaults, 3)
 }
 
-// TestDifferentialOwnClaims plays those of pods that have claims of their own.
+// TestDifferentialOwnClaims compares scenarios with generic ephemeral volumes.
 func TestDifferentialOwnClaims(t *testing.T) {
 	compareScenarios(t, differential.GenerateOwnClaims, 3)
 }
 
-// TestDifferentialPodVolumes plays those of pods that have volumes of the kubelet's own.
+// TestDifferentialPodVolumes compares scenarios with volumes without a driver.
 func TestDifferentialPodVolumes(t *testing.T) {
 	compareScenarios(t, differential.GeneratePodVolumes, 3)
 }
 
-// TestDifferentialFSGroup plays those of pods that want the files of their volumes to belong to a group.
+// TestDifferentialFSGroup compares scenarios with fsGroup.
 func TestDifferentialFSGroup(t *testing.T) { compareScenarios(t, differential.GenerateFSGroup, 3) }
 
-// TestDifferentialAttachLimit plays those of nodes that cannot have as many volumes attached as pods want.
+// TestDifferentialAttachLimit compares scenarios with attach limits.
 func TestDifferentialAttachLimit(t *testing.T) {
 	compareScenarios(t, differential.GenerateAttachLimit, 3)
 }
 
-// TestDifferentialNodeVolumes plays those of some of all that at once.
+// TestDifferentialNodeVolumes compares scenarios with a mix of all these.
 func TestDifferentialNodeVolumes(t *testing.T) {
 	compareScenarios(t, differential.GenerateNodeVolumes, 3)
 }
 
-// TestNodeVolumesHappen sees to it that scenarios about something have it happen, often enough to mean anything.
+// TestNodeVolumesHappen checks that the scenarios really contain what they are about, often enough to mean something.
 func TestNodeVolumesHappen(t *testing.T) {
 	_, some, others := differential.Groups()
 	groups := []string{
@@ -84,7 +84,7 @@ func TestNodeVolumesHappen(t *testing.T) {
 			for seed := range uint64(scenarios) {
 				s := test.generate(seed + 1)
 				text := ""
-				for _, o := range playOurs(t, s, optionsOf(s)) {
+				for _, o := range runOurs(t, s, optionsOf(s)) {
 					for _, lines := range [][]string{o.Objects, o.Events, o.Writes, o.Calls, o.Requests, o.Machines} {
 						text += strings.Join(lines, "\n") + "\n"
 					}

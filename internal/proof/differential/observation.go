@@ -17,32 +17,33 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Observation is what is seen after a step: the state, and what happened since the observation before.
+// Observation is the state after a step, and what happened since the previous observation.
 //
-// A resourceVersion counts all writes of a cluster, Events included, and says nothing more; so it only says whether there is one. Everything
-// else is compared as it stands: uids and timestamps are the same in both worlds, which begin at the same time.
+// resourceVersions count all writes of a cluster including Events, so only their presence is compared. All other fields are compared
+// literally:
+// uids and timestamps are equal, because both sides start at the same time.
 type Observation struct {
 	Step int
-	// Refused is what the API server refused to the user.
+	// Refused is the API server's refusal of the user's request.
 	Refused []string
-	// Objects are all objects but Events as YAML, by line.
+	// Objects are all objects except Events, as lines of YAML.
 	Objects []string
-	// Events is the sorted set of Events that were emitted, before client-go drops any.
+	// Events is the sorted set of emitted Events, before client-go drops any.
 	Events []string
-	// Writes are those of the controllers that changed something, in order, with the fields that changed, and of a CSINode with the second.
+	// Writes are the controllers' effective writes in order, with the changed fields; for a CSINode also with the second.
 	Writes []string
-	// Calls are those to the storage, with the second in which they began and ended.
+	// Calls are the storage calls, with the second in which they began and ended.
 	Calls []string
-	// Requests are what the driver was asked to do on nodes, and did, in full.
+	// Requests are the driver's node requests with all fields, and results.
 	Requests []string
 	// Orders are the calls of each kubelet about each volume, in order.
 	Orders []string
-	// Machines is what nodes have: directories and files, mounts, containers, and volumes mounted for pods as the kubelet sees it.
+	// Machines are the nodes: directories and files, mounts, containers, and the volumes mounted for pods according to the kubelet.
 	Machines []string
 }
 
-// Observe makes an observation of a world that began at start, has these objects and machines, and did this since the last one.
-// requests are those of the driver.
+// Observe makes the observation of a side that started at start, from its objects, machines, the driver's requests, and the trace since
+// the last observation.
 func Observe(start time.Time, objects []api.Object, machines []Machine, requests []string, entries iter.Seq[trace.Entry]) (Observation, error) {
 	o := Observation{Machines: describeMachines(machines, objects), Requests: slices.Sorted(slices.Values(requests))}
 	orders := map[string][]string{}
@@ -78,12 +79,12 @@ func Observe(start time.Time, objects []api.Object, machines []Machine, requests
 	}
 	slices.Sort(o.Events)
 	o.Events = slices.Compact(o.Events)
-	// Calls of the same second are sorted: those of different operations are made by different goroutines.
+	// Calls of one second are sorted, because different operations run in different goroutines.
 	slices.Sort(o.Calls)
 	return o, nil
 }
 
-// uncounted is a text without how many files of a volume were given to a group by then: how many there are is nobody's affair here.
+// uncounted removes the number of processed files from a text. Both sides have different files.
 func uncounted(text string) string {
 	if before, _, ok := strings.Cut(text, ", processed "); ok && strings.HasPrefix(text, "Setting volume ownership") {
 		return before
@@ -91,7 +92,7 @@ func uncounted(text string) string {
 	return text
 }
 
-// inOrder sorts the pods that an Event names: the controller takes them from a map as they come.
+// inOrder sorts the pods that an Event names: the controller takes them from a map.
 func inOrder(text string) string {
 	rest, ok := strings.CutPrefix(text, "waiting for pods ")
 	names, end, ok2 := strings.Cut(rest, " ")
@@ -103,7 +104,7 @@ func inOrder(text string) string {
 	return "waiting for pods " + strings.Join(pods, ",") + " " + end
 }
 
-// describe is an object as YAML.
+// describe returns an object as YAML.
 func describe(obj api.Object) ([]string, error) {
 	obj = obj.DeepCopyObject().(api.Object)
 	obj.SetResourceVersion("")
@@ -123,7 +124,7 @@ func describe(obj api.Object) ([]string, error) {
 	return lines, nil
 }
 
-// describeWrite says who did what to which object. A CSINode does not say itself when it was written.
+// describeWrite returns actor, verb, object and changed fields of a write. A CSINode contains no time of its own.
 func describeWrite(start time.Time, e trace.Entry) string {
 	what := subjectOf(e) + " " + e.Verb
 	if e.Object.Kind == api.CSINode {
@@ -145,14 +146,14 @@ func describeWrite(start time.Time, e trace.Entry) string {
 	return what + " " + strings.Join(paths, " ")
 }
 
-// subjectOf begins the description of a write: the object that it is about.
+// subjectOf returns the beginning of a write's description: its object.
 func subjectOf(e trace.Entry) string { return e.Object.String() + " by " + e.Actor + ":" }
 
 func describeCall(start time.Time, e trace.Entry) string {
 	return fmt.Sprintf("%6ds %s", int(e.Time.Sub(start).Seconds()), callOf(e))
 }
 
-// callOf is a call without its time.
+// callOf returns a call without its time.
 func callOf(e trace.Entry) string {
 	text := fmt.Sprintf("%s %s %s %s", e.Call.Target, e.Call.Verb, e.Call.Key, e.Verb)
 	if e.Call.Node != "" {

@@ -19,17 +19,17 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Epoch is when worlds begin: it is when a bubble of testing/synctest does.
+// Epoch is the start time of both sides: the start time of a testing/synctest bubble.
 var Epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Options set up our world.
+// Options configure our side.
 type Options struct {
-	// Seed and Latency are those of the cluster.
+	// Seed and Latency configure the cluster.
 	Seed    int64
 	Latency time.Duration
-	// Watch has Requests tell what was seen, which takes longer.
+	// Watch records our order (Ours.Order). That takes longer.
 	Watch bool
-	// NoTrace is that of the cluster too. Then nothing but objects can be observed.
+	// NoTrace disables the trace. Then only objects can be observed.
 	NoTrace bool
 	// Attach and Kubelets are those of the scenario.
 	Attach, Kubelets bool
@@ -39,19 +39,19 @@ type Options struct {
 	GroupChange time.Duration
 }
 
-// Ours is a World that is simulated.
+// Ours is the simulated side.
 type Ours struct {
 	cluster  *volsim.Cluster
 	backends map[string]*Backend
 	kubelets bool
-	machines []string       // those with a kubelet, by name
+	machines []string       // nodes with a kubelet, by name
 	seen     uint64         // of the trace
 	order    *orderRecorder // nil without Options.Watch
 	// injector of the driver on nodes.
 	injector api.Injector
 }
 
-// NewOurs makes a cluster with the controllers of package upstream and no others.
+// NewOurs returns a cluster that runs the controllers of package upstream and no others.
 func NewOurs(opts Options) (*Ours, error) {
 	w := &Ours{backends: map[string]*Backend{}, kubelets: opts.Kubelets}
 	backend := func(name string) simulated {
@@ -61,19 +61,19 @@ func NewOurs(opts Options) (*Ours, error) {
 	cfg := volsim.Config{
 		Seed: opts.Seed, Latency: opts.Latency, Start: Epoch, NoTrace: opts.NoTrace,
 		Backends: []storage.Backend{&inTree{backend(InTree)}, &nfs{backend(NFS)}, &driver{backend(Driver)}},
-		// What the CSI sidecar adds to the library is left out as far as that can be.
+		// The CSI sidecar's additions to the library are switched off as far as possible.
 		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true, Timeout: -1},
-		// Of the random 0 to 10 % the middle.
+		// the middle of the random 0 to 10 %
 		Attach:   attach.Config{PollStretch: 0.05},
 		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
 	}
 	if opts.Kubelets {
 		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector, w.injector = node, node, node
-		// What a report says is compared with its times. The loops of kubelets do not begin at the instant of a step, so that nothing depends on what
-		// comes first of two things that are due at the same instant.
+		// Reports are compared with their times. No loop of a kubelet starts at the instant of a step, so the order at one instant does
+		// not matter.
 		cfg.Kubelet.EveryReport, cfg.Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
-		// What the populator reads again after a sync takes time if requests do.
+		// If requests take time, so do the populator's reads after a sync.
 		cfg.Kubelet.EverySync = opts.Latency > 0
 		cfg.Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
@@ -98,10 +98,10 @@ func NewOurs(opts Options) (*Ours, error) {
 	return w, w.order.observe(w.cluster.Engine())
 }
 
-// Actors are the controllers of both worlds.
+// Actors are the controllers of both sides.
 var Actors = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(Driver), reclaim.EphemeralName, expand.ActorName}
 
-// AttachActors are those of a scenario with Attach besides.
+// AttachActors are the additional controllers of a scenario with Attach.
 var AttachActors = []string{attach.ActorName, attach.AttacherName(Driver)}
 
 // Create creates an object.
@@ -116,7 +116,7 @@ func (w *Ours) Create(obj api.Object) (api.Object, error) {
 	return w.stored(ref)
 }
 
-// stored is a claim as it is; nobody asks for anything else.
+// stored returns a claim as it is stored; no other kind is needed.
 func (w *Ours) stored(ref api.Ref) (api.Object, error) {
 	if ref.Kind != api.PersistentVolumeClaim {
 		return nil, nil
@@ -148,7 +148,7 @@ func (w *Ours) Delete(ref api.Ref, force bool) error {
 	return w.cluster.DeleteWith(obj, DeleteOptions(force))
 }
 
-// DeleteOptions are those of a user.
+// DeleteOptions returns the options of a user's delete.
 func DeleteOptions(force bool) api.DeleteOptions {
 	if !force {
 		return api.DeleteOptions{}
@@ -157,7 +157,7 @@ func DeleteOptions(force bool) api.DeleteOptions {
 	return api.DeleteOptions{GracePeriodSeconds: &now}
 }
 
-// named is an object of which only kind and key are known.
+// named returns an object with only kind and key.
 func named(ref api.Ref) (api.Object, error) {
 	gvk := store.GroupVersionKind(ref.Kind)
 	objs, err := store.ReadManifests(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", gvk.GroupVersion(), gvk.Kind))
@@ -171,13 +171,13 @@ func named(ref api.Ref) (api.Object, error) {
 	return objs[0], nil
 }
 
-// Storage finds a backend.
+// Storage returns a backend.
 func (w *Ours) Storage(name string) *Backend { return w.backends[name] }
 
-// Fail has requests fail.
+// Fail adds a rule for failing requests.
 func (w *Ours) Fail(r Rule) error { return r.Add(w.cluster.Faults.Faults) }
 
-// Machine has a machine or its kubelet stop or start.
+// Machine stops or starts a node or its kubelet.
 func (w *Ours) Machine(node string, what MachineOp) error {
 	do, ok := map[MachineOp]func(string) error{
 		StopKubelet: w.cluster.Faults.StopKubelet, PowerOff: w.cluster.Faults.PowerOff, Start: w.cluster.Faults.Start, Reboot: w.cluster.Faults.Reboot,
@@ -188,10 +188,10 @@ func (w *Ours) Machine(node string, what MachineOp) error {
 	return do(node)
 }
 
-// Advance lets time pass.
+// Advance advances virtual time.
 func (w *Ours) Advance(d time.Duration) error { return w.cluster.Advance(d) }
 
-// Observe tells what is there and what happened.
+// Observe returns the state and what happened.
 func (w *Ours) Observe() (Observation, error) {
 	c := w.cluster
 	objects := slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.Pods), list(c.Nodes), list(c.Attachments), list(c.CSINodes))
@@ -211,17 +211,17 @@ func (w *Ours) Observe() (Observation, error) {
 	return o, err
 }
 
-// Add creates an object as upstream.Cluster.Create does, straight in the store, which keeps it.
+// Add creates an object directly in the store, without a copy, like upstream.Cluster.Create.
 func (w *Ours) Add(obj api.Object) error {
 	e := w.cluster.Engine()
 	_, err := e.API().Create(e.User(), obj, api.CreateOptions{})
 	return err
 }
 
-// Settle lets time pass until nothing is left to do.
+// Settle runs until nothing is left to do.
 func (w *Ours) Settle() error { return w.cluster.Settle() }
 
-// Claims counts the claims in that phase.
+// Claims counts the claims in a phase.
 func (w *Ours) Claims(phase corev1.PersistentVolumeClaimPhase) int {
 	n := 0
 	for _, claim := range w.cluster.Claims.List() {

@@ -17,14 +17,14 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// OurScheduler is a Scheduler that is simulated.
+// OurScheduler is the simulated scheduler.
 type OurScheduler struct {
 	engine *engine.Engine
 	faults *fake.Faults
 	seen   uint64 // of the trace
 }
 
-// NewOurScheduler puts our scheduler into a world with these objects. It begins to work in the first Advance.
+// NewOurScheduler starts our scheduler with these objects. It begins to work in the first Advance.
 func NewOurScheduler(objects []api.Object) (*OurScheduler, error) {
 	s := &OurScheduler{faults: fake.NewFaults()}
 	var err error
@@ -36,15 +36,15 @@ func NewOurScheduler(objects []api.Object) (*OurScheduler, error) {
 			return nil, err
 		}
 	}
-	// All nodes are looked at, as the real scheduler does, and the first by name wins.
+	// All nodes are checked, like the real scheduler does, and the first by name wins.
 	_, err = schedule.New(s.engine, schedule.Config{Score: func(*corev1.Pod, *corev1.Node) int64 { return 0 }})
 	return s, err
 }
 
-// requestTime is how long a request takes. It is too little to be seen in any log; but others go on meanwhile.
+// requestTime is the duration of a request. It is too short to show in a log, but other activities run meanwhile.
 const requestTime = 2 * time.Microsecond
 
-// Verdicts says what the plugins find.
+// Verdicts returns the plugins' results.
 func (s *OurScheduler) Verdicts() ([]string, error) {
 	all := snapshot.Of(s.engine.Store(), s.engine.Now())
 	evaluator := schedule.NewEvaluator(&all)
@@ -78,7 +78,7 @@ func codeOf(unresolvable bool) string {
 	return "Unschedulable"
 }
 
-// Do takes a step.
+// Do runs a step.
 func (s *OurScheduler) Do(step Step) (err error) {
 	server, user := s.engine.API(), s.engine.User()
 	switch step.Op {
@@ -97,18 +97,18 @@ func (s *OurScheduler) Do(step Step) (err error) {
 	return err
 }
 
-// Advance lets time pass.
+// Advance advances virtual time.
 func (s *OurScheduler) Advance(d time.Duration) error {
 	s.engine.Advance(d)
 	return nil
 }
 
-// Log says what the scheduler has done since the last call.
+// Log returns what the scheduler has done since the last call.
 func (s *OurScheduler) Log() []string {
 	lines := SchedulingLog(s.engine.Trace().Since(s.seen), schedule.ActorName)
 	s.seen = s.engine.Trace().Seq()
 	return slices.Clip(lines)
 }
 
-// Close ends the world.
+// Close ends the cluster.
 func (s *OurScheduler) Close() { s.engine.Close() }

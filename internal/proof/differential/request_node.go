@@ -9,36 +9,36 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// NodeRequest is what a driver was asked to do on a node, and did.
+// NodeRequest is a request to a driver on a node, with its result.
 type NodeRequest struct {
 	Op       storage.Op
 	ID, Node string
-	// Path is where the volume is to be, Staging where it is staged.
+	// Path is the target path, Staging the staging path.
 	Path, Staging string
-	// Mode is the access mode as CSI has it.
+	// Mode is the CSI access mode.
 	Mode, FSType    string
 	Block, ReadOnly bool
-	// Group is what the volume is to be mounted with, "" for none.
+	// Group is the group to mount the volume with, "" for none.
 	Group           string
 	Options         []string
 	Attach, Context map[string]string
 	Size            int64
 }
 
-// String is all of it. Of lists and maps nothing at all and none in them are the same.
+// String returns all fields. Nil and empty lists and maps look the same.
 func (r NodeRequest) String() string { return fmt.Sprintf("%+v", nodeRequest(r)) }
 
-// nodeRequest is without String.
+// nodeRequest is NodeRequest without the String method.
 type nodeRequest NodeRequest
 
-// Asked notes a request.
+// Asked records a request.
 func (b *Backend) Asked(r NodeRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.requests = append(b.requests, r.String())
 }
 
-// Requests are those noted since it was asked last.
+// Requests returns the requests recorded since the last call.
 func (b *Backend) Requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *Backend) Requests() []string {
 	return all
 }
 
-// accessMode is an access mode as CSI has it for a driver that knows no more than one writer on a node (MNT-309).
+// accessMode returns the CSI access mode for a driver without SINGLE_NODE_MULTI_WRITER (MNT-309).
 func accessMode(mode corev1.PersistentVolumeAccessMode) string {
 	return map[corev1.PersistentVolumeAccessMode]string{
 		corev1.ReadWriteOnce: "SINGLE_NODE_WRITER", corev1.ReadWriteOncePod: "SINGLE_NODE_WRITER",
@@ -55,7 +55,7 @@ func accessMode(mode corev1.PersistentVolumeAccessMode) string {
 	}[mode]
 }
 
-// groupText is a group as CSI has it.
+// groupText formats a group as CSI does.
 func groupText(group *int64) string {
 	if group == nil {
 		return ""

@@ -19,15 +19,15 @@ import (
 
 var changes = flag.Int("changes", 20_000, "how many changes are told to the plugins of the scheduler")
 
-// mostRaces is how often a world is played upstream before it counts as a divergence.
+// mostRaces is how often a scenario runs upstream before it counts as a divergence.
 const mostRaces = 30
 
-// modestWorlds is how many worlds are played unless -seeds says otherwise.
-const modestWorlds = 250
+// defaultScenarios is the default number of scenarios.
+const defaultScenarios = 250
 
-// TestSchedule plays worlds in which pods want nodes, with the scheduler of Kubernetes and with ours.
+// TestSchedule compares kube-scheduler and ours on random scenarios of waiting pods.
 func TestSchedule(t *testing.T) {
-	number := modestWorlds
+	number := defaultScenarios
 	if *seeds > 0 {
 		number = *seeds
 	}
@@ -38,7 +38,7 @@ func TestSchedule(t *testing.T) {
 		ours := scheduleHere(t, world)
 		lines += len(ours)
 		diff := ""
-		// Where two pods are bound at the same instant, goroutines race.
+		// If two pods are bound at the same instant, goroutines race.
 		for run := range uint64(mostRaces) {
 			diff = cmp.Diff(strings.Join(scheduleThere(t, world, run), "\n"), strings.Join(ours, "\n"))
 			if diff == "" {
@@ -54,10 +54,10 @@ func TestSchedule(t *testing.T) {
 			t.Fatalf("%d worlds so far", i+1)
 		}
 	}
-	t.Logf("%d worlds: %d lines; none was played upstream more than %d times", number, lines, raced)
+	t.Logf("%d scenarios: %d lines; at most %d upstream runs for one", number, lines, raced)
 }
 
-// scheduleHere plays a world with our scheduler.
+// scheduleHere runs a scenario with our scheduler.
 func scheduleHere(t *testing.T, world differential.Scheduling) []string {
 	t.Helper()
 	s, err := differential.NewOurScheduler(world.Objects)
@@ -68,7 +68,7 @@ func scheduleHere(t *testing.T, world differential.Scheduling) []string {
 	return seen
 }
 
-// scheduleThere plays a world with that of Kubernetes.
+// scheduleThere runs a scenario with kube-scheduler.
 func scheduleThere(t *testing.T, world differential.Scheduling, run uint64) (seen []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func scheduleThere(t *testing.T, world differential.Scheduling, run uint64) (see
 	return seen
 }
 
-// TestScheduleHints asks both sides which changes have a pod tried again that a plugin turned down.
+// TestScheduleHints asks both sides which changes requeue a pod that a plugin rejected.
 func TestScheduleHints(t *testing.T) {
 	plugins := []string{
 		names.VolumeBinding, names.VolumeRestrictions, names.VolumeZone, names.NodeVolumeLimits,
@@ -120,8 +120,8 @@ func TestScheduleHints(t *testing.T) {
 	}
 }
 
-// TestScheduleNotices alters worlds on our side, and each alteration that makes a difference to the real scheduler must be noticed. Enough of
-// them must do that.
+// TestScheduleNotices alters scenarios on our side. Each alteration that makes a difference to the real scheduler must be noticed, and
+// enough of them must make one.
 func TestScheduleNotices(t *testing.T) {
 	altered, noticed := 0, 0
 	for seed := range uint64(8) {
@@ -145,7 +145,7 @@ func TestScheduleNotices(t *testing.T) {
 	require.Greater(t, altered, 40, "too few for this to mean anything")
 }
 
-// TestScheduleHappens sees to it that worlds have happen what they are about, often enough to mean anything.
+// TestScheduleHappens checks that the scenarios really contain what they are about, often enough to mean something.
 func TestScheduleHappens(t *testing.T) {
 	const worlds = 1000
 	seen := map[string]int{}

@@ -16,26 +16,26 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Scheduling is a world in which pods want nodes, and what a user does there. Nobody but the scheduler is in it.
+// Scheduling is a scenario of waiting pods and user steps, in which only the scheduler runs.
 type Scheduling struct {
-	// Objects are there from the beginning, as they are.
+	// Objects exist from the beginning, stored literally.
 	Objects []api.Object
-	// Steps follow, each as long after the one before as that waits.
+	// Steps follow, each after the wait of the one before.
 	Steps []Step
 }
 
-// Scheduler is a scheduler in such a world.
+// Scheduler is one side of a scheduling scenario.
 type Scheduler interface {
-	// Verdicts says what the plugins find about each pod that wants a node: once for all nodes, or node by node.
+	// Verdicts returns the plugins' results for each waiting pod: once for all nodes, or node by node.
 	Verdicts() ([]string, error)
-	// Do takes a step. The error is that of the API server.
+	// Do runs a step. The error is the API server's.
 	Do(Step) error
 	Advance(time.Duration) error
-	// Log says what the scheduler has done since the last call: Events, and writes with all fields that they changed.
+	// Log returns what the scheduler has done since the last call: Events, and writes with all changed fields.
 	Log() []string
 }
 
-// Schedule plays a world. It returns what the plugins found at first, and what the scheduler did, from step to step.
+// Schedule runs a scenario. It returns the plugins' first results, and what the scheduler did in each step.
 func Schedule(s Scheduler, world Scheduling) ([]string, error) {
 	seen, err := s.Verdicts()
 	if err != nil {
@@ -58,17 +58,16 @@ func Schedule(s Scheduler, world Scheduling) ([]string, error) {
 	return append(seen, s.Log()...), nil
 }
 
-// FirstStep is when the first step is taken. No step is taken a whole number of seconds after another one, so that nothing depends on what
-// comes first of two things that are due at the same instant.
+// FirstStep is the time of the first step. Steps are never whole seconds apart, so the order at one instant does not matter.
 const FirstStep = 11 * time.Millisecond
 
-// VerdictLine is what a plugin says: the name of its code as Kubernetes has it, and its reasons.
+// VerdictLine is a plugin's result: the name of its code in Kubernetes, and its reasons.
 func VerdictLine(where, code, plugin, reasons string) string {
 	return fmt.Sprintf("%s: %s by %s: %s", where, code, plugin, reasons)
 }
 
-// SchedulingLog describes what a scheduler did, in the order in which it did it. What it did in the background in the same millisecond, when
-// several pods are bound or some are evicted, is sorted by the objects that it is about.
+// SchedulingLog describes what a scheduler did, in order. Background work of one millisecond, such as several bindings or evictions, is
+// sorted by object.
 func SchedulingLog(entries iter.Seq[trace.Entry], scheduler string) []string {
 	var lines []string
 	var instant []trace.Entry
@@ -94,7 +93,7 @@ func SchedulingLog(entries iter.Seq[trace.Entry], scheduler string) []string {
 	return lines
 }
 
-// sortConcurrent sorts what happened at one instant as far as it has no order. What is about the same object keeps its order.
+// sortConcurrent sorts concurrent entries of one instant by object. Entries about one object keep their order.
 func sortConcurrent(instant []trace.Entry) {
 	byObject := func(a, b trace.Entry) int { return strings.Compare(a.Object.String(), b.Object.String()) }
 	evictions := func(a, b trace.Entry) int { return strings.Compare(fmt.Sprint(evicts(a)), fmt.Sprint(evicts(b))) }
@@ -110,13 +109,13 @@ func sortConcurrent(instant []trace.Entry) {
 	}
 }
 
-// evicts reports whether an entry is about a pod that is to go for another.
+// evicts reports whether an entry is about a preempted pod.
 func evicts(e trace.Entry) bool {
 	pod, ok := e.Old.(*corev1.Pod)
 	return ok && pod.Spec.NodeName != "" || e.Reason == "Preempted"
 }
 
-// schedulingLines are what an entry says.
+// schedulingLines describes an entry.
 func schedulingLines(at string, e trace.Entry) []string {
 	at += e.Object.String() + " "
 	switch {
@@ -137,10 +136,10 @@ func schedulingLines(at string, e trace.Entry) []string {
 	return lines
 }
 
-// versions finds the resourceVersion that a claimRef takes along: it counts all writes of a cluster, and is compared nowhere.
+// versions matches the resourceVersion in a claimRef: it counts all writes of a cluster, and is not compared.
 var versions = regexp.MustCompile(`"resourceVersion":"[0-9]+"`)
 
-// String is the world as manifests, with the steps behind them.
+// String returns the scenario as manifests followed by the steps.
 func (s Scheduling) String() string {
 	var text strings.Builder
 	manifest := func(obj api.Object) {

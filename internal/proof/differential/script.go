@@ -18,8 +18,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Script writes the scenario as a script (docs/scripts.md), so that what happens here can be looked at with all that volsim has for that.
-// Storage is not quite the same there: what a step says about it takes the form of faults.
+// Script writes the scenario as a script (docs/scripts.md), so that volsim's tools can show it. Storage behaves slightly differently
+// there: settings become faults.
 func (s Scenario) Script() (string, error) {
 	w := scriptWriter{settings: map[string]Setting{}, limits: map[string]int32{}}
 	without, err := s.without()
@@ -51,7 +51,7 @@ func (s Scenario) Script() (string, error) {
 	return string(txtar.Format(&w.archive)), nil
 }
 
-// without are the controllers that do not run.
+// without lists the controllers that do not run.
 func (s Scenario) without() ([]string, error) {
 	actors := Actors
 	if s.Attach {
@@ -73,14 +73,14 @@ type scriptWriter struct {
 	archive  txtar.Archive
 	commands strings.Builder
 	settings map[string]Setting
-	limits   map[string]int32 // that backends have been given
+	limits   map[string]int32 // limits that backends were given
 }
 
 func (w *scriptWriter) line(format string, args ...any) {
 	fmt.Fprintf(&w.commands, format+"\n", args...)
 }
 
-// step writes a step. The API server may refuse it, which is part of the scenario.
+// step writes a step. The API server may refuse it; that is part of the scenario.
 func (w *scriptWriter) step(i int, step Step) error {
 	switch step.Op {
 	case Create, Update:
@@ -136,7 +136,7 @@ func (w *scriptWriter) object(i int, step Step) error {
 	return nil
 }
 
-// nameOf names an object as a command does.
+// nameOf names an object as commands do.
 func nameOf(ref api.Ref) string {
 	if key, ok := strings.CutPrefix(ref.Key, Provisioned); ok {
 		ref.Key = "pvc-${" + variable(key) + "}"
@@ -144,12 +144,12 @@ func nameOf(ref api.Ref) string {
 	return strings.ToLower(string(ref.Kind)) + "/" + ref.Key
 }
 
-// variable holds the uid of the claim of that key.
+// variable returns the script variable with the uid of the claim of that key.
 func variable(key string) string {
 	return "UID_" + strings.NewReplacer("/", "_", "-", "_").Replace(key)
 }
 
-// quoted is a patch as a word.
+// quoted returns a patch as one word.
 func quoted(patch string) string {
 	at := strings.Index(patch, uidOf)
 	if at < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/scenario"
 )
 
-// TestScripts writes scenarios as scripts, and plays these.
+// TestScripts writes scenarios as scripts and runs them.
 func TestScripts(t *testing.T) {
 	for _, generate := range []func(uint64) differential.Scenario{differential.Generate, differential.GenerateAttach, differential.GenerateKubelet, differential.GenerateBlock, differential.GenerateNodeExpand,
 		differential.GenerateInline, differential.GenerateKubeletFaults, differential.GenerateOwnClaims, differential.GeneratePodVolumes, differential.GenerateFSGroup,

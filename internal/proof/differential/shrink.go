@@ -2,7 +2,7 @@ package differential
 
 import "slices"
 
-// Shrink leaves out steps, and pauses, as long as the rest still diverges.
+// Shrink removes steps and waits while the rest still diverges.
 func Shrink(s Scenario, diverges func(Scenario) bool) Scenario {
 	for again := true; again; {
 		again = false

@@ -11,37 +11,36 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Backend is a storage backend that does as its setting says. What counts is the setting at the moment when an operation begins. It may
-// be used by several goroutines.
+// Backend is a storage backend that behaves as set. The setting at the start of an operation applies. It is safe for concurrent use.
 type Backend struct {
 	name string
 
 	mu       sync.Mutex
 	setting  Setting
-	requests []string // since they were asked for
+	requests []string // since the last call of Requests
 }
 
-// NewBackend makes a backend of that name that does all at once.
+// NewBackend returns a backend that succeeds immediately.
 func NewBackend(name string) *Backend { return &Backend{name: name} }
 
-// Name is the name of the backend.
+// Name returns the name of the backend.
 func (b *Backend) Name() string { return b.name }
 
-// Set has the backend behave that way from now on.
+// Set changes the behaviour from now on.
 func (b *Backend) Set(s Setting) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.setting = s
 }
 
-// Limit is how many volumes a node can have attached, zero for any number.
+// Limit returns how many volumes a node can attach, zero for no limit.
 func (b *Backend) Limit() int32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.setting.Limit
 }
 
-// Begin tells how long an operation that begins now takes, and how it ends.
+// Begin returns how long an operation that begins now takes, and its result.
 func (b *Backend) Begin(op storage.Op) (time.Duration, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,13 +57,13 @@ func (b *Backend) Begin(op storage.Op) (time.Duration, error) {
 	return delay, nil
 }
 
-// ErrInUse is how a deletion ends that Setting.InUse is about.
+// ErrInUse is the result of deletions with Setting.InUse.
 var ErrInUse = errors.New("the volume is in use")
 
-// simulated is a Backend as volsim uses it.
+// simulated is a Backend for volsim.
 type simulated struct {
 	*Backend
-	begun map[string][]error // what was begun, and how it will end, by operation and volume
+	begun map[string][]error // results of running operations, by operation and volume
 }
 
 func (s *simulated) Delay(op storage.Op, id string) time.Duration {
@@ -109,7 +108,7 @@ func (p *inTree) Expand(req storage.ExpandRequest) (storage.ExpandResponse, erro
 	return storage.ExpandResponse{Size: req.Size}, p.end(storage.Expand, req.ID)
 }
 
-// HostPath is the source of a volume that InTree provisions.
+// HostPath returns the source of a volume that InTree provisions.
 func HostPath(name string) corev1.PersistentVolumeSource {
 	return corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + name}}
 }
@@ -140,7 +139,7 @@ func (p *driver) Detach(req storage.DetachRequest) error {
 	return Internal(p.end(storage.Detach, req.ID))
 }
 
-// Internal is an error as a CSI driver gives it. One that has a code keeps it.
+// Internal returns an error as a CSI driver returns it. An error with a code keeps it.
 func Internal(err error) error {
 	if _, coded := errors.AsType[*storage.Error](err); err == nil || coded {
 		return err

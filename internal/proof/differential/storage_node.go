@@ -8,14 +8,14 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// nodeDriver is Driver with a part on nodes. How its calls there go is injected.
+// nodeDriver is Driver with node operations, whose results are injected.
 type nodeDriver struct {
 	driver
 	cannot     []storage.Op
 	mountGroup bool
 }
 
-// Can reports whether the driver can do that. One that does not stage does not unstage.
+// Can reports whether the driver supports an operation. Without Stage there is no Unstage.
 func (d *nodeDriver) Can(op storage.Op) bool {
 	if op == storage.Unstage {
 		op = storage.Stage
@@ -23,7 +23,7 @@ func (d *nodeDriver) Can(op storage.Op) bool {
 	return !slices.Contains(d.cannot, op)
 }
 
-// AttachLimit is what the setting says.
+// AttachLimit returns the limit of the setting.
 func (d *nodeDriver) AttachLimit(string) int32 {
 	if limit := d.Limit(); limit > 0 {
 		return limit
@@ -31,10 +31,10 @@ func (d *nodeDriver) AttachLimit(string) int32 {
 	return -1
 }
 
-// MountsWithGroup is what the scenario says.
+// MountsWithGroup returns MountGroup of the scenario.
 func (d *nodeDriver) MountsWithGroup() bool { return d.mountGroup }
 
-// Inject has calls on nodes take as long and end as the setting says at their beginning.
+// Inject delays node calls and lets them fail, according to the setting at their start.
 func (d *nodeDriver) Inject(call api.Call) api.Fault {
 	if op := storage.Op(call.Verb); call.Target == Driver && onNode(op) {
 		delay, err := d.Begin(op)
@@ -46,10 +46,10 @@ func (d *nodeDriver) Inject(call api.Call) api.Fault {
 // Awaits reports whether a call may fail or take time: any of the driver's may.
 func (d *nodeDriver) Awaits(call api.Call) bool { return call.Target == Driver }
 
-// OnFault has nothing to tell: that is always so.
+// OnFault does nothing, because Awaits never changes.
 func (d *nodeDriver) OnFault(func()) {}
 
-// Delay is that of the driver. For calls on nodes it is injected.
+// Delay returns the delay of the driver. Node calls are delayed by Inject.
 func (d *nodeDriver) Delay(op storage.Op, id string) time.Duration {
 	if onNode(op) {
 		return 0

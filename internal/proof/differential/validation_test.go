@@ -17,10 +17,10 @@ import (
 
 var objects = flag.Int("objects", 1500, "how many random objects of each kind are validated")
 
-// mostReported is how many differences of a kind are told.
+// mostReported is how many differences of one sort are reported.
 const mostReported = 5
 
-// TestValidation asks both sides for their verdict on random objects, and on random updates of objects and their status.
+// TestValidation compares validation of random objects, and of random updates of objects and their status.
 func TestValidation(t *testing.T) {
 	for _, k := range validation.Kinds() {
 		t.Run(string(k.Kind), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { validate(t, k) }) })
@@ -48,7 +48,7 @@ func validate(t *testing.T, k validation.Kind) {
 	require.Greater(t, accepted, *objects/10, "too few are accepted for this to mean anything")
 }
 
-// ask makes up a request and returns both verdicts.
+// ask makes a request and returns both verdicts.
 func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, theirs validation.Verdict) {
 	t.Helper()
 	old := choose(r, k.Bases()...)
@@ -58,7 +58,7 @@ func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, thei
 		what = "update"
 	}
 	if what != "create" && r.IntN(2) == 0 {
-		// What is stored need not be good: other versions of the API server may have let it in.
+		// The stored object may be invalid: another version of the API server may have accepted it.
 		validation.Mutate(r, old)
 		old.SetNamespace(fresh.GetNamespace())
 		old.SetName(fresh.GetName())
@@ -75,7 +75,7 @@ func ask(t *testing.T, k validation.Kind, r *rand.Rand) (what string, ours, thei
 		}
 	}
 	for _, obj := range []api.Object{old, fresh} {
-		// The service account admission, which is left out here, sees to it that a pod has one.
+		// ServiceAccount admission, which does not run here, gives each pod a service account.
 		if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.ServiceAccountName == "" {
 			pod.Spec.ServiceAccountName = "default"
 		}

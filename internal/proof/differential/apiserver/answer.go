@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// answer carries a request out, and returns the body and the status of the answer.
+// answer executes a request, and returns body and status of the answer.
 func (s *Server) answer(r *request) ([]byte, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// verb is what api.Call names the request.
+// verb returns the verb of the request, as in api.Call.
 func (r *request) verb() (string, error) {
 	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.method]
 	switch {
@@ -84,7 +84,7 @@ func (r *request) verb() (string, error) {
 	return verb, nil
 }
 
-// list is a list of everything the request selects.
+// list returns everything that the request selects.
 func (s *Server) list(r *request) ([]byte, error) {
 	items := []json.RawMessage{}
 	for _, obj := range s.store.List(r.resource.kind) {
@@ -108,7 +108,7 @@ func (s *Server) list(r *request) ([]byte, error) {
 	})
 }
 
-// write makes a write and tells of it. obj is the object of a create.
+// write makes a write and reports it. obj is the object of a create.
 func (s *Server) write(r *request, verb string, ref api.Ref, obj api.Object) (api.Object, error) {
 	old := s.stored(ref)
 	answer, err := s.carryOut(r, verb, ref, obj)

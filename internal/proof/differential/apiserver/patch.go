@@ -24,8 +24,7 @@ func (s *Server) patch(r *request, ref api.Ref) (api.Object, error) {
 		r.resource.GroupResource(), r.name, r.patchType, 0, true).ErrStatus}
 }
 
-// strategicPatch carries the patched object through as an update. It holds the version that was patched unless the patch says
-// otherwise.
+// strategicPatch stores the patched object as an update. It keeps the version that was patched unless the patch sets another one.
 func (s *Server) strategicPatch(r *request, ref api.Ref) (api.Object, error) {
 	obj, err := s.store.Get(ref.Kind, ref.Key)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// request is what an HTTP request means.
+// request is a parsed HTTP request.
 type request struct {
 	actor     string // who asks
 	method    string
@@ -85,7 +85,7 @@ func notServed(req *http.Request) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", req.URL.Path+" is not served here", 0, true)
 }
 
-// selects reports whether the request is about the object.
+// selects reports whether the request selects the object.
 func (r *request) selects(obj api.Object) bool {
 	if r.namespace != "" && obj.GetNamespace() != r.namespace {
 		return false

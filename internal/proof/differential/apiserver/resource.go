@@ -14,20 +14,20 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// resource is one sort of object that is served.
+// resource is one kind that is served.
 type resource struct {
 	schema.GroupVersionResource
 	kind api.Kind
-	// head begins the JSON of each object of the kind: its kind and apiVersion.
+	// head is the beginning of each object's JSON: kind and apiVersion.
 	head []byte
-	// empty makes an object to decode into.
+	// empty returns an object to decode into.
 	empty func() api.Object
-	// watch has fn called for each change after a version, as store.Table.Watch does.
+	// watch calls fn for each change after a version, like store.Table.Watch.
 	watch func(from uint64, match func(api.Object) bool, fn func(change)) (stop func(), err error)
 
-	changes int // so far, the one that watches are being told of included
+	changes int // so far, including the one being delivered
 
-	// What was encoded last: each change is, for several watches.
+	// The last encoded object: each change is encoded once for several watches.
 	last    api.Object
 	encoded []byte
 }
@@ -80,11 +80,11 @@ func newResource[S any, T pointer[S]](gv schema.GroupVersion, name string, table
 	}
 }
 
-// count counts the changes from now on. It must come before all watches.
+// count counts the changes from now on. It must be called before any watch.
 func (r *resource) count() {
 	everything := func(api.Object) bool { return true }
 	if _, err := r.watch(0, everything, func(change) { r.changes++ }); err != nil {
-		panic(err) // a new store has no history to be missed
+		panic(err) // a new store has no history to miss
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
 	return nil
 }
 
-// encode is the JSON of a stored object with its kind. The lock of the server is held.
+// encode returns the JSON of a stored object with its kind. The caller holds the server's lock.
 func (r *resource) encode(obj api.Object) ([]byte, error) {
 	if obj == r.last {
 		return r.encoded, nil
@@ -131,7 +131,7 @@ func (r *resource) decode(data []byte) (api.Object, error) {
 	// Stored objects have no TypeMeta.
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	if node, ok := obj.(*storagev1.CSINode); ok {
-		// What is stored knows no difference between an empty list and none.
+		// The store does not distinguish an empty list from none.
 		for i := range node.Spec.Drivers {
 			if len(node.Spec.Drivers[i].TopologyKeys) == 0 {
 				node.Spec.Drivers[i].TopologyKeys = nil
@@ -141,7 +141,7 @@ func (r *resource) decode(data []byte) (api.Object, error) {
 	return obj, nil
 }
 
-// fieldsOf are the fields that a field selector may name.
+// fieldsOf returns the fields that a field selector may name.
 func (r *resource) fieldsOf(obj api.Object) fields.Set {
 	set := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
 	switch obj := obj.(type) {

@@ -19,22 +19,24 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Config sets up a server. The zero value answers at once and tells nobody.
+// Config configures a server. The zero value answers immediately and reports nothing.
 type Config struct {
 	// Now is the server's clock; nil is time.Now.
 	Now func() time.Time
-	// Delay says how long a request of a component waits before it takes effect, and again before its answer arrives; Lag says how
-	// long a watch event for it is on its way. They are called from any goroutine. Nil is not at all.
+	// Delay returns how long a request of a component waits before it takes effect, and again before its answer arrives; Lag how long a
+	// watch event takes. Both are called from any goroutine. Nil is no delay.
 	Delay, Lag func(component string) time.Duration
 	// Await returns when a transition may happen, or when it is canceled. Nil lets all of them happen at once.
 	Await func(what Transition, canceled <-chan struct{}) Permit
-	// Inject is asked before each request but lists and watches, and may make it fail. The lock of the server is held. Nil is never.
+	// Inject is called before each request except lists and watches, and may make it fail. The server's lock is held. Nil injects
+	// nothing.
 	Inject func(api.Call) api.Fault
-	// Wrote is told of each write, refused or not, in the order in which they took effect. The lock of the server is held. Nil is not.
+	// Wrote is called for each write, refused or not, in the order in which they take effect. The server's lock is held. Nil reports
+	// nothing.
 	Wrote func(trace.Entry)
 }
 
-// Server answers requests out of a store. It may be used by any number of goroutines.
+// Server answers requests from a store. It is safe for concurrent use.
 type Server struct {
 	cfg Config
 
@@ -43,7 +45,7 @@ type Server struct {
 	resources []*resource
 }
 
-// New makes a server over an empty store.
+// New returns a server with an empty store.
 func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -69,15 +71,15 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// history is how many changes of a kind a watch can start back from: a client lists and then watches, with delays in between.
+// history is how many changes of a kind a watch can go back: clients list and then watch, with delays in between.
 const history = 100_000
 
-// Client makes a clientset for the component of that name. It has no rate limit.
+// Client returns a clientset for the component of that name, without rate limit.
 func (s *Server) Client(component string) (kubernetes.Interface, error) {
 	return ClientThrough(s, component)
 }
 
-// ClientThrough is Client for requests that go through a transport of the caller on their way to a server.
+// ClientThrough is Client with a transport of the caller between clientset and server.
 func ClientThrough(transport http.RoundTripper, component string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(&rest.Config{
 		Host:          "http://" + host,
@@ -90,14 +92,14 @@ func ClientThrough(transport http.RoundTripper, component string) (kubernetes.In
 
 const host = "apiserver.invalid"
 
-// Do calls fn with the store, while nobody else can reach it. fn must not wait.
+// Do calls fn with exclusive access to the store. fn must not wait.
 func (s *Server) Do(fn func(*store.Store)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fn(s.store)
 }
 
-// Changes counts the changes of objects of a kind so far.
+// Changes returns the number of changes of a kind so far.
 func (s *Server) Changes(kind api.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +111,7 @@ func (s *Server) Changes(kind api.Kind) int {
 	return 0
 }
 
-// RoundTrip answers one request, as http.RoundTripper asks for.
+// RoundTrip implements http.RoundTripper.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, err := s.parse(req)
 	if err != nil {
@@ -132,7 +134,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	return respond(req, code, data), nil
 }
 
-// sleep waits for as long as the configuration says, or until the caller gives up.
+// sleep waits for the given time, or until the caller gives up.
 func (s *Server) sleep(req *http.Request) error {
 	return sleep(req.Context().Done(), s.cfg.Delay(req.UserAgent()), req.Context().Err)
 }

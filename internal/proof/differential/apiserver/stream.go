@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// stream is the body of the answer to a watch: events as they happen, each after its delay, in order.
+// stream is the body of the answer to a watch: events in order, each after its delay.
 type stream struct {
 	actor     string
 	permitFor func(Transition, <-chan struct{}) Permit
@@ -23,16 +23,16 @@ type stream struct {
 	stop      func()
 	once      sync.Once
 	closed    chan struct{}
-	ready     chan struct{} // has something in it when there may be events
+	ready     chan struct{} // not empty if there may be events
 
 	mu     sync.Mutex
 	events []event
 
-	rest []byte // of the frame being read; the reader's own
-	free int    // how many events arrive together with one before; the reader's own too
+	rest []byte // rest of the frame being read; used by the reader only
+	free int    // how many further events arrive together with the last one; used by the reader only
 }
 
-// event is one of a watch. Those that a watch begins with need no permit, and do not name their object.
+// event is an event of a watch. Initial events need no permit, and have no object.
 type event struct {
 	changeType watch.EventType
 	data       []byte
@@ -40,7 +40,7 @@ type event struct {
 	number     int
 }
 
-// frame is the event on the wire.
+// frame returns the event as sent on the wire.
 func (e event) frame() []byte {
 	data := make([]byte, 0, len(e.data)+40)
 	data = append(data, `{"type":"`...)
@@ -60,7 +60,7 @@ func errorEvent(err error) event {
 	return event{changeType: watch.Error, data: data}
 }
 
-// deliver queues changes. It is called with the server's lock held.
+// deliver queues changes. The caller holds the server's lock.
 func (st *stream) deliver(r *resource) func(change) {
 	return func(c change) {
 		data, err := r.encode(c.object)
@@ -78,7 +78,7 @@ func (st *stream) deliver(r *resource) func(change) {
 	}
 }
 
-// next takes the event that comes next.
+// next removes and returns the next event.
 func (st *stream) next() (e event, ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -90,7 +90,7 @@ func (st *stream) next() (e event, ok bool) {
 	return e, true
 }
 
-// await waits until the event has arrived, and returns it, or what has come in its place; ok is false if that is nothing.
+// await waits until the event may arrive, and returns it, or its merged replacement; ok is false if nothing is left of it.
 func (st *stream) await(e event) (arrived event, ok bool, err error) {
 	if err := sleep(st.canceled, st.lag(), st.err); err != nil {
 		return e, false, err
@@ -128,7 +128,7 @@ func (st *stream) await(e event) (arrived event, ok bool, err error) {
 	return e, true, nil
 }
 
-// merged leaves of the events of each object only what is left at the end.
+// merged reduces the events of each object to their net effect.
 func merged(events []event) []event {
 	var out []event
 	for _, e := range events {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestMerged sees to it that of the changes of an object what is left is what a new list would show.
+// TestMerged checks that the net effect of the changes equals what a new list would show.
 func TestMerged(t *testing.T) {
 	of := func(changeType watch.EventType, uid types.UID, data string, number int) event {
 		return event{changeType, []byte(data), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}, number}

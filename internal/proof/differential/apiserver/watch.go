@@ -36,7 +36,7 @@ func (s *Server) startWatch(req *http.Request, r *request) (*http.Response, erro
 		st.events = append(st.events, s.bookmark(r))
 	}
 	if from == 0 {
-		// If nothing was ever written this is zero still: such a watch begins with all objects, of which there are none.
+		// If nothing was ever written this is still zero: such a watch begins with all objects, of which there are none.
 		from = s.store.Version()
 	}
 	stop, err := r.resource.watch(from, r.selects, st.deliver(r.resource))
@@ -62,7 +62,7 @@ func version(text string) (uint64, error) {
 	return v, nil
 }
 
-// initialEvents are the events for what is there already, for a watch that begins with it.
+// initialEvents returns the events for existing objects.
 func (s *Server) initialEvents(r *request, from uint64) ([]event, error) {
 	if from != 0 {
 		return nil, nil
@@ -81,7 +81,7 @@ func (s *Server) initialEvents(r *request, from uint64) ([]event, error) {
 	return events, nil
 }
 
-// bookmark says that the initial events are over.
+// bookmark marks the end of the initial events.
 func (s *Server) bookmark(r *request) event {
 	obj := r.resource.empty()
 	obj.SetResourceVersion(strconv.FormatUint(s.store.Version(), 10))

@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/attach"
 )
 
-// startAttachDetach runs the attach/detach controller with the CSI plugin, with the settings of kube-controller-manager.
+// startAttachDetach runs the attach/detach controller with the CSI plugin and the settings of kube-controller-manager.
 func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
 	logged := klog.NewContext(ctx, c.eventLogger(attach.ActorName))
 	adc, err := attachdetach.NewAttachDetachController(logged, client,

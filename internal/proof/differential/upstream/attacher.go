@@ -27,8 +27,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// attacher is a simple external attacher, as attach.AttacherConfig.Plain describes it: what a driver does with a VolumeAttachment, as far as
-// the attach/detach controller sees it.
+// attacher is a simple external attacher: it does what a driver's attacher does with a VolumeAttachment, as far as the attach/detach
+// controller sees it.
 type attacher struct {
 	cluster     *Cluster
 	client      kubernetes.Interface
@@ -38,10 +38,10 @@ type attacher struct {
 	limiter     workqueue.TypedRateLimiter[string]
 
 	mu     sync.Mutex
-	timers map[string]*time.Timer // the retry of a VolumeAttachment that is to come
+	timers map[string]*time.Timer // the pending retry of a VolumeAttachment
 }
 
-// attacherWorkers is as many as there can be VolumeAttachments.
+// attacherWorkers is the largest number of VolumeAttachments.
 const attacherWorkers = 100
 
 func (c *Cluster) startAttacher(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (c *Cluster) startAttacher(ctx context.Context) error {
 	return nil
 }
 
-// look queues a VolumeAttachment of the driver; that takes the place of a retry to come.
+// look queues a VolumeAttachment of the driver, and cancels its pending retry.
 func (a *attacher) look(va *storagev1.VolumeAttachment) {
 	if va.Spec.Attacher != differential.Driver {
 		return
@@ -124,7 +124,7 @@ func (a *attacher) again(name string, after time.Duration) {
 	})
 }
 
-// finalizer is that of the driver's attacher.
+// finalizer of the driver's attacher.
 var finalizer = attach.FinalizerOf(differential.Driver)
 
 func (a *attacher) attach(ctx context.Context, va *storagev1.VolumeAttachment) error {
@@ -167,18 +167,18 @@ func (a *attacher) detach(ctx context.Context, va *storagev1.VolumeAttachment) e
 	return nil
 }
 
-// failed writes an error down, and returns it.
+// failed writes an error into the status, and returns it.
 func (a *attacher) failed(ctx context.Context, va *storagev1.VolumeAttachment, field string, failure error) error {
 	e := storagev1.VolumeError{Time: metav1.Now(), Message: failure.Error()}
 	if code, ok := errors.AsType[*storage.Error](failure); ok && field == "attachError" {
 		e.ErrorCode = new(int32(code.Code.Number()))
 	}
-	// If that cannot be written, it is not.
+	// If the write fails, the error is not recorded.
 	_, err := a.patch(ctx, va.Name, "status", map[string]any{field: e})
 	return errors.Join(failure, err)
 }
 
-// patch changes the status of a VolumeAttachment, or its metadata.
+// patch changes status or metadata of a VolumeAttachment.
 func (a *attacher) patch(ctx context.Context, name, part string, fields map[string]any) (*storagev1.VolumeAttachment, error) {
 	data, err := json.Marshal(map[string]any{part: fields})
 	if err != nil {
@@ -191,7 +191,7 @@ func (a *attacher) patch(ctx context.Context, name, part string, fields map[stri
 	return a.client.StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{}, sub...)
 }
 
-// call asks the driver.
+// call calls the driver.
 func (a *attacher) call(op storage.Op, va *storagev1.VolumeAttachment) error {
 	handle := ""
 	if name := va.Spec.Source.PersistentVolumeName; name != nil {

@@ -31,23 +31,23 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Config sets up a cluster. The zero value is one in which nothing takes time.
+// Config configures a cluster. With the zero value nothing takes time.
 type Config struct {
-	// Delay is the most that a request takes on either way, Lag the most that a watch event takes. Each takes a random part of what
-	// its component takes at most, which is all of this or little.
+	// Delay is the maximum delay of a request before and after it takes effect, Lag that of a watch event. Each takes a random part of
+	// its component's maximum, which is all of this or less.
 	Delay, Lag time.Duration
 	// Attach is that of the scenario.
 	Attach bool
-	// Kubelets is that of the scenario. Phase is how much later than its start a kubelet begins to work at most: it moves the periods of its
-	// loops. Each takes a random part of that; zero is differential.Phase.
+	// Kubelets is that of the scenario. Phase is the maximum random delay of a kubelet's loops after its start: it shifts their periods.
+	// Zero is differential.Phase.
 	Kubelets bool
 	Phase    time.Duration
 	// Cannot, MountGroup and GroupChange are those of the scenario.
 	Cannot      []storage.Op
 	MountGroup  bool
 	GroupChange time.Duration
-	// Sorted has in order what comes from maps: kubelets and the attach/detach controller go through what is desired, and the PersistentVolume
-	// controller through volumes.
+	// Sorted sorts what upstream takes from maps: the desired state of kubelets and of the attach/detach controller, and the volumes of
+	// the PersistentVolume controller.
 	Sorted bool
 	// Seed of the random delays.
 	Seed uint64
@@ -57,12 +57,12 @@ type Config struct {
 	Variation Variation
 	// Latency is how long each request takes before it waits for its permit, as in differential.Options.
 	Latency time.Duration
-	// Wait waits until every goroutine of the bubble does: synctest.Wait. Nil is no bubble; then time is real, and Advance must not be
+	// Wait waits until every goroutine of the bubble waits: synctest.Wait. Nil means no bubble and real time; then Advance must not be
 	// called.
 	Wait func()
 }
 
-// Cluster is a differential.World in which the controllers of Kubernetes run.
+// Cluster is a differential.Side that runs the controllers of Kubernetes.
 type Cluster struct {
 	cfg       Config
 	server    *apiserver.Server
@@ -71,21 +71,21 @@ type Cluster struct {
 	ctx       context.Context
 	stop      context.CancelFunc
 	running   sync.WaitGroup
-	machines  map[string]*machine // by the name of their node
+	machines  map[string]*machine // by node name
 	sequencer *sequencer          // nil unless Config.Sequenced
 
 	mu      sync.Mutex
 	random  *rand.Rand
 	entries []trace.Entry    // since the last observation
-	groups  map[string]int64 // that the files of volumes belong to
+	groups  map[string]int64 // groups that the files of volumes belong to
 }
 
-var _ differential.World = (*Cluster)(nil)
+var _ differential.Side = (*Cluster)(nil)
 
-// resyncPeriod is that of kube-controller-manager.
+// resyncPeriod of kube-controller-manager.
 const resyncPeriod = 15 * time.Second
 
-// New starts a cluster with nothing in it.
+// New starts an empty cluster.
 func New(cfg Config) (*Cluster, error) {
 	c := &Cluster{cfg: cfg, backends: map[string]*differential.Backend{}, faults: fake.NewFaults(), machines: map[string]*machine{}, groups: map[string]int64{}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
 	for _, name := range []string{differential.InTree, differential.NFS, differential.Driver} {
@@ -106,8 +106,8 @@ func New(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// upTo makes random durations below d. Some components are much slower than others: what one does may be over before another has
-// looked, as it is with ours when nothing takes time.
+// upTo returns random durations below d. Some components are much slower than others, so what one does may be over before another
+// notices, as on our side when nothing takes time.
 func (c *Cluster) upTo(d time.Duration) func(string) time.Duration {
 	if d <= 0 {
 		return nil
@@ -133,7 +133,7 @@ func (c *Cluster) record(e trace.Entry) {
 	}
 }
 
-// start starts the controllers, those of kube-controller-manager with informers in common.
+// start starts the controllers. Those of kube-controller-manager share informers.
 func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startProvisioner(ctx); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the cluster and waits until all of it has ended.
+// Close ends the cluster and waits until all goroutines have ended.
 func (c *Cluster) Close() {
 	c.stop()
 	if c.sequencer != nil {
@@ -223,11 +223,11 @@ func (c *Cluster) Close() {
 	}
 	c.running.Wait()
 	if c.cfg.Wait != nil {
-		// Operations on volumes go on until they are through.
+		// Running operations on volumes end first.
 		time.Sleep(longestOperation)
 	}
 	for _, m := range c.machines {
-		// What is left behind is in the way of nobody.
+		// Leftover files do no harm.
 		_ = os.RemoveAll(m.root)
 		roots.Delete(m.root)
 	}
@@ -263,16 +263,16 @@ func (c *Cluster) Delete(ref api.Ref, force bool) (err error) {
 	return err
 }
 
-// Storage finds a backend.
+// Storage returns a backend.
 func (c *Cluster) Storage(name string) *differential.Backend { return c.backends[name] }
 
-// Fail has requests fail.
+// Fail adds a rule for failing requests.
 func (c *Cluster) Fail(r differential.Rule) (err error) {
 	c.server.Do(func(*store.Store) { err = r.Add(c.faults) })
 	return err
 }
 
-// Claims counts the claims in that phase.
+// Claims counts the claims in a phase.
 func (c *Cluster) Claims(phase corev1.PersistentVolumeClaimPhase) (n int) {
 	c.server.Do(func(s *store.Store) {
 		for claim := range s.Claims.All() {
@@ -284,7 +284,7 @@ func (c *Cluster) Claims(phase corev1.PersistentVolumeClaimPhase) (n int) {
 	return n
 }
 
-// Volumes counts the volumes in that phase.
+// Volumes counts the volumes in a phase.
 func (c *Cluster) Volumes(phase corev1.PersistentVolumePhase) (n int) {
 	c.server.Do(func(s *store.Store) {
 		for pv := range s.Volumes.All() {
@@ -296,7 +296,7 @@ func (c *Cluster) Volumes(phase corev1.PersistentVolumePhase) (n int) {
 	return n
 }
 
-// Advance lets time pass, and everybody do what is due by then.
+// Advance advances time, and lets every component do what is due by then.
 func (c *Cluster) Advance(d time.Duration) error {
 	time.Sleep(d)
 	if c.sequencer != nil {
@@ -307,7 +307,7 @@ func (c *Cluster) Advance(d time.Duration) error {
 	return nil
 }
 
-// Observe tells what is there and what happened.
+// Observe returns the state and what happened.
 func (c *Cluster) Observe() (differential.Observation, error) {
 	var objects []api.Object
 	c.server.Do(func(s *store.Store) {

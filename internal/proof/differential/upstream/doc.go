@@ -1,5 +1,6 @@
-// Package upstream runs controllers of Kubernetes as they are, over package apiserver.
+// Package upstream runs unmodified controllers of Kubernetes over package apiserver.
 //
-// A Cluster must be made, used and closed inside a bubble of testing/synctest, in one goroutine. Its clock is that of the bubble: time
-// passes in Advance alone, while everybody else waits. (In a benchmark there is no bubble, and Advance is not used.)
+// A Cluster must be created, used and closed inside a bubble of testing/synctest, in one goroutine. Its clock is the bubble's: time
+// passes only in
+// Advance, while every other goroutine waits. (A benchmark uses no bubble and no Advance.)
 package upstream

@@ -12,8 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util"
 )
 
-// emptyDirPlugin is the plugin of emptyDir volumes. It is ours: the real one has most of a kubelet come with it, to work out how much memory a pod
-// may have.
+// emptyDirPlugin is our plugin for emptyDir volumes. The real one needs most of a kubelet to compute a pod's memory limit.
 type emptyDirPlugin struct{ machine *machine }
 
 const emptyDirName = "kubernetes.io/empty-dir"
@@ -41,7 +40,7 @@ func (p *emptyDirPlugin) ConstructVolumeSpec(name, _ string) (volume.Reconstruct
 	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&corev1.Volume{Name: name, VolumeSource: source})}, nil
 }
 
-// emptyDir is a directory for a pod, in memory or on the disk, and beside it one with a file that says that it has been made.
+// emptyDir is a directory for a pod, in memory or on disk, and a second directory with a file that marks it as ready.
 type emptyDir struct {
 	volume.MetricsNil
 	machine  *machine

@@ -13,17 +13,17 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Quiet has the libraries of Kubernetes log nothing, here and in the rest of the process.
+// Quiet turns off logging of the Kubernetes libraries in this process.
 func Quiet() {
 	klog.SetLogger(discard)
 	utilruntime.ErrorHandlers = nil
 }
 
-// discard is a logger for what nobody reads.
+// discard is a logger that drops everything.
 var discard = logr.Discard()
 
-// eventLogger is a logger for a component that logs the Events it emits, as client-go's broadcaster does before anything is
-// correlated. Everything else that is logged is dropped.
+// eventLogger returns a logger for a component that logs the Events it emits, like client-go's broadcaster before correlation. Other log
+// lines are dropped.
 func (c *Cluster) eventLogger(component string) logr.Logger {
 	return logr.New(&eventSink{cluster: c, component: component})
 }

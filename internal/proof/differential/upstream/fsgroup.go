@@ -10,15 +10,15 @@ import (
 	_ "k8s.io/kubernetes/pkg/volume"
 )
 
-// changeFile gives one file to a group: the last step of what a volume plugin does with the files of a volume.
+// changeFile changes the group of one file: the last step of what a volume plugin does with the files of a volume.
 //
 //go:linkname changeFile k8s.io/kubernetes/pkg/volume.filePermissionChangeFunc
 var changeFile func(path string, group *int64, readOnly bool, info os.FileInfo) error
 
-// realChangeFile is what it is by itself.
+// realChangeFile is the original function.
 var realChangeFile = changeFile
 
-// roots are the machines by their directories.
+// roots are the machines by their root directories.
 var roots sync.Map
 
 func init() {
@@ -37,7 +37,7 @@ func init() {
 	}
 }
 
-// changeFile is that for a file on a machine. Where a volume is mounted there is no file but the root, and that takes as long as all of them.
+// changeFile changes a file on a machine. A mounted volume has no file but its root, which takes as long as all files of a real one.
 func (m *machine) changeFile(path string, group *int64, readOnly bool, info os.FileInfo) error {
 	volume := m.filesAt(path)
 	if volume == "" {
@@ -69,7 +69,7 @@ func (m *machine) changeFile(path string, group *int64, readOnly bool, info os.F
 	return nil
 }
 
-// groupOf is the group that the files of a volume belong to.
+// groupOf returns the group of a volume's files.
 func (c *Cluster) groupOf(volume string) (group int64, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *Cluster) groupOf(volume string) (group int64, known bool) {
 	return group, known
 }
 
-// setGroup has the files of a volume belong to a group, wherever it is mounted.
+// setGroup sets the group of a volume's files, wherever it is mounted.
 func (c *Cluster) setGroup(volume string, group int64) {
 	c.mu.Lock()
 	c.groups[volume] = group
@@ -95,7 +95,7 @@ func (c *Cluster) setGroup(volume string, group int64) {
 	}
 }
 
-// own gives a directory to a group, as files of a volume are whose group has been changed.
+// own gives a directory to a group, as the kubelet does with files of a volume.
 func own(dir string, group int64) {
 	_ = os.Chown(dir, -1, int(group))
 	_ = os.Chmod(dir, 0o770|os.ModeSetgid)

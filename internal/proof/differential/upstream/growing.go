@@ -23,7 +23,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// prepareExpand makes the expand controller.
+// prepareExpand returns the expand controller.
 func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error) {
 	logged := klog.NewContext(ctx, c.eventLogger(expand.ActorName))
 	plugins := []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}}
@@ -36,7 +36,7 @@ func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface
 	return func() { controller.Run(logged) }, nil
 }
 
-// prepareEphemeral makes the ephemeral volume controller, with as many workers as in kube-controller-manager.
+// prepareEphemeral returns the ephemeral volume controller with as many workers as in kube-controller-manager.
 func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error) {
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
 	controller, err := ephemeral.NewController(quiet, client, shared.Core().V1().Pods(), shared.Core().V1().PersistentVolumeClaims())
@@ -48,8 +48,8 @@ func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interf
 
 const ephemeralWorkers = 5
 
-// emitted is the Event that a write stands for. The ephemeral volume controller logs its Events without structure: they are read off what it
-// writes.
+// emitted returns the Event that a write stands for. The ephemeral volume controller logs its Events as plain text, so they are derived
+// from what it writes.
 func emitted(e trace.Entry) (trace.Entry, bool) {
 	written, ok := e.New.(*corev1.Event)
 	if !ok || e.Actor != reclaim.EphemeralName || e.Err != nil {
@@ -62,12 +62,12 @@ func emitted(e trace.Entry) (trace.Entry, bool) {
 	}, true
 }
 
-// ExpandVolumeDevice grows the volume.
+// ExpandVolumeDevice expands the volume.
 func (p *mockStorage) ExpandVolumeDevice(spec *volume.Spec, size, _ resource.Quantity) (resource.Quantity, error) {
 	return size, p.cluster.call(expand.ActorName, p.name, storage.Expand, spec.PersistentVolume.Name)
 }
 
-// RequiresFSResize is no: there is no node that could do it.
+// RequiresFSResize returns false: no node could resize the file system.
 func (p *mockStorage) RequiresFSResize() bool { return false }
 
 var _ volume.ExpandableVolumePlugin = (*mockStorage)(nil)

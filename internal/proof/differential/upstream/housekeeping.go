@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/mount"
 )
 
-// keepHouse ends containers of pods that are gone, and removes what pods left behind, every so often (MNT-480).
+// keepHouse periodically ends containers of deleted pods, and removes what pods left behind (MNT-480).
 func (k *kubelet) keepHouse(ctx context.Context, ready func() bool) {
 	for sleepUntil(ctx, mount.DefaultHousekeeping) == nil {
 		if !ready() {
@@ -35,7 +35,7 @@ func (k *kubelet) keepHouse(ctx context.Context, ready func() bool) {
 	}
 }
 
-// orphaned reports whether the directory of a pod that nobody knows may go: nothing is mounted there, and no file tells of a volume.
+// orphaned reports whether the directory of an unknown pod may be removed: nothing is mounted there, and no file belongs to a volume.
 func (k *kubelet) orphaned(pod types.UID) bool {
 	k.mu.Lock()
 	_, contained := k.containers[pod]

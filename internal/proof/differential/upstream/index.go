@@ -7,11 +7,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Index is the index of volumes in which the PersistentVolume controller looks for a match. It is not exported there, so its functions are
-// linked by name.
+// Index is the PersistentVolume controller's index of volumes. It is not exported there, so its functions are linked by name.
 type Index struct{ index orderedIndex }
 
-// orderedIndex has the layout of the index.
+// orderedIndex has the memory layout of the index.
 type orderedIndex struct{ store cache.Indexer }
 
 //go:linkname newIndex k8s.io/kubernetes/pkg/controller/volume/persistentvolume.newPersistentVolumeOrderedIndex
@@ -23,7 +22,7 @@ func findBestMatch(index *orderedIndex, claim *corev1.PersistentVolumeClaim, del
 //go:linkname satisfies k8s.io/kubernetes/pkg/controller/volume/persistentvolume.checkVolumeSatisfyClaim
 func satisfies(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error
 
-// NewIndex is an index with these volumes in it.
+// NewIndex returns an index of these volumes.
 func NewIndex(volumes []*corev1.PersistentVolume) (*Index, error) {
 	x := &Index{newIndex()}
 	for _, pv := range volumes {
@@ -34,12 +33,12 @@ func NewIndex(volumes []*corev1.PersistentVolume) (*Index, error) {
 	return x, nil
 }
 
-// Match picks a volume for the claim, nil for none. Which one it picks of several that are equally good is up to chance.
+// Match picks a volume for the claim, nil for none. Among equally good volumes the choice is random.
 func (x *Index) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*corev1.PersistentVolume, error) {
 	return findBestMatch(&x.index, claim, delayed)
 }
 
-// Satisfies tells why a volume is not what a claim that names it may have, nil if it is.
+// Satisfies returns why a volume does not fit a claim that names it, nil if it fits.
 func Satisfies(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	return satisfies(pv, claim)
 }

@@ -33,7 +33,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// machine is a node with what outlives its kubelet: a directory, what is mounted below it, and containers.
+// machine is what outlives the kubelet of a node: a directory, the mounts below it, and containers.
 type machine struct {
 	cluster *Cluster
 	name    string
@@ -47,13 +47,14 @@ type machine struct {
 	kubelet    *kubelet                  // nil while none runs
 }
 
-// containers are those of a pod, in one of its lives.
+// containers are those of one pod.
 type containers struct {
 	exit   corev1.PodPhase // how they ended, "" while they run
 	groups []int64         // that volumes give them
 }
 
-// kubelet is one life of a kubelet: the real volume manager with the real CSI plugin, and around it what package mount has around its own.
+// kubelet is one life of a kubelet: the real volume manager with the real CSI plugin, and around it our code, which works like package
+// mount.
 type kubelet struct {
 	*machine
 	actor    string
@@ -63,20 +64,20 @@ type kubelet struct {
 	volumes  volumemanager.VolumeManager
 	nodes    corelisters.NodeLister
 	pods     *podManager
-	// registered says that the API server has the Node.
+	// registered is set when the API server has the Node.
 	registered bool
-	// uid is that of the Node, once the CSINode is there. It is guarded by mu.
+	// uid of the Node, set when the CSINode exists. mu guards it.
 	uid types.UID
-	// ending is closed when what takes time and began last has ended, by the instant at which it does.
+	// ending has, by end time, a channel that is closed when the operation that began last and ends then has ended.
 	ending map[time.Time]chan struct{}
-	// begins has the pods in it whose wait for volumes is about to begin.
+	// begins contains the pods whose wait for volumes is about to begin.
 	begins sync.Map
 	// ctx ends when the kubelet stops.
 	ctx  context.Context
 	stop context.CancelFunc
 }
 
-// newMachine makes a machine.
+// newMachine returns a machine.
 func (c *Cluster) newMachine(name string) (*machine, error) {
 	root, err := os.MkdirTemp("", "kubelet-")
 	if err != nil {
@@ -134,10 +135,10 @@ func sleepUntil(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// arrival is how long a kubelet takes at its start to hear of its pods.
+// arrival is how long a starting kubelet takes to receive its pods.
 const arrival = 5 * time.Millisecond
 
-// run is the life of the kubelet.
+// run runs the kubelet.
 func (k *kubelet) run(ctx context.Context) error {
 	quiet := klog.NewContext(ctx, discard)
 	host := &volumeHost{kubelet: k, drivers: informers.NewSharedInformerFactory(k.client, 0)}
@@ -165,7 +166,7 @@ func (k *kubelet) run(ctx context.Context) error {
 	k.registered = k.register(ctx) == nil
 	own.StartWithContext(quiet)
 	k.cluster.running.Go(func() {
-		// The first pods arrive when the loops have begun, as those do that come later. Of those loops that wait for their turns no pass has.
+		// The first pods arrive when the loops run, like later ones. No loop that waits for permits has made a pass by then.
 		if k.cluster.sequencer != nil || !k.cluster.cfg.Sorted || sleepUntil(ctx, arrival) == nil {
 			pods.RunWithContext(quiet)
 		}
@@ -179,11 +180,11 @@ func (k *kubelet) run(ctx context.Context) error {
 	return nil
 }
 
-// dead reports whether the kubelet has been stopped.
+// dead reports whether the kubelet was stopped.
 func (k *kubelet) dead() bool { return k.ctx.Err() != nil }
 
-// live waits for ever if the kubelet is dead: a process that has ended does nothing more. For ever is until the end of the cluster, and
-// an error.
+// live blocks if the kubelet is dead, because an ended process does nothing more. It blocks until the cluster ends, and then returns an
+// error.
 func (k *kubelet) live() error {
 	if !k.dead() {
 		return nil
@@ -194,10 +195,10 @@ func (k *kubelet) live() error {
 
 var errDead = errors.New("the kubelet is dead")
 
-// mortal carries the requests of a kubelet as long as it lives.
+// mortal sends the requests of a kubelet while it lives.
 type mortal struct{ kubelet *kubelet }
 
-// RoundTrip answers one request.
+// RoundTrip implements http.RoundTripper.
 func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := m.kubelet.live(); err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ type recorder struct{ kubelet *kubelet }
 
 var _ record.EventRecorder = recorder{}
 
-// Event emits an Event. Paths are told as those of a kubelet with the usual root.
+// Event emits an Event. Paths are rewritten to the usual root directory.
 func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
 	k := r.kubelet
 	if k.dead() {
@@ -226,12 +227,12 @@ func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
 	})
 }
 
-// Eventf is Event with a text to be formatted.
+// Eventf is Event with a format.
 func (r recorder) Eventf(obj runtime.Object, eventType, reason, format string, args ...any) {
 	r.Event(obj, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-// AnnotatedEventf is Eventf; nobody looks at annotations.
+// AnnotatedEventf is Eventf; annotations are ignored.
 func (r recorder) AnnotatedEventf(obj runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
 	r.Eventf(obj, eventType, reason, format, args...)
 }

@@ -10,19 +10,19 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/volumepathhandler"
 )
 
-// blockHandler keeps the files, links and loop devices of block volumes. Links are as the real one makes them. What is mounted there is
-// mounted by the machine's mounter: a device is a file at which something is mounted, and no loop device of the real machine is taken.
+// blockHandler manages files, links and loop devices of block volumes. Links are real. Mounts go to the machine's mounter: a device is a
+// file with something mounted at it, and no real loop device is used.
 type blockHandler struct {
 	volumepathhandler.BlockVolumePathHandler
 	machine *machine
 }
 
-// newBlockHandler makes that of a kubelet.
+// newBlockHandler returns the handler of a kubelet.
 func newBlockHandler(m *machine) *blockHandler {
 	return &blockHandler{volumepathhandler.NewBlockVolumePathHandler(), m}
 }
 
-// isDevice reports whether there is a device at the path.
+// isDevice reports whether the path is a device.
 func (h *blockHandler) isDevice(path string) (bool, error) {
 	points, err := h.machine.mounter.List()
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *blockHandler) isDevice(path string) (bool, error) {
 	return false, nil
 }
 
-// MapDevice makes a device known below a directory, by a bind mount or by a link.
+// MapDevice maps a device below a directory, by a bind mount or a link.
 func (h *blockHandler) MapDevice(device, dir, name string, bind bool) error {
 	if !bind || device == "" || !filepath.IsAbs(dir) {
 		return h.BlockVolumePathHandler.MapDevice(device, dir, name, bind)
@@ -54,7 +54,7 @@ func (h *blockHandler) MapDevice(device, dir, name string, bind bool) error {
 	return h.machine.mounter.Mount(device, path, "", []string{"bind"})
 }
 
-// touch makes a file unless there is one.
+// touch creates a file if it does not exist.
 func touch(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -63,7 +63,7 @@ func touch(path string) error {
 	return file.Close()
 }
 
-// UnmapDevice takes that back. What is gone already is no error.
+// UnmapDevice undoes MapDevice. A missing device is no error.
 func (h *blockHandler) UnmapDevice(dir, name string, bind bool) error {
 	if !bind || dir == "" {
 		return h.BlockVolumePathHandler.UnmapDevice(dir, name, bind)
@@ -84,7 +84,7 @@ func (h *blockHandler) UnmapDevice(dir, name string, bind bool) error {
 	return nil
 }
 
-// IsDeviceBindMountExist reports whether there is a device at the path.
+// IsDeviceBindMountExist reports whether the path is a device.
 func (h *blockHandler) IsDeviceBindMountExist(path string) (bool, error) { return h.isDevice(path) }
 
 // GetDeviceBindMountRefs lists the devices in a directory.
@@ -106,7 +106,7 @@ func (h *blockHandler) GetDeviceBindMountRefs(_, dir string) (refs []string, err
 	return refs, nil
 }
 
-// RemoveMapPath removes a directory, which must have nothing mounted in it.
+// RemoveMapPath removes a directory without mounts.
 func (h *blockHandler) RemoveMapPath(dir string) error {
 	if dir != "" && h.machine.mountsBelow(dir) {
 		return fmt.Errorf("failed to remove directory %s: device or resource busy", dir)
@@ -114,7 +114,7 @@ func (h *blockHandler) RemoveMapPath(dir string) error {
 	return h.BlockVolumePathHandler.RemoveMapPath(dir)
 }
 
-// AttachFileDevice has a loop device hold the file.
+// AttachFileDevice attaches the file to a loop device.
 func (h *blockHandler) AttachFileDevice(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("GetLoopDevice failed for path %s: %w", path, err)
@@ -125,7 +125,7 @@ func (h *blockHandler) AttachFileDevice(path string) (string, error) {
 	return "/dev/loop0", nil
 }
 
-// DetachFileDevice lets it go.
+// DetachFileDevice detaches it.
 func (h *blockHandler) DetachFileDevice(path string) error {
 	h.machine.mu.Lock()
 	defer h.machine.mu.Unlock()
@@ -133,7 +133,7 @@ func (h *blockHandler) DetachFileDevice(path string) error {
 	return nil
 }
 
-// GetLoopDevice finds the loop device that holds a file.
+// GetLoopDevice returns the loop device of a file.
 func (h *blockHandler) GetLoopDevice(path string) (string, error) {
 	h.machine.mu.Lock()
 	defer h.machine.mu.Unlock()
@@ -143,7 +143,7 @@ func (h *blockHandler) GetLoopDevice(path string) (string, error) {
 	return "/dev/loop0", nil
 }
 
-// Locked are the files that a loop device holds.
+// Locked lists the files attached to a loop device.
 func (m *machine) Locked() (paths []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -28,15 +28,15 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// realCSI is what the CSI plugin of a kubelet can do.
+// realCSI lists the interfaces of the kubelet's CSI plugin.
 type realCSI interface {
 	volume.AttachableVolumePlugin
 	volume.BlockVolumePlugin
 	volume.NodeExpandableVolumePlugin
 }
 
-// csiPlugin is the CSI plugin, unaltered but for the last step: its calls to a driver do not go through a socket, which in a bubble
-// nobody can wait for, but to a csiNode.
+// csiPlugin is the CSI plugin, unmodified except for the last step: its calls to a driver go to a csiNode instead of a socket, because a
+// socket would stop the bubble's clock.
 type csiPlugin struct {
 	realCSI
 	node *csiNode
@@ -52,7 +52,7 @@ func newCSIPlugin(k *kubelet) *csiPlugin {
 	return &csiPlugin{csi.ProbeVolumePlugins()[0].(realCSI), &csiNode{kubelet: k}}
 }
 
-// NewMounter and the others have what the plugin makes speak to the driver here.
+// NewMounter and the other constructors connect what the plugin returns to the driver here.
 func (p *csiPlugin) NewMounter(spec *volume.Spec, pod *corev1.Pod) (volume.Mounter, error) {
 	mounter, err := p.realCSI.NewMounter(spec, pod)
 	if err == nil {
@@ -103,7 +103,7 @@ func (p *csiPlugin) NewDeviceUnmounter() (volume.DeviceUnmounter, error) {
 	return unmounter, p.connectDevice(unmounter)
 }
 
-// connect gives a mounter or mapper a client that leads here, and returns it. A driver that has not registered has none.
+// connect gives a mounter or mapper a client for the driver here, and returns it. A driver that has not registered gets none.
 func (p *csiPlugin) connect(mounter any) (client reflect.Value) {
 	found := reflect.ValueOf(mounter).MethodByName("Get").Call(nil)
 	if !found[1].IsNil() {
@@ -120,7 +120,7 @@ func (p *csiPlugin) connect(mounter any) (client reflect.Value) {
 	return found[0]
 }
 
-// connectDevice gives an attacher the client that a mounter has.
+// connectDevice gives an attacher the client of a mounter.
 func (p *csiPlugin) connectDevice(attacher any) error {
 	pv := &corev1.PersistentVolume{}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: differential.Driver}
@@ -132,18 +132,18 @@ func (p *csiPlugin) connectDevice(attacher any) error {
 	return nil
 }
 
-// unexported is a field that may be set.
+// unexported returns a private field as a settable value.
 func unexported(field reflect.Value) reflect.Value {
 	return reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 }
 
-// csiNode is the node part of differential.Driver on one machine. Its calls take as long and end as the setting of the backend says.
+// csiNode is the node service of differential.Driver on one machine. The backend's setting says how long calls take and how they end.
 type csiNode struct {
-	csipb.NodeClient // what is not below is not asked for
+	csipb.NodeClient // other methods are never called
 	kubelet          *kubelet
 }
 
-// NodeGetCapabilities says that the driver stages and expands, unless it cannot, and mounts with a group if it can.
+// NodeGetCapabilities reports staging, expansion and VOLUME_MOUNT_GROUP, according to the scenario.
 func (n *csiNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest, ...grpc.CallOption) (*csipb.NodeGetCapabilitiesResponse, error) {
 	resp := &csipb.NodeGetCapabilitiesResponse{}
 	can := func(op storage.Op, what csipb.NodeServiceCapability_RPC_Type) {
@@ -189,7 +189,7 @@ func (n *csiNode) NodePublishVolume(ctx context.Context, req *csipb.NodePublishV
 	})
 }
 
-// mount mounts something at a place unless it is there already.
+// mount mounts something unless it is mounted already.
 func (n *csiNode) mount(source, target string, options ...string) error {
 	if mounted, err := n.kubelet.mounter.IsMountPoint(target); err != nil || mounted {
 		return err
@@ -197,7 +197,7 @@ func (n *csiNode) mount(source, target string, options ...string) error {
 	return n.kubelet.mounter.Mount(source, target, "", options)
 }
 
-// NodeUnpublishVolume takes that back.
+// NodeUnpublishVolume undoes NodePublishVolume.
 func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpublishVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnpublishVolumeResponse, error) {
 	return &csipb.NodeUnpublishVolumeResponse{}, n.call(ctx, storage.Unpublish, req.VolumeId, podOf(req.TargetPath), func() error {
 		n.asked(differential.NodeRequest{Op: storage.Unpublish, ID: req.VolumeId, Path: req.TargetPath}, nil)
@@ -211,7 +211,7 @@ func (n *csiNode) NodeUnpublishVolume(ctx context.Context, req *csipb.NodeUnpubl
 	})
 }
 
-// NodeUnstageVolume takes the volume off the machine.
+// NodeUnstageVolume undoes NodeStageVolume.
 func (n *csiNode) NodeUnstageVolume(ctx context.Context, req *csipb.NodeUnstageVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeUnstageVolumeResponse, error) {
 	return &csipb.NodeUnstageVolumeResponse{}, n.call(ctx, storage.Unstage, req.VolumeId, "", func() error {
 		n.asked(differential.NodeRequest{Op: storage.Unstage, ID: req.VolumeId, Staging: req.StagingTargetPath}, nil)
@@ -219,7 +219,7 @@ func (n *csiNode) NodeUnstageVolume(ctx context.Context, req *csipb.NodeUnstageV
 	})
 }
 
-// asked notes a request, for which the capability may say more.
+// asked records a request and its capability.
 func (n *csiNode) asked(r differential.NodeRequest, capability *csipb.VolumeCapability) {
 	r.Node = n.kubelet.name
 	for _, path := range []*string{&r.Path, &r.Staging} {
@@ -234,7 +234,7 @@ func (n *csiNode) asked(r differential.NodeRequest, capability *csipb.VolumeCapa
 	n.kubelet.cluster.backends[differential.Driver].Asked(r)
 }
 
-// podOf is the pod that something below the directory of pods is for: the uid is in the path.
+// podOf returns the pod of a path below the pods directory: the path contains the uid.
 func podOf(path string) string {
 	parts := strings.Split(filepath.ToSlash(path), "/")
 	for i, part := range parts[:len(parts)-1] {
@@ -245,7 +245,7 @@ func podOf(path string) string {
 	return parts[len(parts)-1] // the name of a device
 }
 
-// call is a call to the driver.
+// call makes a call to the driver.
 func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effect func() error) error {
 	k := n.kubelet
 	if err := k.live(); err != nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// nodeExpandWithClient is all that the CSI plugin does to expand a volume but for finding the client of the driver.
+// nodeExpandWithClient is the CSI plugin's code for expansion, after it has found the driver's client.
 //
 //go:linkname nodeExpandWithClient k8s.io/kubernetes/pkg/volume/csi.(*csiPlugin).nodeExpandWithClient
 func nodeExpandWithClient(plugin unsafe.Pointer, options volume.NodeResizeOptions, source *corev1.CSIPersistentVolumeSource, client clientWords, filesystem bool) (bool, error)
 
-// clientWords are what an interface value consists of: that of the plugin's client, whose type nobody else can name.
+// clientWords are the two words of an interface value: the plugin's client, whose type is private.
 type clientWords struct{ table, value unsafe.Pointer }
 
-// NodeExpand has the driver here expand a volume.
+// NodeExpand expands a volume with the driver here.
 func (p *csiPlugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	pv := options.VolumeSpec.PersistentVolume
 	if pv == nil || pv.Spec.CSI == nil {
@@ -42,7 +42,7 @@ func (p *csiPlugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	return nodeExpandWithClient(reflect.ValueOf(p.realCSI).UnsafePointer(), options, pv.Spec.CSI, *(*clientWords)(client.Addr().UnsafePointer()), filesystem)
 }
 
-// NodeExpandVolume expands what is on the volume.
+// NodeExpandVolume expands the file system or device.
 func (n *csiNode) NodeExpandVolume(ctx context.Context, req *csipb.NodeExpandVolumeRequest, _ ...grpc.CallOption) (*csipb.NodeExpandVolumeResponse, error) {
 	size := req.CapacityRange.RequiredBytes
 	return &csipb.NodeExpandVolumeResponse{CapacityBytes: size}, n.call(ctx, storage.NodeExpand, req.VolumeId, "", func() error {

@@ -22,13 +22,13 @@ import (
 	"k8s.io/mount-utils"
 )
 
-// volumeHost is what a kubelet is to its volume plugins.
+// volumeHost is the kubelet as its volume plugins see it.
 type volumeHost struct {
 	*kubelet
 	drivers informers.SharedInformerFactory
-	// ready is set when the plugins are initialized. Until then there are no informers: so the CSI plugin does not start what it would keep for the
-	// next kubelets of this process too. named is set when it has asked for the name of the node: then until it is ready there is no
-	// client either, so that it leaves the CSINode alone.
+	// ready is set when the plugins are initialized. Before that there are no informers, so the CSI plugin does not start what it would
+	// share with later kubelets of this process. named is set when the plugin has asked for the node's name; from then until ready there
+	// is no client either, so the plugin does not write the CSINode.
 	ready, named atomic.Bool
 }
 
@@ -76,7 +76,7 @@ func (h *volumeHost) WaitForCacheSync() error {
 	return nil
 }
 
-// The places below the root.
+// Directories below the root.
 func (h *volumeHost) GetPodsDir() string { return h.podsDir() }
 func (h *volumeHost) GetPluginDir(plugin string) string {
 	return filepath.Join(h.root, "plugins", plugin)
@@ -100,7 +100,7 @@ func (h *volumeHost) GetSubpather() subpath.Interface        { return subpath.Ne
 func (h *volumeHost) GetEventRecorder() record.EventRecorder { return recorder{h.kubelet} }
 func (h *volumeHost) SetKubeletError(error)                  {}
 
-// node is the Node as watched.
+// node returns the Node from the watch.
 func (h *volumeHost) node() (*corev1.Node, error) {
 	node, err := h.nodes.Get(h.name)
 	if err != nil {
@@ -137,7 +137,7 @@ func (h *volumeHost) GetAttachedVolumesFromNodeStatus() (map[corev1.UniqueVolume
 	return attached, nil
 }
 
-// What no plugin here asks for.
+// Methods that no plugin here calls.
 func (h *volumeHost) GetServiceAccountTokenFunc() func(string, string, *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	return func(string, string, *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 		return nil, errNotHere

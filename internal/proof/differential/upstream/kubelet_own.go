@@ -20,14 +20,14 @@ import (
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 )
 
-// ownPlugins are the plugins of volumes that need no storage but what the node has, and of local volumes. All are real but emptyDir.
+// ownPlugins are the plugins of volumes that need nothing but the node, and of local volumes. All are real except emptyDir.
 func ownPlugins(m *machine) []volume.VolumePlugin {
 	return slices.Concat([]volume.VolumePlugin{&emptyDirPlugin{machine: m}}, configmap.ProbeVolumePlugins(), secret.ProbeVolumePlugins(),
 		projected.ProbeVolumePlugins(), downwardapi.ProbeVolumePlugins(), gitrepo.ProbeVolumePlugins(), image.ProbeVolumePlugins(),
 		hostpath.ProbeVolumePlugins(volume.VolumeConfig{}), local.ProbeVolumePlugins())
 }
 
-// NewWrapperMounter and NewWrapperUnmounter make the emptyDir that holds the files of another plugin, as those of a kubelet do.
+// NewWrapperMounter and NewWrapperUnmounter return the emptyDir that contains the files of another plugin.
 func (h *volumeHost) NewWrapperMounter(name string, spec volume.Spec, pod *corev1.Pod) (volume.Mounter, error) {
 	spec.Volume.Name = "wrapped_" + name
 	plugin, err := h.plugins.FindPluginBySpec(&spec)
@@ -46,7 +46,7 @@ func (h *volumeHost) NewWrapperUnmounter(name string, spec volume.Spec, pod type
 	return plugin.NewUnmounter(spec.Name(), pod)
 }
 
-// GetSecretFunc and GetConfigMapFunc find whatever they are asked for, with nothing in it: neither are objects of a store.
+// GetSecretFunc and GetConfigMapFunc return an empty object for any name: the store has neither kind.
 func (h *volumeHost) GetSecretFunc() func(string, string) (*corev1.Secret, error) {
 	return func(string, string) (*corev1.Secret, error) { return &corev1.Secret{}, nil }
 }
@@ -55,7 +55,7 @@ func (h *volumeHost) GetConfigMapFunc() func(string, string) (*corev1.ConfigMap,
 	return func(string, string) (*corev1.ConfigMap, error) { return &corev1.ConfigMap{}, nil }
 }
 
-// mountSubpaths has containers see no more of a volume than they want, as package mount does (MNT-037).
+// mountSubpaths mounts the subPaths of containers, like package mount (MNT-037).
 func (k *kubelet) mountSubpaths(pod *corev1.Pod) error {
 	volumes := k.volumes.GetMountedVolumesForPod(volumetypes.UniquePodName(pod.UID))
 	for _, c := range pod.Spec.Containers {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
-// podManager knows the pods of a node, and what has become of them there. The volume manager asks it.
+// podManager knows the pods of a node and their state there, for the volume manager.
 type podManager struct {
 	kubelet *kubelet
 
@@ -25,7 +25,7 @@ func newPodManager(k *kubelet) *podManager {
 	return &podManager{kubelet: k, pods: map[types.UID]*corev1.Pod{}, workers: map[types.UID]*podWorker{}}
 }
 
-// GetPods lists the pods of the API server, and is what a pass of the populator asks first.
+// GetPods lists the pods of the API server. A pass of the populator calls it first.
 func (m *podManager) GetPods() []*corev1.Pod {
 	m.kubelet.pass(populator)
 	m.mu.Lock()
@@ -40,7 +40,7 @@ func (m *podManager) GetPods() []*corev1.Pod {
 	return pods
 }
 
-// GetPodByUID finds one of them.
+// GetPodByUID returns one of them.
 func (m *podManager) GetPodByUID(uid types.UID) (*corev1.Pod, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *podManager) GetPodByUID(uid types.UID) (*corev1.Pod, bool) {
 	return pod, ok
 }
 
-// ShouldPodContainersBeTerminating reports whether the end of the pod has begun, or never anything else (MNT-062).
+// ShouldPodContainersBeTerminating reports whether the pod is ending or was never admitted (MNT-062).
 func (m *podManager) ShouldPodContainersBeTerminating(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,7 +56,7 @@ func (m *podManager) ShouldPodContainersBeTerminating(uid types.UID) bool {
 	return !known || w.ending
 }
 
-// ShouldPodRuntimeBeRemoved reports whether no container of the pod runs or ever will (MNT-387).
+// ShouldPodRuntimeBeRemoved reports whether no container of the pod runs or will ever run (MNT-387).
 func (m *podManager) ShouldPodRuntimeBeRemoved(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *podManager) ShouldPodRuntimeBeRemoved(uid types.UID) bool {
 
 var _ cache.ResourceEventHandler = (*podManager)(nil)
 
-// OnAdd, OnUpdate and OnDelete take pods from the watch.
+// OnAdd, OnUpdate and OnDelete receive pods from the watch.
 func (m *podManager) OnAdd(obj any, _ bool) { m.changed(obj.(*corev1.Pod)) }
 
 func (m *podManager) OnUpdate(before, obj any) {
@@ -98,7 +98,7 @@ func (m *podManager) changed(pod *corev1.Pod) {
 		w.end("")
 	}
 	if phase := m.kubelet.exited(pod.UID); !known && phase != "" {
-		// What ended while no kubelet ran is seen at once.
+		// Containers that exited while no kubelet ran are noticed immediately.
 		w.end(phase)
 	}
 	w.look()
@@ -124,7 +124,7 @@ func (m *podManager) deleted(pod *corev1.Pod) {
 	w.end("")
 }
 
-// knows reports whether the API server has the pod, or a worker deals with it.
+// knows reports whether the API server has the pod, or a worker handles it.
 func (m *podManager) knows(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"github.com/volsim/volsim/mount"
 )
 
-// statusTries is how often a round tries to write the status of the node.
+// statusTries is the number of tries per round of node status.
 const statusTries = 5
 
-// reportStatus reports the status of the node every so often (MNT-008, MNT-172).
+// reportStatus periodically reports the node's status (MNT-008, MNT-172).
 func (k *kubelet) reportStatus(ctx context.Context) {
 	var sent time.Time
 	for wait := mount.DefaultStatusDelay; sleepUntil(ctx, wait) == nil; wait = mount.DefaultStatusPeriod {
@@ -32,7 +32,7 @@ func (k *kubelet) reportStatus(ctx context.Context) {
 	}
 }
 
-// tryReport asks the watch for the Node, and the API server if a try of the round has failed.
+// tryReport reads the Node from the watch, and from the API server after a failed try of the round.
 func (k *kubelet) tryReport(ctx context.Context, sent *time.Time, again bool) error {
 	if !k.registered {
 		k.registered = k.register(ctx) == nil
@@ -66,7 +66,7 @@ func (k *kubelet) tryReport(ctx context.Context, sent *time.Time, again bool) er
 	return nil
 }
 
-// register creates the Node, or marks the one that is there as one whose volumes a controller attaches.
+// register creates the Node, or annotates the existing one as managed by the attach/detach controller.
 func (k *kubelet) register(ctx context.Context) error {
 	nodes := k.client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, k.name, metav1.GetOptions{})
@@ -80,7 +80,7 @@ func (k *kubelet) register(ctx context.Context) error {
 	return err
 }
 
-// publishDriver lists the driver in the CSINode, and then it has registered.
+// publishDriver adds the driver to the CSINode; then it is registered.
 func (k *kubelet) publishDriver(ctx context.Context, limits *limitUpdater) {
 	for pause := 500 * time.Millisecond; k.writeCSINode(ctx) != nil; pause = min(2*pause, 2*time.Minute) {
 		if sleepUntil(ctx, pause) != nil {
@@ -123,7 +123,7 @@ func (k *kubelet) writeCSINode(ctx context.Context) error {
 	return err
 }
 
-// know notes the uid of the Node.
+// know records the uid of the Node.
 func (k *kubelet) know(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -23,14 +23,14 @@ import (
 	"github.com/volsim/volsim/mount"
 )
 
-// podWorker leads one pod from its arrival at the node to its end, as those of package mount do.
+// podWorker takes one pod from its arrival at the node to its end, like those of package mount.
 type podWorker struct {
 	k   *kubelet
 	uid types.UID
-	// sync is the context of whatever waits for volumes to be mounted; ended when the end of the pod begins.
+	// sync is the context of waits for mounted volumes; it ends when the pod begins to end.
 	sync    context.Context
 	cancel  context.CancelFunc
-	changed chan struct{} // has something in it when there may be something new below
+	changed chan struct{} // not empty if something below may have changed
 
 	// The lock of the podManager guards these.
 	pod                    *corev1.Pod
@@ -39,7 +39,7 @@ type podWorker struct {
 	exit                   corev1.PodPhase
 	ran, mayRun            bool
 	reason, message        string // of a rejection
-	// written is the pod as it was when its status was last written, or found to be as it should.
+	// written is the pod when its status was last written, or found to be right.
 	written *corev1.Pod
 }
 
@@ -57,7 +57,7 @@ func (w *podWorker) locked(fn func()) {
 	fn()
 }
 
-// end begins the end of the pod. The lock is held.
+// end begins the end of the pod. The caller holds the lock.
 func (w *podWorker) end(phase corev1.PodPhase) {
 	if w.exit == "" {
 		w.exit = phase
@@ -67,7 +67,7 @@ func (w *podWorker) end(phase corev1.PodPhase) {
 	w.look()
 }
 
-// look has the worker look at what has changed.
+// look wakes the worker.
 func (w *podWorker) look() {
 	select {
 	case w.changed <- struct{}{}:
@@ -75,7 +75,7 @@ func (w *podWorker) look() {
 	}
 }
 
-// wait waits until a condition holds, which is looked at with the lock held. It reports false if the kubelet is dead.
+// wait waits until a condition holds, which is evaluated with the lock held. It returns false if the kubelet is dead.
 func (w *podWorker) wait(cond func() bool) bool {
 	for {
 		holds := false
@@ -91,7 +91,7 @@ func (w *podWorker) wait(cond func() bool) bool {
 	}
 }
 
-// run is the life of a pod on a node.
+// run handles a pod on a node from start to end.
 func (w *podWorker) run() {
 	ctx := w.k.ctx
 	if w.sync.Err() == nil && !w.k.runs(w.uid) {
@@ -102,7 +102,7 @@ func (w *podWorker) run() {
 		if err := w.syncPod(); err != nil {
 			pause = mount.DefaultRetryPeriod
 		}
-		// The end of the pod ends the pause.
+		// The pause ends when the pod begins to end.
 		_ = sleepUntil(w.sync, pause)
 	}
 	if w.k.dead() {
@@ -113,7 +113,7 @@ func (w *podWorker) run() {
 	w.finish(ctx)
 }
 
-// syncPod brings the pod to where it should be (MNT-380).
+// syncPod syncs the pod (MNT-380).
 func (w *podWorker) syncPod() error {
 	k := w.k
 	var pod *corev1.Pod
@@ -172,7 +172,7 @@ func (w *podWorker) checkContainers(pod *corev1.Pod) error {
 	return nil
 }
 
-// stopContainers is the first part of the end (MNT-387).
+// stopContainers is the first phase of the end (MNT-387).
 func (w *podWorker) stopContainers(ctx context.Context) {
 	ran := w.k.removeContainers(w.uid)
 	tell := false
@@ -190,7 +190,7 @@ func (w *podWorker) stopContainers(ctx context.Context) {
 	}
 }
 
-// waitForVolumes is the second part.
+// waitForVolumes is the second phase.
 func (w *podWorker) waitForVolumes(ctx context.Context) {
 	k := w.k
 	wait := func() error {
@@ -216,7 +216,7 @@ func (w *podWorker) leftovers() bool {
 	return k.volumes.HasPossiblyMountedVolumesForPod(volumetypes.UniquePodName(w.uid)) || k.mountsBelow(filepath.Join(k.podDir(w.uid), "volumes"))
 }
 
-// leftoverPeriod is how often a terminated pod looks for what is left of its volumes (MNT-011).
+// leftoverPeriod is how often a terminated pod checks for remaining volumes (MNT-011).
 const leftoverPeriod = 100 * time.Millisecond
 
 func (w *podWorker) latest() (pod *corev1.Pod) {
@@ -224,7 +224,7 @@ func (w *podWorker) latest() (pod *corev1.Pod) {
 	return pod
 }
 
-// finish is the last part: nothing of the pod is left, so it may go from the API.
+// finish is the last phase: nothing of the pod remains, so it may be deleted from the API.
 func (w *podWorker) finish(ctx context.Context) {
 	tell := false
 	w.locked(func() { tell = !w.ran && w.reason == "" && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
@@ -255,7 +255,7 @@ func (w *podWorker) isGone() (gone bool) {
 	return gone
 }
 
-// computed is a status worked out from the pod as it is.
+// computed returns the status computed from the pod.
 type computed func(*corev1.Pod) corev1.PodStatus
 
 var errOtherPod = errors.New("the pod is gone")
@@ -292,13 +292,13 @@ func (w *podWorker) tryStatus(ctx context.Context, compute computed) error {
 	return nil
 }
 
-// same reports whether the pod has the status already.
+// same reports whether the pod already has the status.
 func same(pod *corev1.Pod, compute computed) bool {
 	status := compute(pod)
 	return kubeletstatus.Same(&status, &pod.Status)
 }
 
-// publish writes the status of a pod that goes on, unless it is as it should. No request of a kubelet fails here but for a pod that is gone.
+// publish writes the status of a running pod unless it is right. Such requests never fail here, except for a deleted pod.
 func (w *podWorker) publish(ctx context.Context, compute computed) {
 	known := false
 	w.locked(func() { known = w.written != nil && same(w.written, compute) && same(w.pod, compute) })
@@ -308,7 +308,7 @@ func (w *podWorker) publish(ctx context.Context, compute computed) {
 	_ = w.writeStatus(ctx, compute)
 }
 
-// persist is writeStatus until it is written, or the pod is gone.
+// persist repeats writeStatus until it succeeds or the pod is deleted.
 func (w *podWorker) persist(ctx context.Context, compute computed) {
 	for !w.isGone() {
 		err := w.writeStatus(ctx, compute)
@@ -318,7 +318,7 @@ func (w *podWorker) persist(ctx context.Context, compute computed) {
 	}
 }
 
-// startContainers starts the containers of a pod. If their workload says so they exit by themselves.
+// startContainers starts the containers of a pod. If their workload says so, they exit by themselves.
 func (m *machine) startContainers(pod types.UID, groups []int64, load mount.Workload) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -334,7 +334,7 @@ func (m *machine) startContainers(pod types.UID, groups []int64, load mount.Work
 	time.AfterFunc(load.RunFor, func() { m.exit(pod, c, phase) })
 }
 
-// exit ends these containers of a pod, if they still run. Their kubelet hears of it if there is one.
+// exit ends containers of a pod if they still run, and notifies the kubelet if there is one.
 func (m *machine) exit(pod types.UID, c *containers, phase corev1.PodPhase) {
 	m.mu.Lock()
 	ended := m.containers[pod] == c && c.exit == ""
@@ -361,7 +361,7 @@ func (m *machine) runs(pod types.UID) bool {
 	return there && c.exit == ""
 }
 
-// exited is how the containers of a pod ended that are still there, "" if they did not.
+// exited returns how the pod's containers ended, "" if they did not.
 func (m *machine) exited(pod types.UID) corev1.PodPhase {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -371,7 +371,7 @@ func (m *machine) exited(pod types.UID) corev1.PodPhase {
 	return ""
 }
 
-// removeContainers takes the containers of a pod away, and reports whether there were any.
+// removeContainers removes the pod's containers, and reports whether there were any.
 func (m *machine) removeContainers(pod types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -380,7 +380,7 @@ func (m *machine) removeContainers(pod types.UID) bool {
 	return there
 }
 
-// mountsBelow reports whether anything is mounted in a directory or below.
+// mountsBelow reports whether anything is mounted in or below a directory.
 func (m *machine) mountsBelow(dir string) bool {
 	points, err := m.mounter.List()
 	return err != nil || slices.ContainsFunc(points, func(p mountutils.MountPoint) bool { return strings.HasPrefix(p.Path+"/", dir+"/") })

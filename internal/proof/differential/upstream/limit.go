@@ -12,18 +12,18 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
-// VerifyExhaustedResource reports whether a volume cannot be attached because the node has too many, as the plugin does. What that does
-// then is done here: it would ask the driver through a socket.
+// VerifyExhaustedResource reports whether a volume cannot be attached because the node is full, using the plugin's code. The reaction is
+// ours, because the plugin would ask the driver through a socket.
 func (p *csiPlugin) VerifyExhaustedResource(spec *volume.Spec) bool {
 	if !p.realCSI.VerifyExhaustedResource(spec) {
 		return false
 	}
-	// What cannot be written stays as it was.
+	// A failed write changes nothing.
 	_ = p.node.kubelet.refreshLimit()
 	return true
 }
 
-// refreshLimit has the CSINode say how many volumes the node can have attached, by the means of the plugin.
+// refreshLimit writes the node's attach limit into the CSINode, using the plugin's code.
 func (k *kubelet) refreshLimit() error {
 	manager := nodeinfomanager.NewNodeInfoManager(types.NodeName(k.name), &volumeHost{kubelet: k}, nil)
 	k.mu.Lock()
@@ -32,12 +32,12 @@ func (k *kubelet) refreshLimit() error {
 	if uid == "" {
 		return errNotHere
 	}
-	// By now a kubelet knows whose CSINode it is.
+	// By now the kubelet knows the uid of its Node.
 	unexported(reflect.ValueOf(manager).Elem().FieldByName("nodeID")).Set(reflect.ValueOf(uid))
 	return manager.UpdateCSIDriver(differential.Driver, k.name, int64(k.cluster.backends[differential.Driver].Limit()), nil)
 }
 
-// reject ends a pod that the node cannot take, as package mount does (MNT-383).
+// reject rejects a pod that the node cannot take, like package mount (MNT-383).
 func (w *podWorker) reject(pod *corev1.Pod, limit *volumemanager.VolumeAttachLimitExceededError) {
 	recorder{w.k}.Event(pod, corev1.EventTypeWarning, volumemanager.VolumeAttachmentLimitExceededReason, limit.Error())
 	w.locked(func() {

@@ -13,17 +13,17 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
-// limitUpdater has the plugin's updater of one kubelet decide when the driver is to be asked at regular intervals for its limit, and from when
-// on. The ticks are counted here, because those of the updater would ask through a socket, for the last kubelet that was started in this process.
+// limitUpdater lets the plugin's updater of one kubelet decide when the driver is asked periodically for its limit. Ticks are counted
+// here, because the updater would ask through a socket, for the kubelet started last in this process.
 type limitUpdater struct {
 	kubelet *kubelet
 	drivers cache.SharedIndexInformer
-	real    unsafe.Pointer // to the updater, whose type nobody else can name
-	periods *sync.Map      // of the updater: what it closes to end a period, by driver
+	real    unsafe.Pointer // handlers of the updater, whose type is private
+	periods *sync.Map      // channels, by driver, that the updater closes to end a period
 
 	mu         sync.Mutex
 	registered bool          // the driver has
-	running    chan struct{} // of the period that runs, nil if none does
+	running    chan struct{} // the running period, nil if there is none
 }
 
 //go:linkname syncDriverUpdater k8s.io/kubernetes/pkg/volume/csi.(*csiNodeUpdater).syncDriverUpdater
@@ -38,7 +38,7 @@ func onDriverUpdate(updater unsafe.Pointer, old, obj any)
 //go:linkname onDriverDelete k8s.io/kubernetes/pkg/volume/csi.(*csiNodeUpdater).onDriverDelete
 func onDriverDelete(updater unsafe.Pointer, obj any)
 
-// newLimitUpdater makes the updater of a kubelet, which is told of CSIDrivers.
+// newLimitUpdater returns the updater of a kubelet, which receives CSIDrivers.
 func newLimitUpdater(k *kubelet, drivers cache.SharedIndexInformer) (*limitUpdater, error) {
 	updater, err := csi.NewCSINodeUpdater(drivers)
 	if err != nil {
@@ -54,7 +54,7 @@ func newLimitUpdater(k *kubelet, drivers cache.SharedIndexInformer) (*limitUpdat
 	return u, err
 }
 
-// register tells the updater that the driver has registered, as the plugin does.
+// register reports to the updater that the driver has registered, like the plugin.
 func (u *limitUpdater) register() {
 	u.mu.Lock()
 	u.registered = true
@@ -62,7 +62,7 @@ func (u *limitUpdater) register() {
 	u.hears(func() { syncDriverUpdater(u.real, differential.Driver) })
 }
 
-// hears tells the updater something, and does what it decides. Until the driver has registered it knows of none.
+// hears passes an event to the updater and carries out its decision. Before registration the updater knows no driver.
 func (u *limitUpdater) hears(tell func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -74,7 +74,7 @@ func (u *limitUpdater) hears(tell func()) {
 	if began == nil || began == any(u.running) {
 		return
 	}
-	// The updater's own ticks end before the first. What it closes to end the period is this one's from now on.
+	// The updater's own ticker stops before its first tick. What it closes to end the period ends ours.
 	close(began.(chan struct{}))
 	u.running = make(chan struct{})
 	u.periods.Store(differential.Driver, u.running)
@@ -89,7 +89,7 @@ func (u *limitUpdater) run(ticker *time.Ticker, over <-chan struct{}) {
 	for {
 		select {
 		case <-ticker.C:
-			// What cannot be written stays as it was.
+			// A failed write changes nothing.
 			_ = u.kubelet.refreshLimit()
 		case <-over:
 			return

@@ -15,26 +15,26 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 )
 
-// loop is one of a kubelet, in the order in which their passes come if they are due at the same instant and somebody can choose.
+// loop is a loop of a kubelet. Passes due at the same instant run in this order if a sequencer decides.
 type loop int
 
 const (
-	// report is a round of the node's status.
+	// report is a round of node status.
 	report loop = iota
 	populator
 	reconciler
-	// ends are those of calls to the driver that took time. What ends at the instant of a pass is seen by the next one (MNT-014), or by this.
+	// ends are the ends of driver calls that took time. A pass at the same instant does not see them (MNT-014).
 	ends
-	// looks are those of whoever waits for volumes of a pod to be mounted, or gone.
+	// looks are the checks of pods that wait until volumes are mounted or unmounted.
 	looks
 )
 
-// passVerb is the verb of the turn of a pass. What it is about is the loop.
+// passVerb is the verb of the transition in which a pass begins. Its object names the loop.
 const passVerb = "pass"
 
 var loopNames = []api.Kind{report: "report", populator: "populator", reconciler: "reconciler", ends: "ends", looks: "looks"}
 
-// loopOf is whose pass a turn is, -1 if it is something else.
+// loopOf returns the loop of a pass, -1 for other transitions.
 func loopOf(t *transition) loop {
 	if t.Verb != passVerb {
 		return -1
@@ -42,8 +42,8 @@ func loopOf(t *transition) loop {
 	return loop(slices.Index(loopNames, t.Object.Kind))
 }
 
-// pass returns when the next pass of a loop may begin. A director has it come after everything else that is due at the same instant;
-// otherwise, if the kubelet is Sorted, the populator goes before the reconciler.
+// pass returns when the next pass of a loop may begin. A sequencer lets it begin after everything else due at the instant; otherwise,
+// with Sorted, the populator's pass comes before the reconciler's.
 func (k *kubelet) pass(l loop) {
 	switch s := k.cluster.sequencer; {
 	case s != nil:
@@ -53,7 +53,7 @@ func (k *kubelet) pass(l loop) {
 	}
 }
 
-// endsAt notes that something will end then. before is closed when what began before it and ends at the same instant has ended.
+// endsAt records that something will end then. before is closed when what began before it and ends at the same instant has ended.
 func (k *kubelet) endsAt(instant time.Time) (before <-chan struct{}, over func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,7 +69,7 @@ func (k *kubelet) endsAt(instant time.Time) (before <-chan struct{}, over func()
 	}
 }
 
-// endAfter returns when something that took time may end. If the kubelet is Sorted what ends at the same instant ends in the order in which it began.
+// endAfter returns when something that took time may end. With Sorted, what ends at the same instant ends in the order in which it began.
 func (k *kubelet) endAfter(before <-chan struct{}) {
 	if before != nil && k.cluster.cfg.Sorted {
 		select {
@@ -80,21 +80,21 @@ func (k *kubelet) endAfter(before <-chan struct{}) {
 	k.pass(ends)
 }
 
-// yield lets others go first who are due now.
+// yield lets other goroutines run that are due now.
 func yield() {
 	for range 20 {
 		runtime.Gosched()
 	}
 }
 
-// watchLoops has the loops of a volume manager wait for their passes, and, if the kubelet is Sorted, its reconciler go through what is desired in
-// order. By itself it goes in the order of a map, and whoever is first goes first: all that is up to chance, so it may be this.
+// watchLoops makes the loops of a volume manager wait for their passes, and, with Sorted, its reconciler walk the desired state in order.
+// Unmodified, it walks a map, and goroutines race; both orders are legal.
 func (k *kubelet) watchLoops(m volumemanager.VolumeManager) {
 	manager := reflect.ValueOf(m).Elem()
 	state := unexported(manager.FieldByName("desiredStateOfWorld"))
 	state.Set(reflect.ValueOf(looked{state.Interface().(cache.DesiredStateOfWorld), k}))
 	reconcilers := unexported(manager.FieldByName("reconciler")).Elem().Elem()
-	// This is what a pass asks first.
+	// A pass calls this first.
 	added := unexported(reconcilers.FieldByName("populatorHasAddedPods"))
 	hasAdded := added.Interface().(func() bool)
 	added.Set(reflect.ValueOf(func() bool { k.pass(reconciler); return hasAdded() }))
@@ -105,13 +105,14 @@ func (k *kubelet) watchLoops(m volumemanager.VolumeManager) {
 	}
 }
 
-// looked is a desired state of the world as those see it who wait for the volumes of a pod.
+// looked is the desired state as seen by waits for a pod's volumes.
 type looked struct {
 	cache.DesiredStateOfWorld
 	kubelet *kubelet
 }
 
-// PopPodErrors is what a look asks first. The one with which a wait begins comes with the sync of the pod, and the others after passes, as here (MNT-014).
+// PopPodErrors is the first call of such a check. The first check of a wait belongs to the pod's sync, the others come after passes
+// (MNT-014).
 func (s looked) PopPodErrors(pod volumetypes.UniquePodName) []string {
 	if _, begins := s.kubelet.begins.LoadAndDelete(pod); !begins {
 		s.kubelet.pass(looks)
@@ -119,15 +120,15 @@ func (s looked) PopPodErrors(pod volumetypes.UniquePodName) []string {
 	return s.DesiredStateOfWorld.PopPodErrors(pod)
 }
 
-// sorted is a desired state of the world in the order of volumes and pods. Pods that have a volume already come last, and of these those last
-// that may only read it: what is done for them, again and again, might keep the others waiting.
+// sorted is the desired state in the order of volumes and pods. Pairs that are mounted come last, and of these those that only read:
+// their repeated work could keep others waiting.
 type sorted struct {
 	cache.DesiredStateOfWorld
 	actual  cache.ActualStateOfWorld
 	kubelet *kubelet
 }
 
-// GetVolumesToMount lists what is desired.
+// GetVolumesToMount lists the desired pairs.
 func (s sorted) GetVolumesToMount() []cache.VolumeToMount {
 	if s.kubelet.cluster.sequencer == nil {
 		yield()

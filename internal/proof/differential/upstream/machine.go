@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/mount"
 )
 
-// startMachine has a machine for a Node that is new.
+// startMachine starts a machine for a new Node.
 func (c *Cluster) startMachine(node *corev1.Node) error {
 	if c.machines[node.Name] != nil {
 		return nil
@@ -30,7 +30,7 @@ func (c *Cluster) startMachine(node *corev1.Node) error {
 	return m.start()
 }
 
-// phase is how much later than its start a kubelet begins to work.
+// phase returns the delay of a kubelet's loops after its start.
 func (c *Cluster) phase(node string) time.Duration {
 	if c.cfg.Phase <= 0 {
 		return differential.Phase(node)
@@ -40,7 +40,7 @@ func (c *Cluster) phase(node string) time.Duration {
 	return time.Duration(c.random.Int64N(int64(c.cfg.Phase)))
 }
 
-// Machine has a machine or its kubelet stop or start.
+// Machine stops or starts a node or its kubelet.
 func (c *Cluster) Machine(node string, what differential.MachineOp) error {
 	m := c.machines[node]
 	if m == nil {
@@ -71,12 +71,12 @@ func (m *machine) stopKubelet() {
 	}
 }
 
-// powerOff loses mounts and containers.
+// powerOff removes mounts and containers.
 func (m *machine) powerOff() {
 	m.stopKubelet()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// What cannot be listed or removed shows in the paths.
+	// Errors show up in Paths.
 	points, _ := m.mounter.List()
 	for _, p := range points {
 		_ = release(p.Path)
@@ -87,7 +87,7 @@ func (m *machine) powerOff() {
 	m.boots++
 }
 
-// Name is the name of its node.
+// Name returns the name of its node.
 func (m *machine) Name() string { return m.name }
 
 // Running reports whether the kubelet runs.
@@ -97,12 +97,12 @@ func (m *machine) Running() bool {
 	return m.kubelet != nil
 }
 
-// told is a path as it would be below the usual root.
+// told returns a path relative to the usual root.
 func (m *machine) told(path string) string {
 	return mount.DefaultRoot + strings.TrimPrefix(path, m.root)
 }
 
-// Paths is what there is below the root.
+// Paths lists everything below the root.
 func (m *machine) Paths() (paths []string) {
 	err := filepath.WalkDir(m.root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == m.root {
@@ -132,7 +132,7 @@ func (m *machine) Paths() (paths []string) {
 	return paths
 }
 
-// holdsFiles reports whether what is in a directory is what a volume holds.
+// holdsFiles reports whether a directory contains files of a volume.
 func (m *machine) holdsFiles(dir string) bool {
 	if mounted, err := m.mounter.IsMountPoint(dir); mounted || err != nil {
 		return true
@@ -141,7 +141,7 @@ func (m *machine) holdsFiles(dir string) bool {
 	return len(parts) == 4 && parts[1] == "volumes" && parts[2] != "kubernetes.io~csi"
 }
 
-// Mounts are the places where something is mounted.
+// Mounts lists the mount points.
 func (m *machine) Mounts() (paths []string) {
 	points, err := m.mounter.List()
 	if err != nil {
@@ -155,7 +155,7 @@ func (m *machine) Mounts() (paths []string) {
 	return paths
 }
 
-// Containers are the pods whose containers run.
+// Containers lists the pods with running containers.
 func (m *machine) Containers() (pods []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +167,7 @@ func (m *machine) Containers() (pods []types.UID) {
 	return pods
 }
 
-// Groups are those that volumes give to the containers of a pod.
+// Groups lists the groups that volumes give to the containers of a pod.
 func (m *machine) Groups(pod types.UID) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,7 +177,7 @@ func (m *machine) Groups(pod types.UID) []int64 {
 	return nil
 }
 
-// MountedVolumes are the names of a pod's volumes that are mounted for it.
+// MountedVolumes lists the pod's volumes that are mounted for it.
 func (m *machine) MountedVolumes(pod types.UID) (names []string) {
 	m.mu.Lock()
 	k := m.kubelet

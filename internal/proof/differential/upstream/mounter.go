@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
-// mounter mounts nothing really, and knows what is mounted where. Files of a volume belong to the group that they belonged to before.
+// mounter only records mounts. The files of a volume keep their group.
 type mounter struct {
 	*mountutils.FakeMounter
 	machine *machine
@@ -24,7 +24,7 @@ type mounter struct {
 
 func newMounter(m *machine) *mounter { return &mounter{mountutils.NewFakeMounter(nil), m} }
 
-// Mount and the others mount something at a directory or file.
+// Mount and its variants mount something at a directory or file.
 func (m *mounter) Mount(source, target, fstype string, options []string) error {
 	return m.MountSensitive(source, target, fstype, options, nil)
 }
@@ -46,11 +46,11 @@ func (m *mounter) MountSensitive(source, target, fstype string, options, sensiti
 // kept is a file in a directory at which something is mounted.
 const kept = "kept"
 
-// keep has a directory stay as long as something is mounted at it, as the directory of a real mount does. The kubelet looks whether something is
-// mounted before it removes most directories; those in which block volumes are staged it tries to remove.
+// keep prevents the removal of a mount point, like a real mount does. The kubelet checks for mounts before it removes most directories;
+// staging directories of block volumes it tries to remove.
 func (m *mounter) keep(dir string) error { return touch(filepath.Join(dir, kept)) }
 
-// Unmount and release end that.
+// Unmount and release undo that.
 func (m *mounter) Unmount(target string) error {
 	if err := m.FakeMounter.Unmount(target); err != nil {
 		return err
@@ -65,7 +65,8 @@ func release(dir string) error {
 	return nil
 }
 
-// GetMountRefs lists where else the same is mounted. A directory of the machine itself is not mounted, and has places where it is.
+// GetMountRefs lists other mount points of the same source. A directory of the machine itself is not mounted, but has mount points
+// elsewhere.
 func (m *mounter) GetMountRefs(at string) ([]string, error) {
 	if !isLocal(at) {
 		return m.FakeMounter.GetMountRefs(at)
@@ -80,10 +81,10 @@ func (m *mounter) GetMountRefs(at string) ([]string, error) {
 	return refs, err
 }
 
-// isLocal reports whether a path is one of those where a machine has the directories of local volumes.
+// isLocal reports whether a path is a directory of a local volume.
 func isLocal(at string) bool { return path.Dir(at) == differential.LocalDir }
 
-// files names what is mounted: every machine has directories of its own.
+// files identifies what is mounted. Every machine has directories of its own.
 func (m *machine) files(p mountutils.MountPoint) string {
 	if isLocal(p.Device) {
 		return m.name + ":" + p.Device
@@ -91,7 +92,7 @@ func (m *machine) files(p mountutils.MountPoint) string {
 	return p.Device
 }
 
-// filesAt is what is mounted at a path, "" for nothing that belongs to anybody.
+// filesAt returns what is mounted at a path, "" for nothing.
 func (m *machine) filesAt(path string) string {
 	points, err := m.mounter.List()
 	at := slices.IndexFunc(points, func(p mountutils.MountPoint) bool { return p.Path == path && p.Type == "" })
@@ -101,7 +102,7 @@ func (m *machine) filesAt(path string) string {
 	return m.files(points[at])
 }
 
-// hostUtils is what a kubelet knows of its machine. The directories of local volumes are there.
+// hostUtils describes the host to the kubelet. Directories of local volumes exist.
 type hostUtils struct {
 	hostutil.HostUtils
 	machine *machine

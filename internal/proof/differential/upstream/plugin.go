@@ -19,12 +19,12 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// call makes a call to a backend, which takes as long and ends as its setting says.
+// call makes a call to a backend; its setting says how long it takes and how it ends.
 func (c *Cluster) call(actor, backend string, op storage.Op, id string) error {
 	return c.callAt(actor, backend, op, id, "")
 }
 
-// callAt is call for what concerns a node.
+// callAt is call for a node.
 func (c *Cluster) callAt(actor, backend string, op storage.Op, id, node string) error {
 	call := api.Call{Actor: actor, Target: backend, Verb: string(op), Key: id, Node: node}
 	if c.sequencer != nil {
@@ -34,7 +34,7 @@ func (c *Cluster) callAt(actor, backend string, op storage.Op, id, node string) 
 	e := trace.Entry{Time: time.Now(), Actor: actor, Type: trace.Storage, Verb: "begin", Call: call}
 	delay, err := c.backends[backend].Begin(op)
 	if delay > 0 {
-		// What takes no time does not begin, as in a trace of ours.
+		// A call that takes no time has no beginning, as in our trace.
 		c.record(e)
 		time.Sleep(delay)
 	}
@@ -80,7 +80,7 @@ func (p plugin) Recycle(name string, _ *volume.Spec, _ recyclerclient.RecycleEve
 // nfs is a plugin that recycles.
 type nfs struct{ plugin }
 
-// CanSupport is about the source.
+// CanSupport checks the source.
 func (p *nfs) CanSupport(spec *volume.Spec) bool {
 	return spec.PersistentVolume != nil && spec.PersistentVolume.Spec.NFS != nil
 }
@@ -88,12 +88,12 @@ func (p *nfs) CanSupport(spec *volume.Spec) bool {
 // mockStorage is a plugin that provisions, deletes and recycles.
 type mockStorage struct{ plugin }
 
-// CanSupport is about the source.
+// CanSupport checks the source.
 func (p *mockStorage) CanSupport(spec *volume.Spec) bool {
 	return spec.PersistentVolume != nil && spec.PersistentVolume.Spec.HostPath != nil
 }
 
-// NewProvisioner makes a provisioner for one volume.
+// NewProvisioner returns a provisioner for one volume.
 func (p *mockStorage) NewProvisioner(_ klog.Logger, options volume.VolumeOptions) (volume.Provisioner, error) {
 	return &provisioner{p, options}, nil
 }
@@ -103,7 +103,7 @@ type provisioner struct {
 	options volume.VolumeOptions
 }
 
-// Provision makes the volume that the claim asks for.
+// Provision returns the volume that the claim requests.
 func (p *provisioner) Provision(selected *corev1.Node, _ []corev1.TopologySelectorTerm) (*corev1.PersistentVolume, error) {
 	node := ""
 	if selected != nil {
@@ -124,7 +124,7 @@ func (p *provisioner) Provision(selected *corev1.Node, _ []corev1.TopologySelect
 	return pv, nil
 }
 
-// NewDeleter makes a deleter for one volume.
+// NewDeleter returns a deleter for one volume.
 func (p *mockStorage) NewDeleter(_ klog.Logger, spec *volume.Spec) (volume.Deleter, error) {
 	return &deleter{plugin: p, name: spec.PersistentVolume.Name}, nil
 }
@@ -135,7 +135,7 @@ type deleter struct {
 	name   string
 }
 
-// GetPath is nowhere.
+// GetPath returns nothing.
 func (d *deleter) GetPath() string { return "" }
 
 // Delete deletes the volume.

@@ -23,7 +23,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// startProvisioner runs the library of external provisioners, set up as in the CSI sidecar.
+// startProvisioner runs the library of external provisioners, configured as in the CSI sidecar.
 func (c *Cluster) startProvisioner(ctx context.Context) error {
 	name := reclaim.ProvisionerName(differential.Driver)
 	client, err := c.server.Client(name)
@@ -54,7 +54,7 @@ func (c *Cluster) startProvisioner(ctx context.Context) error {
 	return nil
 }
 
-// sidecar is what the CSI sidecar is to the library, for a driver without topology.
+// sidecar implements for the library what the CSI sidecar implements, for a driver without topology.
 type sidecar struct {
 	cluster *Cluster
 	client  kubernetes.Interface
@@ -68,7 +68,7 @@ var (
 	_ controller.BlockProvisioner = (*sidecar)(nil)
 )
 
-// SupportsBlock is yes.
+// SupportsBlock returns true.
 func (p *sidecar) SupportsBlock(context.Context) bool { return true }
 
 // ShouldProvision reports whether the claim names the driver.
@@ -81,7 +81,7 @@ func (p *sidecar) ShouldProvision(_ context.Context, claim *corev1.PersistentVol
 	return false
 }
 
-// Provision makes the volume that the claim asks for.
+// Provision returns the volume that the claim requests.
 func (p *sidecar) Provision(ctx context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
 	claim := options.PVC
 	if claim.Spec.Selector != nil {

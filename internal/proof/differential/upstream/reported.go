@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach/cache"
 )
 
-// sortReported has an attach/detach controller write what it reports as attached in order. By itself it writes it in the order of a map: that is
-// up to chance, so it may be this.
+// sortReported makes an attach/detach controller report attached volumes in order. Unmodified it reports them in map order; both are
+// legal.
 func sortReported(adc attachdetach.AttachDetachController) {
 	updater := reflect.ValueOf(adc).Elem().FieldByName("nodeStatusUpdater").Elem().Elem()
 	actual := unexported(updater.FieldByName("actualStateOfWorld"))
@@ -23,7 +23,7 @@ func sortReported(adc attachdetach.AttachDetachController) {
 // sortedReports is an actual state of the world that reports volumes by name.
 type sortedReports struct{ cache.ActualStateOfWorld }
 
-// GetVolumesToReportAttached lists what is to be reported of each node.
+// GetVolumesToReportAttached lists what each node's status should report.
 func (s sortedReports) GetVolumesToReportAttached(logger klog.Logger) map[types.NodeName][]corev1.AttachedVolume {
 	reports := s.ActualStateOfWorld.GetVolumesToReportAttached(logger)
 	for _, volumes := range reports {
@@ -32,7 +32,7 @@ func (s sortedReports) GetVolumesToReportAttached(logger klog.Logger) map[types.
 	return reports
 }
 
-// GetVolumesToReportAttachedForNode lists what is to be reported of one.
+// GetVolumesToReportAttachedForNode lists it for one node.
 func (s sortedReports) GetVolumesToReportAttachedForNode(logger klog.Logger, node types.NodeName) (bool, []corev1.AttachedVolume) {
 	needed, volumes := s.ActualStateOfWorld.GetVolumesToReportAttachedForNode(logger, node)
 	sortByName(volumes)

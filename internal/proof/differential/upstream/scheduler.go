@@ -38,8 +38,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Scheduler is kube-scheduler with its default profile, but for scores: the first node by name wins (SCHED-026). It must be made, used and
-// closed inside a bubble of testing/synctest, in one goroutine.
+// Scheduler is kube-scheduler with its default profile, except scoring: the first node by name wins (SCHED-026). It must be created, used
+// and closed inside a bubble of testing/synctest, in one goroutine.
 type Scheduler struct {
 	server  *apiserver.Server
 	faults  *fake.Faults
@@ -58,8 +58,8 @@ type Scheduler struct {
 
 var _ differential.Scheduler = (*Scheduler)(nil)
 
-// NewScheduler puts a scheduler into a world with these objects. It begins to work in the first Advance. wait waits until every goroutine of
-// the bubble does: synctest.Wait. All requests take the same time if seed is zero, and else some more than others.
+// NewScheduler starts a scheduler with these objects. It begins to work in the first Advance. wait waits until every goroutine of the
+// bubble waits: synctest.Wait. With seed zero all requests take the same time, else random times.
 func NewScheduler(objects []api.Object, seed uint64, wait func()) (*Scheduler, error) {
 	s := &Scheduler{faults: fake.NewFaults(), wait: wait}
 	if seed > 0 {
@@ -86,7 +86,7 @@ func NewScheduler(objects []api.Object, seed uint64, wait func()) (*Scheduler, e
 	return s, nil
 }
 
-// prepare makes the scheduler, and starts informers of the kinds that there are. Of all others there is nothing.
+// prepare creates the scheduler, and starts informers of the existing kinds. All other kinds are empty.
 func (s *Scheduler) prepare() error {
 	client, err := s.server.Client(schedule.ActorName)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Scheduler) prepare() error {
 	return nil
 }
 
-// Verdicts says what the plugins find.
+// Verdicts returns the plugins' results.
 func (s *Scheduler) Verdicts() ([]string, error) {
 	profile := s.real.Profiles[corev1.DefaultSchedulerName]
 	snapshot, ok := profile.SnapshotSharedLister().(*internalcache.Snapshot)
@@ -144,7 +144,7 @@ func (s *Scheduler) Verdicts() ([]string, error) {
 	return lines, nil
 }
 
-// verdict is what the plugins find about a pod.
+// verdict returns the plugins' results for a pod.
 func (s *Scheduler) verdict(profile framework.Framework, pod *corev1.Pod, nodes []fwk.NodeInfo) []string {
 	key := api.KeyOf(pod)
 	if len(nodes) == 0 {
@@ -175,7 +175,7 @@ func statusLine(where string, status *fwk.Status) string {
 	return differential.VerdictLine(where, status.Code().String(), status.Plugin(), status.Message())
 }
 
-// Do takes a step.
+// Do runs a step.
 func (s *Scheduler) Do(step differential.Step) (err error) {
 	s.server.Do(func(db *store.Store) {
 		switch step.Op {
@@ -192,7 +192,7 @@ func (s *Scheduler) Do(step differential.Step) (err error) {
 	return err
 }
 
-// Advance lets time pass.
+// Advance advances time.
 func (s *Scheduler) Advance(d time.Duration) error {
 	if s.started.CompareAndSwap(false, true) {
 		s.running.Go(func() { s.real.Run(s.ctx) })
@@ -202,7 +202,7 @@ func (s *Scheduler) Advance(d time.Duration) error {
 	return nil
 }
 
-// Log says what the scheduler has done since the last call.
+// Log returns what the scheduler has done since the last call.
 func (s *Scheduler) Log() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,16 +211,16 @@ func (s *Scheduler) Log() []string {
 	return lines
 }
 
-// Close ends the scheduler and waits until all of it has ended.
+// Close ends the scheduler and waits until all goroutines have ended.
 func (s *Scheduler) Close() {
 	s.stop()
 	s.running.Wait()
-	// What counts metrics looks once a second whether it is to go on.
+	// The metrics goroutine checks once a second whether it should stop.
 	time.Sleep(2 * time.Second)
 }
 
-// briefly has a request take so little time that it is not seen in any log, and watch events that it causes arrive before its answer. What
-// the informers ask for at first takes no time.
+// briefly makes requests so short that no log shows it, and delivers their watch events before their answers. The informers' first
+// requests take no time.
 func (s *Scheduler) briefly(string) time.Duration {
 	if !s.started.Load() {
 		return 0
@@ -239,7 +239,7 @@ func (s *Scheduler) record(e trace.Entry) {
 	s.entries = append(s.entries, e)
 }
 
-// eventRecorder takes down Events as they are emitted.
+// eventRecorder records Events as they are emitted.
 type eventRecorder struct{ scheduler *Scheduler }
 
 func (r eventRecorder) WithLogger(klog.Logger) events.EventRecorderLogger { return r }
@@ -255,7 +255,7 @@ func (r eventRecorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note
 	})
 }
 
-// firstByName is the name of a plugin that has the first node by name win.
+// firstByName is the name of a plugin that prefers the first node by name.
 const firstByName = "FirstByName"
 
 type nameScore struct{ handle fwk.Handle }
@@ -278,10 +278,11 @@ func (p nameScore) Score(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, nod
 
 func (nameScore) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// Unjittered has the pauses of client-go between attempts have no random part.
+// Unjittered removes the random part of client-go's backoff.
 func Unjittered() { retry.DefaultBackoff.Jitter = 0 }
 
-// SignalsOutside has the Go runtime start what delivers signals: a scheduler asks for some, and in a bubble that would never end.
+// SignalsOutside makes the Go runtime start its signal goroutine now: a scheduler asks for signals, and inside a bubble that goroutine
+// would never end.
 func SignalsOutside() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR2)

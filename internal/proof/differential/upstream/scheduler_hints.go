@@ -23,8 +23,8 @@ var resources = map[api.Kind]fwk.EventResource{
 	api.VolumeAttachment: fwk.VolumeAttachment, api.Node: fwk.Node,
 }
 
-// Requeues reports whether a plugin that turned a pod down has it tried again when an object changes. old is nil for a new object, now for
-// one that is gone.
+// Requeues reports whether a plugin that rejected a pod requeues it when an object changes. old is nil for a new object, now for a
+// deleted one.
 func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now api.Object) (bool, error) {
 	if s.hints == nil {
 		var err error
@@ -36,7 +36,7 @@ func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now api.Object
 	if err != nil {
 		return false, err
 	}
-	// The hints look at the interface, and a nil pointer in it is none.
+	// The hints test the interface for nil, so a nil pointer must become nil.
 	var before, after any
 	if old != nil {
 		before = old
@@ -53,7 +53,7 @@ func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now api.Object
 				if hint.PluginName != plugin {
 					continue
 				}
-				// An error queues the pod.
+				// An error requeues the pod.
 				if answer, err := hint.QueueingHintFn(discard, pod, before, after); answer == fwk.Queue || err != nil {
 					return true, nil
 				}
@@ -63,7 +63,7 @@ func (s *Scheduler) Requeues(plugin string, pod *corev1.Pod, old, now api.Object
 	return false, nil
 }
 
-// eventsOf are what the scheduler makes of a change.
+// eventsOf returns the scheduler's events for a change.
 func eventsOf(old, now api.Object) ([]fwk.ClusterEvent, error) {
 	action, obj := fwk.Update, now
 	switch {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Of several volumes that are equally good for a claim the scheduler takes the first in its list, which an informer makes of a map. The
-// informers of this factory list volumes by name: that is one of the orders in which they may come, and the one that ours come in (SCHED-086).
+// Among equally good volumes the scheduler takes the first in its list, which an informer builds from a map. The informers of this
+// factory list volumes by name: a legal order, and ours (SCHED-086).
 type sortedFactory struct {
 	informers.SharedInformerFactory
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// sortVolumes has a PersistentVolume controller go in order through groups of volumes, through the volumes of a group, and at a resync through
-// claims and volumes. By itself it takes them from a map: that is up to chance, so it may be this (BIND-032, MATCH-002, MATCH-004).
+// sortVolumes makes a PersistentVolume controller walk groups of volumes, the volumes of a group, and at a resync claims and volumes in
+// order. Unmodified it walks maps; both are legal (BIND-032, MATCH-002, MATCH-004).
 func sortVolumes(controller *persistentvolume.PersistentVolumeController) {
 	fields := reflect.ValueOf(controller).Elem()
 	index := unexported(fields.FieldByName("volumes").FieldByName("store"))
@@ -26,7 +26,7 @@ func sortVolumes(controller *persistentvolume.PersistentVolumeController) {
 	claims.Set(reflect.ValueOf(sortedClaims{claims.Interface().(corelisters.PersistentVolumeClaimLister)}))
 }
 
-// sortedIndex is an index of volumes that finds them by name.
+// sortedIndex is an index of volumes that lists them by name.
 type sortedIndex struct{ cache.Indexer }
 
 // ListIndexFuncValues lists the groups.

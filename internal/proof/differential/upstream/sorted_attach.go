@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach/cache"
 )
 
-// sortPasses has the reconciler of an attach/detach controller go in order through what is attached, what is to be attached, and the pods of a
-// volume. By itself it takes them from maps: that is up to chance, so it may be this (ATT-212).
+// sortPasses makes the reconciler of an attach/detach controller walk attached volumes, volumes to attach, and the pods of a volume in
+// order. Unmodified it walks maps; both are legal (ATT-212).
 func sortPasses(adc attachdetach.AttachDetachController) {
 	reconciler := reflect.ValueOf(adc).Elem().FieldByName("reconciler").Elem().Elem()
 	actual := unexported(reconciler.FieldByName("actualStateOfWorld"))
@@ -24,7 +24,7 @@ func sortPasses(adc attachdetach.AttachDetachController) {
 // sortedAttached is an actual state of the world in the order of volumes and nodes.
 type sortedAttached struct{ cache.ActualStateOfWorld }
 
-// GetAttachedVolumes lists what may be attached.
+// GetAttachedVolumes lists volumes that may be attached.
 func (s sortedAttached) GetAttachedVolumes() []cache.AttachedVolume {
 	volumes := s.ActualStateOfWorld.GetAttachedVolumes()
 	slices.SortFunc(volumes, func(a, b cache.AttachedVolume) int {
@@ -33,10 +33,10 @@ func (s sortedAttached) GetAttachedVolumes() []cache.AttachedVolume {
 	return volumes
 }
 
-// sortedDesired is a desired state of the world in the order of nodes and volumes, with pods in the order of their uids.
+// sortedDesired is a desired state of the world in the order of nodes and volumes, with pods by uid.
 type sortedDesired struct{ cache.DesiredStateOfWorld }
 
-// GetVolumesToAttach lists what should be attached.
+// GetVolumesToAttach lists volumes that should be attached.
 func (s sortedDesired) GetVolumesToAttach() []cache.VolumeToAttach {
 	volumes := s.DesiredStateOfWorld.GetVolumesToAttach()
 	slices.SortFunc(volumes, func(a, b cache.VolumeToAttach) int {
@@ -48,7 +48,7 @@ func (s sortedDesired) GetVolumesToAttach() []cache.VolumeToAttach {
 	return volumes
 }
 
-// GetVolumePodsOnNodes lists the pods that want a volume on these nodes.
+// GetVolumePodsOnNodes lists the pods that use a volume on these nodes.
 func (s sortedDesired) GetVolumePodsOnNodes(nodes []types.NodeName, volume corev1.UniqueVolumeName) (pods []*corev1.Pod) {
 	for _, node := range slices.Sorted(slices.Values(nodes)) {
 		there := s.DesiredStateOfWorld.GetVolumePodsOnNodes([]types.NodeName{node}, volume)

@@ -18,7 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// present are the classes that there are on both sides: of each sort of expansion, and a default.
+// present are the classes that exist on both sides: one per value of allowVolumeExpansion, and a default.
 func present() []*storagev1.StorageClass {
 	var all []*storagev1.StorageClass
 	for name, allowed := range map[string]*bool{"fast": new(true), "a": new(false), "db": nil} {
@@ -33,7 +33,7 @@ func present() []*storagev1.StorageClass {
 	return all
 }
 
-// ourStore is a store, with these classes in it if that matters.
+// ourStore returns a store, with these classes in it if that matters.
 func (k Kind) ourStore() (*store.Store, error) {
 	s := store.New(store.Config{Now: func() time.Time { return At }})
 	if k.Kind != api.PersistentVolumeClaim {
@@ -47,7 +47,7 @@ func (k Kind) ourStore() (*store.Store, error) {
 	return s, nil
 }
 
-// admit has an admission plugin of the API server look at a claim. For other kinds there is none.
+// admit runs the API server's admission plugins for claims. Other kinds have none.
 func (k Kind) admit(name string, in, old runtime.Object, obj api.Object, operation admission.Operation) error {
 	if k.Kind != api.PersistentVolumeClaim {
 		return nil
@@ -77,7 +77,7 @@ func (k Kind) admit(name string, in, old runtime.Object, obj api.Object, operati
 	return fmt.Errorf("%s neither changes nor validates", name)
 }
 
-// giver gives plugins what they ask for.
+// giver passes plugins what they ask for.
 type giver struct {
 	shared informers.SharedInformerFactory
 }

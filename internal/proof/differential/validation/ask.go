@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Create asks both sides for their verdict on a new object.
+// Create asks both sides about a new object.
 func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	s, err := k.ourStore()
 	if err != nil {
@@ -24,7 +24,7 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	created, refusal := s.Create(obj.DeepCopyObject().(api.Object))
 	given := obj.DeepCopyObject().(api.Object)
 	if refusal == nil {
-		// The API server draws a uid, and the end of a name, by lot.
+		// The API server generates random uids and name suffixes.
 		given.SetUID(created.GetUID())
 		given.SetName(created.GetName())
 	} else {
@@ -60,7 +60,7 @@ func (k Kind) Create(obj api.Object) (ours, theirs Verdict, err error) {
 	return ours, theirs, err
 }
 
-// Update asks both sides for their verdict on a new version of an object, or of its status.
+// Update asks both sides about a new version of an object, or of its status.
 func (k Kind) Update(old, obj api.Object, sub api.Subresource) (ours, theirs Verdict, err error) {
 	s, err := k.ourStore()
 	if err != nil {

@@ -24,7 +24,7 @@ func pods() []api.Object {
 	}}
 }
 
-// gated is a pod that may not be scheduled yet.
+// gated returns a pod with a scheduling gate.
 func gated() *corev1.Pod {
 	pod := podWith(usualVolumes()...)
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}, {Name: "b"}}
@@ -32,7 +32,7 @@ func gated() *corev1.Pod {
 	return pod
 }
 
-// podWith mounts all the volumes; the first of three in several ways.
+// podWith returns a pod that mounts all the volumes; the first of three in several ways.
 func podWith(volumes ...corev1.Volume) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: meta("default", "p"), Spec: corev1.PodSpec{
 		ServiceAccountName: "default", NodeSelector: map[string]string{"disk": "fast"}, Volumes: volumes,
@@ -75,7 +75,7 @@ func usualVolumes() []corev1.Volume {
 	}
 }
 
-// everyVolume is one volume of each source, the first of a claim.
+// everyVolume returns one volume of each source, the first a claim.
 func everyVolume() []corev1.Volume {
 	secret := &corev1.LocalObjectReference{Name: "s"}
 	items := []corev1.KeyToPath{{Key: "a", Path: "b"}}

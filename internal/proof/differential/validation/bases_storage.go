@@ -29,7 +29,7 @@ func nodeSelector() *corev1.NodeSelector {
 	}}}
 }
 
-// volumes has one volume for each source.
+// volumes returns one volume of each source.
 func volumes() []api.Object {
 	secret := &corev1.SecretReference{Name: "s", Namespace: "default"}
 	var all []api.Object

@@ -1,5 +1,5 @@
-// Package validation asks both sides whether they accept an object, and what they make of it: package store, and the strategies of
-// k8s.io/kubernetes/pkg/registry with the defaults and the validation behind them.
+// Package validation asks both sides whether they accept an object, and what they store: package store, and the strategies of
+// k8s.io/kubernetes/pkg/registry with their defaults and validation.
 //
-// Objects are made by chance: a good one, of which some fields are changed (Mutate). What is compared is the Verdict.
+// Objects are valid ones with some fields changed at random (Mutate). Verdicts are compared.
 package validation

@@ -36,10 +36,10 @@ type strategy interface {
 	rest.RESTUpdateStrategy
 }
 
-// Kind is a kind of object under comparison.
+// Kind is a kind under comparison.
 type Kind struct {
 	Kind api.Kind
-	// Bases makes good objects.
+	// Bases returns valid objects.
 	Bases func() []api.Object
 
 	internal  func() runtime.Object // an empty object of the API server's own type
@@ -51,7 +51,7 @@ type Kind struct {
 // HasStatus reports whether the kind has a status subresource.
 func (k Kind) HasStatus() bool { return k.status != nil }
 
-// Kinds are all kinds but Events.
+// Kinds are all kinds except Events.
 func Kinds() []Kind {
 	return []Kind{
 		{api.PersistentVolume, volumes, func() runtime.Object { return &core.PersistentVolume{} }, persistentvolume.Strategy, persistentvolume.StatusStrategy, "kubernetes.io/pv-protection"},
@@ -67,8 +67,8 @@ func Kinds() []Kind {
 	}
 }
 
-// At is the time at which everything happens: Create and Update must be called in a bubble of testing/synctest in which no time has
-// passed, for strategies ask for the time.
+// At is the time of all requests: Create and Update must be called in a bubble of testing/synctest in which no time has passed, because
+// strategies read the clock.
 var At = differential.Epoch
 
 // dedupOwners is what the API server does to each object that is sent, before it looks at it.
@@ -76,7 +76,7 @@ var At = differential.Epoch
 //go:linkname dedupOwners k8s.io/apiserver/pkg/endpoints/handlers.dedupOwnerReferencesAndAddWarning
 func dedupOwners(obj runtime.Object, ctx context.Context, afterAdmission bool)
 
-// internalOf is an object as the API server has it once it is decoded.
+// internalOf returns an object as the API server has it after decoding.
 func (k Kind) internalOf(obj api.Object) (runtime.Object, error) {
 	into := k.internal()
 	given := obj.DeepCopyObject()
@@ -87,7 +87,7 @@ func (k Kind) internalOf(obj api.Object) (runtime.Object, error) {
 	return into, nil
 }
 
-// externalOf undoes internalOf.
+// externalOf is the inverse of internalOf.
 func externalOf(in runtime.Object, like api.Object) (api.Object, error) {
 	out, err := legacyscheme.Scheme.New(store.GroupVersionKind(api.KindOf(like)))
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Mutate changes a field of the object, somewhere.
+// Mutate changes one field of the object at random.
 func Mutate(r *rand.Rand, obj api.Object) {
 	m := mutator{r}
 	for !m.change(reflect.ValueOf(obj).Elem()) {
 	}
 }
 
-// Grow has a claim ask for another amount of storage.
+// Grow changes the requested storage of a claim.
 func Grow(r *rand.Rand, claim *corev1.PersistentVolumeClaim) {
 	if claim.Spec.Resources.Requests == nil {
 		claim.Spec.Resources.Requests = corev1.ResourceList{}
@@ -28,7 +28,7 @@ func Grow(r *rand.Rand, claim *corev1.PersistentVolumeClaim) {
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(amounts[r.IntN(len(amounts))])
 }
 
-// What strings become: names, good and bad, and the words that some field or other knows.
+// Values for strings: valid and invalid names, and words with a meaning in some field.
 var words = []string{
 	"", "a", "A", "data", "scratch", "x", "-", "a.b", "a/b", "a/b/c", "..", "../a", "/abs", "/data", "a b", "db", "n1", "1", "a_b", "a.-b", "é.x", "\u212a",
 	"In", "Exists", "NotIn", "Gt", "NoSchedule", "NoExecute", "Equal", "Always", "Never", "OnFailure", "Block", "Filesystem", "None", "Enabled", "Event", "Managed",
@@ -40,15 +40,15 @@ var words = []string{
 	strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), strings.Repeat("a", 300), strings.Repeat("a.", 31) + "b",
 }
 
-// What keys of maps become besides.
+// Further values for map keys.
 var keys = []string{"cpu", "memory", "storage", "pods", "ephemeral-storage", "example.com/gpu", "Example.com/A", "hugepages-2Mi", "a", "-", "a b", "requests.example.com/x", "volume.beta.kubernetes.io/storage-class"}
 
 var amounts = []string{"0", "1", "-1", "500m", "1Gi", "2Gi", "2Mi", "3Mi", "100u", "1m", "1k", "-0.5", "9223372036854775807", "9223372036854775808", "8Ei", "1e19"}
 
 var numbers = []int64{0, 1, -1, 9, 10, 16, 30, 100, 101, 255, 256, 511, 512, 599, 600, 70000, 1 << 32, 1<<32 + 1}
 
-// untouched are fields that stay as they are: those that a server sets itself, and those of pods and nodes that have nothing to do with
-// volumes, whose validation the store leaves out.
+// untouched are fields that are not changed: those that a server sets itself, and those of pods and nodes that have nothing to do with
+// volumes, which the store does not validate.
 var untouched = strings.Fields(`
 	TypeMeta ManagedFields SelfLink ResourceVersion UID CreationTimestamp DeletionTimestamp DeletionGracePeriodSeconds Generation Fuzz
 	LivenessProbe ReadinessProbe StartupProbe Lifecycle SecurityContext PodAffinity PodAntiAffinity TopologySpreadConstraints ResourceClaims Claims
@@ -62,7 +62,7 @@ type mutator struct{ *rand.Rand }
 
 func oneOf[T any](m mutator, from []T) T { return from[m.IntN(len(from))] }
 
-// change changes v, or something in it, and reports whether it found anything.
+// change changes v, or something in it, and reports whether it changed anything.
 func (m mutator) change(v reflect.Value) bool {
 	switch v.Interface().(type) {
 	case resource.Quantity:
@@ -135,7 +135,7 @@ func (m mutator) changeSlice(v reflect.Value) bool {
 	return true
 }
 
-// copyInto copies deeply where the type knows how to.
+// copyInto makes a deep copy where the type can.
 func copyInto(to, from reflect.Value) {
 	if method := from.Addr().MethodByName("DeepCopy"); method.IsValid() {
 		to.Set(method.Call(nil)[0].Elem())
@@ -174,7 +174,7 @@ func (m mutator) changeStruct(v reflect.Value) bool {
 		if !field.IsExported() || slices.Contains(untouched, field.Name) {
 			continue
 		}
-		// A pod has resources of its own as well, which are no business of volumes.
+		// A pod's own resources have nothing to do with volumes.
 		if owner := v.Type().Name(); field.Name == "Resources" && (owner == "PodSpec" || owner == "PodStatus") || field.Name == "AllocatedResources" && owner == "PodStatus" {
 			continue
 		}

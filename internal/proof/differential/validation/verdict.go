@@ -13,16 +13,16 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Verdict is what becomes of an object.
+// Verdict is the result of a request.
 type Verdict struct {
-	// Faults is the sorted set of fields that are wrong, each with the type of its error. If the object is refused for another reason, that
-	// is the only one, with the message of an admission plugin.
+	// Faults is the sorted set of invalid fields with their error types. A refusal for another reason is the only entry, with the message
+	// of an admission plugin.
 	Faults []string
-	// Object is the object as it would be stored, as lines of YAML; nil if it is refused, or gone.
+	// Object is the object as it would be stored, as lines of YAML; nil if it is refused or removed.
 	Object []string
 }
 
-// verdict is the verdict of an error, or of an object without one.
+// verdict returns the verdict of an error, or of an object without error.
 func verdict(obj api.Object, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{Faults: faultsOf(err)}, nil
@@ -42,7 +42,7 @@ func verdict(obj api.Object, err error) (Verdict, error) {
 	return Verdict{Object: strings.Split(strings.TrimSpace(string(data)), "\n")}, nil
 }
 
-// fromEtcd is the object as it is read back from etcd, which keeps neither its TypeMeta nor the difference between an empty list and none.
+// fromEtcd returns the object as it is read back from etcd, which drops TypeMeta and does not distinguish an empty list from none.
 func fromEtcd(obj api.Object) (api.Object, error) {
 	message, ok := obj.(interface{ Marshal() ([]byte, error) })
 	if !ok {

@@ -13,14 +13,14 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// player is one play of a scenario.
-type player struct {
-	World
-	claims map[string]types.UID // the uid of the claim of that key that was created last
+// runner runs one scenario on one side.
+type runner struct {
+	Side
+	claims map[string]types.UID // by key: the uid of the claim that was created last
 }
 
-// do takes a step. The error is that of the API server.
-func (p *player) do(step Step) error {
+// do runs a step. The error is the API server's.
+func (p *runner) do(step Step) error {
 	switch step.Op {
 	case Create:
 		created, err := p.Create(step.Object.DeepCopyObject().(api.Object))
@@ -48,25 +48,25 @@ func (p *player) do(step Step) error {
 	return nil
 }
 
-// resolve puts the name of a provisioned volume in the place of its symbol.
-func (p *player) resolve(ref api.Ref) api.Ref {
+// resolve replaces the symbol of a provisioned volume by its name.
+func (p *runner) resolve(ref api.Ref) api.Ref {
 	if key, ok := strings.CutPrefix(ref.Key, Provisioned); ok {
 		ref.Key = "pvc-" + string(p.claims[key])
 	}
 	return ref
 }
 
-// uidOf, with the key of a claim behind it, stands in a patch for the uid of the claim of that name that was created last.
+// uidOf, followed by the key of a claim, stands in a patch for the uid of the claim of that name that was created last.
 const uidOf = "uid-of:"
 
-func (p *player) resolveText(patch string) string {
+func (p *runner) resolveText(patch string) string {
 	for key, uid := range p.claims {
 		patch = strings.ReplaceAll(patch, uidOf+key+"!", string(uid))
 	}
 	return patch
 }
 
-// err is the error of the rule.
+// err returns the error of the rule.
 func (r Rule) err() error {
 	if r.Conflict {
 		return apierrors.NewConflict(schema.GroupResource{Resource: strings.ToLower(string(r.Kind)) + "s"}, "some", fmt.Errorf("somebody else was faster"))
@@ -74,7 +74,7 @@ func (r Rule) err() error {
 	return apierrors.NewInternalError(fmt.Errorf("the storage of the server is broken"))
 }
 
-// Add gives the rule to an injector.
+// Add adds the rule to an injector.
 func (r Rule) Add(f *fake.Faults) error {
 	match := fake.Match{Actor: r.Actor, Target: api.APIServer, Verb: r.Verb, Kind: string(r.Kind), Key: r.Key}
 	if r.Lost {

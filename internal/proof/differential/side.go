@@ -11,27 +11,27 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// World is where a scenario is played. What it is told to do it does at once; time passes only in Advance.
-type World interface {
-	// Create, Update, Patch and Delete are what a user asks the API server.
+// Side is a cluster that runs scenarios. All methods take effect immediately; time passes only in Advance.
+type Side interface {
+	// Create, Update, Patch and Delete are requests of the user.
 	Create(api.Object) (api.Object, error)
 	Update(api.Object) error
 	Patch(ref api.Ref, sub api.Subresource, patch string) error
 	Delete(ref api.Ref, force bool) error
-	// Storage is the backend of that name, nil for none.
+	// Storage returns the backend of that name, nil for none.
 	Storage(name string) *Backend
-	// Fail has API requests of controllers fail.
+	// Fail adds a rule for failing requests of controllers.
 	Fail(Rule) error
-	// Machine has a machine or its kubelet stop or start. It is an error if there is no such machine.
+	// Machine stops or starts a node or its kubelet. It fails if there is no such node.
 	Machine(node string, what MachineOp) error
 	Advance(time.Duration) error
-	// Observe tells what there is, and what happened since it was asked last.
+	// Observe returns the state, and what happened since the last call.
 	Observe() (Observation, error)
 }
 
-// Play plays a scenario, and returns what was seen at the steps that settle. An error says that it cannot be played.
-func Play(w World, s Scenario) ([]Observation, error) {
-	p := player{World: w, claims: map[string]types.UID{}}
+// Run runs a scenario, and returns the observations of the steps that settle. An error means that the scenario cannot run.
+func Run(w Side, s Scenario) ([]Observation, error) {
+	p := runner{Side: w, claims: map[string]types.UID{}}
 	if err := w.Advance(s.Lead); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func Play(w World, s Scenario) ([]Observation, error) {
 		if step.Settle {
 			wait += SettleTime
 		}
-		// The next step may follow before anybody has noticed this one.
+		// The next step may follow before any controller has noticed this one.
 		if wait > 0 {
 			if err := w.Advance(wait); err != nil {
 				return seen, err
@@ -68,7 +68,7 @@ func Play(w World, s Scenario) ([]Observation, error) {
 	return seen, nil
 }
 
-// reasonOf is what the API server says, without who asked.
+// reasonOf returns the API server's message without the name of the client.
 func reasonOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
