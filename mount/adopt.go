@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -59,8 +60,8 @@ func (n *Node) Adopt(pod *corev1.Pod) error {
 	if k == nil {
 		k = n.newKubelet()
 	}
-	var volumes []resolved
-	mounts, devices := usedVolumes(stored)
+	var found []resolved
+	mounts, devices := volumes.UsedBy(stored)
 	for i := range stored.Spec.Volumes {
 		v := &stored.Spec.Volumes[i]
 		if !mounts[v.Name] && !devices[v.Name] {
@@ -70,7 +71,7 @@ func (n *Node) Adopt(pod *corev1.Pod) error {
 		if err != nil {
 			return fmt.Errorf("adopt pod %s: volume %s: %w", key, v.Name, err)
 		}
-		volumes = append(volumes, r)
+		found = append(found, r)
 	}
 	if err := n.Resume(); err != nil {
 		return fmt.Errorf("adopt pod %s: %w", key, err)
@@ -79,7 +80,7 @@ func (n *Node) Adopt(pod *corev1.Pod) error {
 	p := n.nodes.engine.User()
 	k.adopting = true
 	defer func() { k.adopting = false }()
-	if err := k.adopt(p, stored, volumes); err != nil {
+	if err := k.adopt(p, stored, found); err != nil {
 		k.disown(p, stored)
 		return fmt.Errorf("adopt pod %s: %w", key, err)
 	}

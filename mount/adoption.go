@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -15,18 +16,18 @@ import (
 func (k *kubelet) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resolved, error) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
-		return k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.SpecOfInline(volume), outer: volume.Name}})
+		return k.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
 	}
 	s := k.node.nodes.engine.Store()
 	claim, _ := s.Claims.Lookup(api.Key(pod.Namespace, name))
 	if claim != nil && claim.Spec.VolumeName != "" {
 		if pv, ok := s.Volumes.Lookup(claim.Spec.VolumeName); ok {
-			return k.withPlugin(resolved{&volumeSpec{VolumeSpec: objects.SpecOfVolume(volume, pv), outer: volume.Name}, claim})
+			return k.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 		}
 	}
 	for pv := range s.Volumes.All() {
 		if ref := pv.Spec.ClaimRef; ref != nil && ref.Namespace == pod.Namespace && ref.Name == name {
-			return k.withPlugin(resolved{&volumeSpec{VolumeSpec: objects.SpecOfVolume(volume, pv), outer: volume.Name}, claim})
+			return k.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 		}
 	}
 	return resolved{}, fmt.Errorf("the PersistentVolume of claim %s/%s is not in the API: load it first", pod.Namespace, name)
@@ -41,7 +42,7 @@ func (k *kubelet) adopt(p *engine.Proc, pod *corev1.Pod, volumes []resolved) err
 	}
 	for _, r := range volumes {
 		if err := k.adoptVolume(p, pod, r); err != nil {
-			return fmt.Errorf("volume %s: %w", r.spec.outer, err)
+			return fmt.Errorf("volume %s: %w", r.spec.PodName, err)
 		}
 	}
 	c, err := k.newContainer(pod)
@@ -55,32 +56,32 @@ func (k *kubelet) adopt(p *engine.Proc, pod *corev1.Pod, volumes []resolved) err
 
 func (k *kubelet) adoptVolume(p *engine.Proc, pod *corev1.Pod, r resolved) error {
 	spec := r.spec
-	id := identify(spec, pod.UID, k.driver(spec.plugin.Driver))
-	k.desired.add(id, pod, spec)
-	desired, _ := k.desired.get(id.name)
-	if k.actual.mounted(id.name, pod.UID) {
+	id := volumes.Identify(spec, pod.UID, k.driver(spec.Plugin.Driver))
+	k.desired.AddPodVolume(id, pod, spec)
+	desired, _ := k.desired.Volume(id.Name)
+	if k.actual.IsMounted(id.Name, pod.UID) {
 		return nil
 	}
-	attachable, devicePath := attachableNo, ""
-	if id.attachable {
+	attachable, devicePath := volumes.NotAttachable, ""
+	if id.Attachable {
 		var err error
-		if devicePath, err = k.adoptAttachment(spec, id.name); err != nil {
+		if devicePath, err = k.adoptAttachment(spec, id.Name); err != nil {
 			return err
 		}
-		attachable = attachableYes
+		attachable = volumes.Attachable
 	}
-	av := k.actual.markAttached(id.name, spec, attachable, devicePath)
+	av := k.actual.MarkAttached(id.Name, spec, attachable, devicePath)
 	if r.claim != nil {
-		av.size = claimSize(r.claim)
+		av.Size = claimSize(r.claim)
 	}
 	// Nobody looks at the attachment any more.
 	snapshot := *desired
-	snapshot.attachable = false
-	if !spec.block() {
+	snapshot.Attachable = false
+	if !spec.Block() {
 		_, err := k.mount(p, snapshot, spec, pod)
 		return err
 	}
-	plugin := k.pluginFor(spec.plugin.Name)
+	plugin := k.pluginFor(spec.Plugin.Name)
 	if err := plugin.mapper(spec); err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (k *kubelet) adoptVolume(p *engine.Proc, pod *corev1.Pod, r resolved) error
 }
 
 // adoptAttachment has the volume attached to the node and returns the path of its device.
-func (k *kubelet) adoptAttachment(spec *volumeSpec, name corev1.UniqueVolumeName) (devicePath string, err error) {
+func (k *kubelet) adoptAttachment(spec *volumes.Spec, name corev1.UniqueVolumeName) (devicePath string, err error) {
 	if source := spec.CSI(); source != nil {
 		devicePath = objects.AttachmentName(source.VolumeHandle, source.Driver, k.node.name)
 	} else {
@@ -99,7 +100,7 @@ func (k *kubelet) adoptAttachment(spec *volumeSpec, name corev1.UniqueVolumeName
 			}
 		}
 	}
-	b := spec.plugin.Backend
+	b := spec.Plugin.Backend
 	if b == nil || !storage.Can(b, storage.Attach) {
 		return devicePath, nil
 	}
@@ -126,12 +127,12 @@ func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolu
 }
 
 // takeBack takes a volume from a pod as far as that can be done.
-func (k *kubelet) takeBack(p *engine.Proc, pr actualPair) {
-	name, uid, spec := pr.volume.name, pr.pod.uid, pr.pod.spec
-	plugin := k.pluginFor(spec.plugin.Name)
-	if spec.block() {
+func (k *kubelet) takeBack(p *engine.Proc, pr volumes.ActualPair) {
+	name, uid, spec := pr.Volume.Name, pr.Pod.UID, pr.Pod.Spec
+	plugin := k.pluginFor(spec.Plugin.Name)
+	if spec.Block() {
 		if unmap, err := plugin.unmapper(uid, spec.Name()); err == nil {
-			_ = k.unmapFrom(p, name, uid, spec, pr.volume.mountPath, unmap)
+			_ = k.unmapFrom(p, name, uid, spec, pr.Volume.DeviceMountPath, unmap)
 		}
 		return
 	}
@@ -142,29 +143,29 @@ func (k *kubelet) takeBack(p *engine.Proc, pr actualPair) {
 
 // disown takes back what was done for a pod that could not be adopted.
 func (k *kubelet) disown(p *engine.Proc, pod *corev1.Pod) {
-	for _, pr := range k.actual.pairs() {
-		if pr.pod.uid == pod.UID {
+	for _, pr := range k.actual.PodVolumes() {
+		if pr.Pod.UID == pod.UID {
 			k.takeBack(p, pr)
 		}
 	}
-	for _, pr := range k.desired.pairs() {
-		if pr.pod.pod.UID == pod.UID {
-			k.desired.remove(pr.volume.name, pod.UID)
+	for _, pr := range k.desired.PodVolumes() {
+		if pr.Pod.Pod.UID == pod.UID {
+			k.desired.RemovePodVolume(pr.Volume.Name, pod.UID)
 		}
 	}
-	for _, v := range k.actual.all() {
-		if v.pods.Len() > 0 {
+	for _, v := range k.actual.Volumes() {
+		if v.Pods.Len() > 0 {
 			continue
 		}
 		switch {
-		case v.device == deviceNotMounted:
-		case v.spec.block():
+		case v.Device == volumes.DeviceNotMounted:
+		case v.Spec.Block():
 			_ = k.takeDeviceMap(p, v)
 		default:
 			_ = k.takeDeviceMount(p, v)
 		}
-		if v.device == deviceNotMounted {
-			k.actual.remove(v.name)
+		if v.Device == volumes.DeviceNotMounted {
+			k.actual.Forget(v.Name)
 		}
 	}
 	k.removePodDir(pod.UID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // Work that would find nothing new is left out, but not while a fault waits for one of its requests: it is to meet that one, and none that
@@ -18,7 +19,7 @@ func (k *kubelet) awaited(verb string, kind api.Kind, key string) bool {
 
 // awaited reports whether a fault waits for what the populator reads after a sync of the pod (MNT-069).
 func (w *worker) awaited() bool {
-	mounts, devices := usedVolumes(w.pod)
+	mounts, devices := volumes.UsedBy(w.pod)
 	for i := range w.pod.Spec.Volumes {
 		volume := &w.pod.Spec.Volumes[i]
 		name := objects.ClaimOf(w.pod, volume)

@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // newContainer is the containers of a pod with what its volumes give them.
@@ -18,19 +19,19 @@ func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 	if err := k.checkContainers(pod); err != nil {
 		return nil, err
 	}
-	var specs []*volumeSpec
+	var specs []*volumes.Spec
 	for i := range pod.Spec.Volumes {
 		v, ok := outers[pod.Spec.Volumes[i].Name]
 		if !ok {
 			continue
 		}
-		dp, _ := v.pods.Get(pod.UID)
-		specs = append(specs, dp.spec)
-		cv := containerVolume{name: pod.Spec.Volumes[i].Name, id: dp.spec.ID(), readOnly: dp.spec.readOnly()}
-		if dp.spec.Inline != nil && dp.spec.Inline.CSI != nil {
-			cv.id = inlineHandle(pod.UID, dp.spec.Name())
+		dp, _ := v.Pods.Get(pod.UID)
+		specs = append(specs, dp.Spec)
+		cv := containerVolume{name: pod.Spec.Volumes[i].Name, id: dp.Spec.ID(), readOnly: dp.Spec.MountsReadOnly()}
+		if dp.Spec.Inline != nil && dp.Spec.Inline.CSI != nil {
+			cv.id = inlineHandle(pod.UID, dp.Spec.Name())
 		}
-		cv.data, _ = dp.spec.plugin.Backend.(fake.DataHolder)
+		cv.data, _ = dp.Spec.Plugin.Backend.(fake.DataHolder)
 		c.volumes = append(c.volumes, cv)
 	}
 	// MNT-386
@@ -62,18 +63,18 @@ func (k *kubelet) checkContainers(pod *corev1.Pod) error {
 }
 
 // mountSubpaths mounts parts of volumes for containers that want no more (MNT-037).
-func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*desiredVolume) {
+func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*volumes.DesiredVolume) {
 	for _, c := range pod.Spec.Containers {
 		for i, m := range c.VolumeMounts {
 			v, ok := outers[m.Name]
 			if !ok || m.SubPath == "" && m.SubPathExpr == "" {
 				continue
 			}
-			dp, _ := v.pods.Get(pod.UID)
-			of := k.files(dp.spec, pod.UID)
+			dp, _ := v.Pods.Get(pod.UID)
+			of := k.files(dp.Spec, pod.UID)
 			// MNT-037: a bad disk shows when the mount is to go.
 			_ = k.mountFiles(disk.Mount{
-				Path: k.layout.Subpath(pod.UID, dp.spec.Name(), c.Name, i), Source: k.podMountPath(dp.spec, pod),
+				Path: k.layout.Subpath(pod.UID, dp.Spec.Name(), c.Name, i), Source: k.podMountPath(dp.Spec, pod),
 				Plugin: of.plugin, Volume: of.volume, Pod: string(pod.UID),
 			})
 		}
@@ -81,9 +82,9 @@ func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*desiredVolum
 }
 
 // podMountPath is where the volume is mounted for the pod.
-func (k *kubelet) podMountPath(spec *volumeSpec, pod *corev1.Pod) string {
-	if spec.plugin.Name == objects.CSIPluginName {
+func (k *kubelet) podMountPath(spec *volumes.Spec, pod *corev1.Pod) string {
+	if spec.Plugin.Name == objects.CSIPluginName {
 		return k.layout.CSIMount(pod.UID, spec.Name())
 	}
-	return k.layout.PodVolume(pod.UID, spec.plugin.Name, spec.Name())
+	return k.layout.PodVolume(pod.UID, spec.Plugin.Name, spec.Name())
 }

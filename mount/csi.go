@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -21,7 +22,7 @@ func (c csiPlugin) client(driver, who string) (storage.Backend, error) {
 	b, ok := c.k.cfg.Backends.Driver(driver)
 	if !ok || c.k.node.unregistered[driver] {
 		// MNT-241, MNT-913: a driver that is not there may be restarting, and says nothing about the volume.
-		return nil, transientError{fmt.Errorf("kubernetes.io/csi: %s failed to get CSI client: driver name %s not found in the list of registered CSI drivers", who, driver)}
+		return nil, volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s failed to get CSI client: driver name %s not found in the list of registered CSI drivers", who, driver)}
 	}
 	return b, nil
 }
@@ -32,7 +33,7 @@ func (c csiPlugin) attachRequired(driver string) bool {
 	return object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired
 }
 
-func (c csiPlugin) waitForAttach(p *engine.Proc, spec *volumeSpec, _ string) (string, error) {
+func (c csiPlugin) waitForAttach(p *engine.Proc, spec *volumes.Spec, _ string) (string, error) {
 	source := spec.CSI()
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, c.k.node.name)
 	va, err := c.k.getAttachment(p, name)
@@ -51,7 +52,7 @@ func (c csiPlugin) waitForAttach(p *engine.Proc, spec *volumeSpec, _ string) (st
 }
 
 // publishContext is what attaching told about the volume.
-func (c csiPlugin) publishContext(p *engine.Proc, spec *volumeSpec) (map[string]string, error) {
+func (c csiPlugin) publishContext(p *engine.Proc, spec *volumes.Spec) (map[string]string, error) {
 	source := spec.CSI()
 	if !c.attachRequired(source.Driver) {
 		return nil, nil
@@ -63,12 +64,12 @@ func (c csiPlugin) publishContext(p *engine.Proc, spec *volumeSpec) (map[string]
 	}
 	if err != nil {
 		// MNT-241: that it cannot be read says nothing about the volume.
-		return nil, transientError{err}
+		return nil, volumes.TransientError{Err: err}
 	}
 	return va.Status.AttachmentMetadata, nil
 }
 
-func (c csiPlugin) deviceMountPath(spec *volumeSpec) (string, error) {
+func (c csiPlugin) deviceMountPath(spec *volumes.Spec) (string, error) {
 	source := spec.CSI()
 	if source == nil {
 		return "", fmt.Errorf("kubernetes.io/csi: volume %s has no CSI source of a PersistentVolume", spec.Name())
@@ -76,7 +77,7 @@ func (c csiPlugin) deviceMountPath(spec *volumeSpec) (string, error) {
 	return c.k.layout.CSIGlobalMount(source.Driver, source.VolumeHandle), nil
 }
 
-func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, mountPath string) error {
+func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error {
 	source, fs := spec.CSI(), c.k.node.disk
 	// MNT-301
 	driver, err := c.client(source.Driver, "attacher.MountDevice")
@@ -100,21 +101,21 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod
 	}
 	// MNT-334: that the volume is read only is not told here.
 	req := storage.StageRequest{
-		ID: source.VolumeHandle, Node: c.k.node.name, Path: mountPath, Mode: spec.accessMode(), FSType: source.FSType,
+		ID: source.VolumeHandle, Node: c.k.node.name, Path: mountPath, Mode: spec.AccessMode(), FSType: source.FSType,
 		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 	}
 	err = c.k.ask(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return c.k.mountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
 	})
-	err = rpcError(storage.Stage, err)
-	if err != nil && classOf(err) == final {
+	err = volumes.ClassifyRPC(storage.Stage, err)
+	if err != nil && volumes.ClassOf(err) == volumes.Final {
 		// MNT-301: nothing is mounted, so nothing of it is kept.
 		_ = c.k.removeMountDir(mountPath)
 	}
 	return err
 }
 
-func (c csiPlugin) unmountDevice(p *engine.Proc, _ *volumeSpec, mountPath string) error {
+func (c csiPlugin) unmountDevice(p *engine.Proc, _ *volumes.Spec, mountPath string) error {
 	fs := c.k.node.disk
 	if !fs.Exists(path.Dir(mountPath) + "/" + disk.MetadataFile) {
 		// MNT-306: nothing was staged, or no longer is.

@@ -10,16 +10,17 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
 // The block side of CSI (MNT-307, MNT-308).
 
-func (c csiPlugin) globalMapPath(spec *volumeSpec) string { return c.k.layout.CSIMap(spec.Name()) }
+func (c csiPlugin) globalMapPath(spec *volumes.Spec) string { return c.k.layout.CSIMap(spec.Name()) }
 
-func (c csiPlugin) custom(*volumeSpec) bool { return true }
+func (c csiPlugin) custom(*volumes.Spec) bool { return true }
 
-func (c csiPlugin) mapper(spec *volumeSpec) error {
+func (c csiPlugin) mapper(spec *volumes.Spec) error {
 	source := spec.CSI()
 	if source == nil {
 		return fmt.Errorf("kubernetes.io/csi: volume %s has no CSI source of a PersistentVolume", spec.Name())
@@ -30,17 +31,17 @@ func (c csiPlugin) mapper(spec *volumeSpec) error {
 }
 
 // attachment is the context of a volume that must be attached for a block call.
-func (c csiPlugin) attachment(p *engine.Proc, spec *volumeSpec) (map[string]string, error) {
+func (c csiPlugin) attachment(p *engine.Proc, spec *volumes.Spec) (map[string]string, error) {
 	source := spec.CSI()
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, c.k.node.name)
 	attributes, err := c.publishContext(p, spec)
 	if err != nil {
-		return nil, transientError{fmt.Errorf("kubernetes.io/csi: failed to get volume attachment [id=%v]: %v", name, err)}
+		return nil, volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: failed to get volume attachment [id=%v]: %v", name, err)}
 	}
 	return attributes, nil
 }
 
-func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error) {
+func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumes.Spec) (string, error) {
 	source, fs := spec.CSI(), c.k.node.disk
 	// MNT-307
 	attachContext, err := c.attachment(p, spec)
@@ -59,23 +60,23 @@ func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error)
 		return "", err
 	}
 	req := storage.StageRequest{
-		ID: source.VolumeHandle, Node: c.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock,
+		ID: source.VolumeHandle, Node: c.k.node.name, Path: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock,
 		AttachContext: attachContext, Context: source.VolumeAttributes,
 	}
 	err = c.k.ask(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
 	})
-	if err = rpcError(storage.Stage, err); err == nil {
+	if err = volumes.ClassifyRPC(storage.Stage, err); err == nil {
 		return staging, nil
 	}
-	if classOf(err) == final {
+	if volumes.ClassOf(err) == volumes.Final {
 		// MNT-307: what it cannot clean up stays.
 		c.cleanUp(spec.Name())
 	}
 	return "", err
 }
 
-func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (string, error) {
+func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
 	source := csiSourceOf(spec, pod.UID)
 	// MNT-307
 	attachContext, err := c.attachment(p, spec)
@@ -95,14 +96,14 @@ func (c csiPlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Po
 		return "", err
 	}
 	req := storage.PublishRequest{
-		ID: source.handle, Node: c.k.node.name, Target: target, StagingPath: staging, Pod: podRef(pod), Mode: spec.accessMode(),
-		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
+		ID: source.handle, Node: c.k.node.name, Target: target, StagingPath: staging, Pod: podRef(pod), Mode: spec.AccessMode(),
+		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
 	}
 	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
 	err = c.k.askFor(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
 		func() error { return c.k.node.disk.Mount(mount) })
 	if err != nil {
-		return "", rpcError(storage.Publish, err)
+		return "", volumes.ClassifyRPC(storage.Publish, err)
 	}
 	return target, nil
 }
@@ -126,7 +127,7 @@ func (c csiPlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) erro
 	}, nil
 }
 
-func (c csiPlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
+func (c csiPlugin) tearDownDevice(p *engine.Proc, spec *volumes.Spec) error {
 	source, fs := spec.CSI(), c.k.node.disk
 	driver, err := c.client(source.Driver, "blockMapper.TearDownDevice")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -23,7 +24,7 @@ type csiSource struct {
 	mode                   storagev1.VolumeLifecycleMode
 }
 
-func csiSourceOf(spec *volumeSpec, pod types.UID) csiSource {
+func csiSourceOf(spec *volumes.Spec, pod types.UID) csiSource {
 	if pv := spec.CSI(); pv != nil {
 		return csiSource{pv.Driver, pv.VolumeHandle, pv.FSType, pv.VolumeAttributes, storagev1.VolumeLifecyclePersistent}
 	}
@@ -51,12 +52,12 @@ func (c csiPlugin) lifecycle(driver string, mode storagev1.VolumeLifecycleMode) 
 	}
 	// MNT-302, MNT-303, MNT-241: the object may yet come.
 	if object == nil {
-		return transientError{fmt.Errorf("kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode %q not supported by driver %s (no CSIDriver object)", mode, driver)}
+		return volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode %q not supported by driver %s (no CSIDriver object)", mode, driver)}
 	}
-	return transientError{fmt.Errorf("kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode %q not supported by driver %s (only supports %q)", mode, driver, modes)}
+	return volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode %q not supported by driver %s (only supports %q)", mode, driver, modes)}
 }
 
-func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
+func (c csiPlugin) setUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, how setUpHow) error {
 	source, fs := csiSourceOf(spec, pod.UID), c.k.node.disk
 	target := c.k.layout.CSIMount(pod.UID, spec.Name())
 	// MNT-302, MNT-303
@@ -69,8 +70,8 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 	}
 	policy := c.fsGroupPolicy(source.driver)
 	req := storage.PublishRequest{
-		ID: source.handle, Node: c.k.node.name, Target: target, Pod: podRef(pod), Mode: spec.accessMode(), FSType: source.fsType,
-		ReadOnly: spec.readOnly(), Context: c.attributes(source, pod), Group: mountGroup(driver, pod),
+		ID: source.handle, Node: c.k.node.name, Target: target, Pod: podRef(pod), Mode: spec.AccessMode(), FSType: source.fsType,
+		ReadOnly: spec.MountsReadOnly(), Context: c.attributes(source, pod), Group: mountGroup(driver, pod),
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
@@ -93,8 +94,8 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how 
 	if publisher, ok := driver.(storage.Publisher); ok {
 		err = c.k.askFor(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return c.k.mountFiles(mount) })
 	}
-	err = rpcError(storage.Publish, err)
-	if err != nil && classOf(err) == final && !how.reconstructed && !how.remount {
+	err = volumes.ClassifyRPC(storage.Publish, err)
+	if err != nil && volumes.ClassOf(err) == volumes.Final && !how.reconstructed && !how.remount {
 		// MNT-302, MNT-914, MNT-456: what an earlier attempt or kubelet mounted must stay as it is.
 		_ = c.k.removeMountDir(target)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // expander is one expansion of a volume on a node (MNT-412 to MNT-421).
@@ -19,7 +20,7 @@ type expander struct {
 	k      *kubelet
 	p      *engine.Proc
 	volume corev1.UniqueVolumeName
-	spec   *volumeSpec
+	spec   *volumes.Spec
 	pod    *corev1.Pod
 	claim  *corev1.PersistentVolumeClaim
 	req    resizeRequest
@@ -28,7 +29,7 @@ type expander struct {
 
 // expand has what is on the volume grow to the size that the claim is being given, or to that of the request if the claim does not say
 // (EXP-040). done says that nothing is left to do on this node, and size which size that means.
-func (k *kubelet) expand(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumeSpec, pod *corev1.Pod,
+func (k *kubelet) expand(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod,
 	claim *corev1.PersistentVolumeClaim, req resizeRequest) (done bool, size int64, err error) {
 	e := &expander{k: k, p: p, volume: name, spec: spec, pod: pod, claim: claim, req: req}
 	if objects.ResizeStatus(claim) == "" && claim.Status.AllocatedResources == nil {
@@ -82,7 +83,7 @@ func judge(claim *corev1.PersistentVolumeClaim, size resource.Quantity) verdict 
 func (e *expander) run() (done bool, err error) {
 	request := e.claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	// MNT-417, MNT-924, EXP-042: the user has another wish by now, and this one has failed before.
-	abandoned := request.Cmp(e.size) != 0 && e.k.actual.failedExpansions[e.volume]
+	abandoned := request.Cmp(e.size) != 0 && e.k.actual.FailedExpansions[e.volume]
 	decision := judge(e.claim, e.size)
 	switch decision {
 	case waits:
@@ -97,7 +98,7 @@ func (e *expander) run() (done bool, err error) {
 			return false, err
 		}
 	}
-	if err := e.k.pluginFor(e.spec.plugin.Name).nodeExpand(e.p, e.spec, e.req); err != nil {
+	if err := e.k.pluginFor(e.spec.Plugin.Name).nodeExpand(e.p, e.spec, e.req); err != nil {
 		return e.failed(err, decision == repeats, abandoned)
 	}
 	e.tellSuccess()
@@ -117,12 +118,12 @@ func (e *expander) failed(err error, updated, abandoned bool) (done bool, _ erro
 		// MNT-415, MNT-926: that the claim has its size is enough.
 		return true, nil
 	}
-	if classOf(err) != final {
+	if volumes.ClassOf(err) != volumes.Final {
 		// MNT-420
 		return false, err
 	}
 	// MNT-425: until the kubelet ends, whatever becomes of the volume.
-	e.k.actual.failedExpansions[e.volume] = true
+	e.k.actual.FailedExpansions[e.volume] = true
 	edited := objects.CopyOfClaim(e.claim)
 	if is[infeasibleError](err) || abandoned {
 		// MNT-416, MNT-417, MNT-923, EXP-042: so that the controller may choose another size.
@@ -152,15 +153,15 @@ func (e *expander) failed(err error, updated, abandoned bool) (done bool, _ erro
 
 // refusedInUse remembers that the driver does not expand the volume while it is used.
 func (e *expander) refusedInUse(err error) {
-	if av, ok := e.k.actual.get(e.volume); ok {
-		av.inUseError = true
+	if av, ok := e.k.actual.Volume(e.volume); ok {
+		av.RefusesExpansionInUse = true
 	}
 	e.p.Decide("MNT-419", e.pod, "volume %s is not expanded while it is in use: %v", e.volume, err)
 }
 
 // withoutNotes is the expansion of a claim whose status says nothing about it (MNT-421).
 func (e *expander) withoutNotes() (done bool, err error) {
-	err = e.k.pluginFor(e.spec.plugin.Name).nodeExpand(e.p, e.spec, e.req)
+	err = e.k.pluginFor(e.spec.Plugin.Name).nodeExpand(e.p, e.spec, e.req)
 	switch {
 	case err == nil:
 	case is[notSupportedError](err):

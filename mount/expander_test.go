@@ -146,9 +146,9 @@ func TestOnlineExpansionEnds(t *testing.T) {
 			want(t, "steps", w.steps(), tc.steps)
 			want(t, "claim", w.claim(), tc.claim)
 			want(t, "events", w.events(), tc.events)
-			v, _ := w.node.kubelet.actual.get(volumeName)
+			v, _ := w.node.kubelet.actual.Volume(volumeName)
 			size := resource.MustParse(tc.size)
-			want(t, "size", v.size, size.Value())
+			want(t, "size", v.Size, size.Value())
 		})
 	}
 }

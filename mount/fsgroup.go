@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -59,23 +60,23 @@ func (c csiPlugin) fsGroupPolicy(driver string) storagev1.FSGroupPolicy {
 
 // takeGroup gives the files of a CSI volume to the group that the pod wants, where that is for the kubelet to do. policy is that of the driver
 // when the volume was about to be mounted.
-func (c csiPlugin) takeGroup(p *engine.Proc, spec *volumeSpec, source csiSource, pod *corev1.Pod, target string, policy storagev1.FSGroupPolicy) {
+func (c csiPlugin) takeGroup(p *engine.Proc, spec *volumes.Spec, source csiSource, pod *corev1.Pod, target string, policy storagev1.FSGroupPolicy) {
 	var modes []corev1.PersistentVolumeAccessMode
 	if spec.PV != nil {
 		modes = spec.PV.Spec.AccessModes
 	}
-	if group := fsGroup(pod); group != nil && changesGroup(policy, source.fsType, modes, spec.PV == nil, spec.readOnly()) {
+	if group := fsGroup(pod); group != nil && changesGroup(policy, source.fsType, modes, spec.PV == nil, spec.MountsReadOnly()) {
 		// MNT-304: once the volume is there; here that cannot fail.
 		c.k.changeGroup(p, spec, pod, target, *group)
 	}
 }
 
 // takeLocalGroup does so for a local volume that is about to be mounted, or says who has it: used says that another pod does.
-func (k *kubelet) takeLocalGroup(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, target string, used bool) {
+func (k *kubelet) takeLocalGroup(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, target string, used bool) {
 	group := fsGroup(pod)
 	switch {
 	case group == nil:
-	case !used && !spec.readOnly():
+	case !used && !spec.MountsReadOnly():
 		// MNT-332
 		k.changeGroup(p, spec, pod, target, *group)
 	case used:
@@ -94,20 +95,20 @@ type files struct {
 }
 
 // files are those of a pod's volume.
-func (k *kubelet) files(spec *volumeSpec, pod types.UID) files {
+func (k *kubelet) files(spec *volumes.Spec, pod types.UID) files {
 	switch {
-	case spec.plugin.Name != objects.CSIPluginName:
-		return files{k.node.name, spec.plugin.Name, spec.ID()}
+	case spec.Plugin.Name != objects.CSIPluginName:
+		return files{k.node.name, spec.Plugin.Name, spec.ID()}
 	case spec.PV == nil:
 		// MNT-303: the pod's own, whatever its name.
-		return files{"", spec.plugin.Driver, inlineHandle(pod, spec.Name())}
+		return files{"", spec.Plugin.Driver, inlineHandle(pod, spec.Name())}
 	}
-	return files{"", spec.plugin.Driver, spec.ID()}
+	return files{"", spec.Plugin.Driver, spec.ID()}
 }
 
 // changeGroup gives the files of a volume, mounted at dir, to a group. That takes its time (MNT-333), unless they have it and the pod
 // leaves it at that (MNT-330).
-func (k *kubelet) changeGroup(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, dir string, group int64) {
+func (k *kubelet) changeGroup(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, dir string, group int64) {
 	files, policy := k.files(spec, pod.UID), pod.Spec.SecurityContext.FSGroupChangePolicy
 	old, known := k.node.nodes.groups[files]
 	if known && old == group && policy != nil && *policy == corev1.FSGroupChangeOnRootMismatch {

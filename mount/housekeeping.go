@@ -49,7 +49,7 @@ func (k *kubelet) stopOrphan(c *container) {
 func (k *kubelet) removePodDir(uid types.UID) (why string) {
 	fs := k.node.disk
 	// MNT-480: nothing is removed that may be mounted. MNT-482: of block volumes only memory knows.
-	if len(k.actual.mountedOf(uid, true)) > 0 {
+	if len(k.actual.PodMounts(uid, true)) > 0 {
 		return "volumes may be mounted"
 	}
 	if mounts := fs.MountsUnder(k.layout.PodVolumes(uid)); len(mounts) > 0 {

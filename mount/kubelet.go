@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // kubelet is one life of the kubelet of a node (MNT-013): the populator writes the desired state, the reconciler starts
@@ -33,8 +34,8 @@ type kubelet struct {
 	// watching says that the informers deliver: what changed before is in their view and comes with the first delivery.
 	watching bool
 
-	desired *desiredState
-	actual  *actualState
+	desired *volumes.Desired
+	actual  *volumes.Actual
 	ops     *engine.Pending
 	// processed says of a pod whether its volumes are in the desired state: absent is never seen, false is to be done again (MNT-064).
 	processed map[types.UID]bool
@@ -102,8 +103,8 @@ func (n *Node) newKubelet() *kubelet {
 		node: n, cfg: &n.nodes.cfg, layout: disk.Layout{Root: n.nodes.cfg.Root},
 		pods:      map[types.UID]*corev1.Pod{},
 		workers:   map[types.UID]*worker{},
-		desired:   newDesiredState(),
-		actual:    newActualState(),
+		desired:   volumes.NewDesired(),
+		actual:    volumes.NewActual(),
 		processed: map[types.UID]bool{},
 		undecided: map[string]bool{},
 		refusals:  map[corev1.UniqueVolumeName]*refusal{},

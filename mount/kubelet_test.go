@@ -17,13 +17,14 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // MNT-060, MNT-061, MNT-062, MNT-063, MNT-064: which pods the populator adds.
 func TestWhichPods(t *testing.T) {
 	w := newWorld(t)
 	k := w.node.kubelet
-	pod := podNamed("u")
+	pod := fake.Pod("u", fake.UID("u"))
 	addClaim(pod, "data", "c1")
 	for _, tc := range []struct {
 		rule     string
@@ -85,7 +86,7 @@ func TestSomeVolumesFail(t *testing.T) {
 	pod := w.pod("p1", fake.Claims("missing", "c1"))
 	w.Advance(200 * time.Millisecond)
 	k := w.node.kubelet
-	want(t, "MNT-066: the other is desired", k.desired.has(volumeName, pod.UID), true)
+	want(t, "MNT-066: the other is desired", k.desired.HasPodVolume(volumeName, pod.UID), true)
 	want(t, "MNT-068: no retry before the next sync", k.processed[pod.UID], true)
 	w.Advance(200 * time.Millisecond)
 	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "FailedMount default/p1: Unable to attach or mount volumes: unmounted volumes=[c1 missing], unattached volumes=[c1], failed to process volumes=[missing]: error processing PVC default/missing:") {
@@ -105,10 +106,10 @@ func TestSizes(t *testing.T) {
 	w := newWorld(t)
 	w.run("p1")
 	k := w.node.kubelet
-	dv, _ := k.desired.get(volumeName)
-	av, _ := k.actual.get(volumeName)
-	want(t, "MNT-074: desired", dv.size, 1<<30)
-	want(t, "MNT-175: actual", av.size, 1<<30)
+	dv, _ := k.desired.Volume(volumeName)
+	av, _ := k.actual.Volume(volumeName)
+	want(t, "MNT-074: desired", dv.Size, 1<<30)
+	want(t, "MNT-175: actual", av.Size, 1<<30)
 }
 
 // MNT-080, MNT-930: a CSIDriver that is replaced.
@@ -120,9 +121,9 @@ func TestAttachabilityChanges(t *testing.T) {
 	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: nodeName})
 	w.ok(err)
 	w.Advance(500 * time.Millisecond)
-	v, _ := w.node.kubelet.desired.get(volumeName)
-	want(t, "MNT-080: attachable", v.attachable, false)
-	want(t, "MNT-930: same name", w.node.kubelet.desired.has(volumeName, pod.UID), true)
+	v, _ := w.node.kubelet.desired.Volume(volumeName)
+	want(t, "MNT-080: attachable", v.Attachable, false)
+	want(t, "MNT-930: same name", w.node.kubelet.desired.HasPodVolume(volumeName, pod.UID), true)
 	want(t, "MNT-174: not attachable", w.calls(), []string{"Stage h1", "Publish h1"})
 }
 
@@ -160,8 +161,8 @@ func TestAttachabilityBegins(t *testing.T) {
 	w.ok(err)
 	w.pod("p2")
 	w.Advance(500 * time.Millisecond)
-	v, _ := w.node.kubelet.desired.get(volumeName)
-	want(t, "MNT-041: fixed", v.attachable, false)
+	v, _ := w.node.kubelet.desired.Volume(volumeName)
+	want(t, "MNT-041: fixed", v.Attachable, false)
 	want(t, "MNT-195: told", strings.Contains(strings.Join(w.events(), "\n"), "MountVolume.WaitForAttach failed"), true)
 	want(t, "MNT-195: no call", w.calls(), []string{"Stage h1", "Publish h1"})
 }
@@ -189,7 +190,7 @@ func TestSourceInThePod(t *testing.T) {
 	w.Advance(500 * time.Millisecond)
 	uid := w.stored("p1").UID
 	want(t, "MNT-071: phase", w.phase("p1"), corev1.PodRunning)
-	want(t, "MNT-022: record", w.node.kubelet.desired.has(corev1.UniqueVolumeName("kubernetes.io/empty-dir/"+uid+"-tmp"), uid), true)
+	want(t, "MNT-022: record", w.node.kubelet.desired.HasPodVolume(corev1.UniqueVolumeName("kubernetes.io/empty-dir/"+uid+"-tmp"), uid), true)
 	want(t, "directory", w.node.disk.Exists(w.node.kubelet.layout.PodVolume(uid, "kubernetes.io/empty-dir", "tmp")), true)
 }
 
@@ -216,9 +217,9 @@ func TestStart(t *testing.T) {
 	w.node.Stop()
 	w.node.Start()
 	k := w.node.kubelet
-	want(t, "MNT-013: nothing remembered", []int{k.actual.volumes.Len(), k.desired.volumes.Len(), k.ops.Len()}, []int{0, 0, 0})
+	want(t, "MNT-013: nothing remembered", []int{len(k.actual.Volumes()), len(k.desired.Volumes()), k.ops.Len()}, []int{0, 0, 0})
 	w.Advance(0)
-	want(t, "MNT-130: read before the first pass", k.actual.volumes.Len(), 1)
+	want(t, "MNT-130: read before the first pass", len(k.actual.Volumes()), 1)
 	want(t, "MNT-137: corrected in the first pass", []any{len(k.awaiting), k.statesSynced}, []any{0, true})
 	want(t, "MNT-136: not yet", len(k.failed), 1)
 	w.Advance(time.Second)
@@ -244,11 +245,11 @@ func TestForgottenPods(t *testing.T) {
 	pod := w.pod("p1", fake.Claims("missing"))
 	w.Advance(200 * time.Millisecond)
 	k := w.node.kubelet
-	k.desired.addError(pod.UID, "x")
+	k.desired.AddPodError(pod.UID, "x")
 	w.forceDelete("p1")
 	w.Advance(time.Second)
 	want(t, "MNT-084: processed", len(k.processed), 0)
-	want(t, "MNT-085: errors", len(k.desired.errors), 0)
+	want(t, "MNT-085: errors", len(k.desired.PodsWithErrors()), 0)
 	want(t, "workers", len(k.workers), 0)
 }
 
@@ -258,11 +259,11 @@ func TestVerify(t *testing.T) {
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	k := w.node.kubelet
-	dv, _ := k.desired.get(volumeName)
-	dp, _ := dv.pods.Get(pod.UID)
-	verify := func(v desiredVolume) (text string) {
+	dv, _ := k.desired.Volume(volumeName)
+	dp, _ := dv.Pods.Get(pod.UID)
+	verify := func(v volumes.DesiredVolume) (text string) {
 		w.node.actor.Go("test", func(p *engine.Proc) {
-			if err := k.verifyAttached(p, v, dp.spec, pod); err != nil {
+			if err := k.verifyAttached(p, v, dp.Spec, pod); err != nil {
 				text = err.Error()
 			}
 		})
@@ -271,7 +272,7 @@ func TestVerify(t *testing.T) {
 	}
 	want(t, "MNT-175: not in the status", verify(*dv), `VerifyControllerAttachedVolume failed for volume "pv1" : Volume not attached according to node status`)
 	unreported := *dv
-	unreported.reported = false
+	unreported.ReportedInUse = false
 	if text := verify(unreported); !strings.Contains(text, "has not been added to the list of VolumesInUse") {
 		t.Errorf("MNT-175: not reported: %q", text)
 	}
@@ -285,7 +286,7 @@ func TestVerify(t *testing.T) {
 	}
 	want(t, "MNT-176: events", w.events(), nil)
 	other := *dv
-	other.attachable = false
+	other.Attachable = false
 	want(t, "MNT-175: not attachable", verify(other), "")
 	w.attach(handle)
 	w.Advance(time.Second)
@@ -298,8 +299,8 @@ func TestVerify(t *testing.T) {
 
 // MNT-150, MNT-151, MNT-152, MNT-153, MNT-154: keys.
 func TestKeys(t *testing.T) {
-	shared := &desiredVolume{identity: identity{"v", false, true}}
-	own := &desiredVolume{identity: identity{"v", false, false}}
+	shared := &volumes.DesiredVolume{Identity: volumes.Identity{Name: "v", Attachable: false, DeviceMountable: true}}
+	own := &volumes.DesiredVolume{Identity: volumes.Identity{Name: "v", Attachable: false, DeviceMountable: false}}
 	want(t, "MNT-151: shared", mountKey(shared, "p"), engine.PendingKey{Volume: "v"})
 	want(t, "MNT-151: own", mountKey(own, "p"), engine.PendingKey{Volume: "v", Pod: "p"})
 	want(t, "MNT-152", podKey("v", "p"), engine.PendingKey{Volume: "v", Pod: "p"})
@@ -351,10 +352,10 @@ func TestReports(t *testing.T) {
 	w.pod("p1")
 	w.faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Times(5)
 	w.Advance(9100 * time.Millisecond)
-	v, _ := w.node.kubelet.desired.get(volumeName)
-	want(t, "MNT-172: failed five times, nothing fed back", []any{v.reported, len(w.inUse())}, []any{false, 0})
+	v, _ := w.node.kubelet.desired.Volume(volumeName)
+	want(t, "MNT-172: failed five times, nothing fed back", []any{v.ReportedInUse, len(w.inUse())}, []any{false, 0})
 	w.Advance(10 * time.Second)
-	want(t, "MNT-172: the next round", []any{v.reported, len(w.inUse())}, []any{true, 1})
+	want(t, "MNT-172: the next round", []any{v.ReportedInUse, len(w.inUse())}, []any{true, 1})
 	writes := func() int {
 		n := 0
 		for e := range w.Trace().Since(w.seen) {
@@ -480,7 +481,7 @@ func TestContainersNeedVolumes(t *testing.T) {
 	pod := w.run("p1")
 	k := w.node.kubelet
 	want(t, "MNT-357", k.mountedNames(pod.UID), []string{"data"})
-	k.setPod(volumeName, pod.UID, specNamed("data"), volumeUncertain)
+	k.setPod(volumeName, pod.UID, testSpec("data"), volumes.MountUncertain)
 	_, err := k.newContainer(pod)
 	want(t, "MNT-385: mount", err.Error(), `cannot find volume "data" to mount into container "main"`)
 	device := fake.Pod("p2", fake.BlockClaims("c9"))
@@ -603,7 +604,7 @@ func TestSettle(t *testing.T) {
 	want(t, "phase", w.phase("p1"), corev1.PodPending)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
 	w.ok(w.Settle(time.Hour))
-	want(t, "desired", w.node.kubelet.desired.volumes.Len(), 1)
+	want(t, "desired", len(w.node.kubelet.desired.Volumes()), 1)
 }
 
 // A node with a running pod costs nothing while nothing happens.

@@ -12,15 +12,16 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
 // limitReached is the driver of one of the volumes that could not be attached for want of room on the node (MNT-353), "" if there
 // is none.
-func (k *kubelet) limitReached(p *engine.Proc, volumes []*desiredVolume) (driver string) {
-	for _, v := range volumes {
+func (k *kubelet) limitReached(p *engine.Proc, unattached []*volumes.DesiredVolume) (driver string) {
+	for _, v := range unattached {
 		var source *corev1.CSIPersistentVolumeSource
-		v.pods.Scan(func(_ types.UID, dp *desiredPod) bool { source = dp.spec.CSI(); return false })
+		v.Pods.Scan(func(_ types.UID, dp *volumes.DesiredPod) bool { source = dp.Spec.CSI(); return false })
 		// MNT-353: only for drivers that ask for it.
 		if source == nil || !k.watchesLimit(source.Driver) || !(csiPlugin{k}).attachRequired(source.Driver) {
 			continue

@@ -7,12 +7,13 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // mapVolume starts to give a block device to a pod.
-func (k *kubelet) mapVolume(p *engine.Proc, pr pair) {
-	desired, pod, spec := *pr.volume, pr.pod.pod, pr.pod.spec
-	plugin := k.pluginFor(spec.plugin.Name)
+func (k *kubelet) mapVolume(p *engine.Proc, pr volumes.DesiredPair) {
+	desired, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
+	plugin := k.pluginFor(spec.Plugin.Name)
 	// MNT-220, MNT-919: what keeps the operation from starting is looked at in every pass, and told every time.
 	if err := k.checkAffinity(spec); err != nil {
 		k.event(p, pod, corev1.EventTypeWarning, "FailedMount", "MapVolume.NodeAffinity check failed for volume %q : %v", spec.Name(), err)
@@ -27,10 +28,10 @@ func (k *kubelet) mapVolume(p *engine.Proc, pr pair) {
 		return
 	}
 	// MNT-151
-	k.start(mountKey(pr.volume, pod.UID), opMap, func(p *engine.Proc) error {
+	k.start(mountKey(pr.Volume, pod.UID), opMap, func(p *engine.Proc) error {
 		prefix, err := k.mapDevice(p, desired, spec, pod, plugin)
 		if err == nil {
-			p.Decide("MNT-230", pod, "volume %s is mapped as %s", desired.name, spec.outer)
+			p.Decide("MNT-230", pod, "volume %s is mapped as %s", desired.Name, spec.PodName)
 			return nil
 		}
 		if is[panicError](err) {
@@ -44,14 +45,14 @@ func (k *kubelet) mapVolume(p *engine.Proc, pr pair) {
 }
 
 // mapDevice is the operation.
-func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod, plugin volumePlugin) (failed string, err error) {
+func (k *kubelet) mapDevice(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, plugin volumePlugin) (failed string, err error) {
 	// MNT-221
-	if spec.forOnePod() && k.usedByOther(v.name, pod.UID) {
+	if spec.SinglePod() && k.usedByOther(v.Name, pod.UID) {
 		return "MapVolume.SetUpDevice failed", errOnePod
 	}
 	devicePath := ""
-	if av, ok := k.actual.get(v.name); ok {
-		devicePath = av.devicePath
+	if av, ok := k.actual.Volume(v.Name); ok {
+		devicePath = av.DevicePath
 	}
 	if k.mustAttach(v, spec) {
 		// MNT-222
@@ -59,12 +60,12 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 			return "MapVolume.WaitForAttach failed", err
 		}
 	}
-	av, ok := k.actual.get(v.name)
+	av, ok := k.actual.Volume(v.Name)
 	if !ok {
-		return "MapVolume failed", fmt.Errorf("volume %s is not attached", v.name)
+		return "MapVolume failed", fmt.Errorf("volume %s is not attached", v.Name)
 	}
 	mapPath, staged := plugin.globalMapPath(spec), ""
-	if plugin.custom(spec) && av.device != deviceMounted {
+	if plugin.custom(spec) && av.Device != volumes.DeviceMounted {
 		// MNT-223
 		if staged, err = plugin.setUpDevice(p, spec); err != nil {
 			k.deviceFailed(av, err, devicePath, mapPath)
@@ -72,11 +73,11 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 		}
 	}
 	// MNT-224: also for those who need no device step.
-	av.setDevice(deviceMounted, devicePath, mapPath)
+	av.SetDevice(volumes.DeviceMounted, devicePath, mapPath)
 	if plugin.custom(spec) {
 		// MNT-225
 		if devicePath, err = plugin.mapPodDevice(p, spec, pod); err != nil {
-			k.podFailed(v.name, pod.UID, spec, err)
+			k.podFailed(v.Name, pod.UID, spec, err)
 			return "MapVolume.MapPodDevice failed", err
 		}
 	} else if source := spec.Source(); source != nil && source.Local != nil {
@@ -84,40 +85,40 @@ func (k *kubelet) mapDevice(p *engine.Proc, v desiredVolume, spec *volumeSpec, p
 	}
 	if prefix, err := k.bindDevice(av, spec, pod, devicePath, mapPath); err != nil {
 		// MNT-226, MNT-227, MNT-918: the storage has given the device to the pod, so somebody must take it back.
-		if !k.actual.possibly(v.name, pod.UID) {
-			k.setPod(v.name, pod.UID, spec, volumeUncertain)
+		if !k.actual.MayBeMounted(v.Name, pod.UID) {
+			k.setPod(v.Name, pod.UID, spec, volumes.MountUncertain)
 		}
 		return prefix, err
 	}
 	// MNT-228, MNT-392: two of them.
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q globalMapPath %q", spec.Name(), mapPath)
 	k.event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", spec.Name(), k.podMapDir(spec, pod))
-	if err := k.expandAtMount(p, v.name, spec, pod, staged); is[panicError](err) {
+	if err := k.expandAtMount(p, v.Name, spec, pod, staged); is[panicError](err) {
 		// MNT-430
 		return "", err
 	} else if err != nil {
 		// MNT-229
-		k.setPod(v.name, pod.UID, spec, volumeUncertain)
+		k.setPod(v.Name, pod.UID, spec, volumes.MountUncertain)
 		return "MapVolume.MarkVolumeAsMounted failed while expanding volume", err
 	}
 	// MNT-230
-	k.setPod(v.name, pod.UID, spec, volumeMounted)
+	k.setPod(v.Name, pod.UID, spec, volumes.Mounted)
 	return "", nil
 }
 
 // bindDevice makes the device known in the directories of the volume and of the pod.
-func (k *kubelet) bindDevice(av *actualVolume, spec *volumeSpec, pod *corev1.Pod, devicePath, mapPath string) (failed string, err error) {
+func (k *kubelet) bindDevice(av *volumes.ActualVolume, spec *volumes.Spec, pod *corev1.Pod, devicePath, mapPath string) (failed string, err error) {
 	// MNT-226
 	if devicePath == "" {
 		return "MapVolume failed", fmt.Errorf("Device path of the volume is empty")
 	}
-	av.setDevice(deviceMounted, devicePath, mapPath)
+	av.SetDevice(volumes.DeviceMounted, devicePath, mapPath)
 	// MNT-227, MNT-231: the bind file counts the pod in.
 	fs, bind := k.node.disk, mapPath+"/"+string(pod.UID)
-	if err := fs.Mount(disk.Mount{Path: bind, Source: devicePath, Plugin: spec.plugin.Name, Volume: spec.ID(), Pod: string(pod.UID), Block: true}); err != nil {
+	if err := fs.Mount(disk.Mount{Path: bind, Source: devicePath, Plugin: spec.Plugin.Name, Volume: spec.ID(), Pod: string(pod.UID), Block: true}); err != nil {
 		return "MapVolume.MapBlockVolume failed", err
 	}
-	if err := fs.Link(k.layout.PodDevice(pod.UID, spec.plugin.Name, spec.Name()), devicePath); err != nil {
+	if err := fs.Link(k.layout.PodDevice(pod.UID, spec.Plugin.Name, spec.Name()), devicePath); err != nil {
 		return "MapVolume.MapBlockVolume failed", err
 	}
 	fs.Lock(bind, true)
@@ -125,6 +126,6 @@ func (k *kubelet) bindDevice(av *actualVolume, spec *volumeSpec, pod *corev1.Pod
 }
 
 // podMapDir is the directory of a pod that has the links to its devices.
-func (k *kubelet) podMapDir(spec *volumeSpec, pod *corev1.Pod) string {
-	return k.layout.PodDevices(pod.UID) + "/" + disk.EscapePlugin(spec.plugin.Name)
+func (k *kubelet) podMapDir(spec *volumes.Spec, pod *corev1.Pod) string {
+	return k.layout.PodDevices(pod.UID) + "/" + disk.EscapePlugin(spec.Plugin.Name)
 }

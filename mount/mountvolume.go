@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -19,15 +20,15 @@ var errOnePod = errors.New("volume uses the ReadWriteOncePod access mode and is 
 var errNodeAffinity = errors.New("no matching NodeSelectorTerms")
 
 // mountVolume starts to mount a file system for a pod.
-func (k *kubelet) mountVolume(p *engine.Proc, pr pair) {
+func (k *kubelet) mountVolume(p *engine.Proc, pr volumes.DesiredPair) {
 	// MNT-159: what is desired now counts until the operation ends.
-	desired, pod, spec := *pr.volume, pr.pod.pod, pr.pod.spec
+	desired, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
 	// MNT-151
-	k.start(mountKey(pr.volume, pod.UID), opMount, func(p *engine.Proc) error {
+	k.start(mountKey(pr.Volume, pod.UID), opMount, func(p *engine.Proc) error {
 		prefix, err := k.mount(p, desired, spec, pod)
 		if err == nil {
 			// MNT-200: no word of success.
-			p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.name, spec.outer)
+			p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.Name, spec.PodName)
 			return nil
 		}
 		if is[panicError](err) {
@@ -41,7 +42,7 @@ func (k *kubelet) mountVolume(p *engine.Proc, pr pair) {
 }
 
 // mount is the operation, one step after the other (MNT-203): the error comes with the step that failed.
-func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod) (failed string, err error) {
+func (k *kubelet) mount(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) (failed string, err error) {
 	// MNT-190
 	if _, err := objects.PluginOf(k.cfg.Backends, spec.VolumeSpec); err != nil {
 		return "MountVolume.FindPluginBySpec failed", err
@@ -50,21 +51,21 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 		return "MountVolume.NodeAffinity check failed", err
 	}
 	// MNT-192
-	plugin := k.pluginFor(spec.plugin.Name)
+	plugin := k.pluginFor(spec.Plugin.Name)
 	if err := k.checkMounter(spec); err != nil {
 		return "MountVolume.NewMounter initialization failed", err
 	}
 	// MNT-193
-	if spec.PV != nil && len(spec.PV.Spec.MountOptions) > 0 && !takesMountOptions(spec.plugin) {
+	if spec.PV != nil && len(spec.PV.Spec.MountOptions) > 0 && !takesMountOptions(spec.Plugin) {
 		return "MountVolume.MountOptionSupport check failed", fmt.Errorf("mount options are not supported for this volume type")
 	}
 	// MNT-194, MNT-922: before anything is asked of the storage.
-	if spec.forOnePod() && k.usedByOther(v.name, pod.UID) {
+	if spec.SinglePod() && k.usedByOther(v.Name, pod.UID) {
 		return "MountVolume.SetUp failed", errOnePod
 	}
 	devicePath := ""
-	if av, ok := k.actual.get(v.name); ok {
-		devicePath = av.devicePath
+	if av, ok := k.actual.Volume(v.Name); ok {
+		devicePath = av.DevicePath
 	}
 	if k.mustAttach(v, spec) {
 		// MNT-195, MNT-177
@@ -73,7 +74,7 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 		}
 	}
 	// MNT-196, MNT-201, MNT-916: also when it is uncertain.
-	if av, ok := k.actual.get(v.name); ok && v.deviceMountable && av.device != deviceMounted {
+	if av, ok := k.actual.Volume(v.Name); ok && v.DeviceMountable && av.Device != volumes.DeviceMounted {
 		mountPath, err := plugin.deviceMountPath(spec)
 		if err != nil {
 			return "MountVolume.GetDeviceMountPath failed", err
@@ -84,27 +85,27 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 			return "MountVolume.MountDevice failed", err
 		}
 		// MNT-203: seen by others before the next step.
-		av.setDevice(deviceMounted, devicePath, mountPath)
+		av.SetDevice(volumes.DeviceMounted, devicePath, mountPath)
 	}
 	// MNT-197
-	ap, known := k.actual.pod(v.name, pod.UID)
-	how := setUpHow{reconstructed: k.actual.podReconstructed(v.name, pod.UID), remount: known && ap.state == volumeMounted}
+	ap, known := k.actual.PodVolume(v.Name, pod.UID)
+	how := setUpHow{reconstructed: k.actual.PodReconstructed(v.Name, pod.UID), remount: known && ap.State == volumes.Mounted}
 	if err := plugin.setUp(p, spec, pod, how); err != nil {
 		k.tellMismatch(p, spec, err)
 		// MNT-912: the device stays as it is.
-		k.podFailed(v.name, pod.UID, spec, err)
+		k.podFailed(v.Name, pod.UID, spec, err)
 		return "MountVolume.SetUp failed", err
 	}
-	if err := k.expandAtMount(p, v.name, spec, pod, ""); is[panicError](err) {
+	if err := k.expandAtMount(p, v.Name, spec, pod, ""); is[panicError](err) {
 		// MNT-430: the pod has it, and the kubelet does not know.
 		return "", err
 	} else if err != nil {
 		// MNT-198, MNT-923: it is mounted, and the pod must not use it, even if it did before.
-		k.setPod(v.name, pod.UID, spec, volumeUncertain)
+		k.setPod(v.Name, pod.UID, spec, volumes.MountUncertain)
 		return "MountVolume.Setup failed while expanding volume", err
 	}
 	// MNT-199
-	k.setPod(v.name, pod.UID, spec, volumeMounted)
+	k.setPod(v.Name, pod.UID, spec, volumes.Mounted)
 	return "", nil
 }
 
@@ -113,7 +114,7 @@ func (k *kubelet) mount(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *
 var ErrFilesystemMismatch = errors.New("wrong file system type")
 
 // tellMismatch tells on the PersistentVolume that it has another file system than it says (MNT-202).
-func (k *kubelet) tellMismatch(p *engine.Proc, spec *volumeSpec, err error) {
+func (k *kubelet) tellMismatch(p *engine.Proc, spec *volumes.Spec, err error) {
 	if spec.PV != nil && errors.Is(err, ErrFilesystemMismatch) {
 		// MNT-202, MNT-397
 		k.event(p, spec.PV, corev1.EventTypeWarning, "FailedMountOnFilesystemMismatch", "MountVolume failed for volume %q %s", spec.Name(), err.Error())
@@ -121,8 +122,8 @@ func (k *kubelet) tellMismatch(p *engine.Proc, spec *volumeSpec, err error) {
 }
 
 // checkMounter refuses what no mounter can be made for: a CSI source without a driver.
-func (k *kubelet) checkMounter(spec *volumeSpec) error {
-	if spec.plugin.Name == objects.CSIPluginName && spec.plugin.Driver == "" {
+func (k *kubelet) checkMounter(spec *volumes.Spec) error {
+	if spec.Plugin.Name == objects.CSIPluginName && spec.Plugin.Driver == "" {
 		return fmt.Errorf("kubernetes.io/csi: volume %s names no driver", spec.Name())
 	}
 	return nil
@@ -138,12 +139,12 @@ func takesMountOptions(plugin objects.Plugin) bool {
 
 // usedByOther reports whether another pod has the volume, or may have it.
 func (k *kubelet) usedByOther(name corev1.UniqueVolumeName, uid types.UID) bool {
-	v, ok := k.actual.get(name)
+	v, ok := k.actual.Volume(name)
 	if !ok {
 		return false
 	}
 	other := false
-	v.pods.Scan(func(pod types.UID, _ *actualPod) bool {
+	v.Pods.Scan(func(pod types.UID, _ *volumes.ActualPod) bool {
 		other = pod != uid
 		return !other
 	})
@@ -151,45 +152,45 @@ func (k *kubelet) usedByOther(name corev1.UniqueVolumeName, uid types.UID) bool 
 }
 
 // deviceFailed and podFailed note what a failed step may have left (MNT-243 to MNT-248).
-func (k *kubelet) deviceFailed(av *actualVolume, err error, devicePath, mountPath string) {
-	class := classOf(err)
-	switch after := deviceAfter(av.device, class, k.actual.deviceReconstructed(av.name)); {
-	case after == deviceNotMounted && av.device != deviceNotMounted:
+func (k *kubelet) deviceFailed(av *volumes.ActualVolume, err error, devicePath, mountPath string) {
+	class := volumes.ClassOf(err)
+	switch after := volumes.DeviceAfterFailure(av.Device, class, k.actual.DeviceReconstructed(av.Name)); {
+	case after == volumes.DeviceNotMounted && av.Device != volumes.DeviceNotMounted:
 		// MNT-911
-		av.setDevice(deviceNotMounted, devicePath, "")
-	case after == deviceUncertain && class == uncertain:
-		av.setDevice(deviceUncertain, devicePath, mountPath)
+		av.SetDevice(volumes.DeviceNotMounted, devicePath, "")
+	case after == volumes.DeviceUncertain && class == volumes.Uncertain:
+		av.SetDevice(volumes.DeviceUncertain, devicePath, mountPath)
 	}
 }
 
-func (k *kubelet) podFailed(name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, err error) {
-	prior := volumeNotMounted
-	if ap, ok := k.actual.pod(name, uid); ok {
-		prior = ap.state
+func (k *kubelet) podFailed(name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, err error) {
+	prior := volumes.NotMounted
+	if ap, ok := k.actual.PodVolume(name, uid); ok {
+		prior = ap.State
 	}
-	switch podAfter(prior, classOf(err), k.actual.podReconstructed(name, uid)) {
-	case volumeNotMounted:
-		if prior != volumeNotMounted {
-			k.actual.removePod(name, uid)
+	switch volumes.PodAfterFailure(prior, volumes.ClassOf(err), k.actual.PodReconstructed(name, uid)) {
+	case volumes.NotMounted:
+		if prior != volumes.NotMounted {
+			k.actual.RemovePodVolume(name, uid)
 			k.changed(uid)
 		}
-	case volumeUncertain:
-		if prior != volumeUncertain {
-			k.setPod(name, uid, spec, volumeUncertain)
+	case volumes.MountUncertain:
+		if prior != volumes.MountUncertain {
+			k.setPod(name, uid, spec, volumes.MountUncertain)
 		}
-	case volumeMounted:
+	case volumes.Mounted:
 		// MNT-248: the mount stays and so does the wish to do it again.
 	}
 }
 
 // setPod is actualState.setPod with word to the pod's worker.
-func (k *kubelet) setPod(name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, state podState) {
-	k.actual.setPod(name, uid, spec, state)
+func (k *kubelet) setPod(name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, state volumes.PodState) {
+	k.actual.SetPodState(name, uid, spec, state)
 	k.changed(uid)
 }
 
 // checkAffinity tells why a volume cannot be mounted on this node (MNT-191, MNT-220).
-func (k *kubelet) checkAffinity(spec *volumeSpec) error {
+func (k *kubelet) checkAffinity(spec *volumes.Spec) error {
 	switch {
 	case spec.PV == nil:
 		return nil
@@ -204,6 +205,6 @@ func (k *kubelet) checkAffinity(spec *volumeSpec) error {
 }
 
 // pluginTakesDevice reports whether the volume is mounted from a device that the node has once.
-func (k *kubelet) pluginTakesDevice(spec *volumeSpec) bool {
-	return spec.plugin.DeviceMountable(spec.VolumeSpec)
+func (k *kubelet) pluginTakesDevice(spec *volumes.Spec) bool {
+	return spec.Plugin.DeviceMountable(spec.VolumeSpec)
 }

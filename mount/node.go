@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -176,15 +177,15 @@ func (n *Node) MountedVolumes(pod types.UID) []string {
 		return nil
 	}
 	var names []string
-	for _, pr := range n.kubelet.actual.pairs() {
-		if pr.pod.uid != pod || pr.pod.state != volumeMounted {
+	for _, pr := range n.kubelet.actual.PodVolumes() {
+		if pr.Pod.UID != pod || pr.Pod.State != volumes.Mounted {
 			continue
 		}
-		if v, ok := n.kubelet.desired.get(pr.volume.name); ok && n.kubelet.desired.has(pr.volume.name, pod) {
-			dp, _ := v.pods.Get(pod)
-			names = append(names, dp.outers...)
+		if v, ok := n.kubelet.desired.Volume(pr.Volume.Name); ok && n.kubelet.desired.HasPodVolume(pr.Volume.Name, pod) {
+			dp, _ := v.Pods.Get(pod)
+			names = append(names, dp.PodNames...)
 		} else {
-			names = append(names, pr.pod.spec.outer)
+			names = append(names, pr.Pod.Spec.PodName)
 		}
 	}
 	slices.Sort(names)

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -171,8 +172,8 @@ func TestCorrection(t *testing.T) {
 	w.failing(storage.Unpublish, storage.Internal)
 	w.node.Start()
 	w.Advance(20 * time.Second)
-	v, _ := w.node.kubelet.actual.get(volumeName)
-	want(t, "MNT-928: attachability", v.attachable, attachableNo)
+	v, _ := w.node.kubelet.actual.Volume(volumeName)
+	want(t, "MNT-928: attachability", v.Attachable, volumes.NotAttachable)
 	want(t, "MNT-928: in use", len(w.inUse()), 0)
 	want(t, "MNT-137: synced", w.node.kubelet.statesSynced, true)
 }
@@ -204,18 +205,18 @@ func TestReconstruct(t *testing.T) {
 	} {
 		got := "error"
 		if spec, err := k.rebuild(tc.what, tc.block); err == nil {
-			got = string(identify(spec, "u", nil).name)
+			got = string(volumes.Identify(spec, "u", nil).Name)
 		}
 		want(t, tc.rule+": "+fmt.Sprint(tc.what), got, tc.want)
 	}
 	w.node.Stop()
 	w.node.Start()
 	w.Advance(0)
-	v, ok := w.node.kubelet.actual.get(volumeName)
+	v, ok := w.node.kubelet.actual.Volume(volumeName)
 	if !ok {
 		t.Fatal("MNT-452: no record")
 	}
-	want(t, "MNT-452: device path", []string{v.devicePath, v.mountPath}, []string{"", l.CSIGlobalMount(driverName, handle)})
+	want(t, "MNT-452: device path", []string{v.DevicePath, v.DeviceMountPath}, []string{"", l.CSIGlobalMount(driverName, handle)})
 }
 
 // MNT-480, MNT-481, MNT-482: orphaned directories.
@@ -394,7 +395,7 @@ func (w *world) clean(when string) {
 	if v, ok := w.driver.Volume(handle); ok && len(v.Staged)+len(v.Published) > 0 {
 		w.t.Errorf("%s: the storage still has %+v %+v", when, v.Staged, v.Published)
 	}
-	if n := w.node.kubelet.actual.volumes.Len(); n > 0 {
+	if n := len(w.node.kubelet.actual.Volumes()); n > 0 {
 		w.t.Errorf("%s: %d records", when, n)
 	}
 	if got := w.inUse(); len(got) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // Nodes are the machines of a cluster.
@@ -152,7 +153,7 @@ func (ns *Nodes) volumeChanged(c store.Change[*corev1.PersistentVolume]) {
 		return
 	}
 	users := ns.byClaim[api.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)]
-	grown := len(users) > 0 && c.Old != nil && capacityOf(c.Object) > capacityOf(c.Old)
+	grown := len(users) > 0 && c.Old != nil && volumes.CapacityOf(c.Object) > volumes.CapacityOf(c.Old)
 	for _, w := range users {
 		w.stir(true)
 		if grown {

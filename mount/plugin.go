@@ -10,38 +10,39 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
 // volumePlugin is what a plugin does on a node. Methods that get a Proc may take time.
 type volumePlugin interface {
 	// waitForAttach is the path of the device, if the volume is attached. It does not wait.
-	waitForAttach(p *engine.Proc, spec *volumeSpec, devicePath string) (string, error)
+	waitForAttach(p *engine.Proc, spec *volumes.Spec, devicePath string) (string, error)
 	// deviceMountPath is where the device is mounted, "" for a plugin without a device step.
-	deviceMountPath(spec *volumeSpec) (string, error)
-	mountDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, mountPath string) error
-	setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error
+	deviceMountPath(spec *volumes.Spec) (string, error)
+	mountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error
+	setUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, how setUpHow) error
 	// unmounter makes what tears a volume down for a pod, from what the disk says about it.
 	unmounter(pod types.UID, name string) (tearDown func(*engine.Proc) error, err error)
-	unmountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error
+	unmountDevice(p *engine.Proc, spec *volumes.Spec, mountPath string) error
 
 	// globalMapPath is the directory that holds the devices of a block volume.
-	globalMapPath(spec *volumeSpec) string
+	globalMapPath(spec *volumes.Spec) string
 	// mapper prepares mapping a block volume for a pod.
-	mapper(spec *volumeSpec) error
+	mapper(spec *volumes.Spec) error
 	// custom reports whether setUpDevice and mapPodDevice do anything.
-	custom(spec *volumeSpec) bool
+	custom(spec *volumes.Spec) bool
 	// setUpDevice tells where the device is staged; "" if it is not.
-	setUpDevice(p *engine.Proc, spec *volumeSpec) (stagingPath string, err error)
-	mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (devicePath string, err error)
+	setUpDevice(p *engine.Proc, spec *volumes.Spec) (stagingPath string, err error)
+	mapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod) (devicePath string, err error)
 	// unmapper makes what takes a block volume from a pod, from what the disk says about it.
 	unmapper(pod types.UID, name string) (unmap func(*engine.Proc) error, err error)
-	tearDownDevice(p *engine.Proc, spec *volumeSpec) error
+	tearDownDevice(p *engine.Proc, spec *volumes.Spec) error
 	// nodeExpandable reports whether nodeExpand may be asked. stagingPath is where the device of a block volume is staged.
-	nodeExpandable(spec *volumeSpec) bool
-	stagingPath(spec *volumeSpec) string
+	nodeExpandable(spec *volumes.Spec) bool
+	stagingPath(spec *volumes.Spec) string
 	// nodeExpand has what is on the volume grow. It may fail with notSupportedError, infeasibleError and inUseError.
-	nodeExpand(p *engine.Proc, spec *volumeSpec, req resizeRequest) error
+	nodeExpand(p *engine.Proc, spec *volumes.Spec, req resizeRequest) error
 }
 
 // setUpHow says what is special about a SetUp.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 const emptyDirPluginName = "kubernetes.io/empty-dir"
@@ -54,7 +55,7 @@ func (t podPlugin) readyDir(pod types.UID, name string) string {
 
 const readyFile = "ready"
 
-func (t podPlugin) setUp(_ *engine.Proc, spec *volumeSpec, pod *corev1.Pod, _ setUpHow) error {
+func (t podPlugin) setUp(_ *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, _ setUpHow) error {
 	switch {
 	case spec.Inline.Image != nil:
 		// MNT-313: the runtime has it.

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // populatePass is a pass of the populator, the only writer of the desired state (MNT-013).
@@ -56,7 +57,7 @@ func (k *kubelet) runtimeRemoved(uid types.UID) bool {
 
 // processPod puts the volumes of a pod into the desired state.
 func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
-	mounts, devices := usedVolumes(pod)
+	mounts, devices := volumes.UsedBy(pod)
 	failed := false
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
@@ -67,7 +68,7 @@ func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
 		// MNT-066: in the order of the spec; what fails is noted, and the others go on.
 		r, err := k.resolve(p, pod, volume, mounts, devices)
 		if err != nil {
-			k.desired.addError(pod.UID, err.Error())
+			k.desired.AddPodError(pod.UID, err.Error())
 			k.changed(pod.UID)
 			failed = true
 			continue
@@ -80,7 +81,7 @@ func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
 		// MNT-067
 		k.processed[pod.UID] = true
 		k.markRemounts(pod.UID)
-		delete(k.desired.errors, pod.UID)
+		k.desired.ClearPodErrors(pod.UID)
 	case seen:
 		// MNT-068: the worker will ask again, also one whose pod has all it needs: what is desired for it may be out of date.
 		k.processed[pod.UID] = true
@@ -97,43 +98,43 @@ func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
 
 // want adds one volume, and what is known of its size.
 func (k *kubelet) want(p *engine.Proc, pod *corev1.Pod, r resolved) {
-	object := k.driver(r.spec.plugin.Driver)
-	id := identify(r.spec, pod.UID, object)
-	if k.desired.add(id, pod, r.spec) {
-		p.Decide("MNT-066", pod, "wants volume %s as %s", id.name, r.spec.outer)
+	object := k.driver(r.spec.Plugin.Driver)
+	id := volumes.Identify(r.spec, pod.UID, object)
+	if k.desired.AddPodVolume(id, pod, r.spec) {
+		p.Decide("MNT-066", pod, "wants volume %s as %s", id.Name, r.spec.PodName)
 	}
 	// MNT-066: a pass of the reconciler or a round of the status may come before the next volume of the pod has been read.
 	k.reconciler.Arm()
 	k.watchInUse()
 	// MNT-074: sizes matter only where the file system may be written to.
-	if r.claim == nil || r.spec.readOnly() {
+	if r.claim == nil || r.spec.MountsReadOnly() {
 		return
 	}
-	v, _ := k.desired.get(id.name)
-	v.size = r.spec.capacity()
-	if av, ok := k.actual.get(id.name); ok && av.size == 0 {
-		av.size = claimSize(r.claim)
+	v, _ := k.desired.Volume(id.Name)
+	v.Size = r.spec.Capacity()
+	if av, ok := k.actual.Volume(id.Name); ok && av.Size == 0 {
+		av.Size = claimSize(r.claim)
 	}
 }
 
 // markRemounts has volumes of the pod set up again whose plugin wants that at each sync (MNT-067, MNT-070).
 func (k *kubelet) markRemounts(uid types.UID) {
-	for _, v := range k.actual.all() {
-		if ap, ok := v.pods.Get(uid); ok && requiresRemount(ap.spec, k.driver(ap.spec.plugin.Driver)) {
-			ap.remount = true
+	for _, v := range k.actual.Volumes() {
+		if ap, ok := v.Pods.Get(uid); ok && volumes.RequiresRemount(ap.Spec, k.driver(ap.Spec.Plugin.Driver)) {
+			ap.NeedsRemount = true
 		}
 	}
 }
 
 // removePods takes out what is desired no longer (MNT-080 to MNT-085).
 func (k *kubelet) removePods() {
-	for _, pr := range k.desired.pairs() {
-		uid := pr.pod.pod.UID
+	for _, pr := range k.desired.PodVolumes() {
+		uid := pr.Pod.Pod.UID
 		_, managed := k.pods[uid]
 		switch {
-		case managed && pr.volume.attachable && !k.stillAttachable(pr.pod.spec):
+		case managed && pr.Volume.Attachable && !k.stillAttachable(pr.Pod.Spec):
 			// MNT-080, MNT-930: under the same name.
-			pr.volume.attachable = false
+			pr.Volume.Attachable = false
 			k.reconciler.Arm()
 			// Whether the pair is desired any longer is for the next pass to see.
 			k.populator.Next()
@@ -141,12 +142,12 @@ func (k *kubelet) removePods() {
 		case !k.runtimeRemoved(uid):
 			// MNT-081: containers may still use it, whatever became of the pod.
 			continue
-		case managed && !k.actual.possibly(pr.volume.name, uid):
+		case managed && !k.actual.MayBeMounted(pr.Volume.Name, uid):
 			// MNT-082, MNT-901: there is nothing to unmount.
 			continue
 		}
 		// MNT-083
-		k.desired.remove(pr.volume.name, uid)
+		k.desired.RemovePodVolume(pr.Volume.Name, uid)
 		delete(k.processed, uid)
 		k.changed(uid)
 		k.reconciler.Arm()
@@ -158,8 +159,8 @@ func (k *kubelet) removePods() {
 func (k *kubelet) forgetPods() {
 	if len(k.processed) > 0 {
 		wanted := map[types.UID]bool{}
-		for _, pr := range k.desired.pairs() {
-			wanted[pr.pod.pod.UID] = true
+		for _, pr := range k.desired.PodVolumes() {
+			wanted[pr.Pod.Pod.UID] = true
 		}
 		for _, uid := range sorted(k.processed) {
 			// MNT-084
@@ -168,24 +169,24 @@ func (k *kubelet) forgetPods() {
 			}
 		}
 	}
-	for _, uid := range sorted(k.desired.errors) {
+	for _, uid := range k.desired.PodsWithErrors() {
 		// MNT-085
 		if _, managed := k.pods[uid]; !managed {
-			delete(k.desired.errors, uid)
+			k.desired.ClearPodErrors(uid)
 		}
 	}
 }
 
 // stillAttachable asks the plugin again whether the volume is attached before it is used.
-func (k *kubelet) stillAttachable(spec *volumeSpec) bool {
-	return spec.plugin.Attachable(spec.VolumeSpec, k.driver(spec.plugin.Driver))
+func (k *kubelet) stillAttachable(spec *volumes.Spec) bool {
+	return spec.Plugin.Attachable(spec.VolumeSpec, k.driver(spec.Plugin.Driver))
 }
 
 // mustAttach reports whether a volume has to be attached before an operation goes on with it: the plugin is asked anew, whatever it said when the
 // volume came to be wanted (MNT-041). What is adopted is as it was left.
-func (k *kubelet) mustAttach(v desiredVolume, spec *volumeSpec) bool {
+func (k *kubelet) mustAttach(v volumes.DesiredVolume, spec *volumes.Spec) bool {
 	if k.adopting {
-		return v.attachable
+		return v.Attachable
 	}
 	// MNT-195, MNT-222
 	return k.stillAttachable(spec)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // The names of operations (MNT-150 to MNT-153).
@@ -31,13 +32,13 @@ func podKey(name corev1.UniqueVolumeName, uid types.UID) engine.PendingKey {
 }
 
 // mountKey is the key of a mount (MNT-151).
-func mountKey(v *desiredVolume, uid types.UID) engine.PendingKey {
-	if v.attachable || v.deviceMountable {
+func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.PendingKey {
+	if v.Attachable || v.DeviceMountable {
 		// MNT-151, MNT-157: one at a time for all pods of the node, and one backoff.
-		return volumeKey(v.name)
+		return volumeKey(v.Name)
 	}
 	// MNT-151
-	return podKey(v.name, uid)
+	return podKey(v.Name, uid)
 }
 
 // reconcile is a pass of the reconciler, the only one to start operations (MNT-013).
@@ -71,33 +72,33 @@ func (k *kubelet) reconcile(p *engine.Proc) {
 
 // unmountVolumes starts to unmount what pods no longer want.
 func (k *kubelet) unmountVolumes(p *engine.Proc) {
-	for _, pr := range k.actual.pairs() {
+	for _, pr := range k.actual.PodVolumes() {
 		// MNT-132, MNT-045: SELinux labels are all empty here.
-		if k.desired.has(pr.volume.name, pr.pod.uid) || k.hinders(podKey(pr.volume.name, pr.pod.uid)) {
+		if k.desired.HasPodVolume(pr.Volume.Name, pr.Pod.UID) || k.hinders(podKey(pr.Volume.Name, pr.Pod.UID)) {
 			continue
 		}
-		if pr.pod.spec.block() {
-			k.unmapVolume(p, pr.volume, pr.pod)
+		if pr.Pod.Spec.Block() {
+			k.unmapVolume(p, pr.Volume, pr.Pod)
 		} else {
-			k.unmountVolume(p, pr.volume, pr.pod)
+			k.unmountVolume(p, pr.Volume, pr.Pod)
 		}
 	}
 }
 
 // mountVolumes starts whatever brings desired pairs nearer to being mounted.
 func (k *kubelet) mountVolumes(p *engine.Proc) {
-	pairs := k.desired.pairs()
+	pairs := k.desired.PodVolumes()
 	for _, pr := range pairs {
-		answer := k.actual.query(pr.volume.name, pr.pod.pod.UID)
+		answer := k.actual.Missing(pr.Volume.Name, pr.Pod.Pod.UID)
 		// MNT-133: an operation for any pod of the volume is in the way.
-		if answer == allDone || k.hinders(volumeKey(pr.volume.name)) {
+		if answer == volumes.NoGap || k.hinders(volumeKey(pr.Volume.Name)) {
 			continue
 		}
 		// MNT-134
 		switch {
-		case answer == notAttached:
+		case answer == volumes.GapNotAttached:
 			k.verify(p, pr)
-		case pr.pod.spec.block():
+		case pr.Pod.Spec.Block():
 			k.mapVolume(p, pr)
 		default:
 			k.mountVolume(p, pr)
@@ -106,7 +107,7 @@ func (k *kubelet) mountVolumes(p *engine.Proc) {
 	// MNT-014: who has the volume comes after those who do not, whom what follows might keep from it.
 	for _, pr := range pairs {
 		// MNT-108, MNT-133, MNT-134
-		if !k.ops.Running(volumeKey(pr.volume.name)) && k.actual.query(pr.volume.name, pr.pod.pod.UID) == allDone && k.needsExpansion(pr.volume, pr.pod.spec) {
+		if !k.ops.Running(volumeKey(pr.Volume.Name)) && k.actual.Missing(pr.Volume.Name, pr.Pod.Pod.UID) == volumes.NoGap && k.needsExpansion(pr.Volume, pr.Pod.Spec) {
 			k.expandInUse(k.writer(pr))
 		}
 	}
@@ -123,19 +124,19 @@ func (k *kubelet) hinders(key engine.PendingKey) bool {
 
 // unmountDevices takes apart volumes that no pod has any more.
 func (k *kubelet) unmountDevices(p *engine.Proc) {
-	for _, v := range k.actual.all() {
-		_, desired := k.desired.get(v.name)
+	for _, v := range k.actual.Volumes() {
+		_, desired := k.desired.Volume(v.Name)
 		// MNT-135: asked anew for each volume, for an operation may just have begun.
-		if desired || v.pods.Len() > 0 || k.hinders(volumeKey(v.name)) {
+		if desired || v.Pods.Len() > 0 || k.hinders(volumeKey(v.Name)) {
 			continue
 		}
 		switch {
-		case v.device == deviceNotMounted:
+		case v.Device == volumes.DeviceNotMounted:
 			// MNT-135, MNT-139, MNT-287, MNT-932: the last step; from now on the node does not have it in use.
-			if k.actual.remove(v.name) {
-				p.Decide("MNT-135", k.nodeRef(), "forgets volume %s", v.name)
+			if k.actual.Forget(v.Name) {
+				p.Decide("MNT-135", k.nodeRef(), "forgets volume %s", v.Name)
 			}
-		case v.spec.block():
+		case v.Spec.Block():
 			k.unmapDevice(p, v)
 		default:
 			k.unmountDevice(p, v)

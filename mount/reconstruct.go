@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // leftover is a directory of a volume that nobody can tell the volume from (MNT-451).
@@ -50,33 +51,33 @@ func (k *kubelet) reconstructVolume(p *engine.Proc, l leftover, block bool) {
 		return
 	}
 	// MNT-451: what the plugin says about the device comes first; the API is not asked.
-	id := identify(spec, l.pod, nil)
-	if _, known := k.actual.get(id.name); !known {
+	id := volumes.Identify(spec, l.pod, nil)
+	if _, known := k.actual.Volume(id.Name); !known {
 		// MNT-452
-		k.actual.markAttached(id.name, spec, attachableUncertain, "")
-		k.actual.reconstructed[id.name] = map[types.UID]bool{}
+		k.actual.MarkAttached(id.Name, spec, volumes.AttachableUncertain, "")
+		k.actual.Reconstructed[id.Name] = map[types.UID]bool{}
 		// MNT-454: until the node's status is read nothing is unmounted.
-		k.awaiting = append(k.awaiting, id.name)
+		k.awaiting = append(k.awaiting, id.Name)
 	}
-	v, _ := k.actual.get(id.name)
+	v, _ := k.actual.Volume(id.Name)
 	// MNT-452
-	k.actual.setPod(id.name, l.pod, spec, volumeUncertain)
-	k.actual.reconstructed[id.name][l.pod] = true
+	k.actual.SetPodState(id.Name, l.pod, spec, volumes.MountUncertain)
+	k.actual.Reconstructed[id.Name][l.pod] = true
 	plugin := k.pluginFor(l.plugin)
 	switch {
 	case block:
-		v.setDevice(deviceUncertain, "", plugin.globalMapPath(spec))
-	case id.deviceMountable:
+		v.SetDevice(volumes.DeviceUncertain, "", plugin.globalMapPath(spec))
+	case id.DeviceMountable:
 		if path, err := plugin.deviceMountPath(spec); err == nil {
-			v.setDevice(deviceUncertain, "", path)
+			v.SetDevice(volumes.DeviceUncertain, "", path)
 		}
 	}
-	p.Decide("MNT-452", k.podRef(l.pod), "volume %s may be mounted", id.name)
+	p.Decide("MNT-452", k.podRef(l.pod), "volume %s may be mounted", id.Name)
 }
 
 // rebuild makes a spec of what the disk says about a volume.
-func (k *kubelet) rebuild(l leftover, block bool) (*volumeSpec, error) {
-	spec := &volumeSpec{outer: l.name}
+func (k *kubelet) rebuild(l leftover, block bool) (*volumes.Spec, error) {
+	spec := &volumes.Spec{PodName: l.name}
 	mode := corev1.PersistentVolumeFilesystem
 	if block {
 		mode = corev1.PersistentVolumeBlock
@@ -93,8 +94,8 @@ func (k *kubelet) rebuild(l leftover, block bool) (*volumeSpec, error) {
 		if err != nil {
 			return nil, err
 		}
-		spec.plugin = objects.Plugin{Name: l.plugin, Driver: data.Driver}
-		spec.plugin.Backend, _ = k.cfg.Backends.Driver(data.Driver)
+		spec.Plugin = objects.Plugin{Name: l.plugin, Driver: data.Driver}
+		spec.Plugin.Backend, _ = k.cfg.Backends.Driver(data.Driver)
 		if data.Ephemeral {
 			spec.Inline = &corev1.Volume{Name: data.SpecName, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: data.Driver}}}
 			return spec, nil
@@ -111,18 +112,18 @@ func (k *kubelet) rebuild(l leftover, block bool) (*volumeSpec, error) {
 		}
 		fsType := "ext4"
 		pv.Spec.Local = &corev1.LocalVolumeSource{Path: path, FSType: &fsType}
-		spec.PV, spec.plugin = pv, objects.Plugin{Name: l.plugin}
+		spec.PV, spec.Plugin = pv, objects.Plugin{Name: l.plugin}
 		return spec, nil
 	case err == nil:
-		spec.plugin = objects.Plugin{Name: l.plugin, Backend: backend}
-		if spec.plugin.DeviceMountable(objects.VolumeSpec{PV: pv}) {
+		spec.Plugin = objects.Plugin{Name: l.plugin, Backend: backend}
+		if spec.Plugin.DeviceMountable(objects.VolumeSpec{PV: pv}) {
 			spec.PV = pv
 		} else {
 			spec.Inline = &corev1.Volume{Name: l.name}
 		}
 		return spec, nil
 	case isPodPlugin(l.plugin), l.plugin == nfsPluginName:
-		spec.plugin = objects.Plugin{Name: l.plugin}
+		spec.Plugin = objects.Plugin{Name: l.plugin}
 		spec.Inline = &corev1.Volume{Name: l.name}
 		return spec, nil
 	}
@@ -144,7 +145,7 @@ func (k *kubelet) correct(p *engine.Proc) {
 		return
 	}
 	for _, name := range k.awaiting {
-		v, ok := k.actual.get(name)
+		v, ok := k.actual.Volume(name)
 		if !ok {
 			continue
 		}
@@ -152,13 +153,13 @@ func (k *kubelet) correct(p *engine.Proc) {
 		switch {
 		case at >= 0:
 			// MNT-457: what an operation has found out meanwhile is better.
-			if v.device == deviceUncertain {
-				v.devicePath = node.Status.VolumesAttached[at].DevicePath
+			if v.Device == volumes.DeviceUncertain {
+				v.DevicePath = node.Status.VolumesAttached[at].DevicePath
 			}
-			v.attachable = attachableYes
-		case v.attachable == attachableUncertain:
+			v.Attachable = volumes.Attachable
+		case v.Attachable == volumes.AttachableUncertain:
 			// MNT-457, MNT-928
-			v.attachable = attachableNo
+			v.Attachable = volumes.NotAttachable
 		}
 		p.Decide("MNT-457", node, "volume %s is attached: %v", name, at >= 0)
 	}
@@ -198,7 +199,7 @@ func (k *kubelet) cleanUpFailed(p *engine.Proc) {
 
 // wants reports whether the pod wants a volume of that name.
 func (k *kubelet) wants(l leftover) bool {
-	return slices.ContainsFunc(k.desired.pairs(), func(pr pair) bool {
-		return pr.pod.pod.UID == l.pod && pr.pod.spec.Name() == l.name
+	return slices.ContainsFunc(k.desired.PodVolumes(), func(pr volumes.DesiredPair) bool {
+		return pr.Pod.Pod.UID == l.pod && pr.Pod.Spec.Name() == l.name
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // refusal is a volume that has grown, of which a pass has found that it is not expanded because those who have it may only read (MNT-406).
@@ -30,7 +31,7 @@ func (r *refusal) slow() bool { return r.took >= passPeriod }
 const refusedReason = "FileSystemResizeFailed"
 
 // refuse is the operation for a pod that may only read (MNT-406).
-func (k *kubelet) refuse(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod, av *actualVolume) error {
+func (k *kubelet) refuse(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) error {
 	began := p.Now()
 	claim, err := k.claimOf(p, spec)
 	if err != nil {
@@ -38,15 +39,15 @@ func (k *kubelet) refuse(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod 
 	}
 	text := k.refuseReadOnly(p, spec, pod, claim)
 	// MNT-406: as if it were done, so the operation succeeds and there is no backoff. What the volume has more is left for whoever may write.
-	av.size = claimSize(claim)
-	if av.size < v.size {
-		k.refusals[v.name] = &refusal{pod: pod, claim: claim, text: text, began: began, took: p.Now().Sub(began)}
+	av.Size = claimSize(claim)
+	if av.Size < v.Size {
+		k.refusals[v.Name] = &refusal{pod: pod, claim: claim, text: text, began: began, took: p.Now().Sub(began)}
 	}
 	return nil
 }
 
 // refuseReadOnly tells that a volume is not expanded because this pod may not write to it (MNT-395).
-func (k *kubelet) refuseReadOnly(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (text string) {
+func (k *kubelet) refuseReadOnly(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (text string) {
 	text = fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", spec.Name())
 	// MNT-395, MNT-334, EXP-042
 	for _, obj := range []api.Object{pod, claim} {

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // ManagedAttachAnnotation is on a Node whose volumes the attach/detach controller attaches.
@@ -55,20 +56,18 @@ func (k *kubelet) inUse() []corev1.UniqueVolumeName {
 			names = append(names, name)
 		}
 	}
-	k.desired.volumes.Scan(func(name corev1.UniqueVolumeName, v *desiredVolume) bool {
-		// MNT-170: wanted, if it has to be attached,
-		if v.attachable {
-			add(name)
+	for _, v := range k.desired.Volumes() {
+		// MNT-170: a desired volume, if it has to be attached.
+		if v.Attachable {
+			add(v.Name)
 		}
-		return true
-	})
-	k.actual.volumes.Scan(func(name corev1.UniqueVolumeName, v *actualVolume) bool {
-		// MNT-170, MNT-928: or known to be attached.
-		if v.attachable == attachableYes {
-			add(name)
+	}
+	for _, v := range k.actual.Volumes() {
+		// MNT-170, MNT-928: a recorded volume, if it is known to be attached.
+		if v.Attachable == volumes.Attachable {
+			add(v.Name)
 		}
-		return true
-	})
+	}
 	slices.Sort(names)
 	return names
 }
@@ -161,7 +160,7 @@ func (k *kubelet) tryReport(p *engine.Proc, again bool) error {
 		inUse = node.Status.VolumesInUse
 	}
 	k.report.fed, k.report.known = slices.Clone(inUse), true
-	if k.desired.markReported(inUse) {
+	if k.desired.MarkReportedInUse(inUse) {
 		k.reconciler.Arm()
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -120,9 +121,9 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		w := newWorld(t)
 		w.run("p1")
 		k := w.node.kubelet
-		v, _ := k.desired.get(volumeName)
-		v.pods.Scan(func(_ types.UID, dp *desiredPod) bool { dp.spec.ReadOnly = true; return true })
-		v.size = 2 << 30 // of the time when a pod could write
+		v, _ := k.desired.Volume(volumeName)
+		v.Pods.Scan(func(_ types.UID, dp *volumes.DesiredPod) bool { dp.Spec.ReadOnly = true; return true })
+		v.Size = 2 << 30 // of the time when a pod could write
 		k.reconciler.Arm()
 		w.Advance(time.Minute)
 		// How often is for TestRefusedAgain.
@@ -137,13 +138,13 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		w.create(second)
 		w.Advance(time.Second)
 		first := w.stored("p1").UID
-		v, _ := w.node.kubelet.desired.get(volumeName)
-		dp, _ := v.pods.Get(first)
-		dp.spec.ReadOnly = true
+		v, _ := w.node.kubelet.desired.Volume(volumeName)
+		dp, _ := v.Pods.Get(first)
+		dp.Spec.ReadOnly = true
 		k := w.node.kubelet
-		want(t, "MNT-429: the pod", k.writer(pair{v, dp}).pod.pod.Name, "p2")
-		k.actual.removePod(volumeName, w.stored("p2").UID)
-		want(t, "MNT-429: the pod, if the writer does not have it", k.writer(pair{v, dp}).pod.pod.Name, "p1")
+		want(t, "MNT-429: the pod", k.writer(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p2")
+		k.actual.RemovePodVolume(volumeName, w.stored("p2").UID)
+		want(t, "MNT-429: the pod, if the writer does not have it", k.writer(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p1")
 	})
 }
 
@@ -168,8 +169,8 @@ func TestExpansionServesAll(t *testing.T) {
 		want(t, "calls", w.calls(), []string{"NodeExpand h1"})
 		want(t, "claim", w.claim(), "2Gi of 2Gi Other")
 		k := w.node.kubelet
-		av, _ := k.actual.get(volumeName)
-		got, err := k.paths(av.spec, pod, av.devicePath)
+		av, _ := k.actual.Volume(volumeName)
+		got, err := k.paths(av.Spec, pod, av.DevicePath)
 		w.ok(err)
 		want(t, "MNT-424: device path", got.volumePath, k.layout.CSIPublish("pv1", pod.UID))
 		want(t, "MNT-424: staging path", got.stagingPath, k.layout.CSIStaging("pv1"))
@@ -178,8 +179,8 @@ func TestExpansionServesAll(t *testing.T) {
 		w := newWorld(t)
 		pod := w.run("p1")
 		k := w.node.kubelet
-		av, _ := k.actual.get(volumeName)
-		got, err := k.paths(av.spec, pod, av.devicePath)
+		av, _ := k.actual.Volume(volumeName)
+		got, err := k.paths(av.Spec, pod, av.DevicePath)
 		w.ok(err)
 		want(t, "MNT-424: volume path", got.volumePath, k.layout.CSIMount(pod.UID, "pv1"))
 		want(t, "MNT-424: staging path", got.stagingPath, k.layout.CSIGlobalMount(driverName, handle))
@@ -292,8 +293,8 @@ func TestEveryNodeExpands(t *testing.T) {
 	want(t, "MNT-427: the first node", w.steps(), []string{"patch-status 1Gi NodeResizeInProgress", "NodeExpand h1", "patch-status 2Gi "})
 	w.Advance(20 * time.Second)
 	want(t, "MNT-427: the second node", w.steps()[3:], []string{"NodeExpand h1"})
-	v, _ := second.kubelet.actual.get(volumeName)
-	want(t, "MNT-427: size on the second node", v.size, int64(2<<30))
+	v, _ := second.kubelet.actual.Volume(volumeName)
+	want(t, "MNT-427: size on the second node", v.Size, int64(2<<30))
 }
 
 // The mount side does not touch the size the node knows, so one more look follows; for many it is one more call (MNT-426).
@@ -313,8 +314,8 @@ func TestLookAfterMount(t *testing.T) {
 			w.attach(handle)
 			w.Advance(5 * time.Minute)
 			want(t, "calls", w.calls(), tc.calls)
-			v, _ := w.node.kubelet.actual.get(volumeName)
-			want(t, "size", v.size, int64(2<<30))
+			v, _ := w.node.kubelet.actual.Volume(volumeName)
+			want(t, "size", v.Size, int64(2<<30))
 		})
 	}
 }
@@ -330,9 +331,9 @@ func TestWhatIsRememberedOfFailures(t *testing.T) {
 	w.deletePod("p1")
 	w.Advance(time.Minute)
 	k := w.node.kubelet
-	_, there := k.actual.get(volumeName)
+	_, there := k.actual.Volume(volumeName)
 	want(t, "MNT-107: the record", there, false)
-	want(t, "MNT-425: remembered", k.actual.failedExpansions[volumeName], true)
+	want(t, "MNT-425: remembered", k.actual.FailedExpansions[volumeName], true)
 	w.mark()
 	w.pod("p2")
 	w.Advance(20 * time.Second)
@@ -340,7 +341,7 @@ func TestWhatIsRememberedOfFailures(t *testing.T) {
 	w.node.Stop()
 	w.node.Start()
 	w.Advance(time.Second)
-	want(t, "MNT-425: forgotten", w.node.kubelet.actual.failedExpansions[volumeName], false)
+	want(t, "MNT-425: forgotten", w.node.kubelet.actual.FailedExpansions[volumeName], false)
 }
 
 // After a restart the size is that of the claim, and what was under way goes on with the mount (MNT-410, MNT-455).
@@ -355,8 +356,8 @@ func TestExpansionAfterRestart(t *testing.T) {
 	w.Advance(5 * time.Second)
 	want(t, "MNT-410: calls", w.calls(), []string{"Stage h1", "Publish h1", "NodeExpand h1"})
 	want(t, "MNT-414: claim", w.claim(), "2Gi of 2Gi Other")
-	v, _ := w.node.kubelet.actual.get(volumeName)
-	want(t, "MNT-074: size", v.size, int64(2<<30))
+	v, _ := w.node.kubelet.actual.Volume(volumeName)
+	want(t, "MNT-074: size", v.Size, int64(2<<30))
 }
 
 // What the controller does later is seen in the next pass (MNT-406, MNT-925).

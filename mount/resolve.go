@@ -11,11 +11,12 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // resolved is a pod's volume with what stands behind it.
 type resolved struct {
-	spec  *volumeSpec
+	spec  *volumes.Spec
 	claim *corev1.PersistentVolumeClaim // nil for a source in the pod
 }
 
@@ -24,7 +25,7 @@ func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
 		// MNT-071: the pod has the source itself.
-		return k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.SpecOfInline(volume), outer: volume.Name}})
+		return k.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
 	}
 	key := api.Key(pod.Namespace, name)
 	processing := func(why string, args ...any) error {
@@ -58,7 +59,7 @@ func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume
 	if err := checkMode(volume.Name, pv, mounts, devices); err != nil {
 		return resolved{}, err
 	}
-	return k.withPlugin(resolved{&volumeSpec{VolumeSpec: objects.SpecOfVolume(volume, pv), outer: volume.Name}, claim})
+	return k.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 }
 
 // withPlugin finds the plugin in charge of the volume (MNT-020).
@@ -68,7 +69,7 @@ func (k *kubelet) withPlugin(r resolved) (resolved, error) {
 		// MNT-020, MNT-047: no plugin, or more than one.
 		return resolved{}, fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%v", r.spec.Name(), err)
 	}
-	r.spec.plugin = plugin
+	r.spec.Plugin = plugin
 	return r, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -53,7 +54,7 @@ func TestResolve(t *testing.T) {
 			if len(tc.options) == 0 {
 				addClaim(pod, "data", "c1")
 			}
-			mounts, devices := usedVolumes(pod)
+			mounts, devices := volumes.UsedBy(pod)
 			w.node.actor.Go("test", func(p *engine.Proc) {
 				switch tc.gone {
 				case "claim":

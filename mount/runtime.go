@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -171,14 +172,14 @@ func (c *container) stop() {
 }
 
 // supplementalGroups are the groups that volumes give to the containers of a pod (MNT-386).
-func supplementalGroups(pod *corev1.Pod, specs []*volumeSpec) []int64 {
+func supplementalGroups(pod *corev1.Pod, specs []*volumes.Spec) []int64 {
 	var listed, groups []int64
 	if context := pod.Spec.SecurityContext; context != nil {
 		listed = context.SupplementalGroups
 	}
 	for _, spec := range specs {
 		// MNT-386: what is no number is passed over.
-		gid, err := strconv.ParseInt(spec.gid(), 10, 64)
+		gid, err := strconv.ParseInt(spec.GID(), 10, 64)
 		if err == nil && !slices.Contains(listed, gid) && !slices.Contains(groups, gid) {
 			groups = append(groups, gid)
 		}

@@ -23,8 +23,8 @@ func TestScenario20OnlineExpansion(t *testing.T) {
 	want(t, "MNT-394: events", w.events(), []string{
 		"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded,
 	})
-	v, _ := w.node.kubelet.actual.get(volumeName)
-	want(t, "MNT-406: size", v.size, int64(2<<30))
+	v, _ := w.node.kubelet.actual.Volume(volumeName)
+	want(t, "MNT-406: size", v.Size, int64(2<<30))
 	w.mark()
 	w.Advance(10 * time.Minute)
 	want(t, "MNT-405: no more of it", w.steps(), nil)

@@ -26,7 +26,7 @@ func TestScenario01FirstMount(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("p1")
 	w.Advance(100 * time.Millisecond)
-	want(t, "MNT-065: desired", w.node.kubelet.desired.has(volumeName, pod.UID), true)
+	want(t, "MNT-065: desired", w.node.kubelet.desired.HasPodVolume(volumeName, pod.UID), true)
 	want(t, "MNT-170: in use", w.inUse(), nil)
 	w.Advance(10 * time.Second)
 	want(t, "MNT-170: in use", w.inUse(), []corev1.UniqueVolumeName{volumeName})
@@ -50,8 +50,8 @@ func TestScenario02SharedDevice(t *testing.T) {
 	w.pod("p2")
 	w.Advance(time.Second)
 	want(t, "MNT-201: calls", w.calls(), []string{"Publish h1"})
-	v, _ := w.node.kubelet.actual.get(volumeName)
-	want(t, "MNT-021: pods of the record", v.pods.Len(), 2)
+	v, _ := w.node.kubelet.actual.Volume(volumeName)
+	want(t, "MNT-021: pods of the record", v.Pods.Len(), 2)
 	w.mark()
 	w.deletePod("p1")
 	w.Advance(20 * time.Second)
@@ -61,7 +61,7 @@ func TestScenario02SharedDevice(t *testing.T) {
 	w.deletePod("p2")
 	w.Advance(500 * time.Millisecond)
 	want(t, "MNT-284: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
-	want(t, "MNT-135: records", w.node.kubelet.actual.volumes.Len(), 0)
+	want(t, "MNT-135: records", len(w.node.kubelet.actual.Volumes()), 0)
 	want(t, "MNT-932: still in use", w.inUse(), []corev1.UniqueVolumeName{volumeName})
 	w.Advance(10 * time.Second)
 	want(t, "MNT-287: in use", len(w.inUse()), 0)
@@ -107,12 +107,12 @@ func TestScenario05UnboundClaim(t *testing.T) {
 	want(t, "MNT-903: events", w.events(), []string{text})
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
 	w.Advance(9 * time.Second)
-	want(t, "MNT-068: desired", w.node.kubelet.desired.volumes.Len(), 0)
+	want(t, "MNT-068: desired", len(w.node.kubelet.desired.Volumes()), 0)
 	w.mark()
 	w.Advance(1200 * time.Millisecond)
 	// The first poll of the next sync comes before the populator, and finds no error left over: the last one was taken.
 	want(t, "MNT-358: events", w.events(), nil)
-	want(t, "MNT-069: desired", w.node.kubelet.desired.volumes.Len(), 1)
+	want(t, "MNT-069: desired", len(w.node.kubelet.desired.Volumes()), 1)
 }
 
 // Scenario 5, second half: the error that a failed sync leaves behind meets the sync after it (MNT-358).
@@ -122,12 +122,12 @@ func TestScenario05LeftOver(t *testing.T) {
 	pod := w.pod("p1")
 	w.Advance(300 * time.Millisecond)
 	k := w.node.kubelet
-	k.desired.addError(pod.UID, "error processing PVC default/c1: PVC is not bound")
+	k.desired.AddPodError(pod.UID, "error processing PVC default/c1: PVC is not bound")
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
 	w.mark()
 	w.Advance(10200 * time.Millisecond)
 	want(t, "MNT-358: events", len(w.events()), 1)
-	want(t, "MNT-358: desired in the background", k.desired.volumes.Len(), 1)
+	want(t, "MNT-358: desired in the background", len(k.desired.Volumes()), 1)
 	w.Advance(10 * time.Second)
 	w.attach(handle)
 	w.mark()
@@ -186,7 +186,7 @@ func TestScenario07ClaimBeingDeleted(t *testing.T) {
 			w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp, c.Finalizers = &now, tc.finalizers })
 			w.pod("p1")
 			w.Advance(400 * time.Millisecond)
-			want(t, tc.rule+": desired", w.node.kubelet.desired.volumes.Len(), tc.desired)
+			want(t, tc.rule+": desired", len(w.node.kubelet.desired.Volumes()), tc.desired)
 			if tc.desired == 0 && !strings.HasSuffix(w.events()[0], "error processing PVC default/c1: PVC is being deleted") {
 				t.Errorf("%s: events = %q", tc.rule, w.events())
 			}
@@ -390,12 +390,12 @@ func TestScenario18ComesBackDuringUnstage(t *testing.T) {
 	pod := w.pod("p2")
 	w.Advance(2 * time.Second)
 	want(t, "MNT-154: calls", w.calls(), []string{"Unpublish h1"})
-	v, _ := w.node.kubelet.actual.get(volumeName)
-	path := v.devicePath
+	v, _ := w.node.kubelet.actual.Volume(volumeName)
+	path := v.DevicePath
 	w.Advance(3 * time.Second)
 	want(t, "MNT-289: calls", w.calls(), []string{"Unpublish h1", "Unstage h1", "Stage h1", "Publish h1"})
 	want(t, "MNT-917: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
-	want(t, "MNT-917: device path", v.devicePath, path)
+	want(t, "MNT-917: device path", v.DevicePath, path)
 }
 
 // Scenario 19: MNT-067, MNT-070, MNT-248, MNT-302, MNT-914.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -29,33 +30,33 @@ func (t treePlugin) backend() storage.Backend {
 }
 
 // isHostPath reports whether the container gets a path of the node itself (MNT-036).
-func isHostPath(spec *volumeSpec) bool {
+func isHostPath(spec *volumes.Spec) bool {
 	source := spec.Source()
 	return source != nil && source.HostPath != nil
 }
 
 // localDirectory is the directory that a local volume is, "" if it is a device (MNT-034, MNT-035). [SIM] A file system type says
 // that it is a device, to be mounted first.
-func localDirectory(spec *volumeSpec) string {
+func localDirectory(spec *volumes.Spec) string {
 	// MNT-035
-	if source := spec.Source(); source != nil && source.Local != nil && source.Local.FSType == nil && !spec.block() {
+	if source := spec.Source(); source != nil && source.Local != nil && source.Local.FSType == nil && !spec.Block() {
 		return source.Local.Path
 	}
 	return ""
 }
 
-func (t treePlugin) waitForAttach(_ *engine.Proc, _ *volumeSpec, devicePath string) (string, error) {
+func (t treePlugin) waitForAttach(_ *engine.Proc, _ *volumes.Spec, devicePath string) (string, error) {
 	return devicePath, nil
 }
 
-func (t treePlugin) deviceMountPath(spec *volumeSpec) (string, error) {
+func (t treePlugin) deviceMountPath(spec *volumes.Spec) (string, error) {
 	if dir := localDirectory(spec); dir != "" {
 		return dir, nil
 	}
 	return t.k.layout.GlobalMount(t.name, spec.ID()), nil
 }
 
-func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, _ *corev1.Pod, mountPath string) error {
+func (t treePlugin) mountDevice(p *engine.Proc, spec *volumes.Spec, _ *corev1.Pod, mountPath string) error {
 	mount := disk.Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID()}
 	if localDirectory(spec) != "" {
 		// MNT-035: it is there already.
@@ -65,11 +66,11 @@ func (t treePlugin) mountDevice(p *engine.Proc, spec *volumeSpec, _ *corev1.Pod,
 	if !ok || !storage.Can(t.backend(), storage.Stage) {
 		return t.k.mountFiles(mount)
 	}
-	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath, Mode: spec.accessMode(), MountOptions: spec.PV.Spec.MountOptions}
+	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath, Mode: spec.AccessMode(), MountOptions: spec.PV.Spec.MountOptions}
 	return t.k.ask(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return t.k.mountFiles(mount) })
 }
 
-func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how setUpHow) error {
+func (t treePlugin) setUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, how setUpHow) error {
 	target, fs := t.k.layout.PodVolume(pod.UID, t.name, spec.Name()), t.k.node.disk
 	mount := disk.Mount{Path: target, Plugin: t.name, Volume: spec.ID(), Pod: string(pod.UID)}
 	if spec.PV != nil && t.k.pluginTakesDevice(spec) {
@@ -102,8 +103,8 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 		return effect()
 	}
 	req := storage.PublishRequest{
-		ID: spec.ID(), Node: t.k.node.name, Target: target, StagingPath: mount.Source, Pod: podRef(pod), Mode: spec.accessMode(),
-		ReadOnly: spec.readOnly(), Source: spec.Source(),
+		ID: spec.ID(), Node: t.k.node.name, Target: target, StagingPath: mount.Source, Pod: podRef(pod), Mode: spec.AccessMode(),
+		ReadOnly: spec.MountsReadOnly(), Source: spec.Source(),
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
@@ -116,7 +117,7 @@ func (t treePlugin) setUp(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod, how
 }
 
 // usedByOther reports whether the volume is mounted for another pod.
-func (t treePlugin) usedByOther(spec *volumeSpec, pod *corev1.Pod) bool {
+func (t treePlugin) usedByOther(spec *volumes.Spec, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(t.k.node.disk.Mounts(), func(m disk.Mount) bool {
 		return m.Plugin == t.name && m.Volume == spec.ID() && m.Pod != "" && m.Pod != string(pod.UID)
 	})
@@ -149,7 +150,7 @@ func (t treePlugin) unmounter(pod types.UID, name string) (func(*engine.Proc) er
 	}, nil
 }
 
-func (t treePlugin) unmountDevice(p *engine.Proc, spec *volumeSpec, mountPath string) error {
+func (t treePlugin) unmountDevice(p *engine.Proc, spec *volumes.Spec, mountPath string) error {
 	fs := t.k.node.disk
 	if localDirectory(spec) != "" || !fs.Mounted(mountPath) {
 		// MNT-035, MNT-485: what is not mounted is unmounted.

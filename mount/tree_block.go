@@ -6,30 +6,31 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
 // The block side of plugins compiled into the kubelet.
 
-func (t treePlugin) globalMapPath(spec *volumeSpec) string {
+func (t treePlugin) globalMapPath(spec *volumes.Spec) string {
 	return t.k.layout.GlobalMap(t.name, spec.ID())
 }
 
-func (t treePlugin) mapper(*volumeSpec) error { return nil }
+func (t treePlugin) mapper(*volumes.Spec) error { return nil }
 
 // custom reports whether a backend gives out the device. That of a local volume is just there.
-func (t treePlugin) custom(*volumeSpec) bool {
+func (t treePlugin) custom(*volumes.Spec) bool {
 	_, ok := t.backend().(storage.Publisher)
 	return ok
 }
 
-func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumeSpec) (string, error) {
+func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumes.Spec) (string, error) {
 	stager, ok := t.backend().(storage.Stager)
 	if !ok || !storage.Can(t.backend(), storage.Stage) {
 		return "", nil
 	}
 	staging, fs := t.stagingPath(spec), t.k.node.disk
-	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging, Mode: spec.accessMode(), VolumeMode: corev1.PersistentVolumeBlock}
+	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock}
 	err := t.k.ask(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
 	})
@@ -44,11 +45,11 @@ func (t treePlugin) device(id string, pod types.UID) string {
 	return t.k.layout.Plugin(t.name) + "/devices/" + id + "/" + string(pod)
 }
 
-func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumeSpec, pod *corev1.Pod) (string, error) {
+func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
 	publisher, fs := t.backend().(storage.Publisher), t.k.node.disk
 	req := storage.PublishRequest{
-		ID: spec.ID(), Node: t.k.node.name, Target: t.device(spec.ID(), pod.UID), Pod: podRef(pod), Mode: spec.accessMode(),
-		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.readOnly(), Source: spec.Source(),
+		ID: spec.ID(), Node: t.k.node.name, Target: t.device(spec.ID(), pod.UID), Pod: podRef(pod), Mode: spec.AccessMode(),
+		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), Source: spec.Source(),
 	}
 	if storage.Can(t.backend(), storage.Stage) {
 		req.StagingPath = t.globalMapPath(spec) + "/staging"
@@ -77,7 +78,7 @@ func (t treePlugin) unmapper(pod types.UID, name string) (func(*engine.Proc) err
 	}, nil
 }
 
-func (t treePlugin) tearDownDevice(p *engine.Proc, spec *volumeSpec) error {
+func (t treePlugin) tearDownDevice(p *engine.Proc, spec *volumes.Spec) error {
 	stager, ok := t.backend().(storage.Stager)
 	staging, fs := t.globalMapPath(spec)+"/staging", t.k.node.disk
 	if !ok || !fs.Mounted(staging) {

@@ -5,23 +5,24 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // unmountDevice starts to take a device's mount off the node.
-func (k *kubelet) unmountDevice(p *engine.Proc, v *actualVolume) {
+func (k *kubelet) unmountDevice(p *engine.Proc, v *volumes.ActualVolume) {
 	// MNT-153
-	k.start(volumeKey(v.name), opUnmountDevice, func(p *engine.Proc) error {
+	k.start(volumeKey(v.Name), opUnmountDevice, func(p *engine.Proc) error {
 		err := k.takeDeviceMount(p, v)
 		if err == nil {
-			p.Decide("MNT-284", k.nodeRef(), "volume %s is no longer mounted on the node", v.name)
+			p.Decide("MNT-284", k.nodeRef(), "volume %s is no longer mounted on the node", v.Name)
 		}
 		return err
 	})
 }
 
 // takeDeviceMount is the operation.
-func (k *kubelet) takeDeviceMount(p *engine.Proc, v *actualVolume) error {
-	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
+func (k *kubelet) takeDeviceMount(p *engine.Proc, v *volumes.ActualVolume) error {
+	spec, plugin := v.Spec, k.pluginFor(v.Spec.Plugin.Name)
 	// MNT-280
 	mountPath, err := plugin.deviceMountPath(spec)
 	if err != nil {
@@ -33,16 +34,16 @@ func (k *kubelet) takeDeviceMount(p *engine.Proc, v *actualVolume) error {
 	}
 	if err := plugin.unmountDevice(p, spec, mountPath); err != nil {
 		// MNT-282, MNT-916
-		v.setDevice(deviceUncertain, "", mountPath)
+		v.SetDevice(volumes.DeviceUncertain, "", mountPath)
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
 	}
 	// MNT-283, MNT-288
-	if err := k.checkOpened(v.devicePath); err != nil {
-		v.setDevice(deviceUncertain, "", mountPath)
+	if err := k.checkOpened(v.DevicePath); err != nil {
+		v.SetDevice(volumes.DeviceUncertain, "", mountPath)
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
 	}
 	// MNT-284, MNT-289: the device path is kept.
-	v.setDevice(deviceNotMounted, "", "")
+	v.SetDevice(volumes.DeviceNotMounted, "", "")
 	return nil
 }
 
@@ -71,21 +72,21 @@ func (k *kubelet) checkOpened(devicePath string) error {
 }
 
 // unmapDevice starts to take a block device off the node.
-func (k *kubelet) unmapDevice(p *engine.Proc, v *actualVolume) {
+func (k *kubelet) unmapDevice(p *engine.Proc, v *volumes.ActualVolume) {
 	// MNT-153
-	k.start(volumeKey(v.name), opUnmapDevice, func(p *engine.Proc) error {
+	k.start(volumeKey(v.Name), opUnmapDevice, func(p *engine.Proc) error {
 		err := k.takeDeviceMap(p, v)
 		if err == nil {
-			p.Decide("MNT-286", k.nodeRef(), "volume %s is no longer mapped on the node", v.name)
+			p.Decide("MNT-286", k.nodeRef(), "volume %s is no longer mapped on the node", v.Name)
 		}
 		return err
 	})
 }
 
 // takeDeviceMap is the operation.
-func (k *kubelet) takeDeviceMap(p *engine.Proc, v *actualVolume) error {
-	spec, plugin := v.spec, k.pluginFor(v.spec.plugin.Name)
-	mapPath, fs := v.mountPath, k.node.disk
+func (k *kubelet) takeDeviceMap(p *engine.Proc, v *volumes.ActualVolume) error {
+	spec, plugin := v.Spec, k.pluginFor(v.Spec.Plugin.Name)
+	mapPath, fs := v.DeviceMountPath, k.node.disk
 	if mapPath == "" {
 		mapPath = plugin.globalMapPath(spec)
 	}
@@ -94,16 +95,16 @@ func (k *kubelet) takeDeviceMap(p *engine.Proc, v *actualVolume) error {
 		return fmt.Errorf("UnmapDevice failed for volume %q : the device %q is still referenced from other Pods %v", spec.Name(), mapPath, refs)
 	}
 	// MNT-286: from here on it may be half gone.
-	v.setDevice(deviceUncertain, "", mapPath)
+	v.SetDevice(volumes.DeviceUncertain, "", mapPath)
 	if err := plugin.tearDownDevice(p, spec); err != nil {
 		return fmt.Errorf("UnmapDevice.TearDownDevice failed for volume %q : %w", spec.Name(), err)
 	}
 	if err := fs.RemoveAll(mapPath); err != nil {
 		return fmt.Errorf("UnmapDevice.RemoveMapPath failed for volume %q : %w", spec.Name(), err)
 	}
-	if err := k.checkOpened(v.devicePath); err != nil {
+	if err := k.checkOpened(v.DevicePath); err != nil {
 		return fmt.Errorf("UnmapDevice failed for volume %q : %w", spec.Name(), err)
 	}
-	v.setDevice(deviceNotMounted, "", "")
+	v.SetDevice(volumes.DeviceNotMounted, "", "")
 	return nil
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // unmountVolume starts to take a file system from a pod. No Event tells of it (MNT-264, MNT-398).
-func (k *kubelet) unmountVolume(p *engine.Proc, v *actualVolume, ap *actualPod) {
-	name, uid, spec := v.name, ap.uid, ap.spec
-	tearDown, err := k.pluginFor(spec.plugin.Name).unmounter(uid, spec.Name())
+func (k *kubelet) unmountVolume(p *engine.Proc, v *volumes.ActualVolume, ap *volumes.ActualPod) {
+	name, uid, spec := v.Name, ap.UID, ap.Spec
+	tearDown, err := k.pluginFor(spec.Plugin.Name).unmounter(uid, spec.Name())
 	if err != nil {
 		// MNT-260, MNT-140, MNT-921: the next pass finds the same, as long as the disk is as it is.
 		p.Decide("MNT-260", k.podRef(uid), "cannot unmount %s: %v", name, err)
@@ -23,7 +24,7 @@ func (k *kubelet) unmountVolume(p *engine.Proc, v *actualVolume, ap *actualPod) 
 	}
 	// MNT-152, MNT-154, MNT-908: beside the unmounts of other pods, and at once even if mounting just failed.
 	k.start(podKey(name, uid), opUnmount, func(p *engine.Proc) error {
-		err := k.unmountFrom(p, v.name, uid, spec, tearDown)
+		err := k.unmountFrom(p, v.Name, uid, spec, tearDown)
 		if err == nil {
 			p.Decide("MNT-263", k.podRef(uid), "volume %s is unmounted", name)
 		}
@@ -32,26 +33,26 @@ func (k *kubelet) unmountVolume(p *engine.Proc, v *actualVolume, ap *actualPod) 
 }
 
 // unmountFrom is the operation.
-func (k *kubelet) unmountFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, tearDown func(*engine.Proc) error) error {
+func (k *kubelet) unmountFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, tearDown func(*engine.Proc) error) error {
 	// MNT-261, MNT-915: subPath mounts come first, and their failure changes nothing.
 	if err := k.removeSubpaths(uid, spec.Name()); err != nil {
 		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
 	}
 	if err := tearDown(p); err != nil {
 		// MNT-262, MNT-264, MNT-915: whatever the error, it may be half gone.
-		k.setPod(name, uid, spec, volumeUncertain)
+		k.setPod(name, uid, spec, volumes.MountUncertain)
 		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", spec.Name(), err)
 	}
 	// MNT-263
-	k.actual.removePod(name, uid)
+	k.actual.RemovePodVolume(name, uid)
 	k.changed(uid)
 	return nil
 }
 
 // unmapVolume starts to take a block device from a pod.
-func (k *kubelet) unmapVolume(p *engine.Proc, v *actualVolume, ap *actualPod) {
-	name, uid, spec, mapPath := v.name, ap.uid, ap.spec, v.mountPath
-	unmap, err := k.pluginFor(spec.plugin.Name).unmapper(uid, spec.Name())
+func (k *kubelet) unmapVolume(p *engine.Proc, v *volumes.ActualVolume, ap *volumes.ActualPod) {
+	name, uid, spec, mapPath := v.Name, ap.UID, ap.Spec, v.DeviceMountPath
+	unmap, err := k.pluginFor(spec.Plugin.Name).unmapper(uid, spec.Name())
 	if err != nil {
 		// MNT-270, MNT-140
 		p.Decide("MNT-270", k.podRef(uid), "cannot unmap %s: %v", name, err)
@@ -69,15 +70,15 @@ func (k *kubelet) unmapVolume(p *engine.Proc, v *actualVolume, ap *actualPod) {
 }
 
 // unmapFrom is the operation.
-func (k *kubelet) unmapFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumeSpec, mapPath string, unmap func(*engine.Proc) error) error {
+func (k *kubelet) unmapFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, mapPath string, unmap func(*engine.Proc) error) error {
 	// MNT-270, MNT-918: before anything is touched. Each step may find its work done.
-	k.setPod(name, uid, spec, volumeUncertain)
+	k.setPod(name, uid, spec, volumes.MountUncertain)
 	fs, bind := k.node.disk, mapPath+"/"+string(uid)
 	if mapPath == "" {
-		bind = k.pluginFor(spec.plugin.Name).globalMapPath(spec) + "/" + string(uid)
+		bind = k.pluginFor(spec.Plugin.Name).globalMapPath(spec) + "/" + string(uid)
 	}
 	fs.Lock(bind, false)
-	if err := fs.RemoveIfExists(k.layout.PodDevice(uid, spec.plugin.Name, spec.Name())); err != nil {
+	if err := fs.RemoveIfExists(k.layout.PodDevice(uid, spec.Plugin.Name, spec.Name())); err != nil {
 		return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", spec.Name(), err)
 	}
 	if err := fs.Unmount(bind); err != nil {
@@ -89,7 +90,7 @@ func (k *kubelet) unmapFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid ty
 	if err := unmap(p); err != nil {
 		return fmt.Errorf("UnmapVolume.UnmapPodDevice failed for volume %q : %w", spec.Name(), err)
 	}
-	k.actual.removePod(name, uid)
+	k.actual.RemovePodVolume(name, uid)
 	k.changed(uid)
 	return nil
 }

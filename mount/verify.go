@@ -8,13 +8,14 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // verify starts to find out whether a volume that is new here is attached (MNT-174).
-func (k *kubelet) verify(p *engine.Proc, pr pair) {
-	name := pr.volume.name
-	if pr.volume.attachable {
-		if !pr.volume.reported {
+func (k *kubelet) verify(p *engine.Proc, pr volumes.DesiredPair) {
+	name := pr.Volume.Name
+	if pr.Volume.Attachable {
+		if !pr.Volume.ReportedInUse {
 			// MNT-173, MNT-174, MNT-909: the node says that it will use the volume before it looks for it.
 			return
 		}
@@ -23,17 +24,17 @@ func (k *kubelet) verify(p *engine.Proc, pr pair) {
 			return
 		}
 	}
-	snapshot := *pr.volume
-	spec, pod := pr.pod.spec, pr.pod.pod
+	snapshot := *pr.Volume
+	spec, pod := pr.Pod.Spec, pr.Pod.Pod
 	p.Decide("MNT-174", pod, "looks whether volume %s is attached", name)
 	// MNT-150, MNT-159
 	k.start(volumeKey(name), opVerify, func(p *engine.Proc) error { return k.verifyAttached(p, snapshot, spec, pod) })
 }
 
 // verifyAttached is the operation (MNT-175). Its errors have no event (MNT-176).
-func (k *kubelet) verifyAttached(p *engine.Proc, v desiredVolume, spec *volumeSpec, pod *corev1.Pod) error {
+func (k *kubelet) verifyAttached(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) error {
 	size := int64(0)
-	if av, ok := k.actual.get(v.name); spec.PV != nil && spec.PV.Spec.ClaimRef != nil && (!ok || av.size == 0) {
+	if av, ok := k.actual.Volume(v.Name); spec.PV != nil && spec.PV.Spec.ClaimRef != nil && (!ok || av.Size == 0) {
 		// MNT-175: how large the claim is, from the claim that the volume names.
 		claim, err := k.getClaim(p, api.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name))
 		if err != nil {
@@ -41,12 +42,12 @@ func (k *kubelet) verifyAttached(p *engine.Proc, v desiredVolume, spec *volumeSp
 		}
 		size = claimSize(claim)
 	}
-	if !v.attachable {
+	if !v.Attachable {
 		// MNT-175
 		k.attached(v, spec, "", size)
 		return nil
 	}
-	if !v.reported {
+	if !v.ReportedInUse {
 		// MNT-175: as it was when the operation began.
 		return fmt.Errorf("VerifyControllerAttachedVolume failed for volume %q : Volume has not been added to the list of VolumesInUse in the node's volume status", spec.Name())
 	}
@@ -54,27 +55,27 @@ func (k *kubelet) verifyAttached(p *engine.Proc, v desiredVolume, spec *volumeSp
 	if err != nil {
 		return fmt.Errorf("VerifyControllerAttachedVolume failed fetching node from API server for volume %q : %v", spec.Name(), err)
 	}
-	at := slices.IndexFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == v.name })
+	at := slices.IndexFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == v.Name })
 	if at < 0 {
 		// MNT-175, MNT-909: the watch said otherwise, and was late.
 		return fmt.Errorf("VerifyControllerAttachedVolume failed for volume %q : %w", spec.Name(), errNotInStatus)
 	}
 	k.attached(v, spec, node.Status.VolumesAttached[at].DevicePath, size)
-	p.Decide("MNT-175", pod, "volume %s is attached", v.name)
+	p.Decide("MNT-175", pod, "volume %s is attached", v.Name)
 	return nil
 }
 
 // attached makes the record of a volume (MNT-103).
-func (k *kubelet) attached(v desiredVolume, spec *volumeSpec, devicePath string, size int64) {
-	attachable := attachableNo
+func (k *kubelet) attached(v volumes.DesiredVolume, spec *volumes.Spec, devicePath string, size int64) {
+	attachable := volumes.NotAttachable
 	if k.stillAttachable(spec) {
 		// MNT-103: as the plugin says now.
-		attachable = attachableYes
+		attachable = volumes.Attachable
 	}
 	// MNT-177, MNT-178: nothing ever asks the node's status about it again; the next pass mounts.
-	av := k.actual.markAttached(v.name, spec, attachable, devicePath)
-	if av.size == 0 {
-		av.size = size
+	av := k.actual.MarkAttached(v.Name, spec, attachable, devicePath)
+	if av.Size == 0 {
+		av.Size = size
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -79,10 +80,10 @@ func TestMountOptionsNotSupported(t *testing.T) {
 	w.Advance(300 * time.Millisecond)
 	want(t, "MNT-193", w.events(), []string{`FailedMount default/p1: MountVolume.MountOptionSupport check failed for volume "pv1" : mount options are not supported for this volume type`})
 	k := w.node.kubelet
-	if err := k.checkMounter(&volumeSpec{plugin: objects.Plugin{Name: objects.CSIPluginName}}); err == nil {
+	if err := k.checkMounter(&volumes.Spec{Plugin: objects.Plugin{Name: objects.CSIPluginName}}); err == nil {
 		t.Errorf("MNT-192: a mounter for no driver was made")
 	}
-	_, err := k.withPlugin(resolved{spec: &volumeSpec{VolumeSpec: objects.VolumeSpec{PV: &corev1.PersistentVolume{}}}})
+	_, err := k.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.VolumeSpec{PV: &corev1.PersistentVolume{}}}})
 	if err == nil {
 		t.Errorf("MNT-190: a plugin for no source was found")
 	}

@@ -12,6 +12,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // How a wait ends that nobody answers, and one that is not wanted any more (MNT-352, MNT-356).
@@ -26,7 +27,7 @@ type limitError struct{ error }
 // waitForAttachAndMount returns when every volume that the pod uses is mounted for it (MNT-350), or with what is in the way.
 func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *worker) error {
 	uid := w.uid
-	mounts, devices := usedVolumes(w.pod)
+	mounts, devices := volumes.UsedBy(w.pod)
 	maps.Copy(mounts, devices)
 	used := slices.Sorted(maps.Keys(mounts))
 	if len(used) == 0 {
@@ -37,7 +38,7 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *worker) error {
 	// MNT-356: a pod that ends waits no longer.
 	cause := k.poll(p, w, func() bool { return w.ending }, func() (bool, error) {
 		// MNT-350, MNT-358, MNT-903: errors come first, also those left over from the last time.
-		if texts := k.desired.takeErrors(uid); len(texts) > 0 {
+		if texts := k.desired.TakePodErrors(uid); len(texts) > 0 {
 			return false, errors.New(strings.Join(texts, "; "))
 		}
 		return len(k.unmounted(uid, used)) == 0, nil
@@ -66,13 +67,13 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *worker) error {
 func (k *kubelet) waitForUnmount(p *engine.Proc, w *worker) error {
 	k.reprocess(w.uid)
 	cause := k.poll(p, w, func() bool { return false }, func() (bool, error) {
-		if texts := k.desired.takeErrors(w.uid); len(texts) > 0 {
+		if texts := k.desired.TakePodErrors(w.uid); len(texts) > 0 {
 			return false, errors.New(strings.Join(texts, "; "))
 		}
 		// MNT-354, MNT-902: what is uncertain does not count here.
-		return len(k.actual.mountedOf(w.uid, false)) == 0, nil
+		return len(k.actual.PodMounts(w.uid, false)) == 0, nil
 	})
-	mounted := k.actual.mountedOf(w.uid, false)
+	mounted := k.actual.PodMounts(w.uid, false)
 	if cause == nil || len(mounted) == 0 {
 		// MNT-354
 		return nil
@@ -148,12 +149,12 @@ func (k *kubelet) poll(p *engine.Proc, w *worker, canceled func() bool, cond fun
 }
 
 // outers finds a pod's desired volumes by their names in the pod.
-func (k *kubelet) outers(uid types.UID) map[string]*desiredVolume {
-	names := map[string]*desiredVolume{}
-	for _, pr := range k.desired.pairs() {
-		if pr.pod.pod.UID == uid {
-			for _, outer := range pr.pod.outers {
-				names[outer] = pr.volume
+func (k *kubelet) outers(uid types.UID) map[string]*volumes.DesiredVolume {
+	names := map[string]*volumes.DesiredVolume{}
+	for _, pr := range k.desired.PodVolumes() {
+		if pr.Pod.Pod.UID == uid {
+			for _, outer := range pr.Pod.PodNames {
+				names[outer] = pr.Volume
 			}
 		}
 	}
@@ -166,16 +167,16 @@ func (k *kubelet) unmounted(uid types.UID, used []string) []string {
 	// MNT-352
 	return slices.DeleteFunc(slices.Clone(used), func(name string) bool {
 		v, desired := outers[name]
-		return desired && k.actual.mounted(v.name, uid)
+		return desired && k.actual.IsMounted(v.Name, uid)
 	})
 }
 
 // unattached are the desired volumes that have to be attached and are not.
-func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*desiredVolume) {
+func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*volumes.DesiredVolume) {
 	outers := k.outers(uid)
 	for _, name := range slices.Sorted(maps.Keys(outers)) {
 		// MNT-352
-		if _, attached := k.actual.get(outers[name].name); outers[name].attachable && !attached {
+		if _, attached := k.actual.Volume(outers[name].Name); outers[name].Attachable && !attached {
 			names = append(names, name)
 			volumes = append(volumes, outers[name])
 		}
@@ -194,5 +195,5 @@ func (k *kubelet) unprocessed(uid types.UID, used []string) []string {
 func (k *kubelet) mountedNames(uid types.UID) []string {
 	outers := k.outers(uid)
 	// MNT-357
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(outers)), func(name string) bool { return !k.actual.mounted(outers[name].name, uid) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(outers)), func(name string) bool { return !k.actual.IsMounted(outers[name].Name, uid) })
 }

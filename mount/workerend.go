@@ -92,7 +92,7 @@ func (w *worker) waitForVolumes(p *engine.Proc) {
 // leftovers reports whether anything may be mounted for the pod.
 func (k *kubelet) leftovers(uid types.UID) bool {
 	// MNT-387, MNT-902: in memory, where uncertain counts, and on the disk.
-	return len(k.actual.mountedOf(uid, true)) > 0 || len(k.node.disk.MountsUnder(k.layout.PodVolumes(uid))) > 0
+	return len(k.actual.PodMounts(uid, true)) > 0 || len(k.node.disk.MountsUnder(k.layout.PodVolumes(uid))) > 0
 }
 
 // finish is the last part: nothing of the pod is left, so it may go from the API (MNT-387).

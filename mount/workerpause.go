@@ -5,6 +5,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
 // pause waits for the time of the next sync, or the end of the pod (MNT-009).
@@ -89,9 +90,9 @@ func (w *worker) outdated() {
 
 // remounts reports whether the pod has volumes that each sync sets up again.
 func (w *worker) remounts() bool {
-	for _, v := range w.k.actual.all() {
-		if ap, ok := v.pods.Get(w.uid); ok && v.spec != nil && ap.spec.plugin.Driver != "" &&
-			requiresRemount(ap.spec, w.k.driver(ap.spec.plugin.Driver)) {
+	for _, v := range w.k.actual.Volumes() {
+		if ap, ok := v.Pods.Get(w.uid); ok && v.Spec != nil && ap.Spec.Plugin.Driver != "" &&
+			volumes.RequiresRemount(ap.Spec, w.k.driver(ap.Spec.Plugin.Driver)) {
 			return true
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -276,15 +277,15 @@ func (w *world) inUse() []corev1.UniqueVolumeName {
 // state is how the volume is mounted for a pod, and on the node: "VolumeMounted DeviceGloballyMounted", "-" without a record.
 func (w *world) state(uid types.UID) string {
 	k := w.node.kubelet
-	v, ok := k.actual.get(volumeName)
+	v, ok := k.actual.Volume(volumeName)
 	if !ok {
 		return "-"
 	}
-	pod := volumeNotMounted
-	if ap, ok := v.pods.Get(uid); ok {
-		pod = ap.state
+	pod := volumes.NotMounted
+	if ap, ok := v.Pods.Get(uid); ok {
+		pod = ap.State
 	}
-	return string(pod) + " " + string(v.device)
+	return string(pod) + " " + string(v.Device)
 }
 
 func want[T any](t *testing.T, what string, got, want T) {
@@ -338,4 +339,9 @@ var deleteNow = api.DeleteOptions{}
 func newWorldWith(t *testing.T, injector api.Injector) *world {
 	t.Helper()
 	return newWorld(t, func(s *setup) { s.engine.Injector = injector })
+}
+
+// testSpec is the spec of a volume of a pod.
+func testSpec(name string) *volumes.Spec {
+	return &volumes.Spec{VolumeSpec: objects.VolumeSpec{PV: fake.Volume("pv1", "1Gi")}, PodName: name}
 }
