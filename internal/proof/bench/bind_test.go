@@ -14,11 +14,11 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// A bindCase is a cluster with volumes that are Available, in which claims are created, all at once.
+// A bindCase is a cluster with Available volumes, in which claims are created all at once.
 type bindCase struct {
 	name  string
 	sizes []int
-	// pair is the ith volume and the ith claim of n.
+	// pair returns the ith volume and the ith claim of n.
 	pair func(i, n int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim)
 	// bound is how many claims find a volume.
 	bound func(n int) int
@@ -37,20 +37,20 @@ var bindCases = []bindCase{
 	{"equal/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 		return fake.Volume(volumeName(i), "1Gi"), fake.Claim(claimName(i), "1Gi")
 	}, all},
-	// Each claim has a selector that refuses all volumes but one in a hundred.
+	// Each claim has a selector that one volume in a hundred matches.
 	{"selector/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 		rack := fmt.Sprint(i % 100)
 		claim := fake.Claim(claimName(i), "1Gi")
 		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": rack}}
 		return fake.Volume(volumeName(i), "1Gi", fake.Labels("rack", rack)), claim
 	}, all},
-	// Each claim has a selector that refuses all volumes but one, the last of those that are left.
+	// Each claim has a selector that a single volume matches, the last of the remaining ones.
 	{"selector-one/", []int{100, 1_000, 10_000}, func(i, n int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 		claim := fake.Claim(claimName(i), "1Gi")
 		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"disk": fmt.Sprint(n - 1 - i)}}
 		return fake.Volume(volumeName(i), "1Gi", fake.Labels("disk", fmt.Sprint(i))), claim
 	}, all},
-	// Every claim asks for more than any volume has.
+	// Every claim requests more than any volume has.
 	{"none-fits/", []int{100, 1_000, 10_000, 100_000}, func(i, _ int) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 		return fake.Volume(volumeName(i), "1Gi"), fake.Claim(claimName(i), "2Gi")
 	}, none},
@@ -59,9 +59,9 @@ var bindCases = []bindCase{
 func volumeName(i int) string { return fmt.Sprintf("pv-%07d", i) }
 func claimName(i int) string  { return fmt.Sprintf("claim-%07d", i) }
 
-// BenchmarkBind takes the time from the moment at which all claims are created until nothing is left to do. All controllers of a
-// cluster run; Events are stored; there is no trace. Volumes are Available before, and the objects exist in the API server: what it
-// takes to put them there is counted in whole/s, which is pairs per second from New to the end.
+// BenchmarkBind measures from the creation of all claims until nothing is left to do. All controllers run; Events are stored; there is no
+// trace. The volumes are Available before. The creation of the objects is included in whole/s, which is pairs per second from New to the
+// end.
 func BenchmarkBind(b *testing.B) {
 	for _, c := range bindCases {
 		for _, n := range c.sizes {
@@ -111,7 +111,7 @@ func (c bindCase) run(b *testing.B, n int) {
 	b.ReportMetric(float64(retained)/float64(n), "B/pair")
 }
 
-// create creates n objects, some at a time, for nobody keeps a million of them beside the cluster.
+// create creates n objects in batches, so that a million of them do not exist beside the cluster.
 func create(b *testing.B, c *volsim.Cluster, n int, object func(i int) api.Object) {
 	b.Helper()
 	var some []api.Object
@@ -137,14 +137,14 @@ func must(b *testing.B, err error) {
 	}
 }
 
-// fromSystem is all memory that the process has had so far, in bytes.
+// fromSystem returns the memory that the process has taken from the system, in bytes.
 func fromSystem() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.Sys
 }
 
-// heap is what is in use, in bytes.
+// heap returns the heap in use, in bytes.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

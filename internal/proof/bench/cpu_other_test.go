@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime is not known on this system.
+// cpuTime is unknown on this system.
 func cpuTime() time.Duration { return 0 }
 
 func reportCPU(*testing.B, time.Duration, float64, string) {}

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// cpuTime is the time that this process has had a processor, garbage collection included. Unlike the time on the wall it hardly depends
-// on what else a machine does.
+// cpuTime returns the processor time of this process, garbage collection included. It hardly depends on other load of the machine.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -12,10 +12,9 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// BenchmarkFloor is what no implementation of binding on this store and this engine can do without: the four writes of a bind, each with
-// the API server's checks; their delivery to as many informers as a cluster has on volumes and on claims; and a turn of a queue for
-// each volume and claim that changed. Nothing is looked for and nothing decided: each claim has its volume by number, there is no
-// cache, and nobody but one controller does anything.
+// BenchmarkFloor measures what no implementation of binding on this store and engine can avoid: the four writes of a bind with the API
+// server's checks, their delivery to as many informers as a cluster has, and one queue turn for each changed volume and claim. It
+// searches and decides nothing: each claim has its volume by number, there is no cache, and one controller does everything.
 func BenchmarkFloor(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("pairs=%d", n), func(b *testing.B) {
@@ -41,7 +40,7 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
-// floor is a controller that knows beforehand which volume each claim gets.
+// floor is a controller that knows in advance which volume each claim gets.
 type floor struct {
 	engine  *engine.Engine
 	volumes map[string]string // by claim
@@ -101,7 +100,7 @@ func (f *floor) start(a *engine.Actor) {
 
 var boundAnnotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
-// bind makes the four writes of a bind, if the claim is not bound.
+// bind makes the four writes of a bind, unless the claim is bound.
 func (f *floor) bind(p *engine.Proc, claims *engine.Informer[*corev1.PersistentVolumeClaim], key string) error {
 	claim, ok := claims.Get(key)
 	if !ok || claim.Status.Phase == corev1.ClaimBound {

@@ -33,7 +33,7 @@ func podWorld(b *testing.B, nodes int) *volsim.Cluster {
 
 func podName(i int) string { return fmt.Sprintf("pod-%06d", i) }
 
-// startPods creates pods, each with a claim of its own, and waits until they run.
+// startPods creates pods with one claim each, and waits until they run.
 func startPods(b *testing.B, c *volsim.Cluster, pods int) {
 	b.Helper()
 	objs := make([]api.Object, 0, 2*pods)
@@ -50,7 +50,7 @@ func startPods(b *testing.B, c *volsim.Cluster, pods int) {
 		}
 		return n
 	}
-	// Backoffs may put off the last ones beyond what Settle waits for.
+	// Backoff may delay the last ones beyond the end of Settle.
 	for range 60 {
 		must(b, c.Settle())
 		if running() == pods {
@@ -79,9 +79,9 @@ func stopPods(b *testing.B, c *volsim.Cluster, pods int) {
 		len(c.Pods.List()), len(c.Claims.List()), len(c.Volumes.List()), len(c.Attachments.List()))
 }
 
-// BenchmarkLifecycle takes pods through all of it: claim, provisioning by a CSI driver, scheduling, attach, mount, run; delete, unmount,
-// detach, deletion of the volume. There is a node for ten pods. All pods are created at once, and deleted at once. The time includes
-// what the user does.
+// BenchmarkLifecycle runs pods through their whole life: claim, provisioning by a CSI driver, scheduling, attach, mount, run; delete,
+// unmount, detach, deletion of the volume. There is a node for ten pods. All pods are created at once, and deleted at once. The time
+// includes the user's requests.
 func BenchmarkLifecycle(b *testing.B) {
 	for _, pods := range []int{10, 100, 1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
@@ -108,8 +108,8 @@ func BenchmarkLifecycle(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle lets a virtual day pass in a cluster in which nothing happens. days/start is the ratio of that to the time it took to get
-// there: to provision and bind all claims and to start all pods.
+// BenchmarkIdle lets a virtual day pass in a cluster in which nothing happens. days/start is its ratio to the time of the start:
+// provisioning and binding all claims, starting all pods.
 func BenchmarkIdle(b *testing.B) {
 	for _, size := range []struct{ nodes, pods, claims int }{{100, 1_000, 0}, {1_000, 10_000, 90_000}} {
 		b.Run(fmt.Sprintf("nodes=%d/pods=%d/claims=%d", size.nodes, size.pods, size.pods+size.claims), func(b *testing.B) {

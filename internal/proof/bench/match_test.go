@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// BenchmarkMatch is one search for the smallest volume that fits, among volumes of as many sizes, in the index that the PersistentVolume
-// controller searches. Package binder has the same with more cases.
+// BenchmarkMatch measures one search for the smallest volume that fits, among volumes of distinct sizes, in the PersistentVolume
+// controller's index. Package binder has more cases.
 func BenchmarkMatch(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000, 100_000, 1_000_000} {
 		index := binder.NewIndex()

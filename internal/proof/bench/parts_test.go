@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// BenchmarkStore is one write to a store with 10,000 volumes, with all checks.
+// BenchmarkStore measures one write to a store with 10,000 volumes, with all checks.
 func BenchmarkStore(b *testing.B) {
 	const volumes = 10_000
 	run := func(name string, write func(s *store.Store, pv *corev1.PersistentVolume, i int) error) {
@@ -52,7 +52,7 @@ func BenchmarkStore(b *testing.B) {
 	})
 }
 
-// BenchmarkEngine is one thing of what an engine does all the time.
+// BenchmarkEngine measures one basic operation of the engine.
 func BenchmarkEngine(b *testing.B) {
 	actor := func(b *testing.B, start func(*engine.Actor)) *engine.Engine {
 		e, err := engine.New(engine.Config{})
@@ -62,7 +62,7 @@ func BenchmarkEngine(b *testing.B) {
 		b.ReportAllocs()
 		return e
 	}
-	// A timer among 1,000 others: set, and fired.
+	// A timer among 1,000 others: set and fired.
 	b.Run("event", func(b *testing.B) {
 		e := actor(b, func(a *engine.Actor) {
 			var again func(*engine.Proc)
@@ -86,7 +86,7 @@ func BenchmarkEngine(b *testing.B) {
 			e.Step()
 		}
 	})
-	// A write, without anybody who watches and with ten informers: the difference is ten deliveries.
+	// A write without watchers and with ten informers: the difference is ten deliveries.
 	for _, informers := range []int{0, 10} {
 		b.Run(fmt.Sprintf("write/informers=%d", informers), func(b *testing.B) {
 			delivered := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/internal/proof/conformance"
 )
 
-// BenchmarkTables plays all cases of the tables that Kubernetes keeps for its PersistentVolume controller, once, and compares what comes
-// out: what a test run of the author of these tables takes, reading them included.
+// BenchmarkTables runs all cases of Kubernetes' own tests of its PersistentVolume controller once, and compares the results, including
+// reading the files.
 func BenchmarkTables(b *testing.B) {
 	files, err := filepath.Glob("../conformance/testdata/tables-*.jsonl.gz")
 	must(b, err)
@@ -18,11 +18,11 @@ func BenchmarkTables(b *testing.B) {
 		cases = 0
 		for _, file := range files {
 			if strings.Contains(file, "match") {
-				cases += playTable(b, file, func(c *conformance.MatchCase) ([]string, error) { return c.Play() })
+				cases += runTable(b, file, func(c *conformance.MatchCase) ([]string, error) { return c.Run() })
 				continue
 			}
-			cases += playTable(b, file, func(c *conformance.TableCase) ([]string, error) {
-				outcome, err := c.Play()
+			cases += runTable(b, file, func(c *conformance.TableCase) ([]string, error) {
+				outcome, err := c.Run()
 				return c.Check(outcome), err
 			})
 		}
@@ -33,7 +33,7 @@ func BenchmarkTables(b *testing.B) {
 	b.ReportMetric(float64(cases), "cases")
 }
 
-func playTable[T any](b *testing.B, file string, play func(*T) ([]string, error)) int {
+func runTable[T any](b *testing.B, file string, play func(*T) ([]string, error)) int {
 	b.Helper()
 	cases, err := conformance.ReadLines[T](file)
 	must(b, err)

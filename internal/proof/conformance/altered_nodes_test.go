@@ -14,22 +14,22 @@ import (
 	"github.com/volsim/volsim/internal/proof/conformance"
 )
 
-// How often TestAlteredNodes makes each sort of change, to one scenario and in all.
+// Limits of TestAlteredNodes: changes of each sort per scenario, and in all.
 const (
 	changesEach = 2
 	changesAll  = 30
 )
 
-// alteration is one play of a scenario, of which what was recorded is altered.
+// alteration runs a scenario once, and compares it with altered recordings.
 type alteration struct {
 	t        *testing.T
 	scenario conformance.NodeScenario
 	got      []conformance.NodeObservation
-	made     map[string]int // changes of each sort, in this scenario
+	made     map[string]int // changes of each sort in this scenario
 	all      map[string]int // and in all of them
 }
 
-// TestAlteredNodes changes what is recorded of nodes, one value at a time, and sees to it that none of the changed recordings passes.
+// TestAlteredNodes alters node recordings, one value at a time; none of the altered recordings may pass.
 func TestAlteredNodes(t *testing.T) {
 	docs, err := conformance.ReadLines[map[string]any]("testdata/node.jsonl.gz")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestAlteredNodes(t *testing.T) {
 		a := &alteration{t: t, scenario: s, made: map[string]int{}, all: all}
 		compared := conformance.Compared(s.Steps, s.Observations)
 		for i := range s.Steps {
-			// What comes after a step that is not compared could as well have come before.
+			// An Event after a step that is not compared could as well have come before it.
 			if !compared[i] || i > 0 && !compared[i-1] {
 				continue
 			}
@@ -62,7 +62,7 @@ func TestAlteredNodes(t *testing.T) {
 	}
 }
 
-// try checks a recording with another observation of step i.
+// try compares with another observation of step i.
 func (a *alteration) try(sort string, i int, what string, observation func() conformance.NodeObservation) {
 	if a.made[sort] >= changesEach || a.all[sort] >= changesAll {
 		return
@@ -70,7 +70,7 @@ func (a *alteration) try(sort string, i int, what string, observation func() con
 	a.made[sort]++
 	a.all[sort]++
 	if a.got == nil {
-		got, err := a.scenario.Play(conformance.Options{})
+		got, err := a.scenario.Run(conformance.Options{})
 		require.NoError(a.t, err, a.scenario.Name)
 		require.Empty(a.t, a.scenario.Check(got), a.scenario.Name)
 		a.got = got
@@ -82,7 +82,7 @@ func (a *alteration) try(sort string, i int, what string, observation func() con
 	}
 }
 
-// moreOf are the fields of an object that an observation may leave out, and what may be added to maps and lists.
+// moreOf lists optional fields of an observed object, and what may be added to maps and lists.
 var moreOf = map[string]map[string]any{
 	".nodes":               {"none": map[string]any{"exists": true}},
 	".pods":                {"default/none": map[string]any{"phase": "Pending"}},
@@ -93,7 +93,7 @@ var moreOf = map[string]map[string]any{
 
 var nameIn = regexp.MustCompile(`^(\.pods\.\*\.mounted|\.nodes|\.pods)\.[^. ]+`)
 
-// sortOf is the path of a value whatever its place in a list or its name.
+// sortOf returns the path of a value, without indexes and names.
 func sortOf(path string) string {
 	path = index.ReplaceAllString(path, "[]")
 	for range 2 {
@@ -102,7 +102,7 @@ func sortOf(path string) string {
 	return path
 }
 
-// alterState changes everything in an observation but its calls.
+// alterState alters everything in an observation except its calls.
 func (a *alteration) alterState(i int, doc map[string]any) {
 	walk(doc, "", func(path string, node any, set func(any)) {
 		if strings.HasPrefix(path, ".call") || strings.HasPrefix(path, ".marginMs") {
@@ -126,7 +126,7 @@ func (a *alteration) alterState(i int, doc map[string]any) {
 		switch value := node.(type) {
 		case map[string]any:
 			for _, key := range slices.Sorted(maps.Keys(value)) {
-				// Fields that are false and lists that are empty may as well be left out.
+				// False fields and empty lists may as well be absent.
 				if v := reflect.ValueOf(value[key]); v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
 					continue
 				}
@@ -167,10 +167,10 @@ func (a *alteration) alterState(i int, doc map[string]any) {
 	})
 }
 
-// alterCalls changes the calls of an observation, their times and their order.
+// alterCalls alters the calls of an observation, their times and their order.
 func (a *alteration) alterCalls(i int) {
 	recorded := a.scenario.Observations[i]
-	// copied is the observation with lists that may be changed.
+	// copied returns the observation with lists that may be changed.
 	try := func(sort, what string, change func(o *conformance.NodeObservation)) {
 		a.try(sort, i, what, func() conformance.NodeObservation {
 			o := recorded

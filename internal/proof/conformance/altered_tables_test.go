@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/conformance"
 )
 
-// TestAlteredTables changes what the cases of tables expect, one value at a time, and sees to it that none of them passes.
+// TestAlteredTables alters what table cases expect, one value at a time; none of the altered cases may pass.
 func TestAlteredTables(t *testing.T) {
 	docs, err := conformance.ReadLines[map[string]any]("testdata/tables-pv.jsonl.gz")
 	require.NoError(t, err)
@@ -19,12 +19,12 @@ func TestAlteredTables(t *testing.T) {
 		name := doc["group"].(string) + "/" + doc["name"].(string)
 		passes := func() bool {
 			c := decode[conformance.TableCase](t, doc)
-			outcome, err := c.Play()
+			outcome, err := c.Run()
 			require.NoError(t, err, name)
 			return len(c.Check(outcome)) == 0
 		}
 		require.True(t, passes(), name)
-		outcome, err := decode[conformance.TableCase](t, doc).Play()
+		outcome, err := decode[conformance.TableCase](t, doc).Run()
 		require.NoError(t, err)
 		walk(doc, "", func(path string, value any, set func(any)) {
 			if !strings.HasPrefix(path, ".expected") || strings.HasSuffix(path, ".resourceVersion") {
@@ -57,7 +57,7 @@ func TestAlteredTables(t *testing.T) {
 		if plugin == nil {
 			continue
 		}
-		// Results count where the plugin is asked, which shows when it has none.
+		// The first result is used if the plugin is called, which shows when it has none.
 		for _, operation := range []string{"provision", "delete", "recycle"} {
 			results := plugin[operation].([]any)
 			plugin[operation] = []any{}
@@ -92,7 +92,7 @@ func TestAlteredTables(t *testing.T) {
 				continue
 			}
 			doc[field] = altered("."+field, value)
-			diffs, err := decode[conformance.MatchCase](t, doc).Play()
+			diffs, err := decode[conformance.MatchCase](t, doc).Run()
 			require.NoError(t, err)
 			require.NotEmpty(t, diffs, "%s with another %s", doc["name"], field)
 			doc[field] = value

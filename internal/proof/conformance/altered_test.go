@@ -15,10 +15,10 @@ import (
 	"github.com/volsim/volsim/internal/proof/conformance"
 )
 
-// alterable is how many scenarios TestAltered alters.
+// alterable is the number of scenarios that TestAltered alters.
 const alterable = 25
 
-// absentFields are values for fields of an object that an observation may leave out.
+// absentFields are values for optional fields of an observed object.
 var absentFields = map[string]any{
 	"namespace": "nowhere", "uid": "none", "hasMessage": true, "hasReason": true, "deleting": true,
 	"claimRef": map[string]any{"namespace": "nowhere", "name": "none"}, "volumeName": "none", "annotations": map[string]any{"pv.kubernetes.io/none": "yes"},
@@ -26,7 +26,7 @@ var absentFields = map[string]any{
 	"volumeAttributesClassName": "none",
 }
 
-// TestAltered changes what is recorded, one value at a time, and sees to it that none of the changed recordings passes.
+// TestAltered alters recordings, one value at a time; none of the altered recordings may pass.
 func TestAltered(t *testing.T) {
 	files, err := filepath.Glob("testdata/pv*.jsonl.gz")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestAltered(t *testing.T) {
 	changes := 0
 	for _, doc := range sample(docs) {
 		s := decode[conformance.Scenario](t, doc)
-		got, err := s.Play(conformance.Options{})
+		got, err := s.Run(conformance.Options{})
 		require.NoError(t, err, s.Name)
 		require.Empty(t, s.Check(got), s.Name)
 		recorded := doc["observations"]
@@ -70,7 +70,7 @@ func TestAltered(t *testing.T) {
 	require.Greater(t, changes, 100*alterable)
 }
 
-// outcomeOf is, of the outcomes of a racy scenario, the one that was seen, as it was recorded.
+// outcomeOf returns the recorded outcome of a racy scenario that was seen.
 func outcomeOf(t *testing.T, s conformance.Scenario, doc map[string]any, got []conformance.Observation) any {
 	t.Helper()
 	i := slices.IndexFunc(s.Outcomes, func(o conformance.Outcome) bool { return len(conformance.Compare(o.Observations, got)) == 0 })
@@ -78,7 +78,7 @@ func outcomeOf(t *testing.T, s conformance.Scenario, doc map[string]any, got []c
 	return doc["outcomes"].([]any)[i].(map[string]any)["observations"]
 }
 
-// sample picks scenarios that have every sort of recorded value between them, and some more.
+// sample picks scenarios that together contain every sort of recorded value, and some more.
 func sample(docs []map[string]any) []map[string]any {
 	covered := map[string]bool{}
 	var chosen, rest []map[string]any
@@ -102,7 +102,7 @@ func sample(docs []map[string]any) []map[string]any {
 
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
-// sorts are the paths of the recorded values, whatever their place in a list.
+// sorts returns the paths of the recorded values, without indexes.
 func sorts(doc map[string]any) []string {
 	found := map[string]bool{}
 	recorded := map[string]any{"observations": doc["observations"], "outcomes": doc["outcomes"]}
@@ -116,7 +116,7 @@ func sorts(doc map[string]any) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// walk visits a JSON value and everything in it; set puts something else in its place.
+// walk visits a JSON value and everything in it; set replaces the visited value.
 func walk(node any, path string, visit func(path string, node any, set func(any))) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -134,8 +134,8 @@ func walk(node any, path string, visit func(path string, node any, set func(any)
 	}
 }
 
-// alter calls check once for each change that it makes to a recording: leaves that have another value, elements of lists and fields
-// of objects that are gone, elements and fields that there were none of. The recording ends as it was.
+// alter calls check once for each change: another value of a leaf, a removed or added list element, a removed or added field. The
+// recording ends unchanged.
 func alter(doc map[string]any, check func(path string)) {
 	walk(doc, "", func(path string, node any, set func(any)) {
 		try := func(what string, v any) {
@@ -182,8 +182,8 @@ func alter(doc map[string]any, check func(path string)) {
 	})
 }
 
-// removable tells whether an observation without the field says something else. Without writes it says nothing about them, and an
-// empty list says the same as none.
+// removable reports whether removing the field changes the meaning of the observation. Without writes it says nothing about them, and an
+// empty list means the same as none.
 func removable(key string, value any) bool {
 	if list, ok := value.([]any); ok && len(list) == 0 {
 		return false
@@ -191,7 +191,7 @@ func removable(key string, value any) bool {
 	return key != "writes" && key != "objectWrites" && key != "step"
 }
 
-// altered is another value of the same type.
+// altered returns another value of the same type.
 func altered(path string, value any) any {
 	switch value := value.(type) {
 	case bool:

@@ -10,8 +10,7 @@ import (
 	"os"
 )
 
-// ReadLines reads a file of JSON documents, one a line, compressed with gzip. A field that T does not have is an error, which names
-// the file and the line.
+// ReadLines reads a gzipped file of JSON documents, one per line. A field that T does not have is an error that names file and line.
 func ReadLines[T any](file string) ([]T, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -42,7 +41,7 @@ func ReadLines[T any](file string) ([]T, error) {
 	}
 }
 
-// AboutNodes reports whether the file has scenarios of nodes, a NodeScenario each line, and not of volumes alone.
+// AboutNodes reports whether the file contains a NodeScenario per line.
 func AboutNodes(file string) (bool, error) {
 	doc, err := readFirst(file)
 	return doc["nodes"] != nil, err
@@ -66,7 +65,7 @@ func readFirst(file string) (map[string]any, error) {
 	return doc, nil
 }
 
-// decodeStrictly reads one JSON document into v, and nothing that v has no place for.
+// decodeStrictly decodes one JSON document into v. Unknown fields are errors.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

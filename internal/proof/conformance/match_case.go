@@ -9,28 +9,28 @@ import (
 	"github.com/volsim/volsim/binder"
 )
 
-// MatchCase is one line of a table about the search for a volume.
+// MatchCase is one line of a table of volume matching.
 type MatchCase struct {
 	// Kind is findBestMatch, volumeModeMismatch, accessModesMatch or volumeSatisfiesClaim.
 	Kind  string                        `json:"kind"`
 	Group string                        `json:"group"`
 	Name  string                        `json:"name"`
 	Claim *corev1.PersistentVolumeClaim `json:"claim"`
-	// Volume is the one volume that is asked about, Volumes those that are searched.
+	// Volume is the volume of the other kinds, Volumes those that are searched.
 	Volume       *corev1.PersistentVolume   `json:"volume"`
 	Volumes      []*corev1.PersistentVolume `json:"volumes"`
 	DelayBinding bool                       `json:"delayBinding"`
-	// Match is the name of the volume that is found, nil for none.
+	// Match is the name of the matching volume, nil for none.
 	Match *string `json:"match"`
 	// Result is the answer of the other kinds.
 	Result *bool `json:"result"`
 }
 
-// Play asks what the case asks, and tells how the answers differ from what is expected; nil is not at all. An error says that the
-// case cannot be played.
-func (c MatchCase) Play() ([]string, error) {
+// Run makes the call of the case, and returns the differences from what is expected; nil if there is none. An error means that the case
+// cannot run.
+func (c MatchCase) Run() ([]string, error) {
 	if c.Kind == "findBestMatch" {
-		return c.playMatch()
+		return c.runMatch()
 	}
 	if c.Claim == nil || c.Volume == nil || c.Result == nil {
 		return nil, fmt.Errorf("%s needs a claim, a volume and a result", c.Kind)
@@ -52,8 +52,8 @@ func (c MatchCase) Play() ([]string, error) {
 	return nil, nil
 }
 
-// matches asks whether the volume would be found for the claim if it were Available, large enough, and of the claim's class, and
-// if access modes were those that the claim asks for where the volume says nothing about them.
+// matches reports whether the claim would find the volume if the volume were Available, large enough, and of the claim's class, and if a
+// volume without access modes had those of the claim.
 func matches(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
 	fitting := volume.DeepCopy()
 	fitting.Name = "fitting"
@@ -66,8 +66,8 @@ func matches(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 	return binder.Match(claim, []*corev1.PersistentVolume{fitting}, binder.Options{}).Volume != nil
 }
 
-// playMatch asks both the plain search and the index.
-func (c MatchCase) playMatch() ([]string, error) {
+// runMatch uses both Match and the index.
+func (c MatchCase) runMatch() ([]string, error) {
 	if c.Claim == nil {
 		return nil, fmt.Errorf("%s needs a claim", c.Kind)
 	}

@@ -10,26 +10,26 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// callLog finds the calls to the storage in a trace.
+// callLog finds storage calls in a trace.
 type callLog struct {
 	since uint64
-	open  []*openCall // that have begun and not ended
+	open  []*openCall // calls that have begun and not ended
 }
 
-// openCall is a call on its way. lost is what the caller gets instead of the answer.
+// openCall is a running call. lost is the error that the caller gets instead of the answer.
 type openCall struct {
 	call api.Call
 	lost error
 }
 
-// loggedCall is a line about a call.
+// loggedCall is one line about a call.
 type loggedCall struct {
 	at     time.Time
 	call   api.Call
 	result string
 }
 
-// read lists what is new, in order.
+// read returns the new lines, in order.
 func (l *callLog) read(log *trace.Trace) []loggedCall {
 	var lines []loggedCall
 	note := func(e trace.Entry, call api.Call, result string) {
@@ -58,7 +58,7 @@ func (l *callLog) read(log *trace.Trace) []loggedCall {
 			}
 			note(e, e.Call, result)
 		case e.Type == trace.Crashed:
-			// The calls of a kubelet that stops end at once.
+			// The calls of a kubelet that stops end immediately.
 			for _, o := range l.open {
 				if o.call.Actor == e.Actor {
 					note(e, o.call, string(storage.Canceled))

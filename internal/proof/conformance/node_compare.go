@@ -10,27 +10,27 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Tolerance is by how much what happens may come earlier or later than it was recorded. A state is compared if nothing happens so
-// near to it. It is the period of the loops in the controller and the kubelets: at which moment of it something happens is open.
+// Tolerance is how much earlier or later than recorded something may happen. A state is compared only if nothing happens within
+// Tolerance. It is the period of the controller's and the kubelets' loops, whose phase is not determined.
 const Tolerance = 100 * time.Millisecond
 
-// Slack is how far a call may be from the least and the greatest time at which it was recorded. Components started at moments up to
-// 30 ms apart, and a few dozen runs do not meet every combination.
+// Slack is how far a call may be outside its recorded range. Start times of components differ by up to 30 ms, and a few dozen runs do not
+// cover every combination.
 const Slack = 50 * time.Millisecond
 
-// Check tells how what was seen differs from what was recorded; nil is not at all.
+// Check returns the differences between observed and recorded; nil if there is none.
 //
-// States and Events are compared after each step that has margins larger than Tolerance, and after steps that take no time and
-// follow one. The calls since the step that was compared before are the same ones, in an order that agrees with the one that was
-// recorded, and each at one of its times give or take Slack.
+// States and Events are compared after each step with margins larger than Tolerance, and after steps without duration that follow one.
+// The calls since the previous comparison must be the same, in an order that agrees with the recorded partial order, each within its
+// range extended by Slack.
 func (s NodeScenario) Check(got []NodeObservation) []string {
 	return CompareNodes(s.Steps, s.Observations, got)
 }
 
-// CompareNodes is Check for steps and what was recorded of them.
+// CompareNodes is Check for steps and their recorded observations.
 func CompareNodes(steps []NodeStep, want, got []NodeObservation) []string {
 	if len(want) != len(steps) || len(got) != len(steps) {
-		return []string{fmt.Sprintf("%d steps, but %d observations recorded and %d played", len(steps), len(want), len(got))}
+		return []string{fmt.Sprintf("%d steps, but %d observations recorded and %d made", len(steps), len(want), len(got))}
 	}
 	var diffs []string
 	note := func(i int, format string, args ...any) {
@@ -63,8 +63,8 @@ func CompareNodes(steps []NodeStep, want, got []NodeObservation) []string {
 	return diffs
 }
 
-// Compared tells after which steps the states are compared: those at whose end nothing happens so near that it may be on the other side
-// of it.
+// Compared returns the steps after which states are compared: those with nothing happening so close to their end that it may fall on the
+// other side.
 func Compared(steps []NodeStep, recorded []NodeObservation) []bool {
 	compared := make([]bool, len(steps))
 	after := true
@@ -75,8 +75,7 @@ func Compared(steps []NodeStep, recorded []NodeObservation) []bool {
 	return compared
 }
 
-// comparable reports whether nothing happens so near to the end of the step that it may be on the other side of it. after says so of
-// the step before.
+// comparable reports whether nothing happens that close to the end of the step. after is the answer for the step before.
 func comparable(step NodeStep, o NodeObservation, after bool) bool {
 	switch step.Op {
 	case "advance":
@@ -88,12 +87,12 @@ func comparable(step NodeStep, o NodeObservation, after bool) bool {
 	return after
 }
 
-// state is the observation without what happened before it.
+// state returns the observation without what happened before it.
 func state(o NodeObservation) NodeObservation {
 	return NodeObservation{AtMs: o.AtMs, Nodes: o.Nodes, Pods: o.Pods, VolumeAttachments: o.VolumeAttachments}
 }
 
-// allEvents is the set of Events of several observations.
+// allEvents returns the set of Events of several observations.
 func allEvents(observations []NodeObservation) [][]string {
 	var all [][]string
 	for _, o := range observations {
@@ -103,13 +102,13 @@ func allEvents(observations []NodeObservation) [][]string {
 	return slices.CompactFunc(all, slices.Equal)
 }
 
-// timedCall is a call with its times since the first step: when it was, and as far as that was recorded when it may be.
+// timedCall is a call with its time since the first step, and its recorded range.
 type timedCall struct {
 	What
 	at, least, greatest int
 }
 
-// timed lists the calls of observations. began is the time of the first of their steps.
+// timed returns the calls of observations. began is the time of the first of their steps.
 func timed(began int, observations []NodeObservation) []timedCall {
 	var calls []timedCall
 	for _, o := range observations {
@@ -125,11 +124,11 @@ func timed(began int, observations []NodeObservation) []timedCall {
 	return calls
 }
 
-// compareCalls compares the calls of steps that belong together: which there were, in which order, and when.
+// compareCalls compares the calls of several steps: which, in which order, and when.
 func compareCalls(began int, want, got []NodeObservation) []string {
-	recorded, played := timed(began, want), timed(began, got)
-	places := map[What][]int{} // of the played calls
-	for i, c := range played {
+	recorded, observed := timed(began, want), timed(began, got)
+	places := map[What][]int{} // of the observed calls
+	for i, c := range observed {
 		places[c.What] = append(places[c.What], i)
 	}
 	var diffs []string
@@ -140,18 +139,18 @@ func compareCalls(began int, want, got []NodeObservation) []string {
 		used[c.What]++
 		if n >= len(places[c.What]) {
 			partner[i] = -1
-			diffs = append(diffs, fmt.Sprintf("%v at %d..%d ms: not played", c.What, c.least, c.greatest))
+			diffs = append(diffs, fmt.Sprintf("%v at %d..%d ms: not observed", c.What, c.least, c.greatest))
 			continue
 		}
 		partner[i] = places[c.What][n]
-		at, slack := played[partner[i]].at, int(Slack.Milliseconds())
+		at, slack := observed[partner[i]].at, int(Slack.Milliseconds())
 		if at < c.least-slack || at > c.greatest+slack {
-			diffs = append(diffs, fmt.Sprintf("%v: recorded %d..%d ms after the first step, played %d", c.What, c.least, c.greatest, at))
+			diffs = append(diffs, fmt.Sprintf("%v: recorded %d..%d ms after the first step, observed %d", c.What, c.least, c.greatest, at))
 		}
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(places), func(a, b What) int { return slices.Compare(a.fields(), b.fields()) }) {
 		for _, i := range places[c][min(used[c], len(places[c])):] {
-			diffs = append(diffs, fmt.Sprintf("%v at %d ms: not recorded", c, played[i].at))
+			diffs = append(diffs, fmt.Sprintf("%v at %d ms: not recorded", c, observed[i].at))
 		}
 	}
 	base := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// observe tells the state of the cluster, and what happened since the last observation. began is when the step did.
-func (p *nodePlayer) observe(began time.Time) (NodeObservation, error) {
+// observe returns the state of the cluster, and what happened since the last observation. began is the start of the step.
+func (p *nodeRunner) observe(began time.Time) (NodeObservation, error) {
 	o := NodeObservation{
 		AtMs:   int(p.cluster.Now().Sub(p.begin).Milliseconds()),
 		Nodes:  map[string]NodeState{},
@@ -46,7 +46,7 @@ func (p *nodePlayer) observe(began time.Time) (NodeObservation, error) {
 	return o, nil
 }
 
-func (p *nodePlayer) nodeState(name string) NodeState {
+func (p *nodeRunner) nodeState(name string) NodeState {
 	var s NodeState
 	if node, err := p.cluster.Nodes.Get(name); err == nil {
 		s.Exists = true
@@ -72,8 +72,8 @@ func (p *nodePlayer) nodeState(name string) NodeState {
 	return s
 }
 
-// mounts is what is mounted on a node, with the names of pods instead of their uids.
-func (p *nodePlayer) mounts(node string) []mount.Mount {
+// mounts returns the mounts of a node, with names of pods instead of uids.
+func (p *nodeRunner) mounts(node string) []mount.Mount {
 	machine, err := p.cluster.Machine(node)
 	if err != nil {
 		return nil // it has none
@@ -85,7 +85,7 @@ func (p *nodePlayer) mounts(node string) []mount.Mount {
 	return mounts
 }
 
-func (p *nodePlayer) podState(pod *corev1.Pod) (PodState, error) {
+func (p *nodeRunner) podState(pod *corev1.Pod) (PodState, error) {
 	s := PodState{Phase: string(pod.Status.Phase), Deleting: pod.DeletionTimestamp != nil, Mounted: map[string]bool{}}
 	mounts := p.mounts(pod.Spec.NodeName)
 	for _, v := range pod.Spec.Volumes {
@@ -106,12 +106,11 @@ func (p *nodePlayer) podState(pod *corev1.Pod) (PodState, error) {
 	return s, nil
 }
 
-// podName is the name of the pod with that uid, the uid itself if there was none.
-func (p *nodePlayer) podName(uid string) string { return cmp.Or(p.pods[uid], uid) }
+// podName returns the name of the pod with that uid, or the uid if it is unknown.
+func (p *nodeRunner) podName(uid string) string { return cmp.Or(p.pods[uid], uid) }
 
-// newEvents are those that were written since the last time: new ones, and those counted once more. The part of the kubelet that tells
-// of a reboot was not there when recordings were made.
-func (p *nodePlayer) newEvents() [][]string {
+// newEvents returns the Events created or updated since the last time, except reboot Events, which the recordings do not have.
+func (p *nodeRunner) newEvents() [][]string {
 	events := [][]string{}
 	for _, e := range p.cluster.Events() {
 		key := api.KeyOf(e)
@@ -132,7 +131,7 @@ func (p *nodePlayer) newEvents() [][]string {
 	return slices.CompactFunc(events, slices.Equal)
 }
 
-// what is a call as recordings tell it.
-func (p *nodePlayer) what(c loggedCall) What {
+// what describes a call as recordings do.
+func (p *nodeRunner) what(c loggedCall) What {
 	return What{Call: callNames[storage.Op(c.call.Verb)], Volume: c.call.Key, Node: c.call.Node, Pod: p.podName(c.call.Pod), Result: c.result}
 }

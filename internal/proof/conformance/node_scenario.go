@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// NodeScenario is one line of a recording of the attach/detach controller and of kubelets: what there is, what is done, and what was
-// seen.
+// NodeScenario is one line of a recording of the attach/detach controller and kubelets: configuration, steps, observations.
 type NodeScenario struct {
 	Name       string                 `json:"name"`
 	Family     string                 `json:"family"`
@@ -15,22 +14,22 @@ type NodeScenario struct {
 	Controller NodeController         `json:"controller"`
 	Kubelet    NodeKubelet            `json:"kubelet"`
 	Steps      []NodeStep             `json:"steps"`
-	// Observations are what was seen after each step.
+	// Observations has one observation after each step.
 	Observations []NodeObservation `json:"observations"`
-	// Runs is how often the scenario was recorded.
+	// Runs is the number of recorded runs.
 	Runs int `json:"runs"`
 }
 
 // NodeSpec is a node of a scenario.
 type NodeSpec struct {
 	Name string `json:"name"`
-	// NoKubelet: there is only a Node object, and the scenario plays its status.
+	// NoKubelet: there is only a Node object, and the scenario writes its status.
 	NoKubelet bool `json:"noKubelet"`
-	// Absent: at first there is neither an object nor a kubelet.
+	// Absent: at first there is neither a Node object nor a kubelet.
 	Absent bool `json:"absent"`
 }
 
-// NodeBackend is a storage plugin and how long its calls take, in milliseconds.
+// NodeBackend is a storage plugin with the durations of its calls in milliseconds.
 type NodeBackend struct {
 	// Kind is csi or nfs.
 	Kind string `json:"kind"`
@@ -44,22 +43,22 @@ type NodeBackend struct {
 	UnmountDeviceLatencyMs int  `json:"unmountDeviceLatencyMs"`
 }
 
-// NodeController sets up the attach/detach controller.
+// NodeController configures the attach/detach controller.
 type NodeController struct {
-	// Off: there is none, and the scenario plays it.
+	// Off: it does not run, and the scenario does its work.
 	Off                         bool    `json:"off"`
 	DisableForceDetachOnTimeout bool    `json:"disableForceDetachOnTimeout"`
 	DisableReconcilerSync       bool    `json:"disableReconcilerSync"`
 	ReconcilerSyncSeconds       float64 `json:"reconcilerSyncSeconds"`
 }
 
-// NodeKubelet sets up the kubelets.
+// NodeKubelet configures the kubelets.
 type NodeKubelet struct {
 	NodeStatusSeconds float64 `json:"nodeStatusSeconds"`
 	StopMs            int     `json:"stopMs"`
 }
 
-// NodeStep is one thing that is done. Which fields are set depends on Op.
+// NodeStep is one step. Op says which fields are set.
 type NodeStep struct {
 	Op           string            `json:"op"`
 	Object       json.RawMessage   `json:"object"`
@@ -82,45 +81,45 @@ type NodeStep struct {
 	Seconds      float64           `json:"seconds"`
 }
 
-// NodeObservation is what is seen after a step.
+// NodeObservation is what is observed after a step.
 type NodeObservation struct {
 	AtMs  int                  `json:"atMs"`
 	Nodes map[string]NodeState `json:"nodes"`
-	// Pods are by namespace/name, from the second of a name on with #2 and so on.
+	// Pods by namespace/name, with #2 and so on from the second pod of a name.
 	Pods              map[string]PodState `json:"pods"`
 	VolumeAttachments []AttachmentState   `json:"volumeAttachments"`
-	// Calls are those to the storage since the observation before, in order.
+	// Calls are the storage calls since the previous observation, in order.
 	Calls []NodeCall `json:"calls"`
-	// CallTimesMs are the least and the greatest time of each call, CallOrder pairs of indexes of calls that always came in that order.
+	// CallTimesMs are the earliest and latest time of each call, CallOrder pairs of call indexes that always had that order.
 	CallTimesMs []Pair `json:"callTimesMs"`
 	CallOrder   []Pair `json:"callOrder"`
 	// Events is a sorted set of kind, namespace/name, type, reason.
 	Events [][]string `json:"events"`
-	// MarginMs is for how long before and after nothing changed; nil after a step that takes no time.
+	// MarginMs is how long before and after nothing changed; nil after a step without duration.
 	MarginMs *Pair `json:"marginMs"`
 }
 
-// NodeState is what an observation says about a node.
+// NodeState is the observed state of a node.
 type NodeState struct {
 	Exists bool `json:"exists"`
 	Ready  bool `json:"ready"`
-	// VolumesAttached and VolumesInUse are those of the status of the Node object.
+	// VolumesAttached and VolumesInUse of the Node's status.
 	VolumesAttached []string `json:"volumesAttached"`
 	VolumesInUse    []string `json:"volumesInUse"`
-	// Staged are volumes with a device mount, Published are mounts for a pod, "volume pod".
+	// Staged lists volumes with a device mount, Published mounts for a pod as "volume pod".
 	Staged    []string `json:"staged"`
 	Published []string `json:"published"`
 }
 
-// PodState is what an observation says about a pod.
+// PodState is the observed state of a pod.
 type PodState struct {
 	Phase    string `json:"phase"`
 	Deleting bool   `json:"deleting"`
-	// Mounted says of each of its volumes, by their names in the pod, whether it is mounted for it.
+	// Mounted says, by the name of the volume in the pod, whether it is mounted.
 	Mounted map[string]bool `json:"mounted"`
 }
 
-// AttachmentState is what an observation says about a VolumeAttachment.
+// AttachmentState is the observed state of a VolumeAttachment.
 type AttachmentState struct {
 	Node        string `json:"node"`
 	PV          string `json:"pv"`
@@ -130,14 +129,14 @@ type AttachmentState struct {
 	DetachError bool   `json:"detachError"`
 }
 
-// NodeCall is a call to the storage, or one of the two ends of a call that takes time.
+// NodeCall is a storage call, or the begin or end of one that takes time.
 type NodeCall struct {
 	// Ms is the time since the step began.
 	Ms int
 	What
 }
 
-// What is everything about a call but its time. Result is begin, ok, or the name of a gRPC code.
+// What describes the call without its time. Result is begin, ok, or a gRPC code name.
 type What struct{ Call, Volume, Node, Pod, Result string }
 
 // UnmarshalJSON reads [ms, call, volume, node, pod, result].

@@ -12,8 +12,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// do takes one step.
-func (p *nodePlayer) do(step NodeStep) error {
+// do runs one step.
+func (p *nodeRunner) do(step NodeStep) error {
 	faults := p.cluster.Faults
 	switch step.Op {
 	case "create":
@@ -61,7 +61,7 @@ func (p *nodePlayer) do(step NodeStep) error {
 }
 
 // startingNode starts the kubelet of a node.
-func (p *nodePlayer) startingNode(name string) error {
+func (p *nodeRunner) startingNode(name string) error {
 	offset, err := p.kubeletOffset(name)
 	if err != nil {
 		return err
@@ -69,8 +69,8 @@ func (p *nodePlayer) startingNode(name string) error {
 	return p.starting(offset, func() error { return p.startNode(name) })
 }
 
-// starting takes the time of a start, and calls fn after its offset.
-func (p *nodePlayer) starting(offset time.Duration, fn func() error) error {
+// starting waits for the offset, calls fn, and waits for the rest of startTime.
+func (p *nodeRunner) starting(offset time.Duration, fn func() error) error {
 	if err := p.cluster.Advance(offset); err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (p *nodePlayer) starting(offset time.Duration, fn func() error) error {
 	return p.cluster.Advance(startTime - offset)
 }
 
-// create stores an object with the status that it brings, as the API server of the recordings did.
-func (p *nodePlayer) create(data []byte) error {
+// create stores an object with its status, like the API server of the recordings.
+func (p *nodeRunner) create(data []byte) error {
 	obj, err := readObject(data)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (p *nodePlayer) create(data []byte) error {
 	return nil
 }
 
-func (p *nodePlayer) patch(step NodeStep) error {
+func (p *nodeRunner) patch(step NodeStep) error {
 	obj, err := namedObject(step.Kind, step.Namespace, step.Name)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (p *nodePlayer) patch(step NodeStep) error {
 	case step.Kind != string(api.Pod):
 		return p.cluster.Patch(obj, string(step.Patch))
 	}
-	// The API server of the recordings had no rules for updates of a pod, so that a patch may give it a node.
+	// The API server of the recordings did not validate pod updates, so a patch may assign a node.
 	current, err := p.cluster.Pods.Get(api.KeyOf(obj))
 	if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (p *nodePlayer) patch(step NodeStep) error {
 	return p.cluster.Load(next)
 }
 
-// addOutcome changes how the next calls go.
-func (p *nodePlayer) addOutcome(step NodeStep) error {
+// addOutcome sets the result of the next calls.
+func (p *nodeRunner) addOutcome(step NodeStep) error {
 	var ops []storage.Op
 	for op, name := range callNames {
 		if step.Call == "" || step.Call == name {
@@ -144,7 +144,7 @@ func (p *nodePlayer) addOutcome(step NodeStep) error {
 		}
 	}
 	if len(ops) != 1 {
-		// The number of times would have to be shared.
+		// Several rules would have to share the count.
 		return fmt.Errorf("an outcome for %d sorts of calls", len(ops))
 	}
 	b, ok := p.backends[step.Backend]
@@ -169,8 +169,8 @@ func (p *nodePlayer) addOutcome(step NodeStep) error {
 	return p.cluster.Faults.Err()
 }
 
-// clearOutcomes drops all outcomes of a call, or of all calls.
-func (p *nodePlayer) clearOutcomes(step NodeStep) error {
+// clearOutcomes removes the results set for a call, or for all calls.
+func (p *nodeRunner) clearOutcomes(step NodeStep) error {
 	if step.Call == "" {
 		p.cluster.Faults.Clear()
 		return nil
@@ -183,8 +183,8 @@ func (p *nodePlayer) clearOutcomes(step NodeStep) error {
 	return nil
 }
 
-// exit has the containers of a pod exit by themselves.
-func (p *nodePlayer) exit(step NodeStep) error {
+// exit lets the containers of a pod exit.
+func (p *nodeRunner) exit(step NodeStep) error {
 	key := api.Key(step.Namespace, step.Name)
 	pod, err := p.cluster.Pods.Get(key)
 	if err != nil {

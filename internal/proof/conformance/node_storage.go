@@ -9,22 +9,22 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// The storage of a node recording refuses nothing by itself: it does not look at whether a volume is attached, staged or in use
-// elsewhere. What goes wrong is up to the faults of the cluster.
+// The storage of a node recording checks nothing: neither whether a volume is attached or staged, nor whether it is in use elsewhere.
+// Failures are faults of the cluster.
 
-// nodeStorage is what CSI drivers and NFS have in common: how long their calls take.
+// nodeStorage is common to CSI drivers and NFS: the durations of their calls.
 type nodeStorage struct {
 	name  string
 	delay map[storage.Op]time.Duration
 }
 
-// callNames are how node recordings call operations.
+// callNames are the names of operations in node recordings.
 var callNames = map[storage.Op]string{
 	storage.Attach: "Attach", storage.Detach: "Detach", storage.Stage: "MountDevice", storage.Unstage: "UnmountDevice",
 	storage.Publish: "SetUp", storage.Unpublish: "TearDown",
 }
 
-// opOf is the operation that node recordings call so; "" is none.
+// opOf returns the operation of that name; "" if there is none.
 func opOf(call string) (storage.Op, error) {
 	for op, name := range callNames {
 		if name == call {
@@ -34,7 +34,7 @@ func opOf(call string) (storage.Op, error) {
 	return "", fmt.Errorf("there is no call %q", call)
 }
 
-// newNodeStorage makes a backend as a scenario describes it.
+// newNodeStorage returns the backend that a scenario describes.
 func newNodeStorage(name string, b NodeBackend) (storage.Backend, error) {
 	backend := nodeStorage{name: name, delay: map[storage.Op]time.Duration{}}
 	for op, ms := range map[storage.Op]int{

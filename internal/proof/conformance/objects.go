@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// newObject is an empty object of a kind that recordings have.
+// newObject returns an empty object of a recorded kind.
 func newObject(kind string) (api.Object, error) {
 	switch api.Kind(kind) {
 	case api.PersistentVolume:
@@ -33,7 +33,7 @@ func newObject(kind string) (api.Object, error) {
 	return nil, fmt.Errorf("kind %q: recordings have none", kind)
 }
 
-// namedObject is an object of which only kind, namespace and name are known.
+// namedObject returns an object with only kind, namespace and name.
 func namedObject(kind, namespace, name string) (api.Object, error) {
 	obj, err := newObject(kind)
 	if err != nil {
@@ -44,7 +44,7 @@ func namedObject(kind, namespace, name string) (api.Object, error) {
 	return obj, nil
 }
 
-// stored is the object of that kind and name as the API server has it.
+// stored returns the object of that kind and name from the API server.
 func stored(c *volsim.Cluster, obj api.Object) (api.Object, error) {
 	key := api.KeyOf(obj)
 	switch obj.(type) {
@@ -66,7 +66,7 @@ func stored(c *volsim.Cluster, obj api.Object) (api.Object, error) {
 	return nil, fmt.Errorf("%s: recordings have none", api.RefTo(obj))
 }
 
-// readObject reads an object that says its kind.
+// readObject decodes an object by its kind.
 func readObject(data []byte) (api.Object, error) {
 	var head metav1.TypeMeta
 	if err := json.Unmarshal(data, &head); err != nil {

@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Observation is what is seen after a step.
+// Observation is what is observed after a step.
 type Observation struct {
 	Step int `json:"step"`
-	// Error is the reason why the API server refused the step.
+	// Error is the reason if the API server refused the step.
 	Error   string        `json:"error"`
 	Objects []ObjectState `json:"objects"`
 	// Events is a sorted set of kind, namespace/name, type, reason.
 	Events [][]string `json:"events"`
-	// Writes are those of the controllers, in order. Nil: not recorded, which is not the same as none.
+	// Writes are the controllers' writes in order. Nil means not recorded, which is not the same as none.
 	Writes []string `json:"writes"`
-	// ObjectWrites are the writes of each object alone. Nil: not recorded.
+	// ObjectWrites are the writes per object. Nil means not recorded.
 	ObjectWrites map[string][]string `json:"objectWrites"`
 }
 
-// ObjectState is what an observation says about a volume or a claim. Fields that are empty were not set.
+// ObjectState is the observed state of a volume or claim. Empty fields were not set.
 type ObjectState struct {
 	Kind        string            `json:"kind"`
 	Namespace   string            `json:"namespace"`
@@ -39,14 +39,14 @@ type ObjectState struct {
 	Capacity    Quantity          `json:"capacity"`
 	Request     Quantity          `json:"request"`
 	AccessModes []string          `json:"accessModes"`
-	// StorageClassName nil is none, which is not "".
+	// StorageClassName nil is unset, which is not "".
 	StorageClassName          *string `json:"storageClassName"`
 	ReclaimPolicy             string  `json:"reclaimPolicy"`
 	VolumeMode                string  `json:"volumeMode"`
 	VolumeAttributesClassName string  `json:"volumeAttributesClassName"`
 }
 
-// ClaimRef is what a volume says about its claim.
+// ClaimRef is a volume's reference to its claim.
 type ClaimRef struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -66,8 +66,8 @@ func (q Quantity) Equal(other Quantity) bool {
 	return a.Cmp(b) == 0
 }
 
-// Compare tells how what was seen differs from what was recorded, step by step; nil is not at all. Writes are compared as far as
-// they were recorded, everything else always.
+// Compare returns the differences between observed and recorded, step by step; nil if there is none. Writes are compared as far as they
+// were recorded, everything else always.
 func Compare(want, got []Observation) []string {
 	var diffs []string
 	for i := range max(len(want), len(got)) {
@@ -85,7 +85,7 @@ func Compare(want, got []Observation) []string {
 	return diffs
 }
 
-// as tells the writes of o in the form in which the other observation has them.
+// as returns the writes of o in the form of the other observation.
 func (o Observation) as(recorded Observation) Observation {
 	all := o.Writes
 	if recorded.Writes == nil {
@@ -102,7 +102,7 @@ func (o Observation) as(recorded Observation) Observation {
 	return o
 }
 
-// WithoutWrites are the observations without what was recorded of writes, which Compare then leaves out.
+// WithoutWrites returns the observations without recorded writes, which Compare then ignores.
 func WithoutWrites(recorded []Observation) []Observation {
 	states := slices.Clone(recorded)
 	for i := range states {
@@ -111,12 +111,12 @@ func WithoutWrites(recorded []Observation) []Observation {
 	return states
 }
 
-// isOutcome reports whether what was seen is what was recorded.
+// isOutcome reports whether the observation equals the recorded one.
 func isOutcome(outcome Outcome, got []Observation) bool {
 	return len(Compare(outcome.Observations, got)) == 0
 }
 
-// Check tells how what was seen differs from what was recorded. What was seen of a racy scenario must be one of its outcomes.
+// Check returns the differences between observed and recorded. The observation of a racy scenario must be one of its outcomes.
 func (s Scenario) Check(got []Observation) []string {
 	if !s.Racy {
 		return Compare(s.Observations, got)

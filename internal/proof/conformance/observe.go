@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// observe tells the state of the cluster, and what its controllers did since the entry of the trace with that number.
+// observe returns the state of the cluster, and what its controllers did since the trace entry with that number.
 func observe(c *volsim.Cluster, syms *symbols, since uint64) Observation {
 	o := Observation{Events: [][]string{}, Writes: []string{}}
 	for _, pv := range c.Volumes.List() {
@@ -54,7 +54,7 @@ func writeSubject(ref api.Ref, syms *symbols) string {
 	return kind + " " + syms.symbolic(ref.Key)
 }
 
-// splitWrite takes a write apart: the object, and what was done to it. A symbolic uid in the object has spaces too.
+// splitWrite splits a write into object and operation. A symbolic uid in the object contains spaces as well.
 func splitWrite(write string) (object, what string) {
 	write, removed := strings.CutSuffix(write, removedSuffix)
 	i := strings.LastIndexByte(write, ' ')
@@ -67,7 +67,7 @@ func splitWrite(write string) (object, what string) {
 
 const removedSuffix = " removed"
 
-// describeWrite says what a write did: create, delete, spec, meta or status:<phase>, with "removed" if the object was gone with it.
+// describeWrite returns the operation of a write: create, delete, spec, meta or status:<phase>, with "removed" if it removed the object.
 // It is empty for a write that failed or changed nothing.
 func describeWrite(e trace.Entry) string {
 	if e.Err != nil || e.Old == e.New {
@@ -141,7 +141,7 @@ func claimState(claim *corev1.PersistentVolumeClaim, syms *symbols) ObjectState 
 	return s
 }
 
-// observedAnnotations are how the keys of the annotations begin that an observation shows.
+// observedAnnotations are the prefixes of observed annotation keys.
 var observedAnnotations = []string{"pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"}
 
 func metaState(kind api.Kind, obj api.Object, syms *symbols) ObjectState {

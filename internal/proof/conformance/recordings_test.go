@@ -14,12 +14,12 @@ import (
 	"github.com/volsim/volsim/internal/proof/conformance"
 )
 
-var recordings = flag.String("recordings", "", "recordings to play instead of those in testdata: files, divided by commas")
+var recordings = flag.String("recordings", "", "recordings to run instead of those in testdata: comma-separated files")
 
 // racySeeds is how many runs of a racy scenario must all end in one of its outcomes.
 const racySeeds = 50
 
-// filesOf are the files that a flag names, else those in testdata that a table's name begins or does not begin.
+// filesOf returns the files that a flag names, else those in testdata.
 func filesOf(t *testing.T, given string, tables bool) []string {
 	t.Helper()
 	if given != "" {
@@ -37,7 +37,7 @@ func filesOf(t *testing.T, given string, tables bool) []string {
 	return files
 }
 
-// located is where the file is: tests run in the directory of their package, but it may be named from the root as well.
+// located returns the path of a file that may be named relative to the module root.
 func located(file string) string {
 	if _, err := os.Stat(file); err == nil || filepath.IsAbs(file) {
 		return file
@@ -49,11 +49,11 @@ func located(file string) string {
 type recorded struct {
 	name, about string
 	racy        bool
-	// play plays it, and tells how what was seen differs from what was recorded.
-	play func(conformance.Options) ([]string, error)
+	// run runs it, and returns the differences from the recording.
+	run func(conformance.Options) ([]string, error)
 }
 
-// readRecording reads a file of scenarios, of whatever sort they are.
+// readRecording reads a file of scenarios of either sort.
 func readRecording(t *testing.T, file string) []recorded {
 	t.Helper()
 	nodes, err := conformance.AboutNodes(located(file))
@@ -64,7 +64,7 @@ func readRecording(t *testing.T, file string) []recorded {
 		require.NoError(t, err)
 		for _, s := range scenarios {
 			all = append(all, recorded{s.Name, s.Family, false, func(opts conformance.Options) ([]string, error) {
-				got, err := s.Play(opts)
+				got, err := s.Run(opts)
 				return s.Check(got), err
 			}})
 		}
@@ -74,7 +74,7 @@ func readRecording(t *testing.T, file string) []recorded {
 	require.NoError(t, err)
 	for _, s := range scenarios {
 		all = append(all, recorded{s.Name, s.Description, s.Racy, func(opts conformance.Options) ([]string, error) {
-			got, err := s.Play(opts)
+			got, err := s.Run(opts)
 			return s.Check(got), err
 		}})
 	}
@@ -105,22 +105,22 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// passes plays a scenario, and reports its first difference.
+// passes runs a scenario, and reports its first difference.
 func passes(t *testing.T, s recorded, opts conformance.Options) bool {
 	t.Helper()
-	diffs, err := s.play(opts)
+	diffs, err := s.run(opts)
 	if err != nil {
 		t.Errorf("%s with %+v: %v", s.name, opts, err)
 		return false
 	}
 	if len(diffs) > 0 {
-		t.Errorf("%s with %+v (%s): -recorded +played:\n%s", s.name, opts, s.about, diffs[0])
+		t.Errorf("%s with %+v (%s): -recorded +observed:\n%s", s.name, opts, s.about, diffs[0])
 		return false
 	}
 	return true
 }
 
-// TestRecordingsSeedsOfNodes plays scenarios of nodes in other orders, and with components that start at other moments.
+// TestRecordingsSeedsOfNodes runs node scenarios with other seeds and start times.
 func TestRecordingsSeedsOfNodes(t *testing.T) {
 	for _, file := range filesOf(t, *recordings, false) {
 		if nodes, err := conformance.AboutNodes(located(file)); err != nil || !nodes {
@@ -137,13 +137,12 @@ func TestRecordingsSeedsOfNodes(t *testing.T) {
 
 const nodeSeedsEach = 3
 
-// TestRecordingsSeeds plays what goes the same way every time in other orders, at other moments of the resync period, and with
-// resyncs that look at every object.
+// TestRecordingsSeeds runs scenarios without races with other seeds, at other times of the resync period, and with resyncs of all
+// objects.
 //
-// States and Events must be those that were recorded whatever the order. The order of writes that 30 recorded runs had in common
-// is a likely one, but another is possible: when a volume and a claim that names it come at once, the volume may be Available for
-// a moment or not, and among many scenarios that begin like that there is one in which it always was. So the recorded order must be
-// that of most seeds.
+// States and Events must equal the recording with every seed. The order of writes that 30 recorded runs had in common is likely, but
+// another may be legal: when a volume and a claim that names it are created together, the volume may be Available for a moment or not,
+// and in some scenario all runs happened to agree. So the recorded order must be that of most seeds.
 func TestRecordingsSeeds(t *testing.T) {
 	for _, file := range filesOf(t, *recordings, false) {
 		if nodes, err := conformance.AboutNodes(located(file)); err != nil || nodes {
@@ -160,13 +159,13 @@ func TestRecordingsSeeds(t *testing.T) {
 			passes(t, each[i], conformance.Options{FullResync: true})
 			otherWrites := 0
 			for n := range seedsEach {
-				// Scenarios get seeds of their own, so that more of them are tried.
+				// Each scenario gets its own seeds, so that more seeds are tried.
 				opts := shuffled(1 + i*seedsEach + n)
 				opts.FullResync = n%2 == 1
-				got, err := s.Play(opts)
+				got, err := s.Run(opts)
 				require.NoError(t, err, s.Name)
 				if diffs := conformance.Compare(conformance.WithoutWrites(s.Observations), got); len(diffs) > 0 {
-					t.Errorf("%s with %+v (%s): -recorded +played:\n%s", s.Name, opts, s.Description, diffs[0])
+					t.Errorf("%s with %+v (%s): -recorded +observed:\n%s", s.Name, opts, s.Description, diffs[0])
 				} else if len(s.Check(got)) > 0 {
 					otherWrites++
 				}
@@ -183,9 +182,9 @@ const seedsEach = 5
 // latencies are those of the recorded runs.
 var latencies = []time.Duration{time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond}
 
-// shuffled are the options for a seed: in order and without latency for seed zero. With any other API calls take time, as they did
-// when recordings were made. Without that, a controller could be starved for longer than others need to read and write objects, and
-// would never see the states in between, which happened in no recorded run.
+// shuffled returns the options for a seed: in order and without latency for seed zero. With other seeds API calls take time, as in the
+// recorded runs. Without latency a controller could be starved for longer than others need to read and write, and would miss intermediate
+// states, which happened in no recorded run.
 func shuffled(seed int) conformance.Options {
 	if seed == 0 {
 		return conformance.Options{}

@@ -2,26 +2,26 @@ package conformance
 
 import "encoding/json"
 
-// Scenario is one line of a recording: what is done, and what was seen.
+// Scenario is one line of a recording: steps and observations.
 type Scenario struct {
 	Name        string `json:"name"`
 	Family      string `json:"family"`
 	Description string `json:"description"`
 	Steps       []Step `json:"steps"`
-	// Observations are what was seen, one for each step that settles.
+	// Observations has one observation for each step that settles.
 	Observations []Observation `json:"observations"`
 	// Racy marks a scenario with more than one outcome. It has Outcomes instead of Observations.
 	Racy     bool      `json:"racy"`
 	Outcomes []Outcome `json:"outcomes"`
 }
 
-// Outcome is one of several ways in which a scenario went.
+// Outcome is one of several outcomes of a scenario.
 type Outcome struct {
 	Observations []Observation `json:"observations"`
 	Runs         int           `json:"runs"`
 }
 
-// Step is one thing that is done. Which fields are set depends on Op: create, update, patch, delete, backend or advance.
+// Step is one step. Op says which fields are set: create, update, patch, delete, backend or advance.
 type Step struct {
 	Op        string          `json:"op"`
 	Object    json.RawMessage `json:"object"`
@@ -29,13 +29,13 @@ type Step struct {
 	Namespace string          `json:"namespace"`
 	Name      string          `json:"name"`
 	Patch     json.RawMessage `json:"patch"`
-	// Provisioner is the backend that a backend step is about; the rest of the setting comes with it.
+	// Provisioner is the backend of a backend step; the setting comes with it.
 	Provisioner string `json:"provisioner"`
 	setting
 	Seconds float64 `json:"seconds"`
-	// NoSettle: the next step follows at once, and there is no observation.
+	// NoSettle: the next step follows immediately, without an observation.
 	NoSettle bool `json:"noSettle"`
-	// SkipValidation: the write is made although an API server would refuse it.
+	// SkipValidation: the write is stored even if an API server would refuse it.
 	SkipValidation bool `json:"skipValidation"`
 }
 

@@ -9,15 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The storage of a recording. What a backend is asked it does at once and successfully, unless its setting says otherwise; the
-// setting that counts is that of the moment when the operation began.
+// The storage of a recording succeeds immediately unless a setting says otherwise. The setting at the start of the operation applies.
 const (
 	mockStorageName = "kubernetes.io/mock-storage"
 	nfsName         = "kubernetes.io/nfs"
 	driverName      = "external.example.com"
 )
 
-// backends are the backends of one play.
+// backends are the backends of one run.
 type backends struct {
 	mock   mockStorage
 	nfs    nfs
@@ -34,7 +33,7 @@ func newBackends(now func() time.Time) *backends {
 
 func (s *backends) all() []storage.Backend { return []storage.Backend{s.mock, s.nfs, s.driver} }
 
-// backend finds a backend by name, nil for none.
+// backend returns a backend by name, nil for none.
 func (s *backends) backend(name string) *backend {
 	for _, b := range []*backend{s.mock.backend, s.nfs.backend, s.driver.backend} {
 		if b.name == name {
@@ -44,7 +43,7 @@ func (s *backends) backend(name string) *backend {
 	return nil
 }
 
-// backend is a storage backend that does as its setting says.
+// backend is a storage backend that behaves as set.
 type backend struct {
 	name    string
 	now     func() time.Time
@@ -52,7 +51,7 @@ type backend struct {
 	begun   []operation
 }
 
-// operation is one that has begun, with the setting of that moment.
+// operation is a running operation, with the setting at its start.
 type operation struct {
 	op      storage.Op
 	id      string
@@ -60,19 +59,19 @@ type operation struct {
 	setting setting
 }
 
-// opNames are how recordings call operations.
+// opNames are the names of operations in recordings.
 var opNames = map[storage.Op]string{storage.Create: "provision", storage.Delete: "delete", storage.Recycle: "recycle"}
 
 func (b *backend) Name() string { return b.name }
 
-// Delay is asked as an operation begins.
+// Delay is called when an operation begins.
 func (b *backend) Delay(op storage.Op, id string) time.Duration {
 	delay := time.Duration(b.setting.DelaySeconds[opNames[op]] * float64(time.Second))
 	b.begun = append(b.begun, operation{op: op, id: id, end: b.now().Add(delay), setting: b.setting})
 	return delay
 }
 
-// end is the setting with which the operation that ends now began.
+// end returns the setting with which the ending operation began.
 func (b *backend) end(op storage.Op, id string) setting {
 	i := slices.IndexFunc(b.begun, func(o operation) bool { return o.op == op && o.id == id && !o.end.After(b.now()) })
 	if i < 0 {
@@ -115,14 +114,14 @@ func (m mockStorage) Recycle(req storage.RecycleRequest) error {
 	return m.result(storage.Recycle, req.ID)
 }
 
-// nfs is an in-tree plugin that recycles volumes with an nfs source, and can do nothing else.
+// nfs is an in-tree plugin that only recycles volumes with an nfs source.
 type nfs struct{ *backend }
 
 func (n nfs) Supports(source *corev1.PersistentVolumeSource) bool { return source.NFS != nil }
 
 func (n nfs) Recycle(req storage.RecycleRequest) error { return n.result(storage.Recycle, req.ID) }
 
-// driver is a CSI driver with an external provisioner. Its errors have a code that makes them final.
+// driver is a CSI driver with an external provisioner. Its error codes are final.
 type driver struct{ *backend }
 
 func (d driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// symbols translates the symbolic uids of a recording, "uid-of <namespace>/<name> #<k>", and real ones. Every claim has one: it is
-// the kth that was created under that name.
+// symbols translates between the symbolic uids of a recording, "uid-of <namespace>/<name> #<k>", and real ones. k counts the claims
+// created with that name.
 type symbols struct {
 	created  map[string][]string // by key, the uids of the claims of that name
 	pairs    []string            // real uid, symbol, ...
@@ -21,19 +21,19 @@ func newSymbols() *symbols {
 	return &symbols{created: map[string][]string{}, replacer: strings.NewReplacer()}
 }
 
-// add notes that a claim was created.
+// add records the creation of a claim.
 func (s *symbols) add(key string, uid types.UID) {
 	s.created[key] = append(s.created[key], string(uid))
 	s.pairs = append(s.pairs, string(uid), fmt.Sprintf("uid-of %s #%d", key, len(s.created[key])))
 	s.replacer = strings.NewReplacer(s.pairs...)
 }
 
-// symbolic puts symbols in the place of uids.
+// symbolic replaces uids by symbols.
 func (s *symbols) symbolic(text string) string { return s.replacer.Replace(text) }
 
 var symbol = regexp.MustCompile(`uid-of ([^\s"/]+/[^\s"/]+) #([0-9]+)`)
 
-// real puts uids in the place of symbols. A symbol for a claim that never was is an error.
+// real replaces symbols by uids. A symbol for an unknown claim is an error.
 func (s *symbols) real(doc []byte) ([]byte, error) {
 	var unknown string
 	doc = symbol.ReplaceAllFunc(doc, func(match []byte) []byte {

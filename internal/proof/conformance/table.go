@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// TableCase is one line of a table about the PersistentVolume controller: what there is, what is called, and what there is then.
+// TableCase is one line of a table of the PersistentVolume controller: objects before, a call, objects after.
 type TableCase struct {
 	Name    string     `json:"name"`
 	Group   string     `json:"group"`
@@ -17,15 +17,15 @@ type TableCase struct {
 	// Mode is sync, multisync or controller; Call is syncClaim, syncClaimError, syncVolume or run.
 	Mode string `json:"mode"`
 	Call string `json:"call"`
-	// Actions are what is done to a running controller.
+	// Actions are steps for a running controller.
 	Actions []tableAction `json:"actions"`
-	// Plugin is the only storage there is; nil is none.
+	// Plugin is the only storage; nil is none.
 	Plugin *pluginScript `json:"plugin"`
 	// ReactorErrors are API requests that fail.
 	ReactorErrors []requestError `json:"reactorErrors"`
-	// StateBeforeOperation is put in place as a background operation begins; nil leaves everything as it is.
+	// StateBeforeOperation is stored when a background operation begins; nil changes nothing.
 	StateBeforeOperation *hiddenState `json:"stateBeforeOperation"`
-	// CSIMigration is the driver to which the plugin was migrated; "" is none.
+	// CSIMigration is the driver to which the plugin is migrated; "" is none.
 	CSIMigration string `json:"csiMigration"`
 	// Expected are the volumes and claims in the API server afterwards.
 	Expected expectedState `json:"expected"`
@@ -33,7 +33,7 @@ type TableCase struct {
 	ExpectedEvents []string `json:"expectedEvents"`
 }
 
-// tableState is what API server and caches hold.
+// tableState is the contents of API server and caches.
 type tableState struct {
 	Volumes []*corev1.PersistentVolume      `json:"persistentVolumes"`
 	Claims  []*corev1.PersistentVolumeClaim `json:"persistentVolumeClaims"`
@@ -62,7 +62,7 @@ type tableAction struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// pluginScript says what the calls to an in-tree plugin return, in order.
+// pluginScript contains the results of calls to an in-tree plugin, in order.
 type pluginScript struct {
 	Name      string            `json:"name"`
 	Provision []provisionResult `json:"provision"`
@@ -81,7 +81,7 @@ type requestError struct {
 	Error    string `json:"error"`
 }
 
-// hiddenState is what happened behind the controller's back.
+// hiddenState is what changed without the controller's knowledge.
 type hiddenState struct {
 	APIVolumes    []*corev1.PersistentVolume      `json:"apiVolumes"`
 	APIClaims     []*corev1.PersistentVolumeClaim `json:"apiClaims"`

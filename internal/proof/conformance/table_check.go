@@ -12,12 +12,12 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Check tells how the outcome differs from what is expected; nil is not at all.
+// Check returns the differences from what is expected; nil if there is none.
 func (c TableCase) Check(outcome TableOutcome) []string {
 	diffs := slices.Clone(outcome.Wrong)
 	diffs = append(diffs, diffLists(c.Expected.Volumes, outcome.Volumes)...)
 	diffs = append(diffs, diffLists(c.Expected.Claims, outcome.Claims)...)
-	// The cases say with which Events a call begins, not which are all.
+	// The cases list only the first Events.
 	events := outcome.Events[:min(len(outcome.Events), len(c.ExpectedEvents))]
 	if diff := gocmp.Diff(c.ExpectedEvents, events, cmpopts.EquateEmpty()); diff != "" {
 		diffs = append(diffs, diff)
@@ -45,8 +45,8 @@ func diffLists[T api.Object](want, got []T) []string {
 	return diffs
 }
 
-// diffObjects compares whole objects, but for their versions and for what only an API server fills in where want lacks it: the uid
-// of volumes, and timestamps.
+// diffObjects compares whole objects, except versions and, if want lacks them, what only an API server sets: the uid of volumes, and
+// timestamps.
 func diffObjects(want, got api.Object) string {
 	want, got = want.DeepCopyObject().(api.Object), got.DeepCopyObject().(api.Object)
 	for _, obj := range []api.Object{want, got} {

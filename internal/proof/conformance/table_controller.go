@@ -17,7 +17,7 @@ import (
 const tableSettleLimit = time.Hour
 
 // runController starts the whole controller on the initial objects, and then carries out the actions.
-func (p *tablePlay) runController(cfg binder.Config) (*trace.Trace, *store.Store, error) {
+func (p *tableRun) runController(cfg binder.Config) (*trace.Trace, *store.Store, error) {
 	e, err := engine.New(engine.Config{Injector: &p.failing, Trace: &trace.Trace{}, AsGiven: true})
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +47,7 @@ func (p *tablePlay) runController(cfg binder.Config) (*trace.Trace, *store.Store
 	return e.Trace(), e.Store(), nil
 }
 
-// do carries out an action: deleteClaim, deleteVolume by name; addClaim, addVolume, modifyClaim, modifyVolume with an object.
+// do runs an action: deleteClaim, deleteVolume by name; addClaim, addVolume, modifyClaim, modifyVolume with an object.
 func (a tableAction) do(s *store.Store) error {
 	kind := api.PersistentVolume
 	verb, ok := strings.CutSuffix(a.Action, "Volume")

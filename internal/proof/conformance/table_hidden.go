@@ -7,8 +7,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// countWrites keeps writes from now on.
-func (p *tablePlay) countWrites() (stop func(), err error) {
+// countWrites counts writes from now on.
+func (p *tableRun) countWrites() (stop func(), err error) {
 	p.writes = map[api.Ref]int{}
 	s := p.trial.Store()
 	note := func(obj api.Object) { p.writes[api.RefTo(obj)]++ }
@@ -23,9 +23,9 @@ func (p *tablePlay) countWrites() (stop func(), err error) {
 	return func() { stopVolumes(); stopClaims() }, nil
 }
 
-// intrude puts the hidden state of the case in place as an operation begins: the first one by which the controller has written to
-// every object as often as the versions in that state say.
-func (p *tablePlay) intrude(string) {
+// intrude stores the hidden state when an operation begins: the first one at which the controller has written each object as often as the
+// versions in that state say.
+func (p *tableRun) intrude(string) {
 	hidden := p.tableCase.StateBeforeOperation
 	if hidden == nil || p.intruded || !p.written(hidden) {
 		return
@@ -57,9 +57,8 @@ func (p *tablePlay) intrude(string) {
 	p.trial.Remember(appendObjects(cached, hidden.CachedClaims)...)
 }
 
-// written reports whether the objects that are there have come to the versions of the hidden state. Every object begins with
-// version 1, and each write adds one.
-func (p *tablePlay) written(hidden *hiddenState) bool {
+// written reports whether the stored objects have the versions of the hidden state. Versions start at 1, and each write adds one.
+func (p *tableRun) written(hidden *hiddenState) bool {
 	var objs []api.Object
 	objs = appendObjects(objs, hidden.APIVolumes)
 	for _, obj := range appendObjects(objs, hidden.APIClaims) {
@@ -71,7 +70,7 @@ func (p *tablePlay) written(hidden *hiddenState) bool {
 	return true
 }
 
-// loadChanged stores an object, unless that is how it is stored already: then its version has to stay as well.
+// loadChanged stores an object unless it is stored already: then its version must stay.
 func loadChanged(s *store.Store, obj api.Object) error {
 	stored, err := s.Get(api.KindOf(obj), api.KeyOf(obj))
 	if err == nil && diffObjects(obj, stored) == "" {
@@ -81,7 +80,7 @@ func loadChanged(s *store.Store, obj api.Object) error {
 	return err
 }
 
-// removeNow deletes an object without regard to its finalizers.
+// removeNow deletes an object regardless of its finalizers.
 func removeNow(s *store.Store, obj api.Object) error {
 	if len(obj.GetFinalizers()) > 0 {
 		free := obj.DeepCopyObject().(api.Object)

@@ -10,12 +10,12 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// multisyncLimit is the number of syncs after which a case without end is given up.
+// multisyncLimit is the number of syncs after which a case fails.
 const multisyncLimit = 200
 
-// multisync makes the call, and then syncs whatever changed, and when nothing is left everything once more, until a full round
-// changes nothing.
-func (p *tablePlay) multisync() error {
+// multisync makes the call, then syncs changed objects until none is left, then all objects once more, until a full round changes
+// nothing.
+func (p *tableRun) multisync() error {
 	var changed []api.Object
 	s := p.trial.Store()
 	note := func(obj api.Object) { changed = append(changed, obj) }
@@ -67,9 +67,9 @@ func watch[T api.Object](table *store.Table[T], from uint64, fn func(api.Object)
 	return w.Stop, nil
 }
 
-// resync tells the controller's caches of the newest version of an object, and syncs it. An object that is gone meanwhile is left
-// alone, and a conflict makes way for the sync of what it conflicts with.
-func (p *tablePlay) resync(obj api.Object) {
+// resync puts the newest version of an object into the controller's caches, and syncs it. A deleted object is skipped; after a conflict
+// the conflicting object is synced next.
+func (p *tableRun) resync(obj api.Object) {
 	key := api.KeyOf(obj)
 	newest, err := p.trial.Store().Get(api.KindOf(obj), key)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// scriptedPlugin is an in-tree plugin that returns what its script says, and notes every call that the script does not allow.
+// scriptedPlugin is an in-tree plugin that returns scripted results, and records every call without one.
 type scriptedPlugin struct {
 	script pluginScript
 	wrong  []string
@@ -24,7 +24,7 @@ type scriptedPlugin struct {
 
 func (p *scriptedPlugin) Name() string { return p.script.Name }
 
-// Supports is true for every source: there is no other plugin.
+// Supports returns true for every source, because there is no other plugin.
 func (p *scriptedPlugin) Supports(*corev1.PersistentVolumeSource) bool { return true }
 
 func (p *scriptedPlugin) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
@@ -34,7 +34,7 @@ func (p *scriptedPlugin) Create(req storage.CreateRequest) (storage.CreateRespon
 	next := p.script.Provision[0]
 	p.script.Provision = p.script.Provision[1:]
 	if diff := cmp.Diff(next.ExpectedParameters, req.Parameters, cmpopts.EquateEmpty()); diff != "" {
-		p.wrong = append(p.wrong, fmt.Sprintf("provision %s: parameters, -recorded +played:\n%s", req.Name, diff))
+		p.wrong = append(p.wrong, fmt.Sprintf("provision %s: parameters, -recorded +observed:\n%s", req.Name, diff))
 	}
 	if next.Error != nil {
 		return storage.CreateResponse{}, errors.New(*next.Error)
@@ -69,7 +69,7 @@ func (p *scriptedPlugin) unexpected(operation, id string) error {
 	return err
 }
 
-// failingRequests is an injector that lets requests to the API server fail. The next error is for the first request that it fits.
+// failingRequests is an injector that lets requests to the API server fail. Each error is used for the first request that it matches.
 type failingRequests []requestError
 
 func (f *failingRequests) Inject(call api.Call) api.Fault {
@@ -85,7 +85,7 @@ func (f *failingRequests) Inject(call api.Call) api.Fault {
 	return api.Fault{Err: apiError(next)}
 }
 
-// apiError is the error of that text, as the API server would have sent it.
+// apiError returns an error with that text, in the API server's form.
 func apiError(e requestError) error {
 	exists := apierrors.NewAlreadyExists(schema.GroupResource{Resource: e.Resource}, "")
 	if exists.Error() == e.Error {

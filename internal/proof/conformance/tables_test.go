@@ -12,15 +12,15 @@ import (
 	"github.com/volsim/volsim/internal/proof/conformance"
 )
 
-var tables = flag.String("tables", "", "tables to play instead of those in testdata: files, divided by commas")
+var tables = flag.String("tables", "", "tables to run instead of those in testdata: comma-separated files")
 
-// tableCase is a case of any table: what it is called, and how its play differs from what it expects.
+// tableCase is a case of any table: its name, and the differences of a run from what it expects.
 type tableCase struct {
 	name string
-	play func() ([]string, error)
+	run  func() ([]string, error)
 }
 
-// readTable reads the cases of a table; those about matching are in files with match in their names.
+// readTable reads the cases of a table; files with match in their names contain cases of matching.
 func readTable(t *testing.T, file string) []tableCase {
 	t.Helper()
 	var cases []tableCase
@@ -28,7 +28,7 @@ func readTable(t *testing.T, file string) []tableCase {
 		read, err := conformance.ReadLines[conformance.MatchCase](located(file))
 		require.NoError(t, err)
 		for _, c := range read {
-			cases = append(cases, tableCase{c.Kind + "/" + c.Group + "/" + c.Name, c.Play})
+			cases = append(cases, tableCase{c.Kind + "/" + c.Group + "/" + c.Name, c.Run})
 		}
 		return cases
 	}
@@ -36,7 +36,7 @@ func readTable(t *testing.T, file string) []tableCase {
 	require.NoError(t, err)
 	for _, c := range read {
 		cases = append(cases, tableCase{c.Group + "/" + c.Name, func() ([]string, error) {
-			outcome, err := c.Play()
+			outcome, err := c.Run()
 			return c.Check(outcome), err
 		}})
 	}
@@ -48,12 +48,12 @@ func TestTables(t *testing.T) {
 		cases := readTable(t, file)
 		passed := 0
 		for _, c := range cases {
-			diffs, err := c.play()
+			diffs, err := c.run()
 			switch {
 			case err != nil:
 				t.Errorf("%s: %v", c.name, err)
 			case len(diffs) > 0:
-				t.Errorf("%s: -expected +played:\n%s", c.name, diffs[0])
+				t.Errorf("%s: -expected +observed:\n%s", c.name, diffs[0])
 			default:
 				passed++
 			}

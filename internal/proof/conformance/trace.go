@@ -6,8 +6,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Traces plays all scenarios of a recording in order, and gives each the trace of its run. An error names the file, and the scenario
-// that cannot be played.
+// Traces runs all scenarios of a recording in order, and yields the trace of each run. An error names the file, and the scenario that
+// cannot run.
 func Traces(file string, each func(name string, trace *trace.Trace)) error {
 	nodes, err := AboutNodes(file)
 	if err != nil {
@@ -19,8 +19,8 @@ func Traces(file string, each func(name string, trace *trace.Trace)) error {
 			return err
 		}
 		for _, s := range scenarios {
-			var p nodePlayer
-			if _, err := p.play(s, Options{}); err != nil {
+			var p nodeRunner
+			if _, err := p.run(s, Options{}); err != nil {
 				return fmt.Errorf("%s: scenario %s: %w", file, s.Name, err)
 			}
 			each(s.Name, p.cluster.Trace())
@@ -32,8 +32,8 @@ func Traces(file string, each func(name string, trace *trace.Trace)) error {
 		return err
 	}
 	for _, s := range scenarios {
-		var p player
-		if _, err := p.play(s, Options{}); err != nil {
+		var p runner
+		if _, err := p.run(s, Options{}); err != nil {
 			return fmt.Errorf("%s: scenario %s: %w", file, s.Name, err)
 		}
 		each(s.Name, p.cluster.Trace())

@@ -31,7 +31,7 @@ func Claims() []Row {
 	})
 	plugins := set(fake.InTree(InTree), fake.NFS(), fake.HostPath(fake.Only(storage.Create, storage.Delete, storage.Recycle)))
 	chosen := fake.Annotations(objects.AnnBoundByController, "yes")
-	// A plugin that kube-controller-manager no longer has is not looked for in dumps.
+	// Dumps do not list plugins that kube-controller-manager no longer has.
 	unknown := &Dumped{Rule: "PROV-024", Root: "PROV-024", When: explain.Never, Actor: explain.Somebody}
 	const controller, pvcProtection = binder.ActorName, "pvc-protection-controller"
 	return asking("pvc/data", []Row{

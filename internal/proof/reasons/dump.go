@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Dump is the world of a row as kubectl get -o json prints it.
+// Dump returns the objects of a row as kubectl get -o json prints them.
 func (r Row) Dump(t testing.TB) []byte {
 	t.Helper()
 	items := make([]api.Object, 0, len(r.Objs))
@@ -26,7 +26,7 @@ func (r Row) Dump(t testing.TB) []byte {
 	return data
 }
 
-// Command is the row as the command has to answer it.
+// Command returns the row with the command's answer.
 func (r Row) Command() Row {
 	d := r.Dumped
 	if d == nil {

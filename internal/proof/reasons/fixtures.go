@@ -59,13 +59,13 @@ func SnapshotOf(t testing.TB, objs ...api.Object) snapshot.Snapshot {
 	return s
 }
 
-// With changes an object after it was made.
+// With changes an object after it was built.
 func With[T api.Object](obj T, change func(T)) T {
 	change(obj)
 	return obj
 }
 
-// Deleting marks an object for deletion, a minute from now.
+// Deleting sets the deletionTimestamp, a minute from now.
 func Deleting[T api.Object](obj T, finalizers ...string) T {
 	at := metav1.NewTime(Now.Add(time.Minute))
 	obj.SetDeletionTimestamp(&at)
@@ -73,7 +73,7 @@ func Deleting[T api.Object](obj T, finalizers ...string) T {
 	return obj
 }
 
-// BoundPair is a claim and its volume, of a CSI driver, as the controller leaves them.
+// BoundPair returns a claim and its volume, of a CSI driver, as the controller leaves them.
 func BoundPair(opts ...fake.Option) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
 	claim := fake.Claim("data", "10Gi", fake.UID("c1"), fake.VolumeName("pv"), fake.Phase("Bound"),
 		fake.Annotations(objects.AnnBindCompleted, "yes"), fake.Finalizers(objects.ClaimProtectionFinalizer))
@@ -83,7 +83,7 @@ func BoundPair(opts ...fake.Option) (*corev1.PersistentVolumeClaim, *corev1.Pers
 	return claim, pv
 }
 
-// User is a pod with the claim data mounted, on a node unless that is "".
+// User returns a pod with the claim data, on a node unless that is "".
 func User(name, node string) *corev1.Pod {
 	opts := []fake.Option{fake.UID(types.UID("uid-" + name)), fake.Claims("data")}
 	if node != "" {
@@ -92,14 +92,14 @@ func User(name, node string) *corev1.Pod {
 	return fake.Pod(name, opts...)
 }
 
-// Runs says that the containers of a pod run.
+// Runs marks the containers of a pod as running.
 func Runs(pod *corev1.Pod) *corev1.Pod {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	return pod
 }
 
-// Machine is a managed node that has the volume of boundPair attached and in use, as far as said.
+// Machine returns a managed node that has the volume of BoundPair attached and in use, as given.
 func Machine(name string, attached, inUse bool) *corev1.Node {
 	node := fake.Node(name, fake.Annotations(attach.AnnManaged, "true"))
 	volume := objects.CSIVolumeName(Driver, "h1")
@@ -117,7 +117,7 @@ func NotReady(node *corev1.Node) *corev1.Node {
 	return node
 }
 
-// Attachment is that of the volume of boundPair to a node.
+// Attachment returns the VolumeAttachment of BoundPair's volume to a node.
 func Attachment(node string, attached bool) *storagev1.VolumeAttachment {
 	pv := "pv"
 	return &storagev1.VolumeAttachment{
@@ -164,16 +164,16 @@ func CSIDriver() *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver}}
 }
 
-// InTree is an in-tree plugin that makes volumes.
+// InTree returns an in-tree plugin that provisions volumes.
 const InTree = "kubernetes.io/example"
 
-// recycled is a volume whose claim is gone, and whose data is to be removed.
+// recycled returns a volume without a claim that is to be recycled.
 func recycled(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
 	return fake.Volume(name, size, append([]fake.Option{fake.ForClaim("before", "c0"), fake.Phase("Released"), fake.NFSSource("server", "/share"),
 		fake.Policy(corev1.PersistentVolumeReclaimRecycle)}, opts...)...)
 }
 
-// set is a set of backends of different names.
+// set returns a set of backends.
 func set(backends ...storage.Backend) *storage.Set {
 	s, err := storage.NewSet(backends...)
 	if err != nil {
@@ -182,7 +182,7 @@ func set(backends ...storage.Backend) *storage.Set {
 	return s
 }
 
-// attributes is a VolumeAttributesClass of the driver.
+// attributes returns a VolumeAttributesClass of the driver.
 func attributes(name string) *storagev1.VolumeAttributesClass {
 	return &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: name}, DriverName: Driver}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// resizer is the sidecar of the driver.
+// resizer is the driver's external-resizer.
 const resizer = "external-resizer/" + Driver
 
-// grown is the pair of BoundPair once 20Gi are asked for, with what is noted of how far that is.
+// grown returns BoundPair after a request for 20Gi, with the given resize status.
 func grown(status corev1.ClaimResourceStatus, change ...func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume)) []api.Object {
 	claim, pv := BoundPair()
 	size := resource.MustParse("20Gi")
@@ -46,14 +46,14 @@ func failing(condition corev1.PersistentVolumeClaimConditionType, message string
 	}
 }
 
-// sourced has the volume be of another kind.
+// sourced replaces the volume's source.
 func sourced(opts ...fake.Option) func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
 	return func(_ *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = fake.Volume("x", "1Gi", opts...).Spec.PersistentVolumeSource
 	}
 }
 
-// Growth ask about the claim data, which asks for more than it has.
+// Growth ask about the claim data, which requests more than it has.
 func Growth() []Row {
 	const (
 		inProgress = corev1.PersistentVolumeClaimControllerResizeInProgress
@@ -111,7 +111,7 @@ func Growth() []Row {
 
 func attachment1() api.Object { return Attachment("n1", true) }
 
-// Attributes ask about the claim data, whose volume is to have other attributes.
+// Attributes ask about the claim data, whose VolumeAttributesClass changes.
 func Attributes() []Row {
 	const (
 		pending    = corev1.PersistentVolumeClaimModifyVolumePending

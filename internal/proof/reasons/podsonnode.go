@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// PodsOnANode ask about the pod p, which waits for its node.
+// PodsOnANode ask about the pod p, which waits on its node.
 func PodsOnANode() []Row {
 	claim, pv := BoundPair()
 	_, local := BoundPair(fake.FromNodes("n2"))

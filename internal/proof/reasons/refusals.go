@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// Refusals ask about the claim data, which is refused a volume.
+// Refusals ask about the claim data, for which volumes are rejected.
 func Refusals() []Row {
 	gold := With(Available("pv", "12Gi"), func(pv *corev1.PersistentVolume) {
 		class := "gold"

@@ -11,36 +11,36 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Row is a question and what the answer has to be.
+// Row is a question and its expected answer.
 type Row struct {
 	Rule, Name string
-	// Ask is the object, and Objs are the world.
+	// Ask is the object, and Objs are all objects.
 	Ask  string
 	Objs []api.Object
 	// Root is the rule at the end of the chain, "" for Rule.
 	Root string
-	// When is when it changes, "" for Never, and After how long from now on.
+	// When is when it changes, "" for Never, and After the time from now.
 	When  explain.When
 	After time.Duration
-	// Actor is who takes the first step, "" for nobody.
+	// Actor acts first, "" for none.
 	Actor string
-	// Candidate is the rule that refused the first candidate that was refused, "" if none was.
+	// Candidate is the rule that rejected the first rejected candidate, "" if none was rejected.
 	Candidate string
-	// Backends are the storage systems; nil is none that is known.
+	// Backends are the storage systems; nil if none is known.
 	Backends *storage.Set
-	// Dumped is what is different in the answer of the command, which knows storage from its dump, and fills in what an API server would; nil is
+	// Dumped is what differs in the command's answer, which derives storage from the dump, and sets what an API server would set; nil for
 	// nothing.
 	Dumped *Dumped
 }
 
-// Dumped is what the command has to say of a row. What is "" is as in the row.
+// Dumped is the command's answer for a row. "" means as in the row.
 type Dumped struct {
 	Rule, Root, Candidate, Actor string
 	// When is as Row.When.
 	When explain.When
 }
 
-// Tables are all rows, by the name of their table.
+// Tables are all rows, by table name.
 func Tables() map[string][]Row {
 	return map[string][]Row{
 		"Claims": Claims(), "Refusals": Refusals(), "Growth": Growth(), "Attributes": Attributes(), "PodsWithoutANode": PodsWithoutANode(),
@@ -48,7 +48,7 @@ func Tables() map[string][]Row {
 	}
 }
 
-// asking has all rows ask about one object.
+// asking sets the object of all rows.
 func asking(object string, rows []Row) []Row {
 	for i := range rows {
 		rows[i].Ask = object
@@ -71,7 +71,7 @@ func (r Row) Check(t *testing.T) {
 	}
 }
 
-// CheckAnswer checks an answer, but for the time at which something changes.
+// CheckAnswer checks an answer, except the time at which something changes.
 func (r Row) CheckAnswer(t *testing.T, x explain.Explanation) {
 	t.Helper()
 	text := x.String()

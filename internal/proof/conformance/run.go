@@ -20,12 +20,12 @@ import (
 // SettleTime is the virtual time that passes after each step, before the observation.
 const SettleTime = 150 * time.Second
 
-// Options say how a scenario is played. The zero value plays in order.
+// Options configure a run. The zero value runs events in order.
 type Options struct {
-	// Seed is that of the cluster. It also chooses the moment of the resync period at which the first step falls, or the moments at which
-	// the components around nodes start.
+	// Seed is that of the cluster. It also chooses when in the resync period the first step falls, or when the components around nodes
+	// start.
 	Seed int64
-	// FullResync is that of the cluster. It means nothing to nodes.
+	// FullResync syncs all objects at each resync. It has no effect on nodes.
 	FullResync bool
 	// Latency is how long each API call of a controller takes.
 	Latency time.Duration
@@ -37,13 +37,13 @@ func (o Options) lead() time.Duration {
 	return least + time.Duration((uint64(o.Seed)*2_718_281_828+uint64(spread)/2)%uint64(spread))
 }
 
-// Play plays the steps of a scenario on a new cluster, and returns what was seen. An error says that it cannot be played.
-func (s Scenario) Play(opts Options) ([]Observation, error) {
-	return (&player{}).play(s, opts)
+// Run runs the steps of a scenario on a new cluster, and returns the observations. An error means that the scenario cannot run.
+func (s Scenario) Run(opts Options) ([]Observation, error) {
+	return (&runner{}).run(s, opts)
 }
 
-// play plays the steps of a scenario; the player keeps the cluster.
-func (p *player) play(s Scenario, opts Options) ([]Observation, error) {
+// run runs the steps of a scenario; the runner keeps the cluster.
+func (p *runner) run(s Scenario, opts Options) ([]Observation, error) {
 	p.symbols = newSymbols()
 	p.backends = newBackends(func() time.Time { return p.cluster.Now() })
 	if err := p.start(opts); err != nil {
@@ -58,7 +58,7 @@ func (p *player) play(s Scenario, opts Options) ([]Observation, error) {
 			return seen, fmt.Errorf("step %d: %w", i, err)
 		}
 		if step.NoSettle {
-			// Nobody expects this, but it must not go unnoticed.
+			// This never happens, but must not go unnoticed.
 			if reason != "" {
 				refused = append(refused, fmt.Sprintf("step %d: %s", i, reason))
 			}
@@ -77,35 +77,35 @@ func (p *player) play(s Scenario, opts Options) ([]Observation, error) {
 	return seen, nil
 }
 
-// player is one play of a scenario.
-type player struct {
+// runner is one run of a scenario.
+type runner struct {
 	cluster  *volsim.Cluster
 	backends *backends
 	symbols  *symbols
 }
 
-// start makes the cluster, with the controllers that ran when recordings were made and no others.
-func (p *player) start(opts Options) error {
+// start creates the cluster with the controllers of the recordings and no others.
+func (p *runner) start(opts Options) error {
 	cfg := volsim.Config{
 		Seed:       opts.Seed,
 		FullResync: opts.FullResync,
 		Latency:    opts.Latency,
 		Backends:   p.backends.all(),
-		// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
+		// The provisioner of the recordings is the library, configured as in the CSI sidecar but without the sidecar's additions.
 		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true},
 	}
 	all, err := volsim.New(cfg)
 	if err != nil {
 		return err
 	}
-	cfg.Without = append(slices.DeleteFunc(all.Controllers(), plays), volsim.Kubelets)
+	cfg.Without = append(slices.DeleteFunc(all.Controllers(), runs), volsim.Kubelets)
 	if p.cluster, err = volsim.New(cfg); err != nil {
 		return err
 	}
 	return p.cluster.Advance(opts.lead())
 }
 
-func plays(controller string) bool {
+func runs(controller string) bool {
 	switch controller {
 	case binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(driverName):
 		return true
@@ -113,8 +113,8 @@ func plays(controller string) bool {
 	return false
 }
 
-// do takes one step. The reason is why the API server refused it, empty if it did not.
-func (p *player) do(step Step) (reason string, err error) {
+// do runs one step. The reason is why the API server refused it, empty if it did not.
+func (p *runner) do(step Step) (reason string, err error) {
 	switch step.Op {
 	case "backend":
 		b := p.backends.backend(step.Provisioner)
@@ -133,7 +133,7 @@ func (p *player) do(step Step) (reason string, err error) {
 	return "", err
 }
 
-func (p *player) write(step Step) error {
+func (p *runner) write(step Step) error {
 	switch step.Op {
 	case "create":
 		obj, err := p.object(step)
@@ -154,15 +154,15 @@ func (p *player) write(step Step) error {
 		if err != nil {
 			return err
 		}
-		// A deleted pod is gone at once.
+		// A deleted pod is removed immediately.
 		var grace int64
 		return p.cluster.DeleteWith(obj, api.DeleteOptions{GracePeriodSeconds: &grace})
 	}
 	return fmt.Errorf("there is no op %q", step.Op)
 }
 
-// object is the object of a step, under its real uids.
-func (p *player) object(step Step) (api.Object, error) {
+// object returns the object of a step with real uids.
+func (p *runner) object(step Step) (api.Object, error) {
 	data, err := p.symbols.real(step.Object)
 	if err != nil {
 		return nil, err
@@ -170,8 +170,8 @@ func (p *player) object(step Step) (api.Object, error) {
 	return readObject(data)
 }
 
-// named is an object of which only what the step names is known.
-func (p *player) named(step Step) (api.Object, error) {
+// named returns an object with only the fields that name it.
+func (p *runner) named(step Step) (api.Object, error) {
 	name, err := p.symbols.real([]byte(step.Name))
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (p *player) named(step Step) (api.Object, error) {
 	return namedObject(step.Kind, step.Namespace, string(name))
 }
 
-func (p *player) create(obj api.Object, skipValidation bool) error {
+func (p *runner) create(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
@@ -198,14 +198,14 @@ func (p *player) create(obj api.Object, skipValidation bool) error {
 	return nil
 }
 
-func (p *player) update(obj api.Object, skipValidation bool) error {
+func (p *runner) update(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
 	return p.cluster.UpdateWith(obj, store.UpdateOptions{SkipValidation: skipValidation})
 }
 
-func (p *player) patch(step Step) error {
+func (p *runner) patch(step Step) error {
 	patch, err := p.symbols.real(step.Patch)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (p *player) patch(step Step) error {
 	return p.update(next, step.SkipValidation)
 }
 
-// storedAsGiven tells the kinds that the API server of the recordings knew no rules for, and completes an object of theirs.
+// storedAsGiven reports whether the API server of the recordings did not validate the kind, and completes such an object.
 func storedAsGiven(obj api.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.Pod:

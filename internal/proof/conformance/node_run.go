@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// nodeLead is how long components run before the first step, startTime what there is for the start of one.
+	// nodeLead is how long components run before the first step, startTime the time reserved for a start.
 	nodeLead  = 5500 * time.Millisecond
 	startTime = 100 * time.Millisecond
 )
 
-// offsets are when components start within the time that there is for it.
+// offsets are the start times of components within startTime.
 type offsets struct {
 	controller time.Duration
 	kubelets   []time.Duration // in the order of nodes
 }
 
-// offsets are those of the first recorded run for seed zero. The others were up to so far apart as these are for other seeds.
+// offsetsFor returns the offsets of the first recorded run for seed zero, and random ones within the recorded range for other seeds.
 func (o Options) offsets() offsets {
 	if o.Seed == 0 {
 		return offsets{13 * time.Millisecond, []time.Duration{47 * time.Millisecond, 53 * time.Millisecond, 61 * time.Millisecond}}
@@ -40,27 +40,27 @@ func (o Options) offsets() offsets {
 	return offsets{between(10, 30), []time.Duration{between(40, 70), between(40, 70), between(40, 70)}}
 }
 
-// nodePlayer is one play of a node scenario.
-type nodePlayer struct {
+// nodeRunner is one run of a node scenario.
+type nodeRunner struct {
 	scenario NodeScenario
 	cluster  *volsim.Cluster
-	backends map[string]storage.Backend // by their names in the scenario
+	backends map[string]storage.Backend // by name in the scenario
 	offsets  offsets
 	begin    time.Time // of the first step
 	calls    callLog
 	events   map[string]int32  // by name, how often each Event was counted
-	pods     map[string]string // by uid, as recordings name them
+	pods     map[string]string // by uid, named as in recordings
 	created  map[string]int    // pods by namespace/name
 }
 
-// Play plays the steps of a scenario on a new cluster, and returns what was seen. An error says that it cannot be played.
-func (s NodeScenario) Play(opts Options) ([]NodeObservation, error) {
-	return (&nodePlayer{}).play(s, opts)
+// Run runs the steps of a scenario on a new cluster, and returns the observations. An error means that the scenario cannot run.
+func (s NodeScenario) Run(opts Options) ([]NodeObservation, error) {
+	return (&nodeRunner{}).run(s, opts)
 }
 
-// play plays the steps of a scenario; the player keeps the cluster.
-func (p *nodePlayer) play(s NodeScenario, opts Options) ([]NodeObservation, error) {
-	*p = nodePlayer{
+// run runs the steps of a scenario; the runner keeps the cluster.
+func (p *nodeRunner) run(s NodeScenario, opts Options) ([]NodeObservation, error) {
+	*p = nodeRunner{
 		scenario: s, backends: map[string]storage.Backend{}, offsets: opts.offsets(), events: map[string]int32{},
 		pods: map[string]string{}, created: map[string]int{},
 	}
@@ -73,7 +73,7 @@ func (p *nodePlayer) play(s NodeScenario, opts Options) ([]NodeObservation, erro
 		if err := p.do(step); err != nil {
 			return seen, fmt.Errorf("step %d: %w", i, err)
 		}
-		// What can still happen at this instant happens.
+		// Events due at this instant run.
 		if err := p.cluster.Advance(0); err != nil {
 			return seen, err
 		}
@@ -86,8 +86,8 @@ func (p *nodePlayer) play(s NodeScenario, opts Options) ([]NodeObservation, erro
 	return seen, nil
 }
 
-// config is a cluster with the controllers that ran when recordings were made, set up as they were.
-func (p *nodePlayer) config(opts Options) (volsim.Config, error) {
+// config configures a cluster with the controllers and settings of the recordings.
+func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 	s := p.scenario
 	cfg := volsim.Config{
 		Seed:          opts.Seed,
@@ -97,10 +97,10 @@ func (p *nodePlayer) config(opts Options) (volsim.Config, error) {
 			SyncPeriod:         seconds(s.Controller.ReconcilerSyncSeconds),
 			DisableSync:        s.Controller.DisableReconcilerSync,
 			DisableForceDetach: s.Controller.DisableForceDetachOnTimeout,
-			// Of the random 0 to 10 % the middle.
+			// the middle of the random 0 to 10 %
 			PollStretch: 0.05,
 		},
-		// The external attacher of the recordings is simple, and has all the time in the world.
+		// The external attacher of the recordings is simple and has no timeout.
 		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
@@ -134,8 +134,8 @@ func (p *nodePlayer) config(opts Options) (volsim.Config, error) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// start makes the cluster and has everything running when the first step is due.
-func (p *nodePlayer) start(opts Options) error {
+// start creates the cluster and starts everything before the first step is due.
+func (p *nodeRunner) start(opts Options) error {
 	cfg, err := p.config(opts)
 	if err != nil {
 		return err
@@ -184,8 +184,8 @@ func (p *nodePlayer) start(opts Options) error {
 	return err
 }
 
-// kubeletOffset is when the kubelet of a node starts.
-func (p *nodePlayer) kubeletOffset(name string) (time.Duration, error) {
+// kubeletOffset returns the start time of a node's kubelet.
+func (p *nodeRunner) kubeletOffset(name string) (time.Duration, error) {
 	i := slices.IndexFunc(p.scenario.Nodes, func(n NodeSpec) bool { return n.Name == name })
 	if i < 0 || i >= len(p.offsets.kubelets) {
 		return 0, fmt.Errorf("node %q is none of the first %d nodes of the scenario", name, len(p.offsets.kubelets))
@@ -193,11 +193,11 @@ func (p *nodePlayer) kubeletOffset(name string) (time.Duration, error) {
 	return p.offsets.kubelets[i], nil
 }
 
-// until lets time pass until t.
-func (p *nodePlayer) until(t time.Time) error { return p.cluster.Advance(t.Sub(p.cluster.Now())) }
+// until advances time to t.
+func (p *nodeRunner) until(t time.Time) error { return p.cluster.Advance(t.Sub(p.cluster.Now())) }
 
-// startNode starts the kubelet of a node, with a machine if there is none yet.
-func (p *nodePlayer) startNode(name string) error {
+// startNode starts the kubelet of a node, and creates the node if needed.
+func (p *nodeRunner) startNode(name string) error {
 	if _, err := p.cluster.Machine(name); err == nil {
 		return p.cluster.Faults.Start(name)
 	}
@@ -205,7 +205,7 @@ func (p *nodePlayer) startNode(name string) error {
 	return err
 }
 
-// bareNode is the object of a node that has no kubelet.
+// bareNode returns the Node object of a node without kubelet.
 func bareNode(name string) *corev1.Node {
 	return fake.Node(name, fake.Annotations(mount.ManagedAttachAnnotation, "true"))
 }

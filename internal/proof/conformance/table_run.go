@@ -14,20 +14,20 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// TableOutcome is how a case of a table went.
+// TableOutcome is the outcome of a table case.
 type TableOutcome struct {
-	// Volumes and Claims are those in the API server, in the order of their keys.
+	// Volumes and Claims in the API server, in the order of their keys.
 	Volumes []*corev1.PersistentVolume
 	Claims  []*corev1.PersistentVolumeClaim
 	// Events are "Type Reason", in order.
 	Events []string
-	// Wrong says what happened that must not have: a sync that failed, a call to the plugin that was not expected.
+	// Wrong lists what must not happen: a failed sync, an unexpected plugin call.
 	Wrong []string
 }
 
-// Play makes the call of a case. An error says that it cannot be played.
-func (c TableCase) Play() (TableOutcome, error) {
-	p := &tablePlay{tableCase: c, failing: c.ReactorErrors}
+// Run makes the call of a case. An error means that the case cannot run.
+func (c TableCase) Run() (TableOutcome, error) {
+	p := &tableRun{tableCase: c, failing: c.ReactorErrors}
 	if c.Plugin != nil {
 		p.plugin = &scriptedPlugin{script: *c.Plugin}
 	}
@@ -47,21 +47,21 @@ func (c TableCase) Play() (TableOutcome, error) {
 	return outcome, nil
 }
 
-// tablePlay is one play of a case.
-type tablePlay struct {
+// tableRun is one run of a case.
+type tableRun struct {
 	tableCase TableCase
 	plugin    *scriptedPlugin
 	failing   failingRequests
 	trial     *binder.Trial
-	writes    map[api.Ref]int // how often the controller has written to an object
+	writes    map[api.Ref]int // how often the controller has written an object
 	intruded  bool
 	wrong     []string
 }
 
-// annSkipLocalStore marks an object that the API server holds and the controller's own caches do not.
+// annSkipLocalStore marks an object that the API server has and the controller's caches do not.
 const annSkipLocalStore = "pv-testing-skip-local-store"
 
-func (p *tablePlay) config() (binder.Config, error) {
+func (p *tableRun) config() (binder.Config, error) {
 	var plugins []storage.Backend
 	if p.plugin != nil {
 		plugins = append(plugins, p.plugin)
@@ -72,7 +72,7 @@ func (p *tablePlay) config() (binder.Config, error) {
 	}
 	migration := binder.MigratedDriver
 	if driver := p.tableCase.CSIMigration; driver != "" {
-		// There is one plugin only, and the driver goes by any name.
+		// There is one plugin, and the driver may have any name.
 		migration = func(string) (string, bool) { return driver, true }
 	}
 	return binder.Config{
@@ -84,7 +84,7 @@ func (p *tablePlay) config() (binder.Config, error) {
 	}, nil
 }
 
-func (p *tablePlay) run() (*trace.Trace, *store.Store, error) {
+func (p *tableRun) run() (*trace.Trace, *store.Store, error) {
 	cfg, err := p.config()
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +129,7 @@ func (p *tablePlay) run() (*trace.Trace, *store.Store, error) {
 }
 
 // call makes the call of the case once.
-func (p *tablePlay) call() error {
+func (p *tableRun) call() error {
 	c := p.tableCase
 	var err error
 	switch {
