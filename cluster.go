@@ -126,20 +126,20 @@ func (c *Cluster) CreateWith(obj api.Object, opts api.CreateOptions) error {
 // Update replaces an object, leaving its status alone. Without a resourceVersion it overwrites whatever is there, where the kind
 // allows that; with one that is not the stored one it is a Conflict.
 func (c *Cluster) Update(obj api.Object) error {
-	return c.update(obj, api.Main, store.UpdateOptions{})
+	return c.update(obj, api.Main, api.UpdateOptions{})
 }
 
 // UpdateWith replaces an object as Update does, with options.
-func (c *Cluster) UpdateWith(obj api.Object, opts store.UpdateOptions) error {
+func (c *Cluster) UpdateWith(obj api.Object, opts api.UpdateOptions) error {
 	return c.update(obj, api.Main, opts)
 }
 
 // UpdateStatus replaces an object's status.
 func (c *Cluster) UpdateStatus(obj api.Object) error {
-	return c.update(obj, api.Status, store.UpdateOptions{})
+	return c.update(obj, api.Status, api.UpdateOptions{})
 }
 
-func (c *Cluster) update(obj api.Object, sub api.Subresource, opts store.UpdateOptions) error {
+func (c *Cluster) update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) error {
 	if err := c.checkObject("update", obj); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (c *Cluster) checkObject(verb string, obj api.Object) error {
 		return fmt.Errorf("%s: the object is nil: pass a pointer to a k8s.io/api type", verb)
 	}
 	if api.KindOf(obj) == "" {
-		return fmt.Errorf("%s: a %T is not held here: the kinds are %v", verb, obj, store.Kinds())
+		return fmt.Errorf("%s: %T is %w: the kinds are %v", verb, obj, api.ErrUnknownKind, store.Kinds())
 	}
 	if obj.GetName() == "" && (verb != "create" || obj.GetGenerateName() == "") {
 		return fmt.Errorf("%s %s: metadata.name is empty: name the object", verb, api.KindOf(obj))

@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -111,7 +111,7 @@ func TestCopiesInCopiesOut(t *testing.T) {
 	require.Equal(t, "gold", got.Labels["tier"])
 	got.Labels["tier"] = "lead"
 	c.Volumes.List()[0].Labels["tier"] = "lead"
-	stop, err := c.Volumes.Watch(func(change store.Change[*corev1.PersistentVolume]) { change.Object.Labels["tier"] = "lead" })
+	stop, err := c.Volumes.Watch(func(change api.Change[*corev1.PersistentVolume]) { change.Object.Labels["tier"] = "lead" })
 	require.NoError(t, err)
 	stop()
 	again, err := c.Volumes.Get("pv")

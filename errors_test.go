@@ -17,7 +17,6 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 type (
@@ -162,7 +161,7 @@ func watchAll(t *testing.T, c *volsim.Cluster) *int {
 
 func count[T api.Object](t *testing.T, n *int, table volsim.Table[T]) {
 	t.Helper()
-	_, err := table.Watch(func(store.Change[T]) { *n++ })
+	_, err := table.Watch(func(api.Change[T]) { *n++ })
 	require.NoError(t, err)
 }
 

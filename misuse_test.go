@@ -15,7 +15,6 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -36,8 +35,8 @@ func TestMisuse(t *testing.T) {
 	}{
 		"nil":                 {nil, "the object is nil: pass a pointer to a k8s.io/api type"},
 		"a nil volume":        {missing, "the object is nil: pass a pointer to a k8s.io/api type"},
-		"a secret":            {secret, "a *v1.Secret is not held here: the kinds are [StorageClass "},
-		"something else":      {stranger{secret}, "a volsim_test.stranger is not held here: the kinds are ["},
+		"a secret":            {secret, "*v1.Secret is not simulated: the kinds are [StorageClass "},
+		"something else":      {stranger{secret}, "volsim_test.stranger is not simulated: the kinds are ["},
 		"a volume of no name": {&pvType{}, "PersistentVolume: metadata.name is empty: name the object"},
 	}
 	calls := map[string]func(cluster, api.Object) error{
@@ -47,7 +46,7 @@ func TestMisuse(t *testing.T) {
 		},
 		"update": func(c cluster, o api.Object) error { return c.Update(o) },
 		"update ": func(c cluster, o api.Object) error {
-			return c.UpdateWith(o, store.UpdateOptions{SkipValidation: true})
+			return c.UpdateWith(o, api.UpdateOptions{SkipValidation: true})
 		},
 		"update  ": func(c cluster, o api.Object) error { return c.UpdateStatus(o) },
 		"patch":    func(c cluster, o api.Object) error { return c.Patch(o, "{}") },
@@ -82,7 +81,7 @@ func TestMisuse(t *testing.T) {
 		{"a restart of nobody as a fault", c.Faults.RestartController("nobody"), `restart "nobody": there is no such controller`},
 		{"a restart of nobody", c.Restart("nobody"), `restart "nobody": there is no such controller: there are [`},
 		{"a manifest that is none", c.Apply([]byte("a: b: c")), "apply: line 1: yaml: "},
-		{"a manifest of something else", c.Apply([]byte("apiVersion: v1\nkind: Secret")), "apply: line 1: kind not held here: v1 Secret"},
+		{"a manifest of something else", c.Apply([]byte("apiVersion: v1\nkind: Secret")), "apply: line 1: Secret (v1) is not simulated"},
 		{"a manifest whose end cannot be read", c.Apply([]byte("apiVersion: v1\nkind: Node\nmetadata: {name: new}\n---\nkind: Pod\n")), "apply: line 5: apiVersion or kind is missing"},
 	} {
 		require.Error(t, test.err, test.name)

@@ -17,7 +17,6 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -174,7 +173,7 @@ func (w *witness) watch(r *rapid.T) {
 
 // watchTable checks every change of a table.
 func watchTable[T api.Object](r *rapid.T, w *witness, table volsim.Table[T]) {
-	_, err := table.Watch(func(change store.Change[T]) {
+	_, err := table.Watch(func(change api.Change[T]) {
 		// API-005: versions only grow.
 		if change.Version <= w.version {
 			w.fail("%s: version %d after %d", change.Key, change.Version, w.version)

@@ -34,12 +34,12 @@ func (t Table[T]) Len() int { return t.table.Len() }
 
 // Watch calls fn with each change from now on, in order and as it happens, the objects copied. An Added for each object there is
 // comes first. fn must not write to the cluster. The returned function ends the watch.
-func (t Table[T]) Watch(fn func(store.Change[T])) (stop func(), err error) {
+func (t Table[T]) Watch(fn func(api.Change[T])) (stop func(), err error) {
 	var none T
 	if fn == nil {
 		return nil, fmt.Errorf("watch %s: the function is nil", t.table.Kind())
 	}
-	w, err := t.table.Watch(store.WatchOptions[T]{}, func(c store.Change[T]) {
+	w, err := t.table.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		c.Object = copyOf(c.Object)
 		if any(c.Old) != any(none) {
 			c.Old = copyOf(c.Old)

@@ -1,7 +1,9 @@
 package api
 
-import "strings"
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Call describes a request that an actor is about to make: to the API server, or to a storage backend.
 type Call struct {

@@ -1,12 +1,19 @@
 package api
 
-import corev1 "k8s.io/api/core/v1"
-import storagev1 "k8s.io/api/storage/v1"
+import (
+	"errors"
 
-// Kind names one type of object, spelled as in the field "kind" of a manifest.
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// Kind is the kind of an object, spelled as in the field "kind" of a manifest.
 type Kind string
 
-// The kinds that a store holds.
+// ErrUnknownKind is underneath every error about an object whose kind is not simulated, a Deployment for example.
+var ErrUnknownKind = errors.New("not simulated")
+
+// The kinds that are simulated.
 const (
 	PersistentVolume      Kind = "PersistentVolume"
 	PersistentVolumeClaim Kind = "PersistentVolumeClaim"
@@ -21,7 +28,7 @@ const (
 	Event                 Kind = "Event"
 )
 
-// KindOf is the kind of the given Go object, "" when a store does not hold its type.
+// KindOf returns the kind of a Go object, or "" if its type is not that of a simulated kind.
 func KindOf(obj any) Kind {
 	switch obj.(type) {
 	case *corev1.PersistentVolume:

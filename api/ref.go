@@ -1,12 +1,20 @@
 package api
 
-// Ref names an object.
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// Ref names an object of any kind.
 type Ref struct {
 	Kind Kind
-	Key  string
+	// Key is namespace/name, or name for kinds without a namespace.
+	Key string
 }
 
-// RefTo names obj; the zero Ref for nil, also for the nil of a type.
+// RefTo returns the name of obj. For nil, or a nil pointer of some type, it returns the zero Ref.
 func RefTo(obj Object) Ref {
 	if IsNil(obj) {
 		return Ref{}
@@ -14,10 +22,41 @@ func RefTo(obj Object) Ref {
 	return Ref{Kind: KindOf(obj), Key: KeyOf(obj)}
 }
 
-// String is Kind and key with a slash between them, "" for the zero Ref.
+// String returns kind/key, PersistentVolumeClaim/default/data for example, or "" for the zero Ref.
 func (r Ref) String() string {
 	if r == (Ref{}) {
 		return ""
 	}
 	return string(r.Kind) + "/" + r.Key
+}
+
+// Key returns the key of the object with that name: namespace/name, or name if the namespace is "".
+func Key(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// KeyOf returns the key of obj. It ignores the namespace of an object whose kind has none (API-009).
+func KeyOf(obj Object) string {
+	switch obj := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return Key(obj.Namespace, obj.Name)
+	case *corev1.Pod:
+		return Key(obj.Namespace, obj.Name)
+	case *storagev1.CSIStorageCapacity:
+		return Key(obj.Namespace, obj.Name)
+	case *corev1.Event:
+		return Key(obj.Namespace, obj.Name)
+	}
+	return obj.GetName()
+}
+
+// SplitKey splits a key into namespace and name. The namespace is "" for kinds without one.
+func SplitKey(key string) (namespace, name string) {
+	if i := strings.IndexByte(key, '/'); i >= 0 {
+		return key[:i], key[i+1:]
+	}
+	return "", key
 }

@@ -139,7 +139,7 @@ func (ns *Nodes) limitChanged() {
 }
 
 // csiNodeChanged does that for the kubelet of a CSINode that somebody changed.
-func (ns *Nodes) csiNodeChanged(c store.Change[*storagev1.CSINode]) {
+func (ns *Nodes) csiNodeChanged(c api.Change[*storagev1.CSINode]) {
 	if n, ok := ns.byName[c.Key]; ok && n.kubelet != nil {
 		n.kubelet.lookAtLimits()
 	}

@@ -85,7 +85,7 @@ func (ns *Nodes) Add(name string) (*Node, error) {
 
 // Follow adds a machine for every Node object, those to come included. The machine stays when its object is deleted.
 func (ns *Nodes) Follow() error {
-	follow := func(c store.Change[*corev1.Node]) {
+	follow := func(c api.Change[*corev1.Node]) {
 		if _, known := ns.byName[c.Key]; known || c.Type == api.Deleted {
 			return
 		}
@@ -131,7 +131,7 @@ func (ns *Nodes) forget(w *worker) {
 	}
 }
 
-func (ns *Nodes) claimChanged(c store.Change[*corev1.PersistentVolumeClaim]) {
+func (ns *Nodes) claimChanged(c api.Change[*corev1.PersistentVolumeClaim]) {
 	ns.stir(c.Key)
 	for _, w := range ns.byClaim[c.Key] {
 		// MNT-406, MNT-925: an expansion that could not be decided, or was refused, may be decided otherwise now.
@@ -142,7 +142,7 @@ func (ns *Nodes) claimChanged(c store.Change[*corev1.PersistentVolumeClaim]) {
 	}
 }
 
-func (ns *Nodes) volumeChanged(c store.Change[*corev1.PersistentVolume]) {
+func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
 	if len(ns.byClaim) == 0 {
 		return
 	}
@@ -170,7 +170,7 @@ func (ns *Nodes) stir(claim string) {
 }
 
 // attachmentChanged keeps account of the attachments of nodes.
-func (ns *Nodes) attachmentChanged(c store.Change[*storagev1.VolumeAttachment]) {
+func (ns *Nodes) attachmentChanged(c api.Change[*storagev1.VolumeAttachment]) {
 	node := c.Object.Spec.NodeName
 	if c.Type == api.Deleted {
 		delete(ns.attachments[node], c.Key)

@@ -22,7 +22,7 @@ type GarbageCollectorConfig struct {
 }
 
 // NewGarbageCollector adds the garbage collector (API-270 to API-276). It looks after all kinds of a store but Events, and collects
-// in the background. An object with an owner of a kind that is not held here is left alone: whether that owner lives cannot be
+// in the background. An object with an owner of a kind that is not simulated is left alone: whether that owner lives cannot be
 // told.
 func NewGarbageCollector(e *engine.Engine, cfg GarbageCollectorConfig) (*engine.Actor, error) {
 	if err := checkWorkers("GarbageCollectorConfig", cfg.Workers); err != nil {
@@ -95,7 +95,7 @@ func (c *collector) gone(obj api.Object) {
 	}
 }
 
-// ownerKind is the kind an owner is of, nil for one that is not held here.
+// ownerKind is the kind an owner is of, nil for one that is not simulated.
 func (c *collector) ownerKind(ref *metav1.OwnerReference) collectable {
 	kind := api.Kind(ref.Kind)
 	if gvk := store.GroupVersionKind(kind); gvk.Kind == "" || gvk.GroupVersion().String() != ref.APIVersion {
@@ -146,7 +146,7 @@ func (c *collector) judge(p *engine.Proc, obj api.Object) (alive, dangling []met
 	for _, ref := range obj.GetOwnerReferences() {
 		k := c.ownerKind(&ref)
 		if k == nil {
-			p.Decide("API-270", obj, "owner %s %s is of a kind that is not held here", ref.Kind, ref.Name)
+			p.Decide("API-270", obj, "owner %s: %s (%s) is not simulated", ref.Name, ref.Kind, ref.APIVersion)
 			return nil, nil, false, nil
 		}
 		// API-275: in which namespace would that owner be?

@@ -56,7 +56,7 @@ func TestGarbageCollector(t *testing.T) {
 		{rule: "API-270", name: "another object has its name", objects: []api.Object{owned(podOwner("p", "old")), newPod("p")}, writes: []string{remove}},
 		{rule: "API-270", name: "it is looked for in the dependent's namespace", objects: []api.Object{owned(podOwner("p", "p-uid")), elsewhere}, writes: []string{remove}},
 		{rule: "API-270", name: "a cluster-scoped owner", objects: []api.Object{owned(owner("v1", "PersistentVolume", "pv1", "pv1-uid")), newVolume(phase(corev1.VolumeAvailable))}},
-		{rule: "API-270", name: "an owner of a kind that is not held here", objects: []api.Object{owned(owner("apps/v1", "StatefulSet", "web", "s"), podOwner("gone", "g"))}},
+		{rule: "API-270", name: "an owner of a kind that is not simulated", objects: []api.Object{owned(owner("apps/v1", "StatefulSet", "web", "s"), podOwner("gone", "g"))}},
 		{rule: "API-270", name: "an owner under another version", objects: []api.Object{owned(owner("v2", "Pod", "gone", "g"))}},
 		{rule: "API-271", name: "all owners gone", objects: []api.Object{owned(podOwner("gone", "g"), podOwner("lost", "l"))}, writes: []string{remove}},
 		{rule: "API-271", name: "finalizers hold it: marked", objects: []api.Object{protected}, writes: []string{remove}},

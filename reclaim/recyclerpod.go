@@ -147,7 +147,7 @@ func watchPod(p *engine.Proc, pod *corev1.Pod) (*podWatch, error) {
 	w.pods, err = s.Pods.Watch(store.WatchOptions[*corev1.Pod]{
 		From:  s.Version(),
 		Match: func(other *corev1.Pod) bool { return other.Name == pod.Name && other.Namespace == pod.Namespace },
-	}, func(c store.Change[*corev1.Pod]) {
+	}, func(c api.Change[*corev1.Pod]) {
 		if c.Type == api.Deleted {
 			w.add(podChange{})
 			return
@@ -162,7 +162,7 @@ func watchPod(p *engine.Proc, pod *corev1.Pod) (*podWatch, error) {
 		Match: func(ev *corev1.Event) bool {
 			return ev.Namespace == pod.Namespace && ev.InvolvedObject.Name == pod.Name
 		},
-	}, func(c store.Change[*corev1.Event]) {
+	}, func(c api.Change[*corev1.Event]) {
 		// RECL-072: a repetition of an Event is not a new one.
 		if c.Type == api.Added {
 			w.add(podChange{event: c.Object})

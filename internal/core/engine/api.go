@@ -92,31 +92,30 @@ func (c Client[T]) Create(p *Proc, obj T) (T, error) {
 
 // Update is store.Table.Update.
 func (c Client[T]) Update(p *Proc, obj T) (T, error) {
-	return c.update(p, "update", obj, api.Main, store.UpdateOptions{})
+	return c.update(p, "update", obj, func() (T, error) { return c.table.Update(obj) })
 }
 
 // UpdateStatus is store.Table.UpdateStatus.
 func (c Client[T]) UpdateStatus(p *Proc, obj T) (T, error) {
-	return c.update(p, "update-status", obj, api.Status, store.UpdateOptions{})
+	return c.update(p, "update-status", obj, func() (T, error) { return c.table.UpdateStatus(obj) })
 }
 
-// Replace is Update with an object that was made for this call alone: it is the store's from then on, whatever the answer is, and
-// whoever made it must not touch it again. It does the same as Update and costs less.
+// Replace is Update with an object that was made for this call alone; see store.Table.Replace.
 func (c Client[T]) Replace(p *Proc, obj T) (T, error) {
-	return c.update(p, "update", obj, api.Main, store.UpdateOptions{Own: true})
+	return c.update(p, "update", obj, func() (T, error) { return c.table.Replace(obj, api.Main) })
 }
 
-// ReplaceStatus is UpdateStatus with an object that was made for this call alone; see Replace.
+// ReplaceStatus is UpdateStatus with an object that was made for this call alone; see store.Table.Replace.
 func (c Client[T]) ReplaceStatus(p *Proc, obj T) (T, error) {
-	return c.update(p, "update-status", obj, api.Status, store.UpdateOptions{Own: true})
+	return c.update(p, "update-status", obj, func() (T, error) { return c.table.Replace(obj, api.Status) })
 }
 
 // update does what write does, of all writes the most frequent one.
-func (c Client[T]) update(p *Proc, verb string, obj T, sub api.Subresource, opts store.UpdateOptions) (T, error) {
+func (c Client[T]) update(p *Proc, verb string, obj T, write func() (T, error)) (T, error) {
 	key := c.table.KeyOf(obj)
 	e := p.engine
 	if e.trace != nil || e.footprint != nil {
-		return c.write(p, verb, key, func() (T, error) { return c.table.UpdateWith(obj, sub, opts) })
+		return c.write(p, verb, key, write)
 	}
 	var none T
 	e.effects++
@@ -124,7 +123,7 @@ func (c Client[T]) update(p *Proc, verb string, obj T, sub api.Subresource, opts
 	if err != nil {
 		return none, err
 	}
-	updated, err := c.table.UpdateWith(obj, sub, opts)
+	updated, err := write()
 	if lost := p.after(fault); lost != nil {
 		return none, lost
 	}
@@ -210,7 +209,7 @@ func (server *API) Create(p *Proc, obj api.Object, opts api.CreateOptions) (api.
 }
 
 // Update replaces an object of any kind, or its status, in the name of p.
-func (server *API) Update(p *Proc, obj api.Object, sub api.Subresource, opts store.UpdateOptions) (api.Object, error) {
+func (server *API) Update(p *Proc, obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
 	return server.write(p, verbOf("update", sub), api.RefTo(obj), func() (api.Object, error) { return server.engine.store.UpdateWith(obj, sub, opts) })
 }
 

@@ -14,17 +14,15 @@ import (
 type feed[T api.Object] struct {
 	changes arrivals[T]
 	first   uint64 // the number of the oldest change in the list; numbers begin with 1
-	// latest is, for each key with changes in the list, the number of the newest. The shared feed keeps that of an object that exists
-	// in the object's Change.Tag, and here only those of the others.
+	// latest is, for each key with changes in the list, the number of the newest.
 	latest map[string]uint64
-	tagged bool // it is the shared feed
 	// departed finds, by index and value, the changes after which an object is no longer found under that value.
 	departed []departures[T]
 }
 
 // arrival is a change on its way.
 type arrival[T api.Object] struct {
-	change store.Change[T]
+	change api.Change[T]
 	at     time.Duration // when it was written
 	before uint64        // the number of the change of the same key before it; one below first, or zero, is none
 	left   int           // how many readers have yet to deliver it
@@ -43,30 +41,13 @@ func (f *feed[T]) end() uint64 { return f.first + uint64(f.changes.len()) }
 func (f *feed[T]) at(n uint64) *arrival[T] { return f.changes.at(int(n - f.first)) }
 
 // push adds a change that so many readers will deliver.
-func (f *feed[T]) push(c store.Change[T], at time.Duration, readers int) {
+func (f *feed[T]) push(c api.Change[T], at time.Duration, readers int) {
 	n := f.end()
-	*f.changes.push() = arrival[T]{change: c, at: at, before: f.note(&c, n), left: readers}
+	*f.changes.push() = arrival[T]{change: c, at: at, before: f.latest[c.Key], left: readers}
+	f.latest[c.Key] = n
 	for i := range f.departed {
 		f.departed[i].add(&c, n)
 	}
-}
-
-// note makes n the number of the newest change of an object, and returns that of the one before.
-func (f *feed[T]) note(c *store.Change[T], n uint64) (before uint64) {
-	if !f.tagged {
-		before = f.latest[c.Key]
-		f.latest[c.Key] = n
-		return before
-	}
-	before, *c.Tag = *c.Tag, n
-	switch {
-	case c.Type == api.Deleted:
-		f.latest[c.Key] = n
-	case c.Type == api.Added && len(f.latest) > 0:
-		before = f.latest[c.Key]
-		delete(f.latest, c.Key)
-	}
-	return before
 }
 
 // done notes that so many readers need the change of that number no more, and drops what nobody needs.
@@ -77,7 +58,7 @@ func (f *feed[T]) done(n uint64, readers int) {
 		if oldest.left > 0 {
 			return
 		}
-		if len(f.latest) > 0 && f.latest[oldest.change.Key] == f.first {
+		if f.latest[oldest.change.Key] == f.first {
 			delete(f.latest, oldest.change.Key)
 		}
 		for i := range f.departed {
@@ -89,7 +70,7 @@ func (f *feed[T]) done(n uint64, readers int) {
 }
 
 // back finds the first change of an object at a place or after it; n is the newest there is, at that place or after it.
-func (f *feed[T]) back(n, from uint64) *store.Change[T] {
+func (f *feed[T]) back(n, from uint64) *api.Change[T] {
 	a := f.at(n)
 	for a.before >= from {
 		a = f.at(a.before)
@@ -98,17 +79,17 @@ func (f *feed[T]) back(n, from uint64) *store.Change[T] {
 }
 
 // late lists the first change of each key at a place or after it, by key.
-func (f *feed[T]) late(from uint64) []*store.Change[T] {
+func (f *feed[T]) late(from uint64) []*api.Change[T] {
 	if from == f.end() {
 		return nil
 	}
-	changes := make([]*store.Change[T], 0, f.end()-from)
+	changes := make([]*api.Change[T], 0, f.end()-from)
 	for n := from; n < f.end(); n++ {
 		if a := f.at(n); a.before < from {
 			changes = append(changes, &a.change)
 		}
 	}
-	slices.SortFunc(changes, func(a, b *store.Change[T]) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(changes, func(a, b *api.Change[T]) int { return strings.Compare(a.Key, b.Key) })
 	return changes
 }
 
@@ -138,14 +119,14 @@ func (f *feed[T]) departuresOf(ix *store.Index[T]) *departures[T] {
 	return d
 }
 
-func (d *departures[T]) add(c *store.Change[T], n uint64) {
+func (d *departures[T]) add(c *api.Change[T], n uint64) {
 	for _, value := range d.index.Left(c) {
 		d.byValue[value] = append(d.byValue[value], n)
 	}
 }
 
 // drop undoes add for the oldest change.
-func (d *departures[T]) drop(c *store.Change[T]) {
+func (d *departures[T]) drop(c *api.Change[T]) {
 	for _, value := range d.index.Left(c) {
 		if numbers := d.byValue[value]; len(numbers) > 1 {
 			d.byValue[value] = numbers[1:]

@@ -41,9 +41,8 @@ func hubOf[T api.Object](e *Engine, table *store.Table[T]) *hub[T] {
 		return h
 	}
 	h := &hub[T]{engine: e, table: table, shared: newFeed[T]()}
-	h.shared.tagged = true
 	// From zero a watch begins with what there is, which is nothing then.
-	if _, err := table.Watch(store.WatchOptions[T]{From: e.store.Version(), Tagged: true}, h.take); err != nil {
+	if _, err := table.Watch(store.WatchOptions[T]{From: e.store.Version()}, h.take); err != nil {
 		panic("engine: a watch from now on cannot be too old: " + err.Error())
 	}
 	e.hubs[table.Kind()] = h
@@ -51,7 +50,7 @@ func hubOf[T api.Object](e *Engine, table *store.Table[T]) *hub[T] {
 }
 
 // take passes on a change that was just written.
-func (h *hub[T]) take(c store.Change[T]) {
+func (h *hub[T]) take(c api.Change[T]) {
 	if len(h.prompt) > 0 {
 		h.due.push(h.shared.end())
 		h.engine.schedule(0, h, nil, false)
@@ -77,7 +76,7 @@ func (h *hub[T]) take(c store.Change[T]) {
 }
 
 // keyedFor lists the keyed informers that a change concerns, in order. The list is valid until the next call.
-func (h *hub[T]) keyedFor(c *store.Change[T]) []concerned[T] {
+func (h *hub[T]) keyedFor(c *api.Change[T]) []concerned[T] {
 	list := h.concerned[:0]
 	for _, k := range h.keyed {
 		if c.Type != api.Added {
@@ -107,7 +106,7 @@ func (h *hub[T]) keyedFor(c *store.Change[T]) []concerned[T] {
 }
 
 // pass gives an informer with a selector its part of the change (API-073).
-func (h *hub[T]) pass(c store.Change[T], to concerned[T]) {
+func (h *hub[T]) pass(c api.Change[T], to concerned[T]) {
 	// API-073: the selector decides what the change looks like from there.
 	if seen, ok := h.table.Selected(c, to.before, to.after); ok {
 		to.inf.feed.push(seen, h.engine.now, 1)

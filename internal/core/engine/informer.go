@@ -87,7 +87,7 @@ func (inf *Informer[T]) run() {
 func (inf *Informer[T]) prompt() bool { return inf.lag == 0 && inf.actor.engine.choices == nil }
 
 // take moves on to the next change: it is in the view now.
-func (inf *Informer[T]) take() store.Change[T] {
+func (inf *Informer[T]) take() api.Change[T] {
 	c := inf.feed.at(inf.place).change
 	inf.place++
 	inf.feed.done(inf.place-1, 1)
@@ -95,7 +95,7 @@ func (inf *Informer[T]) take() store.Change[T] {
 }
 
 // tell has the handlers react to a change.
-func (inf *Informer[T]) tell(c *store.Change[T]) {
+func (inf *Informer[T]) tell(c *api.Change[T]) {
 	inf.delivered, inf.key = c.Object, c.Key
 	for i := range inf.handlers {
 		h := &inf.handlers[i]
@@ -138,16 +138,13 @@ func (inf *Informer[T]) Get(key string) (T, bool) {
 
 // get is Get; late says that the object has changes on their way.
 func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
-	obj, newest, ok := inf.table.LookupTagged(key)
 	if inf.place < inf.feed.end() {
-		if !ok || !inf.feed.tagged {
-			newest = inf.feed.latest[key]
-		}
-		if newest >= inf.place {
+		if newest := inf.feed.latest[key]; newest >= inf.place {
 			c := inf.feed.back(newest, inf.place)
 			return c.Old, c.Type != api.Added, true
 		}
 	}
+	obj, ok = inf.table.Lookup(key)
 	if ok && inf.match != nil && !inf.match(obj) {
 		var none T
 		return none, false, false
@@ -182,7 +179,7 @@ func (inf *Informer[T]) list() []T {
 		return objs
 	}
 	view := make([]T, 0, len(objs)+len(late))
-	add := func(c *store.Change[T]) {
+	add := func(c *api.Change[T]) {
 		if c.Type != api.Added {
 			view = append(view, c.Old)
 		}

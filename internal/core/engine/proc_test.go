@@ -12,7 +12,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -141,7 +140,7 @@ func TestAPIVerbs(t *testing.T) {
 			loaded.UID = "from elsewhere"
 			stored, err := server.Load(p, loaded)
 			check("load", err)
-			_, err = server.Update(p, stored, api.Status, store.UpdateOptions{})
+			_, err = server.Update(p, stored, api.Status, api.UpdateOptions{})
 			check("update of any kind", err)
 			_, err = server.Patch(p, ref, []byte(`{"metadata":{"labels":{"c":"d"}}}`), api.Main)
 			check("patch of any kind", err)

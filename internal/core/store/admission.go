@@ -2,11 +2,9 @@ package store
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The finalizers with which admission protects what may be in use (API-254), and the annotations that mark a default class
@@ -18,13 +16,6 @@ const (
 	defaultClassMark     = "storageclass.kubernetes.io/is-default-class"
 	betaDefaultClassMark = "storageclass.beta.kubernetes.io/is-default-class"
 )
-
-// protect is API-254: a new object gets the finalizer as its last unless it already has it.
-func protect(meta *metav1.ObjectMeta, finalizer string) {
-	if !slices.Contains(meta.Finalizers, finalizer) {
-		meta.Finalizers = append(slices.Clip(meta.Finalizers), finalizer)
-	}
-}
 
 func admitVolume(_ *Store, volume *corePV) error {
 	protect(&volume.ObjectMeta, pvProtection)

@@ -52,7 +52,7 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 		return nil, err
 	}
 	// The labels and annotations of a binding are nobody's to check.
-	c.checked, c.valid = false, false
+	c.validMeta = false
 	s.Pods.put(c, b)
 	return b, nil
 }

@@ -46,7 +46,7 @@ func TestMetadataOnTrust(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return s.Pods.UpdateWith(with(created, func(p *corev1.Pod) { p.Annotations = bad }), api.Main, store.UpdateOptions{SkipValidation: true})
+			return s.Pods.UpdateWith(with(created, func(p *corev1.Pod) { p.Annotations = bad }), api.Main, api.UpdateOptions{SkipValidation: true})
 		}, true},
 		{"API-262", "it came with a binding", func(s *store.Store) (*corev1.Pod, error) {
 			if _, err := s.Pods.Create(pod("p")); err != nil {

@@ -24,59 +24,73 @@ func (t *Table[T]) CreateWith(obj T, opts api.CreateOptions) (T, error) {
 	if t.strategy.defaults != nil {
 		t.strategy.defaults(obj)
 	}
-	// API-001: what only the server may say is wiped.
-	meta.UID = ""
-	meta.CreationTimestamp = metav1.Time{}
-	meta.DeletionTimestamp = nil
-	meta.DeletionGracePeriodSeconds = nil
 	versioned := versionOf(obj) != 0
-	meta.ResourceVersion = ""
+	clearServerFields(meta)
 	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
 	if t.strategy.admitCreate != nil {
 		if err := t.strategy.admitCreate(t.store, obj); err != nil {
 			return none, err
 		}
 	}
-	now := t.store.instant()
-	meta.CreationTimestamp = *now
-
-	// API-008: a generated name that is taken is drawn again, with all that follows.
-	base, generated := meta.GenerateName, meta.Name == "" && meta.GenerateName != ""
-	for attempt := 0; ; attempt++ {
-		if generated {
-			meta.Name = generateName(base, t.store.version, attempt)
-		}
-		if t.strategy.prepareCreate != nil {
-			t.strategy.prepareCreate(obj, now)
-		}
-		if !opts.SkipValidation && !t.store.asGiven {
-			errs := validateMetaCreate(meta, t.resource)
-			if t.strategy.validateCreate != nil {
-				errs = append(errs, t.strategy.validateCreate(obj)...)
-			}
-			if err := t.invalid(meta.Name, errs); err != nil {
-				return none, err
-			}
-		}
-		// API-017: a new object has no version. That comes out last, when it is to be stored.
-		if versioned {
-			return none, errVersionOnCreate()
-		}
-		key := api.Key(meta.Namespace, meta.Name)
-		if c := t.cells.Get(key); c != nil {
-			if generated && attempt+1 < generateNameAttempts {
-				continue
-			}
-			return none, t.alreadyExists(meta, c.obj)
-		}
-		// API-057: whoever comes after an object of the same name is another one.
-		meta.UID = newUID(t.resource.kind, key, t.removed[key])
-		if !opts.DryRun {
-			if t.strategy.compact != nil {
-				t.strategy.compact(obj, &t.store.commons, t.store.objects)
-			}
-			t.insert(key, obj, !opts.SkipValidation && !t.store.asGiven)
+	meta.CreationTimestamp = clock(t.store.now())
+	if meta.Name != "" || meta.GenerateName == "" {
+		if _, err := t.createNamed(obj, versioned, opts); err != nil {
+			return none, err
 		}
 		return obj, nil
 	}
+	// API-008: a generated name that is taken is drawn again, and everything after it is repeated.
+	base, version := meta.GenerateName, t.store.version
+	for attempt := 0; ; attempt++ {
+		meta.Name = generateName(base, version, attempt)
+		taken, err := t.createNamed(obj, versioned, opts)
+		switch {
+		case err == nil:
+			return obj, nil
+		case !taken || attempt+1 == generateNameAttempts:
+			return none, err
+		}
+	}
+}
+
+// clearServerFields clears the metadata that only the server sets (API-001).
+func clearServerFields(meta *metav1.ObjectMeta) {
+	meta.UID = ""
+	meta.ResourceVersion = ""
+	meta.CreationTimestamp = metav1.Time{}
+	meta.DeletionTimestamp = nil
+	meta.DeletionGracePeriodSeconds = nil
+}
+
+// createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. versioned
+// says that the request named a resourceVersion.
+func (t *Table[T]) createNamed(obj T, versioned bool, opts api.CreateOptions) (taken bool, err error) {
+	meta := metaOf(obj)
+	if t.strategy.prepareCreate != nil {
+		t.strategy.prepareCreate(obj, meta.CreationTimestamp)
+	}
+	validated := !opts.SkipValidation && !t.store.asGiven
+	if validated {
+		errs := validateMetaCreate(meta, t.resource)
+		if t.strategy.validateCreate != nil {
+			errs = append(errs, t.strategy.validateCreate(obj)...)
+		}
+		if err := t.invalid(meta.Name, errs); err != nil {
+			return false, err
+		}
+	}
+	// API-017: a new object has no version. The server finds out when it stores the object, after validation.
+	if versioned {
+		return false, errVersionOnCreate()
+	}
+	key := api.Key(meta.Namespace, meta.Name)
+	if c := t.cells.Get(key); c != nil {
+		return true, t.alreadyExists(meta, c.obj)
+	}
+	// API-057: an object created after one of the same name is another object.
+	meta.UID = newUID(t.resource.kind, key, t.removed[key])
+	if !opts.DryRun {
+		t.insert(key, obj, validated)
+	}
+	return false, nil
 }

@@ -71,7 +71,7 @@ func TestCSIDriverUpdate(t *testing.T) {
 func TestCSIDriverDefaults(t *testing.T) {
 	driver := &csiDriver{Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: new(true)}}
 	defaultDriver(driver)
-	csiDriverStrategy.prepareCreate(driver, &metav1.Time{})
+	csiDriverStrategy.prepareCreate(driver, metav1.Time{})
 	assert.Equal(t, storagev1.CSIDriverSpec{
 		AttachRequired: new(true), PodInfoOnMount: new(false), StorageCapacity: new(false), RequiresRepublish: new(false), SELinuxMount: new(false),
 		FSGroupPolicy:        new(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy),

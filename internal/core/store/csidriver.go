@@ -24,7 +24,7 @@ var csiDriverStrategy = strategy[*csiDriver]{
 		return &c
 	},
 	defaults: defaultDriver,
-	prepareCreate: func(driver *csiDriver, _ *metav1.Time) {
+	prepareCreate: func(driver *csiDriver, _ metav1.Time) {
 		// API-094: the feature is off, so the field does not exist.
 		driver.Spec.PreventPodSchedulingIfMissing = nil
 	},

@@ -38,7 +38,7 @@ func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 func (t *Table[T]) deleteNow(c *cell[T]) T {
 	obj := c.obj
 	meta, now := metaOf(obj), t.store.now()
-	if len(meta.Finalizers) == 0 {
+	if !blocked(meta) {
 		// API-051: nothing holds the object, it is gone at once.
 		return t.remove(c)
 	}
@@ -95,7 +95,7 @@ func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions) T {
 // kill is API-064: without grace the mark is written first, then the pod goes, unless finalizers hold it.
 func (t *Table[T]) kill(c *cell[T], at metav1.Time) T {
 	obj := t.mark(c, at, 0)
-	if len(metaOf(obj).Finalizers) > 0 {
+	if blocked(metaOf(obj)) {
 		return obj
 	}
 	return t.remove(c)
@@ -140,11 +140,6 @@ func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64) T {
 	meta.DeletionGracePeriodSeconds = &grace
 	t.put(c, obj)
 	return obj
-}
-
-// graceOver reports whether only finalizers can still hold an object that is being deleted.
-func graceOver(meta *metav1.ObjectMeta) bool {
-	return meta.DeletionGracePeriodSeconds == nil || *meta.DeletionGracePeriodSeconds == 0
 }
 
 // DeleteAll deletes every object that match selects, each by the rules of Delete (API-061), and returns how many there were.

@@ -89,9 +89,9 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 	} {
 		t.Run("API-055 "+test.name, func(t *testing.T) {
 			w := newWorld(t)
-			var changes []store.Change[*corev1.PersistentVolume]
+			var changes []api.Change[*corev1.PersistentVolume]
 			marked := remove(w, create(w, disk("disk"))).(*corev1.PersistentVolume)
-			_, err := w.Volumes.Watch(store.WatchOptions[*corev1.PersistentVolume]{From: w.Version()}, func(c store.Change[*corev1.PersistentVolume]) {
+			_, err := w.Volumes.Watch(store.WatchOptions[*corev1.PersistentVolume]{From: w.Version()}, func(c api.Change[*corev1.PersistentVolume]) {
 				changes = append(changes, c)
 			})
 			require.NoError(t, err)

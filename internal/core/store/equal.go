@@ -35,9 +35,6 @@ func sameQuantity(a, b apiresource.Quantity) bool {
 // equalQuantity reports whether both have the same value.
 func equalQuantity(a, b apiresource.Quantity) bool { return a == b || a.Cmp(b) == 0 }
 
-// identical reports whether both are the same in memory.
-func identical(a, b apiresource.Quantity) bool { return a == b }
-
 // equalLists compares lists of resources by the given equality of their quantities.
 func equalLists(a, b corev1.ResourceList, equal func(a, b apiresource.Quantity) bool) bool {
 	if sameMap(a, b) {

@@ -193,7 +193,7 @@ func checkLaws[T api.Object](t *testing.T, s strategy[T], good func() T, rows []
 		s.validateCreate(obj)
 		created := s.shallow(obj)
 		if s.prepareCreate != nil {
-			s.prepareCreate(created, new(clock(noon)))
+			s.prepareCreate(created, clock(noon))
 		}
 		updated := s.shallow(obj)
 		if s.prepareUpdate != nil {
@@ -203,7 +203,7 @@ func checkLaws[T api.Object](t *testing.T, s strategy[T], good func() T, rows []
 			t.Errorf("API-002: validated twice: %q, then %q", first, second)
 		}
 		if s.prepareStatus != nil {
-			s.prepareStatus(s.shallow(obj), old, new(clock(noon)))
+			s.prepareStatus(s.shallow(obj), old, clock(noon))
 		}
 		if diff := cmp.Diff(before, any(sent)) + cmp.Diff(oldBefore, any(old)); diff != "" {
 			t.Errorf("API-101: the request or the stored object was written to:\n%s", diff)

@@ -1,20 +1,14 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/volsim/volsim/api"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// errStale is the reason of the Conflict that a write on an old version gets (API-011).
-var errStale = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
 // serverError is what the API server makes of an error that it did not foresee: code 500 with an empty reason.
 func serverError(message string) error {
@@ -28,32 +22,6 @@ func serverError(message string) error {
 // errVersionOnCreate is API-017: a server error, not a validation error.
 func errVersionOnCreate() error {
 	return serverError("resourceVersion should not be set on objects to be created")
-}
-
-func errUID(asked, stored types.UID) error {
-	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", asked, stored)
-}
-
-func errVersion(asked, stored string) error {
-	return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", asked, stored)
-}
-
-// checkPreconditions is API-058, API-024: a delete of another object than the one meant, or of another version of it, is a
-// Conflict. This one conflict goes by the kind instead of the resource, as upstream has it.
-func (t *Table[T]) checkPreconditions(meta *metav1.ObjectMeta, opts api.DeleteOptions) error {
-	var why error
-	switch {
-	case opts.UID != "" && opts.UID != meta.UID:
-		why = fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
-			"The object might have been deleted and then recreated", opts.UID, meta.UID)
-	case opts.ResourceVersion != "" && opts.ResourceVersion != meta.ResourceVersion:
-		why = fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
-			"The object might have been modified", opts.ResourceVersion, meta.ResourceVersion)
-	default:
-		return nil
-	}
-	kind := t.resource.groupKind()
-	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, meta.Name, why)
 }
 
 // API-022
@@ -73,11 +41,6 @@ func (t *Table[T]) alreadyExists(meta *metav1.ObjectMeta, old T) error {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
 	return err
-}
-
-// API-024
-func (t *Table[T]) conflict(name string, why error) error {
-	return apierrors.NewConflict(t.resource.groupResource(), name, why)
 }
 
 // API-012, API-026: this one error of validation goes by the resource's plural name.

@@ -10,11 +10,11 @@ import (
 type history[T api.Object] struct {
 	limit   int
 	dropped uint64 // the version of the newest change that is no longer kept
-	changes []Change[T]
+	changes []api.Change[T]
 	first   int // where the oldest change stands once the slice is full
 }
 
-func (h *history[T]) add(c *Change[T]) {
+func (h *history[T]) add(c *api.Change[T]) {
 	switch {
 	case h.limit == 0:
 		h.dropped = c.Version
@@ -27,8 +27,8 @@ func (h *history[T]) add(c *Change[T]) {
 	}
 }
 
-func (h *history[T]) since(version uint64) iter.Seq[Change[T]] {
-	return func(yield func(Change[T]) bool) {
+func (h *history[T]) since(version uint64) iter.Seq[api.Change[T]] {
+	return func(yield func(api.Change[T]) bool) {
 		for i := range h.changes {
 			c := h.changes[(h.first+i)%len(h.changes)]
 			if c.Version > version && !yield(c) {

@@ -61,13 +61,13 @@ func (ix *Index[T]) Keys(value string) []string {
 func (ix *Index[T]) build() {
 	ix.index.byValue = map[string]filed{}
 	ix.table.order.Scan(func(key string, c *cell[T]) bool {
-		ix.index.apply(&Change[T]{Type: api.Added, Key: key, Object: c.obj})
+		ix.index.apply(&api.Change[T]{Type: api.Added, Key: key, Object: c.obj})
 		return true
 	})
 }
 
 // Left lists the values under which a change takes its object away.
-func (ix *Index[T]) Left(c *Change[T]) []string {
+func (ix *Index[T]) Left(c *api.Change[T]) []string {
 	if c.Type == api.Added {
 		return nil
 	}
@@ -85,9 +85,11 @@ func (ix *Index[T]) Left(c *Change[T]) []string {
 	return slices.DeleteFunc(slices.Clone(old), func(value string) bool { return slices.Contains(now, value) })
 }
 
-func (ix *index[T]) unchanged(c *Change[T]) bool { return ix.same != nil && ix.same(c.Old, c.Object) }
+func (ix *index[T]) unchanged(c *api.Change[T]) bool {
+	return ix.same != nil && ix.same(c.Old, c.Object)
+}
 
-func (ix *index[T]) apply(c *Change[T]) {
+func (ix *index[T]) apply(c *api.Change[T]) {
 	if ix.byValue == nil || c.Type == api.Modified && ix.unchanged(c) {
 		return
 	}

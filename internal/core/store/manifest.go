@@ -119,7 +119,7 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	}
 	gvk := GroupVersionKind(api.Kind(kind))
 	if gvk.Kind == "" || gvk.GroupVersion().String() != apiVersion {
-		return nil, fmt.Errorf("%w: %s %s", api.ErrUnknownKind, apiVersion, kind)
+		return nil, fmt.Errorf("%s (%s) is %w", kind, apiVersion, api.ErrUnknownKind)
 	}
 	obj := newObject(api.Kind(kind))
 	if err := decodeStrict(data, obj); err != nil {

@@ -62,9 +62,9 @@ func TestManifests(t *testing.T) {
 		{"an empty list", `{"apiVersion":"v1","kind":"List"}`, nil},
 		{"a namespace of its own", strings.Replace(claimJSON, `"name"`, `"namespace":"team","name"`, 1), []string{"1 PersistentVolumeClaim/team/data"}},
 
-		{"an unknown kind", classYAML + "---\n\napiVersion: v1\nkind: Secret\n", []string{"1 " + class, "7: kind not held here: v1 Secret"}},
+		{"an unknown kind", classYAML + "---\n\napiVersion: v1\nkind: Secret\n", []string{"1 " + class, "7: Secret (v1) is not simulated"}},
 		{"a kind of another version", "apiVersion: storage.k8s.io/v1beta1\nkind: StorageClass\n",
-			[]string{"1: kind not held here: storage.k8s.io/v1beta1 StorageClass"}},
+			[]string{"1: StorageClass (storage.k8s.io/v1beta1) is not simulated"}},
 		{"no kind", "a: b", []string{"1: apiVersion or kind is missing"}},
 		{"a kind that is no text", "apiVersion: v1\nkind: [Pod]", []string{"1: apiVersion or kind is missing"}},
 		{"no object", "just text", []string{"1: not an object: a manifest has fields, apiVersion and kind among them"}},
@@ -115,7 +115,7 @@ func TestReadManifests(t *testing.T) {
 
 	_, err = store.ReadManifests([]byte(classYAML + "---\napiVersion: v1\nkind: Secret\n"))
 	require.ErrorIs(t, err, api.ErrUnknownKind)
-	assert.EqualError(t, err, "line 6: kind not held here: v1 Secret")
+	assert.EqualError(t, err, "line 6: Secret (v1) is not simulated")
 
 	huge, err := store.ReadManifests([]byte(strings.Replace(claimJSON, `"5Gi"`, `1e999`, 1)))
 	require.NoError(t, err, "huge, but a number")

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/volsim/volsim/api"
@@ -253,17 +252,6 @@ func validateFinalizers(finalizers []string) field.ErrorList {
 			"finalizer %s and %s cannot be both set", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents)))
 	}
 	return append(errs, unqualified...)
-}
-
-func addedFinalizers(finalizers, old []string) []string {
-	var added []string
-	for _, name := range finalizers {
-		if !slices.Contains(old, name) {
-			added = append(added, name)
-		}
-	}
-	slices.Sort(added)
-	return slices.Compact(added)
 }
 
 func metaPath(child string) *field.Path { return field.NewPath("metadata", child) }

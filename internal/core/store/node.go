@@ -19,7 +19,7 @@ var nodeStrategy = strategy[*coreNode]{
 		return &c
 	},
 	defaults: defaultNode,
-	prepareCreate: func(node *coreNode, _ *metav1.Time) {
+	prepareCreate: func(node *coreNode, _ metav1.Time) {
 		// API-109: a node keeps the status it comes with; a kubelet's configuration is no longer kept in it.
 		node.Spec.ConfigSource = nil
 		node.Status.Config = nil
@@ -31,7 +31,7 @@ var nodeStrategy = strategy[*coreNode]{
 			node.Spec.ConfigSource = nil
 		}
 	},
-	prepareStatus: func(node, old *coreNode, _ *metav1.Time) {
+	prepareStatus: func(node, old *coreNode, _ metav1.Time) {
 		// API-245: the status does not reach the spec; metadata comes from the request.
 		node.Spec = old.Spec
 		if old.Status.Config == nil {

@@ -65,7 +65,7 @@ func TestNodeUpdate(t *testing.T) {
 func TestNodePreparation(t *testing.T) {
 	node := goodNode()
 	node.Spec.ConfigSource, node.Status.Config = &corev1.NodeConfigSource{}, &corev1.NodeConfigStatus{}
-	nodeStrategy.prepareCreate(node, &metav1.Time{})
+	nodeStrategy.prepareCreate(node, metav1.Time{})
 	assert.Equal(t, goodNode(), node, "API-109: the status is kept, the old ways of configuration are not")
 
 	old := goodNode()
@@ -75,7 +75,7 @@ func TestNodePreparation(t *testing.T) {
 	assert.True(t, node.Spec.Unschedulable, "API-236: the spec is the request's")
 
 	node.Status = corev1.NodeStatus{Phase: "x"}
-	nodeStrategy.prepareStatus(node, old, &metav1.Time{})
+	nodeStrategy.prepareStatus(node, old, metav1.Time{})
 	assert.Equal(t, old.Spec, node.Spec, "API-245: the spec is kept")
 	assert.EqualValues(t, "x", node.Status.Phase, "API-245: the status is the request's")
 	assert.Equal(t, map[string]string{"a": "b"}, node.Labels, "API-245: so are the labels")

@@ -11,7 +11,6 @@ var volumeStrategy = strategy[*corePV]{
 		return &c
 	},
 	defaults:      defaultVolume,
-	defaultsOver:  defaultVolumeOver,
 	prepareCreate: prepareVolume,
 	prepareUpdate: func(volume, old *corePV) {
 		// API-210, BIND-013: the status has a subresource of its own.
@@ -21,18 +20,13 @@ var volumeStrategy = strategy[*corePV]{
 	admitCreate:    admitVolume,
 	validateCreate: validateVolume,
 	validateUpdate: validateVolumeUpdate,
-	shared:         sharedVolume,
-	compact:        compactVolume,
 	// API-240: any phase may follow any other, so there is nothing to validate in a status.
 	equal: sameVolume,
 }
 
 // defaultVolume is API-090, API-091 and API-101: it runs on updates too, so what an update leaves out becomes the default, not
 // what was stored.
-func defaultVolume(volume *corePV) { defaultVolumeOver(volume, &corePV{}) }
-
-// defaultVolumeOver is defaultVolume without a look at what is shared with old.
-func defaultVolumeOver(volume, old *corePV) {
+func defaultVolume(volume *corePV) {
 	spec := &volume.Spec
 	// API-090, BIND-010: an administrator's volume is kept after release.
 	if spec.PersistentVolumeReclaimPolicy == "" {
@@ -44,20 +38,18 @@ func defaultVolumeOver(volume, old *corePV) {
 	if volume.Status.Phase == "" {
 		volume.Status.Phase = corev1.VolumePending
 	}
-	if !sameMap(spec.Capacity, old.Spec.Capacity) {
-		spec.Capacity = roundToMilli(spec.Capacity)
-	}
+	spec.Capacity = roundToMilli(spec.Capacity)
 	defaultSource(&spec.PersistentVolumeSource)
 	// API-006: times have whole seconds.
 	volume.Status.LastPhaseTransitionTime = wholeSecond(volume.Status.LastPhaseTransitionTime)
 }
 
 // prepareVolume is API-105, BIND-010: a new volume is Pending, whatever its author says.
-func prepareVolume(volume *corePV, now *metav1.Time) {
-	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: now}
+func prepareVolume(volume *corePV, now metav1.Time) {
+	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 }
 
-func prepareVolumeStatus(volume, old *corePV, now *metav1.Time) {
+func prepareVolumeStatus(volume, old *corePV, now metav1.Time) {
 	// API-240, BIND-013: the spec is not the subresource's; metadata is, and stays as sent.
 	volume.Spec = old.Spec
 	status := &volume.Status
@@ -69,7 +61,7 @@ func prepareVolumeStatus(volume, old *corePV, now *metav1.Time) {
 			status.LastPhaseTransitionTime = old.Status.LastPhaseTransitionTime
 		}
 	case since == nil || since.Equal(old.Status.LastPhaseTransitionTime):
-		status.LastPhaseTransitionTime = now
+		status.LastPhaseTransitionTime = &now
 	}
 }
 

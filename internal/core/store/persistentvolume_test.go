@@ -287,7 +287,7 @@ func TestVolumeStatus(t *testing.T) {
 	// API-105: a new volume has a status of its own.
 	volume := goodVolume()
 	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound, Message: "hello"}
-	prepareVolume(volume, &now)
+	prepareVolume(volume, now)
 	if want := (corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}); !cmp.Equal(want, volume.Status) {
 		t.Errorf("API-105: status = %v, want %v", volume.Status, want)
 	}
@@ -310,7 +310,7 @@ func TestVolumeStatus(t *testing.T) {
 		obj.Status = corev1.PersistentVolumeStatus{Phase: c.phase, LastPhaseTransitionTime: c.sent}
 		obj.Spec.StorageClassName = "Ignored"
 		obj.Labels = map[string]string{"kept": "yes"}
-		volumeStrategy.prepareStatus(obj, old, &now)
+		volumeStrategy.prepareStatus(obj, old, now)
 		if got := obj.Status.LastPhaseTransitionTime; !got.Equal(c.want) || obj.Status.Phase != c.phase {
 			t.Errorf("%s %s: phase %s since %v, want %s since %v", c.rule, c.name, obj.Status.Phase, got, c.phase, c.want)
 		}

@@ -123,18 +123,6 @@ func validateVolumeSource(spec *corev1.PersistentVolumeSpec, name string, affine
 	return errs
 }
 
-// sharedVolume is strategy.shared. A claimRef and mount options may be anything (API-132); what has a say in metadata (API-133) is not
-// there.
-func sharedVolume(volume, old *corePV) bool {
-	if _, ok := volume.Annotations[corev1.MountOptionAnnotation]; ok || volume.GenerateName != "" {
-		return false
-	}
-	a, b := &volume.Spec, &old.Spec
-	return a.PersistentVolumeSource == b.PersistentVolumeSource && sameMap(a.Capacity, b.Capacity) && sameSlice(a.AccessModes, b.AccessModes) &&
-		a.PersistentVolumeReclaimPolicy == b.PersistentVolumeReclaimPolicy && a.StorageClassName == b.StorageClassName &&
-		a.VolumeMode == b.VolumeMode && a.NodeAffinity == b.NodeAffinity && a.VolumeAttributesClassName == b.VolumeAttributesClassName
-}
-
 // validateVolumeUpdate repeats the validation of a new volume in full: parts shared with old are not taken on trust, since old
 // may have been stored unvalidated. What is not named below may change (API-215).
 func validateVolumeUpdate(volume, old *corePV) field.ErrorList {

@@ -15,7 +15,6 @@ var claimStrategy = strategy[*corePVC]{
 		return &c
 	},
 	defaults:       defaultClaim,
-	defaultsOver:   defaultClaimOver,
 	prepareCreate:  prepareClaim,
 	prepareUpdate:  prepareClaimUpdate,
 	prepareStatus:  prepareClaimStatus,
@@ -23,17 +22,12 @@ var claimStrategy = strategy[*corePVC]{
 	admitUpdate:    admitResize,
 	validateCreate: func(claim *corePVC) field.ErrorList { return validateClaimSpec(&claim.Spec, specRoot) },
 	validateUpdate: validateClaimUpdate,
-	shared:         sharedClaim,
-	compact:        compactClaim,
 	validateStatus: validateClaimStatus,
 	equal:          sameClaim,
 }
 
 // defaultClaim is API-092 and API-101. The storage class is left to admission (API-251).
-func defaultClaim(claim *corePVC) { defaultClaimOver(claim, &corePVC{}) }
-
-// defaultClaimOver is defaultClaim without a look at what is shared with old.
-func defaultClaimOver(claim, old *corePVC) {
+func defaultClaim(claim *corePVC) {
 	spec, status := &claim.Spec, &claim.Status
 	// API-092: a claim is for a file system unless it says otherwise.
 	if spec.VolumeMode == nil {
@@ -42,15 +36,10 @@ func defaultClaimOver(claim, old *corePVC) {
 	if status.Phase == "" {
 		status.Phase = corev1.ClaimPending
 	}
-	for _, list := range [...]struct{ now, was *corev1.ResourceList }{
-		{&spec.Resources.Limits, &old.Spec.Resources.Limits},
-		{&spec.Resources.Requests, &old.Spec.Resources.Requests},
-		{&status.Capacity, &old.Status.Capacity},
-		{&status.AllocatedResources, &old.Status.AllocatedResources},
+	for _, list := range [...]*corev1.ResourceList{
+		&spec.Resources.Limits, &spec.Resources.Requests, &status.Capacity, &status.AllocatedResources,
 	} {
-		if !sameMap(*list.now, *list.was) {
-			*list.now = roundToMilli(*list.now)
-		}
+		*list = roundToMilli(*list)
 	}
 	status.Conditions = wholeSeconds(status.Conditions)
 }
@@ -72,7 +61,7 @@ func wholeSeconds(conditions []corev1.PersistentVolumeClaimCondition) []corev1.P
 }
 
 // prepareClaim is API-106.
-func prepareClaim(claim *corePVC, _ *metav1.Time) {
+func prepareClaim(claim *corePVC, _ metav1.Time) {
 	// API-106, API-015, BIND-011: a new claim is Pending, and stored so at once.
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	dropDataSources(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
@@ -86,7 +75,7 @@ func prepareClaimUpdate(claim, old *corePVC) {
 	normalizeDataSources(&claim.Spec)
 }
 
-func prepareClaimStatus(claim, old *corePVC, _ *metav1.Time) {
+func prepareClaimStatus(claim, old *corePVC, _ metav1.Time) {
 	// API-242: the spec is not the subresource's; metadata is, and stays as sent.
 	claim.Spec = old.Spec
 }

@@ -145,7 +145,7 @@ func TestClaimDataSources(t *testing.T) {
 		c.new(obj)
 		c.want(want)
 		if c.old == nil {
-			claimStrategy.prepareCreate(obj, new(clock(noon)))
+			claimStrategy.prepareCreate(obj, clock(noon))
 		} else {
 			old := goodClaim()
 			c.old(old)
@@ -238,36 +238,6 @@ func golden(c *corePVC) {
 	c.Status.CurrentVolumeAttributesClassName = new("gold")
 }
 
-// TestClaimOnTrust: what a bind changes of a claim that is valid need not be validated again.
-func TestClaimOnTrust(t *testing.T) {
-	for _, c := range []struct {
-		rule, name string
-		before     func(*corePVC)
-		after      func(*corePVC)
-		want       bool
-	}{
-		{"API-218", "nothing", nil, func(*corePVC) {}, true},
-		{"API-218", "bound", nil, asking(func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeName = "disk" }), true},
-		{"API-218", "bound again", boundClaim, asking(func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeName = "other" }), false},
-		{"API-221", "the same size in another map", nil, sized("10Gi"), true},
-		{"API-221", "another size", nil, sized("20Gi"), false},
-		{"API-219", "annotations", nil, func(c *corePVC) { c.Annotations = map[string]string{"a": "b"} }, true},
-		{"API-220", "the annotation of the class", nil, annotated("fast"), false},
-		{"API-033", "a generateName", nil, func(c *corePVC) { c.GenerateName = "a-" }, false},
-		{"API-226", "other modes", nil, asking(func(s *corev1.PersistentVolumeClaimSpec) { s.AccessModes = nil }), false},
-	} {
-		old := goodClaim()
-		if c.before != nil {
-			c.before(old)
-		}
-		claim := *old
-		c.after(&claim)
-		if got := sharedClaim(&claim, old); got != c.want {
-			t.Errorf("%s %s: taken on trust: %v, want %v", c.rule, c.name, got, c.want)
-		}
-	}
-}
-
 func TestClaimUpdate(t *testing.T) { checkUpdates(t, claimStrategy, goodClaim, claimChanges, false) }
 
 func statusOf(change func(*corev1.PersistentVolumeClaimStatus)) func(*corePVC) {
@@ -318,14 +288,14 @@ func TestClaimStatus(t *testing.T) {
 	// API-106, API-015: a new claim has no status but Pending.
 	claim := goodClaim()
 	boundClaim(claim)
-	claimStrategy.prepareCreate(claim, new(clock(noon)))
+	claimStrategy.prepareCreate(claim, clock(noon))
 	if want := (corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}); !cmp.Equal(want, claim.Status) {
 		t.Errorf("API-106: status = %v, want %v", claim.Status, want)
 	}
 	// API-242: metadata stays as sent, the spec does not.
 	old, obj := goodClaim(), goodClaim()
 	obj.Annotations, obj.Spec.VolumeName = map[string]string{"a": "b"}, "disk"
-	claimStrategy.prepareStatus(obj, old, new(clock(noon)))
+	claimStrategy.prepareStatus(obj, old, clock(noon))
 	if obj.Annotations["a"] != "b" || !cmp.Equal(obj.Spec, old.Spec) {
 		t.Errorf("API-242: annotations %v, spec %v; want those sent, that stored", obj.Annotations, obj.Spec)
 	}

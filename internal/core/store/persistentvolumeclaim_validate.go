@@ -102,19 +102,6 @@ func validateReference(apiGroup *string, kind, name string, anyGroup bool, path 
 	return errs
 }
 
-// sharedClaim is strategy.shared. A claim that names no volume may get any name (API-158, API-218); requests may be another map that
-// says the same. What has a say in metadata (API-219) is the same.
-func sharedClaim(claim, old *corePVC) bool {
-	a, b := &claim.Spec, &old.Spec
-	return (a.VolumeName == b.VolumeName || b.VolumeName == "") && claim.GenerateName == "" &&
-		sameSlice(a.AccessModes, b.AccessModes) && a.Selector == b.Selector && sameMap(a.Resources.Limits, b.Resources.Limits) &&
-		equalLists(a.Resources.Requests, b.Resources.Requests, identical) && a.StorageClassName == b.StorageClassName &&
-		a.VolumeMode == b.VolumeMode && a.DataSource == b.DataSource && a.DataSourceRef == b.DataSourceRef &&
-		a.VolumeAttributesClassName == b.VolumeAttributesClassName &&
-		(sameMap(claim.Annotations, old.Annotations) ||
-			claim.Annotations[corev1.BetaStorageClassAnnotation] == old.Annotations[corev1.BetaStorageClassAnnotation])
-}
-
 // validateClaimUpdate repeats the validation of a new claim in full: parts shared with old are not taken on trust, since old may
 // have been stored unvalidated.
 func validateClaimUpdate(claim, old *corePVC) field.ErrorList {

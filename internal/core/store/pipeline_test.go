@@ -199,9 +199,9 @@ func TestCreate(t *testing.T) {
 		worse := with(obj.(*corev1.PersistentVolume), func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) })
 		_, err = w.Update(worse)
 		require.Error(t, err, "API-212")
-		_, err = w.UpdateWith(worse, api.Main, store.UpdateOptions{SkipValidation: true})
+		_, err = w.UpdateWith(worse, api.Main, api.UpdateOptions{SkipValidation: true})
 		require.NoError(t, err)
-		_, err = w.UpdateWith(worse, api.Main, store.UpdateOptions{SkipValidation: true})
+		_, err = w.UpdateWith(worse, api.Main, api.UpdateOptions{SkipValidation: true})
 		require.Error(t, err, "API-011 holds all the same")
 	})
 }
@@ -456,7 +456,7 @@ func TestStatusUpdate(t *testing.T) {
 	w.changes()
 	_, err = w.Attachments.UpdateStatus(with(va, func(va *storagev1.VolumeAttachment) { va.ResourceVersion = "" }))
 	w.refused("API-246, API-012", err, 422, metav1.StatusReasonInvalid, w.Version())
-	_, err = w.Volumes.UpdateWith(stored, "scale", store.UpdateOptions{})
+	_, err = w.Volumes.UpdateWith(stored, "scale", api.UpdateOptions{})
 	w.refused("an unknown subresource", err, 400, metav1.StatusReasonBadRequest, w.Version())
 }
 

@@ -37,7 +37,7 @@ var podStrategy = strategy[*corePod]{
 func equalPodSpecs(a, b *corev1.PodSpec) bool { return sharesAll(a, b) || semanticEqual(a, b) }
 
 // preparePod is API-108: a new pod is Pending, and gated if it has scheduling gates.
-func preparePod(pod *corePod, now *metav1.Time) {
+func preparePod(pod *corePod, now metav1.Time) {
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
 	dropDisabledFields(&pod.Spec, nil)
@@ -48,13 +48,13 @@ func preparePod(pod *corePod, now *metav1.Time) {
 			Status:             corev1.ConditionFalse,
 			Reason:             corev1.PodReasonSchedulingGated,
 			Message:            "Scheduling is blocked due to non-empty scheduling gates",
-			LastTransitionTime: *now,
+			LastTransitionTime: now,
 		}}
 	}
 }
 
 // preparePodStatus is API-244.
-func preparePodStatus(pod, old *corePod, _ *metav1.Time) {
+func preparePodStatus(pod, old *corePod, _ metav1.Time) {
 	// API-244: what a kubelet reports changes neither the spec nor the owners nor the mark of deletion.
 	pod.Spec = old.Spec
 	pod.OwnerReferences = old.OwnerReferences

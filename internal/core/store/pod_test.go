@@ -220,12 +220,12 @@ func TestPodPreparation(t *testing.T) {
 	now := clock(noon)
 	pod := goodPod()
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", QOSClass: corev1.PodQOSBestEffort}
-	preparePod(pod, &now)
+	preparePod(pod, now)
 	assert.EqualValues(t, 1, pod.Generation, "API-108")
 	assert.Equal(t, corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBestEffort}, pod.Status, "API-108")
 	pod = goodPod()
 	pod.Spec.SchedulingGates = gates("a")
-	preparePod(pod, &now)
+	preparePod(pod, now)
 	assert.Equal(t, []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: now,
 		Message: "Scheduling is blocked due to non-empty scheduling gates",
@@ -243,7 +243,7 @@ func TestDisabledFieldsAreDropped(t *testing.T) {
 	}
 	pod := trusting()
 	shallow := podStrategy.shallow(pod)
-	preparePod(shallow, &metav1.Time{})
+	preparePod(shallow, metav1.Time{})
 	assert.Equal(t, []corev1.VolumeProjection{{}}, shallow.Spec.Volumes[2].Projected.Sources, "API-108: the features are off")
 	assert.Nil(t, shallow.Spec.SchedulingGroup, "API-108: the feature is off")
 	assert.Empty(t, cmp.Diff(trusting(), pod), "the request was written to")

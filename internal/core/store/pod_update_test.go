@@ -125,7 +125,7 @@ func TestPodStatus(t *testing.T) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "A"}, {Type: "B"}, {Type: "A"}, {Type: "A"}}
 	sent := pod.Status.DeepCopy()
 	shallow := podStrategy.shallow(pod)
-	podStrategy.prepareStatus(shallow, old, &metav1.Time{})
+	podStrategy.prepareStatus(shallow, old, metav1.Time{})
 	var generations []int64
 	for _, c := range shallow.Status.Conditions {
 		generations = append(generations, c.ObservedGeneration)

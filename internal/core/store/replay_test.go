@@ -20,7 +20,7 @@ func TestReplay(t *testing.T) {
 		now := noon
 		s := store.New(store.Config{Now: func() time.Time { return now }})
 		version, mirror, log := uint64(0), map[string]*corev1.Pod{}, []string{}
-		_, err := s.Pods.Watch(store.WatchOptions[*corev1.Pod]{}, func(c store.Change[*corev1.Pod]) {
+		_, err := s.Pods.Watch(store.WatchOptions[*corev1.Pod]{}, func(c api.Change[*corev1.Pod]) {
 			if c.Version <= version || c.Object.ResourceVersion != fmt.Sprint(c.Version) {
 				r.Fatalf("API-071: version %d, %s after %d", c.Version, c.Object.ResourceVersion, version)
 			}
@@ -59,7 +59,7 @@ func TestReplay(t *testing.T) {
 		}
 		from := rapid.IntRange(1, len(log)).Draw(r, "from")
 		var late []string
-		if _, err := s.Pods.Watch(store.WatchOptions[*corev1.Pod]{From: uint64(from)}, func(c store.Change[*corev1.Pod]) {
+		if _, err := s.Pods.Watch(store.WatchOptions[*corev1.Pod]{From: uint64(from)}, func(c api.Change[*corev1.Pod]) {
 			late = append(late, fmt.Sprint(c.Type, c.Key, c.Version))
 		}); err != nil {
 			r.Fatal(err)

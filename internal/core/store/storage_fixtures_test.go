@@ -78,7 +78,7 @@ func checkUpdates[T api.Object](t *testing.T, s strategy[T], good func() T, chan
 			}
 			validate := s.validateUpdate
 			if status {
-				s.prepareStatus(obj, old, new(clock(noon)))
+				s.prepareStatus(obj, old, clock(noon))
 				validate = s.validateStatus
 			} else if s.prepareUpdate != nil {
 				s.prepareUpdate(obj, old)
@@ -90,35 +90,7 @@ func checkUpdates[T api.Object](t *testing.T, s strategy[T], good func() T, chan
 			if diff := cmp.Diff(kept, any(old)); diff != "" {
 				t.Errorf("the stored object was written to:\n%s", diff)
 			}
-			if !status {
-				checkTrust(t, s, good, c)
-			}
 		})
-	}
-}
-
-// checkTrust makes the same change to a copy that shares with old what it leaves alone: if that is taken on trust, where old was valid,
-// it must be right.
-func checkTrust[T api.Object](t *testing.T, s strategy[T], good func() T, c change[T]) {
-	t.Helper()
-	old := good()
-	if c.before != nil {
-		c.before(old)
-	}
-	if s.shared == nil || len(s.validateCreate(old)) > 0 {
-		return
-	}
-	s.defaults(old)
-	kept := old.DeepCopyObject()
-	obj := s.shallow(old)
-	c.after(obj)
-	if cmp.Diff(kept, any(old)) != "" {
-		return // it writes to what both have
-	}
-	s.defaultsOver(obj, old)
-	s.prepareUpdate(obj, old)
-	if s.shared(obj, old) && c.want != "" {
-		t.Errorf("taken on trust, want %q", c.want)
 	}
 }
 

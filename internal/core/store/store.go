@@ -7,7 +7,6 @@ import (
 	"github.com/volsim/volsim/api"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Config sets up a store. The zero value works.
@@ -27,8 +26,7 @@ type Config struct {
 // modified afterwards, nor anything reachable from it. A refused write changes nothing. A store is not safe for concurrent use.
 type Store struct {
 	now     func() time.Time
-	second  *metav1.Time // see instant
-	version uint64       // API-005: one counter for all kinds
+	version uint64 // API-005: one counter for all kinds
 	objects int
 	asGiven bool
 
@@ -44,8 +42,7 @@ type Store struct {
 	Capacities        *Table[*storagev1.CSIStorageCapacity]
 	Events            *Table[*corev1.Event]
 
-	tables  map[api.Kind]table
-	commons commons
+	tables map[api.Kind]table
 }
 
 // New returns an empty store.
@@ -77,7 +74,7 @@ func (s *Store) Version() uint64 { return s.version }
 // table is a Table without its type, for callers that hold objects of any kind.
 type table interface {
 	create(obj api.Object, opts api.CreateOptions) (api.Object, error)
-	update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error)
+	update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error)
 	load(obj api.Object) (api.Object, error)
 	patch(key string, patch []byte, sub api.Subresource) (api.Object, error)
 	delete(key string, opts api.DeleteOptions) (api.Object, error)
@@ -88,11 +85,11 @@ type table interface {
 
 func (s *Store) tableFor(obj api.Object) (table, error) {
 	if api.IsNil(obj) {
-		return nil, fmt.Errorf("store: the object is nil: pass a pointer to a k8s.io/api type")
+		return nil, fmt.Errorf("the object is nil: pass a pointer to a k8s.io/api type")
 	}
 	kind := api.KindOf(obj)
 	if kind == "" {
-		return nil, fmt.Errorf("store: objects of type %T are not held here: the kinds are %v", obj, Kinds())
+		return nil, fmt.Errorf("%T is %w: the kinds are %v", obj, api.ErrUnknownKind, Kinds())
 	}
 	return s.tables[kind], nil
 }
@@ -100,7 +97,7 @@ func (s *Store) tableFor(obj api.Object) (table, error) {
 func (s *Store) tableOf(kind api.Kind) (table, error) {
 	t, ok := s.tables[kind]
 	if !ok {
-		return nil, fmt.Errorf("store: kind %q is not held here: the kinds are %v", kind, Kinds())
+		return nil, fmt.Errorf("kind %q is %w: the kinds are %v", kind, api.ErrUnknownKind, Kinds())
 	}
 	return t, nil
 }
@@ -121,16 +118,16 @@ func (s *Store) CreateWith(obj api.Object, opts api.CreateOptions) (api.Object, 
 
 // Update replaces an object of any kind, as Table.Update does.
 func (s *Store) Update(obj api.Object) (api.Object, error) {
-	return s.UpdateWith(obj, api.Main, UpdateOptions{})
+	return s.UpdateWith(obj, api.Main, api.UpdateOptions{})
 }
 
 // UpdateStatus replaces the status of an object of any kind, as Table.UpdateStatus does.
 func (s *Store) UpdateStatus(obj api.Object) (api.Object, error) {
-	return s.UpdateWith(obj, api.Status, UpdateOptions{})
+	return s.UpdateWith(obj, api.Status, api.UpdateOptions{})
 }
 
 // UpdateWith is Update or UpdateStatus with options.
-func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
+func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
 	t, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err

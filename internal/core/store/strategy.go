@@ -36,14 +36,12 @@ type strategy[T api.Object] struct {
 
 	// defaults fills what the author left out (API-090 and following). It runs on every body: create, update and status update.
 	defaults func(obj T)
-	// defaultsOver, when set, is what runs instead on an update: it may leave out what obj shares with old, which has its defaults.
-	defaultsOver func(obj, old T)
 	// prepareCreate resets what a client may not set (API-105 and following). It runs after admission.
-	prepareCreate func(obj T, now *metav1.Time)
+	prepareCreate func(obj T, now metav1.Time)
 	// prepareUpdate carries over what an update of the main resource may not touch, status above all (API-210, API-216).
 	prepareUpdate func(obj, old T)
 	// prepareStatus does the same for the status subresource (API-240 and following).
-	prepareStatus func(obj, old T, now *metav1.Time)
+	prepareStatus func(obj, old T, now metav1.Time)
 
 	// admitCreate and admitUpdate are admission: admitCreate may change obj, both may refuse with an error of
 	// k8s.io/apimachinery/pkg/api/errors (API-250 and following; API-224).
@@ -55,13 +53,6 @@ type strategy[T api.Object] struct {
 	validateCreate func(obj T) field.ErrorList
 	validateUpdate func(obj, old T) field.ErrorList
 	validateStatus func(obj, old T) field.ErrorList
-	// shared, when set, sees at a glance that an update leaves alone all that validateUpdate looks at. If old has passed validation, so
-	// will obj then. It may say no although it does.
-	shared func(obj, old T) bool
-
-	// compact, when set, has a new object share what others have already.
-	compact func(obj T, c *commons, objects int)
-
 	// equal reports whether both would be stored as the same bytes, metadata aside (API-014). Equal quantities of another
 	// notation are not the same bytes (API-083); nil and empty are.
 	equal func(a, b T) bool
@@ -84,12 +75,4 @@ func (s strategy[T]) withoutRules() strategy[T] {
 // clock is the time as the API server sees it: whole seconds (API-006).
 func clock(now time.Time) metav1.Time {
 	return metav1.NewTime(now.UTC().Truncate(time.Second))
-}
-
-// instant is the clock's time now: one piece of memory for all that is stored within a second, and not to be written to.
-func (s *Store) instant() *metav1.Time {
-	if now := clock(s.now()); s.second == nil || *s.second != now {
-		s.second = &now
-	}
-	return s.second
 }

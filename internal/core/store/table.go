@@ -18,11 +18,12 @@ type Table[T api.Object] struct {
 	resource resource
 	strategy strategy[T]
 	cells    seqmap.Map[cell[T], *cell[T]]
-	fine     map[string]string           // annotations that passed validation last: many objects share theirs
 	order    btree.Map[string, *cell[T]] // the cells by key
 	indexes  []*index[T]
 	watchers []*Watch[T]
 	history  history[T]
+	// validAnnotations are the annotations that passed validation last; see validateMetaUpdate.
+	validAnnotations map[string]string
 	// removed counts, by key, the objects of that name that are gone, so that the next one gets a uid of its own.
 	removed map[string]uint32
 }
@@ -30,12 +31,8 @@ type Table[T api.Object] struct {
 // cell is where a table keeps one object, for as long as there is one of that key.
 type cell[T api.Object] struct {
 	seqmap.Place[cell[T]]
-	obj T
-	tag uint64 // Change.Tag
-	// checked says that the metadata has passed validation, so that what an update leaves alone need not be checked again.
-	checked bool
-	// valid says the same of everything else but the status.
-	valid bool
+	obj       T
+	validMeta bool // the metadata has passed validation; see validateMetaUpdate
 }
 
 func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], history int) *Table[T] {
@@ -61,14 +58,6 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 	}
 	var none T
 	return none, false
-}
-
-// LookupTagged is Lookup, with the Change.Tag of the object.
-func (t *Table[T]) LookupTagged(key string) (obj T, tag uint64, ok bool) {
-	if c := t.cells.Get(key); c != nil {
-		return c.obj, c.tag, true
-	}
-	return obj, 0, false
 }
 
 // cellOf finds the cell of the object with that metadata, nil if there is none. It makes no key of its own.
@@ -146,7 +135,7 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
 	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
 	if c := t.cells.Get(key); c != nil {
-		c.checked, c.valid = false, false
+		c.validMeta = false
 		t.put(c, obj)
 	} else {
 		t.insert(key, obj, false)
@@ -155,14 +144,14 @@ func (t *Table[T]) Load(obj T) (T, error) {
 }
 
 // insert stores obj as a new object under the next version and tells the watchers.
-func (t *Table[T]) insert(key string, obj T, checked bool) {
-	c := &cell[T]{obj: obj, checked: checked, valid: checked}
+func (t *Table[T]) insert(key string, obj T, validMeta bool) {
+	c := &cell[T]{obj: obj, validMeta: validMeta}
 	c.Key = key
 	t.cells.Put(c)
 	t.order.Set(key, c)
 	t.store.objects++
 	t.stamp(obj)
-	t.tell(&Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version, Tag: &c.tag})
+	t.tell(&api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version})
 }
 
 // put stores obj under the next version in place of what the cell has and tells the watchers.
@@ -170,7 +159,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	c.obj = obj
 	t.stamp(obj)
-	t.tell(&Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version})
 }
 
 // stamp gives obj the next version.
@@ -191,11 +180,11 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	t.order.Delete(c.Key)
 	t.removed[c.Key]++
 	t.store.objects--
-	t.tell(&Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version, Tag: &c.tag})
+	t.tell(&api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
 	return last
 }
 
-func (t *Table[T]) tell(change *Change[T]) {
+func (t *Table[T]) tell(change *api.Change[T]) {
 	for _, ix := range t.indexes {
 		ix.apply(change)
 	}

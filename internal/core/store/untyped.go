@@ -15,7 +15,7 @@ func (t *Table[T]) create(obj api.Object, opts api.CreateOptions) (api.Object, e
 	return untyped(t.CreateWith(typed, opts))
 }
 
-func (t *Table[T]) update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
+func (t *Table[T]) update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (t *Table[T]) list() []api.Object {
 func (t *Table[T]) typed(obj api.Object) (T, error) {
 	typed, ok := obj.(T)
 	if !ok {
-		return typed, fmt.Errorf("store: a %T is no %s", obj, t.resource.kind)
+		return typed, fmt.Errorf("%T is not a %s", obj, t.resource.kind)
 	}
 	return typed, nil
 }

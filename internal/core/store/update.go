@@ -1,42 +1,45 @@
 package store
 
 import (
-	"strconv"
-
 	"github.com/volsim/volsim/api"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// UpdateOptions changes how an object is updated. The zero value is what a client does.
-type UpdateOptions struct {
-	// SkipValidation as in CreateOptions.
-	SkipValidation bool
-	// Own says that the object was made for this update alone: it is the store's from then on, whatever the answer is, and saves
-	// it a copy. Whoever made it must not touch it again.
-	Own bool
-}
 
 // Update replaces the object's main resource (API-002) and returns it as stored. Status is kept. An object that is being deleted
 // and has lost its last finalizer is removed (API-055); the answer is then the request itself (API-056).
 // Errors are those of the API server: NotFound, Conflict, Invalid, Forbidden.
-func (t *Table[T]) Update(obj T) (T, error) { return t.UpdateWith(obj, api.Main, UpdateOptions{}) }
+func (t *Table[T]) Update(obj T) (T, error) { return t.UpdateWith(obj, api.Main, api.UpdateOptions{}) }
 
-// UpdateStatus replaces the object's status (API-003); its metadata goes with it as section 10 of the API rules says.
+// UpdateStatus replaces the object's status (API-003). Metadata changes with it as section 10 of the API rules says.
 func (t *Table[T]) UpdateStatus(obj T) (T, error) {
-	return t.UpdateWith(obj, api.Status, UpdateOptions{})
+	return t.UpdateWith(obj, api.Status, api.UpdateOptions{})
 }
 
 // UpdateWith is Update or UpdateStatus with options.
-func (t *Table[T]) UpdateWith(obj T, sub api.Subresource, opts UpdateOptions) (T, error) {
+func (t *Table[T]) UpdateWith(obj T, sub api.Subresource, opts api.UpdateOptions) (T, error) {
+	if !absent(obj) {
+		obj = t.strategy.shallow(obj)
+	}
+	return t.updateOwned(obj, sub, opts)
+}
+
+// Replace is UpdateWith for an object that was made for this call alone. The store owns obj from then on, whatever the result is: the
+// caller must not use it again.
+//
+// It saves one copy of the object per write, which is a fifth of the processor time of binding: BenchmarkBind/pairs=10000 takes
+// 14.6 µs per pair with it, and 17.6 µs with Update in its place.
+func (t *Table[T]) Replace(obj T, sub api.Subresource) (T, error) {
+	return t.updateOwned(obj, sub, api.UpdateOptions{})
+}
+
+// updateOwned finds the object that obj replaces and updates it. It may write to obj, but not to anything that obj refers to.
+func (t *Table[T]) updateOwned(obj T, sub api.Subresource, opts api.UpdateOptions) (T, error) {
 	var none T
 	if absent(obj) {
 		return none, t.badRequest("update", "the object is nil")
 	}
 	if err := t.checkSubresource(sub); err != nil {
 		return none, err
-	}
-	if !opts.Own {
-		obj = t.strategy.shallow(obj)
 	}
 	meta := metaOf(obj)
 	if meta.Name == "" && !t.store.asGiven {
@@ -48,47 +51,19 @@ func (t *Table[T]) UpdateWith(obj T, sub api.Subresource, opts UpdateOptions) (T
 	}
 	c := t.cellOf(meta)
 	if c == nil {
-		// API-004, API-246: nothing is created by an update.
+		// API-004, API-246: an update does not create objects.
 		return none, t.notFound(api.Key(meta.Namespace, meta.Name))
 	}
-	oldMeta := metaOf(c.obj)
-	// API-013: the uid is looked at before the version.
-	if meta.UID != "" && meta.UID != oldMeta.UID {
-		return none, t.conflict(meta.Name, errUID(meta.UID, oldMeta.UID))
+	// API-013: the uid is compared before the version.
+	if stored := metaOf(c.obj).UID; meta.UID != "" && meta.UID != stored {
+		return none, t.conflict(meta.Name, errUID(meta.UID, stored))
 	}
 	return t.replace(c, obj, sub, opts.SkipValidation)
 }
 
-// checkVersion compares the version that an update is based on with the stored one. Versions are numbers: "0" is none, and what is
-// no number is a server error.
-func (t *Table[T]) checkVersion(meta, old *metav1.ObjectMeta) error {
-	if meta.ResourceVersion == old.ResourceVersion {
-		return nil
-	}
-	version := uint64(0)
-	if meta.ResourceVersion != "" {
-		var err error
-		if version, err = strconv.ParseUint(meta.ResourceVersion, 10, 64); err != nil {
-			return serverError(err.Error())
-		}
-	}
-	switch stored, _ := strconv.ParseUint(old.ResourceVersion, 10, 64); version {
-	case stored:
-		return nil
-	case 0:
-		// API-012: some kinds overwrite whatever is there.
-		if t.resource.unconditional {
-			return nil
-		}
-		return t.versionMissing(meta.Name)
-	default:
-		// API-011: stale, even if nothing would change.
-		return t.conflict(meta.Name, errStale)
-	}
-}
-
-// replace carries an update through from the check of the version on (API-002, API-246). obj is a private shallow copy of the
-// request. An object that is being deleted is written to under the same rules as any other (API-054).
+// replace carries out an update or a patch whose target is known (API-002, API-246): it compares versions, then completes, validates,
+// admits and stores obj. obj is a private copy of the request. An object that is being deleted is written to under the same rules as
+// any other (API-054).
 func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidation bool) (T, error) {
 	var none T
 	old := c.obj
@@ -96,37 +71,10 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	if err := t.checkVersion(meta, oldMeta); err != nil {
 		return none, err
 	}
-	switch {
-	case t.strategy.defaultsOver != nil:
-		t.strategy.defaultsOver(obj, old)
-	case t.strategy.defaults != nil:
-		t.strategy.defaults(obj)
-	}
-	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
-	carryOver(meta, oldMeta)
-	if sub == api.Status {
-		if t.strategy.prepareStatus != nil {
-			t.strategy.prepareStatus(obj, old, t.store.instant())
-		}
-	} else if t.strategy.prepareUpdate != nil {
-		t.strategy.prepareUpdate(obj, old)
-	}
-	if t.strategy.specChanged != nil && sub == api.Main && t.strategy.specChanged(obj, old) {
-		meta.Generation++
-	}
-	checked := !skipValidation && !t.store.asGiven
-	if checked {
-		errs := validateMetaUpdate(meta, oldMeta, c.checked, t.fine)
-		validate := t.strategy.validateUpdate
-		if sub == api.Status {
-			validate = t.strategy.validateStatus
-		}
-		// What was valid, and is the same piece of memory, still is.
-		trusted := sub == api.Main && c.valid && t.strategy.shared != nil && t.strategy.shared(obj, old)
-		if validate != nil && !trusted {
-			errs = append(errs, validate(obj, old)...)
-		}
-		if err := t.invalid(meta.Name, errs); err != nil {
+	t.complete(obj, old, sub)
+	validated := !skipValidation && !t.store.asGiven
+	if validated {
+		if err := t.invalid(meta.Name, t.validateReplacement(c, obj, sub)); err != nil {
 			return none, err
 		}
 	}
@@ -136,24 +84,53 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 			return none, err
 		}
 	}
-	// API-055, API-066: with its last finalizer a deleted object goes, unless it still has grace.
-	if oldMeta.DeletionTimestamp != nil && len(meta.Finalizers) == 0 && graceOver(oldMeta) {
+	if releases(oldMeta, meta) {
 		// API-056: watchers see what was stored, the caller what it sent.
 		t.remove(c)
 		meta.ResourceVersion = oldMeta.ResourceVersion
 		return obj, nil
 	}
-	// API-014: the same bytes again are no write.
+	// API-014: the same bytes again are not a write.
 	if sameMeta(meta, oldMeta) && t.strategy.equal(obj, old) {
 		return old, nil
 	}
-	c.checked = checked
-	if sub == api.Main {
-		c.valid = checked
-	}
-	if checked {
-		t.fine = meta.Annotations
+	c.validMeta = validated
+	if validated {
+		t.validAnnotations = meta.Annotations
 	}
 	t.put(c, obj)
 	return obj, nil
+}
+
+// complete fills in what the request leaves out, and puts back what it may not change.
+func (t *Table[T]) complete(obj, old T, sub api.Subresource) {
+	if t.strategy.defaults != nil {
+		t.strategy.defaults(obj)
+	}
+	meta := metaOf(obj)
+	meta.OwnerReferences = distinctOwners(meta.OwnerReferences)
+	carryOver(meta, metaOf(old))
+	switch {
+	case sub == api.Status && t.strategy.prepareStatus != nil:
+		t.strategy.prepareStatus(obj, old, clock(t.store.now()))
+	case sub == api.Main && t.strategy.prepareUpdate != nil:
+		t.strategy.prepareUpdate(obj, old)
+	}
+	// API-030: generation counts the changes of the spec.
+	if sub == api.Main && t.strategy.specChanged != nil && t.strategy.specChanged(obj, old) {
+		meta.Generation++
+	}
+}
+
+// validateReplacement validates the metadata and the part of the object that the update is about.
+func (t *Table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) field.ErrorList {
+	errs := validateMetaUpdate(metaOf(obj), metaOf(c.obj), c.validMeta, t.validAnnotations)
+	validate := t.strategy.validateUpdate
+	if sub == api.Status {
+		validate = t.strategy.validateStatus
+	}
+	if validate != nil {
+		errs = append(errs, validate(obj, c.obj)...)
+	}
+	return errs
 }

@@ -16,7 +16,7 @@ var attachmentStrategy = strategy[*volumeAttachment]{
 		return &c
 	},
 	defaults: defaultAttachment,
-	prepareCreate: func(attachment *volumeAttachment, _ *metav1.Time) {
+	prepareCreate: func(attachment *volumeAttachment, _ metav1.Time) {
 		// API-107: nothing is attached yet.
 		attachment.Status = storagev1.VolumeAttachmentStatus{}
 	},
@@ -58,7 +58,7 @@ func wholeErrorTime(e *storagev1.VolumeError) *storagev1.VolumeError {
 	return &c
 }
 
-func prepareAttachmentStatus(attachment, old *volumeAttachment, _ *metav1.Time) {
+func prepareAttachmentStatus(attachment, old *volumeAttachment, _ metav1.Time) {
 	// API-243: unlike that of other kinds, this subresource is the status and nothing else.
 	attachment.Spec = old.Spec
 	metav1.ResetObjectMetaForStatus(&attachment.ObjectMeta, &old.ObjectMeta)

@@ -67,7 +67,7 @@ func TestAttachmentCreate(t *testing.T) {
 	// API-107: nothing is attached yet.
 	attachment := goodAttachment()
 	attachment.Status.Attached = true
-	attachmentStrategy.prepareCreate(attachment, new(clock(noon)))
+	attachmentStrategy.prepareCreate(attachment, clock(noon))
 	if !cmp.Equal(attachment.Status, storagev1.VolumeAttachmentStatus{}) {
 		t.Errorf("API-107: status = %v, want none", attachment.Status)
 	}
@@ -136,7 +136,7 @@ func TestAttachmentUpdate(t *testing.T) {
 	old.Labels = map[string]string{"a": "b"}
 	obj.Annotations = map[string]string{"c": "d"}
 	obj.Status.Attached = true
-	attachmentStrategy.prepareStatus(obj, old, new(clock(noon)))
+	attachmentStrategy.prepareStatus(obj, old, clock(noon))
 	want := old.DeepCopy()
 	want.Status.Attached = true
 	if diff := cmp.Diff(want, obj); diff != "" {

@@ -7,21 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Change is one watch event.
-type Change[T api.Object] struct {
-	Type api.ChangeType
-	Key  string
-	// Object is the new state; of a deleted object the last stored state under the deletion's version (API-072).
-	Object T
-	// Old is the state before, as it was stored; nil for an added object.
-	Old T
-	// Version is the resourceVersion of Object.
-	Version uint64
-	// Tag is a number that stays with the object as long as it exists, zero at first; nil unless WatchOptions.Tagged. The store does
-	// not look at it: it is for whoever hands changes on, who can do without a map then.
-	Tag *uint64
-}
-
 // WatchOptions say where a watch begins and what it sees.
 type WatchOptions[T api.Object] struct {
 	// From is the version after which changes are delivered (API-074). Zero: an Added for every object that exists comes first.
@@ -30,8 +15,6 @@ type WatchOptions[T api.Object] struct {
 	// Deleted (API-073): so a pod that completes is a deletion for a scheduler that watches pods in other phases (API-076). Nil
 	// matches all.
 	Match func(T) bool
-	// Tagged has changes come with their Change.Tag. At most one watch of a table should ask for it, since there is one tag.
-	Tagged bool
 }
 
 // Watch is a running watch.
@@ -39,22 +22,21 @@ type Watch[T api.Object] struct {
 	table   *Table[T]
 	from    uint64
 	match   func(T) bool
-	fn      func(Change[T])
-	tagged  bool
+	fn      func(api.Change[T])
 	stopped bool
 }
 
 // Watch calls fn for every change from now on, in the order of versions, without gap or repetition (API-071), as part of the
 // write itself: fn must not write to the store. A From that lies before the history the store keeps is the error Expired (410);
 // with one that is still to come, changes up to it are not delivered.
-func (t *Table[T]) Watch(opts WatchOptions[T], fn func(Change[T])) (*Watch[T], error) {
+func (t *Table[T]) Watch(opts WatchOptions[T], fn func(api.Change[T])) (*Watch[T], error) {
 	if fn == nil {
 		return nil, fmt.Errorf("store: watch %s: the function is nil", t.resource.plural)
 	}
-	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn, tagged: opts.Tagged}
+	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn}
 	if opts.From == 0 {
 		for obj := range t.All() {
-			w.deliver(&Change[T]{Type: api.Added, Key: api.KeyOf(obj), Object: obj, Version: versionOf(obj)})
+			w.deliver(&api.Change[T]{Type: api.Added, Key: api.KeyOf(obj), Object: obj, Version: versionOf(obj)})
 		}
 	} else {
 		// API-074: what is no longer known cannot be told.
@@ -81,15 +63,12 @@ func (w *Watch[T]) Stop() {
 	}
 }
 
-func (w *Watch[T]) deliver(c *Change[T]) {
+func (w *Watch[T]) deliver(c *api.Change[T]) {
 	// API-074: what comes is newer than where the watch began.
 	if w.stopped || c.Version <= w.from {
 		return
 	}
 	seen, ok := *c, true
-	if !w.tagged {
-		seen.Tag = nil
-	}
 	if w.match != nil {
 		seen, ok = w.table.Select(seen, w.match)
 	}
@@ -100,12 +79,12 @@ func (w *Watch[T]) deliver(c *Change[T]) {
 
 // Select is what a change of the table looks like to somebody who sees the matching objects only (API-073): one that makes an
 // object match is an Added, one that ends it a Deleted. It reports false if there is nothing to see.
-func (t *Table[T]) Select(c Change[T], match func(T) bool) (Change[T], bool) {
+func (t *Table[T]) Select(c api.Change[T], match func(T) bool) (api.Change[T], bool) {
 	return t.Selected(c, c.Type != api.Added && match(c.Old), c.Type != api.Deleted && match(c.Object))
 }
 
 // Selected is Select for somebody who knows already whether the object matched before the change and whether it does after it.
-func (t *Table[T]) Selected(c Change[T], before, after bool) (Change[T], bool) {
+func (t *Table[T]) Selected(c api.Change[T], before, after bool) (api.Change[T], bool) {
 	// API-073: the selector decides what the change looks like from here.
 	var none T
 	switch {
@@ -114,9 +93,9 @@ func (t *Table[T]) Selected(c Change[T], before, after bool) (Change[T], bool) {
 	case before:
 		last := t.strategy.shallow(c.Old)
 		metaOf(last).ResourceVersion = metaOf(c.Object).ResourceVersion
-		return Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version}, true
+		return api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: c.Old, Version: c.Version}, true
 	case after:
-		return Change[T]{Type: api.Added, Key: c.Key, Object: c.Object, Old: none, Version: c.Version}, true
+		return api.Change[T]{Type: api.Added, Key: c.Key, Object: c.Object, Old: none, Version: c.Version}, true
 	}
-	return Change[T]{}, false
+	return api.Change[T]{}, false
 }

@@ -20,7 +20,7 @@ type volumeWatch = store.WatchOptions[*corev1.PersistentVolume]
 // listen writes down what a watch of volumes sees: type, name, version, and the value of the label a.
 func listen(t *testing.T, s *store.Store, opts volumeWatch, into *[]string) *store.Watch[*corev1.PersistentVolume] {
 	t.Helper()
-	watch, err := s.Volumes.Watch(opts, func(c store.Change[*corev1.PersistentVolume]) {
+	watch, err := s.Volumes.Watch(opts, func(c api.Change[*corev1.PersistentVolume]) {
 		assert.Equal(t, fmt.Sprint(c.Version), c.Object.ResourceVersion, "API-072: the version of the change")
 		*into = append(*into, fmt.Sprint(c.Type, " ", c.Key, " ", c.Version, " ", c.Object.Labels["a"]))
 	})
@@ -76,7 +76,7 @@ func TestWatchFrom(t *testing.T) {
 		assert.Equal(t, all[from:], append([]string{}, seen...), "API-074 from %d", from)
 	}
 	// API-074: what is forgotten is an error.
-	_, err = s.Volumes.Watch(volumeWatch{From: 1}, func(store.Change[*corev1.PersistentVolume]) { t.Error("API-074: something came") })
+	_, err = s.Volumes.Watch(volumeWatch{From: 1}, func(api.Change[*corev1.PersistentVolume]) { t.Error("API-074: something came") })
 	require.True(t, apierrors.IsResourceExpired(err), "API-074: %v", err)
 	assert.EqualValues(t, http.StatusGone, err.(apierrors.APIStatus).Status().Code, "API-074")
 	// API-074: of the future, only what is newer.
@@ -94,7 +94,7 @@ func TestWatchFrom(t *testing.T) {
 	listen(t, none, volumeWatch{From: 1}, &future)
 	_, err = none.Volumes.Create(disk("more"))
 	require.NoError(t, err)
-	_, err = none.Volumes.Watch(volumeWatch{From: 1}, func(store.Change[*corev1.PersistentVolume]) {})
+	_, err = none.Volumes.Watch(volumeWatch{From: 1}, func(api.Change[*corev1.PersistentVolume]) {})
 	require.True(t, apierrors.IsResourceExpired(err), "API-074 without a history: %v", err)
 }
 
@@ -130,7 +130,7 @@ func TestSchedulerSelector(t *testing.T) {
 	var seen []string
 	_, err := w.Pods.Watch(store.WatchOptions[*corev1.Pod]{Match: func(p *corev1.Pod) bool {
 		return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
-	}}, func(c store.Change[*corev1.Pod]) {
+	}}, func(c api.Change[*corev1.Pod]) {
 		seen = append(seen, fmt.Sprint(c.Type, " ", c.Key, " ", c.Object.Status.Phase))
 	})
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestStop(t *testing.T) {
 	w := newWorld(t)
 	var first, second []string
 	var other *store.Watch[*corev1.PersistentVolume]
-	one, err := w.Volumes.Watch(volumeWatch{}, func(c store.Change[*corev1.PersistentVolume]) {
+	one, err := w.Volumes.Watch(volumeWatch{}, func(c api.Change[*corev1.PersistentVolume]) {
 		first = append(first, c.Key)
 		if other != nil {
 			other.Stop()

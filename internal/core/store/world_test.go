@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func follow[T api.Object](w *world, table *store.Table[T]) {
-	_, err := table.Watch(store.WatchOptions[T]{}, func(c store.Change[T]) {
+	_, err := table.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		w.seen = append(w.seen, fmt.Sprintf("%s %s/%s %d", c.Type, table.Kind(), c.Key, c.Version))
 	})
 	require.NoError(w.t, err)

@@ -13,7 +13,6 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -202,7 +201,7 @@ func (p *runner) update(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
-	return p.cluster.UpdateWith(obj, store.UpdateOptions{SkipValidation: skipValidation})
+	return p.cluster.UpdateWith(obj, api.UpdateOptions{SkipValidation: skipValidation})
 }
 
 func (p *runner) patch(step Step) error {

@@ -45,7 +45,7 @@ func (t *orderRecorder) observe(e *engine.Engine) error {
 }
 
 func noteChanges[T api.Object](t *orderRecorder, table *store.Table[T]) error {
-	_, err := table.Watch(store.WatchOptions[T]{}, func(c store.Change[T]) {
+	_, err := table.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		t.changes[table.Kind()] = append(t.changes[table.Kind()], c.Key)
 	})
 	return err

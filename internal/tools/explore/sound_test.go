@@ -17,7 +17,6 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -148,7 +147,7 @@ func (w toy) play(e *engine.Engine, target string) error {
 	if len(pv.Finalizers) > 1 {
 		pv = pv.DeepCopy()
 		pv.Labels = map[string]string{"user": fmt.Sprint(len(pv.Finalizers))}
-		if _, err := e.API().Update(e.User(), pv, api.Main, store.UpdateOptions{}); err != nil {
+		if _, err := e.API().Update(e.User(), pv, api.Main, api.UpdateOptions{}); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -143,7 +142,7 @@ func play(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 			r.outside.lost[node.Name] = r.start
 		}
 	}
-	stop, err := c.Pods.Watch(func(change store.Change[*corev1.Pod]) {
+	stop, err := c.Pods.Watch(func(change api.Change[*corev1.Pod]) {
 		r.gone = r.gone || change.Object.DeletionTimestamp != nil || change.Type == api.Deleted
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ type resource struct {
 	encoded []byte
 }
 
-// change is a store.Change of any kind.
+// change is a api.Change of any kind.
 type change struct {
 	changeType api.ChangeType
 	object     api.Object
@@ -71,7 +71,7 @@ func newResource[S any, T pointer[S]](gv schema.GroupVersion, name string, table
 		empty:                func() api.Object { return T(new(S)) },
 		watch: func(from uint64, match func(api.Object) bool, fn func(change)) (func(), error) {
 			w, err := table.Watch(store.WatchOptions[T]{From: from, Match: func(obj T) bool { return match(obj) }},
-				func(c store.Change[T]) { fn(change{c.Type, c.Object}) })
+				func(c api.Change[T]) { fn(change{c.Type, c.Object}) })
 			if err != nil {
 				return nil, err
 			}

@@ -1,4 +1,0 @@
-package api
-
-// User is the actor name of whoever drives the engine from outside.
-const User = "user"
