@@ -186,7 +186,7 @@ func (f *sweepFlags) runSeeds(cmd *cobra.Command, arg string) error {
 	progress := f.progress(cmd.ErrOrStderr())
 	err = playAll(sweep, shard, f.workers(), func() (*explore.Script, error) { return readSweepScript(name, data) }, func() {
 		progress(func() string {
-			return fmt.Sprintf("%s: %d of %d seeds, %d outcomes", name, sweep.Played, sweep.Count(shard), len(sweep.Outcomes))
+			return fmt.Sprintf("%s: %d of %d seeds, %d outcomes", name, sweep.Runs, sweep.Count(shard), len(sweep.Outcomes))
 		})
 	})
 	if err != nil {
@@ -217,7 +217,7 @@ func playAll(sweep *explore.Sweep, shard, workers int, read func() (*explore.Scr
 					failure = errors.Join(failure, err)
 				}
 				sweep.Add(report)
-				sweep.Played++
+				sweep.Runs++
 				counted()
 				mutex.Unlock()
 			}
@@ -239,7 +239,7 @@ func playSeed(script *explore.Script, seed int64) (report explore.Report, err er
 			err = fmt.Errorf("the run with seed %d panicked: %v", seed, r)
 		}
 	}()
-	return script.Play(seed), nil
+	return script.RunSeed(seed), nil
 }
 
 func (f *sweepFlags) workers() int {

@@ -21,7 +21,7 @@ func (f *sweepFlags) report(w io.Writer, s *explore.Sweep) error {
 	if !s.Complete() {
 		of = fmt.Sprintf(", shards %v of %d", s.Done, s.Shards)
 	}
-	out.printf("%s: %d seeds of %d..%d%s: %s, %s\n", s.Script, s.Played, s.From, s.To, of,
+	out.printf("%s: %d seeds of %d..%d%s: %s, %s\n", s.Script, s.Runs, s.From, s.To, of,
 		plural(len(s.Outcomes), "outcome"), plural(len(s.Violated), "invariant")+" violated")
 	out.findings(s.Report, func(seed int64, _ []engine.Choice) string {
 		return fmt.Sprintf("volsim run --seed %d %s", seed, argument(s.Script))
@@ -56,10 +56,10 @@ func verdict(s *explore.Sweep) error {
 		}
 	}
 	switch {
-	case s.Some && failed == s.Played && s.Complete():
+	case s.Some && failed == s.Runs && s.Complete():
 		return fmt.Errorf("%s: with none of the seeds everything holds", s.Script)
 	case !s.Some && failed > 0:
-		return fmt.Errorf("%s: %d of %d runs failed", s.Script, failed, s.Played)
+		return fmt.Errorf("%s: %d of %d runs failed", s.Script, failed, s.Runs)
 	}
 	for _, l := range s.Report.Some {
 		if l.Count == 0 && s.Complete() {

@@ -16,7 +16,7 @@ import (
 // swept is a world with what is known about it.
 type swept struct {
 	name  string
-	world explore.World
+	world explore.Model
 	// script is what it was made of; nil if that was a manifest.
 	script *explore.Script
 }
@@ -30,7 +30,7 @@ func (f *sweepFlags) world(cmd *cobra.Command, arg string) (swept, error) {
 	if !script.IsManifest(name, data) {
 		return f.scriptWorld(cmd, name, data)
 	}
-	w, err := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}.World()
+	w, err := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}.Model()
 	if err != nil {
 		return swept{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -47,7 +47,7 @@ func (f *sweepFlags) scriptWorld(cmd *cobra.Command, name string, data []byte) (
 	if err != nil {
 		return swept{}, err
 	}
-	return swept{name, script.World(f.until), script}, nil
+	return swept{name, script.Model(f.until), script}, nil
 }
 
 func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
@@ -78,7 +78,7 @@ func (f *sweepFlags) runChoices(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	name := s.name
-	run, outcome, err := explore.Play(s.world, choices)
+	run, outcome, err := explore.Replay(s.world, choices)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

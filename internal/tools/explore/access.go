@@ -8,37 +8,37 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// access is what an event reads and changes of what others may read or change. Two events that are due at once and of which neither changes
-// what the other reads or changes lead to the same, whichever comes first.
+// access summarizes what an event reads and changes, as far as other events may read or change it. If of two events that are due at once
+// neither changes what the other reads or changes, both orders lead to the same state.
 type access struct {
-	// all depends on everything: who drives the engine came to act after it, or an actor ended or started.
+	// all marks an event that depends on every other: after it the driver of the run acts, or an actor started or crashed.
 	all bool
-	// wide is an event of an actor of which it is not known what it reads: everything but what discreet actors keep.
+	// wide marks an event of a dependent actor: it may read everything except the memory of independent actors.
 	wide  bool
 	cells []cell
 }
 
-// cell is a part of the world.
+// cell is a part of the cluster.
 type cell struct {
 	name   string
 	change bool
 }
 
-// What a cell's name begins with. Those that only discreet actors have are in lower case.
+// Prefixes of the names of cells. Cells that only independent actors have are in lower case.
 const (
 	objectCell  = "O " // an object
 	kindCell    = "K " // the objects of a kind, and the order of their changes
 	storageCell = "S " // a backend
 	otherCell   = "E " // counters, faults, the trace
-	memoryCell  = "m " // what an actor keeps
+	memoryCell  = "m " // the memory of an actor
 	queueCell   = "q "
-	viewCell    = "v " // one object as an informer has it, or its place
+	viewCell    = "v " // one object in an informer, or the informer's position in the delta queue
 )
 
 func (a *access) reads(name string)   { a.cells = append(a.cells, cell{name, false}) }
 func (a *access) changes(name string) { a.cells = append(a.cells, cell{name, true}) }
 
-// dependent reports whether it may make a difference which of two events comes first.
+// dependent reports whether the order of two events may matter.
 func dependent(a, b *access) bool {
 	if a.all || b.all || a.wide && b.wide {
 		return true
@@ -54,8 +54,8 @@ func dependent(a, b *access) bool {
 	return false
 }
 
-// disturbs reports whether an event changes an object, which an actor may read of which nothing is known, or asks a backend, which such an actor
-// may change past all calls. What such an actor does with counters, faults and the trace is in its own cells.
+// disturbs reports whether an event affects a dependent actor: it changes an object, which that actor may read, or calls a backend, which that
+// actor may change without a call. Counters, faults and the trace are in the cells of the dependent actor itself.
 func (a *access) disturbs() bool {
 	return slices.ContainsFunc(a.cells, func(c cell) bool {
 		return strings.HasPrefix(c.name, storageCell) ||
@@ -63,16 +63,16 @@ func (a *access) disturbs() bool {
 	})
 }
 
-// The cells of which there is one.
+// Cells that exist once.
 const (
 	effectsCell    = otherCell + "effects"
 	faultsCell     = otherCell + "faults"
 	traceCell      = otherCell + "trace"
-	backgroundCell = "w background" // whether Settle ends does not depend on the order of work, but on whether work or background comes first
+	backgroundCell = "w background" // the end of Settle depends on whether work or background comes first
 )
 
-// note adds what the footprint of an event shows.
-func (a *access) note(t *tracker, f *engine.Footprint, discreet bool) {
+// note adds the footprint of an event.
+func (a *access) note(t *tracker, f *engine.Footprint, independent bool) {
 	for _, effect := range f.Calls {
 		call := effect.Call
 		switch {
@@ -83,13 +83,13 @@ func (a *access) note(t *tracker, f *engine.Footprint, discreet bool) {
 		default:
 			a.reads(objectCell + call.Kind + "/" + call.Key)
 			if call.Verb != "get" {
-				// Admission looks at classes.
+				// Admission reads classes.
 				a.reads(kindCell + string(api.StorageClass))
 			}
 		}
 		for _, obj := range effect.Objects {
 			if call.Verb == "create" && obj.GetGenerateName() != "" {
-				a.all = true // the name is made of how much was written so far
+				a.all = true // the name depends on the number of writes so far
 			}
 		}
 	}
@@ -97,9 +97,9 @@ func (a *access) note(t *tracker, f *engine.Footprint, discreet bool) {
 		a.changes(faultsCell)
 	}
 	if len(f.Counts) > 0 {
-		a.changes(effectsCell) // as against those that count up, whose order makes no difference among themselves
+		a.changes(effectsCell) // events that only count up read it: their order does not matter
 	}
-	if !discreet {
+	if !independent {
 		a.wide = true
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// FormatChoices writes choices as ReadChoices reads them: what was picked, with commas between. Zeros at the end are left out, for a run that is
-// repeated goes on in order; what is left of nothing but zeros is one zero.
+// FormatChoices returns choices as ReadChoices reads them: the picked indexes, joined by commas. It omits zeros at the end, because a replay
+// continues in order, but writes at least one zero.
 func FormatChoices(choices []engine.Choice) string {
 	end := len(choices)
 	for end > 0 && choices[end-1].Picked == 0 {
@@ -27,14 +27,13 @@ func FormatChoices(choices []engine.Choice) string {
 	return strings.Join(words, ",")
 }
 
-// ReadChoices reads numbers from 0 on with commas, blanks or line breaks between them: which of the possibilities is taken at each choice. They are for
-// engine.Replay.
+// ReadChoices reads the index picked at each choice: numbers from 0 on, separated by commas or white space. The result is for engine.Replay.
 func ReadChoices(data []byte) ([]engine.Choice, error) {
 	var choices []engine.Choice
 	for i, word := range strings.FieldsFunc(string(data), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 0 || n == math.MaxInt {
-			return nil, fmt.Errorf("choice %d is %q: choices are numbers from 0 on", i+1, word)
+			return nil, fmt.Errorf("choice %d is %q: want a number from 0 on", i+1, word)
 		}
 		choices = append(choices, engine.Choice{N: n + 1, Picked: n})
 	}

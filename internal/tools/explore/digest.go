@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// digest stands for a text. That two texts have the same one is taken to be impossible.
+// digest is a hash of a text. Two texts with the same digest are taken to be equal.
 type digest [16]byte
 
-// mix adds parts to a digest, each with its length, so that no two lists of parts are the same text.
+// mix adds parts to a digest, each with its length, so different lists of parts are different texts.
 func (d digest) mix(parts ...[]byte) digest {
 	var room [512]byte
 	text := append(room[:0], d[:]...)
@@ -33,13 +33,13 @@ func (d digest) with(others ...digest) digest {
 	return digest(sum[:len(d)])
 }
 
-// text is the digest of a text.
+// text returns the digest of a text.
 func text(s string) digest { return digest{}.mix([]byte(s)) }
 
-// number is a number as a part of a digest.
+// number encodes a number as a part of a digest.
 func number(n int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
 
-// unordered is the digest of digests in whatever order they come.
+// unordered returns a digest of digests that does not depend on their order.
 func unordered(all []digest) digest {
 	slices.SortFunc(all, func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
 	return digest{}.with(all...)

@@ -1,58 +1,69 @@
-// Package explore plays a world in many orders and tells what it can come to.
+// Package explore runs a small model of a cluster in many orders and reports the outcomes it can have.
 //
-// What is due at one instant has no order in Kubernetes. There are two ways to see what depends on it:
+// Events that are due at one instant have no fixed order in Kubernetes. There are two ways to find out what depends on their order:
 //
-//   - by seeds: a [Script] is played once with each seed, which shuffles what happens. [Report] counts distinct outcomes, lines that failed, and
-//     invariants that did not hold (package check), each with one seed that shows it. Seeds are dealt to shards ([Sweep]), whose results [Merge]
-//     joins: the order in which runs are counted makes no difference.
-//   - systematically: [Exhaustive] takes every possibility at every choice the engine makes, depth first, with bounds. It needs a [World], which
-//     gives it the engine; [Script.World] and [Manifest.World] make one.
+//   - Seeds: a [Script] runs once with each seed, which shuffles the events. A [Report] counts the distinct outcomes, the lines that failed and
+//     the invariants that were violated (package check), each with a seed that shows it. Seeds are distributed over shards ([Sweep]), and
+//     [Merge] joins their results. The order in which runs are counted makes no difference.
+//   - Systematic exploration: [Exhaustive] tries every possibility at every choice of the engine, depth first, within bounds. It needs a
+//     [Model]; [Script.Model] and [Manifest.Model] make one.
 //
-// An [Outcome] is what a run ends with, less what differs without meaning anything. The same outcome has the same text.
+// # Terms
 //
-// # What an exploration leaves out
+//   - Model: a function that makes the same cluster each time, whose run depends only on choices.
+//   - Run: one execution of a model. Choice: a point at which the engine picks one of several events that are due.
+//   - Event: the smallest step of the engine: the turn of a queue's worker, the delivery of a change to an informer, a timer, the part of a
+//     process between two of its waits.
+//   - Interleaving: an order of the events of a run.
+//   - Outcome: the objects, storage and failures at the end of a run, without what differs for no reason, such as times and uids. The same
+//     outcome has the same text.
+//   - State: everything that can influence the rest of a run, as a digest. Two runs in the same state have the same continuations.
+//   - Footprint: what an event reads and writes, recorded by the engine. access is its summary, a list of cells.
+//   - Independent events: neither writes a cell that the other reads or writes, so both orders lead to the same state.
+//   - Reduction: skipping interleavings that cannot lead to a new outcome or violation. Sleep set: the events at a state whose continuations
+//     were explored elsewhere, until a dependent event happens.
+//   - Invisible delivery: the delivery of a change to an actor that nothing else can observe, so it may come first.
+//   - Independent actor ([Run].Independent): one whose memory no other code reads or changes.
 //
-// Every order of a few dozen events is more than anybody can play: one volume, one claim and their controller have more than can be counted. So
-// Exhaustive leaves out what cannot show anything new, and [Exploration].Finished says that there is nothing else: every outcome that there is was
-// found, and every invariant that can be violated. Options.NoPrune leaves nothing out, and ends for the smallest worlds only. Three things are
-// left out:
+// # Reduction
 //
-// What follows from a state that was seen before. A state has in it: the virtual time; the objects; what backends were called for; the changes on
-// their way to each informer; the queues with their keys and failures; all that is due, now and later; what each actor remembers; how far each
-// process is; what the user may have seen; and what invariants have heard. What an actor remembers is read by reflection if it says where it is
-// (engine.Actor.Keeps). Otherwise it stands for itself as what the actor's code has been through: what it was called for and all that it read,
-// in order, since what it remembers follows from that. The same is how far a process is. So no two states are taken for one that can behave
-// differently.
+// A few dozen events have more orders than can be run: one volume, one claim and their controller have more than can be counted. Exhaustive
+// therefore skips interleavings that cannot show anything new. [Exploration].Finished means that every outcome and every violation was found.
+// With Options.NoPrune nothing is skipped, which ends for the smallest models only. The reduction has three parts:
 //
-// The other order of two events that make no difference to each other. For each event it is recorded what it reads and changes: objects and kinds
-// at the API server, backends, queues, informers, what its actor keeps. Of two that are due at once and touch nothing in common, one order is
-// played ("sleep sets"). All states are still seen.
+// Known states. Nothing is explored from a state that was seen before. A state consists of the virtual time; the objects; the calls that
+// backends received; the undelivered changes of each informer; the queues with their keys and failures; all events that are due, now and later;
+// the memory of each actor; the progress of each process; what the driver of the run may have seen; and what invariants have read. If an actor
+// registers its memory (engine.Actor.Keeps), it is read by reflection. Otherwise everything that the actor's code was called for and has read,
+// in order, represents its memory, because its memory follows from that. The same represents the progress of a process. So two states that
+// can behave differently are never equal.
 //
-// The other times of a delivery to an actor that has nothing else to do, and cannot get anything to do before it: it comes first. This relies on
-// kinds of objects that nobody writes; should somebody, the exploration begins anew without.
+// Sleep sets. Of two independent events that are due at once, one order is explored. All states are still visited.
 //
-// The last two, and most of the first, need actors of which it is known that they keep to themselves ([Run].Discreet): their code reads the world
-// only through informers, the API server and backends, nobody else reads what they keep, and the handlers of the informers they start with
-// only look and queue. They are declared, not found out: here the PersistentVolume controller and the two protection controllers. All others are taken to depend on each other and on
-// everything. They are explored as completely, but nearly every order of them counts as another one.
+// Invisible deliveries. A delivery to an independent actor that has no other event due, and cannot get one before it, comes first. This assumes
+// that the kinds of the actor's other informers do not change. If one does, the exploration begins anew without that assumption.
 //
-// What is relied on, besides: a resourceVersion is only compared with others of the same object; of counters of what was done
-// ([engine.Proc.Effects]) only differences within one activity are used; functions that an actor remembers do not change what they refer to; names
-// that the API server generates do not matter; and no run ends because events without end pass at one instant. The count of an Exploration's
-// outcomes is that of the runs made, which says nothing about how likely they are, and the shortest trace is the shortest of these runs.
+// The last two parts, and most of the first, need independent actors: their code reads the cluster only through informers, the API server and
+// backends; no other code reads or changes their memory; and the handlers of the informers they start with only read what they get and queue
+// keys. Such actors are declared after a review of their code, not detected: the PersistentVolume controller and the two protection
+// controllers. All others are taken to depend on each other and on everything. They are explored as completely, but nearly every order of
+// their events counts as a different one.
 //
-// # How far it goes
+// Further assumptions: a resourceVersion is only compared with others of the same object; code uses only differences of effect counters
+// ([engine.Proc.Effects]) within one activity; functions in an actor's memory do not change what they refer to; generated names do not matter;
+// and no run ends because of a livelock. The count of an outcome is the number of runs that were made, which says nothing about its
+// probability, and the shortest trace is the shortest one among these runs.
 //
-// On one core, with all invariants watched:
+// # Size
+//
+// On one core, with all invariants checked:
 //
 //	                                                            states     runs    time
 //	a volume and a claim, PersistentVolume controller            7,977    4,597     2 s
-//	the same with both protection controllers                   22,669   14,712     8 s
+//	the same with both protection controllers                   22,669   14,674     8 s
 //	two claims for one volume, PersistentVolume controller      33,339   19,922    10 s
 //
-// A further actor with a part in the story multiplies; one that is discreet and only watches adds little.
+// Each further actor that takes part multiplies these figures. An independent actor that only watches adds little.
 //
-// # What is left out
-//
-// Nothing here starts a goroutine: whoever wants all cores plays one script on each (cmd/volsim). An exploration is not dealt to shards.
+// Nothing here starts a goroutine. To use all cores, run one script on each (cmd/volsim does). An exploration cannot be split into shards.
 package explore

@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// unheard are the fields of an entry of the trace that a state does not have in it, and why.
-var unheard = map[string]string{
+// skippedFields are the fields of an entry of the trace that a state does not have in it, and why.
+var skippedFields = map[string]string{
 	"Seq":      "follows from how many entries there were",
 	"Activity": "counts processes: runs that differ in nothing else differ in it",
 	"Cause":    "counts processes as well",
@@ -59,9 +59,9 @@ func fields(v reflect.Value, name string, yield func(name string, field reflect.
 	}
 }
 
-// TestEntryFields: all that an entry of the trace says belongs to what is heard of it, but for what is known to say nothing more.
+// TestEntryFields checks that every field of a trace entry changes the state, except those in skippedFields.
 func TestEntryFields(t *testing.T) {
-	run, err := stage(t, func(*scene) {})(nil)
+	run, err := newModel(t, func(*fixture) {})(nil)
 	require.NoError(t, err)
 	defer run.Engine.Close()
 	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
@@ -75,7 +75,7 @@ func TestEntryFields(t *testing.T) {
 		})
 		d := tracker.entry(digest{}, e)
 		same, known := heard[d]
-		if _, ok := unheard[name]; ok {
+		if _, ok := skippedFields[name]; ok {
 			require.Truef(t, known, "%s is heard after all", name)
 			return
 		}
@@ -89,8 +89,8 @@ func TestEntryFields(t *testing.T) {
 	}
 }
 
-// TestJudged: invariants hear of what changes the world, of calls, of faults, of lives, and of one decision.
-func TestJudged(t *testing.T) {
+// TestReadByInvariants checks which entries invariants may depend on.
+func TestReadByInvariants(t *testing.T) {
 	old, now := fake.Volume("a", "1Gi"), fake.Volume("a", "2Gi")
 	for _, tt := range []struct {
 		name  string
@@ -113,14 +113,14 @@ func TestJudged(t *testing.T) {
 		{"a failed key", trace.Entry{Type: trace.KeyFailed}, false},
 		{"a failed operation", trace.Entry{Type: trace.OperationFailed}, false},
 	} {
-		if got := judged(tt.entry); got != tt.want {
-			t.Errorf("judged(%s) = %t, want %t", tt.name, got, tt.want)
+		if got := readByInvariants(tt.entry); got != tt.want {
+			t.Errorf("readByInvariants(%s) = %t, want %t", tt.name, got, tt.want)
 		}
 	}
 }
 
-// TestOrderedWithoutTrace: the order of Events is known by the trace alone.
+// TestOrderedWithoutTrace checks the error for a run that reads the order of Events without a trace.
 func TestOrderedWithoutTrace(t *testing.T) {
-	_, err := Exhaustive(stage(t, func(s *scene) { s.run.Ordered = true }), Options{})
-	require.ErrorContains(t, err, "give it engine.Config.Trace")
+	_, err := Exhaustive(newModel(t, func(s *fixture) { s.run.Ordered = true }), Options{})
+	require.ErrorContains(t, err, "set engine.Config.Trace")
 }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestExample: the example finds both ends, by seeds and in every order, and its Job deals all seeds.
+// TestExample checks that the example finds both outcomes, by seeds and systematically, and that its Job runs all shards.
 func TestExample(t *testing.T) {
 	data, err := os.ReadFile("../../../examples/sweep/race.txtar")
 	require.NoError(t, err)
@@ -17,21 +17,21 @@ func TestExample(t *testing.T) {
 	require.NoError(t, err)
 	var r Report
 	for seed := range int64(100) {
-		r.Add(script.Play(seed))
+		r.Add(script.RunSeed(seed))
 	}
 	require.Len(t, r.Outcomes, 2)
 	require.Empty(t, r.Violated)
 
 	world, err := os.ReadFile("../../../examples/sweep/world.yaml")
 	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(string(data), "-- both.yaml --\n"+string(world)), "the world is that of the script")
+	require.True(t, strings.HasSuffix(string(data), "-- both.yaml --\n"+string(world)), "the manifest is that of the script")
 
 	small, err := os.ReadFile("../../../examples/sweep/small.txtar")
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(string(small), "-- both.yaml --\n"+string(world)))
 	script, err = ReadScript("small.txtar", small)
 	require.NoError(t, err)
-	x, err := Exhaustive(script.World(0), Options{MaxRuns: searches(400, DefaultMaxRuns)})
+	x, err := Exhaustive(script.Model(0), Options{MaxRuns: searches(400, DefaultMaxRuns)})
 	require.NoError(t, err)
 	require.Equal(t, *deep, x.Finished)
 	if x.Finished {

@@ -9,110 +9,111 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// DefaultMaxRuns bounds an exploration unless Options.MaxRuns says otherwise.
+// DefaultMaxRuns is the default of Options.MaxRuns.
 const DefaultMaxRuns = 1_000_000
 
-// Options say how a world is explored. The zero value explores it with pruning, up to DefaultMaxRuns.
+// Options configure an exploration. The zero value explores with reduction, up to DefaultMaxRuns.
 type Options struct {
-	// MaxRuns is how many runs are made at most; zero is DefaultMaxRuns.
+	// MaxRuns limits the number of runs; zero is DefaultMaxRuns.
 	MaxRuns int
-	// MaxChoices is how many choices of a run are explored; what comes after them happens in order. Zero is all.
+	// MaxChoices limits the choices of a run that are explored; later ones pick the first event. Zero is no limit.
 	MaxChoices int
-	// NoPrune plays every order: it goes on behind states that were seen before, and plays two events in both orders although that makes
-	// no difference.
+	// NoPrune switches all reduction off: it explores every interleaving.
 	NoPrune bool
-	// Progress is called after each run; nil is nobody.
+	// Progress is called after each run, if not nil.
 	Progress func(Exploration)
 
-	// noReduction takes every event at every state.
+	// noReduction explores every event at every state; states that were seen before still end a run.
 	noReduction bool
-	// noQuiet takes no delivery first because nobody sees the difference.
-	noQuiet bool
+	// noInvisible explores invisible deliveries like other events.
+	noInvisible bool
 }
 
-// Exploration is what came of exploring a world.
+// Exploration is the result of exploring a model.
 type Exploration struct {
 	Report
-	// Runs is how many runs were begun, Pruned how many of them ended where nothing was left to find: in a state that was known, or where
-	// all that could follow does follow elsewhere in another order.
+	// Runs is the number of runs that were started. Pruned is the number of those that ended early, because nothing new could follow: in a
+	// known state, or in one whose events are all in the sleep set.
 	Runs, Pruned int
-	// States is how many different states there were.
+	// States is the number of distinct states.
 	States int
-	// Finished is true when there is nothing more to explore: neither bound was reached.
+	// Finished is true if everything was explored, without reaching a bound.
 	Finished bool
-	// Bounded says which bound was reached, "" if none was.
+	// Bounded names the bound that was reached, "" if none was.
 	Bounded string
 }
 
-// Exhaustive explores all interleavings of a world, depth first: it plays the world to its end, goes back to the last choice at which there is
-// another possibility, takes that, and plays on, until there is none. It stores no cluster: each run begins anew and repeats the choices up to
-// there. What follows from a state is explored once, and of orders that make no difference one is played, unless Options.NoPrune says
-// otherwise. The same world gives the same Exploration each time. It refuses bounds below zero, and a world that cannot be made or is not the
-// same each time.
-func Exhaustive(w World, opts Options) (Exploration, error) {
+// Exhaustive explores all interleavings of a model, depth first: it runs the model to its end, goes back to the last choice with an unexplored
+// possibility, takes that, and continues, until there is none. It stores no clusters: each run begins anew and repeats the choices up to that
+// point. It applies the reduction that the package comment describes, unless Options.NoPrune is set. The same model gives the same Exploration
+// each time. It returns an error for negative bounds, for a model that cannot be made, and for one that is not the same each time.
+func Exhaustive(model Model, opts Options) (Exploration, error) {
 	if opts.MaxRuns < 0 || opts.MaxChoices < 0 {
-		return Exploration{}, fmt.Errorf("explore: Options.MaxRuns is %d and MaxChoices %d: give zero or more", opts.MaxRuns, opts.MaxChoices)
+		return Exploration{}, fmt.Errorf("explore: Options.MaxRuns is %d and MaxChoices %d: set zero or more", opts.MaxRuns, opts.MaxChoices)
 	}
 	if opts.MaxRuns == 0 {
 		opts.MaxRuns = DefaultMaxRuns
 	}
-	x := newExplorer(w, opts)
+	x := newExplorer(model, opts)
 	err := x.explore()
 	return x.result, err
 }
 
-// explorer is an exploration under way.
+// explorer is a running exploration.
 type explorer struct {
-	world  World
+	model  Model
 	opts   Options
 	result Exploration
 	path   []*node
-	known  map[digest][]digest // what was left out at a state, because it was explored elsewhere
+	known  map[digest][]digest // the visited states, each with its sleep set
 
-	// What is taken for granted, see quiet. If it turns out to be wrong the exploration begins anew.
-	blabs  map[string]bool    // actors that turned out not to be discreet
-	kinds  map[api.Kind]bool  // of objects that change
-	noisy  map[time.Time]bool // instants at which background comes up while the world settles
-	hushed map[time.Time]bool // those at which it is taken for granted that it does not
-	relied,
-	wrong bool
+	// Assumptions of invisible. If one is refuted, the exploration begins anew.
+	dependentActors map[string]bool    // actors that turned out not to be independent
+	kinds           map[api.Kind]bool  // of objects that change
+	backgroundAt    map[time.Time]bool // instants at which background events are queued during Settle
+	assumedQuiet    map[time.Time]bool // instants at which none is assumed to be
+	// assumed is set when the exploration uses an assumption, refuted when one turns out to be false.
+	assumed, refuted bool
 
-	// Of the run at hand.
+	// The current run.
 	tracker *tracker
-	live    bool // the tracker follows
-	depth   int  // nodes so far
-	choices int  // those of them at which the engine asks
-	asked   bool // the engine has asked which event comes next
-	capped  bool // a bound was reached
+	live    bool // the tracker follows the events; false while the path is repeated
+	depth   int  // the number of nodes so far
+	choices int  // the number of those with several events
+	asked   bool // the engine has called Choose for the next event
+	capped  bool // MaxChoices was reached
 }
 
-func newExplorer(w World, opts Options) *explorer {
-	x := &explorer{world: w, opts: opts, blabs: map[string]bool{}, kinds: map[api.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
+func newExplorer(model Model, opts Options) *explorer {
+	x := &explorer{
+		model: model, opts: opts, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{},
+		backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{},
+	}
 	x.reset()
 	return x
 }
 
 func (x *explorer) reset() {
-	x.path, x.known, x.relied, x.wrong = nil, map[digest][]digest{}, false, false
-	clear(x.hushed)
+	x.path, x.known, x.assumed, x.refuted = nil, map[digest][]digest{}, false, false
+	clear(x.assumedQuiet)
 	x.result = Exploration{Runs: x.result.Runs}
 }
 
-// What ends a run before its end: panics that never leave the package.
+// These errors end a run early, as panics that never leave the package.
 var (
-	errKnown   = errors.New("nothing is left to find")
-	errWrong   = errors.New("what was taken for granted is wrong")
-	errChanged = errors.New("explore: the world is not the same each time: a choice that was there before is now another one")
+	errKnown   = errors.New("nothing new can follow")
+	errRefuted = errors.New("an assumption was refuted")
+	errChanged = errors.New("explore: the model is not the same each time: a choice has another number of events than before")
 )
 
 func (x *explorer) explore() error {
 	for {
-		if err := x.play(); err != nil {
+		if err := x.run(); err != nil {
 			return err
 		}
-		if x.wrong {
+		if x.refuted {
 			x.reset()
-		} else if !x.back() {
+		} else if !x.backtrack() {
 			x.result.Finished = x.result.Bounded == ""
 			return nil
 		}
@@ -126,22 +127,22 @@ func (x *explorer) explore() error {
 	}
 }
 
-// play plays the world along the path, and on from there.
-func (x *explorer) play() (err error) {
+// run makes one run: it repeats the path and explores from its end on.
+func (x *explorer) run() (err error) {
 	x.tracker, x.live, x.depth, x.choices, x.asked, x.capped = nil, false, 0, 0, false, false
-	run, err := x.world(x.Choose)
+	run, err := x.model(x.Choose)
 	if err != nil {
-		return fmt.Errorf("explore: the world cannot be made: %w", err)
+		return fmt.Errorf("explore: make the model: %w", err)
 	}
 	defer run.Engine.Close()
 	if run.Ordered && run.Engine.Trace() == nil {
-		return errors.New("explore: Run.Ordered is true but the engine has no trace, of which the order would be known: give it engine.Config.Trace")
+		return errors.New("explore: Run.Ordered is true but the engine has no trace; set engine.Config.Trace")
 	}
 	run.Engine.Observe(x)
-	x.tracker = newTracker(run, x.wrote, x.blabs)
+	x.tracker = newTracker(run, x.wrote, x.dependentActors)
 	x.live = len(x.path) == 0
 	x.result.Runs++
-	failure, ended, err := x.playOn(run)
+	failure, ended, err := x.execute(run)
 	if err != nil {
 		return err
 	}
@@ -150,21 +151,21 @@ func (x *explorer) play() (err error) {
 	}
 	if ended {
 		x.result.Add(run.report(failure, x.picked()))
-	} else if !x.wrong {
-		x.result.addViolations(Sample{Choices: x.picked(), Violations: run.violations()})
+	} else if !x.refuted {
+		x.result.addViolations(sample{Choices: x.picked(), Violations: run.violations()})
 	}
 	return nil
 }
 
-// playOn plays a run. ended is false if nothing was left to find.
-func (x *explorer) playOn(run *Run) (failure error, ended bool, err error) {
+// execute executes a run. ended is false if the run ended early.
+func (x *explorer) execute(run *Run) (failure error, ended bool, err error) {
 	defer func() {
 		switch r := recover(); r {
 		case nil:
 		case errKnown:
 			x.result.Pruned++
 			ended = false
-		case errWrong:
+		case errRefuted:
 			ended = false
 		case errChanged:
 			err = errChanged
@@ -172,10 +173,10 @@ func (x *explorer) playOn(run *Run) (failure error, ended bool, err error) {
 			panic(r)
 		}
 	}()
-	return run.Play(), true, nil
+	return run.Execute(), true, nil
 }
 
-// picked are the choices of the run at hand.
+// picked returns the choices of the current run.
 func (x *explorer) picked() []engine.Choice {
 	var choices []engine.Choice
 	for _, n := range x.path {
@@ -186,21 +187,21 @@ func (x *explorer) picked() []engine.Choice {
 	return choices
 }
 
-// Choose is Config.Choose.
+// Choose is for engine.Config.Choose.
 func (x *explorer) Choose(n int) int {
 	if x.tracker == nil {
 		return 0
 	}
 	x.asked = true
-	return x.arrive(n)
+	return x.next(n)
 }
 
 // Begin, End and Return make the explorer an engine.Observer.
 func (x *explorer) Begin(d engine.Due) {
-	// With one event due the engine does not ask.
+	// With a single event due the engine does not call Choose.
 	if !x.asked {
 		x.tracker.taken = append(x.tracker.taken, d)
-		x.arrive(1)
+		x.next(1)
 		x.tracker.taken = nil
 	}
 	x.asked = false
@@ -209,7 +210,7 @@ func (x *explorer) Begin(d engine.Due) {
 	}
 }
 
-// End is told of the end of an event.
+// End handles the end of an event.
 func (x *explorer) End(f *engine.Footprint) {
 	if x.live {
 		x.tracker.end(f)
@@ -217,18 +218,18 @@ func (x *explorer) End(f *engine.Footprint) {
 	}
 }
 
-// Return is told that the engine goes back to whoever drives it.
+// Return handles the engine's return to the driver of the run.
 func (x *explorer) Return() {
 	if x.live {
-		x.tracker.came()
+		x.tracker.returned()
 	}
 }
 
 func (x *explorer) wrote(kind api.Kind, obj api.Object) {
 	if !x.kinds[kind] {
-		x.kinds[kind], x.wrong = true, x.wrong || x.relied
+		x.kinds[kind], x.refuted = true, x.refuted || x.assumed
 	}
-	if actor := indiscreet(obj); actor != "" && !x.blabs[actor] {
-		x.blabs[actor], x.wrong = true, true
+	if actor := dependentActor(obj); actor != "" && !x.dependentActors[actor] {
+		x.dependentActors[actor], x.refuted = true, true
 	}
 }

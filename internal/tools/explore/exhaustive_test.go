@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// one is a volume and a claim that fit.
+// one is a volume and a claim that match.
 const one = `apiVersion: v1
 kind: PersistentVolume
 metadata: {name: only}
@@ -35,7 +35,7 @@ spec:
   resources: {requests: {storage: 1Gi}}
 `
 
-// idle are controllers that have nothing to do with volumes and claims alone.
+// idle names the controllers that have nothing to do if there are only volumes and claims.
 var idle = []string{
 	"kubelet", "attachdetach-controller", "kube-scheduler", "ephemeral-volume-controller", "garbage-collector", "pod-garbage-collector-controller",
 	"persistentvolume-expander-controller", "volumeattributesclass-protection-controller", "recycler-pod-runner",
@@ -49,8 +49,8 @@ func ids(all []Found) (ids []string) {
 	return ids
 }
 
-// counting is a world in which each of some actors reads a volume, adds one to a count on it, and writes it back.
-func counting(actors int) World {
+// counting is a model in which each actor reads a volume, adds a finalizer, and writes it back.
+func counting(actors int) Model {
 	return func(choose func(n int) int) (*Run, error) {
 		e, err := engine.New(engine.Config{Choose: choose, Trace: &trace.Trace{}})
 		if err != nil {
@@ -77,13 +77,13 @@ func counting(actors int) World {
 				return nil, err
 			}
 		}
-		return &Run{Engine: e, Discreet: names, Play: func() error { e.Advance(0); return nil }}, nil
+		return &Run{Engine: e, Independent: names, Execute: func() error { e.Advance(0); return nil }}, nil
 	}
 }
 
 func TestExhaustive(t *testing.T) {
-	t.Run("every order is played once", func(t *testing.T) {
-		// Each actor has five turns: its start, and one behind each of the two switch points of both calls. So there are 10 over 5 orders.
+	t.Run("every order is run once", func(t *testing.T) {
+		// Each actor has five events: its start, and one after each of the two switch points of both calls. So there are 10 choose 5 orders.
 		x, err := Exhaustive(counting(2), Options{NoPrune: true})
 		require.NoError(t, err)
 		require.Equal(t, 252, x.Runs)
@@ -107,8 +107,8 @@ func TestExhaustive(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, pruned, again)
 	})
-	t.Run("who comes late loses", func(t *testing.T) {
-		// Whoever read before another wrote gets a conflict: any of them but not none may have written.
+	t.Run("the later writer gets a conflict", func(t *testing.T) {
+		// An actor that read before another wrote gets a conflict. Any subset of the actors but the empty one may have written.
 		x, err := Exhaustive(counting(3), Options{})
 		require.NoError(t, err)
 		require.True(t, x.Finished)
@@ -130,7 +130,7 @@ func TestExhaustive(t *testing.T) {
 		_, err = Exhaustive(counting(2), Options{MaxRuns: -1})
 		require.ErrorContains(t, err, "MaxRuns is -1")
 	})
-	t.Run("a world that changes", func(t *testing.T) {
+	t.Run("a model that changes", func(t *testing.T) {
 		runs := 0
 		_, err := Exhaustive(func(choose func(n int) int) (*Run, error) {
 			runs++
@@ -138,16 +138,16 @@ func TestExhaustive(t *testing.T) {
 		}, Options{})
 		require.ErrorIs(t, err, errChanged)
 	})
-	t.Run("a world that cannot be made", func(t *testing.T) {
+	t.Run("a model that cannot be made", func(t *testing.T) {
 		_, err := Exhaustive(func(func(n int) int) (*Run, error) { return nil, fmt.Errorf("no luck") }, Options{})
-		require.ErrorContains(t, err, "the world cannot be made: no luck")
+		require.ErrorContains(t, err, "make the model: no luck")
 	})
 }
 
-// TestExhaustiveFindsWhatSeedsFind: a world of the real controllers is explored to its end, and no seed finds more.
+// TestExhaustiveFindsWhatSeedsFind explores a model with the real controllers completely and checks that no seed finds another outcome.
 func TestExhaustiveFindsWhatSeedsFind(t *testing.T) {
 	m := Manifest{Data: []byte(one), Without: idle, Check: check.All()}
-	w, err := m.World()
+	w, err := m.Model()
 	require.NoError(t, err)
 	x, err := Exhaustive(w, Options{})
 	require.NoError(t, err)
@@ -158,11 +158,11 @@ func TestExhaustiveFindsWhatSeedsFind(t *testing.T) {
 	found := map[string]bool{}
 	for seed := range int64(searches(200, 2000)) {
 		m.Seed = seed + 1
-		w, err := m.World()
+		w, err := m.Model()
 		require.NoError(t, err)
 		run, err := w(nil)
 		require.NoError(t, err)
-		found[run.outcome(run.Play()).ID()] = true
+		found[run.outcome(run.Execute()).ID()] = true
 		run.Engine.Close()
 	}
 	require.Greater(t, len(found), 1, "seeds find the race as well")
@@ -172,14 +172,14 @@ func TestExhaustiveFindsWhatSeedsFind(t *testing.T) {
 	for _, o := range x.Outcomes {
 		choices, err := ReadChoices([]byte(FormatChoices(o.Choices)))
 		require.NoError(t, err)
-		run, outcome, err := Play(w, choices)
+		run, outcome, err := Replay(w, choices)
 		require.NoError(t, err)
 		run.Engine.Close()
 		require.Equal(t, o.Outcome, outcome, "its choices repeat it")
 	}
 }
 
-// TestExhaustiveViolation: an invariant that does not hold is reported with the shortest trace.
+// TestExhaustiveViolation checks that a violated invariant is reported with the shortest trace.
 func TestExhaustiveViolation(t *testing.T) {
 	never := check.Invariant{Name: "never-bound", Says: "no claim is bound", Watch: func(inv check.Invariant, w *check.World) check.Watcher {
 		return check.Watcher{Written: func(e trace.Entry) {
@@ -188,14 +188,14 @@ func TestExhaustiveViolation(t *testing.T) {
 			}
 		}}
 	}}
-	w, err := Manifest{Data: []byte(one), Without: idle, Check: []check.Invariant{never}}.World()
+	w, err := Manifest{Data: []byte(one), Without: idle, Check: []check.Invariant{never}}.Model()
 	require.NoError(t, err)
 	x, err := Exhaustive(w, Options{MaxRuns: 300})
 	require.NoError(t, err)
 	require.Len(t, x.Violated, 1)
 	v := x.Violated[0]
 	require.Equal(t, "never-bound", v.Invariant)
-	run, _, err := Play(w, v.Choices)
+	run, _, err := Replay(w, v.Choices)
 	require.NoError(t, err)
 	defer run.Engine.Close()
 	require.Len(t, run.Violations(), 1)
@@ -215,7 +215,7 @@ func TestManifestMistakes(t *testing.T) {
 		{"an invariant twice", Manifest{Data: []byte(one), Check: append(check.All(), check.All()...)}, "is there twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := tt.m.World()
+			_, err := tt.m.Model()
 			require.ErrorContains(t, err, tt.want)
 			require.NotContains(t, strings.TrimSpace(err.Error()), "\n")
 		})
@@ -227,7 +227,7 @@ func TestChoices(t *testing.T) {
 	require.Equal(t, "0,2", FormatChoices([]engine.Choice{{N: 3}, {N: 4, Picked: 2}, {N: 2}}))
 	for _, bad := range []string{"x", "-1", "1 2 99999999999999999999"} {
 		_, err := ReadChoices([]byte(bad))
-		require.ErrorContains(t, err, "choices are numbers from 0 on")
+		require.ErrorContains(t, err, "want a number from 0 on")
 	}
 }
 
@@ -235,7 +235,7 @@ func TestChoices(t *testing.T) {
 func TestGoals(t *testing.T) {
 	const other = one + "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: other, namespace: default}\n" +
 		"spec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
-	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return slices.Contains(discreet, name) })
+	protected := slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return slices.Contains(independent, name) })
 	worlds := []struct {
 		name     string
 		manifest Manifest
@@ -252,7 +252,7 @@ func TestGoals(t *testing.T) {
 	}
 	for _, tt := range worlds {
 		t.Run(tt.name, func(t *testing.T) {
-			w, err := tt.manifest.World()
+			w, err := tt.manifest.Model()
 			require.NoError(t, err)
 			x, err := Exhaustive(w, Options{MaxRuns: searches(300, DefaultMaxRuns)})
 			require.NoError(t, err)
@@ -278,29 +278,29 @@ func sampledIDs(t *testing.T, m Manifest, seeds int) []string {
 	all := map[string]bool{}
 	for seed := range seeds {
 		m.Seed = int64(seed + 1)
-		w, err := m.World()
+		w, err := m.Model()
 		require.NoError(t, err)
 		run, err := w(nil)
 		require.NoError(t, err)
-		all[run.outcome(run.Play()).ID()] = true
+		all[run.outcome(run.Execute()).ID()] = true
 		run.Engine.Close()
 	}
 	return slices.Sorted(maps.Keys(all))
 }
 
-// TestScriptWorld: a script is explored with all that it says, and its choices repeat it.
-func TestScriptWorld(t *testing.T) {
+// TestScriptModel explores a script with its expectations and checks that choices repeat its outcomes.
+func TestScriptModel(t *testing.T) {
 	text := "config without=" + strings.Join(idle, ",") + "\napply -f both.yaml\nadvance 1s\nexpect pvc/data phase=Bound\nadvance 15s\n-- both.yaml --\n" + one
 	s, err := ReadScript("x.txtar", []byte(text))
 	require.NoError(t, err)
-	x, err := Exhaustive(s.World(0), Options{MaxRuns: searches(300, DefaultMaxRuns)})
+	x, err := Exhaustive(s.Model(0), Options{MaxRuns: searches(300, DefaultMaxRuns)})
 	require.NoError(t, err)
 	require.Equal(t, *deep, x.Finished)
 	var seeds Report
 	for seed := range int64(searches(100, 300)) {
-		seeds.Add(s.Play(seed))
+		seeds.Add(s.RunSeed(seed))
 	}
-	// A seed and a choice that come to the same have the same ID.
+	// The same outcome has the same ID, whether a seed or choices led to it.
 	if x.Finished {
 		require.Len(t, x.Failed, 1)
 		require.Equal(t, 4, x.Failed[0].Line)
@@ -311,7 +311,7 @@ func TestScriptWorld(t *testing.T) {
 		require.Subset(t, ids(seeds.Outcomes), ids(x.Outcomes))
 	}
 	for _, o := range x.Outcomes {
-		run, outcome, err := Play(s.World(0), o.Choices)
+		run, outcome, err := Replay(s.Model(0), o.Choices)
 		require.NoError(t, err)
 		run.Engine.Close()
 		require.Equal(t, o.Outcome, outcome)
@@ -319,8 +319,8 @@ func TestScriptWorld(t *testing.T) {
 	}
 }
 
-// TestScriptLooks: what a script looks at belongs to the state.
-func TestScriptLooks(t *testing.T) {
+// TestScriptReads checks that what a script reads belongs to the state.
+func TestScriptReads(t *testing.T) {
 	for _, tt := range []struct {
 		line           string
 		order, injects bool
@@ -340,7 +340,7 @@ func TestScriptLooks(t *testing.T) {
 		t.Run(tt.line, func(t *testing.T) {
 			s, err := ReadScript("x.txtar", []byte("backend disk.example.com\n"+tt.line+"\n"))
 			require.NoError(t, err)
-			run, err := s.World(0)(nil)
+			run, err := s.Model(0)(nil)
 			require.NoError(t, err)
 			defer run.Engine.Close()
 			require.Equal(t, tt.order, run.Ordered)

@@ -14,43 +14,42 @@ import (
 	"github.com/volsim/volsim/reclaim"
 )
 
-// Manifest is a small world: the objects of a manifest are created in a cluster whose controllers have started, and the controllers then run
-// until they have nothing more to do.
+// Manifest describes a model: the objects of a manifest are created in a cluster whose controllers have started, and the controllers run until
+// they have settled.
 type Manifest struct {
-	// Data are the objects, in YAML or JSON. The storage systems are those that they name.
+	// Data has the objects, in YAML or JSON. The storage systems are those that they name.
 	Data []byte
-	// Without are controllers that do not run, by the names of their actors; see volsim.Config.Without. The fewer there are, the fewer
-	// interleavings.
+	// Without names controllers that do not run; see volsim.Config.Without. Fewer controllers have fewer interleavings.
 	Without []string
-	// Seed shuffles when the world is played without choose; zero plays in order.
+	// Seed shuffles events in a run without choose; zero runs them in order.
 	Seed int64
-	// Until is how much virtual time passes after the controllers have settled; zero is none.
+	// Until is the virtual time that passes after the controllers have settled; zero is none.
 	Until time.Duration
 	// Check are the invariants that are checked; nil is none.
 	Check []check.Invariant
-	// Starting explores also in which order the controllers start. Otherwise they have started, in order, before anything is created.
+	// Starting explores the orders in which controllers start, too. Otherwise they start in a fixed order before anything is created.
 	Starting bool
 }
 
-// discreet are the actors that keep to themselves, see Run.Discreet: their code was read to see that they do.
-var discreet = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName}
+// independent names the independent actors, see Run.Independent. Their code was reviewed for it.
+var independent = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName}
 
-// indiscreet is the actor that an object makes break its word, "" if none: a volume that is to be recycled has the PersistentVolume controller
-// watch a pod past its informers.
-func indiscreet(obj api.Object) string {
+// dependentActor returns the actor that an object makes dependent, "" if none: to recycle a volume, the PersistentVolume controller watches a
+// pod without an informer.
+func dependentActor(obj api.Object) string {
 	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		return binder.ActorName
 	}
 	return ""
 }
 
-// World makes the world. It refuses a manifest that cannot be read, a controller that does not exist, and two invariants of one name.
-func (m Manifest) World() (World, error) {
+// Model returns the model. It returns an error for a manifest that cannot be read, an unknown controller, and two invariants with one name.
+func (m Manifest) Model() (Model, error) {
 	d, err := dump.Read(m.Data)
 	if err != nil {
 		return nil, fmt.Errorf("explore: %w", err)
 	}
-	// The world is made once to see whether it can be.
+	// Make it once to report errors.
 	run, err := m.run(d, nil)
 	if err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func (m Manifest) World() (World, error) {
 func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 	backends, _ := d.Backends()
 	cfg := volsim.Config{Seed: m.Seed, Backends: backends, Without: m.Without, Check: m.Check}
-	// What one actor tells another past the API server would be in no state.
+	// Skipped reports are communication between actors outside the API server, which a state does not include.
 	cfg.Kubelet.EveryReport = true
 	started := m.Starting
 	if choose != nil {
@@ -79,16 +78,16 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 	}
 	if !started {
 		if err := c.Settle(); err != nil {
-			return nil, fmt.Errorf("explore: the controllers do not start: %w", err)
+			return nil, fmt.Errorf("explore: start the controllers: %w", err)
 		}
 		started = true
 	}
-	return &Run{Engine: c.Engine(), Backends: backends, Violations: c.Violations, Discreet: discreet,
-		Play: func() error { return m.play(c, d.Objects) }}, nil
+	return &Run{Engine: c.Engine(), Backends: backends, Violations: c.Violations, Independent: independent,
+		Execute: func() error { return m.execute(c, d.Objects) }}, nil
 }
 
-// play creates the objects, each as kubectl would, and lets the controllers settle.
-func (m Manifest) play(c *volsim.Cluster, objs []api.Object) error {
+// execute creates the objects one by one, as kubectl does, and lets the controllers settle.
+func (m Manifest) execute(c *volsim.Cluster, objs []api.Object) error {
 	for _, obj := range objs {
 		if err := c.Create(obj); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// grown is a world with a driver, a node and a pod.
+// grown is a model with a driver, a node and a pod.
 const grown = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: fast}
@@ -38,11 +38,11 @@ spec:
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `
 
-// TestOutcome: an outcome says who has what, and nothing that differs between runs that came to the same.
+// TestOutcome checks that an outcome has the relations between objects, and nothing that differs between equivalent runs.
 func TestOutcome(t *testing.T) {
-	w, err := Manifest{Data: []byte(grown)}.World()
+	w, err := Manifest{Data: []byte(grown)}.Model()
 	require.NoError(t, err)
-	run, outcome, err := Play(w, []engine.Choice{})
+	run, outcome, err := Replay(w, []engine.Choice{})
 	require.NoError(t, err)
 	defer run.Engine.Close()
 	for _, want := range []string{
@@ -58,16 +58,16 @@ func TestOutcome(t *testing.T) {
 	require.False(t, strings.HasSuffix(string(outcome), "\n"))
 }
 
-// TestIndiscreet: a volume to be recycled makes the PersistentVolume controller one of those of which nothing is known.
-func TestIndiscreet(t *testing.T) {
+// TestDependentActor checks that a volume to be recycled makes the PersistentVolume controller a dependent actor.
+func TestDependentActor(t *testing.T) {
 	for policy, want := range map[string]bool{"Retain": false, "Recycle": true} {
 		data := strings.Replace(one, "hostPath: {path: /tmp/only}", "persistentVolumeReclaimPolicy: "+policy+"\n  hostPath: {path: /tmp/only}", 1)
-		w, err := Manifest{Data: []byte(data), Without: idle}.World()
+		w, err := Manifest{Data: []byte(data), Without: idle}.Model()
 		require.NoError(t, err)
-		x := &explorer{world: w, opts: Options{MaxRuns: 20}, blabs: map[string]bool{}, kinds: map[api.Kind]bool{}, noisy: map[time.Time]bool{}, hushed: map[time.Time]bool{}}
+		x := &explorer{model: w, opts: Options{MaxRuns: 20}, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{}, backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{}}
 		x.reset()
 		require.NoError(t, x.explore())
-		require.Equal(t, want, x.blabs[binder.ActorName], policy)
+		require.Equal(t, want, x.dependentActors[binder.ActorName], policy)
 		require.Equal(t, 20, x.result.Runs, "it goes on after it has begun anew")
 		require.NotEmpty(t, x.result.Outcomes)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// functions lists the fields with functions in them that can be reached from a type, but for what is opaque.
+// functions returns the fields of function type that are reachable from a type, except in opaque types.
 func functions(t reflect.Type, seen map[reflect.Type]bool) (all []string) {
 	if seen[t] || t.Kind() == reflect.Pointer && t.Implements(objectType) {
 		return nil
@@ -41,8 +41,8 @@ func functions(t reflect.Type, seen map[reflect.Type]bool) (all []string) {
 	return all
 }
 
-// TestFunctionsInMemory: what functions refer to cannot be read, so each that the PersistentVolume controller keeps was looked at: they are
-// configuration, what is done after a loop's pass or before an operation in tests, and the orders of trees. They change nothing.
+// TestFunctionsInMemory lists the functions in the memory of the PersistentVolume controller. Reflection cannot read what they refer to, so each
+// was reviewed: configuration, hooks of tests, and the orders of trees. None of them changes state.
 func TestFunctionsInMemory(t *testing.T) {
 	all := functions(reflect.TypeFor[*binder.Controller](), map[reflect.Type]bool{})
 	slices.Sort(all)
@@ -51,7 +51,7 @@ func TestFunctionsInMemory(t *testing.T) {
 	}, all)
 }
 
-// TestMemory: what an actor keeps is read with all that hangs on it, the same way each time.
+// TestMemory checks that the digest of an actor's memory covers everything reachable and is deterministic.
 func TestMemory(t *testing.T) {
 	read := func(capacity string, steps int) digest {
 		c, err := volsim.New(volsim.Config{})
@@ -61,7 +61,7 @@ func TestMemory(t *testing.T) {
 		for range steps {
 			c.Step()
 		}
-		tr := newTracker(&Run{Engine: c.Engine(), Discreet: discreet}, func(api.Kind, api.Object) {}, nil)
+		tr := newTracker(&Run{Engine: c.Engine(), Independent: independent}, func(api.Kind, api.Object) {}, nil)
 		a, ok := c.Engine().Actor(binder.ActorName)
 		require.True(t, ok)
 		require.NotEmpty(t, a.Memory())
@@ -73,7 +73,7 @@ func TestMemory(t *testing.T) {
 	require.NotEqual(t, read("1Gi", 500), read("3Gi", 500))
 	require.NotEqual(t, read("1Gi", 500), read("1Gi", 5))
 
-	// Cycles, sharing, and maps in whatever order.
+	// Cycles, sharing, and maps.
 	type node struct {
 		next *node
 		by   map[string]*node

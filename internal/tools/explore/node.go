@@ -7,9 +7,9 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// node is a state on the path, at which one of several events comes next, or the only one there is.
+// node is a state on the current path, with the events that may come next.
 type node struct {
-	n      int // how many events the engine has to choose from
+	n      int // the number of events that the engine chooses from
 	state  digest
 	events []possible
 	at     int       // of events, the one that is explored
@@ -19,8 +19,8 @@ type node struct {
 	edge   access    // of the event that is explored, once it is known
 }
 
-// sleeper is an event that need not be explored until something has happened that makes a difference to it: whatever begins with it was
-// explored where it came earlier.
+// sleeper is an event in the sleep set. Its continuations were explored where it came earlier, so it need not be explored until a dependent event
+// has happened.
 type sleeper struct {
 	id     digest
 	access access
@@ -35,7 +35,7 @@ func sleeping(sleepers []sleeper) []digest {
 }
 
 // back goes to the last node that has another event to explore, and takes it.
-func (x *explorer) back() bool {
+func (x *explorer) backtrack() bool {
 	for len(x.path) > 0 {
 		last := x.path[len(x.path)-1]
 		if len(last.todo) > 0 {
@@ -49,10 +49,10 @@ func (x *explorer) back() bool {
 	return false
 }
 
-// arrive is called before each event, and picks it: at first what the path says, then the first of all there is, which makes the path longer.
-func (x *explorer) arrive(n int) int {
-	if x.wrong {
-		panic(errWrong)
+// next picks the next event: the one on the path, or at the end of the path the first one to explore, which extends the path.
+func (x *explorer) next(n int) int {
+	if x.refuted {
+		panic(errRefuted)
 	}
 	if x.capped || n > 1 && x.opts.MaxChoices > 0 && x.choices >= x.opts.MaxChoices {
 		x.cap()
@@ -71,16 +71,16 @@ func (x *explorer) arrive(n int) int {
 		panic(errChanged)
 	}
 	if at == len(x.path)-1 {
-		// From here on it goes another way than before.
+		// The path changes here, so the tracker follows from here on.
 		x.live = true
 		x.tracker.now = node.past.clone()
 		x.tracker.queued = len(x.tracker.engine.Footprint().Queued)
-		x.tracker.lives = x.tracker.livesOfAll()
+		x.tracker.lives = x.tracker.countLives()
 	}
 	return node.events[node.at].index
 }
 
-// cap notes that the bound of choices was reached.
+// cap records that MaxChoices was reached.
 func (x *explorer) cap() {
 	if !x.capped {
 		x.capped, x.live = true, false
@@ -91,16 +91,16 @@ func (x *explorer) cap() {
 	}
 }
 
-// extend adds a node to the path, unless nothing is left to find there.
+// extend adds a node to the path, or ends the run if nothing new can follow.
 func (x *explorer) extend(n int) int {
 	t := x.tracker
-	t.acted()
-	if x.wrong {
-		panic(errWrong)
+	t.noteUser()
+	if x.refuted {
+		panic(errRefuted)
 	}
 	next := &node{n: n, events: t.possibilities()}
 	if len(next.events) == 0 {
-		x.asked = false // only timers that were stopped: no event follows
+		x.asked = false // only stopped timers are due, so no event follows
 		x.depth--
 		if n > 1 {
 			x.choices--
@@ -116,7 +116,7 @@ func (x *explorer) extend(n int) int {
 	for _, i := range x.explored(next) {
 		id := next.events[i].id
 		asleep := slices.ContainsFunc(next.asleep, func(s sleeper) bool { return s.id == id })
-		// Of a state that is known, what was asleep then and is not now is yet to be explored.
+		// In a known state, events that were asleep then and are not now are unexplored.
 		if x.opts.NoPrune || !asleep && (!known || slices.Contains(before, id)) {
 			next.todo = append(next.todo, i)
 		}
@@ -135,7 +135,7 @@ func (x *explorer) extend(n int) int {
 	return next.events[next.at].index
 }
 
-// wake finds out what the event before the new node depends on, and what is still asleep behind it.
+// wake computes the sleep set of the new node: the sleeping events that are independent of the event before it.
 func (x *explorer) wake(next *node) {
 	if len(x.path) == 0 {
 		return
@@ -152,15 +152,15 @@ func (x *explorer) wake(next *node) {
 	}
 }
 
-// explored are the events to be explored at a node, if they are not asleep: all of them, or one that is quiet.
+// explored returns the events to explore at a node unless they are asleep: all of them, or one invisible delivery.
 func (x *explorer) explored(n *node) []int {
 	all := make([]int, len(n.events))
 	for i := range n.events {
 		all[i] = i
-		if !x.opts.NoPrune && !x.opts.noReduction && !x.opts.noQuiet && len(n.events) > 1 && x.quiet(n, i) {
-			x.relied = true
+		if !x.opts.NoPrune && !x.opts.noReduction && !x.opts.noInvisible && len(n.events) > 1 && x.invisible(n, i) {
+			x.assumed = true
 			if drive, _ := x.tracker.engine.Drive(); drive == engine.Settling {
-				x.hushed[x.tracker.engine.Now()] = true
+				x.assumedQuiet[x.tracker.engine.Now()] = true
 			}
 			return []int{i}
 		}
@@ -168,20 +168,19 @@ func (x *explorer) explored(n *node) []int {
 	return all
 }
 
-// quiet reports whether an event may come first whatever else comes: it is a delivery to a discreet actor that has nothing else to do, and
-// cannot get anything to do before it. Nobody but this actor sees the difference that it makes. It relies on kinds of which nothing was
-// written so far to stay as they are.
+// invisible reports whether an event may come first because no other code can observe when it comes: it is a delivery to an independent actor
+// that has no other event due, and cannot get one before the delivery. This assumes that kinds of which nothing was written so far do not change.
 //
-// While the world settles it is work, and settling ends with the last work: what is background might then come too late. So there must be no
-// background at this instant; see background for what comes later in it.
-func (x *explorer) quiet(n *node, i int) bool {
+// During Settle a delivery is work, and Settle ends after the last work, so a background event might then come too late. Therefore no background
+// event may be due at this instant; background checks those that are queued later in it.
+func (x *explorer) invisible(n *node, i int) bool {
 	t, d := x.tracker, n.events[i].due
 	drive, _ := t.engine.Drive()
 	settling := drive == engine.Settling
-	if d.Kind != engine.DueDelivery || !settling && drive != engine.Advancing && !t.patient(drive) {
+	if d.Kind != engine.DueDelivery || !settling && drive != engine.Advancing && !t.waitsForTime(drive) {
 		return false
 	}
-	if settling && x.noisy[t.engine.Now()] || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
+	if settling && x.backgroundAt[t.engine.Now()] || viewIndex(d.Actor, d.View) >= t.now.views[d.Actor.Name()] {
 		return false
 	}
 	for j, other := range n.events {
@@ -197,15 +196,15 @@ func (x *explorer) quiet(n *node, i int) bool {
 	return true
 }
 
-// background looks for background that comes up at an instant at which a quiet event may have been preferred.
+// background records an instant at which a background event is queued during Settle, and refutes the assumption that there is none.
 func (x *explorer) background(f *engine.Footprint) {
 	now := x.tracker.engine.Now()
-	if drive, _ := x.tracker.engine.Drive(); drive != engine.Settling || len(f.Queued) == 0 || x.noisy[now] {
+	if drive, _ := x.tracker.engine.Drive(); drive != engine.Settling || len(f.Queued) == 0 || x.backgroundAt[now] {
 		return
 	}
 	for _, d := range x.tracker.engine.Ready() {
 		if d.Background && slices.Contains(f.Queued, d.Seq) {
-			x.noisy[now], x.wrong = true, x.wrong || x.hushed[now]
+			x.backgroundAt[now], x.refuted = true, x.refuted || x.assumedQuiet[now]
 		}
 	}
 }

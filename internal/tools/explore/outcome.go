@@ -16,18 +16,18 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Outcome is what a run came to, as text: one line for each object, then what the storage holds, then what failed. It has phases, pointers,
-// conditions, finalizers and who is attached; it has no times, resourceVersions or uids, nor Kubernetes Events, so that runs that only differ
-// in these come to the same.
+// Outcome is the result of a run as text: one line per object, then the contents of the storage, then the failures. It has phases, references,
+// conditions, finalizers and attachments. It has no times, resourceVersions, uids and Kubernetes Events, so runs that differ only in these
+// have the same outcome.
 type Outcome string
 
-// ID is short for the outcome: the same on every machine.
+// ID returns a short hash of the outcome, the same on every machine.
 func (o Outcome) ID() string {
 	d := digest{}.mix([]byte(o))
 	return hex.EncodeToString(d[:4])
 }
 
-// newOutcome puts an outcome together. storage are lines about the storage systems, failures what went wrong with the run itself.
+// newOutcome returns the outcome of objects, of lines about the storage systems, and of failures of the run itself.
 func newOutcome(objects []api.Object, storage, failures []string) Outcome {
 	lines := make([]string, 0, len(objects)+len(storage)+len(failures))
 	for _, obj := range objects {
@@ -37,14 +37,14 @@ func newOutcome(objects []api.Object, storage, failures []string) Outcome {
 	return Outcome(strings.Join(slices.Concat(lines, storage, failures), "\n"))
 }
 
-// holder is a backend that tells what it holds: a fake.Memory.
+// holder is a backend that reports its contents, as fake.Memory does.
 type holder interface {
 	Volumes() []fake.VolumeState
 	Deleted() []fake.VolumeState
 	Problems() []fake.Problem
 }
 
-// storageLines is what backends hold. Those that do not tell are left out.
+// storageLines describes the contents of the backends that report them.
 func storageLines(backends []storage.Backend) []string {
 	var lines []string
 	for _, b := range backends {
@@ -76,13 +76,13 @@ func storageLines(backends []storage.Backend) []string {
 	return lines
 }
 
-// line is a name and what is said of it.
+// line is a name with attributes.
 type line struct {
 	name  string
 	words []string
 }
 
-// add says something unless it is nothing.
+// add adds an attribute unless its value is empty.
 func (l *line) add(key, value string) {
 	if value != "" {
 		l.words = append(l.words, key+"="+value)
@@ -91,7 +91,7 @@ func (l *line) add(key, value string) {
 
 func (l *line) String() string { return strings.Join(append([]string{l.name}, l.words...), " ") }
 
-// describeObject is a line about an object.
+// describeObject returns the line about an object.
 func describeObject(obj api.Object) string {
 	l := line{name: api.RefTo(obj).String()}
 	switch obj := obj.(type) {
@@ -169,7 +169,7 @@ func firstLine(text string) string {
 	return first
 }
 
-// kindsOfOutcome are the kinds that an outcome tells of: not Events, of which there are as many as there were tries.
+// kindsOfOutcome returns the kinds that belong to an outcome: all but Events, whose number depends on the number of retries.
 func kindsOfOutcome() []api.Kind {
 	return slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// Sample is one run, as it is counted. Either Seed or Choices repeat it.
-type Sample struct {
+// sample is the result of one run. Either Seed or Choices repeat it.
+type sample struct {
 	Seed       int64
 	Choices    []engine.Choice
 	Outcome    Outcome
@@ -17,7 +17,7 @@ type Sample struct {
 	Violations []check.Violation
 }
 
-// Found is a distinct outcome: how many runs came to it, and one of them.
+// Found is a distinct outcome: the number of runs that had it, and one of them.
 type Found struct {
 	ID      string          `json:"id"`
 	Count   int             `json:"count"`
@@ -27,36 +27,36 @@ type Found struct {
 	Outcome Outcome         `json:"outcome"`
 }
 
-// Violated is an invariant that did not hold: in how many runs, and the run in which fewest entries of the trace led to it.
+// Violated is a violated invariant: the number of runs, and the run with the fewest trace entries up to the violation.
 type Violated struct {
 	Invariant string          `json:"invariant"`
-	Forced    bool            `json:"forced,omitempty"` // all of them: somebody overruled the protocol
+	Forced    bool            `json:"forced,omitempty"` // all violations were forced by a user or a fault
 	Count     int             `json:"count"`
 	Seed      int64           `json:"seed"`
 	Choices   []engine.Choice `json:"choices,omitempty"`
-	Entries   uint64          `json:"entries"` // of the trace, up to the violation
-	Text      string          `json:"text"`    // what is wrong, and the witness
+	Entries   uint64          `json:"entries"` // the number of trace entries up to the violation
+	Text      string          `json:"text"`    // the violation and its witness
 }
 
-// Report counts runs. The order in which they are added, and how they are put together, makes no difference to one of seeds.
+// Report counts runs. A report of seeds does not depend on the order in which runs are added or reports are joined.
 type Report struct {
 	Outcomes []Found
 	Violated []Violated
-	// Failed are the lines of a script that failed, each with the text of one failure.
+	// Failed are the lines of a script that failed, each with the text of one of its failures.
 	Failed []Line
-	// Some are the lines of a script that have to hold with some seed.
+	// Some are the lines of a script that must hold with at least one seed.
 	Some []Line
 }
 
-// add counts a run.
-func (r *Report) add(s Sample) {
+// add adds a run.
+func (r *Report) add(s sample) {
 	r.addOutcome(Found{ID: s.Outcome.ID(), Count: 1, Failed: s.Failed, Seed: s.Seed, Choices: s.Choices, Outcome: s.Outcome})
 	r.addViolations(s)
 	r.sort()
 }
 
-// addViolations counts those of a run.
-func (r *Report) addViolations(s Sample) {
+// addViolations adds the violations of a run, each invariant once.
+func (r *Report) addViolations(s sample) {
 	byName := map[string]Violated{}
 	for _, v := range s.Violations {
 		one := Violated{Invariant: v.Invariant, Forced: v.Forced != "", Count: 1, Seed: s.Seed, Choices: s.Choices, Entries: entries(v), Text: v.String()}
@@ -72,7 +72,7 @@ func (r *Report) addViolations(s Sample) {
 	}
 }
 
-// entries is how many entries of the trace led to a violation.
+// entries returns the number of trace entries up to a violation.
 func entries(v check.Violation) uint64 {
 	var last uint64
 	for _, e := range v.Witness {
@@ -81,7 +81,7 @@ func entries(v check.Violation) uint64 {
 	return last
 }
 
-// Add counts all that another report has counted.
+// Add adds another report.
 func (r *Report) Add(other Report) {
 	for _, f := range other.Outcomes {
 		r.addOutcome(f)
@@ -116,7 +116,7 @@ func (r *Report) addOutcome(f Found) {
 	for i := range r.Outcomes {
 		if have := &r.Outcomes[i]; have.Outcome == f.Outcome {
 			count := have.Count + f.Count
-			// Of two seeds the smaller one is kept, of two lists of choices the shorter one.
+			// Keep the smaller seed, or the shorter list of choices.
 			if len(f.Choices) < len(have.Choices) || f.Choices == nil && f.Seed < have.Seed {
 				*have = f
 			}
@@ -150,7 +150,7 @@ func shorter(a, b Violated) bool {
 		cmp.Compare(a.Text, b.Text)) < 0
 }
 
-// sort puts what is frequent first, and orders the rest so that it is always the same.
+// sort puts frequent outcomes first and makes the order deterministic.
 func (r *Report) sort() {
 	slices.SortFunc(r.Outcomes, func(a, b Found) int { return cmp.Or(-cmp.Compare(a.Count, b.Count), cmp.Compare(a.ID, b.ID)) })
 	byLine := func(a, b Line) int { return cmp.Compare(a.Line, b.Line) }

@@ -14,24 +14,23 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// Script is a script as a sweep plays it: with every invariant watched unless the script itself says which, and with a look at the storage at
-// its end.
+// Script is a script prepared for a sweep: it checks every invariant unless the script itself chooses some, and lists the storage at its end.
 type Script struct {
 	script *script.Script
-	shift  int // by how many lines it is longer at its beginning
-	last   int // the line that looks at the storage
-	// Range is what a line of seeds says, as FROM..TO; "" without one.
+	shift  int // the number of lines added at its beginning
+	last   int // the line that lists the storage
+	// Range is the range of a seeds command, as FROM..TO; "" without one.
 	Range string
-	// Chosen is true if the script itself says which invariants are watched. All are otherwise.
+	// Chosen is true if the script itself chooses the invariants. Otherwise all are checked.
 	Chosen bool
-	// Some is true if the script is to succeed with one of these seeds only.
+	// Some is true if the script must succeed with only one of these seeds.
 	Some bool
 }
 
-// watchLine is put in front of a script that names no invariants.
+// watchLine is inserted before a script that chooses no invariants.
 const watchLine = "config watch=all"
 
-// ReadScript reads a script. The errors are those of script.Parse.
+// ReadScript reads a script. It returns the errors of script.Parse.
 func ReadScript(name string, data []byte) (*Script, error) {
 	if _, err := script.Parse(name, data); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func ReadManifests(name string, files ...script.File) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Its text is in what a run gives back.
+	// The result of a run has the text of the script.
 	seed := int64(0)
 	result, _ := script.Run(plain, script.Options{Seed: &seed})
 	if result.Cluster != nil {
@@ -58,7 +57,7 @@ func readScript(name string, data []byte) (*Script, error) {
 	s := &Script{}
 	archive := txtar.Parse(data)
 	lines := strings.Split(strings.TrimRight(string(archive.Comment), "\n"), "\n")
-	// What stands below a stop is not played.
+	// Lines after a stop are not run.
 	if i := slices.IndexFunc(lines, func(text string) bool { return verb(text) == "stop" }); i >= 0 {
 		lines = lines[:i]
 	}
@@ -77,13 +76,13 @@ func readScript(name string, data []byte) (*Script, error) {
 	archive.Comment = []byte(strings.Join(lines, "\n") + "\n")
 	parsed, err := script.Parse(name, txtar.Format(archive))
 	if err != nil {
-		return nil, fmt.Errorf("explore: %s cannot be swept: %w", name, err)
+		return nil, fmt.Errorf("explore: prepare %s for a sweep: %w", name, err)
 	}
 	s.script, s.last = parsed, len(lines)
 	return s, nil
 }
 
-// verb is the first word of a line.
+// verb returns the first word of a line.
 func verb(text string) string {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -92,36 +91,36 @@ func verb(text string) string {
 	return words[0]
 }
 
-// Line is a line of the script that did not do as it should, or an expectation that is to hold with some seed.
+// Line is a line of a script that failed, or an expectation that must hold with some seed.
 type Line struct {
 	Line    int    `json:"line"`
 	Command string `json:"command,omitempty"`
-	// Text is why it failed, in a line; "" for one that held.
+	// Text is why it failed, as one line; "" if it held.
 	Text  string `json:"text,omitempty"`
-	Count int    `json:"count"` // with how many seeds, or in how many runs
+	Count int    `json:"count"` // the number of seeds or runs
 	Seed  int64  `json:"seed"`  // the smallest of them
-	// Choices repeat one of the runs, if it was not played with a seed.
+	// Choices repeat one of the runs, if the runs had no seeds.
 	Choices []engine.Choice `json:"choices,omitempty"`
 }
 
-// failure is what an outcome says of a line that failed.
+// failure describes a failed line in an outcome.
 func (l Line) failure() string {
 	return fmt.Sprintf("failed: line %d: %s: %s", l.Line, l.Command, l.Text)
 }
 
-// Play plays the script with one seed and counts it. Expectations that fail do not end the run; anything else that fails does, and what the
-// storage then holds is not told.
-func (s *Script) Play(seed int64) Report {
+// RunSeed runs the script with one seed and returns a report of this run. A failed expectation does not end the run. Any other failure does, and
+// then the outcome lacks the storage.
+func (s *Script) RunSeed(seed int64) Report {
 	result, _ := script.Run(s.script, script.Options{Seed: &seed, Continue: true})
 	if result.Cluster != nil {
 		defer result.Cluster.Close()
 	}
-	return s.report(result, Sample{Seed: seed})
+	return s.report(result, sample{Seed: seed})
 }
 
-// World is the script as a world: every choice of a run is explored, from the start of the controllers on. Time goes on, after the last line, to
-// until after the start; zero does not.
-func (s *Script) World(until time.Duration) World {
+// Model returns the script as a model. Every choice of a run is explored, from the start of the controllers on. After the last line, time
+// advances to until after the start; zero does not advance it.
+func (s *Script) Model(until time.Duration) Model {
 	looks := s.script.Looks()
 	return func(choose func(n int) int) (*Run, error) {
 		session, err := script.Begin(s.script, script.Options{Choose: choose, Continue: true, Until: until})
@@ -131,19 +130,19 @@ func (s *Script) World(until time.Duration) World {
 		c := session.Cluster()
 		var result *script.Result
 		return &Run{
-			Engine: c.Engine(), Violations: c.Violations, Discreet: discreet,
+			Engine: c.Engine(), Violations: c.Violations, Independent: independent,
 			Ordered: looks.Order, Injects: looks.Faults, Waits: session.Waiting,
-			Play: func() (failure error) {
+			Execute: func() (failure error) {
 				result, failure = session.Play()
 				return failure
 			},
-			Report: func(_ error, choices []engine.Choice) Report { return s.report(result, Sample{Choices: choices}) },
+			Report: func(_ error, choices []engine.Choice) Report { return s.report(result, sample{Choices: choices}) },
 		}, nil
 	}
 }
 
-// report counts a run.
-func (s *Script) report(result *script.Result, sample Sample) Report {
+// report returns a report of one run.
+func (s *Script) report(result *script.Result, sample sample) Report {
 	var r Report
 	var objects []api.Object
 	if c := result.Cluster; c != nil {
@@ -172,7 +171,7 @@ func (s *Script) report(result *script.Result, sample Sample) Report {
 	return r
 }
 
-// objectsOf are the objects of a cluster that an outcome tells of.
+// objectsOf returns the objects of a cluster that belong to an outcome.
 func objectsOf(c *volsim.Cluster) []api.Object {
 	return slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.AttributesClasses), list(c.Pods), list(c.Nodes),
 		list(c.Attachments), list(c.CSIDrivers), list(c.CSINodes), list(c.Capacities))

@@ -8,18 +8,18 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// segment is all that an event was and read. What it did follows from that, and so does what it asked for next: so answers are in it, and no
-// questions.
-func (t *tracker) segment(f *engine.Footprint, discreet bool) digest {
+// segment returns a digest of an event and of everything that it read. What it wrote and requested follows from that, so the digest contains
+// results, not requests.
+func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 	d := t.before.mix([]byte(t.engine.Now().String()), []byte(t.key))
 	a := f.Event.Actor
 	switch {
-	case !discreet:
+	case !independent:
 		d = d.with(t.now.rest, t.seen)
 	case f.Code:
 		d = d.with(t.now.memories[a.Name()])
 	}
-	if discreet {
+	if independent {
 		for _, l := range f.Looks {
 			d = d.mix(number(len(l.Objects)))
 			for _, obj := range l.Objects {
@@ -40,7 +40,7 @@ func (t *tracker) segment(f *engine.Footprint, discreet bool) digest {
 		d = d.mix(number(int(n)))
 	}
 	d = t.counted(f, d)
-	// Within a call nobody asks for faults.
+	// Faults are decided before a call, by code.
 	if t.run.Injects && f.Code {
 		d = d.with(t.now.faults)
 		t.now.faults = t.now.faults.with(d)
@@ -48,7 +48,7 @@ func (t *tracker) segment(f *engine.Footprint, discreet bool) digest {
 	return d
 }
 
-// counted adds what processes have read of counters, as differences to what they read first.
+// counted adds the counters that processes have read, as differences from their first reading.
 func (t *tracker) counted(f *engine.Footprint, d digest) digest {
 	for _, p := range f.Procs {
 		now := t.now.counters[p.Actor().Name()]
@@ -73,32 +73,32 @@ func (t *tracker) counted(f *engine.Footprint, d digest) digest {
 	return d
 }
 
-// hear takes up what has been traced, as far as somebody looks at the trace, and reports whether there was such a thing.
-func (t *tracker) hear() bool {
+// readTrace adds new trace entries to the state, as far as the run or its invariants read them. It reports whether there were any.
+func (t *tracker) readTrace() bool {
 	log := t.engine.Trace()
 	if log == nil || !t.run.Ordered && t.run.Violations == nil {
 		return false
 	}
-	heard, emitted := false, false
-	for e := range log.Since(t.now.told) {
-		t.now.told = e.Seq
-		if !t.run.Ordered && !judged(e) {
+	read, emitted := false, false
+	for e := range log.Since(t.now.lastEntry) {
+		t.now.lastEntry = e.Seq
+		if !t.run.Ordered && !readByInvariants(e) {
 			continue
 		}
-		heard, emitted = true, emitted || e.Type == trace.Emitted
+		read, emitted = true, emitted || e.Type == trace.Emitted
 		t.now.trace = t.entry(t.now.trace, e)
 	}
 	if emitted {
-		// Which version of an object an Event is about, and with which others it is counted, the log does not say.
+		// The trace does not have the version of the object that an Event is about, nor the Event's count.
 		for _, event := range t.engine.Store().Events.List() {
 			t.now.trace = t.now.trace.with(t.content(event))
 		}
 	}
-	return heard
+	return read
 }
 
-// entry adds an entry of the trace to what was heard. Numbers are left out, which differ between runs that differ in nothing else, and so is what
-// an object was before a write: that is what the write before it has left.
+// entry adds a trace entry to a digest. It omits numbers that differ between runs that differ in nothing else, and the object before a write,
+// which follows from the write before.
 func (t *tracker) entry(d digest, e trace.Entry) digest {
 	d = d.mix([]byte(e.Time.String()), []byte(e.Actor), []byte(e.Type), []byte(e.Rule), []byte(e.Object.String()), []byte(e.Verb),
 		[]byte(e.Reason), []byte(e.Text), fmt.Appendf(nil, "%+v %v", e.Call, e.Err))
@@ -111,8 +111,8 @@ func (t *tracker) entry(d digest, e trace.Entry) digest {
 	return d
 }
 
-// judged reports whether invariants may make something of an entry.
-func judged(e trace.Entry) bool {
+// readByInvariants reports whether the result of an invariant may depend on an entry.
+func readByInvariants(e trace.Entry) bool {
 	switch e.Type {
 	case trace.Write:
 		return e.Err == nil && e.Old != e.New

@@ -11,14 +11,14 @@ import (
 // possible is an event that may come next.
 type possible struct {
 	id    digest
-	index int // in what is ready
+	index int // in the engine's list of events that are due
 	due   engine.Due
 }
 
-// ready is what is due now.
+// ready returns the events that are due now.
 func (t *tracker) ready() []engine.Due { return append(t.engine.Ready(), t.taken...) }
 
-// possibilities are the events of which one comes next. Of those that are alike there is one: it makes no difference which comes.
+// possibilities returns the events of which one comes next. Of equal events it returns one, because it makes no difference which comes first.
 func (t *tracker) possibilities() []possible {
 	var all []possible
 	for i, d := range t.ready() {
@@ -33,7 +33,7 @@ func (t *tracker) possibilities() []possible {
 	return all
 }
 
-// state is the state that the run is in, after acted.
+// state returns the state of the run. Call noteUser before.
 func (t *tracker) state() digest {
 	d := digest{}.mix([]byte(t.engine.Now().String()))
 	d = d.with(t.now.objects.all, t.now.rest, t.now.user, t.now.trace, t.now.faults)
@@ -46,7 +46,7 @@ func (t *tracker) state() digest {
 	return d.with(t.due(t.ready()), t.due(t.engine.Later()))
 }
 
-// actor is the state of an actor.
+// actor returns the state of an actor.
 func (t *tracker) actor(a *engine.Actor) digest {
 	var out []byte
 	for _, q := range a.Queues() {
@@ -72,7 +72,7 @@ func (t *tracker) contentOrNone(obj api.Object) digest {
 	return t.content(obj)
 }
 
-// due is what is queued, in whatever order: any of it may come next of what is due at one instant.
+// due returns a digest of events. Their order in the list does not matter, because any event of an instant may come next.
 func (t *tracker) due(list []engine.Due) digest {
 	var ids []digest
 	for _, d := range list {

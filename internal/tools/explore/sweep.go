@@ -10,26 +10,26 @@ import (
 	"slices"
 )
 
-// Sweep is what came of playing a script with many seeds, or with a share of them.
+// Sweep is the result of running a script with many seeds, or with one shard of them.
 type Sweep struct {
-	// Script is the name of the script, Sum stands for its text: shards of one sweep have the same.
+	// Script is the name of the script, Sum a hash of its text. All shards of a sweep have the same.
 	Script string `json:"script"`
 	Sum    string `json:"sum"`
-	// From and To are the first and the last seed of the whole sweep.
+	// From and To are the first and last seed of the whole sweep.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
-	// Shards is into how many shares the seeds are dealt, Done which of them were played, counted from 0.
+	// Shards is the number of shards, Done the indexes of those that were run, from 0 on.
 	Shards int   `json:"shards"`
 	Done   []int `json:"done"`
 	// Some and Chosen are those of the Script.
 	Some   bool `json:"some,omitempty"`
 	Chosen bool `json:"chosen,omitempty"`
-	// Played is how many seeds were played.
-	Played int64 `json:"played"`
+	// Runs is the number of seeds that were run.
+	Runs   int64 `json:"runs"`
 	Report `json:"-"`
 }
 
-// Seeds calls yield with each seed of one shard, in order: every Shards-th, so that no shard is late because hard seeds lie together.
+// Seeds calls yield with each seed of one shard, in order. A shard has every Shards-th seed, so slow seeds in a row are spread over all shards.
 func (s *Sweep) Seeds(shard int, yield func(seed int64) bool) {
 	for offset := int64(shard); offset <= s.To-s.From; offset += int64(s.Shards) {
 		if !yield(s.From+offset) || offset > s.To-s.From-int64(s.Shards) {
@@ -38,7 +38,7 @@ func (s *Sweep) Seeds(shard int, yield func(seed int64) bool) {
 	}
 }
 
-// Count is the number of seeds of one shard.
+// Count returns the number of seeds of one shard.
 func (s *Sweep) Count(shard int) int64 {
 	n := s.To - s.From + 1
 	each, more := n/int64(s.Shards), n%int64(s.Shards)
@@ -48,10 +48,10 @@ func (s *Sweep) Count(shard int) int64 {
 	return each
 }
 
-// Complete reports whether all seeds were played.
+// Complete reports whether all shards were run.
 func (s *Sweep) Complete() bool { return len(s.Done) == s.Shards }
 
-// Missing are the shards that were not played.
+// Missing returns the shards that were not run.
 func (s *Sweep) Missing() []int {
 	var missing []int
 	for i := range s.Shards {
@@ -62,14 +62,14 @@ func (s *Sweep) Missing() []int {
 	return missing
 }
 
-// record is a line of a sweep written as JSON. Type says which of the others it is about.
+// record is a line of a sweep written as JSON. Type says which other field is set.
 type record struct {
 	Type      string    `json:"type"` // sweep, outcome, violation, failed, some, end
 	Sweep     *Sweep    `json:"sweep,omitempty"`
 	Outcome   *Found    `json:"outcome,omitempty"`
 	Violation *Violated `json:"violation,omitempty"`
 	Line      *Line     `json:"line,omitempty"`
-	Lines     int       `json:"lines,omitempty"` // of an end: how many there are before it
+	Lines     int       `json:"lines,omitempty"` // for an end: the number of lines before it
 }
 
 func (s *Sweep) records() []record {
@@ -89,8 +89,7 @@ func (s *Sweep) records() []record {
 	return append(records, record{Type: "end", Lines: len(records)})
 }
 
-// WriteJSON writes the sweep as JSON, an object to a line: first the sweep, then what was found, then an end, by which Merge knows that nothing
-// is missing.
+// WriteJSON writes the sweep as JSON, one object per line: the sweep, its results, and an end, by which Merge recognizes a complete shard.
 func (s *Sweep) WriteJSON(w io.Writer) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -104,9 +103,9 @@ func (s *Sweep) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Merge joins what shards of one sweep wrote, in any order and in one stream or several. A shard that is there twice counts once, and one that
-// breaks off before its end does not count, as when a pod was lost and its work done again. With all shards the result is that of the whole
-// sweep, byte for byte; [Sweep.Missing] tells of the others. Shards of different sweeps are refused, and so are lines that are none of a sweep.
+// Merge joins the output of the shards of one sweep, in any order, from one stream or several. A shard that occurs twice counts once, and one
+// without an end does not count, as when a pod was lost and its work was repeated. The result of all shards equals that of the whole sweep,
+// byte for byte; [Sweep.Missing] lists missing shards. It returns an error for shards of different sweeps and for lines that are not of a sweep.
 func Merge(streams ...io.Reader) (*Sweep, error) {
 	var whole *Sweep
 	for _, stream := range streams {
@@ -125,7 +124,7 @@ func Merge(streams ...io.Reader) (*Sweep, error) {
 		}
 	}
 	if whole == nil {
-		return nil, errors.New("there is no whole shard of a sweep in it: give what volsim sweep -o json wrote")
+		return nil, errors.New("merge sweeps: no complete shard in the input; pass the output of volsim sweep -o json")
 	}
 	slices.Sort(whole.Done)
 	if whole.Complete() {
@@ -138,30 +137,30 @@ func Merge(streams ...io.Reader) (*Sweep, error) {
 func (s *Sweep) join(part *Sweep) error {
 	same := s.Sum == part.Sum && s.From == part.From && s.To == part.To && s.Shards == part.Shards
 	if !same {
-		return fmt.Errorf("these are shards of different sweeps: %s and %s", s, part)
+		return fmt.Errorf("merge sweeps: shards of different sweeps: %s and %s", s, part)
 	}
 	fresh := slices.DeleteFunc(slices.Clone(part.Done), func(i int) bool { return slices.Contains(s.Done, i) })
 	switch {
 	case len(fresh) == 0:
 		return nil
 	case len(fresh) < len(part.Done):
-		return fmt.Errorf("shards %v were merged before, in part with others: merge what the shards wrote themselves", part.Done)
+		return fmt.Errorf("merge sweeps: some of the shards %v were merged before; merge the output of each shard once", part.Done)
 	}
 	s.Done = append(s.Done, part.Done...)
-	s.Played += part.Played
+	s.Runs += part.Runs
 	s.Add(part.Report)
 	return nil
 }
 
-// String tells one sweep from another.
+// String identifies the sweep.
 func (s *Sweep) String() string {
 	return fmt.Sprintf("%s (%s) with seeds %d..%d in %d shards", s.Script, s.Sum, s.From, s.To, s.Shards)
 }
 
-// maxLine bounds a line: an outcome of a large cluster is long.
+// maxLine limits a line; the outcome of a large cluster is long.
 const maxLine = 64 << 20
 
-// readSweeps reads all sweeps that came to their end.
+// readSweeps returns the sweeps that have an end.
 func readSweeps(r io.Reader) ([]*Sweep, error) {
 	var sweeps []*Sweep
 	var at *Sweep
@@ -174,7 +173,7 @@ func readSweeps(r io.Reader) ([]*Sweep, error) {
 		}
 		var rec record
 		if err := json.Unmarshal(scanner.Bytes(), &rec); err != nil {
-			return nil, fmt.Errorf("line %d is no line of volsim sweep -o json: %w", n, err)
+			return nil, fmt.Errorf("line %d is not a line of volsim sweep -o json: %w", n, err)
 		}
 		lines++
 		switch {
@@ -184,7 +183,7 @@ func readSweeps(r io.Reader) ([]*Sweep, error) {
 			}
 			at, lines = rec.Sweep, 1
 		case at == nil:
-			return nil, fmt.Errorf("line %d: %q stands before the line that begins a sweep", n, rec.Type)
+			return nil, fmt.Errorf("line %d: %q precedes the first line of a sweep", n, rec.Type)
 		case rec.Type == "outcome" && rec.Outcome != nil:
 			at.Outcomes = append(at.Outcomes, *rec.Outcome)
 		case rec.Type == "violation" && rec.Violation != nil:
@@ -199,7 +198,7 @@ func readSweeps(r io.Reader) ([]*Sweep, error) {
 			}
 			at = nil
 		default:
-			return nil, fmt.Errorf("line %d: %q is no line of a sweep", n, rec.Type)
+			return nil, fmt.Errorf("line %d: %q is not a line of a sweep", n, rec.Type)
 		}
 	}
 	if err := scanner.Err(); err != nil {
@@ -208,14 +207,14 @@ func readSweeps(r io.Reader) ([]*Sweep, error) {
 	return sweeps, nil
 }
 
-// check refuses a sweep that cannot be.
+// check returns an error for an impossible sweep.
 func (s *Sweep) check() error {
 	if s.Shards < 1 || s.To < s.From || s.From < 0 {
-		return fmt.Errorf("a sweep of seeds %d..%d in %d shards cannot be", s.From, s.To, s.Shards)
+		return fmt.Errorf("invalid sweep: seeds %d..%d in %d shards", s.From, s.To, s.Shards)
 	}
 	for _, i := range s.Done {
 		if i < 0 || i >= s.Shards {
-			return fmt.Errorf("there is no shard %d of %d: they count from 0", i, s.Shards)
+			return fmt.Errorf("invalid shard %d of %d: the first one is 0", i, s.Shards)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// race ends before the claim is looked at again, so that it shows who came first.
+// race ends before the claim is synced again, so the outcome shows which object came first.
 const race = `# A volume and a claim at once.
 seeds 1..60
 apply -f both.yaml
@@ -25,11 +25,11 @@ func sweep(t *testing.T, text string, from, to int64, shard, shards int) *Sweep 
 	require.NoError(t, err)
 	s := &Sweep{Script: "x.txtar", Sum: Outcome(text).ID(), From: from, To: to, Shards: shards, Done: []int{shard}}
 	s.Seeds(shard, func(seed int64) bool {
-		s.Add(script.Play(seed))
-		s.Played++
+		s.Add(script.RunSeed(seed))
+		s.Runs++
 		return true
 	})
-	require.Equal(t, s.Count(shard), s.Played)
+	require.Equal(t, s.Count(shard), s.Runs)
 	return s
 }
 
@@ -57,7 +57,7 @@ func TestSweep(t *testing.T) {
 	}, s.Report.Some)
 }
 
-// TestMerge: shards joined are the whole, byte for byte, in whatever order they come, once or twice.
+// TestMerge checks that joined shards equal the whole sweep byte for byte, in any order and with repetitions.
 func TestMerge(t *testing.T) {
 	whole := written(t, sweep(t, race, 1, 50, 0, 1))
 	var shards []string
@@ -102,12 +102,12 @@ func TestMerge(t *testing.T) {
 		parts []string
 		want  string
 	}{
-		{"nothing", []string{""}, "no whole shard"},
-		{"no JSON", []string{"hello\n"}, "line 1 is no line of volsim sweep"},
-		{"another thing", []string{`{"type":"outcome"}` + "\n"}, "stands before the line that begins a sweep"},
-		{"an unknown line", []string{whole[:strings.Index(whole, "\n")+1] + `{"type":"hello"}`}, `"hello" is no line of a sweep`},
-		{"impossible shards", []string{`{"type":"sweep","sweep":{"shards":0}}`}, "cannot be"},
-		{"a shard too many", []string{strings.Replace(shards[0], `"done":[0]`, `"done":[3]`, 1)}, "there is no shard 3 of 3"},
+		{"nothing", []string{""}, "no complete shard"},
+		{"no JSON", []string{"hello\n"}, "line 1 is not a line of volsim sweep"},
+		{"another thing", []string{`{"type":"outcome"}` + "\n"}, "precedes the first line of a sweep"},
+		{"an unknown line", []string{whole[:strings.Index(whole, "\n")+1] + `{"type":"hello"}`}, `"hello" is not a line of a sweep`},
+		{"impossible shards", []string{`{"type":"sweep","sweep":{"shards":0}}`}, "invalid sweep"},
+		{"a shard too many", []string{strings.Replace(shards[0], `"done":[0]`, `"done":[3]`, 1)}, "invalid shard 3 of 3"},
 		{"another sweep", []string{shards[0], written(t, sweep(t, race, 1, 9, 1, 3))}, "different sweeps"},
 		{"another script", []string{shards[0], written(t, sweep(t, race+"\n", 1, 50, 1, 3))}, "different sweeps"},
 	} {
@@ -135,7 +135,7 @@ func TestReadScript(t *testing.T) {
 			s, err := ReadScript("x.txtar", []byte(tt.text))
 			require.NoError(t, err)
 			require.Equal(t, tt.want, Script{Range: s.Range, Some: s.Some, Chosen: s.Chosen})
-			r := s.Play(1)
+			r := s.RunSeed(1)
 			require.Len(t, r.Outcomes, 1)
 			require.Contains(t, string(r.Outcomes[0].Outcome), tt.outcome)
 		})

@@ -8,45 +8,45 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// tracker follows one run event by event, and tells at each choice what state the run is in. The package comment says what is in a state, and
-// why nothing is missing.
+// tracker follows one run event by event and computes the state of the run at each choice. The package comment says what belongs to a state, and
+// why that is complete.
 type tracker struct {
-	run      *Run
-	engine   *engine.Engine
-	wrote    func(api.Kind, api.Object) // is told of each object that is there or changes
-	blabs    map[string]bool            // actors that are not discreet after all
-	now      past
-	contents map[api.Object]digest
-	taken    []engine.Due // that is about to begin, and not queued any more
-	// Of the event that runs.
-	before  digest // what it is
-	seen    digest // what an actor of which nothing is known may see as it begins
+	run             *Run
+	engine          *engine.Engine
+	wrote           func(api.Kind, api.Object) // is called with each object that exists or changes
+	dependentActors map[string]bool            // actors that are not independent after all
+	now             past
+	contents        map[api.Object]digest
+	taken           []engine.Due // the event that is about to begin, which is no longer queued
+	// The current event.
+	before  digest // its identity
+	seen    digest // what a dependent actor may read as it begins
 	effects uint64
 	lives   int
-	key     string // that it is about, for a turn and a delivery
-	queued  int    // how many of the events that were queued since the last event began have been taken up
+	key     string // the object key of a turn or a delivery
+	queued  int    // how many of the events queued since the last event began were handled
 	access  access
 }
 
-// past is what a state has in it of what happened before. A copy is complete.
+// past is the part of a state that depends on what happened before.
 type past struct {
-	objects  objects
-	memories map[string]digest   // by discreet actor: what it keeps, or all that its code has been through
-	counters map[string][]uint64 // by actor; see reader
-	views    map[string]int      // by discreet actor: how many informers it began with; of the others none
-	late     map[string]digest   // by discreet actor: what it was told by informers that it started later
-	rest     digest              // all that the other actors have been through
-	procs    map[uint64]digest   // by process: all that it has been through
-	bases    map[uint64]base     // by process: counters when it read them first
-	causes   map[uint64]digest   // by event: what it comes from
-	storage  map[string]digest   // by backend: all calls so far
-	user     digest              // all that the user may have seen so far
-	faults   digest              // all calls so far that faults may have counted
-	trace    digest              // what those who look at the trace have seen
-	told     uint64              // the last entry in it
+	objects   objects
+	memories  map[string]digest   // by independent actor: what it keeps, or all that its code has been through
+	counters  map[string][]uint64 // by actor; see reader
+	views     map[string]int      // by independent actor: how many informers it began with; of the others none
+	late      map[string]digest   // by independent actor: the deliveries of informers that it started later
+	rest      digest              // everything that the dependent actors have read
+	procs     map[uint64]digest   // by process: everything that it has read
+	bases     map[uint64]base     // by process: the counters when it first read them
+	causes    map[uint64]digest   // by event: its cause
+	storage   map[string]digest   // by backend: all calls so far
+	user      digest              // everything that the driver of the run may have seen
+	faults    digest              // all calls that the fault injector may have counted
+	trace     digest              // the trace entries that the run or its invariants read
+	lastEntry uint64              // the Seq of the last of them
 }
 
-// base are counters as a process read them first.
+// base has the counters as a process first read them.
 type base struct {
 	effects  uint64
 	counts   bool // effects was read
@@ -62,14 +62,14 @@ func (p past) clone() past {
 	return p
 }
 
-func newTracker(run *Run, wrote func(api.Kind, api.Object), blabs map[string]bool) *tracker {
-	t := &tracker{run: run, engine: run.Engine, wrote: wrote, blabs: blabs, contents: map[api.Object]digest{}}
+func newTracker(run *Run, wrote func(api.Kind, api.Object), dependentActors map[string]bool) *tracker {
+	t := &tracker{run: run, engine: run.Engine, wrote: wrote, dependentActors: dependentActors, contents: map[api.Object]digest{}}
 	t.now = past{
 		objects:  objects{byRef: map[api.Ref]versions{}},
 		memories: map[string]digest{}, counters: map[string][]uint64{}, views: map[string]int{}, late: map[string]digest{},
 		procs: map[uint64]digest{}, bases: map[uint64]base{}, causes: map[uint64]digest{}, storage: map[string]digest{},
 	}
-	// Up to here every run is the same.
+	// Up to this point every run is the same.
 	for _, d := range slices.Concat(t.engine.Ready(), t.engine.Later()) {
 		t.now.causes[d.Seq] = digest{}.mix([]byte("start"), number(int(d.Seq)))
 	}
@@ -79,22 +79,22 @@ func newTracker(run *Run, wrote func(api.Kind, api.Object), blabs map[string]boo
 		}
 	}
 	if trace := t.engine.Trace(); trace != nil {
-		t.now.told = trace.Seq()
+		t.now.lastEntry = trace.Seq()
 	}
-	t.look()
-	t.lives = t.livesOfAll()
+	t.readStore()
+	t.lives = t.countLives()
 	t.remember(digest{})
 	return t
 }
 
-func (t *tracker) discreet(a *engine.Actor) bool {
-	return a != nil && slices.Contains(t.run.Discreet, a.Name()) && !t.blabs[a.Name()]
+func (t *tracker) independent(a *engine.Actor) bool {
+	return a != nil && slices.Contains(t.run.Independent, a.Name()) && !t.dependentActors[a.Name()]
 }
 
-// remember takes up what all discreet actors keep.
+// remember reads the memory of all independent actors.
 func (t *tracker) remember(segment digest) {
 	for _, a := range t.engine.Actors() {
-		if t.discreet(a) {
+		if t.independent(a) {
 			t.now.views[a.Name()] = len(a.Views())
 			t.rememberActor(a, segment)
 		}
@@ -110,7 +110,7 @@ func (t *tracker) rememberActor(a *engine.Actor, segment digest) {
 	t.now.memories[a.Name()] = t.now.memories[a.Name()].with(segment)
 }
 
-// activity is what a process that has not ended is like.
+// activity returns the state of a running process.
 func (t *tracker) activity(p *engine.Proc) digest {
 	d := t.now.procs[p.ID()]
 	b, ok := t.now.bases[p.ID()]
@@ -123,7 +123,7 @@ func (t *tracker) activity(p *engine.Proc) digest {
 	return d.mix(differ(t.now.counters[p.Actor().Name()], b.counters)...)
 }
 
-// differ is by how much counters have grown.
+// differ returns by how much counters have grown.
 func differ(now, base []uint64) [][]byte {
 	var grown [][]byte
 	for i := range min(len(now), len(base)) {
@@ -132,10 +132,10 @@ func differ(now, base []uint64) [][]byte {
 	return grown
 }
 
-// count is how much was done to the world so far.
+// count returns the engine's counter of effects.
 func (t *tracker) count() uint64 { return t.engine.User().Effects() }
 
-// id is what an event that is due is like, whenever and however it came to be due.
+// id returns the identity of an event that is due, which does not depend on when and how it became due.
 func (t *tracker) id(d engine.Due) digest {
 	id := digest{}.mix(number(int(d.Kind)))
 	if d.Actor != nil {
@@ -153,7 +153,7 @@ func (t *tracker) id(d engine.Due) digest {
 	}
 }
 
-// surroundings are what an actor may see of which it is not known what it reads.
+// surroundings returns everything that a dependent actor may read.
 func (t *tracker) surroundings() digest {
 	d := t.now.objects.all
 	for _, name := range slices.Sorted(maps.Keys(t.now.storage)) {
@@ -162,9 +162,9 @@ func (t *tracker) surroundings() digest {
 	return d
 }
 
-// begin is told that an event begins.
+// begin handles the begin of an event.
 func (t *tracker) begin(d engine.Due) {
-	t.acted()
+	t.noteUser()
 	t.before, t.seen, t.key = t.id(d), digest{}, ""
 	switch d.Kind {
 	case engine.DueTurn:
@@ -176,7 +176,7 @@ func (t *tracker) begin(d engine.Due) {
 			break
 		}
 	}
-	if !t.discreet(d.Actor) {
+	if !t.independent(d.Actor) {
 		t.seen = t.surroundings()
 	}
 	t.effects = t.count()
@@ -185,27 +185,27 @@ func (t *tracker) begin(d engine.Due) {
 }
 
 // acted takes up what the user has done since the last event, and which actors live another life than before it.
-func (t *tracker) acted() {
-	t.look()
+func (t *tracker) noteUser() {
+	t.readStore()
 	queued := t.engine.Footprint().Queued
 	for i, seq := range queued[t.queued:] {
 		t.now.causes[seq] = t.now.user.mix([]byte("user"), number(i))
 	}
 	t.queued = len(queued)
-	if t.livesOfAll() != t.lives {
-		t.lives = t.livesOfAll()
+	if t.countLives() != t.lives {
+		t.lives = t.countLives()
 		t.remember(t.now.user)
 	}
-	t.hear()
+	t.readTrace()
 }
 
-// came is told that the engine goes back to whoever drives it, who may look at everything then.
-func (t *tracker) came() {
-	t.acted()
+// returned handles the engine's return to the driver of the run, which may then read everything.
+func (t *tracker) returned() {
+	t.noteUser()
 	t.now.user = t.now.user.with(t.state())
 }
 
-func (t *tracker) livesOfAll() int {
+func (t *tracker) countLives() int {
 	n := 0
 	for _, a := range t.engine.Actors() {
 		n += 2 * a.Lives()
@@ -216,20 +216,20 @@ func (t *tracker) livesOfAll() int {
 	return n
 }
 
-// end is told what the event that has ended read and did.
+// end handles the end of an event, with its footprint.
 func (t *tracker) end(f *engine.Footprint) {
-	a, discreet := f.Event.Actor, t.discreet(f.Event.Actor)
+	a, independent := f.Event.Actor, t.independent(f.Event.Actor)
 	effects := t.count()
 	f.Counts = slices.DeleteFunc(f.Counts, func(c engine.Count) bool { return c.Proc == t.engine.User() })
-	changed := t.look()
-	// What an activity has told to it goes past queues: such handlers are code like any other.
-	late := discreet && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.views[a.Name()]
+	changed := t.readStore()
+	// The handlers of an informer that an activity started do not only queue keys: they are code like any other.
+	late := independent && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.views[a.Name()]
 	f.Code = f.Code || late
-	segment := t.segment(f, discreet)
+	segment := t.segment(f, independent)
 	if late {
 		t.now.late[a.Name()] = t.now.late[a.Name()].with(segment)
 	}
-	t.access.note(t, f, discreet)
+	t.access.note(t, f, independent)
 	for _, ref := range changed {
 		t.access.changes(objectCell + ref.String())
 		t.access.changes(kindCell + string(ref.Kind))
@@ -239,7 +239,7 @@ func (t *tracker) end(f *engine.Footprint) {
 	}
 	drive, _ := t.engine.Drive()
 	switch {
-	case drive == engine.Stepping, drive == engine.Awaiting && !t.patient(drive), t.livesOfAll() != t.lives:
+	case drive == engine.Stepping, drive == engine.Awaiting && !t.waitsForTime(drive), t.countLives() != t.lives:
 		t.access.all = true
 	case drive == engine.Settling && f.Event.Background:
 		t.access.changes(backgroundCell)
@@ -260,26 +260,26 @@ func (t *tracker) end(f *engine.Footprint) {
 		}
 	}
 	switch {
-	case !discreet:
+	case !independent:
 		t.now.rest = t.now.rest.with(segment)
 	case f.Code:
 		t.rememberActor(a, segment)
 	}
-	if t.hear() {
+	if t.readTrace() {
 		t.access.changes(traceCell)
 	}
 	t.forget(f)
 }
 
-// caused lists those of the events that were queued of which the cause tells what they are. Of the others it does not, and how many there
-// are depends on more than what code has read: whether a worker is free, a process waits for a signal, an informer is late.
+// caused returns the queued events that are identified by their cause. How many others were queued depends on more than what code has read:
+// whether a worker is free, a process waits for a signal, or an informer lags.
 func (t *tracker) caused(f *engine.Footprint) (all []uint64) {
 	if len(f.Queued) == 0 {
 		return nil
 	}
 	for _, list := range [][]engine.Due{t.engine.Ready(), t.engine.Later()} {
 		for _, d := range list {
-			if slices.Contains(f.Queued, d.Seq) && told(d) {
+			if slices.Contains(f.Queued, d.Seq) && identifiedByCause(d) {
 				all = append(all, d.Seq)
 			}
 		}
@@ -288,8 +288,8 @@ func (t *tracker) caused(f *engine.Footprint) (all []uint64) {
 	return all
 }
 
-// told reports whether what an event is is told by its cause.
-func told(d engine.Due) bool {
+// identifiedByCause reports whether the cause of an event identifies it.
+func identifiedByCause(d engine.Due) bool {
 	switch d.Kind {
 	case engine.DueTurn, engine.DueDelivery, engine.DueActivity, engine.DueWaking:
 		return false
@@ -297,12 +297,12 @@ func told(d engine.Due) bool {
 	return true
 }
 
-// patient reports whether the engine is being driven until a time is over, and not until something is so, although it is asked to look.
-func (t *tracker) patient(drive engine.Drive) bool {
+// waitsForTime reports whether Until waits only for its timeout, because its condition cannot become true any more.
+func (t *tracker) waitsForTime(drive engine.Drive) bool {
 	return drive == engine.Awaiting && t.run.Waits != nil && !t.run.Waits()
 }
 
-// forget drops processes that have ended.
+// forget removes processes that have ended.
 func (t *tracker) forget(f *engine.Footprint) {
 	for _, p := range f.Procs {
 		if !slices.Contains(p.Actor().Procs(), p) {

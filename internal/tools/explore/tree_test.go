@@ -12,9 +12,9 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// everyOrder plays every order of a world, by what the engine asks alone, and lists what was found. It knows nothing of states and events.
-// complete is false if there are more than so many runs.
-func everyOrder(t *testing.T, w World, most int) (all []string, complete bool) {
+// everyOrder runs a model in every order, by the engine's choices alone, without states and events. It returns what was found. complete is false
+// if there are more orders than most.
+func everyOrder(t *testing.T, w Model, most int) (all []string, complete bool) {
 	t.Helper()
 	var path []engine.Choice
 	seen := map[string]bool{}
@@ -29,7 +29,7 @@ func everyOrder(t *testing.T, w World, most int) (all []string, complete bool) {
 			return path[depth-1].Picked
 		})
 		require.NoError(t, err)
-		for _, one := range found(Exploration{Report: run.report(run.Play(), nil)}) {
+		for _, one := range found(Exploration{Report: run.report(run.Execute(), nil)}) {
 			seen[one] = true
 		}
 		run.Engine.Close()
@@ -48,22 +48,22 @@ func everyOrder(t *testing.T, w World, most int) (all []string, complete bool) {
 	return nil, false
 }
 
-// tree is what following every order of a world, or the first ones, shows of states and events.
+// tree has the states and events of every order of a model, or of the first ones.
 type tree struct {
-	t        *testing.T
-	nodes    []*node
-	children map[*node]map[digest]after
-	quiet    map[*node]digest // the event that would be preferred
-	states   map[digest]bool
-	runs     int
-	complete bool
+	t         *testing.T
+	nodes     []*node
+	children  map[*node]map[digest]after
+	invisible map[*node]digest // the invisible delivery that the reduction explores alone
+	states    map[digest]bool
+	runs      int
+	complete  bool
 }
 
 // after is what follows an event.
 type after struct {
 	access access
-	next   *node  // nil if the run has ended
-	end    string // what it has come to
+	next   *node  // nil at the end of the run
+	end    string // the outcome and violations there
 }
 
 func (a after) state() string {
@@ -73,10 +73,10 @@ func (a after) state() string {
 	return fmt.Sprintf("%x", a.next.state)
 }
 
-// grow follows a world, without any reduction.
-func grow(t *testing.T, w World, most int) *tree {
+// grow explores a model without reduction.
+func grow(t *testing.T, w Model, most int) *tree {
 	t.Helper()
-	g := &tree{t: t, children: map[*node]map[digest]after{}, quiet: map[*node]digest{}, states: map[digest]bool{}}
+	g := &tree{t: t, children: map[*node]map[digest]after{}, invisible: map[*node]digest{}, states: map[digest]bool{}}
 	first := newExplorer(w, Options{NoPrune: true, MaxRuns: most})
 	require.NoError(t, first.explore())
 	var x *explorer
@@ -100,13 +100,13 @@ func grow(t *testing.T, w World, most int) *tree {
 		}
 		return run, nil
 	}, Options{NoPrune: true})
-	// What is relied on is known from the beginning.
-	x.kinds, x.noisy, x.blabs = first.kinds, first.noisy, first.blabs
+	// The assumptions are known from the beginning.
+	x.kinds, x.backgroundAt, x.dependentActors = first.kinds, first.backgroundAt, first.dependentActors
 	for g.runs < most {
-		require.NoError(t, x.play())
+		require.NoError(t, x.run())
 		g.runs++
 		g.add(x.path, end)
-		if !x.back() {
+		if !x.backtrack() {
 			g.complete = true
 			break
 		}
@@ -114,18 +114,18 @@ func grow(t *testing.T, w World, most int) *tree {
 	return g
 }
 
-// prefer notes which event would be preferred.
+// prefer records which event the reduction explores alone.
 func (g *tree) prefer(x *explorer, n *node) {
 	g.children[n] = map[digest]after{}
 	for i := range n.events {
-		if len(n.events) > 1 && x.quiet(n, i) {
-			g.quiet[n] = n.events[i].id
+		if len(n.events) > 1 && x.invisible(n, i) {
+			g.invisible[n] = n.events[i].id
 			return
 		}
 	}
 }
 
-// add takes up a run.
+// add adds a run.
 func (g *tree) add(path []*node, end string) {
 	for i, n := range path {
 		if g.children[n] == nil {
@@ -154,14 +154,14 @@ func (a access) String() string {
 	return fmt.Sprint(a.all, a.wide, slices.Compact(all))
 }
 
-// check looks for states that are taken for one although they differ, for events that are taken to be independent although their order
-// makes a difference, and for preferred events that hide something.
+// check requires that equal states behave equally, that the order of independent events makes no difference, and that invisible deliveries hide
+// nothing.
 func (g *tree) check() {
 	g.t.Helper()
 	g.checkStates()
 	g.checkIndependence()
 	if g.complete {
-		g.checkQuiet()
+		g.checkInvisible()
 	}
 }
 
@@ -173,7 +173,7 @@ func idsOf(n *node) (all []string) {
 	return all
 }
 
-// checkStates: what may follow a state, and what then comes, follows from the state.
+// checkStates requires that the possible events and their effects depend on the state alone.
 func (g *tree) checkStates() {
 	g.t.Helper()
 	same := map[digest]*node{}
@@ -195,7 +195,7 @@ func (g *tree) checkStates() {
 	}
 }
 
-// checkIndependence: independent events lead to the same in either order, and touch the same.
+// checkIndependence requires that independent events lead to the same state in either order, with the same accesses.
 func (g *tree) checkIndependence() {
 	g.t.Helper()
 	for _, n := range g.nodes {
@@ -222,10 +222,10 @@ func (g *tree) checkIndependence() {
 	}
 }
 
-// checkQuiet: what is preferred hides nothing.
-func (g *tree) checkQuiet() {
+// checkInvisible requires that exploring an invisible delivery alone hides no outcome.
+func (g *tree) checkInvisible() {
 	g.t.Helper()
-	for n, id := range g.quiet {
+	for n, id := range g.invisible {
 		first := g.children[n][id]
 		some := map[string]bool{first.end: true}
 		if first.next != nil {
@@ -235,7 +235,7 @@ func (g *tree) checkQuiet() {
 	}
 }
 
-// ends is all that may come of a node.
+// ends returns everything that may follow a node.
 func (g *tree) ends(n *node, known map[*node]map[string]bool) map[string]bool {
 	all := map[string]bool{}
 	for _, a := range g.children[n] {
@@ -250,8 +250,8 @@ func (g *tree) ends(n *node, known map[*node]map[string]bool) map[string]bool {
 	return all
 }
 
-// statesOf are the states that an exploration sees.
-func statesOf(t *testing.T, w World, opts Options) map[digest]bool {
+// statesOf returns the states that an exploration visits.
+func statesOf(t *testing.T, w Model, opts Options) map[digest]bool {
 	t.Helper()
 	opts.MaxRuns = DefaultMaxRuns
 	x := newExplorer(w, opts)
@@ -263,9 +263,9 @@ func statesOf(t *testing.T, w World, opts Options) map[digest]bool {
 	return all
 }
 
-// exploresAll compares all ways of exploring a world with every order of it, if there are not more than so many. It reports whether there
-// were not, and what was found.
-func exploresAll(t *testing.T, w World, most int) (all []string, complete bool) {
+// exploresAll compares all ways of exploring a model with all its orders, if there are at most so many. It returns what was found, and whether
+// all orders were run.
+func exploresAll(t *testing.T, w Model, most int) (all []string, complete bool) {
 	t.Helper()
 	all, complete = everyOrder(t, w, most)
 	g := grow(t, w, most)
@@ -273,7 +273,7 @@ func exploresAll(t *testing.T, w World, most int) (all []string, complete bool) 
 	if complete {
 		require.True(t, g.complete)
 		for name, opts := range map[string]Options{
-			"as ever": {}, "every order": {NoPrune: true}, "without reduction": {noReduction: true}, "with sleep sets alone": {noQuiet: true},
+			"default": {}, "every order": {NoPrune: true}, "without reduction": {noReduction: true}, "with sleep sets alone": {noInvisible: true},
 		} {
 			x, err := Exhaustive(w, opts)
 			require.NoError(t, err)
@@ -281,7 +281,7 @@ func exploresAll(t *testing.T, w World, most int) (all []string, complete bool) 
 			require.Equal(t, all, found(x), name)
 		}
 		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noReduction: true})), "merging leaves out no state")
-		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noQuiet: true})), "sleep sets leave out no state")
+		require.True(t, maps.Equal(g.states, statesOf(t, w, Options{noInvisible: true})), "sleep sets leave out no state")
 	}
 	return all, complete
 }

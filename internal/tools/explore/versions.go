@@ -13,24 +13,23 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// versions are those that an object has had. A resourceVersion counts the writes of all, so it differs between runs that differ in nothing
-// else; what counts is the order of the versions of one object, and that is what is kept of it.
+// versions are the resourceVersions of an object. A resourceVersion counts the writes to all objects, so it differs between runs that differ in
+// nothing else. A state therefore has only the index of a version among those of its object.
 type versions struct {
 	known   []uint64 // ascending; never written to
-	gone    int      // how often the object went
-	content digest   // of one that is not there none
+	gone    int      // how often the object was deleted
+	content digest   // zero for a deleted object
 }
 
-// objects are the objects of the store as they were at the last look.
+// objects are the objects of the store as of the last readStore.
 type objects struct {
 	version uint64 // of the store
 	byRef   map[api.Ref]versions
 	all     digest
 }
 
-// look reads the store, and lists the objects that have changed since the last look, in order. Kubernetes Events are left out: nothing
-// that runs reads them.
-func (t *tracker) look() (changed []api.Ref) {
+// readStore returns the objects that have changed since the last call, in order. It skips Kubernetes Events, because no controller reads them.
+func (t *tracker) readStore() (changed []api.Ref) {
 	s := t.engine.Store()
 	if t.now.objects.version == s.Version() && t.now.objects.version != 0 {
 		return nil
@@ -90,8 +89,8 @@ func versionOf(text string) uint64 {
 	return n
 }
 
-// place says which of the versions of an object a resourceVersion is.
-func (t *tracker) place(ref api.Ref, version string) []byte {
+// versionIndex returns the index of a resourceVersion among those of an object.
+func (t *tracker) versionIndex(ref api.Ref, version string) []byte {
 	if version == "" {
 		return nil
 	}
@@ -100,8 +99,8 @@ func (t *tracker) place(ref api.Ref, version string) []byte {
 	return fmt.Appendf(nil, "%d %t", i, exact)
 }
 
-// content is the digest of an object, its version told by its place among those of the object. An object is never written to once it is
-// shared, so each is read once.
+// content returns the digest of an object, with the index of its version in place of the resourceVersion. Stored objects are immutable, so each
+// is read once.
 func (t *tracker) content(obj api.Object) digest {
 	if api.IsNil(obj) {
 		return digest{}
@@ -110,19 +109,19 @@ func (t *tracker) content(obj api.Object) digest {
 		return d
 	}
 	ref := api.RefTo(obj)
-	place := t.place(ref, obj.GetResourceVersion())
+	place := t.versionIndex(ref, obj.GetResourceVersion())
 	var named []byte
 	bare := obj.DeepCopyObject().(api.Object)
 	bare.SetResourceVersion("")
 	switch obj := bare.(type) {
 	case *corev1.PersistentVolume:
 		if claim := obj.Spec.ClaimRef; claim != nil {
-			named = t.place(api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
+			named = t.versionIndex(api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(claim.Namespace, claim.Name)}, claim.ResourceVersion)
 			claim.ResourceVersion = ""
 		}
 	case *corev1.Event:
 		about := &obj.InvolvedObject
-		named = t.place(api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}, about.ResourceVersion)
+		named = t.versionIndex(api.Ref{Kind: api.Kind(about.Kind), Key: api.Key(about.Namespace, about.Name)}, about.ResourceVersion)
 		about.ResourceVersion = ""
 	}
 	data, err := json.Marshal(bare)

@@ -9,18 +9,18 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// TestCopiesOfThePast: what follows one copy of a past does not show in what has followed another.
+// TestCopiesOfThePast checks that copies of a past do not share memory.
 func TestCopiesOfThePast(t *testing.T) {
-	run, err := stage(t, func(*scene) {})(nil)
+	run, err := newModel(t, func(*fixture) {})(nil)
 	require.NoError(t, err)
 	defer run.Engine.Close()
 	tracker := newTracker(run, func(api.Kind, api.Object) {}, nil)
 	write := func(text string) {
 		label(run.Engine.User(), "a", text)
-		tracker.look()
+		tracker.readStore()
 	}
 	known := func(p past) []uint64 { return p.objects.byRef[api.Ref{Kind: api.PersistentVolume, Key: "a"}].known }
-	// With each number of versions, for there may be room for more behind them.
+	// Repeat with different numbers of versions, because a slice may have spare capacity.
 	for range 4 {
 		write("before")
 		before := tracker.now.clone()

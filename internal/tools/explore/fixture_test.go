@@ -17,14 +17,14 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// scene is a world of one piece: the smallest in which something would be missed if a state or a footprint did not have it in it.
-type scene struct {
+// fixture is a small model: the smallest one in which the reduction would miss an outcome if a state or a footprint lacked something.
+type fixture struct {
 	*engine.Engine
 	t   *testing.T
 	run *Run
-	// said is what the user noted. It is no memory of an actor.
-	said []string
-	// calls are the calls that the disk has had. Nobody is told of them but by asking.
+	// notes are those of the user. They are not the memory of an actor.
+	notes []string
+	// calls are the calls that the disk has received. Actors learn of them only by calling.
 	calls []string
 }
 
@@ -35,14 +35,14 @@ type (
 	informer = engine.Informer[*corev1.PersistentVolume]
 )
 
-// remembered is what an actor of a scene keeps.
-type remembered struct {
+// actorMemory is the memory of an independent actor of a fixture.
+type actorMemory struct {
 	Text  string
 	Count int
 }
 
-// stage makes a world of a scene: the volumes a, b and c and the node n are there.
-func stage(t *testing.T, build func(s *scene), change ...func(*engine.Config)) World {
+// newModel makes a model of a fixture. The volumes a, b and c and the node n exist.
+func newModel(t *testing.T, build func(s *fixture), change ...func(*engine.Config)) Model {
 	return func(choose func(n int) int) (*Run, error) {
 		begun := false
 		cfg := engine.Config{Choose: func(n int) int {
@@ -58,7 +58,7 @@ func stage(t *testing.T, build func(s *scene), change ...func(*engine.Config)) W
 		if err != nil {
 			return nil, err
 		}
-		s := &scene{Engine: e, t: t, run: &Run{Engine: e}}
+		s := &fixture{Engine: e, t: t, run: &Run{Engine: e}}
 		s.create(fake.Volume("a", "1Gi"), fake.Volume("b", "1Gi"), fake.Volume("c", "1Gi"))
 		s.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 		build(s)
@@ -70,61 +70,61 @@ func stage(t *testing.T, build func(s *scene), change ...func(*engine.Config)) W
 					fmt.Fprintf(&out, "%s %v\n", api.RefTo(obj), obj.GetLabels())
 				}
 			}
-			fmt.Fprintf(&out, "%q %v", s.said, failure)
+			fmt.Fprintf(&out, "%q %v", s.notes, failure)
 			var r Report
-			sample := Sample{Choices: choices, Outcome: Outcome(out.String())}
+			sample := sample{Choices: choices, Outcome: Outcome(out.String())}
 			sample.Violations = s.run.violations()
 			r.add(sample)
 			return r
 		}
-		if s.run.Play == nil {
-			s.run.Play = func() error { s.Advance(3 * time.Second); return nil }
+		if s.run.Execute == nil {
+			s.run.Execute = func() error { s.Advance(3 * time.Second); return nil }
 		}
 		return s.run, nil
 	}
 }
 
-func (s *scene) create(objs ...api.Object) {
+func (s *fixture) create(objs ...api.Object) {
 	for _, obj := range objs {
 		_, err := s.API().Create(s.User(), obj, api.CreateOptions{})
 		require.NoError(s.t, err)
 	}
 }
 
-func (s *scene) say(format string, args ...any) {
-	s.said = append(s.said, fmt.Sprintf(format, args...))
+func (s *fixture) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// play is what the user does.
-func (s *scene) play(fn func()) { s.run.Play = func() error { fn(); return nil } }
+// play sets what the user does.
+func (s *fixture) play(fn func()) { s.run.Execute = func() error { fn(); return nil } }
 
-// actor adds an actor that is not discreet, discreet one that is and whose memory is told.
-func (s *scene) actor(name string, start func(a *actor)) *actor {
+// actor adds a dependent actor, independent adds an independent one with registered memory.
+func (s *fixture) actor(name string, start func(a *actor)) *actor {
 	a, err := s.NewActor(name, start)
 	require.NoError(s.t, err)
 	return a
 }
 
-func (s *scene) discreet(name string, start func(a *actor, m *remembered)) *actor {
-	s.run.Discreet = append(s.run.Discreet, name)
+func (s *fixture) independent(name string, start func(a *actor, m *actorMemory)) *actor {
+	s.run.Independent = append(s.run.Independent, name)
 	return s.actor(name, func(a *actor) {
-		m := &remembered{}
+		m := &actorMemory{}
 		a.Keeps(m)
 		start(a, m)
 	})
 }
 
-// does adds a discreet actor that does one thing at the beginning.
-func (s *scene) does(name string, fn func(p *proc)) *actor {
-	return s.discreet(name, func(a *actor, _ *remembered) { a.Go(name, fn) })
+// does adds an independent actor that does one thing at the beginning.
+func (s *fixture) does(name string, fn func(p *proc)) *actor {
+	return s.independent(name, func(a *actor, _ *actorMemory) { a.Go(name, fn) })
 }
 
-// does after a second, when all else is over, so that what is to be seen is in what the state has in it of the past.
+// pause is a time after which all else is over, so only the past of a state shows what happened.
 const pause = time.Second
 
-// idles has something happen at a later time, at which states are compared.
-func (s *scene) idles() {
-	s.discreet("idler", func(a *actor, _ *remembered) { a.After(2*pause, "idle", func(*proc) {}) })
+// idles adds an event at a later time, at which states are compared.
+func (s *fixture) idles() {
+	s.independent("idler", func(a *actor, _ *actorMemory) { a.After(2*pause, "idle", func(*proc) {}) })
 }
 
 func label(p *proc, name, value string) {
@@ -137,7 +137,7 @@ func labelNode(p *proc, value string) {
 	_, _ = p.API().Nodes.Patch(p, "n", patch, api.Main)
 }
 
-func (s *scene) labelOf(name string) string {
+func (s *fixture) labelOf(name string) string {
 	pv, err := s.Store().Volumes.Get(name)
 	if err != nil {
 		return err.Error()
@@ -145,8 +145,8 @@ func (s *scene) labelOf(name string) string {
 	return pv.Labels["x"]
 }
 
-// call calls the disk, and returns how many calls there were.
-func (s *scene) call(p *proc, key string) (n int) {
+// call calls the disk and returns the number of calls so far.
+func (s *fixture) call(p *proc, key string) (n int) {
 	_ = p.Backend(api.Call{Target: "disk", Verb: "Create", Key: key}, 0, func() error {
 		s.calls = append(s.calls, key)
 		n = len(s.calls)
@@ -155,20 +155,20 @@ func (s *scene) call(p *proc, key string) (n int) {
 	return n
 }
 
-func lastCalls(s *scene) string { return strings.Join(s.calls, ",") }
+func lastCalls(s *fixture) string { return strings.Join(s.calls, ",") }
 
-// staged is a scene that has something in it which a state or a footprint needs, with how many outcomes it has.
-type staged struct {
+// smallModel is a fixture with the number of its outcomes. Its name says what a state or a footprint must contain to find them all.
+type smallModel struct {
 	name     string
 	outcomes int
-	build    func(s *scene)
+	build    func(s *fixture)
 	change   func(*engine.Config)
 }
 
-// background adds a discreet actor that does something and then has something done for which Settle does not wait: it labels c. With nothing
-// to do before it is due from the beginning.
-func (s *scene) background(name string, before func(p *proc)) {
-	s.discreet(name, func(a *actor, _ *remembered) {
+// background adds an independent actor that runs before and then queues a background event, for which Settle does not wait, that labels c.
+// Without before, the event is due from the beginning.
+func (s *fixture) background(name string, before func(p *proc)) {
+	s.independent(name, func(a *actor, _ *actorMemory) {
 		after := func() { a.Background(0, "background", func(p *proc) { label(p, "c", "1") }) }
 		if before == nil {
 			after()
@@ -181,15 +181,15 @@ func (s *scene) background(name string, before func(p *proc)) {
 	})
 }
 
-// settle has the user look, when the world has settled, whether background has come.
-func (s *scene) settle() {
+// settle notes after Settle whether the background event has run.
+func (s *fixture) settle() {
 	_ = s.Settle(pause)
-	s.say("%s", s.labelOf("c"))
+	s.note("%s", s.labelOf("c"))
 	s.Advance(pause)
 }
 
-// sees has a process of an actor do something if volume a has been labelled.
-func (s *scene) sees(a *actor, fn func(p *proc)) {
+// sees starts a process that runs fn if volume a is labeled.
+func (s *fixture) sees(a *actor, fn func(p *proc)) {
 	a.Go("see", func(p *proc) {
 		if pv, err := p.API().Volumes.Get(p, "a"); err == nil && pv.Labels["x"] == "1" {
 			fn(p)
@@ -200,8 +200,8 @@ func (s *scene) sees(a *actor, fn func(p *proc)) {
 // counted is a memory with a counter of which only differences are used.
 type counted struct{ number uint64 }
 
-func (s *scene) counting(start func(a *actor, m *counted)) {
-	s.run.Discreet = append(s.run.Discreet, "counter")
+func (s *fixture) counting(start func(a *actor, m *counted)) {
+	s.run.Independent = append(s.run.Independent, "counter")
 	s.actor("counter", func(a *actor) {
 		m := &counted{}
 		a.Keeps(m)
@@ -229,9 +229,9 @@ func reason(err error) string {
 	return "conflict"
 }
 
-// twoViews adds an actor that remembers of which of two kinds it was told last.
-func (s *scene) twoViews(bool) {
-	s.discreet("watcher", func(a *actor, m *remembered) {
+// twoViews adds an actor that remembers which of two informers delivered last.
+func (s *fixture) twoViews(bool) {
+	s.independent("watcher", func(a *actor, m *actorMemory) {
 		q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 			m.Text = key
 			return nil
@@ -242,17 +242,17 @@ func (s *scene) twoViews(bool) {
 	})
 }
 
-// TestScenes: of each scene everything is found that there is, in all ways of exploring it.
-func TestScenes(t *testing.T) {
+// TestSmallModels checks that all ways of exploring a small model find all its outcomes.
+func TestSmallModels(t *testing.T) {
 	differences["explore.counted.number"] = true
 	defer delete(differences, "explore.counted.number")
-	for _, tt := range slices.Concat(scenesOfReads, scenesOfEvents, scenesOfDeliveries, scenesOfQueues, scenesOfPast, scenesOfLives, scenesOfVersions) {
+	for _, tt := range slices.Concat(modelsOfReads, modelsOfEvents, modelsOfDeliveries, modelsOfQueues, modelsOfPast, modelsOfLives, modelsOfVersions) {
 		t.Run(tt.name, func(t *testing.T) {
 			var change []func(*engine.Config)
 			if tt.change != nil {
 				change = append(change, tt.change)
 			}
-			w := stage(t, tt.build, change...)
+			w := newModel(t, tt.build, change...)
 			all, complete := exploresAll(t, w, searches(100, 3000))
 			if !complete {
 				// There are more orders than a default run tries: compare with the reduced exploration alone.

@@ -11,17 +11,17 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// scenesOfEvents are about events that are alike, and names that are made.
-var scenesOfEvents = []staged{
-	{name: "events that are alike but for what caused them", outcomes: 2, build: func(s *scene) {
+// modelsOfEvents are about events that are alike, and names that are made.
+var modelsOfEvents = []smallModel{
+	{name: "events that are alike but for what caused them", outcomes: 2, build: func(s *fixture) {
 		s.does("starter", func(p *proc) {
 			for _, text := range []string{"1", "2"} {
 				p.Actor().Go("same", func(p *proc) { label(p, "a", text) })
 			}
 		})
 	}},
-	{name: "events that are alike but for when the user caused them", outcomes: 2, build: func(s *scene) {
-		a := s.discreet("actor", func(a *actor, _ *remembered) { a.After(pause/2, "idle", func(*proc) {}) })
+	{name: "events that are alike but for when the user caused them", outcomes: 2, build: func(s *fixture) {
+		a := s.independent("actor", func(a *actor, _ *actorMemory) { a.After(pause/2, "idle", func(*proc) {}) })
 		s.play(func() {
 			a.After(2*pause, "same", func(p *proc) { label(p, "a", "1") })
 			s.Advance(pause)
@@ -29,8 +29,8 @@ var scenesOfEvents = []staged{
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "events that are alike but for their place in what the user caused", outcomes: 2, build: func(s *scene) {
-		a := s.discreet("actor", func(*actor, *remembered) {})
+	{name: "events that are alike but for their place in what the user caused", outcomes: 2, build: func(s *fixture) {
+		a := s.independent("actor", func(*actor, *actorMemory) {})
 		s.play(func() {
 			for _, text := range []string{"1", "2"} {
 				a.Go("same", func(p *proc) { label(p, "a", text) })
@@ -38,8 +38,8 @@ var scenesOfEvents = []staged{
 			s.Advance(pause)
 		})
 	}},
-	{name: "turns of two queues", outcomes: 2, build: func(s *scene) {
-		s.discreet("actor", func(a *actor, m *remembered) {
+	{name: "turns of two queues", outcomes: 2, build: func(s *fixture) {
+		s.independent("actor", func(a *actor, m *actorMemory) {
 			for _, text := range []string{"1", "2"} {
 				q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
 					m.Text = text
@@ -50,9 +50,9 @@ var scenesOfEvents = []staged{
 			a.After(pause, "tell", func(p *proc) { label(p, "a", m.Text) })
 		})
 	}},
-	{name: "turns of two actors", outcomes: 2, build: func(s *scene) {
+	{name: "turns of two actors", outcomes: 2, build: func(s *fixture) {
 		for _, text := range []string{"1", "2"} {
-			s.discreet("actor-"+text, func(a *actor, _ *remembered) {
+			s.independent("actor-"+text, func(a *actor, _ *actorMemory) {
 				a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
 					s.call(p, text)
 					return nil
@@ -61,11 +61,11 @@ var scenesOfEvents = []staged{
 		}
 		s.play(func() {
 			s.Advance(pause)
-			s.say("%s", lastCalls(s))
+			s.note("%s", lastCalls(s))
 		})
 	}},
-	{name: "two workers with a key each", outcomes: 2, build: func(s *scene) {
-		s.discreet("actor", func(a *actor, m *remembered) {
+	{name: "two workers with a key each", outcomes: 2, build: func(s *fixture) {
+		s.independent("actor", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 2, Sync: func(p *proc, key string) error {
 				p.Sleep(0)
 				m.Text = key
@@ -76,7 +76,7 @@ var scenesOfEvents = []staged{
 			a.After(pause, "tell", func(p *proc) { label(p, "a", m.Text) })
 		})
 	}},
-	{name: "deliveries of two informers", outcomes: 2, build: func(s *scene) {
+	{name: "deliveries of two informers", outcomes: 2, build: func(s *fixture) {
 		s.twoViews(false)
 		s.play(func() {
 			label(s.User(), "a", "1")
@@ -84,8 +84,8 @@ var scenesOfEvents = []staged{
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "processes that are there from the beginning", outcomes: 2, build: func(s *scene) {
-		s.discreet("sleeper", func(a *actor, _ *remembered) {
+	{name: "processes that are there from the beginning", outcomes: 2, build: func(s *fixture) {
+		s.independent("sleeper", func(a *actor, _ *actorMemory) {
 			for _, text := range []string{"1", "2"} {
 				a.Go("same", func(p *proc) {
 					p.Sleep(pause)
@@ -95,8 +95,8 @@ var scenesOfEvents = []staged{
 		})
 		s.Advance(0)
 	}},
-	{name: "when something was read", outcomes: 2, build: func(s *scene) {
-		s.discreet("waiter", func(a *actor, _ *remembered) {
+	{name: "when something was read", outcomes: 2, build: func(s *fixture) {
+		s.independent("waiter", func(a *actor, _ *actorMemory) {
 			var signal engine.Signal
 			a.Go("wait", func(p *proc) {
 				signal.Wait(p, 0)
@@ -116,7 +116,7 @@ var scenesOfEvents = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "the class that is the default", outcomes: 2, build: func(s *scene) {
+	{name: "the class that is the default", outcomes: 2, build: func(s *fixture) {
 		s.does("claimer", func(p *proc) {
 			pvc := fake.Claim("d", "1Gi")
 			pvc.Spec.StorageClassName = nil
@@ -130,18 +130,18 @@ var scenesOfEvents = []staged{
 		s.play(func() {
 			s.Advance(pause)
 			for _, pvc := range s.Store().Claims.List() {
-				s.say("%v", pvc.Spec.StorageClassName != nil)
+				s.note("%v", pvc.Spec.StorageClassName != nil)
 			}
 		})
 	}},
-	{name: "names that are made", outcomes: 2, build: func(s *scene) {
+	{name: "names that are made", outcomes: 2, build: func(s *fixture) {
 		s.does("creator", func(p *proc) {
 			_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "n-"}})
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "an informer of a kind of which there is nothing yet", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, m *remembered) {
+	{name: "an informer of a kind of which there is nothing yet", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				m.Text = key
 				return nil
@@ -155,9 +155,9 @@ var scenesOfEvents = []staged{
 			_, _ = p.API().Claims.Create(p, fake.Claim("d", "1Gi"))
 		})
 	}},
-	{name: "which call fails, of processes that are alike", outcomes: 2, build: func(s *scene) {
+	{name: "which call fails, of processes that are alike", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
-		s.discreet("caller", func(a *actor, m *remembered) {
+		s.independent("caller", func(a *actor, m *actorMemory) {
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
 				a.Go("call", func(p *proc) {

@@ -9,10 +9,10 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// scenesOfQueues are about queues and timers.
-var scenesOfQueues = []staged{
-	{name: "a key that comes again", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, m *remembered) {
+// modelsOfQueues are about queues and timers.
+var modelsOfQueues = []smallModel{
+	{name: "a key that comes again", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				m.Count++
 				return nil
@@ -26,8 +26,8 @@ var scenesOfQueues = []staged{
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "how long a queue is", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, _ *remembered) {
+	{name: "how long a queue is", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(*proc, string) error { return nil }})
 			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, n *corev1.Node) { q.Add(n.Name) }})
 			a.Go("look", func(p *proc) {
@@ -41,8 +41,8 @@ var scenesOfQueues = []staged{
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "whether a timer could be stopped", outcomes: 2, build: func(s *scene) {
-		s.discreet("stopper", func(a *actor, _ *remembered) {
+	{name: "whether a timer could be stopped", outcomes: 2, build: func(s *fixture) {
+		s.independent("stopper", func(a *actor, _ *actorMemory) {
 			a.Go("stop", func(p *proc) {
 				t := a.After(pause, "nothing", func(*proc) {})
 				p.Sleep(pause)
@@ -52,8 +52,8 @@ var scenesOfQueues = []staged{
 			})
 		})
 	}},
-	{name: "for how long a key was put off", outcomes: 2, build: func(s *scene) {
-		s.discreet("worker", func(a *actor, m *remembered) {
+	{name: "for how long a key was put off", outcomes: 2, build: func(s *fixture) {
+		s.independent("worker", func(a *actor, m *actorMemory) {
 			limited := engine.NewLimiter(0, 0, 1, 1)
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Limiter: limited, Sync: func(p *proc, key string) error {
@@ -68,8 +68,8 @@ var scenesOfQueues = []staged{
 			a.After(pause/4, "fail too", func(*proc) { q.AddRateLimited("z") })
 		})
 	}},
-	{name: "which activity comes of what was asked for", outcomes: 2, build: func(s *scene) {
-		s.discreet("asker", func(a *actor, _ *remembered) {
+	{name: "which activity comes of what was asked for", outcomes: 2, build: func(s *fixture) {
+		s.independent("asker", func(a *actor, _ *actorMemory) {
 			var signal engine.Signal
 			a.Go("wait", func(p *proc) { signal.Wait(p, 0) })
 			a.Go("ask", func(p *proc) {
@@ -80,8 +80,8 @@ var scenesOfQueues = []staged{
 			})
 		})
 	}},
-	{name: "the order of keys", outcomes: 2, build: func(s *scene) {
-		s.discreet("worker", func(a *actor, m *remembered) {
+	{name: "the order of keys", outcomes: 2, build: func(s *fixture) {
+		s.independent("worker", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				p.Sleep(pause)
 				m.Text = key
@@ -96,8 +96,8 @@ var scenesOfQueues = []staged{
 		})
 		s.play(func() { s.Advance(5 * pause) })
 	}},
-	{name: "a key that is added while it is worked on", outcomes: 2, build: func(s *scene) {
-		s.discreet("worker", func(a *actor, m *remembered) {
+	{name: "a key that is added while it is worked on", outcomes: 2, build: func(s *fixture) {
+		s.independent("worker", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				p.Sleep(pause)
 				m.Count++
@@ -110,8 +110,8 @@ var scenesOfQueues = []staged{
 		})
 		s.play(func() { s.Advance(5 * pause) })
 	}},
-	{name: "how often a key has failed", outcomes: 2, build: func(s *scene) {
-		s.discreet("worker", func(a *actor, m *remembered) {
+	{name: "how often a key has failed", outcomes: 2, build: func(s *fixture) {
+		s.independent("worker", func(a *actor, m *actorMemory) {
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				label(p, "b", fmt.Sprint(q.Failures(key)))
@@ -123,8 +123,8 @@ var scenesOfQueues = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "which key has failed", outcomes: 2, build: func(s *scene) {
-		s.discreet("worker", func(a *actor, m *remembered) {
+	{name: "which key has failed", outcomes: 2, build: func(s *fixture) {
+		s.independent("worker", func(a *actor, m *actorMemory) {
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				label(p, "b", fmt.Sprint(q.Failures("x"), "-", q.Failures("y")))
@@ -146,8 +146,8 @@ var scenesOfQueues = []staged{
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 		s.play(func() { s.Advance(4 * time.Millisecond) })
 	}},
-	{name: "what is left of the bucket of a queue", outcomes: 2, build: func(s *scene) {
-		s.discreet("worker", func(a *actor, m *remembered) {
+	{name: "what is left of the bucket of a queue", outcomes: 2, build: func(s *fixture) {
+		s.independent("worker", func(a *actor, m *actorMemory) {
 			limited := engine.NewLimiter(0, 0, 1, 1)
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Limiter: limited, Sync: func(p *proc, key string) error {

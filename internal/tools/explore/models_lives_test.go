@@ -4,8 +4,8 @@ import "github.com/volsim/volsim/internal/core/engine"
 
 // told adds a discreet actor that in its first life has an informer from the beginning, and in later ones has an activity start it and keep
 // what it is told: in which order the volumes a and b are labelled after more than a pause.
-func (s *scene) told(first func(a *actor)) *actor {
-	watcher := s.discreet("watcher", func(a *actor, _ *remembered) {
+func (s *fixture) told(first func(a *actor)) *actor {
+	watcher := s.independent("watcher", func(a *actor, _ *actorMemory) {
 		if a.Lives() == 1 {
 			engine.NewInformer(a, s.Store().Volumes)
 			first(a)
@@ -19,16 +19,16 @@ func (s *scene) told(first func(a *actor)) *actor {
 		})
 	})
 	for _, name := range []string{"a", "b"} {
-		s.discreet("writer-"+name, func(a *actor, _ *remembered) {
+		s.independent("writer-"+name, func(a *actor, _ *actorMemory) {
 			a.After(3*pause/2, "write", func(p *proc) { label(p, name, "1") })
 		})
 	}
 	return watcher
 }
 
-// scenesOfLives are about actors that crash and start.
-var scenesOfLives = []staged{
-	{name: "what an actor has that the user crashed and started", outcomes: 2, build: func(s *scene) {
+// modelsOfLives are about actors that crash and start.
+var modelsOfLives = []smallModel{
+	{name: "what an actor has that the user crashed and started", outcomes: 2, build: func(s *fixture) {
 		watcher := s.told(func(*actor) {})
 		s.play(func() {
 			watcher.Crash()
@@ -36,13 +36,13 @@ var scenesOfLives = []staged{
 			s.Advance(4 * pause)
 		})
 	}},
-	{name: "what an actor has that starts after a fault", outcomes: 2, build: func(s *scene) {
+	{name: "what an actor has that starts after a fault", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
 		s.told(func(a *actor) { a.Go("crash", func(p *proc) { labelNode(p, "1") }) })
 		s.play(func() { s.Advance(4 * pause) })
 	}, change: crashing},
-	{name: "an actor of which nothing is known that crashes another", outcomes: 2, build: func(s *scene) {
-		victim := s.discreet("victim", func(a *actor, m *remembered) {
+	{name: "an actor of which nothing is known that crashes another", outcomes: 2, build: func(s *fixture) {
+		victim := s.independent("victim", func(a *actor, m *actorMemory) {
 			if a.Lives() > 1 {
 				return
 			}
@@ -55,8 +55,8 @@ var scenesOfLives = []staged{
 			})
 		})
 	}},
-	{name: "an actor of which nothing is known that crashes another for good", outcomes: 2, build: func(s *scene) {
-		victim := s.discreet("victim", func(a *actor, _ *remembered) {
+	{name: "an actor of which nothing is known that crashes another for good", outcomes: 2, build: func(s *fixture) {
+		victim := s.independent("victim", func(a *actor, _ *actorMemory) {
 			a.Go("label", func(p *proc) { label(p, "b", "1") })
 		})
 		s.actor("chaos", func(a *actor) { a.Go("crash", func(*proc) { victim.Crash() }) })

@@ -16,9 +16,9 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// scenesOfPast are about what has been, and what was heard of it.
-var scenesOfPast = []staged{
-	{name: "the version of a claim that a volume names", outcomes: 2, build: func(s *scene) {
+// modelsOfPast are about what has been, and what was heard of it.
+var modelsOfPast = []smallModel{
+	{name: "the version of a claim that a volume names", outcomes: 2, build: func(s *fixture) {
 		s.create(fake.Claim("d", "1Gi"))
 		s.does("binder", func(p *proc) {
 			pvc, err := p.API().Claims.Get(p, "default/d")
@@ -33,7 +33,7 @@ var scenesOfPast = []staged{
 			_, err := p.API().Patch(p, api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/d"}, []byte(`{"metadata":{"labels":{"x":"1"}}}`), api.Main)
 			require.NoError(s.t, err)
 		})
-		s.discreet("reader", func(a *actor, _ *remembered) {
+		s.independent("reader", func(a *actor, _ *actorMemory) {
 			a.After(2*pause, "read", func(p *proc) {
 				pv, _ := p.API().Volumes.Get(p, "a")
 				pvc, _ := p.API().Claims.Get(p, "default/d")
@@ -41,8 +41,8 @@ var scenesOfPast = []staged{
 			})
 		})
 	}},
-	{name: "versions that nobody has seen in the store", outcomes: 2, build: func(s *scene) {
-		s.discreet("updater", func(a *actor, _ *remembered) {
+	{name: "versions that nobody has seen in the store", outcomes: 2, build: func(s *fixture) {
+		s.independent("updater", func(a *actor, _ *actorMemory) {
 			view := engine.NewInformer(a, s.Store().Volumes)
 			a.Go("update", func(p *proc) {
 				pv, _ := view.Get("a")
@@ -60,8 +60,8 @@ var scenesOfPast = []staged{
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "how often an object went", outcomes: 2, build: func(s *scene) {
-		s.discreet("creator", func(a *actor, _ *remembered) {
+	{name: "how often an object went", outcomes: 2, build: func(s *fixture) {
+		s.independent("creator", func(a *actor, _ *actorMemory) {
 			// It has two versions either way.
 			a.Go("create", func(p *proc) {
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
@@ -82,7 +82,7 @@ var scenesOfPast = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what was done meanwhile", outcomes: 3, build: func(s *scene) {
+	{name: "what was done meanwhile", outcomes: 3, build: func(s *fixture) {
 		s.does("counter", func(p *proc) {
 			before := p.Effects()
 			p.Sleep(0)
@@ -95,8 +95,8 @@ var scenesOfPast = []staged{
 			labelNode(p, "2")
 		})
 	}},
-	{name: "what was done since", outcomes: 2, build: func(s *scene) {
-		s.discreet("counter", func(a *actor, _ *remembered) {
+	{name: "what was done since", outcomes: 2, build: func(s *fixture) {
+		s.independent("counter", func(a *actor, _ *actorMemory) {
 			a.Go("count", func(p *proc) {
 				before := p.Effects()
 				p.Sleep(pause)
@@ -110,7 +110,7 @@ var scenesOfPast = []staged{
 			}
 		})
 	}},
-	{name: "counters of which differences are used", outcomes: 2, build: func(s *scene) {
+	{name: "counters of which differences are used", outcomes: 2, build: func(s *fixture) {
 		s.counting(func(a *actor, m *counted) {
 			a.Go("count", func(p *proc) {
 				before := m.number
@@ -121,7 +121,7 @@ var scenesOfPast = []staged{
 			a.After(pause/2, "idle", func(*proc) {})
 		})
 	}},
-	{name: "what was read of counters of which differences are used", outcomes: 2, build: func(s *scene) {
+	{name: "what was read of counters of which differences are used", outcomes: 2, build: func(s *fixture) {
 		s.counting(func(a *actor, m *counted) {
 			a.Go("count", func(p *proc) {
 				before := m.number
@@ -137,7 +137,7 @@ var scenesOfPast = []staged{
 			a.After(pause/2, "idle", func(*proc) {})
 		})
 	}},
-	{name: "what invariants have heard", outcomes: 2, build: func(s *scene) {
+	{name: "what invariants have heard", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "b", "1") })
 		s.idles()
@@ -153,7 +153,7 @@ var scenesOfPast = []staged{
 			return nil
 		}
 	}, change: traced},
-	{name: "what the user reads of the trace", outcomes: 2, build: func(s *scene) {
+	{name: "what the user reads of the trace", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { p.Decide("RULE-1", nil, "first") })
 		s.does("second", func(p *proc) { p.Decide("RULE-1", nil, "second") })
 		s.idles()
@@ -162,14 +162,14 @@ var scenesOfPast = []staged{
 			s.Advance(3 * pause)
 			for e := range s.Trace().Entries() {
 				if e.Type == trace.Decision {
-					s.say("%s", e.Text)
+					s.note("%s", e.Text)
 				}
 			}
 		})
 	}, change: traced},
-	{name: "what the user reads of Events", outcomes: 2, build: func(s *scene) {
+	{name: "what the user reads of Events", outcomes: 2, build: func(s *fixture) {
 		for _, name := range []string{"first", "second"} {
-			s.discreet(name, func(a *actor, _ *remembered) {
+			s.independent(name, func(a *actor, _ *actorMemory) {
 				recorder := a.NewRecorder(name)
 				a.Go(name, func(p *proc) {
 					pv, _ := s.Store().Volumes.Get("a")
@@ -182,12 +182,12 @@ var scenesOfPast = []staged{
 		s.play(func() {
 			s.Advance(3 * pause)
 			for _, event := range s.Store().Events.List() {
-				s.say("%s", event.Message)
+				s.note("%s", event.Message)
 			}
 		})
 	}, change: traced},
-	{name: "what Events are about", outcomes: 3, build: func(s *scene) {
-		s.discreet("emitter", func(a *actor, _ *remembered) {
+	{name: "what Events are about", outcomes: 3, build: func(s *fixture) {
+		s.independent("emitter", func(a *actor, _ *actorMemory) {
 			recorder, view := a.NewRecorder("emitter"), engine.NewInformer(a, s.Store().Nodes)
 			a.Go("emit", func(p *proc) {
 				if n, ok := view.Get("n"); ok {
@@ -202,11 +202,11 @@ var scenesOfPast = []staged{
 			s.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 			s.Advance(3 * pause)
 			for _, event := range s.Store().Events.List() {
-				s.say("%s", event.InvolvedObject.UID)
+				s.note("%s", event.InvolvedObject.UID)
 			}
 		})
 	}, change: traced},
-	{name: "which call fails", outcomes: 2, build: func(s *scene) {
+	{name: "which call fails", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
 		s.does("first", func(p *proc) { labelNode(p, "1") })
 		s.does("second", func(p *proc) { label(p, "a", "1") })
@@ -219,11 +219,11 @@ var scenesOfPast = []staged{
 			return f
 		})
 	}},
-	{name: "which calls were made", outcomes: 2, build: func(s *scene) {
+	{name: "which calls were made", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
 		s.does("first", func(p *proc) { labelNode(p, "1") })
 		s.does("second", func(p *proc) { label(p, "a", "1") })
-		s.discreet("third", func(a *actor, _ *remembered) {
+		s.independent("third", func(a *actor, _ *actorMemory) {
 			a.After(pause/2, "idle", func(*proc) {})
 			a.After(pause, "third", func(p *proc) { label(p, "b", "1") })
 		})
@@ -237,9 +237,9 @@ var scenesOfPast = []staged{
 			return f
 		})
 	}},
-	{name: "an actor that crashes within a call", outcomes: 2, build: func(s *scene) {
+	{name: "an actor that crashes within a call", outcomes: 2, build: func(s *fixture) {
 		s.run.Injects = true
-		s.discreet("crasher", func(a *actor, _ *remembered) {
+		s.independent("crasher", func(a *actor, _ *actorMemory) {
 			if a.Lives() > 1 {
 				return
 			}
@@ -247,23 +247,23 @@ var scenesOfPast = []staged{
 			a.Go("label", func(p *proc) { label(p, "b", "1") })
 		})
 	}, change: crashing},
-	{name: "a volume that has the controller break its word", outcomes: 2, build: func(s *scene) {
-		s.discreet(binder.ActorName, func(a *actor, _ *remembered) {
+	{name: "a volume that has the controller break its word", outcomes: 2, build: func(s *fixture) {
+		s.independent(binder.ActorName, func(a *actor, _ *actorMemory) {
 			a.After(pause, "look", func(p *proc) {
 				seen := s.labelOf("a")
 				p.Sleep(pause)
 				label(p, "c", "saw"+seen)
 			})
 		})
-		s.discreet("writer", func(a *actor, _ *remembered) { a.After(pause, "write", func(p *proc) { label(p, "a", "1") }) })
+		s.independent("writer", func(a *actor, _ *actorMemory) { a.After(pause, "write", func(p *proc) { label(p, "a", "1") }) })
 		s.does("admin", func(p *proc) {
 			pv := fake.Volume("d", "1Gi")
 			pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle
 			_, _ = p.API().Volumes.Create(p, pv)
 		})
 	}},
-	{name: "a timer that is stopped when it is due", outcomes: 2, build: func(s *scene) {
-		s.discreet("timer", func(a *actor, _ *remembered) {
+	{name: "a timer that is stopped when it is due", outcomes: 2, build: func(s *fixture) {
+		s.independent("timer", func(a *actor, _ *actorMemory) {
 			t := a.After(pause, "late", func(p *proc) { label(p, "a", "1") })
 			a.After(pause, "stop", func(*proc) { t.Stop() })
 		})

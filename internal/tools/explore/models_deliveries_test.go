@@ -9,17 +9,17 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// scenesOfDeliveries are about deliveries, and what the user waits for.
-var scenesOfDeliveries = []staged{
-	{name: "an informer of a kind that is written later", outcomes: 2, build: func(s *scene) {
+// modelsOfDeliveries are about deliveries, and what the user waits for.
+var modelsOfDeliveries = []smallModel{
+	{name: "an informer of a kind that is written later", outcomes: 2, build: func(s *fixture) {
 		s.twoViews(false)
 		s.does("writer", func(p *proc) {
 			label(p, "a", "1")
 			labelNode(p, "1")
 		})
 	}},
-	{name: "the order of changes on their way", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, m *remembered) {
+	{name: "the order of changes on their way", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, m *actorMemory) {
 			q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, key string) error {
 				m.Text = key
 				return nil
@@ -30,8 +30,8 @@ var scenesOfDeliveries = []staged{
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "b", "1") })
 	}, change: lagging},
-	{name: "when changes on their way were written", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, m *remembered) {
+	{name: "when changes on their way were written", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, m *actorMemory) {
 			view := engine.NewInformer(a, s.Store().Volumes)
 			a.After(3*pause/2, "look", func(p *proc) {
 				pv, _ := view.Get("b")
@@ -47,10 +47,10 @@ var scenesOfDeliveries = []staged{
 			p.Sleep(wait)
 			label(p, "b", "1")
 		})
-		s.discreet("idler", func(a *actor, _ *remembered) { a.After(pause*4/5, "idle", func(*proc) {}) })
+		s.independent("idler", func(a *actor, _ *actorMemory) { a.After(pause*4/5, "idle", func(*proc) {}) })
 	}, change: func(cfg *engine.Config) { cfg.Lag = map[string]time.Duration{"watcher": pause} }},
-	{name: "a process that waits", outcomes: 2, build: func(s *scene) {
-		s.discreet("waiter", func(a *actor, _ *remembered) {
+	{name: "a process that waits", outcomes: 2, build: func(s *fixture) {
+		s.independent("waiter", func(a *actor, _ *actorMemory) {
 			var signal engine.Signal
 			a.Go("wait", func(p *proc) {
 				pv, _ := p.API().Volumes.Get(p, "a")
@@ -61,8 +61,8 @@ var scenesOfDeliveries = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what an informer has told that an activity has started", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, _ *remembered) {
+	{name: "what an informer has told that an activity has started", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			a.Go("watch", func(p *proc) {
 				told := ""
 				engine.NewInformer(a, s.Store().Volumes).Handle(engine.Handler[*volume]{Update: func(_, pv *volume) { told += pv.Name }})
@@ -70,10 +70,10 @@ var scenesOfDeliveries = []staged{
 				label(p, "c", told)
 			})
 		})
-		s.discreet("first", func(a *actor, _ *remembered) { a.After(pause, "first", func(p *proc) { label(p, "a", "1") }) })
-		s.discreet("second", func(a *actor, _ *remembered) { a.After(pause, "second", func(p *proc) { label(p, "b", "1") }) })
+		s.independent("first", func(a *actor, _ *actorMemory) { a.After(pause, "first", func(p *proc) { label(p, "a", "1") }) })
+		s.independent("second", func(a *actor, _ *actorMemory) { a.After(pause, "second", func(p *proc) { label(p, "b", "1") }) })
 	}},
-	{name: "what Until waits for", outcomes: 2, build: func(s *scene) {
+	{name: "what Until waits for", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) {
 			label(p, "b", "1")
@@ -81,11 +81,11 @@ var scenesOfDeliveries = []staged{
 		})
 		s.play(func() {
 			err := s.Until(func() bool { return s.labelOf("a") == "1" && s.labelOf("b") == "1" }, pause)
-			s.say("%t", err == nil)
+			s.note("%t", err == nil)
 			s.Advance(pause)
 		})
 	}},
-	{name: "what Until may wait for, and waits no more", outcomes: 2, build: func(s *scene) {
+	{name: "what Until may wait for, and waits no more", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) {
 			label(p, "b", "1")
@@ -97,61 +97,61 @@ var scenesOfDeliveries = []staged{
 			waiting = true
 			err := s.Until(func() bool { return s.labelOf("a") == "1" && s.labelOf("b") == "1" }, pause)
 			waiting = false
-			s.say("%t", err == nil)
+			s.note("%t", err == nil)
 			_ = s.Until(func() bool { return false }, pause)
 		})
 	}},
-	{name: "what Step shows", outcomes: 2, build: func(s *scene) {
+	{name: "what Step shows", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "b", "1") })
 		s.play(func() {
 			for range 3 {
 				s.Step()
 			}
-			s.say("%s-%s", s.labelOf("a"), s.labelOf("b"))
+			s.note("%s-%s", s.labelOf("a"), s.labelOf("b"))
 			s.Advance(pause)
 		})
 	}},
-	{name: "what Settle does not wait for", outcomes: 2, build: func(s *scene) {
+	{name: "what Settle does not wait for", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) {})
 		s.background("second", func(*proc) {})
 		s.play(s.settle)
 	}},
-	{name: "what Settle does not wait for, behind what it waits for", outcomes: 2, build: func(s *scene) {
+	{name: "what Settle does not wait for, behind what it waits for", outcomes: 2, build: func(s *fixture) {
 		s.background("first", func(*proc) {})
 		s.does("second", func(p *proc) {})
 		s.play(s.settle)
 	}},
-	{name: "what Settle does not wait for, when a delivery is the last work", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, _ *remembered) { engine.NewInformer(a, s.Store().Nodes) })
+	{name: "what Settle does not wait for, when a delivery is the last work", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, _ *actorMemory) { engine.NewInformer(a, s.Store().Nodes) })
 		s.background("second", nil)
 		s.play(func() {
 			labelNode(s.User(), "1")
 			s.settle()
 		})
 	}},
-	{name: "what Settle does not wait for and comes up, when a delivery is the last work", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, _ *remembered) { engine.NewInformer(a, s.Store().Nodes) })
+	{name: "what Settle does not wait for and comes up, when a delivery is the last work", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, _ *actorMemory) { engine.NewInformer(a, s.Store().Nodes) })
 		s.background("second", func(*proc) {})
 		s.play(func() {
 			labelNode(s.User(), "1")
 			s.settle()
 		})
 	}},
-	{name: "a delivery that is not the first step", outcomes: 2, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, _ *remembered) { engine.NewInformer(a, s.Store().Nodes) })
+	{name: "a delivery that is not the first step", outcomes: 2, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, _ *actorMemory) { engine.NewInformer(a, s.Store().Nodes) })
 		s.does("writer", func(p *proc) { label(p, "b", "1") })
 		s.play(func() {
 			labelNode(s.User(), "1")
 			s.Step()
 			s.Step()
-			s.say("%s", s.labelOf("b"))
+			s.note("%s", s.labelOf("b"))
 			s.Advance(pause)
 		})
 	}},
-	{name: "a delivery after the user has come to act", outcomes: 2, build: func(s *scene) {
+	{name: "a delivery after the user has come to act", outcomes: 2, build: func(s *fixture) {
 		var view *engine.Informer[*corev1.Node]
-		watcher := s.discreet("watcher", func(a *actor, _ *remembered) { view = engine.NewInformer(a, s.Store().Nodes) })
+		watcher := s.independent("watcher", func(a *actor, _ *actorMemory) { view = engine.NewInformer(a, s.Store().Nodes) })
 		s.does("writer", func(p *proc) { label(p, "b", "1") })
 		s.play(func() {
 			labelNode(s.User(), "1")
@@ -163,7 +163,7 @@ var scenesOfDeliveries = []staged{
 			s.Advance(pause)
 		})
 	}},
-	{name: "a delivery to one of whom nothing is known", outcomes: 2, build: func(s *scene) {
+	{name: "a delivery to one of whom nothing is known", outcomes: 2, build: func(s *fixture) {
 		s.actor("watcher", func(a *actor) {
 			seen := ""
 			engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { seen = s.labelOf("b") }})
@@ -175,8 +175,8 @@ var scenesOfDeliveries = []staged{
 			s.Advance(2 * pause)
 		})
 	}},
-	{name: "a delivery to an informer that an activity has started", outcomes: 3, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, _ *remembered) {
+	{name: "a delivery to an informer that an activity has started", outcomes: 3, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			a.Go("watch", func(p *proc) {
 				told, before := uint64(0), p.Effects()
 				engine.NewInformer(a, s.Store().Nodes).Handle(engine.Handler[*corev1.Node]{Update: func(_, _ *corev1.Node) { told = p.Effects() - before }})
@@ -184,7 +184,7 @@ var scenesOfDeliveries = []staged{
 				label(p, "c", fmt.Sprint(told))
 			})
 		})
-		s.discreet("writer", func(a *actor, _ *remembered) {
+		s.independent("writer", func(a *actor, _ *actorMemory) {
 			a.After(pause, "writer", func(p *proc) {
 				label(p, "a", "1")
 				label(p, "b", "1")

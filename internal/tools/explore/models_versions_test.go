@@ -9,10 +9,10 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// scenesOfVersions are about objects that go and come, and changes on their way.
-var scenesOfVersions = []staged{
-	{name: "how many versions an object had that went", outcomes: 1, build: func(s *scene) {
-		s.discreet("creator", func(a *actor, _ *remembered) {
+// modelsOfVersions are about objects that go and come, and changes on their way.
+var modelsOfVersions = []smallModel{
+	{name: "how many versions an object had that went", outcomes: 1, build: func(s *fixture) {
+		s.independent("creator", func(a *actor, _ *actorMemory) {
 			a.Go("create", func(p *proc) {
 				_, _ = p.API().Nodes.Create(p, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
 				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
@@ -26,7 +26,7 @@ var scenesOfVersions = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "an object that goes while it is read", outcomes: 2, build: func(s *scene) {
+	{name: "an object that goes while it is read", outcomes: 2, build: func(s *fixture) {
 		s.does("reader", func(p *proc) {
 			_, err := p.API().Nodes.Get(p, "n")
 			p.Sleep(pause)
@@ -34,8 +34,8 @@ var scenesOfVersions = []staged{
 		})
 		s.does("deleter", func(p *proc) { _, _ = p.API().Nodes.Delete(p, "n", api.DeleteOptions{}) })
 	}},
-	{name: "which object has come and gone", outcomes: 2, build: func(s *scene) {
-		s.discreet("creator", func(a *actor, _ *remembered) {
+	{name: "which object has come and gone", outcomes: 2, build: func(s *fixture) {
+		s.independent("creator", func(a *actor, _ *actorMemory) {
 			a.Go("create", func(p *proc) {
 				name := "d"
 				if pv, _ := p.API().Volumes.Get(p, "a"); pv.Labels["x"] == "1" {
@@ -52,8 +52,8 @@ var scenesOfVersions = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "to which of two informers changes are on their way", outcomes: 12, build: func(s *scene) {
-		s.discreet("watcher", func(a *actor, _ *remembered) {
+	{name: "to which of two informers changes are on their way", outcomes: 12, build: func(s *fixture) {
+		s.independent("watcher", func(a *actor, _ *actorMemory) {
 			one := engine.NewSelectiveInformer(a, s.Store().Volumes, func(pv *volume) bool { return pv.Name != "c" })
 			two := engine.NewSelectiveInformer(a, s.Store().Volumes, func(pv *volume) bool { return pv.Name != "a" })
 			a.After(5*pause/4, "look", func(p *proc) {
@@ -69,7 +69,7 @@ var scenesOfVersions = []staged{
 				labelNode(p, saw)
 			})
 		})
-		s.discreet("writer", func(a *actor, m *remembered) {
+		s.independent("writer", func(a *actor, m *actorMemory) {
 			for _, order := range []string{"abc", "bac"} {
 				a.Go("order", func(*proc) { m.Text = order })
 			}

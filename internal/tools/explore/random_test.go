@@ -20,40 +20,40 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// manner is how the actors of a toy world keep what they remember.
-type manner int
+// memoryKind is how much an exploration knows about the memory of the actors of a random model.
+type memoryKind int
 
 const (
-	telling manner = iota // discreet, with memory that can be read
-	silent                // discreet, with memory of which nothing is known but what they have been through
-	wide                  // not discreet
+	registered   memoryKind = iota // independent, with memory that can be read
+	unregistered                   // independent, with memory that is represented by what their code has read
+	undeclared                     // dependent
 )
 
-// toy is a world of a few actors that do a few things at random. What they come to depends on what they have read, remembered and were first to
-// write.
-type toy struct {
-	seed   int64
-	manner manner
-	drive  int
+// randomModel is a model of a few actors that do a few random things. The outcome depends on what they read and remember, and on who writes
+// first.
+type randomModel struct {
+	seed       int64
+	memoryKind memoryKind
+	mode       int
 }
 
-// toyMemory is what an actor of a toy world remembers.
-type toyMemory struct {
+// randomMemory is the memory of an actor of a random model.
+type randomMemory struct {
 	Notes []string
 	Seen  map[string]int
-	left  int // how much its queue may still do
+	left  int // how many writes its queue may still make
 }
 
-func (m *toyMemory) note(format string, args ...any) {
+func (m *randomMemory) note(format string, args ...any) {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
 }
 
-// toyBackend is a storage of which only the number of calls counts.
-type toyBackend struct{ calls int }
+// countingBackend is a storage system that only counts calls.
+type countingBackend struct{ calls int }
 
-func (w toy) world(choose func(n int) int) (*Run, error) {
+func (w randomModel) make(choose func(n int) int) (*Run, error) {
 	rng := rand.New(rand.NewPCG(uint64(w.seed), 7))
-	// Who wrote first may be seen by nobody but those who watch.
+	// Only an invariant can observe who wrote first.
 	var order []string
 	var violations []check.Violation
 	trace := &trace.Trace{Sink: func(e trace.Entry) {
@@ -79,14 +79,14 @@ func (w toy) world(choose func(n int) int) (*Run, error) {
 		return nil, err
 	}
 	run := &Run{Engine: e}
-	backend := &toyBackend{}
-	var memories []*toyMemory
+	backend := &countingBackend{}
+	var memories []*randomMemory
 	for i := range 2 {
-		memory := &toyMemory{Seen: map[string]int{}, left: 1}
+		memory := &randomMemory{Seen: map[string]int{}, left: 1}
 		memories = append(memories, memory)
 		name := fmt.Sprintf("actor-%d", i)
-		if w.manner != wide {
-			run.Discreet = append(run.Discreet, name)
+		if w.memoryKind != undeclared {
+			run.Independent = append(run.Independent, name)
 		}
 		steps := make([]int, 1+rng.IntN(2))
 		for j := range steps {
@@ -95,16 +95,16 @@ func (w toy) world(choose func(n int) int) (*Run, error) {
 		targets := []string{objects[rng.IntN(2)], objects[rng.IntN(2)]}
 		watches, works := rng.IntN(3) == 0, rng.IntN(3) == 0
 		_, err := e.NewActor(name, func(a *engine.Actor) {
-			if w.manner == telling {
+			if w.memoryKind == registered {
 				a.Keeps(memory)
 			}
-			toyActor{a, memory, backend, targets}.start(steps, watches, works)
+			randomActor{a, memory, backend, targets}.start(steps, watches, works)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	run.Play = func() error { return w.play(e, targetsOf(rng)) }
+	run.Execute = func() error { return w.execute(e, targetsOf(rng)) }
 	run.Violations = func() []check.Violation { return violations }
 	run.Report = func(failure error, choices []engine.Choice) Report {
 		var out strings.Builder
@@ -116,7 +116,7 @@ func (w toy) world(choose func(n int) int) (*Run, error) {
 		}
 		fmt.Fprintf(&out, "%d calls, %v", backend.calls, failure)
 		var r Report
-		r.add(Sample{Choices: choices, Outcome: Outcome(out.String()), Violations: violations})
+		r.add(sample{Choices: choices, Outcome: Outcome(out.String()), Violations: violations})
 		return r
 	}
 	return run, nil
@@ -124,9 +124,9 @@ func (w toy) world(choose func(n int) int) (*Run, error) {
 
 func targetsOf(rng *rand.Rand) string { return []string{"a", "b"}[rng.IntN(2)] }
 
-// play has the user do something that depends on what has happened.
-func (w toy) play(e *engine.Engine, target string) error {
-	switch w.drive {
+// execute makes a request that depends on what has happened.
+func (w randomModel) execute(e *engine.Engine, target string) error {
+	switch w.mode {
 	case 0:
 		e.Advance(0)
 	case 1:
@@ -134,7 +134,7 @@ func (w toy) play(e *engine.Engine, target string) error {
 			return err
 		}
 	default:
-		// It stops in the middle, when something has become so.
+		// It stops in the middle, when the condition becomes true.
 		_ = e.Until(func() bool {
 			pv, err := e.Store().Volumes.Get(target)
 			return err == nil && len(pv.Finalizers) > 1
@@ -155,15 +155,15 @@ func (w toy) play(e *engine.Engine, target string) error {
 	return nil
 }
 
-type toyActor struct {
+type randomActor struct {
 	*engine.Actor
-	memory  *toyMemory
-	backend *toyBackend
+	memory  *randomMemory
+	backend *countingBackend
 	targets []string
 }
 
-func (a toyActor) start(steps []int, watches, works bool) {
-	// An informer makes for many orders, so there is one only for those who look.
+func (a randomActor) start(steps []int, watches, works bool) {
+	// An informer multiplies the orders, so only actors that read it have one.
 	var volumes *engine.Informer[*corev1.PersistentVolume]
 	if watches || slices.ContainsFunc(steps, func(step int) bool { return step == 1 || step == 2 || step == 5 || step == 10 }) {
 		volumes = engine.NewInformer(a.Actor, a.Engine().Store().Volumes)
@@ -193,8 +193,8 @@ func (a toyActor) start(steps []int, watches, works bool) {
 	})
 }
 
-// write puts on an object what the actor remembers.
-func (a toyActor) write(p *engine.Proc, pv *corev1.PersistentVolume) error {
+// write adds a finalizer made of the actor's memory.
+func (a randomActor) write(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	pv = pv.DeepCopy()
 	pv.Finalizers = append(pv.Finalizers, fmt.Sprintf("example.com/%s-%d-%d", a.Name(), len(a.memory.Notes), len(a.memory.Seen)))
 	_, err := p.API().Volumes.Update(p, pv)
@@ -204,18 +204,18 @@ func (a toyActor) write(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	return nil
 }
 
-func (a toyActor) step(p *engine.Proc, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume], queue *engine.Queue, signal *engine.Signal) {
+func (a randomActor) step(p *engine.Proc, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume], queue *engine.Queue, signal *engine.Signal) {
 	m := a.memory
 	switch step {
-	case 0: // reads the server, and writes what follows
+	case 0: // reads from the API server and writes
 		if pv, err := p.API().Volumes.Get(p, target); err == nil {
 			_ = a.write(p, pv)
 		}
-	case 1: // writes what its view has
+	case 1: // reads from its informer and writes
 		if pv, ok := volumes.Get(target); ok {
 			_ = a.write(p, pv)
 		}
-	case 2: // remembers its view
+	case 2: // remembers what its informer has
 		for pv := range volumes.All() {
 			m.Seen[pv.Name] += len(pv.Finalizers)
 		}
@@ -228,7 +228,7 @@ func (a toyActor) step(p *engine.Proc, step int, target string, volumes *engine.
 		m.note("asked")
 	case 5:
 		queue.Add(target)
-	case 6: // a process that waits is woken by another
+	case 6: // a waiting process is woken by another
 		a.Go("wakes", func(*engine.Proc) { signal.Broadcast() })
 		m.note("woken %t", signal.Wait(p, time.Second))
 	case 7:
@@ -240,13 +240,13 @@ func (a toyActor) step(p *engine.Proc, step int, target string, volumes *engine.
 			return nil
 		})
 		m.note("call %d", n)
-	case 8: // whether anything is done meanwhile
+	case 8: // notes whether another effect came meanwhile
 		before := p.Effects()
 		p.Sleep(0)
 		m.note("undisturbed %t", p.Effects() == before)
 	case 9:
 		a.Background(0, "background", func(p *engine.Proc) { m.note("background %d", len(m.Seen)) })
-	case 11: // writes an object of another kind, which nobody reads
+	case 11: // writes an object of a kind that no actor reads
 		_, _ = p.API().Patch(p, api.Ref{Kind: api.Node, Key: "n"}, fmt.Appendf(nil, `{"metadata":{"labels":{"%s":"%d"}}}`, a.Name(), len(m.Notes)), api.Main)
 	case 10:
 		a.After(time.Second, "later", func(p *engine.Proc) {
@@ -257,7 +257,7 @@ func (a toyActor) step(p *engine.Proc, step int, target string, volumes *engine.
 	}
 }
 
-// found is what an exploration has found.
+// found returns the outcomes and violations of an exploration.
 func found(x Exploration) (all []string) {
 	for _, o := range x.Outcomes {
 		all = append(all, string(o.Outcome))
@@ -269,15 +269,15 @@ func found(x Exploration) (all []string) {
 	return all
 }
 
-// sampled is what runs in random orders come to.
-func sampled(t *testing.T, w World, seed uint64, runs int) map[string]bool {
+// sampled returns the outcomes and violations of runs in random orders.
+func sampled(t *testing.T, w Model, seed uint64, runs int) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	rng := rand.New(rand.NewPCG(seed, 11))
 	for range runs {
 		run, err := w(rng.IntN)
 		require.NoError(t, err)
-		report := run.report(run.Play(), nil)
+		report := run.report(run.Execute(), nil)
 		run.Engine.Close()
 		for _, one := range found(Exploration{Report: report}) {
 			all[one] = true
@@ -287,16 +287,16 @@ func sampled(t *testing.T, w World, seed uint64, runs int) map[string]bool {
 }
 
 var (
-	toys    = flag.Int("toys", 0, "how many worlds TestReductionMissesNothing explores; 0: 30, and 120 with -deep")
-	samples = flag.Int("samples", 60, "how many random orders it plays of each")
+	models  = flag.Int("models", 0, "number of random models in TestReductionMissesNothing; 0 is 30, and 120 with -deep")
+	samples = flag.Int("samples", 60, "number of random orders of each that it runs")
 )
 
-// TestReductionMissesNothing: whatever is left out, what is found is what there is. Of the smallest worlds every order is played, of the others
-// random ones.
+// TestReductionMissesNothing checks on random models that the reduction finds every outcome: the smallest ones are run in every order, the others
+// in random orders.
 func TestReductionMissesNothing(t *testing.T) {
 	whole, bound := searches(60, 120), searches(300, 600)
-	var played, finished, several, judged int
-	number := *toys
+	var played, finished, several, violated int
+	number := *models
 	if number == 0 {
 		number = searches(30, 120)
 	}
@@ -304,34 +304,34 @@ func TestReductionMissesNothing(t *testing.T) {
 		number /= 3
 	}
 	for seed := range int64(number) {
-		w := toy{seed: seed, drive: int(seed / 5 % 3), manner: []manner{telling, silent, telling, silent, wide}[seed%5]}
-		x, err := Exhaustive(w.world, Options{MaxRuns: bound})
+		w := randomModel{seed: seed, mode: int(seed / 5 % 3), memoryKind: []memoryKind{registered, unregistered, registered, unregistered, undeclared}[seed%5]}
+		x, err := Exhaustive(w.make, Options{MaxRuns: bound})
 		require.NoError(t, err)
 		if !x.Finished {
 			continue
 		}
 		finished++
-		judged += len(x.Violated)
+		violated += len(x.Violated)
 		if len(x.Outcomes) > 1 {
 			several++
 		}
-		if all, complete := exploresAll(t, w.world, whole); complete {
+		if all, complete := exploresAll(t, w.make, whole); complete {
 			played++
 			require.Equal(t, all, found(x), "%+v", w)
 			continue
 		}
-		plain, err := Exhaustive(w.world, Options{MaxRuns: 2 * bound, noReduction: true})
+		plain, err := Exhaustive(w.make, Options{MaxRuns: 2 * bound, noReduction: true})
 		require.NoError(t, err)
 		if plain.Finished {
 			require.Equal(t, found(plain), found(x), "%+v", w)
 		}
-		for one := range sampled(t, w.world, uint64(seed), *samples) {
+		for one := range sampled(t, w.make, uint64(seed), *samples) {
 			require.Contains(t, found(x), one, "%+v", w)
 		}
 	}
-	t.Logf("%d finished, of %d of them every order was played, %d with several outcomes, %d with a violation", finished, played, several, judged)
+	t.Logf("%d finished, %d of them run in every order, %d with several outcomes, %d with a violation", finished, played, several, violated)
 	require.Greater(t, finished, number/2)
 	require.Greater(t, played, number/8)
 	require.Greater(t, several, number/8)
-	require.Greater(t, judged, number/20)
+	require.Greater(t, violated, number/20)
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// scenesOfReads are about what was read, and what is remembered of it.
-var scenesOfReads = []staged{
-	{name: "objects", outcomes: 2, build: func(s *scene) {
+// modelsOfReads are about what was read, and what is remembered of it.
+var modelsOfReads = []smallModel{
+	{name: "objects", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "a", "2") })
 		s.idles()
 	}},
-	{name: "what the user has seen", outcomes: 2, build: func(s *scene) {
+	{name: "what the user has seen", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "a", "1") })
 		s.does("second", func(p *proc) { label(p, "a", "2") })
-		s.discreet("third", func(a *actor, _ *remembered) { a.After(pause, "third", func(p *proc) { label(p, "a", "3") }) })
+		s.independent("third", func(a *actor, _ *actorMemory) { a.After(pause, "third", func(p *proc) { label(p, "a", "3") }) })
 		s.idles()
 		s.play(func() {
 			s.Advance(0)
-			s.say("%s", s.labelOf("a"))
+			s.note("%s", s.labelOf("a"))
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "when the user comes to act", outcomes: 2, build: func(s *scene) {
+	{name: "when the user comes to act", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { label(p, "b", "1") })
 		s.does("second", func(p *proc) {
 			wait := pause / 4
@@ -35,24 +35,24 @@ var scenesOfReads = []staged{
 			}
 			p.Sleep(wait)
 		})
-		s.discreet("idler", func(a *actor, _ *remembered) { a.Background(2*pause, "idle", func(*proc) {}) })
+		s.independent("idler", func(a *actor, _ *actorMemory) { a.Background(2*pause, "idle", func(*proc) {}) })
 		s.play(func() {
 			_ = s.Settle(pause)
-			s.say("%v", s.Now())
+			s.note("%v", s.Now())
 			// Whenever it is, the same comes at the same time.
 			s.Advance(engine.DefaultStart.Add(3 * pause).Sub(s.Now()))
 		})
 	}},
-	{name: "calls to a backend that tells nothing", outcomes: 2, build: func(s *scene) {
+	{name: "calls to a backend that tells nothing", outcomes: 2, build: func(s *fixture) {
 		s.does("first", func(p *proc) { s.call(p, "1") })
 		s.does("second", func(p *proc) { s.call(p, "2") })
 		s.idles()
 		s.play(func() {
 			s.Advance(3 * pause)
-			s.say("%s", lastCalls(s))
+			s.note("%s", lastCalls(s))
 		})
 	}},
-	{name: "what a call has returned", outcomes: 2, build: func(s *scene) {
+	{name: "what a call has returned", outcomes: 2, build: func(s *fixture) {
 		s.does("reader", func(p *proc) {
 			pv, _ := p.API().Volumes.Get(p, "a")
 			p.Sleep(pause)
@@ -60,7 +60,7 @@ var scenesOfReads = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what a list has returned", outcomes: 2, build: func(s *scene) {
+	{name: "what a list has returned", outcomes: 2, build: func(s *fixture) {
 		s.does("reader", func(p *proc) {
 			list, _ := p.API().Volumes.List(p, "")
 			p.Sleep(pause)
@@ -68,7 +68,7 @@ var scenesOfReads = []staged{
 		})
 		s.does("writer", func(p *proc) { _, _ = p.API().Volumes.Create(p, fake.Volume("d", "1Gi")) })
 	}},
-	{name: "how a call was refused", outcomes: 3, build: func(s *scene) {
+	{name: "how a call was refused", outcomes: 3, build: func(s *fixture) {
 		s.does("updater", func(p *proc) {
 			n, _ := p.API().Nodes.Get(p, "n")
 			n = n.DeepCopy()
@@ -78,16 +78,16 @@ var scenesOfReads = []staged{
 			p.Sleep(pause)
 			label(p, "b", reason(err))
 		})
-		s.discreet("writer", func(a *actor, _ *remembered) {
+		s.independent("writer", func(a *actor, _ *actorMemory) {
 			a.After(pause, "writer", func(p *proc) {
 				labelNode(p, "1")
 				_, _ = p.API().Nodes.Delete(p, "n", api.DeleteOptions{})
 			})
 		})
-		s.discreet("idler", func(a *actor, _ *remembered) { a.After(pause*3/2, "idle", func(*proc) {}) })
+		s.independent("idler", func(a *actor, _ *actorMemory) { a.After(pause*3/2, "idle", func(*proc) {}) })
 	}},
-	{name: "what a backend has answered, of processes that are alike", outcomes: 3, build: func(s *scene) {
-		s.discreet("caller", func(a *actor, m *remembered) {
+	{name: "what a backend has answered, of processes that are alike", outcomes: 3, build: func(s *fixture) {
+		s.independent("caller", func(a *actor, m *actorMemory) {
 			var q *engine.Queue
 			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *proc, _ string) error {
 				a.Go("call", func(p *proc) {
@@ -101,11 +101,11 @@ var scenesOfReads = []staged{
 		})
 		s.play(func() {
 			s.Advance(3 * pause)
-			s.say("%s", lastCalls(s))
+			s.note("%s", lastCalls(s))
 		})
 	}},
-	{name: "what was read of an informer", outcomes: 2, build: func(s *scene) {
-		s.discreet("reader", func(a *actor, _ *remembered) {
+	{name: "what was read of an informer", outcomes: 2, build: func(s *fixture) {
+		s.independent("reader", func(a *actor, _ *actorMemory) {
 			view := engine.NewInformer(a, s.Store().Volumes)
 			a.Go("read", func(p *proc) {
 				pv, _ := view.Get("a")
@@ -118,8 +118,8 @@ var scenesOfReads = []staged{
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "how much was read of which informer", outcomes: 4, build: func(s *scene) {
-		s.discreet("reader", func(a *actor, _ *remembered) {
+	{name: "how much was read of which informer", outcomes: 4, build: func(s *fixture) {
+		s.independent("reader", func(a *actor, _ *actorMemory) {
 			// Two that see the same.
 			only := func(pv *volume) bool { return pv.Name == "d" }
 			one, two := engine.NewSelectiveInformer(a, s.Store().Volumes, only), engine.NewSelectiveInformer(a, s.Store().Volumes, only)
@@ -134,8 +134,8 @@ var scenesOfReads = []staged{
 			s.Advance(3 * pause)
 		})
 	}},
-	{name: "what was read of the actor's memory", outcomes: 2, build: func(s *scene) {
-		s.discreet("rememberer", func(a *actor, m *remembered) {
+	{name: "what was read of the actor's memory", outcomes: 2, build: func(s *fixture) {
+		s.independent("rememberer", func(a *actor, m *actorMemory) {
 			a.Go("read", func(p *proc) {
 				text := m.Text
 				p.Sleep(pause)
@@ -144,16 +144,16 @@ var scenesOfReads = []staged{
 			a.Go("write", func(p *proc) { m.Text = "1" })
 		})
 	}},
-	{name: "what an actor remembers that is told", outcomes: 2, build: func(s *scene) {
-		s.discreet("rememberer", func(a *actor, m *remembered) {
+	{name: "what an actor remembers that is told", outcomes: 2, build: func(s *fixture) {
+		s.independent("rememberer", func(a *actor, m *actorMemory) {
 			for _, text := range []string{"1", "2"} {
 				a.Go("write", func(p *proc) { m.Text = text })
 			}
 			a.After(pause, "read", func(p *proc) { label(p, "a", m.Text) })
 		})
 	}},
-	{name: "what an actor remembers that is not told", outcomes: 2, build: func(s *scene) {
-		s.run.Discreet = append(s.run.Discreet, "rememberer")
+	{name: "what an actor remembers that is not told", outcomes: 2, build: func(s *fixture) {
+		s.run.Independent = append(s.run.Independent, "rememberer")
 		s.actor("rememberer", func(a *actor) {
 			memory := ""
 			for _, text := range []string{"1", "2"} {
@@ -162,7 +162,7 @@ var scenesOfReads = []staged{
 			a.After(pause, "read", func(p *proc) { label(p, "a", memory) })
 		})
 	}},
-	{name: "what actors have been through of which nothing is known", outcomes: 2, build: func(s *scene) {
+	{name: "what actors have been through of which nothing is known", outcomes: 2, build: func(s *fixture) {
 		memory := ""
 		for _, text := range []string{"1", "2"} {
 			s.actor("actor-"+text, func(a *actor) {
@@ -172,10 +172,10 @@ var scenesOfReads = []staged{
 		s.idles()
 		s.play(func() {
 			s.Advance(3 * pause)
-			s.say("%s", memory)
+			s.note("%s", memory)
 		})
 	}},
-	{name: "what an actor of which nothing is known has seen of objects", outcomes: 2, build: func(s *scene) {
+	{name: "what an actor of which nothing is known has seen of objects", outcomes: 2, build: func(s *fixture) {
 		s.actor("reader", func(a *actor) {
 			a.Go("read", func(p *proc) {
 				seen := s.labelOf("a")
@@ -185,7 +185,7 @@ var scenesOfReads = []staged{
 		})
 		s.does("writer", func(p *proc) { label(p, "a", "1") })
 	}},
-	{name: "what an actor of which nothing is known has seen of a backend", outcomes: 2, build: func(s *scene) {
+	{name: "what an actor of which nothing is known has seen of a backend", outcomes: 2, build: func(s *fixture) {
 		s.actor("reader", func(a *actor) {
 			a.Go("read", func(p *proc) {
 				seen := lastCalls(s)
@@ -195,7 +195,7 @@ var scenesOfReads = []staged{
 		})
 		s.does("caller", func(p *proc) { s.call(p, "1") })
 	}},
-	{name: "what an actor of which nothing is known does to a backend", outcomes: 2, build: func(s *scene) {
+	{name: "what an actor of which nothing is known does to a backend", outcomes: 2, build: func(s *fixture) {
 		s.actor("filler", func(a *actor) {
 			a.Go("fill", func(p *proc) { s.calls = append(s.calls, "filled") })
 		})
@@ -205,7 +205,7 @@ var scenesOfReads = []staged{
 			label(p, "b", fmt.Sprint(n))
 		})
 	}},
-	{name: "objects of a kind, to an actor of which nothing is known", outcomes: 2, build: func(s *scene) {
+	{name: "objects of a kind, to an actor of which nothing is known", outcomes: 2, build: func(s *fixture) {
 		s.actor("reader", func(a *actor) {
 			a.Go("read", func(p *proc) {
 				seen := s.Store().Volumes.Len()
