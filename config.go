@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/volsim/volsim/api"
@@ -12,6 +11,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -115,12 +115,12 @@ func (cfg *Config) checkNames(controllers []string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
 		// A kubelet is called after its node, which may come later.
-		node, isKubelet := strings.CutPrefix(name, mount.ActorName(""))
+		node, isKubelet := actors.NodeOfKubelet(name)
 		if isKubelet && node != "" || name != Kubelets && slices.Contains(controllers, name) {
 			continue
 		}
 		return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller: there are %q, kubelets under the name of their node, as %q",
-			name, controllers, mount.ActorName("n1"))
+			name, controllers, actors.Kubelet("n1"))
 	}
 	return nil
 }

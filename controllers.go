@@ -8,6 +8,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -21,46 +22,46 @@ type controller struct {
 // controllers are the parts of the control plane, in the order in which they start, under the names of their actors.
 func (c *Cluster) controllers() []controller {
 	all := []controller{
-		{binder.ActorName, c.startBinder},
-		{reclaim.PVProtectionName, func() error {
+		{actors.PersistentVolume, c.startBinder},
+		{actors.PVProtection, func() error {
 			_, err := reclaim.NewPVProtection(c.engine, reclaim.PVProtectionConfig{})
 			return err
 		}},
-		{reclaim.PVCProtectionName, func() error {
+		{actors.PVCProtection, func() error {
 			_, err := reclaim.NewPVCProtection(c.engine, reclaim.PVCProtectionConfig{})
 			return err
 		}},
-		{reclaim.EphemeralName, func() error {
+		{actors.Ephemeral, func() error {
 			_, err := reclaim.NewEphemeral(c.engine, reclaim.EphemeralConfig{})
 			return err
 		}},
-		{reclaim.GarbageCollectorName, func() error {
+		{actors.GarbageCollector, func() error {
 			_, err := reclaim.NewGarbageCollector(c.engine, reclaim.GarbageCollectorConfig{})
 			return err
 		}},
-		{schedule.ActorName, func() error {
+		{actors.Scheduler, func() error {
 			_, err := schedule.New(c.engine, c.cfg.Scheduler)
 			return err
 		}},
-		{attach.ActorName, func() error {
+		{actors.AttachDetach, func() error {
 			cfg := c.cfg.Attach
 			cfg.Backends = c.backends
 			_, err := attach.New(c.engine, cfg)
 			return err
 		}},
-		{attach.PodGCName, func() error {
+		{actors.PodGC, func() error {
 			_, err := attach.NewPodGC(c.engine)
 			return err
 		}},
-		{expand.ActorName, func() error {
+		{actors.Expander, func() error {
 			_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migrated: binder.MigratedDriver})
 			return err
 		}},
-		{expand.AttributesProtectionName, func() error {
+		{actors.VACProtection, func() error {
 			_, err := expand.NewAttributesProtection(c.engine, expand.AttributesProtectionConfig{})
 			return err
 		}},
-		{reclaim.PodRunnerName, func() error {
+		{actors.RecyclerPodRunner, func() error {
 			_, err := reclaim.NewPodRunner(c.engine, reclaim.PodRunnerConfig{Backends: c.backends})
 			return err
 		}},
@@ -71,19 +72,19 @@ func (c *Cluster) controllers() []controller {
 			continue
 		}
 		if storage.Can(driver, storage.Create) || storage.Can(driver, storage.Delete) {
-			all = append(all, controller{reclaim.ProvisionerName(name), func() error {
+			all = append(all, controller{actors.Provisioner(name), func() error {
 				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner)
 				return err
 			}})
 		}
 		if storage.Can(driver, storage.Attach) {
-			all = append(all, controller{attach.AttacherName(name), func() error {
+			all = append(all, controller{actors.Attacher(name), func() error {
 				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher)
 				return err
 			}})
 		}
 		if expand.Resizes(driver) {
-			all = append(all, controller{expand.ResizerName(name), func() error {
+			all = append(all, controller{actors.Resizer(name), func() error {
 				cfg := c.cfg.Resizer
 				if cfg.Migrated == nil {
 					cfg.Migrated = binder.MigratedDriver
@@ -96,7 +97,7 @@ func (c *Cluster) controllers() []controller {
 	return append(all, controller{Kubelets, c.startKubelets})
 }
 
-// Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, mount.ActorName.
+// Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, actors.Kubelet.
 const Kubelets = "kubelet"
 
 // startKubelets has a machine with a kubelet for every Node object, those to come included, unless they are added one by one.
@@ -143,10 +144,10 @@ func (c *Cluster) startBinder() error {
 		FullResync:          c.cfg.FullResync,
 		DisableProvisioning: c.cfg.DisableProvisioning,
 		NewReclaimer: func(host *binder.Controller) binder.Reclaimer {
-			if a, ok := c.engine.Actor(binder.ActorName); ok {
+			if a, ok := c.engine.Actor(actors.PersistentVolume); ok {
 				a.Keeps(host)
 			}
-			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: binder.MigratedDriver, RecyclerScheduler: reclaim.PodRunnerName})
+			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: binder.MigratedDriver, RecyclerScheduler: actors.RecyclerPodRunner})
 		},
 	})
 	return err

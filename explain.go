@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/trace"
 )
@@ -51,7 +51,7 @@ func (c *Cluster) detachPendingSince(volume corev1.UniqueVolumeName, node string
 	}
 	for entry := range c.Trace().Entries() {
 		switch d := entry.Detach; {
-		case entry.Actor != attach.ActorName:
+		case entry.Actor != actors.AttachDetach:
 		case entry.Type == trace.Started, entry.Type == trace.Crashed:
 			// ATT-134: a restart loses the time.
 			ok = false

@@ -13,9 +13,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -136,11 +135,11 @@ func TestBadConfig(t *testing.T) {
 		{"calls back in time", volsim.Config{Latency: -1}, []string{"Config.Latency is -1ns", "give zero"}},
 		{"settling before it starts", volsim.Config{SettleLimit: -time.Hour}, []string{"Config.SettleLimit is -1h0m0s", "give zero"}},
 		{"a resync before the last", volsim.Config{ResyncPeriod: -1}, []string{"Config.ResyncPeriod is -1ns", "give zero"}},
-		{"news before it happens", volsim.Config{Lag: map[string]time.Duration{binder.ActorName: -1}}, []string{"Config.Lag of \"" + binder.ActorName, "give zero"}},
-		{"news for nobody", volsim.Config{Lag: map[string]time.Duration{"nobody": 1}}, []string{`Config.Lag names "nobody"`, "there are [", binder.ActorName}},
+		{"news before it happens", volsim.Config{Lag: map[string]time.Duration{actors.PersistentVolume: -1}}, []string{"Config.Lag of \"" + actors.PersistentVolume, "give zero"}},
+		{"news for nobody", volsim.Config{Lag: map[string]time.Duration{"nobody": 1}}, []string{`Config.Lag names "nobody"`, "there are [", actors.PersistentVolume}},
 		{"news for all kubelets", volsim.Config{Lag: map[string]time.Duration{volsim.Kubelets: 1}}, []string{`Config.Lag names "kubelet"`, `as "kubelet/n1"`}},
-		{"news for the kubelet of no node", volsim.Config{Lag: map[string]time.Duration{mount.ActorName(""): 1}}, []string{`Config.Lag names "kubelet/"`}},
-		{"without nobody", volsim.Config{Without: []string{"nobody"}}, []string{`Config.Without names "nobody"`, "there are [", binder.ActorName}},
+		{"news for the kubelet of no node", volsim.Config{Lag: map[string]time.Duration{actors.Kubelet(""): 1}}, []string{`Config.Lag names "kubelet/"`}},
+		{"without nobody", volsim.Config{Without: []string{"nobody"}}, []string{`Config.Without names "nobody"`, "there are [", actors.PersistentVolume}},
 		{"less than no trace", volsim.Config{TraceLimit: -1}, []string{"Config.TraceLimit is -1", "give zero"}},
 		{"a limit on no trace", volsim.Config{TraceLimit: 1, NoTrace: true}, []string{"Config.TraceLimit is 1", "leave out"}},
 		{"the far future", volsim.Config{Start: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year 20000", "give zero"}},
@@ -157,8 +156,8 @@ func TestBadConfig(t *testing.T) {
 			assert.Contains(t, err.Error(), want, test.name)
 		}
 	}
-	_, err := volsim.New(volsim.Config{Lag: map[string]time.Duration{binder.ActorName: time.Second}, Without: []string{binder.ActorName}})
+	_, err := volsim.New(volsim.Config{Lag: map[string]time.Duration{actors.PersistentVolume: time.Second}, Without: []string{actors.PersistentVolume}})
 	require.NoError(t, err, "both name the same controller, and it exists")
-	_, err = volsim.New(volsim.Config{Lag: map[string]time.Duration{mount.ActorName("n7"): time.Second}})
+	_, err = volsim.New(volsim.Config{Lag: map[string]time.Duration{actors.Kubelet("n7"): time.Second}})
 	require.NoError(t, err, "the node may come later")
 }

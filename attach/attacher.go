@@ -9,15 +9,10 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
-
-// AttacherPrefix begins the actor names of external attachers; the driver's name follows.
-const AttacherPrefix = "external-attacher/"
-
-// AttacherName is the actor name of the external attacher of a CSI driver.
-func AttacherName(driver string) string { return AttacherPrefix + driver }
 
 // AttacherConfig sets up an external attacher. The zero value is one with the defaults of external-attacher 4.13.
 type AttacherConfig struct {
@@ -129,7 +124,7 @@ func NewAttacher(e *engine.Engine, backend storage.Backend, cfg AttacherConfig) 
 	if err := cfg.complete(driver); err != nil {
 		return nil, err
 	}
-	return e.NewActor(AttacherName(driver), func(a *engine.Actor) { newAttacher(a, backend, cfg).run() })
+	return e.NewActor(actors.Attacher(driver), func(a *engine.Actor) { newAttacher(a, backend, cfg).run() })
 }
 
 // NewAttachers adds an external attacher for every CSI driver of the set, in the order of their names.

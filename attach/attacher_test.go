@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -53,7 +54,7 @@ func TestAttacherConfig(t *testing.T) {
 func attacherOnly(t *testing.T, opts ...option) *world {
 	t.Helper()
 	w := newWorld(t, opts...)
-	a, _ := w.Actor(attach.ActorName)
+	a, _ := w.Actor(actors.AttachDetach)
 	a.Crash()
 	w.Advance(sec)
 	w.mark()
@@ -271,7 +272,7 @@ func TestDetachCrash(t *testing.T) {
 	w.Advance(sec)
 	w.log()
 	w.mark()
-	w.faults.Crash(fake.Match{Actor: attach.AttacherName(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
+	w.faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
 	w.delete(w.stored("va"))
 	w.Advance(minute)
 	w.want("ATT-175", "0s Detach h1@a OK")
@@ -389,7 +390,7 @@ func TestCompare(t *testing.T) {
 	w := prepare(t)
 	w.backend = driver
 	w.start()
-	a, _ := w.Actor(attach.ActorName)
+	a, _ := w.Actor(actors.AttachDetach)
 	a.Crash()
 	driver.published = map[string][]string{"h1": {"a"}}
 	w.request("va", "pv1")
@@ -406,7 +407,7 @@ func TestCompare(t *testing.T) {
 // With a cache that lags an old error stays beside success (ATT-182).
 func TestStaleError(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.eaLag = 2 * sec })
-	a, _ := w.Actor(attach.ActorName)
+	a, _ := w.Actor(actors.AttachDetach)
 	a.Crash()
 	pv := "pv1"
 	w.create(&storagev1.VolumeAttachment{

@@ -7,14 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
-
-// ActorName is the attach/detach controller's name as an actor and as the source of its Events (ATT-071).
-const ActorName = "attachdetach-controller"
 
 // DefaultSyncPeriod is the time between two looks at whether what should be attached is (ATT-120).
 const DefaultSyncPeriod = time.Minute
@@ -88,7 +86,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		return nil, err
 	}
 	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
-	return e.NewActor(ActorName, func(a *engine.Actor) {
+	return e.NewActor(actors.AttachDetach, func(a *engine.Actor) {
 		constructed := e.Now()
 		if cfg.CacheWait <= 0 {
 			newController(a, cfg, podsByClaim, constructed).run()
@@ -127,7 +125,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 	c := &controller{
 		cfg:            cfg,
 		actor:          a,
-		events:         a.NewRecorder(ActorName),
+		events:         a.NewRecorder(actors.AttachDetach),
 		ops:            a.NewPending(),
 		infPods:        engine.NewInformer(a, s.Pods),
 		infNodes:       engine.NewInformer(a, s.Nodes),

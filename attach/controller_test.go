@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/trace"
 )
@@ -57,7 +58,7 @@ func TestIdle(t *testing.T) {
 	}
 	// Passes that verify are 60.1 s apart: the last was at a multiple of that since the start.
 	w.mark()
-	ea, _ := w.Actor(attach.AttacherName(driver))
+	ea, _ := w.Actor(actors.Attacher(driver))
 	ea.Crash()
 	w.status(w.va("a"), `{"status":{"attached":false}}`)
 	since := w.Now().Sub(engine.DefaultStart)
@@ -110,7 +111,7 @@ func TestNodeWrites(t *testing.T) {
 	w.log()
 	w.pod("p2", "a", "cm1")
 	w.pod("q2", "b", "cm1")
-	w.faults.Fail(fake.Match{Actor: attach.ActorName, Verb: "patch-status", Kind: "Node", Key: "a"}, errBroken).Once()
+	w.faults.Fail(fake.Match{Actor: actors.AttachDetach, Verb: "patch-status", Kind: "Node", Key: "a"}, errBroken).Once()
 	w.Advance(2 * sec)
 	var writes []string
 	for _, line := range w.log() {
@@ -132,7 +133,7 @@ func TestStaleDiff(t *testing.T) {
 	w.Advance(minute)
 	w.wantAttached("attached", "a", "h1")
 	w.at50()
-	w.faults.Fail(fake.Match{Actor: attach.ActorName, Verb: "delete"}, errBroken).Once()
+	w.faults.Fail(fake.Match{Actor: actors.AttachDetach, Verb: "delete"}, errBroken).Once()
 	w.kill(p)
 	w.inUse("a")
 	w.Advance(200 * ms)
@@ -234,7 +235,7 @@ func TestRestart(t *testing.T) {
 		w.Advance(minute / 2)
 		w.want("ATT-133, ATT-135: nothing but one write that changes nothing", "0s node a unchanged")
 		// The spec is known again: it is verified.
-		ea, _ := w.Actor(attach.AttacherName(driver))
+		ea, _ := w.Actor(actors.Attacher(driver))
 		ea.Crash()
 		w.status(w.va("a"), `{"status":{"attached":false}}`)
 		w.Advance(minute)
@@ -342,7 +343,7 @@ func TestOnlyCreatesAndDeletes(t *testing.T) {
 	w.inUse("a")
 	w.Advance(minute)
 	for e := range w.trace.Entries() {
-		if e.Type != trace.Write || e.Actor != attach.ActorName || e.Object.Kind != api.VolumeAttachment {
+		if e.Type != trace.Write || e.Actor != actors.AttachDetach || e.Object.Kind != api.VolumeAttachment {
 			continue
 		}
 		if e.Verb != "create" && e.Verb != "delete" {

@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -17,10 +18,10 @@ import (
 var (
 	errBroken     = errors.New("broken")
 	fakeInternal  = storage.Errorf(storage.Internal, "boom")
-	matchGetNode  = fake.Match{Actor: attach.ActorName, Verb: "get", Kind: "Node"}
+	matchGetNode  = fake.Match{Actor: actors.AttachDetach, Verb: "get", Kind: "Node"}
 	matchAttach   = fake.Match{Target: driver, Verb: string(storage.Attach)}
 	matchDetach   = fake.Match{Target: driver, Verb: string(storage.Detach)}
-	matchNodeList = fake.Match{Actor: attach.ActorName, Verb: "patch-status", Kind: "Node"}
+	matchNodeList = fake.Match{Actor: actors.AttachDetach, Verb: "patch-status", Kind: "Node"}
 )
 
 func csiNodeNamed(name string) *storagev1.CSINode {

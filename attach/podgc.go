@@ -6,11 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 )
-
-// PodGCName is the actor name of the pod garbage collector.
-const PodGCName = "pod-garbage-collector-controller"
 
 // podGCPeriod is that of ATT-195.
 const podGCPeriod = 20 * time.Second
@@ -25,7 +23,7 @@ type podGC struct {
 // NewPodGC adds the part of the pod garbage collector that makes an end of pods on nodes that are out of service: pods whose kubelet
 // will never say that their containers have stopped (ATT-195, ATT-196).
 func NewPodGC(e *engine.Engine) (*engine.Actor, error) {
-	return e.NewActor(PodGCName, func(a *engine.Actor) {
+	return e.NewActor(actors.PodGC, func(a *engine.Actor) {
 		s := e.Store()
 		gc := &podGC{infPods: engine.NewInformer(a, s.Pods), infNodes: engine.NewInformer(a, s.Nodes)}
 		gc.loop = a.NewLoop("collect", podGCPeriod, gc.collect)

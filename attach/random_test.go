@@ -10,8 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -67,9 +67,9 @@ func history(t *testing.T, seed int64) string {
 		case 2:
 			w.faults.Fail(matchNodeList, errBroken).Once()
 		case 3:
-			w.faults.Crash(fake.Match{Actor: attach.ActorName, Verb: "create", Kind: "VolumeAttachment"}, sec).Once()
+			w.faults.Crash(fake.Match{Actor: actors.AttachDetach, Verb: "create", Kind: "VolumeAttachment"}, sec).Once()
 		case 4:
-			w.faults.Crash(fake.Match{Actor: attach.AttacherName(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
+			w.faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
 		}
 		w.Advance(time.Duration(rng.IntN(3000)) * ms)
 		report()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -255,7 +256,7 @@ func TestScenario19Sync(t *testing.T) {
 	t.Run("status.attached, and no attacher", func(t *testing.T) {
 		w := newWorld(t)
 		w.moved("p", "a", "c1", "h1")
-		ea, _ := w.Actor(attach.AttacherName(driver))
+		ea, _ := w.Actor(actors.Attacher(driver))
 		ea.Crash()
 		w.status(w.va("a"), `{"status":{"attached":false}}`)
 		w.Advance(minute)

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -63,7 +64,7 @@ func prepare(t *testing.T, opts ...option) *world {
 	for _, opt := range opts {
 		opt(w)
 	}
-	e, err := engine.New(engine.Config{Seed: w.seed, Trace: w.trace, Injector: w.faults, Lag: map[string]time.Duration{attach.ActorName: w.lag, attach.AttacherName(driver): w.eaLag}})
+	e, err := engine.New(engine.Config{Seed: w.seed, Trace: w.trace, Injector: w.faults, Lag: map[string]time.Duration{actors.AttachDetach: w.lag, actors.Attacher(driver): w.eaLag}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func (w *world) start() {
 // restart is a new life of the attach/detach controller.
 func (w *world) restart(down func()) {
 	w.t.Helper()
-	a, _ := w.Actor(attach.ActorName)
+	a, _ := w.Actor(actors.AttachDetach)
 	a.Crash()
 	if down != nil {
 		down()
@@ -279,9 +280,9 @@ func (w *world) line(e trace.Entry) string {
 		failed = ": error"
 	}
 	switch {
-	case e.Type == trace.Write && e.Actor == attach.ActorName && e.Object.Kind == api.VolumeAttachment:
+	case e.Type == trace.Write && e.Actor == actors.AttachDetach && e.Object.Kind == api.VolumeAttachment:
 		return e.Verb + " VA " + w.place(e.Object.Key) + failed
-	case e.Type == trace.Write && e.Actor == attach.ActorName && e.Object.Kind == api.Node:
+	case e.Type == trace.Write && e.Actor == actors.AttachDetach && e.Object.Kind == api.Node:
 		if e.Err != nil {
 			return "node " + e.Object.Key + failed
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -18,7 +18,7 @@ import (
 type reads int
 
 func (r *reads) Inject(call api.Call) api.Fault {
-	if call.Actor == binder.ActorName && call.Verb == "get" {
+	if call.Actor == actors.PersistentVolume && call.Verb == "get" {
 		*r++
 	}
 	return api.Fault{}
@@ -29,7 +29,7 @@ func (*reads) OnFault(func())       {}
 
 // TestAwaitedReads: a released volume whose claim has a namesake is read about in each resync, which is left out unless a fault waits for it.
 func TestAwaitedReads(t *testing.T) {
-	get := fake.Match{Actor: binder.ActorName, Verb: "get", Kind: "PersistentVolumeClaim", Key: "default/c"}
+	get := fake.Match{Actor: actors.PersistentVolume, Verb: "get", Kind: "PersistentVolumeClaim", Key: "default/c"}
 	for _, tt := range []struct {
 		rule, name string
 		restart    bool
@@ -41,7 +41,7 @@ func TestAwaitedReads(t *testing.T) {
 		{"BIND-061", "by the next resync", false, get, 10*time.Minute + 2*time.Second, 0, 10*time.Minute + 15*time.Second},
 		{"BIND-032", "by each", false, get, 10*time.Minute + 2*time.Second, 3, 11 * time.Minute},
 		{"BIND-032", "of whatever life of the controller", true, get, 10*time.Minute + 2*time.Second, 0, 10*time.Minute + 15*time.Second},
-		{"BIND-061", "and nobody reads another claim", false, fake.Match{Actor: binder.ActorName, Verb: "get", Key: "default/d"}, 10 * time.Minute, 0, 0},
+		{"BIND-061", "and nobody reads another claim", false, fake.Match{Actor: actors.PersistentVolume, Verb: "get", Key: "default/d"}, 10 * time.Minute, 0, 0},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			var idle reads
@@ -55,8 +55,8 @@ func TestAwaitedReads(t *testing.T) {
 			require.NoError(t, c.Create(fake.Claim("c", "1Gi", fake.InClass("none"))))
 			if tt.restart {
 				require.NoError(t, c.Advance(30*time.Second-c.Now().Sub(engine.DefaultStart)))
-				require.NoError(t, c.Faults.CrashController(binder.ActorName))
-				require.NoError(t, c.Faults.RestartController(binder.ActorName))
+				require.NoError(t, c.Faults.CrashController(actors.PersistentVolume))
+				require.NoError(t, c.Faults.RestartController(actors.PersistentVolume))
 			}
 			require.NoError(t, c.Advance(time.Minute))
 			before := idle

@@ -8,14 +8,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
-
-// ActorName is the controller's name as an actor and as the source of its Events (BIND-004).
-const ActorName = "persistentvolume-controller"
 
 // DefaultResyncPeriod is the time between two passes over all claims and volumes (BIND-004).
 const DefaultResyncPeriod = 15 * time.Second
@@ -91,7 +89,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 			c.faulted()
 		}
 	})
-	return e.NewActor(ActorName, func(a *engine.Actor) {
+	return e.NewActor(actors.PersistentVolume, func(a *engine.Actor) {
 		c = newController(a, cfg, podsByClaim)
 		c.run()
 	})
@@ -124,7 +122,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		actor:       a,
 		api:         a.Engine().API(),
 		store:       s,
-		events:      a.NewRecorder(ActorName),
+		events:      a.NewRecorder(actors.PersistentVolume),
 		ops:         a.NewOperations(),
 		infVolumes:  engine.NewInformer(a, s.Volumes),
 		infClaims:   engine.NewInformer(a, s.Claims),

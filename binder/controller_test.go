@@ -11,13 +11,14 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/trace"
 )
 
 // lagging is an engine whose watch events reach the controller late.
 func lagging(d time.Duration) engine.Config {
-	return engine.Config{Lag: map[string]time.Duration{binder.ActorName: d}}
+	return engine.Config{Lag: map[string]time.Duration{actors.PersistentVolume: d}}
 }
 
 // boundPair are the writes of a bind of objects that a user just created, the volume first.

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
@@ -113,7 +114,7 @@ var (
 func logLine(e trace.Entry) string {
 	object := shortKinds[e.Object.Kind]
 	switch {
-	case e.Actor != binder.ActorName:
+	case e.Actor != actors.PersistentVolume:
 		return ""
 	case e.Type == trace.Storage && e.Verb == "end":
 		line := "CALL " + e.Call.Verb

@@ -10,9 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/trace"
@@ -21,7 +19,9 @@ import (
 // TestFullResync: BIND-032, a resync that leaves out what is at peace does to the world exactly what one that looks at everything
 // does, at the same instants: API writes, backend calls and Events.
 func TestFullResync(t *testing.T) {
-	lag := func(d time.Duration) map[string]time.Duration { return map[string]time.Duration{binder.ActorName: d} }
+	lag := func(d time.Duration) map[string]time.Duration {
+		return map[string]time.Duration{actors.PersistentVolume: d}
+	}
 	tests := []struct {
 		name string
 		opts history.Options
@@ -42,7 +42,7 @@ func TestFullResync(t *testing.T) {
 					cfg.FullResync, cfg.Lag = full, test.lag
 					// What falls on the instant of a resync by chance comes before or after it as its timer was set earlier or later.
 					// So whoever has timers of his own and nothing to do with resyncs stays out.
-					cfg.Without = []string{schedule.ActorName, attach.ActorName, attach.PodGCName, attach.AttacherName(history.Driver), volsim.Kubelets}
+					cfg.Without = []string{actors.Scheduler, actors.AttachDetach, actors.PodGC, actors.Attacher(history.Driver), volsim.Kubelets}
 					return playPicks(r, cfg, test.opts, picks)
 				}
 				some, all := play(false), play(true)

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -297,7 +298,7 @@ func TestEventCatalogue(t *testing.T) {
 	s.do(s.Advance(time.Second))
 	got := map[string]string{}
 	for _, event := range s.Events() {
-		if event.Source.Component == binder.ActorName {
+		if event.Source.Component == actors.PersistentVolume {
 			got[strings.TrimPrefix(event.InvolvedObject.Name, "pvc-")] = event.Type + " " + event.Reason
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
@@ -50,7 +51,7 @@ func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 	}
 	t.engine = e
 	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
-	t.actor, err = e.NewActor(ActorName, func(a *engine.Actor) {
+	t.actor, err = e.NewActor(actors.PersistentVolume, func(a *engine.Actor) {
 		t.controller = newController(a, cfg.Config, podsByClaim)
 		// What syncs queue stays where it is.
 		t.controller.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: ignore})

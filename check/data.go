@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -192,5 +192,5 @@ var usedDataStays = Invariant{
 func (w *World) letGo(r *record, u Use) bool {
 	info := w.pods[u.Pod]
 	// MNT-036: a kubelet that comes back finds nothing of it.
-	return r.last != nil && r.last.Spec.HostPath != nil && info != nil && info.gone && info.end.Actor == mount.ActorName(u.Node)
+	return r.last != nil && r.last.Spec.HostPath != nil && info != nil && info.gone && info.end.Actor == actors.Kubelet(u.Node)
 }

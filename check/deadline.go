@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -24,11 +24,11 @@ func newTroubles() troubles {
 }
 
 func (t *troubles) noteLifecycle(e trace.Entry) {
-	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok {
+	if node, ok := actors.NodeOfKubelet(e.Actor); ok {
 		t.atNode[node] = e.Time
 		return
 	}
-	if strings.HasPrefix(e.Actor, mount.MachineName("")) {
+	if strings.HasPrefix(e.Actor, actors.Node("")) {
 		return
 	}
 	t.trouble = e.Time

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -48,7 +48,7 @@ func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
 // takenByForce says that a pod was taken away while its node still had it, and by whom; "" if the node let it go, or it is there.
 func (w *World) takenByForce(uid types.UID) (string, []trace.Entry) {
 	info := w.pods[uid]
-	if info == nil || !info.gone || info.end.Actor == mount.ActorName(info.pod.Spec.NodeName) {
+	if info == nil || !info.gone || info.end.Actor == actors.Kubelet(info.pod.Spec.NodeName) {
 		return "", nil
 	}
 	return "pod " + api.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []trace.Entry{info.end}

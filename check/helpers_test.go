@@ -16,9 +16,9 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -98,7 +98,7 @@ func (h *tale) callTo(backend string, op storage.Op, id, node, pod string, err e
 	}
 	actor := "sidecar"
 	if op == storage.Stage || op == storage.Publish || op == storage.Unstage || op == storage.Unpublish {
-		actor = mount.ActorName(node)
+		actor = actors.Kubelet(node)
 	}
 	call.Actor = actor
 	h.see(trace.Entry{Type: trace.Storage, Actor: actor, Verb: "end", Call: call, Err: err})
@@ -108,7 +108,7 @@ func (h *tale) callTo(backend string, op storage.Op, id, node, pod string, err e
 func (h *tale) lose(backend string, op storage.Op, id, node, pod string, err error) {
 	call := api.Call{Actor: "sidecar", Target: backend, Verb: string(op), Key: id, Node: node}
 	if pod != "" {
-		call.Pod, call.Actor = "uid-"+pod, mount.ActorName(node)
+		call.Pod, call.Actor = "uid-"+pod, actors.Kubelet(node)
 	}
 	h.see(trace.Entry{Type: trace.Injected, Actor: call.Actor, Call: call, Text: "error (it took effect)", Err: err})
 }
@@ -121,7 +121,7 @@ func (h *tale) actor(name string, what trace.EntryType) {
 func (h *tale) forceDetach(volume, node string) {
 	unique := objects.CSIVolumeName(driver, volume)
 	why := attach.DecideDetach(attach.DetachFacts{Mounted: true, Expired: true}).Why
-	h.see(trace.Entry{Type: trace.Decision, Actor: attach.ActorName, Rule: "ATT-064",
+	h.see(trace.Entry{Type: trace.Decision, Actor: actors.AttachDetach, Rule: "ATT-064",
 		Text:   fmt.Sprintf("detach %s from node %s: %s", unique, node, why),
 		Detach: &trace.Detach{Volume: string(unique), Node: node, Forced: true, Why: why}})
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -117,10 +117,10 @@ func (w *World) drop(r *record) {
 // applyLifecycle follows which actors run, and machines that lose their mounts.
 func (w *World) applyLifecycle(e trace.Entry) {
 	w.noteLifecycle(e)
-	if node, ok := strings.CutPrefix(e.Actor, mount.ActorName("")); ok && e.Type == trace.Started {
+	if node, ok := strings.CutPrefix(e.Actor, actors.Kubelet("")); ok && e.Type == trace.Started {
 		w.noteFound(node, e)
 	}
-	node, isMachine := strings.CutPrefix(e.Actor, mount.MachineName(""))
+	node, isMachine := strings.CutPrefix(e.Actor, actors.Node(""))
 	if !isMachine || e.Type != trace.Crashed {
 		return
 	}

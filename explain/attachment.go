@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -37,7 +38,7 @@ func (x *explainer) attachment(va *storagev1.VolumeAttachment) Explanation {
 		if failed := va.Status.DetachError; failed != nil {
 			e.Notes = append(e.Notes, fmt.Sprintf("last error of the driver, at %s: %s", stamp(failed.Time.Time), failed.Message))
 		}
-		e.next(attach.AttacherName(va.Spec.Attacher), "has to detach the volume")
+		e.next(actors.Attacher(va.Spec.Attacher), "has to detach the volume")
 		e.at(x.Now, "ATT-175", "as soon as the driver has detached it; after an error it tries again, at most 5 min apart (ATT-171)")
 	case !va.Status.Attached:
 		x.attaching(&e, va)
@@ -89,7 +90,7 @@ func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
 			return
 		}
 	}
-	e.next(attach.AttacherName(va.Spec.Attacher), "has to attach the volume")
+	e.next(actors.Attacher(va.Spec.Attacher), "has to attach the volume")
 	e.at(x.Now, "ATT-171", "as soon as the driver has attached it; after an error it tries again, at most 5 min apart")
 }
 
@@ -136,7 +137,7 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 	e.say("ATT-064", decision.Why)
 	switch {
 	case decision.Detach:
-		e.next(attach.ActorName, "has to detach it from node "+name)
+		e.next(actors.AttachDetach, "has to detach it from node "+name)
 		e.at(x.Now, "ATT-064", "at the next pass")
 	case facts.Healthy && !x.alive(node):
 		e.next(Somebody, fmt.Sprintf("has to bring the kubelet of node %s back", name))

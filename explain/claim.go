@@ -10,7 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 )
@@ -107,7 +107,7 @@ func candidates(refusals []binder.Refusal) []Candidate {
 
 // bySync is for what the PersistentVolume controller does as soon as it looks.
 func (x *explainer) bySync(e *Explanation) {
-	e.next(binder.ActorName, "has to sync the claim")
+	e.next(actors.PersistentVolume, "has to sync the claim")
 	// BIND-032: an event may be under way; if not, the next resync finds it.
 	e.at(x.Now, "BIND-032", fmt.Sprintf("the next sync of the claim comes within %v", binder.DefaultResyncPeriod))
 }
@@ -132,7 +132,7 @@ func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeC
 	}
 	switch {
 	case len(e.Related) > 0:
-		e.next(schedule.ActorName, "has to place a pod that uses it")
+		e.next(actors.Scheduler, "has to place a pod that uses it")
 		e.follow()
 	case len(running) > 0:
 		// SCHED-020: nobody selects a node for the claims of a pod that came with one.
@@ -141,7 +141,7 @@ func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeC
 		e.never("the scheduler does not look at pods that have a node")
 	case x.cycle(claim):
 		// The pod that it waits for is what is being explained.
-		e.next(schedule.ActorName, "has to place a pod that uses it")
+		e.next(actors.Scheduler, "has to place a pod that uses it")
 		e.Changes = Change{When: Along, Text: "when the pod is placed"}
 	default:
 		e.next(Somebody, "has to create a pod that uses it, for the scheduler to place")
@@ -178,7 +178,7 @@ func (x *explainer) terminatingClaim(e *Explanation, claim *corev1.PersistentVol
 	case protected:
 		// PROT-023
 		e.say("PROT-023", "it is being deleted, and no pod uses it")
-		e.next(reclaim.PVCProtectionName, "has to take the finalizer off")
+		e.next(actors.PVCProtection, "has to take the finalizer off")
 		e.at(x.Now, "PROT-023", "as soon as the controller looks at it")
 	case len(others) > 0:
 		x.keptBy(e, others)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -68,7 +69,7 @@ func (x *explainer) awaitFree(e *Explanation, claim *corev1.PersistentVolumeClai
 		return
 	}
 	if x.firstFree(e, func(free *corev1.PersistentVolume) bool { return x.takes(claim, free) }) {
-		e.Next = append([]Step{{Actor: binder.ActorName, Does: "binds it when that volume is free"}}, e.Next...)
+		e.Next = append([]Step{{Actor: actors.PersistentVolume, Does: "binds it when that volume is free"}}, e.Next...)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -97,14 +97,14 @@ func (x *explainer) findGrower(g *growth) {
 		// EXP-015
 		plugin, _ := x.backends().ExpandableBySource(&g.pv.Spec.PersistentVolumeSource)
 		if plugin != nil || g.pv.Spec.FlexVolume != nil {
-			g.actor, g.inTree = expand.ActorName, true
+			g.actor, g.inTree = actors.Expander, true
 		}
 		return
 	}
 	backend, known := x.backends().Driver(driver)
 	if !known || storage.Can(backend, storage.Expand) || storage.Can(backend, storage.NodeExpand) {
 		// EXP-020
-		g.actor, g.canExpand = expand.ResizerName(driver), !known || storage.Can(backend, storage.Expand)
+		g.actor, g.canExpand = actors.Resizer(driver), !known || storage.Can(backend, storage.Expand)
 	}
 }
 
@@ -224,19 +224,19 @@ func (x *explainer) grownUnderPod(e *Explanation, g *growth, pods []*corev1.Pod)
 		e.never("it is not tried again on this node as long as the volume is there")
 	case said != "":
 		e.say("EXP-042", g.text("node %s could not expand what is on volume %s%s", node, g.pv.Name, said))
-		e.next(mount.ActorName(node), "tries again")
+		e.next(actors.Kubelet(node), "tries again")
 		e.at(x.Now, "EXP-042", "at the next attempt, at most 2m2s after the last")
 	case !running(pod):
 		e.say("EXP-040", g.text("volume %s has grown; what is on it grows when pod %s has it on node %s", g.pv.Name, pod.Name, node))
 		x.addPod(e, pod)
-		e.next(mount.ActorName(node), "expands it as it mounts it")
+		e.next(actors.Kubelet(node), "expands it as it mounts it")
 		e.follow()
 		if len(e.Related) == 0 {
 			e.Changes = Change{When: Along, Text: "when the pod has its volumes"}
 		}
 	default:
 		e.say("EXP-040", g.text("volume %s has grown; what is on it has to grow on node %s, under pod %s", g.pv.Name, node, pod.Name))
-		e.next(mount.ActorName(node), "has to expand it")
+		e.next(actors.Kubelet(node), "has to expand it")
 		e.at(x.Now, "EXP-041", "when the kubelet notices, at the next look at the pod")
 	}
 }

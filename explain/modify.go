@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -47,7 +47,7 @@ func (x *explainer) modifiedClaim(e *Explanation, claim *corev1.PersistentVolume
 		e.never("nothing makes a class")
 	default:
 		e.say("VAC-007", what+": the change has not begun")
-		e.next(expand.ResizerName(driver), "has to change the volume")
+		e.next(actors.Resizer(driver), "has to change the volume")
 		e.at(x.Now, "VAC-007", "as soon as it looks at the claim")
 	}
 }
@@ -86,11 +86,11 @@ func (x *explainer) modifying(e *Explanation, claim *corev1.PersistentVolumeClai
 			rule = "VAC-013"
 		}
 		e.say(rule, fmt.Sprintf("its volume is being changed to class %q, and the driver failed%s", target, said))
-		e.next(expand.ResizerName(driver), "tries again")
+		e.next(actors.Resizer(driver), "tries again")
 		e.at(x.Now, "VAC-001", "at the next attempt, at most 5 min after the last")
 	default:
 		e.say("VAC-007", fmt.Sprintf("its volume is being changed to class %q", target))
-		e.next(expand.ResizerName(driver), "has to change the volume")
+		e.next(actors.Resizer(driver), "has to change the volume")
 		e.at(x.Now, "VAC-011", "as soon as the driver has changed it; after an error it tries again, at most 5 min apart")
 	}
 	if wanted := objects.ValueOf(claim.Spec.VolumeAttributesClassName); wanted != target {
@@ -102,10 +102,10 @@ func (x *explainer) modifying(e *Explanation, claim *corev1.PersistentVolumeClai
 func (x *explainer) modifyPending(e *Explanation, what, wanted, driver string) {
 	if x.attributes[wanted] == nil {
 		e.say("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
-		e.next(Somebody, fmt.Sprintf("has to name a class that exists; if %q is created, %s has to be restarted as well", wanted, expand.ResizerName(driver)))
+		e.next(Somebody, fmt.Sprintf("has to name a class that exists; if %q is created, %s has to be restarted as well", wanted, actors.Resizer(driver)))
 	} else {
 		e.say("VAC-006", fmt.Sprintf("%s: class %q was created too late", what, wanted))
-		e.next(Somebody, fmt.Sprintf("has to restart %s, or to name another class and then this one again", expand.ResizerName(driver)))
+		e.next(Somebody, fmt.Sprintf("has to restart %s, or to name another class and then this one again", actors.Resizer(driver)))
 	}
 	e.Changes = Change{When: Never, Rule: "VAC-001", Text: "a class that comes later is not noticed"}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/reclaim"
 )
 
 // attachmentLimit is the reason of a pod whose node could not attach its volumes (MNT-383).
@@ -104,7 +104,7 @@ func isGrowth(claim *Explanation) bool {
 func (x *explainer) afterClaims(e *Explanation) {
 	for i := range e.Related {
 		if r := &e.Related[i]; r.Changes.When != Settled {
-			e.next(schedule.ActorName, fmt.Sprintf("tries again when %s has changed (SCHED-260)", r.Object))
+			e.next(actors.Scheduler, fmt.Sprintf("tries again when %s has changed (SCHED-260)", r.Object))
 			e.follow()
 			return
 		}
@@ -142,7 +142,7 @@ func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, d schedule.Decisi
 		if failed {
 			e.say(failedBy, "there is a node for it, but the scheduler could not bind it to one: "+failure)
 		}
-		e.next(schedule.ActorName, "has to try it")
+		e.next(actors.Scheduler, "has to try it")
 		e.at(x.Now, "SCHED-252", "as soon as the scheduler comes to it")
 		return
 	}
@@ -151,7 +151,7 @@ func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, d schedule.Decisi
 	}
 	// SCHED-163, SCHED-167
 	e.say("SCHED-163", fmt.Sprintf("its node is chosen, and claim %s is not bound yet", strings.Join(binding, ", ")))
-	e.next(schedule.ActorName, fmt.Sprintf("waits for the claim, for at most %v at a time (SCHED-167)", schedule.DefaultBindTimeout))
+	e.next(actors.Scheduler, fmt.Sprintf("waits for the claim, for at most %v at a time (SCHED-167)", schedule.DefaultBindTimeout))
 	e.follow()
 }
 
@@ -241,7 +241,7 @@ func (x *explainer) awaitLocal(e *Explanation, d schedule.Decision) {
 		return false
 	})
 	if found {
-		e.Next = append([]Step{{Actor: schedule.ActorName, Does: "places it when that volume is free"}}, e.Next...)
+		e.Next = append([]Step{{Actor: actors.Scheduler, Does: "places it when that volume is free"}}, e.Next...)
 	}
 }
 
@@ -260,7 +260,7 @@ func (x *explainer) pinned(e *Explanation, pod *corev1.Pod) {
 			e.say("SCHED-071", fmt.Sprintf("claim %s is to be provisioned for node %q, which does not exist", key, selected))
 			if driver, ok := x.csiProvisioner(claim); ok {
 				// XPROV-031, XPROV-026: for a node that is gone the sidecar asks for another one.
-				e.next(reclaim.ProvisionerName(driver), fmt.Sprintf("has to take the annotation %s off claim %s", objects.AnnSelectedNode, key))
+				e.next(actors.Provisioner(driver), fmt.Sprintf("has to take the annotation %s off claim %s", objects.AnnSelectedNode, key))
 				e.at(x.Now, "XPROV-026", "as soon as the provisioner looks at the claim")
 				return
 			}
@@ -294,7 +294,7 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 	case attach.OutOfService(node) && !attach.Healthy(node):
 		// ATT-196
 		e.say("ATT-196", fmt.Sprintf("it is being deleted, and node %s is out of service", node.Name))
-		e.next(attach.PodGCName, "has to end it")
+		e.next(actors.PodGC, "has to end it")
 		e.at(x.Now, "ATT-196", fmt.Sprintf("within %v", podGCPeriod))
 	case !x.alive(node):
 		// ATT-195

@@ -8,8 +8,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/mount"
 )
 
 // podAttached reports whether a volume is attached to the pod's node, or need not be; if not, it explains at which step it is.
@@ -27,7 +27,7 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 				x.kubeletGone(e, pod)
 				return false
 			}
-			e.next(mount.ActorName(node.Name), "has to report the volume as in use")
+			e.next(actors.Kubelet(node.Name), "has to report the volume as in use")
 			e.at(x.Now, "MNT-172", "at the next report of the node's status, within 10 s")
 			return false
 		}
@@ -55,14 +55,14 @@ func (x *explainer) underWay(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	switch {
 	case va.DeletionTimestamp != nil:
 		e.say("ATT-141", fmt.Sprintf("volume %s is still being detached from node %s, and can only then be attached again", volume.Name, pod.Spec.NodeName))
-		e.next(attach.ActorName, "attaches it when it is detached")
+		e.next(actors.AttachDetach, "attaches it when it is detached")
 	case va.Status.Attached:
 		e.say("ATT-111", fmt.Sprintf("volume %s is attached, and the status of node %s does not say so yet", volume.Name, pod.Spec.NodeName))
-		e.next(attach.ActorName, "has to write the status of the node")
+		e.next(actors.AttachDetach, "has to write the status of the node")
 		e.at(x.Now, "ATT-145", "when the controller looks at the attachment, within 7 s")
 	default:
 		e.say("ATT-145", fmt.Sprintf("volume %s is being attached to node %s", volume.Name, pod.Spec.NodeName))
-		e.next(attach.ActorName, "waits for the external attacher of "+va.Spec.Attacher)
+		e.next(actors.AttachDetach, "waits for the external attacher of "+va.Spec.Attacher)
 	}
 }
 
@@ -92,7 +92,7 @@ func (x *explainer) held(e *Explanation, what string, pv *corev1.PersistentVolum
 		for _, other := range leaving {
 			x.addPod(e, other)
 		}
-		e.next(attach.ActorName, fmt.Sprintf("detaches it when pod %s is gone from node %s", api.KeyOf(leaving[0]), holder))
+		e.next(actors.AttachDetach, fmt.Sprintf("detaches it when pod %s is gone from node %s", api.KeyOf(leaving[0]), holder))
 		e.follow()
 	default:
 		x.awaitRelease(e, pv, holder)
@@ -108,7 +108,7 @@ func (x *explainer) triedElsewhere(e *Explanation, volume *corev1.Volume, pv *co
 		return false
 	}
 	e.say("ATT-081", fmt.Sprintf("volume %s (%s) allows one node only, and is on its way to or from node %s", volume.Name, pv.Name, others[0].Spec.NodeName))
-	e.next(attach.ActorName, "does one thing at a time with it")
+	e.next(actors.AttachDetach, "does one thing at a time with it")
 	e.Related = append(e.Related, x.attachment(others[0]))
 	e.follow()
 	return true
@@ -143,7 +143,7 @@ func (x *explainer) notBegun(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 		if _, managed := node.Annotations[attach.AnnManaged]; !managed {
 			// ATT-021
 			e.say("ATT-021", fmt.Sprintf("volume %s is not attached, and node %s is not managed by the attach/detach controller", volume.Name, node.Name))
-			e.next(mount.ActorName(node.Name), "has to annotate its node with "+attach.AnnManaged)
+			e.next(actors.Kubelet(node.Name), "has to annotate its node with "+attach.AnnManaged)
 			e.never("without the annotation nobody attaches volumes to the node")
 			return
 		}
@@ -152,7 +152,7 @@ func (x *explainer) notBegun(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 	if failed := x.lastEvent(pod, reasoned("FailedAttachVolume")); failed != nil {
 		e.Notes = append(e.Notes, fmt.Sprintf("last error, at %s: %s", stamp(timeOf(failed)), failed.Message))
 	}
-	e.next(attach.ActorName, "has to attach it")
+	e.next(actors.AttachDetach, "has to attach it")
 	e.at(x.Now, "ATT-084", "at the next pass; after an error it tries again, at most 2m2s apart")
 }
 

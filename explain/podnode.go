@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/mount"
 )
 
 // scheduledPod is one that has a node: it runs, or waits there for its volumes.
@@ -33,7 +33,7 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 	}
 	if message := missingVolume(pod); message != "" {
 		e.say("MNT-385", fmt.Sprintf("the kubelet of node %s found a volume gone as it made a container: %s", pod.Spec.NodeName, message))
-		e.next(mount.ActorName(pod.Spec.NodeName), "mounts it, and tries again")
+		e.next(actors.Kubelet(pod.Spec.NodeName), "mounts it, and tries again")
 		e.at(x.Now, "MNT-134", "at a pass of the kubelet")
 		return
 	}
@@ -46,7 +46,7 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		return
 	}
 	e.say("MNT-380", fmt.Sprintf("its volumes are there for node %s; the kubelet mounts them, and starts its containers", pod.Spec.NodeName))
-	e.next(mount.ActorName(pod.Spec.NodeName), "has to mount its volumes and start it")
+	e.next(actors.Kubelet(pod.Spec.NodeName), "has to mount its volumes and start it")
 	e.at(x.Now, "MNT-134", "at a pass of the kubelet")
 	x.addClaims(e, pod)
 }
@@ -162,7 +162,7 @@ func (x *explainer) podClaim(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 		}
 	}
 	x.addClaim(e, key)
-	e.next(mount.ActorName(pod.Spec.NodeName), fmt.Sprintf("tries again when claim %s is in order (MNT-160)", key))
+	e.next(actors.Kubelet(pod.Spec.NodeName), fmt.Sprintf("tries again when claim %s is in order (MNT-160)", key))
 	e.follow()
 	return nil, false
 }
@@ -232,6 +232,6 @@ func (x *explainer) failedMount(e *Explanation, pod *corev1.Pod, failed *corev1.
 		}
 	}
 	e.say(rule, fmt.Sprintf("the kubelet of node %s could not mount a volume, at %s: %s", pod.Spec.NodeName, stamp(timeOf(failed)), failed.Message))
-	e.next(mount.ActorName(pod.Spec.NodeName), "tries again, at most 2m2s apart (MNT-005)")
+	e.next(actors.Kubelet(pod.Spec.NodeName), "tries again, at most 2m2s apart (MNT-005)")
 	e.at(x.Now, "MNT-160", "at the next attempt")
 }

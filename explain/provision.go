@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -59,7 +59,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.next("provisioner of "+driver, "has to create a volume, if such a provisioner runs: there is no CSIDriver object of that name")
 		e.at(x.Now, "PROV-032", "as soon as the provisioner answers; nobody else will act")
 	default:
-		e.next(reclaim.ProvisionerName(driver), "has to create a volume")
+		e.next(actors.Provisioner(driver), "has to create a volume")
 		e.at(x.Now, "XPROV-025", "as soon as the provisioner has created a volume; after an error it tries again")
 	}
 }
@@ -91,7 +91,7 @@ func (x *explainer) pluginProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.next(Somebody, fmt.Sprintf("has to remove the annotation %s of the claim", objects.AnnSelectedNode))
 		e.never("the controller refuses it each time")
 	default:
-		e.next(binder.ActorName, "has to create a volume with plugin "+plugin)
+		e.next(actors.PersistentVolume, "has to create a volume with plugin "+plugin)
 		// PROV-046, PROV-048
 		e.at(x.Now, "PROV-048", "as soon as the plugin has made a volume; after an error the controller tries again, at most 2m2s apart and at a resync")
 	}

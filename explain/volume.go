@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -40,7 +40,7 @@ func (x *explainer) freeVolume(e *Explanation, pv *corev1.PersistentVolume) {
 	if pv.Status.Phase != corev1.VolumeAvailable {
 		// BIND-010, BIND-062
 		e.say("BIND-062", "it has no claimRef, and will be Available")
-		e.next(binder.ActorName, "has to sync the volume")
+		e.next(actors.PersistentVolume, "has to sync the volume")
 		e.at(x.Now, "BIND-032", fmt.Sprintf("the next sync of the volume comes within %v", binder.DefaultResyncPeriod))
 		return
 	}
@@ -67,7 +67,7 @@ func (x *explainer) claimedVolume(e *Explanation, pv *corev1.PersistentVolume) {
 	case !ok || claim.UID != ref.UID:
 		// BIND-064
 		e.say("BIND-064", fmt.Sprintf("claim %s, which it belonged to, is gone", key))
-		e.next(binder.ActorName, "has to make it Released")
+		e.next(actors.PersistentVolume, "has to make it Released")
 		e.at(x.Now, "BIND-032", fmt.Sprintf("the next sync of the volume comes within %v", binder.DefaultResyncPeriod))
 		e.Notes = append(e.Notes, "then "+x.fate(pv))
 	case claim.Spec.VolumeName == pv.Name:
@@ -75,7 +75,7 @@ func (x *explainer) claimedVolume(e *Explanation, pv *corev1.PersistentVolume) {
 		e.say("BIND-066", fmt.Sprintf("it and claim %s point at each other", key))
 		e.settled()
 		if pv.Status.Phase != corev1.VolumeBound {
-			e.next(binder.ActorName, "has to make it Bound")
+			e.next(actors.PersistentVolume, "has to make it Bound")
 			e.at(x.Now, "BIND-032", fmt.Sprintf("the next sync of the volume comes within %v", binder.DefaultResyncPeriod))
 		}
 		x.usersOf(e, key)
@@ -96,7 +96,7 @@ func (x *explainer) claimedVolume(e *Explanation, pv *corev1.PersistentVolume) {
 			rule, text = "BIND-067", fmt.Sprintf("claim %s has volume %q instead, and this one will be deleted", key, claim.Spec.VolumeName)
 		}
 		e.say(rule, text)
-		e.next(binder.ActorName, "has to sync the volume")
+		e.next(actors.PersistentVolume, "has to sync the volume")
 		e.at(x.Now, "BIND-032", fmt.Sprintf("the next sync of the volume comes within %v", binder.DefaultResyncPeriod))
 	}
 }
@@ -131,7 +131,7 @@ func (x *explainer) usersOf(e *Explanation, claim string) {
 
 // terminatingVolume is one that is being deleted while it is not released.
 func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolume) {
-	attachers := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(f string) bool { return !strings.HasPrefix(f, attach.AttacherPrefix) })
+	attachers := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(f string) bool { return !strings.HasPrefix(f, objects.AttacherFinalizerPrefix) })
 	others := without(pv, append(attachers, objects.VolumeProtectionFinalizer, objects.InTreeFinalizer, objects.ExternalFinalizer)...)
 	protected := slices.Contains(pv.Finalizers, objects.VolumeProtectionFinalizer)
 	deletion := slices.Contains(pv.Finalizers, objects.InTreeFinalizer) || slices.Contains(pv.Finalizers, objects.ExternalFinalizer)
@@ -148,7 +148,7 @@ func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolum
 		e.Notes = append(e.Notes, "when the claim is deleted: "+x.fate(pv))
 	case protected:
 		e.say("PROT-011", "it is being deleted, and is not Bound")
-		e.next(reclaim.PVProtectionName, "has to take the finalizer off")
+		e.next(actors.PVProtection, "has to take the finalizer off")
 		e.at(x.Now, "PROT-011", "as soon as the controller looks at it")
 	case deletion && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
 		e.say("RECL-046", "it is being deleted, but it is not Released: nobody deletes the storage behind it, and its finalizer stays")
@@ -172,7 +172,7 @@ func (x *explainer) terminatingVolume(e *Explanation, pv *corev1.PersistentVolum
 func (x *explainer) keptByAttacher(e *Explanation, pv *corev1.PersistentVolume, finalizer string) {
 	if vas := x.byVolume[pv.Name]; len(vas) > 0 {
 		e.say("ATT-178", fmt.Sprintf("it is being deleted, and is still attached to node %s", vas[0].Spec.NodeName))
-		e.next(attach.ActorName, "has to detach it")
+		e.next(actors.AttachDetach, "has to detach it")
 		e.never("it stays attached until its pods are gone")
 		return
 	}
@@ -232,7 +232,7 @@ func (x *explainer) recycledVolume(e *Explanation, pv *corev1.PersistentVolume, 
 		return
 	}
 	e.say("RECL-003", fmt.Sprintf("%s is gone, and the policy is Recycle: its data is to be removed", claim))
-	e.next(binder.ActorName, "has to run a recycler pod")
+	e.next(actors.PersistentVolume, "has to run a recycler pod")
 	e.at(x.Now, "RECL-065", "when the recycler pod has ended; it is tried again at every resync")
 }
 
@@ -245,7 +245,7 @@ func (x *explainer) deletedVolume(e *Explanation, pv *corev1.PersistentVolume, c
 		e.never("without a plugin each attempt ends like this")
 	case plugin != nil:
 		e.say("RECL-004", fmt.Sprintf("%s is gone, and the policy is Delete: %s deletes the storage (%s)", claim, plugin.Name(), rule))
-		e.next(binder.ActorName, "has to delete the storage, then the volume")
+		e.next(actors.PersistentVolume, "has to delete the storage, then the volume")
 		e.at(x.Now, "RECL-037", "at the next attempt, at a resync")
 	default:
 		x.deletedOutside(e, pv, claim)
@@ -273,7 +273,7 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		e.never("nobody else deletes it")
 	case len(vas) > 0 && (!known || storage.Can(backend, storage.Attach)):
 		e.say("XPROV-054", fmt.Sprintf("%s is gone, and the volume is still attached to node %s: it is not deleted before it is detached", claim, vas[0].Spec.NodeName))
-		e.next(attach.ActorName, "has to detach it from node "+vas[0].Spec.NodeName)
+		e.next(actors.AttachDetach, "has to detach it from node "+vas[0].Spec.NodeName)
 		for _, va := range vas {
 			if !x.seen[api.RefTo(va)] {
 				e.Related = append(e.Related, x.attachment(va))
@@ -282,7 +282,7 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		e.follow()
 	default:
 		e.say("XPROV-052", fmt.Sprintf("%s is gone, and the policy is Delete: %s deletes the storage (%s)", claim, driver, "RECL-021"))
-		e.next(reclaim.ProvisionerName(driver), "has to delete the storage, then the volume")
+		e.next(actors.Provisioner(driver), "has to delete the storage, then the volume")
 		e.at(x.Now, "XPROV-053", "as soon as the provisioner has deleted it; after an error it tries again")
 	}
 }

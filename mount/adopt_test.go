@@ -12,8 +12,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -115,7 +115,7 @@ func (l *loaded) adoptAll() {
 // restart has the controllers read what was loaded. The kubelets have not begun.
 func (l *loaded) restart() {
 	for _, name := range l.Controllers() {
-		if !strings.HasPrefix(name, mount.ActorName("")) && !strings.HasPrefix(name, mount.MachineName("")) {
+		if !strings.HasPrefix(name, actors.Kubelet("")) && !strings.HasPrefix(name, actors.Node("")) {
 			require.NoError(l.t, l.Crash(name))
 			require.NoError(l.t, l.Restart(name))
 		}
@@ -380,7 +380,7 @@ func TestKubeletsDoNotTellOfAttaching(t *testing.T) {
 	told := map[string]bool{}
 	for e := range c.Trace().Since(0) {
 		if e.Type == trace.Emitted && strings.HasSuffix(e.Reason, "AttachVolume") {
-			require.Equal(t, attach.ActorName, e.Actor)
+			require.Equal(t, actors.AttachDetach, e.Actor)
 			told[e.Reason] = true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -32,7 +33,7 @@ func (*foreseeing) OnFault(func())       {}
 // minute after the last sync of a pod, and 100 ms at most, for the populator reads; at the rounds of a node's status.
 func TestAwaitedRequests(t *testing.T) {
 	get := func(kind api.Kind, key string) fake.Match {
-		return fake.Match{Actor: ActorName(nodeName), Target: api.APIServer, Verb: "get", Kind: string(kind), Key: key}
+		return fake.Match{Actor: actors.Kubelet(nodeName), Target: api.APIServer, Verb: "get", Kind: string(kind), Key: key}
 	}
 	const minute = time.Minute
 	for _, tt := range []struct {
@@ -46,7 +47,7 @@ func TestAwaitedRequests(t *testing.T) {
 		{rule: "MNT-069", name: "a claim is read at the next sync", match: get(api.PersistentVolumeClaim, "default/c1"), after: 30 * time.Second, want: minute},
 		{rule: "MNT-009", name: "which has kept its time", match: get(api.PersistentVolumeClaim, "default/c1"), after: 10*minute + 20*time.Second, want: 11 * minute},
 		{rule: "MNT-069", name: "so is its volume", match: get(api.PersistentVolume, "pv1"), after: 150 * time.Second, want: 3 * minute},
-		{rule: "MNT-069", name: "by a fault for whatever kubelets do", match: fake.Match{Actor: ActorName(nodeName), Verb: "get"}, after: 150 * time.Second, want: 3 * minute},
+		{rule: "MNT-069", name: "by a fault for whatever kubelets do", match: fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get"}, after: 150 * time.Second, want: 3 * minute},
 		{rule: "MNT-009", name: "calls that a fault leaves alone count", match: get(api.PersistentVolumeClaim, "default/c1"), skip: 4, after: 150 * time.Second, want: 7 * minute},
 		{rule: "MNT-069", name: "nobody reads another claim", match: get(api.PersistentVolumeClaim, "default/c2"), after: 150 * time.Second},
 		{rule: "MNT-069", name: "or one of which the pod uses no volume", match: get(api.PersistentVolumeClaim, "default/c1"), after: 150 * time.Second,

@@ -14,6 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -169,7 +170,9 @@ func TestAttachabilityBegins(t *testing.T) {
 
 // MNT-134, MNT-158, MNT-398, MNT-909: a volume that was verified too early backs off without an Event.
 func TestStaleNodeCache(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.engine.Lag = map[string]time.Duration{ActorName(nodeName): 300 * time.Millisecond} })
+	w := newWorld(t, func(s *setup) {
+		s.engine.Lag = map[string]time.Duration{actors.Kubelet(nodeName): 300 * time.Millisecond}
+	})
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -276,7 +279,7 @@ func TestVerify(t *testing.T) {
 	if text := verify(unreported); !strings.Contains(text, "has not been added to the list of VolumesInUse") {
 		t.Errorf("MNT-175: not reported: %q", text)
 	}
-	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: ActorName(nodeName)}, errors.New("no")).Once()
+	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: actors.Kubelet(nodeName)}, errors.New("no")).Once()
 	if text := verify(*dv); !strings.Contains(text, "failed fetching node") {
 		t.Errorf("MNT-175: no node: %q", text)
 	}
@@ -401,7 +404,7 @@ func TestReports(t *testing.T) {
 func TestReportsBeginWithTheWatch(t *testing.T) {
 	w := newWorld(t)
 	w.pod("p1")
-	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: ActorName(nodeName)}, errors.New("no")).Times(100)
+	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: actors.Kubelet(nodeName)}, errors.New("no")).Times(100)
 	w.faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Once()
 	w.Advance(9100 * time.Millisecond)
 	want(t, "MNT-934: later tries ask the API server", len(w.inUse()), 0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -75,7 +76,7 @@ func (w *world) setCSINode(change func([]storagev1.CSINodeDriver) []storagev1.CS
 func (w *world) written() []string {
 	var told []string
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type != trace.Write || e.Err != nil || e.Actor != ActorName(nodeName) || e.Object.Kind != api.CSINode {
+		if e.Type != trace.Write || e.Err != nil || e.Actor != actors.Kubelet(nodeName) || e.Object.Kind != api.CSINode {
 			continue
 		}
 		var drivers []string
@@ -243,7 +244,7 @@ func TestLimitPeriodIdle(t *testing.T) {
 	want(t, "MNT-359: a timer", quiet(w) == nil, false)
 	w.until(61)
 	want(t, "MNT-359: none again", quiet(w) == nil, true)
-	w.faults.Slow(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(api.CSINode)}, time.Second).Once()
+	w.faults.Slow(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.CSINode)}, time.Second).Once()
 	w.until(119)
 	want(t, "MNT-359: not before the tick", len(w.faults.Unused()), 1)
 	w.until(122)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -31,23 +32,17 @@ type Node struct {
 	bootID       string // of the first boot, if the API knew it before
 }
 
-// ActorName is the name of a node's kubelet as an actor.
-func ActorName(node string) string { return "kubelet/" + node }
-
-// MachineName is the name of the actor that runs a node's containers. They end when it crashes.
-func MachineName(node string) string { return "machine/" + node }
-
 func (ns *Nodes) newNode(name string) (*Node, error) {
 	n := &Node{name: name, nodes: ns, disk: disk.New(), unregistered: map[string]bool{}, boots: 1}
 	n.runtime = newRuntime(n)
 	var err error
-	n.machine, err = ns.engine.NewActor(MachineName(name), func(a *engine.Actor) {
+	n.machine, err = ns.engine.NewActor(actors.Node(name), func(a *engine.Actor) {
 		a.OnStop(n.runtime.clear)
 	})
 	if err != nil {
 		return nil, err
 	}
-	n.actor, err = ns.engine.NewActor(ActorName(name), n.start)
+	n.actor, err = ns.engine.NewActor(actors.Kubelet(name), n.start)
 	return n, err
 }
 

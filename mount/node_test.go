@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -113,7 +114,7 @@ func TestPartition(t *testing.T) {
 	want(t, "containers", len(w.node.Containers()), 1)
 	want(t, "calls", w.calls(), nil)
 	for e := range w.Trace().Since(w.seen) {
-		if e.Type == trace.Write && e.Actor == ActorName(nodeName) {
+		if e.Type == trace.Write && e.Actor == actors.Kubelet(nodeName) {
 			t.Errorf("a partitioned kubelet wrote: %s %s", e.Verb, e.Object)
 		}
 	}
@@ -127,7 +128,7 @@ func TestPartition(t *testing.T) {
 func TestPartitionEndsDuringStart(t *testing.T) {
 	w := newWorld(t, func(s *setup) {
 		s.engine.Latency = 10 * time.Millisecond
-		s.engine.Lag = map[string]time.Duration{ActorName(nodeName): time.Millisecond}
+		s.engine.Lag = map[string]time.Duration{actors.Kubelet(nodeName): time.Millisecond}
 	})
 	w.node.Stop()
 	w.pod("p1")
@@ -353,7 +354,7 @@ func TestCrashAnywhere(t *testing.T) {
 		for nth := 1; nth <= 40; nth++ {
 			calls, verb := 0, ""
 			crash := api.InjectorFunc(func(c api.Call) api.Fault {
-				if c.Actor != ActorName(nodeName) {
+				if c.Actor != actors.Kubelet(nodeName) {
 					return api.Fault{}
 				}
 				if calls++; calls == nth {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
@@ -444,7 +445,7 @@ func TestScenario23RestartAfterDeletion(t *testing.T) {
 	pod := w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	w.faults.Fail(fake.Match{Actor: ActorName(nodeName), Verb: "get", Kind: string(api.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
+	w.faults.Fail(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
 	w.node.Start()
 	// The first reports use five of the failures, the correction two.
 	w.Advance(90 * time.Millisecond)

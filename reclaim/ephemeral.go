@@ -7,13 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
-
-// EphemeralName is the actor that creates the claims of generic ephemeral volumes.
-const EphemeralName = "ephemeral-volume-controller"
 
 // EphemeralConfig sets up the ephemeral volume controller. The zero value works.
 type EphemeralConfig struct {
@@ -31,7 +29,7 @@ func NewEphemeral(e *engine.Engine, cfg EphemeralConfig) (*engine.Actor, error) 
 		cfg.Workers = 5
 	}
 	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
-	return e.NewActor(EphemeralName, func(a *engine.Actor) {
+	return e.NewActor(actors.Ephemeral, func(a *engine.Actor) {
 		c := &ephemeral{
 			claims:   engine.NewInformer(a, e.Store().Claims),
 			pods:     engine.NewInformer(a, e.Store().Pods),

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
@@ -68,7 +69,7 @@ func TestEphemeral(t *testing.T) {
 		{rule: "EPH-004", name: "a foreign claim is not adopted (edge 23)", pod: pod(), claims: []api.Object{scratchClaim(nil)}, events: []string{notOwner}},
 		{rule: "EPH-004", name: "nor that of an earlier pod of the name", pod: pod(), claims: []api.Object{scratchClaim(other)}, events: []string{notOwner}},
 		{rule: "EPH-005", name: "the claim cannot be created", pod: pod(), prepare: func(w *world) {
-			w.fail(reclaim.EphemeralName, "create PersistentVolumeClaim", errors.New("broken"))
+			w.fail(actors.Ephemeral, "create PersistentVolumeClaim", errors.New("broken"))
 		}, events: []string{"Warning FailedBinding: ephemeral volume scratch: create PVC p-scratch: broken"}},
 	}
 	for _, test := range tests {
@@ -134,7 +135,7 @@ func TestEphemeralRepeatsTheEvent(t *testing.T) {
 // EPH-005: a claim that the informer does not show yet makes the create fail; the retry finds it.
 func TestEphemeralClaimNotSeenYet(t *testing.T) {
 	trace := &trace.Trace{}
-	e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{reclaim.EphemeralName: 8 * time.Millisecond}})
+	e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{actors.Ephemeral: 8 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

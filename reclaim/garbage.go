@@ -8,12 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
-
-// GarbageCollectorName is the actor that deletes what has lost its owners.
-const GarbageCollectorName = "garbage-collector"
 
 // GarbageCollectorConfig sets up the garbage collector. The zero value works.
 type GarbageCollectorConfig struct {
@@ -44,7 +42,7 @@ func NewGarbageCollector(e *engine.Engine, cfg GarbageCollectorConfig) (*engine.
 		newKindCollector(s.Pods, server.Pods),
 		newKindCollector(s.Attachments, server.Attachments),
 	}
-	return e.NewActor(GarbageCollectorName, func(a *engine.Actor) {
+	return e.NewActor(actors.GarbageCollector, func(a *engine.Actor) {
 		c := &collector{kinds: map[api.Kind]collectable{}, order: kinds}
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "garbage collector", Workers: cfg.Workers, Sync: c.sync})
 		// All views first: whether an owner is missing can only be said with all of them.

@@ -12,13 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
-
-// PodRunnerName is the actor that runs recycler pods where there is no kubelet.
-const PodRunnerName = "recycler-pod-runner"
 
 // PodRunnerConfig sets up the runner of recycler pods. The zero value works, but then every recycler pod fails.
 type PodRunnerConfig struct {
@@ -32,7 +30,7 @@ func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) 
 	if cfg.Backends == nil {
 		cfg.Backends = &storage.Set{}
 	}
-	return e.NewActor(PodRunnerName, func(a *engine.Actor) {
+	return e.NewActor(actors.RecyclerPodRunner, func(a *engine.Actor) {
 		r := &podRunner{
 			backends: cfg.Backends,
 			pods: engine.NewSelectiveInformer(a, e.Store().Pods, func(pod *corev1.Pod) bool {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
@@ -363,7 +364,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 // PROT-024: a pod that the informer does not show yet keeps the claim all the same, because the server is asked (edge 19).
 func TestClaimProtectionAsksTheServer(t *testing.T) {
 	trace := &trace.Trace{}
-	e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{reclaim.PVCProtectionName: time.Hour}})
+	e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{actors.PVCProtection: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
-
-// ProvisionerName is the actor that provisions and deletes the volumes of a CSI driver.
-func ProvisionerName(driver string) string { return "external-provisioner/" + driver }
 
 // NewProvisioner adds the external provisioner of a CSI driver: the sidecar that creates volumes for claims (XPROV-010 to XPROV-040)
 // and deletes released ones (XPROV-050 to XPROV-056). A crash makes it forget which claims were in progress and which volumes were
@@ -41,7 +39,7 @@ func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg ProvisionerCon
 		return a.Spec.Source.PersistentVolumeName == b.Spec.Source.PersistentVolumeName
 	})
 	calls := newDriverCalls(driver, cfg.Timeout)
-	return e.NewActor(ProvisionerName(driver.Name()), func(a *engine.Actor) {
+	return e.NewActor(actors.Provisioner(driver.Name()), func(a *engine.Actor) {
 		c := &provisioner{
 			cfg: cfg, actor: a, driver: calls, name: driver.Name(), started: e.Now(),
 			claims: engine.NewInformer(a, s.Claims), byUID: byUID,

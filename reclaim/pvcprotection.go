@@ -7,13 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
-
-// PVCProtectionName is the actor that keeps claims from being deleted while pods use them.
-const PVCProtectionName = "pvc-protection-controller"
 
 // PVCProtectionConfig sets up the pvc-protection controller. The zero value works.
 type PVCProtectionConfig struct {
@@ -27,7 +25,7 @@ func NewPVCProtection(e *engine.Engine, cfg PVCProtectionConfig) (*engine.Actor,
 		return nil, err
 	}
 	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
-	return e.NewActor(PVCProtectionName, func(a *engine.Actor) {
+	return e.NewActor(actors.PVCProtection, func(a *engine.Actor) {
 		c := &pvcProtection{
 			claims:  engine.NewInformer(a, e.Store().Claims),
 			pods:    engine.NewInformer(a, e.Store().Pods),

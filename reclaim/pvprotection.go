@@ -6,12 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
-
-// PVProtectionName is the actor that keeps bound volumes from being deleted.
-const PVProtectionName = "pv-protection-controller"
 
 // PVProtectionConfig sets up the pv-protection controller. The zero value works.
 type PVProtectionConfig struct {
@@ -24,7 +22,7 @@ func NewPVProtection(e *engine.Engine, cfg PVProtectionConfig) (*engine.Actor, e
 	if err := checkWorkers("PVProtectionConfig", cfg.Workers); err != nil {
 		return nil, err
 	}
-	return e.NewActor(PVProtectionName, func(a *engine.Actor) {
+	return e.NewActor(actors.PVProtection, func(a *engine.Actor) {
 		c := &pvProtection{volumes: engine.NewInformer(a, e.Store().Volumes)}
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvprotection", Workers: cfg.Workers, Sync: c.sync})
 		// PROT-010: deleted volumes are ignored.

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -99,8 +100,8 @@ func TestModifyToMissingClass(t *testing.T) {
 	w.must(w.Create(attributes("bronze", "iops", "1")))
 	w.advance(30 * minute)
 	w.want("VAC-001, VAC-006: nobody looks")
-	w.must(w.Crash(expand.ResizerName(driver)))
-	w.must(w.Restart(expand.ResizerName(driver)))
+	w.must(w.Crash(actors.Resizer(driver)))
+	w.must(w.Restart(actors.Resizer(driver)))
 	w.settle()
 	w.wantState("VAC-001: every claim is looked at after a restart", "1Gi, is bronze | 1Gi is bronze")
 }
@@ -171,7 +172,7 @@ func TestModifyRestart(t *testing.T) {
 	w.wantState("VAC-007", "1Gi, InProgress gold, [ModifyingVolume] | 1Gi")
 	w.be("silver")
 	gold := attributes("gold")
-	w.must(w.Crash(expand.AttributesProtectionName))
+	w.must(w.Crash(actors.VACProtection))
 	w.must(w.Patch(gold, `{"metadata":{"finalizers":null}}`))
 	w.must(w.Delete(gold))
 	w.advance(minute + sec)
@@ -211,7 +212,7 @@ func TestModifyFailed(t *testing.T) {
 }
 
 func TestModifyCannotWrite(t *testing.T) {
-	resizer := expand.ResizerName(driver)
+	resizer := actors.Resizer(driver)
 	for _, tt := range []struct {
 		rule, name string
 		match      fake.Match

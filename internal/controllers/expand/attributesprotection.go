@@ -7,13 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
-
-// AttributesProtectionName is the actor that keeps VolumeAttributesClasses from being deleted while volumes have them.
-const AttributesProtectionName = "volumeattributesclass-protection-controller"
 
 // AttributesFinalizer keeps a VolumeAttributesClass while it is used (VAC-021).
 const AttributesFinalizer = "kubernetes.io/vac-protection"
@@ -42,7 +40,7 @@ func NewAttributesProtection(e *engine.Engine, cfg AttributesProtectionConfig) (
 	}
 	s := e.Store()
 	byClaim, byVolume := s.Claims.NewIndex(classesOfClaim), s.Volumes.NewIndex(classesOfVolume)
-	return e.NewActor(AttributesProtectionName, func(a *engine.Actor) {
+	return e.NewActor(actors.VACProtection, func(a *engine.Actor) {
 		c := &attributesProtection{
 			classes: engine.NewInformer(a, s.AttributesClasses), claims: engine.NewInformer(a, s.Claims), volumes: engine.NewInformer(a, s.Volumes),
 			byClaim: byClaim, byVolume: byVolume,

@@ -8,13 +8,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
-
-// ActorName is the expand controller's name as an actor.
-const ActorName = "persistentvolume-expander-controller"
 
 // Component is the source of the expand controller's Events.
 const Component = "volume_expand"
@@ -49,7 +47,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if cfg.Backends == nil {
 		cfg.Backends = &storage.Set{}
 	}
-	return e.NewActor(ActorName, func(a *engine.Actor) {
+	return e.NewActor(actors.Expander, func(a *engine.Actor) {
 		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(Component)}
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Workers: cfg.Workers, Sync: c.sync})
 		c.absent = newAbsentees(a, c.queue, engine.NewLimiter(5*time.Millisecond, 1000*time.Second, 0, 0))

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -63,9 +64,9 @@ func TestFlexVolumeInfeasibleOnNode(t *testing.T) {
 	w.settle()
 	w.nodeStatus("NodeResizeInfeasible", "")
 	// EXP-010: nothing of this queues the claim; a new life of the controller looks at it.
-	w.must(w.Crash(expand.ActorName))
+	w.must(w.Crash(actors.Expander))
 	w.mark()
-	w.must(w.Restart(expand.ActorName))
+	w.must(w.Restart(actors.Expander))
 	w.settle()
 	w.want("EXP-030: the volume is large enough, so the plugin is not asked",
 		"0s claim 1Gi, allocated 3Gi, NodeResizePending, [Resizing FileSystemResizePending], by "+flex)
@@ -123,9 +124,9 @@ func TestFlexVolumeFails(t *testing.T) {
 		match      fake.Match
 		want       string
 	}{
-		{"EXP-016", "the claim", fake.Match{Actor: expand.ActorName, Verb: "patch-status"},
+		{"EXP-016", "the claim", fake.Match{Actor: actors.Expander, Verb: "patch-status"},
 			`error updating pvc default/data with resize in progress: patchPVCStatus failed to patch PVC "data": some error`},
-		{"EXP-016", "the volume", fake.Match{Actor: expand.ActorName, Verb: "patch"}, `error updating pv for pvc default/data: error Patching PV "pv" with error : some error`},
+		{"EXP-016", "the volume", fake.Match{Actor: actors.Expander, Verb: "patch"}, `error updating pv for pvc default/data: error Patching PV "pv" with error : some error`},
 	} {
 		w := newFlexWorld(t)
 		w.Faults.Fail(tt.match, errSome).Once()
@@ -148,7 +149,7 @@ func TestMigrated(t *testing.T) {
 	w.must(w.Create(fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	w.settle()
 	w.mark()
-	w.Faults.Fail(fake.Match{Actor: expand.ActorName, Verb: "patch-status"}, apierrors.NewInternalError(errSome)).Once()
+	w.Faults.Fail(fake.Match{Actor: actors.Expander, Verb: "patch-status"}, apierrors.NewInternalError(errSome)).Once()
 	w.must(w.ask("2Gi"))
 	w.settle()
 	enabled := "Normal ExternalExpanding: CSI migration enabled for kubernetes.io/aws-ebs; waiting for external resizer to expand the pvc"

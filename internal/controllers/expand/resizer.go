@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -44,7 +45,7 @@ func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	return e.NewActor(ResizerName(backend.Name()), func(a *engine.Actor) { newResizer(a, backend, cfg) })
+	return e.NewActor(actors.Resizer(backend.Name()), func(a *engine.Actor) { newResizer(a, backend, cfg) })
 }
 
 // Resizes reports whether a driver comes with an external resizer.

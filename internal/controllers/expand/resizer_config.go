@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// ResizerName is the actor name of the external resizer of a CSI driver.
-func ResizerName(driver string) string { return "external-resizer/" + driver }
-
 // ResizerComponent is the source of the Events of that resizer.
 func ResizerComponent(driver string) string { return "external-resizer " + driver }
 

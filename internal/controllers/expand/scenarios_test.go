@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -182,11 +183,11 @@ func TestLoweredAfterFailureAndRestart(t *testing.T) {
 	rule := w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Internal, "on fire"))
 	w.must(w.ask("4Gi"))
 	w.advance(0)
-	w.must(w.Crash(expand.ResizerName(driver)))
+	w.must(w.Crash(actors.Resizer(driver)))
 	require.Positive(t, rule.Fired())
 	w.Faults.Clear("Expand")
 	w.must(w.ask("2Gi"))
-	w.must(w.Restart(expand.ResizerName(driver)))
+	w.must(w.Restart(actors.Resizer(driver)))
 	w.settle()
 	w.wantState("EXP-030: it may still be at it", "4Gi, allocated 4Gi, no node | 4Gi")
 }
@@ -202,10 +203,10 @@ func TestCrashAndLostReply(t *testing.T) {
 			w.Faults.Lose(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Once()
 		}},
 		{"EXP-022", "the volume cannot be written", func(w *world) {
-			w.Faults.Fail(fake.Match{Actor: expand.ResizerName(driver), Verb: "patch", Kind: "PersistentVolume"}, apierrors.NewInternalError(errSome)).Once()
+			w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch", Kind: "PersistentVolume"}, apierrors.NewInternalError(errSome)).Once()
 		}},
 		{"EXP-023", "the claim cannot be written at the end", func(w *world) {
-			w.Faults.Fail(fake.Match{Actor: expand.ResizerName(driver), Verb: "patch-status"}, apierrors.NewInternalError(errSome)).Skip(1).Once()
+			w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch-status"}, apierrors.NewInternalError(errSome)).Skip(1).Once()
 		}},
 	} {
 		w := newWorld(t)
@@ -222,7 +223,7 @@ func TestCrashAndLostReply(t *testing.T) {
 // A claim that was written by others in the meantime: the driver is not called on what is out of date.
 func TestConflictBeforeTheCall(t *testing.T) {
 	w := newWorld(t)
-	w.Faults.Fail(fake.Match{Actor: expand.ResizerName(driver), Verb: "patch-status"},
+	w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch-status"},
 		apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), "data", errSome)).Once()
 	w.must(w.ask("2Gi"))
 	w.advance(sec / 2)
@@ -316,7 +317,7 @@ func TestTriggers(t *testing.T) {
 // EXP-011: the volume is read from the server, and a failure of that is tried again.
 func TestVolumeCannotBeRead(t *testing.T) {
 	w := newWorld(t)
-	w.Faults.Fail(fake.Match{Actor: expand.ActorName, Verb: "get"}, apierrors.NewInternalError(errSome)).Once()
+	w.Faults.Fail(fake.Match{Actor: actors.Expander, Verb: "get"}, apierrors.NewInternalError(errSome)).Once()
 	w.must(w.ask("2Gi"))
 	w.settle()
 	require.Contains(t, w.log(), "5ms"+external[2:], "EXP-011")

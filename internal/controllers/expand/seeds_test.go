@@ -10,7 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -18,7 +18,7 @@ import (
 // sidecar crashes.
 func troubled(t *testing.T, seed int64) *world {
 	t.Helper()
-	resizer := expand.ResizerName(driver)
+	resizer := actors.Resizer(driver)
 	w := newWorldWith(t, volsim.Config{
 		Seed: seed, Latency: 20 * time.Millisecond, Lag: map[string]time.Duration{resizer: time.Duration(seed%7) * 300 * time.Millisecond},
 	}, fake.Without(storage.NodeExpand), fake.Latency(storage.Expand, time.Duration(seed%5)*sec))
@@ -77,7 +77,7 @@ func TestSameTrace(t *testing.T) {
 
 // EXP-020: what the sidecar wrote itself it knows, however late the event.
 func TestOwnWritesAreKnown(t *testing.T) {
-	w := newWorldWith(t, volsim.Config{Lag: map[string]time.Duration{expand.ResizerName(driver): 30 * sec}}, fake.Without(storage.NodeExpand))
+	w := newWorldWith(t, volsim.Config{Lag: map[string]time.Duration{actors.Resizer(driver): 30 * sec}}, fake.Without(storage.NodeExpand))
 	w.advance(minute)
 	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Times(3)
 	w.must(w.ask("2Gi"))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -149,7 +149,7 @@ func sizeOf(pv *corev1.PersistentVolume) string {
 
 // log is what the controllers of this package did since the mark. It begins anew then, but times go on.
 func (w *world) log() []string {
-	actors := []string{expand.ActorName, expand.ResizerName(driver), expand.AttributesProtectionName}
+	actors := []string{actors.Expander, actors.Resizer(driver), actors.VACProtection}
 	var lines []string
 	for e := range w.Trace().Since(w.seq) {
 		if !slices.Contains(actors, e.Actor) {

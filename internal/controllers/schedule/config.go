@@ -8,9 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ActorName is the name of the scheduler's actor.
-const ActorName = "kube-scheduler"
-
 // component is the source of the scheduler's Events.
 const component = "default-scheduler"
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/trace"
@@ -32,7 +33,7 @@ func newFixture(t *testing.T, cfg Config, objs ...api.Object) *fixture {
 	f.load(objs...)
 	require.NoError(t, cfg.complete())
 	ix := newIndexes(e.Store())
-	_, err = e.NewActor(ActorName, func(a *engine.Actor) { f.scheduler = newScheduler(a, cfg, ix) })
+	_, err = e.NewActor(actors.Scheduler, func(a *engine.Actor) { f.scheduler = newScheduler(a, cfg, ix) })
 	require.NoError(t, err)
 	return f
 }

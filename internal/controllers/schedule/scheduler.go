@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -42,7 +43,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		return nil, err
 	}
 	ix := newIndexes(e.Store())
-	return e.NewActor(ActorName, func(a *engine.Actor) { newScheduler(a, cfg, ix).run() })
+	return e.NewActor(actors.Scheduler, func(a *engine.Actor) { newScheduler(a, cfg, ix).run() })
 }
 
 func newScheduler(a *engine.Actor, cfg Config, ix indexes) *scheduler {

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -142,7 +143,7 @@ func TestShortTimeout(t *testing.T) {
 
 // TestLag: what was written comes back late; until then the old version proves nothing.
 func TestLag(t *testing.T) {
-	w := newWorld(t, schedule.Config{}, engine.Config{Lag: map[string]time.Duration{schedule.ActorName: 1200 * time.Millisecond}})
+	w := newWorld(t, schedule.Config{}, engine.Config{Lag: map[string]time.Duration{actors.Scheduler: 1200 * time.Millisecond}})
 	w.create(fake.Node("n1"), fake.Class("wait", "d", fake.WaitForFirstConsumer()), volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"))
 	w.Advance(2 * time.Second)
 	w.create(fake.Pod("p", fake.Claims("s")), fake.Pod("q", fake.Claims("d")))

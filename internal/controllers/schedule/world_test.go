@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/trace"
 )
@@ -103,7 +104,7 @@ func (w *world) pod(name string) *corev1.Pod {
 func (w *world) log() []string {
 	var lines []string
 	for e := range w.trace.Since(w.seen) {
-		if e.Actor != schedule.ActorName {
+		if e.Actor != actors.Scheduler {
 			continue
 		}
 		at := e.Time.Sub(engine.DefaultStart).String()

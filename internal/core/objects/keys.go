@@ -29,6 +29,8 @@ const AnnYes = "yes"
 
 // Finalizers that hold volumes and claims.
 const (
+	// AttacherFinalizerPrefix begins the finalizers of external attachers.
+	AttacherFinalizerPrefix = "external-attacher/"
 	// InTreeFinalizer keeps a volume of an in-tree plugin until its storage is deleted.
 	InTreeFinalizer = "kubernetes.io/pv-controller"
 	// ExternalFinalizer does the same for a volume of an external provisioner.

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -108,7 +109,7 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 			EveryReport:  true,
 		},
 	}
-	runs := map[string]bool{attach.ActorName: !s.Controller.Off}
+	runs := map[string]bool{actors.AttachDetach: !s.Controller.Off}
 	for _, name := range slices.Sorted(maps.Keys(s.Backends)) {
 		b, err := newNodeStorage(name, s.Backends[name])
 		if err != nil {
@@ -121,7 +122,7 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 				return cfg, fmt.Errorf("there are two CSI drivers")
 			}
 			cfg.Attacher.Finalizer = "external-attacher/" + name
-			runs[attach.AttacherName(b.Name())] = true
+			runs[actors.Attacher(b.Name())] = true
 		}
 	}
 	all, err := volsim.New(cfg)
@@ -146,11 +147,11 @@ func (p *nodeRunner) start(opts Options) error {
 	p.begin = p.cluster.Now().Add(nodeLead)
 	started := map[time.Duration][]func() error{}
 	if !p.scenario.Controller.Off {
-		if err := p.cluster.Crash(attach.ActorName); err != nil {
+		if err := p.cluster.Crash(actors.AttachDetach); err != nil {
 			return err
 		}
 		at := p.offsets.controller
-		started[at] = append(started[at], func() error { return p.cluster.Restart(attach.ActorName) })
+		started[at] = append(started[at], func() error { return p.cluster.Restart(actors.AttachDetach) })
 	}
 	for _, node := range p.scenario.Nodes {
 		at, err := p.kubeletOffset(node.Name)

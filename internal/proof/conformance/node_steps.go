@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -49,9 +49,9 @@ func (p *nodeRunner) do(step NodeStep) error {
 		}
 		return p.startingNode(step.Node)
 	case "stopController":
-		return p.cluster.Crash(attach.ActorName)
+		return p.cluster.Crash(actors.AttachDetach)
 	case "startController":
-		return p.starting(p.offsets.controller, func() error { return p.cluster.Restart(attach.ActorName) })
+		return p.starting(p.offsets.controller, func() error { return p.cluster.Restart(actors.AttachDetach) })
 	case "exitPod":
 		return p.exit(step)
 	case "advance":

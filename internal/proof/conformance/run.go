@@ -12,7 +12,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -106,7 +106,7 @@ func (p *runner) start(opts Options) error {
 
 func runs(controller string) bool {
 	switch controller {
-	case binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(driverName):
+	case actors.PersistentVolume, actors.PVProtection, actors.PVCProtection, actors.Provisioner(driverName):
 		return true
 	}
 	return false

@@ -4,9 +4,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -85,7 +83,7 @@ func (g *generator) patchClass() Step {
 }
 
 func (g *generator) fault() Step {
-	r := Rule{Actor: pick(g, binder.ActorName, binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(Driver), reclaim.EphemeralName, expand.ActorName), Times: 1 + g.IntN(3)}
+	r := Rule{Actor: pick(g, actors.PersistentVolume, actors.PersistentVolume, actors.PVProtection, actors.PVCProtection, actors.Provisioner(Driver), actors.Ephemeral, actors.Expander), Times: 1 + g.IntN(3)}
 	r.Verb = pick(g, "update", "update", "update-status", "create", "delete", "get", "patch", "patch-status")
 	r.Kind = pick(g, api.PersistentVolume, api.PersistentVolumeClaim)
 	r.Lost = g.chance(4)

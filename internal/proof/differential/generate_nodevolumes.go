@@ -9,8 +9,8 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -100,7 +100,7 @@ func (g *kubeletGenerator) kubeletFault() Step {
 	if g.growing && g.chance(2) {
 		asked = Rule{Verb: "patch-status", Kind: api.PersistentVolumeClaim, Key: claim}
 	}
-	asked.Actor, asked.Times = mount.ActorName(node), pick(g.generator, 1, 1, 2, 3, 8)
+	asked.Actor, asked.Times = actors.Kubelet(node), pick(g.generator, 1, 1, 2, 3, 8)
 	if asked.Verb != "get" {
 		asked.Lost, asked.Conflict = g.chance(4), g.chance(3)
 	}

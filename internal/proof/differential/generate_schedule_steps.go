@@ -9,7 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -270,7 +270,7 @@ func (g *schedulingGenerator) fault() Step {
 	if kind == api.Pod {
 		verb = pick(g.generator, "bind", "patch-status")
 	}
-	return Step{Op: Fault, Rule: Rule{Actor: schedule.ActorName, Verb: verb, Kind: kind, Times: 1 + g.IntN(2), Lost: g.chance(4), Conflict: g.chance(2)}}
+	return Step{Op: Fault, Rule: Rule{Actor: actors.Scheduler, Verb: verb, Kind: kind, Times: 1 + g.IntN(2), Lost: g.chance(4), Conflict: g.chance(2)}}
 }
 
 func (g *schedulingGenerator) pause() Step { return Step{Op: Advance} }

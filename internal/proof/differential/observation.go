@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -68,7 +68,7 @@ func Observe(start time.Time, objects []api.Object, machines []Machine, requests
 			o.Writes = append(o.Writes, describeWrite(start, e))
 		case trace.Storage:
 			o.Calls = append(o.Calls, describeCall(start, e))
-			if strings.HasPrefix(e.Actor, mount.ActorName("")) {
+			if strings.HasPrefix(e.Actor, actors.Kubelet("")) {
 				key := e.Actor + " " + e.Call.Key
 				orders[key] = append(orders[key], key+": "+callOf(e))
 			}

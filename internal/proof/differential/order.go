@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/actors"
 )
 
 // Action is what one of our components did, or viewed: a write, refused or not, a read, a storage call, or a view. Our actions in order are
@@ -40,4 +40,4 @@ func (w *Ours) Order() []Action {
 	return w.order.actions
 }
 
-func isKubelet(actor string) bool { return strings.HasPrefix(actor, mount.ActorName("")) }
+func isKubelet(actor string) bool { return strings.HasPrefix(actor, actors.Kubelet("")) }

@@ -11,8 +11,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/binder"
-	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -99,10 +98,10 @@ func NewOurs(opts Options) (*Ours, error) {
 }
 
 // Actors are the controllers of both sides.
-var Actors = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName, reclaim.ProvisionerName(Driver), reclaim.EphemeralName, expand.ActorName}
+var Actors = []string{actors.PersistentVolume, actors.PVProtection, actors.PVCProtection, actors.Provisioner(Driver), actors.Ephemeral, actors.Expander}
 
 // AttachActors are the additional controllers of a scenario with Attach.
-var AttachActors = []string{attach.ActorName, attach.AttacherName(Driver)}
+var AttachActors = []string{actors.AttachDetach, actors.Attacher(Driver)}
 
 // Create creates an object.
 func (w *Ours) Create(obj api.Object) (api.Object, error) {

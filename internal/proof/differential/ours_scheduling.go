@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/trace"
@@ -105,7 +106,7 @@ func (s *OurScheduler) Advance(d time.Duration) error {
 
 // Log returns what the scheduler has done since the last call.
 func (s *OurScheduler) Log() []string {
-	lines := SchedulingLog(s.engine.Trace().Since(s.seen), schedule.ActorName)
+	lines := SchedulingLog(s.engine.Trace().Since(s.seen), actors.Scheduler)
 	s.seen = s.engine.Trace().Seq()
 	return slices.Clip(lines)
 }

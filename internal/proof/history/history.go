@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -425,7 +425,7 @@ func (p *player) crash() error {
 	var names []string
 	for _, name := range p.Controllers() {
 		// What a machine does when it stops is more than that its containers end: breakNode.
-		if !strings.HasPrefix(name, mount.MachineName("")) {
+		if !strings.HasPrefix(name, actors.Node("")) {
 			names = append(names, name)
 		}
 	}

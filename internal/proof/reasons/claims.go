@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -33,7 +33,7 @@ func Claims() []Row {
 	chosen := fake.Annotations(objects.AnnBoundByController, "yes")
 	// Dumps do not list plugins that kube-controller-manager no longer has.
 	unknown := &Dumped{Rule: "PROV-024", Root: "PROV-024", When: explain.Never, Actor: explain.Somebody}
-	const controller, pvcProtection = binder.ActorName, "pvc-protection-controller"
+	const controller, pvcProtection = actors.PersistentVolume, "pvc-protection-controller"
 	return asking("pvc/data", []Row{
 		{Rule: "BIND-052", Name: "its class has no binding mode", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("odd")), modeless}, Actor: explain.Somebody, Dumped: &Dumped{Rule: "BIND-057", When: explain.ByItself, Actor: "external-provisioner/" + Driver}},
 		{Rule: "BIND-053", Name: "its selector is malformed", Objs: []api.Object{selector, Available("snug", "12Gi")}, Actor: explain.Somebody},

@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -103,8 +103,8 @@ func Growth() []Row {
 		{Rule: "EXP-014", Name: "the driver cannot", Objs: grown(""), Backends: set(fake.CSI(Driver, fake.Without(storage.Expand, storage.NodeExpand))), Actor: explain.Somebody,
 			Dumped: &Dumped{Rule: "EXP-021", When: explain.ByItself, Actor: resizer}},
 		{Rule: "EXP-021", Name: "EXP-013: a driver took over from the plugin", Objs: grown("", migrated), When: explain.ByItself, Actor: "external-resizer/ebs.csi.aws.com"},
-		{Rule: "EXP-016", Name: "EXP-015: FlexVolume", Objs: grown("", sourced(fake.FlexSource("example.com/flex"))), When: explain.ByItself, Actor: expand.ActorName},
-		{Rule: "EXP-016", Name: "FlexVolume, begun", Objs: grown(inProgress, sourced(fake.FlexSource("example.com/flex"))), When: explain.ByItself, Actor: expand.ActorName},
+		{Rule: "EXP-016", Name: "EXP-015: FlexVolume", Objs: grown("", sourced(fake.FlexSource("example.com/flex"))), When: explain.ByItself, Actor: actors.Expander},
+		{Rule: "EXP-016", Name: "FlexVolume, begun", Objs: grown(inProgress, sourced(fake.FlexSource("example.com/flex"))), When: explain.ByItself, Actor: actors.Expander},
 		{Rule: "BIND-060d", Name: "EXP-012: it asks for no more than it has", Objs: func() []api.Object { claim, pv := BoundPair(); return []api.Object{claim, pv} }(), When: explain.Settled},
 	})
 }

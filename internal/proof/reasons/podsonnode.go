@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 )
 
 // PodsOnANode ask about the pod p, which waits on its node.
@@ -33,7 +34,7 @@ func PodsOnANode() []Row {
 	unmanaged := With(Machine("n1", false, false), func(n *corev1.Node) { delete(n.Annotations, attach.AnnManaged) })
 	outOfService := func(n *corev1.Node) *corev1.Node { return tainted(NotReady(n), corev1.TaintNodeOutOfService) }
 	ready := Machine("n1", true, true)
-	const kubelet, adc = "kubelet/n1", attach.ActorName
+	const kubelet, adc = "kubelet/n1", actors.AttachDetach
 	mountFailed := func(message string) []api.Object {
 		return []api.Object{p, ready, claim, pv, Attachment("n1", true), Event(p, "FailedMount", message)}
 	}
@@ -106,7 +107,7 @@ func PodsOnANode() []Row {
 		{Rule: "RECL-066", Name: "it has ended", Objs: []api.Object{With(User("p", "n1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, When: explain.Settled},
 		{Rule: "MNT-387", Name: "it is being deleted", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), ready}, When: explain.ByItself, After: time.Minute, Actor: kubelet},
 		{Rule: "ATT-195", Name: "it is being deleted on a dead node", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), NotReady(Machine("n1", true, true))}, Actor: explain.Somebody},
-		{Rule: "ATT-196", Name: "it is being deleted on a node out of service", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), outOfService(Machine("n1", true, true))}, When: explain.ByItself, Actor: attach.PodGCName},
+		{Rule: "ATT-196", Name: "it is being deleted on a node out of service", Objs: []api.Object{Deleting(Runs(User("p", "n1"))), outOfService(Machine("n1", true, true))}, When: explain.ByItself, Actor: actors.PodGC},
 		{Rule: "BIND-016", Name: "a finalizer keeps it", Objs: []api.Object{Deleting(User("p", "n1"), "x/y"), ready}, Actor: explain.Somebody},
 	})
 }

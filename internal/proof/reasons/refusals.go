@@ -4,9 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 )
 
 // Refusals ask about the claim data, for which volumes are rejected.
@@ -23,11 +23,11 @@ func Refusals() []Row {
 		{Rule: "BIND-058", Candidate: "MATCH-012", Name: "it is a block device", Objs: []api.Object{fake.Claim("data", "10Gi"), Available("pv", "12Gi", fake.Block())}, Actor: explain.Somebody},
 		{Rule: "BIND-058", Candidate: "MATCH-013", Name: "it has another attributes class", Objs: []api.Object{fake.Claim("data", "10Gi"), gold}, Actor: explain.Somebody},
 		{Rule: "BIND-058", Candidate: "MATCH-014", Name: "it is being deleted", Objs: []api.Object{fake.Claim("data", "10Gi"), Deleting(Available("pv", "12Gi"))}, Actor: explain.Somebody},
-		{Rule: "BIND-054", Candidate: "MATCH-015", Name: "one that is reserved comes first", Objs: []api.Object{fake.Claim("data", "10Gi"), Available("a", "12Gi", fake.ForClaim("data")), Available("b", "11Gi", fake.ForClaim("data"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-054", Candidate: "MATCH-015", Name: "one that is reserved comes first", Objs: []api.Object{fake.Claim("data", "10Gi"), Available("a", "12Gi", fake.ForClaim("data")), Available("b", "11Gi", fake.ForClaim("data"))}, When: explain.ByItself, Actor: actors.PersistentVolume},
 		{Rule: "BIND-056", Candidate: "MATCH-016", Name: "the claim waits for the scheduler", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("late")), late, Available("pv", "12Gi", fake.InClass("late"))}, Actor: explain.Somebody},
-		{Rule: "BIND-058", Candidate: "MATCH-017", Name: "it is Released", Objs: []api.Object{fake.Claim("data", "10Gi"), fake.Volume("pv", "12Gi", fake.Phase("Released"))}, Root: "BIND-062", When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-058", Candidate: "MATCH-017", Name: "it is Released", Objs: []api.Object{fake.Claim("data", "10Gi"), fake.Volume("pv", "12Gi", fake.Phase("Released"))}, Root: "BIND-062", When: explain.ByItself, Actor: actors.PersistentVolume},
 		{Rule: "BIND-058", Candidate: "MATCH-018", Name: "its labels are not selected", Objs: []api.Object{fake.Claim("data", "10Gi", fake.Selector("tier", "gold")), Available("pv", "12Gi")}, Actor: explain.Somebody},
 		{Rule: "BIND-058", Candidate: "MATCH-019", Name: "it has another class", Objs: []api.Object{fake.Claim("data", "10Gi"), Available("pv", "12Gi", fake.InClass("slow"))}, Actor: explain.Somebody},
-		{Rule: "BIND-054", Candidate: "MATCH-020", Name: "a smaller one fits", Objs: []api.Object{fake.Claim("data", "10Gi"), Available("huge", "100Gi"), Available("snug", "12Gi")}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-054", Candidate: "MATCH-020", Name: "a smaller one fits", Objs: []api.Object{fake.Claim("data", "10Gi"), Available("huge", "100Gi"), Available("snug", "12Gi")}, When: explain.ByItself, Actor: actors.PersistentVolume},
 	})
 }

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -31,17 +31,17 @@ func Volumes() []Row {
 	backends := set(fake.HostPath(), fake.NFS(), fake.CSI(Driver))
 	rows := asking("pv/pv", []Row{
 		{Rule: "BIND-062", Name: "it is free", Objs: []api.Object{Available("pv", "10Gi")}, When: explain.Settled},
-		{Rule: "BIND-062", Name: "it was just made", Objs: []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-062", Name: "it was just made", Objs: []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"))}, When: explain.ByItself, Actor: actors.PersistentVolume},
 		{Rule: "BIND-063", Name: "it is reserved", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data"))}, Actor: explain.Somebody},
-		{Rule: "BIND-064", Name: "its claim is gone", Objs: []api.Object{pv}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-064", Name: "its claim is gone", Objs: []api.Object{pv}, When: explain.ByItself, Actor: actors.PersistentVolume},
 		{Rule: "BIND-065a", Name: "its claim wants another mode", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"), fake.Block())}, Actor: explain.Somebody},
 		{Rule: "BIND-065b", Name: "its claim is not bound yet", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"))}, Root: "BIND-054", When: explain.ByItself},
 		{Rule: "BIND-066", Name: "it is bound", Objs: []api.Object{claim, pv}, When: explain.Settled},
-		{Rule: "BIND-067", Name: "it was made for a claim that took another", Objs: []api.Object{fake.Volume("pv", "10Gi", fake.ForClaim("data", "c1"), fake.Policy(drop), fake.Annotations(objects.AnnProvisionedBy, Driver)), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "BIND-068", Name: "its claim took another", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "BIND-067", Name: "it was made for a claim that took another", Objs: []api.Object{fake.Volume("pv", "10Gi", fake.ForClaim("data", "c1"), fake.Policy(drop), fake.Annotations(objects.AnnProvisionedBy, Driver)), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: actors.PersistentVolume},
+		{Rule: "BIND-068", Name: "its claim took another", Objs: []api.Object{Available("pv", "10Gi", fake.ForClaim("data", "c1")), fake.Claim("data", "1Gi", fake.UID("c1"), fake.VolumeName("x"))}, When: explain.ByItself, Actor: actors.PersistentVolume},
 		{Rule: "RECL-002", Name: "it is retained", Objs: []api.Object{released(fake.Policy(keep))}, Actor: explain.Somebody},
-		{Rule: "RECL-003", Name: "it is recycled", Objs: []api.Object{released(fake.Policy(scrub), nfs)}, When: explain.ByItself, Actor: binder.ActorName},
-		{Rule: "RECL-004", Name: "a plugin deletes it", Objs: []api.Object{released(fake.Policy(drop), fake.HostPathSource("/tmp/pv"))}, When: explain.ByItself, Actor: binder.ActorName},
+		{Rule: "RECL-003", Name: "it is recycled", Objs: []api.Object{released(fake.Policy(scrub), nfs)}, When: explain.ByItself, Actor: actors.PersistentVolume},
+		{Rule: "RECL-004", Name: "a plugin deletes it", Objs: []api.Object{released(fake.Policy(drop), fake.HostPathSource("/tmp/pv"))}, When: explain.ByItself, Actor: actors.PersistentVolume},
 		{Rule: "RECL-005", Name: "its policy is unknown", Objs: []api.Object{released(fake.Policy("Shred"))}, Actor: explain.Somebody},
 		{Rule: "RECL-020", Name: "no plugin can delete it", Objs: []api.Object{released(fake.Policy(drop), nfs)}, Actor: explain.Somebody},
 		{Rule: "RECL-063", Name: "a pod still has it", Objs: []api.Object{released(fake.Policy(scrub), nfs), Runs(User("p", "n1"))}, Actor: explain.Somebody},

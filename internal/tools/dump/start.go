@@ -10,9 +10,9 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -61,7 +61,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 func (c *Cluster) restart() error {
 	machines := map[string]bool{}
 	for _, node := range c.Nodes.List() {
-		machines[mount.ActorName(node.Name)], machines[mount.MachineName(node.Name)] = true, true
+		machines[actors.Kubelet(node.Name)], machines[actors.Node(node.Name)] = true, true
 	}
 	for _, name := range c.Controllers() {
 		if machines[name] {

@@ -8,10 +8,9 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/tools/dump"
-	"github.com/volsim/volsim/reclaim"
 )
 
 // Manifest describes a model: the objects of a manifest are created in a cluster whose controllers have started, and the controllers run until
@@ -32,13 +31,13 @@ type Manifest struct {
 }
 
 // independent names the independent actors, see Run.Independent. Their code was reviewed for it.
-var independent = []string{binder.ActorName, reclaim.PVProtectionName, reclaim.PVCProtectionName}
+var independent = []string{actors.PersistentVolume, actors.PVProtection, actors.PVCProtection}
 
 // dependentActor returns the actor that an object makes dependent, "" if none: to recycle a volume, the PersistentVolume controller watches a
 // pod without an informer.
 func dependentActor(obj api.Object) string {
 	if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
-		return binder.ActorName
+		return actors.PersistentVolume
 	}
 	return ""
 }

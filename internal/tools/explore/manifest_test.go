@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -67,7 +67,7 @@ func TestDependentActor(t *testing.T) {
 		x := &explorer{model: w, opts: Options{MaxRuns: 20}, dependentActors: map[string]bool{}, kinds: map[api.Kind]bool{}, backgroundAt: map[time.Time]bool{}, assumedQuiet: map[time.Time]bool{}}
 		x.reset()
 		require.NoError(t, x.explore())
-		require.Equal(t, want, x.dependentActors[binder.ActorName], policy)
+		require.Equal(t, want, x.dependentActors[actors.PersistentVolume], policy)
 		require.Equal(t, 20, x.result.Runs, "it goes on after it has begun anew")
 		require.NotEmpty(t, x.result.Outcomes)
 	}

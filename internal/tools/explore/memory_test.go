@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -62,7 +63,7 @@ func TestMemory(t *testing.T) {
 			c.Step()
 		}
 		tr := newTracker(&Run{Engine: c.Engine(), Independent: independent}, func(api.Kind, api.Object) {}, nil)
-		a, ok := c.Engine().Actor(binder.ActorName)
+		a, ok := c.Engine().Actor(actors.PersistentVolume)
 		require.True(t, ok)
 		require.NotEmpty(t, a.Memory())
 		d, counters := tr.memory(a)

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/trace"
 )
@@ -248,7 +248,7 @@ var modelsOfPast = []smallModel{
 		})
 	}, change: crashing},
 	{name: "a volume that has the controller break its word", outcomes: 2, build: func(s *fixture) {
-		s.independent(binder.ActorName, func(a *actor, _ *actorMemory) {
+		s.independent(actors.PersistentVolume, func(a *actor, _ *actorMemory) {
 			a.After(pause, "look", func(p *proc) {
 				seen := s.labelOf("a")
 				p.Sleep(pause)

@@ -11,12 +11,12 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
 	"k8s.io/kubernetes/pkg/volume/csi"
 
-	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/internal/core/actors"
 )
 
 // startAttachDetach runs the attach/detach controller with the CSI plugin and the settings of kube-controller-manager.
 func (c *Cluster) startAttachDetach(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) error {
-	logged := klog.NewContext(ctx, c.eventLogger(attach.ActorName))
+	logged := klog.NewContext(ctx, c.eventLogger(actors.AttachDetach))
 	adc, err := attachdetach.NewAttachDetachController(logged, client,
 		shared.Core().V1().Pods(), shared.Core().V1().Nodes(), shared.Core().V1().PersistentVolumeClaims(), shared.Core().V1().PersistentVolumes(),
 		shared.Storage().V1().CSINodes(), shared.Storage().V1().CSIDrivers(), shared.Storage().V1().VolumeAttachments(),

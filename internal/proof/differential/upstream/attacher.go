@@ -23,6 +23,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/storage"
 )
@@ -45,7 +46,7 @@ type attacher struct {
 const attacherWorkers = 100
 
 func (c *Cluster) startAttacher(ctx context.Context) error {
-	client, err := c.server.Client(attach.AttacherName(differential.Driver))
+	client, err := c.server.Client(actors.Attacher(differential.Driver))
 	if err != nil {
 		return err
 	}
@@ -200,5 +201,5 @@ func (a *attacher) call(op storage.Op, va *storagev1.VolumeAttachment) error {
 			handle = storage.Handle(obj.(*corev1.PersistentVolume))
 		}
 	}
-	return a.cluster.callAt(attach.AttacherName(differential.Driver), differential.Driver, op, handle, va.Spec.NodeName)
+	return a.cluster.callAt(actors.Attacher(differential.Driver), differential.Driver, op, handle, va.Spec.NodeName)
 }

@@ -19,14 +19,11 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
-	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -155,10 +152,10 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 		return factories[len(factories)-1]
 	}
-	from := shared(binder.ActorName)
-	logged := klog.NewContext(ctx, c.eventLogger(binder.ActorName))
+	from := shared(actors.PersistentVolume)
+	logged := klog.NewContext(ctx, c.eventLogger(actors.PersistentVolume))
 	pv, err := persistentvolume.NewController(logged, persistentvolume.ControllerParameters{
-		KubeClient:                clients[binder.ActorName],
+		KubeClient:                clients[actors.PersistentVolume],
 		SyncPeriod:                resyncPeriod,
 		VolumePlugins:             []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}},
 		VolumeInformer:            from.Core().V1().PersistentVolumes(),
@@ -174,29 +171,29 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.cfg.Sorted {
 		sortVolumes(pv)
 	}
-	c.sequenceWorkers(ctx, binder.ActorName, pv, "claimQueue", "volumeQueue")
+	c.sequenceWorkers(ctx, actors.PersistentVolume, pv, "claimQueue", "volumeQueue")
 	quiet := klog.NewContext(ctx, klog.LoggerWithName(discard, "quiet"))
-	pvProtection := pvprotection.NewPVProtectionController(discard, shared(reclaim.PVProtectionName).Core().V1().PersistentVolumes(), clients[reclaim.PVProtectionName])
-	c.sequenceWorkers(ctx, reclaim.PVProtectionName, pvProtection, "queue")
-	from = shared(reclaim.PVCProtectionName)
-	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[reclaim.PVCProtectionName])
+	pvProtection := pvprotection.NewPVProtectionController(discard, shared(actors.PVProtection).Core().V1().PersistentVolumes(), clients[actors.PVProtection])
+	c.sequenceWorkers(ctx, actors.PVProtection, pvProtection, "queue")
+	from = shared(actors.PVCProtection)
+	pvcProtection, err := pvcprotection.NewPVCProtectionController(discard, from.Core().V1().PersistentVolumeClaims(), from.Core().V1().Pods(), clients[actors.PVCProtection])
 	if err != nil {
 		return fmt.Errorf("pvc-protection controller: %w", err)
 	}
-	c.sequenceWorkers(ctx, reclaim.PVCProtectionName, pvcProtection, "queue")
-	expanding, err := c.prepareExpand(ctx, clients[expand.ActorName], shared(expand.ActorName))
+	c.sequenceWorkers(ctx, actors.PVCProtection, pvcProtection, "queue")
+	expanding, err := c.prepareExpand(ctx, clients[actors.Expander], shared(actors.Expander))
 	if err != nil {
 		return err
 	}
-	making, err := c.prepareEphemeral(ctx, clients[reclaim.EphemeralName], shared(reclaim.EphemeralName))
+	making, err := c.prepareEphemeral(ctx, clients[actors.Ephemeral], shared(actors.Ephemeral))
 	if err != nil {
 		return err
 	}
 	if c.cfg.Attach {
-		if clients[attach.ActorName], err = c.server.Client(attach.ActorName); err != nil {
+		if clients[actors.AttachDetach], err = c.server.Client(actors.AttachDetach); err != nil {
 			return err
 		}
-		if err := c.startAttachDetach(ctx, clients[attach.ActorName], shared(attach.ActorName)); err != nil {
+		if err := c.startAttachDetach(ctx, clients[actors.AttachDetach], shared(actors.AttachDetach)); err != nil {
 			return err
 		}
 		if err := c.startAttacher(ctx); err != nil {

@@ -16,16 +16,15 @@ import (
 	"k8s.io/kubernetes/pkg/volume/csimigration"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/controllers/expand"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
-	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
 
 // prepareExpand returns the expand controller.
 func (c *Cluster) prepareExpand(ctx context.Context, client kubernetes.Interface, shared informers.SharedInformerFactory) (run func(), err error) {
-	logged := klog.NewContext(ctx, c.eventLogger(expand.ActorName))
+	logged := klog.NewContext(ctx, c.eventLogger(actors.Expander))
 	plugins := []volume.VolumePlugin{&mockStorage{c.plugin(differential.InTree)}, &nfs{c.plugin(differential.NFS)}}
 	translator := csitrans.New()
 	controller, err := volumeexpand.NewExpandController(logged, client, shared.Core().V1().PersistentVolumeClaims(), plugins, translator,
@@ -52,7 +51,7 @@ const ephemeralWorkers = 5
 // from what it writes.
 func emitted(e trace.Entry) (trace.Entry, bool) {
 	written, ok := e.New.(*corev1.Event)
-	if !ok || e.Actor != reclaim.EphemeralName || e.Err != nil {
+	if !ok || e.Actor != actors.Ephemeral || e.Err != nil {
 		return trace.Entry{}, false
 	}
 	about := written.InvolvedObject
@@ -64,7 +63,7 @@ func emitted(e trace.Entry) (trace.Entry, bool) {
 
 // ExpandVolumeDevice expands the volume.
 func (p *mockStorage) ExpandVolumeDevice(spec *volume.Spec, size, _ resource.Quantity) (resource.Quantity, error) {
-	return size, p.cluster.call(expand.ActorName, p.name, storage.Expand, spec.PersistentVolume.Name)
+	return size, p.cluster.call(actors.Expander, p.name, storage.Expand, spec.PersistentVolume.Name)
 }
 
 // RequiresFSResize returns false: no node could resize the file system.

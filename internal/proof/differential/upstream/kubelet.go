@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
@@ -94,7 +95,7 @@ func (m *machine) podDir(pod types.UID) string { return filepath.Join(m.podsDir(
 func (m *machine) bootID() string              { return fmt.Sprintf("%s-boot-%d", m.name, m.boots) }
 
 // kubeletActors are the kubelets of scenarios.
-var kubeletActors = []string{mount.ActorName("n1"), mount.ActorName("n2")}
+var kubeletActors = []string{actors.Kubelet("n1"), actors.Kubelet("n2")}
 
 // start starts a kubelet if none runs.
 func (m *machine) start() error {
@@ -102,7 +103,7 @@ func (m *machine) start() error {
 		return nil
 	}
 	ctx, stop := context.WithCancel(m.cluster.ctx)
-	k := &kubelet{machine: m, actor: mount.ActorName(m.name), hostutil: hostUtils{hostutil.NewHostUtil(), m}, ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
+	k := &kubelet{machine: m, actor: actors.Kubelet(m.name), hostutil: hostUtils{hostutil.NewHostUtil(), m}, ending: map[time.Time]chan struct{}{}, ctx: ctx, stop: stop}
 	client, err := apiserver.ClientThrough(mortal{k}, k.actor)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/recyclerclient"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/storage"
@@ -74,7 +74,7 @@ func (p plugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return
 
 // Recycle scrubs the volume.
 func (p plugin) Recycle(name string, _ *volume.Spec, _ recyclerclient.RecycleEventRecorder) error {
-	return p.cluster.call(binder.ActorName, p.name, storage.Recycle, name)
+	return p.cluster.call(actors.PersistentVolume, p.name, storage.Recycle, name)
 }
 
 // nfs is a plugin that recycles.
@@ -109,7 +109,7 @@ func (p *provisioner) Provision(selected *corev1.Node, _ []corev1.TopologySelect
 	if selected != nil {
 		node = selected.Name
 	}
-	if err := p.plugin.cluster.callAt(binder.ActorName, p.plugin.name, storage.Create, p.options.PVName, node); err != nil {
+	if err := p.plugin.cluster.callAt(actors.PersistentVolume, p.plugin.name, storage.Create, p.options.PVName, node); err != nil {
 		return nil, err
 	}
 	claim := p.options.PVC
@@ -140,7 +140,7 @@ func (d *deleter) GetPath() string { return "" }
 
 // Delete deletes the volume.
 func (d *deleter) Delete() error {
-	err := d.plugin.cluster.call(binder.ActorName, d.plugin.name, storage.Delete, d.name)
+	err := d.plugin.cluster.call(actors.PersistentVolume, d.plugin.name, storage.Delete, d.name)
 	if errors.Is(err, differential.ErrInUse) {
 		return volumeerrors.NewDeletedVolumeInUseError(err.Error())
 	}

@@ -18,14 +18,14 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/proof/differential"
-	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
 
 // startProvisioner runs the library of external provisioners, configured as in the CSI sidecar.
 func (c *Cluster) startProvisioner(ctx context.Context) error {
-	name := reclaim.ProvisionerName(differential.Driver)
+	name := actors.Provisioner(differential.Driver)
 	client, err := c.server.Client(name)
 	if err != nil {
 		return err
@@ -131,5 +131,5 @@ func (p *sidecar) Delete(_ context.Context, pv *corev1.PersistentVolume) error {
 }
 
 func (p *sidecar) call(op storage.Op, id string) error {
-	return p.cluster.call(reclaim.ProvisionerName(differential.Driver), differential.Driver, op, id)
+	return p.cluster.call(actors.Provisioner(differential.Driver), differential.Driver, op, id)
 }

@@ -31,7 +31,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
@@ -88,7 +88,7 @@ func NewScheduler(objects []api.Object, seed uint64, wait func()) (*Scheduler, e
 
 // prepare creates the scheduler, and starts informers of the existing kinds. All other kinds are empty.
 func (s *Scheduler) prepare() error {
-	client, err := s.server.Client(schedule.ActorName)
+	client, err := s.server.Client(actors.Scheduler)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (s *Scheduler) Advance(d time.Duration) error {
 func (s *Scheduler) Log() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lines := differential.SchedulingLog(slices.Values(s.entries), schedule.ActorName)
+	lines := differential.SchedulingLog(slices.Values(s.entries), actors.Scheduler)
 	s.entries = nil
 	return lines
 }
@@ -250,7 +250,7 @@ func (r eventRecorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note
 		return
 	}
 	r.scheduler.record(trace.Entry{
-		Time: time.Now(), Actor: schedule.ActorName, Type: trace.Emitted,
+		Time: time.Now(), Actor: actors.Scheduler, Type: trace.Emitted,
 		Object: api.RefTo(obj), Verb: kind, Reason: reason, Text: fmt.Sprintf(note, args...),
 	})
 }

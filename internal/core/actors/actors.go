@@ -1,0 +1,54 @@
+// Package actors names the actors of a cluster: its controllers, sidecars, kubelets and nodes.
+//
+// A name identifies an actor in the trace, in Config.Without and Config.Lag, and in faults. Packages that only need a name import this
+// package and not the controller's.
+package actors
+
+import "strings"
+
+// Controllers of kube-controller-manager, under the names that they have there.
+const (
+	PersistentVolume = "persistentvolume-controller"
+	PVProtection     = "pv-protection-controller"
+	PVCProtection    = "pvc-protection-controller"
+	Ephemeral        = "ephemeral-volume-controller"
+	GarbageCollector = "garbage-collector"
+	AttachDetach     = "attachdetach-controller"
+	PodGC            = "pod-garbage-collector-controller"
+	Expander         = "persistentvolume-expander-controller"
+	VACProtection    = "volumeattributesclass-protection-controller"
+)
+
+// Scheduler is the kube-scheduler.
+const Scheduler = "kube-scheduler"
+
+// RecyclerPodRunner runs recycler pods, which have no node.
+const RecyclerPodRunner = "recycler-pod-runner"
+
+const (
+	attacherPrefix = "external-attacher/"
+	kubeletPrefix  = "kubelet/"
+)
+
+// Provisioner is the external-provisioner of a CSI driver.
+func Provisioner(driver string) string { return "external-provisioner/" + driver }
+
+// Attacher is the external-attacher of a CSI driver.
+func Attacher(driver string) string { return attacherPrefix + driver }
+
+// IsAttacher reports whether the actor is an external-attacher.
+func IsAttacher(actor string) bool { return strings.HasPrefix(actor, attacherPrefix) }
+
+// Resizer is the external-resizer of a CSI driver.
+func Resizer(driver string) string { return "external-resizer/" + driver }
+
+// Kubelet is the kubelet of a node.
+func Kubelet(node string) string { return kubeletPrefix + node }
+
+// NodeOfKubelet returns the node whose kubelet the actor is. It reports false for all other actors.
+func NodeOfKubelet(actor string) (node string, ok bool) {
+	return strings.CutPrefix(actor, kubeletPrefix)
+}
+
+// Node is the node itself: the part that survives a crash of its kubelet.
+func Node(node string) string { return "machine/" + node }
