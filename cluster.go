@@ -10,10 +10,10 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
-	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -36,7 +36,7 @@ type Cluster struct {
 
 	cfg      Config
 	engine   *engine.Engine
-	backends *storage.Set
+	backends *backends.Set
 	nodes    *mount.Nodes   // nil without kubelets
 	checker  *check.Checker // nil without Config.Check
 }
@@ -47,7 +47,7 @@ func New(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	backends, err := storage.NewSet(cfg.Backends...)
+	backends, err := backends.NewSet(cfg.Backends...)
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
 	}

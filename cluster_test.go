@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -186,7 +187,7 @@ func TestABackendThatPanicsIsAFailedCall(t *testing.T) {
 	c := newCluster(t, volsim.Config{Backends: []storage.Backend{panicky{}}})
 	require.NoError(t, c.Create(fake.Class("fast", "panicky.example.com"), fake.Claim("data", "10Gi", fake.InClass("fast"))))
 	require.NoError(t, c.Advance(time.Minute))
-	var panicked *storage.PanicError
+	var panicked *backends.PanicError
 	for e := range c.Trace().Entries() {
 		if e.Type == trace.Storage && e.Err != nil {
 			require.ErrorAs(t, e.Err, &panicked)

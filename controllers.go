@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -71,13 +72,13 @@ func (c *Cluster) controllers() []controller {
 		if storage.IsInTree(driver) {
 			continue
 		}
-		if storage.Can(driver, storage.Create) || storage.Can(driver, storage.Delete) {
+		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
 			all = append(all, controller{actors.Provisioner(name), func() error {
 				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner)
 				return err
 			}})
 		}
-		if storage.Can(driver, storage.Attach) {
+		if backends.Can(driver, storage.Attach) {
 			all = append(all, controller{actors.Attacher(name), func() error {
 				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher)
 				return err

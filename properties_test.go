@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/storage"
@@ -142,7 +143,7 @@ func wrong(p fake.Problem, b storage.Backend, opts history.Options) bool {
 	switch p.Kind {
 	case fake.TwoWriters:
 		// A volume that is not attached can be mounted anywhere, whatever its access modes say.
-		return storage.Can(b, storage.Attach)
+		return backends.Can(b, storage.Attach)
 	case fake.RecycledInUse, fake.DeletedInUse, fake.DetachedInUse:
 		// Pods that are deleted by force, and nodes that are cut off, hold volumes that nobody knows to be in use.
 		return !opts.Nodes || !opts.Faults

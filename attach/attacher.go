@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -89,12 +90,6 @@ func (cfg *AttacherConfig) complete(driver string) error {
 // noLimit is more workers than there can be keys.
 const noLimit = 1 << 30
 
-// PublishedLister is a driver that can say which volumes are attached to which nodes (LIST_VOLUMES_PUBLISHED_NODES): the names of
-// nodes by volume handle. Its external attacher compares VolumeAttachments with that from time to time (ATT-181).
-type PublishedLister interface {
-	Published() (map[string][]string, error)
-}
-
 // attacher is one life of the external attacher of one CSI driver.
 type attacher struct {
 	cfg     AttacherConfig
@@ -128,7 +123,7 @@ func NewAttacher(e *engine.Engine, backend storage.Backend, cfg AttacherConfig) 
 }
 
 // NewAttachers adds an external attacher for every CSI driver of the set, in the order of their names.
-func NewAttachers(e *engine.Engine, backends *storage.Set, cfg AttacherConfig) ([]*engine.Actor, error) {
+func NewAttachers(e *engine.Engine, backends *backends.Set, cfg AttacherConfig) ([]*engine.Actor, error) {
 	var actors []*engine.Actor
 	for name := range backends.All() {
 		driver, ok := backends.Driver(name)
@@ -185,7 +180,7 @@ func (a *attacher) run() {
 			Update: func(_, pv *corev1.PersistentVolume) { a.lookAtVolume(pv) },
 		})
 	}
-	if _, ok := a.backend.(PublishedLister); ok && !a.cfg.Plain {
+	if _, ok := a.backend.(storage.PublishedLister); ok && !a.cfg.Plain {
 		a.reconciler.Arm()
 	}
 }
@@ -250,7 +245,7 @@ func (a *attacher) syncAttachment(p *engine.Proc, name string) (known bool, err 
 		return false, nil
 	}
 	switch {
-	case !storage.Can(a.backend, storage.Attach):
+	case !backends.Can(a.backend, storage.Attach):
 		// ATT-179
 		err = a.pretend(p, va)
 	case va.DeletionTimestamp == nil:
@@ -276,8 +271,8 @@ func (a *attacher) pretend(p *engine.Proc, va *storagev1.VolumeAttachment) error
 // call asks the driver something about the volume on the node.
 func (a *attacher) call(p *engine.Proc, op storage.Op, handle, node string, fn func() error) error {
 	call := api.Call{Target: a.driver, Verb: string(op), Key: handle, Node: node}
-	delay := storage.DelayOf(a.backend, op, handle)
-	safely := func() error { return storage.Safely(a.driver, op, fn) }
+	delay := backends.Delay(a.backend, op, handle)
+	safely := func() error { return backends.Safely(a.driver, op, fn) }
 	if a.cfg.Timeout < 0 {
 		return p.Backend(call, delay, safely)
 	}

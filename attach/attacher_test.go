@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -40,7 +41,7 @@ func TestAttacherConfig(t *testing.T) {
 	if _, err := attach.NewAttacher(e, fake.NFS(), attach.AttacherConfig{}); err == nil {
 		t.Error("NewAttacher of an in-tree plugin = nil, want an error")
 	}
-	set, err := storage.NewSet(disk, fake.NFS(), fake.CSI("c"))
+	set, err := backends.NewSet(disk, fake.NFS(), fake.CSI("c"))
 	if err != nil {
 		t.Fatal(err)
 	}

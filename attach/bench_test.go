@@ -11,8 +11,8 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/storage"
 )
 
 // BenchmarkAttach attaches a volume for one pod more, and detaches it again, in a cluster that has many.
@@ -23,7 +23,7 @@ func BenchmarkAttach(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			set, err := storage.NewSet(fake.CSI(driver))
+			set, err := backends.NewSet(fake.CSI(driver))
 			if err != nil {
 				b.Fatal(err)
 			}

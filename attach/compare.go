@@ -3,6 +3,7 @@ package attach
 import (
 	"slices"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -10,12 +11,12 @@ import (
 // compare has VolumeAttachments worked on whose status is not what the driver says (ATT-181). The status itself is left alone.
 func (a *attacher) compare(p *engine.Proc) {
 	a.reconciler.Arm()
-	lister, ok := a.backend.(PublishedLister)
+	lister, ok := a.backend.(storage.PublishedLister)
 	if !ok {
 		return
 	}
 	var published map[string][]string
-	err := storage.Safely(a.driver, "Published", func() (err error) { published, err = lister.Published(); return err })
+	err := backends.Safely(a.driver, "Published", func() (err error) { published, err = lister.Published(); return err })
 	if err != nil {
 		return // ATT-181: the next time, then.
 	}

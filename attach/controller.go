@@ -8,10 +8,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/storage"
 )
 
 // DefaultSyncPeriod is the time between two looks at whether what should be attached is (ATT-120).
@@ -36,7 +36,7 @@ const (
 // Config sets up the attach/detach controller. The zero value is one with the defaults of kube-controller-manager, without storage.
 type Config struct {
 	// Backends are the storage systems there are; nil is none.
-	Backends *storage.Set
+	Backends *backends.Set
 	// SyncPeriod is --attach-detach-reconcile-sync-period; zero is a minute. Less than a second is refused (ATT-120).
 	SyncPeriod time.Duration
 	// DisableSync is --disable-attach-detach-reconcile-sync (ATT-120).
@@ -111,7 +111,7 @@ func (cfg *Config) complete() error {
 		cfg.CacheWait = DefaultCacheWait
 	}
 	if cfg.Backends == nil {
-		none, err := storage.NewSet()
+		none, err := backends.NewSet()
 		if err != nil {
 			return err
 		}

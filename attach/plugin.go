@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -59,7 +60,7 @@ func (c *controller) detachWith(p *engine.Proc, plugin objects.Plugin, name, nod
 // ask makes a call to a backend about a volume on a node, which takes as long as the backend says.
 func ask(p *engine.Proc, b storage.Backend, op storage.Op, id, node string, fn func() error) error {
 	call := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: node}
-	return p.Backend(call, storage.DelayOf(b, op, id), func() error { return storage.Safely(b.Name(), op, fn) })
+	return p.Backend(call, backends.Delay(b, op, id), func() error { return backends.Safely(b.Name(), op, fn) })
 }
 
 // attachCSI sees to it that there is a VolumeAttachment, and waits for the external attacher (ATT-140). Of VolumeAttachments the

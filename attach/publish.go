@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -191,7 +192,7 @@ func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, fie
 	e := storagev1.VolumeError{Time: metav1.NewTime(p.Now()), Message: failure.Error()}
 	// ATT-172, ATT-175, ATT-192: only attaching tells the code, if the driver gave one.
 	if code := storage.CodeOf(failure); field == "attachError" && isStatus(failure) {
-		number := int32(code.Number())
+		number := int32(backends.CodeNumber(code))
 		e.ErrorCode = &number
 	}
 	if _, err := p.API().Attachments.Patch(p, va.Name, mergePatch("status", map[string]any{field: e}), api.Status); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -82,7 +83,7 @@ func (w *world) start() {
 	if w.backend == nil {
 		w.backend = w.disk
 	}
-	set, err := storage.NewSet(w.backend)
+	set, err := backends.NewSet(w.backend)
 	if err != nil {
 		w.t.Fatal(err)
 	}

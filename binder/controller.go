@@ -9,10 +9,10 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/storage"
 )
 
 // DefaultResyncPeriod is the time between two passes over all claims and volumes (BIND-004).
@@ -29,7 +29,7 @@ type Reclaimer interface {
 // Config sets up the controller. The zero value is a controller as in a new cluster, without storage and without reclaiming.
 type Config struct {
 	// Backends are the storage systems there are; nil is none.
-	Backends *storage.Set
+	Backends *backends.Set
 	// NewReclaimer makes the reclaiming half for one life of the controller; nil leaves released volumes alone.
 	NewReclaimer func(c *Controller) Reclaimer
 	// ResyncPeriod is the time between passes; zero is 15 s.
@@ -103,7 +103,7 @@ func (cfg *Config) complete() error {
 		cfg.ResyncPeriod = DefaultResyncPeriod
 	}
 	if cfg.Backends == nil {
-		none, err := storage.NewSet()
+		none, err := backends.NewSet()
 		if err != nil {
 			return err
 		}

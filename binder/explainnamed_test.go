@@ -8,8 +8,8 @@ import (
 
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/snapshot"
-	"github.com/volsim/volsim/storage"
 )
 
 // A volume that a claim names says by which test it failed (MATCH-030).
@@ -20,7 +20,7 @@ func TestExplainSaysWhatTheNamedVolumeLacks(t *testing.T) {
 
 // PROV-024: an in-tree name without a plugin that provisions makes nothing; PROV-022: one that was migrated is its driver's.
 func TestExplainKnowsThePlugins(t *testing.T) {
-	backends, err := storage.NewSet(fake.NFS(), fake.InTree("kubernetes.io/mock"))
+	backends, err := backends.NewSet(fake.NFS(), fake.InTree("kubernetes.io/mock"))
 	require.NoError(t, err)
 	for provisioner, want := range map[string]string{
 		"kubernetes.io/nfs":     "PROV-024",

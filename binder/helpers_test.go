@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
@@ -74,9 +75,9 @@ func withReclaimer(cfg binder.Config) binder.Config {
 	return cfg
 }
 
-func set(t *testing.T, backends ...storage.Backend) *storage.Set {
+func set(t *testing.T, all ...storage.Backend) *backends.Set {
 	t.Helper()
-	s, err := storage.NewSet(backends...)
+	s, err := backends.NewSet(all...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -117,12 +118,12 @@ func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVol
 		return err
 	}
 	// PROV-043
-	if len(class.MountOptions) > 0 && !storage.TakesMountOptions(plugin) {
+	if len(class.MountOptions) > 0 && !backends.TakesMountOptions(plugin) {
 		return failed(claim, "Mount options are not supported by the provisioner but StorageClass %q has mount options %v", class.Name, class.MountOptions)
 	}
 	request := createRequest(name, claim, class)
 	// PROV-044
-	if err := storage.PrepareCreate(plugin, request); err != nil {
+	if err := backends.PrepareCreate(plugin, request); err != nil {
 		return failed(claim, "Failed to create provisioner: %v", err)
 	}
 	// PROV-045
@@ -181,8 +182,8 @@ func segments(term corev1.TopologySelectorTerm) []storage.Segment {
 // createStorage has the plugin make the volume.
 func (c *Controller) createStorage(p *engine.Proc, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
 	call := api.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
-	err = p.Backend(call, storage.DelayOf(plugin, storage.Create, request.Name), func() error {
-		return storage.Safely(plugin.Name(), storage.Create, func() error {
+	err = p.Backend(call, backends.Delay(plugin, storage.Create, request.Name), func() error {
+		return backends.Safely(plugin.Name(), storage.Create, func() error {
 			response, err = plugin.(storage.Creator).Create(request)
 			return err
 		})

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -107,8 +108,8 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 func (c *Controller) deleteStorage(p *engine.Proc, deleter storage.Backend, pv *corev1.PersistentVolume) error {
 	id := storage.Handle(pv)
 	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
-	err := p.Backend(call, storage.DelayOf(deleter, storage.Delete, id), func() error {
-		return storage.Safely(deleter.Name(), storage.Delete, func() error {
+	err := p.Backend(call, backends.Delay(deleter, storage.Delete, id), func() error {
+		return backends.Safely(deleter.Name(), storage.Delete, func() error {
 			return deleter.(storage.Deleter).Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
 		})
 	})

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -15,7 +15,7 @@ type Config struct {
 	// Invariants are what must hold. Names are unique.
 	Invariants []Invariant
 	// Backends are the storage systems of the cluster; nil is none.
-	Backends *storage.Set
+	Backends *backends.Set
 	// Start is when the cluster begins; texts count from it. Zero is [engine.DefaultStart].
 	Start time.Time
 	// Reachable reports whether the kubelet of a node runs and reaches the API server, so that it can be expected to do something.
@@ -37,7 +37,7 @@ func New(cfg Config) (*Checker, error) {
 		cfg.Start = engine.DefaultStart
 	}
 	if cfg.Backends == nil {
-		cfg.Backends = &storage.Set{}
+		cfg.Backends = &backends.Set{}
 	}
 	c := &Checker{world: newWorld(cfg)}
 	names := map[string]bool{}

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -45,7 +46,7 @@ func newTale(t *testing.T, invariants ...string) *tale {
 	picked, err := check.Named(invariants...)
 	require.NoError(t, err)
 	h.disk = fake.CSI(driver)
-	backends, err := storage.NewSet(h.disk, fake.InTree(inTree), fake.NFS())
+	backends, err := backends.NewSet(h.disk, fake.InTree(inTree), fake.NFS())
 	require.NoError(t, err)
 	h.checker, err = check.New(check.Config{
 		Invariants: picked, Backends: backends, Reachable: func(node string) bool { return !h.cutOff[node] },

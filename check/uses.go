@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -64,7 +65,7 @@ func (w *World) noteReply(e trace.Entry) {
 
 // final reports whether the caller takes the error for the end of it: every one of an in-tree plugin, some of a CSI driver.
 func (w *World) final(call api.Call, err error) bool {
-	return strings.HasPrefix(call.Target, storage.InTreePrefix) || !storage.UnknownOutcome(storage.Op(call.Verb), err)
+	return strings.HasPrefix(call.Target, storage.InTreePrefix) || !backends.UnknownOutcome(storage.Op(call.Verb), err)
 }
 
 // lostReply is what a violation says when the caller was told that a call had failed for good.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -88,7 +89,7 @@ func (w *World) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.Un
 // attachable reports whether the volume has to be attached before a node can use it.
 func (w *World) attachable(pv *corev1.PersistentVolume) bool {
 	plugin, err := objects.PluginOf(w.backends, objects.VolumeSpec{PV: pv})
-	if err != nil || plugin.Backend == nil || !storage.Can(plugin.Backend, storage.Attach) {
+	if err != nil || plugin.Backend == nil || !backends.Can(plugin.Backend, storage.Attach) {
 		return false
 	}
 	return plugin.Attachable(objects.VolumeSpec{PV: pv}, w.drivers[plugin.Driver])

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/trace"
 )
 
 // World is what a history says of the cluster so far: the objects as the API server has them, and the volumes as calls to backends
 // left them. Objects are shared: read only.
 type World struct {
-	backends  *storage.Set
+	backends  *backends.Set
 	reachable func(node string) bool
 	start     time.Time
 	now       time.Time

@@ -6,13 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/core/backends"
 )
 
 // backends returns the known storage systems.
-func (x *explainer) backends() *storage.Set {
+func (x *explainer) backends() *backends.Set {
 	if x.Backends == nil {
-		return &storage.Set{}
+		return &backends.Set{}
 	}
 	return x.Backends
 }

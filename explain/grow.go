@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -102,9 +103,9 @@ func (x *explainer) findGrower(g *growth) {
 		return
 	}
 	backend, known := x.backends().Driver(driver)
-	if !known || storage.Can(backend, storage.Expand) || storage.Can(backend, storage.NodeExpand) {
+	if !known || backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) {
 		// EXP-020
-		g.actor, g.canExpand = actors.Resizer(driver), !known || storage.Can(backend, storage.Expand)
+		g.actor, g.canExpand = actors.Resizer(driver), !known || backends.Can(backend, storage.Expand)
 	}
 }
 

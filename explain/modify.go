@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -58,7 +59,7 @@ func (x *explainer) modifierOf(pv *corev1.PersistentVolume) (driver string, able
 		return "an in-tree plugin", false
 	}
 	backend, known := x.backends().Driver(pv.Spec.CSI.Driver)
-	return pv.Spec.CSI.Driver, !known || storage.Can(backend, storage.Modify)
+	return pv.Spec.CSI.Driver, !known || backends.Can(backend, storage.Modify)
 }
 
 // modifyError is what the driver said last, after a colon; "" if it did not complain.

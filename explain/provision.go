@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -51,7 +52,7 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.say("XPROV-031", fmt.Sprintf("no volume fits, and %s makes none for a claim with a selector", driver))
 		e.next(Somebody, "has to create a volume that fits, or a claim without a selector")
 		e.never("the provisioner refuses it each time")
-	case known && !storage.Can(backend, storage.Create):
+	case known && !backends.Can(backend, storage.Create):
 		e.next(Somebody, "has to create a volume that fits")
 		e.never(driver + " cannot create volumes")
 	case !known && x.drivers[driver] == nil:
@@ -80,7 +81,7 @@ func (x *explainer) pluginProvisions(e *Explanation, claim *corev1.PersistentVol
 		e.say("PROV-040", fmt.Sprintf("no volume fits, and plugin %s makes none from a data source", plugin))
 		e.next(Somebody, "has to create a volume that fits, or a claim without a data source")
 		e.never("the controller refuses it each time")
-	case known && len(class.MountOptions) > 0 && !storage.TakesMountOptions(backend):
+	case known && len(class.MountOptions) > 0 && !backends.TakesMountOptions(backend):
 		// PROV-043
 		e.say("PROV-043", fmt.Sprintf("no volume fits, and plugin %s makes none with mount options, which class %q has", plugin, class.Name))
 		e.next(Somebody, "has to create a volume that fits, or a class without mount options")
@@ -105,5 +106,5 @@ func (x *explainer) csiProvisioner(claim *corev1.PersistentVolumeClaim) (string,
 	}
 	driver, _ := provisionerOf(class)
 	backend, known := x.backends().Driver(driver)
-	return driver, known && storage.Can(backend, storage.Create) || !known && x.drivers[driver] != nil
+	return driver, known && backends.Can(backend, storage.Create) || !known && x.drivers[driver] != nil
 }

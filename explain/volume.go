@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -267,11 +268,11 @@ func (x *explainer) deletedOutside(e *Explanation, pv *corev1.PersistentVolume, 
 		e.never("a Failed volume is not looked at again")
 	case pv.DeletionTimestamp != nil && !slices.Contains(pv.Finalizers, objects.ExternalFinalizer):
 		x.terminatingVolume(e, pv)
-	case known && !storage.Can(backend, storage.Delete):
+	case known && !backends.Can(backend, storage.Delete):
 		e.say("XPROV-052", fmt.Sprintf("%s is gone, and %s cannot delete volumes", claim, driver))
 		e.next(Somebody, "has to delete the storage, and then the volume")
 		e.never("nobody else deletes it")
-	case len(vas) > 0 && (!known || storage.Can(backend, storage.Attach)):
+	case len(vas) > 0 && (!known || backends.Can(backend, storage.Attach)):
 		e.say("XPROV-054", fmt.Sprintf("%s is gone, and the volume is still attached to node %s: it is not deleted before it is detached", claim, vas[0].Spec.NodeName))
 		e.next(actors.AttachDetach, "has to detach it from node "+vas[0].Spec.NodeName)
 		for _, va := range vas {

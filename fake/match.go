@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
@@ -47,9 +48,9 @@ var apiVerbs = []string{"create", "update", "update-status", "patch", "patch-sta
 // have no kind, and each have verbs of their own.
 func (m Match) check() error {
 	server := m.Target == api.APIServer || slices.Contains(apiVerbs, m.Verb) || m.Kind != ""
-	backend := m.Target != "" && m.Target != api.APIServer || storage.Op(m.Verb).Valid() || m.Node != "" || m.Pod != ""
+	backend := m.Target != "" && m.Target != api.APIServer || backends.IsOp(storage.Op(m.Verb)) || m.Node != "" || m.Pod != ""
 	switch {
-	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !storage.Op(m.Verb).Valid():
+	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !backends.IsOp(storage.Op(m.Verb)):
 		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, storage.Ops(), apiVerbs)
 	case m.Kind != "" && !slices.Contains(store.Kinds(), api.Kind(m.Kind)):
 		return fmt.Errorf("there is no kind %q: write it as in a manifest, one of %v", m.Kind, store.Kinds())

@@ -6,52 +6,36 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/storage"
 )
 
-// DataHolder is a backend whose volumes can be written and read, as a pod would. The volume must be published to the pod on the
-// node; a backend that attaches can be written and read only where the volume is attached.
-type DataHolder interface {
-	Write(id string, pod storage.PodRef, node string, at time.Time) (Write, error)
-	Read(id string, pod storage.PodRef, node string) (Write, error)
-}
-
-// Write is something that a pod wrote: it replaces what was on the volume. The zero value is an empty volume.
-type Write struct {
-	Version int // counts the writes of a volume's life, from 1
-	Pod     storage.PodRef
-	Node    string
-	At      time.Time
-}
-
-// VolumeState is what a [Memory] knows about a volume. It is a copy.
+// VolumeState is a copy of the state of a volume.
 type VolumeState struct {
-	ID       string
-	Size     int64 // bytes; 0 for a static volume that was never expanded
-	Usable   int64 // bytes that the file system makes use of
-	Static   bool  // not created by this backend
-	Deleted  bool
-	Topology []storage.Segment
-	// Modified are the parameters that Modify has given it, nil if none.
-	Modified map[string]string
-	// In the order of node and target path:
-	Attached  []Attachment
-	Staged    []Staging
-	Published []Publication
-	// Content is what the next reader sees, Writes is what was ever written.
-	Content Write
-	Writes  []Write
+	ID        string            // the volumeHandle
+	Size      int64             // bytes; 0 for a static volume that was never expanded
+	Usable    int64             // bytes that the file system uses
+	Static    bool              // not created by this backend
+	Deleted   bool              // it no longer exists
+	Topology  []storage.Segment // segments that reach it; none is every node
+	Modified  map[string]string // parameters set by Modify; nil if none
+	Attached  []Attachment      // by node
+	Staged    []Staging         // by node
+	Published []Publication     // by node and target path
+	Content   storage.Write     // what the next reader finds
+	Writes    []storage.Write   // every write, in order
 }
 
 func (v *volume) state() VolumeState {
-	return VolumeState{ID: v.id, Size: v.size, Usable: v.used, Static: v.request == nil, Deleted: v.deleted, Topology: v.answer().Topology, Modified: maps.Clone(v.modified),
+	return VolumeState{ID: v.id, Size: v.size, Usable: v.used, Static: v.request == nil, Deleted: v.deleted, Topology: v.answer().Topology,
+		Modified: maps.Clone(v.modified),
 		Attached: slices.Clone(v.attached), Staged: slices.Clone(v.staged), Published: slices.Clone(v.published),
 		Content: v.content, Writes: slices.Clone(v.writes)}
 }
 
-// Volumes are the volumes there are, by ID.
-func (m *Memory) Volumes() []VolumeState {
+// Volumes implements Memory.Volumes.
+func (m *model) Volumes() []VolumeState {
 	states := make([]VolumeState, 0, len(m.volumes))
 	for _, id := range slices.Sorted(maps.Keys(m.volumes)) {
 		states = append(states, m.volumes[id].state())
@@ -59,8 +43,8 @@ func (m *Memory) Volumes() []VolumeState {
 	return states
 }
 
-// Volume is the volume of that ID, if it exists.
-func (m *Memory) Volume(id string) (VolumeState, bool) {
+// Volume implements Memory.Volume.
+func (m *model) Volume(id string) (VolumeState, bool) {
 	v, ok := m.volumes[id]
 	if !ok {
 		return VolumeState{}, false
@@ -68,8 +52,8 @@ func (m *Memory) Volume(id string) (VolumeState, bool) {
 	return v.state(), true
 }
 
-// Deleted are the volumes there were, in the order of their deletion. An ID that was used again stands here once for each time.
-func (m *Memory) Deleted() []VolumeState {
+// Deleted implements Memory.Deleted.
+func (m *model) Deleted() []VolumeState {
 	states := make([]VolumeState, len(m.gone))
 	for i, v := range m.gone {
 		states[i] = v.state()
@@ -77,8 +61,8 @@ func (m *Memory) Deleted() []VolumeState {
 	return states
 }
 
-// Writers are the publications through which the volume can be written at this moment.
-func (m *Memory) Writers(id string) []Publication {
+// Writers implements Memory.Writers.
+func (m *model) Writers(id string) []Publication {
 	v, ok := m.volumes[id]
 	if !ok {
 		return nil
@@ -86,7 +70,7 @@ func (m *Memory) Writers(id string) []Publication {
 	return m.writers(v)
 }
 
-func (m *Memory) writers(v *volume) []Publication {
+func (m *model) writers(v *volume) []Publication {
 	var writers []Publication
 	for _, p := range v.published {
 		if p.writable() && m.reaches(v, p.Node, true) {
@@ -96,46 +80,46 @@ func (m *Memory) writers(v *volume) []Publication {
 	return writers
 }
 
-// writable reports whether the pod may write: a driver that is asked for a volume that many nodes read mounts it for reading.
+// writable reports whether the pod may write. A volume with mode ReadOnlyMany is mounted for reading.
 func (p Publication) writable() bool { return !p.ReadOnly && p.Mode != corev1.ReadOnlyMany }
 
-// reaches reports whether the node can get at the data: always, if the backend does not attach.
-func (m *Memory) reaches(v *volume, node string, write bool) bool {
+// reaches reports whether the node can access the data: always, if the backend does not attach.
+func (m *model) reaches(v *volume, node string, write bool) bool {
 	if !m.able[storage.Attach] || m.lenient && len(v.attached) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(v.attached, func(a Attachment) bool { return a.Node == node && !(write && a.ReadOnly) })
 }
 
-// Write puts a new version on the volume, at the given moment of virtual time. It fails if the pod cannot write there.
-func (m *Memory) Write(id string, pod storage.PodRef, node string, at time.Time) (Write, error) {
+// Write implements Memory.Write.
+func (m *model) Write(id string, pod storage.PodRef, node string, at time.Time) (storage.Write, error) {
 	v, err := m.access(id, pod, node, true)
 	if err != nil {
-		return Write{}, err
+		return storage.Write{}, err
 	}
-	w := Write{Version: len(v.writes) + 1, Pod: pod, Node: node, At: at}
+	w := storage.Write{Version: len(v.writes) + 1, Pod: pod, Node: node, At: at}
 	v.writes = append(v.writes, w)
 	v.content = w
 	return w, nil
 }
 
-// Read is what the pod finds on the volume: the last write, or the zero Write if there is none. It fails if the pod cannot read.
-func (m *Memory) Read(id string, pod storage.PodRef, node string) (Write, error) {
+// Read implements Memory.Read.
+func (m *model) Read(id string, pod storage.PodRef, node string) (storage.Write, error) {
 	v, err := m.access(id, pod, node, false)
 	if err != nil {
-		return Write{}, err
+		return storage.Write{}, err
 	}
 	return v.content, nil
 }
 
-func (m *Memory) access(id string, pod storage.PodRef, node string, write bool) (*volume, error) {
+func (m *model) access(id string, pod storage.PodRef, node string, write bool) (*volume, error) {
 	v, ok := m.volumes[id]
 	if !ok {
 		return nil, m.refuse(storage.NotFound, "volume %s does not exist", id)
 	}
 	published := false
 	for _, p := range v.published {
-		if p.Node == node && p.Pod.Same(pod) && (!write || p.writable()) {
+		if p.Node == node && samePod(p.Pod, pod) && (!write || p.writable()) {
 			published = true
 		}
 	}
@@ -148,6 +132,14 @@ func (m *Memory) access(id string, pod storage.PodRef, node string, write bool) 
 		return nil, m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", id, node)
 	}
 	return v, nil
+}
+
+// samePod compares by UID; by name when one side has no UID.
+func samePod(a, b storage.PodRef) bool {
+	if a.UID != "" && b.UID != "" {
+		return a.UID == b.UID
+	}
+	return a.Namespace == b.Namespace && a.Name == b.Name
 }
 
 func sortProblems(problems []Problem) {

@@ -28,18 +28,18 @@ func TestDataFollowsTheVolume(t *testing.T) {
 	m := fake.CSI("disk.example.com")
 	p1, p2 := podNamed("p1"), podNamed("p2")
 	do(t, m, all("v", "n1", "p1")...)
-	if got, err := m.Read("v", p1, "n1"); err != nil || got != (fake.Write{}) {
+	if got, err := m.Read("v", p1, "n1"); err != nil || got != (storage.Write{}) {
 		t.Errorf("Read of a fresh volume = %+v, %v, want the zero Write", got, err)
 	}
 	for i := range 2 {
-		want := fake.Write{Version: i + 1, Pod: p1, Node: "n1", At: at(i)}
+		want := storage.Write{Version: i + 1, Pod: p1, Node: "n1", At: at(i)}
 		if got, err := m.Write("v", p1, "n1", at(i)); err != nil || got != want {
 			t.Errorf("Write = %+v, %v, want %+v", got, err, want)
 		}
 	}
 	do(t, m, ok(unpublish("v", "n1", "p1")), ok(unstage("v", "n1")), ok(detach("v", "n1")))
 	do(t, m, all("v", "n2", "p2")...)
-	want := fake.Write{Version: 2, Pod: p1, Node: "n1", At: at(1)}
+	want := storage.Write{Version: 2, Pod: p1, Node: "n1", At: at(1)}
 	if got, err := m.Read("v", p2, "n2"); err != nil || got != want {
 		t.Errorf("Read on the next node = %+v, %v, want %+v", got, err, want)
 	}
@@ -113,7 +113,7 @@ func TestRecycledVolumeIsEmpty(t *testing.T) {
 	if err := p.Recycle(storage.RecycleRequest{ID: "pv1"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := p.Read("pv1", podNamed("p1"), "n1"); err != nil || got != (fake.Write{}) {
+	if got, err := p.Read("pv1", podNamed("p1"), "n1"); err != nil || got != (storage.Write{}) {
 		t.Errorf("Read = %+v, %v, want the zero Write", got, err)
 	}
 	if got, err := p.Write("pv1", podNamed("p1"), "n1", at(2)); err != nil || got.Version != 2 {

@@ -1,14 +1,15 @@
 package fake
 
 import (
-	"github.com/volsim/volsim/storage"
 	"maps"
 	"slices"
+
+	"github.com/volsim/volsim/storage"
 )
 
 // Modify gives the volume the parameters, besides those that it was given before. Those that are not [Mutable] are code
 // InvalidArgument, and then none is changed.
-func (m *Memory) Modify(req storage.ModifyRequest) error {
+func (m *model) Modify(req storage.ModifyRequest) error {
 	if err := m.check(storage.Modify, "ID", req.ID); err != nil {
 		return err
 	}

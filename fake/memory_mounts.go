@@ -4,35 +4,36 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/storage"
 )
 
-// Attachment is a volume made available at a node.
+// Attachment is a volume attached to a node.
 type Attachment struct {
-	Node     string
-	Mode     corev1.PersistentVolumeAccessMode
-	ReadOnly bool
+	Node     string                            // name of the node
+	Mode     corev1.PersistentVolumeAccessMode // as requested; ReadWriteOnce by default
+	ReadOnly bool                              // attached for reading only
 }
 
 // Staging is a volume mounted on a node for all pods there.
 type Staging struct {
-	Node, Path string
-	Mode       corev1.PersistentVolumeAccessMode
-	VolumeMode corev1.PersistentVolumeMode
+	Node, Path string                            // name of the node; where it is mounted
+	Mode       corev1.PersistentVolumeAccessMode // as requested; ReadWriteOnce by default
+	VolumeMode corev1.PersistentVolumeMode       // as requested; Filesystem by default
 }
 
-// Publication is a volume given to a pod.
+// Publication is a volume mounted for a pod.
 type Publication struct {
-	Node, Target string
-	Pod          storage.PodRef
-	Mode         corev1.PersistentVolumeAccessMode
-	VolumeMode   corev1.PersistentVolumeMode
-	ReadOnly     bool
+	Node, Target string                            // name of the node; where it is mounted
+	Pod          storage.PodRef                    // the pod
+	Mode         corev1.PersistentVolumeAccessMode // as requested; ReadWriteOnce by default
+	VolumeMode   corev1.PersistentVolumeMode       // as requested; Filesystem by default
+	ReadOnly     bool                              // mounted for reading only
 }
 
 // Attach makes the volume available at the node.
-func (m *Memory) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
+func (m *model) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
 	if err := m.check(storage.Attach, "ID", req.ID, "node", req.Node); err != nil {
 		return storage.AttachResponse{}, err
 	}
@@ -61,7 +62,7 @@ func (m *Memory) Attach(req storage.AttachRequest) (storage.AttachResponse, erro
 }
 
 // Detach takes the volume from the node, or from every node when none is named.
-func (m *Memory) Detach(req storage.DetachRequest) error {
+func (m *model) Detach(req storage.DetachRequest) error {
 	if err := m.check(storage.Detach, "ID", req.ID); err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (m *Memory) Detach(req storage.DetachRequest) error {
 }
 
 // Stage mounts the volume on the node.
-func (m *Memory) Stage(req storage.StageRequest) error {
+func (m *model) Stage(req storage.StageRequest) error {
 	if err := m.check(storage.Stage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (m *Memory) Stage(req storage.StageRequest) error {
 }
 
 // Unstage takes the volume's mount off the node.
-func (m *Memory) Unstage(req storage.UnstageRequest) error {
+func (m *model) Unstage(req storage.UnstageRequest) error {
 	if err := m.check(storage.Unstage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (m *Memory) Unstage(req storage.UnstageRequest) error {
 }
 
 // Publish gives the volume to the pod.
-func (m *Memory) Publish(req storage.PublishRequest) error {
+func (m *model) Publish(req storage.PublishRequest) error {
 	if err := m.check(storage.Publish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func byNodeAndTarget(a, b Publication) int {
 }
 
 // ready reports what must come before the volume can be published, if anything.
-func (m *Memory) ready(v *volume, req storage.PublishRequest) error {
+func (m *model) ready(v *volume, req storage.PublishRequest) error {
 	switch {
 	case m.able[storage.Attach] && !v.isAttached(req.Node):
 		return m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
@@ -186,7 +187,7 @@ func (m *Memory) ready(v *volume, req storage.PublishRequest) error {
 }
 
 // Unpublish takes the volume from the pod.
-func (m *Memory) Unpublish(req storage.UnpublishRequest) error {
+func (m *model) Unpublish(req storage.UnpublishRequest) error {
 	if err := m.check(storage.Unpublish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
 		return err
 	}

@@ -4,16 +4,17 @@ import (
 	"maps"
 	"time"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // MemoryOption changes what a [Memory] is like. A wrong option shows in [Memory.Err], and so in [NewSet].
-type MemoryOption func(*Memory)
+type MemoryOption func(*model)
 
 // Without takes operations away. Attach and Detach go together, and so do Stage and Unstage, Publish and Unpublish.
 func Without(ops ...storage.Op) MemoryOption {
-	return func(m *Memory) {
+	return func(m *model) {
 		for _, op := range m.known("Without", ops) {
 			delete(m.able, op)
 			delete(m.able, opposites[op])
@@ -23,7 +24,7 @@ func Without(ops ...storage.Op) MemoryOption {
 
 // Only takes everything away but these operations; those that go together come together.
 func Only(ops ...storage.Op) MemoryOption {
-	return func(m *Memory) {
+	return func(m *model) {
 		m.able = map[storage.Op]bool{}
 		for _, op := range m.known("Only", ops) {
 			m.able[op] = true
@@ -47,7 +48,7 @@ func ProvisionOnly() MemoryOption { return Only(storage.Create, storage.Delete) 
 
 // Latency is how long each call of the operation takes; zero unless said.
 func Latency(op storage.Op, d time.Duration) MemoryOption {
-	return func(m *Memory) {
+	return func(m *model) {
 		if d < 0 {
 			m.fault("Latency of %s is %s: it must not be negative", op, d)
 			return
@@ -60,24 +61,24 @@ func Latency(op storage.Op, d time.Duration) MemoryOption {
 
 // MinSize is the size of the smallest volume, such as "1Gi": a smaller request gets it. None unless said.
 func MinSize(size string) MemoryOption {
-	return func(m *Memory) { m.minSize = m.bytes("MinSize", size) }
+	return func(m *model) { m.minSize = m.bytes("MinSize", size) }
 }
 
 // MaxSize is the size of the largest volume: a larger request is code OutOfRange. None unless said.
 func MaxSize(size string) MemoryOption {
-	return func(m *Memory) { m.maxSize = m.bytes("MaxSize", size) }
+	return func(m *model) { m.maxSize = m.bytes("MaxSize", size) }
 }
 
 // Quota is how much all volumes together may have: one more is code ResourceExhausted. None unless said. Static volumes whose
 // size is unknown do not count.
 func Quota(size string) MemoryOption {
-	return func(m *Memory) { m.quota = m.bytes("Quota", size) }
+	return func(m *model) { m.quota = m.bytes("Quota", size) }
 }
 
 // Topology gives the driver segments: a volume is made in one of them, and only nodes there can reach it. It is the first
 // preferred one that the driver has, else the first required one, else the driver's first; without any, code ResourceExhausted.
 func Topology(segments ...storage.Segment) MemoryOption {
-	return func(m *Memory) {
+	return func(m *model) {
 		m.segments = nil
 		for _, s := range segments {
 			if len(s) == 0 {
@@ -91,23 +92,23 @@ func Topology(segments ...storage.Segment) MemoryOption {
 
 // Lenient makes a storage system that refuses nothing on account of who uses a volume, and knows deleted volumes as static ones.
 // It still keeps count: [Memory.Report].
-func Lenient() MemoryOption { return func(m *Memory) { m.lenient = true } }
+func Lenient() MemoryOption { return func(m *model) { m.lenient = true } }
 
 // CreatedOnly makes a storage system without static volumes: an ID that it did not make is code NotFound.
-func CreatedOnly() MemoryOption { return func(m *Memory) { m.createdOnly = true } }
+func CreatedOnly() MemoryOption { return func(m *model) { m.createdOnly = true } }
 
 // OfflineExpansion makes a driver that cannot expand an attached volume: code FailedPrecondition.
-func OfflineExpansion() MemoryOption { return func(m *Memory) { m.offline = true } }
+func OfflineExpansion() MemoryOption { return func(m *model) { m.offline = true } }
 
 // Mutable names the parameters that Modify may change: any other is code InvalidArgument. Any may be changed unless said.
 func Mutable(parameters ...string) MemoryOption {
-	return func(m *Memory) { m.mutable = append([]string{}, parameters...) }
+	return func(m *model) { m.mutable = append([]string{}, parameters...) }
 }
 
-func (m *Memory) known(option string, ops []storage.Op) []storage.Op {
+func (m *model) known(option string, ops []storage.Op) []storage.Op {
 	var known []storage.Op
 	for _, op := range ops {
-		if op.Valid() {
+		if backends.IsOp(op) {
 			known = append(known, op)
 			continue
 		}
@@ -116,7 +117,7 @@ func (m *Memory) known(option string, ops []storage.Op) []storage.Op {
 	return known
 }
 
-func (m *Memory) bytes(option, size string) int64 {
+func (m *model) bytes(option, size string) int64 {
 	q, err := resource.ParseQuantity(size)
 	if err != nil || q.Sign() <= 0 {
 		m.fault("%s %q is not a size: write it like 10Gi", option, size)

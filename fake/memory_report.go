@@ -5,15 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/storage"
 )
 
-// ProblemKind says what is wrong with the use of a volume.
+// ProblemKind is a way to misuse a volume.
 type ProblemKind string
 
-// What a [Memory] finds wrong.
+// The kinds of problems.
 const (
 	Leaked            ProblemKind = "Leaked"            // it was created, and no PersistentVolume knows it
 	DeletedWhenWanted ProblemKind = "DeletedWhenWanted" // a PersistentVolume that may be used describes a deleted volume
@@ -24,25 +25,25 @@ const (
 	RecycledInUse     ProblemKind = "RecycledInUse"     // scrubbed while a pod had it
 )
 
-// Problem is one thing that went wrong with a volume, or that a well-behaved control plane would not ask for.
+// Problem is one misuse of a volume, which a well-behaved control plane would not cause.
 type Problem struct {
 	Kind   ProblemKind
-	Volume string // the ID
-	Detail string
+	Volume string // its ID
+	Detail string // a sentence that names the nodes and pods
 }
 
-// String is "<kind> <volume>: <detail>".
+// String returns "<kind> <volume>: <detail>".
 func (p Problem) String() string { return fmt.Sprintf("%s %s: %s", p.Kind, p.Volume, p.Detail) }
 
-func (m *Memory) problem(kind ProblemKind, id, format string, args ...any) {
+func (m *model) problem(kind ProblemKind, id, format string, args ...any) {
 	m.problems = append(m.problems, Problem{Kind: kind, Volume: id, Detail: fmt.Sprintf(format, args...)})
 }
 
-// Problems are those that showed as they happened, in that order: all kinds but Leaked and DeletedWhenWanted.
-func (m *Memory) Problems() []Problem { return slices.Clone(m.problems) }
+// Problems implements Memory.Problems.
+func (m *model) Problems() []Problem { return slices.Clone(m.problems) }
 
-// watchWriters notes it when the last step made a second node able to write.
-func (m *Memory) watchWriters(v *volume) {
+// watchWriters records a problem when the last step made a second node able to write.
+func (m *model) watchWriters(v *volume) {
 	var nodes []string
 	many := true
 	for _, p := range m.writers(v) {
@@ -56,25 +57,16 @@ func (m *Memory) watchWriters(v *volume) {
 	}
 }
 
-// Report lists the problems so far, and after them, by volume, what does not fit the PersistentVolumes of the cluster, of which
-// it takes all, also those of other backends:
-//
-//   - Leaked: created here, not deleted, and in no PersistentVolume. While a volume is being provisioned that is no mistake yet.
-//   - DeletedWhenWanted: deleted here, and the same PersistentVolume is Bound; or it is neither Bound, Released, Failed nor being deleted.
-func (m *Memory) Report(pvs []*corev1.PersistentVolume) []Problem {
-	return append(m.Problems(), m.compare(pvs, m.owns)...)
+// Report implements Memory.Report.
+func (m *model) Report(pvs []*corev1.PersistentVolume) []Problem {
+	return append(m.Problems(), m.compare(pvs)...)
 }
 
-// owns reports whether a CSI driver is in charge of the source.
-func (m *Memory) owns(source *corev1.PersistentVolumeSource) bool {
-	return source.CSI != nil && source.CSI.Driver == m.name
-}
-
-func (m *Memory) compare(pvs []*corev1.PersistentVolume, owns func(*corev1.PersistentVolumeSource) bool) []Problem {
+func (m *model) compare(pvs []*corev1.PersistentVolume) []Problem {
 	var problems []Problem
 	known := map[string]bool{}
 	for _, pv := range pvs {
-		if pv == nil || !owns(&pv.Spec.PersistentVolumeSource) {
+		if pv == nil || !m.supports(&pv.Spec.PersistentVolumeSource) {
 			continue
 		}
 		id := storage.Handle(pv)
@@ -92,7 +84,7 @@ func (m *Memory) compare(pvs []*corev1.PersistentVolume, owns func(*corev1.Persi
 	return problems
 }
 
-// wanted reports whether somebody uses the volume, or could come to.
+// wanted reports whether the volume is in use or may be used later.
 func wanted(pv *corev1.PersistentVolume) bool {
 	switch phase(pv) {
 	case corev1.VolumeBound:
@@ -110,9 +102,9 @@ func phase(pv *corev1.PersistentVolume) corev1.PersistentVolumePhase {
 	return pv.Status.Phase
 }
 
-// lost reports whether the data that the PersistentVolume was about is gone. A PersistentVolume that was made anew after the
-// deletion has another UID.
-func (m *Memory) lost(id string, uid types.UID) bool {
+// lost reports whether the data of the PersistentVolume is gone. A PersistentVolume that was created again after the deletion has
+// another UID.
+func (m *model) lost(id string, uid types.UID) bool {
 	if v, ok := m.volumes[id]; ok && !v.revived {
 		return false
 	}

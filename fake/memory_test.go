@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -231,8 +232,8 @@ func TestCreateAnswers(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("Create (-want +got):\n%s", diff)
 			}
-			if m.HasTopology() != (tt.opts != nil && tt.want.Size != 4*gi) {
-				t.Errorf("HasTopology = %t", m.HasTopology())
+			if backends.HasTopology(m) != (tt.opts != nil && tt.want.Size != 4*gi) {
+				t.Errorf("HasTopology = %t", backends.HasTopology(m))
 			}
 		})
 	}
@@ -243,7 +244,7 @@ func TestCreateAnswers(t *testing.T) {
 	if _, err := m.Create(asked([]storage.Segment{zone("b")}, nil)); storage.CodeOf(err) != storage.AlreadyExists {
 		t.Errorf("Create in another zone by the same name = %v, want code AlreadyExists", err)
 	}
-	if !storage.HasTopology(m) || storage.HasTopology(fake.NFS()) {
+	if !backends.HasTopology(m) || backends.HasTopology(fake.NFS()) {
 		t.Error("HasTopology is wrong")
 	}
 	resp, err := fake.InTree("kubernetes.io/mock-storage").Create(storage.CreateRequest{Name: "pvc-1", Size: gi})
@@ -264,10 +265,13 @@ func TestMemoryOptionErrors(t *testing.T) {
 		{fake.Latency("Make", 1), `backend a: Latency: there is no operation "Make"`},
 		{fake.MaxSize("-1Gi"), `backend a: MaxSize "-1Gi" is not a size: write it like 10Gi`},
 		{fake.Topology(nil), "backend a: Topology with an empty segment"},
-		{func(m *fake.Memory) { fake.MinSize("2Gi")(m); fake.MaxSize("1Gi")(m) }, "backend a: MinSize 2147483648 is more than MaxSize 1073741824"},
 	} {
 		if err := fake.CSI("a", tt.opt).Err(); err == nil || err.Error() != tt.want {
 			t.Errorf("Err = %v, want %s", err, tt.want)
 		}
+	}
+	const want = "backend a: MinSize 2147483648 is more than MaxSize 1073741824"
+	if err := fake.CSI("a", fake.MinSize("2Gi"), fake.MaxSize("1Gi")).Err(); err == nil || err.Error() != want {
+		t.Errorf("Err = %v, want %s", err, want)
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/storage"
 )
 
 // Create makes a volume, or finds the one that the same request made before.
-func (m *Memory) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (m *model) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if err := m.check(storage.Create, "name", req.Name); err != nil {
 		return storage.CreateResponse{}, err
 	}
@@ -80,17 +81,17 @@ func (v *volume) differs(req storage.CreateRequest) string {
 		return "volume mode"
 	case !maps.Equal(was.Parameters, req.Parameters):
 		return "set of parameters"
-	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, topology[0].Equal):
+	case len(topology) > 0 && len(req.Requisite) > 0 && !slices.ContainsFunc(req.Requisite, sameSegment(topology[0])):
 		return "topology"
 	}
 	return ""
 }
 
 // place chooses the segment of a new volume.
-func (m *Memory) place(req storage.CreateRequest) (storage.Segment, bool) {
+func (m *model) place(req storage.CreateRequest) (storage.Segment, bool) {
 	for _, wanted := range [][]storage.Segment{req.Preferred, req.Requisite} {
 		for _, s := range wanted {
-			if slices.ContainsFunc(m.segments, s.Equal) {
+			if slices.ContainsFunc(m.segments, sameSegment(s)) {
 				return maps.Clone(s), true
 			}
 		}
@@ -101,7 +102,11 @@ func (m *Memory) place(req storage.CreateRequest) (storage.Segment, bool) {
 	return m.segments[0], true
 }
 
-func (m *Memory) total() int64 {
+func sameSegment(s storage.Segment) func(storage.Segment) bool {
+	return func(other storage.Segment) bool { return maps.Equal(s, other) }
+}
+
+func (m *model) total() int64 {
 	var sum int64
 	for _, v := range m.volumes {
 		sum += v.size
@@ -110,7 +115,7 @@ func (m *Memory) total() int64 {
 }
 
 // Delete destroys the volume. What it was stays known to [Memory.Deleted].
-func (m *Memory) Delete(req storage.DeleteRequest) error {
+func (m *model) Delete(req storage.DeleteRequest) error {
 	if err := m.check(storage.Delete, "ID", req.ID); err != nil {
 		return err
 	}
@@ -152,7 +157,7 @@ func (v *volume) users() []string {
 }
 
 // Recycle removes what was written. It is not refused while pods have the volume: to see to that is the controller's job.
-func (m *Memory) Recycle(req storage.RecycleRequest) error {
+func (m *model) Recycle(req storage.RecycleRequest) error {
 	if err := m.check(storage.Recycle, "ID", req.ID); err != nil {
 		return err
 	}
@@ -163,13 +168,13 @@ func (m *Memory) Recycle(req storage.RecycleRequest) error {
 	if len(v.published) > 0 {
 		m.problem(RecycledInUse, req.ID, "recycled while %s", strings.Join(v.users(), ", "))
 	}
-	v.content = Write{}
+	v.content = storage.Write{}
 	m.keep(v)
 	return nil
 }
 
 // Expand grows the volume, never less than it is. A file system on it needs NodeExpand afterwards, if the driver can do that.
-func (m *Memory) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
+func (m *model) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
 	if err := m.check(storage.Expand, "ID", req.ID); err != nil {
 		return storage.ExpandResponse{}, err
 	}
@@ -198,7 +203,7 @@ func (m *Memory) Expand(req storage.ExpandRequest) (storage.ExpandResponse, erro
 }
 
 // grow gives the volume more room, if there is that much.
-func (m *Memory) grow(v *volume, size int64) error {
+func (m *model) grow(v *volume, size int64) error {
 	switch {
 	case m.tooLarge(size):
 		return m.refuse(storage.OutOfRange, "volume %s cannot have %d bytes, only %d", v.id, size, m.maxSize)
@@ -209,11 +214,11 @@ func (m *Memory) grow(v *volume, size int64) error {
 	return nil
 }
 
-func (m *Memory) tooLarge(size int64) bool { return m.maxSize > 0 && size > m.maxSize }
+func (m *model) tooLarge(size int64) bool { return m.maxSize > 0 && size > m.maxSize }
 
 // NodeExpand lets the file system have all of the volume. The volume must be staged or published on the node. A driver that cannot
 // Expand grows the volume here.
-func (m *Memory) NodeExpand(req storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
+func (m *model) NodeExpand(req storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
 	if err := m.check(storage.NodeExpand, "ID", req.ID, "node", req.Node); err != nil {
 		return storage.NodeExpandResponse{}, err
 	}

@@ -1,16 +1,15 @@
 package fake
 
 import (
-	"github.com/volsim/volsim/storage"
 	"maps"
 	"slices"
+
+	"github.com/volsim/volsim/storage"
 )
 
-// What the node part of a CSI driver says about a node (NodeGetInfo), which the kubelet publishes in its CSINode.
-
-// AttachLimit is an option that lets each node have so many volumes attached.
+// AttachLimit is an option that lets each node have so many volumes attached. By default there is no limit.
 func AttachLimit(volumes int32) MemoryOption {
-	return func(m *Memory) {
+	return func(m *model) {
 		if volumes < 0 {
 			m.fault("AttachLimit(%d): give zero or more", volumes)
 			return
@@ -19,8 +18,11 @@ func AttachLimit(volumes int32) MemoryOption {
 	}
 }
 
-// AttachLimit is what [Memory.SetAttachLimit] said last about the node, else what the option of that name says; no limit without both.
-func (m *Memory) AttachLimit(node string) int32 {
+// MountGroup is an option that makes a driver with VOLUME_MOUNT_GROUP: it sets the group of files while mounting.
+func MountGroup() MemoryOption { return func(m *model) { m.capabilities.MountGroup = true } }
+
+// AttachLimit is the limit of the node, else the option's; negative for none.
+func (m *model) AttachLimit(node string) int32 {
 	if limit, ok := m.nodeLimits[node]; ok {
 		return limit
 	}
@@ -30,13 +32,8 @@ func (m *Memory) AttachLimit(node string) int32 {
 	return *m.attachLimit
 }
 
-// SetAttachLimit lets the node have so many volumes attached from now on, as when a network interface takes the place of one. "" is every node,
-// also those of which something else was said before. Less than zero is no limit.
-//
-// Nobody learns of it before the driver is asked: if its CSIDriver sets nodeAllocatableUpdatePeriodSeconds, a kubelet asks it that often
-// (MNT-359). Then the CSINode says so, and the scheduler goes by it. The backend itself does not count; to have it refuse, let it fail with
-// [ResourceExhausted].
-func (m *Memory) SetAttachLimit(node string, volumes int32) {
+// SetAttachLimit implements Memory.SetAttachLimit.
+func (m *model) SetAttachLimit(node string, volumes int32) {
 	if node == "" {
 		m.nodeLimits, m.attachLimit = nil, &volumes
 	} else {
@@ -50,18 +47,18 @@ func (m *Memory) SetAttachLimit(node string, volumes int32) {
 	}
 }
 
-// NotifyAttachLimit calls fn whenever [Memory.SetAttachLimit] changes a limit. It reports false for a backend that embeds m, whose limit
+// NotifyAttachLimit calls fn whenever SetAttachLimit changes a limit. It returns false for a backend that embeds the Memory, whose limit
 // may change in other ways.
-func (m *Memory) NotifyAttachLimit(self storage.Backend, fn func()) bool {
-	if self != storage.Backend(m) {
+func (m *model) NotifyAttachLimit(self storage.Backend, fn func()) bool {
+	if self != m.owner {
 		return false
 	}
 	m.heard = append(m.heard, fn)
 	return true
 }
 
-// TopologyKeys are the keys of the segments of the option Topology.
-func (m *Memory) TopologyKeys() []string {
+// topologyKeys are the keys of the segments of the option Topology.
+func (m *model) topologyKeys() []string {
 	keys := map[string]bool{}
 	for _, segment := range m.segments {
 		for key := range segment {

@@ -3,96 +3,104 @@ package fake
 import (
 	"regexp"
 
-	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/storage"
 )
 
-// Plugin is a [Memory] that acts as an in-tree plugin. Its errors have no gRPC status, and the ID of a deleted volume may come
+// Plugin is a [Memory] that acts as an in-tree plugin. Its errors have no gRPC status, and the ID of a deleted volume may be used
 // again as that of a static one.
 type Plugin struct {
+	pluginContract
 	*Memory
-	supports     func(*corev1.PersistentVolumeSource) bool
-	mountOptions bool
-	disabled     bool // there is a provisioner, and it refuses
-	tmpOnly      bool // only deletes below /tmp/
-	byPod        bool // has a recycler pod scrub
 }
 
-// InTree makes a plugin that can create, delete, recycle and publish volumes with a hostPath source, and takes no mount options.
+// pluginContract is how controllers see a Plugin, as far as it differs from a Memory.
+type pluginContract interface {
+	storage.Supporter
+	storage.Preparer
+	storage.Creator
+	storage.Deleter
+}
+
+// InTree returns a plugin that can create, delete, recycle and publish volumes with a hostPath source, and accepts no mount options.
 // A created volume is a directory below /tmp/. The name begins with "kubernetes.io/".
 func InTree(name string, opts ...MemoryOption) *Plugin {
 	p := newPlugin(name, storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
-	p.apply(opts)
-	return p
+	return p.plugin(opts)
 }
 
-// HostPath makes the hostPath plugin as kube-controller-manager has it: kubernetes.io/host-path recycles, deletes only below
-// /tmp/ (RECL-036), and has a provisioner that is disabled. It refuses nobody.
+// HostPath returns the hostPath plugin as kube-controller-manager configures it: kubernetes.io/host-path recycles, deletes only below
+// /tmp/ (RECL-036), and has a provisioner that is disabled. It is [Lenient].
 func HostPath(opts ...MemoryOption) *Plugin {
 	p := newPlugin(storage.InTreePrefix+"host-path", storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
 	p.disabled = true
 	p.tmpOnly = true
-	p.byPod = true
+	p.capabilities.RecyclerPod = true
 	p.lenient = true
-	p.apply(opts)
-	return p
+	return p.plugin(opts)
 }
 
-// NFS makes the NFS plugin: kubernetes.io/nfs recycles, is mounted without attaching or staging, and takes mount options. It
-// refuses nobody.
+// NFS returns the NFS plugin: kubernetes.io/nfs recycles, is mounted without attaching or staging, and accepts mount options. It is
+// [Lenient].
 func NFS(opts ...MemoryOption) *Plugin {
 	p := newPlugin(storage.InTreePrefix+"nfs", storage.Recycle, storage.Publish, storage.Unpublish)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool { return s.NFS != nil }
-	p.mountOptions = true
-	p.byPod = true
+	p.capabilities.MountOptions = true
+	p.capabilities.RecyclerPod = true
 	p.lenient = true
-	p.apply(opts)
-	return p
+	return p.plugin(opts)
 }
 
-// FlexVolume makes the plugin that kubelets have for a FlexVolume driver, such as "example.com/disk", by whose name it goes: it is
-// published, and expanded on the node, and refuses nobody.
+// FlexVolume returns the plugin that kubelets have for a FlexVolume driver, such as "example.com/disk", which is also its name: it is
+// published, and expanded on the node. It is [Lenient].
 func FlexVolume(driver string, opts ...MemoryOption) *Plugin {
 	p := newPlugin(driver, storage.Publish, storage.Unpublish, storage.NodeExpand)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool {
 		return s.FlexVolume != nil && s.FlexVolume.Driver == driver
 	}
 	p.lenient = true
-	p.apply(opts)
-	return p
+	return p.plugin(opts)
 }
 
-func newPlugin(name string, able ...storage.Op) *Plugin {
-	m := newMemory(name, able...)
+// pluginModel implements a Plugin.
+type pluginModel struct {
+	*model
+	disabled bool // its provisioner refuses
+	tmpOnly  bool // deletes only below /tmp/
+}
+
+func newPlugin(name string, able ...storage.Op) *pluginModel {
+	m := newModel(name, able...)
 	m.inTree = true
-	return &Plugin{Memory: m, supports: func(s *corev1.PersistentVolumeSource) bool { return s.HostPath != nil }}
+	m.supports = func(s *corev1.PersistentVolumeSource) bool { return s.HostPath != nil }
+	return &pluginModel{model: m}
+}
+
+func (p *pluginModel) plugin(opts []MemoryOption) *Plugin {
+	p.apply(opts)
+	return &Plugin{pluginContract: p, Memory: &Memory{contract: p.model, model: p.model}}
 }
 
 // Supports reports whether the plugin is in charge of the source.
-func (p *Plugin) Supports(source *corev1.PersistentVolumeSource) bool {
+func (p *pluginModel) Supports(source *corev1.PersistentVolumeSource) bool {
 	return source != nil && p.supports(source)
 }
 
-// SupportsMountOptions reports whether a class of the plugin may have mount options (PROV-043).
-func (p *Plugin) SupportsMountOptions() bool { return p.mountOptions }
-
-// RecyclesByPod reports whether the plugin has a pod scrub its volumes, as NFS and HostPath do (RECL-070). The pod's work is Recycle.
-func (p *Plugin) RecyclesByPod() bool { return p.byPod }
-
-// Prepare refuses for a plugin whose provisioner is disabled, which is how HostPath comes.
-func (p *Plugin) Prepare(storage.CreateRequest) error {
+// Prepare refuses for a plugin whose provisioner is disabled.
+func (p *pluginModel) Prepare(storage.CreateRequest) error {
 	if p.disabled && p.able[storage.Create] {
 		return p.refuse(storage.FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
 	}
 	return nil
 }
 
-// Create is [Memory.Create]; the answer has the source of the volume. What Prepare refuses, Create refuses as well.
-func (p *Plugin) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+// Create makes a volume with a source. It refuses what Prepare refuses.
+func (p *pluginModel) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if err := p.Prepare(req); err != nil {
 		return storage.CreateResponse{}, err
 	}
-	resp, err := p.Memory.Create(req)
+	resp, err := p.model.Create(req)
 	if err != nil {
 		return storage.CreateResponse{}, err
 	}
@@ -102,22 +110,17 @@ func (p *Plugin) Create(req storage.CreateRequest) (storage.CreateResponse, erro
 
 var belowTmp = regexp.MustCompile(`/tmp/.+`)
 
-// Delete is [Memory.Delete]. HostPath looks at the path first.
-func (p *Plugin) Delete(req storage.DeleteRequest) error {
+// Delete destroys the volume. HostPath checks the path first.
+func (p *pluginModel) Delete(req storage.DeleteRequest) error {
 	if p.tmpOnly && p.able[storage.Delete] {
 		path := ""
 		if req.Source != nil && req.Source.HostPath != nil {
 			path = req.Source.HostPath.Path
 		}
 		if !belowTmp.MatchString(path) {
-			// RECL-036: what is not below some /tmp/ may be anybody's.
+			// RECL-036: other paths may belong to anything on the node.
 			return p.refuse(storage.InvalidArgument, "host_path deleter only supports /tmp/.+ but received provided %s", path)
 		}
 	}
-	return p.Memory.Delete(req)
-}
-
-// Report is [Memory.Report] for the sources that the plugin supports.
-func (p *Plugin) Report(pvs []*corev1.PersistentVolume) []Problem {
-	return append(p.Problems(), p.compare(pvs, p.Supports)...)
+	return p.model.Delete(req)
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -101,11 +102,11 @@ func (k *kubelet) adoptAttachment(spec *volumes.Spec, name corev1.UniqueVolumeNa
 		}
 	}
 	b := spec.Plugin.Backend
-	if b == nil || !storage.Can(b, storage.Attach) {
+	if b == nil || !backends.Can(b, storage.Attach) {
 		return devicePath, nil
 	}
 	req := storage.AttachRequest{ID: spec.ID(), Node: k.node.name, Mode: attachMode(spec.PV.Spec.AccessModes)}
-	err = storage.Safely(b.Name(), storage.Attach, func() error { _, err := b.(storage.Attacher).Attach(req); return err })
+	err = backends.Safely(b.Name(), storage.Attach, func() error { _, err := b.(storage.Attacher).Attach(req); return err })
 	if storage.CodeOf(err) == storage.AlreadyExists {
 		return devicePath, nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/core/backends"
 )
 
 // What Config stands for where it says nothing.
@@ -42,7 +42,7 @@ const (
 // Config sets up the kubelets of a cluster. The zero value works: kubelets as they come, with no storage but what is in the pods.
 type Config struct {
 	// Backends are the storage systems that nodes can reach; nil is none.
-	Backends *storage.Set
+	Backends *backends.Set
 	// Root is the directory of every kubelet; "" is DefaultRoot.
 	Root string
 	// StartDelay is how long after its start a kubelet begins to work: it moves the node's periods on the clock. Nil is no delay.
@@ -112,7 +112,7 @@ func (cfg *Config) complete() error {
 		cfg.Workload = WorkloadOf
 	}
 	if cfg.Backends == nil {
-		cfg.Backends = &storage.Set{}
+		cfg.Backends = &backends.Set{}
 	}
 	return nil
 }

@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
+	"github.com/volsim/volsim/storage"
 )
 
 // newContainer is the containers of a pod with what its volumes give them.
@@ -31,7 +31,7 @@ func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 		if dp.Spec.Inline != nil && dp.Spec.Inline.CSI != nil {
 			cv.id = inlineHandle(pod.UID, dp.Spec.Name())
 		}
-		cv.data, _ = dp.Spec.Plugin.Backend.(fake.DataHolder)
+		cv.data, _ = dp.Spec.Plugin.Backend.(storage.DataHolder)
 		c.volumes = append(c.volumes, cv)
 	}
 	// MNT-386

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -91,7 +92,7 @@ func (c csiPlugin) mountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.P
 	if err := fs.Mkdir(mountPath); err != nil {
 		return err
 	}
-	if !storage.Can(driver, storage.Stage) {
+	if !backends.Can(driver, storage.Stage) {
 		// MNT-301, MNT-920: a driver that does not stage leaves an empty directory, and no metadata.
 		return nil
 	}
@@ -129,7 +130,7 @@ func (c csiPlugin) unmountDevice(p *engine.Proc, _ *volumes.Spec, mountPath stri
 	if err != nil {
 		return err
 	}
-	if !storage.Can(driver, storage.Stage) {
+	if !backends.Can(driver, storage.Stage) {
 		// MNT-306
 		return c.k.removeMountDir(mountPath)
 	}

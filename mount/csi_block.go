@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -52,7 +53,7 @@ func (c csiPlugin) setUpDevice(p *engine.Proc, spec *volumes.Spec) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if !storage.Can(driver, storage.Stage) {
+	if !backends.Can(driver, storage.Stage) {
 		return "", nil
 	}
 	staging := c.k.layout.CSIStaging(spec.Name())
@@ -135,7 +136,7 @@ func (c csiPlugin) tearDownDevice(p *engine.Proc, spec *volumes.Spec) error {
 	}
 	staging := c.k.layout.CSIStaging(spec.Name())
 	// MNT-307: what was never staged is not unstaged.
-	if fs.Exists(staging) && storage.Can(driver, storage.Stage) {
+	if fs.Exists(staging) && backends.Can(driver, storage.Stage) {
 		req := storage.UnstageRequest{ID: source.VolumeHandle, Node: c.k.node.name, Path: staging}
 		err := c.k.ask(p, driver, storage.Unstage, req.ID, func() error { return driver.(storage.Stager).Unstage(req) },
 			func() error { return fs.Unmount(staging) })

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -75,7 +76,7 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, ho
 	}
 	if spec.PV != nil {
 		req.MountOptions = spec.PV.Spec.MountOptions
-		if storage.Can(driver, storage.Stage) {
+		if backends.Can(driver, storage.Stage) {
 			// MNT-302: the staging path is for drivers that stage.
 			if req.StagingPath, err = c.deviceMountPath(spec); err != nil {
 				return err
@@ -99,7 +100,7 @@ func (c csiPlugin) setUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, ho
 		// MNT-302, MNT-914, MNT-456: what an earlier attempt or kubelet mounted must stay as it is.
 		_ = c.k.removeMountDir(target)
 	}
-	if err == nil && !storage.MountsWithGroup(driver) {
+	if err == nil && !backends.MountsWithGroup(driver) {
 		c.takeGroup(p, spec, source, pod, target, policy)
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -95,12 +96,12 @@ func (k *kubelet) csiDrivers() []storagev1.CSINodeDriver {
 
 // csiDriver is what it says about one. The node's ID is its name.
 func (k *kubelet) csiDriver(name string, b storage.Backend) storagev1.CSINodeDriver {
-	return storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: storage.TopologyKeysOf(b), Allocatable: k.allocatable(b)}
+	return storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: backends.TopologyKeys(b), Allocatable: k.allocatable(b)}
 }
 
 // allocatable is how many volumes of the driver the node can have; nil is any number.
 func (k *kubelet) allocatable(b storage.Backend) *storagev1.VolumeNodeResources {
-	limit, limited := storage.AttachLimitOf(b, k.node.name)
+	limit, limited := backends.AttachLimit(b, k.node.name)
 	if !limited {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -43,7 +44,7 @@ func changesGroup(policy storagev1.FSGroupPolicy, fsType string, modes []corev1.
 
 // mountGroup is the group that the driver is told to mount a volume with, nil if that is the kubelet's affair.
 func mountGroup(driver storage.Backend, pod *corev1.Pod) *int64 {
-	if !storage.MountsWithGroup(driver) {
+	if !backends.MountsWithGroup(driver) {
 		return nil
 	}
 	// MNT-331: whatever the policy of the driver, and also where nothing may be written.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -30,7 +31,7 @@ func (k *kubelet) limitReached(p *engine.Proc, unattached []*volumes.DesiredVolu
 		if err != nil || va.Status.AttachError == nil || va.Status.AttachError.ErrorCode == nil {
 			continue
 		}
-		if *va.Status.AttachError.ErrorCode == int32(storage.ResourceExhausted.Number()) {
+		if *va.Status.AttachError.ErrorCode == int32(backends.CodeNumber(storage.ResourceExhausted)) {
 			return source.Driver
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
@@ -148,7 +149,7 @@ func (ns *Nodes) csiNodeChanged(c api.Change[*storagev1.CSINode]) {
 // followLimits listens to what ticks could find.
 func (ns *Nodes) followLimits(from store.WatchOptions[*storagev1.CSINode]) error {
 	for name, b := range ns.cfg.Backends.All() {
-		ns.telling[name] = !storage.IsInTree(b) && storage.OnAttachLimit(b, ns.limitChanged)
+		ns.telling[name] = !storage.IsInTree(b) && backends.OnAttachLimit(b, ns.limitChanged)
 	}
 	_, err := ns.engine.Store().CSINodes.Watch(from, ns.csiNodeChanged)
 	return err

@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
-	"github.com/volsim/volsim/storage"
 )
 
 // errOnePod is what a second pod gets for a volume that is for one (MNT-194).
@@ -134,7 +134,7 @@ func takesMountOptions(plugin objects.Plugin) bool {
 	if plugin.Name == objects.CSIPluginName {
 		return true
 	}
-	return plugin.Backend != nil && storage.TakesMountOptions(plugin.Backend)
+	return plugin.Backend != nil && backends.TakesMountOptions(plugin.Backend)
 }
 
 // usedByOther reports whether another pod has the volume, or may have it.

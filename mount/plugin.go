@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -71,7 +72,7 @@ func (k *kubelet) ask(p *engine.Proc, b storage.Backend, op storage.Op, id strin
 func (k *kubelet) askFor(p *engine.Proc, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
 	what := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: k.node.name, Pod: string(pod)}
 	do := func() error {
-		if err := storage.Safely(b.Name(), op, call); err != nil {
+		if err := backends.Safely(b.Name(), op, call); err != nil {
 			return err
 		}
 		return effect()
@@ -81,7 +82,7 @@ func (k *kubelet) askFor(p *engine.Proc, b storage.Backend, op storage.Op, id st
 	}
 	// MNT-014: a pass that is due at the instant at which the call ends does not see that yet.
 	defer afterPasses(p)
-	delay := storage.DelayOf(b, op, id)
+	delay := backends.Delay(b, op, id)
 	if storage.IsInTree(b) {
 		return p.Backend(what, delay, do)
 	}

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
@@ -18,7 +19,7 @@ func (c csiPlugin) nodeExpand(p *engine.Proc, spec *volumes.Spec, req resizeRequ
 		// MNT-420, MNT-422: the only error after which nothing is known and nothing told.
 		return volumes.TransientError{Err: fmt.Errorf("driver name %s not found in the list of registered CSI drivers", source.Driver)}
 	}
-	if !storage.Can(driver, storage.NodeExpand) {
+	if !backends.Can(driver, storage.NodeExpand) {
 		// MNT-422
 		return notSupportedError{fmt.Errorf("NodeExpand is not supported by the CSI driver %s", source.Driver)}
 	}
@@ -30,7 +31,7 @@ func (c csiPlugin) nodeExpand(p *engine.Proc, spec *volumes.Spec, req resizeRequ
 	case storage.CodeOf(err) == storage.FailedPrecondition:
 		// MNT-419
 		return fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", inUseError{err})
-	case storage.Infeasible(err):
+	case backends.Infeasible(err):
 		// MNT-416
 		return infeasibleError{fmt.Errorf("Expander.NodeExpand failed to expand the volume %w", err)}
 	}
@@ -46,7 +47,7 @@ func (c csiPlugin) stagingPath(spec *volumes.Spec) string { return c.k.layout.CS
 // nodeExpandable reports whether the plugin can expand what is on a volume.
 func (t treePlugin) nodeExpandable(spec *volumes.Spec) bool {
 	b := t.backend()
-	return spec.PV != nil && b != nil && storage.Can(b, storage.NodeExpand)
+	return spec.PV != nil && b != nil && backends.Can(b, storage.NodeExpand)
 }
 
 func (t treePlugin) stagingPath(spec *volumes.Spec) string { return t.globalMapPath(spec) + "/staging" }

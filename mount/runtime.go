@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
@@ -36,7 +35,7 @@ type container struct {
 // containerVolume is a volume as containers see it.
 type containerVolume struct {
 	name, id string
-	data     fake.DataHolder
+	data     storage.DataHolder
 	readOnly bool
 }
 
@@ -47,7 +46,7 @@ type Access struct {
 	Volume string // the ID
 	// Wrote says that it was a write and not a read; Data is what was written, or found.
 	Wrote bool
-	Data  fake.Write
+	Data  storage.Write
 	// Err says why it failed, nil if it did not.
 	Err error
 }
@@ -120,7 +119,7 @@ func (r *runtime) useLater(c *container, load Workload) {
 	}
 }
 
-func (r *runtime) note(p *engine.Proc, c *container, v containerVolume, wrote bool, data fake.Write, err error) {
+func (r *runtime) note(p *engine.Proc, c *container, v containerVolume, wrote bool, data storage.Write, err error) {
 	verb := "reads"
 	if wrote {
 		verb = "writes"

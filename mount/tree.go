@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -63,7 +64,7 @@ func (t treePlugin) mountDevice(p *engine.Proc, spec *volumes.Spec, _ *corev1.Po
 		return nil
 	}
 	stager, ok := t.backend().(storage.Stager)
-	if !ok || !storage.Can(t.backend(), storage.Stage) {
+	if !ok || !backends.Can(t.backend(), storage.Stage) {
 		return t.k.mountFiles(mount)
 	}
 	req := storage.StageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath, Mode: spec.AccessMode(), MountOptions: spec.PV.Spec.MountOptions}
@@ -157,7 +158,7 @@ func (t treePlugin) unmountDevice(p *engine.Proc, spec *volumes.Spec, mountPath 
 		return nil
 	}
 	stager, ok := t.backend().(storage.Stager)
-	if ok && storage.Can(t.backend(), storage.Stage) {
+	if ok && backends.Can(t.backend(), storage.Stage) {
 		req := storage.UnstageRequest{ID: spec.ID(), Node: t.k.node.name, Path: mountPath}
 		err := t.k.ask(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return fs.Unmount(mountPath) })
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -26,7 +27,7 @@ func (t treePlugin) custom(*volumes.Spec) bool {
 
 func (t treePlugin) setUpDevice(p *engine.Proc, spec *volumes.Spec) (string, error) {
 	stager, ok := t.backend().(storage.Stager)
-	if !ok || !storage.Can(t.backend(), storage.Stage) {
+	if !ok || !backends.Can(t.backend(), storage.Stage) {
 		return "", nil
 	}
 	staging, fs := t.stagingPath(spec), t.k.node.disk
@@ -51,7 +52,7 @@ func (t treePlugin) mapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1
 		ID: spec.ID(), Node: t.k.node.name, Target: t.device(spec.ID(), pod.UID), Pod: podRef(pod), Mode: spec.AccessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), Source: spec.Source(),
 	}
-	if storage.Can(t.backend(), storage.Stage) {
+	if backends.Can(t.backend(), storage.Stage) {
 		req.StagingPath = t.globalMapPath(spec) + "/staging"
 	}
 	mount := disk.Mount{Path: req.Target, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -64,7 +65,7 @@ func newWorld(t *testing.T, options ...func(*setup)) *world {
 	if s.wrap != nil {
 		driver = s.wrap(w.driver)
 	}
-	set, err := storage.NewSet(append(s.backends, driver)...)
+	set, err := backends.NewSet(append(s.backends, driver)...)
 	w.ok(err)
 	s.cfg.Backends = set
 	s.engine.Trace = &trace.Trace{}

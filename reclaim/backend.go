@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -10,5 +11,5 @@ import (
 // panic of the backend is an error (BIND-095).
 func ask(p *engine.Proc, b storage.Backend, op storage.Op, id string, fn func() error) error {
 	call := api.Call{Target: b.Name(), Verb: string(op), Key: id}
-	return p.Backend(call, storage.DelayOf(b, op, id), func() error { return storage.Safely(b.Name(), op, fn) })
+	return p.Backend(call, backends.Delay(b, op, id), func() error { return backends.Safely(b.Name(), op, fn) })
 }

@@ -6,13 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
 // FindDeleter looks for the in-tree plugin that deletes the asset of a volume (RECL-030 to RECL-036). A nil plugin without an
 // error means that an external provisioner does. The rule is the one that decided.
-func FindDeleter(backends *storage.Set, pv *corev1.PersistentVolume) (plugin storage.Backend, rule string, err error) {
+func FindDeleter(backends *backends.Set, pv *corev1.PersistentVolume) (plugin storage.Backend, rule string, err error) {
 	// An empty annotation counts as none.
 	if name := pv.Annotations[objects.AnnProvisionedBy]; name != "" {
 		plugin, err := backends.DeletableByName(name)

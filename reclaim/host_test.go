@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
@@ -59,11 +60,11 @@ func newWorld(t *testing.T, cfg reclaim.Config, backends ...storage.Backend) *wo
 	return w
 }
 
-func setOf(t *testing.T, backends ...storage.Backend) *storage.Set {
+func setOf(t *testing.T, all ...storage.Backend) *backends.Set {
 	t.Helper()
-	set, err := storage.NewSet(backends...)
+	set, err := backends.NewSet(all...)
 	if err != nil {
-		t.Fatalf("storage.NewSet: %v", err)
+		t.Fatalf("backends.NewSet: %v", err)
 	}
 	return set
 }
@@ -281,11 +282,11 @@ func (b *plugin) Supports(source *corev1.PersistentVolumeSource) bool {
 	return source != nil && source.HostPath != nil
 }
 
-func (b *plugin) Can(op storage.Op) bool { return !slices.Contains(b.cannot, op) }
+func (b *plugin) Capabilities() storage.Capabilities {
+	return storage.Capabilities{Without: b.cannot, RecyclerPod: b.byPod}
+}
 
 func (b *plugin) Delay(op storage.Op, _ string) time.Duration { return b.delay[op] }
-
-func (b *plugin) RecyclesByPod() bool { return b.byPod }
 
 func (b *plugin) Delete(storage.DeleteRequest) error { return b.answer(storage.Delete) }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -21,14 +22,14 @@ import (
 // PodRunnerConfig sets up the runner of recycler pods. The zero value works, but then every recycler pod fails.
 type PodRunnerConfig struct {
 	// Backends are the plugins that do the pods' work; nil: there are none.
-	Backends *storage.Set
+	Backends *backends.Set
 }
 
 // NewPodRunner adds an actor that stands in for scheduler, kubelet and container: it has the work of each recycler pod done by the
 // plugin in charge of the pod's volume, and then writes the pod's phase, Succeeded or Failed. Leave it out when nodes run pods.
 func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) {
 	if cfg.Backends == nil {
-		cfg.Backends = &storage.Set{}
+		cfg.Backends = &backends.Set{}
 	}
 	return e.NewActor(actors.RecyclerPodRunner, func(a *engine.Actor) {
 		r := &podRunner{
@@ -46,7 +47,7 @@ func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) 
 }
 
 type podRunner struct {
-	backends *storage.Set
+	backends *backends.Set
 	pods     *engine.Informer[*corev1.Pod]
 }
 
@@ -87,7 +88,7 @@ func (r *podRunner) run(p *engine.Proc, pod *corev1.Pod) error {
 	// RECL-070: a pod that takes too long is ended before it has done its work.
 	if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil {
 		deadline := time.Duration(*limit) * time.Second
-		if storage.DelayOf(plugin, storage.Recycle, id) > deadline {
+		if backends.Delay(plugin, storage.Recycle, id) > deadline {
 			p.Sleep(deadline)
 			return errDeadline
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -152,12 +153,6 @@ func classMissing(claim *corev1.PersistentVolumeClaim) error {
 // volumeNameFor is the name of the volume for a claim.
 func volumeNameFor(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
-// BlockSupporter is a driver whose provisioner knows whether it can make block volumes. Without it, as with the CSI sidecar, they
-// are taken to be supported (XPROV-021).
-type BlockSupporter interface {
-	SupportsBlock() bool
-}
-
 // provisionClaim makes a volume for a claim (XPROV-020 to XPROV-028). The state goes with an error.
 func (c *provisioner) provisionClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (provisionState, error) {
 	// XPROV-020: an earlier run has made it.
@@ -166,7 +161,7 @@ func (c *provisioner) provisionClaim(p *engine.Proc, claim *corev1.PersistentVol
 		return finished, errStop
 	}
 	// XPROV-021: the driver cannot make what is wanted.
-	if b, ok := c.driver.backend.(BlockSupporter); ok && !b.SupportsBlock() &&
+	if !backends.SupportsBlock(c.driver.backend) &&
 		objects.VolumeModeOf(claim.Spec.VolumeMode) == corev1.PersistentVolumeBlock {
 		c.event(p, claim, corev1.EventTypeWarning, reasonProvisioningFailed, c.name+" does not support block volume provisioning")
 		return finished, errStop

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -28,7 +29,7 @@ func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolum
 		return nil, state, err
 	}
 	creator, ok := c.driver.backend.(storage.Creator)
-	if !ok || !storage.Can(c.driver.backend, storage.Create) {
+	if !ok || !backends.Can(c.driver.backend, storage.Create) {
 		return nil, finished, fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
 	var resp storage.CreateResponse
@@ -57,10 +58,10 @@ func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolum
 // createState is what an error of the driver means for the asset (XPROV-032).
 func (c *provisioner) createState(req storage.CreateRequest, err error) provisionState {
 	switch {
-	case storage.UnknownOutcome(storage.Create, err):
+	case backends.UnknownOutcome(storage.Create, err):
 		// XPROV-032: the driver may be at it, or have done it.
 		return background
-	case storage.CodeOf(err) == storage.ResourceExhausted && storage.HasTopology(c.driver.backend) && req.Node != "":
+	case storage.CodeOf(err) == storage.ResourceExhausted && backends.HasTopology(c.driver.backend) && req.Node != "":
 		// XPROV-032: there may be room elsewhere.
 		return reschedule
 	}
@@ -119,7 +120,7 @@ func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClai
 		}
 		req.Content = source
 	}
-	if storage.HasTopology(c.driver.backend) {
+	if backends.HasTopology(c.driver.backend) {
 		state, err := c.require(claim, class, &req)
 		if err != nil {
 			return req, state, err
@@ -172,7 +173,7 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 		pv.Spec.CSI.FSType = fsTypeOf(class)
 	}
 	// XPROV-030: from where the volume can be reached.
-	if storage.HasTopology(c.driver.backend) {
+	if backends.HasTopology(c.driver.backend) {
 		pv.Spec.NodeAffinity = affinityOf(resp.Topology)
 	}
 	// XPROV-030: an empty name is no class.

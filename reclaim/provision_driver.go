@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -31,7 +32,7 @@ func (d *driverCalls) ask(p *engine.Proc, op storage.Op, id string, fn func() er
 	key := driverCall{op, id}
 	end, begun := d.ends[key]
 	if !begun {
-		end = p.Now().Add(storage.DelayOf(d.backend, op, id))
+		end = p.Now().Add(backends.Delay(d.backend, op, id))
 		d.ends[key] = end
 	}
 	call := api.Call{Target: d.backend.Name(), Verb: string(op), Key: id}
@@ -42,7 +43,7 @@ func (d *driverCalls) ask(p *engine.Proc, op storage.Op, id string, fn func() er
 			return storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 		})
 	}
-	err := p.Backend(call, left, func() error { return storage.Safely(d.backend.Name(), op, fn) })
+	err := p.Backend(call, left, func() error { return backends.Safely(d.backend.Name(), op, fn) })
 	delete(d.ends, key)
 	return err
 }

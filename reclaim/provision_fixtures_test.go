@@ -35,13 +35,18 @@ type driver struct {
 
 func (d *driver) Name() string { return driverName }
 
-func (d *driver) HasTopology() bool { return d.topology }
-
-func (d *driver) SupportsBlock() bool { return !d.noBlock }
-
 func (d *driver) Delay(op storage.Op, _ string) time.Duration { return d.delay[op] }
 
-func (d *driver) Can(op storage.Op) bool { return op != storage.Attach || d.attaches }
+func (d *driver) Capabilities() storage.Capabilities {
+	c := storage.Capabilities{NoBlock: d.noBlock}
+	if d.topology {
+		c.TopologyKeys = []string{zone}
+	}
+	if !d.attaches {
+		c.Without = []storage.Op{storage.Attach}
+	}
+	return c
+}
 
 func (d *driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	d.requests = append(d.requests, req)

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -164,7 +165,7 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVol
 		return errors.New("invalid CSI PV")
 	}
 	// XPROV-054: a driver that attaches must have detached.
-	if storage.Can(c.driver.backend, storage.Attach) {
+	if backends.Can(c.driver.backend, storage.Attach) {
 		for _, va := range c.attachments.ByIndex(c.byVolume, pv.Name) {
 			return fmt.Errorf("persistentvolume %s is still attached to node %s", pv.Name, va.Spec.NodeName)
 		}
@@ -180,7 +181,7 @@ func translatable(source *corev1.PersistentVolumeSource) bool {
 
 func (c *provisioner) deleteHandle(p *engine.Proc, req storage.DeleteRequest) error {
 	deleter, ok := c.driver.backend.(storage.Deleter)
-	if !ok || !storage.Can(c.driver.backend, storage.Delete) {
+	if !ok || !backends.Can(c.driver.backend, storage.Delete) {
 		return fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
 	return c.driver.ask(p, storage.Delete, req.ID, func() error { return deleter.Delete(req) })

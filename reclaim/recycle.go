@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -74,7 +75,7 @@ func podKeys(pods []*corev1.Pod) []string {
 
 // scrub has the plugin recycle the volume, by itself or with a pod.
 func (r *Reclaimer) scrub(p *engine.Proc, plugin storage.Backend, pv *corev1.PersistentVolume) error {
-	if recyclesByPod(plugin) {
+	if backends.RecyclesByPod(plugin) {
 		return r.scrubByPod(p, pv)
 	}
 	return scrubDirectly(p, plugin, storage.Handle(pv), &pv.Spec.PersistentVolumeSource)

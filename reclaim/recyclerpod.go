@@ -11,19 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/storage"
 )
-
-// PodRecycler is an in-tree plugin that does not scrub volumes itself but has a pod do it, as the NFS and hostPath plugins of
-// Kubernetes do (RECL-070). The pod's work is then the plugin's Recycle.
-type PodRecycler interface {
-	RecyclesByPod() bool
-}
-
-func recyclesByPod(plugin storage.Backend) bool {
-	b, ok := plugin.(PodRecycler)
-	return ok && b.RecyclesByPod()
-}
 
 // recyclerPodPrefix begins the names of recycler pods.
 const recyclerPodPrefix = "recycler-for-"

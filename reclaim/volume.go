@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -25,17 +26,17 @@ type Config struct {
 // finalizer. It belongs to one life of the controller and keeps nothing of its own: caches and operations are the host's.
 type Reclaimer struct {
 	host      Host
-	backends  *storage.Set
+	backends  *backends.Set
 	migrated  func(plugin string) (driver string, ok bool)
 	namespace string
 	scheduler string
 }
 
 // NewReclaimer makes the reclaimer of one life of the host. A nil set has no backends.
-func NewReclaimer(host Host, backends *storage.Set, cfg Config) *Reclaimer {
-	r := &Reclaimer{host: host, backends: backends, migrated: cfg.Migrated, namespace: cfg.RecyclerNamespace, scheduler: cfg.RecyclerScheduler}
+func NewReclaimer(host Host, set *backends.Set, cfg Config) *Reclaimer {
+	r := &Reclaimer{host: host, backends: set, migrated: cfg.Migrated, namespace: cfg.RecyclerNamespace, scheduler: cfg.RecyclerScheduler}
 	if r.backends == nil {
-		r.backends = &storage.Set{}
+		r.backends = &backends.Set{}
 	}
 	if r.migrated == nil {
 		r.migrated = func(string) (string, bool) { return "", false }

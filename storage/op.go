@@ -1,9 +1,11 @@
 package storage
 
-// Op names what a backend can be asked to do. It is the Verb of the engine.Call that precedes the request.
+import "slices"
+
+// Op names an operation of a backend. It is the Verb of the api.Call that precedes the request.
 type Op string
 
-// The operations, with the CSI call each stands for.
+// The operations, with the CSI call that each stands for.
 const (
 	Create     Op = "Create"     // CreateVolume; in-tree: provision
 	Delete     Op = "Delete"     // DeleteVolume
@@ -22,47 +24,4 @@ const (
 var ops = []Op{Create, Delete, Recycle, Attach, Detach, Stage, Unstage, Publish, Unpublish, Expand, NodeExpand, Modify}
 
 // Ops lists every operation, in the order of a volume's life.
-func Ops() []Op { return append([]Op(nil), ops...) }
-
-// Valid reports whether o is one of the operations.
-func (o Op) Valid() bool {
-	for _, op := range ops {
-		if o == op {
-			return true
-		}
-	}
-	return false
-}
-
-// Can reports whether the backend can do op: it implements the interface that op belongs to, and does not deny it as [Capable].
-func Can(b Backend, op Op) bool {
-	if !implements(b, op) {
-		return false
-	}
-	capable, ok := b.(Capable)
-	return !ok || capable.Can(op)
-}
-
-func implements(b Backend, op Op) (ok bool) {
-	switch op {
-	case Create:
-		_, ok = b.(Creator)
-	case Delete:
-		_, ok = b.(Deleter)
-	case Recycle:
-		_, ok = b.(Recycler)
-	case Attach, Detach:
-		_, ok = b.(Attacher)
-	case Stage, Unstage:
-		_, ok = b.(Stager)
-	case Publish, Unpublish:
-		_, ok = b.(Publisher)
-	case Expand:
-		_, ok = b.(Expander)
-	case NodeExpand:
-		_, ok = b.(NodeExpander)
-	case Modify:
-		_, ok = b.(Modifier)
-	}
-	return ok
-}
+func Ops() []Op { return slices.Clone(ops) }

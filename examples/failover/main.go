@@ -242,7 +242,7 @@ func (s *scene) summary() {
 }
 
 // writes prints the versions that each pod wrote, a line for each run of them.
-func (s *scene) writes(all []fake.Write) {
+func (s *scene) writes(all []storage.Write) {
 	for i := 0; i < len(all); {
 		j := i
 		for j+1 < len(all) && all[j+1].Pod == all[i].Pod && all[j+1].Node == all[i].Node {

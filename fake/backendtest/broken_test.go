@@ -65,7 +65,7 @@ type (
 	unpublishOnce struct{ *fake.Memory }
 )
 
-var changes, backends int
+var changes, made int
 
 func (b *forgetful) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
 	if b.made++; req.Name != "" {
@@ -120,9 +120,15 @@ func (b shrinking) Expand(req storage.ExpandRequest) (storage.ExpandResponse, er
 	return resp, err
 }
 
-func (b amnesiac) Read(string, storage.PodRef, string) (fake.Write, error) { return fake.Write{}, nil }
+func (b amnesiac) Read(string, storage.PodRef, string) (storage.Write, error) {
+	return storage.Write{}, nil
+}
 
-func (b oneWay) Can(op storage.Op) bool { return op != storage.Detach && b.Memory.Can(op) }
+func (b oneWay) Capabilities() storage.Capabilities {
+	c := b.Memory.Capabilities()
+	c.Without = append(slices.Clone(c.Without), storage.Detach)
+	return c
+}
 
 func (b backwards) Delay(storage.Op, string) time.Duration { return -time.Second }
 

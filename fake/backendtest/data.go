@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
 
 // moment is when the checks write.
 var moment = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// data are the promises about what is on a volume. They are for backends that are a fake.DataHolder.
+// data are the promises about what is on a volume. They are for backends that are a storage.DataHolder.
 var data = []check{
-	{name: "data survives the way to another node", needs: []storage.Op{storage.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "data survives the way to another node", needs: []storage.Op{storage.Publish}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
 		written, err := holder.Write(id, pod, node, moment)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
@@ -27,7 +26,7 @@ var data = []check{
 		}
 		return expect(holder, id, "node-2", written)
 	})},
-	{name: "data survives a repeated Publish", needs: []storage.Op{storage.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "data survives a repeated Publish", needs: []storage.Op{storage.Publish}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
 		written, err := holder.Write(id, pod, node, moment)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
@@ -37,7 +36,7 @@ var data = []check{
 		}
 		return expect(holder, id, node, written)
 	})},
-	{name: "a pod without the volume cannot write", needs: []storage.Op{storage.Publish}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a pod without the volume cannot write", needs: []storage.Op{storage.Publish}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
 		if err := s.unpublish(id, node, target); err != nil {
 			return err
 		}
@@ -46,7 +45,7 @@ var data = []check{
 		}
 		return nil
 	})},
-	{name: "a recycled volume is empty", needs: []storage.Op{storage.Publish, storage.Recycle}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a recycled volume is empty", needs: []storage.Op{storage.Publish, storage.Recycle}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
 		if _, err := holder.Write(id, pod, node, moment); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
@@ -60,9 +59,9 @@ var data = []check{
 		if err != nil {
 			return err
 		}
-		return expect(holder, id, node, fake.Write{})
+		return expect(holder, id, node, storage.Write{})
 	})},
-	{name: "a volume made again is empty", needs: []storage.Op{storage.Publish, storage.Create, storage.Delete}, only: is[fake.DataHolder], run: withData(func(s *subject, holder fake.DataHolder, id string) error {
+	{name: "a volume made again is empty", needs: []storage.Op{storage.Publish, storage.Create, storage.Delete}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
 		if _, err := holder.Write(id, pod, node, moment); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
@@ -80,12 +79,12 @@ var data = []check{
 		if err := s.mounted(again, node); err != nil {
 			return err
 		}
-		return expect(holder, again, node, fake.Write{})
+		return expect(holder, again, node, storage.Write{})
 	})},
 }
 
 // withData starts a check with a volume that the pod has on the node.
-func withData(run func(s *subject, holder fake.DataHolder, id string) error) func(*subject) error {
+func withData(run func(s *subject, holder storage.DataHolder, id string) error) func(*subject) error {
 	return func(s *subject) error {
 		id, err := s.make()
 		if err != nil {
@@ -94,11 +93,11 @@ func withData(run func(s *subject, holder fake.DataHolder, id string) error) fun
 		if err := s.mounted(id, node); err != nil {
 			return err
 		}
-		return run(s, s.b.(fake.DataHolder), id)
+		return run(s, s.b.(storage.DataHolder), id)
 	}
 }
 
-func expect(holder fake.DataHolder, id, node string, want fake.Write) error {
+func expect(holder storage.DataHolder, id, node string, want storage.Write) error {
 	got, err := holder.Read(id, pod, node)
 	if err != nil {
 		return wrap(err, "Read(%s) on %s", id, node)

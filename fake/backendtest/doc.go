@@ -4,6 +4,6 @@
 //		backendtest.Run(t, func() storage.Backend { return NewDriver() })
 //	}
 //
-// Only what the backend can do is checked ([storage.Can]). Where CSI leaves it to the driver whether to refuse something, such as a
+// Only what the backend can do is checked. Where CSI leaves it to the driver whether to refuse something, such as a
 // second node, nothing is checked. In-tree plugins have no codes: with them any error is a refusal.
 package backendtest

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -14,12 +15,12 @@ var general = []check{
 		if again, other := s.b.Name(), s.newBackend().Name(); name != again || name != other {
 			return fmt.Errorf("Name() = %q, then %q, and %q of another one: want one name", name, again, other)
 		}
-		_, err := storage.NewSet(s.b)
+		_, err := backends.NewSet(s.b)
 		return err
 	}},
 	{name: "it can do something", run: func(s *subject) error {
 		for _, op := range storage.Ops() {
-			if storage.Can(s.b, op) {
+			if backends.Can(s.b, op) {
 				return nil
 			}
 		}
@@ -27,18 +28,18 @@ var general = []check{
 	}},
 	{name: "operations come with their opposites", run: func(s *subject) error {
 		for _, pair := range [][2]storage.Op{{storage.Attach, storage.Detach}, {storage.Stage, storage.Unstage}, {storage.Publish, storage.Unpublish}} {
-			if storage.Can(s.b, pair[0]) != storage.Can(s.b, pair[1]) {
-				return fmt.Errorf("Can(%s) = %t, Can(%s) = %t: want both or none", pair[0], storage.Can(s.b, pair[0]), pair[1], storage.Can(s.b, pair[1]))
+			if backends.Can(s.b, pair[0]) != backends.Can(s.b, pair[1]) {
+				return fmt.Errorf("Can(%s) = %t, Can(%s) = %t: want both or none", pair[0], backends.Can(s.b, pair[0]), pair[1], backends.Can(s.b, pair[1]))
 			}
 		}
 		return nil
 	}},
 	{name: "an empty request is refused", run: func(s *subject) error {
 		for _, op := range storage.Ops() {
-			if !storage.Can(s.b, op) {
+			if !backends.Can(s.b, op) {
 				continue
 			}
-			err := storage.Safely(s.b.Name(), op, func() error { return empty(s.b, op) })
+			err := backends.Safely(s.b.Name(), op, func() error { return empty(s.b, op) })
 			if err := s.refused(string(op)+" with an empty request", err, storage.InvalidArgument); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -64,7 +65,7 @@ func checksFor(newBackend func() storage.Backend, opts []Option) []bound {
 next:
 	for _, c := range checks() {
 		for _, op := range c.needs {
-			if !storage.Can(probe, op) {
+			if !backends.Can(probe, op) {
 				continue next
 			}
 		}
@@ -91,7 +92,7 @@ func (c bound) verify(t T, newBackend func() storage.Backend) {
 		t.Errorf("%s: the function made a nil backend", c.name)
 		return
 	}
-	if err := storage.Safely("under test", storage.Op(c.name), func() error { return c.run(s) }); err != nil {
+	if err := backends.Safely("under test", storage.Op(c.name), func() error { return c.run(s) }); err != nil {
 		t.Errorf("%s: %v", c.name, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -37,7 +38,7 @@ func request(name string, size int64) storage.CreateRequest {
 
 // make is a volume of 1Gi, or the static one.
 func (s *subject) make() (string, error) {
-	if !storage.Can(s.b, storage.Create) {
+	if !backends.Can(s.b, storage.Create) {
 		s.source = s.config.source
 		return s.config.static, nil
 	}
@@ -58,7 +59,7 @@ func (s *subject) create(req storage.CreateRequest) (storage.CreateResponse, err
 }
 
 func (s *subject) attachTo(id, node string) error {
-	if !storage.Can(s.b, storage.Attach) {
+	if !backends.Can(s.b, storage.Attach) {
 		return nil
 	}
 	resp, err := s.b.(storage.Attacher).Attach(storage.AttachRequest{ID: id, Node: node, Mode: corev1.ReadWriteOnce, Context: s.volume})
@@ -67,14 +68,14 @@ func (s *subject) attachTo(id, node string) error {
 }
 
 func (s *subject) detach(id, node string) error {
-	if !storage.Can(s.b, storage.Attach) {
+	if !backends.Can(s.b, storage.Attach) {
 		return nil
 	}
 	return wrap(s.b.(storage.Attacher).Detach(storage.DetachRequest{ID: id, Node: node}), "Detach(%s, %s)", id, node)
 }
 
 func (s *subject) stage(id, node string) error {
-	if !storage.Can(s.b, storage.Stage) {
+	if !backends.Can(s.b, storage.Stage) {
 		return nil
 	}
 	req := storage.StageRequest{ID: id, Node: node, Path: staging, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume}
@@ -82,7 +83,7 @@ func (s *subject) stage(id, node string) error {
 }
 
 func (s *subject) unstage(id, node string) error {
-	if !storage.Can(s.b, storage.Stage) {
+	if !backends.Can(s.b, storage.Stage) {
 		return nil
 	}
 	return wrap(s.b.(storage.Stager).Unstage(storage.UnstageRequest{ID: id, Node: node, Path: staging}), "Unstage(%s, %s)", id, node)
@@ -90,7 +91,7 @@ func (s *subject) unstage(id, node string) error {
 
 func (s *subject) publishRequest(id, node, target string, pod storage.PodRef) storage.PublishRequest {
 	req := storage.PublishRequest{ID: id, Node: node, Target: target, Pod: pod, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume, Source: s.source}
-	if storage.Can(s.b, storage.Stage) {
+	if backends.Can(s.b, storage.Stage) {
 		req.StagingPath = staging
 	}
 	return req
@@ -149,7 +150,7 @@ func (s *subject) refused(call string, err error, codes ...storage.Code) error {
 	if err == nil {
 		return fmt.Errorf("%s succeeded, want code %v", call, codes)
 	}
-	if panicked, ok := errors.AsType[*storage.PanicError](err); ok {
+	if panicked, ok := errors.AsType[*backends.PanicError](err); ok {
 		return fmt.Errorf("%s: %w\n%s", call, err, panicked.Stack)
 	}
 	if storage.IsInTree(s.b) {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/storage"
 )
 
 // Component is the source of the expand controller's Events.
@@ -20,7 +20,7 @@ const Component = "volume_expand"
 // Config sets up the expand controller. The zero value is one of a cluster without in-tree plugins.
 type Config struct {
 	// Backends has the in-tree plugins; nil is none.
-	Backends *storage.Set
+	Backends *backends.Set
 	// Migrated tells the CSI driver that took over from an in-tree plugin (PROV-051); nil: none was taken over.
 	Migrated Migration
 	// Workers is how many claims are worked on side by side; zero means 10, as upstream.
@@ -45,7 +45,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		cfg.Workers = defaultWorkers
 	}
 	if cfg.Backends == nil {
-		cfg.Backends = &storage.Set{}
+		cfg.Backends = &backends.Set{}
 	}
 	return e.NewActor(actors.Expander, func(a *engine.Actor) {
 		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(Component)}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -103,7 +104,7 @@ func (g *grower) expand(p *engine.Proc, key string, claim *corev1.PersistentVolu
 	if objects.ResizeStatus(claim) == corev1.PersistentVolumeClaimControllerResizeInfeasible {
 		g.slow.add(key, p.Now())
 	}
-	step := ResizerSize(claim, pv, g.failures[key], storage.Can(g.backend, storage.Expand))
+	step := ResizerSize(claim, pv, g.failures[key], backends.Can(g.backend, storage.Expand))
 	if step.Stop {
 		p.Decide("EXP-030", claim, "the node has to finish first")
 		return nil
@@ -179,7 +180,7 @@ func (g *grower) resize(p *engine.Proc, key string, claim *corev1.PersistentVolu
 // ask is the call to the driver.
 func (g *grower) ask(p *engine.Proc, pv *corev1.PersistentVolume, size apiresource.Quantity) (_ apiresource.Quantity, onNode bool, err error) {
 	expander, ok := g.backend.(storage.Expander)
-	if !ok || !storage.Can(g.backend, storage.Expand) {
+	if !ok || !backends.Can(g.backend, storage.Expand) {
 		// EXP-030: a driver that expands on nodes only has nothing to do here.
 		return size, true, nil
 	}
@@ -200,12 +201,12 @@ func (g *grower) resizeFailed(p *engine.Proc, key string, claim *corev1.Persiste
 	if storage.CodeOf(err) == storage.FailedPrecondition {
 		g.inUse[claim.UID] = true
 	}
-	infeasible := storage.Infeasible(err)
+	infeasible := backends.Infeasible(err)
 	if !infeasible {
 		// EXP-026: of interest are infeasible requests alone.
 		g.slow.remove(key)
 	}
-	if storage.UnknownOutcome(storage.Expand, err) {
+	if backends.UnknownOutcome(storage.Expand, err) {
 		// EXP-025: the driver may still do it, so the size must not change.
 		delete(g.failures, key)
 		return claim, failure

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -31,7 +32,7 @@ func (c *controller) expandable(pv *corev1.PersistentVolume) (*plugin, error) {
 	if backend == nil {
 		return nil, err
 	}
-	return &plugin{name: backend.Name(), backend: backend, onNode: storage.Can(backend, storage.NodeExpand)}, nil
+	return &plugin{name: backend.Name(), backend: backend, onNode: backends.Can(backend, storage.NodeExpand)}, nil
 }
 
 // expand has an in-tree plugin grow a volume (EXP-016).
@@ -79,8 +80,8 @@ func (plugin *plugin) expand(p *engine.Proc, pv *corev1.PersistentVolume, size a
 	req := storage.ExpandRequest{ID: storage.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
 	var resp storage.ExpandResponse
 	call := api.Call{Target: b.Name(), Verb: string(storage.Expand), Key: req.ID}
-	err := p.Backend(call, storage.DelayOf(b, storage.Expand, req.ID), func() error {
-		return storage.Safely(b.Name(), storage.Expand, func() (err error) {
+	err := p.Backend(call, backends.Delay(b, storage.Expand, req.ID), func() error {
+		return backends.Safely(b.Name(), storage.Expand, func() (err error) {
 			resp, err = b.(storage.Expander).Expand(req)
 			return err
 		})

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -219,7 +220,7 @@ func (m *modifier) changeFailed(p *engine.Proc, key string, claim *corev1.Persis
 		return fmt.Errorf("cannot get error status from modify volume err: %w", err)
 	}
 	status, shown := corev1.PersistentVolumeClaimModifyVolumeInProgress, err.Error()
-	final := !storage.UnknownOutcome(storage.Modify, err)
+	final := !backends.UnknownOutcome(storage.Modify, err)
 	if !final {
 		// VAC-012: the target must not change until the outcome is known.
 		m.uncertain[key] = true
@@ -248,7 +249,7 @@ func statusOf(err error) (code storage.Code, text string, ok bool) {
 	if _, ok := errors.AsType[*storage.Error](err); ok {
 		return storage.CodeOf(err), err.Error(), true
 	}
-	_, ok = errors.AsType[*storage.PanicError](err)
+	_, ok = errors.AsType[*backends.PanicError](err)
 	return storage.CodeOf(err), err.Error(), ok
 }
 

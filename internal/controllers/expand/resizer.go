@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
@@ -50,7 +51,7 @@ func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*
 
 // Resizes reports whether a driver comes with an external resizer.
 func Resizes(backend storage.Backend) bool {
-	return storage.Can(backend, storage.Expand) || storage.Can(backend, storage.NodeExpand) || storage.Can(backend, storage.Modify)
+	return backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) || backends.Can(backend, storage.Modify)
 }
 
 func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *resizer {
@@ -60,10 +61,10 @@ func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *re
 		events: a.NewRecorder(ResizerComponent(backend.Name())),
 		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
 	}
-	if storage.Can(backend, storage.Expand) || storage.Can(backend, storage.NodeExpand) {
+	if backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) {
 		r.grower = newGrower(r)
 	}
-	if storage.Can(backend, storage.Modify) {
+	if backends.Can(backend, storage.Modify) {
 		r.modifier = newModifier(r)
 	}
 	r.volumes = newCache(engine.NewInformer(a, s.Volumes), engine.Handler[*corev1.PersistentVolume]{
@@ -164,8 +165,8 @@ func (r *resizer) failed(rule string) func(*engine.Proc, string, time.Duration, 
 // call asks the driver something about a volume.
 func (r *resizer) call(p *engine.Proc, op storage.Op, handle string, fn func() error) error {
 	call := api.Call{Target: r.driver, Verb: string(op), Key: handle}
-	delay := storage.DelayOf(r.backend, op, handle)
-	safely := func() error { return storage.Safely(r.driver, op, fn) }
+	delay := backends.Delay(r.backend, op, handle)
+	safely := func() error { return backends.Safely(r.driver, op, fn) }
 	if r.cfg.Timeout < 0 {
 		return p.Backend(call, delay, safely)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -26,7 +27,7 @@ func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *world {
 	t.Helper()
 	w := newWorld(t, cfg, ecfg)
 	csi := fake.CSI("disk.example.com", fake.Latency(storage.Create, 1700*time.Millisecond))
-	set, err := storage.NewSet(csi)
+	set, err := backends.NewSet(csi)
 	require.NoError(t, err)
 	_, err = binder.New(w.Engine, binder.Config{Backends: set})
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -114,21 +115,21 @@ type Plugin struct {
 // PluginOf finds the plugin in charge of the volume: the CSI driver by its name, an in-tree plugin by the source it supports, one
 // without storage by the kind of source (MNT-020). A CSI volume always has a plugin, even if its driver is not there. A source
 // that nobody supports, or several plugins do, is an error.
-func PluginOf(backends *storage.Set, spec VolumeSpec) (Plugin, error) {
+func PluginOf(set *backends.Set, spec VolumeSpec) (Plugin, error) {
 	if driver := driverOf(spec); driver != "" {
-		backend, _ := backends.Driver(driver)
+		backend, _ := set.Driver(driver)
 		return Plugin{Name: CSIPluginName, Driver: driver, Backend: backend}, nil
 	}
 	if name := storageless(spec); name != "" {
 		return Plugin{Name: name}, nil
 	}
 	// MNT-020: exactly one plugin must be in charge.
-	backend, err := backends.BySource(spec.Source())
+	backend, err := set.BySource(spec.Source())
 	if err == nil {
 		return Plugin{Name: backend.Name(), Backend: backend}, nil
 	}
 	// A node needs no backend to bind a directory, or to mount a share.
-	if name := directory(spec.Source()); name != "" && err == storage.ErrNoPluginMatched {
+	if name := directory(spec.Source()); name != "" && err == backends.ErrNoPluginMatched {
 		return Plugin{Name: name}, nil
 	}
 	return Plugin{}, err
@@ -190,7 +191,7 @@ func directory(source *corev1.PersistentVolumeSource) string {
 func (p Plugin) Attachable(spec VolumeSpec, driver *storagev1.CSIDriver) bool {
 	if p.Name != CSIPluginName {
 		// ATT-010, MNT-024: an in-tree plugin is an attacher or is not.
-		return p.Backend != nil && spec.PV != nil && storage.Can(p.Backend, storage.Attach)
+		return p.Backend != nil && spec.PV != nil && backends.Can(p.Backend, storage.Attach)
 	}
 	// ATT-010: a volume in the pod itself is the node's affair.
 	if spec.PV == nil {
@@ -212,7 +213,7 @@ func (p Plugin) DeviceMountable(spec VolumeSpec) bool {
 		// MNT-025
 		return true
 	}
-	return p.Backend != nil && storage.Can(p.Backend, storage.Stage)
+	return p.Backend != nil && backends.Can(p.Backend, storage.Stage)
 }
 
 // UniqueVolumeName is the name under which controllers, kubelets and the status of nodes know a volume that pods share: the

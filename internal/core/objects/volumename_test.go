@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/storage"
 )
 
 func TestAttachmentName(t *testing.T) {
@@ -32,7 +32,7 @@ func (disk) Supports(source *corev1.PersistentVolumeSource) bool {
 }
 
 func TestPluginOf(t *testing.T) {
-	set, err := storage.NewSet(fake.CSI("d"), fake.NFS(), disk{fake.CSI("kubernetes.io/fc")}, fake.HostPath())
+	set, err := backends.NewSet(fake.CSI("d"), fake.NFS(), disk{fake.CSI("kubernetes.io/fc")}, fake.HostPath())
 	if err != nil {
 		t.Fatal(err)
 	}

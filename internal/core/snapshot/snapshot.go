@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/storage"
 )
 
 // Snapshot is the state of a cluster at one moment. Its objects are shared and must not be changed. The lists may be in any order.
@@ -32,7 +32,7 @@ type Snapshot struct {
 	// Now is the time from which waits are counted.
 	Now time.Time
 	// Backends are the known storage systems; nil means that none is known.
-	Backends *storage.Set
+	Backends *backends.Set
 	// DisableProvisioning is the setting of the PersistentVolume controller (PROV-020).
 	DisableProvisioning bool
 	// Unreachable reports whether the kubelet of a node is down or cut off, whatever the Node object says. Nil: the Node object decides.

@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -153,13 +154,13 @@ func (p *nodeRunner) addOutcome(step NodeStep) error {
 	}
 	fault := api.Fault{Effect: step.Effect}
 	if step.Error != "" {
-		if !storage.Code(step.Error).Valid() {
+		if backends.CodeNumber(storage.Code(step.Error)) < 0 {
 			return fmt.Errorf("there is no code %q", step.Error)
 		}
 		fault.Err = storage.Errorf(storage.Code(step.Error), "as the scenario has it")
 	}
 	if step.LatencyMs != nil {
-		fault.Delay = time.Duration(*step.LatencyMs)*time.Millisecond - storage.DelayOf(b, ops[0], step.Volume)
+		fault.Delay = time.Duration(*step.LatencyMs)*time.Millisecond - backends.Delay(b, ops[0], step.Volume)
 	}
 	rule, err := p.cluster.Faults.Add(fake.Match{Target: b.Name(), Verb: string(ops[0]), Key: step.Volume, Node: step.Node}, fault)
 	if err != nil {

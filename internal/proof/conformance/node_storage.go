@@ -67,8 +67,11 @@ type csiStorage struct {
 	noStage bool
 }
 
-func (s csiStorage) Can(op storage.Op) bool {
-	return !s.noStage || op != storage.Stage && op != storage.Unstage
+func (s csiStorage) Capabilities() storage.Capabilities {
+	if !s.noStage {
+		return storage.Capabilities{}
+	}
+	return storage.Capabilities{Without: []storage.Op{storage.Stage, storage.Unstage}}
 }
 
 func (s csiStorage) Attach(storage.AttachRequest) (storage.AttachResponse, error) {

@@ -79,7 +79,7 @@ func (p *runner) run(s Scenario, opts Options) ([]Observation, error) {
 // runner is one run of a scenario.
 type runner struct {
 	cluster  *volsim.Cluster
-	backends *backends
+	backends *storageSystems
 	symbols  *symbols
 }
 

@@ -16,25 +16,25 @@ const (
 	driverName      = "external.example.com"
 )
 
-// backends are the backends of one run.
-type backends struct {
+// storageSystems are the backends of one run.
+type storageSystems struct {
 	mock   mockStorage
 	nfs    nfs
 	driver driver
 }
 
-func newBackends(now func() time.Time) *backends {
-	return &backends{
+func newBackends(now func() time.Time) *storageSystems {
+	return &storageSystems{
 		mock:   mockStorage{&backend{name: mockStorageName, now: now}},
 		nfs:    nfs{&backend{name: nfsName, now: now}},
 		driver: driver{&backend{name: driverName, now: now}},
 	}
 }
 
-func (s *backends) all() []storage.Backend { return []storage.Backend{s.mock, s.nfs, s.driver} }
+func (s *storageSystems) all() []storage.Backend { return []storage.Backend{s.mock, s.nfs, s.driver} }
 
 // backend returns a backend by name, nil for none.
-func (s *backends) backend(name string) *backend {
+func (s *storageSystems) backend(name string) *backend {
 	for _, b := range []*backend{s.mock.backend, s.nfs.backend, s.driver.backend} {
 		if b.name == name {
 			return b

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -66,7 +67,7 @@ func (p *tableRun) config() (binder.Config, error) {
 	if p.plugin != nil {
 		plugins = append(plugins, p.plugin)
 	}
-	backends, err := storage.NewSet(plugins...)
+	backends, err := backends.NewSet(plugins...)
 	if err != nil {
 		return binder.Config{}, err
 	}

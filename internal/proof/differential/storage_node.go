@@ -15,12 +15,13 @@ type nodeDriver struct {
 	mountGroup bool
 }
 
-// Can reports whether the driver supports an operation. Without Stage there is no Unstage.
-func (d *nodeDriver) Can(op storage.Op) bool {
-	if op == storage.Unstage {
-		op = storage.Stage
+// Capabilities returns those of the scenario. Without Stage there is no Unstage.
+func (d *nodeDriver) Capabilities() storage.Capabilities {
+	c := storage.Capabilities{Without: slices.Clone(d.cannot), MountGroup: d.mountGroup}
+	if slices.Contains(d.cannot, storage.Stage) {
+		c.Without = append(c.Without, storage.Unstage)
 	}
-	return !slices.Contains(d.cannot, op)
+	return c
 }
 
 // AttachLimit returns the limit of the setting.
@@ -30,9 +31,6 @@ func (d *nodeDriver) AttachLimit(string) int32 {
 	}
 	return -1
 }
-
-// MountsWithGroup returns MountGroup of the scenario.
-func (d *nodeDriver) MountsWithGroup() bool { return d.mountGroup }
 
 // Inject delays node calls and lets them fail, according to the setting at their start.
 func (d *nodeDriver) Inject(call api.Call) api.Fault {

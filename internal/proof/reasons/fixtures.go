@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/storage"
@@ -174,8 +175,8 @@ func recycled(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
 }
 
 // set returns a set of backends.
-func set(backends ...storage.Backend) *storage.Set {
-	s, err := storage.NewSet(backends...)
+func set(all ...storage.Backend) *backends.Set {
+	s, err := backends.NewSet(all...)
 	if err != nil {
 		panic(err)
 	}

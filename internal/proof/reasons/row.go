@@ -8,7 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/core/backends"
 )
 
 // Row is a question and its expected answer.
@@ -27,7 +27,7 @@ type Row struct {
 	// Candidate is the rule that rejected the first rejected candidate, "" if none was rejected.
 	Candidate string
 	// Backends are the storage systems; nil if none is known.
-	Backends *storage.Set
+	Backends *backends.Set
 	// Dumped is what differs in the command's answer, which derives storage from the dump, and sets what an API server would set; nil for
 	// nothing.
 	Dumped *Dumped

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -120,7 +121,7 @@ func (d *Dump) attach(b *fake.Memory) {
 	}
 	for _, va := range objectsOf[*storagev1.VolumeAttachment](d) {
 		name := va.Spec.Source.PersistentVolumeName
-		if va.Spec.Attacher != b.Name() || !va.Status.Attached || name == nil || !storage.Can(b, storage.Attach) {
+		if va.Spec.Attacher != b.Name() || !va.Status.Attached || name == nil || !backends.Can(b, storage.Attach) {
 			continue
 		}
 		if pv := pvs[*name]; pv != nil && pv.Spec.CSI != nil {

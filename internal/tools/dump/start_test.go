@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -88,24 +89,24 @@ func TestBackendsAreInferred(t *testing.T) {
 		}
 		return names
 	}
-	backends, notes := read(t, "full-nodes.yaml").Backends()
+	drivers, notes := read(t, "full-nodes.yaml").Backends()
 	require.Empty(t, notes)
-	require.Equal(t, []string{"ebs.csi.aws.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
-	disk := backends[0]
-	require.True(t, storage.Can(disk, storage.Attach))
-	limit, ok := storage.AttachLimitOf(disk, "ip-10-0-1-20")
+	require.Equal(t, []string{"ebs.csi.aws.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(drivers))
+	disk := drivers[0]
+	require.True(t, backends.Can(disk, storage.Attach))
+	limit, ok := backends.AttachLimit(disk, "ip-10-0-1-20")
 	require.True(t, ok)
 	require.EqualValues(t, 1, limit)
-	_, ok = storage.AttachLimitOf(disk, "elsewhere")
+	_, ok = backends.AttachLimit(disk, "elsewhere")
 	require.False(t, ok)
-	require.Equal(t, []string{"topology.ebs.csi.aws.com/zone"}, storage.TopologyKeysOf(disk))
+	require.Equal(t, []string{"topology.ebs.csi.aws.com/zone"}, backends.TopologyKeys(disk))
 	volumes := disk.(interface{ Volumes() []fake.VolumeState }).Volumes()
 	require.Len(t, volumes, 2, "those with a VolumeAttachment")
 	require.Len(t, volumes[0].Attached, 1)
 
-	backends, notes = read(t, "k3s.yaml").Backends()
+	drivers, notes = read(t, "k3s.yaml").Backends()
 	require.Empty(t, notes)
-	require.Equal(t, []string{"rancher.io/local-path", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
+	require.Equal(t, []string{"rancher.io/local-path", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(drivers))
 
 	d, err := dump.Read([]byte(`
 apiVersion: v1
@@ -118,8 +119,8 @@ items:
 - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main}], volumes: [{name: v, csi: {driver: inline.example.com}}]}}
 `))
 	require.NoError(t, err)
-	backends, notes = d.Backends()
-	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(backends))
-	require.False(t, storage.Can(backends[1], storage.Attach))
+	drivers, notes = d.Backends()
+	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(drivers))
+	require.False(t, backends.Can(drivers[1], storage.Attach))
 	require.Equal(t, []string{"driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is left out: its name is too long for a CSI driver"}, notes)
 }

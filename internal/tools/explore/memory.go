@@ -36,7 +36,7 @@ var unread = map[string]bool{"btree.BTreeG.isoid": true, "btree.node.isoid": tru
 // what makes Events.
 var opaque = map[string]bool{
 	"engine.Actor": true, "engine.Engine": true, "engine.API": true, "engine.Client": true, "engine.Informer": true, "engine.Queue": true,
-	"engine.Recorder": true, "store.Store": true, "store.Index": true, "store.Table": true, "storage.Set": true,
+	"engine.Recorder": true, "store.Store": true, "store.Index": true, "store.Table": true, "backends.Set": true,
 }
 
 // memory is the digest of what an actor keeps, and its counters.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -60,7 +61,7 @@ func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) 
 	return backendOption{name + "=OP,...", help, func(_, value string, _ bool) (fake.MemoryOption, error) {
 		var ops []storage.Op
 		for op := range strings.SplitSeq(value, ",") {
-			if !storage.Op(op).Valid() {
+			if !backends.IsOp(storage.Op(op)) {
 				return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
 			}
 			ops = append(ops, storage.Op(op))
@@ -94,7 +95,7 @@ var backendOptions = []backendOption{
 	}},
 	{"latency.OP=DURATION", "how long each call of the operation takes", func(key, value string, _ bool) (fake.MemoryOption, error) {
 		op := storage.Op(strings.TrimPrefix(key, "latency."))
-		if !op.Valid() {
+		if !backends.IsOp(op) {
 			return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
 		}
 		d, err := time.ParseDuration(value)

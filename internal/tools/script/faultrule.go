@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -125,7 +126,7 @@ func (r *faultRule) setPlace(place int, w string) error {
 		return nil
 	}
 	switch {
-	case place == 0 && storage.Op(w).Valid():
+	case place == 0 && backends.IsOp(storage.Op(w)):
 		r.match.Verb = w
 	case place <= 1 && r.match.Key == "":
 		r.match.Key = w
@@ -147,7 +148,7 @@ func (r *faultRule) setError(v string) error {
 		r.err = func() error { return apiError(code, message, r.match) }
 		return nil
 	}
-	if !storage.Code(code).Valid() || storage.Code(code) == storage.OK {
+	if backends.CodeNumber(storage.Code(code)) < 0 || storage.Code(code) == storage.OK {
 		return fmt.Errorf("there is no gRPC code %q: write it as Internal or Unavailable", code)
 	}
 	if message == "" {

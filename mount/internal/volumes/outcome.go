@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -42,7 +43,7 @@ func ClassOf(err error) ErrorClass {
 // ClassifyRPC marks the error of a CSI call as uncertain if the outcome of the call is unknown.
 func ClassifyRPC(op storage.Op, err error) error {
 	// MNT-240: some gRPC codes, and every error without a code, leave the outcome open.
-	if storage.UnknownOutcome(op, err) {
+	if backends.UnknownOutcome(op, err) {
 		return UncertainError{err}
 	}
 	return err

@@ -7,11 +7,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
-	"github.com/volsim/volsim/storage"
 )
 
-func specOf(t *testing.T, set *storage.Set, s objects.VolumeSpec) *Spec {
+func specOf(t *testing.T, set *backends.Set, s objects.VolumeSpec) *Spec {
 	t.Helper()
 	plugin, err := objects.PluginOf(set, s)
 	if err != nil {
@@ -25,7 +25,7 @@ func inline(name string, source corev1.VolumeSource) objects.VolumeSpec {
 }
 
 func TestIdentity(t *testing.T) {
-	set, err := storage.NewSet(fake.CSI("d"), fake.NFS(), fake.HostPath())
+	set, err := backends.NewSet(fake.CSI("d"), fake.NFS(), fake.HostPath())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestRequiresRemount(t *testing.T) {
-	set, _ := storage.NewSet(fake.CSI("d"))
+	set, _ := backends.NewSet(fake.CSI("d"))
 	yes := true
 	republish := &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{RequiresRepublish: &yes}}
 	csi := objects.VolumeSpec{PV: fake.Volume("pv1", "1Gi", fake.CSISource("d", "h1"))}

@@ -24,6 +24,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/storage"
 )
@@ -172,7 +173,7 @@ func (a *attacher) detach(ctx context.Context, va *storagev1.VolumeAttachment) e
 func (a *attacher) failed(ctx context.Context, va *storagev1.VolumeAttachment, field string, failure error) error {
 	e := storagev1.VolumeError{Time: metav1.Now(), Message: failure.Error()}
 	if code, ok := errors.AsType[*storage.Error](failure); ok && field == "attachError" {
-		e.ErrorCode = new(int32(code.Code.Number()))
+		e.ErrorCode = new(int32(backends.CodeNumber(code.Code)))
 	}
 	// If the write fails, the error is not recorded.
 	_, err := a.patch(ctx, va.Name, "status", map[string]any{field: e})

@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/csi"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/storage"
@@ -287,7 +288,7 @@ func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effec
 	e.Time, e.Verb, e.Err = time.Now(), "end", err
 	k.cluster.record(e)
 	if failure, ok := errors.AsType[*storage.Error](err); ok {
-		return status.Error(codes.Code(failure.Code.Number()), failure.Message)
+		return status.Error(codes.Code(backends.CodeNumber(failure.Code)), failure.Message)
 	}
 	return err
 }

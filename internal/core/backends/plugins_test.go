@@ -1,4 +1,4 @@
-package fake_test
+package backends_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -82,7 +83,7 @@ func TestPluginLookup(t *testing.T) {
 	if b, err := crowded.ExpandableBySource(hostPathSource); b != nil || err == nil {
 		t.Errorf("EXP-014: ExpandableBySource(%v) of several plugins = %v, %v, want an error", hostPathSource, b, err)
 	}
-	if _, err := s.BySource(fcSource); !errors.Is(err, storage.ErrNoPluginMatched) {
+	if _, err := s.BySource(fcSource); !errors.Is(err, backends.ErrNoPluginMatched) {
 		t.Errorf("BySource = %v, want ErrNoPluginMatched", err)
 	}
 }
@@ -99,61 +100,9 @@ func TestMountOptions(t *testing.T) {
 		{"PROV-043", "a CSI driver", fake.CSI("disk.example.com"), true},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			if got := storage.TakesMountOptions(tt.b); got != tt.want {
+			if got := backends.TakesMountOptions(tt.b); got != tt.want {
 				t.Errorf("TakesMountOptions(%s) = %t, want %t", tt.b.Name(), got, tt.want)
 			}
 		})
-	}
-}
-
-func TestHostPath(t *testing.T) {
-	pathed := func(path string) *corev1.PersistentVolumeSource {
-		return &corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
-	}
-	const refusal = "host_path deleter only supports /tmp/.+ but received provided "
-	for _, tt := range []struct {
-		rule, name string
-		source     *corev1.PersistentVolumeSource
-		want       string
-	}{
-		{"RECL-036", "below /tmp/", pathed("/tmp/data"), ""},
-		{"RECL-036", "below a /tmp/ further down", pathed("/mnt/tmp/data"), ""},
-		{"RECL-036", "/tmp/ itself", pathed("/tmp/"), refusal + "/tmp/"},
-		{"RECL-036", "elsewhere", pathed("/data"), refusal + "/data"},
-		{"RECL-036", "no path", nil, refusal},
-	} {
-		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			p := fake.HostPath()
-			err := p.Delete(storage.DeleteRequest{ID: "pv1", Source: tt.source})
-			if got := fmt.Sprint(err); got != tt.want && (err != nil || tt.want != "") {
-				t.Errorf("Delete(%v) = %q, want %q", tt.source, got, tt.want)
-			}
-			if deleted := len(p.Deleted()) == 1; deleted != (tt.want == "") {
-				t.Errorf("deleted: %t", deleted)
-			}
-		})
-	}
-	const disabled = `provisioning in volume plugin "kubernetes.io/host-path" is disabled`
-	if _, err := fake.HostPath().Create(storage.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
-		t.Errorf("Create = %v, want %s", err, disabled)
-	}
-	if err := storage.PrepareCreate(fake.HostPath(), storage.CreateRequest{Name: "a"}); err == nil || err.Error() != disabled {
-		t.Errorf("PrepareCreate = %v, want %s", err, disabled)
-	}
-	for _, b := range []storage.Backend{fake.InTree("kubernetes.io/a"), fake.CSI("disk.example.com"), named("kubernetes.io/b")} {
-		if err := storage.PrepareCreate(b, storage.CreateRequest{Name: "a"}); err != nil {
-			t.Errorf("PrepareCreate of %s = %v, want nil", b.Name(), err)
-		}
-	}
-}
-
-func TestHandle(t *testing.T) {
-	if got := storage.Handle(fake.Volume("pv1", "1Gi", fake.CSISource("disk.example.com", "h1"))); got != "h1" {
-		t.Errorf("Handle of a CSI volume = %q, want h1", got)
-	}
-	for _, source := range []fake.Option{fake.NFSSource("s", "/same"), fake.HostPathSource("/same")} {
-		if got := storage.Handle(fake.Volume("pv1", "1Gi", source)); got != "pv1" {
-			t.Errorf("Handle of another volume = %q, want the name of the PersistentVolume", got)
-		}
 	}
 }

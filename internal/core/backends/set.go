@@ -1,15 +1,17 @@
-package storage
+package backends
 
 import (
 	"errors"
 	"fmt"
-	"github.com/volsim/volsim/api"
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/storage"
 )
 
-// Set holds the backends of a cluster by name. Its in-tree plugins are those of the controllers; CSI drivers are external to
+// Set contains the backends of a cluster by name. In-tree plugins are compiled into the controllers; CSI drivers are external to
 // them. The zero value is a cluster without storage.
 type Set struct {
 	entries []entry // sorted by name
@@ -17,24 +19,24 @@ type Set struct {
 
 type entry struct {
 	name    string
-	backend Backend
+	backend storage.Backend
 	inTree  bool
 }
 
 // longestDriverName is what CSI allows.
 const longestDriverName = 63
 
-// NewSet makes a set. It refuses a nil backend, a name that is empty, taken, too long for a CSI driver, or the name by which
-// faults mean the API server, and a [Memory] whose options are wrong. The error tells which backend it is.
-func NewSet(backends ...Backend) (*Set, error) {
+// NewSet makes a set. It returns an error that names the backend for a nil backend, a name that is empty, taken, too long for a CSI
+// driver, or the one that means the API server in faults, and for a fake.Memory with invalid options.
+func NewSet(backends ...storage.Backend) (*Set, error) {
 	s := &Set{}
 	for i, b := range backends {
 		if b == nil {
 			return nil, fmt.Errorf("backend %d of %d is nil: leave it out", i+1, len(backends))
 		}
 		e := entry{backend: b}
-		if err := Safely(fmt.Sprint(i+1), "Name", func() error { e.name = b.Name(); e.inTree = IsInTree(b); return nil }); err != nil {
-			return nil, fmt.Errorf("backend %d of %d (%T) cannot tell its name: %w", i+1, len(backends), b, err)
+		if err := Safely(fmt.Sprint(i+1), "Name", func() error { e.name = b.Name(); e.inTree = storage.IsInTree(b); return nil }); err != nil {
+			return nil, fmt.Errorf("backend %d of %d (%T) does not return its name: %w", i+1, len(backends), b, err)
 		}
 		if err := e.check(); err != nil {
 			return nil, fmt.Errorf("backend %d of %d (%T): %w", i+1, len(backends), b, err)
@@ -67,9 +69,9 @@ func (s *Set) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.entries, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
 }
 
-// All walks the backends, in-tree or not, in the order of their names.
-func (s *Set) All() iter.Seq2[string, Backend] {
-	return func(yield func(string, Backend) bool) {
+// All iterates over the backends, in-tree or not, in the order of their names.
+func (s *Set) All() iter.Seq2[string, storage.Backend] {
+	return func(yield func(string, storage.Backend) bool) {
 		for _, e := range s.entries {
 			if !yield(e.name, e.backend) {
 				return
@@ -78,8 +80,8 @@ func (s *Set) All() iter.Seq2[string, Backend] {
 	}
 }
 
-// Get is the backend of that name, in-tree or not.
-func (s *Set) Get(name string) (Backend, bool) {
+// Get returns the backend of that name, in-tree or not.
+func (s *Set) Get(name string) (storage.Backend, bool) {
 	at, found := s.find(name)
 	if !found {
 		return nil, false
@@ -88,13 +90,13 @@ func (s *Set) Get(name string) (Backend, bool) {
 }
 
 // Has reports whether there is a backend of that name that can do op.
-func (s *Set) Has(name string, op Op) bool {
+func (s *Set) Has(name string, op storage.Op) bool {
 	b, ok := s.Get(name)
 	return ok && Can(b, op)
 }
 
-// Driver is the CSI driver of that name.
-func (s *Set) Driver(name string) (Backend, bool) {
+// Driver returns the CSI driver of that name.
+func (s *Set) Driver(name string) (storage.Backend, bool) {
 	at, found := s.find(name)
 	if !found || s.entries[at].inTree {
 		return nil, false

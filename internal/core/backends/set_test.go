@@ -1,4 +1,4 @@
-package fake_test
+package backends_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -37,9 +38,9 @@ func (lazy) Delay(op storage.Op, _ string) (d time.Duration) {
 	return -1
 }
 
-func setOf(t *testing.T, backends ...storage.Backend) *storage.Set {
+func setOf(t *testing.T, all ...storage.Backend) *backends.Set {
 	t.Helper()
-	s, err := storage.NewSet(backends...)
+	s, err := backends.NewSet(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,16 +57,16 @@ func TestNewSet(t *testing.T) {
 		{"nothing", nil, ""},
 		{"drivers and plugins", []storage.Backend{fake.CSI("b.example.com"), fake.NFS(), fake.CSI("a.example.com")}, ""},
 		{"nil", []storage.Backend{fake.NFS(), nil}, "backend 2 of 2 is nil: leave it out"},
-		{"a nil pointer", []storage.Backend{none}, "backend 1 of 1 (*fake.Memory) cannot tell its name: backend 1: Name panicked: runtime error: invalid memory address or nil pointer dereference"},
-		{"no name", []storage.Backend{named("")}, "backend 1 of 1 (fake_test.named): its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)"},
-		{"the API server's name", []storage.Backend{named("api")}, `backend 1 of 1 (fake_test.named): the name "api" means the API server in faults: choose another name`},
+		{"a nil pointer", []storage.Backend{none}, "backend 1 of 1 (*fake.Memory) does not return its name: backend 1: Name panicked: runtime error: invalid memory address or nil pointer dereference"},
+		{"no name", []storage.Backend{named("")}, "backend 1 of 1 (backends_test.named): its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)"},
+		{"the API server's name", []storage.Backend{named("api")}, `backend 1 of 1 (backends_test.named): the name "api" means the API server in faults: choose another name`},
 		{"taken", []storage.Backend{named("a"), named("b"), fake.CSI("a")}, `backend 3 of 3 (*fake.Memory): there is another backend named "a": give it a name of its own`},
 		{"too long", []storage.Backend{named(strings.Repeat("a", 64))}, "has 64 characters: a CSI driver may have 63"},
 		{"long enough", []storage.Backend{named(strings.Repeat("a", 63)), greedy{named(strings.Repeat("b", 64))}}, ""},
 		{"wrong options", []storage.Backend{fake.CSI("a", fake.Quota("much"), nil)}, `backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size: write it like 10Gi; option 2 is nil`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := storage.NewSet(tt.backends...)
+			_, err := backends.NewSet(tt.backends...)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {
 				t.Errorf("NewSet = %v, want %q", err, tt.want)
 			}
@@ -118,7 +119,7 @@ func TestSetFindsByName(t *testing.T) {
 			t.Errorf("Has(%s, %s) = %t, want %t", tt.name, tt.op, got, tt.want)
 		}
 	}
-	var empty storage.Set
+	var empty backends.Set
 	if _, ok := empty.Get("a"); ok {
 		t.Error("the zero Set has a backend")
 	}
@@ -126,19 +127,19 @@ func TestSetFindsByName(t *testing.T) {
 
 func TestCan(t *testing.T) {
 	for _, op := range storage.Ops() {
-		if storage.Can(named("a"), op) {
+		if backends.Can(named("a"), op) {
 			t.Errorf("Can(%s) of a backend with a name alone = true", op)
 		}
-		if got, want := storage.Can(fake.CSI("a"), op), op != storage.Recycle; got != want {
+		if got, want := backends.Can(fake.CSI("a"), op), op != storage.Recycle; got != want {
 			t.Errorf("Can(%s) of a CSI driver = %t, want %t", op, got, want)
 		}
 	}
-	if storage.Can(fake.CSI("a"), "Destroy") || storage.Can(nil, storage.Create) {
+	if backends.Can(fake.CSI("a"), "Destroy") || backends.Can(nil, storage.Create) {
 		t.Error("Can(Destroy), or Can of nil, = true")
 	}
 }
 
-func TestDelayOf(t *testing.T) {
+func TestDelay(t *testing.T) {
 	slow := fake.CSI("a", fake.Latency(storage.Create, 3))
 	for _, tt := range []struct {
 		name string
@@ -152,8 +153,8 @@ func TestDelayOf(t *testing.T) {
 		{"less than zero", lazy{"a"}, storage.Create, 0},
 		{"panic", lazy{"a"}, storage.Delete, 0},
 	} {
-		if got := storage.DelayOf(tt.b, tt.op, "v"); got != tt.want {
-			t.Errorf("%s: DelayOf = %s, want %s", tt.name, got, tt.want)
+		if got := backends.Delay(tt.b, tt.op, "v"); got != tt.want {
+			t.Errorf("%s: Delay = %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

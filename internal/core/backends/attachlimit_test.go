@@ -1,4 +1,4 @@
-package fake_test
+package backends_test
 
 import (
 	"testing"
@@ -6,41 +6,42 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
 func TestNodeInfo(t *testing.T) {
 	plain := fake.CSI("disk.example.com")
-	_, limited := storage.AttachLimitOf(plain, "n1")
+	_, limited := backends.AttachLimit(plain, "n1")
 	require.False(t, limited)
-	require.Empty(t, storage.TopologyKeysOf(plain))
+	require.Empty(t, backends.TopologyKeys(plain))
 
 	zoned := fake.CSI("disk.example.com", fake.AttachLimit(2), fake.Topology(
 		storage.Segment{"zone": "a", "rack": "1"}, storage.Segment{"zone": "b", "rack": "2"}))
-	limit, limited := storage.AttachLimitOf(zoned, "n1")
+	limit, limited := backends.AttachLimit(zoned, "n1")
 	require.True(t, limited)
 	require.Equal(t, int32(2), limit)
-	require.Equal(t, []string{"rack", "zone"}, storage.TopologyKeysOf(zoned))
+	require.Equal(t, []string{"rack", "zone"}, backends.TopologyKeys(zoned))
 
 	require.Error(t, fake.CSI("disk.example.com", fake.AttachLimit(-1)).Err())
 
 	broken := panicky{}
-	_, limited = storage.AttachLimitOf(broken, "n1")
+	_, limited = backends.AttachLimit(broken, "n1")
 	require.False(t, limited, "a backend that panics says nothing")
-	require.Empty(t, storage.TopologyKeysOf(broken))
+	require.Empty(t, backends.TopologyKeys(broken))
 }
 
 type panicky struct{}
 
-func (panicky) Name() string             { return "panicky.example.com" }
-func (panicky) TopologyKeys() []string   { panic("no keys") }
-func (panicky) AttachLimit(string) int32 { panic("no limit") }
+func (panicky) Name() string                       { return "panicky.example.com" }
+func (panicky) Capabilities() storage.Capabilities { panic("no keys") }
+func (panicky) AttachLimit(string) int32           { panic("no limit") }
 
 // What was said last about a node holds, and whoever follows the limits hears of it.
 func TestSetAttachLimit(t *testing.T) {
 	m := fake.CSI("disk.example.com", fake.AttachLimit(2))
 	heard := 0
-	require.True(t, storage.OnAttachLimit(m, func() { heard++ }))
+	require.True(t, backends.OnAttachLimit(m, func() { heard++ }))
 	limits := func() []int32 { return []int32{m.AttachLimit("n1"), m.AttachLimit("n2")} }
 	for _, step := range []struct {
 		node   string
@@ -57,13 +58,13 @@ func TestSetAttachLimit(t *testing.T) {
 		require.Equal(t, []int32{step.n1, step.n2}, limits(), "%+v", step)
 	}
 	require.Equal(t, 5, heard)
-	_, limited := storage.AttachLimitOf(m, "n1")
+	_, limited := backends.AttachLimit(m, "n1")
 	require.False(t, limited)
 
 	never := func() { t.Error("heard of") }
-	require.True(t, storage.OnAttachLimit(plain{}, never), "there is no limit to change")
-	require.False(t, storage.OnAttachLimit(panicky{}, never))
-	require.False(t, storage.OnAttachLimit(struct{ *fake.Memory }{m}, never), "it may have limits of its own")
+	require.True(t, backends.OnAttachLimit(plain{}, never), "there is no limit to change")
+	require.False(t, backends.OnAttachLimit(panicky{}, never))
+	require.False(t, backends.OnAttachLimit(struct{ *fake.Memory }{m}, never), "it may have limits of its own")
 }
 
 type plain struct{}

@@ -1,4 +1,4 @@
-package fake_test
+package backends_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -32,31 +33,31 @@ func TestSafely(t *testing.T) {
 		{name: "success", call: func() error { return nil }},
 		{name: "an error passes", call: func() error { return sentinel }, text: "sentinel"},
 		{name: "a panic is an error", call: func() error { panic("oh") }, text: "backend disk: Create panicked: oh",
-			stack: []string{"fake_test.TestSafely.func"}},
+			stack: []string{"backends_test.TestSafely.func"}},
 		{name: "so is a nil map", call: func() error { (&brittle{}).Touch("a"); return nil },
 			text:  "backend disk: Create panicked: assignment to entry in nil map",
-			stack: []string{"fake_test.(*brittle).Touch guard_test.go:", "fake_test.TestSafely.func"}},
+			stack: []string{"backends_test.(*brittle).Touch guard_test.go:", "backends_test.TestSafely.func"}},
 		{name: "and a nil pointer", call: func() error { var b *brittle; b.Touch("a"); return nil },
 			text: "backend disk: Create panicked: runtime error: invalid memory address or nil pointer dereference"},
 		{name: "and panic(nil)", call: func() error { panic(nil) }, text: "backend disk: Create panicked: panic called with nil argument"},
 		{name: "addresses are left out", call: func() error { panic(&struct{ p *brittle }{&brittle{}}) }, text: "backend disk: Create panicked: &{0x?}"},
 		{name: "a deep stack is cut", call: func() error { deep(200); return nil }, text: "backend disk: Create panicked: deep down",
-			stack: []string{"fake_test.deep guard_test.go:", "\n..."}},
+			stack: []string{"backends_test.deep guard_test.go:", "\n..."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := storage.Safely("disk", storage.Create, tt.call)
+			err := backends.Safely("disk", storage.Create, tt.call)
 			// A runtime error may go on, and does so differently in other versions of Go.
 			if got := fmt.Sprint(err); !strings.HasPrefix(got, tt.text) || tt.text == "" && err != nil {
 				t.Errorf("Safely = %q, want %q", got, tt.text)
 			}
-			panicked, ok := errors.AsType[*storage.PanicError](err)
+			panicked, ok := errors.AsType[*backends.PanicError](err)
 			if ok != strings.HasPrefix(tt.text, "backend disk") {
 				t.Fatalf("Safely = %T, want a PanicError for a panic alone", err)
 			}
 			if !ok {
 				return
 			}
-			if varies := regexp.MustCompile(`0x[0-9a-f]{6,}|goroutine|/[a-z]+/[^ ]*\.go|runtime\.|testing\.|fake\.Safely`); varies.MatchString(panicked.Stack) {
+			if varies := regexp.MustCompile(`0x[0-9a-f]{6,}|goroutine|/[a-z]+/[^ ]*\.go|runtime\.|testing\.|backends\.Safely`); varies.MatchString(panicked.Stack) {
 				t.Errorf("the stack has %q:\n%s", varies.FindString(panicked.Stack), panicked.Stack)
 			}
 			if cut := strings.HasSuffix(panicked.Stack, "..."); cut != strings.Contains(tt.name, "deep") {
@@ -73,7 +74,7 @@ func TestSafely(t *testing.T) {
 
 func TestPanicWithErrorUnwraps(t *testing.T) {
 	sentinel := errors.New("sentinel")
-	if err := storage.Safely("disk", storage.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) || storage.CodeOf(err) != storage.Internal {
+	if err := backends.Safely("disk", storage.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) || storage.CodeOf(err) != storage.Internal {
 		t.Errorf("Safely = %v of code %s, want one that is the sentinel, of code Internal", err, storage.CodeOf(err))
 	}
 }
@@ -81,8 +82,8 @@ func TestPanicWithErrorUnwraps(t *testing.T) {
 func TestPanicsLookTheSameAgain(t *testing.T) {
 	var texts []string
 	for range 2 {
-		err := storage.Safely("disk", storage.Create, func() error { deep(3); return nil })
-		panicked, _ := errors.AsType[*storage.PanicError](err)
+		err := backends.Safely("disk", storage.Create, func() error { deep(3); return nil })
+		panicked, _ := errors.AsType[*backends.PanicError](err)
 		texts = append(texts, panicked.Error()+"\n"+panicked.Stack)
 	}
 	if texts[0] != texts[1] {

@@ -1,0 +1,127 @@
+package backends
+
+import (
+	"slices"
+	"time"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// IsOp reports whether op is one of the operations.
+func IsOp(op storage.Op) bool { return slices.Contains(storage.Ops(), op) }
+
+// Can reports whether the backend can do op: it has the method, and its Capabilities do not exclude it.
+func Can(b storage.Backend, op storage.Op) bool {
+	return implements(b, op) && !slices.Contains(capabilities(b).Without, op)
+}
+
+func implements(b storage.Backend, op storage.Op) (ok bool) {
+	switch op {
+	case storage.Create:
+		_, ok = b.(storage.Creator)
+	case storage.Delete:
+		_, ok = b.(storage.Deleter)
+	case storage.Recycle:
+		_, ok = b.(storage.Recycler)
+	case storage.Attach, storage.Detach:
+		_, ok = b.(storage.Attacher)
+	case storage.Stage, storage.Unstage:
+		_, ok = b.(storage.Stager)
+	case storage.Publish, storage.Unpublish:
+		_, ok = b.(storage.Publisher)
+	case storage.Expand:
+		_, ok = b.(storage.Expander)
+	case storage.NodeExpand:
+		_, ok = b.(storage.NodeExpander)
+	case storage.Modify:
+		_, ok = b.(storage.Modifier)
+	}
+	return ok
+}
+
+// capabilities are those of a Describer; the zero value for any other backend, and for one that panics.
+func capabilities(b storage.Backend) (c storage.Capabilities) {
+	d, ok := b.(storage.Describer)
+	if !ok {
+		return c
+	}
+	if err := Safely(b.Name(), "Capabilities", func() error { c = d.Capabilities(); return nil }); err != nil {
+		return storage.Capabilities{}
+	}
+	return c
+}
+
+// TakesMountOptions reports whether a class of the backend may have mount options.
+func TakesMountOptions(b storage.Backend) bool {
+	// PROV-043: an in-tree plugin that does not claim support has none.
+	return !storage.IsInTree(b) || capabilities(b).MountOptions
+}
+
+// HasTopology reports whether only some nodes can reach a volume of the backend.
+func HasTopology(b storage.Backend) bool { return len(capabilities(b).TopologyKeys) > 0 }
+
+// TopologyKeys are the keys of node labels by which the backend groups nodes, sorted and without duplicates.
+func TopologyKeys(b storage.Backend) []string {
+	keys := slices.Clone(capabilities(b).TopologyKeys)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// MountsWithGroup reports whether the backend sets the group of files while mounting.
+func MountsWithGroup(b storage.Backend) bool { return capabilities(b).MountGroup }
+
+// RecyclesByPod reports whether a pod scrubs the volumes of the backend.
+func RecyclesByPod(b storage.Backend) bool { return capabilities(b).RecyclerPod }
+
+// SupportsBlock reports whether the backend's provisioner makes block volumes.
+func SupportsBlock(b storage.Backend) bool { return !capabilities(b).NoBlock }
+
+// Delay is how long the call takes: what a [storage.Delayer] says, else zero. A negative delay is zero, and so is that of a Delayer that
+// panics.
+func Delay(b storage.Backend, op storage.Op, id string) time.Duration {
+	d, ok := b.(storage.Delayer)
+	if !ok {
+		return 0
+	}
+	var delay time.Duration
+	if err := Safely(b.Name(), op, func() error { delay = d.Delay(op, id); return nil }); err != nil {
+		return 0
+	}
+	return max(delay, 0)
+}
+
+// PrepareCreate calls Prepare of a [storage.Preparer]; for any other backend it returns nil.
+func PrepareCreate(b storage.Backend, req storage.CreateRequest) error {
+	preparer, ok := b.(storage.Preparer)
+	if !ok {
+		return nil
+	}
+	return Safely(b.Name(), "Prepare", func() error { return preparer.Prepare(req) })
+}
+
+// AttachLimit is the limit of a [storage.AttachLimiter] for the node; ok is false for no limit.
+func AttachLimit(b storage.Backend, node string) (limit int32, ok bool) {
+	l, ok := b.(storage.AttachLimiter)
+	if !ok {
+		return 0, false
+	}
+	if err := Safely(b.Name(), "AttachLimit", func() error { limit = l.AttachLimit(node); return nil }); err != nil {
+		return 0, false
+	}
+	return limit, limit >= 0
+}
+
+// attachLimitNotifier reports changes of its limits. NotifyAttachLimit calls fn after each change. It returns false if it cannot report
+// the changes of self, the backend that it was called on: another type that embeds it may change the limit.
+type attachLimitNotifier interface {
+	NotifyAttachLimit(self storage.Backend, fn func()) bool
+}
+
+// OnAttachLimit calls fn whenever an attach limit of the backend may have changed. It returns false if such changes cannot be reported.
+func OnAttachLimit(b storage.Backend, fn func()) bool {
+	if n, ok := b.(attachLimitNotifier); ok {
+		return n.NotifyAttachLimit(b, fn)
+	}
+	_, limits := b.(storage.AttachLimiter)
+	return !limits
+}

@@ -1,0 +1,45 @@
+package backends
+
+import (
+	"fmt"
+
+	"github.com/volsim/volsim/internal/core/guard"
+	"github.com/volsim/volsim/storage"
+)
+
+// PanicError is the error of a call to a backend that panicked. Its code is Internal.
+type PanicError struct {
+	Backend string
+	Op      storage.Op
+	Value   any // the argument of panic
+	// Stack lists the functions that were active, the innermost first, one per line as "function file.go:line". It contains nothing
+	// that differs between runs or computers, and neither the runtime's functions nor those outside the backend's call.
+	Stack string
+}
+
+// Error names the backend, the operation and the value, without anything that differs between runs.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("backend %s: %s panicked: %s", e.Backend, e.Op, guard.Text(e.Value))
+}
+
+// Unwrap returns the value, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// BackendPanicked makes [storage.CodeOf] return Internal.
+func (e *PanicError) BackendPanicked() {}
+
+// Safely makes a call to a backend and turns a panic into a [PanicError]. The call must be the backend's alone: no
+// virtual time may pass in it.
+func Safely(backend string, op storage.Op, call func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Backend: backend, Op: op, Value: value, Stack: guard.Stack(guardName)}
+		}
+	}()
+	return call()
+}
+
+const guardName = "github.com/volsim/volsim/internal/core/backends.Safely"

@@ -1,0 +1,76 @@
+package backends
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// codes are in the order of their gRPC numbers.
+var codes = []storage.Code{storage.OK, storage.Canceled, storage.Unknown, storage.InvalidArgument, storage.DeadlineExceeded, storage.NotFound,
+	storage.AlreadyExists, "PermissionDenied", storage.ResourceExhausted, storage.FailedPrecondition, storage.Aborted, storage.OutOfRange,
+	storage.Unimplemented, storage.Internal, storage.Unavailable, "DataLoss", "Unauthenticated"}
+
+// CodeNumber is the gRPC number of the code, which a VolumeAttachment shows as errorCode; -1 for a name that gRPC does not have.
+func CodeNumber(c storage.Code) int { return slices.Index(codes, c) }
+
+// status returns the code of an error that has one: of its gRPC status, or Internal for a panic.
+func status(err error) (storage.Code, bool) {
+	if e, ok := errors.AsType[*storage.Error](err); ok {
+		return e.Code, true
+	}
+	if _, ok := errors.AsType[*PanicError](err); ok {
+		return storage.Internal, true
+	}
+	return "", false
+}
+
+// UnknownOutcome reports whether the operation may have taken effect in spite of the error: now, later, or partly. The callers conclude
+// different things from the same error of a CSI driver:
+//
+//   - Create, by the external provisioner: Canceled, DeadlineExceeded, Unavailable, Aborted and errors without status (XPROV-032).
+//   - Expand and Modify, by the external resizer: those, and ResourceExhausted (EXP-025, VAC-012).
+//   - Stage and Publish, by the kubelet: the same as Expand (MNT-240).
+//   - NodeExpand, by the kubelet: never; it treats every error as final (MNT-422).
+//   - Everything else: always. The attach/detach controller treats a failed attachment or detachment as uncertain, the kubelet a
+//     failed unmount, and a failed deletion is repeated whatever the error.
+//
+// A failed mount by an in-tree plugin is final.
+func UnknownOutcome(op storage.Op, err error) bool {
+	if err == nil {
+		return false
+	}
+	code, ok := status(err)
+	switch op {
+	case storage.Create:
+		// XPROV-032: an error without status, or one of four codes, leaves provisioning in the background.
+		return !ok || interrupted(code)
+	case storage.Expand, storage.Modify, storage.Stage, storage.Publish:
+		// EXP-025, VAC-012, MNT-240: here a driver that is short of resources may have begun as well.
+		return !ok || interrupted(code) || code == storage.ResourceExhausted
+	case storage.NodeExpand:
+		// MNT-422: the kubelet wraps the error, which hides its code.
+		return false
+	}
+	return true
+}
+
+func interrupted(code storage.Code) bool {
+	switch code {
+	case storage.Canceled, storage.DeadlineExceeded, storage.Unavailable, storage.Aborted:
+		return true
+	}
+	return false
+}
+
+// Infeasible reports whether an error of Expand or NodeExpand says that the request itself cannot be met, so that repeating it is of
+// little use: InvalidArgument, OutOfRange and NotFound (EXP-025, MNT-416).
+func Infeasible(err error) bool {
+	// EXP-025, MNT-416: these codes are final.
+	switch storage.CodeOf(err) {
+	case storage.InvalidArgument, storage.OutOfRange, storage.NotFound:
+		return true
+	}
+	return false
+}

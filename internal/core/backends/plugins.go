@@ -1,0 +1,103 @@
+package backends
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/storage"
+)
+
+// ErrNoPluginMatched is the error of every lookup by source when no in-tree plugin supports the source (RECL-035).
+var ErrNoPluginMatched = errors.New("no volume plugin matched")
+
+// ByName returns the in-tree plugin of that name. It does not find CSI drivers, because they are no plugins of the controllers.
+func (s *Set) ByName(name string) (storage.Backend, error) {
+	at, found := s.find(name)
+	if !found || !s.entries[at].inTree {
+		// PROV-024, RECL-032: the text of the error.
+		return nil, fmt.Errorf("no volume plugin matched name: %s", name)
+	}
+	return s.entries[at].backend, nil
+}
+
+// ProvisionableByName returns the in-tree plugin of that name, a [storage.Creator]. PROV-024 has the errors.
+func (s *Set) ProvisionableByName(name string) (storage.Backend, error) {
+	// PROV-024: a plugin that exists but cannot provision is another error.
+	return able(storage.Create, "no provisionable volume plugin matched")(s.ByName(name))
+}
+
+// DeletableByName returns the in-tree plugin of that name, a [storage.Deleter] (RECL-030). RECL-032 has the errors.
+func (s *Set) DeletableByName(name string) (storage.Backend, error) {
+	// RECL-030, RECL-032: a plugin that cannot delete is another error.
+	return able(storage.Delete, noDeletable)(s.ByName(name))
+}
+
+// DeletableBySource returns the in-tree plugin that supports the source, a [storage.Deleter]. RECL-035 ends with the error.
+func (s *Set) DeletableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
+	// RECL-035: exactly one plugin must support the source, and be able to delete.
+	return able(storage.Delete, noDeletable)(s.BySource(source))
+}
+
+// RecyclableBySource returns the in-tree plugin that supports the source, a [storage.Recycler]. Whatever the error, the controller reports
+// its own text (RECL-064).
+func (s *Set) RecyclableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
+	// RECL-064: the plugin must be able to recycle.
+	return able(storage.Recycle, "no recyclable volume plugin matched")(s.BySource(source))
+}
+
+// ExpandableBySource returns the in-tree plugin that supports the source, if it is an [storage.Expander]; nil without an error if there is none
+// (EXP-014).
+func (s *Set) ExpandableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
+	b, err := s.BySource(source)
+	// EXP-014: others may expand it, so that is no error.
+	if errors.Is(err, ErrNoPluginMatched) || err == nil && !Can(b, storage.Expand) {
+		return nil, nil
+	}
+	return b, err
+}
+
+const noDeletable = "no deletable volume plugin matched"
+
+// able turns the result of a lookup into an error unless the plugin can do op.
+func able(op storage.Op, otherwise string) func(storage.Backend, error) (storage.Backend, error) {
+	return func(b storage.Backend, err error) (storage.Backend, error) {
+		switch {
+		case err != nil:
+			return nil, err
+		case !Can(b, op):
+			return nil, errors.New(otherwise)
+		}
+		return b, nil
+	}
+}
+
+// BySource returns the one in-tree plugin that supports the source. The error is [ErrNoPluginMatched] for none; for several it names
+// them, sorted (SIM: upstream names them in no order). A plugin that panics is an error too.
+func (s *Set) BySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
+	var match storage.Backend
+	var names []string
+	for _, e := range s.entries {
+		plugin, ok := e.backend.(storage.Supporter)
+		if !ok {
+			continue
+		}
+		supports := false
+		if err := Safely(e.name, "Supports", func() error { supports = plugin.Supports(source); return nil }); err != nil {
+			return nil, err
+		}
+		if supports {
+			match = e.backend
+			names = append(names, e.name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return nil, ErrNoPluginMatched
+	case 1:
+		return match, nil
+	}
+	return nil, fmt.Errorf("multiple volume plugins matched: %s", strings.Join(names, ","))
+}
