@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -56,7 +57,7 @@ type controller struct {
 	cfg    Config
 	actor  *engine.Actor
 	events *engine.Recorder
-	ops    *engine.Pending
+	ops    *engine.NestedOperations
 
 	infPods        *engine.Informer[*corev1.Pod]
 	infNodes       *engine.Informer[*corev1.Node]
@@ -126,7 +127,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		cfg:            cfg,
 		actor:          a,
 		events:         a.NewRecorder(actors.AttachDetach),
-		ops:            a.NewPending(),
+		ops:            a.NewNestedOperations(),
 		infPods:        engine.NewInformer(a, s.Pods),
 		infNodes:       engine.NewInformer(a, s.Nodes),
 		infClaims:      engine.NewInformer(a, s.Claims),
@@ -139,7 +140,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		work:           newWorklist(),
 	}
 	// ATT-031: one worker.
-	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: c.processClaim})
+	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
 	// ATT-060: at once, and 100 ms after the end of each pass.
 	c.reconciler = a.NewTicker("reconciler", reconcilerPeriod, c.reconcile)
 	c.populator = a.NewLoop("populator", populatorPeriod, c.populate)

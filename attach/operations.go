@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -21,6 +22,7 @@ const (
 // attachVolume is the operation that attaches a volume (ATT-100). pods are those that wanted it when the operation began: they are
 // told, and nobody else (ATT-101).
 func (c *controller) attachVolume(p *engine.Proc, at pair, spec objects.VolumeSpec, pods []*corev1.Pod) error {
+	p.WorksOn(api.RefTo(spec.PV))
 	// Whatever the end, the reconciler looks again.
 	defer c.settled(at)
 	plugin, _, ok := c.attachable(spec)
@@ -72,7 +74,7 @@ func (c *controller) settled(at pair) {
 }
 
 // startDetach starts the operation that detaches a volume. An error says that it did not start.
-func (c *controller) startDetach(key engine.PendingKey, u undesired, verify bool) error {
+func (c *controller) startDetach(key engine.OperationKey, u undesired, verify bool) error {
 	plugin, name, err := c.detachablePlugin(u)
 	if err != nil {
 		return err
@@ -108,6 +110,7 @@ func (c *controller) detachablePlugin(u undesired) (objects.Plugin, string, erro
 
 // detachVolume is the operation that detaches a volume (ATT-102). No Event tells of it (ATT-101).
 func (c *controller) detachVolume(p *engine.Proc, plugin objects.Plugin, name string, u undesired, verify bool) error {
+	p.WorksOn(api.RefTo(u.spec.PV))
 	defer c.settled(u.at)
 	var err error
 	if verify {

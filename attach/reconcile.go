@@ -30,13 +30,13 @@ func (c *controller) reconcile(p *engine.Proc) {
 }
 
 // operationKey is what operations on the volume exclude each other by (ATT-081).
-func operationKey(spec objects.VolumeSpec, at pair) engine.PendingKey {
+func operationKey(spec objects.VolumeSpec, at pair) engine.OperationKey {
 	// ATT-081, ATT-088: a volume for a single node has one operation in the whole cluster, and one delay. ATT-089: so detaching it
 	// here and attaching it there take turns.
 	if !objects.MultiAttachAllowed(spec) {
-		return engine.PendingKey{Volume: string(at.volume)}
+		return engine.OperationKey{Volume: string(at.volume)}
 	}
-	return engine.PendingKey{Volume: string(at.volume), Node: at.node}
+	return engine.OperationKey{Volume: string(at.volume), Node: at.node}
 }
 
 // undesired is a volume to be detached, as it was when the pass began.
@@ -199,11 +199,11 @@ func (c *controller) reportMultiAttach(p *engine.Proc, at pair, v *desiredVolume
 }
 
 // retry has the reconciler come back when an operation that could not start can.
-func (c *controller) retry(key engine.PendingKey, operation string, err error) {
+func (c *controller) retry(key engine.OperationKey, operation string, err error) {
 	switch {
 	case errors.Is(err, engine.ErrBackoff):
 		c.awaitRetry(key, operation)
-	case errors.Is(err, engine.ErrPending):
+	case errors.Is(err, engine.ErrRunning):
 		// Its end brings the reconciler back.
 	default:
 		// ATT-214: the next tick.
@@ -212,7 +212,7 @@ func (c *controller) retry(key engine.PendingKey, operation string, err error) {
 }
 
 // awaitRetry has the reconciler come back after the delay of an operation that failed. One that runs comes back by itself.
-func (c *controller) awaitRetry(key engine.PendingKey, operation string) {
+func (c *controller) awaitRetry(key engine.OperationKey, operation string) {
 	if wait, backsOff := c.ops.RetryAfter(key, operation); backsOff {
 		// ATT-084: the first tick after it.
 		c.reconciler.ArmAfter(wait)

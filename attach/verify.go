@@ -70,7 +70,7 @@ func (c *controller) verifyIfDue(p *engine.Proc) {
 	for _, node := range slices.Sorted(maps.Keys(byNode)) {
 		volumes := c.verifiable(byNode[node])
 		// ATT-081: without a key a verification excludes nothing and is excluded by nothing.
-		_ = c.ops.Run(engine.PendingKey{}, verifyOperation, func(p *engine.Proc) error {
+		_ = c.ops.Run(engine.OperationKey{}, verifyOperation, func(p *engine.Proc) error {
 			c.verify(p, node, volumes)
 			return nil
 		})

@@ -55,7 +55,7 @@ type Controller struct {
 	store     *store.Store // to find keys only
 	reclaimer Reclaimer
 	events    *engine.Recorder
-	ops       *engine.Operations
+	ops       *engine.NestedOperations
 
 	// BIND-025: inf, the informers' view.
 	infVolumes  *engine.Informer[*corev1.PersistentVolume]
@@ -123,7 +123,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		api:         a.Engine().API(),
 		store:       s,
 		events:      a.NewRecorder(actors.PersistentVolume),
-		ops:         a.NewOperations(),
+		ops:         a.NewNestedOperations(),
 		infVolumes:  engine.NewInformer(a, s.Volumes),
 		infClaims:   engine.NewInformer(a, s.Claims),
 		infClasses:  engine.NewInformer(a, s.Classes),
@@ -134,8 +134,8 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 	}
 	c.forget()
 	// BIND-034: one worker per queue.
-	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Sync: c.processClaim})
-	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: c.processVolume})
+	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
+	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Sync: c.processVolume})
 	c.resync = a.NewLoop("resync", cfg.ResyncPeriod, c.pass)
 	if cfg.NewReclaimer != nil {
 		c.reclaimer = cfg.NewReclaimer(c)

@@ -21,7 +21,7 @@ func (c *Controller) KeepVolume(pv *corev1.PersistentVolume) {
 }
 
 // Operations are the controller's background operations (BIND-090).
-func (c *Controller) Operations() *engine.Operations { return c.ops }
+func (c *Controller) Operations() *engine.NestedOperations { return c.ops }
 
 // Event emits an Event in the controller's name.
 func (c *Controller) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {

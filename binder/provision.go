@@ -35,10 +35,17 @@ func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 	}
 	// PROV-026: the operation works on the claim as it is now.
 	operation := "provision-" + api.KeyOf(claim) + "[" + string(claim.UID) + "]"
+	run := func(fn func(p *engine.Proc) error) {
+		// PROV-026: an operation that runs or backs off is not started again; a later sync comes back to it.
+		_ = c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Proc) error {
+			p.WorksOn(api.RefTo(claim))
+			return fn(p)
+		})
+	}
 	if driver, migrated := c.cfg.Migration(class.Provisioner); migrated {
 		// PROV-022, PROV-030: the CSI driver does what the plugin once did.
 		p.Decide("PROV-022", claim, "provisioning by %s in place of %s", driver, class.Provisioner)
-		c.ops.Run(operation, func(p *engine.Proc) error { return c.provisionExternally(p, claim, driver) })
+		run(func(p *engine.Proc) error { return c.provisionExternally(p, claim, driver) })
 		return nil
 	}
 	plugin, err := c.cfg.Backends.ProvisionableByName(class.Provisioner)
@@ -46,14 +53,14 @@ func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 	case err == nil:
 		// PROV-023
 		p.Decide("PROV-023", claim, "provisioning by plugin %s", class.Provisioner)
-		c.ops.Run(operation, func(p *engine.Proc) error { return c.provisionInTree(p, claim, class, plugin) })
+		run(func(p *engine.Proc) error { return c.provisionInTree(p, claim, class, plugin) })
 	case strings.HasPrefix(class.Provisioner, storage.InTreePrefix):
 		// PROV-024: nobody outside acts for such a name.
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", err.Error())
 	default:
 		// PROV-025
 		p.Decide("PROV-025", claim, "provisioning by external provisioner %s", class.Provisioner)
-		c.ops.Run(operation, func(p *engine.Proc) error { return c.provisionExternally(p, claim, class.Provisioner) })
+		run(func(p *engine.Proc) error { return c.provisionExternally(p, claim, class.Provisioner) })
 	}
 	return nil
 }

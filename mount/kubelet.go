@@ -36,7 +36,7 @@ type kubelet struct {
 
 	desired *volumes.Desired
 	actual  *volumes.Actual
-	ops     *engine.Pending
+	ops     *engine.NestedOperations
 	// processed says of a pod whether its volumes are in the desired state: absent is never seen, false is to be done again (MNT-064).
 	processed map[types.UID]bool
 	// sourcesReady: the pods are known. hasAddedPods: they are in the desired state (MNT-063). statesSynced: what was found on the
@@ -79,7 +79,7 @@ const (
 // start begins a life of the kubelet.
 func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
-	k.actor, k.events, k.ops = a, a.NewRecorder(Component), a.NewPending()
+	k.actor, k.events, k.ops = a, a.NewRecorder(Component), a.NewNestedOperations()
 	n.kubelet = k
 	a.OnStop(func() {
 		for _, w := range k.workers {

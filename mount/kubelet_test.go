@@ -304,10 +304,10 @@ func TestVerify(t *testing.T) {
 func TestKeys(t *testing.T) {
 	shared := &volumes.DesiredVolume{Identity: volumes.Identity{Name: "v", Attachable: false, DeviceMountable: true}}
 	own := &volumes.DesiredVolume{Identity: volumes.Identity{Name: "v", Attachable: false, DeviceMountable: false}}
-	want(t, "MNT-151: shared", mountKey(shared, "p"), engine.PendingKey{Volume: "v"})
-	want(t, "MNT-151: own", mountKey(own, "p"), engine.PendingKey{Volume: "v", Pod: "p"})
-	want(t, "MNT-152", podKey("v", "p"), engine.PendingKey{Volume: "v", Pod: "p"})
-	want(t, "MNT-150, MNT-153", volumeKey("v"), engine.PendingKey{Volume: "v"})
+	want(t, "MNT-151: shared", mountKey(shared, "p"), engine.OperationKey{Volume: "v"})
+	want(t, "MNT-151: own", mountKey(own, "p"), engine.OperationKey{Volume: "v", Pod: "p"})
+	want(t, "MNT-152", podKey("v", "p"), engine.OperationKey{Volume: "v", Pod: "p"})
+	want(t, "MNT-150, MNT-153", volumeKey("v"), engine.OperationKey{Volume: "v"})
 	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Unpublish, time.Second)} })
 	w.run("p1")
 	w.pod("p2")

@@ -23,16 +23,16 @@ const (
 )
 
 // volumeKey is the key of what concerns a volume as a whole, podKey that of what concerns one pod's mount of it.
-func volumeKey(name corev1.UniqueVolumeName) engine.PendingKey {
-	return engine.PendingKey{Volume: string(name)}
+func volumeKey(name corev1.UniqueVolumeName) engine.OperationKey {
+	return engine.OperationKey{Volume: string(name)}
 }
 
-func podKey(name corev1.UniqueVolumeName, uid types.UID) engine.PendingKey {
-	return engine.PendingKey{Volume: string(name), Pod: string(uid)}
+func podKey(name corev1.UniqueVolumeName, uid types.UID) engine.OperationKey {
+	return engine.OperationKey{Volume: string(name), Pod: string(uid)}
 }
 
 // mountKey is the key of a mount (MNT-151).
-func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.PendingKey {
+func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
 	if v.Attachable || v.DeviceMountable {
 		// MNT-151, MNT-157: one at a time for all pods of the node, and one backoff.
 		return volumeKey(v.Name)
@@ -114,7 +114,7 @@ func (k *kubelet) mountVolumes(p *engine.Proc) {
 }
 
 // hinders reports whether an operation with such a key is in the way of another.
-func (k *kubelet) hinders(key engine.PendingKey) bool {
+func (k *kubelet) hinders(key engine.OperationKey) bool {
 	if !k.ops.Running(key) {
 		return false
 	}
@@ -145,13 +145,13 @@ func (k *kubelet) unmountDevices(p *engine.Proc) {
 }
 
 // start asks for an operation. A refusal is silent (MNT-140): the pass comes back when it could be otherwise.
-func (k *kubelet) start(key engine.PendingKey, name string, fn func(p *engine.Proc) error) {
+func (k *kubelet) start(key engine.OperationKey, name string, fn func(p *engine.Proc) error) {
 	// MNT-014, MNT-160: what comes next is decided by a pass to come.
 	k.startBefore(key, name, k.reconciler.Next, fn)
 }
 
 // startBefore is start with what is to be done after the operation.
-func (k *kubelet) startBefore(key engine.PendingKey, name string, then func(), fn func(p *engine.Proc) error) {
+func (k *kubelet) startBefore(key engine.OperationKey, name string, then func(), fn func(p *engine.Proc) error) {
 	err := k.ops.Run(key, name, func(p *engine.Proc) error {
 		err := fn(p)
 		then()

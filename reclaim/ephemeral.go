@@ -36,7 +36,7 @@ func NewEphemeral(e *engine.Engine, cfg EphemeralConfig) (*engine.Actor, error) 
 			byClaim:  byClaim,
 			recorder: a.NewRecorder("ephemeral_volume"),
 		}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Workers: cfg.Workers, Sync: c.sync})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Kind: api.Pod, Workers: cfg.Workers, Sync: c.sync})
 		// EPH-001: what a pod's volumes are does not change, and its end is not ours to handle.
 		c.pods.Handle(engine.Handler[*corev1.Pod]{Add: c.enqueue})
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Delete: c.claimDeleted})

@@ -23,7 +23,7 @@ type Host interface {
 	// Unbind is BIND-072.
 	Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error
 	// Operations are those of BIND-090.
-	Operations() *engine.Operations
+	Operations() *engine.NestedOperations
 	// Event emits an Event of the controller.
 	Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any)
 }

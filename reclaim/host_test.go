@@ -192,7 +192,7 @@ func equal(t *testing.T, what string, got, want []string) {
 // host is the stand-in. Its cache of claims is the store, unless own says otherwise.
 type host struct {
 	actor      *engine.Actor
-	operations *engine.Operations
+	operations *engine.NestedOperations
 	recorder   *engine.Recorder
 	own        map[string]*corev1.PersistentVolumeClaim // nil: not in the cache
 	kept       []*corev1.PersistentVolume
@@ -200,7 +200,7 @@ type host struct {
 
 func newHost(a *engine.Actor) *host {
 	return &host{
-		actor: a, operations: a.NewOperations(), recorder: a.NewRecorder(hostName),
+		actor: a, operations: a.NewNestedOperations(), recorder: a.NewRecorder(hostName),
 		own: map[string]*corev1.PersistentVolumeClaim{},
 	}
 }
@@ -256,7 +256,7 @@ func (h *host) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	return err
 }
 
-func (h *host) Operations() *engine.Operations { return h.operations }
+func (h *host) Operations() *engine.NestedOperations { return h.operations }
 
 func (h *host) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
 	h.recorder.Event(p, obj, eventType, reason, text, args...)

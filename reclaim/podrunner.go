@@ -39,7 +39,7 @@ func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) 
 			}),
 		}
 		// Pods run side by side.
-		queue := a.NewQueue(engine.QueueConfig{Name: "recycler pods", Workers: math.MaxInt, Sync: r.sync})
+		queue := a.NewQueue(engine.QueueConfig{Name: "recycler pods", Kind: api.Pod, Workers: math.MaxInt, Sync: r.sync})
 		r.pods.Handle(engine.Handler[*corev1.Pod]{
 			Add: func(pod *corev1.Pod) { queue.Add(api.KeyOf(pod)) },
 		})

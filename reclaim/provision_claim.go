@@ -52,6 +52,7 @@ func (c *provisioner) syncClaimKey(p *engine.Proc, key string) error {
 			return nil
 		}
 	}
+	p.WorksOn(api.RefTo(claim))
 	err := c.settle(c.claimQueue, key, c.syncClaim(p, claim))
 	if err == nil {
 		// XPROV-014, XPROV-028: done, not wanted, or given up, the claim is not in progress any more. That can leak an asset.

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -95,9 +96,9 @@ func (c *provisioner) start(a *engine.Actor) {
 	}
 	limiter := engine.NewLimiter(c.cfg.RetryBase, c.cfg.RetryMax, rate, burst)
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Workers: c.cfg.Workers, Limiter: limiter, Sync: c.syncClaimKey})
-	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Workers: c.cfg.Workers, Limiter: limiter, Sync: c.syncVolumeKey})
+	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Workers: c.cfg.Workers, Limiter: limiter, Sync: c.syncVolumeKey})
 	// XPROV-001: volumes are stored in the background by four workers.
-	c.saveQueue = a.NewQueue(engine.QueueConfig{Name: "unsavedpvs", Workers: 4, Sync: c.saveKey})
+	c.saveQueue = a.NewQueue(engine.QueueConfig{Name: "unsavedpvs", Kind: api.PersistentVolume, Workers: 4, Sync: c.saveKey})
 	// XPROV-010: every add and update counts; what was deleted is in progress or of no interest.
 	c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 		Add:    c.enqueueClaim,

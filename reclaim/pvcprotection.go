@@ -33,7 +33,7 @@ func NewPVCProtection(e *engine.Engine, cfg PVCProtectionConfig) (*engine.Actor,
 			buckets: map[string][]*turn{},
 		}
 		// PROT-022: every claim waits for its turn in the bucket of its namespace, and counts as being worked on meanwhile.
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvcprotection", Workers: math.MaxInt, Sync: c.wait})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvcprotection", Kind: api.PersistentVolumeClaim, Workers: math.MaxInt, Sync: c.wait})
 		c.namespaces = a.NewQueue(engine.QueueConfig{Name: "pvcprotection namespaces", Workers: cfg.Workers, Sync: c.work})
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 			Add:    c.claimChanged,

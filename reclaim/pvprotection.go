@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -24,7 +25,7 @@ func NewPVProtection(e *engine.Engine, cfg PVProtectionConfig) (*engine.Actor, e
 	}
 	return e.NewActor(actors.PVProtection, func(a *engine.Actor) {
 		c := &pvProtection{volumes: engine.NewInformer(a, e.Store().Volumes)}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvprotection", Workers: cfg.Workers, Sync: c.sync})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvprotection", Kind: api.PersistentVolume, Workers: cfg.Workers, Sync: c.sync})
 		// PROT-010: deleted volumes are ignored.
 		c.volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 			Add:    c.enqueue,

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -82,8 +83,11 @@ func (r *Reclaimer) Reclaim(p *engine.Proc, pv *corev1.PersistentVolume) error {
 // start begins the operation of that name, unless it runs or is backing off (RECL-008).
 func (r *Reclaimer) start(p *engine.Proc, rule, verb string, pv *corev1.PersistentVolume, operation func(*engine.Proc, *corev1.PersistentVolume) error) {
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
-	started := r.host.Operations().Run(name, func(p *engine.Proc) error { return operation(p, pv) })
-	if started {
+	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Proc) error {
+		p.WorksOn(api.RefTo(pv))
+		return operation(p, pv)
+	})
+	if err == nil {
 		p.Decide(rule, pv, "%s the volume", verb)
 		return
 	}

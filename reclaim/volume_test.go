@@ -335,7 +335,8 @@ func TestDeleteOperation(t *testing.T) {
 			w.Advance(0)
 			before := w.trace.Seq()
 			w.actor.Go("next sync", func(p *engine.Proc) {
-				restarted = w.host.Operations().Run("delete-pv1[pv1-uid]", func(*engine.Proc) error { return nil })
+				restarted = w.host.Operations().Run(engine.OperationKey{Volume: "delete-pv1[pv1-uid]"}, "delete-pv1[pv1-uid]",
+					func(*engine.Proc) error { return nil }) == nil
 			})
 			w.settle()
 

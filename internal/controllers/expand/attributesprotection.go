@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -45,7 +46,7 @@ func NewAttributesProtection(e *engine.Engine, cfg AttributesProtectionConfig) (
 			classes: engine.NewInformer(a, s.AttributesClasses), claims: engine.NewInformer(a, s.Claims), volumes: engine.NewInformer(a, s.Volumes),
 			byClaim: byClaim, byVolume: byVolume,
 		}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "vacprotection", Workers: cfg.Workers, Sync: c.sync})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "vacprotection", Kind: api.VolumeAttributesClass, Workers: cfg.Workers, Sync: c.sync})
 		c.classes.Handle(engine.Handler[*storagev1.VolumeAttributesClass]{
 			Add:    c.enqueue,
 			Update: func(_, class *storagev1.VolumeAttributesClass) { c.enqueue(class) },

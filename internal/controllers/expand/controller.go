@@ -49,7 +49,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	}
 	return e.NewActor(actors.Expander, func(a *engine.Actor) {
 		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(Component)}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Workers: cfg.Workers, Sync: c.sync})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Kind: api.PersistentVolumeClaim, Workers: cfg.Workers, Sync: c.sync})
 		c.absent = newAbsentees(a, c.queue, engine.NewLimiter(5*time.Millisecond, 1000*time.Second, 0, 0))
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 			Add: c.enqueue,

@@ -39,7 +39,7 @@ type chaos struct {
 func (c *chaos) start(a *Actor) {
 	rng := c.rng
 	recorder := a.NewRecorder(a.Name())
-	operations := a.NewOperations()
+	operations := a.NewNestedOperations()
 	loop := a.NewLoop("loop", 7, func(p *Proc) { p.Sleep(time.Duration(rng.IntN(12))) })
 	var queue *Queue
 	queue = a.NewQueue(QueueConfig{Name: "queue", Workers: 2, Limiter: NewLimiter(3, 100, 0, 0), Sync: func(p *Proc, key string) error {
@@ -70,7 +70,7 @@ func (c *chaos) cancel() {
 	}
 }
 
-func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *Operations, recorder *Recorder) {
+func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *NestedOperations, recorder *Recorder) {
 	a, rng := p.Actor(), c.rng
 	d := time.Duration(rng.IntN(6))
 	name := fmt.Sprint("n", rng.IntN(4))
@@ -84,7 +84,7 @@ func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *Operations, r
 	case 3:
 		loop.Arm()
 	case 4:
-		operations.Run(name, func(p *Proc) error {
+		_ = operations.Run(OperationKey{Volume: name}, name, func(p *Proc) error {
 			p.Sleep(d)
 			if d == 3 {
 				panic("broken")

@@ -132,10 +132,10 @@ func TestActivity(t *testing.T) {
 	e := newEngine(t, engine.Config{Trace: log})
 	n := mustCreate(t, e.Store().Nodes, node("n", nil))
 	_, err := e.NewActor("a", func(a *engine.Actor) {
-		ops := a.NewOperations()
+		ops := a.NewNestedOperations()
 		a.Go("sync", func(p *engine.Proc) {
 			p.Decide("X", n, "sync")
-			ops.Run("op", func(p *engine.Proc) error { p.Decide("X", n, "operation"); return nil })
+			_ = ops.Run(engine.OperationKey{}, "op", func(p *engine.Proc) error { p.Decide("X", n, "operation"); return nil })
 		})
 		a.Go("other", func(p *engine.Proc) { p.Decide("X", n, "other") })
 	})

@@ -1,23 +1,51 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/volsim/volsim/trace"
 )
 
-// Operations runs named activities in the background, one at a time per name, with exponential backoff after an error
-// (BIND-091 to BIND-095).
-type Operations struct {
+// OperationKey names what an operation works on. Two operations exclude each other if their keys have the same Volume, and Pod and Node
+// are equal or empty in one of them (ATT-082, MNT-154). An operation without a Volume excludes no other.
+type OperationKey struct {
+	// Volume is the unique name of a volume. An operation that excludes only others of its own name has that name here.
+	Volume string
+	// Pod and Node narrow the key to one pod or one node; empty means all of them.
+	Pod, Node string
+}
+
+// matches reports whether operations with these keys exclude each other (ATT-082, MNT-154).
+func (k OperationKey) matches(other OperationKey) bool {
+	return k.Volume == other.Volume &&
+		(k.Pod == other.Pod || k.Pod == "" || other.Pod == "") &&
+		(k.Node == other.Node || k.Node == "" || other.Node == "")
+}
+
+// The reasons for which NestedOperations.Run does not start an operation.
+var (
+	// ErrRunning: an operation with a matching key runs.
+	ErrRunning = errors.New("an operation with that name is already executing")
+	// ErrBackoff: the backoff of the operation's last error is not over.
+	ErrBackoff = errors.New("no retries permitted yet after the last error")
+)
+
+// NestedOperations runs operations in the background: one at a time of those with matching keys, with exponential backoff after an
+// error (BIND-091 to BIND-095, ATT-081 to ATT-090, MNT-150 to MNT-158). Each controller and each kubelet has one.
+type NestedOperations struct {
 	actor   *Actor
-	entries map[string]*operation
-	// Before, when set, is called as each operation begins. It is for tests that change the world at that moment.
+	records map[string][]*operation // by volume, oldest first
+	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
 	Before func(p *Proc, name string)
 }
 
+// operation is an operation that runs, or one that failed.
 type operation struct {
+	key     OperationKey
+	name    string
 	running bool
-	failed  time.Duration // when the last run ended in error
+	failed  time.Duration // end of the last run, which failed
 	backoff time.Duration
 }
 
@@ -26,52 +54,137 @@ const (
 	maxBackoff   = 2*time.Minute + 2*time.Second
 )
 
-// NewOperations gives the actor a set of operations.
-func (a *Actor) NewOperations() *Operations {
-	return &Operations{actor: a, entries: map[string]*operation{}}
+// NewNestedOperations adds a set of operations to the actor.
+func (a *Actor) NewNestedOperations() *NestedOperations {
+	return &NestedOperations{actor: a, records: map[string][]*operation{}}
 }
 
-// Run starts the operation at this instant, unless one of that name is running or still backing off from an error; then nothing
-// happens. It reports whether the operation was started. Nobody is told when it ends (BIND-094). A panic in fn is an error of the
-// operation, a *PanicError (BIND-095).
-func (o *Operations) Run(name string, fn func(p *Proc) error) bool {
-	// An attempt that is dropped is worth another one later, so it counts as well.
+// Run starts the operation at this instant, behind what is already due. It returns ErrRunning while an operation with a matching key
+// runs, and ErrBackoff during the backoff of the same operation; then nothing happens, now or later (BIND-091, BIND-094). A panic in fn
+// is an error of the operation, a *PanicError (BIND-095, MNT-156). The key is free when fn has returned (ATT-090).
+func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Proc) error) error {
+	// A rejected attempt may succeed later, so it counts as an effect too.
 	o.actor.engine.effects++
-	entry, known := o.entries[name]
-	now := o.actor.engine.now
+	op := o.find(key)
 	switch {
-	case known && entry.running:
-		// BIND-091: dropped, not queued.
-		return false
-	case known && now-entry.failed <= entry.backoff:
-		// BIND-093: too early; the boundary itself is too early as well.
-		return false
-	case !known:
-		entry = &operation{}
-		o.entries[name] = entry
+	case op == nil:
+		// ATT-083, MNT-155: an unknown operation starts.
+		op = &operation{name: name}
+		if key.Volume != "" {
+			o.records[key.Volume] = append(o.records[key.Volume], op)
+		}
+	case op.running:
+		// BIND-091, ATT-083, MNT-155: a second operation is rejected, not queued.
+		return ErrRunning
+	case o.backsOff(op) && op.name == name:
+		// BIND-093, ATT-083, MNT-155: too early.
+		return ErrBackoff
+	case o.backsOff(op):
+		// ATT-083, MNT-155: the backoff delays the same operation only; another one takes over the record.
+		op.name, op.backoff = name, 0
 	}
-	entry.running = true
+	// ATT-083, ATT-085, MNT-155: once the backoff is over the record keeps its name and its backoff, whatever runs under it now.
+	// ATT-082: the new operation takes over the key.
+	op.key, op.running = key, true
 	o.actor.Go(name, func(p *Proc) {
 		if o.Before != nil {
 			o.Before(p, name)
 		}
-		err := guarded(p, name, fn)
-		if err == nil {
-			// BIND-092: success is forgotten.
-			delete(o.entries, name)
-			return
-		}
-		entry.running = false
-		entry.failed = p.engine.now
-		// BIND-093: 500 ms, doubled on each further error, at most 2 m 2 s.
-		entry.backoff = min(max(firstBackoff, 2*entry.backoff), maxBackoff)
-		p.Record(trace.Entry{Type: trace.OperationFailed, Text: name, Err: err})
+		o.complete(op, guarded(p, name, fn), p)
 	})
-	return true
+	return nil
 }
 
-// Running reports whether an operation of that name runs.
-func (o *Operations) Running(name string) bool {
-	entry, ok := o.entries[name]
-	return ok && entry.running
+// complete records the end of an operation.
+func (o *NestedOperations) complete(op *operation, err error, p *Proc) {
+	op.running = false
+	if err == nil {
+		// BIND-092, ATT-084, MNT-156: success deletes the record.
+		o.forget(op)
+		return
+	}
+	// BIND-093, ATT-084, ATT-086, MNT-156: 500 ms, doubled on each further error, at most 2 m 2 s; time alone never resets it.
+	op.failed = p.engine.now
+	op.backoff = min(max(firstBackoff, 2*op.backoff), maxBackoff)
+	text := op.name
+	if op.key.Volume != op.name {
+		text += " of " + op.key.Volume
+	}
+	p.Record(trace.Entry{Type: trace.OperationFailed, Object: p.object, Text: text, Err: err})
+}
+
+// forget deletes a record. The last record takes its position, as in Kubernetes.
+func (o *NestedOperations) forget(op *operation) {
+	records := o.records[op.key.Volume]
+	last := len(records) - 1
+	for i := range records {
+		if records[i] != op {
+			continue
+		}
+		records[i], records[last] = records[last], nil
+		if last == 0 {
+			delete(o.records, op.key.Volume)
+		} else {
+			o.records[op.key.Volume] = records[:last]
+		}
+		return
+	}
+}
+
+// find returns the record that decides about a key, nil if there is none.
+func (o *NestedOperations) find(key OperationKey) *operation {
+	if key.Volume == "" {
+		return nil
+	}
+	var found *operation
+	for _, op := range o.records[key.Volume] {
+		switch {
+		case !op.key.matches(key):
+		case op.running:
+			// ATT-082, MNT-155: a running operation comes first,
+			return op
+		case found == nil, op.key == key:
+			// then the record with exactly this key, then the first that matches.
+			found = op
+		}
+	}
+	return found
+}
+
+// backsOff reports whether the backoff after the last error is not over.
+func (o *NestedOperations) backsOff(op *operation) bool {
+	// BIND-093, ATT-084, MNT-005: the exact end of the backoff is still too early.
+	return op.backoff > 0 && o.actor.engine.now-op.failed <= op.backoff
+}
+
+// Running reports whether an operation with a matching key runs.
+func (o *NestedOperations) Running(key OperationKey) bool {
+	op := o.find(key)
+	return op != nil && op.running
+}
+
+// Startable reports whether Run would start the operation (ATT-087).
+func (o *NestedOperations) Startable(key OperationKey, name string) bool {
+	op := o.find(key)
+	// ATT-087: the backoff of another operation does not count.
+	return op == nil || !op.running && !(op.name == name && o.backsOff(op))
+}
+
+// RetryAfter returns how long the operation backs off from now, and whether it does: Run returns ErrBackoff up to and including that
+// moment, unless its key changes hands before. A running operation does not back off.
+func (o *NestedOperations) RetryAfter(key OperationKey, name string) (wait time.Duration, backsOff bool) {
+	op := o.find(key)
+	if op == nil || op.running || op.name != name || !o.backsOff(op) {
+		return 0, false
+	}
+	return op.failed + op.backoff - o.actor.engine.now, true
+}
+
+// Len is the number of operations that run or back off.
+func (o *NestedOperations) Len() int {
+	n := 0
+	for _, records := range o.records {
+		n += len(records)
+	}
+	return n
 }

@@ -18,19 +18,28 @@ var errOperation = errors.New("operation failed")
 type operationsWorld struct {
 	e          *engine.Engine
 	d          *diary
-	operations *engine.Operations
+	operations *engine.NestedOperations
 }
 
 func newOperationsWorld(t *testing.T) *operationsWorld {
 	w := &operationsWorld{e: newEngine(t, engine.Config{Trace: &trace.Trace{}})}
 	w.d = &diary{e: w.e}
-	startActor(t, w.e, "a", func(a *engine.Actor) { w.operations = a.NewOperations() })
+	startActor(t, w.e, "a", func(a *engine.Actor) { w.operations = a.NewNestedOperations() })
 	return w
+}
+
+// start starts an operation that excludes only others of its name, and reports whether it began.
+func (w *operationsWorld) start(name string, fn func(p *engine.Proc) error) bool {
+	return w.operations.Run(engine.OperationKey{Volume: name}, name, fn) == nil
+}
+
+func (w *operationsWorld) running(name string) bool {
+	return w.operations.Running(engine.OperationKey{Volume: name})
 }
 
 // run tries to start an operation that takes so long and ends with err, and lets the instant pass.
 func (w *operationsWorld) run(name string, took time.Duration, err error) bool {
-	started := w.operations.Run(name, func(p *engine.Proc) error {
+	started := w.start(name, func(p *engine.Proc) error {
 		w.d.note(name)
 		p.Sleep(took)
 		return err
@@ -51,11 +60,11 @@ func TestOperations(t *testing.T) {
 			do: func(t *testing.T, w *operationsWorld) {
 				first := w.run("a", time.Second, nil)
 				second := w.run("a", time.Second, nil)
-				if !first || second || !w.operations.Running("a") {
-					t.Errorf("started %v, then %v, running %v; want true, false, true", first, second, w.operations.Running("a"))
+				if !first || second || !w.running("a") {
+					t.Errorf("started %v, then %v, running %v; want true, false, true", first, second, w.running("a"))
 				}
 				w.e.Advance(time.Hour)
-				if w.operations.Running("a") {
+				if w.running("a") {
 					t.Errorf("running after its end")
 				}
 			},
@@ -65,7 +74,7 @@ func TestOperations(t *testing.T) {
 			rule: "BIND-091", name: "a name counts as running before it begins",
 			do: func(t *testing.T, w *operationsWorld) {
 				nothing := func(*engine.Proc) error { return nil }
-				if !w.operations.Run("a", nothing) || w.operations.Run("a", nothing) {
+				if !w.start("a", nothing) || w.start("a", nothing) {
 					t.Errorf("two attempts at one instant: want the first to start")
 				}
 			},
@@ -168,11 +177,11 @@ func TestOperationPanics(t *testing.T) {
 		p.Sleep(time.Second)
 		panic(fmt.Errorf("value at %p: %w", p, cause))
 	}
-	if !w.operations.Run("a", broken) {
+	if !w.start("a", broken) {
 		t.Fatalf("not started")
 	}
 	w.e.Advance(time.Second)
-	if w.operations.Running("a") || w.run("a", 0, nil) {
+	if w.running("a") || w.run("a", 0, nil) {
 		t.Errorf("BIND-095: still running after a panic, or without a backoff")
 	}
 	w.e.Advance(500*time.Millisecond + 1)
@@ -210,7 +219,7 @@ func TestOperationPanicsDeep(t *testing.T) {
 		}
 		dive(n - 1)
 	}
-	w.operations.Run("a", func(*engine.Proc) error { dive(1000); return nil })
+	w.start("a", func(*engine.Proc) error { dive(1000); return nil })
 	w.e.Advance(0)
 	for entry := range w.e.Trace().Entries() {
 		var got *engine.PanicError
@@ -228,7 +237,7 @@ func TestOperationPanicsDeep(t *testing.T) {
 // What is no failure of the operation is not taken for one: the end of a test, and a crash of the actor.
 func TestOperationEndsOtherwise(t *testing.T) {
 	w := newOperationsWorld(t)
-	w.operations.Run("a", func(*engine.Proc) error { runtime.Goexit(); return nil })
+	w.start("a", func(*engine.Proc) error { runtime.Goexit(); return nil })
 	done := make(chan bool)
 	go func() {
 		defer func() { done <- true }()
@@ -239,8 +248,8 @@ func TestOperationEndsOtherwise(t *testing.T) {
 
 	w = newOperationsWorld(t)
 	a, _ := w.e.Actor("a")
-	w.operations.Run("b", func(p *engine.Proc) error { p.Sleep(time.Hour); return nil })
-	w.operations.Run("c", func(p *engine.Proc) error { a.Crash(); return nil })
+	w.start("b", func(p *engine.Proc) error { p.Sleep(time.Hour); return nil })
+	w.start("c", func(p *engine.Proc) error { a.Crash(); return nil })
 	w.e.Advance(time.Minute)
 	for entry := range w.e.Trace().Entries() {
 		if entry.Type == trace.OperationFailed {

@@ -22,10 +22,11 @@ type Proc struct {
 	inline bool       // the user's: never waits
 	dead   bool       // its actor crashed; all it may still do is unwind
 	// calls counts the beginnings and the ends of its calls: odd while it makes one.
-	calls uint32
-	slot  int // index in actor.procs
-	id    uint64
-	cause uint64 // the process that asked for this one, zero if none did
+	calls  uint32
+	slot   int     // index in actor.procs
+	object api.Ref // see WorksOn
+	id     uint64
+	cause  uint64 // the process that asked for this one, zero if none did
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -109,6 +110,9 @@ func (p *Proc) park() {
 
 // String is the actor and the activity.
 func (p *Proc) String() string { return p.name }
+
+// WorksOn names the object that the process works on. If its work fails, the trace entry carries the object.
+func (p *Proc) WorksOn(ref api.Ref) { p.object = ref }
 
 // Actor is who acts.
 func (p *Proc) Actor() *Actor { return p.actor }

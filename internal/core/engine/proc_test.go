@@ -299,7 +299,7 @@ func newWorkplace(t *testing.T, cfg engine.Config) *workplace {
 			note(key + " done")
 			return nil
 		}})
-		operations := a.NewOperations()
+		operations := a.NewNestedOperations()
 		loop := a.NewLoop("loop", time.Minute, func(p *engine.Proc) { note("pass") })
 		informer := engine.NewInformer(a, w.e.Store().Nodes)
 		informer.Handle(engine.Handler[*corev1.Node]{Add: func(n *corev1.Node) { note("add " + n.Name) }})
@@ -313,7 +313,7 @@ func newWorkplace(t *testing.T, cfg engine.Config) *workplace {
 			queue.Add("two")
 			queue.Add("three")
 			queue.AddAfter("four", 5*time.Second)
-			operations.Run("operation", func(p *engine.Proc) error {
+			_ = operations.Run(engine.OperationKey{Volume: "operation"}, "operation", func(p *engine.Proc) error {
 				p.Sleep(5 * time.Second)
 				note("operation")
 				return nil
@@ -563,7 +563,7 @@ func TestEffects(t *testing.T) {
 	n := mustCreate(t, e.Store().Nodes, node("n", nil))
 	startActor(t, e, "a", func(a *engine.Actor) {
 		recorder := a.NewRecorder("a")
-		operations := a.NewOperations()
+		operations := a.NewNestedOperations()
 		a.Go("steps", func(p *engine.Proc) {
 			steps := []struct {
 				name string
@@ -577,8 +577,12 @@ func TestEffects(t *testing.T) {
 				{"a write that fails", func() { _, _ = p.API().Nodes.Delete(p, "none", api.DeleteOptions{}) }, 1},
 				{"an Event", func() { recorder.Event(p, n, corev1.EventTypeNormal, "Reason", "text") }, 1},
 				{"a backend call", func() { _ = p.Backend(api.Call{}, 0, func() error { return nil }) }, 1},
-				{"an operation", func() { operations.Run("op", func(*engine.Proc) error { return nil }) }, 1},
-				{"an operation that is dropped", func() { operations.Run("op", func(*engine.Proc) error { return nil }) }, 1},
+				{"an operation", func() {
+					_ = operations.Run(engine.OperationKey{Volume: "op"}, "op", func(*engine.Proc) error { return nil })
+				}, 1},
+				{"an operation that is dropped", func() {
+					_ = operations.Run(engine.OperationKey{Volume: "op"}, "op", func(*engine.Proc) error { return nil })
+				}, 1},
 			}
 			for _, step := range steps {
 				before := p.Effects()

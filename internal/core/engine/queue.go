@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -12,6 +13,7 @@ import (
 type Queue struct {
 	actor   *Actor
 	name    string
+	kind    api.Kind
 	sync    func(p *Proc, key string) error
 	limiter *Limiter
 	keys    fifo[*queued]
@@ -39,6 +41,8 @@ type delayed struct {
 // QueueConfig sets up a queue. Sync is needed; the rest has defaults.
 type QueueConfig struct {
 	Name string
+	// Kind is the kind of the objects that keys name; empty if keys are no names of objects.
+	Kind api.Kind
 	// Workers is how many keys are worked on side by side; zero means 1.
 	Workers int
 	// Limiter says when a failed key comes again; nil means DefaultLimiter.
@@ -56,7 +60,7 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 		cfg.Limiter = DefaultLimiter()
 	}
 	q := &Queue{
-		actor: a, name: cfg.Name, sync: cfg.Sync, limiter: cfg.Limiter, free: cfg.Workers,
+		actor: a, name: cfg.Name, kind: cfg.Kind, sync: cfg.Sync, limiter: cfg.Limiter, free: cfg.Workers,
 		all: map[string]*queued{}, waiting: map[string]*delayed{},
 	}
 	a.queues = append(a.queues, q)
@@ -133,10 +137,14 @@ func (q *Queue) proc() *Proc {
 
 // turn is what the process of a worker does.
 func (q *Queue) turn(p *Proc, item *queued) {
+	p.object = api.Ref{}
+	if q.kind != "" {
+		p.object = api.Ref{Kind: q.kind, Key: item.key}
+	}
 	err := q.sync(p, item.key)
 	q.touched()
 	if err != nil {
-		p.Record(trace.Entry{Type: trace.KeyFailed, Reason: q.name, Text: item.key, Err: err})
+		p.Record(trace.Entry{Type: trace.KeyFailed, Object: p.object, Reason: q.name, Text: item.key, Err: err})
 		q.AddRateLimited(item.key)
 	} else {
 		q.limiter.Forget(item.key)

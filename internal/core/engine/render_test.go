@@ -76,9 +76,9 @@ func tellStory(t *testing.T) *trace.Trace {
 			return nil
 		}})
 		a.After(5*time.Second, "sync", func(*engine.Proc) { queue.Add("pv1") })
-		operations := a.NewOperations()
+		operations := a.NewNestedOperations()
 		a.After(time.Minute, "attach", func(*engine.Proc) {
-			operations.Run("attach-pv1", func(p *engine.Proc) error {
+			_ = operations.Run(engine.OperationKey{Volume: "attach-pv1"}, "attach-pv1", func(p *engine.Proc) error {
 				call := api.Call{Target: "csi.test", Verb: "Attach", Key: "vol-1", Node: "n1"}
 				if err := p.Backend(call, 100*time.Millisecond, func() error { return nil }); err != nil {
 					t.Errorf("Attach: %v", err)

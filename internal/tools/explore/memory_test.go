@@ -48,7 +48,7 @@ func TestFunctionsInMemory(t *testing.T) {
 	all := functions(reflect.TypeFor[*binder.Controller](), map[reflect.Type]bool{})
 	slices.Sort(all)
 	require.Equal(t, []string{
-		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.Loop.pass", "engine.Operations.Before",
+		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.Loop.pass", "engine.NestedOperations.Before",
 	}, all)
 }
 

@@ -2,7 +2,6 @@ package picture
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -121,38 +120,12 @@ func (b *builder) callLanes(call api.Call) []int {
 // attachmentKey is what a VolumeAttachment is about.
 type attachmentKey struct{ volume, node string }
 
-// retryLane is the lane of what an actor tries again, as far as the name of its queue or operation tells.
+// retryLane is the lane of the object that an actor tries again, or that of the actor if the object has none.
 func (b *builder) retryLane(e trace.Entry) int {
-	_, uid, bracketed := strings.Cut(e.Text, "[")
-	if !bracketed {
-		uid = e.Text
-	}
-	if ref, known := b.index.byUID[strings.TrimSuffix(uid, "]")]; known {
-		return b.objectLane(ref)
-	}
-	if i := strings.LastIndexByte(e.Text, '^'); i >= 0 {
-		if name, ok := b.index.byHandle[e.Text[i+1:]]; ok {
-			return b.lane(string(api.PersistentVolume), name)
-		}
-	}
-	for _, kind := range retryKinds {
-		if strings.Contains(strings.ToLower(e.Reason), kind.word) {
-			if i, ok := b.lanes[laneKey{string(kind.kind), e.Text}]; ok {
-				return i
-			}
-		}
+	if i, ok := b.lanes[laneKey{string(e.Object.Kind), e.Object.Key}]; ok {
+		return i
 	}
 	return b.componentLane(e.Actor)
-}
-
-// retryKinds are words in the names of queues, the special before the general.
-var retryKinds = []struct {
-	word string
-	kind api.Kind
-}{
-	{"va", api.VolumeAttachment}, {"attach", api.VolumeAttachment}, {"pvc", api.PersistentVolumeClaim},
-	{"claim", api.PersistentVolumeClaim}, {"pod", api.Pod}, {"ephemeral", api.Pod}, {"pv", api.PersistentVolume},
-	{"volume", api.PersistentVolume}, {"node", api.Node},
 }
 
 // relate notes what an object says it is bound up with.

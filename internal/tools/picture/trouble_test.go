@@ -69,7 +69,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// What is tried again stands on the lane of its object, whose name, uid or handle is somewhere in the key.
+// What is tried again stands on the lane of its object.
 func TestRetries(t *testing.T) {
 	e, err := engine.New(engine.Config{Trace: &trace.Trace{}})
 	require.NoError(t, err)
@@ -78,17 +78,35 @@ func TestRetries(t *testing.T) {
 		created, err = e.API().Create(e.User(), obj, api.CreateOptions{})
 		require.NoError(t, err)
 	}
-	uid := string(created.GetUID())
 	broken := errors.New("broken")
 	_, err = e.NewActor("controller", func(a *engine.Actor) {
-		for queue, key := range map[string]string{"claims": "default/data", "volumes": "pv", "nodes": "n1", "claims by uid": uid, "something": "nobody"} {
-			q := a.NewQueue(engine.QueueConfig{Name: queue, Sync: func(*engine.Proc, string) error { return broken }})
-			a.After(time.Second, queue, func(*engine.Proc) { q.Add(key) })
+		for _, tt := range []struct {
+			queue, key string
+			kind       api.Kind
+			object     api.Ref
+		}{
+			{queue: "claims", key: "default/data", kind: api.PersistentVolumeClaim},
+			{queue: "volumes", key: "pv", kind: api.PersistentVolume},
+			{queue: "nodes", key: "n1", kind: api.Node},
+			{queue: "pods by uid", key: string(created.GetUID()), object: api.RefTo(created)},
+			{queue: "something", key: "unknown"},
+		} {
+			q := a.NewQueue(engine.QueueConfig{Name: tt.queue, Kind: tt.kind, Sync: func(p *engine.Proc, _ string) error {
+				if tt.kind == "" {
+					p.WorksOn(tt.object)
+				}
+				return broken
+			}})
+			a.After(time.Second, tt.queue, func(*engine.Proc) { q.Add(tt.key) })
 		}
-		operations, pending := a.NewOperations(), a.NewPending()
+		operations := a.NewNestedOperations()
 		a.After(time.Second, "operation", func(*engine.Proc) {
-			operations.Run("provision-default/web["+uid+"]", func(*engine.Proc) error { return broken })
-			_ = pending.Run(engine.PendingKey{Volume: "kubernetes.io/csi/csi^handle-1"}, "volume_attach", func(*engine.Proc) error { return broken })
+			for _, ref := range []api.Ref{api.RefTo(created), {Kind: api.PersistentVolume, Key: "pv"}} {
+				require.NoError(t, operations.Run(engine.OperationKey{Volume: ref.Key}, "operation", func(p *engine.Proc) error {
+					p.WorksOn(ref)
+					return broken
+				}))
+			}
 		})
 	})
 	require.NoError(t, err)
@@ -102,7 +120,7 @@ func TestRetries(t *testing.T) {
 		{"PersistentVolumeClaim", "default/data", []string{"claims", "create"}},
 		{"PersistentVolume", "pv", []string{"create", "operation", "volumes"}},
 		{"Node", "n1", []string{"create", "nodes"}},
-		{"Pod", "default/web", []string{"claims by uid", "create", "operation"}},
+		{"Pod", "default/web", []string{"create", "pods by uid", "operation"}},
 	} {
 		require.ElementsMatch(t, tt.want, r.marks(r.lane(t, tt.kind, tt.name)), "%s %s", tt.kind, tt.name)
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // pending runs fn in an actor that has a set of operations.
-func pending(t *testing.T, fn func(e *engine.Engine, o *engine.Pending)) {
+func pending(t *testing.T, fn func(e *engine.Engine, o *engine.NestedOperations)) {
 	t.Helper()
 	e := newEngine(t, engine.Config{})
-	var ops *engine.Pending
-	if _, err := e.NewActor("actor", func(a *engine.Actor) { ops = a.NewPending() }); err != nil {
+	var ops *engine.NestedOperations
+	if _, err := e.NewActor("actor", func(a *engine.Actor) { ops = a.NewNestedOperations() }); err != nil {
 		t.Fatal(err)
 	}
 	fn(e, ops)
@@ -28,22 +28,22 @@ var errBroken = errors.New("broken")
 func TestPendingKeys(t *testing.T) {
 	tests := []struct {
 		rule, name string
-		a, b       engine.PendingKey
+		a, b       engine.OperationKey
 		exclude    bool
 	}{
-		{"ATT-082", "the same volume and node", engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v", Node: "a"}, true},
-		{"ATT-082", "any node matches every node", engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "v", Node: "a"}, true},
-		{"ATT-082", "every node matches any node", engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v"}, true},
-		{"ATT-081", "two nodes are two operations", engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v", Node: "b"}, false},
-		{"ATT-081", "two volumes are two operations", engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "w"}, false},
-		{"ATT-081", "without a volume nothing excludes anything", engine.PendingKey{}, engine.PendingKey{}, false},
-		{"MNT-154", "two pods are two operations", engine.PendingKey{Volume: "v", Pod: "p"}, engine.PendingKey{Volume: "v", Pod: "q"}, false},
-		{"MNT-154", "the volume excludes its pods", engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "v", Pod: "q"}, true},
-		{"MNT-154", "a pod excludes the volume", engine.PendingKey{Volume: "v", Pod: "p"}, engine.PendingKey{Volume: "v"}, true},
-		{"ATT-213", "the same key twice", engine.PendingKey{Volume: "v", Pod: "p"}, engine.PendingKey{Volume: "v", Pod: "p"}, true},
+		{"ATT-082", "the same volume and node", engine.OperationKey{Volume: "v", Node: "a"}, engine.OperationKey{Volume: "v", Node: "a"}, true},
+		{"ATT-082", "any node matches every node", engine.OperationKey{Volume: "v"}, engine.OperationKey{Volume: "v", Node: "a"}, true},
+		{"ATT-082", "every node matches any node", engine.OperationKey{Volume: "v", Node: "a"}, engine.OperationKey{Volume: "v"}, true},
+		{"ATT-081", "two nodes are two operations", engine.OperationKey{Volume: "v", Node: "a"}, engine.OperationKey{Volume: "v", Node: "b"}, false},
+		{"ATT-081", "two volumes are two operations", engine.OperationKey{Volume: "v"}, engine.OperationKey{Volume: "w"}, false},
+		{"ATT-081", "without a volume nothing excludes anything", engine.OperationKey{}, engine.OperationKey{}, false},
+		{"MNT-154", "two pods are two operations", engine.OperationKey{Volume: "v", Pod: "p"}, engine.OperationKey{Volume: "v", Pod: "q"}, false},
+		{"MNT-154", "the volume excludes its pods", engine.OperationKey{Volume: "v"}, engine.OperationKey{Volume: "v", Pod: "q"}, true},
+		{"MNT-154", "a pod excludes the volume", engine.OperationKey{Volume: "v", Pod: "p"}, engine.OperationKey{Volume: "v"}, true},
+		{"ATT-213", "the same key twice", engine.OperationKey{Volume: "v", Pod: "p"}, engine.OperationKey{Volume: "v", Pod: "p"}, true},
 	}
 	for _, tt := range tests {
-		pending(t, func(e *engine.Engine, o *engine.Pending) {
+		pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
 			if err := o.Run(tt.a, "first", lasting(time.Second, nil)); err != nil {
 				t.Fatalf("%s %s: the first Run: %v", tt.rule, tt.name, err)
 			}
@@ -54,7 +54,7 @@ func TestPendingKeys(t *testing.T) {
 				t.Errorf("%s %s: Startable = %v, want %v", tt.rule, tt.name, got, !tt.exclude)
 			}
 			err := o.Run(tt.b, "second", lasting(0, nil))
-			if got := errors.Is(err, engine.ErrPending); got != tt.exclude {
+			if got := errors.Is(err, engine.ErrRunning); got != tt.exclude {
 				t.Errorf("%s %s: the second Run = %v, refused %v, want %v", tt.rule, tt.name, err, got, tt.exclude)
 			}
 			e.Advance(2 * time.Second)
@@ -68,14 +68,14 @@ func TestPendingKeys(t *testing.T) {
 // attempt is a try to start an operation, and what comes of it.
 type attempt struct {
 	at   time.Duration
-	key  engine.PendingKey
+	key  engine.OperationKey
 	name string
 	err  error // of the operation
 	want error // of Run
 }
 
 func TestPendingBackoff(t *testing.T) {
-	v, va, vb := engine.PendingKey{Volume: "v"}, engine.PendingKey{Volume: "v", Node: "a"}, engine.PendingKey{Volume: "v", Node: "b"}
+	v, va, vb := engine.OperationKey{Volume: "v"}, engine.OperationKey{Volume: "v", Node: "a"}, engine.OperationKey{Volume: "v", Node: "b"}
 	const ms = time.Millisecond
 	tests := []struct {
 		rule, name string
@@ -140,7 +140,7 @@ func TestPendingBackoff(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		pending(t, func(e *engine.Engine, o *engine.Pending) {
+		pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
 			for i, a := range tt.attempts {
 				e.Advance(a.at - since(e))
 				if _, got := o.RetryAfter(a.key, a.name); got != (a.want == engine.ErrBackoff) {
@@ -157,8 +157,8 @@ func TestPendingBackoff(t *testing.T) {
 
 // TestPendingDelays holds MNT-005 and the sequence of ATT-084.
 func TestPendingDelays(t *testing.T) {
-	pending(t, func(e *engine.Engine, o *engine.Pending) {
-		key := engine.PendingKey{Volume: "v"}
+	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
+		key := engine.OperationKey{Volume: "v"}
 		for i, want := range []time.Duration{500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 122000, 122000} {
 			if err := o.Run(key, "x", lasting(0, errBroken)); err != nil {
 				t.Fatalf("run %d: %v", i+1, err)
@@ -174,8 +174,8 @@ func TestPendingDelays(t *testing.T) {
 
 // A panic is a failure like any other (MNT-156), and the key is free when the operation has returned (ATT-090).
 func TestPendingPanic(t *testing.T) {
-	pending(t, func(e *engine.Engine, o *engine.Pending) {
-		key := engine.PendingKey{Volume: "v"}
+	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
+		key := engine.OperationKey{Volume: "v"}
 		during := false
 		if err := o.Run(key, "x", func(p *engine.Proc) error { during = o.Running(key); panic("broken") }); err != nil {
 			t.Fatal(err)
