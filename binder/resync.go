@@ -63,7 +63,7 @@ type restless struct {
 	claims  []*ownClaim // that have been restless since the last resync, and may have come to rest
 	volumes []*entry
 	// nudges counts the keys that syncs have queued.
-	nudges uint64
+	nudges uint64 `explore:"difference"`
 }
 
 // unrest is the part of a claim or volume in the set of restless ones.

@@ -198,7 +198,9 @@ func (s *fixture) sees(a *actor, fn func(p *proc)) {
 }
 
 // counted is a memory with a counter of which only differences are used.
-type counted struct{ number uint64 }
+type counted struct {
+	number uint64 `explore:"difference"`
+}
 
 func (s *fixture) counting(start func(a *actor, m *counted)) {
 	s.run.Independent = append(s.run.Independent, "counter")
@@ -244,8 +246,6 @@ func (s *fixture) twoViews(bool) {
 
 // TestSmallModels checks that all ways of exploring a small model find all its outcomes.
 func TestSmallModels(t *testing.T) {
-	differences["explore.counted.number"] = true
-	defer delete(differences, "explore.counted.number")
 	for _, tt := range slices.Concat(modelsOfReads, modelsOfEvents, modelsOfDeliveries, modelsOfQueues, modelsOfPast, modelsOfLives, modelsOfVersions) {
 		t.Run(tt.name, func(t *testing.T) {
 			var change []func(*engine.Config)

@@ -6,8 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/btree"
+
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // reader reads the memory of an actor by reflection, all that hangs on what it keeps. What the engine itself tells of (informers, queues,
@@ -25,18 +29,36 @@ type place struct {
 	typ reflect.Type
 }
 
-// differences names counters of which code uses only the difference between two readings within one activity, as it does with
-// engine.Proc.Effects.
-var differences = map[string]bool{"binder.restless.nudges": true}
+// differenceTag is the value of the struct tag "explore" that marks a counter of which code uses only the difference between two readings
+// within one activity, as it does with engine.Proc.Effects.
+const differenceTag = "difference"
 
-// unread are fields that say nothing about what the rest holds: trees number their copies through the whole process.
-var unread = map[string]bool{"btree.BTreeG.isoid": true, "btree.node.isoid": true}
+// opaque are the types whose values are not read: the observer reports on them, they do not change, or they only make Events. A generic type
+// stands for all its instances.
+var opaque = typeSet(
+	reflect.TypeFor[engine.Actor](), reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.API](), reflect.TypeFor[engine.Queue](),
+	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Client[api.Object]](), reflect.TypeFor[engine.Informer[api.Object]](),
+	reflect.TypeFor[store.Store](), reflect.TypeFor[store.Index[api.Object]](), reflect.TypeFor[store.Table[api.Object]](),
+	reflect.TypeFor[backends.Set](),
+)
 
-// opaque are types of which nothing is read, by package and name without type parameters: what the engine tells of, what does not change, and
-// what makes Events.
-var opaque = map[string]bool{
-	"engine.Actor": true, "engine.Engine": true, "engine.API": true, "engine.Client": true, "engine.Informer": true, "engine.Queue": true,
-	"engine.Recorder": true, "store.Store": true, "store.Index": true, "store.Table": true, "backends.Set": true,
+// trees are read by their items in order: their nodes hold numbers that count copies in the whole process.
+var trees = typeSet(reflect.TypeFor[btree.BTreeG[int]]())
+
+// typeName is a type without its type parameters.
+type typeName struct{ path, name string }
+
+func nameOf(t reflect.Type) typeName {
+	name, _, _ := strings.Cut(t.Name(), "[")
+	return typeName{t.PkgPath(), name}
+}
+
+func typeSet(types ...reflect.Type) map[typeName]bool {
+	set := map[typeName]bool{}
+	for _, t := range types {
+		set[nameOf(t)] = true
+	}
+	return set
 }
 
 // memory is the digest of what an actor keeps, and its counters.
@@ -46,12 +68,6 @@ func (t *tracker) memory(a *engine.Actor) (digest, []uint64) {
 		r.read(reflect.ValueOf(root))
 	}
 	return digest{}.mix(r.out), r.counters
-}
-
-func typeName(t reflect.Type) string {
-	path := t.PkgPath()
-	name, _, _ := strings.Cut(t.Name(), "[")
-	return path[strings.LastIndex(path, "/")+1:] + "." + name
 }
 
 var objectType = reflect.TypeFor[api.Object]()
@@ -100,7 +116,7 @@ func (r *reader) readPointer(v reflect.Value) {
 		r.say("nil ")
 		return
 	}
-	if opaque[typeName(v.Type().Elem())] {
+	if opaque[nameOf(v.Type().Elem())] {
 		return
 	}
 	if v.Type().Implements(objectType) || v.Type() == reflect.TypeFor[*engine.Proc]() {
@@ -121,21 +137,34 @@ func (r *reader) readPointer(v reflect.Value) {
 		return
 	}
 	r.seen[at] = len(r.seen)
+	if trees[nameOf(v.Type().Elem())] {
+		r.readTree(v)
+		return
+	}
 	r.read(v.Elem())
 }
 
+// readTree reads the items of a tree in order.
+func (r *reader) readTree(v reflect.Value) {
+	// By its address: no method can be called on a value that was read from a field that is not exported.
+	scan := reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).MethodByName("Scan")
+	r.say("tree")
+	yield := func(item []reflect.Value) []reflect.Value {
+		r.read(item[0])
+		return []reflect.Value{reflect.ValueOf(true)}
+	}
+	scan.Call([]reflect.Value{reflect.MakeFunc(scan.Type().In(0), yield)})
+}
+
 func (r *reader) readStruct(v reflect.Value) {
-	name := typeName(v.Type())
-	if opaque[name] {
+	if opaque[nameOf(v.Type())] {
 		return
 	}
 	r.say("{")
 	for i := range v.NumField() {
-		switch field := name + "." + v.Type().Field(i).Name; {
-		case unread[field]:
-		case differences[field]:
+		if v.Type().Field(i).Tag.Get("explore") == differenceTag {
 			r.counters = append(r.counters, v.Field(i).Uint())
-		default:
+		} else {
 			r.read(v.Field(i))
 		}
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"path"
 	"reflect"
 	"slices"
 	"testing"
@@ -28,12 +29,12 @@ func functions(t reflect.Type, seen map[reflect.Type]bool) (all []string) {
 	case reflect.Map:
 		return append(functions(t.Key(), seen), functions(t.Elem(), seen)...)
 	case reflect.Struct:
-		if opaque[typeName(t)] {
+		if opaque[nameOf(t)] {
 			return nil
 		}
 		for i := range t.NumField() {
 			if f := t.Field(i); f.Type.Kind() == reflect.Func {
-				all = append(all, typeName(t)+"."+f.Name)
+				all = append(all, path.Base(nameOf(t).path)+"."+nameOf(t).name+"."+f.Name)
 			} else {
 				all = append(all, functions(f.Type, seen)...)
 			}
