@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/controller"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -268,8 +269,10 @@ func (c *Cluster) Advance(d time.Duration) error {
 	return nil
 }
 
-// Settle runs until only background resyncs remain. It gives up, listing the pending work, when Config.SettleLimit of virtual time
-// is spent, or when events without end pass at one instant.
+// Settle runs until only background resyncs remain; a claim that is created together with its volumes may be bound before the
+// PersistentVolume controller has seen them all, as in a real cluster, so settle after the volumes and again after the claim.
+// It gives up, listing the pending work, when Config.SettleLimit of virtual time is spent, or when events without end happen at one
+// instant.
 func (c *Cluster) Settle() error {
 	if err := c.engine.Settle(c.cfg.SettleLimit); err != nil {
 		return fmt.Errorf("settle: %w", err)
@@ -340,6 +343,11 @@ func (c *Cluster) Restart(controller string) error {
 	}
 	a.Start()
 	return nil
+}
+
+// AddController adds a controller of your own and starts it. Seeds, virtual time, faults and crashes apply to it as to the others.
+func (c *Cluster) AddController(ctl controller.Controller) error {
+	return controller.Run(c.engine, ctl)
 }
 
 // AddMachine adds a machine of that name and starts its kubelet, which creates the Node object unless it is there. A second machine of

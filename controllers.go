@@ -15,14 +15,14 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-type controller struct {
+type component struct {
 	name  string
 	start func() error
 }
 
 // controllers are the parts of the control plane, in the order in which they start, under the names of their actors.
-func (c *Cluster) controllers() []controller {
-	all := []controller{
+func (c *Cluster) controllers() []component {
+	all := []component{
 		{actors.PersistentVolume, c.startBinder},
 		{actors.PVProtection, func() error {
 			_, err := reclaim.NewPVProtection(c.engine, reclaim.PVProtectionConfig{})
@@ -73,19 +73,19 @@ func (c *Cluster) controllers() []controller {
 			continue
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
-			all = append(all, controller{actors.Provisioner(name), func() error {
+			all = append(all, component{actors.Provisioner(name), func() error {
 				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner)
 				return err
 			}})
 		}
 		if backends.Can(driver, storage.Attach) {
-			all = append(all, controller{actors.Attacher(name), func() error {
+			all = append(all, component{actors.Attacher(name), func() error {
 				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher)
 				return err
 			}})
 		}
 		if expand.Resizes(driver) {
-			all = append(all, controller{actors.Resizer(name), func() error {
+			all = append(all, component{actors.Resizer(name), func() error {
 				cfg := c.cfg.Resizer
 				if cfg.Migrated == nil {
 					cfg.Migrated = binder.MigratedDriver
@@ -95,7 +95,7 @@ func (c *Cluster) controllers() []controller {
 			}})
 		}
 	}
-	return append(all, controller{Kubelets, c.startKubelets})
+	return append(all, component{Kubelets, c.startKubelets})
 }
 
 // Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, actors.Kubelet.
@@ -120,18 +120,18 @@ func (c *Cluster) startKubelets() error {
 func (c *Cluster) startControllers() error {
 	all := c.controllers()
 	names := make([]string, len(all))
-	for i, controller := range all {
-		names[i] = controller.name
+	for i, part := range all {
+		names[i] = part.name
 	}
 	if err := c.cfg.checkNames(names); err != nil {
 		return err
 	}
-	for _, controller := range all {
-		if slices.Contains(c.cfg.Without, controller.name) {
+	for _, part := range all {
+		if slices.Contains(c.cfg.Without, part.name) {
 			continue
 		}
-		if err := controller.start(); err != nil {
-			return fmt.Errorf("volsim: start %s: %w", controller.name, err)
+		if err := part.start(); err != nil {
+			return fmt.Errorf("volsim: start %s: %w", part.name, err)
 		}
 	}
 	return nil

@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"fmt"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// Get reads the newest version of an object from the API server. key is namespace/name, or name for kinds without a namespace. An object
+// that does not exist is an error for which apierrors.IsNotFound holds.
+func Get[T api.Object](p *Process, key string) (T, error) {
+	return copied(clientOf[T](p).Get(p.proc, key))
+}
+
+// List reads all objects of a namespace from the API server; "" is every namespace.
+func List[T api.Object](p *Process, namespace string) ([]T, error) {
+	shared, err := clientOf[T](p).List(p.proc, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var objs []T
+	for _, obj := range shared {
+		objs = append(objs, copyOf(obj))
+	}
+	return objs, nil
+}
+
+// Create creates an object and returns it as stored.
+func Create[T api.Object](p *Process, obj T) (T, error) {
+	return copied(clientOf[T](p).Create(p.proc, copyOf(obj)))
+}
+
+// Update replaces an object except for its status, and returns it as stored. A resourceVersion that is not the stored one is a conflict.
+func Update[T api.Object](p *Process, obj T) (T, error) {
+	return copied(clientOf[T](p).Update(p.proc, copyOf(obj)))
+}
+
+// UpdateStatus replaces the status of an object and returns it as stored.
+func UpdateStatus[T api.Object](p *Process, obj T) (T, error) {
+	return copied(clientOf[T](p).UpdateStatus(p.proc, copyOf(obj)))
+}
+
+// Patch applies a JSON merge patch to the object, not to its status, and returns it as stored.
+func Patch[T api.Object](p *Process, key, patch string) (T, error) {
+	return copied(clientOf[T](p).Patch(p.proc, key, []byte(patch), api.Main))
+}
+
+// PatchStatus applies a JSON merge patch to the status of the object, and returns it as stored.
+func PatchStatus[T api.Object](p *Process, key, patch string) (T, error) {
+	return copied(clientOf[T](p).Patch(p.proc, key, []byte(patch), api.Status))
+}
+
+// Delete deletes an object. One with finalizers stays, marked, until they are gone.
+func Delete[T api.Object](p *Process, key string) error {
+	_, err := clientOf[T](p).Delete(p.proc, key, api.DeleteOptions{})
+	return err
+}
+
+func copied[T api.Object](obj T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return copyOf(obj), nil
+}
+
+// clientOf finds the client for objects of type T.
+func clientOf[T api.Object](p *Process) engine.Client[T] {
+	server := p.proc.API()
+	for _, client := range []any{
+		server.Volumes, server.Claims, server.Classes, server.AttributesClasses, server.Pods, server.Nodes, server.Attachments,
+		server.CSIDrivers, server.CSINodes, server.Capacities, server.Events,
+	} {
+		if client, ok := client.(engine.Client[T]); ok {
+			return client
+		}
+	}
+	var none T
+	panic(fmt.Sprintf("controller: %T is not simulated", none))
+}

@@ -1,0 +1,102 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// Controller is a controller to add to a cluster, with volsim's Cluster.AddController.
+type Controller struct {
+	// Name identifies the controller in the trace, in faults and for Faults.CrashController. It is required, and must be unique.
+	Name string
+	// Start creates the caches, queues and periodic work of one life of the controller. It is required. It must not call the API server
+	// itself; use Setup.Go.
+	Start func(*Setup)
+}
+
+// Run adds the controller to the engine of a cluster and starts it. Tests call Cluster.AddController instead.
+func Run(e *engine.Engine, c Controller) error {
+	switch {
+	case c.Name == "":
+		return errors.New("add controller: Controller.Name is empty; name the controller")
+	case c.Start == nil:
+		return fmt.Errorf("add controller %q: Controller.Start is nil; give it a function", c.Name)
+	}
+	_, err := e.NewActor(c.Name, func(a *engine.Actor) {
+		c.Start(&Setup{actor: a, recorder: a.NewRecorder(c.Name)})
+	})
+	if err != nil {
+		return fmt.Errorf("add controller %q: %w", c.Name, err)
+	}
+	return nil
+}
+
+// Setup creates the parts of one life of a controller.
+type Setup struct {
+	actor    *engine.Actor
+	recorder *engine.Recorder
+}
+
+// Go runs fn once, as soon as possible.
+func (s *Setup) Go(fn func(*Process)) {
+	s.actor.Go("go", func(p *engine.Proc) { fn(s.process(p)) })
+}
+
+// Every runs fn after each period; the period begins anew when fn returns. It is background work, for which Settle does not wait.
+// It panics unless the period is positive.
+func (s *Setup) Every(period time.Duration, fn func(*Process)) {
+	if period <= 0 {
+		panic(fmt.Sprintf("controller: Every(%v): the period must be positive", period))
+	}
+	s.actor.Background(period, "periodic work", func(p *engine.Proc) {
+		fn(s.process(p))
+		s.Every(period, fn)
+	})
+}
+
+// NewQueue returns a work queue with one worker. sync works on one key at a time. When it fails, the key is queued again after
+// a delay of 5 ms that doubles with each failure, up to 1000 s.
+func (s *Setup) NewQueue(name string, sync func(p *Process, key string) error) *Queue {
+	return &Queue{s.actor.NewQueue(engine.QueueConfig{
+		Name: name, Sync: func(p *engine.Proc, key string) error { return sync(s.process(p), key) },
+	})}
+}
+
+func (s *Setup) process(p *engine.Proc) *Process { return &Process{proc: p, setup: s} }
+
+// Queue is a work queue. A key that is queued twice before the worker takes it is synced once.
+type Queue struct{ queue *engine.Queue }
+
+// Add queues a key.
+func (q *Queue) Add(key string) { q.queue.Add(key) }
+
+// AddAfter queues a key after the delay.
+func (q *Queue) AddAfter(key string, delay time.Duration) { q.queue.AddAfter(key, delay) }
+
+// Process is one sequence of steps of a controller: the sync of a key, or one run of periodic work. It may wait in the middle; others
+// run meanwhile.
+type Process struct {
+	proc  *engine.Proc
+	setup *Setup
+}
+
+// Now returns the virtual time.
+func (p *Process) Now() time.Time { return p.proc.Now() }
+
+// Sleep waits in virtual time.
+func (p *Process) Sleep(d time.Duration) { p.proc.Sleep(d) }
+
+// Event emits a Kubernetes Event about the object. eventType is Normal or Warning; text may have fmt verbs for args.
+func (p *Process) Event(obj api.Object, eventType, reason, text string, args ...any) {
+	p.setup.recorder.Event(p.proc, obj, eventType, reason, text, args...)
+}
+
+// Decide records a decision about the object in the trace, with a text that may have fmt verbs for args. Record a decision before the
+// writes that it causes.
+func (p *Process) Decide(obj api.Object, text string, args ...any) {
+	p.proc.Decide("", obj, text, args...)
+}
