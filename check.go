@@ -18,7 +18,7 @@ func (c *Cluster) Violations() []check.Violation {
 	if c.checker == nil {
 		return nil
 	}
-	c.checker.Pass(c.engine.Now())
+	c.checker.Advance(c.engine.Now())
 	return c.checker.Violations()
 }
 
@@ -32,7 +32,7 @@ func (c *Cluster) newTrace() (*trace.Trace, error) {
 		return &trace.Trace{Limit: c.cfg.TraceLimit}, nil
 	}
 	checker, err := check.New(check.Config{
-		Invariants: c.cfg.Check, Backends: c.backends, Start: c.cfg.Start, Reachable: c.reachable,
+		Invariants: c.cfg.Check, Backends: c.backends, Reachable: c.reachable,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Check: %w", err)
@@ -42,7 +42,7 @@ func (c *Cluster) newTrace() (*trace.Trace, error) {
 	if c.cfg.NoTrace {
 		limit = 1
 	}
-	return &trace.Trace{Limit: limit, Sink: checker.See}, nil
+	return &trace.Trace{Limit: limit, Sink: checker.Observe}, nil
 }
 
 // reachable reports whether the kubelet of a node runs and reaches the API server.

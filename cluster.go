@@ -82,7 +82,8 @@ func New(cfg Config) (*Cluster, error) {
 	c.CSINodes = Table[*storagev1.CSINode]{s.CSINodes}
 	c.Capacities = Table[*storagev1.CSIStorageCapacity]{s.Capacities}
 	if c.checker != nil {
-		c.engine.AfterEvent(func() { c.checker.Pass(c.engine.Now()) })
+		c.checker.Advance(c.engine.Now())
+		c.engine.AfterEvent(func() { c.checker.Advance(c.engine.Now()) })
 	}
 	if err := c.startControllers(); err != nil {
 		return nil, err

@@ -13,19 +13,19 @@ import (
 )
 
 var boundOnce = Invariant{
-	Name:   "bound-one-to-one",
-	Says:   "no two claims are Bound to one PersistentVolume, and no two PersistentVolumes are Bound to one claim for longer than the time",
-	Rules:  []string{"BIND-003", "BIND-060e", "BIND-067", "BIND-068"},
-	Within: time.Minute,
-	Except: []string{
+	Name:        "bound-one-to-one",
+	Description: "no two claims are Bound to one PersistentVolume, and no two PersistentVolumes are Bound to one claim for longer than the time",
+	Rules:       []string{"BIND-003", "BIND-060e", "BIND-067", "BIND-068"},
+	Within:      time.Minute,
+	Exceptions: []string{
 		"a moment: a PersistentVolume is Bound before its claim is; if the claim has changed meanwhile, another PersistentVolume that was made for it may win, and the first is let go at its next sync",
 		"forced by a user who edits claimRef, or the annotations of controllers",
 	},
-	Watch: func(inv Invariant, w *World) Watcher {
+	watch: func(inv Invariant, s *state) Watcher {
 		// The writes that made them Bound, by what they are bound to.
 		claims := bonds[string]{}
 		volumes := bonds[types.UID]{}
-		due := newDeadlines(w, inv.Within)
+		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			Written: func(e trace.Entry) {
 				switch e.Object.Kind {
@@ -33,7 +33,7 @@ var boundOnce = Invariant{
 					old, _ := e.Old.(*corev1.PersistentVolumeClaim)
 					claim, _ := e.New.(*corev1.PersistentVolumeClaim)
 					if to := volumeOfBound(claim); claims.move(e, volumeOfBound(old), to) && len(claims[to]) == 2 {
-						w.reportBonds(inv, claims[to], "PersistentVolume "+to, api.Ref{Kind: api.PersistentVolume, Key: to})
+						s.reportBonds(inv, claims[to], "PersistentVolume "+to, api.Ref{Kind: api.PersistentVolume, Key: to})
 					}
 				case api.PersistentVolume:
 					old, _ := e.Old.(*corev1.PersistentVolume)
@@ -46,7 +46,7 @@ var boundOnce = Invariant{
 						due.end(string(from))
 					}
 					if len(volumes[to]) >= 2 {
-						due.begin(string(to), e.Time, "", func() { w.reportBonds(inv, volumes[to], "the claim with uid "+string(to)) })
+						due.begin(string(to), e.Time, "", func() { s.reportBonds(inv, volumes[to], "the claim with uid "+string(to)) })
 					}
 				}
 			},
@@ -74,15 +74,15 @@ func (b bonds[K]) move(e trace.Entry, from, to K) bool {
 }
 
 // reportBonds reports the first two of several objects that are Bound to one thing.
-func (w *World) reportBonds(inv Invariant, bound []trace.Entry, to string, refs ...api.Ref) {
+func (s *state) reportBonds(inv Invariant, bound []trace.Entry, to string, refs ...api.Ref) {
 	first, second := bound[0], bound[1]
 	v := Violation{
 		Objects: []api.Ref{first.Object, second.Object},
 		Text:    fmt.Sprintf("%s and %s are both Bound to %s", first.Object, second.Object, to),
 	}
-	v.Forced, v.Witness = w.meddling(append(refs, first.Object, second.Object)...)
+	v.Forced, v.Witness = s.userEdit(append(refs, first.Object, second.Object)...)
 	v.Witness = append(v.Witness, first, second)
-	w.Report(inv, v)
+	s.report(inv, v)
 }
 
 // volumeOfBound is the volume to which a claim is Bound, "" if it is not.
@@ -102,11 +102,11 @@ func claimOfBound(pv *corev1.PersistentVolume) types.UID {
 }
 
 var boundBothWays = Invariant{
-	Name:   "bound-both-ways",
-	Says:   "a claim that is Bound and its PersistentVolume that is Bound point at each other",
-	Rules:  []string{"BIND-003", "BIND-070"},
-	Except: []string{"forced by a user who edits claimRef, or the annotations of controllers"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "bound-both-ways",
+	Description: "a claim that is Bound and its PersistentVolume that is Bound point at each other",
+	Rules:       []string{"BIND-003", "BIND-070"},
+	Exceptions:  []string{"forced by a user who edits claimRef, or the annotations of controllers"},
+	watch: func(inv Invariant, s *state) Watcher {
 		wrong := map[string]bool{} // by claim
 		return Watcher{Written: func(e trace.Entry) {
 			var claim *corev1.PersistentVolumeClaim
@@ -115,7 +115,7 @@ var boundBothWays = Invariant{
 				claim = obj
 			case *corev1.PersistentVolume:
 				if obj.Spec.ClaimRef != nil {
-					claim = w.claims[api.Key(obj.Spec.ClaimRef.Namespace, obj.Spec.ClaimRef.Name)]
+					claim = s.claims[api.Key(obj.Spec.ClaimRef.Namespace, obj.Spec.ClaimRef.Name)]
 				}
 			default:
 				return
@@ -124,7 +124,7 @@ var boundBothWays = Invariant{
 				return
 			}
 			key := api.KeyOf(claim)
-			pv := w.volumes[volumeOfBound(claim)]
+			pv := s.volumes[volumeOfBound(claim)]
 			if pv == nil || pv.Status.Phase != corev1.VolumeBound || claimOfBound(pv) == claim.UID {
 				delete(wrong, key)
 				return
@@ -137,35 +137,35 @@ var boundBothWays = Invariant{
 				Objects: []api.Ref{api.RefTo(claim), api.RefTo(pv)},
 				Text:    fmt.Sprintf("claim %s is Bound to PersistentVolume %s, which is Bound to a claim with uid %q", key, pv.Name, claimOfBound(pv)),
 			}
-			v.Forced, v.Witness = w.meddling(v.Objects...)
+			v.Forced, v.Witness = s.userEdit(v.Objects...)
 			v.Witness = append(v.Witness, e)
-			w.Report(inv, v)
+			s.report(inv, v)
 		}}
 	},
 }
 
 var protected = Invariant{
-	Name:   "protected-while-used",
-	Says:   "a claim stays while a pod uses it, and a PersistentVolume while a claim is bound to it",
-	Rules:  []string{"PROT-001", "PROT-012", "PROT-026"},
-	Except: []string{"pods that came to their node after the claim was deleted", "forced by a user who removes the finalizer"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "protected-while-used",
+	Description: "a claim stays while a pod uses it, and a PersistentVolume while a claim is bound to it",
+	Rules:       []string{"PROT-001", "PROT-012", "PROT-026"},
+	Exceptions:  []string{"pods that came to their node after the claim was deleted", "forced by a user who removes the finalizer"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			if e.New != nil {
 				return
 			}
 			switch old := e.Old.(type) {
 			case *corev1.PersistentVolumeClaim:
-				w.checkClaimGone(inv, e, old)
+				s.checkClaimGone(inv, e, old)
 			case *corev1.PersistentVolume:
-				w.checkVolumeGone(inv, e, old)
+				s.checkVolumeGone(inv, e, old)
 			}
 		}}
 	},
 }
 
-func (w *World) checkClaimGone(inv Invariant, e trace.Entry, claim *corev1.PersistentVolumeClaim) {
-	for _, info := range w.podsByClaim[e.Object.Key] {
+func (s *state) checkClaimGone(inv Invariant, e trace.Entry, claim *corev1.PersistentVolumeClaim) {
+	for _, info := range s.podsByClaim[e.Object.Key] {
 		late := claim.DeletionTimestamp != nil && !info.since.Time.Before(claim.DeletionTimestamp.Time)
 		if !info.active() || info.pod.Spec.NodeName == "" || late {
 			continue
@@ -174,18 +174,18 @@ func (w *World) checkClaimGone(inv Invariant, e trace.Entry, claim *corev1.Persi
 			Objects: []api.Ref{e.Object, api.RefTo(info.pod)},
 			Text:    fmt.Sprintf("claim %s is gone while pod %s uses it", e.Object.Key, api.KeyOf(info.pod)),
 		}
-		v.Forced, v.Witness = w.meddling(e.Object)
+		v.Forced, v.Witness = s.userEdit(e.Object)
 		v.Witness = append(v.Witness, info.since, e)
-		w.Report(inv, v)
+		s.report(inv, v)
 		return
 	}
 }
 
-func (w *World) checkVolumeGone(inv Invariant, e trace.Entry, pv *corev1.PersistentVolume) {
+func (s *state) checkVolumeGone(inv Invariant, e trace.Entry, pv *corev1.PersistentVolume) {
 	if pv.Spec.ClaimRef == nil {
 		return
 	}
-	claim := w.claims[api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)]
+	claim := s.claims[api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)]
 	if claim == nil || claim.UID != pv.Spec.ClaimRef.UID || volumeOfBound(claim) != pv.Name || pv.Status.Phase != corev1.VolumeBound {
 		return
 	}
@@ -193,7 +193,7 @@ func (w *World) checkVolumeGone(inv Invariant, e trace.Entry, pv *corev1.Persist
 		Objects: []api.Ref{e.Object, api.RefTo(claim)},
 		Text:    fmt.Sprintf("PersistentVolume %s is gone while claim %s is bound to it", pv.Name, api.KeyOf(claim)),
 	}
-	v.Forced, v.Witness = w.meddling(e.Object)
+	v.Forced, v.Witness = s.userEdit(e.Object)
 	v.Witness = append(v.Witness, e)
-	w.Report(inv, v)
+	s.report(inv, v)
 }

@@ -109,7 +109,7 @@ func TestCheckChangesNothing(t *testing.T) {
 
 func TestConfigCheck(t *testing.T) {
 	_, err := volsim.New(volsim.Config{Check: append(check.All(), check.All()...)})
-	require.ErrorContains(t, err, "volsim: Config.Check: check: invariant one-writer is there twice")
+	require.ErrorContains(t, err, "volsim: Config.Check: check: invariant one-writer is listed twice")
 	c, err := volsim.New(volsim.Config{})
 	require.NoError(t, err)
 	require.Nil(t, c.Violations())

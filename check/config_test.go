@@ -5,16 +5,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/tools/rules"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
 
 func TestNew(t *testing.T) {
-	watch := func(check.Invariant, *check.World) check.Watcher { return check.Watcher{} }
+	watch := func(*check.View) check.Watcher { return check.Watcher{} }
 	tests := []struct {
 		name string
 		cfg  check.Config
@@ -22,11 +25,11 @@ func TestNew(t *testing.T) {
 	}{
 		{"nothing", check.Config{}, ""},
 		{"all", check.Config{Invariants: check.All()}, ""},
-		{"no name", check.Config{Invariants: []check.Invariant{{Watch: watch}}}, "invariant 1 has no name: give it one"},
-		{"twice", check.Config{Invariants: append(check.All(), check.All()[0])}, "invariant one-writer is there twice"},
-		{"no Watch", check.Config{Invariants: []check.Invariant{{Name: "mine"}}}, "invariant mine has no Watch: take it from All, or give it one"},
+		{"no name", check.Config{Invariants: []check.Invariant{{Watch: watch}}}, "invariant 1 has no name; set Name"},
+		{"twice", check.Config{Invariants: append(check.All(), check.All()[0])}, "invariant one-writer is listed twice"},
+		{"no Watch", check.Config{Invariants: []check.Invariant{{Name: "mine"}}}, "invariant mine has no Watch; set Watch, or take the invariant from All"},
 		{"backwards", check.Config{Invariants: []check.Invariant{{Name: "mine", Watch: watch, Within: -time.Second}}},
-			"invariant mine has to hold within -1s: give zero or more"},
+			"invariant mine: Within is -1s; set zero or more"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,23 +50,17 @@ func TestNamed(t *testing.T) {
 	require.Len(t, picked, 2)
 	require.Equal(t, "no-leaked-volume", picked[0].Name)
 	_, err = check.Named("one-reader")
-	require.ErrorContains(t, err, `there is no invariant "one-reader": there are ["one-writer" `)
-	rest, err := check.Without("one-writer")
-	require.NoError(t, err)
-	require.Len(t, rest, len(check.All())-1)
-	require.Equal(t, "one-attachment", rest[0].Name)
-	_, err = check.Without("one-reader")
-	require.Error(t, err)
+	require.ErrorContains(t, err, `unknown invariant "one-reader"; known are ["one-writer" `)
 }
 
-// TestRules looks whether the rules that invariants name are in the catalogue.
+// TestRules checks that the catalogue has the rules that invariants name.
 func TestRules(t *testing.T) {
 	var catalogue []string
 	for _, rule := range rules.All() {
 		catalogue = append(catalogue, rule.ID)
 	}
 	for _, inv := range check.All() {
-		require.NotEmpty(t, inv.Says, inv.Name)
+		require.NotEmpty(t, inv.Description, inv.Name)
 		require.NotEmpty(t, inv.Rules, inv.Name)
 		for _, id := range inv.Rules {
 			require.Contains(t, catalogue, id, inv.Name)
@@ -71,9 +68,9 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnforced leaves out what somebody forced.
+// TestUnforced checks that Unforced removes violations that a forced detachment caused.
 func TestUnforced(t *testing.T) {
-	h := newTale(t, "unmount-before-detach")
+	h := newHistory(t, "unmount-before-detach")
 	h.bound(fake.Modes("RWX"))
 	h.mounted("n1", "p1")
 	h.mounted("n2", "p2")
@@ -84,31 +81,64 @@ func TestUnforced(t *testing.T) {
 	left := check.Unforced(h.checker.Violations())
 	require.Len(t, left, 1)
 	require.Equal(t, "n2", left[0].Witness[0].Call.Node)
-	// Who is attached anew is no longer detached by force.
+	// A new attachment ends the forced detachment.
 	h.call(storage.Attach, "v", "n1", "")
 	h.call(storage.Detach, "v", "n1", "")
 	require.Len(t, check.Unforced(h.checker.Violations()), 2)
 }
 
-// TestInvariantOfOnesOwn adds an invariant that is not one of All.
-func TestInvariantOfOnesOwn(t *testing.T) {
-	small := check.Invariant{
-		Name: "few-uses", Says: "no volume is used more than once",
-		Watch: func(inv check.Invariant, w *check.World) check.Watcher {
-			return check.Watcher{Changed: func(id check.VolumeID) {
-				if uses := w.Uses(id); len(uses) > 1 {
-					w.Report(inv, check.Violation{Volume: id, Text: id.String() + " is used twice", Witness: []trace.Entry{uses[1].Entry, uses[0].Entry}})
+// TestCustomInvariant checks an invariant that is not one of All.
+func TestCustomInvariant(t *testing.T) {
+	fewUses := check.Invariant{
+		Name:        "few-uses",
+		Description: "no volume is used more than once",
+		Watch: func(v *check.View) check.Watcher {
+			return check.Watcher{Called: func(e trace.Entry) {
+				if uses := v.Uses(check.VolumeID{Backend: e.Call.Target, ID: e.Call.Key}); len(uses) > 1 {
+					v.Report(e.Call.Key+" is used twice", uses[1], uses[0])
 				}
 			}}
 		},
 	}
-	h := newTale(t)
+	h := newHistory(t)
 	var err error
-	h.checker, err = check.New(check.Config{Invariants: []check.Invariant{small}})
+	h.checker, err = check.New(check.Config{Invariants: []check.Invariant{fewUses}})
 	require.NoError(t, err)
+	h.checker.Advance(h.now)
 	h.call(storage.Attach, "v", "n1", "")
 	h.call(storage.Stage, "v", "n1", "")
-	require.Equal(t, `+0s few-uses: v of disk.example.com is used twice
+	require.Equal(t, `+0s few-uses: v is used twice
   +0s sidecar: disk.example.com Attach v on n1
-  +0s kubelet/n1: disk.example.com Stage v on n1`, h.told())
+  +0s kubelet/n1: disk.example.com Stage v on n1`, h.violations())
+	require.Equal(t, check.VolumeID{Backend: driver, ID: "v"}, h.checker.Violations()[0].Volume)
+}
+
+// TestView checks that objects are as of the entry, and that a violation names the objects of its witness.
+func TestView(t *testing.T) {
+	var phases []string
+	paired := check.Invariant{Name: "paired", Watch: func(v *check.View) check.Watcher {
+		return check.Watcher{
+			Written: func(e trace.Entry) {
+				pv, _ := v.Object(api.Ref{Kind: api.PersistentVolume, Key: "v"}).(*corev1.PersistentVolume)
+				if pv == nil {
+					phases = append(phases, "gone")
+					v.Report("v is gone", e)
+					return
+				}
+				phases = append(phases, string(pv.Status.Phase))
+			},
+			Passed: func(now time.Time) { phases = append(phases, now.Format("05")) },
+		}
+	}}
+	h := newHistory(t)
+	var err error
+	h.checker, err = check.New(check.Config{Invariants: []check.Invariant{paired}})
+	require.NoError(t, err)
+	h.checker.Advance(h.now)
+	h.put("user", pv("v"))
+	h.after(time.Second)
+	h.remove("user", pv("v"))
+	require.Equal(t, []string{"00", "Bound", "01", "gone"}, phases)
+	require.Equal(t, []api.Ref{{Kind: api.PersistentVolume, Key: "v"}}, h.checker.Violations()[0].Objects)
+	require.Equal(t, time.Second, h.checker.Violations()[0].At.Sub(engine.DefaultStart))
 }

@@ -3,35 +3,34 @@ package check
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/trace"
 )
 
-// troubles are what keeps things from ending in time.
-type troubles struct {
-	trouble time.Time            // the last fault, crash or start of a controller
-	atNode  map[string]time.Time // the last time a kubelet was down, or started
-	down    map[string]bool      // controllers that crashed
+// disruptions are what keeps things from ending in time.
+type disruptions struct {
+	lastDisruption time.Time            // the last fault, crash or start of a controller
+	atNode         map[string]time.Time // the last time a kubelet was down, or started
+	down           map[string]bool      // controllers that crashed
 	// lastCrash is the last crash of each controller.
 	lastCrash map[string]trace.Entry
 }
 
-func newTroubles() troubles {
-	return troubles{atNode: map[string]time.Time{}, down: map[string]bool{}, lastCrash: map[string]trace.Entry{}}
+func newDisruptions() disruptions {
+	return disruptions{atNode: map[string]time.Time{}, down: map[string]bool{}, lastCrash: map[string]trace.Entry{}}
 }
 
-func (t *troubles) noteLifecycle(e trace.Entry) {
+func (t *disruptions) noteLifecycle(e trace.Entry) {
 	if node, ok := actors.NodeOfKubelet(e.Actor); ok {
 		t.atNode[node] = e.Time
 		return
 	}
-	if strings.HasPrefix(e.Actor, actors.Node("")) {
+	if _, ok := actors.NodeName(e.Actor); ok {
 		return
 	}
-	t.trouble = e.Time
+	t.lastDisruption = e.Time
 	if e.Type == trace.Crashed {
 		t.down[e.Actor] = true
 		t.lastCrash[e.Actor] = e
@@ -42,7 +41,7 @@ func (t *troubles) noteLifecycle(e trace.Entry) {
 
 // deadlines are things that have to end within a time. It begins anew with each trouble.
 type deadlines struct {
-	world  *World
+	state  *state
 	within time.Duration
 	items  map[string]*deadline
 	next   time.Time // nothing is due before; zero if there is nothing
@@ -55,8 +54,8 @@ type deadline struct {
 	late     func()
 }
 
-func newDeadlines(w *World, within time.Duration) *deadlines {
-	return &deadlines{world: w, within: within, items: map[string]*deadline{}}
+func newDeadlines(s *state, within time.Duration) *deadlines {
+	return &deadlines{state: s, within: within, items: map[string]*deadline{}}
 }
 
 // begin has late called when the thing of that key has not ended in time, counted from since. One that has begun goes on.
@@ -77,13 +76,13 @@ func (d *deadlines) sooner(at time.Time) {
 }
 
 // passed looks for what is late.
-func (d *deadlines) passed() {
+func (d *deadlines) passed(time.Time) {
 	if len(d.items) == 0 {
 		d.next = time.Time{}
 		return
 	}
 	d.watchNodes()
-	now := d.world.now
+	now := d.state.now
 	if d.next.IsZero() || now.Before(d.next) {
 		return
 	}
@@ -93,8 +92,8 @@ func (d *deadlines) passed() {
 		if item.reported {
 			continue
 		}
-		start := latest(item.since, d.world.trouble, d.world.atNode[item.node])
-		if len(d.world.down) > 0 {
+		start := latest(item.since, d.state.lastDisruption, d.state.atNode[item.node])
+		if len(d.state.down) > 0 {
 			start = now
 		}
 		if due := start.Add(d.within); now.Before(due) {
@@ -103,20 +102,20 @@ func (d *deadlines) passed() {
 		}
 		item.reported = true
 		// It is late since it was due, whenever that is noticed.
-		d.world.now = start.Add(d.within)
+		d.state.now = start.Add(d.within)
 		item.late()
-		d.world.now = now
+		d.state.now = now
 	}
 }
 
 // watchNodes notes which of the nodes that have something to do cannot.
 func (d *deadlines) watchNodes() {
-	if d.world.reachable == nil {
+	if d.state.reachable == nil {
 		return
 	}
 	for _, item := range d.items {
-		if at := d.world.atNode; item.node != "" && !at[item.node].Equal(d.world.now) && !d.world.reachable(item.node) {
-			at[item.node] = d.world.now
+		if at := d.state.atNode; item.node != "" && !at[item.node].Equal(d.state.now) && !d.state.reachable(item.node) {
+			at[item.node] = d.state.now
 		}
 	}
 }

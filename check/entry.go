@@ -13,8 +13,8 @@ func idOfCall(e trace.Entry) VolumeID { return VolumeID{e.Call.Target, e.Call.Ke
 func podOfCall(e trace.Entry) types.UID { return types.UID(e.Call.Pod) }
 
 // podName is how a pod is called in texts.
-func (w *World) podName(uid types.UID) string {
-	if info := w.pods[uid]; info != nil {
+func (s *state) podName(uid types.UID) string {
+	if info := s.pods[uid]; info != nil {
 		return api.KeyOf(info.pod)
 	}
 	return "a pod with uid " + string(uid)

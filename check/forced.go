@@ -14,7 +14,7 @@ import (
 )
 
 // applyDecision remembers the decisions to detach by force (ATT-064).
-func (w *World) applyDecision(e trace.Entry) {
+func (s *state) applyDecision(e trace.Entry) {
 	if e.Detach == nil || !e.Detach.Forced {
 		return
 	}
@@ -22,7 +22,7 @@ func (w *World) applyDecision(e trace.Entry) {
 	if !ok {
 		return
 	}
-	r := w.records[id]
+	r := s.records[id]
 	if r == nil {
 		return
 	}
@@ -45,22 +45,22 @@ func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
 	return VolumeID{driver, handle}, ok
 }
 
-// takenByForce says that a pod was taken away while its node still had it, and by whom; "" if the node let it go, or it is there.
-func (w *World) takenByForce(uid types.UID) (string, []trace.Entry) {
-	info := w.pods[uid]
+// deletedByForce says that a pod was taken away while its node still had it, and by whom; "" if the node let it go, or it is there.
+func (s *state) deletedByForce(uid types.UID) (string, []trace.Entry) {
+	info := s.pods[uid]
 	if info == nil || !info.gone || info.end.Actor == actors.Kubelet(info.pod.Spec.NodeName) {
 		return "", nil
 	}
 	return "pod " + api.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []trace.Entry{info.end}
 }
 
-// noteMeddling remembers what users did to that which belongs to controllers: pointers, finalizers, annotations, states.
-func (w *World) noteMeddling(e trace.Entry) {
+// noteUserEdit remembers what users did to that which belongs to controllers: pointers, finalizers, annotations, states.
+func (s *state) noteUserEdit(e trace.Entry) {
 	if e.Actor != api.User {
 		return
 	}
 	if e.Verb == "load" || strings.HasSuffix(e.Verb, "-status") {
-		w.meddled[e.Object] = e
+		s.userEdits[e.Object] = e
 		return
 	}
 	if e.Old == nil {
@@ -69,7 +69,7 @@ func (w *World) noteMeddling(e trace.Entry) {
 	if e.New == nil {
 		// It had been deleted, and this took away what held it.
 		if len(e.Old.GetFinalizers()) > 0 {
-			w.meddled[e.Object] = e
+			s.userEdits[e.Object] = e
 		}
 		return
 	}
@@ -77,14 +77,14 @@ func (w *World) noteMeddling(e trace.Entry) {
 	case *corev1.PersistentVolume:
 		pv := e.New.(*corev1.PersistentVolume)
 		if !sameRef(old.Spec.ClaimRef, pv.Spec.ClaimRef) || !slices.Equal(old.Finalizers, pv.Finalizers) {
-			w.meddled[e.Object] = e
+			s.userEdits[e.Object] = e
 		}
 	case *corev1.PersistentVolumeClaim:
 		claim := e.New.(*corev1.PersistentVolumeClaim)
 		lost := old.Annotations[objects.AnnBindCompleted] != claim.Annotations[objects.AnnBindCompleted] ||
 			old.Annotations[objects.AnnBoundByController] != claim.Annotations[objects.AnnBoundByController]
 		if lost || !slices.Equal(old.Finalizers, claim.Finalizers) {
-			w.meddled[e.Object] = e
+			s.userEdits[e.Object] = e
 		}
 	}
 }
@@ -97,9 +97,9 @@ func sameRef(a, b *corev1.ObjectReference) bool {
 }
 
 // meddling says that a user edited what belongs to controllers in one of the objects, "" if nobody did.
-func (w *World) meddling(refs ...api.Ref) (string, []trace.Entry) {
+func (s *state) userEdit(refs ...api.Ref) (string, []trace.Entry) {
 	for _, ref := range refs {
-		if e, ok := w.meddled[ref]; ok {
+		if e, ok := s.userEdits[ref]; ok {
 			return "a user edited " + ref.String(), []trace.Entry{e}
 		}
 	}

@@ -14,22 +14,22 @@ import (
 )
 
 var grownFirst = Invariant{
-	Name:   "grown-before-told",
-	Says:   "no controller says that a volume has grown before its backend has grown it, nor that a claim has more than its PersistentVolume",
-	Rules:  []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
-	Except: []string{"backends that do not tell how large their volumes are", "users who write the capacity of a PersistentVolume"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "grown-before-told",
+	Description: "no controller says that a volume has grown before its backend has grown it, nor that a claim has more than its PersistentVolume",
+	Rules:       []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
+	Exceptions:  []string{"backends that do not tell how large their volumes are", "users who write the capacity of a PersistentVolume"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			switch obj := e.New.(type) {
 			case *corev1.PersistentVolume:
 				old, _ := e.Old.(*corev1.PersistentVolume)
 				if old != nil && old.UID == obj.UID && e.Actor != api.User {
-					w.checkGrown(inv, old, obj, e)
+					s.checkGrown(inv, old, obj, e)
 				}
 			case *corev1.PersistentVolumeClaim:
 				old, _ := e.Old.(*corev1.PersistentVolumeClaim)
 				if old != nil && old.UID == obj.UID && e.Actor != api.User {
-					w.checkShown(inv, old, obj, e)
+					s.checkShown(inv, old, obj, e)
 				}
 			}
 		}}
@@ -44,19 +44,19 @@ type sizer interface {
 func storageOf(list corev1.ResourceList) apiresource.Quantity { return list[corev1.ResourceStorage] }
 
 // checkGrown compares a PersistentVolume that says it has grown with what the backend has.
-func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e trace.Entry) {
+func (s *state) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e trace.Entry) {
 	capacity := storageOf(pv.Spec.Capacity)
 	if capacity.Cmp(storageOf(old.Spec.Capacity)) <= 0 {
 		return
 	}
-	id, _, ok := w.idOf(pv)
+	id, _, ok := s.idOf(pv)
 	if !ok {
 		return
 	}
 	var b storage.Backend
 	if pv.Spec.CSI != nil {
-		b, ok = w.backends.Driver(id.Backend)
-	} else if named, err := w.backends.ByName(id.Backend); err == nil {
+		b, ok = s.backends.Driver(id.Backend)
+	} else if named, err := s.backends.ByName(id.Backend); err == nil {
 		b = named
 	}
 	backend, tells := b.(sizer)
@@ -65,15 +65,15 @@ func (w *World) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e tr
 	}
 	// EXP-022
 	if v, there := backend.Volume(id.ID); there && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
-		w.Report(inv, Violation{Volume: id, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{e},
+		s.report(inv, Violation{Volume: id, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{e},
 			Text: fmt.Sprintf("PersistentVolume %s says it has %s, and %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
 	}
 }
 
 // checkShown compares the capacity in the status of a claim that has grown with that of its PersistentVolume.
-func (w *World) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeClaim, e trace.Entry) {
+func (s *state) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeClaim, e trace.Entry) {
 	capacity := storageOf(claim.Status.Capacity)
-	pv := w.volumes[claim.Spec.VolumeName]
+	pv := s.volumes[claim.Spec.VolumeName]
 	if pv == nil || capacity.Cmp(storageOf(old.Status.Capacity)) <= 0 {
 		return
 	}
@@ -82,18 +82,18 @@ func (w *World) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeCla
 		size := storageOf(pv.Spec.Capacity)
 		v := Violation{Objects: []api.Ref{e.Object, api.RefTo(pv)},
 			Text: fmt.Sprintf("claim %s says it has %s, and PersistentVolume %s has %s", e.Object.Key, capacity.String(), pv.Name, size.String())}
-		v.Forced, v.Witness = w.meddling(e.Object, api.RefTo(pv))
+		v.Forced, v.Witness = s.userEdit(e.Object, api.RefTo(pv))
 		v.Witness = append(v.Witness, e)
-		w.Report(inv, v)
+		s.report(inv, v)
 	}
 }
 
 var allocatedEnough = Invariant{
-	Name:   "allocated-covers-capacity",
-	Says:   "the size that is worked on, or was worked on last (status.allocatedResources), is one that was asked for, and while an expansion is under way it is more than what the claim has",
-	Rules:  []string{"EXP-004", "EXP-021", "EXP-030"},
-	Except: []string{"claims that were loaded, or whose status a user wrote"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "allocated-covers-capacity",
+	Description: "the size that is worked on, or was worked on last (status.allocatedResources), is one that was asked for, and while an expansion is under way it is more than what the claim has",
+	Rules:       []string{"EXP-004", "EXP-021", "EXP-030"},
+	Exceptions:  []string{"claims that were loaded, or whose status a user wrote"},
+	watch: func(inv Invariant, s *state) Watcher {
 		asked := map[string][]apiresource.Quantity{} // by uid of the claim
 		return Watcher{Written: func(e trace.Entry) {
 			if e.Object.Kind != api.PersistentVolumeClaim {
@@ -116,13 +116,13 @@ var allocatedEnough = Invariant{
 				asked[uid] = append(asked[uid], request)
 			}
 			if e.Actor != api.User {
-				w.checkAllocated(inv, claim, asked[uid], e)
+				s.checkAllocated(inv, claim, asked[uid], e)
 			}
 		}}
 	},
 }
 
-func (w *World) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e trace.Entry) {
+func (s *state) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClaim, asked []apiresource.Quantity, e trace.Entry) {
 	allocated, ok := objects.Allocated(claim)
 	if !ok {
 		return
@@ -145,7 +145,7 @@ func (w *World) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClai
 		return
 	}
 	v := Violation{Objects: []api.Ref{e.Object}, Text: wrong}
-	v.Forced, v.Witness = w.meddling(e.Object)
+	v.Forced, v.Witness = s.userEdit(e.Object)
 	v.Witness = append(v.Witness, e)
-	w.Report(inv, v)
+	s.report(inv, v)
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -29,8 +28,8 @@ const (
 	inTree = "kubernetes.io/mock-storage"
 )
 
-// tale is a history made by hand.
-type tale struct {
+// history is a history made by hand.
+type history struct {
 	t       *testing.T
 	checker *check.Checker
 	now     time.Time
@@ -40,9 +39,9 @@ type tale struct {
 	disk    *fake.Memory
 }
 
-func newTale(t *testing.T, invariants ...string) *tale {
+func newHistory(t *testing.T, invariants ...string) *history {
 	t.Helper()
-	h := &tale{t: t, now: engine.DefaultStart, objs: map[api.Ref]api.Object{}, cutOff: map[string]bool{}}
+	h := &history{t: t, now: engine.DefaultStart, objs: map[api.Ref]api.Object{}, cutOff: map[string]bool{}}
 	picked, err := check.Named(invariants...)
 	require.NoError(t, err)
 	h.disk = fake.CSI(driver)
@@ -52,23 +51,24 @@ func newTale(t *testing.T, invariants ...string) *tale {
 		Invariants: picked, Backends: backends, Reachable: func(node string) bool { return !h.cutOff[node] },
 	})
 	require.NoError(t, err)
+	h.checker.Advance(h.now)
 	return h
 }
 
-func (h *tale) see(e trace.Entry) {
+func (h *history) see(e trace.Entry) {
 	h.seq++
 	e.Seq, e.Time = h.seq, h.now
-	h.checker.See(e)
+	h.checker.Observe(e)
 }
 
 // after lets time pass.
-func (h *tale) after(d time.Duration) {
+func (h *history) after(d time.Duration) {
 	h.now = h.now.Add(d)
-	h.checker.Pass(h.now)
+	h.checker.Advance(h.now)
 }
 
 // put writes an object, giving it a uid if it has none.
-func (h *tale) put(actor string, objs ...api.Object) {
+func (h *history) put(actor string, objs ...api.Object) {
 	for _, obj := range objs {
 		obj = obj.DeepCopyObject().(api.Object)
 		ref, verb := api.RefTo(obj), "update"
@@ -84,15 +84,15 @@ func (h *tale) put(actor string, objs ...api.Object) {
 	}
 }
 
-func (h *tale) remove(actor string, obj api.Object) {
+func (h *history) remove(actor string, obj api.Object) {
 	ref := api.RefTo(obj)
 	h.see(trace.Entry{Type: trace.Write, Actor: actor, Verb: "delete", Object: ref, Old: h.objs[ref]})
 	delete(h.objs, ref)
 }
 
-func (h *tale) call(op storage.Op, id, node, pod string) { h.callTo(driver, op, id, node, pod, nil) }
+func (h *history) call(op storage.Op, id, node, pod string) { h.callTo(driver, op, id, node, pod, nil) }
 
-func (h *tale) callTo(backend string, op storage.Op, id, node, pod string, err error) {
+func (h *history) callTo(backend string, op storage.Op, id, node, pod string, err error) {
 	call := api.Call{Target: backend, Verb: string(op), Key: id, Node: node}
 	if pod != "" {
 		call.Pod = "uid-" + pod
@@ -106,7 +106,7 @@ func (h *tale) callTo(backend string, op storage.Op, id, node, pod string, err e
 }
 
 // lose has the reply of the next such call get lost.
-func (h *tale) lose(backend string, op storage.Op, id, node, pod string, err error) {
+func (h *history) lose(backend string, op storage.Op, id, node, pod string, err error) {
 	call := api.Call{Actor: "sidecar", Target: backend, Verb: string(op), Key: id, Node: node}
 	if pod != "" {
 		call.Pod, call.Actor = "uid-"+pod, actors.Kubelet(node)
@@ -114,21 +114,21 @@ func (h *tale) lose(backend string, op storage.Op, id, node, pod string, err err
 	h.see(trace.Entry{Type: trace.Injected, Actor: call.Actor, Call: call, Text: "error (it took effect)", Err: err})
 }
 
-func (h *tale) actor(name string, what trace.EntryType) {
+func (h *history) actor(name string, what trace.EntryType) {
 	h.see(trace.Entry{Type: what, Actor: name})
 }
 
-// forceDetach is the decision of the attach/detach controller to detach by force.
-func (h *tale) forceDetach(volume, node string) {
+// forceDetach records the decision of the attach/detach controller to detach by force.
+func (h *history) forceDetach(volume, node string) {
 	unique := objects.CSIVolumeName(driver, volume)
-	why := attach.DecideDetach(attach.DetachFacts{Mounted: true, Expired: true}).Why
+	const why = "no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force"
 	h.see(trace.Entry{Type: trace.Decision, Actor: actors.AttachDetach, Rule: "ATT-064",
 		Text:   fmt.Sprintf("detach %s from node %s: %s", unique, node, why),
 		Detach: &trace.Detach{Volume: string(unique), Node: node, Forced: true, Why: why}})
 }
 
 // told is all violations as text.
-func (h *tale) told() string {
+func (h *history) violations() string {
 	var texts []string
 	for _, v := range h.checker.Violations() {
 		texts = append(texts, v.String())
@@ -162,12 +162,12 @@ func deleted[T api.Object](obj T, at time.Time) T {
 }
 
 // bound is the usual beginning: nodes n1 and n2, a volume with a claim, and pods p1 on n1 and p2 on n2 that name it.
-func (h *tale) bound(opts ...fake.Option) {
+func (h *history) bound(opts ...fake.Option) {
 	h.put("user", fake.Node("n1"), fake.Node("n2"), pv("v", opts...), claim("v"), pod("p1", "v", "n1"), pod("p2", "v", "n2"))
 }
 
 // mounted brings the volume to a node for a pod.
-func (h *tale) mounted(node, pod string) {
+func (h *history) mounted(node, pod string) {
 	h.call(storage.Attach, "v", node, "")
 	h.call(storage.Stage, "v", node, "")
 	h.call(storage.Publish, "v", node, pod)
@@ -203,7 +203,7 @@ func capacityOf(size string) corev1.ResourceList {
 }
 
 // expand has the backend grow a volume.
-func (h *tale) expand(id string, size int64) {
+func (h *history) expand(id string, size int64) {
 	_, err := h.disk.Expand(storage.ExpandRequest{ID: id, Size: size})
 	require.NoError(h.t, err)
 }

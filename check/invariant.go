@@ -8,36 +8,52 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Invariant is something that is true of every cluster whose controllers, kubelets and drivers do what they should.
+// Invariant is a statement that holds in every cluster whose controllers, kubelets and drivers work correctly. All lists those of this package.
+// To define one, set Name, Description and Watch:
+//
+//	check.Invariant{
+//		Name:        "no-lost-claims",
+//		Description: "no claim is ever Lost",
+//		Watch: func(v *check.View) check.Watcher {
+//			return check.Watcher{Written: func(e trace.Entry) {
+//				if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase == corev1.ClaimLost {
+//					v.Report("claim "+e.Object.Key+" is Lost", e)
+//				}
+//			}}
+//		},
+//	}
 type Invariant struct {
-	// Name identifies it: "one-writer".
+	// Name identifies it, such as "one-writer". It is unique within a Config.
 	Name string
-	// Says is the invariant as a sentence.
-	Says string
-	// Rules are the IDs of the rules that bring it about.
+	// Description states the invariant as a sentence.
+	Description string
+	// Rules are the IDs of the rules that ensure it; empty is allowed.
 	Rules []string
-	// Except is what it does not cover, because Kubernetes does not promise it, each with the reason.
-	Except []string
-	// Within is how long something may take to become true, where that is what the invariant is about. Zero: it holds at every moment.
-	// A copy with another Within may be given to Config instead.
+	// Exceptions lists what the invariant does not cover because Kubernetes does not promise it, each with the reason.
+	Exceptions []string
+	// Within is how long something may take to become true, for an invariant that has a time limit; zero: it holds at every moment. The time of
+	// an invariant of All can be changed in a copy.
 	Within time.Duration
-	// Watch begins to watch one cluster that is still empty.
-	Watch func(inv Invariant, w *World) Watcher
+	// Watch starts watching one cluster, which is still empty. It is nil for the invariants of All.
+	Watch func(v *View) Watcher
+
+	watch func(inv Invariant, s *state) Watcher
 }
 
-// Watcher is what an invariant wants to hear of. Fields may be nil. The World is up to date when they are called.
+// Watcher has the functions that are called as things happen; nil functions are skipped. The View is up to date when they are called.
 type Watcher struct {
-	// Called gets each call to a storage backend that ended, failed or not; one that takes time also as it begins.
+	// Called is called with each storage call that ended, failed or not, and with the begin of calls that take time.
 	Called func(e trace.Entry)
-	// Written gets each API write that changed an object.
+	// Written is called with each API write that changed an object.
 	Written func(e trace.Entry)
-	// Changed gets each volume of which something changed: who uses it, or who wants it.
-	Changed func(id VolumeID)
-	// Passed is called when the clock has moved, and before violations are read.
-	Passed func()
+	// Passed is called when virtual time has advanced, and before violations are returned.
+	Passed func(now time.Time)
+
+	// changed is called with each volume whose uses, or the pods that need it, changed.
+	changed func(id VolumeID)
 }
 
-// All lists every invariant there is here, in a fixed order.
+// All returns the invariants of this package, in a fixed order.
 func All() []Invariant {
 	return []Invariant{
 		oneWriter, oneAttachment,
@@ -49,7 +65,7 @@ func All() []Invariant {
 	}
 }
 
-// Named are the invariants of these names, in this order. A name that does not exist is an error.
+// Named returns the invariants of All with these names, in this order. It returns an error for an unknown name.
 func Named(names ...string) ([]Invariant, error) {
 	all := All()
 	picked := make([]Invariant, 0, len(names))
@@ -60,17 +76,9 @@ func Named(names ...string) ([]Invariant, error) {
 			for j, inv := range all {
 				known[j] = inv.Name
 			}
-			return nil, fmt.Errorf("check: there is no invariant %q: there are %q", name, known)
+			return nil, fmt.Errorf("check: unknown invariant %q; known are %q", name, known)
 		}
 		picked = append(picked, all[i])
 	}
 	return picked, nil
-}
-
-// Without is All but for the invariants of these names. A name that does not exist is an error.
-func Without(names ...string) ([]Invariant, error) {
-	if _, err := Named(names...); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(All(), func(inv Invariant) bool { return slices.Contains(names, inv.Name) }), nil
 }

@@ -19,8 +19,8 @@ import (
 type made struct {
 	backend, name string
 	entry         trace.Entry
-	meddled       []trace.Entry // how a user took its PersistentVolume out of the hands of controllers
-	kept          bool          // its PersistentVolume is gone and said that the storage stays
+	edits         []trace.Entry // how a user took its PersistentVolume out of the hands of controllers
+	retained      bool          // its PersistentVolume is gone and said that the storage stays
 	elsewhere     trace.Entry   // the write that bound its claim to another volume
 	lost          trace.Entry   // the fault that hid from its maker that it was made
 	id            VolumeID      // the name, until a PersistentVolume tells
@@ -32,19 +32,19 @@ func (m *made) key() string { return m.backend + "\x00" + m.name }
 const claimPrefix = "pvc-"
 
 var noLeak = Invariant{
-	Name:   "no-leaked-volume",
-	Says:   "storage that was made is deleted within the time when neither a PersistentVolume nor a waiting claim is there for it",
-	Rules:  []string{"XPROV-011", "XPROV-040", "RECL-043"},
-	Within: 15 * time.Minute,
-	Except: []string{
+	Name:        "no-leaked-volume",
+	Description: "storage that was made is deleted within the time when neither a PersistentVolume nor a waiting claim is there for it",
+	Rules:       []string{"XPROV-011", "XPROV-040", "RECL-043"},
+	Within:      15 * time.Minute,
+	Exceptions: []string{
 		"what a PersistentVolume with a policy other than Delete leaves behind: that is what the policy is for",
 		"forced by binding the claim to another volume while storage is made for it: the provisioner forgets it (XPROV-014)",
 		"forced by a user who changes the policy to Delete and deletes the PersistentVolume before a finalizer is back (kubernetes-csi/external-provisioner issue 546 is what the finalizer is for)",
 		"backends whose IDs are not the names they were asked for, until a PersistentVolume tells the ID",
 		"forced by a fault: nobody remembers what was made if the provisioner crashes, or is told that it failed for good, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
 	},
-	Watch: func(inv Invariant, w *World) Watcher {
-		l := &leaks{inv: inv, world: w, due: newDeadlines(w, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
+	watch: func(inv Invariant, s *state) Watcher {
+		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
 			byID: map[VolumeID]*made{}, policies: map[string]trace.Entry{}}
 		return Watcher{Called: l.called, Written: l.written, Passed: l.due.passed}
 	},
@@ -53,7 +53,7 @@ var noLeak = Invariant{
 // leaks follows what was made and not deleted.
 type leaks struct {
 	inv    Invariant
-	world  *World
+	state  *state
 	due    *deadlines
 	made   map[string]*made
 	byName map[string][]*made
@@ -65,7 +65,7 @@ type leaks struct {
 func (l *leaks) called(e trace.Entry) {
 	switch {
 	case e.Verb == "end" && e.Err != nil && e.Call.Verb == string(storage.Create):
-		if m := l.made[e.Call.Target+"\x00"+e.Call.Key]; m != nil && l.world.final(e.Call, e.Err) {
+		if m := l.made[e.Call.Target+"\x00"+e.Call.Key]; m != nil && l.state.final(e.Call, e.Err) {
 			m.lost = e
 		}
 	case done(e, storage.Create):
@@ -77,7 +77,7 @@ func (l *leaks) called(e trace.Entry) {
 			l.byName[m.name] = append(l.byName[m.name], m)
 			l.byID[m.id] = m
 		}
-		m.lost = l.world.lost
+		m.lost = l.state.lost
 		l.review(m.name)
 	case done(e, storage.Delete):
 		if m := l.byID[idOfCall(e)]; m != nil {
@@ -113,11 +113,11 @@ func (l *leaks) written(e trace.Entry) {
 			for _, m := range l.byName[name] {
 				policy, changed := l.policies[name]
 				if changed && !slices.Contains(old.Finalizers, objects.InTreeFinalizer) && !slices.Contains(old.Finalizers, objects.ExternalFinalizer) {
-					m.meddled = append(m.meddled, policy)
+					m.edits = append(m.edits, policy)
 				}
-				m.kept = old.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete
-				if why, _ := l.world.meddling(e.Object); why != "" {
-					m.meddled = append(m.meddled, l.world.meddled[e.Object])
+				m.retained = old.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete
+				if why, _ := l.state.userEdit(e.Object); why != "" {
+					m.edits = append(m.edits, l.state.userEdits[e.Object])
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func (l *leaks) noteBound(e trace.Entry, claim *corev1.PersistentVolumeClaim) {
 
 // identify learns from the PersistentVolume under which ID the backend knows what it made.
 func (l *leaks) identify(pv *corev1.PersistentVolume) {
-	id, _, ok := l.world.idOf(pv)
+	id, _, ok := l.state.idOf(pv)
 	for _, m := range l.byName[pv.Name] {
 		if ok && m.backend == id.Backend && m.id != id {
 			delete(l.byID, m.id)
@@ -171,20 +171,20 @@ func (l *leaks) identify(pv *corev1.PersistentVolume) {
 // review starts and ends the time that storage has left.
 func (l *leaks) review(name string) {
 	for _, m := range l.byName[name] {
-		if m.kept || l.wanted(m) {
+		if m.retained || l.wanted(m) {
 			l.due.end(m.key())
 			continue
 		}
-		l.due.begin(m.key(), l.world.now, "", func() { l.report(m) })
+		l.due.begin(m.key(), l.state.now, "", func() { l.report(m) })
 	}
 }
 
 func (l *leaks) wanted(m *made) bool {
-	if pv := l.world.volumes[m.name]; pv != nil {
+	if pv := l.state.volumes[m.name]; pv != nil {
 		return true
 	}
 	uid, _ := strings.CutPrefix(m.name, claimPrefix)
-	claim := l.world.claims[l.world.claimKeys[types.UID(uid)]]
+	claim := l.state.claims[l.state.claimKeys[types.UID(uid)]]
 	return claim != nil && claim.Spec.VolumeName == ""
 }
 
@@ -195,18 +195,18 @@ func (l *leaks) report(m *made) {
 		Witness: []trace.Entry{m.entry},
 	}
 	switch {
-	case len(m.meddled) > 0:
-		v.Forced = "a user edited " + m.meddled[0].Object.String()
-		v.Witness = append(v.Witness, m.meddled[0])
+	case len(m.edits) > 0:
+		v.Forced = "a user edited " + m.edits[0].Object.String()
+		v.Witness = append(v.Witness, m.edits[0])
 	case m.lost.Seq != 0:
 		v.Forced = lostReply
 		v.Witness = append(v.Witness, m.lost)
 	case m.elsewhere.Seq != 0:
 		v.Forced = "its claim was bound to another volume meanwhile (XPROV-014)"
 		v.Witness = append(v.Witness, m.elsewhere)
-	case l.world.lastCrash[m.entry.Actor].Seq > m.entry.Seq:
+	case l.state.lastCrash[m.entry.Actor].Seq > m.entry.Seq:
 		v.Forced = m.entry.Actor + " crashed after it had made it"
-		v.Witness = append(v.Witness, l.world.lastCrash[m.entry.Actor])
+		v.Witness = append(v.Witness, l.state.lastCrash[m.entry.Actor])
 	}
-	l.world.Report(l.inv, v)
+	l.state.report(l.inv, v)
 }

@@ -13,54 +13,54 @@ import (
 )
 
 var nothingLeft = Invariant{
-	Name:   "nothing-left-behind",
-	Says:   "what no pod wants is unpublished, unstaged and detached within the time",
-	Rules:  []string{"MNT-287", "ATT-064", "ATT-143"},
-	Within: 15 * time.Minute,
-	Except: []string{
+	Name:        "nothing-left-behind",
+	Description: "what no pod wants is unpublished, unstaged and detached within the time",
+	Rules:       []string{"MNT-287", "ATT-064", "ATT-143"},
+	Within:      15 * time.Minute,
+	Exceptions: []string{
 		"forced by a fault: an effect of which the kubelet was told that it had failed for good, as every failure of an in-tree plugin counts",
 		"forced by a restart: a device that stays mounted because no pod had the volume when the kubelet was started (MNT-450)",
 		"hostPath volumes: there is nothing to unmount",
 		"nodes whose kubelet is down or cut off, and nodes without a machine",
 		"attachments whose VolumeAttachment outlives its PersistentVolume: the external attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
 	},
-	Watch: func(inv Invariant, w *World) Watcher {
-		due := newDeadlines(w, inv.Within)
+	watch: func(inv Invariant, s *state) Watcher {
+		due := newDeadlines(s, inv.Within)
 		return Watcher{
-			Changed: func(id VolumeID) { w.reviewUses(inv, due, id) },
+			changed: func(id VolumeID) { s.reviewUses(inv, due, id) },
 			Passed:  due.passed,
 		}
 	},
 }
 
-func useKey(id VolumeID, u Use) string {
+func useKey(id VolumeID, u use) string {
 	return id.Backend + "\x00" + id.ID + "\x00" + string(u.Op) + "\x00" + u.Node + "\x00" + string(u.Pod)
 }
 
 var pastWords = map[storage.Op]string{storage.Attach: "attached to", storage.Stage: "staged on", storage.Publish: "published on"}
 
 // reviewUses starts and ends the time that the uses of a volume have left.
-func (w *World) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
-	for _, u := range w.ended {
+func (s *state) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
+	for _, u := range s.ended {
 		due.end(useKey(id, u))
 	}
-	r := w.records[id]
+	r := s.records[id]
 	if r == nil {
 		return
 	}
 	for _, u := range r.uses {
 		key := useKey(id, u)
-		if w.wanted(r, u) {
+		if s.wanted(r, u) {
 			due.end(key)
 			continue
 		}
-		due.begin(key, w.now, u.Node, func() {
+		due.begin(key, s.now, u.Node, func() {
 			text := fmt.Sprintf("%s is still %s %s", id, pastWords[u.Op], u.Node)
 			if u.Pod != "" {
-				text += " for " + w.podName(u.Pod)
+				text += " for " + s.podName(u.Pod)
 			}
-			v := w.about(r, fmt.Sprintf("%s, %v after the last pod wanted it", text, inv.Within), u.Entry)
-			if info := w.pods[u.Pod]; info != nil && info.gone {
+			v := s.about(r, fmt.Sprintf("%s, %v after the last pod wanted it", text, inv.Within), u.Entry)
+			if info := s.pods[u.Pod]; info != nil && info.gone {
 				v.Witness = append(v.Witness, info.end)
 			}
 			if i := r.find(u.Op, u.Node, u.Pod); i >= 0 && r.uses[i].Lost.Seq != 0 {
@@ -71,22 +71,22 @@ func (w *World) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
 				v.Forced = orphanedStage
 				v.Witness = append(v.Witness, start)
 			}
-			w.Report(inv, v)
+			s.report(inv, v)
 		})
 	}
 }
 
 // wanted reports whether there is a reason for the use.
-func (w *World) wanted(r *record, u Use) bool {
+func (s *state) wanted(r *record, u use) bool {
 	// MNT-036: a hostPath is no mount; a kubelet that comes back finds nothing of it.
 	if r.last != nil && r.last.Spec.HostPath != nil {
 		return true
 	}
 	if u.Op == storage.Publish {
-		info := w.pods[u.Pod]
+		info := s.pods[u.Pod]
 		return info != nil && info.active()
 	}
-	for _, info := range w.podsOf[r.id] {
+	for _, info := range s.podsOf[r.id] {
 		if info.pod.Spec.NodeName == u.Node && info.active() {
 			return true
 		}
@@ -95,20 +95,20 @@ func (w *World) wanted(r *record, u Use) bool {
 	if r.first(storage.Publish, u.Node) != nil || u.Op == storage.Attach && r.first(storage.Stage, u.Node) != nil {
 		return true
 	}
-	return u.Op == storage.Attach && w.orderedOtherwise(r, u.Node)
+	return u.Op == storage.Attach && s.orderedOtherwise(r, u.Node)
 }
 
 // orderedOtherwise reports whether somebody else than the attach/detach controller asked for the attachment, or nobody can end it any
 // more: the attacher needs the PersistentVolume.
-func (w *World) orderedOtherwise(r *record, node string) bool {
+func (s *state) orderedOtherwise(r *record, node string) bool {
 	if r.last != nil && len(r.pvs) == 0 {
 		return true
 	}
 	name := objects.AttachmentName(r.id.ID, r.id.Backend, node)
-	for _, va := range w.attachments {
+	for _, va := range s.attachments {
 		if va.Name != name && va.Spec.NodeName == node && va.Spec.Source.PersistentVolumeName != nil {
-			if pv := w.volumes[*va.Spec.Source.PersistentVolumeName]; pv != nil {
-				if id, _, ok := w.idOf(pv); ok && id == r.id {
+			if pv := s.volumes[*va.Spec.Source.PersistentVolumeName]; pv != nil {
+				if id, _, ok := s.idOf(pv); ok && id == r.id {
 					return true
 				}
 			}
@@ -118,13 +118,13 @@ func (w *World) orderedOtherwise(r *record, node string) bool {
 }
 
 var podsGo = Invariant{
-	Name:   "deleted-pods-go",
-	Says:   "a pod that was deleted is gone within the time after its grace period",
-	Rules:  []string{"MNT-387"},
-	Within: 15 * time.Minute,
-	Except: []string{"pods with finalizers, and pods on nodes whose kubelet is down or cut off"},
-	Watch: func(inv Invariant, w *World) Watcher {
-		due := newDeadlines(w, inv.Within)
+	Name:        "deleted-pods-go",
+	Description: "a pod that was deleted is gone within the time after its grace period",
+	Rules:       []string{"MNT-387"},
+	Within:      15 * time.Minute,
+	Exceptions:  []string{"pods with finalizers, and pods on nodes whose kubelet is down or cut off"},
+	watch: func(inv Invariant, s *state) Watcher {
+		due := newDeadlines(s, inv.Within)
 		return Watcher{
 			Written: func(e trace.Entry) {
 				if e.Object.Kind != api.Pod {
@@ -140,7 +140,7 @@ var podsGo = Invariant{
 					return
 				}
 				due.begin(string(pod.UID), latest(e.Time, pod.DeletionTimestamp.Time), pod.Spec.NodeName, func() {
-					w.Report(inv, Violation{
+					s.report(inv, Violation{
 						Objects: []api.Ref{e.Object},
 						Text:    fmt.Sprintf("pod %s is still there, %v after it should have ended", e.Object.Key, inv.Within),
 						Witness: []trace.Entry{e},

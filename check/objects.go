@@ -24,51 +24,51 @@ type podInfo struct {
 // active reports whether the pod is there and may come to run, or runs.
 func (p *podInfo) active() bool { return !p.gone && !objects.Terminated(p.pod) }
 
-func (w *World) applyWrite(e trace.Entry) {
+func (s *state) applyWrite(e trace.Entry) {
 	key := e.Object.Key
 	switch e.Object.Kind {
 	case api.PersistentVolume:
 		old, _ := e.Old.(*corev1.PersistentVolume)
 		pv, _ := e.New.(*corev1.PersistentVolume)
-		w.putVolume(key, old, pv)
+		s.putVolume(key, old, pv)
 	case api.PersistentVolumeClaim:
 		old, _ := e.Old.(*corev1.PersistentVolumeClaim)
 		claim, _ := e.New.(*corev1.PersistentVolumeClaim)
-		put(w.claims, key, claim)
+		put(s.claims, key, claim)
 		if old != nil {
-			delete(w.claimKeys, old.UID)
+			delete(s.claimKeys, old.UID)
 		}
 		if claim != nil {
-			w.claimKeys[claim.UID] = key
+			s.claimKeys[claim.UID] = key
 		}
-		w.review(key)
+		s.review(key)
 		for _, c := range []*corev1.PersistentVolumeClaim{old, claim} {
 			if c == nil {
 				continue
 			}
-			if pv := w.volumes[c.Spec.VolumeName]; pv != nil {
-				w.touchVolume(pv)
+			if pv := s.volumes[c.Spec.VolumeName]; pv != nil {
+				s.touchVolume(pv)
 			}
 		}
 	case api.Pod:
 		old, _ := e.Old.(*corev1.Pod)
 		pod, _ := e.New.(*corev1.Pod)
-		w.putPod(e, old, pod)
+		s.putPod(e, old, pod)
 	case api.Node:
 		node, _ := e.New.(*corev1.Node)
-		put(w.nodes, key, node)
+		put(s.nodes, key, node)
 	case api.CSIDriver:
 		driver, _ := e.New.(*storagev1.CSIDriver)
-		put(w.drivers, key, driver)
+		put(s.drivers, key, driver)
 	case api.VolumeAttachment:
 		va, _ := e.New.(*storagev1.VolumeAttachment)
 		old, _ := e.Old.(*storagev1.VolumeAttachment)
-		put(w.attachments, key, va)
+		put(s.attachments, key, va)
 		if va == nil {
 			va = old
 		}
-		if name := va.Spec.Source.PersistentVolumeName; name != nil && w.volumes[*name] != nil {
-			w.touchVolume(w.volumes[*name])
+		if name := va.Spec.Source.PersistentVolumeName; name != nil && s.volumes[*name] != nil {
+			s.touchVolume(s.volumes[*name])
 		}
 	}
 }
@@ -82,63 +82,63 @@ func put[T any](objs map[string]*T, key string, obj *T) {
 	objs[key] = obj
 }
 
-func (w *World) touchVolume(pv *corev1.PersistentVolume) {
-	if id, _, ok := w.idOf(pv); ok {
-		w.touch(id)
+func (s *state) touchVolume(pv *corev1.PersistentVolume) {
+	if id, _, ok := s.idOf(pv); ok {
+		s.touch(id)
 	}
 }
 
-func (w *World) putVolume(name string, old, pv *corev1.PersistentVolume) {
-	put(w.volumes, name, pv)
+func (s *state) putVolume(name string, old, pv *corev1.PersistentVolume) {
+	put(s.volumes, name, pv)
 	if old != nil {
-		if id, _, ok := w.idOf(old); ok {
-			if r := w.records[id]; r != nil {
+		if id, _, ok := s.idOf(old); ok {
+			if r := s.records[id]; r != nil {
 				r.pvs = slices.DeleteFunc(r.pvs, func(n string) bool { return n == name })
-				w.drop(r)
+				s.drop(r)
 			}
-			w.touch(id)
+			s.touch(id)
 		}
 	}
 	if pv != nil {
-		if id, _, ok := w.idOf(pv); ok {
-			r := w.record(id)
+		if id, _, ok := s.idOf(pv); ok {
+			r := s.record(id)
 			r.last = pv
 			at, _ := slices.BinarySearch(r.pvs, name)
 			r.pvs = slices.Insert(r.pvs, at, name)
-			w.touch(id)
+			s.touch(id)
 		}
 		if ref := pv.Spec.ClaimRef; ref != nil {
-			w.review(api.Key(ref.Namespace, ref.Name))
+			s.review(api.Key(ref.Namespace, ref.Name))
 		}
 	}
 }
 
-func (w *World) putPod(e trace.Entry, old, pod *corev1.Pod) {
-	if info := w.infoOf(old); info != nil && (pod == nil || pod.UID != old.UID) {
+func (s *state) putPod(e trace.Entry, old, pod *corev1.Pod) {
+	if info := s.infoOf(old); info != nil && (pod == nil || pod.UID != old.UID) {
 		info.pod, info.gone, info.end = old, true, e
 		for _, claim := range info.claims {
-			w.podsByClaim[claim] = without(w.podsByClaim[claim], info)
-			if len(w.podsByClaim[claim]) == 0 {
-				delete(w.podsByClaim, claim)
+			s.podsByClaim[claim] = without(s.podsByClaim[claim], info)
+			if len(s.podsByClaim[claim]) == 0 {
+				delete(s.podsByClaim, claim)
 			}
 		}
 		for _, id := range info.allowed {
-			w.podsOf[id] = without(w.podsOf[id], info)
-			if len(w.podsOf[id]) == 0 {
-				delete(w.podsOf, id)
+			s.podsOf[id] = without(s.podsOf[id], info)
+			if len(s.podsOf[id]) == 0 {
+				delete(s.podsOf, id)
 			}
-			w.touch(id)
+			s.touch(id)
 		}
 	}
 	if pod == nil {
 		return
 	}
-	info := w.pods[pod.UID]
+	info := s.pods[pod.UID]
 	if info == nil {
 		info = &podInfo{claims: objects.ClaimsOf(pod)}
-		w.pods[pod.UID] = info
+		s.pods[pod.UID] = info
 		for _, claim := range info.claims {
-			w.podsByClaim[claim] = append(w.podsByClaim[claim], info)
+			s.podsByClaim[claim] = append(s.podsByClaim[claim], info)
 		}
 	}
 	if pod.Spec.NodeName != "" && info.since.Type == "" {
@@ -146,19 +146,19 @@ func (w *World) putPod(e trace.Entry, old, pod *corev1.Pod) {
 	}
 	info.pod = pod
 	for _, claim := range info.claims {
-		w.allow(info, claim)
+		s.allow(info, claim)
 	}
 	for _, id := range info.allowed {
-		w.touch(id)
+		s.touch(id)
 	}
 }
 
 // infoOf is what is known of a pod, nil for nil.
-func (w *World) infoOf(pod *corev1.Pod) *podInfo {
+func (s *state) infoOf(pod *corev1.Pod) *podInfo {
 	if pod == nil {
 		return nil
 	}
-	return w.pods[pod.UID]
+	return s.pods[pod.UID]
 }
 
 func without(pods []*podInfo, gone *podInfo) []*podInfo {
@@ -166,27 +166,27 @@ func without(pods []*podInfo, gone *podInfo) []*podInfo {
 }
 
 // review looks at who may have the volume of a claim.
-func (w *World) review(claim string) {
-	for _, info := range w.podsByClaim[claim] {
-		w.allow(info, claim)
+func (s *state) review(claim string) {
+	for _, info := range s.podsByClaim[claim] {
+		s.allow(info, claim)
 	}
 }
 
 // allow notes that the pod may have the volume that its claim is bound to, if there is one (MNT-072g, MNT-072h).
-func (w *World) allow(info *podInfo, key string) {
-	claim := w.claims[key]
+func (s *state) allow(info *podInfo, key string) {
+	claim := s.claims[key]
 	if claim == nil || claim.Spec.VolumeName == "" {
 		return
 	}
-	pv := w.volumes[claim.Spec.VolumeName]
+	pv := s.volumes[claim.Spec.VolumeName]
 	if pv == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
 		return
 	}
-	id, _, ok := w.idOf(pv)
+	id, _, ok := s.idOf(pv)
 	if !ok || slices.Contains(info.allowed, id) {
 		return
 	}
 	info.allowed = append(info.allowed, id)
-	w.podsOf[id] = append(w.podsOf[id], info)
-	w.touch(id)
+	s.podsOf[id] = append(s.podsOf[id], info)
+	s.touch(id)
 }

@@ -11,91 +11,91 @@ import (
 )
 
 var attachFirst = Invariant{
-	Name:  "attach-before-mount",
-	Says:  "a volume that has to be attached is attached to a node when it is staged or published there",
-	Rules: []string{"MNT-174", "ATT-141"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "attach-before-mount",
+	Description: "a volume that has to be attached is attached to a node when it is staged or published there",
+	Rules:       []string{"MNT-174", "ATT-141"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
-			r := w.records[idOfCall(e)]
-			if r == nil || r.last == nil || !w.attachable(r.last) || r.first(storage.Attach, e.Call.Node) != nil {
+			r := s.records[idOfCall(e)]
+			if r == nil || r.last == nil || !s.attachable(r.last) || r.first(storage.Attach, e.Call.Node) != nil {
 				return
 			}
-			v := w.about(r, fmt.Sprintf("%s: %s on %s, where it is not attached", r.id, e.Call.Verb, e.Call.Node), e)
+			v := s.about(r, fmt.Sprintf("%s: %s on %s, where it is not attached", r.id, e.Call.Verb, e.Call.Node), e)
 			if decision, ok := r.forced[e.Call.Node]; ok {
 				v.Forced = decision.Detach.Why
 				v.Witness = append(v.Witness, decision)
 			}
-			w.Report(inv, v)
+			s.report(inv, v)
 		}}
 	},
 }
 
 var stageFirst = Invariant{
-	Name:  "stage-before-publish",
-	Says:  "a volume of a driver that stages is staged on a node when it is published there",
-	Rules: []string{"MNT-196", "MNT-197"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "stage-before-publish",
+	Description: "a volume of a driver that stages is staged on a node when it is published there",
+	Rules:       []string{"MNT-196", "MNT-197"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Publish) {
 				return
 			}
-			r := w.records[idOfCall(e)]
-			if r == nil || r.last == nil || !w.staged(r) || r.first(storage.Stage, e.Call.Node) != nil {
+			r := s.records[idOfCall(e)]
+			if r == nil || r.last == nil || !s.staged(r) || r.first(storage.Stage, e.Call.Node) != nil {
 				return
 			}
-			w.Report(inv, w.about(r, fmt.Sprintf("%s is published on %s, where it is not staged", r.id, e.Call.Node), e))
+			s.report(inv, s.about(r, fmt.Sprintf("%s is published on %s, where it is not staged", r.id, e.Call.Node), e))
 		}}
 	},
 }
 
 var unpublishFirst = Invariant{
-	Name:  "unpublish-before-unstage",
-	Says:  "a volume is unstaged when no pod of the node has it any more",
-	Rules: []string{"MNT-135", "MNT-139"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "unpublish-before-unstage",
+	Description: "a volume is unstaged when no pod of the node has it any more",
+	Rules:       []string{"MNT-135", "MNT-139"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
-			if !done(e, storage.Unstage) || len(w.ended) == 0 {
+			if !done(e, storage.Unstage) || len(s.ended) == 0 {
 				return
 			}
-			r := w.records[idOfCall(e)]
+			r := s.records[idOfCall(e)]
 			if r == nil {
 				return
 			}
 			if u := r.first(storage.Publish, e.Call.Node); u != nil {
-				w.Report(inv, w.about(r, fmt.Sprintf("%s is unstaged on %s while published to %s", r.id, e.Call.Node, w.podName(u.Pod)), u.Entry, e))
+				s.report(inv, s.about(r, fmt.Sprintf("%s is unstaged on %s while published to %s", r.id, e.Call.Node, s.podName(u.Pod)), u.Entry, e))
 			}
 		}}
 	},
 }
 
 var unmountFirst = Invariant{
-	Name:  "unmount-before-detach",
-	Says:  "a volume is detached from a node when it is neither staged nor published there, unless it is detached by force",
-	Rules: []string{"ATT-064", "ATT-066", "ATT-103", "MNT-170"},
-	Except: []string{
+	Name:        "unmount-before-detach",
+	Description: "a volume is detached from a node when it is neither staged nor published there, unless it is detached by force",
+	Rules:       []string{"ATT-064", "ATT-066", "ATT-103", "MNT-170"},
+	Exceptions: []string{
 		"forced by a restart: a kubelet that ends after the last pod's mount and before that of the device is gone leaves the device mounted, and the next one does not know (MNT-450)",
 	},
-	Watch: func(inv Invariant, w *World) Watcher {
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Detach) {
 				return
 			}
-			r := w.records[idOfCall(e)]
+			r := s.records[idOfCall(e)]
 			if r == nil {
 				return
 			}
-			for _, ended := range w.ended {
-				w.checkUnmounted(inv, r, ended, e)
+			for _, ended := range s.ended {
+				s.checkUnmounted(inv, r, ended, e)
 			}
 		}}
 	},
 }
 
 // checkUnmounted looks for mounts of a volume that was just detached from a node.
-func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e trace.Entry) {
+func (s *state) checkUnmounted(inv Invariant, r *record, attached use, e trace.Entry) {
 	u, how := r.first(storage.Publish, attached.Node), "published"
 	if u == nil {
 		u, how = r.first(storage.Stage, attached.Node), "staged"
@@ -105,9 +105,9 @@ func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e trace.E
 	}
 	to := ""
 	if u.Pod != "" {
-		to = " to " + w.podName(u.Pod)
+		to = " to " + s.podName(u.Pod)
 	}
-	v := w.about(r, fmt.Sprintf("%s is detached from %s while %s%s", r.id, attached.Node, how, to), u.Entry, e)
+	v := s.about(r, fmt.Sprintf("%s is detached from %s while %s%s", r.id, attached.Node, how, to), u.Entry, e)
 	if decision, ok := r.forced[attached.Node]; ok {
 		v.Forced = decision.Detach.Why
 		v.Witness = append(v.Witness, decision)
@@ -115,59 +115,59 @@ func (w *World) checkUnmounted(inv Invariant, r *record, attached Use, e trace.E
 		v.Forced = orphanedStage
 		v.Witness = append(v.Witness, start)
 	}
-	w.Report(inv, v)
+	s.report(inv, v)
 }
 
 var inUseFirst = Invariant{
-	Name:  "in-use-before-mount",
-	Says:  "a node says that an attachable volume is in use (status.volumesInUse) before it stages or publishes it",
-	Rules: []string{"MNT-044", "MNT-170", "MNT-173"},
-	Except: []string{
+	Name:        "in-use-before-mount",
+	Description: "a node says that an attachable volume is in use (status.volumesInUse) before it stages or publishes it",
+	Rules:       []string{"MNT-044", "MNT-170", "MNT-173"},
+	Exceptions: []string{
 		"forced by a restart: a kubelet takes what it finds on its disk for attached; if the node's status does not say so, it is not reported in use either, and another pod may get it before it is (MNT-928, kubernetes/kubernetes issue 101791)",
 	},
-	Watch: func(inv Invariant, w *World) Watcher {
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
 			if !done(e, storage.Stage) && !done(e, storage.Publish) {
 				return
 			}
-			r := w.records[idOfCall(e)]
-			if r == nil || r.last == nil || !w.attachable(r.last) {
+			r := s.records[idOfCall(e)]
+			if r == nil || r.last == nil || !s.attachable(r.last) {
 				return
 			}
-			node := w.nodes[e.Call.Node]
-			_, unique, _ := w.idOf(r.last)
+			node := s.nodes[e.Call.Node]
+			_, unique, _ := s.idOf(r.last)
 			if node != nil && slices.Contains(node.Status.VolumesInUse, unique) {
 				return
 			}
-			v := w.about(r, fmt.Sprintf("%s: %s on %s, whose status does not say that it is in use", r.id, e.Call.Verb, e.Call.Node), e)
+			v := s.about(r, fmt.Sprintf("%s: %s on %s, whose status does not say that it is in use", r.id, e.Call.Verb, e.Call.Node), e)
 			if start, ok := r.found[e.Call.Node]; ok {
 				v.Forced = "the kubelet was started and found it on its disk (MNT-928)"
 				v.Witness = append(v.Witness, start)
 			}
-			w.Report(inv, v)
+			s.report(inv, v)
 		}}
 	},
 }
 
 var publishToOwner = Invariant{
-	Name:  "publish-to-owner",
-	Says:  "a volume is published to a pod of that node that names the claim it is bound to, and to no other",
-	Rules: []string{"MNT-072g", "MNT-072h"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "publish-to-owner",
+	Description: "a volume is published to a pod of that node that names the claim it is bound to, and to no other",
+	Rules:       []string{"MNT-072g", "MNT-072h"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
 			if done(e, storage.Publish) {
-				w.checkOwner(inv, e)
+				s.checkOwner(inv, e)
 			}
 		}}
 	},
 }
 
-func (w *World) checkOwner(inv Invariant, e trace.Entry) {
-	r := w.records[idOfCall(e)]
+func (s *state) checkOwner(inv Invariant, e trace.Entry) {
+	r := s.records[idOfCall(e)]
 	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
 		return // it has it already
 	}
-	info := w.pods[podOfCall(e)]
+	info := s.pods[podOfCall(e)]
 	var wrong string
 	switch {
 	case info == nil:
@@ -185,22 +185,22 @@ func (w *World) checkOwner(inv Invariant, e trace.Entry) {
 		wrong = fmt.Sprintf("the pod's claims are %q, and none is bound to it", info.claims)
 	}
 	if wrong != "" {
-		w.Report(inv, w.about(r, fmt.Sprintf("%s is published to %s on %s: %s", r.id, w.podName(podOfCall(e)), e.Call.Node, wrong), e))
+		s.report(inv, s.about(r, fmt.Sprintf("%s is published to %s on %s: %s", r.id, s.podName(podOfCall(e)), e.Call.Node, wrong), e))
 	}
 }
 
 // staged reports whether nodes stage the volume.
-func (w *World) staged(r *record) bool {
-	if !w.can(r.id, storage.Stage) {
+func (s *state) staged(r *record) bool {
+	if !s.can(r.id, storage.Stage) {
 		return false
 	}
 	spec := objects.VolumeSpec{PV: r.last}
-	plugin, err := objects.PluginOf(w.backends, spec)
+	plugin, err := objects.PluginOf(s.backends, spec)
 	return err == nil && plugin.DeviceMountable(spec)
 }
 
 // about is a violation about a volume.
-func (w *World) about(r *record, text string, witness ...trace.Entry) Violation {
+func (s *state) about(r *record, text string, witness ...trace.Entry) Violation {
 	v := Violation{Volume: r.id, Text: text, Witness: witness}
 	for _, name := range r.pvs {
 		v.Objects = append(v.Objects, api.Ref{Kind: api.PersistentVolume, Key: name})

@@ -11,11 +11,11 @@ import (
 )
 
 var knownPhases = Invariant{
-	Name:   "known-phase-changes",
-	Says:   "claims, PersistentVolumes and pods go from phase to phase only where there is a way",
-	Rules:  []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
-	Except: []string{"what users write into a status themselves"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "known-phase-changes",
+	Description: "claims, PersistentVolumes and pods go from phase to phase only where there is a way",
+	Rules:       []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
+	Exceptions:  []string{"what users write into a status themselves"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
 			if !known || e.Old == nil || e.New == nil || e.Actor == api.User || e.Old.GetUID() != e.New.GetUID() {
@@ -29,9 +29,9 @@ var knownPhases = Invariant{
 				Objects: []api.Ref{e.Object},
 				Text:    fmt.Sprintf("%s goes from phase %q to phase %q", e.Object, from, to),
 			}
-			v.Forced, v.Witness = w.meddling(e.Object)
+			v.Forced, v.Witness = s.userEdit(e.Object)
 			v.Witness = append(v.Witness, e)
-			w.Report(inv, v)
+			s.report(inv, v)
 		}}
 	},
 }

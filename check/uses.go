@@ -14,7 +14,7 @@ import (
 )
 
 // applyCall keeps account of where volumes are.
-func (w *World) applyCall(e trace.Entry) {
+func (s *state) applyCall(e trace.Entry) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
 	pod := types.UID(e.Call.Pod)
 	switch op := storage.Op(e.Call.Verb); op {
@@ -22,13 +22,13 @@ func (w *World) applyCall(e trace.Entry) {
 		if op != storage.Publish {
 			pod = ""
 		}
-		r := w.record(id)
+		r := s.record(id)
 		at := r.find(op, e.Call.Node, pod)
 		if at < 0 {
 			at = len(r.uses)
-			r.uses = append(r.uses, Use{Op: op, Node: e.Call.Node, Pod: pod, Entry: e})
+			r.uses = append(r.uses, use{Op: op, Node: e.Call.Node, Pod: pod, Entry: e})
 		}
-		r.uses[at].Lost = w.lost
+		r.uses[at].Lost = s.lost
 		switch op {
 		case storage.Attach:
 			delete(r.forced, e.Call.Node)
@@ -37,34 +37,34 @@ func (w *World) applyCall(e trace.Entry) {
 		}
 	case storage.Detach:
 		// storage.DetachRequest: without a node, from all.
-		w.end(id, func(u Use) bool { return u.Op == storage.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
+		s.end(id, func(u use) bool { return u.Op == storage.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
 	case storage.Unstage:
-		w.end(id, func(u Use) bool { return u.Op == storage.Stage && u.Node == e.Call.Node })
-		w.cleared(id, e.Call.Node)
+		s.end(id, func(u use) bool { return u.Op == storage.Stage && u.Node == e.Call.Node })
+		s.cleared(id, e.Call.Node)
 	case storage.Unpublish:
-		w.end(id, func(u Use) bool { return u.Op == storage.Publish && u.Node == e.Call.Node && u.Pod == pod })
+		s.end(id, func(u use) bool { return u.Op == storage.Publish && u.Node == e.Call.Node && u.Pod == pod })
 	default:
 		return
 	}
-	w.touch(id)
+	s.touch(id)
 }
 
 // noteReply notes whether the caller learns how the call ended. A call that succeeds although an error was injected had its effect, and
 // the caller got the error. Where that error counts as final, nobody knows of the effect.
-func (w *World) noteReply(e trace.Entry) {
-	w.lost = trace.Entry{}
-	fault, ok := w.faults[e.Call]
+func (s *state) noteReply(e trace.Entry) {
+	s.lost = trace.Entry{}
+	fault, ok := s.faults[e.Call]
 	if !ok {
 		return
 	}
-	delete(w.faults, e.Call)
-	if e.Err == nil && w.final(e.Call, fault.Err) {
-		w.lost = fault
+	delete(s.faults, e.Call)
+	if e.Err == nil && s.final(e.Call, fault.Err) {
+		s.lost = fault
 	}
 }
 
 // final reports whether the caller takes the error for the end of it: every one of an in-tree plugin, some of a CSI driver.
-func (w *World) final(call api.Call, err error) bool {
+func (s *state) final(call api.Call, err error) bool {
 	return strings.HasPrefix(call.Target, storage.InTreePrefix) || !backends.UnknownOutcome(storage.Op(call.Verb), err)
 }
 
@@ -72,23 +72,23 @@ func (w *World) final(call api.Call, err error) bool {
 const lostReply = "the caller was told that it had failed for good"
 
 // end takes uses away.
-func (w *World) end(id VolumeID, which func(Use) bool) {
-	r := w.records[id]
+func (s *state) end(id VolumeID, which func(use) bool) {
+	r := s.records[id]
 	if r == nil {
 		return
 	}
 	kept := r.uses[:0]
 	for _, u := range r.uses {
 		if which(u) {
-			w.ended = append(w.ended, u)
-			w.touch(id)
+			s.ended = append(s.ended, u)
+			s.touch(id)
 			continue
 		}
 		kept = append(kept, u)
 	}
 	clear(r.uses[len(kept):])
 	r.uses = kept
-	for _, u := range w.ended {
+	for _, u := range s.ended {
 		if u.Op != storage.Attach && !r.mountedOn(u.Node) {
 			delete(r.found, u.Node)
 		}
@@ -96,55 +96,55 @@ func (w *World) end(id VolumeID, which func(Use) bool) {
 			delete(r.orphaned, u.Node)
 		}
 	}
-	w.drop(r)
+	s.drop(r)
 }
 
 // cleared notes that the node has unstaged the volume: then nothing of it is left there, unless a pod has it.
-func (w *World) cleared(id VolumeID, node string) {
-	if r := w.records[id]; r != nil && !r.mountedOn(node) {
+func (s *state) cleared(id VolumeID, node string) {
+	if r := s.records[id]; r != nil && !r.mountedOn(node) {
 		delete(r.found, node)
 		delete(r.files, node)
-		w.drop(r)
+		s.drop(r)
 	}
 }
 
 // drop forgets a record that says nothing.
-func (w *World) drop(r *record) {
+func (s *state) drop(r *record) {
 	if r.empty() {
-		delete(w.records, r.id)
+		delete(s.records, r.id)
 	}
 }
 
 // applyLifecycle follows which actors run, and machines that lose their mounts.
-func (w *World) applyLifecycle(e trace.Entry) {
-	w.noteLifecycle(e)
-	if node, ok := strings.CutPrefix(e.Actor, actors.Kubelet("")); ok && e.Type == trace.Started {
-		w.noteFound(node, e)
+func (s *state) applyLifecycle(e trace.Entry) {
+	s.noteLifecycle(e)
+	if node, ok := actors.NodeOfKubelet(e.Actor); ok && e.Type == trace.Started {
+		s.noteFound(node, e)
 	}
-	node, isMachine := strings.CutPrefix(e.Actor, actors.Node(""))
+	node, isMachine := actors.NodeName(e.Actor)
 	if !isMachine || e.Type != trace.Crashed {
 		return
 	}
 	// MNT-485: what was mounted is not any more; attachments and directories stay.
 	var ids []VolumeID
-	for id := range w.records {
+	for id := range s.records {
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, compareIDs)
 	for _, id := range ids {
-		if r := w.records[id]; r.mountedOn(node) {
+		if r := s.records[id]; r.mountedOn(node) {
 			if r.files == nil {
 				r.files = map[string]bool{}
 			}
 			r.files[node] = true
 		}
-		w.end(id, func(u Use) bool { return u.Op != storage.Attach && u.Node == node })
+		s.end(id, func(u use) bool { return u.Op != storage.Attach && u.Node == node })
 	}
 }
 
 // noteFound remembers what a kubelet that starts finds on its disk.
-func (w *World) noteFound(node string, e trace.Entry) {
-	for _, r := range w.records {
+func (s *state) noteFound(node string, e trace.Entry) {
+	for _, r := range s.records {
 		if !r.mountedOn(node) && !r.files[node] {
 			continue
 		}

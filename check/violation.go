@@ -37,14 +37,14 @@ func (v Violation) String() string {
 	if v.Forced != "" {
 		fmt.Fprintf(&b, " (forced: %s)", v.Forced)
 	}
-	for _, line := range v.Lines() {
+	for _, line := range v.lines() {
 		b.WriteString("\n  " + line)
 	}
 	return b.String()
 }
 
-// Lines is the witness, a line for each entry: the virtual time since the start, who, and what.
-func (v Violation) Lines() []string {
+// lines describes the witness, one line per entry: the virtual time since the start, the actor, and what happened.
+func (v Violation) lines() []string {
 	lines := make([]string, len(v.Witness))
 	for i, e := range v.Witness {
 		lines[i] = fmt.Sprintf("+%v %s: %s", e.Time.Sub(v.start), e.Actor, oneLine(describe(e)))

@@ -20,8 +20,8 @@ type VolumeID struct {
 // String is "ID of backend".
 func (id VolumeID) String() string { return id.ID + " of " + id.Backend }
 
-// Use is a volume that is attached, staged or published somewhere, as far as the calls tell.
-type Use struct {
+// use is a volume that is attached, staged or published somewhere, as far as the calls tell.
+type use struct {
 	// Op is storage.Attach, storage.Stage or storage.Publish.
 	Op   storage.Op
 	Node string
@@ -39,7 +39,7 @@ type record struct {
 	id   VolumeID
 	pvs  []string                 // names of the PersistentVolumes about it, in order
 	last *corev1.PersistentVolume // the one written last, also when it is gone
-	uses []Use                    // in the order in which they came about
+	uses []use                    // in the order in which they came about
 	// forced are the decisions to detach it by force, by node, until it is attached there again.
 	forced map[string]trace.Entry
 	// found are the starts of kubelets that came upon the volume on their disk, by node, until it is no longer there.
@@ -54,11 +54,11 @@ type record struct {
 func (r *record) empty() bool { return len(r.pvs) == 0 && len(r.uses) == 0 && len(r.files) == 0 }
 
 func (r *record) find(op storage.Op, node string, pod types.UID) int {
-	return slices.IndexFunc(r.uses, func(u Use) bool { return u.Op == op && u.Node == node && u.Pod == pod })
+	return slices.IndexFunc(r.uses, func(u use) bool { return u.Op == op && u.Node == node && u.Pod == pod })
 }
 
 // first is the oldest use of that sort on the node, nil if there is none.
-func (r *record) first(op storage.Op, node string) *Use {
+func (r *record) first(op storage.Op, node string) *use {
 	for i := range r.uses {
 		if r.uses[i].Op == op && r.uses[i].Node == node {
 			return &r.uses[i]
@@ -74,12 +74,12 @@ func (r *record) mountedOn(node string) bool {
 
 // idOf says which volume at which backend a PersistentVolume is about, and under which name nodes know it. ok is false for one that no
 // backend is in charge of.
-func (w *World) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.UniqueVolumeName, ok bool) {
+func (s *state) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.UniqueVolumeName, ok bool) {
 	spec := objects.VolumeSpec{PV: pv}
 	if csi := pv.Spec.CSI; csi != nil {
 		return VolumeID{csi.Driver, csi.VolumeHandle}, objects.CSIVolumeName(csi.Driver, csi.VolumeHandle), true
 	}
-	plugin, err := objects.PluginOf(w.backends, spec)
+	plugin, err := objects.PluginOf(s.backends, spec)
 	if err != nil || plugin.Backend == nil {
 		return VolumeID{}, "", false
 	}
@@ -87,13 +87,13 @@ func (w *World) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.Un
 }
 
 // attachable reports whether the volume has to be attached before a node can use it.
-func (w *World) attachable(pv *corev1.PersistentVolume) bool {
-	plugin, err := objects.PluginOf(w.backends, objects.VolumeSpec{PV: pv})
+func (s *state) attachable(pv *corev1.PersistentVolume) bool {
+	plugin, err := objects.PluginOf(s.backends, objects.VolumeSpec{PV: pv})
 	if err != nil || plugin.Backend == nil || !backends.Can(plugin.Backend, storage.Attach) {
 		return false
 	}
-	return plugin.Attachable(objects.VolumeSpec{PV: pv}, w.drivers[plugin.Driver])
+	return plugin.Attachable(objects.VolumeSpec{PV: pv}, s.drivers[plugin.Driver])
 }
 
 // can reports whether the backend of the volume can do op.
-func (w *World) can(id VolumeID, op storage.Op) bool { return w.backends.Has(id.Backend, op) }
+func (s *state) can(id VolumeID, op storage.Op) bool { return s.backends.Has(id.Backend, op) }

@@ -13,29 +13,29 @@ import (
 )
 
 var oneWriter = Invariant{
-	Name:  "one-writer",
-	Says:  "a volume that has to be attached and is for a single node is published on one node at a time",
-	Rules: []string{"ATT-069", "ATT-070", "MNT-174"},
-	Except: []string{
+	Name:        "one-writer",
+	Description: "a volume that has to be attached and is for a single node is published on one node at a time",
+	Rules:       []string{"ATT-069", "ATT-070", "MNT-174"},
+	Exceptions: []string{
 		"volumes that are not attached: nobody but the scheduler's ReadWriteOncePod check looks at access modes then, so a ReadWriteOnce NFS share is mounted by every node that has a pod for it (kubernetes/kubernetes issue 111799)",
 	},
-	Watch: func(inv Invariant, w *World) Watcher {
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
 			if done(e, storage.Publish) {
-				w.checkSingle(inv, e, storage.Publish, "published")
+				s.checkSingle(inv, e, storage.Publish, "published")
 			}
 		}}
 	},
 }
 
 var oneAttachment = Invariant{
-	Name:  "one-attachment",
-	Says:  "a volume that is for a single node is attached to one node at a time",
-	Rules: []string{"ATT-069", "ATT-070", "ATT-089"},
-	Watch: func(inv Invariant, w *World) Watcher {
+	Name:        "one-attachment",
+	Description: "a volume that is for a single node is attached to one node at a time",
+	Rules:       []string{"ATT-069", "ATT-070", "ATT-089"},
+	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
 			if done(e, storage.Attach) {
-				w.checkSingle(inv, e, storage.Attach, "attached")
+				s.checkSingle(inv, e, storage.Attach, "attached")
 			}
 		}}
 	},
@@ -47,10 +47,10 @@ func done(e trace.Entry, op storage.Op) bool {
 }
 
 // checkSingle looks for the volume of a call on other nodes than that of the call.
-func (w *World) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how string) {
+func (s *state) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how string) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
-	r := w.records[id]
-	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !w.attachable(r.last) {
+	r := s.records[id]
+	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !s.attachable(r.last) {
 		return
 	}
 	// A call that is repeated tells nothing new.
@@ -71,7 +71,7 @@ func (w *World) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how str
 			v.Forced = decision.Detach.Why
 			v.Witness = append(v.Witness, decision)
 		}
-		w.Report(inv, v)
+		s.report(inv, v)
 		return
 	}
 }

@@ -28,6 +28,7 @@ const RecyclerPodRunner = "recycler-pod-runner"
 const (
 	attacherPrefix = "external-attacher/"
 	kubeletPrefix  = "kubelet/"
+	nodePrefix     = "machine/"
 )
 
 // Provisioner is the external-provisioner of a CSI driver.
@@ -51,4 +52,7 @@ func NodeOfKubelet(actor string) (node string, ok bool) {
 }
 
 // Node is the node itself: the part that survives a crash of its kubelet.
-func Node(node string) string { return "machine/" + node }
+func Node(node string) string { return nodePrefix + node }
+
+// NodeName returns the node that the actor is. It reports false for all other actors.
+func NodeName(actor string) (node string, ok bool) { return strings.CutPrefix(actor, nodePrefix) }

@@ -181,10 +181,10 @@ func TestExhaustiveFindsWhatSeedsFind(t *testing.T) {
 
 // TestExhaustiveViolation checks that a violated invariant is reported with the shortest trace.
 func TestExhaustiveViolation(t *testing.T) {
-	never := check.Invariant{Name: "never-bound", Says: "no claim is bound", Watch: func(inv check.Invariant, w *check.World) check.Watcher {
+	never := check.Invariant{Name: "never-bound", Description: "no claim is bound", Watch: func(v *check.View) check.Watcher {
 		return check.Watcher{Written: func(e trace.Entry) {
 			if pvc, ok := e.New.(*corev1.PersistentVolumeClaim); ok && pvc.Status.Phase == corev1.ClaimBound {
-				w.Report(inv, check.Violation{Text: "a claim is bound", Witness: []trace.Entry{e}})
+				v.Report("a claim is bound", e)
 			}
 		}}
 	}}

@@ -103,7 +103,7 @@ func readViolations(_ *Script, args []string) (step, error) {
 func invariantHelp() string {
 	var out strings.Builder
 	for _, inv := range check.All() {
-		fmt.Fprintf(&out, "- `%s`: %s\n", inv.Name, inv.Says)
+		fmt.Fprintf(&out, "- `%s`: %s\n", inv.Name, inv.Description)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }

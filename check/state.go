@@ -1,0 +1,143 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/trace"
+)
+
+// state is the state of the cluster after the entries so far: the objects at the API server, and the volumes as storage calls left them. Objects
+// are shared and must not be modified.
+type state struct {
+	backends  *backends.Set
+	reachable func(node string) bool
+	start     time.Time
+	now       time.Time
+	passed    time.Time // the time of the last Advance
+	objects   map[api.Ref]api.Object
+
+	volumes     map[string]*corev1.PersistentVolume
+	claims      map[string]*corev1.PersistentVolumeClaim
+	claimKeys   map[types.UID]string
+	nodes       map[string]*corev1.Node
+	drivers     map[string]*storagev1.CSIDriver
+	attachments map[string]*storagev1.VolumeAttachment
+	pods        map[types.UID]*podInfo
+	podsByClaim map[string][]*podInfo // existing pods, by the claims they name
+	records     map[VolumeID]*record
+	podsOf      map[VolumeID][]*podInfo // existing pods, by the volumes they may use
+
+	// The effects of the current entry.
+	changed []VolumeID
+	ended   []use
+	lost    trace.Entry // the fault that hid the success of a call from its caller
+
+	faults map[api.Call]trace.Entry // errors injected into running calls
+	disruptions
+	userEdits        map[api.Ref]trace.Entry
+	uncertainCreates map[api.Ref]trace.Entry // errors injected into create requests, which may have taken effect
+	violations       []Violation
+}
+
+func newState(cfg Config) *state {
+	return &state{
+		backends:         cfg.Backends,
+		reachable:        cfg.Reachable,
+		objects:          map[api.Ref]api.Object{},
+		volumes:          map[string]*corev1.PersistentVolume{},
+		claims:           map[string]*corev1.PersistentVolumeClaim{},
+		claimKeys:        map[types.UID]string{},
+		nodes:            map[string]*corev1.Node{},
+		drivers:          map[string]*storagev1.CSIDriver{},
+		attachments:      map[string]*storagev1.VolumeAttachment{},
+		pods:             map[types.UID]*podInfo{},
+		podsByClaim:      map[string][]*podInfo{},
+		records:          map[VolumeID]*record{},
+		podsOf:           map[VolumeID][]*podInfo{},
+		disruptions:      newDisruptions(),
+		faults:           map[api.Call]trace.Entry{},
+		uncertainCreates: map[api.Ref]trace.Entry{},
+		userEdits:        map[api.Ref]trace.Entry{},
+	}
+}
+
+// volumesOf returns the PersistentVolumes of a volume, by name.
+func (s *state) volumesOf(id VolumeID) []*corev1.PersistentVolume {
+	r := s.records[id]
+	if r == nil {
+		return nil
+	}
+	pvs := make([]*corev1.PersistentVolume, 0, len(r.pvs))
+	for _, name := range r.pvs {
+		pvs = append(pvs, s.volumes[name])
+	}
+	return pvs
+}
+
+// report adds a violation. It sets the time, and sorts the witness.
+func (s *state) report(inv Invariant, v Violation) {
+	v.Invariant, v.At, v.start = inv.Name, s.now, s.start
+	slices.SortStableFunc(v.Witness, func(a, b trace.Entry) int { return int(a.Seq) - int(b.Seq) })
+	v.Witness = slices.CompactFunc(v.Witness, func(a, b trace.Entry) bool { return a.Seq == b.Seq && a.Seq != 0 })
+	s.violations = append(s.violations, v)
+}
+
+// record returns the record of a volume and creates it if there is none.
+func (s *state) record(id VolumeID) *record {
+	r := s.records[id]
+	if r == nil {
+		r = &record{id: id}
+		s.records[id] = r
+	}
+	return r
+}
+
+func (s *state) touch(id VolumeID) {
+	if !slices.Contains(s.changed, id) {
+		s.changed = append(s.changed, id)
+	}
+}
+
+// apply applies the next entry.
+func (s *state) apply(e trace.Entry) {
+	s.changed, s.ended = s.changed[:0], s.ended[:0]
+	switch e.Type {
+	case trace.Write:
+		if e.Err == nil && e.Old != e.New {
+			s.noteUserEdit(e)
+			if e.New == nil {
+				delete(s.objects, e.Object)
+			} else {
+				s.objects[e.Object] = e.New
+			}
+			s.applyWrite(e)
+		}
+	case trace.Storage:
+		if e.Verb == "end" {
+			s.noteReply(e)
+			if e.Err == nil {
+				s.applyCall(e)
+			}
+		}
+	case trace.Decision:
+		s.applyDecision(e)
+	case trace.Injected:
+		s.lastDisruption = e.Time
+		switch {
+		case e.Err == nil:
+		case e.Call.Target != api.APIServer:
+			s.faults[e.Call] = e
+		case e.Call.Verb == "create":
+			s.uncertainCreates[api.Ref{Kind: api.Kind(e.Call.Kind), Key: e.Call.Key}] = e
+		}
+	case trace.Started, trace.Crashed:
+		s.applyLifecycle(e)
+	}
+}
