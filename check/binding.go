@@ -14,11 +14,11 @@ import (
 
 var boundOnce = Invariant{
 	Name:        "bound-one-to-one",
-	Description: "no two claims are Bound to one PersistentVolume, and no two PersistentVolumes are Bound to one claim for longer than the time",
+	Description: "no two claims are Bound to one PersistentVolume, and no two PersistentVolumes are Bound to one claim for longer than the time limit",
 	Rules:       []string{"BIND-003", "BIND-060e", "BIND-067", "BIND-068"},
 	Within:      time.Minute,
 	Exceptions: []string{
-		"a moment: a PersistentVolume is Bound before its claim is; if the claim has changed meanwhile, another PersistentVolume that was made for it may win, and the first is let go at its next sync",
+		"a short time: a PersistentVolume is Bound before its claim; if the claim changes meanwhile, another PersistentVolume made for it may be chosen, and the first is released at its next sync",
 		"forced by a user who edits claimRef, or the annotations of controllers",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
@@ -55,10 +55,10 @@ var boundOnce = Invariant{
 	},
 }
 
-// bonds are the writes that made objects Bound, by what to, in their order.
+// bonds are the writes that made objects Bound, by what they are bound to, oldest first.
 type bonds[K ~string] map[K][]trace.Entry
 
-// move notes that an object that was Bound to one thing is Bound to another, and reports whether that is a change.
+// move records that an object that was Bound to from is now Bound to to. It reports whether that is a change.
 func (b bonds[K]) move(e trace.Entry, from, to K) bool {
 	if from == to {
 		return false
@@ -73,7 +73,7 @@ func (b bonds[K]) move(e trace.Entry, from, to K) bool {
 	return true
 }
 
-// reportBonds reports the first two of several objects that are Bound to one thing.
+// reportBonds reports the first two of several objects that are Bound to the same object.
 func (s *state) reportBonds(inv Invariant, bound []trace.Entry, to string, refs ...api.Ref) {
 	first, second := bound[0], bound[1]
 	v := Violation{
@@ -85,7 +85,7 @@ func (s *state) reportBonds(inv Invariant, bound []trace.Entry, to string, refs 
 	s.report(inv, v)
 }
 
-// volumeOfBound is the volume to which a claim is Bound, "" if it is not.
+// volumeOfBound returns the volume to which a claim is Bound, "" if it is not Bound.
 func volumeOfBound(claim *corev1.PersistentVolumeClaim) string {
 	if claim == nil || claim.Status.Phase != corev1.ClaimBound {
 		return ""
@@ -93,7 +93,7 @@ func volumeOfBound(claim *corev1.PersistentVolumeClaim) string {
 	return claim.Spec.VolumeName
 }
 
-// claimOfBound is the uid of the claim to which a volume is Bound, "" if it is not.
+// claimOfBound returns the uid of the claim to which a volume is Bound, "" if it is not Bound.
 func claimOfBound(pv *corev1.PersistentVolume) types.UID {
 	if pv == nil || pv.Status.Phase != corev1.VolumeBound || pv.Spec.ClaimRef == nil {
 		return ""
@@ -103,7 +103,7 @@ func claimOfBound(pv *corev1.PersistentVolume) types.UID {
 
 var boundBothWays = Invariant{
 	Name:        "bound-both-ways",
-	Description: "a claim that is Bound and its PersistentVolume that is Bound point at each other",
+	Description: "a Bound claim and its Bound PersistentVolume refer to each other",
 	Rules:       []string{"BIND-003", "BIND-070"},
 	Exceptions:  []string{"forced by a user who edits claimRef, or the annotations of controllers"},
 	watch: func(inv Invariant, s *state) Watcher {
@@ -146,9 +146,9 @@ var boundBothWays = Invariant{
 
 var protected = Invariant{
 	Name:        "protected-while-used",
-	Description: "a claim stays while a pod uses it, and a PersistentVolume while a claim is bound to it",
+	Description: "a claim is not deleted while a pod uses it, nor a PersistentVolume while a claim is bound to it",
 	Rules:       []string{"PROT-001", "PROT-012", "PROT-026"},
-	Exceptions:  []string{"pods that came to their node after the claim was deleted", "forced by a user who removes the finalizer"},
+	Exceptions:  []string{"pods bound to their node after the deletion of the claim was requested", "forced by a user who removes the finalizer"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			if e.New != nil {

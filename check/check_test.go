@@ -156,7 +156,7 @@ func TestInvariants(t *testing.T) {
 			h.bound()
 			h.call(storage.Attach, "v", "n1", "")
 			h.call(storage.Stage, "v", "n1", "")
-		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
+		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it
   +0s kubelet/n1: disk.example.com Stage v on n1`},
 		{"in-use-before-mount", "not reported, and its directories found after a reboot", func(h *history) {
 			h.bound()
@@ -175,10 +175,10 @@ func TestInvariants(t *testing.T) {
 			h.after(time.Second)
 			h.actor("kubelet/n1", trace.Started)
 			h.call(storage.Stage, "v", "n1", "")
-		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use (forced: the kubelet was started and found it on its disk (MNT-928))
+		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it (forced: the kubelet was started and found it on its disk (MNT-928))
   +0s kubelet/n1: started
   +0s kubelet/n1: disk.example.com Stage v on n1
-+1s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
++1s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it
   +1s kubelet/n1: disk.example.com Stage v on n1`},
 		{"in-use-before-mount", "not reported, and found on the disk", func(h *history) {
 			h.bound()
@@ -190,14 +190,14 @@ func TestInvariants(t *testing.T) {
 			h.call(storage.Unpublish, "v", "n1", "p1")
 			h.after(time.Second)
 			h.call(storage.Stage, "v", "n1", "")
-		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
+		}, `+0s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it
   +0s kubelet/n1: disk.example.com Stage v on n1
-+0s in-use-before-mount: v of disk.example.com: Publish on n1, whose status does not say that it is in use
++0s in-use-before-mount: v of disk.example.com: Publish on n1, whose status.volumesInUse does not list it
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
-+1s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use (forced: the kubelet was started and found it on its disk (MNT-928))
++1s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it (forced: the kubelet was started and found it on its disk (MNT-928))
   +1s kubelet/n1: started
   +1s kubelet/n1: disk.example.com Stage v on n1
-+2s in-use-before-mount: v of disk.example.com: Stage on n1, whose status does not say that it is in use
++2s in-use-before-mount: v of disk.example.com: Stage on n1, whose status.volumesInUse does not list it
   +2s kubelet/n1: disk.example.com Stage v on n1`},
 		{"publish-to-owner", "its own pods, one of them gone by then", func(h *history) {
 			h.bound()
@@ -230,7 +230,7 @@ func TestInvariants(t *testing.T) {
 			h.call(storage.Publish, "v", "n1", "p9")
 		}, `+0s publish-to-owner: v of disk.example.com is published to default/p1 on n2: the pod is on node "n1"
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p1
-+0s publish-to-owner: v of disk.example.com is published to a pod with uid uid-p9 on n1: there was never such a pod
++0s publish-to-owner: v of disk.example.com is published to a pod with uid uid-p9 on n1: no such pod ever existed
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p9`},
 		{"grown-before-told", "in order", func(h *history) {
 			h.bound()
@@ -240,14 +240,14 @@ func TestInvariants(t *testing.T) {
 		{"grown-before-told", "by the claim first", func(h *history) {
 			h.bound()
 			h.put("external-resizer", shown(claim("v"), "2Gi"))
-		}, `+0s grown-before-told: claim default/c-v says it has 2Gi, and PersistentVolume v has 1Gi
+		}, `+0s grown-before-told: claim default/c-v has capacity 2Gi, but PersistentVolume v has 1Gi
   +0s external-resizer: update PersistentVolumeClaim/default/c-v: status.capacity.storage none -> 2Gi`},
 		{"grown-before-told", "by the PersistentVolume before the backend", func(h *history) {
 			h.bound()
 			h.expand("v", 2<<30)
 			h.put("external-resizer", grown(pv("v"), "2Gi"))
 			h.put("external-resizer", grown(pv("v"), "3Gi"))
-		}, `+0s grown-before-told: PersistentVolume v says it has 3Gi, and v of disk.example.com has 2147483648 bytes
+		}, `+0s grown-before-told: PersistentVolume v has capacity 3Gi, but v of disk.example.com has 2147483648 bytes
   +0s external-resizer: update PersistentVolume/v: spec.capacity.storage 2Gi -> 3Gi`},
 		{"allocated-covers-capacity", "in order", func(h *history) {
 			h.bound()
@@ -259,12 +259,12 @@ func TestInvariants(t *testing.T) {
 		{"allocated-covers-capacity", "nobody asked", func(h *history) {
 			h.bound()
 			h.put("external-resizer", allocated(asking(claim("v"), "2Gi"), "3Gi", corev1.PersistentVolumeClaimControllerResizeInProgress))
-		}, `+0s allocated-covers-capacity: claim default/c-v: 3Gi is allocated, which nobody asked for
+		}, `+0s allocated-covers-capacity: claim default/c-v: 3Gi is allocated but was never requested
   +0s external-resizer: update PersistentVolumeClaim/default/c-v: spec.resources.requests.storage 1Gi -> 2Gi, status.allocatedResourceStatuses.storage none -> ControllerResizeInProgress, status.allocatedResources.storage none -> 3Gi`},
 		{"allocated-covers-capacity", "for nothing", func(h *history) {
 			h.bound()
 			h.put("external-resizer", allocated(shown(asking(claim("v"), "2Gi"), "2Gi"), "2Gi", corev1.PersistentVolumeClaimNodeResizePending))
-		}, `+0s allocated-covers-capacity: claim default/c-v: 2Gi is allocated by an expansion under way, and it has 2Gi
+		}, `+0s allocated-covers-capacity: claim default/c-v: an expansion has allocated 2Gi, but its capacity is 2Gi
   +0s external-resizer: update PersistentVolumeClaim/default/c-v: spec.resources.requests.storage 1Gi -> 2Gi, status.allocatedResourceStatuses.storage none -> NodeResizePending, status.allocatedResources.storage none -> 2Gi, status.capacity.storage none -> 2Gi`},
 		{"used-data-stays", "used by nobody", func(h *history) { h.bound(); h.call(storage.Delete, "v", "", "") }, ""},
 		{"used-data-stays", "by a pod", func(h *history) {
@@ -308,7 +308,7 @@ func TestInvariants(t *testing.T) {
 			h.put("user", released(pv("v")))
 			h.after(time.Minute + time.Second)
 			h.call(storage.Delete, "v", "", "")
-		}, `+1m1s wanted-data-stays: v of disk.example.com: delete although PersistentVolume v says Retain
+		}, `+1m1s wanted-data-stays: v of disk.example.com: delete although PersistentVolume v has the policy Retain
   +0s user: create PersistentVolume/v: created
   +1m1s sidecar: disk.example.com Delete v`},
 		{"wanted-data-stays", "a claim is bound to it; a deletion that fails harms nobody", func(h *history) {
@@ -326,13 +326,13 @@ func TestInvariants(t *testing.T) {
 		{"one-volume-per-claim", "at two backends", func(h *history) {
 			h.call(storage.Create, "pvc-1", "", "")
 			h.callTo(inTree, storage.Create, "pvc-1", "", "", nil)
-		}, `+0s one-volume-per-claim: pvc-1 of kubernetes.io/mock-storage is made although pvc-1 of disk.example.com is there for the same claim
+		}, `+0s one-volume-per-claim: pvc-1 of kubernetes.io/mock-storage is created although pvc-1 of disk.example.com exists for the same claim
   +0s sidecar: disk.example.com Create pvc-1
   +0s sidecar: kubernetes.io/mock-storage Create pvc-1`},
 		{"one-volume-per-claim", "with other properties", func(h *history) {
 			h.call(storage.Create, "pvc-1", "", "")
 			h.callTo(driver, storage.Create, "pvc-1", "", "", storage.Errorf(storage.AlreadyExists, "another size"))
-		}, `+0s one-volume-per-claim: pvc-1 of disk.example.com is asked for again with other properties
+		}, `+0s one-volume-per-claim: pvc-1 of disk.example.com is requested again with other properties
   +0s sidecar: disk.example.com Create pvc-1
   +0s sidecar: disk.example.com Create pvc-1 failed: rpc error: code = AlreadyExists desc = another size`},
 	}

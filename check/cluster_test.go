@@ -81,9 +81,9 @@ func TestFaultyDriver(t *testing.T) {
 	require.NoError(t, c.Advance(15*time.Minute-time.Second))
 	require.Empty(t, c.Violations())
 	require.NoError(t, c.Advance(time.Minute))
-	require.Equal(t, `+16m0s nothing-left-behind: v of disk.example.com is still published on n1 for default/p, 15m0s after the last pod wanted it
+	require.Equal(t, `+16m0s nothing-left-behind: v of disk.example.com is still published on n1 for default/p, 15m0s after the last pod needed it
   +10.2s kubelet/n1: disk.example.com Publish v on n1 for pod 3b5f54af-306c-4c0f-a1a0-0014b60c702e
-+16m30s deleted-pods-go: pod default/p is still there, 15m0s after it should have ended
++16m30s deleted-pods-go: pod default/p still exists, 15m0s after its grace period
   +1m0s user: delete Pod/default/p: metadata.deletionGracePeriodSeconds none -> 30, metadata.deletionTimestamp none -> 2026-01-01T00:01:30Z, metadata.generation 1 -> 2`, lines(c.Violations()))
 }
 

@@ -15,9 +15,9 @@ import (
 
 var oneCreate = Invariant{
 	Name:        "one-volume-per-claim",
-	Description: "no two volumes are made for one claim, nor one volume twice with other properties",
+	Description: "no two volumes are created for one claim, and no volume is created again with other properties",
 	Rules:       []string{"XPROV-032"},
-	Exceptions:  []string{"a second backend that a user brings in by replacing the class while the claim waits"},
+	Exceptions:  []string{"a second backend, because a user replaced the class while the claim was waiting"},
 	watch: func(inv Invariant, s *state) Watcher {
 		live := map[string][]trace.Entry{} // by name
 		return Watcher{Called: func(e trace.Entry) {
@@ -39,14 +39,14 @@ var oneCreate = Invariant{
 					first := live[name][0]
 					s.report(inv, Violation{
 						Volume:  idOfCall(e),
-						Text:    fmt.Sprintf("%s is made although %s is there for the same claim", idOfCall(e), idOfCall(first)),
+						Text:    fmt.Sprintf("%s is created although %s exists for the same claim", idOfCall(e), idOfCall(first)),
 						Witness: []trace.Entry{first, e},
 					})
 				}
 			case e.Verb == "end" && e.Call.Verb == string(storage.Create) && storage.CodeOf(e.Err) == storage.AlreadyExists && len(live[name]) > 0:
 				s.report(inv, Violation{
 					Volume:  idOfCall(e),
-					Text:    fmt.Sprintf("%s is asked for again with other properties", idOfCall(e)),
+					Text:    fmt.Sprintf("%s is requested again with other properties", idOfCall(e)),
 					Witness: []trace.Entry{live[name][0], e},
 				})
 			}
@@ -66,22 +66,22 @@ func deleteOf(entries []trace.Entry, backend string) []trace.Entry {
 
 var wantedDataStays = Invariant{
 	Name:        "wanted-data-stays",
-	Description: "storage is not deleted or scrubbed while a claim is bound to it, nor deleted when its PersistentVolume has said Retain for the time",
+	Description: "storage is not deleted or scrubbed while a claim is bound to it, and not deleted if its PersistentVolume has had the policy Retain for longer than the time limit",
 	Rules:       []string{"RECL-010", "BIND-003"},
 	Within:      time.Minute,
-	Exceptions:  []string{"a policy that is changed while the deletion is under way comes too late: it is not read again"},
+	Exceptions:  []string{"a policy that is changed during the deletion, because the policy is not read again"},
 	watch: func(inv Invariant, s *state) Watcher {
 		d := &deletions{inv: inv, state: s, retained: map[string]trace.Entry{}, begun: map[VolumeID]*Violation{}}
 		return Watcher{Called: d.called, Written: d.written}
 	},
 }
 
-// deletions judges calls that destroy data.
+// deletions checks calls that destroy data.
 type deletions struct {
 	inv      Invariant
 	state    *state
-	retained map[string]trace.Entry  // the writes that made a PersistentVolume say Retain
-	begun    map[VolumeID]*Violation // what was to be said when a call began
+	retained map[string]trace.Entry  // the writes that set the policy Retain, by PersistentVolume
+	begun    map[VolumeID]*Violation // the violations found when a call began
 }
 
 func (d *deletions) written(e trace.Entry) {
@@ -121,7 +121,7 @@ func (d *deletions) called(e trace.Entry) {
 	}
 }
 
-// judge says what is wrong with destroying the data of a volume now, nil if nothing is.
+// evaluate returns the violation if the data of a volume is destroyed now, nil if there is none.
 func (d *deletions) evaluate(id VolumeID, e trace.Entry) *Violation {
 	s := d.state
 	for _, pv := range s.volumesOf(id) {
@@ -135,7 +135,7 @@ func (d *deletions) evaluate(id VolumeID, e trace.Entry) *Violation {
 				v.Text = fmt.Sprintf("%s: %s while claim %s is bound to PersistentVolume %s", id, strings.ToLower(e.Call.Verb), key, pv.Name)
 				v.Forced, v.Witness = s.userEdit(ref, api.RefTo(claim))
 				if fault, ok := s.uncertainCreates[ref]; ok && v.Forced == "" {
-					v.Forced = "the caller was told that it had not created " + ref.String()
+					v.Forced = "a fault hid from its creator that it was created: " + ref.String()
 					v.Witness = append(v.Witness, fault)
 				}
 				v.Witness = append(v.Witness, e)
@@ -144,7 +144,7 @@ func (d *deletions) evaluate(id VolumeID, e trace.Entry) *Violation {
 		}
 		since, retain := d.retained[pv.Name]
 		if retain && e.Call.Verb == string(storage.Delete) && s.now.Sub(since.Time) > d.inv.Within {
-			v.Text = fmt.Sprintf("%s: delete although PersistentVolume %s says Retain", id, pv.Name)
+			v.Text = fmt.Sprintf("%s: delete although PersistentVolume %s has the policy Retain", id, pv.Name)
 			v.Witness = []trace.Entry{since, e}
 			return &v
 		}
@@ -157,7 +157,7 @@ var usedDataStays = Invariant{
 	Description: "storage is not deleted or scrubbed while it is attached, staged or published",
 	Rules:       []string{"PROT-001", "RECL-027"},
 	Exceptions: []string{
-		"hostPath volumes of pods that their nodes have let go: there is nothing to unpublish for a kubelet that was restarted",
+		"hostPath volumes of pods that their kubelet has removed: a restarted kubelet has nothing to unpublish",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -188,9 +188,9 @@ var usedDataStays = Invariant{
 	},
 }
 
-// letGo reports whether the pod of a hostPath is gone because its node was done with it.
+// releasedByNode reports whether the use is a hostPath of a pod that its kubelet has removed.
 func (s *state) releasedByNode(r *record, u use) bool {
 	info := s.pods[u.Pod]
-	// MNT-036: a kubelet that comes back finds nothing of it.
+	// MNT-036: a restarted kubelet does not find hostPath volumes.
 	return r.last != nil && r.last.Spec.HostPath != nil && info != nil && info.gone && info.end.Actor == actors.Kubelet(u.Node)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// disruptions are what keeps things from ending in time.
+// disruptions are the events that delay progress.
 type disruptions struct {
-	lastDisruption time.Time            // the last fault, crash or start of a controller
-	atNode         map[string]time.Time // the last time a kubelet was down, or started
-	down           map[string]bool      // controllers that crashed
+	lastDisruption time.Time            // the time of the last fault, crash or start of a controller
+	atNode         map[string]time.Time // the last time at which a kubelet was down or started
+	down           map[string]bool      // crashed controllers
 	// lastCrash is the last crash of each controller.
 	lastCrash map[string]trace.Entry
 }
@@ -39,17 +39,17 @@ func (t *disruptions) noteLifecycle(e trace.Entry) {
 	}
 }
 
-// deadlines are things that have to end within a time. It begins anew with each trouble.
+// deadlines are conditions that must end within a time. Each disruption restarts the time.
 type deadlines struct {
 	state  *state
 	within time.Duration
 	items  map[string]*deadline
-	next   time.Time // nothing is due before; zero if there is nothing
+	next   time.Time // no deadline is earlier; zero if there is none
 }
 
 type deadline struct {
 	since    time.Time
-	node     string // whose kubelet has to do something, "" if none
+	node     string // whose kubelet must act, "" if none
 	reported bool
 	late     func()
 }
@@ -58,7 +58,7 @@ func newDeadlines(s *state, within time.Duration) *deadlines {
 	return &deadlines{state: s, within: within, items: map[string]*deadline{}}
 }
 
-// begin has late called when the thing of that key has not ended in time, counted from since. One that has begun goes on.
+// begin calls late if the condition of that key has not ended in time, counted from since. It does not change a condition that has begun.
 func (d *deadlines) begin(key string, since time.Time, node string, late func()) {
 	if d.items[key] != nil {
 		return
@@ -75,7 +75,7 @@ func (d *deadlines) sooner(at time.Time) {
 	}
 }
 
-// passed looks for what is late.
+// passed calls late for the conditions whose time is over.
 func (d *deadlines) passed(time.Time) {
 	if len(d.items) == 0 {
 		d.next = time.Time{}
@@ -101,14 +101,14 @@ func (d *deadlines) passed(time.Time) {
 			continue
 		}
 		item.reported = true
-		// It is late since it was due, whenever that is noticed.
+		// The violation is at the deadline, even if it is noticed later.
 		d.state.now = start.Add(d.within)
 		item.late()
 		d.state.now = now
 	}
 }
 
-// watchNodes notes which of the nodes that have something to do cannot.
+// watchNodes records the nodes that must act but are unreachable.
 func (d *deadlines) watchNodes() {
 	if d.state.reachable == nil {
 		return

@@ -1,18 +1,19 @@
-// Package check holds what must be true of volumes at every moment, as values that can be listed, chosen and added to.
+// Package check defines invariants of a cluster's volumes and checks them while a simulation runs.
 //
-// A real cluster has no such judge: what two controllers do to one volume is seen by neither, and what went wrong shows days later,
-// as a corrupt file system, a disk that nobody pays attention to, or a pod that waits for ever. Here everything that happens is one
-// stream of entries ([engine.Entry]), so a [Checker] can follow it: which claim a pod names, which volume the claim is bound to, where
-// that is attached, staged and published, what of it is wanted. Each [Invariant] hears of what concerns it, as it happens, and looks at
-// that alone; nothing is searched through after each event, and a cluster without a Checker pays nothing.
+// In a real cluster no component sees what two controllers do to one volume. An error shows days later, as a corrupt file system, a forgotten
+// disk, or a pod that waits forever. In a simulation everything that happens is one stream of trace entries ([trace.Entry]). A [Checker] follows
+// it: which claim a pod names, which volume the claim is bound to, where that is attached, staged and published, and which pods need it. Each
+// [Invariant] is called for the entries that concern it and reads only the objects involved, so the cost of checking does not grow with the
+// cluster. A cluster without a Checker pays nothing. The package knows no controller, so an invariant cannot repeat a controller's mistake.
 //
-// A [Violation] is data: which invariant, when, about which objects, and the few entries that prove it. Some violations are no
-// mistake of a controller, because somebody overruled the protocol: a volume that is detached by force is detached under a mount. They
-// are reported as what they are ([Violation.Forced]); [Unforced] leaves them out.
+// Set volsim.Config.Check to [All], to some of them ([Named]), or to an invariant of your own; see [Invariant] for an example.
 //
-// What is to end within some time (Invariant.Within) is given that time from when it could have begun to end: faults, controllers that
-// are down, and nodes that are down or cut off stop the clock.
+// A [Violation] is data: the invariant, the time, the objects, and the few trace entries that prove it. Some violations are not an error of a
+// component, because a user or a fault overruled the protocol: a forced detachment detaches a volume that is still mounted. [Violation.Forced]
+// names the cause, and [Unforced] removes such violations.
 //
-// Left out: what the backend does behind its interface (a [fake.Memory] tells of that in its own report), what is written to the file
-// systems, and snapshots.
+// An invariant with a time limit (Invariant.Within) counts from the moment at which progress was possible: faults, crashed controllers, and nodes
+// that are down or cut off stop the clock.
+//
+// Not checked: what a backend does behind its interface (see fake.Memory.Problems), the contents of file systems, and snapshots.
 package check

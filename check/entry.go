@@ -12,7 +12,7 @@ func idOfCall(e trace.Entry) VolumeID { return VolumeID{e.Call.Target, e.Call.Ke
 
 func podOfCall(e trace.Entry) types.UID { return types.UID(e.Call.Pod) }
 
-// podName is how a pod is called in texts.
+// podName returns the name of a pod for texts.
 func (s *state) podName(uid types.UID) string {
 	if info := s.pods[uid]; info != nil {
 		return api.KeyOf(info.pod)
@@ -20,7 +20,7 @@ func (s *state) podName(uid types.UID) string {
 	return "a pod with uid " + string(uid)
 }
 
-// hasInline reports whether a pod has a volume that is neither a claim nor of the kubelet's own making.
+// hasInline reports whether a pod has a volume without a claim.
 func hasInline(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]

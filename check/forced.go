@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// applyDecision remembers the decisions to detach by force (ATT-064).
+// applyDecision records the decisions to detach by force (ATT-064).
 func (s *state) applyDecision(e trace.Entry) {
 	if e.Detach == nil || !e.Detach.Forced {
 		return
@@ -32,7 +32,7 @@ func (s *state) applyDecision(e trace.Entry) {
 	r.forced[e.Detach.Node] = e
 }
 
-// idOfUnique is the volume that nodes know by that name (ATT-001).
+// idOfUnique returns the volume for which nodes use this name (ATT-001).
 func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
 	plugin, name, err := objects.SplitVolumeName(unique)
 	if err != nil {
@@ -45,7 +45,7 @@ func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
 	return VolumeID{driver, handle}, ok
 }
 
-// deletedByForce says that a pod was taken away while its node still had it, and by whom; "" if the node let it go, or it is there.
+// deletedByForce describes who deleted a pod without waiting for its node, with the write; "" if the kubelet deleted it or it exists.
 func (s *state) deletedByForce(uid types.UID) (string, []trace.Entry) {
 	info := s.pods[uid]
 	if info == nil || !info.gone || info.end.Actor == actors.Kubelet(info.pod.Spec.NodeName) {
@@ -54,7 +54,7 @@ func (s *state) deletedByForce(uid types.UID) (string, []trace.Entry) {
 	return "pod " + api.KeyOf(info.pod) + " was deleted by " + info.end.Actor + " without waiting for its node", []trace.Entry{info.end}
 }
 
-// noteUserEdit remembers what users did to that which belongs to controllers: pointers, finalizers, annotations, states.
+// noteUserEdit records edits by users of fields that belong to controllers: references, finalizers, annotations, status.
 func (s *state) noteUserEdit(e trace.Entry) {
 	if e.Actor != api.User {
 		return
@@ -67,7 +67,7 @@ func (s *state) noteUserEdit(e trace.Entry) {
 		return
 	}
 	if e.New == nil {
-		// It had been deleted, and this took away what held it.
+		// It was being deleted, and the user removed its last finalizer.
 		if len(e.Old.GetFinalizers()) > 0 {
 			s.userEdits[e.Object] = e
 		}
@@ -96,7 +96,7 @@ func sameRef(a, b *corev1.ObjectReference) bool {
 	return a.Namespace == b.Namespace && a.Name == b.Name && a.UID == b.UID
 }
 
-// meddling says that a user edited what belongs to controllers in one of the objects, "" if nobody did.
+// userEdit describes a user's edit of fields that belong to controllers in one of the objects; "" if there is none.
 func (s *state) userEdit(refs ...api.Ref) (string, []trace.Entry) {
 	for _, ref := range refs {
 		if e, ok := s.userEdits[ref]; ok {

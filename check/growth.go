@@ -15,9 +15,9 @@ import (
 
 var grownFirst = Invariant{
 	Name:        "grown-before-told",
-	Description: "no controller says that a volume has grown before its backend has grown it, nor that a claim has more than its PersistentVolume",
+	Description: "no controller reports that a volume has grown before its backend has expanded it, or that a claim has more capacity than its PersistentVolume",
 	Rules:       []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
-	Exceptions:  []string{"backends that do not tell how large their volumes are", "users who write the capacity of a PersistentVolume"},
+	Exceptions:  []string{"backends that do not report the size of their volumes", "a capacity of a PersistentVolume that a user writes"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			switch obj := e.New.(type) {
@@ -36,14 +36,14 @@ var grownFirst = Invariant{
 	},
 }
 
-// sizer is a backend that tells how large its volumes are.
+// sizer is a backend that reports the size of its volumes.
 type sizer interface {
 	Volume(id string) (fake.VolumeState, bool)
 }
 
 func storageOf(list corev1.ResourceList) apiresource.Quantity { return list[corev1.ResourceStorage] }
 
-// checkGrown compares a PersistentVolume that says it has grown with what the backend has.
+// checkGrown compares the increased capacity of a PersistentVolume with the size at the backend.
 func (s *state) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e trace.Entry) {
 	capacity := storageOf(pv.Spec.Capacity)
 	if capacity.Cmp(storageOf(old.Spec.Capacity)) <= 0 {
@@ -63,25 +63,25 @@ func (s *state) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e tr
 	if !ok || !tells {
 		return
 	}
-	// EXP-022
+	// EXP-022: the backend expands first.
 	if v, there := backend.Volume(id.ID); there && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
 		s.report(inv, Violation{Volume: id, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{e},
-			Text: fmt.Sprintf("PersistentVolume %s says it has %s, and %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
+			Text: fmt.Sprintf("PersistentVolume %s has capacity %s, but %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
 	}
 }
 
-// checkShown compares the capacity in the status of a claim that has grown with that of its PersistentVolume.
+// checkShown compares the increased capacity of a claim with that of its PersistentVolume.
 func (s *state) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeClaim, e trace.Entry) {
 	capacity := storageOf(claim.Status.Capacity)
 	pv := s.volumes[claim.Spec.VolumeName]
 	if pv == nil || capacity.Cmp(storageOf(old.Status.Capacity)) <= 0 {
 		return
 	}
-	// EXP-024, EXP-041
+	// EXP-024, EXP-041: the PersistentVolume is written first.
 	if capacity.Cmp(storageOf(pv.Spec.Capacity)) > 0 {
 		size := storageOf(pv.Spec.Capacity)
 		v := Violation{Objects: []api.Ref{e.Object, api.RefTo(pv)},
-			Text: fmt.Sprintf("claim %s says it has %s, and PersistentVolume %s has %s", e.Object.Key, capacity.String(), pv.Name, size.String())}
+			Text: fmt.Sprintf("claim %s has capacity %s, but PersistentVolume %s has %s", e.Object.Key, capacity.String(), pv.Name, size.String())}
 		v.Forced, v.Witness = s.userEdit(e.Object, api.RefTo(pv))
 		v.Witness = append(v.Witness, e)
 		s.report(inv, v)
@@ -90,7 +90,7 @@ func (s *state) checkShown(inv Invariant, old, claim *corev1.PersistentVolumeCla
 
 var allocatedEnough = Invariant{
 	Name:        "allocated-covers-capacity",
-	Description: "the size that is worked on, or was worked on last (status.allocatedResources), is one that was asked for, and while an expansion is under way it is more than what the claim has",
+	Description: "status.allocatedResources is a size that was requested, and during an expansion it is more than the capacity of the claim",
 	Rules:       []string{"EXP-004", "EXP-021", "EXP-030"},
 	Exceptions:  []string{"claims that were loaded, or whose status a user wrote"},
 	watch: func(inv Invariant, s *state) Watcher {
@@ -135,11 +135,11 @@ func (s *state) checkAllocated(inv Invariant, claim *corev1.PersistentVolumeClai
 	capacity := storageOf(claim.Status.Capacity)
 	switch {
 	case !wanted:
-		// EXP-030
-		wrong = fmt.Sprintf("claim %s: %s is allocated, which nobody asked for", e.Object.Key, allocated.String())
+		// EXP-030: only requested sizes are allocated.
+		wrong = fmt.Sprintf("claim %s: %s is allocated but was never requested", e.Object.Key, allocated.String())
 	case objects.ResizeStatus(claim) != "" && allocated.Cmp(capacity) <= 0:
-		// EXP-021
-		wrong = fmt.Sprintf("claim %s: %s is allocated by an expansion under way, and it has %s", e.Object.Key, allocated.String(), capacity.String())
+		// EXP-021: an expansion allocates more than the claim has.
+		wrong = fmt.Sprintf("claim %s: an expansion has allocated %s, but its capacity is %s", e.Object.Key, allocated.String(), capacity.String())
 	}
 	if wrong == "" {
 		return

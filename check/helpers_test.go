@@ -127,7 +127,7 @@ func (h *history) forceDetach(volume, node string) {
 		Detach: &trace.Detach{Volume: string(unique), Node: node, Forced: true, Why: why}})
 }
 
-// told is all violations as text.
+// violations returns all violations as text.
 func (h *history) violations() string {
 	var texts []string
 	for _, v := range h.checker.Violations() {

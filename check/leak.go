@@ -15,33 +15,33 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// made is a volume that a backend made.
+// made is a volume that a backend created.
 type made struct {
 	backend, name string
 	entry         trace.Entry
-	edits         []trace.Entry // how a user took its PersistentVolume out of the hands of controllers
-	retained      bool          // its PersistentVolume is gone and said that the storage stays
+	edits         []trace.Entry // the user edits that kept controllers from deleting it
+	retained      bool          // its PersistentVolume is gone and had another policy than Delete
 	elsewhere     trace.Entry   // the write that bound its claim to another volume
-	lost          trace.Entry   // the fault that hid from its maker that it was made
-	id            VolumeID      // the name, until a PersistentVolume tells
+	lost          trace.Entry   // the fault that hid its creation from the provisioner
+	id            VolumeID      // the name, until a PersistentVolume has the ID
 }
 
 func (m *made) key() string { return m.backend + "\x00" + m.name }
 
-// claimPrefix and the uid of a claim make the name under which storage for it is asked for.
+// claimPrefix precedes the uid of a claim in the name under which storage for it is requested.
 const claimPrefix = "pvc-"
 
 var noLeak = Invariant{
 	Name:        "no-leaked-volume",
-	Description: "storage that was made is deleted within the time when neither a PersistentVolume nor a waiting claim is there for it",
+	Description: "storage without a PersistentVolume and without a waiting claim is deleted within the time limit",
 	Rules:       []string{"XPROV-011", "XPROV-040", "RECL-043"},
 	Within:      15 * time.Minute,
 	Exceptions: []string{
-		"what a PersistentVolume with a policy other than Delete leaves behind: that is what the policy is for",
-		"forced by binding the claim to another volume while storage is made for it: the provisioner forgets it (XPROV-014)",
+		"storage of a PersistentVolume with another policy than Delete, which is kept on purpose",
+		"forced by binding the claim to another volume during provisioning, which the provisioner does not notice (XPROV-014)",
 		"forced by a user who changes the policy to Delete and deletes the PersistentVolume before a finalizer is back (kubernetes-csi/external-provisioner issue 546 is what the finalizer is for)",
-		"backends whose IDs are not the names they were asked for, until a PersistentVolume tells the ID",
-		"forced by a fault: nobody remembers what was made if the provisioner crashes, or is told that it failed for good, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
+		"backends whose IDs differ from the requested names, until a PersistentVolume has the ID",
+		"forced by a fault: storage is forgotten if the provisioner crashes or gets a final error, and the claim is gone before the next attempt (kubernetes-csi/external-provisioner issue 486)",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
 		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
@@ -50,7 +50,7 @@ var noLeak = Invariant{
 	},
 }
 
-// leaks follows what was made and not deleted.
+// leaks tracks storage that was created and not deleted.
 type leaks struct {
 	inv    Invariant
 	state  *state
@@ -135,7 +135,7 @@ func (l *leaks) written(e trace.Entry) {
 	}
 }
 
-// notePolicy remembers that a user changed what is to become of the storage.
+// notePolicy records that a user changed the reclaim policy.
 func (l *leaks) notePolicy(e trace.Entry) {
 	old, _ := e.Old.(*corev1.PersistentVolume)
 	pv, _ := e.New.(*corev1.PersistentVolume)
@@ -147,7 +147,7 @@ func (l *leaks) notePolicy(e trace.Entry) {
 	}
 }
 
-// noteBound remembers that a claim is bound to something else than what is made for it (XPROV-014).
+// noteBound records that a claim is bound to another volume than the one created for it (XPROV-014).
 func (l *leaks) noteBound(e trace.Entry, claim *corev1.PersistentVolumeClaim) {
 	for _, m := range l.byName[claimPrefix+string(claim.UID)] {
 		if claim.Spec.VolumeName != m.name && m.elsewhere.Seq == 0 {
@@ -156,7 +156,7 @@ func (l *leaks) noteBound(e trace.Entry, claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// identify learns from the PersistentVolume under which ID the backend knows what it made.
+// identify takes the ID of created storage from its PersistentVolume.
 func (l *leaks) identify(pv *corev1.PersistentVolume) {
 	id, _, ok := l.state.idOf(pv)
 	for _, m := range l.byName[pv.Name] {
@@ -168,7 +168,7 @@ func (l *leaks) identify(pv *corev1.PersistentVolume) {
 	}
 }
 
-// review starts and ends the time that storage has left.
+// review starts and ends the deadline of created storage.
 func (l *leaks) review(name string) {
 	for _, m := range l.byName[name] {
 		if m.retained || l.wanted(m) {
@@ -191,7 +191,7 @@ func (l *leaks) wanted(m *made) bool {
 func (l *leaks) report(m *made) {
 	v := Violation{
 		Volume:  VolumeID{m.backend, m.name},
-		Text:    fmt.Sprintf("%s was made, and for %v neither a PersistentVolume nor a claim was there for it", VolumeID{m.backend, m.name}, l.inv.Within),
+		Text:    fmt.Sprintf("%s was created, and for %v there was neither a PersistentVolume nor a claim for it", VolumeID{m.backend, m.name}, l.inv.Within),
 		Witness: []trace.Entry{m.entry},
 	}
 	switch {
@@ -205,7 +205,7 @@ func (l *leaks) report(m *made) {
 		v.Forced = "its claim was bound to another volume meanwhile (XPROV-014)"
 		v.Witness = append(v.Witness, m.elsewhere)
 	case l.state.lastCrash[m.entry.Actor].Seq > m.entry.Seq:
-		v.Forced = m.entry.Actor + " crashed after it had made it"
+		v.Forced = m.entry.Actor + " crashed after it had created it"
 		v.Witness = append(v.Witness, l.state.lastCrash[m.entry.Actor])
 	}
 	l.state.report(l.inv, v)

@@ -14,15 +14,15 @@ import (
 
 var nothingLeft = Invariant{
 	Name:        "nothing-left-behind",
-	Description: "what no pod wants is unpublished, unstaged and detached within the time",
+	Description: "a volume that no pod needs is unpublished, unstaged and detached within the time limit",
 	Rules:       []string{"MNT-287", "ATT-064", "ATT-143"},
 	Within:      15 * time.Minute,
 	Exceptions: []string{
-		"forced by a fault: an effect of which the kubelet was told that it had failed for good, as every failure of an in-tree plugin counts",
-		"forced by a restart: a device that stays mounted because no pod had the volume when the kubelet was started (MNT-450)",
+		"forced by a fault: a call that took effect although the kubelet got a final error, as every error of an in-tree plugin is",
+		"forced by a restart: a device that stays mounted because no pod had the volume when the kubelet started (MNT-450)",
 		"hostPath volumes: there is nothing to unmount",
-		"nodes whose kubelet is down or cut off, and nodes without a machine",
-		"attachments whose VolumeAttachment outlives its PersistentVolume: the external attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
+		"nodes whose kubelet is down or cut off, and Node objects without a simulated node",
+		"attachments whose VolumeAttachment outlives its PersistentVolume, because the external-attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
 		due := newDeadlines(s, inv.Within)
@@ -39,7 +39,7 @@ func useKey(id VolumeID, u use) string {
 
 var pastWords = map[storage.Op]string{storage.Attach: "attached to", storage.Stage: "staged on", storage.Publish: "published on"}
 
-// reviewUses starts and ends the time that the uses of a volume have left.
+// reviewUses starts and ends the deadlines of the uses of a volume.
 func (s *state) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
 	for _, u := range s.ended {
 		due.end(useKey(id, u))
@@ -59,7 +59,7 @@ func (s *state) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
 			if u.Pod != "" {
 				text += " for " + s.podName(u.Pod)
 			}
-			v := s.about(r, fmt.Sprintf("%s, %v after the last pod wanted it", text, inv.Within), u.Entry)
+			v := s.about(r, fmt.Sprintf("%s, %v after the last pod needed it", text, inv.Within), u.Entry)
 			if info := s.pods[u.Pod]; info != nil && info.gone {
 				v.Witness = append(v.Witness, info.end)
 			}
@@ -76,9 +76,9 @@ func (s *state) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
 	}
 }
 
-// wanted reports whether there is a reason for the use.
+// wanted reports whether a pod needs the use, or another use that ends first.
 func (s *state) wanted(r *record, u use) bool {
-	// MNT-036: a hostPath is no mount; a kubelet that comes back finds nothing of it.
+	// MNT-036: a hostPath is not mounted, and a restarted kubelet does not find it.
 	if r.last != nil && r.last.Spec.HostPath != nil {
 		return true
 	}
@@ -91,15 +91,15 @@ func (s *state) wanted(r *record, u use) bool {
 			return true
 		}
 	}
-	// What has to go first has a time of its own.
+	// Uses that must end first have their own deadline.
 	if r.first(storage.Publish, u.Node) != nil || u.Op == storage.Attach && r.first(storage.Stage, u.Node) != nil {
 		return true
 	}
 	return u.Op == storage.Attach && s.orderedOtherwise(r, u.Node)
 }
 
-// orderedOtherwise reports whether somebody else than the attach/detach controller asked for the attachment, or nobody can end it any
-// more: the attacher needs the PersistentVolume.
+// orderedOtherwise reports whether a VolumeAttachment of a user requests the attachment, or no component can end it, because the attacher needs
+// the PersistentVolume.
 func (s *state) orderedOtherwise(r *record, node string) bool {
 	if r.last != nil && len(r.pvs) == 0 {
 		return true
@@ -119,7 +119,7 @@ func (s *state) orderedOtherwise(r *record, node string) bool {
 
 var podsGo = Invariant{
 	Name:        "deleted-pods-go",
-	Description: "a pod that was deleted is gone within the time after its grace period",
+	Description: "a deleted pod is gone within the time limit after its grace period",
 	Rules:       []string{"MNT-387"},
 	Within:      15 * time.Minute,
 	Exceptions:  []string{"pods with finalizers, and pods on nodes whose kubelet is down or cut off"},
@@ -142,7 +142,7 @@ var podsGo = Invariant{
 				due.begin(string(pod.UID), latest(e.Time, pod.DeletionTimestamp.Time), pod.Spec.NodeName, func() {
 					s.report(inv, Violation{
 						Objects: []api.Ref{e.Object},
-						Text:    fmt.Sprintf("pod %s is still there, %v after it should have ended", e.Object.Key, inv.Within),
+						Text:    fmt.Sprintf("pod %s still exists, %v after its grace period", e.Object.Key, inv.Within),
 						Witness: []trace.Entry{e},
 					})
 				})

@@ -11,17 +11,17 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// podInfo is what is remembered of a pod. It outlives the pod: a node that is cut off goes on with pods that are no longer there.
+// podInfo is the state of a pod. It outlives the pod object, because a node that is cut off keeps running deleted pods.
 type podInfo struct {
 	pod     *corev1.Pod
 	gone    bool
-	end     trace.Entry // what took it away
-	since   trace.Entry // what gave it its node
+	end     trace.Entry // the write that deleted it
+	since   trace.Entry // the write that bound it to its node
 	claims  []string
-	allowed []VolumeID // the volumes of its claims, those that once were included
+	allowed []VolumeID // the volumes that its claims are or were bound to
 }
 
-// active reports whether the pod is there and may come to run, or runs.
+// active reports whether the pod exists and has not ended.
 func (p *podInfo) active() bool { return !p.gone && !objects.Terminated(p.pod) }
 
 func (s *state) applyWrite(e trace.Entry) {
@@ -73,7 +73,7 @@ func (s *state) applyWrite(e trace.Entry) {
 	}
 }
 
-// put keeps an object under its key, or forgets it.
+// put stores an object under its key, or deletes it if obj is nil.
 func put[T any](objs map[string]*T, key string, obj *T) {
 	if obj == nil {
 		delete(objs, key)
@@ -153,7 +153,7 @@ func (s *state) putPod(e trace.Entry, old, pod *corev1.Pod) {
 	}
 }
 
-// infoOf is what is known of a pod, nil for nil.
+// infoOf returns the state of a pod, nil for nil.
 func (s *state) infoOf(pod *corev1.Pod) *podInfo {
 	if pod == nil {
 		return nil
@@ -165,14 +165,14 @@ func without(pods []*podInfo, gone *podInfo) []*podInfo {
 	return slices.DeleteFunc(pods, func(p *podInfo) bool { return p == gone })
 }
 
-// review looks at who may have the volume of a claim.
+// review updates which pods may use the volume of a claim.
 func (s *state) review(claim string) {
 	for _, info := range s.podsByClaim[claim] {
 		s.allow(info, claim)
 	}
 }
 
-// allow notes that the pod may have the volume that its claim is bound to, if there is one (MNT-072g, MNT-072h).
+// allow records that the pod may use the volume that its claim is bound to, if there is one (MNT-072g, MNT-072h).
 func (s *state) allow(info *podInfo, key string) {
 	claim := s.claims[key]
 	if claim == nil || claim.Spec.VolumeName == "" {

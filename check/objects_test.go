@@ -135,16 +135,16 @@ func TestObjects(t *testing.T) {
 		{"known-phase-changes", "a volume becomes Failed from Bound", func(h *history) {
 			h.put(controller, pv("v"))
 			h.put(controller, phased(pv("v"), "Failed"))
-		}, `+0s known-phase-changes: PersistentVolume/v goes from phase "Bound" to phase "Failed"
+		}, `+0s known-phase-changes: PersistentVolume/v changes from phase "Bound" to phase "Failed"
   +0s persistentvolume-controller: update PersistentVolume/v: status.phase Bound -> Failed`},
 		{"known-phase-changes", "a pod rises again, a claim is unbound", func(h *history) {
 			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Succeeded"))
 			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Running"))
 			h.put(controller, claim("v"))
 			h.put(controller, phased(claim("v"), "Pending"))
-		}, `+0s known-phase-changes: Pod/default/p1 goes from phase "Succeeded" to phase "Running"
+		}, `+0s known-phase-changes: Pod/default/p1 changes from phase "Succeeded" to phase "Running"
   +0s kubelet/n1: update Pod/default/p1: status.phase Succeeded -> Running
-+0s known-phase-changes: PersistentVolumeClaim/default/c-v goes from phase "Bound" to phase "Pending"
++0s known-phase-changes: PersistentVolumeClaim/default/c-v changes from phase "Bound" to phase "Pending"
   +0s persistentvolume-controller: update PersistentVolumeClaim/default/c-v: status.phase Bound -> Pending`},
 		{"deleted-pods-go", "within the time", func(h *history) {
 			h.put("user", deleted(pod("p1", "v", "n1"), start.Add(30*time.Second)))
@@ -164,7 +164,7 @@ func TestObjects(t *testing.T) {
 			h.after(15 * time.Minute)
 			h.after(31 * time.Second)
 			h.after(time.Hour)
-		}, `+15m30s deleted-pods-go: pod default/p1 is still there, 15m0s after it should have ended
+		}, `+15m30s deleted-pods-go: pod default/p1 still exists, 15m0s after its grace period
   +0s user: update Pod/default/p1: metadata.deletionTimestamp none -> 2026-01-01T00:00:30Z`},
 		{"nothing-left-behind", "wanted by pods", func(h *history) {
 			h.bound()
@@ -189,7 +189,7 @@ func TestObjects(t *testing.T) {
 			h.remove("kubelet/n1", pod("p1", "v", "n1"))
 			h.after(patience)
 			h.after(patience)
-		}, `+15m0s nothing-left-behind: v of disk.example.com is still published on n1 for default/p1, 15m0s after the last pod wanted it
+		}, `+15m0s nothing-left-behind: v of disk.example.com is still published on n1 for default/p1, 15m0s after the last pod needed it
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p1
   +0s kubelet/n1: delete Pod/default/p1: gone`},
 		{"nothing-left-behind", "staged, then attached", func(h *history) {
@@ -200,9 +200,9 @@ func TestObjects(t *testing.T) {
 			h.after(patience)
 			h.call(storage.Unstage, "v", "n1", "")
 			h.after(patience)
-		}, `+15m0s nothing-left-behind: v of disk.example.com is still staged on n1, 15m0s after the last pod wanted it
+		}, `+15m0s nothing-left-behind: v of disk.example.com is still staged on n1, 15m0s after the last pod needed it
   +0s kubelet/n1: disk.example.com Stage v on n1
-+30m1s nothing-left-behind: v of disk.example.com is still attached to n1, 15m0s after the last pod wanted it
++30m1s nothing-left-behind: v of disk.example.com is still attached to n1, 15m0s after the last pod needed it
   +0s sidecar: disk.example.com Attach v on n1`},
 		{"nothing-left-behind", "trouble stops the clock", func(h *history) {
 			h.bound()
@@ -225,7 +225,7 @@ func TestObjects(t *testing.T) {
 			h.callTo("kubernetes.io/nfs", storage.Publish, "v", "n1", "p1", nil)
 			h.remove("user", pod("p1", "v", "n1"))
 			h.after(patience)
-		}, `+15m0s nothing-left-behind: v of kubernetes.io/nfs is still published on n1 for default/p1, 15m0s after the last pod wanted it (forced: the caller was told that it had failed for good)
+		}, `+15m0s nothing-left-behind: v of kubernetes.io/nfs is still published on n1 for default/p1, 15m0s after the last pod needed it (forced: a fault hid the success of the call from its caller, which treats the error as final)
   +0s kubelet/n1: fault at kubernetes.io/nfs Publish v: error (it took effect)
   +0s kubelet/n1: kubernetes.io/nfs Publish v on n1 for pod uid-p1
   +0s user: delete Pod/default/p1: gone`},
@@ -259,7 +259,7 @@ func TestObjects(t *testing.T) {
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.remove("user", fake.Claim("c", "1Gi"))
 			h.after(patience)
-		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it
+		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it
   +0s sidecar: disk.example.com Create pvc-uid-c`},
 		{"no-leaked-volume", "the provisioner forgot", func(h *history) {
 			h.put("user", fake.Claim("c", "1Gi"))
@@ -269,14 +269,14 @@ func TestObjects(t *testing.T) {
 			h.remove("user", fake.Claim("c", "1Gi"))
 			h.actor("sidecar", trace.Started)
 			h.after(patience)
-		}, `+15m1s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it (forced: sidecar crashed after it had made it)
+		}, `+15m1s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: sidecar crashed after it had created it)
   +0s sidecar: disk.example.com Create pvc-uid-c
   +1s sidecar: crashed`},
 		{"no-leaked-volume", "a driver that says it has not", func(h *history) {
 			h.lose(driver, storage.Create, "pvc-uid-c", "", "", storage.Errorf(storage.Internal, "gone"))
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.after(patience)
-		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it (forced: the caller was told that it had failed for good)
+		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: a fault hid the success of the call from its caller, which treats the error as final)
   +0s sidecar: fault at disk.example.com Create pvc-uid-c: error (it took effect)
   +0s sidecar: disk.example.com Create pvc-uid-c`},
 		{"no-leaked-volume", "the claim is bound to another volume", func(h *history) {
@@ -285,7 +285,7 @@ func TestObjects(t *testing.T) {
 			h.call(storage.Create, "pvc-uid-c", "", "")
 			h.put(controller, fake.Claim("c", "1Gi", fake.VolumeName("other")))
 			h.after(patience)
-		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was made, and for 15m0s neither a PersistentVolume nor a claim was there for it (forced: its claim was bound to another volume meanwhile (XPROV-014))
+		}, `+15m0s no-leaked-volume: pvc-uid-c of disk.example.com was created, and for 15m0s there was neither a PersistentVolume nor a claim for it (forced: its claim was bound to another volume meanwhile (XPROV-014))
   +0s sidecar: disk.example.com Create pvc-uid-c
   +0s persistentvolume-controller: update PersistentVolumeClaim/default/c: spec.volumeName none -> other`},
 	}

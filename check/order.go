@@ -12,7 +12,7 @@ import (
 
 var attachFirst = Invariant{
 	Name:        "attach-before-mount",
-	Description: "a volume that has to be attached is attached to a node when it is staged or published there",
+	Description: "a volume that needs attachment is staged or published only on a node that it is attached to",
 	Rules:       []string{"MNT-174", "ATT-141"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -35,7 +35,7 @@ var attachFirst = Invariant{
 
 var stageFirst = Invariant{
 	Name:        "stage-before-publish",
-	Description: "a volume of a driver that stages is staged on a node when it is published there",
+	Description: "a volume of a driver that stages is published only on a node where it is staged",
 	Rules:       []string{"MNT-196", "MNT-197"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -53,7 +53,7 @@ var stageFirst = Invariant{
 
 var unpublishFirst = Invariant{
 	Name:        "unpublish-before-unstage",
-	Description: "a volume is unstaged when no pod of the node has it any more",
+	Description: "a volume is unstaged only after it is unpublished from all pods of the node",
 	Rules:       []string{"MNT-135", "MNT-139"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -73,10 +73,10 @@ var unpublishFirst = Invariant{
 
 var unmountFirst = Invariant{
 	Name:        "unmount-before-detach",
-	Description: "a volume is detached from a node when it is neither staged nor published there, unless it is detached by force",
+	Description: "a volume is detached from a node only if it is neither staged nor published there, or by force",
 	Rules:       []string{"ATT-064", "ATT-066", "ATT-103", "MNT-170"},
 	Exceptions: []string{
-		"forced by a restart: a kubelet that ends after the last pod's mount and before that of the device is gone leaves the device mounted, and the next one does not know (MNT-450)",
+		"forced by a restart: a kubelet that stops between the unmount of the last pod and that of the device leaves the device mounted, which the next one does not know (MNT-450)",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -94,7 +94,7 @@ var unmountFirst = Invariant{
 	},
 }
 
-// checkUnmounted looks for mounts of a volume that was just detached from a node.
+// checkUnmounted reports mounts of a volume that was just detached from a node.
 func (s *state) checkUnmounted(inv Invariant, r *record, attached use, e trace.Entry) {
 	u, how := r.first(storage.Publish, attached.Node), "published"
 	if u == nil {
@@ -120,10 +120,10 @@ func (s *state) checkUnmounted(inv Invariant, r *record, attached use, e trace.E
 
 var inUseFirst = Invariant{
 	Name:        "in-use-before-mount",
-	Description: "a node says that an attachable volume is in use (status.volumesInUse) before it stages or publishes it",
+	Description: "a node reports an attachable volume as in use (status.volumesInUse) before it stages or publishes it",
 	Rules:       []string{"MNT-044", "MNT-170", "MNT-173"},
 	Exceptions: []string{
-		"forced by a restart: a kubelet takes what it finds on its disk for attached; if the node's status does not say so, it is not reported in use either, and another pod may get it before it is (MNT-928, kubernetes/kubernetes issue 101791)",
+		"forced by a restart: a kubelet takes volumes on its disk for attached; if the status of the node does not list one, it is not reported in use, and another pod may mount it before it is (MNT-928, kubernetes/kubernetes issue 101791)",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -139,7 +139,7 @@ var inUseFirst = Invariant{
 			if node != nil && slices.Contains(node.Status.VolumesInUse, unique) {
 				return
 			}
-			v := s.about(r, fmt.Sprintf("%s: %s on %s, whose status does not say that it is in use", r.id, e.Call.Verb, e.Call.Node), e)
+			v := s.about(r, fmt.Sprintf("%s: %s on %s, whose status.volumesInUse does not list it", r.id, e.Call.Verb, e.Call.Node), e)
 			if start, ok := r.found[e.Call.Node]; ok {
 				v.Forced = "the kubelet was started and found it on its disk (MNT-928)"
 				v.Witness = append(v.Witness, start)
@@ -151,7 +151,7 @@ var inUseFirst = Invariant{
 
 var publishToOwner = Invariant{
 	Name:        "publish-to-owner",
-	Description: "a volume is published to a pod of that node that names the claim it is bound to, and to no other",
+	Description: "a volume is published only to pods of the node that name the claim it is bound to",
 	Rules:       []string{"MNT-072g", "MNT-072h"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -165,21 +165,21 @@ var publishToOwner = Invariant{
 func (s *state) checkOwner(inv Invariant, e trace.Entry) {
 	r := s.records[idOfCall(e)]
 	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
-		return // it has it already
+		return // a repeated call
 	}
 	info := s.pods[podOfCall(e)]
 	var wrong string
 	switch {
 	case info == nil:
-		wrong = "there was never such a pod"
+		wrong = "no such pod ever existed"
 	case info.pod.Spec.NodeName != e.Call.Node:
 		wrong = fmt.Sprintf("the pod is on node %q", info.pod.Spec.NodeName)
 	case slices.Contains(info.allowed, r.id):
-		// Its own, even if both pod and PersistentVolume are gone since the kubelet began.
+		// Allowed, even if pod and PersistentVolume were deleted since the kubelet began.
 	case r.last == nil:
-		// The source stands in the pod itself.
+		// An inline volume of the pod.
 		if !hasInline(info.pod) {
-			wrong = "no PersistentVolume is about it, and the pod has no source of its own"
+			wrong = "no PersistentVolume refers to it, and the pod has no inline volume"
 		}
 	default:
 		wrong = fmt.Sprintf("the pod's claims are %q, and none is bound to it", info.claims)
@@ -199,7 +199,7 @@ func (s *state) staged(r *record) bool {
 	return err == nil && plugin.DeviceMountable(spec)
 }
 
-// about is a violation about a volume.
+// about returns a violation about a volume.
 func (s *state) about(r *record, text string, witness ...trace.Entry) Violation {
 	v := Violation{Volume: r.id, Text: text, Witness: witness}
 	for _, name := range r.pvs {

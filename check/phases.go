@@ -12,9 +12,9 @@ import (
 
 var knownPhases = Invariant{
 	Name:        "known-phase-changes",
-	Description: "claims, PersistentVolumes and pods go from phase to phase only where there is a way",
+	Description: "the phases of claims, PersistentVolumes and pods change only along known transitions",
 	Rules:       []string{"BIND-074", "BIND-077", "BIND-078", "BIND-079", "MNT-388"},
-	Exceptions:  []string{"what users write into a status themselves"},
+	Exceptions:  []string{"phases that users write"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Written: func(e trace.Entry) {
 			ways, known := phaseWays[e.Object.Kind]
@@ -27,7 +27,7 @@ var knownPhases = Invariant{
 			}
 			v := Violation{
 				Objects: []api.Ref{e.Object},
-				Text:    fmt.Sprintf("%s goes from phase %q to phase %q", e.Object, from, to),
+				Text:    fmt.Sprintf("%s changes from phase %q to phase %q", e.Object, from, to),
 			}
 			v.Forced, v.Witness = s.userEdit(e.Object)
 			v.Witness = append(v.Witness, e)
@@ -36,7 +36,7 @@ var knownPhases = Invariant{
 	},
 }
 
-// phaseWays are the phases that follow each other.
+// phaseWays has the possible next phases of each phase.
 var phaseWays = map[api.Kind]map[string][]string{
 	api.PersistentVolume: {
 		"":          {"Pending", "Available", "Bound", "Released"},

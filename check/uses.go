@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// applyCall keeps account of where volumes are.
+// applyCall records where volumes are attached, staged and published.
 func (s *state) applyCall(e trace.Entry) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
 	pod := types.UID(e.Call.Pod)
@@ -36,7 +36,7 @@ func (s *state) applyCall(e trace.Entry) {
 			delete(r.orphaned, e.Call.Node)
 		}
 	case storage.Detach:
-		// storage.DetachRequest: without a node, from all.
+		// A DetachRequest without a node detaches from all nodes.
 		s.end(id, func(u use) bool { return u.Op == storage.Attach && (e.Call.Node == "" || u.Node == e.Call.Node) })
 	case storage.Unstage:
 		s.end(id, func(u use) bool { return u.Op == storage.Stage && u.Node == e.Call.Node })
@@ -49,8 +49,7 @@ func (s *state) applyCall(e trace.Entry) {
 	s.touch(id)
 }
 
-// noteReply notes whether the caller learns how the call ended. A call that succeeds although an error was injected had its effect, and
-// the caller got the error. Where that error counts as final, nobody knows of the effect.
+// noteReply records whether a caller got a final error although its call took effect: then no component knows of the effect.
 func (s *state) noteReply(e trace.Entry) {
 	s.lost = trace.Entry{}
 	fault, ok := s.faults[e.Call]
@@ -63,15 +62,15 @@ func (s *state) noteReply(e trace.Entry) {
 	}
 }
 
-// final reports whether the caller takes the error for the end of it: every one of an in-tree plugin, some of a CSI driver.
+// final reports whether the caller treats the error as final: every error of an in-tree plugin, some of a CSI driver.
 func (s *state) final(call api.Call, err error) bool {
 	return strings.HasPrefix(call.Target, storage.InTreePrefix) || !backends.UnknownOutcome(storage.Op(call.Verb), err)
 }
 
-// lostReply is what a violation says when the caller was told that a call had failed for good.
-const lostReply = "the caller was told that it had failed for good"
+// lostReply is Violation.Forced for a caller that got a final error although its call took effect.
+const lostReply = "a fault hid the success of the call from its caller, which treats the error as final"
 
-// end takes uses away.
+// end removes uses.
 func (s *state) end(id VolumeID, which func(use) bool) {
 	r := s.records[id]
 	if r == nil {
@@ -99,7 +98,7 @@ func (s *state) end(id VolumeID, which func(use) bool) {
 	s.drop(r)
 }
 
-// cleared notes that the node has unstaged the volume: then nothing of it is left there, unless a pod has it.
+// cleared records that the node has unstaged the volume. Nothing of it is left there, unless a pod has it.
 func (s *state) cleared(id VolumeID, node string) {
 	if r := s.records[id]; r != nil && !r.mountedOn(node) {
 		delete(r.found, node)
@@ -108,14 +107,14 @@ func (s *state) cleared(id VolumeID, node string) {
 	}
 }
 
-// drop forgets a record that says nothing.
+// drop deletes an empty record.
 func (s *state) drop(r *record) {
 	if r.empty() {
 		delete(s.records, r.id)
 	}
 }
 
-// applyLifecycle follows which actors run, and machines that lose their mounts.
+// applyLifecycle records which actors run, and nodes that lose their mounts.
 func (s *state) applyLifecycle(e trace.Entry) {
 	s.noteLifecycle(e)
 	if node, ok := actors.NodeOfKubelet(e.Actor); ok && e.Type == trace.Started {
@@ -125,7 +124,7 @@ func (s *state) applyLifecycle(e trace.Entry) {
 	if !isMachine || e.Type != trace.Crashed {
 		return
 	}
-	// MNT-485: what was mounted is not any more; attachments and directories stay.
+	// MNT-485: a reboot removes mounts; attachments and directories stay.
 	var ids []VolumeID
 	for id := range s.records {
 		ids = append(ids, id)
@@ -142,7 +141,7 @@ func (s *state) applyLifecycle(e trace.Entry) {
 	}
 }
 
-// noteFound remembers what a kubelet that starts finds on its disk.
+// noteFound records what a starting kubelet finds on its disk.
 func (s *state) noteFound(node string, e trace.Entry) {
 	for _, r := range s.records {
 		if !r.mountedOn(node) && !r.files[node] {
@@ -161,8 +160,8 @@ func (s *state) noteFound(node string, e trace.Entry) {
 	}
 }
 
-// orphanedStage is why a volume stays staged that no pod had when the kubelet was started: only directories of pods tell of volumes
-// (MNT-450).
+// orphanedStage is Violation.Forced for a volume that stays staged because no pod had it when the kubelet started: a kubelet finds volumes only
+// by the directories of pods (MNT-450).
 const orphanedStage = "the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450)"
 
 func compareIDs(a, b VolumeID) int {

@@ -9,28 +9,28 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Violation is a moment at which an invariant did not hold.
+// Violation is the violation of an invariant.
 type Violation struct {
 	// Invariant is the name of the invariant.
 	Invariant string
-	// At is when it happened, or when it was due.
+	// At is the time of the violation, or the deadline that passed.
 	At time.Time
-	// Volume is the volume at the backend it is about, if any.
+	// Volume is the volume concerned; zero if there is none.
 	Volume VolumeID
-	// Objects are the API objects it is about.
+	// Objects are the API objects concerned.
 	Objects []api.Ref
-	// Text says what is wrong.
+	// Text describes it.
 	Text string
-	// Forced says who overruled the protocol so that this could come: a forced detachment, a forced deletion, a user who took a
-	// finalizer away. "" if nobody did: then a controller, a kubelet or a driver is wrong.
+	// Forced describes what overruled the protocol and caused the violation: a forced detachment, a forced deletion, a removed finalizer, a
+	// fault. "" means that a controller, a kubelet or a driver is wrong.
 	Forced string
-	// Witness are the entries that prove it, as few as will do, in the order in which they happened.
+	// Witness has the few trace entries that prove it, oldest first.
 	Witness []trace.Entry
 
 	start time.Time
 }
 
-// String is a line that says what is wrong, and below it the witness, one line each.
+// String returns a line that describes the violation, followed by one line for each entry of the witness.
 func (v Violation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "+%v %s: %s", v.At.Sub(v.start), v.Invariant, v.Text)
@@ -52,7 +52,7 @@ func (v Violation) lines() []string {
 	return lines
 }
 
-// Unforced are the violations that nobody forced: what a test wants to be empty when it plays with force.
+// Unforced returns the violations whose Forced is empty. A test with forced actions requires that there are none.
 func Unforced(violations []Violation) []Violation {
 	var rest []Violation
 	for _, v := range violations {
@@ -63,7 +63,7 @@ func Unforced(violations []Violation) []Violation {
 	return rest
 }
 
-// describe says what an entry tells.
+// describe describes an entry.
 func describe(e trace.Entry) string {
 	switch e.Type {
 	case trace.Storage:

@@ -12,12 +12,12 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// VolumeID names a volume at a backend: what a PersistentVolume is about. Two PersistentVolumes may be about one.
+// VolumeID identifies a volume at a storage backend. Two PersistentVolumes may refer to the same one.
 type VolumeID struct {
 	Backend, ID string
 }
 
-// String is "ID of backend".
+// String returns "ID of backend".
 func (id VolumeID) String() string { return id.ID + " of " + id.Backend }
 
 // use is a volume that is attached, staged or published somewhere, as far as the calls tell.
@@ -29,35 +29,34 @@ type use struct {
 	Pod types.UID
 	// Entry is the call that made it so.
 	Entry trace.Entry
-	// Lost is the fault that kept the reply of the last such call from its caller, who took it for a final failure; without Seq if
-	// nothing did.
+	// Lost is the fault that turned the success of the last such call into a final error for its caller; its Seq is zero if there is none.
 	Lost trace.Entry
 }
 
-// record is what is known about one volume.
+// record is the state of one volume.
 type record struct {
 	id   VolumeID
 	pvs  []string                 // names of the PersistentVolumes about it, in order
-	last *corev1.PersistentVolume // the one written last, also when it is gone
+	last *corev1.PersistentVolume // the one written last, even if it is deleted
 	uses []use                    // in the order in which they came about
-	// forced are the decisions to detach it by force, by node, until it is attached there again.
+	// forced are the decisions to detach it by force, by node, until its next attachment there.
 	forced map[string]trace.Entry
-	// found are the starts of kubelets that came upon the volume on their disk, by node, until it is no longer there.
+	// found are the starts of kubelets that found the volume on their disk, by node, until it is no longer there.
 	found map[string]trace.Entry
-	// orphaned are the starts of kubelets that do not know the volume to be staged, since no pod has it there, by node.
+	// orphaned are the starts of kubelets that do not know that the volume is staged, because no pod there has it, by node.
 	orphaned map[string]trace.Entry
 	// files are the nodes that lost their mounts of the volume but still have the directories.
 	files map[string]bool
 }
 
-// empty reports whether nothing is left to remember.
+// empty reports whether the record can be dropped.
 func (r *record) empty() bool { return len(r.pvs) == 0 && len(r.uses) == 0 && len(r.files) == 0 }
 
 func (r *record) find(op storage.Op, node string, pod types.UID) int {
 	return slices.IndexFunc(r.uses, func(u use) bool { return u.Op == op && u.Node == node && u.Pod == pod })
 }
 
-// first is the oldest use of that sort on the node, nil if there is none.
+// first returns the oldest use of that kind on the node, nil if there is none.
 func (r *record) first(op storage.Op, node string) *use {
 	for i := range r.uses {
 		if r.uses[i].Op == op && r.uses[i].Node == node {
@@ -72,8 +71,7 @@ func (r *record) mountedOn(node string) bool {
 	return r.first(storage.Stage, node) != nil || r.first(storage.Publish, node) != nil
 }
 
-// idOf says which volume at which backend a PersistentVolume is about, and under which name nodes know it. ok is false for one that no
-// backend is in charge of.
+// idOf returns the volume of a PersistentVolume, and the name that nodes use for it. ok is false if no backend serves it.
 func (s *state) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.UniqueVolumeName, ok bool) {
 	spec := objects.VolumeSpec{PV: pv}
 	if csi := pv.Spec.CSI; csi != nil {
@@ -86,7 +84,7 @@ func (s *state) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.Un
 	return VolumeID{plugin.Backend.Name(), spec.ID()}, objects.UniqueVolumeName(plugin, spec), true
 }
 
-// attachable reports whether the volume has to be attached before a node can use it.
+// attachable reports whether the volume must be attached before a node can use it.
 func (s *state) attachable(pv *corev1.PersistentVolume) bool {
 	plugin, err := objects.PluginOf(s.backends, objects.VolumeSpec{PV: pv})
 	if err != nil || plugin.Backend == nil || !backends.Can(plugin.Backend, storage.Attach) {
@@ -95,5 +93,5 @@ func (s *state) attachable(pv *corev1.PersistentVolume) bool {
 	return plugin.Attachable(objects.VolumeSpec{PV: pv}, s.drivers[plugin.Driver])
 }
 
-// can reports whether the backend of the volume can do op.
+// can reports whether the backend of the volume supports op.
 func (s *state) can(id VolumeID, op storage.Op) bool { return s.backends.Has(id.Backend, op) }

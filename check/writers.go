@@ -14,10 +14,10 @@ import (
 
 var oneWriter = Invariant{
 	Name:        "one-writer",
-	Description: "a volume that has to be attached and is for a single node is published on one node at a time",
+	Description: "a single-node volume that needs attachment is published on one node at a time",
 	Rules:       []string{"ATT-069", "ATT-070", "MNT-174"},
 	Exceptions: []string{
-		"volumes that are not attached: nobody but the scheduler's ReadWriteOncePod check looks at access modes then, so a ReadWriteOnce NFS share is mounted by every node that has a pod for it (kubernetes/kubernetes issue 111799)",
+		"volumes that are not attached: then only the scheduler's ReadWriteOncePod check reads access modes, so a ReadWriteOnce NFS share is mounted by every node with a pod for it (kubernetes/kubernetes issue 111799)",
 	},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -30,7 +30,7 @@ var oneWriter = Invariant{
 
 var oneAttachment = Invariant{
 	Name:        "one-attachment",
-	Description: "a volume that is for a single node is attached to one node at a time",
+	Description: "a single-node volume is attached to one node at a time",
 	Rules:       []string{"ATT-069", "ATT-070", "ATT-089"},
 	watch: func(inv Invariant, s *state) Watcher {
 		return Watcher{Called: func(e trace.Entry) {
@@ -41,19 +41,19 @@ var oneAttachment = Invariant{
 	},
 }
 
-// done reports whether e is a call of that operation that succeeded.
+// done reports whether e is the end of a successful call of op.
 func done(e trace.Entry, op storage.Op) bool {
 	return e.Verb == "end" && e.Err == nil && e.Call.Verb == string(op)
 }
 
-// checkSingle looks for the volume of a call on other nodes than that of the call.
+// checkSingle reports uses of the volume of a call on other nodes.
 func (s *state) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how string) {
 	id := VolumeID{e.Call.Target, e.Call.Key}
 	r := s.records[id]
 	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !s.attachable(r.last) {
 		return
 	}
-	// A call that is repeated tells nothing new.
+	// A repeated call changes nothing.
 	if r.uses[len(r.uses)-1].Entry.Seq != e.Seq {
 		return
 	}

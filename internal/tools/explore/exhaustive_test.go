@@ -212,7 +212,7 @@ func TestManifestMistakes(t *testing.T) {
 	}{
 		{"no YAML", Manifest{Data: []byte("kind: [")}, "explore: "},
 		{"no such controller", Manifest{Data: []byte(one), Without: []string{"nobody"}}, `Without names "nobody"`},
-		{"an invariant twice", Manifest{Data: []byte(one), Check: append(check.All(), check.All()...)}, "is there twice"},
+		{"an invariant twice", Manifest{Data: []byte(one), Check: append(check.All(), check.All()...)}, "is listed twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := tt.m.Model()
