@@ -67,7 +67,7 @@ func (n *Node) Adopt(pod *corev1.Pod) error {
 		if !mounts[v.Name] && !devices[v.Name] {
 			continue
 		}
-		r, err := k.resolveAdopted(stored, v)
+		r, err := k.adoption.resolveAdopted(stored, v)
 		if err != nil {
 			return fmt.Errorf("adopt pod %s: volume %s: %w", key, v.Name, err)
 		}
@@ -78,10 +78,10 @@ func (n *Node) Adopt(pod *corev1.Pod) error {
 	}
 	k.object, _ = n.nodes.engine.Store().Nodes.Lookup(n.name)
 	p := n.nodes.engine.User()
-	k.adopting = true
-	defer func() { k.adopting = false }()
-	if err := k.adopt(p, stored, found); err != nil {
-		k.disown(p, stored)
+	k.plugins.Silent = true
+	defer func() { k.plugins.Silent = false }()
+	if err := k.adoption.adoptPod(p, stored, found); err != nil {
+		k.adoption.disown(p, stored)
 		return fmt.Errorf("adopt pod %s: %w", key, err)
 	}
 	p.Decide("", stored, "runs on node %s", n.name)

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -332,7 +333,7 @@ func TestAdoptRefuses(t *testing.T) {
 // below lists what is on the disk below a directory of the kubelet.
 func (l *loaded) below(dir string) []string {
 	return slices.DeleteFunc(l.machine.Disk().Paths(), func(path string) bool {
-		return !strings.HasPrefix(path, mount.DefaultRoot+dir) || path == mount.DefaultRoot+dir
+		return !strings.HasPrefix(path, kubeletopts.Root+dir) || path == kubeletopts.Root+dir
 	})
 }
 

@@ -8,13 +8,14 @@ import (
 
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
 // newContainer is the containers of a pod with what its volumes give them.
 func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
-	outers, c := k.outers(pod.UID), &container{pod: pod}
+	outers, c := k.desiredByPodName(pod.UID), &container{pod: pod}
 	// MNT-385: looked at again, volume by volume, where they are needed.
 	if err := k.checkContainers(pod); err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 		specs = append(specs, dp.Spec)
 		cv := containerVolume{name: pod.Spec.Volumes[i].Name, id: dp.Spec.ID(), readOnly: dp.Spec.MountsReadOnly()}
 		if dp.Spec.Inline != nil && dp.Spec.Inline.CSI != nil {
-			cv.id = inlineHandle(pod.UID, dp.Spec.Name())
+			cv.id = plugin.InlineHandle(pod.UID, dp.Spec.Name())
 		}
 		cv.data, _ = dp.Spec.Plugin.Backend.(storage.DataHolder)
 		c.volumes = append(c.volumes, cv)
@@ -71,11 +72,11 @@ func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*volumes.Desi
 				continue
 			}
 			dp, _ := v.Pods.Get(pod.UID)
-			of := k.files(dp.Spec, pod.UID)
+			of := k.plugins.Files(dp.Spec, pod.UID)
 			// MNT-037: a bad disk shows when the mount is to go.
-			_ = k.mountFiles(disk.Mount{
+			_ = k.plugins.MountFiles(disk.Mount{
 				Path: k.layout.Subpath(pod.UID, dp.Spec.Name(), c.Name, i), Source: k.podMountPath(dp.Spec, pod),
-				Plugin: of.plugin, Volume: of.volume, Pod: string(pod.UID),
+				Plugin: of.Plugin, Volume: of.Volume, Pod: string(pod.UID),
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
@@ -20,26 +21,37 @@ const (
 	lastCSINodePause  = 2 * time.Minute
 )
 
+// driverRegistrar lists the CSI drivers of the node in its CSINode object and keeps their limits up to date.
+type driverRegistrar struct {
+	k *kubelet
+	// nodeUID is the uid of the Node object that owns the CSINode, "" until it is known.
+	nodeUID types.UID
+	// registered says that the CSINode lists the drivers of the node.
+	registered bool
+	// limits are the drivers that are asked at regular intervals how many volumes the node can have (MNT-359).
+	limits map[string]*limitWatch
+}
+
 // publishDrivers lists the CSI drivers of the node in its CSINode, as the kubelet does when the node part of a driver registers:
 // attachers and the scheduler look there. It tries until it succeeds.
-func (k *kubelet) publishDrivers(p *engine.Proc) {
+func (dr *driverRegistrar) publishDrivers(p *engine.Proc) {
 	for pause := firstCSINodePause; ; pause = min(2*pause, lastCSINodePause) {
-		if k.writeCSINode(p) == nil {
-			k.watchLimits()
+		if dr.writeCSINode(p) == nil {
+			dr.watchLimits()
 			return
 		}
 		p.Sleep(pause)
 	}
 }
 
-func (k *kubelet) writeCSINode(p *engine.Proc) error {
-	drivers := k.csiDrivers()
+func (dr *driverRegistrar) writeCSINode(p *engine.Proc) error {
+	drivers := dr.csiDrivers()
 	if len(drivers) == 0 {
 		return nil
 	}
-	old, err := reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, k.node.name) })
+	old, err := reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
 	if apierrors.IsNotFound(err) {
-		_, err = k.createCSINode(p, drivers)
+		_, err = dr.createCSINode(p, drivers)
 		return err
 	}
 	if err != nil {
@@ -47,7 +59,7 @@ func (k *kubelet) writeCSINode(p *engine.Proc) error {
 	}
 	for _, owner := range old.OwnerReferences {
 		if owner.Kind == string(api.Node) {
-			k.uid = owner.UID
+			dr.nodeUID = owner.UID
 		}
 	}
 	// What others have said about a driver of the node stays; drivers that are missing are added.
@@ -60,48 +72,48 @@ func (k *kubelet) writeCSINode(p *engine.Proc) error {
 	if len(updated.Spec.Drivers) == len(old.Spec.Drivers) {
 		return nil
 	}
-	_, err = reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
+	_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
 	return err
 }
 
 // createCSINode creates the CSINode. Once the kubelet knows the uid of its Node, it does not ask again.
-func (k *kubelet) createCSINode(p *engine.Proc, drivers []storagev1.CSINodeDriver) (*storagev1.CSINode, error) {
-	if k.uid == "" {
-		node, err := k.getNode(p)
+func (dr *driverRegistrar) createCSINode(p *engine.Proc, drivers []storagev1.CSINodeDriver) (*storagev1.CSINode, error) {
+	if dr.nodeUID == "" {
+		node, err := dr.k.getNode(p)
 		if err != nil {
 			return nil, err
 		}
-		k.uid = node.UID
+		dr.nodeUID = node.UID
 	}
 	csiNode := &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            k.node.name,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: string(api.Node), Name: k.node.name, UID: k.uid}},
+			Name:            dr.k.node.name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: string(api.Node), Name: dr.k.node.name, UID: dr.nodeUID}},
 		},
 		Spec: storagev1.CSINodeSpec{Drivers: drivers},
 	}
-	return reach(k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
+	return reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
 }
 
 // csiDrivers is what a CSINode says about the drivers of the node, by name.
-func (k *kubelet) csiDrivers() []storagev1.CSINodeDriver {
+func (dr *driverRegistrar) csiDrivers() []storagev1.CSINodeDriver {
 	var drivers []storagev1.CSINodeDriver
-	for name, b := range k.cfg.Backends.All() {
-		if !storage.IsInTree(b) && !k.node.unregistered[name] {
-			drivers = append(drivers, k.csiDriver(name, b))
+	for name, b := range dr.k.cfg.Backends.All() {
+		if !storage.IsInTree(b) && !dr.k.node.unregistered[name] {
+			drivers = append(drivers, dr.csiDriver(name, b))
 		}
 	}
 	return drivers
 }
 
 // csiDriver is what it says about one. The node's ID is its name.
-func (k *kubelet) csiDriver(name string, b storage.Backend) storagev1.CSINodeDriver {
-	return storagev1.CSINodeDriver{Name: name, NodeID: k.node.name, TopologyKeys: backends.TopologyKeys(b), Allocatable: k.allocatable(b)}
+func (dr *driverRegistrar) csiDriver(name string, b storage.Backend) storagev1.CSINodeDriver {
+	return storagev1.CSINodeDriver{Name: name, NodeID: dr.k.node.name, TopologyKeys: backends.TopologyKeys(b), Allocatable: dr.allocatable(b)}
 }
 
 // allocatable is how many volumes of the driver the node can have; nil is any number.
-func (k *kubelet) allocatable(b storage.Backend) *storagev1.VolumeNodeResources {
-	limit, limited := backends.AttachLimit(b, k.node.name)
+func (dr *driverRegistrar) allocatable(b storage.Backend) *storagev1.VolumeNodeResources {
+	limit, limited := backends.AttachLimit(b, dr.k.node.name)
 	if !limited {
 		return nil
 	}

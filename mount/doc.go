@@ -1,25 +1,30 @@
-// Package mount is the node's side of the life of a volume: one kubelet for each node, with its volume manager and the loop that
-// leads pods from their arrival to their end.
+// Package mount simulates the kubelet of each node, as far as volumes are concerned: its volume manager, the life of pods, and the
+// reports of node status that the attach/detach controller reads.
 //
-// In a real cluster the kubelet works out which volumes the pods of its node use, reports them as in use, waits until the
-// attach/detach controller has attached them, mounts each once for the node and then for each pod, and only then starts containers.
-// When a pod ends it goes the same way back. All it knows is lost when the process ends; what it finds below its directory afterwards
-// tells it what may be mounted.
+// A kubelet determines which volumes the pods of its node use and reports them as in use. It waits until the attach/detach controller has
+// attached them, mounts each one once on the node and then for each pod, and only then starts containers. When a pod ends, it unmounts
+// in the reverse order. A kubelet that restarts has lost its state, and reconstructs it from the directories on the disk.
 //
-// Here a [Node] is a machine: a [Disk] with the directories, files and mounts of the kubelet, a runtime with containers, and a
-// kubelet that is an actor (kubelet/<node>). The populator writes the desired state of the world, the reconciler compares it with
-// the actual state and starts operations, an operation calls a storage backend and notes what came of it, and a worker for each pod
-// waits for its volumes. Passes that would find the same again do not take place; those that do fall on the ticks of loops that
-// never sleep. A node can be stopped, cut off, powered off, rebooted and brought back; containers can read and write what is on
-// their volumes ([Workload]). A machine can also be taken up in the middle of its life, with pods that run already ([Node.Adopt]).
+// Simulated: a [Node] with a [Disk] (directories, metadata files, links, mounts), containers that read and write volumes ([Workload]),
+// and a kubelet that is an actor (kubelet/<node>). The populator writes the desired state, the reconciler compares it with the actual
+// state and starts operations, operations call storage backends, and a worker per pod waits for its volumes. Volumes grow on the node
+// when the controller has expanded them. A node can be stopped, cut off, powered off, rebooted, and resumed with pods that already run.
 //
-// What is on a volume grows when the controller has expanded the volume itself: when a pod gets it, or at the next sync of a pod that
-// has it. The notes that controller and kubelet exchange are in the status of the claim (EXP-040 to EXP-042).
+// Not simulated: SELinux labels, in-tree plugins that were migrated to CSI drivers, secrets and tokens of drivers, attaching by the
+// kubelet itself, kubelets without an API server, static pods, pod admission, images, and container restarts. Delays that upstream
+// randomizes have their minimum length.
 //
-// Left out: SELinux labels, plugins that CSI drivers took over, secrets and tokens of drivers, attaching by the kubelet itself, and kubelets
-// without an API server. Static pods, admission of pods, images and restarts of containers are no matter of volumes. Delays that
-// upstream stretches by chance have their least length.
+// Passes of loops that would find the same again are skipped; the others run at the ticks at which a loop that never sleeps would run them.
 //
-// Rules held here: those of docs/rules/mount.md. Where upstream leaves the order open, what ends at the instant of a pass is seen by
-// the next one (MNT-014).
+// Rules: docs/rules/mount.md. Where upstream leaves the order open, passes see what ended before their instant (MNT-014).
+//
+// Where to start:
+//
+//   - kubelet.go: the parts of a kubelet. populator.go, reconciler.go: its loops.
+//   - mount/internal/volumes/plan.go: which step comes next for a volume ([PlanMount], [PlanUnmount], [PlanDevice]).
+//   - pod_state.go: the states of a pod; pod_worker.go, pod_end.go: what happens in them.
+//   - operation_mount.go and the other operation files: the operations. operation_backoff.go: when a failed one is repeated.
+//   - restart_reconstruction.go: what happens to the volumes of pods when their kubelet restarts.
+//   - skipped_passes.go, pod_sync_skipped.go, skipped_for_faults.go: which passes and syncs are skipped, and why.
+//   - mount/internal/plugin: CSI and in-tree plugins. mount/internal/disk: the disk and its layout.
 package mount

@@ -32,7 +32,7 @@ func TestSlowGroupChange(t *testing.T) {
 	w.mark()
 	w.Advance(29 * time.Second)
 	want(t, "MNT-012: events", w.events(), nil)
-	want(t, "MNT-333: operations", w.node.kubelet.ops.Len(), 1)
+	want(t, "MNT-333: operations", w.node.kubelet.operations.pending.Len(), 1)
 	w.Advance(150 * time.Second)
 	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodPending)
 	dir := string(w.stored("p1").UID) + "/volumes/kubernetes.io~csi/pv1/mount"
@@ -222,33 +222,4 @@ func TestGroupOfLocalVolume(t *testing.T) {
 	start("other", 5, false)
 	want(t, "MNT-332: events", w.events(), []string{"AlreadyMountedVolume default/other: The requested fsGroup is 5, but the volume pv1 has GID 7. The volume may not be shareable."})
 	want(t, "MNT-332: group", group(), int64(7))
-}
-
-func TestChangesGroup(t *testing.T) {
-	rwo, rwx := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
-	for _, tc := range []struct {
-		rule             string
-		policy           storagev1.FSGroupPolicy
-		fsType           string
-		modes            []corev1.PersistentVolumeAccessMode
-		inline, readOnly bool
-		want             bool
-	}{
-		{"MNT-331", storagev1.NoneFSGroupPolicy, "ext4", rwo, false, false, false},
-		{"MNT-331", storagev1.FileFSGroupPolicy, "", rwx, false, false, true},
-		{"MNT-331", storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, "ext4", rwo, false, false, true},
-		{"MNT-331", storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, "", rwo, false, false, false},
-		{"MNT-331", storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, "ext4", rwx, false, false, false},
-		{"MNT-331", storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, "ext4", nil, true, false, true},
-		{"MNT-334", storagev1.FileFSGroupPolicy, "ext4", rwo, false, true, false},
-	} {
-		if got := changesGroup(tc.policy, tc.fsType, tc.modes, tc.inline, tc.readOnly); got != tc.want {
-			t.Errorf("%s: changesGroup(%+v) = %v", tc.rule, tc, got)
-		}
-	}
-	group := int64(7)
-	pod := fake.Pod("p")
-	want(t, "MNT-330: none", fsGroup(pod), nil)
-	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &group}
-	want(t, "MNT-330: some", *fsGroup(pod), 7)
 }

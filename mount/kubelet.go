@@ -9,63 +9,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// kubelet is one life of the kubelet of a node (MNT-013): the populator writes the desired state, the reconciler starts
-// operations, a worker for each pod waits for what it needs. All of it is lost when the process ends.
+// kubelet is one life of the kubelet process of a node (MNT-013). All of its state is lost when the process ends.
+//
+// Its parts are the fields below: the populator writes the desired state, the reconciler compares it with the actual state and starts
+// operations, a worker for each pod waits for what the pod needs, and the status reporter reports volumes in use.
 type kubelet struct {
-	node   *Node
-	cfg    *Config
-	actor  *engine.Actor
-	layout disk.Layout
-	events *engine.Recorder
+	node    *Node
+	cfg     *Config
+	actor   *engine.Actor
+	layout  disk.Layout
+	plugins *plugin.Host
+	events  *engine.Recorder
 
-	// pods are those assigned to the node as the API shows them, workers those that the kubelet deals with.
+	// pods are the pods of the node as the API shows them. workers has one worker for each pod that the kubelet deals with.
 	pods    map[types.UID]*corev1.Pod
-	workers map[types.UID]*worker
-	// object is the Node as watched, nil if there is none.
+	workers map[types.UID]*podWorker
+	// object is the Node object as watched, nil if there is none.
 	object  *corev1.Node
 	infPods *engine.Informer[*corev1.Pod]
 	infNode *engine.Informer[*corev1.Node]
 	drivers *engine.Informer[*storagev1.CSIDriver]
-	// watching says that the informers deliver: what changed before is in their view and comes with the first delivery.
+	// watching says that the informers deliver. Earlier changes are in their views, and come with the first delivery.
 	watching bool
+	// sourcesReady says that the kubelet knows all pods of the node.
+	sourcesReady bool
+	// resumed says that this life continues one from before a dump was loaded, so nothing that it finds is new.
+	resumed bool
 
 	desired *volumes.Desired
 	actual  *volumes.Actual
-	ops     *engine.NestedOperations
-	// processed says of a pod whether its volumes are in the desired state: absent is never seen, false is to be done again (MNT-064).
-	processed map[types.UID]bool
-	// sourcesReady: the pods are known. hasAddedPods: they are in the desired state (MNT-063). statesSynced: what was found on the
-	// disk was compared with the node's status (MNT-137).
-	sourcesReady, hasAddedPods, statesSynced bool
-	// awaiting are reconstructed volumes to be compared with the node's status, failed those that could not be reconstructed.
-	awaiting []corev1.UniqueVolumeName
-	failed   []leftover
-	// blocked says that something cannot be unmounted as long as the disk is as it is.
-	blocked bool
-	// undecided are claims whose volumes are larger than the node knows, and for which there is nothing to do as they are (MNT-406).
-	undecided map[string]bool
-	// refusals are the volumes that were not expanded at the last look because no pod may write to them (MNT-406).
-	refusals map[corev1.UniqueVolumeName]*refusal
-	// hindered are volumes of which something could not be done because an operation runs.
-	hindered map[corev1.UniqueVolumeName]bool
-	// resumed says that this life began long ago as far as anybody can tell, adopted are the pods that it knew then. While it is
-	// adopting, storage is asked without anybody noticing.
-	resumed, adopting bool
-	adopted           map[types.UID]bool
 
-	// uid is that of the Node as the CSINode has it, "" while it is not known; registered says that the CSINode lists the drivers of the node.
-	uid        types.UID
-	registered bool
-	// limits are the drivers that are asked at regular intervals how many volumes the node can have (MNT-359).
-	limits map[string]*limitWatch
-
-	populator, reconciler, housekeeping, status *grid
-	report                                      report
+	populator    *populator
+	reconciler   *reconciler
+	operations   *operations
+	expansion    *volumeExpansion
+	status       *statusReporter
+	registrar    *driverRegistrar
+	housekeeping *housekeeper
+	adoption     *adopter
 }
 
 // The order in which passes at the same instant run (MNT-014).
@@ -79,7 +67,7 @@ const (
 // start begins a life of the kubelet.
 func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
-	k.actor, k.events, k.ops = a, a.NewRecorder(Component), a.NewNestedOperations()
+	k.actor, k.events, k.operations.pending = a, a.NewRecorder(Component), a.NewNestedOperations()
 	n.kubelet = k
 	a.OnStop(func() {
 		for _, w := range k.workers {
@@ -91,27 +79,34 @@ func (n *Node) start(a *engine.Actor) {
 		n.disk.OnChange = nil
 	})
 	var delay time.Duration
-	if n.nodes.cfg.StartDelay != nil {
-		delay = n.nodes.cfg.StartDelay(n.name)
+	if n.nodes.cfg.Harness.StartDelay != nil {
+		delay = n.nodes.cfg.Harness.StartDelay(n.name)
 	}
 	a.After(delay, "start", k.run)
 }
 
-// newKubelet is a kubelet that knows nothing and does nothing.
+// newKubelet returns a kubelet that knows nothing and does nothing yet.
 func (n *Node) newKubelet() *kubelet {
-	return &kubelet{
-		node: n, cfg: &n.nodes.cfg, layout: disk.Layout{Root: n.nodes.cfg.Root},
-		pods:      map[types.UID]*corev1.Pod{},
-		workers:   map[types.UID]*worker{},
-		desired:   volumes.NewDesired(),
-		actual:    volumes.NewActual(),
-		processed: map[types.UID]bool{},
-		undecided: map[string]bool{},
-		refusals:  map[corev1.UniqueVolumeName]*refusal{},
-		hindered:  map[corev1.UniqueVolumeName]bool{},
-		adopted:   map[types.UID]bool{},
-		limits:    map[string]*limitWatch{},
+	k := &kubelet{
+		node: n, cfg: &n.nodes.cfg, layout: disk.Layout{Root: kubeletopts.Root},
+		pods:    map[types.UID]*corev1.Pod{},
+		workers: map[types.UID]*podWorker{},
+		desired: volumes.NewDesired(),
+		actual:  volumes.NewActual(),
 	}
+	k.plugins = &plugin.Host{
+		Node: n.name, Layout: k.layout, Disk: n.disk, Backends: k.cfg.Backends, Unregistered: n.unregistered,
+		Owners: n.nodes.owners, GroupChange: k.cfg.GroupChange, API: k, AfterPasses: afterPasses,
+	}
+	k.populator = &populator{k: k, processed: map[types.UID]bool{}}
+	k.reconciler = &reconciler{k: k}
+	k.operations = &operations{k: k, blocked: map[corev1.UniqueVolumeName]bool{}}
+	k.expansion = &volumeExpansion{k: k, undecided: map[string]bool{}, deferrals: map[corev1.UniqueVolumeName]*expansionDeferral{}}
+	k.status = &statusReporter{k: k}
+	k.registrar = &driverRegistrar{k: k, limits: map[string]*limitWatch{}}
+	k.housekeeping = &housekeeper{k: k}
+	k.adoption = &adopter{k: k, pods: map[types.UID]bool{}}
+	return k
 }
 
 // begun reports whether the process has started to work.
@@ -127,21 +122,21 @@ func (k *kubelet) run(p *engine.Proc) {
 	k.infNode = engine.NewKeyedInformer(k.actor, s.Nodes, k.node.nodes.nodesByName, k.node.name)
 	k.infPods = engine.NewKeyedInformer(k.actor, s.Pods, k.node.nodes.podsByNode, k.node.name)
 
-	k.register(p)
-	k.actor.Go("CSI drivers", k.publishDrivers)
+	k.status.register(p)
+	k.actor.Go("CSI drivers", k.registrar.publishDrivers)
 	// MNT-130: what an earlier kubelet left is read before the first pass.
-	k.reconstruct(p)
+	k.reconciler.reconstruct(p)
 	k.makeLoops(p.Now())
 	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
-		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.watchLimit(d.Name) },
+		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
 		Update: func(old, d *storagev1.CSIDriver) {
 			k.driversChanged()
 			// MNT-360: other changes leave the period as it is.
 			if limitPeriod(old) != limitPeriod(d) {
-				k.watchLimit(d.Name)
+				k.registrar.watchLimit(d.Name)
 			}
 		},
-		Delete: func(d *storagev1.CSIDriver) { k.driversChanged(); k.watchLimit(d.Name) },
+		Delete: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
 	})
 	k.infNode.Handle(engine.Handler[*corev1.Node]{
 		Add:    func(node *corev1.Node) { k.nodeChanged(node) },
@@ -157,27 +152,27 @@ func (k *kubelet) run(p *engine.Proc) {
 	k.sourcesReady = !k.node.partitioned
 	if k.resumed {
 		// The last report was made by the same kubelet, and its pods are not new.
-		k.report.sent, k.report.awaited, k.report.until = p.Now(), false, p.Now()
+		k.status.last.sent, k.status.last.awaited, k.status.last.until = p.Now(), false, p.Now()
 	}
-	k.reconciler.Arm()
-	k.populator.Arm()
-	k.status.Arm()
-	k.housekeeping.Rest()
+	k.reconciler.ticker.Arm()
+	k.populator.ticker.Arm()
+	k.status.ticker.Arm()
+	k.housekeeping.ticker.Rest()
 }
 
 // makeLoops makes the loops of a process that begins its work now.
 func (k *kubelet) makeLoops(now time.Time) {
 	// MNT-001: the first pass comes at once, however long registering took.
-	k.reconciler = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconcile)
+	k.reconciler.ticker = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconciler.pass)
 	// MNT-002
 	firstPopulate := now.Add(passPeriod)
 	if k.resumed {
 		// Its first pass was long ago: what it wants is known before anything is reported.
 		firstPopulate = now
 	}
-	k.populator = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populatePass)
-	k.housekeeping = newGrid(k.actor, "housekeeping", now.Add(k.cfg.Housekeeping), k.cfg.Housekeeping, rankPoll, k.keepHouse)
-	k.status = newGrid(k.actor, "node status", now.Add(k.cfg.StatusDelay), k.cfg.StatusPeriod, rankReport, k.reportStatus)
+	k.populator.ticker = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populator.pass)
+	k.housekeeping.ticker = newGrid(k.actor, "housekeeping", now.Add(kubeletopts.Housekeeping), kubeletopts.Housekeeping, rankPoll, k.housekeeping.pass)
+	k.status.ticker = newGrid(k.actor, "node status", now.Add(kubeletopts.StatusDelay), k.cfg.StatusPeriod, rankReport, k.status.pass)
 	k.node.disk.OnChange = k.diskChanged
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -30,32 +31,32 @@ func TestWhichPods(t *testing.T) {
 	for _, tc := range []struct {
 		rule     string
 		starting bool
-		worker   *worker
+		worker   *podWorker
 		skips    bool
 	}{
-		{"MNT-061", true, &worker{ending: true}, false},
-		{"MNT-061", true, &worker{ending: true, runtimeGone: true}, true},
-		{"MNT-062", false, &worker{ending: true}, true},
+		{"MNT-061", true, &podWorker{state: podStopping}, false},
+		{"MNT-061", true, &podWorker{state: podUnmounting}, true},
+		{"MNT-062", false, &podWorker{state: podStopping}, true},
 		{"MNT-062", false, nil, true},
-		{"MNT-060", false, &worker{}, false},
+		{"MNT-060", false, &podWorker{}, false},
 	} {
-		k.hasAddedPods = !tc.starting
+		k.populator.hasAddedPods = !tc.starting
 		delete(k.workers, "u")
 		if tc.worker != nil {
 			k.workers["u"] = tc.worker
 		}
-		if got := k.skips("u"); got != tc.skips {
+		if got := k.populator.skips("u"); got != tc.skips {
 			t.Errorf("%s: skips(%+v) = %v, want %v", tc.rule, tc, got, tc.skips)
 		}
 	}
 	delete(k.workers, "u")
-	k.hasAddedPods = true
+	k.populator.hasAddedPods = true
 	stored := w.pod("p1")
 	w.Advance(400 * time.Millisecond)
-	want(t, "MNT-064: processed", k.processed[stored.UID], true)
+	want(t, "MNT-064: processed", k.populator.processed[stored.UID], true)
 	reads := 0
 	w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New("no"))
-	k.populator.Arm()
+	k.populator.ticker.Arm()
 	w.Advance(time.Second)
 	for e := range w.Trace().Since(w.seen) {
 		if e.Type == trace.Injected {
@@ -73,11 +74,11 @@ func TestHasAddedPods(t *testing.T) {
 	w.forceDelete("p1")
 	w.node.Start()
 	w.Advance(0)
-	want(t, "MNT-063: at once", w.node.kubelet.hasAddedPods, false)
+	want(t, "MNT-063: at once", w.node.kubelet.populator.hasAddedPods, false)
 	w.Advance(99 * time.Millisecond)
 	want(t, "MNT-131: calls", w.calls(), nil)
 	w.Advance(time.Millisecond)
-	want(t, "MNT-002: after 100 ms", w.node.kubelet.hasAddedPods, true)
+	want(t, "MNT-002: after 100 ms", w.node.kubelet.populator.hasAddedPods, true)
 	want(t, "MNT-459: calls", w.calls(), []string{"Unpublish h1"})
 }
 
@@ -88,17 +89,17 @@ func TestSomeVolumesFail(t *testing.T) {
 	w.Advance(200 * time.Millisecond)
 	k := w.node.kubelet
 	want(t, "MNT-066: the other is desired", k.desired.HasPodVolume(volumeName, pod.UID), true)
-	want(t, "MNT-068: no retry before the next sync", k.processed[pod.UID], true)
+	want(t, "MNT-068: no retry before the next sync", k.populator.processed[pod.UID], true)
 	w.Advance(200 * time.Millisecond)
 	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "FailedMount default/p1: Unable to attach or mount volumes: unmounted volumes=[c1 missing], unattached volumes=[c1], failed to process volumes=[missing]: error processing PVC default/missing:") {
 		t.Errorf("MNT-352, MNT-381: events = %q", events)
 	}
 	// A pod that nobody waits for is tried again in the next pass.
-	delete(k.processed, pod.UID)
+	delete(k.populator.processed, pod.UID)
 	w.mark()
-	k.populator.Arm()
+	k.populator.ticker.Arm()
 	w.Advance(100 * time.Millisecond)
-	_, seen := k.processed[pod.UID]
+	_, seen := k.populator.processed[pod.UID]
 	want(t, "MNT-068: unseen", seen, false)
 }
 
@@ -179,7 +180,7 @@ func TestStaleNodeCache(t *testing.T) {
 	w.Advance(100 * time.Millisecond)
 	w.setAttached()
 	w.Advance(250 * time.Millisecond)
-	want(t, "MNT-158: backs off", w.node.kubelet.ops.Len(), 1)
+	want(t, "MNT-158: backs off", w.node.kubelet.operations.pending.Len(), 1)
 	want(t, "MNT-398: events", w.events(), nil)
 }
 
@@ -220,13 +221,13 @@ func TestStart(t *testing.T) {
 	w.node.Stop()
 	w.node.Start()
 	k := w.node.kubelet
-	want(t, "MNT-013: nothing remembered", []int{len(k.actual.Volumes()), len(k.desired.Volumes()), k.ops.Len()}, []int{0, 0, 0})
+	want(t, "MNT-013: nothing remembered", []int{len(k.actual.Volumes()), len(k.desired.Volumes()), k.operations.pending.Len()}, []int{0, 0, 0})
 	w.Advance(0)
 	want(t, "MNT-130: read before the first pass", len(k.actual.Volumes()), 1)
-	want(t, "MNT-137: corrected in the first pass", []any{len(k.awaiting), k.statesSynced}, []any{0, true})
-	want(t, "MNT-136: not yet", len(k.failed), 1)
+	want(t, "MNT-137: corrected in the first pass", []any{len(k.reconciler.unverified), k.reconciler.statesSynced}, []any{0, true})
+	want(t, "MNT-136: not yet", len(k.reconciler.unreconstructed), 1)
 	w.Advance(time.Second)
-	want(t, "MNT-136: once", len(k.failed), 0)
+	want(t, "MNT-136: once", len(k.reconciler.unreconstructed), 0)
 }
 
 // While the API server cannot be reached, Settle does not wait for it.
@@ -251,7 +252,7 @@ func TestForgottenPods(t *testing.T) {
 	k.desired.AddPodError(pod.UID, "x")
 	w.forceDelete("p1")
 	w.Advance(time.Second)
-	want(t, "MNT-084: processed", len(k.processed), 0)
+	want(t, "MNT-084: processed", len(k.populator.processed), 0)
 	want(t, "MNT-085: errors", len(k.desired.PodsWithErrors()), 0)
 	want(t, "workers", len(k.workers), 0)
 }
@@ -266,7 +267,7 @@ func TestVerify(t *testing.T) {
 	dp, _ := dv.Pods.Get(pod.UID)
 	verify := func(v volumes.DesiredVolume) (text string) {
 		w.node.actor.Go("test", func(p *engine.Proc) {
-			if err := k.verifyAttached(p, v, dp.Spec, pod); err != nil {
+			if err := k.operations.verifyAttached(p, v, dp.Spec, pod); err != nil {
 				text = err.Error()
 			}
 		})
@@ -346,7 +347,7 @@ func TestBackoffEnds(t *testing.T) {
 	w.Advance(10 * time.Second)
 	const failed = " Publish h1 = Internal"
 	want(t, "MNT-160", w.timed(), []string{"100ms Stage h1", "100ms" + failed, "700ms" + failed, "1.8s" + failed, "3.9s Publish h1"})
-	want(t, "MNT-156", w.node.kubelet.ops.Len(), 0)
+	want(t, "MNT-156", w.node.kubelet.operations.pending.Len(), 0)
 }
 
 // MNT-170, MNT-171, MNT-172, MNT-044, MNT-008: reports of the node's status.
@@ -413,7 +414,7 @@ func TestReportsBeginWithTheWatch(t *testing.T) {
 }
 
 func TestEveryReport(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.cfg.EveryReport = true })
+	w := newWorld(t, func(s *setup) { s.cfg.Harness.EveryReport = true })
 	w.Advance(time.Hour)
 	n := 0
 	for e := range w.Trace().Since(w.seen) {
@@ -448,7 +449,7 @@ func TestWaitEnds(t *testing.T) {
 	ended := k.workers[w.stored("p1").UID]
 	w.deletePod("p1")
 	w.Advance(0)
-	want(t, "MNT-356: over", ended.runtimeGone, true)
+	want(t, "MNT-356: over", ended.state.containersGone(), true)
 	w.Advance(time.Second)
 	want(t, "MNT-387: never ran", w.phase("p1"), "gone")
 	want(t, "MNT-382: events", w.events(), nil)
@@ -459,7 +460,7 @@ func TestWaitEnds(t *testing.T) {
 	w.node.actor.Go("test", func(p *engine.Proc) {
 		errs = k.waitForAllPodsUnmount(p, nil, time.Second)
 		want(t, "MNT-355: none", errs, nil)
-		errs = k.waitForAllPodsUnmount(p, []*worker{k.workers[a.UID], k.workers[b.UID]}, time.Second)
+		errs = k.waitForAllPodsUnmount(p, []*podWorker{k.workers[a.UID], k.workers[b.UID]}, time.Second)
 	})
 	w.Advance(2 * time.Second)
 	if !errors.Is(errs, errDeadline) {
@@ -484,7 +485,7 @@ func TestContainersNeedVolumes(t *testing.T) {
 	pod := w.run("p1")
 	k := w.node.kubelet
 	want(t, "MNT-357", k.mountedNames(pod.UID), []string{"data"})
-	k.setPod(volumeName, pod.UID, testSpec("data"), volumes.MountUncertain)
+	k.operations.setPodState(volumeName, pod.UID, testSpec("data"), volumes.MountUncertain)
 	_, err := k.newContainer(pod)
 	want(t, "MNT-385: mount", err.Error(), `cannot find volume "data" to mount into container "main"`)
 	device := fake.Pod("p2", fake.BlockClaims("c9"))
@@ -582,7 +583,7 @@ func TestLeftovers(t *testing.T) {
 	w.Advance(time.Minute)
 	want(t, "MNT-011, MNT-387: pod", w.phase("p1"), corev1.PodSucceeded)
 	w.ok(w.node.disk.Unmount(path))
-	w.node.kubelet.changed(pod.UID)
+	w.node.kubelet.podVolumesChanged(pod.UID)
 	w.Advance(time.Second)
 	want(t, "MNT-387: pod", w.phase("p1"), "gone")
 }
@@ -633,8 +634,8 @@ func TestConfig(t *testing.T) {
 		field, want string
 		cfg         Config
 	}{
-		{"SyncPeriod", "mount: SyncPeriod is -1s: give zero for the default of 1m0s, or more", Config{SyncPeriod: -time.Second}},
-		{"Root", `mount: Root is "x/": give an absolute path without a slash at its end`, Config{Root: "x/"}},
+		{"StatusPeriod", "mount: StatusPeriod is -1s: give zero for the default of 10s, or more", Config{StatusPeriod: -time.Second}},
+		{"WaitLimit", "mount: WaitLimit is -1s: give zero for the default of 2m3s, or more", Config{WaitLimit: -time.Second}},
 	} {
 		_, err := New(e, tc.cfg)
 		if err == nil || err.Error() != tc.want {
@@ -646,9 +647,9 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "MNT-003: limit", ns.cfg.WaitLimit, 123*time.Second)
-	want(t, "MNT-008: periods", []time.Duration{ns.cfg.StatusPeriod, ns.cfg.ReportPeriod}, []time.Duration{10 * time.Second, 5 * time.Minute})
-	want(t, "MNT-009: periods", []time.Duration{ns.cfg.RetryPeriod, ns.cfg.SyncPeriod}, []time.Duration{10 * time.Second, 60 * time.Second})
-	want(t, "MNT-010: period", ns.cfg.Housekeeping, 2*time.Second)
+	want(t, "MNT-008: periods", []time.Duration{ns.cfg.StatusPeriod, kubeletopts.ReportPeriod}, []time.Duration{10 * time.Second, 5 * time.Minute})
+	want(t, "MNT-009: periods", []time.Duration{kubeletopts.RetryPeriod, kubeletopts.SyncPeriod}, []time.Duration{10 * time.Second, 60 * time.Second})
+	want(t, "MNT-010: period", kubeletopts.Housekeeping, 2*time.Second)
 	if _, err := ns.Add(""); err == nil {
 		t.Errorf("a node without a name is accepted")
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Node is a machine with a kubelet. Its disk, what is mounted and the containers that run outlive the kubelet; a reboot leaves only
-// the files.
+// Node is a node with a kubelet. Its disk, mounts and containers outlive the kubelet. A reboot keeps only the files.
 type Node struct {
 	name    string
 	nodes   *Nodes
@@ -46,7 +45,7 @@ func (ns *Nodes) newNode(name string) (*Node, error) {
 	return n, err
 }
 
-// Name is the node's name.
+// Name returns the name of the node.
 func (n *Node) Name() string { return n.name }
 
 // Disk returns the disk of the node.
@@ -55,17 +54,16 @@ func (n *Node) Disk() Disk { return Disk{n.disk} }
 // Running reports whether the kubelet runs.
 func (n *Node) Running() bool { return n.actor.Alive() }
 
-// Stop ends the kubelet at once. A call to a storage backend that is under way has no effect. Containers run on, and what is
-// mounted stays.
+// Stop ends the kubelet at once. A running call to a storage backend has no effect. Containers and mounts stay.
 func (n *Node) Stop() { n.actor.Crash() }
 
-// Start starts a kubelet that does not run. It knows only what the API and the disk say.
+// Start starts the kubelet, if it does not run. It knows only what the API and the disk reveal.
 func (n *Node) Start() {
 	n.machine.Start()
 	n.actor.Start()
 }
 
-// PowerOff stops the kubelet if it runs and loses all mounts and containers. Directories and files stay. Start brings the node back.
+// PowerOff stops the kubelet and loses all mounts and containers. Directories and files stay. Start brings the node back.
 func (n *Node) PowerOff() {
 	n.actor.Crash()
 	n.lose()
@@ -77,10 +75,10 @@ func (n *Node) Reboot() {
 	n.Start()
 }
 
-// lose is what a machine forgets when it goes down.
+// lose drops what a node loses when it goes down.
 func (n *Node) lose() {
 	n.machine.Crash()
-	// MNT-485: mounts and bind mounts are gone, what lies beneath them is not.
+	// MNT-485: mounts are lost; directories and files stay.
 	n.disk.Reboot()
 	for _, b := range n.nodes.cfg.Backends.All() {
 		if rebooter, ok := b.(storage.Rebooter); ok {
@@ -91,8 +89,8 @@ func (n *Node) lose() {
 	n.bootID = ""
 }
 
-// Partition cuts the kubelet off from the API server, or ends that. Its containers run on, and storage can be reached. When the
-// partition ends the kubelet learns at once what it missed.
+// Partition cuts the kubelet off from the API server (true), or ends that (false). Its containers run on, and it reaches storage. When the
+// partition ends, the kubelet receives at once what it missed.
 func (n *Node) Partition(cut bool) {
 	if n.partitioned == cut {
 		return
@@ -102,19 +100,19 @@ func (n *Node) Partition(cut bool) {
 	case n.kubelet == nil:
 	case !cut:
 		n.kubelet.relist()
-	case len(n.kubelet.refusals) > 0:
-		// MNT-406: the next look at a claim fails.
-		n.kubelet.reconciler.RestAt(n.actor.Engine().Now().Add(1))
+	case len(n.kubelet.expansion.deferrals) > 0:
+		// MNT-406: the next read of the claim fails.
+		n.kubelet.reconciler.ticker.RestAt(n.actor.Engine().Now().Add(1))
 	}
 }
 
 // Partitioned reports whether the kubelet is cut off from the API server.
 func (n *Node) Partitioned() bool { return n.partitioned }
 
-// Unregister takes a CSI driver from the node, as when its pod restarts: the kubelet cannot call it until Register.
+// Unregister removes a CSI driver from the node, as when its pod restarts: the kubelet cannot call it until Register.
 func (n *Node) Unregister(driver string) { n.register(driver, false) }
 
-// Register brings a CSI driver back to the node. All drivers are registered from the beginning.
+// Register brings a CSI driver back to the node. All drivers are registered at first.
 func (n *Node) Register(driver string) { n.register(driver, true) }
 
 func (n *Node) register(driver string, there bool) {
@@ -123,13 +121,13 @@ func (n *Node) register(driver string, there bool) {
 	}
 	n.unregistered[driver] = !there
 	if n.kubelet != nil {
-		// MNT-360
-		n.kubelet.watchLimit(driver)
+		// MNT-360: registering a driver restarts its period.
+		n.kubelet.registrar.watchLimit(driver)
 	}
 }
 
-// Exit has the containers of a pod exit by themselves, leaving the pod in that phase, Succeeded or Failed (MNT-388). The error
-// says that the pod does not run here, or that the phase is none in which pods end.
+// Exit makes the containers of a pod exit by themselves and leaves the pod in that phase, Succeeded or Failed (MNT-388). It is an error if
+// the pod does not run here, or if the phase is another one.
 func (n *Node) Exit(pod string, phase corev1.PodPhase) error {
 	if !terminal(phase) {
 		return fmt.Errorf("exit of pod %s: phase %q is not one in which pods end: give %s or %s", pod, phase, corev1.PodSucceeded, corev1.PodFailed)
@@ -143,7 +141,7 @@ func (n *Node) Exit(pod string, phase corev1.PodPhase) error {
 	return fmt.Errorf("exit of pod %s: it does not run on node %s", pod, n.name)
 }
 
-// Containers lists the pods whose containers run, by uid.
+// Containers lists the uids of the pods whose containers run, in order.
 func (n *Node) Containers() []types.UID {
 	var uids []types.UID
 	for _, c := range n.runtime.list() {
@@ -154,7 +152,7 @@ func (n *Node) Containers() []types.UID {
 	return uids
 }
 
-// Groups are the supplemental groups of a pod's containers that its volumes give them (MNT-386).
+// Groups returns the supplemental groups that the volumes of a pod add to its containers (MNT-386).
 func (n *Node) Groups(pod types.UID) []int64 {
 	if c, ok := n.runtime.running[pod]; ok {
 		return c.groups
@@ -162,11 +160,11 @@ func (n *Node) Groups(pod types.UID) []int64 {
 	return nil
 }
 
-// Accesses is what containers read and wrote on this node, in order.
+// Accesses lists what containers read and wrote on this node, in order.
 func (n *Node) Accesses() []Access { return n.runtime.accesses }
 
-// MountedVolumes are the names of the pod's volumes that are mounted for it, as the kubelet sees it, in order. Nil while the kubelet
-// is down.
+// MountedVolumes lists the names of the pod's volumes that the kubelet knows to be mounted for it, in order. Nil while the kubelet is
+// down.
 func (n *Node) MountedVolumes(pod types.UID) []string {
 	if n.kubelet == nil {
 		return nil

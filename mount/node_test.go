@@ -13,8 +13,10 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -25,7 +27,7 @@ func TestRegister(t *testing.T) {
 	w := newWorld(t)
 	node, err := w.Store().Nodes.Get(nodeName)
 	w.ok(err)
-	want(t, "annotation", node.Annotations[ManagedAttachAnnotation], "true")
+	want(t, "annotation", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "true")
 	want(t, "ready", kubeletstatus.Ready(node), true)
 	w.create(fake.Node("n2"))
 	w.ok(w.nodes.Follow())
@@ -33,7 +35,7 @@ func TestRegister(t *testing.T) {
 	second, ok := w.nodes.Get("n2")
 	want(t, "followed", ok && second.Running(), true)
 	node, _ = w.Store().Nodes.Get("n2")
-	want(t, "annotation of a node that was there", node.Annotations[ManagedAttachAnnotation], "true")
+	want(t, "annotation of a node that was there", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "true")
 	w.create(fake.Node("n3"))
 	w.Advance(time.Second)
 	want(t, "nodes", len(w.nodes.All()), 3)
@@ -47,10 +49,10 @@ func TestRegisterLater(t *testing.T) {
 	w.ok(w.nodes.Follow())
 	w.Advance(9 * time.Second)
 	node, _ := w.Store().Nodes.Get("n2")
-	want(t, "annotation", node.Annotations[ManagedAttachAnnotation], "")
+	want(t, "annotation", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "")
 	w.Advance(2 * time.Second)
 	node, _ = w.Store().Nodes.Get("n2")
-	want(t, "annotation", node.Annotations[ManagedAttachAnnotation], "true")
+	want(t, "annotation", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "true")
 }
 
 // A call under way when the kubelet stops has no effect.
@@ -176,7 +178,7 @@ func TestCorrection(t *testing.T) {
 	v, _ := w.node.kubelet.actual.Volume(volumeName)
 	want(t, "MNT-928: attachability", v.Attachable, volumes.NotAttachable)
 	want(t, "MNT-928: in use", len(w.inUse()), 0)
-	want(t, "MNT-137: synced", w.node.kubelet.statesSynced, true)
+	want(t, "MNT-137: synced", w.node.kubelet.reconciler.statesSynced, true)
 }
 
 // MNT-451, MNT-452, MNT-453: what can be read from the disk.
@@ -188,24 +190,24 @@ func TestReconstruct(t *testing.T) {
 	w.ok(fs.WriteMetadata(l.CSIDeviceData("pv2")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv2", Driver: driverName, Handle: "h2"}))
 	w.ok(fs.Mkdir(l.PodVolume("u", "kubernetes.io/csi", "lost")))
 	w.ok(fs.Mkdir(l.PodVolume("u", "kubernetes.io/local-volume", "dir")))
-	w.ok(fs.Mount(disk.Mount{Path: l.GlobalMount(localPluginName, "dev")}))
+	w.ok(fs.Mount(disk.Mount{Path: l.GlobalMount(plugin.LocalPluginName, "dev")}))
 	for _, tc := range []struct {
 		rule  string
-		what  leftover
+		what  plugin.VolumeDir
 		block bool
 		want  string
 	}{
-		{"MNT-451", leftover{"u", "kubernetes.io/csi", "pv1"}, false, "kubernetes.io/csi/d^h1"},
-		{"MNT-451", leftover{"u", "kubernetes.io/csi", "pv2"}, true, "kubernetes.io/csi/d^h2"},
-		{"MNT-451", leftover{"u", "kubernetes.io/nfs", "pv3"}, false, "kubernetes.io/nfs/u-pv3"},
-		{"MNT-451", leftover{"u", "kubernetes.io/empty-dir", "tmp"}, false, "kubernetes.io/empty-dir/u-tmp"},
-		{"MNT-451", leftover{"u", localPluginName, "dev"}, false, "kubernetes.io/local-volume/dev"},
-		{"MNT-453", leftover{"u", "kubernetes.io/csi", "lost"}, false, "error"},
-		{"MNT-453", leftover{"u", localPluginName, "dir"}, false, "error"},
-		{"MNT-453", leftover{"u", "example.com/other", "x"}, false, "error"},
+		{"MNT-451", plugin.VolumeDir{Pod: "u", Plugin: "kubernetes.io/csi", Name: "pv1"}, false, "kubernetes.io/csi/d^h1"},
+		{"MNT-451", plugin.VolumeDir{Pod: "u", Plugin: "kubernetes.io/csi", Name: "pv2"}, true, "kubernetes.io/csi/d^h2"},
+		{"MNT-451", plugin.VolumeDir{Pod: "u", Plugin: "kubernetes.io/nfs", Name: "pv3"}, false, "kubernetes.io/nfs/u-pv3"},
+		{"MNT-451", plugin.VolumeDir{Pod: "u", Plugin: "kubernetes.io/empty-dir", Name: "tmp"}, false, "kubernetes.io/empty-dir/u-tmp"},
+		{"MNT-451", plugin.VolumeDir{Pod: "u", Plugin: plugin.LocalPluginName, Name: "dev"}, false, "kubernetes.io/local-volume/dev"},
+		{"MNT-453", plugin.VolumeDir{Pod: "u", Plugin: "kubernetes.io/csi", Name: "lost"}, false, "error"},
+		{"MNT-453", plugin.VolumeDir{Pod: "u", Plugin: plugin.LocalPluginName, Name: "dir"}, false, "error"},
+		{"MNT-453", plugin.VolumeDir{Pod: "u", Plugin: "example.com/other", Name: "x"}, false, "error"},
 	} {
 		got := "error"
-		if spec, err := k.rebuild(tc.what, tc.block); err == nil {
+		if spec, err := k.plugins.Reconstruct(tc.what, tc.block); err == nil {
 			got = string(volumes.Identify(spec, "u", nil).Name)
 		}
 		want(t, tc.rule+": "+fmt.Sprint(tc.what), got, tc.want)
@@ -402,8 +404,8 @@ func (w *world) clean(when string) {
 	if got := w.inUse(); len(got) > 0 {
 		w.t.Errorf("%s: in use %v", when, got)
 	}
-	if w.node.disk.Exists(w.nodes.cfg.Root + "/pods") {
-		for _, uid := range w.node.disk.Children(w.nodes.cfg.Root + "/pods") {
+	if w.node.disk.Exists(kubeletopts.Root + "/pods") {
+		for _, uid := range w.node.disk.Children(kubeletopts.Root + "/pods") {
 			w.t.Errorf("%s: the directory of pod %s is still there", when, uid)
 		}
 	}

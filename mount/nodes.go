@@ -11,10 +11,11 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// Nodes are the machines of a cluster.
+// Nodes are the nodes of a cluster.
 type Nodes struct {
 	engine *engine.Engine
 	cfg    Config
@@ -23,15 +24,15 @@ type Nodes struct {
 	// A kubelet watches the Node of its name and the pods on it.
 	nodesByName *store.Index[*corev1.Node]
 	podsByNode  *store.Index[*corev1.Pod]
-	// byClaim are the workers whose pods use a claim: what they wait for may change with it. [SIM] Kubelets do not watch claims;
+	// byClaim are the workers whose pods use a claim: it may affect what they wait for. [SIM] Kubelets do not watch claims;
 	// this only decides which of their periodic syncs could find something new.
-	byClaim map[string][]*worker
+	byClaim map[string][]*podWorker
 	// attachments are the VolumeAttachments there are, by node and name.
 	attachments map[string]map[string]*storagev1.VolumeAttachment
-	// telling are the drivers that tell when the limit of a node changes.
+	// telling are the drivers that report when the limit of a node changes.
 	telling map[string]bool
-	// groups are those that the files of volumes belong to, as the last change left them.
-	groups map[files]int64
+	// owners are the groups that own the files of volumes.
+	owners *plugin.Owners
 }
 
 // New prepares the kubelets of a cluster. Add and Follow start them. Errors name the field of the configuration.
@@ -39,8 +40,9 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*worker{},
-		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, telling: map[string]bool{}, groups: map[files]int64{}}
+	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*podWorker{},
+		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, telling: map[string]bool{}}
+	ns.owners = plugin.NewOwners(ns.groupChanged)
 	s := e.Store()
 	ns.nodesByName = s.Nodes.NewIndexWith(
 		func(node *corev1.Node) []string { return []string{node.Name} },
@@ -65,8 +67,7 @@ func New(e *engine.Engine, cfg Config) (*Nodes, error) {
 	return ns, nil
 }
 
-// Add makes a machine with a kubelet and starts it. The kubelet creates the Node object unless it is there. A second machine of
-// the same name is refused.
+// Add makes a node with a kubelet and starts it. The kubelet creates the Node object unless it exists. A name that is taken is an error.
 func (ns *Nodes) Add(name string) (*Node, error) {
 	if name == "" {
 		return nil, fmt.Errorf("mount: a node without a name: give it one")
@@ -83,7 +84,7 @@ func (ns *Nodes) Add(name string) (*Node, error) {
 	return n, nil
 }
 
-// Follow adds a machine for every Node object, those to come included. The machine stays when its object is deleted.
+// Follow adds a node for every Node object, present and future. The node stays when its object is deleted.
 func (ns *Nodes) Follow() error {
 	follow := func(c api.Change[*corev1.Node]) {
 		if _, known := ns.byName[c.Key]; known || c.Type == api.Deleted {
@@ -96,13 +97,13 @@ func (ns *Nodes) Follow() error {
 	return err
 }
 
-// Get is the machine of that name.
+// Get returns the node of that name.
 func (ns *Nodes) Get(name string) (*Node, bool) {
 	n, ok := ns.byName[name]
 	return n, ok
 }
 
-// All lists the machines in the order in which they were added.
+// All lists the nodes in the order in which they were added.
 func (ns *Nodes) All() []*Node {
 	nodes := make([]*Node, len(ns.names))
 	for i, name := range ns.names {
@@ -111,8 +112,8 @@ func (ns *Nodes) All() []*Node {
 	return nodes
 }
 
-// listen has a worker stirred by the claims of its pod, forget ends that.
-func (ns *Nodes) listen(w *worker) {
+// listen requeues the pod of a worker when its claims change; forget ends that.
+func (ns *Nodes) listen(w *podWorker) {
 	for _, claim := range objects.ClaimsOf(w.pod) {
 		if !slices.Contains(ns.byClaim[claim], w) {
 			ns.byClaim[claim] = append(ns.byClaim[claim], w)
@@ -120,9 +121,9 @@ func (ns *Nodes) listen(w *worker) {
 	}
 }
 
-func (ns *Nodes) forget(w *worker) {
+func (ns *Nodes) forget(w *podWorker) {
 	for _, claim := range objects.ClaimsOf(w.pod) {
-		rest := slices.DeleteFunc(ns.byClaim[claim], func(other *worker) bool { return other == w })
+		rest := slices.DeleteFunc(ns.byClaim[claim], func(other *podWorker) bool { return other == w })
 		if len(rest) == 0 {
 			delete(ns.byClaim, claim)
 		} else {
@@ -132,12 +133,12 @@ func (ns *Nodes) forget(w *worker) {
 }
 
 func (ns *Nodes) claimChanged(c api.Change[*corev1.PersistentVolumeClaim]) {
-	ns.stir(c.Key)
+	ns.requeuePods(c.Key)
 	for _, w := range ns.byClaim[c.Key] {
 		// MNT-406, MNT-925: an expansion that could not be decided, or was refused, may be decided otherwise now.
-		if w.k.undecided[c.Key] || w.k.refused(c.Key) {
-			delete(w.k.undecided, c.Key)
-			w.k.reconciler.Arm()
+		if w.k.expansion.undecided[c.Key] || w.k.expansion.isDeferred(c.Key) {
+			delete(w.k.expansion.undecided, c.Key)
+			w.k.reconciler.ticker.Arm()
 		}
 	}
 }
@@ -147,7 +148,7 @@ func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
 		return
 	}
 	if c.Old != nil && c.Old.Spec.ClaimRef != nil {
-		ns.stir(api.Key(c.Old.Spec.ClaimRef.Namespace, c.Old.Spec.ClaimRef.Name))
+		ns.requeuePods(api.Key(c.Old.Spec.ClaimRef.Namespace, c.Old.Spec.ClaimRef.Name))
 	}
 	if c.Object == nil || c.Object.Spec.ClaimRef == nil {
 		return
@@ -155,21 +156,21 @@ func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
 	users := ns.byClaim[api.Key(c.Object.Spec.ClaimRef.Namespace, c.Object.Spec.ClaimRef.Name)]
 	grown := len(users) > 0 && c.Old != nil && volumes.CapacityOf(c.Object) > volumes.CapacityOf(c.Old)
 	for _, w := range users {
-		w.stir(true)
+		w.requeue(true)
 		if grown {
 			// MNT-405: the next sync has something to do.
-			w.hurry()
+			w.promote()
 		}
 	}
 }
 
-func (ns *Nodes) stir(claim string) {
+func (ns *Nodes) requeuePods(claim string) {
 	for _, w := range ns.byClaim[claim] {
-		w.stir(true)
+		w.requeue(true)
 	}
 }
 
-// attachmentChanged keeps account of the attachments of nodes.
+// attachmentChanged keeps track of the attachments of nodes.
 func (ns *Nodes) attachmentChanged(c api.Change[*storagev1.VolumeAttachment]) {
 	node := c.Object.Spec.NodeName
 	if c.Type == api.Deleted {
@@ -181,11 +182,11 @@ func (ns *Nodes) attachmentChanged(c api.Change[*storagev1.VolumeAttachment]) {
 		ns.attachments[node][c.Key] = c.Object
 	}
 	if n, ok := ns.byName[node]; ok && n.kubelet != nil {
-		n.kubelet.heartbeat()
+		n.kubelet.status.extendHeartbeats()
 	}
 }
 
-// unsettled reports whether there is an attachment to the node of a volume that it does not have in use, or that nobody can tell.
+// unsettled reports whether the node has an attachment of a volume that it does not use, or of an unknown volume.
 func (ns *Nodes) unsettled(node string, inUse []corev1.UniqueVolumeName) bool {
 	for _, va := range ns.attachments[node] {
 		name := va.Spec.Source.PersistentVolumeName
@@ -198,4 +199,13 @@ func (ns *Nodes) unsettled(node string, inUse []corev1.UniqueVolumeName) bool {
 		}
 	}
 	return false
+}
+
+// groupChanged updates the mounts of a volume whose files changed their group: on one node, or with "" on all.
+func (ns *Nodes) groupChanged(node, plugin, volume string, group int64) {
+	for _, name := range ns.names {
+		if node == "" || node == name {
+			ns.byName[name].disk.SetGroup(plugin, volume, group)
+		}
+	}
 }

@@ -8,55 +8,66 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// populatePass is a pass of the populator, the only writer of the desired state (MNT-013).
-func (k *kubelet) populatePass(p *engine.Proc) {
-	ready := k.sourcesReady
-	k.populate(p)
-	if ready && !k.hasAddedPods {
-		// MNT-063: a pass that began with all pods known has put all of them in.
-		k.hasAddedPods = true
-		// MNT-002: and at once another one, by the other rule.
-		k.populate(p)
-		k.reconciler.Arm()
-	}
-	k.watchInUse()
+// populator keeps the desired state up to date with the pods of the node. It is the only writer of that state (MNT-013).
+type populator struct {
+	k      *kubelet
+	ticker *grid
+	// processed says whether the volumes of a pod are in the desired state: true is done, false is to be done again, absent is a pod
+	// that was never processed (MNT-064).
+	processed map[types.UID]bool
+	// hasAddedPods says that all pods known at the start are in the desired state (MNT-063).
+	hasAddedPods bool
 }
 
-func (k *kubelet) populate(p *engine.Proc) {
+// populatePass is a pass of the populator, the only writer of the desired state (MNT-013).
+func (pp *populator) pass(p *engine.Proc) {
+	ready := pp.k.sourcesReady
+	pp.populate(p)
+	if ready && !pp.hasAddedPods {
+		// MNT-063: a pass that began with all pods known has put all of them in.
+		pp.hasAddedPods = true
+		// MNT-002: and at once another one, by the other rule.
+		pp.populate(p)
+		pp.k.reconciler.ticker.Arm()
+	}
+	pp.k.status.reportIfChanged()
+}
+
+func (pp *populator) populate(p *engine.Proc) {
 	// MNT-060: whatever the phase.
-	for _, uid := range sorted(k.pods) {
-		pod, ok := k.pods[uid]
-		if !ok || k.skips(uid) {
+	for _, uid := range sorted(pp.k.pods) {
+		pod, ok := pp.k.pods[uid]
+		if !ok || pp.skips(uid) {
 			continue
 		}
 		// MNT-064: done is done.
-		if k.processed[uid] {
+		if pp.processed[uid] {
 			continue
 		}
-		k.processPod(p, pod)
+		pp.processPod(p, pod)
 	}
-	k.removePods()
+	pp.removePods()
 }
 
 // skips reports whether a pod's volumes are no longer added.
-func (k *kubelet) skips(uid types.UID) bool {
-	if !k.hasAddedPods {
+func (pp *populator) skips(uid types.UID) bool {
+	if !pp.hasAddedPods {
 		// MNT-061, MNT-460: a terminating pod may have containers, so its volumes must not be torn down.
-		return k.runtimeRemoved(uid)
+		return pp.runtimeRemoved(uid)
 	}
 	// MNT-062: later on, whoever begins to end gets nothing more.
-	w, known := k.workers[uid]
-	return !known || w.ending
+	w, known := pp.k.workers[uid]
+	return !known || w.state.ending()
 }
 
 // runtimeRemoved reports whether no container of the pod runs or ever will.
-func (k *kubelet) runtimeRemoved(uid types.UID) bool {
-	w, known := k.workers[uid]
-	return !known || w.runtimeGone
+func (pp *populator) runtimeRemoved(uid types.UID) bool {
+	w, known := pp.k.workers[uid]
+	return !known || w.state.containersGone()
 }
 
 // processPod puts the volumes of a pod into the desired state.
-func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
+func (pp *populator) processPod(p *engine.Proc, pod *corev1.Pod) {
 	mounts, devices := volumes.UsedBy(pod)
 	failed := false
 	for i := range pod.Spec.Volumes {
@@ -66,149 +77,149 @@ func (k *kubelet) processPod(p *engine.Proc, pod *corev1.Pod) {
 			continue
 		}
 		// MNT-066: in the order of the spec; what fails is noted, and the others go on.
-		r, err := k.resolve(p, pod, volume, mounts, devices)
+		r, err := pp.resolve(p, pod, volume, mounts, devices)
 		if err != nil {
-			k.desired.AddPodError(pod.UID, err.Error())
-			k.changed(pod.UID)
+			pp.k.desired.AddPodError(pod.UID, err.Error())
+			pp.k.podVolumesChanged(pod.UID)
 			failed = true
 			continue
 		}
-		k.want(p, pod, r)
+		pp.addVolume(p, pod, r)
 	}
-	_, seen := k.processed[pod.UID]
+	_, seen := pp.processed[pod.UID]
 	switch {
 	case !failed:
 		// MNT-067
-		k.processed[pod.UID] = true
-		k.markRemounts(pod.UID)
-		k.desired.ClearPodErrors(pod.UID)
+		pp.processed[pod.UID] = true
+		pp.markRemounts(pod.UID)
+		pp.k.desired.ClearPodErrors(pod.UID)
 	case seen:
 		// MNT-068: the worker will ask again, also one whose pod has all it needs: what is desired for it may be out of date.
-		k.processed[pod.UID] = true
-		if w, known := k.workers[pod.UID]; known {
-			w.outdated()
+		pp.processed[pod.UID] = true
+		if w, known := pp.k.workers[pod.UID]; known {
+			w.volumesStale()
 		}
 	default:
 		// MNT-068: nobody asked yet, so the next pass tries again.
-		k.populator.Rest()
+		pp.k.populator.ticker.Rest()
 	}
-	k.changed(pod.UID)
-	k.reconciler.Arm()
+	pp.k.podVolumesChanged(pod.UID)
+	pp.k.reconciler.ticker.Arm()
 }
 
 // want adds one volume, and what is known of its size.
-func (k *kubelet) want(p *engine.Proc, pod *corev1.Pod, r resolved) {
-	object := k.driver(r.spec.Plugin.Driver)
+func (pp *populator) addVolume(p *engine.Proc, pod *corev1.Pod, r resolved) {
+	object := pp.k.CSIDriver(r.spec.Plugin.Driver)
 	id := volumes.Identify(r.spec, pod.UID, object)
-	if k.desired.AddPodVolume(id, pod, r.spec) {
+	if pp.k.desired.AddPodVolume(id, pod, r.spec) {
 		p.Decide("MNT-066", pod, "wants volume %s as %s", id.Name, r.spec.PodName)
 	}
 	// MNT-066: a pass of the reconciler or a round of the status may come before the next volume of the pod has been read.
-	k.reconciler.Arm()
-	k.watchInUse()
+	pp.k.reconciler.ticker.Arm()
+	pp.k.status.reportIfChanged()
 	// MNT-074: sizes matter only where the file system may be written to.
 	if r.claim == nil || r.spec.MountsReadOnly() {
 		return
 	}
-	v, _ := k.desired.Volume(id.Name)
+	v, _ := pp.k.desired.Volume(id.Name)
 	v.Size = r.spec.Capacity()
-	if av, ok := k.actual.Volume(id.Name); ok && av.Size == 0 {
+	if av, ok := pp.k.actual.Volume(id.Name); ok && av.Size == 0 {
 		av.Size = claimSize(r.claim)
 	}
 }
 
 // markRemounts has volumes of the pod set up again whose plugin wants that at each sync (MNT-067, MNT-070).
-func (k *kubelet) markRemounts(uid types.UID) {
-	for _, v := range k.actual.Volumes() {
-		if ap, ok := v.Pods.Get(uid); ok && volumes.RequiresRemount(ap.Spec, k.driver(ap.Spec.Plugin.Driver)) {
+func (pp *populator) markRemounts(uid types.UID) {
+	for _, v := range pp.k.actual.Volumes() {
+		if ap, ok := v.Pods.Get(uid); ok && volumes.RequiresRemount(ap.Spec, pp.k.CSIDriver(ap.Spec.Plugin.Driver)) {
 			ap.NeedsRemount = true
 		}
 	}
 }
 
 // removePods takes out what is desired no longer (MNT-080 to MNT-085).
-func (k *kubelet) removePods() {
-	for _, pr := range k.desired.PodVolumes() {
+func (pp *populator) removePods() {
+	for _, pr := range pp.k.desired.PodVolumes() {
 		uid := pr.Pod.Pod.UID
-		_, managed := k.pods[uid]
+		_, managed := pp.k.pods[uid]
 		switch {
-		case managed && pr.Volume.Attachable && !k.stillAttachable(pr.Pod.Spec):
+		case managed && pr.Volume.Attachable && !pp.k.operations.stillAttachable(pr.Pod.Spec):
 			// MNT-080, MNT-930: under the same name.
 			pr.Volume.Attachable = false
-			k.reconciler.Arm()
+			pp.k.reconciler.ticker.Arm()
 			// Whether the pair is desired any longer is for the next pass to see.
-			k.populator.Next()
+			pp.k.populator.ticker.Next()
 			continue
-		case !k.runtimeRemoved(uid):
+		case !pp.runtimeRemoved(uid):
 			// MNT-081: containers may still use it, whatever became of the pod.
 			continue
-		case managed && !k.actual.MayBeMounted(pr.Volume.Name, uid):
+		case managed && !pp.k.actual.MayBeMounted(pr.Volume.Name, uid):
 			// MNT-082, MNT-901: there is nothing to unmount.
 			continue
 		}
 		// MNT-083
-		k.desired.RemovePodVolume(pr.Volume.Name, uid)
-		delete(k.processed, uid)
-		k.changed(uid)
-		k.reconciler.Arm()
+		pp.k.desired.RemovePodVolume(pr.Volume.Name, uid)
+		delete(pp.processed, uid)
+		pp.k.podVolumesChanged(uid)
+		pp.k.reconciler.ticker.Arm()
 	}
-	k.forgetPods()
+	pp.forgetPods()
 }
 
 // forgetPods drops what is remembered of pods that are gone.
-func (k *kubelet) forgetPods() {
-	if len(k.processed) > 0 {
+func (pp *populator) forgetPods() {
+	if len(pp.processed) > 0 {
 		wanted := map[types.UID]bool{}
-		for _, pr := range k.desired.PodVolumes() {
+		for _, pr := range pp.k.desired.PodVolumes() {
 			wanted[pr.Pod.Pod.UID] = true
 		}
-		for _, uid := range sorted(k.processed) {
+		for _, uid := range sorted(pp.processed) {
 			// MNT-084
-			if _, managed := k.pods[uid]; !managed && !wanted[uid] && k.runtimeRemoved(uid) {
-				delete(k.processed, uid)
+			if _, managed := pp.k.pods[uid]; !managed && !wanted[uid] && pp.runtimeRemoved(uid) {
+				delete(pp.processed, uid)
 			}
 		}
 	}
-	for _, uid := range k.desired.PodsWithErrors() {
+	for _, uid := range pp.k.desired.PodsWithErrors() {
 		// MNT-085
-		if _, managed := k.pods[uid]; !managed {
-			k.desired.ClearPodErrors(uid)
+		if _, managed := pp.k.pods[uid]; !managed {
+			pp.k.desired.ClearPodErrors(uid)
 		}
 	}
 }
 
 // stillAttachable asks the plugin again whether the volume is attached before it is used.
-func (k *kubelet) stillAttachable(spec *volumes.Spec) bool {
-	return spec.Plugin.Attachable(spec.VolumeSpec, k.driver(spec.Plugin.Driver))
+func (op *operations) stillAttachable(spec *volumes.Spec) bool {
+	return spec.Plugin.Attachable(spec.VolumeSpec, op.k.CSIDriver(spec.Plugin.Driver))
 }
 
 // mustAttach reports whether a volume has to be attached before an operation goes on with it: the plugin is asked anew, whatever it said when the
 // volume came to be wanted (MNT-041). What is adopted is as it was left.
-func (k *kubelet) mustAttach(v volumes.DesiredVolume, spec *volumes.Spec) bool {
-	if k.adopting {
+func (op *operations) mustAttach(v volumes.DesiredVolume, spec *volumes.Spec) bool {
+	if op.k.plugins.Silent {
 		return v.Attachable
 	}
 	// MNT-195, MNT-222
-	return k.stillAttachable(spec)
+	return op.stillAttachable(spec)
 }
 
 // reprocess has the populator look at a pod again (MNT-069).
-func (k *kubelet) reprocess(uid types.UID) {
+func (pp *populator) reprocess(uid types.UID) {
 	// MNT-069: so what is desired is refreshed once for each sync of the pod.
-	k.processed[uid] = false
-	k.populator.Arm()
+	pp.processed[uid] = false
+	pp.k.populator.ticker.Arm()
 }
 
 // changed tells the pod's worker that something about its volumes is new.
-func (k *kubelet) changed(uid types.UID) {
+func (k *kubelet) podVolumesChanged(uid types.UID) {
 	if w, ok := k.workers[uid]; ok {
 		w.signal.Broadcast()
-		if w.failedSync {
-			w.stir(true)
+		if w.state == podRetrying {
+			w.requeue(true)
 		}
 		// MNT-082: what a terminated pod got after all must go again.
-		if w.runtimeGone {
-			k.populator.Next()
+		if w.state.containersGone() {
+			k.populator.ticker.Next()
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		v, _ := k.desired.Volume(volumeName)
 		v.Pods.Scan(func(_ types.UID, dp *volumes.DesiredPod) bool { dp.Spec.ReadOnly = true; return true })
 		v.Size = 2 << 30 // of the time when a pod could write
-		k.reconciler.Arm()
+		k.reconciler.ticker.Arm()
 		w.Advance(time.Minute)
 		// How often is for TestRefusedAgain.
 		want(t, "MNT-395: events", each(w.events()), refused)
@@ -142,9 +142,9 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		dp, _ := v.Pods.Get(first)
 		dp.Spec.ReadOnly = true
 		k := w.node.kubelet
-		want(t, "MNT-429: the pod", k.writer(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p2")
+		want(t, "MNT-429: the pod", k.expansion.writablePair(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p2")
 		k.actual.RemovePodVolume(volumeName, w.stored("p2").UID)
-		want(t, "MNT-429: the pod, if the writer does not have it", k.writer(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p1")
+		want(t, "MNT-429: the pod, if the writer does not have it", k.expansion.writablePair(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p1")
 	})
 }
 
@@ -170,20 +170,20 @@ func TestExpansionServesAll(t *testing.T) {
 		want(t, "claim", w.claim(), "2Gi of 2Gi Other")
 		k := w.node.kubelet
 		av, _ := k.actual.Volume(volumeName)
-		got, err := k.paths(av.Spec, pod, av.DevicePath)
+		got, err := k.expansion.newExpandRequest(av.Spec, pod, av.DevicePath)
 		w.ok(err)
-		want(t, "MNT-424: device path", got.volumePath, k.layout.CSIPublish("pv1", pod.UID))
-		want(t, "MNT-424: staging path", got.stagingPath, k.layout.CSIStaging("pv1"))
+		want(t, "MNT-424: device path", got.VolumePath, k.layout.CSIPublish("pv1", pod.UID))
+		want(t, "MNT-424: staging path", got.StagingPath, k.layout.CSIStaging("pv1"))
 	})
 	t.Run("MNT-424", func(t *testing.T) {
 		w := newWorld(t)
 		pod := w.run("p1")
 		k := w.node.kubelet
 		av, _ := k.actual.Volume(volumeName)
-		got, err := k.paths(av.Spec, pod, av.DevicePath)
+		got, err := k.expansion.newExpandRequest(av.Spec, pod, av.DevicePath)
 		w.ok(err)
-		want(t, "MNT-424: volume path", got.volumePath, k.layout.CSIMount(pod.UID, "pv1"))
-		want(t, "MNT-424: staging path", got.stagingPath, k.layout.CSIGlobalMount(driverName, handle))
+		want(t, "MNT-424: volume path", got.VolumePath, k.layout.CSIMount(pod.UID, "pv1"))
+		want(t, "MNT-424: staging path", got.StagingPath, k.layout.CSIGlobalMount(driverName, handle))
 	})
 }
 

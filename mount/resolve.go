@@ -21,18 +21,18 @@ type resolved struct {
 }
 
 // resolve finds what stands behind a volume of a pod, by live reads of the API (MNT-071, MNT-072a).
-func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume, mounts, devices map[string]bool) (resolved, error) {
+func (pp *populator) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume, mounts, devices map[string]bool) (resolved, error) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
 		// MNT-071: the pod has the source itself.
-		return k.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
+		return pp.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
 	}
 	key := api.Key(pod.Namespace, name)
 	processing := func(why string, args ...any) error {
 		return fmt.Errorf("error processing PVC %s: %s", key, fmt.Sprintf(why, args...))
 	}
 	// MNT-072a
-	claim, err := k.getClaim(p, key)
+	claim, err := pp.k.getClaim(p, key)
 	if err != nil {
 		return resolved{}, processing("failed to fetch PVC from API server: %v", err)
 	}
@@ -44,7 +44,7 @@ func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume
 		return resolved{}, fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", key, api.KeyOf(pod))
 	}
 	// MNT-072f
-	pv, err := k.getVolume(p, claim.Spec.VolumeName)
+	pv, err := pp.k.getVolume(p, claim.Spec.VolumeName)
 	if err != nil {
 		return resolved{}, processing("failed to fetch PV %s from API server: %v", claim.Spec.VolumeName, err)
 	}
@@ -59,12 +59,12 @@ func (k *kubelet) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume
 	if err := checkMode(volume.Name, pv, mounts, devices); err != nil {
 		return resolved{}, err
 	}
-	return k.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
+	return pp.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 }
 
 // withPlugin finds the plugin in charge of the volume (MNT-020).
-func (k *kubelet) withPlugin(r resolved) (resolved, error) {
-	plugin, err := objects.PluginOf(k.cfg.Backends, r.spec.VolumeSpec)
+func (pp *populator) withPlugin(r resolved) (resolved, error) {
+	plugin, err := objects.PluginOf(pp.k.cfg.Backends, r.spec.VolumeSpec)
 	if err != nil {
 		// MNT-020, MNT-047: no plugin, or more than one.
 		return resolved{}, fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%v", r.spec.Name(), err)

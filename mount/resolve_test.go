@@ -62,7 +62,7 @@ func TestResolve(t *testing.T) {
 				case "volume":
 					w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolume"}, errors.New(`persistentvolumes "pv1" not found`))
 				}
-				_, err := w.node.kubelet.resolve(p, pod, &pod.Spec.Volumes[0], mounts, devices)
+				_, err := w.node.kubelet.populator.resolve(p, pod, &pod.Spec.Volumes[0], mounts, devices)
 				got := ""
 				if err != nil {
 					got = err.Error()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
@@ -101,11 +102,11 @@ func (r *runtime) use(p *engine.Proc, c *container, load Workload) {
 			continue
 		}
 		if load.Read {
-			found, err := v.data.Read(v.id, podRef(c.pod), r.node.name)
+			found, err := v.data.Read(v.id, plugin.PodRef(c.pod), r.node.name)
 			r.note(p, c, v, false, found, err)
 		}
 		if load.Write && !v.readOnly {
-			written, err := v.data.Write(v.id, podRef(c.pod), r.node.name, p.Now())
+			written, err := v.data.Write(v.id, plugin.PodRef(c.pod), r.node.name, p.Now())
 			r.note(p, c, v, true, written, err)
 		}
 	}
@@ -129,7 +130,7 @@ func (r *runtime) note(p *engine.Proc, c *container, v containerVolume, wrote bo
 		result = err.Error()
 	}
 	p.Decide("", c.pod, "%s %s: %s", verb, v.id, result)
-	r.accesses = append(r.accesses, Access{At: p.Now(), Pod: podRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
+	r.accesses = append(r.accesses, Access{At: p.Now(), Pod: plugin.PodRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
 }
 
 // exit ends the containers of a pod by themselves. Their kubelet hears of it if it runs.

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/storage"
@@ -31,7 +32,7 @@ func TestScenario01FirstMount(t *testing.T) {
 	want(t, "MNT-170: in use", w.inUse(), nil)
 	w.Advance(10 * time.Second)
 	want(t, "MNT-170: in use", w.inUse(), []corev1.UniqueVolumeName{volumeName})
-	want(t, "MNT-174: operations", w.node.kubelet.ops.Len(), 0)
+	want(t, "MNT-174: operations", w.node.kubelet.operations.pending.Len(), 0)
 	want(t, "MNT-380: phase", w.phase("p1"), corev1.PodPending)
 	// The pass of this instant verifies, the next one mounts.
 	w.attach(handle)
@@ -86,13 +87,13 @@ func TestScenario04NeverAttached(t *testing.T) {
 	w := newWorld(t)
 	w.pod("p1")
 	w.Advance(120 * time.Second)
-	want(t, "MNT-909: operations", w.node.kubelet.ops.Len(), 0)
+	want(t, "MNT-909: operations", w.node.kubelet.operations.pending.Len(), 0)
 	worker := w.node.kubelet.workers[w.stored("p1").UID]
-	want(t, "MNT-003: waiting", worker.paused, false)
+	want(t, "MNT-003: waiting", worker.state == podRetrying, false)
 	w.Advance(3 * time.Second)
-	want(t, "MNT-003: paused", worker.paused, true)
+	want(t, "MNT-003: paused", worker.state == podRetrying, true)
 	want(t, "MNT-900: events", w.events(), nil)
-	want(t, "MNT-352: text", worker.failure.Error(), "unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded")
+	want(t, "MNT-352: text", worker.lastError.Error(), "unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded")
 	w.attach(handle)
 	w.Advance(11 * time.Second)
 	want(t, "MNT-009: phase", w.phase("p1"), corev1.PodRunning)
@@ -464,12 +465,12 @@ func TestScenario24LostMetadata(t *testing.T) {
 	pod := w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	mount := w.node.nodes.cfg.Root + "/pods/" + string(pod.UID) + "/volumes/kubernetes.io~csi/pv1"
+	mount := kubeletopts.Root + "/pods/" + string(pod.UID) + "/volumes/kubernetes.io~csi/pv1"
 	w.ok(w.node.disk.Remove(mount + "/" + disk.MetadataFile))
 	w.node.Start()
 	w.Advance(30 * time.Second)
 	want(t, "MNT-461: calls", w.calls(), nil)
-	want(t, "MNT-461: list", len(w.node.kubelet.failed), 0)
+	want(t, "MNT-461: list", len(w.node.kubelet.reconciler.unreconstructed), 0)
 	want(t, "MNT-462: in use", len(w.inUse()), 0)
 	want(t, "MNT-480: directory", w.node.disk.Mounted(mount+"/mount"), true)
 }

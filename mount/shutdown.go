@@ -28,9 +28,9 @@ func (n *Node) ShutDown(groups ...ShutdownGroup) {
 	slices.SortFunc(groups, func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
 	k.actor.Go("shutdown", func(p *engine.Proc) {
 		for i, group := range groups {
-			var workers []*worker
+			var workers []*podWorker
 			for _, uid := range sorted(k.workers) {
-				if w := k.workers[uid]; !w.finished && groupOf(w.pod, groups) == i {
+				if w := k.workers[uid]; w.state != podFinished && groupOf(w.pod, groups) == i {
 					w.reason, w.message = "Terminated", "Pod was terminated in response to imminent node shutdown."
 					w.end(corev1.PodFailed)
 					workers = append(workers, w)

@@ -22,8 +22,8 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 	case pod.DeletionTimestamp != nil, !known && terminal(pod.Status.Phase):
 		w.end("")
 	}
-	k.heartbeat()
-	k.populator.Arm()
+	k.status.extendHeartbeats()
+	k.populator.ticker.Arm()
 }
 
 // podDeleted takes the end of a pod from the watch.
@@ -32,24 +32,24 @@ func (k *kubelet) podDeleted(pod *corev1.Pod) {
 		return
 	}
 	delete(k.pods, pod.UID)
-	k.heartbeat()
-	k.populator.Arm()
-	k.housekeeping.Rest()
+	k.status.extendHeartbeats()
+	k.populator.ticker.Arm()
+	k.housekeeping.ticker.Rest()
 	w, ok := k.workers[pod.UID]
 	if !ok {
 		return
 	}
-	w.gone = true
+	w.deleted = true
 	w.signal.Broadcast()
-	if w.finished {
-		k.forget(w)
+	if w.state == podFinished {
+		k.forgetWorker(w)
 		return
 	}
 	w.end("")
 }
 
 // forget drops a worker that has nothing left to do.
-func (k *kubelet) forget(w *worker) {
+func (k *kubelet) forgetWorker(w *podWorker) {
 	delete(k.workers, w.uid)
 	k.node.nodes.forget(w)
 }
@@ -64,28 +64,28 @@ func (k *kubelet) nodeChanged(node *corev1.Node) {
 		return
 	}
 	// MNT-174: a volume may be attached now.
-	k.reconciler.Arm()
-	k.watchInUse()
-	if !kubeletstatus.Ready(node) || node.Status.NodeInfo.BootID != k.bootID() {
-		k.status.Arm()
+	k.reconciler.ticker.Arm()
+	k.status.reportIfChanged()
+	if !kubeletstatus.Ready(node) || node.Status.NodeInfo.BootID != k.status.bootID() {
+		k.status.ticker.Arm()
 	}
 }
 
 // driversChanged looks again at what depends on CSIDriver objects.
 func (k *kubelet) driversChanged() {
 	// MNT-080, MNT-930
-	k.populator.Arm()
+	k.populator.ticker.Arm()
 	for _, uid := range sorted(k.workers) {
-		k.workers[uid].stir(false)
+		k.workers[uid].requeue(false)
 	}
 }
 
 // diskChanged follows changes of what is mounted.
 func (k *kubelet) diskChanged() {
-	k.housekeeping.Rest()
-	if k.blocked {
-		k.blocked = false
-		k.reconciler.Rest()
+	k.housekeeping.ticker.Rest()
+	if k.reconciler.diskBlocked {
+		k.reconciler.diskBlocked = false
+		k.reconciler.ticker.Rest()
 	}
 }
 
@@ -112,9 +112,9 @@ func (k *kubelet) relist() {
 		}
 	}
 	k.sourcesReady = true
-	k.status.Arm()
-	k.reconciler.Arm()
-	k.populator.Arm()
-	k.housekeeping.Rest()
-	k.faulted()
+	k.status.ticker.Arm()
+	k.reconciler.ticker.Arm()
+	k.populator.ticker.Arm()
+	k.housekeeping.ticker.Rest()
+	k.faultsChanged()
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -106,7 +108,7 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
 			StopTime:     time.Duration(s.Kubelet.StopMs) * time.Millisecond,
-			EveryReport:  true,
+			Harness:      kubeletopts.Options{EveryReport: true},
 		},
 	}
 	runs := map[string]bool{actors.AttachDetach: !s.Controller.Off}
@@ -208,5 +210,5 @@ func (p *nodeRunner) startNode(name string) error {
 
 // bareNode returns the Node object of a node without kubelet.
 func bareNode(name string) *corev1.Node {
-	return fake.Node(name, fake.Annotations(mount.ManagedAttachAnnotation, "true"))
+	return fake.Node(name, fake.Annotations(kubeletstatus.ManagedAttachAnnotation, "true"))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount"
 )
@@ -39,7 +40,7 @@ func describeMachines(machines []Machine, objects []api.Object) (lines []string)
 		add := func(format string, args ...any) { lines = append(lines, m.Name()+": "+fmt.Sprintf(format, args...)) }
 		add("its kubelet runs: %v", m.Running())
 		for _, path := range m.Paths() {
-			if strings.HasPrefix(path, mount.DefaultRoot+"/") && path != mount.DefaultRoot+"/" {
+			if strings.HasPrefix(path, kubeletopts.Root+"/") && path != kubeletopts.Root+"/" {
 				add("%s", path)
 			}
 		}

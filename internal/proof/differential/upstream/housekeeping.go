@@ -9,12 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 )
 
 // keepHouse periodically ends containers of deleted pods, and removes what pods left behind (MNT-480).
 func (k *kubelet) keepHouse(ctx context.Context, ready func() bool) {
-	for sleepUntil(ctx, mount.DefaultHousekeeping) == nil {
+	for sleepUntil(ctx, kubeletopts.Housekeeping) == nil {
 		if !ready() {
 			continue
 		}

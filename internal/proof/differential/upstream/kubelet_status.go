@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/proof/differential"
-	"github.com/volsim/volsim/mount"
 )
 
 // statusTries is the number of tries per round of node status.
@@ -22,7 +22,7 @@ const statusTries = 5
 // reportStatus periodically reports the node's status (MNT-008, MNT-172).
 func (k *kubelet) reportStatus(ctx context.Context) {
 	var sent time.Time
-	for wait := mount.DefaultStatusDelay; sleepUntil(ctx, wait) == nil; wait = mount.DefaultStatusPeriod {
+	for wait := kubeletopts.StatusDelay; sleepUntil(ctx, wait) == nil; wait = kubeletopts.StatusPeriod {
 		k.pass(report)
 		for try := range statusTries {
 			if k.tryReport(ctx, &sent, try > 0) == nil {
@@ -52,7 +52,7 @@ func (k *kubelet) tryReport(ctx context.Context, sent *time.Time, again bool) er
 	if text := kubeletstatus.Rebooted(node, k.bootID()); text != "" {
 		recorder{k}.Event(node, corev1.EventTypeWarning, "Rebooted", text)
 	}
-	if kubeletstatus.Changed(node, inUse, k.bootID()) || now.Sub(*sent) > mount.DefaultReportPeriod {
+	if kubeletstatus.Changed(node, inUse, k.bootID()) || now.Sub(*sent) > kubeletopts.ReportPeriod {
 		patch, err := kubeletstatus.Patch(node, inUse, k.bootID(), now)
 		if err != nil {
 			return err
@@ -73,8 +73,8 @@ func (k *kubelet) register(ctx context.Context) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = nodes.Create(ctx, kubeletstatus.NewNode(k.name, time.Now()), metav1.CreateOptions{})
-	case err == nil && node.Annotations[mount.ManagedAttachAnnotation] != "true":
-		patch := `{"metadata":{"annotations":{"` + mount.ManagedAttachAnnotation + `":"true"}}}`
+	case err == nil && node.Annotations[kubeletstatus.ManagedAttachAnnotation] != "true":
+		patch := `{"metadata":{"annotations":{"` + kubeletstatus.ManagedAttachAnnotation + `":"true"}}}`
 		_, err = nodes.Patch(ctx, k.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 	mountutils "k8s.io/mount-utils"
 
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount"
 )
@@ -98,9 +99,9 @@ func (w *podWorker) run() {
 		w.publish(ctx, kubeletstatus.Waiting)
 	}
 	for w.sync.Err() == nil {
-		pause := mount.DefaultSyncPeriod
+		pause := kubeletopts.SyncPeriod
 		if err := w.syncPod(); err != nil {
-			pause = mount.DefaultRetryPeriod
+			pause = kubeletopts.RetryPeriod
 		}
 		// The pause ends when the pod begins to end.
 		_ = sleepUntil(w.sync, pause)
@@ -198,7 +199,7 @@ func (w *podWorker) waitForVolumes(ctx context.Context) {
 		return k.volumes.WaitForUnmount(klog.NewContext(ctx, discard), w.latest())
 	}
 	for wait() != nil {
-		if sleepUntil(ctx, mount.DefaultRetryPeriod) != nil {
+		if sleepUntil(ctx, kubeletopts.RetryPeriod) != nil {
 			return
 		}
 	}
@@ -239,7 +240,7 @@ func (w *podWorker) finish(ctx context.Context) {
 	for !w.isGone() {
 		pod := w.latest()
 		err := w.k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(w.uid))})
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || sleepUntil(ctx, mount.DefaultRetryPeriod) != nil {
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || sleepUntil(ctx, kubeletopts.RetryPeriod) != nil {
 			break
 		}
 	}
@@ -312,7 +313,7 @@ func (w *podWorker) publish(ctx context.Context, compute computed) {
 func (w *podWorker) persist(ctx context.Context, compute computed) {
 	for !w.isGone() {
 		err := w.writeStatus(ctx, compute)
-		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) || sleepUntil(ctx, mount.DefaultRetryPeriod) != nil {
+		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) || sleepUntil(ctx, kubeletopts.RetryPeriod) != nil {
 			return
 		}
 	}

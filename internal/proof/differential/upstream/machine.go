@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 
+	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/proof/differential"
-	"github.com/volsim/volsim/mount"
 )
 
 // startMachine starts a machine for a new Node.
@@ -99,7 +99,7 @@ func (m *machine) Running() bool {
 
 // told returns a path relative to the usual root.
 func (m *machine) told(path string) string {
-	return mount.DefaultRoot + strings.TrimPrefix(path, m.root)
+	return kubeletopts.Root + strings.TrimPrefix(path, m.root)
 }
 
 // Paths lists everything below the root.

@@ -1,0 +1,61 @@
+package mount
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+)
+
+// driver is the CSIDriver object of that name, nil if there is none.
+func (k *kubelet) CSIDriver(name string) *storagev1.CSIDriver {
+	if k.drivers == nil {
+		object, _ := k.node.nodes.engine.Store().CSIDrivers.Lookup(name)
+		return object
+	}
+	object, ok := k.drivers.Get(name)
+	if !ok {
+		return nil
+	}
+	return object
+}
+
+// event emits an Event, if the API server can be reached and there is anything new to tell. None is ever about attaching: that is for the
+// attach/detach controller to tell (MNT-396).
+func (k *kubelet) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
+	if !k.node.partitioned && !k.plugins.Silent {
+		k.events.Event(p, obj, eventType, reason, text, args...)
+	}
+}
+
+// errUnreachable is what a partitioned kubelet gets from the API server.
+var errUnreachable = errors.New("dial tcp: connect: network is unreachable")
+
+// The calls to the API server.
+
+func (k *kubelet) getClaim(p *engine.Proc, key string) (*corev1.PersistentVolumeClaim, error) {
+	return reach(k, func() (*corev1.PersistentVolumeClaim, error) { return p.API().Claims.Get(p, key) })
+}
+
+func (k *kubelet) getVolume(p *engine.Proc, name string) (*corev1.PersistentVolume, error) {
+	return reach(k, func() (*corev1.PersistentVolume, error) { return p.API().Volumes.Get(p, name) })
+}
+
+func (k *kubelet) getNode(p *engine.Proc) (*corev1.Node, error) {
+	return reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Get(p, k.node.name) })
+}
+
+func (k *kubelet) GetAttachment(p *engine.Proc, name string) (*storagev1.VolumeAttachment, error) {
+	return reach(k, func() (*storagev1.VolumeAttachment, error) { return p.API().Attachments.Get(p, name) })
+}
+
+func reach[T any](k *kubelet, call func() (T, error)) (T, error) {
+	var none T
+	if k.node.partitioned {
+		return none, errUnreachable
+	}
+	return call()
+}

@@ -1,0 +1,98 @@
+package mount
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/volumes"
+	"github.com/volsim/volsim/storage"
+)
+
+// limitReached is the driver of one of the volumes that could not be attached for want of room on the node (MNT-353), "" if there
+// is none.
+func (dr *driverRegistrar) limitReached(p *engine.Proc, unattached []*volumes.DesiredVolume) (driver string) {
+	for _, v := range unattached {
+		var source *corev1.CSIPersistentVolumeSource
+		v.Pods.Scan(func(_ types.UID, dp *volumes.DesiredPod) bool { source = dp.Spec.CSI(); return false })
+		// MNT-353: only for drivers that ask for it.
+		if source == nil || !dr.watchesLimit(source.Driver) || !dr.k.plugins.AttachRequired(source.Driver) {
+			continue
+		}
+		va, err := dr.k.GetAttachment(p, objects.AttachmentName(source.VolumeHandle, source.Driver, dr.k.node.name))
+		if err != nil || va.Status.AttachError == nil || va.Status.AttachError.ErrorCode == nil {
+			continue
+		}
+		if *va.Status.AttachError.ErrorCode == int32(backends.CodeNumber(storage.ResourceExhausted)) {
+			return source.Driver
+		}
+	}
+	return ""
+}
+
+// watchesLimit reports whether the driver wants its limit to be kept up to date.
+func (dr *driverRegistrar) watchesLimit(driver string) bool {
+	return limitPeriod(dr.k.CSIDriver(driver)) != 0
+}
+
+// limitTries is how often the kubelet tries to write a limit down, firstLimitPause how long after the first try it tries again. Each pause is
+// five times as long as the one before (MNT-353, MNT-361).
+const (
+	limitTries      = 4
+	firstLimitPause = 10 * time.Millisecond
+)
+
+// refreshLimit asks the driver how many volumes the node can have, and says so in the CSINode, for the reason that the rule gives. If that
+// fails, it stays as it is.
+func (dr *driverRegistrar) refreshLimit(p *engine.Proc, driver, rule string) {
+	b, ok := dr.k.cfg.Backends.Driver(driver)
+	// MNT-361: a driver that is not there says nothing.
+	if !ok || dr.k.node.unregistered[driver] {
+		return
+	}
+	entry := dr.csiDriver(driver, b)
+	err := dr.writeLimit(p, entry)
+	for try, pause := 1, firstLimitPause; err != nil && try < limitTries; try, pause = try+1, 5*pause {
+		p.Sleep(pause)
+		err = dr.writeLimit(p, entry)
+	}
+	if err != nil {
+		// MNT-361: nobody tells but the log.
+		p.Decide(rule, dr.k.nodeRef(), "the limit of driver %s stays as it was: %v", driver, err)
+	}
+}
+
+// writeLimit has the CSINode say what the driver says now (MNT-361). What it says otherwise about a driver that it has stays.
+func (dr *driverRegistrar) writeLimit(p *engine.Proc, entry storagev1.CSINodeDriver) error {
+	node, err := reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
+	if apierrors.IsNotFound(err) {
+		// MNT-361: a CSINode that is gone comes back, at first with nothing in it.
+		node, err = dr.createCSINode(p, []storagev1.CSINodeDriver{})
+	}
+	if err != nil {
+		return err
+	}
+	updated := node.DeepCopy()
+	at := slices.IndexFunc(updated.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == entry.Name })
+	if at >= 0 {
+		old := updated.Spec.Drivers[at]
+		// MNT-361: what is as it was is not written.
+		if equality.Semantic.DeepEqual(old.Allocatable, entry.Allocatable) {
+			return nil
+		}
+		entry.NodeID, entry.TopologyKeys = old.NodeID, old.TopologyKeys
+		updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
+	}
+	// MNT-353, MNT-361: what has changed comes last.
+	updated.Spec.Drivers = append(updated.Spec.Drivers, entry)
+	_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
+	return err
+}

@@ -1,0 +1,217 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/plugin"
+	"github.com/volsim/volsim/mount/internal/volumes"
+)
+
+// volumeExpansion expands file systems and devices on the node after the controller has expanded the volume.
+type volumeExpansion struct {
+	k *kubelet
+	// undecided are the claims whose volumes are larger than the node knows, and for which nothing can be done until they change (MNT-406).
+	undecided map[string]bool
+	// deferrals are the volumes that the last pass did not expand, because no pod may write to them (MNT-406).
+	deferrals map[corev1.UniqueVolumeName]*expansionDeferral
+}
+
+// is reports whether there is an error of type T in err.
+func is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// paths are the places of a volume on the node (MNT-424).
+func (ex *volumeExpansion) newExpandRequest(spec *volumes.Spec, pod *corev1.Pod, devicePath string) (plugin.ExpandRequest, error) {
+	volumePlugin := ex.k.plugins.For(spec.Plugin.Name)
+	if spec.Block() {
+		// MNT-424: a device is not mounted, so its own path stands for it.
+		return plugin.ExpandRequest{VolumePath: devicePath, StagingPath: volumePlugin.StagingPath(spec)}, nil
+	}
+	req := plugin.ExpandRequest{VolumePath: ex.k.podMountPath(spec, pod)}
+	if !spec.Plugin.DeviceMountable(spec.VolumeSpec) {
+		return req, nil
+	}
+	var err error
+	// MNT-424
+	req.StagingPath, err = volumePlugin.DeviceMountPath(spec)
+	return req, err
+}
+
+// needsExpansion reports whether a pass has to expand the volume, which is mounted for a pod (MNT-405).
+func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volumes.Spec) bool {
+	av, ok := ex.k.actual.Volume(v.Name)
+	if !ok || volumes.PlanExpansion(volumes.Usage{
+		DesiredSize: v.Size, ActualSize: av.Size, RefusesInUse: av.RefusesExpansionInUse,
+		// MNT-405: this depends on the driver, not on the volume.
+		Expandable: ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec),
+		Busy:       ex.k.operations.pending.Running(volumeKey(v.Name)),
+	}) != volumes.Expand {
+		return false
+	}
+	// MNT-406, MNT-925: without a change of the claim, another attempt would come to no decision again; it is skipped.
+	key := claimKey(spec)
+	return !ex.undecided[key] || ex.checksEveryPass(key)
+}
+
+// looksAgain reports whether each pass looks at a claim that it came to no decision about.
+func (ex *volumeExpansion) checksEveryPass(claim string) bool {
+	return ex.k.cfg.Harness.EveryPass || ex.k.faultPending("get", api.PersistentVolumeClaim, claim)
+}
+
+// claimKey is the claim of a volume.
+func claimKey(spec *volumes.Spec) string {
+	if spec.PV == nil || spec.PV.Spec.ClaimRef == nil {
+		return ""
+	}
+	return api.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name)
+}
+
+// expandInUse starts to expand a volume that pods have, for all of them (MNT-429).
+func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
+	snapshot, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
+	// MNT-153, MNT-406
+	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) }, func(p *engine.Proc) error {
+		err := ex.expandMounted(p, snapshot, spec, pod)
+		if err == nil || is[panicError](err) {
+			return err
+		}
+		err = fmt.Errorf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %w", spec.Name(), err)
+		// MNT-393
+		ex.k.Event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
+		return err
+	})
+}
+
+// afterExpansion has a pass come after an attempt to expand a volume in use.
+func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim string) {
+	refused, next := ex.deferrals[name], ex.k.actor.Engine().Now().Add(1)
+	switch {
+	case ex.k.operations.blocked[name]:
+		ex.k.reconciler.ticker.Next()
+	case refused != nil && !ex.checksEveryPass(claim):
+		// MNT-406: in each pass, of which those are left out that no Event is stored of.
+		ex.k.reconciler.ticker.RestAt(ex.nextDeferral(refused, next))
+	case refused != nil, ex.undecided[claim] && ex.checksEveryPass(claim):
+		// MNT-406, MNT-925: it is likely to come to the same.
+		ex.k.reconciler.ticker.RestAt(next)
+	default:
+		ex.k.reconciler.ticker.Next()
+	}
+}
+
+// expandMounted is the operation (MNT-406).
+func (ex *volumeExpansion) expandMounted(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) error {
+	av, ok := ex.k.actual.Volume(v.Name)
+	if !ok || v.Size <= av.Size {
+		return nil
+	}
+	p.Decide("MNT-405", pod, "volume %s is larger than the node knows", v.Name)
+	key := claimKey(spec)
+	// Whatever happens to the claim from here on may change the answer.
+	ex.undecided[key] = true
+	if spec.MountsReadOnly() {
+		delete(ex.undecided, key)
+		return ex.deferExpansion(p, v, spec, pod, av)
+	}
+	done, size, err := ex.tryExpansion(p, v, spec, pod, av)
+	if err != nil {
+		delete(ex.undecided, key)
+		return err
+	}
+	if !done {
+		// MNT-406, MNT-925: the operation succeeds, and the decision is the same again in the next pass.
+		p.Decide("MNT-406", pod, "volume %s waits to be expanded", v.Name)
+		return nil
+	}
+	// MNT-406, MNT-427: on this node, whatever others do.
+	av.Size = size
+	delete(ex.undecided, key)
+	return nil
+}
+
+// tryExpansion is expand with the claim read first.
+func (ex *volumeExpansion) tryExpansion(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) (done bool, size int64, err error) {
+	claim, err := ex.claimOf(p, spec)
+	if err != nil {
+		return false, 0, err
+	}
+	req, err := ex.newExpandRequest(spec, pod, av.DevicePath)
+	if err != nil {
+		return false, 0, err
+	}
+	req.Size = v.Size
+	return ex.expand(p, v.Name, spec, pod, claim, req)
+}
+
+// expandAtMount expands a volume that has just been given to a pod, if that is left to do (MNT-410). An error keeps the pod from it. A device may
+// have been staged for it.
+func (ex *volumeExpansion) expandAtMount(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod, staged string) error {
+	// MNT-410: a volume of a claim. What is adopted is as it was left.
+	if ex.k.plugins.Silent || claimKey(spec) == "" || !ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec) {
+		return nil
+	}
+	// With a new pod the question is open again.
+	delete(ex.undecided, claimKey(spec))
+	claim, err := ex.claimOf(p, spec)
+	if err != nil {
+		return err
+	}
+	// MNT-410, EXP-040: the volume as the pod got it, the claim as it is.
+	if claimSize(claim) >= spec.Capacity() {
+		return nil
+	}
+	if spec.MountsReadOnly() {
+		ex.reportReadOnly(p, spec, pod, claim)
+		return nil
+	}
+	devicePath := ""
+	if av, ok := ex.k.actual.Volume(name); ok {
+		devicePath = av.DevicePath
+	}
+	req, err := ex.newExpandRequest(spec, pod, devicePath)
+	if err != nil {
+		return err
+	}
+	if spec.Block() {
+		// MNT-424: nobody says where the device was staged before.
+		req.StagingPath = staged
+	}
+	req.Size = spec.Capacity()
+	// MNT-410, MNT-426: the size that the node knows stays, so that once the pod has the volume there is one more look at it.
+	_, _, err = ex.expand(p, name, spec, pod, claim, req)
+	return err
+}
+
+// claimOf reads the claim of a volume.
+func (ex *volumeExpansion) claimOf(p *engine.Proc, spec *volumes.Spec) (*corev1.PersistentVolumeClaim, error) {
+	claim, err := ex.k.getClaim(p, claimKey(spec))
+	if err != nil {
+		return nil, fmt.Errorf("mountVolume.NodeExpandVolume get PVC failed : %w", err)
+	}
+	return claim, nil
+}
+
+// writer is the pair to expand a volume for: the first pod that has it and may write to it, or the given one. [SIM] Upstream takes
+// whichever its map has first, which is a writer sooner or later.
+func (ex *volumeExpansion) writablePair(pr volumes.DesiredPair) volumes.DesiredPair {
+	best := pr
+	if !pr.Pod.Spec.MountsReadOnly() {
+		return pr
+	}
+	pr.Volume.Pods.Scan(func(_ types.UID, dp *volumes.DesiredPod) bool {
+		if !dp.Spec.MountsReadOnly() && ex.k.actual.IsMounted(pr.Volume.Name, dp.Pod.UID) {
+			best.Pod = dp
+			return false
+		}
+		return true
+	})
+	return best
+}

@@ -1,0 +1,144 @@
+package plugin
+
+import (
+	"fmt"
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
+	"github.com/volsim/volsim/storage"
+)
+
+// csiPlugin calls CSI drivers (MNT-300 to MNT-309).
+type csiPlugin struct{ h *Host }
+
+// client returns a driver that is registered with the kubelet.
+func (c csiPlugin) client(driver, who string) (storage.Backend, error) {
+	b, ok := c.h.Backends.Driver(driver)
+	if !ok || c.h.Unregistered[driver] {
+		// MNT-241, MNT-913: a missing driver may be restarting; the error reveals nothing about the volume.
+		return nil, volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: %s failed to get CSI client: driver name %s not found in the list of registered CSI drivers", who, driver)}
+	}
+	return b, nil
+}
+
+// AttachRequired reports whether volumes of the driver must be attached before they are used.
+func (h *Host) AttachRequired(driver string) bool {
+	object := h.API.CSIDriver(driver)
+	return object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired
+}
+
+func (c csiPlugin) WaitForAttach(p *engine.Proc, spec *volumes.Spec, _ string) (string, error) {
+	source := spec.CSI()
+	name := objects.AttachmentName(source.VolumeHandle, source.Driver, c.h.Node)
+	va, err := c.h.API.GetAttachment(p, name)
+	// MNT-300, MNT-004: one read, without waiting; the operation is repeated.
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("volume %v has GET error for volume attachment %v: %v", source.VolumeHandle, name, err)
+	case va.DeletionTimestamp != nil:
+		return "", fmt.Errorf("volume attachment is being deleted")
+	case va.Status.Attached:
+		return va.Name, nil
+	case va.Status.AttachError != nil:
+		return "", fmt.Errorf("%s", va.Status.AttachError.Message)
+	}
+	return "", fmt.Errorf("volume %v is not attached for volume attachment %v", source.VolumeHandle, name)
+}
+
+// publishContext returns what the driver returned when it attached the volume.
+func (c csiPlugin) publishContext(p *engine.Proc, spec *volumes.Spec) (map[string]string, error) {
+	source := spec.CSI()
+	if !c.h.AttachRequired(source.Driver) {
+		return nil, nil
+	}
+	va, err := c.h.API.GetAttachment(p, objects.AttachmentName(source.VolumeHandle, source.Driver, c.h.Node))
+	if c.h.Silent && apierrors.IsNotFound(err) {
+		// An adopted pod runs already; its attachment may be gone.
+		return nil, nil
+	}
+	if err != nil {
+		// MNT-241: a failed read reveals nothing about the volume.
+		return nil, volumes.TransientError{Err: err}
+	}
+	return va.Status.AttachmentMetadata, nil
+}
+
+func (c csiPlugin) DeviceMountPath(spec *volumes.Spec) (string, error) {
+	source := spec.CSI()
+	if source == nil {
+		return "", fmt.Errorf("kubernetes.io/csi: volume %s has no CSI source of a PersistentVolume", spec.Name())
+	}
+	return c.h.Layout.CSIGlobalMount(source.Driver, source.VolumeHandle), nil
+}
+
+func (c csiPlugin) MountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error {
+	source, fs := spec.CSI(), c.h.Disk
+	// MNT-301: the driver must be registered.
+	driver, err := c.client(source.Driver, "attacher.MountDevice")
+	if err != nil {
+		return err
+	}
+	attachContext, err := c.publishContext(p, spec)
+	if err != nil {
+		return err
+	}
+	if err := fs.Mkdir(mountPath); err != nil {
+		return err
+	}
+	if !backends.Can(driver, storage.Stage) {
+		// MNT-301, MNT-920: without staging, only an empty directory is left, and no metadata.
+		return nil
+	}
+	if err := fs.WriteMetadata(path.Dir(mountPath)+"/"+disk.MetadataFile, disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle}); err != nil {
+		_ = c.h.removeMountDir(mountPath)
+		return err
+	}
+	// MNT-334: staging does not depend on read-only.
+	req := storage.StageRequest{
+		ID: source.VolumeHandle, Node: c.h.Node, Path: mountPath, Mode: spec.AccessMode(), FSType: source.FSType,
+		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
+	}
+	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
+		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID})
+	})
+	err = volumes.ClassifyRPC(storage.Stage, err)
+	if err != nil && volumes.ClassOf(err) == volumes.Final {
+		// MNT-301: nothing is mounted, so the directory is removed.
+		_ = c.h.removeMountDir(mountPath)
+	}
+	return err
+}
+
+func (c csiPlugin) UnmountDevice(p *engine.Proc, _ *volumes.Spec, mountPath string) error {
+	fs := c.h.Disk
+	if !fs.Exists(path.Dir(mountPath) + "/" + disk.MetadataFile) {
+		// MNT-306: nothing is staged.
+		return nil
+	}
+	data, err := fs.ReadMetadata(path.Dir(mountPath) + "/" + disk.MetadataFile)
+	if err != nil {
+		return err
+	}
+	driver, err := c.client(data.Driver, "attacher.UnmountDevice")
+	if err != nil {
+		return err
+	}
+	if !backends.Can(driver, storage.Stage) {
+		// MNT-306: a driver that does not stage is not called.
+		return c.h.removeMountDir(mountPath)
+	}
+	req := storage.UnstageRequest{ID: data.Handle, Node: c.h.Node, Path: mountPath}
+	err = c.h.call(p, driver, storage.Unstage, data.Handle, func() error { return driver.(storage.Stager).Unstage(req) },
+		func() error { return fs.Unmount(mountPath) })
+	if err != nil {
+		return fmt.Errorf("kubernetes.io/csi: attacher.UnmountDevice failed: %w", err)
+	}
+	return c.h.removeMountDir(mountPath)
+}

@@ -1,0 +1,85 @@
+package plugin
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
+	"github.com/volsim/volsim/storage"
+)
+
+// ExpandRequest is what NodeExpand is called with: the paths of the volume on the node, and the requested size in bytes.
+type ExpandRequest struct {
+	VolumePath, StagingPath string
+	Size                    int64
+}
+
+// Errors of an expansion that need special treatment (MNT-415, MNT-416, MNT-419). They may be wrapped.
+type (
+	NotSupportedError struct{ error }
+	InfeasibleError   struct{ error }
+	InUseError        struct{ error }
+)
+
+// NodeExpand calls the driver to expand the volume on the node (MNT-424).
+func (c csiPlugin) NodeExpand(p *engine.Proc, spec *volumes.Spec, req ExpandRequest) error {
+	source := spec.CSI()
+	driver, ok := c.h.Backends.Driver(source.Driver)
+	if !ok || c.h.Unregistered[source.Driver] {
+		// MNT-420, MNT-422: the only transient error: nothing is known, and nothing is recorded.
+		return volumes.TransientError{Err: fmt.Errorf("driver name %s not found in the list of registered CSI drivers", source.Driver)}
+	}
+	if !backends.Can(driver, storage.NodeExpand) {
+		// MNT-422
+		return NotSupportedError{fmt.Errorf("NodeExpand is not supported by the CSI driver %s", source.Driver)}
+	}
+	call := c.h.nodeExpandCall(driver, spec, req)
+	err := c.h.call(p, driver, storage.NodeExpand, source.VolumeHandle, call, func() error { return nil })
+	switch {
+	case err == nil:
+		return nil
+	case storage.CodeOf(err) == storage.FailedPrecondition:
+		// MNT-419: the driver does not expand volumes in use.
+		return fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", InUseError{err})
+	case backends.Infeasible(err):
+		// MNT-416: the driver cannot provide this size.
+		return InfeasibleError{fmt.Errorf("Expander.NodeExpand failed to expand the volume %w", err)}
+	}
+	// MNT-422: the error is wrapped, so even a timeout counts as final.
+	return fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", err)
+}
+
+// CanExpandOnNode is true for every CSI volume: whether the driver supports it shows when it is called (MNT-405).
+func (c csiPlugin) CanExpandOnNode(spec *volumes.Spec) bool { return spec.CSI() != nil }
+
+func (c csiPlugin) StagingPath(spec *volumes.Spec) string { return c.h.Layout.CSIStaging(spec.Name()) }
+
+// CanExpandOnNode reports whether the backend of the plugin expands volumes on nodes.
+func (t inTreePlugin) CanExpandOnNode(spec *volumes.Spec) bool {
+	b := t.backend()
+	return spec.PV != nil && b != nil && backends.Can(b, storage.NodeExpand)
+}
+
+func (t inTreePlugin) StagingPath(spec *volumes.Spec) string {
+	return t.GlobalMapPath(spec) + "/staging"
+}
+
+func (t inTreePlugin) NodeExpand(p *engine.Proc, spec *volumes.Spec, req ExpandRequest) error {
+	call := t.h.nodeExpandCall(t.backend(), spec, req)
+	return t.h.call(p, t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
+}
+
+// nodeExpandCall returns the call to a backend.
+func (h *Host) nodeExpandCall(b storage.Backend, spec *volumes.Spec, req ExpandRequest) func() error {
+	ask := storage.NodeExpandRequest{ID: spec.ID(), Node: h.Node, Path: req.VolumePath, StagingPath: req.StagingPath, Size: req.Size}
+	if spec.Block() {
+		ask.VolumeMode = corev1.PersistentVolumeBlock
+	}
+	return func() error {
+		_, err := b.(storage.NodeExpander).NodeExpand(ask)
+		return err
+	}
+}

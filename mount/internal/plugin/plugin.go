@@ -1,0 +1,157 @@
+package plugin
+
+import (
+	"path"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/volumes"
+	"github.com/volsim/volsim/storage"
+)
+
+// Host is the node that plugins work on.
+type Host struct {
+	Node     string
+	Layout   disk.Layout
+	Disk     *disk.Disk
+	Backends *backends.Set
+	// Unregistered are the CSI drivers that are not registered with the kubelet.
+	Unregistered map[string]bool
+	// Owners are the groups of the files of volumes, shared by all nodes.
+	Owners *Owners
+	// GroupChange is how long it takes to change the group of the files of a volume; zero is no time.
+	GroupChange time.Duration
+	// Silent makes calls to backends without trace, delay and faults, for pods that a loaded node already runs.
+	Silent bool
+	// API gives access to the API server.
+	API API
+	// AfterPasses lets the passes of the kubelet that are due at this instant run first (MNT-014: the order at one instant).
+	AfterPasses func(p *engine.Proc)
+}
+
+// API is what plugins need of the API server.
+type API interface {
+	// CSIDriver returns the object of that name as the kubelet has cached it, nil if there is none.
+	CSIDriver(name string) *storagev1.CSIDriver
+	// GetAttachment reads a VolumeAttachment from the API server.
+	GetAttachment(p *engine.Proc, name string) (*storagev1.VolumeAttachment, error)
+	// Event emits an Event.
+	Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any)
+}
+
+// Plugin is what a volume plugin does on a node. Methods with a Proc may take time.
+type Plugin interface {
+	// WaitForAttach returns the device path of an attached volume, and an error for any other. It does not wait.
+	WaitForAttach(p *engine.Proc, spec *volumes.Spec, devicePath string) (string, error)
+	// DeviceMountPath returns where the device is mounted, "" for a plugin that mounts no device.
+	DeviceMountPath(spec *volumes.Spec) (string, error)
+	MountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error
+	SetUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error
+	// NewUnmounter returns the function that unmounts a volume from a pod. It reads from the disk which volume it is.
+	NewUnmounter(pod types.UID, name string) (tearDown func(*engine.Proc) error, err error)
+	UnmountDevice(p *engine.Proc, spec *volumes.Spec, mountPath string) error
+
+	// GlobalMapPath returns the directory with the bind files of a block volume.
+	GlobalMapPath(spec *volumes.Spec) string
+	// PrepareMap prepares mapping a block volume for a pod.
+	PrepareMap(spec *volumes.Spec) error
+	// MapsDevice reports whether SetUpDevice and MapPodDevice do anything.
+	MapsDevice(spec *volumes.Spec) bool
+	// SetUpDevice stages the device and returns where; "" if the plugin does not stage.
+	SetUpDevice(p *engine.Proc, spec *volumes.Spec) (stagingPath string, err error)
+	MapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod) (devicePath string, err error)
+	// NewUnmapper returns the function that unmaps a block volume from a pod. It reads from the disk which volume it is.
+	NewUnmapper(pod types.UID, name string) (unmap func(*engine.Proc) error, err error)
+	TearDownDevice(p *engine.Proc, spec *volumes.Spec) error
+	// CanExpandOnNode reports whether NodeExpand may be called.
+	CanExpandOnNode(spec *volumes.Spec) bool
+	StagingPath(spec *volumes.Spec) string
+	// NodeExpand expands the volume on the node. Its errors may contain NotSupportedError, InfeasibleError and InUseError.
+	NodeExpand(p *engine.Proc, spec *volumes.Spec, req ExpandRequest) error
+}
+
+const (
+	// MNT-012: when a slow change of the group of files is reported first, and how often after that.
+	firstGroupWarning  = 30 * time.Second
+	groupWarningPeriod = time.Minute
+	// MNT-006: the timeout of calls to CSI drivers.
+	csiTimeout = 2 * time.Minute
+)
+
+// SetUpOptions says what is special about a SetUp.
+type SetUpOptions struct {
+	Reconstructed bool // the mount is known only from the disk
+	Remount       bool // the pod has it already
+}
+
+// For returns the plugin of that name.
+func (h *Host) For(name string) Plugin {
+	if name == objects.CSIPluginName {
+		return csiPlugin{h}
+	}
+	if isPodPlugin(name) {
+		return podPlugin{inTreePlugin{h, name}}
+	}
+	return inTreePlugin{h, name}
+}
+
+// call makes a call to a backend about a volume on the node. effect changes the node when the call takes effect.
+func (h *Host) call(p *engine.Proc, b storage.Backend, op storage.Op, id string, call, effect func() error) error {
+	return h.callForPod(p, b, op, id, "", call, effect)
+}
+
+// callForPod is like call, for a volume of a pod.
+func (h *Host) callForPod(p *engine.Proc, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
+	what := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: h.Node, Pod: string(pod)}
+	do := func() error {
+		if err := backends.Safely(b.Name(), op, call); err != nil {
+			return err
+		}
+		return effect()
+	}
+	if h.Silent {
+		return do()
+	}
+	// MNT-014: a pass that is due at the instant at which the call ends does not see its result yet.
+	defer h.AfterPasses(p)
+	delay := backends.Delay(b, op, id)
+	if storage.IsInTree(b) {
+		return p.Backend(what, delay, do)
+	}
+	// MNT-006: CSI calls time out after two minutes; here, a call that takes longer has no effect.
+	late := storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
+	return p.BackendWithin(what, delay, csiTimeout, late, do)
+}
+
+// unimplemented is the error of a driver that lacks the call.
+func unimplemented(op storage.Op) error {
+	return storage.Errorf(storage.Unimplemented, "method %s not implemented", op)
+}
+
+// PodRef returns a reference to the pod.
+func PodRef(pod *corev1.Pod) storage.PodRef {
+	return storage.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+}
+
+// removeMountDir removes an unmounted directory, the metadata beside it, and the directory around both.
+func (h *Host) removeMountDir(mountPath string) error {
+	fs := h.Disk
+	if fs.Mounted(mountPath) {
+		return nil
+	}
+	around := path.Dir(mountPath)
+	for _, p := range []string{mountPath, around + "/" + disk.MetadataFile, around} {
+		if err := fs.RemoveIfExists(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

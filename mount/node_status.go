@@ -1,0 +1,223 @@
+package mount
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/mount/internal/volumes"
+)
+
+// statusReporter registers the node and reports its status: volumes in use, readiness and boot (MNT-172).
+type statusReporter struct {
+	k      *kubelet
+	ticker *grid
+	last   report
+}
+
+// report is what the status reporter remembers of its last report.
+type report struct {
+	registered bool
+	sent       time.Time
+	// fed is the list of volumes in use as last reported; known says that there was a report.
+	fed   []corev1.UniqueVolumeName
+	known bool
+	// awaited says that the next report is due even if nothing has changed.
+	awaited bool
+	// until is when unchanged reports end after the last change of a pod or an attachment.
+	until time.Time
+}
+
+// register creates the Node object, or annotates the existing one so that a controller attaches its volumes.
+func (sr *statusReporter) register(p *engine.Proc) {
+	node, err := sr.k.getNode(p)
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = reach(sr.k, func() (*corev1.Node, error) {
+			return p.API().Nodes.Create(p, kubeletstatus.NewNode(sr.k.node.name, p.Now()))
+		})
+	case err == nil && node.Annotations[kubeletstatus.ManagedAttachAnnotation] != "true":
+		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{kubeletstatus.ManagedAttachAnnotation: "true"}}})
+		_, err = reach(sr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, sr.k.node.name, patch, api.Main) })
+	}
+	sr.last.registered = err == nil
+}
+
+// inUse returns the volumes in use, in order (MNT-170).
+func (sr *statusReporter) inUse() []corev1.UniqueVolumeName {
+	set := map[corev1.UniqueVolumeName]bool{}
+	var names []corev1.UniqueVolumeName
+	add := func(name corev1.UniqueVolumeName) {
+		if !set[name] {
+			set[name] = true
+			names = append(names, name)
+		}
+	}
+	for _, v := range sr.k.desired.Volumes() {
+		// MNT-170: a desired volume, if it has to be attached.
+		if v.Attachable {
+			add(v.Name)
+		}
+	}
+	for _, v := range sr.k.actual.Volumes() {
+		// MNT-170, MNT-928: a recorded volume, if it is known to be attached.
+		if v.Attachable == volumes.Attachable {
+			add(v.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// reportIfChanged requests a report if the volumes in use differ from the last report.
+func (sr *statusReporter) reportIfChanged() {
+	if !sr.k.reconciler.statesSynced {
+		return
+	}
+	inUse := sr.inUse()
+	if !sr.last.known || !slices.Equal(inUse, sr.last.fed) || sr.k.object != nil && !slices.Equal(sr.k.object.Status.VolumesInUse, inUse) {
+		sr.ticker.Arm()
+	}
+}
+
+// pass is one round of the node's status (MNT-172). Rounds that would find and write nothing make no requests, and are skipped.
+func (sr *statusReporter) pass(p *engine.Proc) {
+	var err error
+	for try := range statusTries {
+		if err = sr.tryReport(p, try > 0); err == nil {
+			sr.scheduleReport()
+			if !sr.last.registered {
+				sr.ticker.Rest()
+			}
+			return
+		}
+	}
+	if !apierrors.IsNotFound(err) {
+		// MNT-160: the next round tries again.
+		sr.ticker.Rest()
+		return
+	}
+	// When the Node object comes back, the watch requests the next round.
+	sr.reportMissingNode()
+}
+
+// reportMissingNode requests a round that reads the missing Node object, if a fault waits for that request.
+func (sr *statusReporter) reportMissingNode() {
+	if sr.k.object == nil && sr.k.faultPending("get", api.Node, sr.k.node.name) {
+		sr.ticker.RestAt(sr.k.actor.Engine().Now().Add(1))
+	}
+}
+
+// seenNode returns the Node object as the watch shows it.
+func (sr *statusReporter) seenNode() (*corev1.Node, error) {
+	if sr.k.object == nil {
+		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), sr.k.node.name)
+	}
+	return sr.k.object, nil
+}
+
+// tryReport computes the status, writes it if needed, and marks the reported volumes as in use. again says that an earlier try of this
+// round has failed.
+func (sr *statusReporter) tryReport(p *engine.Proc, again bool) error {
+	if !sr.last.registered {
+		sr.register(p)
+	}
+	// MNT-172, MNT-934: the first try uses the watched object, later tries read it from the API server.
+	node, err := sr.seenNode()
+	if again {
+		node, err = sr.k.getNode(p)
+	}
+	if err != nil {
+		return err
+	}
+	inUse := node.Status.VolumesInUse
+	if sr.k.reconciler.statesSynced {
+		// MNT-171, MNT-462: until then, the list of the previous kubelet is kept.
+		inUse = sr.inUse()
+	}
+	sr.noteReboot(p, node)
+	now := p.Now()
+	// MNT-008, MNT-172
+	if kubeletstatus.Changed(node, inUse, sr.bootID()) || now.Sub(sr.last.sent) > kubeletopts.ReportPeriod {
+		patch, err := kubeletstatus.Patch(node, inUse, sr.bootID(), now)
+		if err != nil {
+			return err
+		}
+		// A request during the write asks for another report.
+		awaited := sr.last.awaited
+		sr.last.awaited = false
+		node, err = reach(sr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, sr.k.node.name, patch, api.Status) })
+		if err != nil {
+			// MNT-172: after a failed write, no volume is marked.
+			sr.last.awaited = sr.last.awaited || awaited
+			return err
+		}
+		sr.last.sent = now
+		// MNT-172: the object that the API server returned counts.
+		inUse = node.Status.VolumesInUse
+	}
+	sr.last.fed, sr.last.known = slices.Clone(inUse), true
+	if sr.k.desired.MarkReportedInUse(inUse) {
+		sr.k.reconciler.ticker.Arm()
+	}
+	return nil
+}
+
+// noteReboot emits an Event if the status still names an earlier boot (MNT-485).
+func (sr *statusReporter) noteReboot(p *engine.Proc, node *corev1.Node) {
+	// MNT-485
+	if text := kubeletstatus.Rebooted(node, sr.bootID()); text != "" {
+		sr.k.Event(p, node, corev1.EventTypeWarning, "Rebooted", "%s", text)
+	}
+}
+
+// extraHeartbeats is how many unchanged reports a node makes after a change of its pods or attachments: an operation of the attach/detach
+// controller that was running may end that much later.
+const extraHeartbeats = 3
+
+// extendHeartbeats makes unchanged reports for a while: something happened from which the attach/detach controller may draw conclusions.
+func (sr *statusReporter) extendHeartbeats() {
+	sr.last.awaited = true
+	sr.last.until = sr.k.actor.Engine().Now().Add(extraHeartbeats * (kubeletopts.ReportPeriod + sr.k.cfg.StatusPeriod))
+	sr.scheduleReport()
+}
+
+// mayBeObserved reports whether an unchanged report could change what the attach/detach controller does. From such a report it learns only
+// that a volume is not in use that it assumes to be (ATT-044). It assumes that at the end of an attachment, and at its start for each
+// VolumeAttachment. So reports are made while there is a VolumeAttachment for a volume that the node does not use, for a while after
+// changes, and while a fault waits for one.
+func (sr *statusReporter) mayBeObserved() bool {
+	now := sr.k.actor.Engine().Now()
+	return sr.k.cfg.Harness.EveryReport || sr.last.awaited || now.Before(sr.last.until) || sr.k.node.nodes.unsettled(sr.k.node.name, sr.last.fed) ||
+		sr.k.faultPending("patch-status", api.Node, sr.k.node.name)
+}
+
+// scheduleReport schedules the next unchanged report (MNT-008), unless the attach/detach controller could learn nothing from it.
+func (sr *statusReporter) scheduleReport() {
+	if !sr.k.watching || !sr.last.known || !sr.mayBeObserved() {
+		return
+	}
+	now := sr.k.actor.Engine().Now()
+	// Skipped reports would have come every so many rounds.
+	every := (kubeletopts.ReportPeriod/sr.k.cfg.StatusPeriod + 1) * sr.k.cfg.StatusPeriod
+	if late := now.Sub(sr.last.sent) / every; late > 0 {
+		sr.last.sent = sr.last.sent.Add(late * every)
+	}
+	sr.ticker.RestAt(sr.last.sent.Add(kubeletopts.ReportPeriod + 1))
+}
+
+// bootID returns the ID of the node's current boot.
+func (sr *statusReporter) bootID() string {
+	if sr.k.node.bootID != "" {
+		return sr.k.node.bootID
+	}
+	return sr.k.node.name + "-boot-" + strconv.Itoa(sr.k.node.boots)
+}

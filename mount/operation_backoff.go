@@ -1,0 +1,82 @@
+package mount
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
+)
+
+// The names of operations (MNT-150 to MNT-153).
+const (
+	opVerify        = "verify_controller_attached_volume"
+	opMount         = "volume_mount"
+	opMap           = "map_volume"
+	opUnmount       = "volume_unmount"
+	opUnmap         = "unmap_volume"
+	opUnmountDevice = "unmount_device"
+	opUnmapDevice   = "unmap_device"
+	opExpand        = "volume_fs_resize"
+)
+
+// operations runs what the reconciler starts. At most one operation runs per key. A failed operation is refused until its backoff is
+// over: engine.NestedOperations holds the backoff for each key, and startThen arms the reconciler for its end.
+type operations struct {
+	k       *kubelet
+	pending *engine.NestedOperations
+	// blocked are the volumes for which a step had to wait for a running operation.
+	blocked map[corev1.UniqueVolumeName]bool
+}
+
+// volumeKey is the key of operations on a volume as a whole, podKey that of operations on one pod's mount of it.
+func volumeKey(name corev1.UniqueVolumeName) engine.OperationKey {
+	return engine.OperationKey{Volume: string(name)}
+}
+
+func podKey(name corev1.UniqueVolumeName, uid types.UID) engine.OperationKey {
+	return engine.OperationKey{Volume: string(name), Pod: string(uid)}
+}
+
+// mountKey is the key of a mount (MNT-151).
+func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
+	if v.Attachable || v.DeviceMountable {
+		// MNT-151, MNT-157: one at a time for all pods of the node, and one backoff.
+		return volumeKey(v.Name)
+	}
+	// MNT-151
+	return podKey(v.Name, uid)
+}
+
+// start starts an operation. If the key is busy or backing off, it does nothing (MNT-140); a later pass tries again.
+func (op *operations) start(key engine.OperationKey, name string, fn func(p *engine.Proc) error) {
+	// MNT-014, MNT-160: the pass after the operation decides what comes next.
+	op.startThen(key, name, op.k.reconciler.ticker.Next, fn)
+}
+
+// startThen is like start, and calls then after the operation.
+func (op *operations) startThen(key engine.OperationKey, name string, then func(), fn func(p *engine.Proc) error) {
+	err := op.pending.Run(key, name, func(p *engine.Proc) error {
+		err := fn(p)
+		then()
+		delete(op.blocked, corev1.UniqueVolumeName(key.Volume))
+		return err
+	})
+	if errors.Is(err, engine.ErrBackoff) {
+		// MNT-005, MNT-158, MNT-907, MNT-933: the backoff belongs to the key, so another pod may have caused it; its end itself is too early.
+		left, _ := op.pending.RetryAfter(key, name)
+		over := op.k.actor.Engine().Now().Add(left + 1)
+		if op.k.node.partitioned {
+			op.k.reconciler.ticker.RestAt(over)
+		} else {
+			op.k.reconciler.ticker.ArmAt(over)
+		}
+	}
+}
+
+// noteBlocked records that a step had to wait for a running operation with the key.
+func (op *operations) noteBlocked(key engine.OperationKey) {
+	op.blocked[corev1.UniqueVolumeName(key.Volume)] = true
+}

@@ -1,0 +1,122 @@
+package mount
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+)
+
+// end begins the end of the pod: from now on no volume is mounted for it. phase is how its containers ended, "" if they are to be stopped.
+func (w *podWorker) end(phase corev1.PodPhase) {
+	w.signal.Broadcast()
+	if w.exit == "" {
+		w.exit = phase
+	}
+	if w.state.ending() {
+		return
+	}
+	// MNT-356: what the worker waits for is canceled.
+	w.state = w.state.after(endRequested)
+	if w.k.populator.ticker != nil {
+		w.k.populator.ticker.Arm()
+	}
+}
+
+// reject ends a pod that the node cannot run (MNT-383).
+func (w *podWorker) reject(p *engine.Proc, reason, text string) {
+	w.k.Event(p, w.pod, corev1.EventTypeWarning, reason, "%s", text)
+	// MNT-383: it fails without having started, and then ends like every pod.
+	w.reason, w.message = reason, "Pod was rejected: "+text
+	w.end(corev1.PodFailed)
+}
+
+// stopContainers is the first step of the end (MNT-387).
+func (w *podWorker) stopContainers(p *engine.Proc) {
+	k := w.k
+	c, runs := k.node.runtime.running[w.uid]
+	if runs && c.exit == "" {
+		if stop := w.stopTime(); stop > 0 {
+			p.Sleep(stop)
+		}
+	}
+	k.node.runtime.remove(w.uid)
+	// MNT-387: from here on the populator may drop its volumes.
+	w.state = w.state.after(containersStopped)
+	k.populator.ticker.Arm()
+	if w.exit == "" {
+		w.exit = corev1.PodSucceeded
+		if !runs {
+			w.exit = corev1.PodFailed // the containers were lost, for example by a reboot
+		}
+	}
+	if w.started || w.reason != "" {
+		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus {
+			return kubeletstatus.Terminated(pod, w.exit, w.reason, w.message)
+		})
+	}
+}
+
+// stopTime is how long the containers take to exit.
+func (w *podWorker) stopTime() time.Duration {
+	stop := w.k.cfg.StopTime
+	if grace := w.pod.DeletionGracePeriodSeconds; grace != nil && *grace > 0 {
+		stop = min(stop, time.Duration(*grace)*time.Second)
+	}
+	return stop
+}
+
+// waitForVolumes is the second step of the end: it returns when nothing is mounted for the pod (MNT-387).
+func (w *podWorker) waitForVolumes(p *engine.Proc) {
+	k := w.k
+	for k.waitForUnmount(p, w) != nil {
+		// MNT-009: a failed attempt is repeated after RetryPeriod.
+		k.retryLater(p)
+	}
+	start := p.Now()
+	// MNT-011, MNT-387: this wait has no limit.
+	for k.mayHaveMounts(w.uid) {
+		w.signal.Wait(p, 0)
+		past := p.Now().Sub(start)
+		if rest := past % leftoverPeriod; rest > 0 {
+			p.Sleep(leftoverPeriod - rest)
+		}
+	}
+}
+
+// mayHaveMounts reports whether anything is, or may be, mounted for the pod.
+func (k *kubelet) mayHaveMounts(uid types.UID) bool {
+	// MNT-387, MNT-902: the actual state, uncertain mounts included, and the disk.
+	return len(k.actual.PodMounts(uid, true)) > 0 || len(k.node.disk.MountsUnder(k.layout.PodVolumes(uid))) > 0
+}
+
+// finish is the last step of the end: nothing of the pod is left, so it is deleted from the API (MNT-387).
+func (w *podWorker) finish(p *engine.Proc) {
+	if !w.started && w.reason == "" && !w.deleted && !terminal(w.pod.Status.Phase) {
+		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
+	}
+	w.state = w.state.after(volumesUnmounted)
+	w.k.housekeeping.ticker.Rest()
+	// MNT-388: a pod that ended by itself stays in the API until a user or a controller deletes it.
+	for !w.deleted && w.pod.DeletionTimestamp == nil {
+		w.signal.Wait(p, 0)
+	}
+	now := int64(0)
+	for !w.deleted {
+		_, err := reach(w.k, func() (*corev1.Pod, error) {
+			return p.API().Pods.Delete(p, api.KeyOf(w.pod), api.DeleteOptions{GracePeriodSeconds: &now, UID: w.uid})
+		})
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			break
+		}
+		w.k.retryLater(p)
+	}
+	if _, managed := w.k.pods[w.uid]; !managed {
+		w.k.forgetWorker(w)
+	}
+}

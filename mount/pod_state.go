@@ -1,0 +1,85 @@
+package mount
+
+import "fmt"
+
+// podState is where a pod is on its way through a kubelet. Exactly one state holds at a time:
+//
+//	syncing ──sync failed──────► retrying ──due──► syncing
+//	syncing ──sync succeeded──► idle ──something changed──► scheduled ──due──► syncing
+//	syncing, retrying, idle, scheduled ──end requested──► stopping ──containers stopped──► unmounting ──volumes unmounted──► finished
+//
+// A pod that is idle has no next sync: a sync would find the same again, so it is skipped until something changes.
+type podState int
+
+const (
+	// podSyncing: a sync waits for the volumes of the pod, or starts its containers.
+	podSyncing podState = iota
+	// podRetrying: the last sync failed, and the next one is scheduled (MNT-009: RetryPeriod later).
+	podRetrying
+	// podIdle: the last sync succeeded, and nothing has changed since.
+	podIdle
+	// podScheduled: the last sync succeeded, and the next one may find something new (MNT-009: a multiple of SyncPeriod later).
+	podScheduled
+	// podStopping: the pod gets no more containers and no more volumes; its containers are stopping (MNT-062, MNT-387).
+	podStopping
+	// podUnmounting: no container of the pod runs or ever will; its volumes are unmounted (MNT-387).
+	podUnmounting
+	// podFinished: nothing of the pod is left on the node; it waits for its deletion from the API (MNT-387, MNT-388).
+	podFinished
+)
+
+// podEvent is what moves a pod from one state to the next.
+type podEvent int
+
+const (
+	syncFailed podEvent = iota
+	syncSucceeded
+	somethingChanged // that the next sync may find
+	syncDue
+	endRequested
+	containersStopped
+	volumesUnmounted
+)
+
+// podTransitions lists all transitions. Any other event in a state is a broken invariant.
+var podTransitions = map[podState]map[podEvent]podState{
+	podSyncing: {
+		syncFailed:    podRetrying, // MNT-009: another sync soon
+		syncSucceeded: podIdle,     // MNT-009: syncs that would find nothing new are skipped
+		endRequested:  podStopping, // MNT-356: what the sync waits for is canceled
+	},
+	podRetrying: {
+		syncDue:      podSyncing,
+		endRequested: podStopping,
+	},
+	podIdle: {
+		somethingChanged: podScheduled, // MNT-009: at the time at which the periodic sync would have come
+		endRequested:     podStopping,
+	},
+	podScheduled: {
+		syncDue:      podSyncing,
+		endRequested: podStopping,
+	},
+	podStopping: {
+		containersStopped: podUnmounting, // MNT-387: from here on the populator may drop its volumes
+	},
+	podUnmounting: {
+		volumesUnmounted: podFinished, // MNT-387: from here on the pod may be deleted from the API
+	},
+	podFinished: {},
+}
+
+// after returns the state that follows an event.
+func (s podState) after(e podEvent) podState {
+	next, ok := podTransitions[s][e]
+	if !ok {
+		panic(fmt.Sprintf("mount: pod in state %d: unexpected event %d", s, e))
+	}
+	return next
+}
+
+// ending reports whether the pod gets no more containers and no more volumes (MNT-062).
+func (s podState) ending() bool { return s >= podStopping }
+
+// containersGone reports whether no container of the pod runs or ever will (MNT-387).
+func (s podState) containersGone() bool { return s >= podUnmounting }

@@ -1,0 +1,115 @@
+package mount
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+)
+
+// podStatusWriter remembers what was written of a pod's status.
+type podStatusWriter struct {
+	// written is the pod when its status was last written, or last found up to date.
+	written *corev1.Pod
+	// failed says that the last write failed, retrying that a timer will write the status again.
+	failed, retrying bool
+}
+
+// computeStatus computes a status from the pod as the API has it. The same status means that there is nothing to write.
+type computeStatus func(pod *corev1.Pod) corev1.PodStatus
+
+// errOtherPod is the error of a write when the API has another pod of that name.
+var errOtherPod = fmt.Errorf("the pod is gone")
+
+// writeStatus reads the pod and writes its status. It repeats a write that conflicts.
+func (w *podWorker) writeStatus(p *engine.Proc, compute computeStatus) error {
+	var err error
+	for range statusTries {
+		err = w.tryWriteStatus(p, compute)
+		if !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (w *podWorker) tryWriteStatus(p *engine.Proc, compute computeStatus) error {
+	key := api.KeyOf(w.pod)
+	pod, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, key) })
+	if err != nil {
+		return err
+	}
+	if pod.UID != w.uid {
+		return errOtherPod
+	}
+	if hasStatus(pod, compute) {
+		w.status.written = pod
+		return nil
+	}
+	status := compute(pod)
+	kubeletstatus.Stamp(&status, p.Now())
+	changed := *pod
+	changed.Status = status
+	written, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.UpdateStatus(p, &changed) })
+	if err == nil {
+		w.status.written = written
+	}
+	return err
+}
+
+// hasStatus reports whether the pod has the status already.
+func hasStatus(pod *corev1.Pod, compute computeStatus) bool {
+	status := compute(pod)
+	return kubeletstatus.Same(&status, &pod.Status)
+}
+
+// publish writes the status of a pod that is not ending. A failed write is repeated later, independently of the next sync.
+func (w *podWorker) publish(p *engine.Proc, compute computeStatus) {
+	if w.status.written != nil && !w.status.failed && hasStatus(w.status.written, compute) && hasStatus(w.pod, compute) {
+		// MNT-380: neither the last write nor the watch shows another status, so no request is made.
+		return
+	}
+	err := w.writeStatus(p, compute)
+	w.status.failed = err != nil && err != errOtherPod && !apierrors.IsNotFound(err)
+	if !w.status.failed || w.status.retrying {
+		return
+	}
+	w.status.retrying = true
+	again, name := w.k.actor.After, "status of pod "+api.KeyOf(w.pod)
+	if w.k.node.partitioned {
+		again = w.k.actor.Background
+	}
+	again(kubeletopts.RetryPeriod, name, func(p *engine.Proc) {
+		w.status.retrying = false
+		if w.status.failed && !w.state.ending() {
+			w.publish(p, w.currentStatus)
+		}
+	})
+}
+
+// currentStatus is the status of a pod whose containers run, or do not run yet. A pod that ends keeps the status it has.
+func (w *podWorker) currentStatus(pod *corev1.Pod) corev1.PodStatus {
+	switch {
+	case w.state.ending():
+		return pod.Status
+	case w.k.node.runtime.runs(w.uid):
+		return kubeletstatus.Running(pod)
+	}
+	return kubeletstatus.Waiting(pod)
+}
+
+// persist repeats writeStatus until it succeeds, or until the pod is gone.
+func (w *podWorker) persist(p *engine.Proc, compute computeStatus) {
+	for !w.deleted {
+		err := w.writeStatus(p, compute)
+		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) {
+			return
+		}
+		w.k.retryLater(p)
+	}
+}

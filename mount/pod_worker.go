@@ -1,0 +1,119 @@
+package mount
+
+import (
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletstatus"
+)
+
+// podWorker leads one pod from its arrival at the node to its end: it waits for the volumes, starts the containers, and at the end stops
+// them, waits until the volumes are unmounted and deletes the pod from the API. Pods are identified by uid.
+type podWorker struct {
+	k   *kubelet
+	uid types.UID
+	pod *corev1.Pod // as last seen
+	// signal wakes the worker when something about the pod's volumes changes, or when its end begins.
+	signal engine.Signal
+
+	state podState
+	// deleted says that the API no longer has the pod.
+	deleted bool
+	// started says that containers of the pod were started at some time, by this kubelet or an earlier one.
+	started bool
+	// exit is the phase in which the containers ended by themselves, or Failed for a rejected pod; "" otherwise.
+	exit corev1.PodPhase
+	// reason and message are those of a rejection or a node shutdown.
+	reason, message string
+	status          podStatusWriter
+
+	// demand is why the next sync is needed, served why the last one was.
+	demand, served demand
+	lastSync       time.Time
+	lastError      error
+	next           nextSync
+}
+
+// newWorker starts a worker for a pod.
+func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
+	w := &podWorker{k: k, uid: pod.UID, pod: pod, started: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
+	k.workers[pod.UID] = w
+	k.node.nodes.listen(w)
+	k.actor.Go("pod "+api.KeyOf(pod), w.run)
+	// Containers that ended while no kubelet ran are noticed at once.
+	if c, ok := k.node.runtime.running[pod.UID]; ok && c.exit != "" {
+		w.end(c.exit)
+	}
+	return w
+}
+
+// run is the life of a pod on a node.
+func (w *podWorker) run(p *engine.Proc) {
+	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
+		// MNT-380: the status comes first.
+		w.publish(p, kubeletstatus.Waiting)
+	}
+	for !w.state.ending() {
+		err := w.sync(p)
+		if !w.state.ending() {
+			w.pause(p, err)
+		}
+	}
+	w.stopContainers(p)
+	w.waitForVolumes(p)
+	w.finish(p)
+}
+
+// sync waits for the volumes of the pod and starts its containers (MNT-380).
+func (w *podWorker) sync(p *engine.Proc) error {
+	k := w.k
+	w.served, w.demand = w.demand, notDemanded
+	// MNT-380: the directories come first, then the volumes, then all containers.
+	for _, dir := range []string{k.layout.PodVolumes(w.uid), k.layout.Pod(w.uid) + "/plugins"} {
+		if err := k.node.disk.Mkdir(dir); err != nil {
+			return err
+		}
+	}
+	err := k.waitForAttachAndMount(p, w)
+	var limit limitError
+	switch {
+	case errors.As(err, &limit):
+		// MNT-383: the node cannot attach more volumes, so it rejects the pod.
+		w.reject(p, "VolumeAttachmentLimitExceeded", limit.Error())
+		return err
+	case errors.Is(err, errDeadline), errors.Is(err, errCanceled):
+		// MNT-382, MNT-900: no Event.
+		return err
+	case err != nil:
+		// MNT-381: any other error has an Event.
+		k.Event(p, w.pod, corev1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: %s", err.Error())
+		return err
+	}
+	if w.state.ending() {
+		return nil
+	}
+	return w.startContainers(p)
+}
+
+// startContainers starts the containers unless they run, and publishes the status.
+func (w *podWorker) startContainers(p *engine.Proc) error {
+	k := w.k
+	status := kubeletstatus.StillRunning
+	if !k.node.runtime.runs(w.uid) {
+		status = kubeletstatus.Running
+		c, err := k.newContainer(w.pod)
+		if err != nil {
+			return err
+		}
+		k.node.runtime.start(c)
+		p.Decide("MNT-380", w.pod, "containers run")
+	}
+	w.started = true
+	w.publish(p, status)
+	return nil
+}

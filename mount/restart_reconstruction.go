@@ -1,0 +1,136 @@
+package mount
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/disk"
+	"github.com/volsim/volsim/mount/internal/plugin"
+	"github.com/volsim/volsim/mount/internal/volumes"
+)
+
+// reconstruct reads from the disk what an earlier kubelet had mounted (MNT-450).
+func (rc *reconciler) reconstruct(p *engine.Proc) {
+	fs := rc.k.node.disk
+	for _, pod := range fs.Children(rc.k.layout.Pods()) {
+		uid := types.UID(pod)
+		if rc.k.adoption.pods[uid] {
+			continue
+		}
+		for _, dir := range fs.Children(rc.k.layout.PodVolumes(uid)) {
+			for _, name := range fs.Children(rc.k.layout.PodVolumes(uid) + "/" + dir) {
+				rc.reconstructVolume(p, plugin.VolumeDir{Pod: uid, Plugin: disk.UnescapePlugin(dir), Name: name}, false)
+			}
+		}
+		for _, dir := range fs.Children(rc.k.layout.PodDevices(uid)) {
+			for _, name := range fs.Children(rc.k.layout.PodDevices(uid) + "/" + dir) {
+				rc.reconstructVolume(p, plugin.VolumeDir{Pod: uid, Plugin: disk.UnescapePlugin(dir), Name: name}, true)
+			}
+		}
+	}
+}
+
+// reconstructVolume makes uncertain records of one directory.
+func (rc *reconciler) reconstructVolume(p *engine.Proc, l plugin.VolumeDir, block bool) {
+	spec, err := rc.k.plugins.Reconstruct(l, block)
+	if err != nil {
+		// MNT-451
+		p.Decide("MNT-451", rc.k.podRef(l.Pod), "cannot reconstruct volume %s of %s: %v", l.Name, l.Plugin, err)
+		rc.unreconstructed = append(rc.unreconstructed, l)
+		return
+	}
+	// MNT-451: what the plugin says about the device comes first; the API is not asked.
+	id := volumes.Identify(spec, l.Pod, nil)
+	if _, known := rc.k.actual.Volume(id.Name); !known {
+		// MNT-452
+		rc.k.actual.MarkAttached(id.Name, spec, volumes.AttachableUncertain, "")
+		rc.k.actual.Reconstructed[id.Name] = map[types.UID]bool{}
+		// MNT-454: until the node's status is read nothing is unmounted.
+		rc.unverified = append(rc.unverified, id.Name)
+	}
+	v, _ := rc.k.actual.Volume(id.Name)
+	// MNT-452
+	rc.k.actual.SetPodState(id.Name, l.Pod, spec, volumes.MountUncertain)
+	rc.k.actual.Reconstructed[id.Name][l.Pod] = true
+	volumePlugin := rc.k.plugins.For(l.Plugin)
+	switch {
+	case block:
+		v.SetDevice(volumes.DeviceUncertain, "", volumePlugin.GlobalMapPath(spec))
+	case id.DeviceMountable:
+		if path, err := volumePlugin.DeviceMountPath(spec); err == nil {
+			v.SetDevice(volumes.DeviceUncertain, "", path)
+		}
+	}
+	p.Decide("MNT-452", rc.k.podRef(l.Pod), "volume %s may be mounted", id.Name)
+}
+
+// correct compares what was reconstructed with the status of the node (MNT-457).
+func (rc *reconciler) correctReconstructed(p *engine.Proc) {
+	node, err := rc.k.getNode(p)
+	if err != nil {
+		// MNT-457: the next pass tries again.
+		rc.k.reconciler.ticker.Rest()
+		return
+	}
+	for _, name := range rc.unverified {
+		v, ok := rc.k.actual.Volume(name)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == name })
+		switch {
+		case at >= 0:
+			// MNT-457: what an operation has found out meanwhile is better.
+			if v.Device == volumes.DeviceUncertain {
+				v.DevicePath = node.Status.VolumesAttached[at].DevicePath
+			}
+			v.Attachable = volumes.Attachable
+		case v.Attachable == volumes.AttachableUncertain:
+			// MNT-457, MNT-928
+			v.Attachable = volumes.NotAttachable
+		}
+		p.Decide("MNT-457", node, "volume %s is attached: %v", name, at >= 0)
+	}
+	rc.unverified = nil
+	rc.k.reconciler.ticker.Arm()
+}
+
+// cleanUpFailed deals once with what could not be reconstructed (MNT-461).
+func (rc *reconciler) cleanUpUnreconstructed(p *engine.Proc) {
+	failed := rc.unreconstructed
+	// MNT-461: whatever comes of it.
+	rc.unreconstructed = nil
+	for _, l := range failed {
+		if rc.isDesired(l) {
+			// MNT-461: its SetUp makes the state anew.
+			continue
+		}
+		tearDown, err := rc.k.plugins.For(l.Plugin).NewUnmounter(l.Pod, l.Name)
+		if err != nil {
+			p.Decide("MNT-461", rc.k.podRef(l.Pod), "volume %s of %s is left as it is: %v", l.Name, l.Plugin, err)
+			continue
+		}
+		name := corev1.UniqueVolumeName(l.Plugin + "/" + string(l.Pod) + "-" + l.Name)
+		rc.k.operations.start(podKey(name, l.Pod), opUnmount, func(p *engine.Proc) error {
+			if err := rc.k.operations.removeSubpaths(l.Pod, l.Name); err != nil {
+				return err
+			}
+			if err := tearDown(p); err != nil {
+				return err
+			}
+			// MNT-387, MNT-461: a pod that ends waits for what is on the disk, too.
+			rc.k.podVolumesChanged(l.Pod)
+			return nil
+		})
+	}
+}
+
+// wants reports whether the pod wants a volume of that name.
+func (rc *reconciler) isDesired(l plugin.VolumeDir) bool {
+	return slices.ContainsFunc(rc.k.desired.PodVolumes(), func(pr volumes.DesiredPair) bool {
+		return pr.Pod.Pod.UID == l.Pod && pr.Pod.Spec.Name() == l.Name
+	})
+}

@@ -1,0 +1,199 @@
+package mount
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount/internal/volumes"
+)
+
+// How a wait ends that nobody answers, and one that is not wanted any more (MNT-352, MNT-356).
+var (
+	errDeadline = errors.New("context deadline exceeded")
+	errCanceled = errors.New("context canceled")
+)
+
+// limitError says that the node cannot attach more volumes (MNT-353).
+type limitError struct{ error }
+
+// waitForAttachAndMount returns when every volume that the pod uses is mounted for it (MNT-350), or with what is in the way.
+func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *podWorker) error {
+	uid := w.uid
+	mounts, devices := volumes.UsedBy(w.pod)
+	maps.Copy(mounts, devices)
+	used := slices.Sorted(maps.Keys(mounts))
+	if len(used) == 0 {
+		// MNT-350: no container uses a volume.
+		return nil
+	}
+	k.populator.reprocess(uid)
+	// MNT-356: a pod that ends waits no longer.
+	cause := k.poll(p, w, func() bool { return w.state.ending() }, func() (bool, error) {
+		// MNT-350, MNT-358, MNT-903: errors come first, also those left over from the last time.
+		if texts := k.desired.TakePodErrors(uid); len(texts) > 0 {
+			return false, errors.New(strings.Join(texts, "; "))
+		}
+		return len(k.unmounted(uid, used)) == 0, nil
+	})
+	if cause == nil {
+		return nil
+	}
+	unmounted := k.unmounted(uid, used)
+	if len(unmounted) == 0 {
+		// MNT-351, MNT-904: a pod that has all it uses does not fail.
+		return nil
+	}
+	unattached, volumes := k.unattached(uid)
+	// MNT-352
+	err := fmt.Errorf("unmounted volumes=%v, unattached volumes=%v, failed to process volumes=%v: %w",
+		unmounted, unattached, k.unprocessed(uid, used), cause)
+	if driver := k.registrar.limitReached(p, volumes); driver != "" {
+		k.registrar.refreshLimit(p, driver, "MNT-353")
+		// MNT-353: whatever the cause of the wait's end.
+		return limitError{fmt.Errorf("Node has reached its volume attachment limit, rejecting pod. %w", err)}
+	}
+	return err
+}
+
+// waitForUnmount returns when no volume is mounted for the pod (MNT-354).
+func (k *kubelet) waitForUnmount(p *engine.Proc, w *podWorker) error {
+	k.populator.reprocess(w.uid)
+	cause := k.poll(p, w, func() bool { return false }, func() (bool, error) {
+		if texts := k.desired.TakePodErrors(w.uid); len(texts) > 0 {
+			return false, errors.New(strings.Join(texts, "; "))
+		}
+		// MNT-354, MNT-902: what is uncertain does not count here.
+		return len(k.actual.PodMounts(w.uid, false)) == 0, nil
+	})
+	mounted := k.actual.PodMounts(w.uid, false)
+	if cause == nil || len(mounted) == 0 {
+		// MNT-354
+		return nil
+	}
+	return fmt.Errorf("mounted volumes=%v: %w", mounted, cause)
+}
+
+// waitForAllPodsUnmount waits for several pods side by side, and at most for limit (MNT-355).
+func (k *kubelet) waitForAllPodsUnmount(p *engine.Proc, workers []*podWorker, limit time.Duration) error {
+	var done engine.Signal
+	var errs []error
+	left := len(workers)
+	end := p.Now().Add(limit)
+	for _, w := range workers {
+		k.actor.Go("unmount of "+w.pod.Name, func(p *engine.Proc) {
+			if err := k.waitForUnmount(p, w); err != nil {
+				errs = append(errs, err)
+			}
+			left--
+			done.Broadcast()
+		})
+	}
+	// MNT-355: without pods there is nothing to wait for.
+	for left > 0 {
+		rest := end.Sub(p.Now())
+		if rest <= 0 || !done.Wait(p, rest) && left > 0 && !p.Now().Before(end) {
+			return utilerrors.NewAggregate(append(errs, errDeadline))
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+// poll looks at a condition now and then on every tick, until it holds or fails, the wait is cancelled, or it is over (MNT-003).
+// Ticks before which nothing happened are left out.
+func (k *kubelet) poll(p *engine.Proc, w *podWorker, canceled func() bool, cond func() (bool, error)) error {
+	start, ticks := p.Now(), time.Duration(0)
+	end := start.Add(k.cfg.WaitLimit)
+	for {
+		// MNT-003, MNT-014: the first look is at once.
+		switch done, err := cond(); {
+		case err != nil:
+			return err
+		case done:
+			return nil
+		}
+		// Until something changes the next looks would find the same.
+		if !canceled() && !w.signal.Wait(p, end.Sub(p.Now())) {
+			// MNT-003: the limit is looked at before the condition.
+			return errDeadline
+		}
+		if canceled() {
+			return errCanceled
+		}
+		// MNT-003: looks are on the ticks of a clock that began with the first one.
+		past := p.Now().Sub(start)
+		ticks = max(ticks+1, (past+pollPeriod-1)/pollPeriod)
+		tick := start.Add(ticks * pollPeriod)
+		if !tick.Before(end) {
+			tick = end
+		}
+		for p.Now().Before(tick) {
+			w.signal.Wait(p, tick.Sub(p.Now()))
+			if canceled() {
+				return errCanceled
+			}
+		}
+		if !tick.Before(end) {
+			return errDeadline
+		}
+		// MNT-014: at one instant, looks come after passes.
+		afterPasses(p)
+	}
+}
+
+// outers finds a pod's desired volumes by their names in the pod.
+func (k *kubelet) desiredByPodName(uid types.UID) map[string]*volumes.DesiredVolume {
+	names := map[string]*volumes.DesiredVolume{}
+	for _, pr := range k.desired.PodVolumes() {
+		if pr.Pod.Pod.UID == uid {
+			for _, outer := range pr.Pod.PodNames {
+				names[outer] = pr.Volume
+			}
+		}
+	}
+	return names
+}
+
+// unmounted are the used volumes that are not mounted, those not desired included.
+func (k *kubelet) unmounted(uid types.UID, used []string) []string {
+	outers := k.desiredByPodName(uid)
+	// MNT-352
+	return slices.DeleteFunc(slices.Clone(used), func(name string) bool {
+		v, desired := outers[name]
+		return desired && k.actual.IsMounted(v.Name, uid)
+	})
+}
+
+// unattached are the desired volumes that have to be attached and are not.
+func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*volumes.DesiredVolume) {
+	outers := k.desiredByPodName(uid)
+	for _, name := range slices.Sorted(maps.Keys(outers)) {
+		// MNT-352
+		if _, attached := k.actual.Volume(outers[name].Name); outers[name].Attachable && !attached {
+			names = append(names, name)
+			volumes = append(volumes, outers[name])
+		}
+	}
+	return names, volumes
+}
+
+// unprocessed are the used volumes that are not desired.
+func (k *kubelet) unprocessed(uid types.UID, used []string) []string {
+	outers := k.desiredByPodName(uid)
+	// MNT-352
+	return slices.DeleteFunc(slices.Clone(used), func(name string) bool { return outers[name] != nil })
+}
+
+// mountedNames are a pod's volumes by their names in the pod that are mounted (MNT-357).
+func (k *kubelet) mountedNames(uid types.UID) []string {
+	outers := k.desiredByPodName(uid)
+	// MNT-357
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(outers)), func(name string) bool { return !k.actual.IsMounted(outers[name].Name, uid) })
+}
