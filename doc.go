@@ -1,29 +1,32 @@
-// Package volsim is the storage control plane of Kubernetes in one Go value: create volumes, claims and pods, move virtual time,
-// and see exactly what a cluster of version 1.36.3 would have done, in microseconds, the same every time.
+// Package volsim simulates the storage control plane of Kubernetes v1.36.3 in memory: create volumes, claims and pods, advance virtual
+// time, and see what a cluster would do, in microseconds, with the same result every time.
 //
-// In a real cluster some ten controllers take part in the life of a volume: the API server defaults and refuses, the
-// PersistentVolume controller binds and reclaims, protection controllers hold finalizers, provisioners make and delete storage.
-// [Cluster] has them all, with their queues, caches, retries and races, over a store of the real k8s.io/api objects:
+// In a real cluster some ten controllers take part in the life of a volume: the API server sets defaults and validates, the
+// PersistentVolume controller binds and reclaims, protection controllers manage finalizers, provisioners create and delete storage.
+// A [Cluster] runs them all, with their queues, caches, retries and races, over a store of the real k8s.io/api objects:
 //
 //	c, err := volsim.New(volsim.Config{})
 //	err = c.Create(fake.Volume("snug", "12Gi"), fake.Volume("huge", "100Gi"))
 //	err = c.Settle()
 //	err = c.Create(fake.Claim("data", "10Gi"))
 //	err = c.Settle()
-//	claim, err := c.Claims.Get("default/data") // Bound to snug
-//	why, err := c.Explain("default/data")      // and why
+//	claim, err := c.Claims.Get("data")    // Bound to snug
+//	why, err := c.Explain("default/data") // and the reason
 //
-// Time is virtual and everything runs on the caller's goroutine. With Seed 0 what is due at one instant happens in order; any other
-// seed shuffles it, also in the middle of what a controller does; the same seed gives the same bytes. Storage is what the
-// configuration says it is ([fake.CSI], [fake.NFS], or anything that implements package fake's interfaces), and [Cluster.Faults] makes
+// In tests, package volsimtest has a cluster whose methods fail the test themselves.
+//
+// Time is virtual, and everything runs on the caller's goroutine. With Seed 0, events that are due at the same time run first in, first
+// out; any other seed shuffles them, and may interrupt a controller between two API calls. The same seed gives the same trace, byte for
+// byte. Config.Backends is the storage ([fake.CSI], [fake.NFS], or anything that implements package storage), and [Cluster.Faults] makes
 // it fail.
 //
-// Config.Check has invariants checked as things happen, [Cluster.Violations] says which did not hold; [Cluster.Explain] says why a claim, a
-// volume, a pod or an attachment is as it is, who must act next, and when anything can change.
+// Config.Check evaluates invariants while the cluster runs, and [Cluster.Violations] lists those that were broken. [Cluster.Explain] says
+// why a claim, a volume, a pod or an attachment is in its state, who must act next, and when anything can change.
+// [Cluster.AddController] adds a controller of your own.
 //
-// What is true of Kubernetes stands in docs/rules, rule by rule with permanent IDs; the trace names the rule behind each decision.
-// What is left out stands in docs/rules/left-out.md.
+// docs/rules lists the rules of Kubernetes with permanent IDs; the trace names the rule behind each decision.
+// docs/rules/left-out.md lists what is not simulated.
 //
-// The packages below are usable on their own: package binder for tables of binding edge cases ([binder.Match], [binder.Trial]), store
-// for an API server that knows volumes, engine for actors in virtual time, fake for storage, scenario for scripts. The command is cmd/volsim.
+// Package binder answers single questions without a cluster ([binder.Match], [binder.Trial]), package scenario runs scripts, and
+// cmd/volsim is the command.
 package volsim

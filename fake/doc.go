@@ -1,21 +1,17 @@
-// Package fake is the storage of the simulation: what CSI drivers and in-tree volume plugins do, without a disk.
+// Package fake has simulated storage, faults and shorthands for objects, for tests and examples.
 //
-// In a real cluster a controller that wants something of storage calls a CSI driver by gRPC, or a plugin that is compiled into
-// kube-controller-manager and kubelet. Both are a [Backend] here: a name, and for each thing it can do one small interface
-// ([Creator], [Deleter], [Recycler], [Attacher], [Stager], [Publisher], [Expander], [NodeExpander], [Modifier]). Requests and answers are those
-// of CSI as far as the control plane looks at them. A backend is called synchronously, one call at a time. It has no clock and
-// starts nothing: the engine lets the latency pass ([Delayer]) and puts faults in the way (engine.Injector), and only then makes
-// the call, which takes effect at once.
+// [Memory] is a storage system that keeps its volumes in memory and records how they are used: attachments, mounts, writes, deletions.
+// [CSI] makes one that acts as a CSI driver; [InTree], [HostPath], [NFS] and [FlexVolume] make in-tree plugins. [Memory.Report] lists
+// misuse, such as two writers or leaked volumes. To write a backend of your own, see package storage.
 //
-// [Memory] is a backend that keeps volumes in memory and knows what is on them: who is attached, who has mounted, who wrote last,
-// what was deleted. [CSI] makes one that acts as a CSI driver; [InTree], [HostPath], [NFS] and [FlexVolume] make in-tree plugins. What it saw go
-// wrong it tells in [Memory.Report]. [Faults] is a programmable injector. [Volume], [Claim], [Class], [Pod] and [Node] are shorthands
-// for objects in tests and examples. Package backendtest checks a backend of your own.
+// [Faults] makes calls fail, wait, lose their reply or crash the caller.
 //
-// Left out: snapshots and clones (a clone is created empty, with its source confirmed), secrets, volume health, listing of volumes,
-// attach limits, and everything about file systems but their size.
+// [Volume], [Claim], [Class], [Pod], [Node] and their options write objects as an administrator would. They do not return errors, so that
+// they fit into a call of Create. An invalid argument, such as a size of "ten", is recorded in the annotation volsim.dev/shorthand-error
+// of the object; Cluster.Create then fails with that text, and [Err] returns it.
 //
-// Rules held here: PROV-024, RECL-030, RECL-032, RECL-035, RECL-036, RECL-064 (which plugin a controller finds), PROV-043 (mount
-// options), RECL-027 (volume in use), XPROV-032, EXP-025, MNT-240, MNT-416, MNT-422, VAC-012 (classes of errors). The rest of those
-// sections is in the controllers.
+// Not simulated: snapshots and clones (a clone is created empty, with its source confirmed), secrets, volume health, listing of
+// volumes, and file systems except for their size.
+//
+// Rules: RECL-027 (volume in use), RECL-036 (what HostPath deletes).
 package fake

@@ -12,13 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The shorthands below write objects as an administrator would, for tests and examples. An option that does not suit the object,
-// or a size that is none, does not panic: it shows in [Err], and a cluster refuses to create the object with that text.
-
-// ErrorAnnotation holds what is wrong with an object made by a shorthand.
+// ErrorAnnotation is the annotation that records invalid arguments of a shorthand: an option that does not apply to the kind of object, or a
+// size that cannot be parsed. A cluster refuses to create an object with this annotation, with its text as the reason.
 const ErrorAnnotation = "volsim.dev/shorthand-error"
 
-// Err tells what is wrong with an object made by a shorthand, nil if nothing is. Other objects have nothing wrong.
+// Err returns the invalid arguments of the shorthand that made the object, nil if there are none.
 func Err(obj metav1.Object) error {
 	if text, bad := obj.GetAnnotations()[ErrorAnnotation]; bad {
 		return errors.New(text)
@@ -26,7 +24,7 @@ func Err(obj metav1.Object) error {
 	return nil
 }
 
-// Option changes an object made by a shorthand.
+// Option changes an object that a shorthand makes.
 type Option func(*object)
 
 // object is what an option works on: one of the pointers is set.
