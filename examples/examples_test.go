@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/scenario"
-	"github.com/volsim/volsim/scenario/scenariotest"
+	"github.com/volsim/volsim/volsimtest"
 )
 
 // lessons are the scripts of this folder, in reading order.
@@ -46,7 +46,7 @@ func TestLessons(t *testing.T) {
 			got.WriteString(s.Name() + ": " + result.Summary() + "\n")
 
 			golden := filepath.Join(filepath.Dir(file), "want.txt")
-			if scenariotest.Updating() {
+			if volsimtest.Updating() {
 				require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
 			}
 			want, err := os.ReadFile(golden)

@@ -3,7 +3,7 @@ package problems
 import (
 	"testing"
 
-	"github.com/volsim/volsim/scenario/scenariotest"
+	"github.com/volsim/volsim/volsimtest"
 )
 
-func TestProblems(t *testing.T) { scenariotest.Run(t, "*.txtar") }
+func TestProblems(t *testing.T) { volsimtest.RunScripts(t, "*.txtar") }

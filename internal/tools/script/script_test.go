@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/internal/tools/script"
-	"github.com/volsim/volsim/scenario/scenariotest"
+	"github.com/volsim/volsim/volsimtest"
 )
 
-func TestScripts(t *testing.T) { scenariotest.Run(t, "testdata/*.txtar") }
+func TestScripts(t *testing.T) { volsimtest.RunScripts(t, "testdata/*.txtar") }
 
 func TestReference(t *testing.T) {
 	const file = "../../../docs/scripts.md"
-	if scenariotest.Updating() {
+	if volsimtest.Updating() {
 		require.NoError(t, os.WriteFile(file, []byte(script.Reference()), 0o644))
 	}
 	data, err := os.ReadFile(file)

@@ -1,7 +1,4 @@
-// Package scenariotest plays scripts as Go tests.
-//
-//	func TestScripts(t *testing.T) { scenariotest.Run(t, "testdata/*.txtar") }
-package scenariotest
+package volsimtest
 
 import (
 	"bytes"
@@ -17,9 +14,9 @@ import (
 
 var update = flag.Bool("update-scripts", false, "write the files that scripts compare outputs with")
 
-// Run plays each script that a pattern finds as a subtest of its name. A pattern without a file fails the test. With the flag
-// -update-scripts the files that cmp and trace compare with are written instead of compared.
-func Run(t *testing.T, patterns ...string) {
+// RunScripts runs each script that matches a pattern as a subtest of its name: RunScripts(t, "testdata/*.txtar"). A pattern without a
+// match fails the test. With the flag -update-scripts it writes the files that cmp and trace compare with, instead of comparing.
+func RunScripts(t *testing.T, patterns ...string) {
 	t.Helper()
 	var files []string
 	for _, pattern := range patterns {
@@ -34,14 +31,14 @@ func Run(t *testing.T, patterns ...string) {
 	}
 	slices.Sort(files)
 	for _, file := range slices.Compact(files) {
-		t.Run(strings.TrimSuffix(filepath.ToSlash(file), ".txtar"), func(t *testing.T) { play(t, file) })
+		t.Run(strings.TrimSuffix(filepath.ToSlash(file), ".txtar"), func(t *testing.T) { runScript(t, file) })
 	}
 }
 
 // Updating reports whether the flag -update-scripts was given.
 func Updating() bool { return *update }
 
-func play(t *testing.T, file string) {
+func runScript(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -63,6 +60,6 @@ func play(t *testing.T, file string) {
 		if err := os.WriteFile(file, result.Archive, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s is updated: read what changed", file)
+		t.Logf("%s is updated: review the changes", file)
 	}
 }
