@@ -10,6 +10,8 @@ import (
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -55,7 +57,7 @@ func (c *Cluster) controllers() []component {
 			return err
 		}},
 		{actors.Expander, func() error {
-			_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migrated: binder.MigratedDriver})
+			_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migrated: objects.MigratedDriver})
 			return err
 		}},
 		{actors.VACProtection, func() error {
@@ -88,7 +90,7 @@ func (c *Cluster) controllers() []component {
 			all = append(all, component{actors.Resizer(name), func() error {
 				cfg := c.cfg.Resizer
 				if cfg.Migrated == nil {
-					cfg.Migrated = binder.MigratedDriver
+					cfg.Migrated = objects.MigratedDriver
 				}
 				_, err := expand.NewResizer(c.engine, driver, cfg)
 				return err
@@ -144,11 +146,11 @@ func (c *Cluster) startBinder() error {
 		ResyncPeriod:        c.cfg.ResyncPeriod,
 		FullResync:          c.cfg.FullResync,
 		DisableProvisioning: c.cfg.DisableProvisioning,
-		NewReclaimer: func(host *binder.Controller) binder.Reclaimer {
+		NewReclaimer: func(host pvcontroller.Host) pvcontroller.Reclaimer {
 			if a, ok := c.engine.Actor(actors.PersistentVolume); ok {
 				a.Keeps(host)
 			}
-			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: binder.MigratedDriver, RecyclerScheduler: actors.RecyclerPodRunner})
+			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: objects.MigratedDriver, RecyclerScheduler: actors.RecyclerPodRunner})
 		},
 	})
 	return err

@@ -202,7 +202,7 @@ func (w *witness) check() error {
 func allBound(c *volsim.Cluster) error {
 	classes := map[string]bool{}
 	for _, class := range c.Classes.List() {
-		delayed, err := binder.IsDelayed(class)
+		delayed, err := objects.IsDelayed(class)
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func allBound(c *volsim.Cluster) error {
 		if claim.Spec.VolumeName != "" {
 			continue
 		}
-		d := binder.Match(claim, c.Volumes.List(), binder.Options{Delayed: classes[binder.ClassOf(claim)]})
+		d := binder.Match(claim, c.Volumes.List(), binder.Options{Delayed: classes[objects.ClassOf(claim)]})
 		if d.Volume != nil {
 			return fmt.Errorf("claim %s is %s although volume %s would do", api.KeyOf(claim), claim.Status.Phase, d.Volume.Name)
 		}

@@ -16,7 +16,7 @@ import (
 // bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is left out; the first
 // that fails ends it, and the next sync of the claim goes on from there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103). No step
 // is tried again in place, not even after a conflict (BIND-110).
-func (c *Controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	pv, err := c.pointVolume(p, pv, claim)
 	if err != nil {
 		return fmt.Errorf("bind volume %s to claim %s: %w", pv.Name, api.KeyOf(claim), err)
@@ -32,7 +32,7 @@ func (c *Controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *co
 }
 
 // pointVolume is the first step of bind: the volume's claimRef.
-func (c *Controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+func (c *controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	ref := pv.Spec.ClaimRef
 	if ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID {
 		return pv, nil
@@ -40,7 +40,7 @@ func (c *Controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, cl
 	pointed := *pv
 	pointed.Spec.ClaimRef = referenceTo(claim)
 	// BIND-070: a pointer that only gains its uid was its author's and stays so.
-	if !IsMine(pv, claim) {
+	if !objects.IsMine(pv, claim) {
 		pointed.Annotations = withAnnotations(pv.Annotations, boundKeys...)
 	}
 	updated, err := c.updateVolume(p, &pointed)
@@ -51,7 +51,7 @@ func (c *Controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, cl
 }
 
 // pointClaim is the third step of bind: the claim's volumeName.
-func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	chosen, completed := claim.Spec.VolumeName != pv.Name, isBindCompleted(claim)
 	if !chosen && completed {
 		return claim, nil
@@ -65,7 +65,7 @@ func (c *Controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 	case chosen:
 		pointed.Annotations = withAnnotations(claim.Annotations, boundKeys...)
 	default:
-		pointed.Annotations = withAnnotations(claim.Annotations, AnnBindCompleted)
+		pointed.Annotations = withAnnotations(claim.Annotations, objects.AnnBindCompleted)
 	}
 	return c.updateClaim(p, &pointed)
 }
@@ -97,13 +97,13 @@ func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 
 // Unbind takes a volume's pointer away (BIND-072): all of it if a controller had set it, the uid only if its author did, for whom
 // the volume stays reserved.
-func (c *Controller) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *controller) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	// BIND-072
 	freed := *pv
-	if _, byController := pv.Annotations[AnnBoundByController]; byController {
+	if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
 		freed.Spec.ClaimRef = nil
 		freed.Annotations = maps.Clone(pv.Annotations)
-		delete(freed.Annotations, AnnBoundByController)
+		delete(freed.Annotations, objects.AnnBoundByController)
 		if len(freed.Annotations) == 0 {
 			freed.Annotations = nil
 		}
@@ -123,7 +123,7 @@ func (c *Controller) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
 
 // setClaimStatus writes what of a claim's status follows from its phase and its volume (BIND-074); nil is no volume. With
 // nothing to change there is no write (BIND-073).
-func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	status, dirty, err := claimStatus(claim, phase, pv)
 	if err != nil || !dirty {
 		return claim, err
@@ -135,7 +135,7 @@ func (c *Controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolu
 		// BIND-104
 		return claim, fmt.Errorf("status of claim %s: %w", api.KeyOf(claim), err)
 	}
-	err = c.keepClaim(updated)
+	err = c.cacheClaim(updated)
 	return updated, err
 }
 
@@ -186,7 +186,7 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVol
 		return nil, false, fmt.Errorf("volume %s has no storage capacity", pv.Name)
 	}
 	// BIND-075: an unfinished expansion has not reached the file system, so the claim shows what it had.
-	if text, ok := pv.Annotations[AnnPreResizeCapacity]; ok {
+	if text, ok := pv.Annotations[objects.AnnPreResizeCapacity]; ok {
 		if before, err := resource.ParseQuantity(text); err == nil {
 			size = before
 		}
@@ -202,7 +202,7 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVol
 }
 
 // SetVolumePhase writes the phase and message of a volume, unless it has that phase (BIND-078).
-func (c *Controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
+func (c *controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
 	// BIND-078: the same phase again does not even refresh the message.
 	if pv.Status.Phase == phase {
 		return pv, nil
@@ -214,12 +214,12 @@ func (c *Controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume,
 	if err != nil {
 		return pv, fmt.Errorf("phase %s of volume %s: %w", phase, pv.Name, err)
 	}
-	err = c.keepVolume(updated)
+	err = c.cacheVolume(updated)
 	return updated, err
 }
 
 // SetVolumePhaseWithEvent is SetVolumePhase with an event that follows a write that changed something (BIND-079).
-func (c *Controller) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
+func (c *controller) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
 	// BIND-079: hence a volume that fails again says nothing new.
 	if pv.Status.Phase == phase {
 		return pv, nil
@@ -233,32 +233,32 @@ func (c *Controller) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.Persiste
 }
 
 // updateVolume writes a volume's main resource and keeps the server's answer (BIND-023). The volume was made for this call.
-func (c *Controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+func (c *controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	updated, err := c.api.Volumes.Replace(p, pv)
 	if err != nil {
 		return nil, err
 	}
-	err = c.keepVolume(updated)
+	err = c.cacheVolume(updated)
 	return updated, err
 }
 
 // updateClaim writes a claim's main resource and keeps the server's answer (BIND-023). The claim was made for this call.
-func (c *Controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	updated, err := c.api.Claims.Replace(p, claim)
 	if err != nil {
 		return nil, err
 	}
-	err = c.keepClaim(updated)
+	err = c.cacheClaim(updated)
 	return updated, err
 }
 
 // Most claims and volumes have no annotations of their own. What a bind gives them is one map for all of them, which like all that is
 // stored is never written to.
 var (
-	boundKeys     = []string{AnnBoundByController}
-	completedKeys = []string{AnnBoundByController, AnnBindCompleted}
-	onlyBound     = map[string]string{AnnBoundByController: AnnYes}
-	onlyCompleted = map[string]string{AnnBoundByController: AnnYes, AnnBindCompleted: AnnYes}
+	boundKeys     = []string{objects.AnnBoundByController}
+	completedKeys = []string{objects.AnnBoundByController, objects.AnnBindCompleted}
+	onlyBound     = map[string]string{objects.AnnBoundByController: objects.AnnYes}
+	onlyCompleted = map[string]string{objects.AnnBoundByController: objects.AnnYes, objects.AnnBindCompleted: objects.AnnYes}
 )
 
 // withAnnotations is a copy of the map with the keys set, or the map itself if it has them.
@@ -282,7 +282,7 @@ func withAnnotations(annotations map[string]string, keys ...string) map[string]s
 	maps.Copy(next, annotations)
 	for _, key := range keys {
 		if _, ok := next[key]; !ok {
-			next[key] = AnnYes
+			next[key] = objects.AnnYes
 		}
 	}
 	return next

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -90,7 +91,7 @@ func TestUnbind(t *testing.T) {
 		want       []string
 	}{
 		{"BIND-072", "set by a controller: all of it goes, and the annotation, and the empty map", ours(), "none", nil, []string{"PV.U", "PV.S Available"}},
-		{"BIND-072", "other annotations stay", ours(fake.Annotations(binder.AnnProvisionedBy, "d")), "none", []string{binder.AnnProvisionedBy}, []string{"PV.U", "PV.S Available"}},
+		{"BIND-072", "other annotations stay", ours(fake.Annotations(objects.AnnProvisionedBy, "d")), "none", []string{objects.AnnProvisionedBy}, []string{"PV.U", "PV.S Available"}},
 		{"BIND-072", "set by its author: reserved for the name", fake.Volume("pv", "10Gi", fake.ForClaim("c", "uc"), fake.Phase("Bound")), "default/c[]", nil, []string{"PV.U", "PV.S Available"}},
 		{"BIND-072", "Available already", ours(fake.Phase("Available")), "none", nil, []string{"PV.U"}},
 	}
@@ -125,7 +126,7 @@ func TestClaimStatus(t *testing.T) {
 		return func(c *PVC) { c.Status.Capacity = quantities(size) }
 	}
 	silver := func(pv *PV) { pv.Spec.VolumeAttributesClassName = new("silver") }
-	preResize := func(size string) fake.Option { return fake.Annotations(binder.AnnPreResizeCapacity, size) }
+	preResize := func(size string) fake.Option { return fake.Annotations(objects.AnnPreResizeCapacity, size) }
 	twoKeys := func(pv *PV) {
 		pv.Spec.Capacity = corev1.ResourceList{"storage": resource.MustParse("10Gi"), "iops": resource.MustParse("7")}
 	}
@@ -224,9 +225,9 @@ func TestFailedWrites(t *testing.T) {
 		{"BIND-106", "unbind, the pointer", "PV.U", 1, []api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U refused"}, "Bound default/c[uc], Lost",
 			[]string{"PV.U", "PV.S Available"}},
 		{"BIND-107", "unbind, the phase: free by its pointer", "PV.S", 1, []api.Object{ours(), bound(fake.VolumeName("other"), fake.Phase("Lost"))}, []string{"PV.U", "PV.S refused", "PV.S Available"}, "Available none, Lost", nil},
-		{"BIND-108", "migrated-to of a volume: the rest of the sync is left out", "PV.U", 1, []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"), fake.Annotations(binder.AnnProvisionedBy, "d", binder.AnnMigratedTo, "x"))},
+		{"BIND-108", "migrated-to of a volume: the rest of the sync is left out", "PV.U", 1, []api.Object{fake.Volume("pv", "10Gi", fake.Phase("Pending"), fake.Annotations(objects.AnnProvisionedBy, "d", objects.AnnMigratedTo, "x"))},
 			[]string{"PV.U refused"}, "Pending none", []string{"PV.U", "PV.S Available"}},
-		{"BIND-108", "migrated-to of a claim", "PVC.U", 1, []api.Object{bound(fake.Annotations(binder.AnnStorageProvisioner, "d", binder.AnnMigratedTo, "x"))},
+		{"BIND-108", "migrated-to of a claim", "PVC.U", 1, []api.Object{bound(fake.Annotations(objects.AnnStorageProvisioner, "d", objects.AnnMigratedTo, "x"))},
 			[]string{"PVC.U refused"}, "Bound ReadWriteOnce storage=10Gi", []string{"PVC.U", "PVC.S Lost", lostVolume}},
 	}
 	for _, test := range tests {

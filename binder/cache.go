@@ -7,106 +7,62 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/match"
 )
 
 // forget empties the controller's own caches.
-func (c *Controller) forget() {
-	c.volumes = NewIndex()
-	c.claims = claimCache{c.volumes}
-}
+func (c *controller) forget() { c.own = match.NewIndex() }
 
-// claimCache holds the controller's own claims, in the places that the index of volumes has for them.
-type claimCache struct{ index *Index }
-
-// find is what the cache has under the key, nil if that is nothing.
-func (cc claimCache) find(key string) *ownClaim {
-	if own := cc.index.claim(key); own != nil && own.claim != nil {
-		return own
-	}
-	return nil
-}
-
-func (cc claimCache) get(key string) (*corev1.PersistentVolumeClaim, bool) {
-	if own := cc.find(key); own != nil {
-		return own.claim, true
-	}
-	return nil, false
-}
-
-// named is get without a key.
-func (cc claimCache) named(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
-	if own := cc.index.named(namespace, name); own != nil && own.claim != nil {
-		return own.claim, true
-	}
-	return nil, false
-}
-
-// put keeps the claim under its key.
-func (cc claimCache) put(key string, claim *corev1.PersistentVolumeClaim) *ownClaim {
-	own := cc.index.claimFor(key)
-	own.claim = claim
-	cc.index.name(own, claim.Spec.VolumeName)
-	return own
-}
-
-func (cc claimCache) delete(key string) {
-	if own := cc.find(key); own != nil {
-		cc.index.name(own, "")
-		own.claim, own.restless = nil, false
-		cc.index.dropClaim(own)
-	}
-}
-
-// keepVolume stores a version of a volume in own, unless a newer one is there.
-func (c *Controller) keepVolume(pv *corev1.PersistentVolume) error {
-	_, _, err := c.newVolume(pv)
+// cacheVolume puts a version of a volume into the own cache, unless a newer one is there.
+func (c *controller) cacheVolume(pv *corev1.PersistentVolume) error {
+	_, _, err := c.storeVolume(pv)
 	return err
 }
 
-// newVolume is keepVolume; it reports whether the version was not older than what is there.
-func (c *Controller) newVolume(pv *corev1.PersistentVolume) (own *entry, fresh bool, err error) {
-	own = c.volumes.entryFor(pv.Name)
-	if own.pv != nil {
-		if own.pv == pv {
-			return own, true, nil
+// storeVolume is cacheVolume; fresh reports that the version was not older than the cached one.
+func (c *controller) storeVolume(pv *corev1.PersistentVolume) (entry *match.VolumeEntry, fresh bool, err error) {
+	entry = c.own.EntryFor(pv.Name)
+	if entry.PV != nil {
+		if entry.PV == pv {
+			return entry, true, nil
 		}
-		fresh, err := notOlder(pv, own.pv)
+		fresh, err := notOlder(pv, entry.PV)
 		if err != nil || !fresh {
-			return own, false, err
+			return entry, false, err
 		}
 	}
-	c.volumes.put(own, pv)
-	c.touchVolume(own)
-	return own, true, nil
+	c.own.Update(entry, pv)
+	c.volumeChanged(entry)
+	return entry, true, nil
 }
 
-// keepClaim does for a claim what keepVolume does for a volume.
-func (c *Controller) keepClaim(claim *corev1.PersistentVolumeClaim) error {
-	_, _, err := c.newClaim(c.store.Claims.KeyOf(claim), claim)
+// cacheClaim puts a version of a claim into the own cache, unless a newer one is there.
+func (c *controller) cacheClaim(claim *corev1.PersistentVolumeClaim) error {
+	_, _, err := c.storeClaim(c.store.Claims.KeyOf(claim), claim)
 	return err
 }
 
-// newClaim does for a claim of that key what newVolume does for a volume.
-func (c *Controller) newClaim(key string, claim *corev1.PersistentVolumeClaim) (own *ownClaim, fresh bool, err error) {
-	own = c.claims.find(key)
-	if own != nil {
-		if own.claim == claim {
-			return own, true, nil
+// storeClaim is cacheClaim for a claim of that key; fresh reports that the version was not older than the cached one.
+func (c *controller) storeClaim(key string, claim *corev1.PersistentVolumeClaim) (entry *match.ClaimEntry, fresh bool, err error) {
+	entry = c.own.Claim(key)
+	if entry != nil {
+		if entry.Claim == claim {
+			return entry, true, nil
 		}
-		fresh, err := notOlder(claim, own.claim)
+		fresh, err := notOlder(claim, entry.Claim)
 		if err != nil || !fresh {
-			return own, false, err
+			return entry, false, err
 		}
 	}
-	own = c.claims.put(key, claim)
-	c.stirClaim(own)
-	c.touchPointing(own.pointing)
-	return own, true, nil
+	entry = c.own.PutClaim(key, claim)
+	c.markClaim(entry)
+	c.markPointing(entry)
+	return entry, true, nil
 }
 
 // notOlder compares the versions of two states of an object (BIND-021).
 func notOlder(incoming, cached api.Object) (bool, error) {
-	// BIND-021: as integers; the same version again passes, or a resync would do nothing.
+	// BIND-021: as integers; the same version again passes, because a resync brings it.
 	in, err := version(incoming)
 	if err != nil {
 		return false, err
@@ -121,7 +77,7 @@ func notOlder(incoming, cached api.Object) (bool, error) {
 func version(obj api.Object) (uint64, error) {
 	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s has the resourceVersion %q, which is no number", api.RefTo(obj), obj.GetResourceVersion())
+		return 0, fmt.Errorf("read resourceVersion %q of %s: not a number", obj.GetResourceVersion(), api.RefTo(obj))
 	}
 	return v, nil
 }

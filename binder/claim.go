@@ -8,13 +8,14 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // syncClaim brings one claim a step nearer to where it belongs. Its phase, finalizers and deletionTimestamp play no part: a claim
 // that is being deleted is still bound and provisioned for (BIND-051).
-func (c *Controller) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
 	// BIND-050: the annotation about CSI migration is put right first.
-	if annotations, changed := RepairClaimMigration(claim, c.cfg.Migration); changed {
+	if annotations, changed := objects.RepairClaimMigration(claim, c.cfg.Migration); changed {
 		p.Decide("BIND-050", claim, "annotation migrated-to is put right")
 		repaired := *claim
 		repaired.Annotations = annotations
@@ -35,14 +36,14 @@ func (c *Controller) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeCla
 }
 
 // syncUnboundClaim looks for a volume for a claim that names none.
-func (c *Controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
 	// BIND-052: a class without binding mode leaves it open what to do.
 	delayed, err := c.isDelayed(claim)
 	if err != nil {
 		return err
 	}
 	// BIND-053: so does a selector that cannot be read. PROV-011: of a delayed claim only a volume that points at it is found.
-	pv, rule, err := c.volumes.Match(claim, delayed)
+	pv, rule, err := c.own.Match(claim, delayed)
 	if err != nil {
 		return fmt.Errorf("find a volume for claim %s: %w", api.KeyOf(claim), err)
 	}
@@ -55,14 +56,14 @@ func (c *Controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVo
 	if class := c.defaultClassFor(claim); class != nil {
 		return c.assignClass(p, claim, class)
 	}
-	_, nodeSelected := claim.Annotations[AnnSelectedNode]
+	_, nodeSelected := claim.Annotations[objects.AnnSelectedNode]
 	switch {
 	case delayed && !nodeSelected:
 		// BIND-056: the scheduler has to place a pod first.
 		reason, text := waitingFor(c.waitingPods(claim))
 		p.Decide("BIND-056", claim, "synchronizing unbound PersistentVolumeClaim: no volume found, waiting for a consumer")
 		c.events.Event(p, claim, corev1.EventTypeNormal, reason, text)
-	case ClassOf(claim) != "":
+	case objects.ClassOf(claim) != "":
 		// BIND-057: somebody may make a volume. The status stays as it is, whatever it is.
 		p.Decide("BIND-057", claim, "synchronizing unbound PersistentVolumeClaim: no volume found, provisioning")
 		return c.provision(p, claim)
@@ -77,8 +78,8 @@ func (c *Controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVo
 }
 
 // syncReservingClaim deals with a claim that names its volume but was never bound. Binding mode and selector play no part.
-func (c *Controller) syncReservingClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
-	pv, ok := c.volumes.Get(claim.Spec.VolumeName)
+func (c *controller) syncReservingClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+	pv, ok := c.own.Get(claim.Spec.VolumeName)
 	switch {
 	case !ok:
 		// BIND-059a: the volume may still come.
@@ -93,7 +94,7 @@ func (c *Controller) syncReservingClaim(p *engine.Proc, claim *corev1.Persistent
 		// BIND-059b: it is free, but will not do.
 		p.Decide("BIND-059b", claim, "synchronizing unbound PersistentVolumeClaim: volume requested does not satisfy the claim")
 		c.events.Event(p, claim, corev1.EventTypeWarning, "VolumeMismatch", `Cannot bind to requested volume "`+pv.Name+`": `+why)
-	case IsMine(pv, claim):
+	case objects.IsMine(pv, claim):
 		// BIND-059d: both name each other; that settles it, whatever sizes and modes say.
 		p.Decide("BIND-059d", claim, "synchronizing unbound PersistentVolumeClaim: volume already bound, finishing the binding")
 		return c.bind(p, pv, claim)
@@ -101,7 +102,7 @@ func (c *Controller) syncReservingClaim(p *engine.Proc, claim *corev1.Persistent
 		p.Decide("BIND-059e", claim, "synchronizing unbound PersistentVolumeClaim: volume already bound to a different claim")
 		text := `volume "` + pv.Name + `" already bound to a different claim.`
 		c.events.Event(p, claim, corev1.EventTypeWarning, "FailedBinding", text)
-		if _, byController := claim.Annotations[AnnBoundByController]; byController {
+		if _, byController := claim.Annotations[objects.AnnBoundByController]; byController {
 			// BIND-059f: a controller chose this volume, so something is wrong; it is not the user's to wait for.
 			return fmt.Errorf("claim %s was bound by a controller, and %s", api.KeyOf(claim), text)
 		}
@@ -112,12 +113,12 @@ func (c *Controller) syncReservingClaim(p *engine.Proc, claim *corev1.Persistent
 }
 
 // syncBoundClaim checks that a claim which was bound once still has its volume.
-func (c *Controller) syncBoundClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) syncBoundClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName == "" {
 		// BIND-060a
 		return c.loseClaim(p, "BIND-060a", claim, "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!")
 	}
-	pv, ok := c.volumes.Get(claim.Spec.VolumeName)
+	pv, ok := c.own.Get(claim.Spec.VolumeName)
 	switch {
 	case !ok:
 		// BIND-060b
@@ -137,8 +138,8 @@ func (c *Controller) syncBoundClaim(p *engine.Proc, claim *corev1.PersistentVolu
 }
 
 // isDelayed is the delay flag of a claim.
-func (c *Controller) isDelayed(claim *corev1.PersistentVolumeClaim) (bool, error) {
-	name := ClassOf(claim)
+func (c *controller) isDelayed(claim *corev1.PersistentVolumeClaim) (bool, error) {
+	name := objects.ClassOf(claim)
 	if name == "" {
 		return false, nil
 	}
@@ -147,20 +148,20 @@ func (c *Controller) isDelayed(claim *corev1.PersistentVolumeClaim) (bool, error
 	if !ok {
 		return false, nil
 	}
-	return IsDelayed(class)
+	return objects.IsDelayed(class)
 }
 
 // defaultClassFor is the class that a claim without one is to get, nil if it has one or there is none to get.
-func (c *Controller) defaultClassFor(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
+func (c *controller) defaultClassFor(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
 	// PROV-001
-	if HasClass(claim) {
+	if objects.HasClass(claim) {
 		return nil
 	}
-	return DefaultClass(c.infClasses.List())
+	return objects.DefaultClass(c.infClasses.List())
 }
 
 // assignClass gives the default class to a claim that was created without one.
-func (c *Controller) assignClass(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
+func (c *controller) assignClass(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
 	p.Decide("PROV-003", claim, "claim without a class gets the default class %s", class.Name)
 	assigned := *claim
 	assigned.Spec.StorageClassName = &class.Name
@@ -172,7 +173,7 @@ func (c *Controller) assignClass(p *engine.Proc, claim *corev1.PersistentVolumeC
 }
 
 // loseClaim is a transition to Lost, with its event (BIND-077).
-func (c *Controller) loseClaim(p *engine.Proc, rule string, claim *corev1.PersistentVolumeClaim, reason, text string) error {
+func (c *controller) loseClaim(p *engine.Proc, rule string, claim *corev1.PersistentVolumeClaim, reason, text string) error {
 	// BIND-077: a claim that is Lost already is left as it is.
 	if claim.Status.Phase == corev1.ClaimLost {
 		return nil
@@ -187,6 +188,6 @@ func (c *Controller) loseClaim(p *engine.Proc, rule string, claim *corev1.Persis
 }
 
 func isBindCompleted(claim *corev1.PersistentVolumeClaim) bool {
-	_, ok := claim.Annotations[AnnBindCompleted]
+	_, ok := claim.Annotations[objects.AnnBindCompleted]
 	return ok
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 const (
@@ -54,9 +55,9 @@ func TestSyncClaim(t *testing.T) {
 		want       []string
 		status     string // of the claim afterwards
 	}{
-		{rule: "BIND-050", name: "migrated-to is put right before anything else", claim: bound(fake.Annotations(binder.AnnStorageProvisioner, "kubernetes.io/aws-ebs")),
+		{rule: "BIND-050", name: "migrated-to is put right before anything else", claim: bound(fake.Annotations(objects.AnnStorageProvisioner, "kubernetes.io/aws-ebs")),
 			objs: []api.Object{ours()}, want: []string{"PVC.U"}, status: "Bound ReadWriteOnce storage=10Gi"},
-		{rule: "BIND-050", name: "and the sync goes on with the answer", claim: pending(fake.Annotations(binder.AnnMigratedTo, "ebs.csi.aws.com", binder.AnnStorageProvisioner, "disk.example.com")),
+		{rule: "BIND-050", name: "and the sync goes on with the answer", claim: pending(fake.Annotations(objects.AnnMigratedTo, "ebs.csi.aws.com", objects.AnnStorageProvisioner, "disk.example.com")),
 			want: []string{"PVC.U", noVolume}, status: "Pending"},
 		{rule: "BIND-051", name: "the annotation, not the phase, says whether the claim was bound: Bound without it is an unbound claim", claim: pending(fake.Phase("Bound")),
 			want: []string{noVolume, "PVC.S Pending"}, status: "Pending"},
@@ -76,7 +77,7 @@ func TestSyncClaim(t *testing.T) {
 		{rule: "PROV-001", name: "a classless volume comes before the default class", claim: pending(fake.NoClass()), objs: []api.Object{deflt, available("pv", "10Gi")},
 			want: bindLog, status: "Bound ReadWriteOnce storage=10Gi"},
 		{rule: "PROV-001", name: "edge 28: an explicit \"\" is a class", claim: pending(), objs: []api.Object{deflt}, want: []string{noVolume}, status: "Pending"},
-		{rule: "PROV-001", name: "edge 28: so is the legacy annotation, whatever it says", claim: pending(fake.NoClass(), fake.Annotations(binder.AnnStorageClass, "")),
+		{rule: "PROV-001", name: "edge 28: so is the legacy annotation, whatever it says", claim: pending(fake.NoClass(), fake.Annotations(objects.AnnStorageClass, "")),
 			objs: []api.Object{deflt}, want: []string{noVolume}, status: "Pending"},
 		{rule: "PROV-003", name: "the default class goes into the field", claim: pending(fake.NoClass()), objs: []api.Object{deflt}, want: []string{"PVC.U"}, status: "Pending"},
 		{rule: "BIND-056", name: "a delayed claim waits for a pod", claim: edit(pending(fake.InClass("late"), fake.Phase("Bound")), withLeftovers), objs: []api.Object{late, available("pv", "10Gi", fake.InClass("late"))},
@@ -212,7 +213,7 @@ func TestWaitingForConsumers(t *testing.T) {
 // TestDelayedClaims: PROV-010 and PROV-011, which volumes a delayed claim may take.
 func TestDelayedClaims(t *testing.T) {
 	late := fake.Class("late", "kubernetes.io/none", fake.WaitForFirstConsumer())
-	selected := fake.Annotations(binder.AnnSelectedNode, "n1")
+	selected := fake.Annotations(objects.AnnSelectedNode, "n1")
 	free := available("pv", "10Gi", fake.InClass("late"))
 	tests := []struct {
 		rule, name string
@@ -227,7 +228,7 @@ func TestDelayedClaims(t *testing.T) {
 			claim: pending(fake.InClass("late"), selected), want: bindLog},
 		{rule: "PROV-010", name: "edge 29: a class that does not exist delays nothing", objs: []api.Object{free}, claim: pending(fake.InClass("late")), want: bindLog},
 		{rule: "PROV-010", name: "class \"\" delays nothing", objs: []api.Object{late, available("pv", "10Gi")}, claim: pending(), want: bindLog},
-		{rule: "PROV-010", name: "the class of the annotation counts", objs: []api.Object{late, free}, claim: pending(fake.Annotations(binder.AnnStorageClass, "late")), want: []string{firstUser}},
+		{rule: "PROV-010", name: "the class of the annotation counts", objs: []api.Object{late, free}, claim: pending(fake.Annotations(objects.AnnStorageClass, "late")), want: []string{firstUser}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {

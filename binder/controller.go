@@ -11,49 +11,42 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// DefaultResyncPeriod is the time between two passes over all claims and volumes (BIND-004).
+// DefaultResyncPeriod is the time between two resyncs of all claims and volumes (BIND-004).
 const DefaultResyncPeriod = 15 * time.Second
 
-// Reclaimer is what becomes of volumes whose claim is gone. Package reclaim has the real one; binder only says when.
-type Reclaimer interface {
-	// Finalizers is what the finalizers of a volume should be, and whether that is a change (RECL-040).
-	Finalizers(pv *corev1.PersistentVolume) (finalizers []string, changed bool)
-	// Reclaim acts on a released volume by its policy (RECL-001). An error has the volume synced again.
-	Reclaim(p *engine.Proc, pv *corev1.PersistentVolume) error
-}
-
-// Config sets up the controller. The zero value is a controller as in a new cluster, without storage and without reclaiming.
+// Config configures the controller. The zero value is a controller as in a new cluster, without storage and without reclaiming.
 type Config struct {
-	// Backends are the storage systems there are; nil is none.
+	// Backends are the storage systems that can provision; nil means none.
 	Backends *backends.Set
-	// NewReclaimer makes the reclaiming half for one life of the controller; nil leaves released volumes alone.
-	NewReclaimer func(c *Controller) Reclaimer
-	// ResyncPeriod is the time between passes; zero is 15 s.
+	// NewReclaimer returns the reclaiming half, for each start of the controller. Nil: released volumes stay as they are.
+	NewReclaimer func(pvcontroller.Host) pvcontroller.Reclaimer
+	// ResyncPeriod is the time between two resyncs of all claims and volumes. Zero is DefaultResyncPeriod; a negative value is an error.
 	ResyncPeriod time.Duration
 	// DisableProvisioning turns dynamic provisioning off (PROV-020).
 	DisableProvisioning bool
-	// Migration says which in-tree plugins CSI drivers took over; nil is that of Kubernetes 1.36 (PROV-051).
-	Migration Migration
-	// FullResync syncs every claim and volume at each pass, as upstream does, and not only those whose sync could have an effect.
-	// The outcome is the same; it is there to show just that.
+	// Migration maps in-tree plugins to the CSI drivers that replace them. Nil is the mapping of Kubernetes 1.36 (PROV-051).
+	Migration objects.Migration
+	// FullResync syncs every claim and volume at each resync, as upstream does, and not only those whose sync could have an effect.
+	// The outcome is the same; tests compare the two.
 	FullResync bool
 }
 
-// Controller is one life of the PersistentVolume controller: its caches, queues and operations. Use it through New, or in a
-// Trial to run single syncs.
+// controller is one life of the PersistentVolume controller: its caches, queues and operations.
 //
-// Its workers, its resync and its operations interleave at every API call; each is sequential in itself (BIND-041). What they take
-// from a cache is shared and never changed: they write to copies (BIND-026).
-type Controller struct {
+// Its workers, its resync and its operations interleave at every API call; each is sequential in itself (BIND-041). Objects in
+// caches are shared and never changed: the controller writes copies (BIND-026).
+type controller struct {
 	cfg       Config
 	actor     *engine.Actor
 	api       *engine.API
-	store     *store.Store // to find keys only
-	reclaimer Reclaimer
+	store     *store.Store // used for keys only
+	reclaimer pvcontroller.Reclaimer
 	events    *engine.Recorder
 	ops       *engine.NestedOperations
 
@@ -65,28 +58,27 @@ type Controller struct {
 	infNodes    *engine.Informer[*corev1.Node]
 	podsByClaim *store.Index[*corev1.Pod]
 
-	// BIND-020: own, the controller's private caches.
-	volumes *Index
-	claims  claimCache
-	// doubts are the volumes, with the claims they point at, whose last sync had to ask the API server whether that is another claim.
-	doubts map[string]string
+	// BIND-020: own, the controller's private cache of volumes and claims. It is ahead of inf by the controller's own writes.
+	own *match.Index
+	// liveChecked maps a volume to the claim that its last sync read from the API server (see livecheck.go).
+	liveChecked map[string]string
 
 	claimQueue  *engine.Queue
 	volumeQueue *engine.Queue
 	resync      *engine.Loop
-	restless    restless
+	dirty       dirtySet
 }
 
-// New adds the PersistentVolume controller to the engine. It refuses a negative ResyncPeriod, and a second controller.
+// New adds the PersistentVolume controller to the engine. A negative ResyncPeriod and a second controller are errors.
 func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
-	var c *Controller // of the actor's last life
+	var c *controller // the latest life
 	e.OnFault(func() {
 		if c != nil && c.actor.Alive() {
-			c.faulted()
+			c.faultArmed()
 		}
 	})
 	return e.NewActor(actors.PersistentVolume, func(a *engine.Actor) {
@@ -97,7 +89,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 
 func (cfg *Config) complete() error {
 	if cfg.ResyncPeriod < 0 {
-		return fmt.Errorf("binder: ResyncPeriod is %v: give zero for the default of %v, or more", cfg.ResyncPeriod, DefaultResyncPeriod)
+		return fmt.Errorf("binder: ResyncPeriod is %v; use a positive period, or zero for the default of %v", cfg.ResyncPeriod, DefaultResyncPeriod)
 	}
 	if cfg.ResyncPeriod == 0 {
 		cfg.ResyncPeriod = DefaultResyncPeriod
@@ -110,14 +102,14 @@ func (cfg *Config) complete() error {
 		cfg.Backends = none
 	}
 	if cfg.Migration == nil {
-		cfg.Migration = MigratedDriver
+		cfg.Migration = objects.MigratedDriver
 	}
 	return nil
 }
 
-func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod]) *Controller {
+func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod]) *controller {
 	s := a.Engine().Store()
-	c := &Controller{
+	c := &controller{
 		cfg:         cfg,
 		actor:       a,
 		api:         a.Engine().API(),
@@ -130,31 +122,29 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		infPods:     engine.NewInformer(a, s.Pods),
 		infNodes:    engine.NewInformer(a, s.Nodes),
 		podsByClaim: podsByClaim,
-		doubts:      map[string]string{},
+		liveChecked: map[string]string{},
 	}
 	c.forget()
 	// BIND-034: one worker per queue.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
 	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Sync: c.processVolume})
-	c.resync = a.NewLoop("resync", cfg.ResyncPeriod, c.pass)
+	c.resync = a.NewLoop("resync", cfg.ResyncPeriod, c.resyncAll)
 	if cfg.NewReclaimer != nil {
 		c.reclaimer = cfg.NewReclaimer(c)
 	}
 	return c
 }
 
-// run starts the controller on what the API server holds.
-func (c *Controller) run() {
-	// BIND-024: the own caches begin as copies of the informers'.
+// run starts the controller with the objects that exist.
+func (c *controller) run() {
+	// BIND-024: the own cache starts as a copy of the informers'.
 	for pv := range c.infVolumes.All() {
-		own := c.volumes.entryFor(pv.Name)
-		c.volumes.put(own, pv)
-		c.stirVolume(own)
+		c.markVolume(c.own.PutVolume(pv))
 	}
 	for claim := range c.infClaims.All() {
-		c.stirClaim(c.claims.put(api.KeyOf(claim), claim))
+		c.markClaim(c.own.PutClaim(api.KeyOf(claim), claim))
 	}
-	// BIND-030, BIND-031, BIND-033: volumes and claims are queued by their events; nothing else queues anything.
+	// BIND-030, BIND-031, BIND-033: their own events queue volumes and claims; events of other kinds queue nothing.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 		Add:    func(pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
 		Update: func(_, pv *corev1.PersistentVolume) { c.volumeQueue.Add(pv.Name) },
@@ -165,82 +155,82 @@ func (c *Controller) run() {
 		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
 		Delete: func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
 	})
-	// BIND-004: the first pass is now, whether there is something for it to do or not; the periods count from here.
+	// BIND-004: the first resync is now, even if it has nothing to do; the periods count from here.
 	c.resync.Arm()
 }
 
-// processClaim is a turn of the claim worker (BIND-037).
-func (c *Controller) processClaim(p *engine.Proc, key string) error {
+// processClaim syncs the claim of a key that the claim worker took from its queue (BIND-037).
+func (c *controller) processClaim(p *engine.Proc, key string) error {
 	claim, ok := c.infClaims.Get(key)
 	if !ok {
 		c.forgetClaim(key)
 		return nil
 	}
-	// BIND-022: a version older than what the controller itself wrote is not worth a sync.
-	own, fresh, err := c.newClaim(key, claim)
+	// BIND-022: a version older than what the controller itself wrote is not synced.
+	entry, fresh, err := c.storeClaim(key, claim)
 	if err != nil || !fresh {
 		return err
 	}
-	before := c.stirred(p)
+	before := c.effects(p)
 	err = c.syncClaim(p, claim)
-	// A claim without a volume looks at all volumes, so its next sync may differ although nothing about itself has changed.
-	if err != nil || c.stirred(p) != before || claim.Spec.VolumeName == "" && !isBindCompleted(claim) {
-		c.stirClaim(own)
+	// An unbound claim that names no volume reads all volumes, so its next sync may differ although the claim has not changed.
+	if err != nil || c.effects(p) != before || claim.Spec.VolumeName == "" && !isBindCompleted(claim) {
+		c.markClaim(entry)
 	} else {
-		own.restless = false
+		entry.Dirty = false
 	}
 	return err
 }
 
-// processVolume is a turn of the volume worker (BIND-037).
-func (c *Controller) processVolume(p *engine.Proc, name string) error {
+// processVolume syncs the volume of a name that the volume worker took from its queue (BIND-037).
+func (c *controller) processVolume(p *engine.Proc, name string) error {
 	pv, ok := c.infVolumes.Get(name)
 	if !ok {
 		c.forgetVolume(name)
 		return nil
 	}
-	// BIND-022
-	own, fresh, err := c.newVolume(pv)
+	// BIND-022: the same for volumes.
+	entry, fresh, err := c.storeVolume(pv)
 	if err != nil || !fresh {
 		return err
 	}
-	before := c.stirred(p)
+	before := c.effects(p)
 	err = c.syncVolume(p, pv)
-	if err != nil || c.stirred(p) != before {
-		c.stirVolume(own)
+	if err != nil || c.effects(p) != before {
+		c.markVolume(entry)
 	} else {
-		own.restless = false
+		entry.Dirty = false
 	}
 	return err
 }
 
-// forgetVolume is the handler of a volume's deletion. It writes nothing.
-func (c *Controller) forgetVolume(name string) {
-	own := c.volumes.find(name)
-	if own == nil {
+// forgetVolume handles the deletion of a volume. It writes nothing.
+func (c *controller) forgetVolume(name string) {
+	entry := c.own.Volume(name)
+	if entry == nil {
 		return
 	}
-	pv := own.pv
-	c.volumes.Delete(name)
-	delete(c.doubts, name)
-	c.touchNaming(own.naming)
-	// BIND-038: its claim is looked at at once, and found Lost.
+	pv := entry.PV
+	c.own.DeleteVolume(name)
+	delete(c.liveChecked, name)
+	c.markNaming(entry)
+	// BIND-038: its claim is synced at once, and becomes Lost.
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		c.claimQueue.Add(api.Key(ref.Namespace, ref.Name))
 	}
 }
 
-// forgetClaim is the handler of a claim's deletion. It writes nothing.
-func (c *Controller) forgetClaim(key string) {
-	own := c.claims.find(key)
-	if own == nil {
+// forgetClaim handles the deletion of a claim. It writes nothing.
+func (c *controller) forgetClaim(key string) {
+	entry := c.own.Claim(key)
+	if entry == nil {
 		return
 	}
-	claim := own.claim
-	c.claims.delete(key)
-	c.touchPointing(own.pointing)
-	// BIND-039: its volume is looked at at once. A volume that only points at the claim waits for the resync.
-	// BIND-040: a claim that came back under the same name meanwhile does not get here.
+	claim := entry.Claim
+	c.own.DeleteClaim(key)
+	c.markPointing(entry)
+	// BIND-039: its volume is synced at once. A volume that only points at the claim waits for the resync.
+	// BIND-040: this does not run for a claim that was created again under the same name meanwhile.
 	if claim.Spec.VolumeName != "" {
 		c.volumeQueue.Add(claim.Spec.VolumeName)
 	}

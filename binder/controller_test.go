@@ -32,7 +32,7 @@ func TestConfigErrors(t *testing.T) {
 		cfg  binder.Config
 		want string
 	}{
-		{"a negative period", binder.Config{ResyncPeriod: -time.Second}, "binder: ResyncPeriod is -1s: give zero for the default of 15s, or more"},
+		{"a negative period", binder.Config{ResyncPeriod: -time.Second}, "binder: ResyncPeriod is -1s; use a positive period, or zero for the default of 15s"},
 		{"the zero value", binder.Config{}, ""},
 	}
 	for _, test := range tests {

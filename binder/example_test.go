@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// Matching on its own: arguments in, decision out.
+// Match is a pure function: it reads its arguments and returns a Decision.
 func ExampleMatch() {
 	volumes := []*corev1.PersistentVolume{
 		fake.Volume("huge", "100Gi", fake.Phase("Available")),
@@ -18,13 +18,13 @@ func ExampleMatch() {
 	}
 	d := binder.Match(fake.Claim("data", "10Gi"), volumes, binder.Options{Explain: true})
 	fmt.Println(d.Volume.Name, d.Rule)
-	for _, r := range d.Refusals {
+	for _, r := range d.Rejections {
 		fmt.Println(r)
 	}
 	// Output:
 	// snug MATCH-020
-	// huge: got capacity 100Gi, want capacity below 12Gi, that of "snug" (MATCH-020)
-	// new: got phase "", want phase Available (MATCH-017)
+	// huge: capacity 100Gi; volume snug fits with 12Gi (MATCH-020)
+	// new: no phase yet, needs Available (MATCH-017)
 }
 
 // One sync of the controller, with nothing else around it: a claim that names a volume which is too small.

@@ -17,6 +17,8 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -29,10 +31,15 @@ import (
 
 const (
 	claimKey                = "default/c"
-	completed, byController = binder.AnnBindCompleted, binder.AnnBoundByController
+	completed, byController = objects.AnnBindCompleted, objects.AnnBoundByController
 )
 
 var errBroken = errors.New("the server is broken")
+
+// available is a volume that the controller has synced.
+func available(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
+	return fake.Volume(name, size, append(opts, fake.Phase("Available"))...)
+}
 
 // pending is the claim of the tables: Pending, for 5Gi, of class "".
 func pending(opts ...fake.Option) *corev1.PersistentVolumeClaim {
@@ -69,8 +76,8 @@ func edit[T any](obj T, change func(T)) T { change(obj); return obj }
 
 // withReclaimer adds the reclaiming half to a configuration.
 func withReclaimer(cfg binder.Config) binder.Config {
-	cfg.NewReclaimer = func(c *binder.Controller) binder.Reclaimer {
-		return reclaim.NewReclaimer(c, cfg.Backends, reclaim.Config{Migrated: binder.MigratedDriver})
+	cfg.NewReclaimer = func(c pvcontroller.Host) pvcontroller.Reclaimer {
+		return reclaim.NewReclaimer(c, cfg.Backends, reclaim.Config{Migrated: objects.MigratedDriver})
 	}
 	return cfg
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // PodsUsing lists the pods that refer to the claim of that key and are not terminated, by name, as the informer has them.
-func (c *Controller) PodsUsing(claimKey string) []*corev1.Pod {
+func (c *controller) PodsUsing(claimKey string) []*corev1.Pod {
 	return slices.DeleteFunc(c.infPods.ByIndex(c.podsByClaim, claimKey), objects.Terminated)
 }
 
 // waitingPods names the pods that use the claim and have no node yet (PROV-012).
-func (c *Controller) waitingPods(claim *corev1.PersistentVolumeClaim) []string {
+func (c *controller) waitingPods(claim *corev1.PersistentVolumeClaim) []string {
 	var names []string
 	for _, pod := range c.PodsUsing(api.KeyOf(claim)) {
 		// PROV-012: a pod that is on a node already needs no scheduler.

@@ -21,16 +21,16 @@ import (
 const csiPlugin = storage.InTreePrefix + "csi"
 
 // provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
-func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
 	// PROV-020
 	if c.cfg.DisableProvisioning {
 		return nil
 	}
-	class, ok := c.infClasses.Get(ClassOf(claim))
+	class, ok := c.infClasses.Get(objects.ClassOf(claim))
 	if !ok {
 		// PROV-021
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
-			"storageclass.storage.k8s.io %q not found", ClassOf(claim))
+			"storageclass.storage.k8s.io %q not found", objects.ClassOf(claim))
 		return nil
 	}
 	// PROV-026: the operation works on the claim as it is now.
@@ -66,7 +66,7 @@ func (c *Controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 }
 
 // provisionExternally tells an external provisioner that it must act, and then waits for it sync by sync.
-func (c *Controller) provisionExternally(p *engine.Proc, claim *corev1.PersistentVolumeClaim, provisioner string) error {
+func (c *controller) provisionExternally(p *engine.Proc, claim *corev1.PersistentVolumeClaim, provisioner string) error {
 	// PROV-031
 	claim, err := c.nameProvisioner(p, claim, provisioner)
 	if err != nil {
@@ -81,17 +81,17 @@ func (c *Controller) provisionExternally(p *engine.Proc, claim *corev1.Persisten
 }
 
 // nameProvisioner writes the provisioner's name on the claim, if it is not there. On an error it returns the claim as it was.
-func (c *Controller) nameProvisioner(p *engine.Proc, claim *corev1.PersistentVolumeClaim, provisioner string) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) nameProvisioner(p *engine.Proc, claim *corev1.PersistentVolumeClaim, provisioner string) (*corev1.PersistentVolumeClaim, error) {
 	// PROV-031
-	if name, ok := claim.Annotations[AnnStorageProvisioner]; ok && name == provisioner {
+	if name, ok := claim.Annotations[objects.AnnStorageProvisioner]; ok && name == provisioner {
 		return claim, nil
 	}
 	named := *claim
 	named.Annotations = map[string]string{}
 	maps.Copy(named.Annotations, claim.Annotations)
-	named.Annotations[AnnStorageProvisioner] = provisioner
-	named.Annotations[AnnBetaStorageProvisioner] = provisioner
-	named.Annotations, _ = RepairClaimMigration(&named, c.cfg.Migration)
+	named.Annotations[objects.AnnStorageProvisioner] = provisioner
+	named.Annotations[objects.AnnBetaStorageProvisioner] = provisioner
+	named.Annotations, _ = objects.RepairClaimMigration(&named, c.cfg.Migration)
 	updated, err := c.updateClaim(p, &named)
 	if err != nil {
 		return claim, err
@@ -101,7 +101,7 @@ func (c *Controller) nameProvisioner(p *engine.Proc, claim *corev1.PersistentVol
 
 // provisionInTree has a plugin make a volume, and saves it. An error is retried by a later sync, after the backoff of the operation
 // (BIND-109).
-func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin storage.Backend) error {
+func (c *controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin storage.Backend) error {
 	failed := func(claim *corev1.PersistentVolumeClaim, text string, args ...any) error {
 		text = fmt.Sprintf(text, args...)
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "%s", text)
@@ -134,7 +134,7 @@ func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVol
 		return failed(claim, "Failed to create provisioner: %v", err)
 	}
 	// PROV-045
-	if node, selected := claim.Annotations[AnnSelectedNode]; selected {
+	if node, selected := claim.Annotations[objects.AnnSelectedNode]; selected {
 		if _, ok := c.infNodes.Get(node); !ok {
 			return failed(claim, "Failed to get target node: node %q not found", node)
 		}
@@ -151,7 +151,7 @@ func (c *Controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVol
 
 // createRequest is what a plugin is asked for (PROV-046).
 func createRequest(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) storage.CreateRequest {
-	size := requestOf(claim)
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	request := storage.CreateRequest{
 		Name:         name,
 		Size:         size.Value(),
@@ -187,7 +187,7 @@ func segments(term corev1.TopologySelectorTerm) []storage.Segment {
 }
 
 // createStorage has the plugin make the volume.
-func (c *Controller) createStorage(p *engine.Proc, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
+func (c *controller) createStorage(p *engine.Proc, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
 	call := api.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
 	err = p.Backend(call, backends.Delay(plugin, storage.Create, request.Name), func() error {
 		return backends.Safely(plugin.Name(), storage.Create, func() error {
@@ -199,19 +199,19 @@ func (c *Controller) createStorage(p *engine.Proc, plugin storage.Backend, reque
 }
 
 // dropSelectedNode takes the scheduler's choice off a claim, if it is there. That it may fail is taken lightly.
-func (c *Controller) dropSelectedNode(p *engine.Proc, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	if _, selected := claim.Annotations[AnnSelectedNode]; !selected {
+func (c *controller) dropSelectedNode(p *engine.Proc, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	if _, selected := claim.Annotations[objects.AnnSelectedNode]; !selected {
 		return claim
 	}
 	// PROV-046
 	dropped := *claim
 	dropped.Annotations = maps.Clone(claim.Annotations)
-	delete(dropped.Annotations, AnnSelectedNode)
+	delete(dropped.Annotations, objects.AnnSelectedNode)
 	if _, err := c.api.Claims.Update(p, &dropped); err != nil {
 		return claim
 	}
 	// BIND-023: what is kept is the edited copy, under the version it was made from.
-	if err := c.keepClaim(&dropped); err != nil {
+	if err := c.cacheClaim(&dropped); err != nil {
 		return claim
 	}
 	return &dropped

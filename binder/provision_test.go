@@ -15,6 +15,8 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -39,7 +41,7 @@ func wanting(opts ...fake.Option) *corev1.PersistentVolumeClaim {
 }
 
 func namedBy(provisioner string) fake.Option {
-	return fake.Annotations(binder.AnnStorageProvisioner, provisioner, binder.AnnBetaStorageProvisioner, provisioner)
+	return fake.Annotations(objects.AnnStorageProvisioner, provisioner, objects.AnnBetaStorageProvisioner, provisioner)
 }
 
 // TestProvision: the decision, and each step of both paths with each way to fail. ops is how often two syncs at one instant run the
@@ -48,7 +50,7 @@ func TestProvision(t *testing.T) {
 	gold := func(provisioner string, opts ...fake.Option) *storagev1.StorageClass {
 		return fake.Class("gold", provisioner, opts...)
 	}
-	selected := fake.Annotations(binder.AnnSelectedNode, "n1")
+	selected := fake.Annotations(objects.AnnSelectedNode, "n1")
 	copying := func(claim *corev1.PersistentVolumeClaim) {
 		claim.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "origin"}
 	}
@@ -80,7 +82,7 @@ func TestProvision(t *testing.T) {
 
 		{rule: "PROV-030", name: "the name of the driver, not of the migrated plugin", class: gold("kubernetes.io/gce-pd"), claim: wanting(), want: []string{"PVC.U", waitsFor("pd.csi.storage.gke.io")}, ops: 2},
 		{rule: "PROV-031", name: "named already", class: gold(driver), claim: wanting(namedBy(driver)), want: []string{waitsFor(driver)}, ops: 2},
-		{rule: "PROV-031", name: "only the beta key does not do", class: gold(driver), claim: wanting(fake.Annotations(binder.AnnBetaStorageProvisioner, driver)), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
+		{rule: "PROV-031", name: "only the beta key does not do", class: gold(driver), claim: wanting(fake.Annotations(objects.AnnBetaStorageProvisioner, driver)), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
 		{rule: "PROV-031", name: "another name", class: gold(driver), claim: wanting(namedBy("old")), want: []string{"PVC.U", waitsFor(driver)}, ops: 2},
 		{rule: "PROV-031", name: "the claim cannot be saved", class: gold(driver), claim: wanting(), inject: failing("PVC.U", 1),
 			want: []string{"PVC.U refused", provisioningFailed("Error saving claim: the server is broken")}, ops: 1},
@@ -144,7 +146,7 @@ func TestProvision(t *testing.T) {
 func TestProvisionerAnnotations(t *testing.T) {
 	const aws, ebs = "kubernetes.io/aws-ebs", "ebs.csi.aws.com"
 	named := func(name string, more ...string) map[string]string {
-		m := map[string]string{binder.AnnStorageProvisioner: name, binder.AnnBetaStorageProvisioner: name}
+		m := map[string]string{objects.AnnStorageProvisioner: name, objects.AnnBetaStorageProvisioner: name}
 		for i := 0; i < len(more); i += 2 {
 			m[more[i]] = more[i+1]
 		}
@@ -156,12 +158,12 @@ func TestProvisionerAnnotations(t *testing.T) {
 		want                    map[string]string
 	}{
 		{"PROV-031", "external", driver, fake.Annotations("mine", "too"), named(driver, "mine", "too")},
-		{"PROV-031", "another name before, under both keys", driver, fake.Annotations(binder.AnnStorageProvisioner, "old", binder.AnnBetaStorageProvisioner, "older"), named(driver)},
+		{"PROV-031", "another name before, under both keys", driver, fake.Annotations(objects.AnnStorageProvisioner, "old", objects.AnnBetaStorageProvisioner, "older"), named(driver)},
 		{"PROV-041", "in-tree", disk, fake.Annotations(), named(disk)},
 		{"PROV-052", "a fresh claim of a migrated class gets no migrated-to", aws, fake.Annotations(), named(ebs)},
-		{"PROV-031", "and one that had it loses it with the name of the plugin", aws, fake.Annotations(binder.AnnStorageProvisioner, aws, binder.AnnMigratedTo, ebs), named(ebs)},
-		{"PROV-046", "a failed attempt drops the node", "kubernetes.io/small", fake.Annotations(binder.AnnSelectedNode, "n1"), named("kubernetes.io/small")},
-		{"PROV-045", "a missing node does not", disk, fake.Annotations(binder.AnnSelectedNode, "n2"), named(disk, binder.AnnSelectedNode, "n2")},
+		{"PROV-031", "and one that had it loses it with the name of the plugin", aws, fake.Annotations(objects.AnnStorageProvisioner, aws, objects.AnnMigratedTo, ebs), named(ebs)},
+		{"PROV-046", "a failed attempt drops the node", "kubernetes.io/small", fake.Annotations(objects.AnnSelectedNode, "n1"), named("kubernetes.io/small")},
+		{"PROV-045", "a missing node does not", disk, fake.Annotations(objects.AnnSelectedNode, "n2"), named(disk, objects.AnnSelectedNode, "n2")},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -235,7 +237,7 @@ func TestProvisionedVolume(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cfg := binder.TrialConfig{}
 			cfg.Backends = set(t, b)
-			claim := wanting(fake.Modes("RWO", "ROX"), fake.Annotations(binder.AnnSelectedNode, "n1"))
+			claim := wanting(fake.Modes("RWO", "ROX"), fake.Annotations(objects.AnnSelectedNode, "n1"))
 			tr := trial(t, cfg, test.class, fake.Node("n1"), claim)
 			if err := tr.SyncClaim(claimKey); err != nil {
 				t.Fatal(err)
@@ -250,7 +252,7 @@ func TestProvisionedVolume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			annotations := map[string]string{byController: "yes", binder.AnnProvisionedBy: disk}
+			annotations := map[string]string{byController: "yes", objects.AnnProvisionedBy: disk}
 			if diff := cmp.Diff(pv.Annotations, annotations); diff != "" {
 				t.Errorf("annotations -got +want:\n%s", diff)
 			}
@@ -375,18 +377,18 @@ func TestSaveProvisionedVolume(t *testing.T) {
 // TestSelectedNodeInOwn: BIND-023, after selected-node is dropped own has the edited copy under the version it was made from, and a
 // sync of what the informer then delivers replaces it.
 func TestSelectedNodeInOwn(t *testing.T) {
-	var host *binder.Controller
+	var host pvcontroller.Host
 	cfg := binder.TrialConfig{}
 	cfg.Backends = set(t, fake.InTree(disk, fake.MaxSize("1Gi")))
-	cfg.NewReclaimer = func(c *binder.Controller) binder.Reclaimer { host = c; return nil }
-	tr := trial(t, cfg, fake.Class("gold", disk), fake.Node("n1"), wanting(namedBy(disk), fake.Annotations(binder.AnnSelectedNode, "n1")))
+	cfg.NewReclaimer = func(c pvcontroller.Host) pvcontroller.Reclaimer { host = c; return nil }
+	tr := trial(t, cfg, fake.Class("gold", disk), fake.Node("n1"), wanting(namedBy(disk), fake.Annotations(objects.AnnSelectedNode, "n1")))
 	before := theClaim(t, tr.Store()).ResourceVersion
 	if err := tr.SyncClaim(claimKey); err != nil {
 		t.Fatal(err)
 	}
 	own, ok := host.OwnClaim(claimKey)
-	if !ok || own.ResourceVersion != before || slices.Contains(keys(own.Annotations), binder.AnnSelectedNode) {
-		t.Errorf("own has version %s with annotations %v, want version %s without %s", own.ResourceVersion, keys(own.Annotations), before, binder.AnnSelectedNode)
+	if !ok || own.ResourceVersion != before || slices.Contains(keys(own.Annotations), objects.AnnSelectedNode) {
+		t.Errorf("own has version %s with annotations %v, want version %s without %s", own.ResourceVersion, keys(own.Annotations), before, objects.AnnSelectedNode)
 	}
 	if live := theClaim(t, tr.Store()).ResourceVersion; live == before {
 		t.Error("the server has no new version")
@@ -395,9 +397,9 @@ func TestSelectedNodeInOwn(t *testing.T) {
 
 // TestAssignedClassIsNotKept: BIND-023, PROV-003, own keeps the claim as it was, until the informer brings the new version.
 func TestAssignedClassIsNotKept(t *testing.T) {
-	var host *binder.Controller
+	var host pvcontroller.Host
 	cfg := binder.TrialConfig{}
-	cfg.NewReclaimer = func(c *binder.Controller) binder.Reclaimer { host = c; return nil }
+	cfg.NewReclaimer = func(c pvcontroller.Host) pvcontroller.Reclaimer { host = c; return nil }
 	tr := trial(t, cfg, fake.Class("gold", driver, fake.Default()), pending(fake.NoClass()))
 	if err := tr.SyncClaim(claimKey); err != nil {
 		t.Fatal(err)
@@ -479,7 +481,7 @@ func TestExternalProvisioning(t *testing.T) {
 	said := waitsFor(driver)
 	p.want("PROV-033", "+0s PVC.U", "+0s "+said, "+0s "+said, "+15s "+said, "+30s "+said)
 	claim := theClaim(t, p.Store())
-	p.create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", claim.UID), fake.CSISource(driver, "h"), fake.Annotations(binder.AnnProvisionedBy, driver)))
+	p.create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", claim.UID), fake.CSISource(driver, "h"), fake.Annotations(objects.AnnProvisionedBy, driver)))
 	p.Advance(time.Second)
 	p.want("PROV-034: the volume sync writes nothing, the claim sync binds", "+30s PV.S Bound", "+30s PVC.U", "+30s PVC.S Bound")
 	if pv := theVolume(t, p.Store()); slices.Contains(keys(pv.Annotations), byController) {

@@ -31,14 +31,14 @@ func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
-			Annotations: map[string]string{AnnBoundByController: AnnYes, AnnProvisionedBy: plugin},
+			Annotations: map[string]string{objects.AnnBoundByController: objects.AnnYes, objects.AnnProvisionedBy: plugin},
 		},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:               corev1.ResourceList{corev1.ResourceStorage: sizeMade(claim, made.Size)},
 			AccessModes:            claim.Spec.AccessModes,
 			ClaimRef:               referenceTo(claim),
 			PersistentVolumeSource: made.Source,
-			StorageClassName:       ClassOf(claim),
+			StorageClassName:       objects.ClassOf(claim),
 			VolumeMode:             claim.Spec.VolumeMode,
 			MountOptions:           class.MountOptions,
 		},
@@ -56,7 +56,7 @@ func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *
 
 // sizeMade is the capacity of a new volume: what the plugin says, else what the claim asked for, in its notation.
 func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity {
-	request := requestOf(claim)
+	request := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if size == 0 || size == request.Value() {
 		return request
 	}
@@ -65,14 +65,14 @@ func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity
 
 // saveVolume creates the object of a volume whose storage exists, and deletes the storage if that cannot be done. It always
 // succeeds as an operation: the next sync of the claim starts over (PROV-048).
-func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin storage.Backend) error {
+func (c *controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin storage.Backend) error {
 	// PROV-048
 	var err error
 	for range createAttempts {
 		var created *corev1.PersistentVolume
 		created, err = c.api.Volumes.Create(p, pv)
 		if err == nil {
-			if err := c.keepVolume(created); err != nil {
+			if err := c.cacheVolume(created); err != nil {
 				return err
 			}
 			break
@@ -105,7 +105,7 @@ func (c *Controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 }
 
 // deleteStorage has the plugin delete what it made for a volume that could not be saved.
-func (c *Controller) deleteStorage(p *engine.Proc, deleter storage.Backend, pv *corev1.PersistentVolume) error {
+func (c *controller) deleteStorage(p *engine.Proc, deleter storage.Backend, pv *corev1.PersistentVolume) error {
 	id := storage.Handle(pv)
 	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
 	err := p.Backend(call, backends.Delay(deleter, storage.Delete, id), func() error {
@@ -127,6 +127,6 @@ func (c *Controller) deleteStorage(p *engine.Proc, deleter storage.Backend, pv *
 	if _, err := c.api.Volumes.Update(p, &unprotected); err != nil {
 		return fmt.Errorf("persistent volume controller can't update finalizer: %w", err)
 	}
-	err = c.keepVolume(&unprotected)
+	err = c.cacheVolume(&unprotected)
 	return err
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// pass is one resync.
-func (c *Controller) pass(*engine.Proc) {
+// resyncAll is one resync. Upstream queues every claim and every volume; here it queues the dirty ones, because syncing a clean one
+// would do nothing (see dirtySet).
+func (c *controller) resyncAll(*engine.Proc) {
 	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
-	claims, volumes := c.restless.take()
+	claims, volumes := c.dirty.take()
 	for _, key := range claims {
 		if _, ok := c.infClaims.Get(key); ok {
 			c.claimQueue.Add(key)
@@ -22,114 +23,36 @@ func (c *Controller) pass(*engine.Proc) {
 		}
 	}
 	if c.cfg.FullResync {
-		// Beside the pass, for what it reads may take time, and the periods count from the end of the pass.
-		c.actor.Background(0, "full resync", func(p *engine.Proc) { c.syncCalm(p, claims, volumes) })
+		// In the background, because its reads may take time, and the period counts from the end of the resync.
+		c.actor.Background(0, "full resync", func(p *engine.Proc) { c.syncClean(p, claims, volumes) })
 		c.resync.Arm()
 	}
 }
 
-// syncCalm syncs what a resync has left out: all but these keys (Config.FullResync). It should do nothing; so that the order of the
-// rest is the same with it and without, it does not go through the queues.
-func (c *Controller) syncCalm(p *engine.Proc, claims, volumes []string) {
+// syncClean syncs what a resync has skipped: everything but these keys (Config.FullResync). It should have no effect. It does not use
+// the queues, so that the order of the rest is the same with and without it.
+func (c *controller) syncClean(p *engine.Proc, claims, volumes []string) {
 	for claim := range c.infClaims.All() {
 		key := api.KeyOf(claim)
 		_, queued := slices.BinarySearch(claims, key)
-		own := c.claims.find(key)
-		if queued || own == nil || own.claim != claim || own.restless {
-			continue // its turn has come, or will come
+		entry := c.own.Claim(key)
+		if queued || entry == nil || entry.Claim != claim || entry.Dirty {
+			continue // it has been synced, or will be
 		}
-		before := c.stirred(p)
-		if err := c.syncClaim(p, claim); err != nil || c.stirred(p) != before {
-			c.stirClaim(own)
+		before := c.effects(p)
+		if err := c.syncClaim(p, claim); err != nil || c.effects(p) != before {
+			c.markClaim(entry)
 		}
 	}
 	for pv := range c.infVolumes.All() {
 		_, queued := slices.BinarySearch(volumes, pv.Name)
-		own := c.volumes.find(pv.Name)
-		if queued || own == nil || own.pv != pv || own.restless {
+		entry := c.own.Volume(pv.Name)
+		if queued || entry == nil || entry.PV != pv || entry.Dirty {
 			continue
 		}
-		before := c.stirred(p)
-		if err := c.syncVolume(p, pv); err != nil || c.stirred(p) != before {
-			c.stirVolume(own)
+		before := c.effects(p)
+		if err := c.syncVolume(p, pv); err != nil || c.effects(p) != before {
+			c.markVolume(entry)
 		}
-	}
-}
-
-// restless knows which claims and volumes a resync has to look at. The others were found at peace by their last sync, which
-// wrote, emitted, queued and started nothing; and nothing that sync read has changed since. Syncing them again would do nothing
-// again, so a resync may leave them out.
-type restless struct {
-	claims  []*ownClaim // that have been restless since the last resync, and may have come to rest
-	volumes []*entry
-	// nudges counts the keys that syncs have queued.
-	nudges uint64 `explore:"difference"`
-}
-
-// unrest is the part of a claim or volume in the set of restless ones.
-type unrest struct {
-	restless bool
-	listed   bool // in the list, where it stays when it comes to rest
-}
-
-// take empties the set and returns the keys of what is in it, in order.
-func (r *restless) take() (claims, volumes []string) {
-	for _, own := range r.claims {
-		if own.restless {
-			claims = append(claims, own.Key)
-		}
-		own.unrest = unrest{}
-	}
-	for _, e := range r.volumes {
-		if e.restless {
-			volumes = append(volumes, e.Key)
-		}
-		e.unrest = unrest{}
-	}
-	r.claims, r.volumes = nil, nil
-	slices.Sort(claims)
-	slices.Sort(volumes)
-	return claims, volumes
-}
-
-// stirred counts everything a sync can do. A sync that leaves it as it was found nothing to do.
-func (c *Controller) stirred(p *engine.Proc) uint64 { return p.Effects() + c.restless.nudges }
-
-func (c *Controller) stirClaim(own *ownClaim) {
-	own.restless = true
-	if !own.listed {
-		own.listed = true
-		c.restless.claims = append(c.restless.claims, own)
-	}
-	c.resync.Arm()
-}
-
-func (c *Controller) stirVolume(e *entry) {
-	e.restless = true
-	if !e.listed {
-		e.listed = true
-		c.restless.volumes = append(c.restless.volumes, e)
-	}
-	c.resync.Arm()
-}
-
-// touchVolume marks whatever reads a volume that has changed: itself and the claims that name it. Those that name none look at
-// all volumes and are never at peace.
-func (c *Controller) touchVolume(e *entry) {
-	c.stirVolume(e)
-	c.touchNaming(e.naming)
-}
-
-// touchNaming marks the claims that name a volume that has changed, from the first on.
-func (c *Controller) touchNaming(own *ownClaim) {
-	for ; own != nil; own = own.next {
-		c.stirClaim(own)
-	}
-}
-
-// touchPointing marks the volumes that point at a claim that has changed, from the first on: they read it.
-func (c *Controller) touchPointing(e *entry) {
-	for ; e != nil; e = e.next {
-		c.stirVolume(e)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -88,9 +89,9 @@ func TestTraces(t *testing.T) {
 		said := waitsFor(driver)
 		s.then("the claim", 20*time.Second, "+0s PVC.U", "+0s "+said, "+0s "+said, "+15s "+said)
 		s.do(s.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", s.claim().UID), fake.CSISource(driver, "h"),
-			fake.Annotations(binder.AnnProvisionedBy, driver), fake.Policy(corev1.PersistentVolumeReclaimDelete))))
+			fake.Annotations(objects.AnnProvisionedBy, driver), fake.Policy(corev1.PersistentVolumeReclaimDelete))))
 		s.then("the volume", time.Minute, "+20s PV.S Bound", "+20s PVC.U", "+20s PVC.S Bound")
-		if got := keys(s.volume("pv").Annotations); !slices.Equal(got, []string{binder.AnnProvisionedBy}) {
+		if got := keys(s.volume("pv").Annotations); !slices.Equal(got, []string{objects.AnnProvisionedBy}) {
 			t.Errorf("annotations of the volume: %v", got)
 		}
 		t.Run("T3b BIND-039, BIND-064: its claim is deleted, and the driver is to delete it", func(t *testing.T) {
@@ -232,7 +233,7 @@ func TestStories(t *testing.T) {
 		s.do(s.Advance(0))
 		s.do(s.Create(fake.Volume("winner", "5Gi", fake.InClass("gold"))))
 		s.do(s.Advance(16 * time.Second))
-		s.do(s.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", s.claim().UID), fake.Annotations(binder.AnnProvisionedBy, driver))))
+		s.do(s.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", s.claim().UID), fake.Annotations(objects.AnnProvisionedBy, driver))))
 		s.do(s.Advance(time.Minute))
 		pv := s.volume("pv")
 		if name := s.claim().Spec.VolumeName; name != "winner" || refText(pv) != "default/c[]" || pv.Status.Phase != corev1.VolumeAvailable {

@@ -22,7 +22,7 @@ import (
 //	pv, err := t.Store().Volumes.Get("snug")
 type Trial struct {
 	engine     *engine.Engine
-	controller *Controller
+	controller *controller
 	actor      *engine.Actor
 	trace      trace.Trace
 }
@@ -94,9 +94,9 @@ func (t *Trial) Remember(objs ...api.Object) {
 	for _, obj := range objs {
 		switch obj := obj.(type) {
 		case *corev1.PersistentVolume:
-			t.controller.volumes.Put(t.asStored(obj).(*corev1.PersistentVolume))
+			t.controller.own.PutVolume(t.asStored(obj).(*corev1.PersistentVolume))
 		case *corev1.PersistentVolumeClaim:
-			t.controller.claims.put(api.KeyOf(obj), t.asStored(obj).(*corev1.PersistentVolumeClaim))
+			t.controller.own.PutClaim(api.KeyOf(obj), t.asStored(obj).(*corev1.PersistentVolumeClaim))
 		}
 	}
 }

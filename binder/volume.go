@@ -8,10 +8,11 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // syncVolume brings one volume a step nearer to where it belongs. Its deletionTimestamp plays no part.
-func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	// BIND-061: annotations and finalizers are put right first, in one write.
 	pv, err := c.repairVolume(p, pv)
 	if err != nil {
@@ -40,7 +41,7 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 		p.Decide("BIND-064", pv, "synchronizing PersistentVolume: claim %s not found", api.Key(ref.Namespace, ref.Name))
 		return c.release(p, pv)
 	case claim.Spec.VolumeName == "":
-		if volumeModeMismatch(claim, pv) {
+		if objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(pv.Spec.VolumeMode) {
 			// BIND-065a: they point at each other but cannot be bound.
 			p.Decide("BIND-065a", pv, "synchronizing PersistentVolume: volumeMode differs from that of the claim")
 			c.events.Event(p, pv, corev1.EventTypeWarning, "VolumeMismatch",
@@ -51,7 +52,7 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 		}
 		// BIND-065b, PROV-034: the claim's own sync does the binding.
 		p.Decide("BIND-065b", pv, "synchronizing PersistentVolume: volume not bound yet, waiting for syncClaim to fix it")
-		c.restless.nudges++
+		c.dirty.effects++
 		c.claimQueue.Add(api.KeyOf(claim))
 		return nil
 	case claim.Spec.VolumeName == pv.Name:
@@ -73,8 +74,8 @@ func (c *Controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 }
 
 // repairVolume puts the migrated-to annotation and the deletion finalizers of a volume right, if they are not.
-func (c *Controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-	annotations, annotationsChanged := RepairVolumeMigration(pv, c.cfg.Migration)
+func (c *controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	annotations, annotationsChanged := objects.RepairVolumeMigration(pv, c.cfg.Migration)
 	finalizers, finalizersChanged := pv.Finalizers, false
 	if c.reclaimer != nil {
 		finalizers, finalizersChanged = c.reclaimer.Finalizers(pv)
@@ -94,10 +95,10 @@ func (c *Controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (
 }
 
 // claimOf finds the claim that a volume points at by uid, nil if it is gone (BIND-061).
-func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	ref := pv.Spec.ClaimRef
-	delete(c.doubts, pv.Name)
-	claim, ok := c.claims.named(ref.Namespace, ref.Name)
+	delete(c.liveChecked, pv.Name)
+	claim, ok := c.ownClaim(ref.Namespace, ref.Name)
 	if ok && claim.UID == ref.UID {
 		return claim, nil
 	}
@@ -112,7 +113,7 @@ func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*core
 			}
 			claim, ok = live, err == nil
 			if ok {
-				c.restless.nudges++
+				c.dirty.effects++
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*core
 	}
 	// BIND-061: another claim of that name, or an old memory of it: the server knows.
 	live, err := c.api.Claims.Get(p, key)
-	c.doubted(pv.Name, key)
+	c.noteLiveCheck(pv.Name, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -133,12 +134,20 @@ func (c *Controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*core
 	case live.UID != pv.Spec.ClaimRef.UID:
 		return nil, nil
 	}
-	c.restless.nudges++ // what the server knows may change before the caches do
+	c.dirty.effects++ // what the server knows may change before the caches do
 	return live, nil
 }
 
+// ownClaim returns a claim of the own cache.
+func (c *controller) ownClaim(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
+	if entry := c.own.ClaimNamed(namespace, name); entry != nil {
+		return entry.Claim, true
+	}
+	return nil, false
+}
+
 // release marks a volume whose claim is gone, and has it reclaimed.
-func (c *Controller) release(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *controller) release(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	if pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
 		// BIND-105: without this write nothing is reclaimed.
 		released, err := c.SetVolumePhase(p, pv, corev1.VolumeReleased, "")
@@ -154,6 +163,6 @@ func (c *Controller) release(p *engine.Proc, pv *corev1.PersistentVolume) error 
 }
 
 func isProvisioned(pv *corev1.PersistentVolume) bool {
-	_, ok := pv.Annotations[AnnProvisionedBy]
+	_, ok := pv.Annotations[objects.AnnProvisionedBy]
 	return ok
 }

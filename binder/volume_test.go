@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 func TestSyncVolume(t *testing.T) {
 	const provisioner = "disk.example.com"
 	deleted := fake.Policy(corev1.PersistentVolumeReclaimDelete)
-	provisioned := fake.Annotations(binder.AnnProvisionedBy, provisioner)
+	provisioned := fake.Annotations(objects.AnnProvisionedBy, provisioner)
 	policy := fake.Policy("Burn")
 	tests := []struct {
 		rule, name string
@@ -30,7 +31,7 @@ func TestSyncVolume(t *testing.T) {
 		want       []string
 		ref        string // the claimRef afterwards
 	}{
-		{rule: "BIND-061", name: "annotation and finalizer in one write, then the rest", pv: ours(deleted, fake.Phase("Available"), fake.Annotations(binder.AnnProvisionedBy, "kubernetes.io/disk", binder.AnnMigratedTo, "x")), claim: bound(),
+		{rule: "BIND-061", name: "annotation and finalizer in one write, then the rest", pv: ours(deleted, fake.Phase("Available"), fake.Annotations(objects.AnnProvisionedBy, "kubernetes.io/disk", objects.AnnMigratedTo, "x")), claim: bound(),
 			want: []string{"PV.U", "PV.S Bound"}, ref: "default/c[uc]"},
 
 		{rule: "BIND-062", name: "a new volume", pv: fake.Volume("pv", "10Gi", fake.Phase("Pending")), want: []string{"PV.S Available"}, ref: "none"},
@@ -56,7 +57,7 @@ func TestSyncVolume(t *testing.T) {
 		{rule: "BIND-066", name: "the claim's phase does not count", pv: ours(fake.Phase("Pending")), claim: bound(fake.Phase("Lost")), want: []string{"PV.S Bound"}, ref: "default/c[uc]"},
 
 		{rule: "BIND-067", name: "edge 17: provisioned, to be deleted, and its claim took another", pv: ours(deleted, provisioned), claim: bound(fake.VolumeName("other")), want: []string{"PV.S Released"}, ref: "default/c[uc]"},
-		{rule: "BIND-067", name: "the value of the annotation does not count", pv: ours(deleted, fake.Annotations(binder.AnnProvisionedBy, "")), claim: bound(fake.VolumeName("other")),
+		{rule: "BIND-067", name: "the value of the annotation does not count", pv: ours(deleted, fake.Annotations(objects.AnnProvisionedBy, "")), claim: bound(fake.VolumeName("other")),
 			want: []string{"PV.S Released", "PV.S Failed", `EV PV Warning VolumeFailedDelete: error getting deleter volume plugin for volume "pv": no volume plugin matched`},
 			ref:  "default/c[uc]"},
 		{rule: "BIND-067", name: "Failed is kept", pv: ours(deleted, provisioned, fake.Phase("Failed")), claim: bound(fake.VolumeName("other")), ref: "default/c[uc]"},

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/reclaim"
 )
@@ -22,10 +23,10 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 		x.terminatingClaim(&e, claim)
 		return e
 	}
-	b, refused := x.search(claim)
-	e.say(b.Rule, b.Text)
-	e.Candidates = refused
-	switch b.Rule {
+	s, rejected := x.search(claim)
+	e.say(s.rule, s.text)
+	e.Candidates = rejected
+	switch s.rule {
 	case "BIND-054", "BIND-055", "BIND-059c", "BIND-059d", "BIND-060c":
 		x.bySync(&e)
 	case "BIND-056":
@@ -44,7 +45,7 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 		e.next(Somebody, "has to create another claim; the volume it had still points at it, if there is one")
 		e.never("a claim that is Lost stays so")
 	default:
-		e.next(Somebody, strings.TrimPrefix(b.Next, "somebody "))
+		e.next(Somebody, "has to "+s.todo)
 		e.never("the PersistentVolume controller looks at it every 15 s and finds the same")
 		x.addVolume(&e, claim.Spec.VolumeName)
 	}
@@ -52,22 +53,18 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 	return e
 }
 
-// search is what the PersistentVolume controller finds for a claim, and the volumes that it refuses.
-func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (binder.Explanation, []Candidate) {
-	if x.binder == nil {
-		x.binder = binder.NewExplainer(x.Snapshot)
-		x.binder.Brief = x.brief
-	}
+// search returns the next sync of a claim, and the volumes that it rejects.
+func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (claimSync, []Candidate) {
 	found, ok := x.searches[claim]
 	if !ok {
-		found.Explanation = x.binder.Explain(claim)
+		found.claimSync = x.syncOf(claim)
 		if !x.brief {
-			found.refused = candidates(found.Refusals)
+			found.candidates = candidates(found.rejections)
 		}
-		found.Refusals = nil
+		found.rejections = nil
 		x.searches[claim] = found
 	}
-	return found.Explanation, found.refused
+	return found.claimSync, found.candidates
 }
 
 // boundClaim is a claim that has its volume: it may still wait for the volume to grow, or to be given other attributes.
@@ -94,13 +91,13 @@ func (x *explainer) boundClaim(e *Explanation, claim *corev1.PersistentVolumeCla
 	}
 }
 
-func candidates(refusals []binder.Refusal) []Candidate {
-	if len(refusals) == 0 {
+func candidates(rejections []match.Rejection) []Candidate {
+	if len(rejections) == 0 {
 		return nil
 	}
-	all := make([]Candidate, 0, len(refusals))
-	for _, r := range refusals {
-		all = append(all, Candidate{Name: r.Volume, Rule: r.Rule, Want: r.Want, Got: r.Got})
+	all := make([]Candidate, 0, len(rejections))
+	for _, r := range rejections {
+		all = append(all, Candidate{Name: r.Volume, Rule: r.Rule, Got: r.Got, Needed: r.Needed})
 	}
 	return all
 }

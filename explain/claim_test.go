@@ -13,24 +13,24 @@ import (
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
-// MATCH-030: each test of a volume that a claim names says what it wanted and got.
+// MATCH-030: each test of a volume that a claim names says what the volume has, and what is needed.
 func TestVolumesThatWereNamed(t *testing.T) {
 	class := "gold"
 	for _, test := range []struct {
-		name  string
-		claim *corev1.PersistentVolumeClaim
-		pv    *corev1.PersistentVolume
-		want  string
-		got   string
+		name   string
+		claim  *corev1.PersistentVolumeClaim
+		pv     *corev1.PersistentVolume
+		got    string
+		needed string
 	}{
-		{name: "terminating", pv: reasons.Deleting(reasons.Available("pv", "12Gi")), want: "no deletionTimestamp", got: "deletionTimestamp 2026-03-01T12:01:00Z"},
-		{name: "too small", pv: reasons.Available("pv", "9Gi"), want: "capacity of at least 10Gi", got: "capacity 9Gi"},
-		{name: "another class", pv: reasons.Available("pv", "12Gi", fake.InClass("slow")), want: `storageClassName ""`, got: `storageClassName "slow"`},
+		{name: "terminating", pv: reasons.Deleting(reasons.Available("pv", "12Gi")), got: "being deleted since 2026-03-01T12:01:00Z"},
+		{name: "too small", pv: reasons.Available("pv", "9Gi"), got: "capacity 9Gi", needed: "at least 10Gi"},
+		{name: "another class", pv: reasons.Available("pv", "12Gi", fake.InClass("slow")), got: `storageClassName "slow"`, needed: "none"},
 		{name: "another attributes class", pv: reasons.With(reasons.Available("pv", "12Gi"), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = &class }),
-			want: `volumeAttributesClassName ""`, got: `volumeAttributesClassName "gold"`},
-		{name: "another volume mode", pv: reasons.Available("pv", "12Gi", fake.Block()), want: "volumeMode Filesystem", got: "volumeMode Block"},
+			got: `volumeAttributesClassName "gold"`, needed: "none"},
+		{name: "another volume mode", pv: reasons.Available("pv", "12Gi", fake.Block()), got: "volumeMode Block", needed: "Filesystem"},
 		{name: "an access mode less", claim: fake.Claim("data", "10Gi", fake.VolumeName("pv"), fake.Modes("RWX")), pv: reasons.Available("pv", "12Gi"),
-			want: "access modes ReadWriteMany", got: "ReadWriteOnce"},
+			got: "access modes ReadWriteOnce", needed: "ReadWriteMany"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.claim == nil {
@@ -38,7 +38,7 @@ func TestVolumesThatWereNamed(t *testing.T) {
 			}
 			x, err := explain.Object(api.RefTo(test.claim), reasons.SnapshotOf(t, test.claim, test.pv))
 			require.NoError(t, err)
-			require.Equal(t, []explain.Candidate{{Name: "pv", Rule: "MATCH-030", Want: test.want, Got: test.got}}, x.Candidates)
+			require.Equal(t, []explain.Candidate{{Name: "pv", Rule: "MATCH-030", Got: test.got, Needed: test.needed}}, x.Candidates)
 		})
 	}
 }

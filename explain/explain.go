@@ -23,7 +23,7 @@ type Explainer struct {
 // Brief is an explainer of the same snapshot that leaves candidates out: for looking at many objects.
 func (ex *Explainer) Brief() *Explainer {
 	ix := *ex.ix
-	ix.brief, ix.binder, ix.searches = true, nil, map[*corev1.PersistentVolumeClaim]search{}
+	ix.brief, ix.searches = true, map[*corev1.PersistentVolumeClaim]search{}
 	return &Explainer{snapshot: ex.snapshot, ix: &ix}
 }
 

@@ -34,9 +34,9 @@ type Candidate struct {
 	Name string `json:"name"`
 	// Rule is the first rule that refused it, "" for one that was not refused.
 	Rule string `json:"rule,omitempty"`
-	// Want is what that rule asks for and Got what it found.
-	Want string `json:"want,omitempty"`
-	Got  string `json:"got,omitempty"`
+	// Got describes the candidate, and Needed what is needed instead; Needed is "" where Got says it all.
+	Got    string `json:"got,omitempty"`
+	Needed string `json:"needed,omitempty"`
 	// Candidates are, for a node without a volume that a claim could have, the volumes looked at there.
 	Candidates []Candidate `json:"candidates,omitempty"`
 }

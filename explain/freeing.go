@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -56,11 +56,11 @@ func onceFree(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
 func (x *explainer) takes(claim *corev1.PersistentVolumeClaim, free *corev1.PersistentVolume) bool {
 	if claim.Spec.VolumeName != "" {
 		// BIND-059
-		satisfied, _ := binder.Satisfies(claim, free)
-		return free.Name == claim.Spec.VolumeName && (binder.IsMine(free, claim) || free.Spec.ClaimRef == nil && satisfied)
+		satisfied, _, _ := match.Named(claim, free)
+		return free.Name == claim.Spec.VolumeName && (objects.IsMine(free, claim) || free.Spec.ClaimRef == nil && satisfied)
 	}
-	delayed, err := binder.IsDelayed(x.classes[objects.ClassOf(claim)])
-	return err == nil && binder.Match(claim, []*corev1.PersistentVolume{free}, binder.Options{Delayed: delayed}).Volume != nil
+	delayed, err := objects.IsDelayed(x.classes[objects.ClassOf(claim)])
+	return err == nil && match.Best(claim, []*corev1.PersistentVolume{free}, match.Options{Delayed: delayed}).Volume != nil
 }
 
 // awaitFree is for a claim that nobody does anything about: a volume that it can have may become free by itself.

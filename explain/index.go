@@ -8,7 +8,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshot"
@@ -38,18 +37,17 @@ type index struct {
 	freeing []*corev1.PersistentVolume
 	// scheduler evaluates pods without a node; nil before the first.
 	scheduler *schedule.Evaluator
-	// binder searches volumes for claims, nil before the first; searches are what it found.
-	binder   *binder.Explainer
+	// searches holds the next syncs of claims that were explained.
 	searches map[*corev1.PersistentVolumeClaim]search
 	brief    bool // candidates are left out
 	// events are those about an object.
 	events map[api.Ref][]*corev1.Event
 }
 
-// search is what the PersistentVolume controller finds for a claim. Its refusals are those in refused.
+// search is the next sync of a claim, with its rejections as candidates.
 type search struct {
-	binder.Explanation
-	refused []Candidate
+	claimSync
+	candidates []Candidate
 }
 
 func newIndex(s *snapshot.Snapshot) *index {

@@ -9,11 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// nodeReason renders why the scheduler rejected a node for a pod: what its filter requires, and what it found.
-func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (want, got string) {
+// nodeReason renders why the scheduler rejected a node for a pod: what the node has, and what the pod needs instead; needed is "" where
+// got says it all.
+func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (got, needed string) {
 	node, reasons := x.nodes[r.Node], strings.Join(r.Reasons, ", ")
 	switch r.Rule {
 	case "":
@@ -21,52 +23,51 @@ func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (want, go
 	case "SCHED-024":
 		return nodeConstraint(pod, node, r)
 	case "SCHED-070":
-		claim := x.claims[r.Claim]
-		return fmt.Sprintf("node %q, for which claim %s is being provisioned", claim.Annotations[objects.AnnSelectedNode], r.Claim),
-			fmt.Sprintf("node %q", r.Node)
+		return fmt.Sprintf("claim %s is being provisioned for node %s", r.Claim, x.claims[r.Claim].Annotations[objects.AnnSelectedNode]), ""
 	case "SCHED-102":
-		return fmt.Sprintf("a free volume of class %q for claim %s that the node reaches", objects.ClassOf(x.claims[r.Claim]), r.Claim),
-			"none, and the class makes no volumes"
+		return fmt.Sprintf("it reaches no free volume for claim %s, and storage class %q does not create volumes",
+			r.Claim, objects.ClassOf(x.claims[r.Claim])), ""
 	case "SCHED-103":
-		return fmt.Sprintf("labels in the allowedTopologies of class %q", objects.ClassOf(x.claims[r.Claim])), describeLabels(node.Labels)
+		return "labels " + describeLabels(node.Labels),
+			fmt.Sprintf("labels in the allowedTopologies of storage class %q", objects.ClassOf(x.claims[r.Claim]))
 	case "SCHED-110":
 		if pv := x.volumes[r.Volume]; pv != nil {
-			return fmt.Sprintf("a node in the reach of volume %q: %s", pv.Name, describeAffinity(pv)), describeLabels(affinityLabels(node.Labels, pv))
+			return describeLabels(affinityLabels(node.Labels, pv)), fmt.Sprintf("%s to reach volume %s", match.DescribeAffinity(pv), pv.Name)
 		}
-		return "labels that the node affinity of the volume accepts", reasons
+		return reasons, "labels that the node affinity of the volume accepts"
 	case "SCHED-112":
-		return "a CSIStorageCapacity that the claim fits into, for a segment of the node", "none is large enough"
+		return "no CSIStorageCapacity for this node has room for the claim", ""
 	case "SCHED-113":
 		if r.Claim != "" {
-			return "volumes that exist", fmt.Sprintf("claim %s is bound to volume %q, which does not exist", r.Claim, r.Volume)
+			return fmt.Sprintf("claim %s is bound to volume %s, which does not exist", r.Claim, r.Volume), ""
 		}
-		return "volumes that exist", reasons
+		return reasons, ""
 	case "SCHED-183":
-		return "disks that no other pod on the node has", "a pod there has the same disk"
+		return "a pod there uses the same disk", ""
 	case "SCHED-184":
 		if r.Claim != "" {
-			reasons = fmt.Sprintf("claim %s is used by another pod", r.Claim)
+			return fmt.Sprintf("another pod uses claim %s, which is ReadWriteOncePod", r.Claim), ""
 		}
-		return "a ReadWriteOncePod claim that no other pod uses, on whatever node", reasons
+		return reasons, ""
 	case "SCHED-202":
-		return "the zone of the volume: " + describeZones(r.Zones), describeLabels(zoneLabels(node.Labels))
+		return describeLabels(zoneLabels(node.Labels)), describeZones(r.Zones) + " (where the volume is)"
 	case "SCHED-216":
-		return "no more volumes than the CSIDriver can attach to the node", fmt.Sprintf("allocatable.count %s is used up", x.describeLimits(r.Node))
+		return fmt.Sprintf("its attachment limit is used up (%s)", x.describeLimits(r.Node)), ""
 	}
-	return "what filter " + r.Plugin + " asks for", reasons
+	return fmt.Sprintf("filter %s: %s", r.Plugin, reasons), ""
 }
 
 // nodeConstraint renders a rejection by a filter that checks the node itself (SCHED-024).
-func nodeConstraint(pod *corev1.Pod, node *corev1.Node, r schedule.NodeResult) (want, got string) {
+func nodeConstraint(pod *corev1.Pod, node *corev1.Node, r schedule.NodeResult) (got, needed string) {
 	switch r.Plugin {
 	case "NodeUnschedulable":
-		return "a node that is not cordoned", "spec.unschedulable is true"
+		return "cordoned (spec.unschedulable is true)", ""
 	case "TaintToleration":
-		return "no taint that the pod does not tolerate", "taint " + strings.Join(untolerated(pod, node), ", ")
+		return fmt.Sprintf("the pod does not tolerate taint %s", strings.Join(untolerated(pod, node), ", ")), ""
 	case "NodeAffinity":
-		return "labels that the node selector and affinity of the pod accept", describeLabels(node.Labels)
+		return "labels " + describeLabels(node.Labels), "labels that match the node selector and node affinity of the pod"
 	}
-	return "room for what the pod requests", strings.Join(r.Reasons, ", ")
+	return strings.Join(r.Reasons, ", "), ""
 }
 
 // untolerated returns the taints of a node that exclude the pod.
@@ -79,26 +80,6 @@ func untolerated(pod *corev1.Pod, node *corev1.Node) []string {
 		}
 	}
 	return taints
-}
-
-// describeAffinity renders the node affinity of a volume: `topology.kubernetes.io/zone in [a b]`.
-func describeAffinity(pv *corev1.PersistentVolume) string {
-	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
-		return "anywhere"
-	}
-	var terms []string
-	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
-		var parts []string
-		for _, r := range term.MatchExpressions {
-			part := r.Key + " " + strings.ToLower(string(r.Operator))
-			if len(r.Values) > 0 {
-				part += fmt.Sprintf(" %v", r.Values)
-			}
-			parts = append(parts, part)
-		}
-		terms = append(terms, strings.Join(parts, " and "))
-	}
-	return strings.Join(terms, ", or ")
 }
 
 // affinityLabels returns the labels of a node that the node affinity of a volume names.
@@ -140,7 +121,7 @@ func describeZones(zones []schedule.Zone) string {
 
 func describeLabels(labels map[string]string) string {
 	if len(labels) == 0 {
-		return "no such labels"
+		return "none"
 	}
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

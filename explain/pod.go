@@ -9,9 +9,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -162,7 +162,7 @@ func (x *explainer) nodeCandidates(pod *corev1.Pod, d schedule.Decision) []Candi
 	all := make([]Candidate, 0, len(d.Nodes))
 	for _, n := range d.Nodes {
 		c := Candidate{Name: n.Node, Rule: n.Rule}
-		c.Want, c.Got = x.nodeReason(pod, n)
+		c.Got, c.Needed = x.nodeReason(pod, n)
 		if n.Rule == "SCHED-102" {
 			c.Candidates = x.volumesFor(n.Claim, n.Node)
 		}
@@ -178,15 +178,7 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 	if !ok || node == nil {
 		return nil
 	}
-	refused := candidates(binder.Match(claim, x.byClass[objects.ClassOf(claim)], binder.Options{Node: node, Explain: true}).Refusals)
-	for i := range refused {
-		pv := x.volumes[refused[i].Name]
-		if pv != nil && refused[i].Rule == "MATCH-022" && !objects.AdmitsNode(pv, node.Labels) {
-			// The labels of nodes are many.
-			refused[i].Want, refused[i].Got = "a volume that node "+name+" reaches", "node affinity "+describeAffinity(pv)
-		}
-	}
-	return refused
+	return candidates(match.Best(claim, x.byClass[objects.ClassOf(claim)], match.Options{Node: node, Explain: true}).Rejections)
 }
 
 // unplaceable says what has to happen for a pod that no node will do for.
@@ -234,7 +226,7 @@ func (x *explainer) awaitLocal(e *Explanation, d schedule.Decision) {
 	found := x.firstFree(e, func(free *corev1.PersistentVolume) bool {
 		for _, n := range d.Nodes {
 			claim, ok := x.claims[n.Claim]
-			if ok && n.Rule == "SCHED-102" && binder.Match(claim, []*corev1.PersistentVolume{free}, binder.Options{Node: x.nodes[n.Node]}).Volume != nil {
+			if ok && n.Rule == "SCHED-102" && match.Best(claim, []*corev1.PersistentVolume{free}, match.Options{Node: x.nodes[n.Node]}).Volume != nil {
 				return true
 			}
 		}

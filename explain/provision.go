@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -31,7 +30,7 @@ func (x *explainer) provisionedClaim(e *Explanation, claim *corev1.PersistentVol
 // provisionerOf is who makes the volumes of a class: a CSI driver, or an in-tree plugin by whose name the PersistentVolume controller
 // does it itself.
 func provisionerOf(class *storagev1.StorageClass) (name string, inTree bool) {
-	if migrated, ok := binder.MigratedDriver(class.Provisioner); ok {
+	if migrated, ok := objects.MigratedDriver(class.Provisioner); ok {
 		// PROV-022
 		return migrated, false
 	}

@@ -131,17 +131,21 @@ func (g group) text() string {
 	case g.more:
 		return withRule("refused likewise", c.Rule)
 	}
-	return withRule("got "+c.Got+", want "+c.Want, c.Rule)
+	text := c.Got
+	if c.Needed != "" {
+		text += ", needs " + c.Needed
+	}
+	return withRule(text, c.Rule)
 }
 
 // grouped puts candidates together that were refused in the same words. One with candidates of its own stays alone.
 func grouped(candidates []Candidate) []group {
-	type words struct{ rule, want, got string }
+	type words struct{ rule, got, needed string }
 	var groups []group
 	at := map[words]int{}
 	for i := range candidates {
 		c := &candidates[i]
-		key := words{c.Rule, c.Want, c.Got}
+		key := words{c.Rule, c.Got, c.Needed}
 		i, known := at[key]
 		if !known || len(c.Candidates) > 0 {
 			i = len(groups)

@@ -84,7 +84,7 @@ func (r *Reclaimer) removeInTreeFinalizer(p *engine.Proc, name string) error {
 		return fmt.Errorf("persistent volume controller can't update finalizer: %w", err)
 	}
 	// RECL-025: the copy as it was edited, still under the old version.
-	r.host.KeepVolume(edited)
+	r.host.CacheVolume(edited)
 	return nil
 }
 

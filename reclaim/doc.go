@@ -6,7 +6,7 @@
 // the external-provisioner, a sidecar that each CSI driver brings along: it creates volumes for claims, and deletes them with their
 // storage once they are released.
 //
-// [Reclaimer] is that half of the PersistentVolume controller. Its other half, package binder, is a [Host]: the two meet in the root of
+// [Reclaimer] is that half of the PersistentVolume controller. Its other half, package binder, is a Host of package pvcontroller: the two meet in the root of
 // the module and share caches, phases and operations. The others are actors of their own: [NewPVProtection], [NewPVCProtection],
 // [NewEphemeral], [NewGarbageCollector], and [NewProvisioner] for each driver. [NewPodRunner] stands in for a kubelet where recycler
 // pods have none. What the controllers decide is also there as functions of objects alone: [Released], [FindDeleter], [UsesClaim],

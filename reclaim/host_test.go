@@ -212,7 +212,7 @@ func (h *host) OwnClaim(key string) (*corev1.PersistentVolumeClaim, bool) {
 	return h.actor.Engine().Store().Claims.Lookup(key)
 }
 
-func (h *host) KeepVolume(pv *corev1.PersistentVolume) { h.kept = append(h.kept, pv) }
+func (h *host) CacheVolume(pv *corev1.PersistentVolume) { h.kept = append(h.kept, pv) }
 
 func (h *host) PodsUsing(claimKey string) []*corev1.Pod {
 	var pods []*corev1.Pod

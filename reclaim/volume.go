@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -26,7 +27,7 @@ type Config struct {
 // Reclaimer does what the PersistentVolume controller does with volumes whose claim is gone, and keeps the in-tree deletion
 // finalizer. It belongs to one life of the controller and keeps nothing of its own: caches and operations are the host's.
 type Reclaimer struct {
-	host      Host
+	host      pvcontroller.Host
 	backends  *backends.Set
 	migrated  func(plugin string) (driver string, ok bool)
 	namespace string
@@ -34,7 +35,7 @@ type Reclaimer struct {
 }
 
 // NewReclaimer makes the reclaimer of one life of the host. A nil set has no backends.
-func NewReclaimer(host Host, set *backends.Set, cfg Config) *Reclaimer {
+func NewReclaimer(host pvcontroller.Host, set *backends.Set, cfg Config) *Reclaimer {
 	r := &Reclaimer{host: host, backends: set, migrated: cfg.Migrated, namespace: cfg.RecyclerNamespace, scheduler: cfg.RecyclerScheduler}
 	if r.backends == nil {
 		r.backends = &backends.Set{}

@@ -418,7 +418,7 @@ func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
 		t.Fatalf("Reclaim: %v", err)
 	}
 	if len(w.host.kept) != 1 {
-		t.Fatalf("KeepVolume was called %d times, want once", len(w.host.kept))
+		t.Fatalf("CacheVolume was called %d times, want once", len(w.host.kept))
 	}
 	kept := w.host.kept[0]
 	if kept.ResourceVersion != version || !slices.Equal(kept.Finalizers, []string{objects.VolumeProtectionFinalizer}) {

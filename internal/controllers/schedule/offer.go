@@ -8,11 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/match"
 )
 
 // offer is the volumes that a claim may be given, whatever the node (MATCH-022): what is left to check is whether a node reaches
@@ -28,26 +26,21 @@ type offer struct {
 
 // newOffer looks through the volumes of the claim's class.
 func newOffer(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolume) *offer {
-	selector := labels.Everything()
-	if claim.Spec.Selector != nil {
-		var err error
-		if selector, err = metav1.LabelSelectorAsSelector(claim.Spec.Selector); err != nil {
-			// SCHED-088: no volume is looked at then.
-			return &offer{err: fmt.Errorf("error creating internal label selector for claim: %s: %v", api.KeyOf(claim), err)}
-		}
+	request, err := match.NewRequest(claim, match.Options{Scheduler: true})
+	if err != nil {
+		// SCHED-088: a malformed selector ends the search before any volume is checked.
+		return &offer{err: fmt.Errorf("error creating internal label selector for claim: %s: %v", api.KeyOf(claim), err)}
 	}
 	o := &offer{}
-	request := requestOf(claim)
 	var free []sized
 	for _, pv := range volumes {
-		switch mine := objects.IsMine(pv, claim); {
-		case !fits(pv, claim, &request, mine):
-		case mine:
+		// SCHED-082, SCHED-083, SCHED-085: the same predicates as in the PersistentVolume controller.
+		switch ok, reserved := request.Accepts(pv); {
+		case !ok:
+		case reserved:
 			// SCHED-084: its phase, labels and access modes do not matter.
 			o.reserved = append(o.reserved, pv)
-		case pv.Status.Phase == corev1.VolumeAvailable && selector.Matches(labels.Set(pv.Labels)) &&
-			objects.ClassOfVolume(pv) == objects.ClassOf(claim) && hasModes(pv, claim):
-			// SCHED-085
+		default:
 			capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 			free = append(free, sized{pv, capacity.Value()})
 		}
@@ -71,23 +64,8 @@ func (a sized) compare(b sized) int {
 	if a.bytes != b.bytes {
 		return cmp.Compare(a.bytes, b.bytes)
 	}
-	x, y := a.pv.Spec.Capacity[corev1.ResourceStorage], b.pv.Spec.Capacity[corev1.ResourceStorage]
-	// SCHED-086
-	if order := x.Cmp(y); order != 0 {
-		return order
-	}
-	return strings.Compare(a.pv.Name, b.pv.Name)
-}
-
-// fits is what any volume has to be like for the claim, also one that is reserved for it (SCHED-082). mine says that it is.
-func fits(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, request *resource.Quantity, mine bool) bool {
-	capacity := pv.Spec.Capacity[corev1.ResourceStorage]
-	// SCHED-082, SCHED-083
-	return (pv.Spec.ClaimRef == nil || mine) &&
-		capacity.Cmp(*request) >= 0 &&
-		objects.VolumeModeOf(pv.Spec.VolumeMode) == objects.VolumeModeOf(claim.Spec.VolumeMode) &&
-		objects.ValueOf(pv.Spec.VolumeAttributesClassName) == objects.ValueOf(claim.Spec.VolumeAttributesClassName) &&
-		pv.DeletionTimestamp == nil
+	// SCHED-086: the smaller first, then by name.
+	return match.Compare(a.pv, b.pv)
 }
 
 // on picks the volume on a node, nil if there is none. Those that are taken are for other claims of the pod.
@@ -98,7 +76,7 @@ func (o *offer) on(node *corev1.Node, taken map[string]bool) (*corev1.Persistent
 	for _, pv := range o.reserved {
 		switch {
 		case taken[pv.Name]:
-		case objects.AdmitsNode(pv, node.Labels):
+		case match.Reaches(pv, node):
 			return pv, nil
 		default:
 			// SCHED-084: then no other will do.
@@ -107,17 +85,11 @@ func (o *offer) on(node *corev1.Node, taken map[string]bool) (*corev1.Persistent
 	}
 	for _, pv := range o.free {
 		// SCHED-085, SCHED-086: the first that the node reaches is the smallest.
-		if !taken[pv.Name] && objects.AdmitsNode(pv, node.Labels) {
+		if !taken[pv.Name] && match.Reaches(pv, node) {
 			return pv, nil
 		}
 	}
 	return nil, nil
-}
-
-func hasModes(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	return !slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
-		return !slices.Contains(pv.Spec.AccessModes, mode)
-	})
 }
 
 func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {

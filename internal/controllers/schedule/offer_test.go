@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/match"
 )
 
 // TestStaticMatching: what a pod's delayed claims get on node n1, as "claim=volume" or "claim=new", or what goes wrong.
@@ -114,9 +114,9 @@ func TestOfferIsMatch(t *testing.T) {
 		}
 		got, err := newOffer(claim, volumes).on(node, taken)
 		require.NoError(t, err)
-		want := binder.Match(claim, volumes, binder.Options{Node: node, Exclude: taken}).Volume
+		want := match.Best(claim, volumes, match.Options{Node: node, Exclude: taken}).Volume
 		if got != want {
-			t.Fatalf("the offer on n1 = %v, want that of Match, %v (MATCH-022, SCHED-084)", name(got), name(want))
+			t.Fatalf("the offer on n1 = %v, want that of Best, %v (MATCH-022, SCHED-084)", name(got), name(want))
 		}
 	})
 }

@@ -6,19 +6,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/match"
 )
 
 // BenchmarkMatch measures one search for the smallest volume that fits, among volumes of distinct sizes, in the PersistentVolume
-// controller's index. Package binder has more cases.
+// controller's index. Package match has more cases.
 func BenchmarkMatch(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000, 100_000, 1_000_000} {
-		index := binder.NewIndex()
+		index := match.NewIndex()
 		for i := range n {
 			pv := fake.Volume(volumeName(i), fmt.Sprintf("%dMi", i+1))
 			pv.Status.Phase = corev1.VolumeAvailable
-			index.Put(pv)
+			index.PutVolume(pv)
 		}
 		claims := make([]*corev1.PersistentVolumeClaim, 1000)
 		for i := range claims {

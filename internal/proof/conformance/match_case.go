@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/match"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // MatchCase is one line of a table of volume matching.
@@ -59,7 +61,7 @@ func matches(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 	fitting.Name = "fitting"
 	fitting.Status.Phase = corev1.VolumeAvailable
 	fitting.Spec.Capacity = claim.Spec.Resources.Requests
-	fitting.Spec.StorageClassName = binder.ClassOf(claim)
+	fitting.Spec.StorageClassName = objects.ClassOf(claim)
 	if len(fitting.Spec.AccessModes) == 0 {
 		fitting.Spec.AccessModes = claim.Spec.AccessModes
 	}
@@ -75,9 +77,9 @@ func (c MatchCase) runMatch() ([]string, error) {
 	if decision.Err != nil {
 		return nil, decision.Err
 	}
-	index := binder.NewIndex()
+	index := match.NewIndex()
 	for _, pv := range c.Volumes {
-		index.Put(pv)
+		index.PutVolume(pv)
 	}
 	indexed, _, err := index.Match(c.Claim, c.DelayBinding)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -71,7 +73,7 @@ func (p *tableRun) config() (binder.Config, error) {
 	if err != nil {
 		return binder.Config{}, err
 	}
-	migration := binder.MigratedDriver
+	migration := objects.MigratedDriver
 	if driver := p.tableCase.CSIMigration; driver != "" {
 		// There is one plugin, and the driver may have any name.
 		migration = func(string) (string, bool) { return driver, true }
@@ -79,7 +81,7 @@ func (p *tableRun) config() (binder.Config, error) {
 	return binder.Config{
 		Backends:  backends,
 		Migration: migration,
-		NewReclaimer: func(c *binder.Controller) binder.Reclaimer {
+		NewReclaimer: func(c pvcontroller.Host) pvcontroller.Reclaimer {
 			return reclaim.NewReclaimer(c, backends, reclaim.Config{Migrated: migration})
 		},
 	}, nil

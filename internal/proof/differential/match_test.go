@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/proof/differential/upstream"
 )
 
@@ -30,11 +31,11 @@ func TestMatch(t *testing.T) {
 	matched, checked, ties := 0, 0, 0
 	for range (*pairs + perSet - 1) / perSet {
 		var volumes []*corev1.PersistentVolume
-		index := binder.NewIndex()
+		index := match.NewIndex()
 		for i := range r.IntN(choose(r, 3, 2*setSize, 2*setSize)) {
 			pv := randomVolume(r, fmt.Sprintf("pv%02d", i))
 			volumes = append(volumes, pv)
-			index.Put(pv)
+			index.PutVolume(pv)
 		}
 		theirs, err := upstream.NewIndex(volumes)
 		require.NoError(t, err)

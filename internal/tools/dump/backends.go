@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -39,7 +38,7 @@ func (d *Dump) Backends() (backends []storage.Backend, notes []string) {
 		case *storagev1.VolumeAttachment:
 			mention(obj.Spec.Attacher)
 		case *storagev1.StorageClass:
-			if migrated, ok := binder.MigratedDriver(obj.Provisioner); ok {
+			if migrated, ok := objects.MigratedDriver(obj.Provisioner); ok {
 				mention(migrated)
 			} else {
 				mention(obj.Provisioner)

@@ -46,7 +46,13 @@ func functions(t reflect.Type, seen map[reflect.Type]bool) (all []string) {
 // TestFunctionsInMemory lists the functions in the memory of the PersistentVolume controller. Reflection cannot read what they refer to, so each
 // was reviewed: configuration, hooks of tests, and the orders of trees. None of them changes state.
 func TestFunctionsInMemory(t *testing.T) {
-	all := functions(reflect.TypeFor[*binder.Controller](), map[reflect.Type]bool{})
+	c, err := volsim.New(volsim.Config{})
+	require.NoError(t, err)
+	defer c.Close()
+	a, ok := c.Engine().Actor(actors.PersistentVolume)
+	require.True(t, ok)
+	require.Len(t, a.Memory(), 1)
+	all := functions(reflect.TypeOf(a.Memory()[0]), map[reflect.Type]bool{})
 	slices.Sort(all)
 	require.Equal(t, []string{
 		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.Loop.pass", "engine.NestedOperations.Before",

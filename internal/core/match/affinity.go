@@ -1,4 +1,4 @@
-package binder
+package match
 
 import (
 	"slices"
@@ -9,13 +9,13 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// nodeAffinityMatches reports whether the volume's node affinity admits the node (MATCH-022).
-func nodeAffinityMatches(pv *corev1.PersistentVolume, node *corev1.Node) bool {
+// Reaches reports whether the node affinity of the volume admits the node (MATCH-022).
+func Reaches(pv *corev1.PersistentVolume, node *corev1.Node) bool {
 	return objects.AdmitsNode(pv, node.Labels)
 }
 
-// describeAffinity spells the terms of the volume's node affinity, such as "zone In (a, b); disk Exists or zone In (c)".
-func describeAffinity(pv *corev1.PersistentVolume) string {
+// DescribeAffinity renders the node affinity of the volume: `zone in (a, b) and disk exists, or zone in (c)`.
+func DescribeAffinity(pv *corev1.PersistentVolume) string {
 	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
 		return "none"
 	}
@@ -23,7 +23,7 @@ func describeAffinity(pv *corev1.PersistentVolume) string {
 	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		var parts []string
 		for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
-			part := r.Key + " " + string(r.Operator)
+			part := r.Key + " " + strings.ToLower(string(r.Operator))
 			if len(r.Values) > 0 {
 				part += " (" + strings.Join(r.Values, ", ") + ")"
 			}
@@ -32,7 +32,7 @@ func describeAffinity(pv *corev1.PersistentVolume) string {
 		if len(parts) == 0 {
 			parts = append(parts, "an empty term")
 		}
-		terms = append(terms, strings.Join(parts, "; "))
+		terms = append(terms, strings.Join(parts, " and "))
 	}
-	return strings.Join(terms, " or ")
+	return strings.Join(terms, ", or ")
 }

@@ -1,4 +1,4 @@
-package binder
+package match
 
 import (
 	"math"
@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// capacityOf is the storage capacity of the volume, 0 when it has no such entry.
+// capacityOf returns the storage capacity of the volume, 0 when it has no such entry.
 func capacityOf(pv *corev1.PersistentVolume) resource.Quantity {
 	return pv.Spec.Capacity[corev1.ResourceStorage]
 }
 
-// requestOf is the storage that the claim asks for, 0 when it has no such entry.
+// requestOf returns the storage that the claim asks for, 0 when it has no such entry.
 func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }

@@ -1,4 +1,4 @@
-package binder
+package match
 
 import (
 	"fmt"
@@ -30,9 +30,9 @@ func BenchmarkMatch(b *testing.B) {
 		index := NewIndex()
 		for i, v := range vs {
 			pvLabel("tier", []string{"one", "two"}[i/12%2])(v)
-			index.Put(v)
+			index.PutVolume(v)
 		}
-		index.Put(pv("reserved", "50Gi", pvRef("log", "u1")))
+		index.PutVolume(pv("reserved", "50Gi", pvRef("log", "u1")))
 		claims := make([]*corev1.PersistentVolumeClaim, 64)
 		for i := range claims {
 			claims[i] = pvc(fmt.Sprintf("%dGi", 1+i*31%100), pvcClass("fast"))
@@ -70,7 +70,7 @@ func BenchmarkMatch(b *testing.B) {
 		b.Run(fmt.Sprintf("scan/volumes=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				Match(claims[i%len(claims)], vs, Options{})
+				Best(claims[i%len(claims)], vs, Options{})
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func fillIndex(b *testing.B, vs []*corev1.PersistentVolume) {
 		if i%len(vs) == 0 {
 			index = NewIndex()
 		}
-		index.Put(vs[i%len(vs)])
+		index.PutVolume(vs[i%len(vs)])
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(heapInUse()-before)/float64(index.Len()), "bytes/volume")
@@ -123,7 +123,7 @@ func BenchmarkIndexBind(b *testing.B) {
 	for _, n := range benchSizes {
 		index := NewIndex()
 		for _, v := range benchVolumes(n) {
-			index.Put(v)
+			index.PutVolume(v)
 		}
 		claim := pvc("50Gi", pvcClass("fast"))
 		b.Run(fmt.Sprintf("volumes=%d", n), func(b *testing.B) {
@@ -135,9 +135,9 @@ func BenchmarkIndexBind(b *testing.B) {
 				}
 				bound := *v
 				bound.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: "u1"}
-				index.Put(&bound)
-				index.Delete(bound.Name)
-				index.Put(v)
+				index.PutVolume(&bound)
+				index.DeleteVolume(bound.Name)
+				index.PutVolume(v)
 			}
 		})
 	}

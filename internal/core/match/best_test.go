@@ -1,4 +1,4 @@
-package binder
+package match
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // pv is a free volume with mode RWO that claims can match, changed as the options say.
@@ -262,21 +264,21 @@ func TestMatch(t *testing.T) {
 			"snug", "MATCH-020", "huge:MATCH-020 small:MATCH-011"},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			d := Match(tt.claim, tt.volumes, Options{Delayed: tt.delayed, Explain: true})
+			d := Best(tt.claim, tt.volumes, Options{Delayed: tt.delayed, Explain: true})
 			require.NoError(t, d.Err)
 			if got := nameOf(d.Volume); got != tt.want || d.Rule != tt.by {
 				t.Errorf("Match = %q by %s, want %q by %s", got, d.Rule, tt.want, tt.by)
 			}
-			assert.Equal(t, tt.refused, shortRefusals(d), "refusals")
+			assert.Equal(t, tt.refused, shortRejections(d), "rejections")
 
 			// The order of the volumes does not matter.
 			backwards := slices.Clone(tt.volumes)
 			slices.Reverse(backwards)
-			assert.Equal(t, d, Match(tt.claim, backwards, Options{Delayed: tt.delayed, Explain: true}))
+			assert.Equal(t, d, Best(tt.claim, backwards, Options{Delayed: tt.delayed, Explain: true}))
 
 			index := NewIndex()
 			for _, v := range tt.volumes {
-				index.Put(v)
+				index.PutVolume(v)
 			}
 			got, by, err := index.Match(tt.claim, tt.delayed)
 			require.NoError(t, err)
@@ -287,9 +289,9 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func shortRefusals(d Decision) string {
-	short := make([]string, len(d.Refusals))
-	for i, r := range d.Refusals {
+func shortRejections(d Decision) string {
+	short := make([]string, len(d.Rejections))
+	for i, r := range d.Rejections {
 		short[i] = r.Volume + ":" + r.Rule
 	}
 	return strings.Join(short, " ")
@@ -300,13 +302,13 @@ func TestMatchMalformedSelector(t *testing.T) {
 	claim := pvc("1Gi", pvcSelector(malformed))
 	want := `selector of claim default/data: "Like" is not a valid label selector operator`
 	for _, vs := range [][]*corev1.PersistentVolume{volumes(pv("a", "1Gi", pvRef("other", "u2"))), volumes(pv("a", "1Gi", pvRef("data", "u1")))} {
-		d := Match(claim, vs, Options{Explain: true})
+		d := Best(claim, vs, Options{Explain: true})
 		require.EqualError(t, d.Err, want)
 		assert.Equal(t, Decision{Rule: "MATCH-021", Err: d.Err}, d)
 
 		index := NewIndex()
 		for _, v := range vs {
-			index.Put(v)
+			index.PutVolume(v)
 		}
 		got, rule, err := index.Match(claim, false)
 		require.EqualError(t, err, want)
@@ -321,20 +323,20 @@ func TestMatchMalformedSelectorUnread(t *testing.T) {
 	other := pv("a", "1Gi")
 	other.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}
 	for _, vs := range [][]*corev1.PersistentVolume{nil, volumes(other)} {
-		d := Match(claim, vs, Options{})
+		d := Best(claim, vs, Options{})
 		require.NoError(t, d.Err)
 		assert.Equal(t, Decision{Rule: "MATCH-003"}, d)
 
 		index := NewIndex()
 		for _, v := range vs {
-			index.Put(v)
+			index.PutVolume(v)
 		}
 		got, rule, err := index.Match(claim, false)
 		require.NoError(t, err)
 		assert.Nil(t, got)
 		assert.Equal(t, "MATCH-003", rule)
 	}
-	require.Error(t, Match(claim, nil, Options{Node: &corev1.Node{}}).Err, "with a node there is one group, whatever is in it")
+	require.Error(t, Best(claim, nil, Options{Node: &corev1.Node{}}).Err, "with a node there is one group, whatever is in it")
 }
 
 // MATCH-022: the same question with a node, as the scheduler asks it.
@@ -379,12 +381,12 @@ func TestMatchOnNode(t *testing.T) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zone": "z1"}}}
 			// The delay flag has no effect.
 			for _, delayed := range []bool{false, true} {
-				d := Match(tt.claim, tt.volumes, Options{Delayed: delayed, Node: node, Exclude: tt.exclude, Explain: true})
+				d := Best(tt.claim, tt.volumes, Options{Delayed: delayed, Node: node, Exclude: tt.exclude, Explain: true})
 				require.NoError(t, d.Err)
 				if got := nameOf(d.Volume); got != tt.want || d.Rule != tt.by {
 					t.Errorf("Match = %q by %s, want %q by %s", got, d.Rule, tt.want, tt.by)
 				}
-				assert.Equal(t, tt.refused, shortRefusals(d), "refusals")
+				assert.Equal(t, tt.refused, shortRejections(d), "rejections")
 			}
 		})
 	}
@@ -392,9 +394,9 @@ func TestMatchOnNode(t *testing.T) {
 
 // Without a node, the affinity of a volume counts for nothing (MATCH-022).
 func TestMatchIgnoresAffinityWithoutNode(t *testing.T) {
-	d := Match(pvc("1Gi"), volumes(pv("a", "1Gi", pvZone("nowhere"))), Options{})
+	d := Best(pvc("1Gi"), volumes(pv("a", "1Gi", pvZone("nowhere"))), Options{})
 	assert.Equal(t, "a", nameOf(d.Volume))
-	assert.Empty(t, d.Refusals, "refusals that nobody asked for")
+	assert.Empty(t, d.Rejections, "rejections that nobody asked for")
 }
 
 func TestNodeAffinityMatches(t *testing.T) {
@@ -440,19 +442,19 @@ func TestNodeAffinityMatches(t *testing.T) {
 		{"an operator not for fields fails its term", terms{field("Exists")}, false},
 	} {
 		t.Run("MATCH-022 "+tt.name, func(t *testing.T) {
-			if got := nodeAffinityMatches(pv("a", "1Gi", pvTerms(tt.terms...)), node); got != tt.want {
-				t.Errorf("nodeAffinityMatches(%+v) = %v, want %v", tt.terms, got, tt.want)
+			if got := Reaches(pv("a", "1Gi", pvTerms(tt.terms...)), node); got != tt.want {
+				t.Errorf("Reaches(%+v) = %v, want %v", tt.terms, got, tt.want)
 			}
 		})
 	}
-	assert.True(t, nodeAffinityMatches(pv("a", "1Gi"), node), "no affinity")
-	assert.True(t, nodeAffinityMatches(pv("a", "1Gi", func(v *corev1.PersistentVolume) {
+	assert.True(t, Reaches(pv("a", "1Gi"), node), "no affinity")
+	assert.True(t, Reaches(pv("a", "1Gi", func(v *corev1.PersistentVolume) {
 		v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{}
 	}), node), "no required affinity")
 }
 
-// Each refusal names both values.
-func TestRefusalText(t *testing.T) {
+// Each rejection says what the volume has, and what is needed.
+func TestRejectionText(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zone": "z1"}}}
 	tier := pvcSelector(tierOne)
 	for _, tt := range []struct {
@@ -463,50 +465,54 @@ func TestRefusalText(t *testing.T) {
 		want   string
 	}{
 		{"MATCH-002", pvc("1Gi", pvcModes("RWO,ROX")), pv("a", "1Gi"), Options{},
-			"got ReadWriteOnce, want access modes ReadWriteOnce, ReadOnlyMany"},
-		{"MATCH-002", pvc("1Gi"), pv("a", "1Gi", pvModes("")), Options{}, "got none, want access modes ReadWriteOnce"},
+			"access modes ReadWriteOnce, needs ReadWriteOnce, ReadOnlyMany"},
+		{"MATCH-002", pvc("1Gi"), pv("a", "1Gi", pvModes("")), Options{}, "access modes none, needs ReadWriteOnce"},
 		{"MATCH-003", pvc("1Gi"), pv("a", "1Gi", pvModes("RWO,ROX")), Options{},
-			`got volume "winner" in group RWO, want no match in an earlier group`},
+			"volume winner fits with fewer access modes (ReadWriteOnce)"},
 		{"MATCH-010", pvc("1Gi"), pv("a", "1Gi", pvRef("data", "u2")), Options{},
-			"got claimRef default/data (uid u2), want no claimRef, or default/data (uid u1)"},
-		{"MATCH-011", pvc("6Gi"), pv("a", "5Gi"), Options{}, "got capacity 5Gi, want capacity of at least 6Gi"},
-		{"MATCH-011", pvc("6Gi"), pv("a", "5Gi", noCapacity), Options{}, "got capacity 0, want capacity of at least 6Gi"},
-		{"MATCH-012", pvc("1Gi"), pv("a", "1Gi", pvBlock), Options{}, "got volumeMode Block, want volumeMode Filesystem"},
+			"already reserved for an earlier claim named default/data (different uid)"},
+		{"MATCH-010", pvc("1Gi"), pv("a", "1Gi", pvRef("log", "")), Options{}, "already reserved for claim default/log"},
+		{"MATCH-011", pvc("6Gi"), pv("a", "5Gi"), Options{}, "capacity 5Gi, needs at least 6Gi"},
+		{"MATCH-011", pvc("6Gi"), pv("a", "5Gi", noCapacity), Options{}, "capacity 0, needs at least 6Gi"},
+		{"MATCH-012", pvc("1Gi"), pv("a", "1Gi", pvBlock), Options{}, "volumeMode Block, needs Filesystem"},
 		{"MATCH-013", pvc("1Gi"), pv("a", "1Gi", pvGold), Options{},
-			`got volumeAttributesClassName "gold", want volumeAttributesClassName ""`},
+			`volumeAttributesClassName "gold", needs none`},
+		{"MATCH-013", pvc("1Gi", pvcGold), pv("a", "1Gi"), Options{}, `no volumeAttributesClassName, needs "gold"`},
 		{"MATCH-014", pvc("1Gi"), pv("a", "1Gi", terminating), Options{},
-			"got deletionTimestamp 2026-01-01T00:00:00Z, want no deletionTimestamp"},
+			"being deleted since 2026-01-01T00:00:00Z"},
 		{"MATCH-015", pvc("7Gi"), pv("a", "7Gi"), Options{},
-			`got volume "winner", want no other volume with claimRef default/data (uid u1)`},
-		{"MATCH-016", pvc("1Gi"), pv("a", "1Gi"), Options{Delayed: true}, "got no claimRef, want claimRef default/data (uid u1)"},
-		{"MATCH-017", pvc("1Gi"), pv("a", "1Gi", pvPhase("Failed")), Options{}, `got phase "Failed", want phase Available`},
+			"volume winner is reserved for this claim"},
+		{"MATCH-016", pvc("1Gi"), pv("a", "1Gi"), Options{Delayed: true}, "not reserved for this claim, and the scheduler chooses among free volumes (WaitForFirstConsumer)"},
+		{"MATCH-017", pvc("1Gi"), pv("a", "1Gi", pvPhase("Failed")), Options{}, "phase Failed, needs Available"},
 		{"MATCH-018", pvc("1Gi", tier), pv("a", "1Gi", pvLabel("tier", "two"), pvLabel("rack", "7")), Options{},
-			`got labels "rack=7,tier=two", want labels that match "tier=one"`},
-		{"MATCH-019", pvc("1Gi"), pv("a", "1Gi", pvClass("slow")), Options{}, `got storageClassName "slow", want storageClassName ""`},
-		{"MATCH-020", pvc("1Gi"), pv("z", "8Gi"), Options{}, `got capacity 8Gi, want capacity below 8Gi, that of "winner"`},
+			"labels rack=7,tier=two, needs tier=one"},
+		{"MATCH-018", pvc("1Gi", tier), pv("a", "1Gi"), Options{}, "no labels, needs tier=one"},
+		{"MATCH-019", pvc("1Gi"), pv("a", "1Gi", pvClass("slow")), Options{}, `storageClassName "slow", needs none`},
+		{"MATCH-020", pvc("1Gi"), pv("z", "8Gi"), Options{}, "capacity 8Gi; volume winner has the same and comes first by name"},
+		{"MATCH-020", pvc("1Gi"), pv("a", "9Gi"), Options{}, "capacity 9Gi; volume winner fits with 8Gi"},
 		{"MATCH-022", pvc("1Gi"), pv("a", "1Gi"), Options{Node: node, Exclude: map[string]bool{"a": true}},
-			"got chosen for another claim, want a volume not chosen yet"},
+			"already chosen for another claim of the pod"},
 		{"MATCH-022", pvc("1Gi"), pv("a", "1Gi", pvTerms(
 			corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
 				{Key: "zone", Operator: "In", Values: []string{"z2", "z3"}}, {Key: "disk", Operator: "Exists"}}},
 			corev1.NodeSelectorTerm{})), Options{Node: node},
-			`got node affinity zone In (z2, z3); disk Exists or an empty term, want node affinity for node "n1" with labels "zone=z1"`},
+			"not reachable from node n1: its node affinity is zone in (z2, z3) and disk exists, or an empty term"},
 		{"MATCH-022", pvc("1Gi"), pv("a", "1Gi", pvModes("ROX")), Options{Node: node},
-			"got ReadOnlyMany, want access modes ReadWriteOnce"},
+			"access modes ReadOnlyMany, needs ReadWriteOnce"},
 		{"MATCH-022", pvc("7Gi"), pv("a", "7Gi", pvZone("z1")), Options{Node: &corev1.Node{ObjectMeta: node.ObjectMeta}},
-			`got volume "winner", which points at the claim, out of the node's reach, want a search that goes on`},
+			"not considered: volume winner is reserved for this claim, and node n1 cannot reach it"},
 	} {
 		t.Run(tt.rule+" "+tt.want, func(t *testing.T) {
 			// The other volume wins by size, or, for the claims of 7Gi, because it points at the claim.
-			other := pv("winner", "8Gi", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = ClassOf(tt.claim) })
+			other := pv("winner", "8Gi", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = objects.ClassOf(tt.claim) })
 			if request := requestOf(tt.claim); request.String() == "7Gi" {
 				pvRef("data", "u1")(other)
 				pvZone("z9")(other)
 			}
-			d := Match(tt.claim, volumes(tt.volume, other), Options{Delayed: tt.opts.Delayed, Node: tt.opts.Node, Exclude: tt.opts.Exclude, Explain: true})
-			at := slices.IndexFunc(d.Refusals, func(r Refusal) bool { return r.Volume == tt.volume.Name })
-			require.GreaterOrEqual(t, at, 0, "no refusal for the volume")
-			assert.Equal(t, fmt.Sprintf("%s: %s (%s)", tt.volume.Name, tt.want, tt.rule), d.Refusals[at].String())
+			d := Best(tt.claim, volumes(tt.volume, other), Options{Delayed: tt.opts.Delayed, Node: tt.opts.Node, Exclude: tt.opts.Exclude, Explain: true})
+			at := slices.IndexFunc(d.Rejections, func(r Rejection) bool { return r.Volume == tt.volume.Name })
+			require.GreaterOrEqual(t, at, 0, "no rejection for the volume")
+			assert.Equal(t, fmt.Sprintf("%s: %s (%s)", tt.volume.Name, tt.want, tt.rule), d.Rejections[at].String())
 		})
 	}
 }

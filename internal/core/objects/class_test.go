@@ -1,4 +1,4 @@
-package binder
+package objects
 
 import (
 	"slices"
@@ -11,8 +11,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // The keys are what other programs read and write.
@@ -61,13 +59,14 @@ func TestClassOf(t *testing.T) {
 			assert.Equal(t, tt.has, HasClass(claim), "HasClass")
 
 			volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotation}}
-			volume.Spec.StorageClassName = objects.ValueOf(tt.field)
+			volume.Spec.StorageClassName = ValueOf(tt.field)
 			assert.Equal(t, tt.want, ClassOfVolume(volume), "ClassOfVolume")
 		})
 	}
 }
 
 func TestIsMine(t *testing.T) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "u1"}}
 	ref := func(namespace, name string, uid types.UID) *corev1.ObjectReference {
 		return &corev1.ObjectReference{Namespace: namespace, Name: name, UID: uid}
 	}
@@ -86,7 +85,7 @@ func TestIsMine(t *testing.T) {
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			volume := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: tt.ref}}
-			assert.Equal(t, tt.want, IsMine(volume, pvc("1Gi")))
+			assert.Equal(t, tt.want, IsMine(volume, claim))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package binder
+package objects
 
 import (
 	"maps"
@@ -6,11 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Migration tells which CSI driver took over from an in-tree plugin. ok is false for a plugin that was not migrated and
-// for any other name, that of a CSI driver included.
+// Migration returns the CSI driver that replaces an in-tree plugin. ok is false for a plugin that was not migrated and
+// for any other name, including that of a CSI driver.
 type Migration func(plugin string) (driver string, ok bool)
 
-// MigratedDriver is the Migration of Kubernetes 1.36, where all of them are on for good (PROV-051).
+// MigratedDriver is the Migration of Kubernetes 1.36, which has migrated all plugins for good (PROV-051).
 func MigratedDriver(plugin string) (driver string, ok bool) {
 	// PROV-051
 	switch plugin {

@@ -1,4 +1,4 @@
-package binder
+package match
 
 import (
 	"fmt"
@@ -59,19 +59,19 @@ func walk(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolum
 		var best *corev1.PersistentVolume
 		for _, v := range group {
 			capacity, request := v.Spec.Capacity[corev1.ResourceStorage], claim.Spec.Resources.Requests[corev1.ResourceStorage]
-			reachable := opts.Node == nil || nodeAffinityMatches(v, opts.Node)
-			if opts.Exclude[v.Name] || v.Spec.ClaimRef != nil && !IsMine(v, claim) || capacity.Cmp(request) < 0 || volumeModeMismatch(claim, v) ||
+			reachable := opts.Node == nil || Reaches(v, opts.Node)
+			if opts.Exclude[v.Name] || v.Spec.ClaimRef != nil && !objects.IsMine(v, claim) || capacity.Cmp(request) < 0 || objects.VolumeModeOf(claim.Spec.VolumeMode) != objects.VolumeModeOf(v.Spec.VolumeMode) ||
 				objects.ValueOf(claim.Spec.VolumeAttributesClassName) != objects.ValueOf(v.Spec.VolumeAttributesClassName) || v.DeletionTimestamp != nil {
 				continue
 			}
-			if IsMine(v, claim) {
+			if objects.IsMine(v, claim) {
 				if !reachable {
 					return nil
 				}
 				return v
 			}
 			if opts.Delayed && opts.Node == nil || v.Status.Phase != corev1.VolumeAvailable || !selector.Matches(labels.Set(v.Labels)) ||
-				ClassOf(claim) != ClassOfVolume(v) || !reachable || opts.Node != nil && !accessModesMatch(claim, v) {
+				objects.ClassOf(claim) != objects.ClassOfVolume(v) || !reachable || opts.Node != nil && !hasModes(v, claim) {
 				continue
 			}
 			if best == nil {
@@ -171,7 +171,7 @@ func drawClaim(t *rapid.T) *corev1.PersistentVolumeClaim {
 }
 
 // Over any history of changes, Index answers as Match over the same volumes, Match as the rules say word for word, and each
-// volume that was not picked has one refusal.
+// volume that was not picked has one rejection.
 func TestIndexAnswersAsMatch(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zone": "z1"}}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -179,43 +179,43 @@ func TestIndexAnswersAsMatch(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "changes") {
 			name := fmt.Sprint("pv", rapid.IntRange(0, 15).Draw(t, "name"))
 			if rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
-				index.Delete(name)
+				index.DeleteVolume(name)
 				delete(model, name)
 			} else {
 				v := drawVolume(t, name)
-				index.Put(v)
+				index.PutVolume(v)
 				model[name] = v
 			}
 			vs := slices.Collect(maps.Values(model))
 			claim, delayed := drawClaim(t), rapid.Bool().Draw(t, "delayed")
 
-			d := Match(claim, vs, Options{Delayed: delayed, Explain: true})
+			d := Best(claim, vs, Options{Delayed: delayed, Explain: true})
 			if want := walk(claim, vs, Options{Delayed: delayed}); d.Volume != want {
 				t.Fatalf("Match = %q by %s, want %q", nameOf(d.Volume), d.Rule, nameOf(want))
 			}
-			checkRefusals(t, d, vs)
+			checkRejections(t, d, vs)
 			got, rule, err := index.Match(claim, delayed)
 			if got != d.Volume || rule != d.Rule || err != nil {
 				t.Fatalf("Index.Match = %q by %s, %v, want %q by %s", nameOf(got), rule, err, nameOf(d.Volume), d.Rule)
 			}
 
 			opts := Options{Delayed: delayed, Node: node, Exclude: map[string]bool{"pv0": true, "pv7": true}, Explain: true}
-			d = Match(claim, vs, opts)
+			d = Best(claim, vs, opts)
 			if want := walk(claim, vs, opts); d.Volume != want {
 				t.Fatalf("Match on a node = %q by %s, want %q", nameOf(d.Volume), d.Rule, nameOf(want))
 			}
-			checkRefusals(t, d, vs)
+			checkRejections(t, d, vs)
 		}
 		checkContents(t, index, model)
 	})
 }
 
-func checkRefusals(t *rapid.T, d Decision, vs []*corev1.PersistentVolume) {
+func checkRejections(t *rapid.T, d Decision, vs []*corev1.PersistentVolume) {
 	refused := map[string]int{}
-	for _, r := range d.Refusals {
+	for _, r := range d.Rejections {
 		refused[r.Volume]++
-		if r.Rule == "" || r.Want == "" || r.Got == "" {
-			t.Fatalf("incomplete refusal %+v", r)
+		if r.Rule == "" || r.Got == "" {
+			t.Fatalf("incomplete rejection %+v", r)
 		}
 	}
 	for _, v := range vs {
@@ -224,11 +224,11 @@ func checkRefusals(t *rapid.T, d Decision, vs []*corev1.PersistentVolume) {
 			want = 0
 		}
 		if refused[v.Name] != want {
-			t.Fatalf("%d refusals of %s, want %d", refused[v.Name], v.Name, want)
+			t.Fatalf("%d rejections of %s, want %d", refused[v.Name], v.Name, want)
 		}
 	}
-	if want := len(vs) - min(1, len(nameOf(d.Volume))); len(d.Refusals) != want {
-		t.Fatalf("%d refusals, want %d", len(d.Refusals), want)
+	if want := len(vs) - min(1, len(nameOf(d.Volume))); len(d.Rejections) != want {
+		t.Fatalf("%d rejections, want %d", len(d.Rejections), want)
 	}
 }
 
@@ -266,28 +266,28 @@ func checkContents(t *rapid.T, index *Index, model map[string]*corev1.Persistent
 	if index.claims.Len() != len(claimed) {
 		t.Fatalf("volumes filed under %d claims, want %d", index.claims.Len(), len(claimed))
 	}
-	for key, s := range index.shelves {
+	for key, s := range index.buckets {
 		count := 0
-		for _, slot := range s.slots {
-			count += slot.volumes.Len()
-			checkLabels(t, slot)
+		for _, group := range s.groups {
+			count += group.volumes.Len()
+			checkLabels(t, group)
 		}
 		if count == 0 || count != s.count {
-			t.Fatalf("shelf %v counts %d volumes and has %d", key, s.count, count)
+			t.Fatalf("bucket %v counts %d volumes and has %d", key, s.count, count)
 		}
 		free -= count
 	}
 	if free != 0 {
-		t.Fatalf("%d free volumes are on no shelf", free)
+		t.Fatalf("%d free volumes are on no bucket", free)
 	}
 }
 
-// checkLabels compares what a slot keeps by label with the labels.
-func checkLabels(t *rapid.T, s *slot) {
+// checkLabels compares what a group keeps by label with the labels.
+func checkLabels(t *rapid.T, s *group) {
 	for key, by := range s.byLabel {
 		want := map[string]int{}
 		s.volumes.Scan(func(i item) bool {
-			if value, ok := i.entry.pv.Labels[key]; ok {
+			if value, ok := i.entry.PV.Labels[key]; ok {
 				want[value]++
 			}
 			return true
@@ -325,8 +325,8 @@ func TestSizeOf(t *testing.T) {
 // MATCH-024: what was bound is no longer free, what was freed is free again.
 func TestIndexFollowsChanges(t *testing.T) {
 	index := NewIndex()
-	index.Put(pv("a", "1Gi"))
-	index.Put(pv("b", "2Gi"))
+	index.PutVolume(pv("a", "1Gi"))
+	index.PutVolume(pv("b", "2Gi"))
 	other := pvc("1Gi")
 	other.Name, other.UID = "log", "u2"
 
@@ -334,20 +334,20 @@ func TestIndexFollowsChanges(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "a", nameOf(got))
 
-	index.Put(pv("a", "1Gi", pvRef("data", "u1")))
+	index.PutVolume(pv("a", "1Gi", pvRef("data", "u1")))
 	got, _, err = index.Match(other, false)
 	require.NoError(t, err)
 	assert.Equal(t, "b", nameOf(got), "a has just been bound")
 	assert.Equal(t, []string{"a"}, names(index.VolumesFor("default/data")))
 
-	index.Put(pv("a", "1Gi"))
+	index.PutVolume(pv("a", "1Gi"))
 	got, _, err = index.Match(other, false)
 	require.NoError(t, err)
 	assert.Equal(t, "a", nameOf(got))
 	assert.Empty(t, index.VolumesFor("default/data"))
 
-	index.Delete("a")
-	index.Delete("nobody")
+	index.DeleteVolume("a")
+	index.DeleteVolume("nobody")
 	got, _, err = index.Match(other, false)
 	require.NoError(t, err)
 	assert.Equal(t, "b", nameOf(got))
@@ -358,8 +358,8 @@ func TestIndexFollowsChanges(t *testing.T) {
 // All may be left early.
 func TestIndexAllStops(t *testing.T) {
 	index := NewIndex()
-	index.Put(pv("b", "1Gi"))
-	index.Put(pv("a", "1Gi"))
+	index.PutVolume(pv("b", "1Gi"))
+	index.PutVolume(pv("a", "1Gi"))
 	for v := range index.All() {
 		assert.Equal(t, "a", v.Name)
 		break
@@ -370,9 +370,9 @@ func TestIndexAllStops(t *testing.T) {
 func TestIndexMatchAllocatesNothing(t *testing.T) {
 	index := NewIndex()
 	for i := range 1000 {
-		index.Put(pv(fmt.Sprintf("pv-%04d", i), fmt.Sprintf("%dGi", 1+i%50), pvModes([]string{"RWO", "RWO,ROX"}[i%2])))
+		index.PutVolume(pv(fmt.Sprintf("pv-%04d", i), fmt.Sprintf("%dGi", 1+i%50), pvModes([]string{"RWO", "RWO,ROX"}[i%2])))
 	}
-	index.Put(pv("reserved", "5Gi", pvRef("log", "")))
+	index.PutVolume(pv("reserved", "5Gi", pvRef("log", "")))
 	log := pvc("5Gi")
 	log.Name = "log"
 	for _, claim := range []*corev1.PersistentVolumeClaim{pvc("7Gi"), pvc("7Gi", pvcModes("ROX")), pvc("51Gi"), log} {

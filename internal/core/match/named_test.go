@@ -1,13 +1,15 @@
-package binder
+package match
 
 import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
-func TestSatisfies(t *testing.T) {
-	annotated := func(v *corev1.PersistentVolume) { v.Annotations = map[string]string{AnnStorageClass: "fast"} }
+func TestNamed(t *testing.T) {
+	annotated := func(v *corev1.PersistentVolume) { v.Annotations = map[string]string{objects.AnnStorageClass: "fast"} }
 	for _, tt := range []struct {
 		rule  string
 		name  string
@@ -31,9 +33,12 @@ func TestSatisfies(t *testing.T) {
 		{"MATCH-030", "not even a malformed selector", pvc("1Gi", pvcSelector(malformed)), pv("a", "1Gi"), ""},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			ok, why := Satisfies(tt.claim, tt.pv)
+			ok, why, rejection := Named(tt.claim, tt.pv)
 			if ok != (tt.want == "") || why != tt.want {
-				t.Errorf("Satisfies = %v, %q, want %q", ok, why, tt.want)
+				t.Errorf("Named = %v, %q, want %q", ok, why, tt.want)
+			}
+			if ok != (rejection.Rule == "") {
+				t.Errorf("Named = %v, rejected: %v", ok, rejection)
 			}
 		})
 	}

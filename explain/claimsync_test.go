@@ -1,4 +1,4 @@
-package binder_test
+package explain
 
 import (
 	"testing"
@@ -8,9 +8,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/binder"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/match"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshot"
+	"github.com/volsim/volsim/storage"
 )
 
 // available is a volume that the controller has already looked at.
@@ -18,8 +21,8 @@ func available(name, size string, opts ...fake.Option) *corev1.PersistentVolume 
 	return fake.Volume(name, size, append(opts, fake.Phase("Available"))...)
 }
 
-func TestExplainSaysWhichRuleDecides(t *testing.T) {
-	bound := fake.Annotations(binder.AnnBindCompleted, "yes")
+func TestClaimSync(t *testing.T) {
+	bound := fake.Annotations(objects.AnnBindCompleted, "yes")
 	modeless := fake.Class("odd", "disk.example.com")
 	modeless.VolumeBindingMode = nil
 	badSelector := fake.Claim("data", "10Gi")
@@ -57,7 +60,7 @@ func TestExplainSaysWhichRuleDecides(t *testing.T) {
 			snapshot: *volumesOnly(available("mine", "1Gi", fake.ForClaim("data"))), volume: "mine"},
 		{rule: "BIND-059e", name: "the volume it names is another's", claim: fake.Claim("data", "10Gi", fake.VolumeName("taken")),
 			snapshot: *volumesOnly(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
-		{rule: "BIND-059f", name: "a controller chose another's volume", claim: fake.Claim("data", "10Gi", fake.VolumeName("taken"), fake.Annotations(binder.AnnBoundByController, "yes")),
+		{rule: "BIND-059f", name: "a controller chose another's volume", claim: fake.Claim("data", "10Gi", fake.VolumeName("taken"), fake.Annotations(objects.AnnBoundByController, "yes")),
 			snapshot: *volumesOnly(available("taken", "12Gi", fake.ForClaim("other"))), volume: "taken"},
 		{rule: "BIND-060a", name: "it was bound and names no volume", claim: fake.Claim("data", "10Gi", bound)},
 		{rule: "BIND-060b", name: "it was bound and its volume is gone", claim: fake.Claim("data", "10Gi", bound, fake.VolumeName("gone")), volume: "gone"},
@@ -69,19 +72,24 @@ func TestExplainSaysWhichRuleDecides(t *testing.T) {
 			snapshot: *volumesOnly(available("snug", "12Gi", fake.ForClaim("data", "u2"))), volume: "snug"},
 	} {
 		t.Run(row.rule+" "+row.name, func(t *testing.T) {
-			x := binder.Explain(row.claim, &row.snapshot)
-			require.Equal(t, row.rule, x.Rule, x.String())
-			require.Equal(t, row.volume, x.Volume)
-			require.NotEmpty(t, x.Text)
+			s := syncIn(&row.snapshot, row.claim)
+			require.Equal(t, row.rule, s.rule, s.text)
+			require.Equal(t, row.volume, s.volume)
+			require.NotEmpty(t, s.text)
 		})
 	}
+}
+
+func syncIn(s *snapshot.Snapshot, claim *corev1.PersistentVolumeClaim) claimSync {
+	x := &explainer{Snapshot: s, index: newIndex(s), seen: map[api.Ref]bool{}}
+	return x.syncOf(claim)
 }
 
 func volumesOnly(volumes ...*corev1.PersistentVolume) *snapshot.Snapshot {
 	return &snapshot.Snapshot{Volumes: volumes}
 }
 
-func TestExplainSaysWhyEachVolumeIsRefused(t *testing.T) {
+func TestRejectedVolumes(t *testing.T) {
 	deleting := available("pv", "12Gi")
 	deleting.DeletionTimestamp = &metav1.Time{}
 	late := []*storagev1.StorageClass{fake.Class("late", "disk.example.com", fake.WaitForFirstConsumer())}
@@ -109,21 +117,40 @@ func TestExplainSaysWhyEachVolumeIsRefused(t *testing.T) {
 			if row.claim == nil {
 				row.claim = fake.Claim("data", "10Gi")
 			}
-			x := binder.Explain(row.claim, &snapshot.Snapshot{Volumes: []*corev1.PersistentVolume{row.volume}, Classes: row.classes})
-			require.Len(t, x.Refusals, 1, x.String())
-			require.Equal(t, row.rule, x.Refusals[0].Rule, x.String())
-			require.NotEmpty(t, x.Refusals[0].Want)
-			require.NotEmpty(t, x.Refusals[0].Got)
-			require.Contains(t, x.String(), row.rule)
+			s := syncIn(&snapshot.Snapshot{Volumes: []*corev1.PersistentVolume{row.volume}, Classes: row.classes}, row.claim)
+			require.Len(t, s.rejections, 1, s.text)
+			require.Equal(t, row.rule, s.rejections[0].Rule)
+			require.NotEmpty(t, s.rejections[0].Got)
 		})
 	}
 }
 
-// A smaller volume that fits wins, and the explanation says so of the larger one (MATCH-020).
-func TestExplainNamesTheSmallerVolume(t *testing.T) {
-	x := binder.Explain(fake.Claim("data", "10Gi"), volumesOnly(available("huge", "100Gi"), available("snug", "12Gi")))
-	require.Equal(t, "snug", x.Volume)
-	require.Len(t, x.Refusals, 1)
-	require.Equal(t, "huge", x.Refusals[0].Volume)
-	require.Equal(t, "MATCH-020", x.Refusals[0].Rule)
+// A smaller volume that fits wins, and the explanation of the larger one says so (MATCH-020).
+func TestRejectedForASmallerVolume(t *testing.T) {
+	s := syncIn(volumesOnly(available("huge", "100Gi"), available("snug", "12Gi")), fake.Claim("data", "10Gi"))
+	require.Equal(t, "snug", s.volume)
+	require.Equal(t, []match.Rejection{{Volume: "huge", Rule: "MATCH-020", Got: "capacity 100Gi; volume snug fits with 12Gi"}}, s.rejections)
+}
+
+// A volume that a claim names is explained by the test that it failed (MATCH-030).
+func TestRejectedNamedVolume(t *testing.T) {
+	s := syncIn(volumesOnly(available("pv", "12Gi", fake.InClass("slow"))), fake.Claim("data", "10Gi", fake.VolumeName("pv")))
+	require.Equal(t, []match.Rejection{{Volume: "pv", Rule: "MATCH-030", Got: `storageClassName "slow"`, Needed: "none"}}, s.rejections)
+}
+
+// PROV-024: an in-tree name without a plugin that provisions creates nothing; PROV-022: a migrated one is handled by its driver.
+func TestClaimSyncKnowsThePlugins(t *testing.T) {
+	backends, err := storage.NewSet(fake.NFS(), fake.InTree("kubernetes.io/mock"))
+	require.NoError(t, err)
+	for provisioner, want := range map[string]string{
+		"kubernetes.io/nfs":     "PROV-024",
+		"kubernetes.io/gone":    "PROV-024",
+		"kubernetes.io/mock":    "BIND-057",
+		"kubernetes.io/aws-ebs": "BIND-057",
+		"disk.example.com":      "BIND-057",
+	} {
+		s := syncIn(&snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("c", provisioner)}, Backends: backends},
+			fake.Claim("data", "10Gi", fake.InClass("c")))
+		require.Equal(t, want, s.rule, provisioner)
+	}
 }

@@ -1,4 +1,4 @@
-package binder
+package match
 
 import (
 	"bufio"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // tableCase is one line of tables-match.jsonl.gz: a case that Kubernetes keeps for its own matching.
@@ -25,39 +27,39 @@ type tableCase struct {
 }
 
 func TestTablesMatch(t *testing.T) {
-	file, err := os.Open("../internal/proof/conformance/testdata/tables-match.jsonl.gz")
+	file, err := os.Open("../../proof/conformance/testdata/tables-match.jsonl.gz")
 	require.NoError(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
 	require.NoError(t, err)
 
-	played := map[string]int{}
+	ran := map[string]int{}
 	lines := bufio.NewScanner(unpacked)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		var c tableCase
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
-		played[c.Kind]++
-		t.Run(c.Kind+"/"+c.Group+"/"+c.Name, c.play)
+		ran[c.Kind]++
+		t.Run(c.Kind+"/"+c.Group+"/"+c.Name, c.run)
 	}
 	require.NoError(t, lines.Err())
 	require.Equal(t, map[string]int{
 		"findBestMatch": 16, "accessModesMatch": 2, "volumeModeMismatch": 4, "volumeSatisfiesClaim": 1,
-	}, played)
+	}, ran)
 }
 
-func (c tableCase) play(t *testing.T) {
+func (c tableCase) run(t *testing.T) {
 	var got bool
 	switch c.Kind {
 	case "findBestMatch":
-		c.playMatch(t)
+		c.runMatch(t)
 		return
 	case "accessModesMatch":
-		got = accessModesMatch(c.Claim, c.Volume)
+		got = hasModes(c.Volume, c.Claim)
 	case "volumeModeMismatch":
-		got = volumeModeMismatch(c.Claim, c.Volume)
+		got = objects.VolumeModeOf(c.Claim.Spec.VolumeMode) != objects.VolumeModeOf(c.Volume.Spec.VolumeMode)
 	case "volumeSatisfiesClaim":
-		got, _ = Satisfies(c.Claim, c.Volume)
+		got, _, _ = Named(c.Claim, c.Volume)
 	default:
 		t.Fatalf("unknown kind %q", c.Kind)
 	}
@@ -66,19 +68,19 @@ func (c tableCase) play(t *testing.T) {
 	}
 }
 
-func (c tableCase) playMatch(t *testing.T) {
+func (c tableCase) runMatch(t *testing.T) {
 	want := ""
 	if c.Match != nil {
 		want = *c.Match
 	}
-	d := Match(c.Claim, c.Volumes, Options{Delayed: c.DelayBinding, Explain: true})
+	d := Best(c.Claim, c.Volumes, Options{Delayed: c.DelayBinding, Explain: true})
 	require.NoError(t, d.Err)
 	if got := nameOf(d.Volume); got != want {
-		t.Errorf("Match = %q by %s, want %q\n%v", got, d.Rule, want, d.Refusals)
+		t.Errorf("Best = %q by %s, want %q\n%v", got, d.Rule, want, d.Rejections)
 	}
 	index := NewIndex()
 	for _, pv := range c.Volumes {
-		index.Put(pv)
+		index.PutVolume(pv)
 	}
 	pv, rule, err := index.Match(c.Claim, c.DelayBinding)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package binder
+package match
 
 import (
 	"math/bits"
@@ -29,7 +29,17 @@ var (
 	modeRanks = allModeRanks()
 )
 
-// modesOf is the set of the known access modes in the list. unknown reports whether the list has others as well.
+// hasModes reports whether the volume has every access mode of the claim. Modes are compared as they are spelled, unknown ones too.
+func hasModes(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	for _, mode := range claim.Spec.AccessModes {
+		if !slices.Contains(pv.Spec.AccessModes, mode) {
+			return false
+		}
+	}
+	return true
+}
+
+// modesOf returns the set of the known access modes in the list. unknown reports whether the list has others as well.
 func modesOf(modes []corev1.PersistentVolumeAccessMode) (set modeSet, unknown bool) {
 	for _, mode := range modes {
 		switch mode {
@@ -48,7 +58,7 @@ func modesOf(modes []corev1.PersistentVolumeAccessMode) (set modeSet, unknown bo
 	return set, unknown
 }
 
-// groupOf is the group of the volume. MATCH-001: duplicates and unknown modes vanish from its key.
+// groupOf returns the group of the volume. MATCH-001: duplicates and unknown modes vanish from its key.
 func groupOf(pv *corev1.PersistentVolume) modeSet {
 	set, _ := modesOf(pv.Spec.AccessModes)
 	return set
@@ -57,10 +67,10 @@ func groupOf(pv *corev1.PersistentVolume) modeSet {
 // containsAll reports whether every mode of other is in the set.
 func (s modeSet) containsAll(other modeSet) bool { return s&other == other }
 
-// rank is the place of the group in the order in which groups are searched (MATCH-002), from 0.
+// rank returns the position of the group in the order in which groups are searched (MATCH-002), from 0.
 func (s modeSet) rank() int { return int(modeRanks[s]) }
 
-// String is the key of the group, such as "RWO,ROX"; "none" for the empty set.
+// String returns the key of the group, such as "RWO,ROX"; "none" for the empty set.
 func (s modeSet) String() string {
 	if s == 0 {
 		return "none"
