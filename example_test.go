@@ -37,10 +37,10 @@ func Example() {
 	// data: Bound, volume "snug"
 	// more: Pending, volume ""
 	// pvc/default/more is Pending
-	//   because    no volume fits, and it asks for no class that could make one (BIND-058)
-	//   refused    huge  got capacity 100Gi, want capacity of at least 200Gi (MATCH-011)
-	//              snug  got claimRef default/data (uid f2884db9-67ea-4b2a-b203-e6666f09b4c5), want no claimRef, or default/more (uid 26695543-419d-4101-bfec-8d86c8328bb5) (MATCH-010)
-	//              tiny  got capacity 1Gi, want capacity of at least 200Gi (MATCH-011)
+	//   because    no volume fits, and it has no storage class that could create one (BIND-058)
+	//   refused    huge  capacity 100Gi, needs at least 200Gi (MATCH-011)
+	//              snug  already reserved for claim default/data (MATCH-010)
+	//              tiny  capacity 1Gi, needs at least 200Gi (MATCH-011)
 	//   next       somebody has to create a volume that fits
 	//   changes    never by itself: the PersistentVolume controller looks at it every 15 s and finds the same
 }
