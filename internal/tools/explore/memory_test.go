@@ -11,7 +11,6 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
