@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/match"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshot"
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/core/backends"
 )
 
 // available is a volume that the controller has already looked at.
@@ -140,7 +140,7 @@ func TestRejectedNamedVolume(t *testing.T) {
 
 // PROV-024: an in-tree name without a plugin that provisions creates nothing; PROV-022: a migrated one is handled by its driver.
 func TestClaimSyncKnowsThePlugins(t *testing.T) {
-	backends, err := storage.NewSet(fake.NFS(), fake.InTree("kubernetes.io/mock"))
+	known, err := backends.NewSet(fake.NFS(), fake.InTree("kubernetes.io/mock"))
 	require.NoError(t, err)
 	for provisioner, want := range map[string]string{
 		"kubernetes.io/nfs":     "PROV-024",
@@ -149,7 +149,7 @@ func TestClaimSyncKnowsThePlugins(t *testing.T) {
 		"kubernetes.io/aws-ebs": "BIND-057",
 		"disk.example.com":      "BIND-057",
 	} {
-		s := syncIn(&snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("c", provisioner)}, Backends: backends},
+		s := syncIn(&snapshot.Snapshot{Classes: []*storagev1.StorageClass{fake.Class("c", provisioner)}, Backends: known},
 			fake.Claim("data", "10Gi", fake.InClass("c")))
 		require.Equal(t, want, s.rule, provisioner)
 	}
