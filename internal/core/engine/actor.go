@@ -7,8 +7,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Actor is one component of the control plane: a controller, a kubelet, a sidecar. Its memory is lost when it crashes; the API
-// and the disks stay. All its processes, timers, queues and informers belong to one life of it.
+// Actor is one component of the control plane: a controller, a kubelet, a sidecar. A crash loses its memory; the API objects and the
+// disks stay. Its processes, timers, queues and informers belong to one life of it and end with that life.
 type Actor struct {
 	engine *Engine
 	name   string
@@ -22,7 +22,8 @@ type Actor struct {
 	memory []any // see Keeps
 }
 
-// NewActor adds an actor and starts it: start builds its state from nothing, here and after each crash. Names are unique.
+// NewActor adds an actor and starts it. The engine calls start here and after each crash; it builds the actor's state from nothing. Names
+// are unique.
 func (e *Engine) NewActor(name string, start func(*Actor)) (*Actor, error) {
 	for _, a := range e.actors {
 		if a.name == name {
@@ -68,8 +69,8 @@ func (a *Actor) Start() {
 	a.start(a)
 }
 
-// Crash ends the actor at once, wherever it is: its processes do not come back, what it kept in memory is gone.
-// A crashed actor stays down until Start. Called from within one of the actor's own processes, Crash does not return.
+// Crash ends the actor at once: its processes do not continue and its memory is lost. It stays down until Start. Crash does not return if
+// one of the actor's own processes calls it.
 func (a *Actor) Crash() {
 	self := a.engine.running
 	if self == nil || self.actor != a || self.dead {
@@ -80,7 +81,7 @@ func (a *Actor) Crash() {
 	panic(killed{})
 }
 
-// crash ends the actor. self is the process that asks for it, which ends itself.
+// crash ends the actor. self is the process that asked for it, if it is one of the actor's own; it unwinds by itself.
 func (a *Actor) crash(self *Proc) {
 	if !a.alive {
 		return
@@ -91,7 +92,7 @@ func (a *Actor) crash(self *Proc) {
 
 // end ends this life of the actor.
 func (a *Actor) end(self *Proc) {
-	a.alive = false // from here on nothing is scheduled for it
+	a.alive = false // nothing is scheduled for the actor from here on
 	procs := a.procs
 	a.procs = nil
 	for _, p := range procs {
@@ -115,7 +116,7 @@ func (a *Actor) end(self *Proc) {
 			if t.stopped {
 				return true // not counted any more
 			}
-			t.stopped = true // whoever still holds it must not count it down again
+			t.stopped = true // its holder must not count it down again
 		}
 		if !ev.background {
 			a.engine.waiting--
@@ -126,10 +127,10 @@ func (a *Actor) end(self *Proc) {
 	a.engine.timers.drop(mine)
 }
 
-// OnStop has fn called when this life of the actor ends.
+// OnStop registers fn, which runs when this life of the actor ends.
 func (a *Actor) OnStop(fn func()) { a.stops = append(a.stops, fn) }
 
-// restarting starts an actor after a crash, unless it has lived again since.
+// restarting starts an actor after a crash, unless it was started meanwhile.
 type restarting struct {
 	actor *Actor
 	lives int
@@ -142,7 +143,7 @@ func (r *restarting) run() {
 }
 func (r *restarting) String() string { return "restart of " + r.actor.name }
 
-// Go starts a process at this instant, behind what is already due.
+// Go starts a process at this instant, behind the events that are already due.
 func (a *Actor) Go(name string, fn func(*Proc)) { a.After(0, name, fn) }
 
 // After starts a process after d.
@@ -150,12 +151,12 @@ func (a *Actor) After(d time.Duration, name string, fn func(*Proc)) *Timer {
 	return a.timer(d, name, false, func() { a.spawn(name, fn) })
 }
 
-// Background is After for work that finds the same again unless something happens: it does not keep Settle going.
+// Background is After for work that repeats itself without effect unless something changes: Settle does not wait for it.
 func (a *Actor) Background(d time.Duration, name string, fn func(*Proc)) *Timer {
 	return a.timer(d, name, true, func() { a.spawn(name, fn) })
 }
 
-// Timer is something that will happen.
+// Timer is a scheduled event.
 type Timer struct {
 	engine     *Engine
 	name       string
@@ -182,10 +183,10 @@ func (t *Timer) run() {
 	t.fn()
 }
 
-// String is what the timer is for.
+// String is the purpose of the timer.
 func (t *Timer) String() string { return t.name }
 
-// Stop keeps the timer from firing. It reports whether that was still possible.
+// Stop prevents the timer from firing. It reports whether it came in time.
 func (t *Timer) Stop() bool {
 	if t.stopped || t.fired {
 		t.engine.answers(0)

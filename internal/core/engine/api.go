@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// API is the API server as actors use it: every call is a point at which others may get in between, may take time, may fail by
-// injection, and is traced. What it returns and is given is shared: treat it as read only.
+// API is the API server as actors use it. Each call lets other actors run in between, may take time, may fail by an injected fault, and
+// is traced. Arguments and results are shared: treat them as read-only.
 type API struct {
 	engine *Engine
 
@@ -110,7 +110,7 @@ func (c Client[T]) ReplaceStatus(p *Proc, obj T) (T, error) {
 	return c.update(p, "update-status", obj, func() (T, error) { return c.table.Replace(obj, api.Status) })
 }
 
-// update does what write does, of all writes the most frequent one.
+// update is write for the most frequent writes: without a trace and an observer it allocates nothing.
 func (c Client[T]) update(p *Proc, verb string, obj T, write func() (T, error)) (T, error) {
 	key := c.table.KeyOf(obj)
 	e := p.engine
@@ -138,8 +138,9 @@ func (c Client[T]) Patch(p *Proc, key string, patch []byte, sub api.Subresource)
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
 }
 
-// PatchNewest patches as a patch does that the server works out on what it has when it takes effect, such as a strategic merge patch or a JSON
-// patch: change makes a merge patch of the newest version, and is not asked for an object that is not there. Its error is the server's answer.
+// PatchNewest applies a patch that the server computes from the version it has when the patch takes effect, such as a strategic merge
+// patch or a JSON patch. change returns the merge patch for the newest version; its error is the server's answer. It is not called if the
+// object does not exist.
 func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byte, error), sub api.Subresource) (T, error) {
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) {
 		newest, err := c.table.Get(key)
@@ -169,7 +170,7 @@ func (c Client[T]) write(p *Proc, verb, key string, fn func() (T, error)) (T, er
 	return typed, err
 }
 
-// write makes an API write in the name of p: a fault or a delay may come first, then fn has its effect, and it is traced.
+// write makes an API write in the name of p: a fault or a delay may come first, then fn takes effect, and the write is traced.
 func (server *API) write(p *Proc, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
 	e := server.engine
 	e.effects++
@@ -186,7 +187,7 @@ func (server *API) write(p *Proc, verb string, ref api.Ref, fn func() (api.Objec
 		obj, err = fn()
 		now := old
 		if err == nil {
-			ref = api.RefTo(obj) // its name may have been generated
+			ref = api.RefTo(obj) // the server may have generated the name
 			now, _ = e.store.Get(ref.Kind, ref.Key)
 		}
 		p.traceWrite(verb, ref, old, now, err)

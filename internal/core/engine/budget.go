@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// BackendWithin is Backend for a caller that waits no longer than budget: a call that would take longer, by itself or by an
-// injected delay, ends then with the error late and has no effect (MNT-006).
+// BackendWithin is Backend for a caller that waits at most budget. A call that takes longer, by itself or by an injected delay, ends at
+// that moment with the error late and has no effect (MNT-006).
 func (p *Proc) BackendWithin(call api.Call, latency, budget time.Duration, late error, fn func() error) error {
 	if p.inline {
 		err := fn()

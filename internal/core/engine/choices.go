@@ -1,15 +1,15 @@
 package engine
 
-// Choice is one choice the engine made: Picked out of N.
+// Choice is one choice of the engine: index Picked out of N.
 type Choice struct{ N, Picked int }
 
-// choices makes and records the choices of a run, so that it can be replayed, shrunk and explored.
+// choices makes and records the choices of a run, so that the run can be replayed and explored.
 type choices struct {
 	choose func(n int) int
 	record []Choice
 }
 
-// pick chooses an index below n. One possibility is no choice.
+// pick chooses an index below n. With a single candidate it makes no choice.
 func (c *choices) pick(n int) int {
 	if n <= 1 {
 		return 0
@@ -22,8 +22,8 @@ func (c *choices) pick(n int) int {
 	return i
 }
 
-// Replay makes a Config.Choose that repeats recorded choices and then goes on first in, first out. A recorded pick that does not
-// fit, because the run is no longer the same, is taken modulo what there is.
+// Replay returns a Config.Choose that repeats recorded choices and then picks first in, first out. If the run has changed and a recorded
+// pick is too large, it is taken modulo the number of candidates.
 func Replay(record []Choice) func(n int) int {
 	at := 0
 	return func(n int) int {

@@ -2,19 +2,19 @@ package engine
 
 import "iter"
 
-// coroutine carries the engine along: it runs one event after the other, and the processes that begin in them, as plain calls. A process
-// that has to wait holds up the coroutine that it runs on, so another one goes on with the next event. When the process's time has come
-// that one hands over to it, and is idle. In this way only a process that waits costs a switch.
+// coroutine runs the events of the engine one after the other, and the processes that begin in them, as plain calls. A process that waits
+// blocks its coroutine, so another coroutine takes over with the next event. When the process is due again, that one hands control back
+// and becomes idle. So only a process that waits costs a switch.
 type coroutine struct {
 	next func() (struct{}, bool)
 	stop func()
-	// yield gives control back to carry; false means that the process on this coroutine is to end.
+	// yield returns control to carry; false means that the process on this coroutine must end.
 	yield   func(struct{}) bool
 	stopped bool
 	engine  *Engine // nil while it is idle
 }
 
-// carry runs the events that more gives, until it gives none. more is called on a coroutine, but for the first event.
+// carry runs the events that more returns, until it returns none. more runs on a coroutine, except for the first event.
 func (e *Engine) carry(more func() (event, bool)) {
 	first, ok := more()
 	if !ok {
@@ -25,7 +25,7 @@ func (e *Engine) carry(more func() (event, bool)) {
 		e.more = more
 		return first, true
 	}
-	// A panic in an event comes out here, and the engine can go on after it.
+	// A panic in an event surfaces here; the engine can continue after it.
 	defer func() { e.more, e.open, e.resumed, e.running, e.cause = outer, false, nil, nil, 0 }()
 	for co := e.coroutine(); co != nil; co = e.onto {
 		e.onto = nil
@@ -33,7 +33,7 @@ func (e *Engine) carry(more func() (event, bool)) {
 	}
 }
 
-// coroutine is an idle one, or a new one.
+// coroutine returns an idle coroutine, or a new one.
 func (e *Engine) coroutine() *coroutine {
 	if n := len(e.idle); n > 0 {
 		co := e.idle[n-1]
@@ -50,7 +50,7 @@ func (e *Engine) coroutine() *coroutine {
 	return co
 }
 
-// carries runs events until the coroutine is idle, and waits until it is not. It reports false if that is the end of it.
+// carries runs events until the coroutine becomes idle, and blocks until it is used again. It returns false when the coroutine must end.
 func (co *coroutine) carries() bool {
 	e := co.engine
 	for {
@@ -65,7 +65,7 @@ func (co *coroutine) carries() bool {
 		e.begins(ev)
 		ev.task.run()
 		if co.stopped {
-			return false // a process that waited in this event was killed
+			return false // the process that waited in this event was killed
 		}
 		if p := e.resumed; p != nil {
 			e.resumed = nil
@@ -74,7 +74,8 @@ func (co *coroutine) carries() bool {
 	}
 }
 
-// rest has another coroutine go on, or the caller of carry if that is nil. While it is idle the coroutine does not keep the engine in memory.
+// rest hands control to another coroutine, or to the caller of carry if that is nil. An idle coroutine does not keep the engine in
+// memory.
 func (co *coroutine) rest(onto *coroutine) bool {
 	e := co.engine
 	e.idle = append(e.idle, co)
@@ -82,8 +83,7 @@ func (co *coroutine) rest(onto *coroutine) bool {
 	return co.yield(struct{}{})
 }
 
-// handOver has another coroutine go on until the time of the process that waits on this one has come. It reports false if the process is
-// to end.
+// handOver hands control to another coroutine until the process that waits on this one is due. It returns false if the process must end.
 func (co *coroutine) handOver(onto *coroutine) bool {
 	co.engine.onto = onto
 	return co.yield(struct{}{})
@@ -95,7 +95,7 @@ func (co *coroutine) kill() {
 	co.stop()
 }
 
-// release lets go of the idle coroutines, so that an engine that is no longer used can be collected.
+// release stops the idle coroutines, so that an unused engine can be collected.
 func (e *Engine) release() {
 	for _, co := range e.idle {
 		co.stop()
@@ -103,7 +103,7 @@ func (e *Engine) release() {
 	e.idle = e.idle[:0]
 }
 
-// begins is the beginning of an event.
+// begins marks the beginning of an event.
 func (e *Engine) begins(ev event) {
 	e.open = true
 	if e.observer != nil {
@@ -111,7 +111,7 @@ func (e *Engine) begins(ev event) {
 	}
 }
 
-// ends is the end of an event: its task is done, and the processes that ran in it are over or wait.
+// ends marks the end of an event: its task has returned, and the processes that ran in it have ended or wait.
 func (e *Engine) ends() {
 	e.open, e.running, e.cause = false, nil, 0
 	if e.observer != nil {

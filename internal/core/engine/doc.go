@@ -1,37 +1,36 @@
-// Package engine runs a control plane in virtual time: one event after the other, in one thread, the same every time.
+// Package engine runs a control plane in virtual time: one event after the other, in one thread, with the same result every time.
 //
-// # What the real thing is
+// # What Kubernetes does
 //
-// The control plane of Kubernetes is many processes that never speak to one another. Each watches the API server through
-// informers, keeps keys in work queues, works on a key by reading its cache and writing to the server, runs slow work in the
-// background, and looks at everything again once in a while. What it does depends on what it has seen by then, and on who got
-// there first. A process may die at any moment and starts again with no memory.
+// The control plane of Kubernetes consists of many processes that communicate only through the API server. Each process watches the
+// server through informers, keeps keys in work queues, reads its cache and writes to the server, runs slow work in the background, and
+// repeats its work periodically. Its actions depend on what its cache contains at that moment. A process may crash at any time; it
+// restarts without memory.
 //
 // # What is simulated
 //
-// An [Engine] holds the API server's objects (package store) and a clock that moves from one event to the next. What is due comes in
-// the order of (time, sequence). A seed shuffles what is due at the same instant and makes every API call a point at which others
-// may get in between; all choices come from that one source and are recorded, so that a run can be replayed ([Replay]).
+// An [Engine] holds the API server's objects (package store) and a clock that jumps from event to event. Events run in the order of
+// (time, sequence). A seed shuffles the events of one instant and lets other actors run at every API call; all choices come from that
+// seed and are recorded, so that a run can be replayed ([Replay]).
 //
-// An [Actor] is one component. It has what client-go gives a controller: [Informer], [Queue] with its rate limits, [Recorder] for
-// Events; what the volume controllers add: [Operations] with exponential backoff, and [Loop] for periodic passes; and [Signal] for
-// whoever waits. A [Proc] is one activity of it, written as straight code; it is suspended where the real one would wait. A crash
-// ends an actor with all its processes, timers and caches; the objects stay.
+// An [Actor] is one component. It has what client-go gives a controller: [Informer], [Queue] with rate limits, [Recorder] for Events;
+// what the volume controllers add: [NestedOperations] with exponential backoff, and [Loop] and [Ticker] for periodic passes; and
+// [Signal] for processes that wait. A [Proc] is one activity of an actor, written as straight-line code; it is suspended where the
+// real one waits. A crash ends an actor with all its processes, timers and caches; the objects stay.
 //
-// Latency, the lag of watches, and faults ([Injector]) come from the outside. What happens is recorded in a [Trace], which can be
-// written as text, as JSON, and like the controllers' own logs; [Changes] tells two versions of an object apart.
+// Latency, the lag of watches, and faults come from the configuration. What happens is recorded in a trace.Trace.
 //
-// # What is left out
+// # What is not simulated
 //
-//   - Parallelism: an activity is interrupted at calls and waits only. Code between two of them is atomic, as if under a lock.
-//   - The network: a watch neither breaks nor is it bundled, a list is not paged; a call fails only if the server refuses or a fault
+//   - Parallelism: an activity is interrupted only at calls and waits. Code between two of them is atomic, as under a lock.
+//   - The network: watches neither break nor bundle changes, lists are not paged; a call fails only if the server rejects it or a fault
 //     is injected. Events are written at once, not through a buffer that may overflow.
 //   - Resync of informers, leader election, client-side throttling, priorities and timeouts of requests.
-//   - A queue does not shut down in order; it ends with its actor.
+//   - The orderly shutdown of a queue; a queue ends with its actor.
 //
 // # Rules
 //
-// BIND-004 (limits of queues and correlation of Events), BIND-034 to BIND-036 (queues), BIND-091 to BIND-095 (operations). Watches
-// of selected objects follow API-073. The names of operations (BIND-090) and which of them never fail (BIND-096) are their
-// owners' business.
+// BIND-004 (limits of queues and correlation of Events), BIND-034 to BIND-036 (queues), BIND-091 to BIND-095, ATT-081 to ATT-090 and
+// MNT-150 to MNT-158 (operations). Watches of selected objects follow API-073. The names of operations (BIND-090) and which of them
+// never fail (BIND-096) are up to the controllers.
 package engine

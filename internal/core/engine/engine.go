@@ -14,20 +14,20 @@ import (
 
 // Config sets up an engine. The zero value works.
 type Config struct {
-	// Seed chooses the order of what is due at the same instant. Zero: first in, first out, and no switch in the middle of a
-	// sync that does not wait. Any other seed shuffles, and makes every API call a point at which another actor may get in between.
+	// Seed orders the events of one instant. Zero, the default: first in, first out, and no switch within a sync that does not wait. Any
+	// other seed shuffles them, and lets other actors run at every API call.
 	Seed int64
-	// Choose, when set, takes the place of the seed: it picks one of n things that may happen next, as an index from 0 to n-1.
+	// Choose, when set, replaces the seed: it returns which of the n events that are due runs next, as an index from 0 to n-1.
 	Choose func(n int) int
-	// Start is the virtual time at which the engine begins; zero is 2026-01-01 00:00:00 UTC.
+	// Start is the virtual time at which the engine begins; the default is DefaultStart.
 	Start time.Time
-	// Latency is how long each API call of an actor takes before it has its effect; zero is none.
+	// Latency is the time from the beginning of an actor's API call to its effect; the default is none.
 	Latency time.Duration
-	// Lag is how long the watch events of an actor's informers take to arrive, by the actor's name; a missing name is no lag.
+	// Lag is the delay of the watch events of an actor's informers, by the actor's name; the default is none.
 	Lag map[string]time.Duration
-	// Injector is asked before each API call of an actor and each backend call; nil injects nothing.
+	// Injector injects faults into API calls of actors and backend calls; nil injects none.
 	Injector api.Injector
-	// Trace receives what happens; nil records nothing.
+	// Trace receives the entries; nil records nothing.
 	Trace *trace.Trace
 	// History is store.Config.History.
 	History int
@@ -35,50 +35,50 @@ type Config struct {
 	AsGiven bool
 }
 
-// DefaultStart is when virtual time begins unless the configuration says otherwise.
+// DefaultStart is the default of Config.Start.
 var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Engine runs actors in virtual time, one event after the other, over a store. It is not safe for concurrent use.
+// Engine runs actors in virtual time over a store, one event after the other. It is not safe for concurrent use.
 type Engine struct {
-	store    *store.Store
-	api      *API
-	start    time.Time
-	now      time.Duration // since start
-	seq      uint64
-	timers   timerHeap
-	ready    readyList
-	waiting  int // events, ready or timed, that are not background
-	choices  *choices
-	latency  time.Duration
-	lag      map[string]time.Duration
-	injector api.Injector
-	trace    *trace.Trace
-	actors   []*Actor
-	hubs     map[api.Kind]any // a *hub for each kind that has had an informer
+	store       *store.Store
+	api         *API
+	start       time.Time
+	now         time.Duration // since start
+	seq         uint64
+	timers      timerHeap
+	ready       readyList
+	waiting     int // foreground events, ready or timed
+	choices     *choices
+	latency     time.Duration
+	lag         map[string]time.Duration
+	injector    api.Injector
+	trace       *trace.Trace
+	actors      []*Actor
+	dispatchers map[api.Kind]any // a *dispatcher for each kind that has had an informer
 	// See coroutine.
 	more    func() (event, bool) // gives the next event
 	open    bool                 // an event is under way
-	host    *coroutine           // that runs the event's task
-	resumed *Proc                // that is to go on at the end of the task
+	host    *coroutine           // coroutine of the event's task
+	resumed *Proc                // process that continues at the end of the task
 	onto    *coroutine           // that goes on next
 	idle    []*coroutine
 	after   []func() // called after each event
 	user    *Proc
-	running *Proc  // the process that runs at this moment
-	procs   uint64 // how many processes have begun
-	cause   uint64 // the process that asked for what a timer does at this moment
-	// For tools that explore; see Observe.
+	running *Proc  // process that runs at this moment
+	procs   uint64 // number of processes so far
+	cause   uint64 // process that set the timer that fires at this moment
+	// For tools that observe; see Observe.
 	observer  Observer
 	footprint *Footprint
-	drive     Drive
-	horizon   time.Duration
-	// eventStamp is what the name of the newest Event ends in.
+	mode      RunMode
+	deadline  time.Duration
+	// eventStamp is the number at the end of the newest Event's name.
 	eventStamp int64
-	// effects counts what actors did to the world: writes, events, backend calls, operations begun (see Proc.Effects).
+	// effects counts the effects of all actors; see Proc.Effects.
 	effects uint64
 }
 
-// New returns an engine with an empty store. It refuses a negative latency or lag.
+// New returns an engine with an empty store. A negative latency or lag is an error.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Latency < 0 {
 		return nil, fmt.Errorf("engine: Latency is %v: give zero or more", cfg.Latency)
@@ -92,12 +92,12 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Start = DefaultStart
 	}
 	e := &Engine{
-		start:    cfg.Start.UTC(),
-		latency:  cfg.Latency,
-		lag:      cfg.Lag,
-		injector: cfg.Injector,
-		trace:    cfg.Trace,
-		hubs:     map[api.Kind]any{},
+		start:       cfg.Start.UTC(),
+		latency:     cfg.Latency,
+		lag:         cfg.Lag,
+		injector:    cfg.Injector,
+		trace:       cfg.Trace,
+		dispatchers: map[api.Kind]any{},
 	}
 	switch {
 	case cfg.Choose != nil:
@@ -115,22 +115,22 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// User is the process in whose name the driver of the engine uses the API. It never waits.
+// User is the process in whose name the caller of the engine uses the API. It never waits.
 func (e *Engine) User() *Proc { return e.user }
 
 // Now is the virtual time.
 func (e *Engine) Now() time.Time { return e.start.Add(e.now) }
 
-// Store is the API server. Reading it is free; what an actor writes goes through API.
+// Store is the API server's storage. Reading it has no effect on the run; actors write through API.
 func (e *Engine) Store() *store.Store { return e.store }
 
 // API is the API server as actors use it.
 func (e *Engine) API() *API { return e.api }
 
-// Trace is the trace of the configuration, nil when nothing is recorded.
+// Trace is the trace of the configuration, nil without one.
 func (e *Engine) Trace() *trace.Trace { return e.trace }
 
-// Choices are the choices made so far, in order: which of how many. They replay the run; empty with Seed 0.
+// Choices lists the choices so far, in order. They replay the run. With Seed 0 there are none.
 func (e *Engine) Choices() []Choice {
 	if e.choices == nil {
 		return nil
@@ -138,11 +138,11 @@ func (e *Engine) Choices() []Choice {
 	return append([]Choice(nil), e.choices.record...)
 }
 
-// AfterEvent has fn called after every event, for checks. fn must not write.
+// AfterEvent registers fn, which runs after every event. It is for checks and must not write.
 func (e *Engine) AfterEvent(fn func()) { e.after = append(e.after, fn) }
 
-// Close ends all processes without a trace, so that the memory of an engine that is no longer used can be freed even if some of
-// them were still waiting. It must not be called from within a process. Nothing happens in the engine afterwards.
+// Close ends all processes without trace entries and frees the memory of waiting ones. It must not be called from within a process.
+// Nothing happens in the engine afterwards.
 func (e *Engine) Close() {
 	for _, a := range e.actors {
 		a.end(nil)
@@ -150,11 +150,10 @@ func (e *Engine) Close() {
 	e.release()
 }
 
-// task is something that can be scheduled.
+// task is anything that can be scheduled.
 type task interface{ run() }
 
-// schedule makes t due after d. Background tasks do not keep Settle going. Nothing is scheduled for a dead actor: it reports
-// whether t will come.
+// schedule makes t due after d. Settle does not wait for background tasks. It returns false for a dead actor: then nothing is scheduled.
 func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool) bool {
 	if owner != nil && !owner.alive {
 		return false
@@ -176,10 +175,10 @@ func (e *Engine) schedule(d time.Duration, t task, owner *Actor, background bool
 	return true
 }
 
-// in is the time d from now, or the end of time if that comes first.
+// in is the time d from now, at most forever.
 func (e *Engine) in(d time.Duration) time.Duration { return later(e.now, d) }
 
-// later is the time d after t, or the end of time if that comes first.
+// later is the time d after t, at most forever.
 func later(t, d time.Duration) time.Duration {
 	if d > forever-t {
 		return forever
@@ -187,7 +186,7 @@ func later(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// next takes the event that comes next, moving the clock to it, but not past limit.
+// next removes and returns the next event up to limit, and moves the clock to it.
 func (e *Engine) next(limit time.Duration) (event, bool) {
 	for {
 		if e.ready.len() == 0 {
@@ -195,7 +194,7 @@ func (e *Engine) next(limit time.Duration) (event, bool) {
 			if !ok || ev.at > limit {
 				return event{}, false
 			}
-			// A timer that was stopped is gone, and does not move the clock.
+			// A stopped timer does not move the clock.
 			if t, ok := ev.task.(*Timer); ok && t.stopped {
 				e.timers.pop()
 				continue

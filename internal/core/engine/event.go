@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// event is a task with its place in the order (time, sequence).
+// event is a task with its position in the order (time, sequence).
 type event struct {
 	at         time.Duration
 	seq        uint64
@@ -21,10 +21,10 @@ func (a event) before(b event) bool {
 	return a.seq < b.seq
 }
 
-// readyList holds what is due now, in the order in which it became due.
+// readyList lists the events that are due now, in the order in which they became due.
 type readyList struct{ fifo[event] }
 
-// take removes the ith event. The first is taken in order; another one leaves its place to the last, for then order is chosen anyway.
+// take removes the ith event. For i > 0 the last event moves into its position: the order is chosen by the caller anyway.
 func (r *readyList) take(i int) event {
 	if i == 0 {
 		return r.pop()
@@ -37,7 +37,7 @@ func (r *readyList) take(i int) event {
 	return ev
 }
 
-// drop removes the events that match, keeping the order of the rest.
+// drop removes the events that match and keeps the order of the rest.
 func (r *readyList) drop(match func(event) bool) {
 	n := copy(r.items, slices.DeleteFunc(r.all(), match))
 	clear(r.items[n:])
@@ -80,7 +80,7 @@ func (h *timerHeap) pop() event {
 	return top
 }
 
-// sink places ev at i or below.
+// sink moves ev down from i to its position.
 func (h *timerHeap) sink(i int, ev event) {
 	n := len(h.events)
 	for {

@@ -4,17 +4,17 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Foresight is what an Injector may have besides, if it can tell which calls a fault waits for. Actors leave out work that would find
-// nothing new, and with it its calls; those that a fault waits for must be made, and at their times, lest it meets a later one. An
-// Injector without Foresight may have a fault for every call.
+// Foresight is an optional interface of an Injector that knows which calls its faults match. Actors skip work that would find nothing
+// new, and with it API calls. A call that a pending fault matches must be made at its proper time, or the fault would match a later call.
+// An Injector without Foresight may match every call.
 type Foresight interface {
-	// Awaits reports whether there may be a fault for a call like this, now or after others. Asking changes nothing.
+	// Awaits reports whether a pending fault may match such a call, now or after others. It changes nothing.
 	Awaits(call api.Call) bool
-	// OnFault has fn called whenever Awaits may be true of a call of which it was false before.
+	// OnFault registers fn, which runs whenever a fault is added that may match calls.
 	OnFault(fn func())
 }
 
-// Awaited reports whether there may be a fault for a call of the actor like this, now or after others.
+// Awaited reports whether a pending fault may match such a call of the actor, now or after others.
 func (a *Actor) Awaited(call api.Call) bool {
 	e := a.engine
 	if e.injector == nil {
@@ -33,7 +33,7 @@ func (a *Actor) Awaited(call api.Call) bool {
 	return false
 }
 
-// OnFault has fn called whenever there may be a fault for a call that none was waiting for before.
+// OnFault registers fn, which runs whenever a fault is added that may match calls.
 func (e *Engine) OnFault(fn func()) {
 	if foresight, ok := e.injector.(Foresight); ok {
 		foresight.OnFault(fn)

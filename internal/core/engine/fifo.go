@@ -1,9 +1,9 @@
 package engine
 
-// fifoKept is how many places an empty list keeps.
+// fifoKept is the capacity that an empty list retains.
 const fifoKept = 1024
 
-// fifo is a first-in, first-out list. Its memory follows the number of elements in it.
+// fifo is a first-in, first-out list whose memory follows its length.
 type fifo[T any] struct {
 	items []T
 	head  int
@@ -16,7 +16,7 @@ func (f *fifo[T]) push(item T) {
 	case f.head == len(f.items):
 		f.items, f.head = f.items[:0], 0
 	case f.head > len(f.items)/2 && len(f.items) == cap(f.items):
-		// Making room in front costs no more than growing, and keeps a list that never runs empty from growing for ever.
+		// Moving the items to the front costs no more than growing, and bounds a list that never runs empty.
 		n := copy(f.items, f.items[f.head:])
 		clear(f.items[n:])
 		f.items, f.head = f.items[:n], 0
@@ -24,18 +24,18 @@ func (f *fifo[T]) push(item T) {
 	f.items = append(f.items, item)
 }
 
-// pop removes the first element. There must be one.
+// pop removes the first element. The list must not be empty.
 func (f *fifo[T]) pop() T {
 	var none T
 	item := f.items[f.head]
 	f.items[f.head] = none
 	f.head++
 	if f.head == len(f.items) && cap(f.items) > fifoKept {
-		// What one burst needed is not kept for ever.
+		// The memory of a burst is released.
 		f.items, f.head = nil, 0
 	}
 	return item
 }
 
-// all is what is in the list, first in first.
+// all lists the elements, oldest first.
 func (f *fifo[T]) all() []T { return f.items[f.head:] }

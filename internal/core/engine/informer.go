@@ -9,44 +9,43 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Handler reacts to changes as an informer delivers them. It only looks and queues; a nil function ignores that sort of change.
+// Handler reacts to changes when an informer delivers them. It only reads and queues; a nil function ignores such changes.
 type Handler[T api.Object] struct {
 	Add    func(obj T)
 	Update func(old, obj T)
 	Delete func(obj T)
 }
 
-// Informer is an actor's view of one kind of object. The view lags behind the store by the changes that have not been delivered
-// yet, and that is how it is kept: the store, less what is still on its way. What is on its way is listed once for all informers of
-// a kind (see feed), so that a view costs no memory of its own.
+// Informer is an actor's cache of one kind of object. It lags behind the store by the undelivered changes, and is represented that way:
+// as the store less the undelivered changes. The changes are queued once for all informers of a kind (see deltaQueue), so a cache needs
+// no memory of its own.
 type Informer[T api.Object] struct {
 	actor    *Actor
 	table    *store.Table[T]
 	match    func(T) bool    // nil for all
-	index    *store.Index[T] // with a value: only what the index finds under it
+	index    *store.Index[T] // with a value: only the objects that the index finds under it
 	value    string
-	order    uint64 // among the informers on the table
+	order    uint64 // position among the informers on the table
 	lag      time.Duration
 	handlers []Handler[T]
-	feed     *feed[T]
+	deltas   *deltaQueue[T]
 	// The object that is being delivered, and its key.
 	delivered T
 	key       string
-	place     uint64 // in the feed: the number of the change that is to be delivered next
+	offset    uint64 // in the queue: number of the next change to deliver
 }
 
-// NewInformer starts an informer of this life of the actor. Its view begins with what the store holds.
+// NewInformer starts an informer in this life of the actor. Its cache begins with the objects in the store.
 func NewInformer[T api.Object](a *Actor, table *store.Table[T]) *Informer[T] {
 	return NewSelectiveInformer(a, table, nil)
 }
 
-// NewSelectiveInformer is NewInformer for the objects that match selects, as a watch with a field selector sees them (API-073).
+// NewSelectiveInformer is NewInformer for the objects that match selects, like a watch with a field selector (API-073).
 func NewSelectiveInformer[T api.Object](a *Actor, table *store.Table[T], match func(T) bool) *Informer[T] {
 	return startInformer(&Informer[T]{actor: a, table: table, match: match})
 }
 
-// NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. What is written about others costs it
-// nothing.
+// NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. Writes to other objects cost it nothing.
 func NewKeyedInformer[T api.Object](a *Actor, table *store.Table[T], index *store.Index[T], value string) *Informer[T] {
 	match := func(obj T) bool { return slices.Contains(index.Values(obj), value) }
 	return startInformer(&Informer[T]{actor: a, table: table, match: match, index: index, value: value})
@@ -55,14 +54,14 @@ func NewKeyedInformer[T api.Object](a *Actor, table *store.Table[T], index *stor
 func startInformer[T api.Object](inf *Informer[T]) *Informer[T] {
 	a := inf.actor
 	inf.lag = a.engine.lag[a.name]
-	h := hubOf(a.engine, inf.table)
+	h := dispatcherOf(a.engine, inf.table)
 	h.join(inf)
 	a.OnStop(func() { h.leave(inf) })
 	a.views = append(a.views, inf)
 	return inf
 }
 
-// Handle adds a handler. It gets an Add for everything in the view first, in the order of keys.
+// Handle adds a handler. First the handler gets an Add for every object in the cache, in the order of keys.
 func (inf *Informer[T]) Handle(h Handler[T]) {
 	inf.handlers = append(inf.handlers, h)
 	if h.Add != nil {
@@ -75,27 +74,27 @@ func (inf *Informer[T]) Handle(h Handler[T]) {
 // run delivers one change.
 func (inf *Informer[T]) run() {
 	c := inf.take()
-	if e := inf.actor.engine; !inf.prompt() && inf.place < inf.feed.end() {
-		due := later(inf.feed.at(inf.place).at, inf.lag)
+	if e := inf.actor.engine; !inf.prompt() && inf.offset < inf.deltas.end() {
+		due := later(inf.deltas.at(inf.offset).at, inf.lag)
 		e.schedule(due-e.now, inf, inf.actor, false)
 	}
-	inf.tell(&c)
+	inf.deliver(&c)
 }
 
-// prompt says that each change is delivered in an event of its own, in the order in which all changes of all kinds were written: with
-// seed 0, unless the informer lags. Otherwise one change is due at a time, and what comes first is chosen.
+// prompt reports whether each change is delivered in an event of its own, in the order in which changes of all kinds were written: with
+// seed 0, unless the informer lags. Otherwise one change is due at a time, and the order between informers is chosen.
 func (inf *Informer[T]) prompt() bool { return inf.lag == 0 && inf.actor.engine.choices == nil }
 
-// take moves on to the next change: it is in the view now.
+// take advances to the next change, which is in the cache from now on.
 func (inf *Informer[T]) take() api.Change[T] {
-	c := inf.feed.at(inf.place).change
-	inf.place++
-	inf.feed.done(inf.place-1, 1)
+	c := inf.deltas.at(inf.offset).change
+	inf.offset++
+	inf.deltas.done(inf.offset-1, 1)
 	return c
 }
 
-// tell has the handlers react to a change.
-func (inf *Informer[T]) tell(c *api.Change[T]) {
+// deliver calls the handlers for a change.
+func (inf *Informer[T]) deliver(c *api.Change[T]) {
 	inf.delivered, inf.key = c.Object, c.Key
 	for i := range inf.handlers {
 		h := &inf.handlers[i]
@@ -112,7 +111,7 @@ func (inf *Informer[T]) tell(c *api.Change[T]) {
 	inf.delivered, inf.key = none, ""
 }
 
-// KeyOf is store.KeyOf. Of the object that a handler is being told of it is at hand, and makes no new string.
+// KeyOf is store.KeyOf. For the object that a handler receives it allocates no string.
 func (inf *Informer[T]) KeyOf(obj T) string {
 	if inf.key != "" && any(obj) == any(inf.delivered) {
 		return inf.key
@@ -120,27 +119,27 @@ func (inf *Informer[T]) KeyOf(obj T) string {
 	return api.KeyOf(obj)
 }
 
-// String says what the informer has to deliver.
+// String names the kind whose changes the informer delivers.
 func (inf *Informer[T]) String() string { return "watch of " + string(inf.table.Kind()) }
 
-// Get returns the object as this view has it.
+// Get returns the object as the cache has it.
 func (inf *Informer[T]) Get(key string) (T, bool) {
 	obj, ok, _ := inf.get(key)
 	if inf.actor.engine.footprint != nil {
 		if ok {
-			inf.look(key, obj)
+			inf.noteRead(key, obj)
 		} else {
-			inf.look(key)
+			inf.noteRead(key)
 		}
 	}
 	return obj, ok
 }
 
-// get is Get; late says that the object has changes on their way.
+// get is Get; undelivered reports whether the object has undelivered changes.
 func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
-	if inf.place < inf.feed.end() {
-		if newest := inf.feed.latest[key]; newest >= inf.place {
-			c := inf.feed.back(newest, inf.place)
+	if inf.offset < inf.deltas.end() {
+		if newest := inf.deltas.latest[key]; newest >= inf.offset {
+			c := inf.deltas.back(newest, inf.offset)
 			return c.Old, c.Type != api.Added, true
 		}
 	}
@@ -152,7 +151,7 @@ func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
 	return obj, ok, false
 }
 
-// All walks the view in the order of keys.
+// All iterates over the cache in the order of keys.
 func (inf *Informer[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, obj := range inf.List() {
@@ -163,18 +162,18 @@ func (inf *Informer[T]) All() iter.Seq[T] {
 	}
 }
 
-// List is the view in the order of keys.
+// List is the cache in the order of keys.
 func (inf *Informer[T]) List() []T {
 	view := inf.list()
 	if inf.actor.engine.footprint != nil {
-		inf.look("", view...)
+		inf.noteRead("", view...)
 	}
 	return view
 }
 
 func (inf *Informer[T]) list() []T {
 	objs := inf.stored()
-	late := inf.feed.late(inf.place)
+	late := inf.deltas.undelivered(inf.offset)
 	if len(late) == 0 {
 		return objs
 	}
@@ -191,7 +190,7 @@ func (inf *Informer[T]) list() []T {
 			late = late[1:]
 		}
 		if len(late) > 0 && late[0].Key == key {
-			continue // what the view has of it comes before the next
+			continue // the cached version was added above
 		}
 		view = append(view, obj)
 	}
@@ -201,7 +200,7 @@ func (inf *Informer[T]) list() []T {
 	return view
 }
 
-// stored lists what the store has of the view, in the order of keys.
+// stored lists the objects of the store that the informer selects, in the order of keys.
 func (inf *Informer[T]) stored() []T {
 	if inf.index != nil {
 		keys := inf.index.Keys(inf.value)
@@ -220,12 +219,12 @@ func (inf *Informer[T]) stored() []T {
 	return objs
 }
 
-// ByIndex lists, in the order of keys, the objects of the view that the index finds under value.
+// ByIndex lists, in the order of keys, the cached objects that the index finds under value.
 func (inf *Informer[T]) ByIndex(ix *store.Index[T], value string) []T {
 	keys := ix.Keys(value)
-	if inf.place < inf.feed.end() {
-		// What the index has lost by changes that are on their way is still found here.
-		if leaving := inf.feed.leaving(ix, value, inf.place); len(leaving) > 0 {
+	if inf.offset < inf.deltas.end() {
+		// Objects that left the index by undelivered changes are still found here.
+		if leaving := inf.deltas.leaving(ix, value, inf.offset); len(leaving) > 0 {
 			keys = append(keys, leaving...)
 			slices.Sort(keys)
 			keys = slices.Compact(keys)
@@ -233,13 +232,13 @@ func (inf *Informer[T]) ByIndex(ix *store.Index[T], value string) []T {
 	}
 	var objs []T
 	for _, key := range keys {
-		// What has changes on its way is found by what the view has of it, not by what the store has.
+		// An object with undelivered changes is found by its cached version, not by the stored one.
 		if obj, ok, late := inf.get(key); ok && (!late || slices.Contains(ix.Values(obj), value)) {
 			objs = append(objs, obj)
 		}
 	}
 	if inf.actor.engine.footprint != nil {
-		inf.look("", objs...)
+		inf.noteRead("", objs...)
 	}
 	return objs
 }

@@ -2,9 +2,9 @@ package engine
 
 import "time"
 
-// Loop is a periodic pass of an actor that costs nothing while there is nothing to do: a tick happens only when the loop was
-// armed before it, and then falls on the grid that the period gives, counted from the start of the loop or the end of the last
-// pass. It is background work: Settle does not wait for it.
+// Loop is a periodic pass of an actor that costs nothing while there is nothing to do: a tick happens only if the loop was armed before
+// it. Ticks fall on the grid of the period, counted from the start of the loop or the end of the last pass. It is background work: Settle
+// does not wait for it.
 type Loop struct {
 	actor  *Actor
 	name   string
@@ -21,8 +21,8 @@ func (a *Actor) NewLoop(name string, period time.Duration, pass func(*Proc)) *Lo
 	return &Loop{actor: a, name: name, period: period, base: a.engine.now, fresh: true, pass: pass}
 }
 
-// Arm has the pass run at the next tick. Arming twice is the same as once. A loop that is armed during a pass has its next tick
-// a period after the end of that pass; one that is armed on a tick, the first aside, has missed it.
+// Arm requests a pass at the next tick. Arming twice is the same as once. A loop that is armed during a pass has its next tick a period
+// after the end of that pass; one that is armed on a tick, except the first, has missed it.
 func (l *Loop) Arm() {
 	if l.armed {
 		return

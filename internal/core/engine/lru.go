@@ -1,6 +1,6 @@
 package engine
 
-// lru is a map that keeps the most recently used keys only. Which one is dropped depends on the order of use alone.
+// lru is a map that retains the most recently used keys only. The order of use alone decides which key is evicted.
 type lru[K comparable, V any] struct {
 	limit int
 	nodes map[K]*lruNode[K, V]
@@ -14,8 +14,8 @@ type lruNode[K comparable, V any] struct {
 	value      V
 }
 
-// use returns the value of key, a new zero one if there is none, and whether there was one. The key is now the newest; if that
-// makes one too many, the oldest is dropped. The value stays at its place until the next use.
+// use returns the value of key, or a new zero value, and whether the key was there. It makes the key the newest; if there are too many
+// keys, the oldest is evicted. The pointer is valid until the next use.
 func (c *lru[K, V]) use(key K) (*V, bool) {
 	if n, ok := c.nodes[key]; ok {
 		n.prev.next, n.next.prev = n.next, n.prev
@@ -46,8 +46,8 @@ func (c *lru[K, V]) first(n *lruNode[K, V]) {
 	n.prev.next, n.next.prev = n, n
 }
 
-// look is use for a key that is there, and leaves the order as it is.
-func (c *lru[K, V]) look(key K) (*V, bool) {
+// peek is use for an existing key; it does not change the order.
+func (c *lru[K, V]) peek(key K) (*V, bool) {
 	n, ok := c.nodes[key]
 	if !ok {
 		return nil, false

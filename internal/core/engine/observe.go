@@ -6,17 +6,21 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Observer follows an engine event by event, for tools that explore what may happen. It must not write.
+// The hooks in this file serve two tools only: exploration (internal/tools/explore), which compares states and skips equivalent orders of
+// events, and the differential tests, which order requests by what they read. Controllers do not use them, except that they register
+// their memory with Actor.Keeps.
+
+// Observer follows an engine event by event. It must not write.
 type Observer interface {
-	// Begin is called before each event.
+	// Begin runs before each event.
 	Begin(ev Due)
-	// End is called after it, with what it read and did. The footprint is valid until the next event.
+	// End runs after the event, with what it read and did. The footprint is valid until the next event.
 	End(f *Footprint)
-	// Return is called when the engine goes back to whoever drives it: at the end of Step, Advance, Settle and Until.
+	// Return runs when the engine returns to its caller: at the end of Step, Advance, Settle and Until.
 	Return()
 }
 
-// Observe has o follow the engine from now on; nil ends that. Without an observer nothing of this costs anything.
+// Observe sets the observer; nil removes it. Without an observer none of this costs time.
 func (e *Engine) Observe(o Observer) {
 	e.observer, e.footprint = o, nil
 	if o != nil {
@@ -24,7 +28,7 @@ func (e *Engine) Observe(o Observer) {
 	}
 }
 
-// DueKind says what sort of event is due.
+// DueKind is the kind of an event.
 type DueKind int
 
 // The kinds of events.
@@ -32,7 +36,7 @@ const (
 	DueTurn     DueKind = iota // a worker of a queue takes a key
 	DueDelivery                // an informer delivers a change
 	DueActivity                // a process goes on
-	DueWaking                  // a process goes on because of a signal
+	DueWaking                  // a process continues because of a signal
 	DueTimer                   // a timer fires
 	DueRestart                 // an actor starts again
 	DueOther
@@ -42,18 +46,18 @@ const (
 type Due struct {
 	// Seq is its number: events are numbered in the order in which they are queued.
 	Seq uint64
-	// At is when it is due, since the start; for what is due now, now.
+	// At is when it is due, since the start of the engine.
 	At   time.Duration
 	Kind DueKind
-	// Actor is whose event it is; nil for a restart.
+	// Actor is the owner of the event; nil for a restart.
 	Actor *Actor
-	// Proc, View and Queue are who goes on, delivers, or takes a key.
+	// Proc continues, View delivers, or Queue takes a key; the others are nil.
 	Proc       *Proc
 	View       View
 	Queue      *Queue
 	Name       string // of a timer or a restart
 	Background bool
-	// Stopped is true for a timer that was stopped: it is still listed, and nothing happens when it comes.
+	// Stopped marks a stopped timer: it is still listed, and does nothing when it is due.
 	Stopped bool
 }
 
@@ -88,7 +92,7 @@ func (e *Engine) Ready() []Due {
 	return list
 }
 
-// Later lists what is due at a later time, in no order.
+// Later lists the events that are due at a later time, in no order.
 func (e *Engine) Later() []Due {
 	list := make([]Due, len(e.timers.events))
 	for i, ev := range e.timers.events {
@@ -97,59 +101,59 @@ func (e *Engine) Later() []Due {
 	return list
 }
 
-// Working reports whether anything is queued that Settle waits for.
+// Working reports whether any event is queued that Settle waits for.
 func (e *Engine) Working() bool { return e.waiting > 0 }
 
-// Drive says how the engine is being driven.
-type Drive int
+// RunMode is the method by which the caller runs the engine.
+type RunMode int
 
-// The drives.
+// The run modes.
 const (
-	Stepping  Drive = iota // by Step: it returns after each event
-	Advancing              // by Advance: it returns when the time is over
-	Settling               // by Settle: it returns when nothing is left but background
-	Awaiting               // by Until: it returns when a condition holds
+	Stepping  RunMode = iota // Step: returns after each event
+	Advancing                // Advance: returns when the time has passed
+	Settling                 // Settle: returns when only background work is left
+	Awaiting                 // Until: returns when a condition holds
 )
 
-// Drive is how the engine is being driven, and until when at most, since the start.
-func (e *Engine) Drive() (Drive, time.Duration) { return e.drive, e.horizon }
+// RunMode returns the current or last run mode, and its deadline since the start of the engine.
+func (e *Engine) RunMode() (RunMode, time.Duration) { return e.mode, e.deadline }
 
-// drives notes the beginning of a drive.
-func (e *Engine) drives(d Drive, end time.Duration) { e.drive, e.horizon = d, end }
+// beginRun records the run mode and its deadline.
+func (e *Engine) beginRun(d RunMode, end time.Duration) { e.mode, e.deadline = d, end }
 
-// returns tells the observer of the end of a drive.
+// returns reports the end of a run to the observer.
 func (e *Engine) returns() {
 	if e.observer != nil {
 		e.observer.Return()
 	}
 }
 
-// Footprint is what one event read and did, as far as the engine sees it. What code reads of its actor's own memory the engine does
-// not see.
+// Footprint lists what one event read and did, as far as the engine sees it. The engine does not see what code reads of its actor's own
+// memory.
 type Footprint struct {
 	Event Due
-	// Code is true if code of the actor ran. It is false for a delivery, though its handlers ran, and for an event that is but the
-	// effect of a call: between its effect and its answer others may get in.
+	// Code reports whether code of the actor ran. It is false for a delivery, although its handlers ran, and for an event that is only
+	// the effect of a call: other actors may run between the effect and its answer.
 	Code bool
 	// Procs are the processes that ran, in order.
 	Procs []*Proc
 	// Calls are the calls to the API server and to backends that had their effect.
 	Calls []Effect
-	// Looks are what was read from informers.
-	Looks []Look
-	// Queues are those that were touched.
+	// Reads lists what was read from informers.
+	Reads []Read
+	// Queues lists the work queues that were read or changed.
 	Queues []*Queue
-	// Queued are the numbers of the events that were queued, in order.
+	// Queued lists the numbers of the events that were queued, in order.
 	Queued []uint64
-	// Counts are what Proc.Effects was read as.
+	// Counts lists the results of Proc.Effects.
 	Counts []Count
-	// Answers are what else code was told that does not follow from its actor's memory: of queues how long they are, how often a key has failed
-	// and for how long one was put off, of timers whether they could still be stopped.
+	// Answers lists further results that do not follow from the actor's memory: lengths of queues, failures and delays of keys, and
+	// whether timers could still be stopped.
 	Answers []int64
-	within  uint32 // Proc.calls, if the event found a process within a call
+	within  uint32 // Proc.calls, if the process was within a call when the event began
 }
 
-// Effect is a call that had its effect.
+// Effect is a call that took effect.
 type Effect struct {
 	Proc    *Proc
 	Call    api.Call
@@ -157,16 +161,16 @@ type Effect struct {
 	Err     error        // or its refusal
 }
 
-// Look is one read of an informer.
-type Look struct {
+// Read is one read of an informer.
+type Read struct {
 	View View
-	// Key is what was asked for; "" for a list.
+	// Key is the requested key; "" for a list.
 	Key string
-	// Objects are the answer.
+	// Objects are the result.
 	Objects []api.Object
 }
 
-// Count is what a process read as Proc.Effects.
+// Count is one result of Proc.Effects.
 type Count struct {
 	Proc  *Proc
 	Value uint64
@@ -174,21 +178,21 @@ type Count struct {
 
 func (f *Footprint) reset(ev Due) {
 	*f = Footprint{
-		Event: ev, Procs: f.Procs[:0], Calls: f.Calls[:0], Looks: f.Looks[:0], Queues: f.Queues[:0], Queued: f.Queued[:0], Counts: f.Counts[:0],
+		Event: ev, Procs: f.Procs[:0], Calls: f.Calls[:0], Reads: f.Reads[:0], Queues: f.Queues[:0], Queued: f.Queued[:0], Counts: f.Counts[:0],
 		Answers: f.Answers[:0],
 	}
 }
 
 func (f *Footprint) touch(q *Queue) { f.Queues = append(f.Queues, q) }
 
-// answers notes what code was told.
+// answers records a result.
 func (e *Engine) answers(n int64) {
 	if e.footprint != nil {
 		e.footprint.Answers = append(e.footprint.Answers, n)
 	}
 }
 
-// beginObserved is the beginning of an event for an observer.
+// beginObserved reports the beginning of an event to the observer.
 func (e *Engine) beginObserved(ev event) {
 	d := e.due(ev, e.now)
 	e.observer.Begin(d)
@@ -200,41 +204,41 @@ func (e *Engine) beginObserved(ev event) {
 	}
 }
 
-// endObserved is its end.
+// endObserved reports its end.
 func (e *Engine) endObserved() {
 	f := e.footprint
 	if f.within > 0 && f.Event.Proc.calls == f.within {
-		f.Code = false // the process has gone from within a call to within the same call
+		f.Code = false // the process was within the same call before and after
 	}
 	e.observer.End(f)
 }
 
-// View is an informer, whatever the kind.
+// View is an informer of any kind.
 type View interface {
-	// Kind is what it watches.
+	// Kind is the kind of its objects.
 	Kind() api.Kind
-	// Late walks the changes that are on their way to it, in order.
-	Late(yield func(change LateChange) bool)
+	// Undelivered walks the changes that it has not delivered, in order.
+	Undelivered(yield func(change UndeliveredChange) bool)
 }
 
-// LateChange is a change on its way to an informer.
-type LateChange struct {
+// UndeliveredChange is a change that an informer has not delivered.
+type UndeliveredChange struct {
 	Type api.ChangeType
 	Key  string
-	// Object and Old are the states after and before, as in a store.Change.
+	// Object and Old are the states after and before the change, as in a store.Change.
 	Object, Old api.Object
-	// Written is when it was written, since the start.
+	// Written is the time of the write, since the start of the engine.
 	Written time.Duration
 }
 
-// Kind is the kind that the informer watches.
+// Kind is the kind of the informer's objects.
 func (inf *Informer[T]) Kind() api.Kind { return inf.table.Kind() }
 
-// Late walks the changes that are on their way, in order.
-func (inf *Informer[T]) Late(yield func(LateChange) bool) {
-	for n := inf.place; n < inf.feed.end(); n++ {
-		a := inf.feed.at(n)
-		late := LateChange{Type: a.change.Type, Key: a.change.Key, Object: a.change.Object, Written: a.at}
+// Undelivered walks the changes that the informer has not delivered, in order.
+func (inf *Informer[T]) Undelivered(yield func(UndeliveredChange) bool) {
+	for n := inf.offset; n < inf.deltas.end(); n++ {
+		a := inf.deltas.at(n)
+		late := UndeliveredChange{Type: a.change.Type, Key: a.change.Key, Object: a.change.Object, Written: a.at}
 		if a.change.Type != api.Added {
 			late.Old = a.change.Old
 		}
@@ -244,40 +248,40 @@ func (inf *Informer[T]) Late(yield func(LateChange) bool) {
 	}
 }
 
-// look notes a read.
-func (inf *Informer[T]) look(key string, objs ...T) {
-	l := Look{View: inf, Key: key}
+// noteRead records a read.
+func (inf *Informer[T]) noteRead(key string, objs ...T) {
+	l := Read{View: inf, Key: key}
 	for _, obj := range objs {
 		l.Objects = append(l.Objects, obj)
 	}
 	f := inf.actor.engine.footprint
-	f.Looks = append(f.Looks, l)
+	f.Reads = append(f.Reads, l)
 }
 
-// Views are the informers of this life of the actor, in the order in which they were started.
+// Views lists the informers of this life of the actor, in the order in which they were started.
 func (a *Actor) Views() []View { return a.views }
 
-// Queues are the queues of this life of the actor, in the order in which they were made.
+// Queues lists the queues of this life of the actor, in the order in which they were made.
 func (a *Actor) Queues() []*Queue { return a.queues }
 
-// Procs are the processes of the actor that have begun and not ended, in no order.
+// Procs lists the processes of the actor that have not ended, in no order.
 func (a *Actor) Procs() []*Proc { return a.procs }
 
-// Lives is how often the actor has started.
+// Lives is the number of starts of the actor.
 func (a *Actor) Lives() int { return a.lives }
 
-// Keeps says what all of the actor's memory in this life is reached from: pointers to what it keeps between its activities. It is for
-// tools that compare states, which read it with all that hangs on it. What lies on the stacks of activities, and in informers and
-// queues, need not be named.
+// Keeps registers the roots of the actor's memory in this life: pointers to the state that outlives its activities. Tools that compare
+// states read all values reachable from them. The stacks of activities, informers and queues need not be registered. A field with the
+// struct tag explore:"difference" is a counter of which code uses only differences within one activity.
 func (a *Actor) Keeps(memory ...any) { a.memory = append(a.memory, memory...) }
 
-// Memory is what Keeps was told in this life; nil if nothing was.
+// Memory returns the roots that Keeps registered in this life; nil for none.
 func (a *Actor) Memory() []any { return a.memory }
 
-// ID is the number of the process: processes are numbered from 1 in the order in which they begin. The user's has none.
+// ID is the number of the process: processes are numbered from 1 in the order in which they begin. The user's process has none.
 func (p *Proc) ID() uint64 { return p.id }
 
-// noteRead notes the answer to a call.
+// noteRead records the answer to a call.
 func (p *Proc) noteRead(call api.Call, err error, objs ...api.Object) {
 	f := p.engine.footprint
 	effect := Effect{Proc: p, Call: call, Err: err}
@@ -287,7 +291,7 @@ func (p *Proc) noteRead(call api.Call, err error, objs ...api.Object) {
 	f.Calls = append(f.Calls, effect)
 }
 
-// noteList notes the answer to a list.
+// noteList records the answer to a list.
 func noteList[T api.Object](p *Proc, call api.Call, objs []T) {
 	f := p.engine.footprint
 	effect := Effect{Proc: p, Call: call}
@@ -297,5 +301,5 @@ func noteList[T api.Object](p *Proc, call api.Call, objs []T) {
 	f.Calls = append(f.Calls, effect)
 }
 
-// Footprint is that of the last event; what is queued after it, by whoever drives the engine, is added to it. Nil without an observer.
+// Footprint is the footprint of the last event, with the events that the caller of the engine queued since. Nil without an observer.
 func (e *Engine) Footprint() *Footprint { return e.footprint }

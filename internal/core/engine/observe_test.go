@@ -36,7 +36,7 @@ func (o *observer) End(f *engine.Footprint) {
 	for _, c := range f.Calls {
 		s.calls = append(s.calls, c.Call.Verb+" "+c.Call.Key)
 	}
-	for _, l := range f.Looks {
+	for _, l := range f.Reads {
 		s.looks = append(s.looks, string(l.View.Kind())+" "+l.Key)
 	}
 	for _, p := range f.Procs {
@@ -82,8 +82,8 @@ func TestObserve(t *testing.T) {
 	if !slices.EqualFunc(o.steps, want, equal) {
 		t.Errorf("steps\n%+v\nwant\n%+v", o.steps, want)
 	}
-	if drive, end := e.Drive(); drive != engine.Advancing || end != 0 || o.returns != 1 {
-		t.Errorf("Drive() = %v, %v and %d returns, want one of Advance", drive, end, o.returns)
+	if drive, end := e.RunMode(); drive != engine.Advancing || end != 0 || o.returns != 1 {
+		t.Errorf("RunMode() = %v, %v and %d returns, want one of Advance", drive, end, o.returns)
 	}
 	e.Observe(nil)
 	a.After(time.Second, "later", func(*engine.Proc) {})
@@ -110,8 +110,8 @@ func TestLate(t *testing.T) {
 	if _, err := e.Store().Nodes.Delete("n", api.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	var late []engine.LateChange
-	for c := range a.Views()[0].Late {
+	var late []engine.UndeliveredChange
+	for c := range a.Views()[0].Undelivered {
 		late = append(late, c)
 	}
 	if len(late) != 2 || late[0].Type != api.Added || late[0].Old != nil || late[0].Object != api.Object(n) || late[1].Type != api.Deleted || late[1].Key != "n" {

@@ -2,16 +2,16 @@ package engine
 
 import "github.com/volsim/volsim/internal/core/guard"
 
-// PanicError says that an operation panicked (BIND-095).
+// PanicError reports that an operation panicked (BIND-095).
 type PanicError struct {
 	Operation string
 	Value     any // what it panicked with
-	// Stack holds the functions that were active, the innermost first, one per line as "function file.go:line". Nothing in it
-	// differs between runs or machines.
+	// Stack lists the active functions, innermost first, one per line as "function file.go:line". It is the same in all runs and on all
+	// machines.
 	Stack string
 }
 
-// Error names the operation and the value, without the addresses that a printed pointer would show.
+// Error names the operation and the value, without memory addresses.
 func (e *PanicError) Error() string {
 	return "operation " + e.Operation + " panicked: " + guard.Text(e.Value)
 }
@@ -22,8 +22,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// guarded runs an operation; a panic in it becomes a PanicError. The end of the process by a crash of its actor goes on, and so
-// does runtime.Goexit, which is no panic.
+// guarded runs an operation and turns a panic into a PanicError. The unwinding of a killed process and runtime.Goexit go on.
 func guarded(p *Proc, name string, fn func(*Proc) error) (err error) {
 	defer func() {
 		switch value := recover().(type) {
@@ -31,7 +30,7 @@ func guarded(p *Proc, name string, fn func(*Proc) error) (err error) {
 		case killed:
 			panic(value)
 		default:
-			// BIND-095: it failed, that is all.
+			// BIND-095: a panic is an error of the operation.
 			err = &PanicError{Operation: name, Value: value, Stack: guard.Stack(guardName)}
 		}
 	}()

@@ -8,25 +8,25 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Proc is one sequential activity of an actor: a worker on one key, an operation, a pass of a loop. Code that gets a Proc reads
-// straight from top to bottom; whenever it calls the API or waits, others may run in between.
+// Proc is a process: one sequential activity of an actor, such as a worker on one key, an operation, or a pass of a loop. Its code is
+// straight-line code; whenever it calls the API or waits, other processes may run.
 type Proc struct {
 	engine *Engine
 	actor  *Actor
 	name   string
-	fn     func(*Proc) // what it does, or for a worker the two below
+	fn     func(*Proc) // its code; a worker has the two below instead
 	queue  *Queue
 	item   *queued
 	co     *coroutine // on which it runs
 	parked bool       // it waits
 	inline bool       // the user's: never waits
-	dead   bool       // its actor crashed; all it may still do is unwind
-	// calls counts the beginnings and the ends of its calls: odd while it makes one.
+	dead   bool       // its actor crashed: it may only unwind
+	// calls counts the beginnings and the ends of calls: it is odd during a call.
 	calls  uint32
 	slot   int     // index in actor.procs
 	object api.Ref // see WorksOn
 	id     uint64
-	cause  uint64 // the process that asked for this one, zero if none did
+	cause  uint64 // process that asked for this one, zero for none
 }
 
 // killed unwinds the stack of a process whose actor crashed.
@@ -52,7 +52,7 @@ func (a *Actor) spawn(name string, fn func(*Proc)) {
 	a.begin(&Proc{name: name, fn: fn})
 }
 
-// begin makes p a process of the actor and runs it, to its end. While it waits the engine goes on elsewhere; see coroutine.
+// begin adds p to the actor and runs it to its end. While p waits, the engine goes on elsewhere; see coroutine.
 func (a *Actor) begin(p *Proc) {
 	e := a.engine
 	p.engine, p.actor = e, a
@@ -66,7 +66,7 @@ func (a *Actor) begin(p *Proc) {
 	p.end()
 }
 
-// continues notes that the process runs from here on.
+// continues records that the process runs from here on.
 func (p *Proc) continues() {
 	p.engine.running = p
 	if f := p.engine.footprint; f != nil {
@@ -74,10 +74,10 @@ func (p *Proc) continues() {
 	}
 }
 
-// run continues the process at the end of this task; it waits.
+// run makes a waiting process continue at the end of this task.
 func (p *Proc) run() { p.engine.resumed = p }
 
-// end takes the process off its actor's list.
+// end removes the process from its actor's list.
 func (p *Proc) end() {
 	procs := p.actor.procs
 	if p.slot >= len(procs) || procs[p.slot] != p {
@@ -97,7 +97,7 @@ func (p *Proc) kill() {
 	}
 }
 
-// park has the process wait until run is called.
+// park suspends the process until run is called.
 func (p *Proc) park() {
 	p.parked = true
 	alive := p.co.handOver(p.engine.coroutine())
@@ -108,16 +108,16 @@ func (p *Proc) park() {
 	p.continues()
 }
 
-// String is the actor and the activity.
+// String names the activity.
 func (p *Proc) String() string { return p.name }
 
 // WorksOn names the object that the process works on. If its work fails, the trace entry carries the object.
 func (p *Proc) WorksOn(ref api.Ref) { p.object = ref }
 
-// Actor is who acts.
+// Actor is the actor of the process.
 func (p *Proc) Actor() *Actor { return p.actor }
 
-// Engine is where.
+// Engine is the engine of the process.
 func (p *Proc) Engine() *Engine { return p.engine }
 
 // API is the API server.
@@ -126,7 +126,7 @@ func (p *Proc) API() *API { return p.engine.api }
 // Now is the virtual time.
 func (p *Proc) Now() time.Time { return p.engine.Now() }
 
-// Sleep lets d of virtual time pass. Zero or less lets what is due at this instant, and was so before, come first.
+// Sleep lets d of virtual time pass. With zero or less, the events that are already due at this instant run first.
 func (p *Proc) Sleep(d time.Duration) {
 	if p.inline {
 		return
@@ -138,7 +138,7 @@ func (p *Proc) Sleep(d time.Duration) {
 	p.park()
 }
 
-// Switch is a point at which another actor may get in between. With Seed 0 it does nothing.
+// Switch is a point at which other actors may run. With Seed 0 it does nothing.
 func (p *Proc) Switch() {
 	if p.engine.choices == nil || p.inline {
 		return
@@ -146,7 +146,7 @@ func (p *Proc) Switch() {
 	p.Sleep(0)
 }
 
-// before is what happens ahead of every call: faults, latency, a switch point. An error means that the call must not be made.
+// before runs ahead of every call: faults, latency, a switch point. After an error the call must not be made.
 func (p *Proc) before(call api.Call, latency time.Duration) (api.Fault, error) {
 	if p.inline {
 		return api.Fault{}, nil
@@ -178,7 +178,7 @@ func (p *Proc) before(call api.Call, latency time.Duration) (api.Fault, error) {
 	return fault, nil
 }
 
-// after is what happens behind every call that had its effect.
+// after runs behind every call that took effect.
 func (p *Proc) after(fault api.Fault) error {
 	if fault.Crash {
 		p.crash(fault.Restart)
@@ -195,13 +195,13 @@ func (p *Proc) crash(restart time.Duration) {
 	panic(killed{})
 }
 
-// Backend makes a call to a storage backend: latency passes, then fn takes effect. The answer is fn's, or the injected error.
+// Backend makes a call to a storage backend: latency passes, then fn takes effect. It returns fn's error, or the injected one.
 func (p *Proc) Backend(call api.Call, latency time.Duration, fn func() error) error {
 	return p.BackendWithin(call, latency, forever, nil, fn)
 }
 
-// Effects counts everything that actors did to the world so far: API writes, Events, backend calls, operations begun, keys queued
-// by a sync. A sync that left it unchanged would do nothing again.
+// Effects counts the effects of all actors so far: API writes, Events, backend calls, started or rejected operations, keys queued by a
+// sync. A sync during which the count did not change would do nothing if it ran again.
 func (p *Proc) Effects() uint64 {
 	if f := p.engine.footprint; f != nil {
 		f.Counts = append(f.Counts, Count{p, p.engine.effects})
@@ -209,7 +209,7 @@ func (p *Proc) Effects() uint64 {
 	return p.engine.effects
 }
 
-// Decide records why something is done or left undone. The text may have fmt verbs for args.
+// Decide records the rule and the reason of a decision about obj, which may be nil. text may contain fmt verbs for args.
 func (p *Proc) Decide(rule string, obj api.Object, text string, args ...any) {
 	if p.engine.trace == nil {
 		return
@@ -220,5 +220,5 @@ func (p *Proc) Decide(rule string, obj api.Object, text string, args ...any) {
 	p.Record(trace.Entry{Type: trace.Decision, Rule: rule, Object: api.RefTo(obj), Text: text})
 }
 
-// Tracing reports whether decisions are recorded, for callers that would compute their text at some cost.
+// Tracing reports whether decisions are recorded, for callers whose text is expensive to compute.
 func (p *Proc) Tracing() bool { return p.engine.trace != nil }

@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Queue is a work queue as client-go has it: a set of keys in order of arrival; a key that is added while it is being worked on
-// comes again once afterwards (BIND-034). Its workers are processes of the actor.
+// Queue is a work queue like client-go's: a set of keys in order of arrival. A key that is added during work on it is queued once more
+// afterwards (BIND-034). Its workers are processes of the actor.
 type Queue struct {
 	actor   *Actor
 	name    string
@@ -17,19 +17,19 @@ type Queue struct {
 	sync    func(p *Proc, key string) error
 	limiter *Limiter
 	keys    fifo[*queued]
-	all     map[string]*queued // what is queued or being worked on, and some of what was before
-	busy    int                // how many are queued or being worked on
+	all     map[string]*queued // keys that are queued or worked on, and some earlier ones
+	busy    int                // number of keys that are queued or worked on
 	unused  []*queued
-	resting []*Proc // processes that are over, for the next turns
+	resting []*Proc // ended processes, reused by later turns
 	waiting map[string]*delayed
 	free    int // idle workers
-	starts  int // workers that are about to take a key
+	starts  int // number of workers that are about to take a key
 }
 
 // queued is a key in a queue.
 type queued struct {
 	key     string
-	dirty   bool // it is to be worked on, or once more
+	dirty   bool // it needs work, or more work
 	working bool
 }
 
@@ -38,16 +38,17 @@ type delayed struct {
 	at    time.Duration
 }
 
-// QueueConfig sets up a queue. Sync is needed; the rest has defaults.
+// QueueConfig sets up a queue. Sync is required.
 type QueueConfig struct {
 	Name string
-	// Kind is the kind of the objects that keys name; empty if keys are no names of objects.
+	// Kind is the kind of the objects that keys name. Empty: keys do not name objects.
 	Kind api.Kind
-	// Workers is how many keys are worked on side by side; zero means 1.
+	// Workers is the number of keys that are worked on at the same time; the default is 1.
 	Workers int
-	// Limiter says when a failed key comes again; nil means DefaultLimiter.
+	// Limiter computes the delay of a failed key; the default is DefaultLimiter.
 	Limiter *Limiter
-	// Sync works on one key. An error has the key added again after the limiter's delay (BIND-035); success resets it (BIND-036).
+	// Sync works on one key. After an error the key is added again after the limiter's delay (BIND-035); success resets the delay
+	// (BIND-036).
 	Sync func(p *Proc, key string) error
 }
 
@@ -101,7 +102,7 @@ func (q *Queue) push(item *queued) {
 	q.wake()
 }
 
-// wake has a free worker take a key, if there is one for it.
+// wake schedules a free worker, if there is one and a key for it.
 func (q *Queue) wake() {
 	if q.starts < q.free && q.starts < q.keys.len() {
 		q.starts++
@@ -109,7 +110,7 @@ func (q *Queue) wake() {
 	}
 }
 
-// run is a worker's turn: one key.
+// run lets a worker take one key.
 func (q *Queue) run() {
 	q.touched()
 	q.starts--
@@ -124,7 +125,8 @@ func (q *Queue) run() {
 	}
 }
 
-// proc is a process for a turn. In a run that is shuffled or explored each turn has one of its own, by which it is told from others.
+// proc returns a process for a turn. In a shuffled or explored run each turn has a process of its own, because processes identify turns
+// there.
 func (q *Queue) proc() *Proc {
 	n := len(q.resting)
 	if n == 0 {
@@ -135,7 +137,7 @@ func (q *Queue) proc() *Proc {
 	return p
 }
 
-// turn is what the process of a worker does.
+// turn is the code of a worker's process.
 func (q *Queue) turn(p *Proc, item *queued) {
 	p.object = api.Ref{}
 	if q.kind != "" {
@@ -160,8 +162,8 @@ func (q *Queue) turn(p *Proc, item *queued) {
 	q.wake()
 }
 
-// done drops a key that is neither queued nor being worked on any more. Of many it keeps some: it costs less to drop them together,
-// and the keys of a burst often come again.
+// done removes a key that is neither queued nor worked on. It retains some of many keys: removing them together is cheaper, and the keys
+// of a burst often come again.
 func (q *Queue) done(item *queued) {
 	switch n := len(q.all); {
 	case n <= itemsKept:
@@ -181,7 +183,7 @@ func (q *Queue) done(item *queued) {
 	}
 }
 
-// itemsKept is how many places for keys, and processes, a queue keeps for later.
+// itemsKept is the number of unused keys and processes that a queue retains.
 const itemsKept = 64
 
 // String names the queue.
@@ -218,7 +220,7 @@ func (q *Queue) AddAfter(key string, d time.Duration) {
 	})}
 }
 
-// AddRateLimited queues a key after the delay its failures have earned it.
+// AddRateLimited queues a key after the delay that its failures require.
 func (q *Queue) AddRateLimited(key string) {
 	q.AddAfter(key, q.limiter.When(key, q.actor.engine.now))
 }
@@ -229,24 +231,24 @@ func (q *Queue) Forget(key string) {
 	q.limiter.Forget(key)
 }
 
-// Failures is how often a key has failed in a row.
+// Failures is the number of consecutive failures of a key.
 func (q *Queue) Failures(key string) int {
 	q.touched()
 	q.actor.engine.answers(int64(q.limiter.failures[key]))
 	return q.limiter.failures[key]
 }
 
-// Limiter computes the delay of a failed key: base·2^n for the nth failure in a row, at most max; and never earlier than a
-// token bucket over all keys allows.
+// Limiter computes the delay of a failed key: base·2^n for the nth consecutive failure, at most max, and never earlier than a token
+// bucket over all keys allows.
 type Limiter struct {
 	base, max time.Duration
-	interval  time.Duration // of the bucket; zero is no bucket
+	interval  time.Duration // of the bucket; zero means no bucket
 	burst     int
-	tat       time.Duration // when the bucket would be empty of debts
+	tat       time.Duration // theoretical arrival time of the next token
 	failures  map[string]int
 }
 
-// NewLimiter makes a limiter. A zero perSecond leaves out the bucket.
+// NewLimiter makes a limiter. With perSecond zero it has no bucket.
 func NewLimiter(base, max time.Duration, perSecond, burst int) *Limiter {
 	l := &Limiter{base: base, max: max, burst: burst, failures: map[string]int{}}
 	if perSecond > 0 {
@@ -256,13 +258,12 @@ func NewLimiter(base, max time.Duration, perSecond, burst int) *Limiter {
 	return l
 }
 
-// DefaultLimiter is what controllers use unless they say otherwise: 5 ms·2^n up to 1000 s, and 10 per second after a burst of
-// 100 (BIND-004).
+// DefaultLimiter is the default of controllers: 5 ms·2^n up to 1000 s, and 10 per second after a burst of 100 (BIND-004).
 func DefaultLimiter() *Limiter {
 	return NewLimiter(5*time.Millisecond, 1000*time.Second, 10, 100)
 }
 
-// When counts a failure of the key and says how long it waits.
+// When counts a failure of the key and returns its delay.
 func (l *Limiter) When(key string, now time.Duration) time.Duration {
 	n := l.failures[key]
 	l.failures[key] = n + 1

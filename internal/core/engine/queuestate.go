@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Index is the place of the queue among those of its actor.
+// Index is the position of the queue among those of its actor.
 func (q *Queue) Index() int { return slices.Index(q.actor.queues, q) }
 
-// First is the key that the next free worker takes; "" if none waits.
+// First is the key that the next free worker takes; "" if none is queued.
 func (q *Queue) First() string {
 	if q.keys.len() == 0 {
 		return ""
@@ -17,8 +17,9 @@ func (q *Queue) First() string {
 	return q.keys.all()[0].key
 }
 
-// AppendState appends a text that tells what the queue holds: the keys in order, those being worked on and which of them come again, and what
-// its limiter remembers. What is put off is not in it: that is timers of the actor; nor who is about to take a key: those are events.
+// AppendState appends the state of the queue as text: the queued keys in order, the keys being worked on and whether they are queued
+// again, and the state of its limiter. Delayed keys are timers of the actor, and workers about to take a key are events; neither is
+// included.
 func (q *Queue) AppendState(text []byte) []byte {
 	for _, item := range q.keys.all() {
 		text = fmt.Appendf(text, " %q", item.key)
@@ -36,7 +37,7 @@ func (q *Queue) AppendState(text []byte) []byte {
 	return text
 }
 
-// touched notes that the queue was read or changed.
+// touched records that the queue was read or changed.
 func (q *Queue) touched() {
 	if f := q.actor.engine.footprint; f != nil {
 		f.touch(q)

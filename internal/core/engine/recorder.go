@@ -14,23 +14,23 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Recorder emits Events in the name of one component. What is emitted is traced as it is, and then correlated and counted as
-// client-go does (BIND-004) before it reaches the store. What it has seen is lost with this life of the actor.
+// Recorder emits Events in the name of one component. An Event is traced as emitted, then correlated and counted as client-go does
+// (BIND-004), then stored. The correlation state is lost with this life of the actor.
 type Recorder struct {
 	actor      *Actor
 	component  string
 	correlator *correlator
 }
 
-// NewRecorder gives the actor a recorder; component is what Events name as their source.
+// NewRecorder gives the actor a recorder. component is the source in the Events.
 func (a *Actor) NewRecorder(component string) *Recorder {
 	return &Recorder{actor: a, component: component, correlator: newCorrelator()}
 }
 
-// Event emits an Event about obj. eventType is Normal or Warning; text may have fmt verbs for args.
+// Event emits an Event about obj. eventType is Normal or Warning; text may contain fmt verbs for args.
 //
-// An Event reaches the store at once: it takes no time, nobody gets in between, and no fault is injected. One that the store
-// refuses is lost, and so is one about no object or of another type: emitting cannot fail.
+// An Event is stored at once: it takes no time, no other process runs in between, and no fault is injected. Emitting cannot fail: an
+// Event that the store rejects, without an object, or of another type is lost.
 func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string, args ...any) {
 	if p.dead {
 		return
@@ -45,7 +45,7 @@ func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string
 	if ref.Kind == "" || eventType != corev1.EventTypeNormal && eventType != corev1.EventTypeWarning {
 		return
 	}
-	about := topic{subject: subject{ref: ref, uid: obj.GetUID(), eventType: eventType}, reason: reason}
+	about := eventKey{subject: subject{ref: ref, uid: obj.GetUID(), eventType: eventType}, reason: reason}
 	seen, rec, ok := r.correlator.correlate(about, text, now)
 	if rec.name == "" {
 		rec.name = p.engine.eventName(obj.GetName())
@@ -65,7 +65,7 @@ func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string
 		event.Count, event.LastTimestamp, event.Message = rec.count, seconds(now), seen.text
 		stored, err = events.Update(&event)
 	} else {
-		// An Event that was counted and is gone, expired for example, begins again with its count.
+		// A counted Event that no longer exists, for example because it expired, is created again with its count.
 		stored, err = events.Create(r.event(obj, seen, rec, namespace, now))
 	}
 	if err == nil {
@@ -73,28 +73,28 @@ func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string
 	}
 }
 
-// Dropped counts n more Events of which nothing is stored, as they come where somebody says the same again and again: the next one that is
-// stored has their number, too. There must have been one like them, and they must come before [Recorder.StoredFrom]. They are not traced.
+// Dropped counts n more Events that are not stored, for a caller that skips repeated identical Events: the next stored one includes them
+// in its count. At least one such Event must have been emitted, and all n must fall before [Recorder.StoredFrom]. They are not traced.
 func (r *Recorder) Dropped(obj api.Object, eventType, reason, text string, n int) {
 	if n > 0 {
-		about := topic{subject: subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}, reason: reason}
+		about := eventKey{subject: subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}, reason: reason}
 		r.correlator.dropped(about, text, n, r.actor.engine.Now())
 	}
 }
 
-// StoredFrom is from when on an Event of that type about obj is stored: now, unless there were too many about it.
+// StoredFrom is the time from which on an Event of that type about obj is stored: now, unless there were too many.
 func (r *Recorder) StoredFrom(obj api.Object, eventType string) time.Time {
 	now := r.actor.engine.Now()
 	from := now
-	if tokens, known := r.correlator.spam.look(subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}); known && tokens.free().After(now) {
+	if tokens, known := r.correlator.spam.peek(subject{ref: api.RefTo(obj), uid: obj.GetUID(), eventType: eventType}); known && tokens.free().After(now) {
 		from = tokens.free()
 	}
 	r.actor.engine.answers(int64(from.Sub(now)))
 	return from
 }
 
-func (r *Recorder) event(obj api.Object, seen sighting, rec *record, namespace string, now time.Time) *corev1.Event {
-	about := seen.topic.subject
+func (r *Recorder) event(obj api.Object, seen message, rec *record, namespace string, now time.Time) *corev1.Event {
+	about := seen.eventKey.subject
 	apiVersion, kind := store.GroupVersionKind(about.ref.Kind).ToAPIVersionAndKind()
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.name},
@@ -106,7 +106,7 @@ func (r *Recorder) event(obj api.Object, seen sighting, rec *record, namespace s
 			UID:             about.uid,
 			ResourceVersion: obj.GetResourceVersion(),
 		},
-		Reason:              seen.topic.reason,
+		Reason:              seen.eventKey.reason,
 		Message:             seen.text,
 		Source:              corev1.EventSource{Component: r.component},
 		FirstTimestamp:      seconds(rec.first),
@@ -116,16 +116,16 @@ func (r *Recorder) event(obj api.Object, seen sighting, rec *record, namespace s
 		ReportingController: r.component,
 	}
 	if seen.combined {
-		event.ReportingController = "" // client-go leaves it out of these
+		event.ReportingController = "" // client-go sets no controller in these
 	}
 	return event
 }
 
-// seconds is the time as it reads in an object of the API.
+// seconds is the time with the precision of API objects.
 func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
-// eventName is a new name for an Event about the object of that name: its name and 16 hexadecimal digits, which are the time in
-// nanoseconds, or as many more as make it unique. If that is no valid name, it looks like a uuid, as it does upstream.
+// eventName returns a new name for an Event about the object of that name: the name and 16 hexadecimal digits, which are the time in
+// nanoseconds, or the next larger unused number. If that is no valid name, the result has the form of a UUID, as in client-go.
 func (e *Engine) eventName(about string) string {
 	e.eventStamp = max(e.eventStamp+1, e.Now().UnixNano())
 	name := fmt.Sprintf("%s.%016x", about, uint64(e.eventStamp))

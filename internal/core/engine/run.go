@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Step runs the next event, moving the clock to it, and reports whether there was one. Loops that have nothing to do queue nothing.
+// Step runs the next event and moves the clock to it. It reports whether there was one. Loops that are not armed queue nothing.
 func (e *Engine) Step() bool {
-	e.drives(Stepping, forever)
+	e.beginRun(Stepping, forever)
 	ok := e.single(forever)
 	e.returns()
 	return ok
 }
 
-// single runs the next event, unless that comes after limit, and reports whether there was one.
+// single runs the next event up to limit, and reports whether there was one.
 func (e *Engine) single(limit time.Duration) (ran bool) {
 	e.carry(func() (ev event, ok bool) {
 		if ran {
@@ -27,21 +27,21 @@ func (e *Engine) single(limit time.Duration) (ran bool) {
 
 const forever = time.Duration(1<<63 - 1)
 
-// Advance runs everything due within d, the end included; the clock then stands at now+d. A negative d does nothing.
+// Advance runs everything due within d, the end included; the clock then reads now+d. A negative d does nothing.
 func (e *Engine) Advance(d time.Duration) {
 	if d < 0 {
 		return
 	}
 	end := e.in(d)
-	e.drives(Advancing, end)
+	e.beginRun(Advancing, end)
 	e.carry(func() (event, bool) { return e.next(end) })
 	e.now = end
 	e.release()
 	e.returns()
 }
 
-// Settle runs events until nothing but background work is left: the periodic loops that would find the same again. It gives up
-// with a *StuckError when limit of virtual time is spent, or when too many events pass at one instant.
+// Settle runs events until only background work is left: periodic loops that would find nothing new. It returns a *StuckError when limit
+// of virtual time has passed, or when too many events run at one instant.
 func (e *Engine) Settle(limit time.Duration) error {
 	return e.drain(Settling, limit, func(d *drain) {
 		e.carry(func() (event, bool) {
@@ -53,10 +53,10 @@ func (e *Engine) Settle(limit time.Duration) error {
 	})
 }
 
-// Until runs events until cond holds, and gives up as Settle does, or when nothing is left that could change anything.
+// Until runs events until cond holds. It returns a *StuckError like Settle, and also when no event is left that could change anything.
 func (e *Engine) Until(cond func() bool, limit time.Duration) error {
 	return e.drain(Awaiting, limit, func(d *drain) {
-		// The condition is its caller's, and asked on the caller's stack.
+		// cond runs on the stack of its caller.
 		for d.err == nil && !cond() {
 			given := false
 			e.carry(func() (event, bool) {
@@ -70,9 +70,9 @@ func (e *Engine) Until(cond func() bool, limit time.Duration) error {
 	})
 }
 
-func (e *Engine) drain(drive Drive, limit time.Duration, run func(d *drain)) error {
+func (e *Engine) drain(mode RunMode, limit time.Duration, run func(d *drain)) error {
 	d := &drain{engine: e, limit: limit, end: e.in(limit), instant: e.now}
-	e.drives(drive, d.end)
+	e.beginRun(mode, d.end)
 	defer e.release()
 	run(d)
 	e.returns()
@@ -82,19 +82,19 @@ func (e *Engine) drain(drive Drive, limit time.Duration, run func(d *drain)) err
 	return nil
 }
 
-// drain is a drive that gives up.
+// drain is a run with a limit.
 type drain struct {
 	engine     *Engine
 	limit, end time.Duration
 	instant    time.Duration // of the last event
-	count      int           // of the events at that instant
+	count      int           // number of events at that instant
 	err        *StuckError
 }
 
-// next is the next event, if it is not time to give up.
+// next returns the next event, or sets err at the limit.
 func (d *drain) next() (event, bool) {
 	e := d.engine
-	// An instant may hold a fair number of events for each object, but not without end.
+	// One instant may have many events for each object, but a bounded number.
 	if d.count > maxEventsAtOnce && d.count > maxEventsPerObject*e.store.Len() {
 		d.err = &StuckError{Cause: Livelock, Events: d.count, Pending: e.Pending()}
 		return event{}, false

@@ -2,22 +2,22 @@ package engine
 
 import "time"
 
-// Ticker is a periodic pass of an actor, like Loop, for passes that are work: Settle waits for a pass that is armed, and a pass can be
-// armed for a time to come. Passes fall on the grid that the period gives, counted from the start or the end of the last pass.
-// Of several times the earliest counts, and a pass answers them all: what should come later still has to be asked for again.
+// Ticker is a periodic pass of an actor for foreground work: unlike with Loop, Settle waits for an armed pass, and a pass can be armed
+// for a later time. Passes fall on the grid of the period, counted from the start or the end of the last pass. Of several requests the
+// earliest counts, and one pass answers them all: a later pass must be requested again.
 type Ticker struct {
-	actor  *Actor
-	name   string
-	period time.Duration
-	base   time.Duration // of the grid
-	fresh  bool          // no pass has run: the base itself is a tick
-	active bool          // a pass is on its way
-	pass   func(*Proc)
-	wishes [2]wish // of work, and in the background
+	actor    *Actor
+	name     string
+	period   time.Duration
+	base     time.Duration // of the grid
+	fresh    bool          // no pass has run: the base itself is a tick
+	active   bool          // a pass is on its way
+	pass     func(*Proc)
+	requests [2]request // foreground and background
 }
 
-// wish is a pass that is wanted at the first tick after a time.
-type wish struct {
+// request asks for a pass at the first tick after a time.
+type request struct {
 	set   bool
 	after time.Duration
 	timer *Timer
@@ -28,23 +28,23 @@ const (
 	inBackground
 )
 
-// NewTicker makes a ticker whose first tick is now, if it is armed at this instant, and whose next ones come every period.
+// NewTicker makes a ticker whose first tick is now, if it is armed at this instant, and whose next ticks follow every period.
 func (a *Actor) NewTicker(name string, period time.Duration, pass func(*Proc)) *Ticker {
 	return &Ticker{actor: a, name: name, period: period, base: a.engine.now, fresh: true, pass: pass}
 }
 
-// Arm has the pass run at the next tick. Arming twice is the same as once. A ticker that is armed during a pass has its next tick
-// a period after the end of that pass; one that is armed on a tick, the first aside, has missed it.
+// Arm requests a pass at the next tick. Arming twice is the same as once. A ticker that is armed during a pass has its next tick a period
+// after the end of that pass; one that is armed on a tick, except the first, has missed it.
 func (t *Ticker) Arm() { t.ArmAfter(0) }
 
-// ArmAfter has the pass run at the first tick that is later than d from now.
+// ArmAfter requests a pass at the first tick that is later than d from now.
 func (t *Ticker) ArmAfter(d time.Duration) { t.arm(asWork, d) }
 
-// ArmInBackground is ArmAfter for a pass that Settle need not wait for.
+// ArmInBackground is ArmAfter for a pass that Settle does not wait for.
 func (t *Ticker) ArmInBackground(d time.Duration) { t.arm(inBackground, d) }
 
 func (t *Ticker) arm(kind int, d time.Duration) {
-	w, after := &t.wishes[kind], t.actor.engine.in(max(d, 0))
+	w, after := &t.requests[kind], t.actor.engine.in(max(d, 0))
 	if w.set && w.after <= after {
 		return
 	}
@@ -55,19 +55,19 @@ func (t *Ticker) arm(kind int, d time.Duration) {
 }
 
 func (t *Ticker) schedule(kind int) {
-	w := &t.wishes[kind]
+	w := &t.requests[kind]
 	w.stop()
 	w.timer = t.actor.timer(t.tickAfter(w.after)-t.actor.engine.now, t.name, kind == inBackground, t.tick)
 }
 
-func (w *wish) stop() {
+func (w *request) stop() {
 	if w.timer != nil {
 		w.timer.Stop()
 		w.timer = nil
 	}
 }
 
-// TickAfter is the first tick later than the given time, if no pass is run before.
+// TickAfter is the first tick after the given time, if no pass runs before.
 func (t *Ticker) TickAfter(at time.Time) time.Time {
 	start := t.actor.engine.start
 	return start.Add(t.tickAfter(at.Sub(start)))
@@ -85,19 +85,19 @@ func (t *Ticker) tickAfter(at time.Duration) time.Duration {
 	return t.base + past + wait
 }
 
-// tick runs a pass, which is the answer to all wishes so far.
+// tick runs a pass, which answers all requests so far.
 func (t *Ticker) tick() {
-	for kind := range t.wishes {
-		t.wishes[kind].stop()
-		t.wishes[kind].set = false
+	for kind := range t.requests {
+		t.requests[kind].stop()
+		t.requests[kind].set = false
 	}
 	t.actor.spawn(t.name, func(p *Proc) {
 		t.active = true
 		t.pass(p)
 		t.active, t.fresh = false, false
 		t.base = p.engine.now
-		for kind := range t.wishes {
-			if t.wishes[kind].set {
+		for kind := range t.requests {
+			if t.requests[kind].set {
 				t.schedule(kind)
 			}
 		}

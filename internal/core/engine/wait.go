@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Signal is something that processes wait for and others bring about. The zero value is ready to use. A signal remembers nothing:
-// whoever waits looks at the state itself first, and again each time it is woken.
+// Signal lets processes wait for a change. The zero value is ready to use. A signal has no memory: a process reads the state itself
+// before it waits, and again each time it is woken.
 type Signal struct{ waiters []*waiter }
 
-// waiter is a process that waits for a signal. As a task it is the end of that wait.
+// waiter is a process that waits for a signal. As a task it ends that wait.
 type waiter struct {
 	proc  *Proc
-	woken bool // by the signal, not by the time
+	woken bool // by the signal, not by the timeout
 }
 
 func (w *waiter) run() { w.proc.run() }
 
-// String is what waits.
+// String names the process that waits.
 func (w *waiter) String() string { return w.proc.name + ", woken by a signal" }
 
-// Wait suspends the process until the next Broadcast, which it reports as true, or until timeout of virtual time has passed. A
-// timeout of zero or less is none: such a wait may last for ever, and does not keep Settle going. If the actor crashes meanwhile
-// Wait does not return. The process of the engine's user never waits and gets false.
+// Wait suspends the process until the next Broadcast, which it reports as true, or until timeout of virtual time has passed. With zero or
+// less there is no timeout; Settle does not wait for such a process. If the actor crashes, Wait does not return. The process of the
+// engine's user does not wait and gets false.
 func (s *Signal) Wait(p *Proc, timeout time.Duration) bool {
 	if p.inline {
 		return false
@@ -31,20 +31,20 @@ func (s *Signal) Wait(p *Proc, timeout time.Duration) bool {
 	s.waiters = append(s.waiters, w)
 	if timeout > 0 {
 		timer := p.actor.timer(timeout, p.name+", tired of waiting", false, func() {
-			// A broadcast of this very instant has it woken already.
+			// A broadcast at this very instant has already woken it.
 			if !w.woken {
 				p.run()
 			}
 		})
 		defer timer.Stop()
 	}
-	// A crash unwinds from here: nobody must wake the process then.
+	// A crash unwinds from here: the process must not be woken then.
 	defer s.drop(w)
 	p.park()
 	return w.woken
 }
 
-// Broadcast wakes all processes that wait now. They go on at this instant, behind what is already due, in the order in which
+// Broadcast wakes all waiting processes. They continue at this instant, behind the events that are already due, in the order in which
 // they began to wait.
 func (s *Signal) Broadcast() {
 	waiters := s.waiters

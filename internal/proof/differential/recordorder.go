@@ -80,7 +80,7 @@ func (t *orderRecorder) seen(actor string) map[api.Kind]int {
 	seen := map[api.Kind]int{}
 	for _, view := range a.Views() {
 		n := len(t.changes[view.Kind()])
-		for range view.Late {
+		for range view.Undelivered {
 			n--
 		}
 		seen[view.Kind()] = n
@@ -124,12 +124,12 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 
 // view records what a controller viewed, if it has received more changes since its last view.
 func (t *orderRecorder) view(f *engine.Footprint) {
-	if f.Event.Actor == nil || len(f.Looks) == 0 || isKubelet(f.Event.Actor.Name()) {
+	if f.Event.Actor == nil || len(f.Reads) == 0 || isKubelet(f.Event.Actor.Name()) {
 		return
 	}
 	actor := f.Event.Actor.Name()
 	seen, needed := t.seen(actor), map[api.Kind]int{}
-	for _, look := range f.Looks {
+	for _, look := range f.Reads {
 		kind := look.View.Kind()
 		n := seen[kind]
 		for look.Key != "" && n > 0 && t.changes[kind][n-1] != look.Key {

@@ -115,7 +115,7 @@ func (a *access) note(t *tracker, f *engine.Footprint, independent bool) {
 	for _, q := range f.Queues {
 		a.changes(queueCell + actor + string(number(q.Index())))
 	}
-	for _, l := range f.Looks {
+	for _, l := range f.Reads {
 		a.reads(viewCell + actor + string(number(viewIndex(f.Event.Actor, l.View))) + l.Key)
 	}
 }

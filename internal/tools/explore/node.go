@@ -159,7 +159,7 @@ func (x *explorer) explored(n *node) []int {
 		all[i] = i
 		if !x.opts.NoPrune && !x.opts.noReduction && !x.opts.noInvisible && len(n.events) > 1 && x.invisible(n, i) {
 			x.assumed = true
-			if drive, _ := x.tracker.engine.Drive(); drive == engine.Settling {
+			if drive, _ := x.tracker.engine.RunMode(); drive == engine.Settling {
 				x.assumedQuiet[x.tracker.engine.Now()] = true
 			}
 			return []int{i}
@@ -175,7 +175,7 @@ func (x *explorer) explored(n *node) []int {
 // event may be due at this instant; background checks those that are queued later in it.
 func (x *explorer) invisible(n *node, i int) bool {
 	t, d := x.tracker, n.events[i].due
-	drive, _ := t.engine.Drive()
+	drive, _ := t.engine.RunMode()
 	settling := drive == engine.Settling
 	if d.Kind != engine.DueDelivery || !settling && drive != engine.Advancing && !t.waitsForTime(drive) {
 		return false
@@ -199,7 +199,7 @@ func (x *explorer) invisible(n *node, i int) bool {
 // background records an instant at which a background event is queued during Settle, and refutes the assumption that there is none.
 func (x *explorer) background(f *engine.Footprint) {
 	now := x.tracker.engine.Now()
-	if drive, _ := x.tracker.engine.Drive(); drive != engine.Settling || len(f.Queued) == 0 || x.backgroundAt[now] {
+	if drive, _ := x.tracker.engine.RunMode(); drive != engine.Settling || len(f.Queued) == 0 || x.backgroundAt[now] {
 		return
 	}
 	for _, d := range x.tracker.engine.Ready() {

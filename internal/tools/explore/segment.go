@@ -20,7 +20,7 @@ func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 		d = d.with(t.now.memories[a.Name()])
 	}
 	if independent {
-		for _, l := range f.Looks {
+		for _, l := range f.Reads {
 			d = d.mix(number(len(l.Objects)))
 			for _, obj := range l.Objects {
 				d = d.with(t.content(obj))

@@ -58,7 +58,7 @@ func (t *tracker) actor(a *engine.Actor) digest {
 	}
 	d := digest{}.mix(out).with(t.now.memories[a.Name()], unordered(procs))
 	for i, v := range a.Views() {
-		for late := range v.Late {
+		for late := range v.Undelivered {
 			d = d.mix(number(i), []byte(late.Type), []byte(late.Key), number(int(late.Written))).with(t.content(late.Object), t.contentOrNone(late.Old))
 		}
 	}

@@ -170,7 +170,7 @@ func (t *tracker) begin(d engine.Due) {
 	case engine.DueTurn:
 		t.key = d.Queue.First()
 	case engine.DueDelivery:
-		for late := range d.View.Late {
+		for late := range d.View.Undelivered {
 			t.key = late.Key
 			t.before = t.before.mix([]byte(late.Type)).with(t.content(late.Object), t.contentOrNone(late.Old))
 			break
@@ -237,7 +237,7 @@ func (t *tracker) end(f *engine.Footprint) {
 	if effects != t.effects {
 		t.access.reads(effectsCell)
 	}
-	drive, _ := t.engine.Drive()
+	drive, _ := t.engine.RunMode()
 	switch {
 	case drive == engine.Stepping, drive == engine.Awaiting && !t.waitsForTime(drive), t.countLives() != t.lives:
 		t.access.all = true
@@ -298,7 +298,7 @@ func identifiedByCause(d engine.Due) bool {
 }
 
 // waitsForTime reports whether Until waits only for its timeout, because its condition cannot become true any more.
-func (t *tracker) waitsForTime(drive engine.Drive) bool {
+func (t *tracker) waitsForTime(drive engine.RunMode) bool {
 	return drive == engine.Awaiting && t.run.Waits != nil && !t.run.Waits()
 }
 

@@ -4,32 +4,32 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// chunkLen is how many changes are kept in one piece of memory.
+// chunkLen is the number of changes in one chunk.
 const chunkLen = 32
 
-// chunksKept is how many pieces of memory a list keeps for later.
+// chunksKept is the number of unused chunks that a list retains.
 const chunksKept = 16
 
-type chunk[T api.Object] [chunkLen]arrival[T]
+type chunk[T api.Object] [chunkLen]delta[T]
 
-// arrivals is a list of changes, first in, first out. It grows in pieces, which are used again: what is in the list never moves.
-type arrivals[T api.Object] struct {
+// deltaList is a first-in, first-out list of changes. It grows by chunks, which are reused: elements never move.
+type deltaList[T api.Object] struct {
 	chunks fifo[*chunk[T]]
-	head   int // of the first change in the first chunk
+	head   int // index of the first change in the first chunk
 	n      int
 	unused []*chunk[T]
 }
 
-func (l *arrivals[T]) len() int { return l.n }
+func (l *deltaList[T]) len() int { return l.n }
 
 // at is the ith change in the list.
-func (l *arrivals[T]) at(i int) *arrival[T] {
+func (l *deltaList[T]) at(i int) *delta[T] {
 	i += l.head
 	return &l.chunks.all()[i/chunkLen][i%chunkLen]
 }
 
-// push makes room for one more change at the end.
-func (l *arrivals[T]) push() *arrival[T] {
+// push adds a zero change and returns it.
+func (l *deltaList[T]) push() *delta[T] {
 	if l.head+l.n == chunkLen*l.chunks.len() {
 		var fresh *chunk[T]
 		if last := len(l.unused) - 1; last >= 0 {
@@ -44,8 +44,8 @@ func (l *arrivals[T]) push() *arrival[T] {
 }
 
 // pop removes the first change.
-func (l *arrivals[T]) pop() {
-	*l.at(0) = arrival[T]{}
+func (l *deltaList[T]) pop() {
+	*l.at(0) = delta[T]{}
 	l.head++
 	l.n--
 	if l.head < chunkLen {

@@ -8,49 +8,49 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// hub hands the changes of one table to all informers on it, in the order in which they were started.
-type hub[T api.Object] struct {
+// dispatcher delivers the changes of one table to all informers on it, in the order in which they were started.
+type dispatcher[T api.Object] struct {
 	engine  *Engine
 	table   *store.Table[T]
-	started uint64         // how many informers were started so far
-	open    []*Informer[T] // those that look at each change, in order
-	shared  *feed[T]       // of those of them that see every change
+	started uint64         // number of informers so far
+	open    []*Informer[T] // informers that examine each change, in order
+	shared  *deltaQueue[T] // queue of the informers without a selector
 	sharing int            // how many these are
-	prompt  []*Informer[T] // those of them that are Informer.prompt
-	due     fifo[uint64]   // the numbers of the changes that are to be delivered to them
+	prompt  []*Informer[T] // those of them with Informer.prompt
+	due     fifo[uint64]   // numbers of the changes that they have not delivered
 	keyed   []*keyed[T]
-	// concerned is the memory of keyedFor.
+	// concerned is reused by keyedFor.
 	concerned []concerned[T]
 }
 
-// keyed are the informers that see what an index finds under one value.
+// keyed groups the informers on the objects that an index finds under one value.
 type keyed[T api.Object] struct {
 	index   *store.Index[T]
 	byValue map[string][]*Informer[T]
 }
 
-// concerned is an informer with a selector that a change concerns: the object matched before it, or does after it.
+// concerned is an informer with a selector that matches the object before the change, after it, or both.
 type concerned[T api.Object] struct {
 	inf           *Informer[T]
 	before, after bool
 }
 
-// hubOf is the hub of a table. There is one for each kind.
-func hubOf[T api.Object](e *Engine, table *store.Table[T]) *hub[T] {
-	if h, ok := e.hubs[table.Kind()].(*hub[T]); ok && h.table == table {
+// dispatcherOf returns the dispatcher of a table. There is one for each kind.
+func dispatcherOf[T api.Object](e *Engine, table *store.Table[T]) *dispatcher[T] {
+	if h, ok := e.dispatchers[table.Kind()].(*dispatcher[T]); ok && h.table == table {
 		return h
 	}
-	h := &hub[T]{engine: e, table: table, shared: newFeed[T]()}
-	// From zero a watch begins with what there is, which is nothing then.
+	h := &dispatcher[T]{engine: e, table: table, shared: newDeltaQueue[T]()}
+	// A watch from version zero begins with the existing objects; the store is empty then.
 	if _, err := table.Watch(store.WatchOptions[T]{From: e.store.Version()}, h.take); err != nil {
 		panic("engine: a watch from now on cannot be too old: " + err.Error())
 	}
-	e.hubs[table.Kind()] = h
+	e.dispatchers[table.Kind()] = h
 	return h
 }
 
-// take passes on a change that was just written.
-func (h *hub[T]) take(c api.Change[T]) {
+// take queues a change that was just written.
+func (h *dispatcher[T]) take(c api.Change[T]) {
 	if len(h.prompt) > 0 {
 		h.due.push(h.shared.end())
 		h.engine.schedule(0, h, nil, false)
@@ -76,7 +76,7 @@ func (h *hub[T]) take(c api.Change[T]) {
 }
 
 // keyedFor lists the keyed informers that a change concerns, in order. The list is valid until the next call.
-func (h *hub[T]) keyedFor(c *api.Change[T]) []concerned[T] {
+func (h *dispatcher[T]) keyedFor(c *api.Change[T]) []concerned[T] {
 	list := h.concerned[:0]
 	for _, k := range h.keyed {
 		if c.Type != api.Added {
@@ -105,56 +105,56 @@ func (h *hub[T]) keyedFor(c *api.Change[T]) []concerned[T] {
 	return list
 }
 
-// pass gives an informer with a selector its part of the change (API-073).
-func (h *hub[T]) pass(c api.Change[T], to concerned[T]) {
-	// API-073: the selector decides what the change looks like from there.
+// pass queues the change for an informer with a selector (API-073).
+func (h *dispatcher[T]) pass(c api.Change[T], to concerned[T]) {
+	// API-073: the selector turns a change into an addition or a deletion where the object begins or ceases to match.
 	if seen, ok := h.table.Selected(c, to.before, to.after); ok {
-		to.inf.feed.push(seen, h.engine.now, 1)
+		to.inf.deltas.push(seen, h.engine.now, 1)
 		h.expect(to.inf)
 	}
 }
 
-// run delivers one change to all informers that are told promptly of every change.
-func (h *hub[T]) run() {
-	n, told := h.due.pop(), 0
+// run delivers one change to all prompt informers.
+func (h *dispatcher[T]) run() {
+	n, delivered := h.due.pop(), 0
 	if n < h.shared.first {
-		return // all those that waited for it have left
+		return // all informers that waited for it have left
 	}
 	c := h.shared.at(n).change
 	for _, inf := range h.prompt {
-		// Who has joined since knows it from the beginning.
-		if inf.place == n {
-			inf.place++
-			inf.tell(&c)
-			told++
+		// An informer that joined since began with the object as it is.
+		if inf.offset == n {
+			inf.offset++
+			inf.deliver(&c)
+			delivered++
 		}
 	}
-	h.shared.done(n, told)
+	h.shared.done(n, delivered)
 }
 
-// String says what is to be delivered.
-func (h *hub[T]) String() string { return "watches of " + string(h.table.Kind()) }
+// String names the kind whose changes are delivered.
+func (h *dispatcher[T]) String() string { return "watches of " + string(h.table.Kind()) }
 
-// expect has an informer deliver a change that was just pushed. One that has others on their way delivers it after them.
-func (h *hub[T]) expect(inf *Informer[T]) {
-	if inf.prompt() || inf.place+1 == inf.feed.end() {
+// expect schedules the delivery of a change that was just queued. An informer with undelivered changes delivers it after them.
+func (h *dispatcher[T]) expect(inf *Informer[T]) {
+	if inf.prompt() || inf.offset+1 == inf.deltas.end() {
 		h.engine.schedule(inf.lag, inf, inf.actor, false)
 	}
 }
 
-func (h *hub[T]) join(inf *Informer[T]) {
+func (h *dispatcher[T]) join(inf *Informer[T]) {
 	h.started++
 	inf.order = h.started
 	switch {
 	case inf.index != nil:
-		inf.feed = newFeed[T]()
+		inf.deltas = newDeltaQueue[T]()
 		k := h.keyedBy(inf.index)
 		k.byValue[inf.value] = append(k.byValue[inf.value], inf)
 	case inf.match != nil:
-		inf.feed = newFeed[T]()
+		inf.deltas = newDeltaQueue[T]()
 		h.open = append(h.open, inf)
 	default:
-		inf.feed = h.shared
+		inf.deltas = h.shared
 		h.sharing++
 		if inf.prompt() {
 			h.prompt = append(h.prompt, inf)
@@ -162,10 +162,10 @@ func (h *hub[T]) join(inf *Informer[T]) {
 			h.open = append(h.open, inf)
 		}
 	}
-	inf.place = inf.feed.end()
+	inf.offset = inf.deltas.end()
 }
 
-func (h *hub[T]) keyedBy(index *store.Index[T]) *keyed[T] {
+func (h *dispatcher[T]) keyedBy(index *store.Index[T]) *keyed[T] {
 	for _, k := range h.keyed {
 		if k.index == index {
 			return k
@@ -176,7 +176,7 @@ func (h *hub[T]) keyedBy(index *store.Index[T]) *keyed[T] {
 	return k
 }
 
-func (h *hub[T]) leave(inf *Informer[T]) {
+func (h *dispatcher[T]) leave(inf *Informer[T]) {
 	without := func(list []*Informer[T]) []*Informer[T] {
 		return slices.DeleteFunc(slices.Clone(list), func(other *Informer[T]) bool { return other == inf })
 	}
@@ -192,7 +192,7 @@ func (h *hub[T]) leave(inf *Informer[T]) {
 		return
 	}
 	h.sharing--
-	for end := h.shared.end(); inf.place < end; inf.place++ {
-		h.shared.done(inf.place, 1)
+	for end := h.shared.end(); inf.offset < end; inf.offset++ {
+		h.shared.done(inf.offset, 1)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // A list of changes behaves as a slice does, whatever is added and removed.
 func TestArrivals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var list arrivals[*corev1.Node]
+	var list deltaList[*corev1.Node]
 	var want []uint64
 	for n := range uint64(20_000) {
 		// It grows to some hundreds and shrinks again, a few times.

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
+
+// deltaQueue lists the changes of one kind of object, in order, that at least one of its readers has not delivered yet. Each reader has
+// an offset in it. Informers on all objects of a kind share one queue; an informer with a selector has its own.
+type deltaQueue[T api.Object] struct {
+	changes deltaList[T]
+	first   uint64 // number of the oldest change in the queue; numbers start at 1
+	// latest is, for each key with changes in the list, the number of the newest.
+	latest map[string]uint64
+	// departed finds, by index and value, the changes that remove an object from under that value.
+	departed []departures[T]
+}
+
+// delta is a change that is not delivered to all readers.
+type delta[T api.Object] struct {
+	change api.Change[T]
+	at     time.Duration // when it was written
+	before uint64        // number of the previous change of the same key; below first, or zero, for none
+	left   int           // number of readers that have not delivered it
+}
+
+type departures[T api.Object] struct {
+	index   *store.Index[T]
+	byValue map[string][]uint64 // ascending
+}
+
+func newDeltaQueue[T api.Object]() *deltaQueue[T] {
+	return &deltaQueue[T]{first: 1, latest: map[string]uint64{}}
+}
+
+// end is the number of the next change, and the offset of a reader that has delivered everything.
+func (f *deltaQueue[T]) end() uint64 { return f.first + uint64(f.changes.len()) }
+
+func (f *deltaQueue[T]) at(n uint64) *delta[T] { return f.changes.at(int(n - f.first)) }
+
+// push adds a change for that number of readers.
+func (f *deltaQueue[T]) push(c api.Change[T], at time.Duration, readers int) {
+	n := f.end()
+	*f.changes.push() = delta[T]{change: c, at: at, before: f.latest[c.Key], left: readers}
+	f.latest[c.Key] = n
+	for i := range f.departed {
+		f.departed[i].add(&c, n)
+	}
+}
+
+// done records that readers delivered the change of that number, and removes the changes that all readers have delivered.
+func (f *deltaQueue[T]) done(n uint64, readers int) {
+	f.at(n).left -= readers
+	for f.changes.len() > 0 {
+		oldest := f.changes.at(0)
+		if oldest.left > 0 {
+			return
+		}
+		if f.latest[oldest.change.Key] == f.first {
+			delete(f.latest, oldest.change.Key)
+		}
+		for i := range f.departed {
+			f.departed[i].drop(&oldest.change)
+		}
+		f.changes.pop()
+		f.first++
+	}
+}
+
+// back finds the first change of an object from an offset on; n is the newest one, which is not before the offset.
+func (f *deltaQueue[T]) back(n, from uint64) *api.Change[T] {
+	a := f.at(n)
+	for a.before >= from {
+		a = f.at(a.before)
+	}
+	return &a.change
+}
+
+// undelivered lists the first change of each key from an offset on, by key.
+func (f *deltaQueue[T]) undelivered(from uint64) []*api.Change[T] {
+	if from == f.end() {
+		return nil
+	}
+	changes := make([]*api.Change[T], 0, f.end()-from)
+	for n := from; n < f.end(); n++ {
+		if a := f.at(n); a.before < from {
+			changes = append(changes, &a.change)
+		}
+	}
+	slices.SortFunc(changes, func(a, b *api.Change[T]) int { return strings.Compare(a.Key, b.Key) })
+	return changes
+}
+
+// leaving lists the keys of objects that changes from an offset on remove from under a value of the index.
+func (f *deltaQueue[T]) leaving(ix *store.Index[T], value string, from uint64) []string {
+	var keys []string
+	numbers := f.departuresOf(ix).byValue[value]
+	at, _ := slices.BinarySearch(numbers, from)
+	for _, n := range numbers[at:] {
+		keys = append(keys, f.at(n).change.Key)
+	}
+	return keys
+}
+
+// departuresOf returns the departures of an index, and creates them at the first call.
+func (f *deltaQueue[T]) departuresOf(ix *store.Index[T]) *departures[T] {
+	for i := range f.departed {
+		if f.departed[i].index == ix {
+			return &f.departed[i]
+		}
+	}
+	f.departed = append(f.departed, departures[T]{index: ix, byValue: map[string][]uint64{}})
+	d := &f.departed[len(f.departed)-1]
+	for n := f.first; n < f.end(); n++ {
+		d.add(&f.at(n).change, n)
+	}
+	return d
+}
+
+func (d *departures[T]) add(c *api.Change[T], n uint64) {
+	for _, value := range d.index.Left(c) {
+		d.byValue[value] = append(d.byValue[value], n)
+	}
+}
+
+// drop reverts add for the oldest change.
+func (d *departures[T]) drop(c *api.Change[T]) {
+	for _, value := range d.index.Left(c) {
+		if numbers := d.byValue[value]; len(numbers) > 1 {
+			d.byValue[value] = numbers[1:]
+		} else {
+			delete(d.byValue, value)
+		}
+	}
+}
