@@ -28,6 +28,6 @@ spec:
 	fmt.Println(err)
 	fmt.Println(result.Summary())
 	// Output:
-	// claim.txtar:3: expect pv phase=Bound count=1: there are 0 such persistentvolumes, want 1
+	// claim.txtar:3: expect pv phase=Bound count=1: 0 matching persistentvolumes, want 1
 	// 1 failure, seed 0, 100ms of virtual time
 }

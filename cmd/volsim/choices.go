@@ -10,14 +10,14 @@ import (
 	"github.com/volsim/volsim/internal/tools/explore"
 )
 
-// readChoices reads what a flag --choices names: the numbers themselves, with commas or blanks between, or a file of them, or - for the
-// standard input, which must not be read twice.
+// readChoices reads the value of --choices: numbers separated by commas or blanks, or a file that contains them, or - for standard input. args
+// are the other arguments, which must not name standard input too.
 func readChoices(in io.Reader, value string, args []string) ([]engine.Choice, error) {
 	from, data := "--choices", []byte(value)
 	if strings.Trim(value, "0123456789, ") != "" {
 		for _, arg := range args {
 			if value == "-" && arg == "-" {
-				return nil, usageError{errors.New("--choices - and -: the standard input cannot be both")}
+				return nil, usageError{errors.New("invalid --choices -: standard input is already used for the script")}
 			}
 		}
 		var err error

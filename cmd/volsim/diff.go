@@ -16,15 +16,15 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// exitStatus ends the command with this status, and with nothing on stderr.
+// exitStatus is an error that sets the exit status and prints nothing.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// exitDiffers is the status of runs that differ. As with diff, all trouble is 2.
+// exitDiffers is the exit status if the runs differ. As with diff, errors exit with 2.
 const exitDiffers exitStatus = 1
 
-// diffFlags are what the command diff was asked for.
+// diffFlags holds the flags of diff.
 type diffFlags struct {
 	dumps        []string
 	seedA, seedB int64
@@ -37,15 +37,15 @@ func newDiff() *cobra.Command {
 	var flags diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff A B | A --seed-a N --seed-b N | -f DUMP -f DUMP",
-		Short: "Tell how two runs differ, and where they part",
-		Long: `Diff plays two scripts or manifests, or one with two seeds, and tells which objects end differently and in which fields, which Events and
-storage calls occurred more or less often, and at which instant one run first does what the other does not. An expectation that fails does not end
-a run. With -f it compares two dumps of clusters as they stand, or with --until as they go on from there.
+		Short: "Compare two runs and show where they diverge",
+		Long: `Run two scripts or manifests, or one with two seeds, and report which objects end differently and in which fields, which Events and
+storage calls occur more or less often, and when the traces diverge. A failed expectation does not end a run. With -f, compare two dumps of
+clusters, or with --until their simulated future.
 
-Passed over are uids, resourceVersions, generations, the values of times, and the order of what happens at one instant. Names that are made of uids are
-aligned.
+Ignored are uids, resourceVersions, generations, timestamps, and the order of events at the same time. Generated names that contain uids are
+matched.
 
-The exit status is 0 if nothing differs, 1 if something does, 2 if something could not be read or played.`,
+The exit status is 0 if nothing differs, 1 if something does, 2 on an error.`,
 		Example: `  volsim diff before.txtar after.txtar
   volsim diff race.txtar --seed-a 1 --seed-b 2 --only objects,trace
   volsim diff -f monday.yaml -f tuesday.yaml`,
@@ -64,16 +64,16 @@ The exit status is 0 if nothing differs, 1 if something does, 2 if something cou
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&flags.dumps, "filename", "f", nil, "a dump of a cluster, as for volsim explain; give two")
-	f.Int64Var(&flags.seedA, "seed-a", 0, "play the first with this seed, whatever the script says")
-	f.Int64Var(&flags.seedB, "seed-b", 0, "play the second, or the only one once more, with this seed")
-	f.DurationVar(&flags.until, "until", 0, "let time go on at the end, to this long after the start")
-	f.StringSliceVar(&flags.only, "only", nil, "compare nothing but these: objects, events, calls, trace")
-	f.StringVarP(&flags.output, "output", "o", "text", "text or json")
+	f.StringArrayVarP(&flags.dumps, "filename", "f", nil, "dump of a cluster, as for volsim explain; give it twice")
+	f.Int64Var(&flags.seedA, "seed-a", 0, "seed of the first run")
+	f.Int64Var(&flags.seedB, "seed-b", 0, "seed of the second run")
+	f.DurationVar(&flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
+	f.StringSliceVar(&flags.only, "only", nil, "compare only these: objects, events, calls, trace")
+	f.StringVarP(&flags.output, "output", "o", "text", "output format: text or json")
 	return cmd
 }
 
-// compare plays or reads the two and compares them.
+// compare runs or reads both inputs and compares them.
 func (f *diffFlags) compare(cmd *cobra.Command, args []string) (*rundiff.Difference, error) {
 	var parts []rundiff.Part
 	for _, name := range f.only {
@@ -81,7 +81,7 @@ func (f *diffFlags) compare(cmd *cobra.Command, args []string) (*rundiff.Differe
 	}
 	seeds, err := f.check(cmd, args, parts)
 	if err != nil {
-		return nil, fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
+		return nil, fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	}
 	if len(args) == 1 {
 		args = []string{args[0], args[0]}
@@ -92,7 +92,7 @@ func (f *diffFlags) compare(cmd *cobra.Command, args []string) (*rundiff.Differe
 		if len(f.dumps) > 0 {
 			runs[i], end, err = f.readDump(cmd, f.dumps[i], seeds[i])
 		} else {
-			runs[i], end, err = f.play(cmd, args[i], seeds[i])
+			runs[i], end, err = f.runScript(cmd, args[i], seeds[i])
 		}
 		if err != nil {
 			return nil, err
@@ -102,57 +102,76 @@ func (f *diffFlags) compare(cmd *cobra.Command, args []string) (*rundiff.Differe
 	return rundiff.Compare(runs[0], runs[1], parts...)
 }
 
-// check says what of the command line makes no sense, and gives the seeds; nil is that of the script.
+// check validates the command line and returns the seeds; nil keeps the seed of the script.
 func (f *diffFlags) check(cmd *cobra.Command, args []string, parts []rundiff.Part) (seeds [2]*int64, err error) {
-	for i, flag := range []struct {
-		name string
-		seed *int64
-	}{{"seed-a", &f.seedA}, {"seed-b", &f.seedB}} {
-		if cmd.Flags().Changed(flag.name) {
-			seeds[i] = flag.seed
-		}
+	if cmd.Flags().Changed("seed-a") {
+		seeds[0] = &f.seedA
 	}
-	seeded := seeds != [2]*int64{}
-	stdin := 0
-	for _, name := range append(slices.Clone(args), f.dumps...) {
-		if name == "-" {
-			stdin++
-		}
+	if cmd.Flags().Changed("seed-b") {
+		seeds[1] = &f.seedB
 	}
 	for _, p := range parts {
 		if !slices.Contains(rundiff.Parts(), p) {
-			return seeds, fmt.Errorf("--only %s: there are objects, events, calls and trace", p)
+			return seeds, fmt.Errorf("invalid --only %q: want objects, events, calls or trace", p)
 		}
 	}
-	switch {
-	case f.output != "text" && f.output != "json":
-		err = fmt.Errorf("-o %s: there are text and json", f.output)
-	case f.until < 0:
-		err = fmt.Errorf("--until %s: time does not run backwards", f.until)
-	case len(f.dumps) > 0 && len(args) > 0:
-		err = errors.New("name either two scripts, or two dumps with -f")
-	case len(f.dumps) > 0 && len(f.dumps) != 2:
-		err = fmt.Errorf("-f is given %d times: name two dumps", len(f.dumps))
-	case len(f.dumps) > 0 && seeded && f.until == 0:
-		err = errors.New("without --until dumps are compared as they stand: a seed has nothing to choose")
-	case len(f.dumps) == 0 && len(args) != 1 && len(args) != 2:
-		err = errors.New("name two scripts or manifests, or one with --seed-a and --seed-b")
-	case len(args) == 1 && !seeded:
-		err = errors.New("one script with one seed does not differ from itself: give --seed-a or --seed-b, or a second script")
-	case stdin > 1 || stdin == 1 && len(args) == 1:
-		err = errors.New("the standard input can only be read once: put it in a file")
+	if f.output != "text" && f.output != "json" {
+		return seeds, fmt.Errorf("invalid -o %q: want text or json", f.output)
 	}
-	return seeds, err
+	if f.until < 0 {
+		return seeds, fmt.Errorf("invalid --until %s: must not be negative", f.until)
+	}
+	seeded := seeds != [2]*int64{}
+	if len(f.dumps) > 0 {
+		return seeds, f.checkDumps(args, seeded)
+	}
+	return seeds, checkScripts(args, seeded)
 }
 
-// play plays a script, and on past expectations that fail.
-func (f *diffFlags) play(cmd *cobra.Command, name string, seed *int64) (run rundiff.Run, end func(), err error) {
+// checkDumps validates a comparison of dumps.
+func (f *diffFlags) checkDumps(args []string, seeded bool) error {
+	switch {
+	case len(args) > 0:
+		return errors.New("-f and FILE arguments are mutually exclusive")
+	case len(f.dumps) != 2:
+		return fmt.Errorf("invalid number of -f: want 2, got %d", len(f.dumps))
+	case seeded && f.until == 0:
+		return errors.New("--seed-a and --seed-b have no effect on dumps without --until")
+	}
+	return checkStdin(f.dumps)
+}
+
+// checkScripts validates a comparison of scripts.
+func checkScripts(args []string, seeded bool) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("missing FILE argument")
+	case len(args) > 2:
+		return fmt.Errorf("too many arguments: want at most 2, got %d", len(args))
+	case len(args) == 1 && !seeded:
+		return errors.New("missing second FILE, --seed-a or --seed-b")
+	case len(args) == 1:
+		args = []string{args[0], args[0]}
+	}
+	return checkStdin(args)
+}
+
+// checkStdin rejects reading standard input twice.
+func checkStdin(names []string) error {
+	if names[0] == "-" && names[1] == "-" {
+		return errors.New("standard input can be read only once; write it to a file")
+	}
+	return nil
+}
+
+// runScript runs a script, continuing after failed expectations.
+func (f *diffFlags) runScript(cmd *cobra.Command, name string, seed *int64) (run rundiff.Run, end func(), err error) {
 	scripts, err := readScripts(cmd.InOrStdin(), []string{name})
 	if err != nil {
 		return run, nil, err
 	}
 	if len(scripts) != 1 {
-		return run, nil, fmt.Errorf("%s has %d scripts in it: name one", name, len(scripts))
+		return run, nil, fmt.Errorf("%s: directory contains %d scripts; name one", name, len(scripts))
 	}
 	s := scripts[0]
 	result, err := script.Run(s.Script, script.Options{Seed: seed, Until: f.until, Continue: true, Progress: reporter(cmd.ErrOrStderr(), s.Name)})
@@ -166,7 +185,7 @@ func (f *diffFlags) play(cmd *cobra.Command, name string, seed *int64) (run rund
 	return run, result.Cluster.Close, nil
 }
 
-// readDump reads a dump, and lets its cluster go on if there is to be time.
+// readDump reads a dump and, with --until, simulates its cluster.
 func (f *diffFlags) readDump(cmd *cobra.Command, name string, seed *int64) (run rundiff.Run, end func(), err error) {
 	data, err := f.load(cmd.InOrStdin(), name)
 	if err != nil {
@@ -176,8 +195,8 @@ func (f *diffFlags) readDump(cmd *cobra.Command, name string, seed *int64) (run 
 	if err != nil {
 		return run, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if left := leftOut(d); left != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: %s: ignored: %s\n", name, left)
+	if ignored := ignoredIn(d); ignored != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: %s: ignored: %s\n", name, ignored)
 	}
 	if f.until == 0 {
 		return rundiff.Run{Name: name, Objects: d.Objects}, func() {}, nil
@@ -204,7 +223,7 @@ func (f *diffFlags) load(in io.Reader, name string) ([]byte, error) {
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fileProblem(name, err)
+		return nil, fileError(name, err)
 	}
 	return data, nil
 }

@@ -22,7 +22,7 @@ func TestDiff(t *testing.T) {
 		want   []string
 	}{
 		{"one script, two seeds, the same", "", []string{whole, "--seed-b", "3"}, 0, []string{"--- " + whole + ": ok, seed 0", "+++ " + whole + ": ok, seed 3", "no difference"}},
-		{"two scripts", "", []string{diffFlaky, whole}, 1, []string{"- pvc/default/data\n", "storage calls that occurred more or less often", "the traces part at +0s"}},
+		{"two scripts", "", []string{diffFlaky, whole}, 1, []string{"- pvc/default/data\n", "storage calls with different counts", "traces diverge at +0s"}},
 		{"nothing but objects", "", []string{diffFlaky, whole, "--only", "objects"}, 1, []string{"- sc/fast\n"}},
 		{"a script that fails", "", []string{broken, whole}, 1, []string{"failed: " + broken + `:2: expect pvc/data phase=Bound: persistentvolumeclaims "data" not found`, ": 1 failure, seed 0, 1s of virtual time"}},
 		{"a manifest and the standard input", runClaim + "  volumeMode: Block\n", []string{small, "-", "--only", "objects"}, 1, []string{"  pvc/default/data\n    spec.volumeMode Filesystem -> Block\n"}},
@@ -53,14 +53,14 @@ func TestDiffJSON(t *testing.T) {
 			What string
 			A, B int
 		}
-		Parting *struct{ At string }
+		Divergence *struct{ At string }
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.False(t, got.Same)
 	require.Equal(t, "sc/fast", got.Objects[0].Name)
 	require.Equal(t, "a", got.Objects[0].OnlyIn)
 	require.Zero(t, got.Calls[0].B)
-	require.Equal(t, "+0s", got.Parting.At)
+	require.Equal(t, "+0s", got.Divergence.At)
 }
 
 func TestDiffErrors(t *testing.T) {
@@ -73,21 +73,21 @@ func TestDiffErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"nothing", nil, "name two scripts or manifests"},
-		{"three", []string{script, script, script}, "name two scripts or manifests"},
-		{"one", []string{script}, "does not differ from itself"},
-		{"one dump", []string{"-f", "testdata/released.yaml"}, "-f is given 1 times: name two dumps"},
-		{"dumps and scripts", []string{script, "-f", "a", "-f", "b"}, "name either two scripts, or two dumps with -f"},
-		{"seeds of dumps", []string{"-f", "a", "-f", "b", "--seed-a", "1"}, "a seed has nothing to choose"},
-		{"the standard input twice", []string{"-", "-"}, "can only be read once"},
-		{"the standard input with two seeds", []string{"-", "--seed-b", "1"}, "can only be read once"},
-		{"an output", []string{script, script, "-o", "yaml"}, "-o yaml: there are text and json"},
-		{"a part", []string{script, script, "--only", "colours"}, "--only colours: there are objects, events, calls and trace"},
-		{"backwards", []string{script, script, "--until", "-1s"}, "time does not run backwards"},
+		{"nothing", nil, "missing FILE argument"},
+		{"three", []string{script, script, script}, "too many arguments: want at most 2, got 3"},
+		{"one", []string{script}, "missing second FILE, --seed-a or --seed-b"},
+		{"one dump", []string{"-f", "testdata/released.yaml"}, "invalid number of -f: want 2, got 1"},
+		{"dumps and scripts", []string{script, "-f", "a", "-f", "b"}, "-f and FILE arguments are mutually exclusive"},
+		{"seeds of dumps", []string{"-f", "a", "-f", "b", "--seed-a", "1"}, "--seed-a and --seed-b have no effect on dumps without --until"},
+		{"the standard input twice", []string{"-", "-"}, "standard input can be read only once"},
+		{"the standard input with two seeds", []string{"-", "--seed-b", "1"}, "standard input can be read only once"},
+		{"an output", []string{script, script, "-o", "yaml"}, `invalid -o "yaml": want text or json`},
+		{"a part", []string{script, script, "--only", "colours"}, `invalid --only "colours": want objects, events, calls or trace`},
+		{"backwards", []string{script, script, "--until", "-1s"}, "invalid --until -1s: must not be negative"},
 		{"a file that is not there", []string{script, "nobody.txtar"}, "nobody.txtar: no such file or directory"},
 		{"a dump that is not there", []string{"-f", "nobody.yaml", "-f", "nobody.yaml"}, "nobody.yaml: no such file or directory"},
 		{"no dump", []string{"-f", script, "-f", script}, "a.txtar: "},
-		{"a folder of scripts", []string{dir, script}, "has 2 scripts in it: name one"},
+		{"a folder of scripts", []string{dir, script}, "directory contains 2 scripts; name one"},
 		{"a script that cannot be read", []string{script, malformed}, "c.txt:1: conquer: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,34 +17,34 @@ import (
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
-// dumpFlags are those of commands that read a dump.
+// dumpFlags holds the flags of commands that read a dump.
 type dumpFlags struct {
 	file, now, output string
 	seed              int64
 }
 
 func (f *dumpFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.file, "filename", "f", "", "what kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml printed; - is standard input")
-	cmd.Flags().StringVar(&f.now, "now", "", "the time of the dump, as 2006-01-02T15:04:05Z; the newest timestamp in it unless given")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	cmd.Flags().Int64Var(&f.seed, "seed", 0, "what happens first among things due at the same instant: 0 keeps the order, others shuffle it")
+	cmd.Flags().StringVarP(&f.file, "filename", "f", "", "dump: output of kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml; - is standard input")
+	cmd.Flags().StringVar(&f.now, "now", "", "time of the dump, such as 2006-01-02T15:04:05Z; default is its newest timestamp")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "output format: text, json or yaml")
+	cmd.Flags().Int64Var(&f.seed, "seed", 0, "order of events due at the same time: 0 is first in, first out, other seeds shuffle")
 }
 
-// read reads the dump. What it leaves out is said on stderr, in one line.
+// read reads the dump and reports ignored objects and fields on stderr, in one line.
 func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
 	opts := dump.Options{Seed: f.seed}
 	switch f.output {
 	case "text", "json", "yaml":
 	default:
-		return nil, opts, usageError{fmt.Errorf("--output is %q: give text, json or yaml", f.output)}
+		return nil, opts, usageError{fmt.Errorf("invalid -o %q: want text, json or yaml", f.output)}
 	}
 	if f.file == "" {
-		return nil, opts, usageError{fmt.Errorf("no dump is given: write -f FILE, or -f - for standard input")}
+		return nil, opts, usageError{errors.New("missing -f DUMP; use -f - for standard input")}
 	}
 	if f.now != "" {
 		var err error
 		if opts.Now, err = time.Parse(time.RFC3339, f.now); err != nil {
-			return nil, opts, usageError{fmt.Errorf("--now is %q: write it as 2006-01-02T15:04:05Z", f.now)}
+			return nil, opts, usageError{fmt.Errorf("invalid --now %q: want a time such as 2006-01-02T15:04:05Z", f.now)}
 		}
 	}
 	data, err := f.load(cmd.InOrStdin())
@@ -54,8 +55,8 @@ func (f *dumpFlags) read(cmd *cobra.Command) (*dump.Dump, dump.Options, error) {
 	if err != nil {
 		return nil, opts, fmt.Errorf("%s: %w", f.file, err)
 	}
-	if left := leftOut(d); left != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: ignored: %s\n", left)
+	if ignored := ignoredIn(d); ignored != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "volsim: ignored: %s\n", ignored)
 	}
 	return d, opts, nil
 }
@@ -67,11 +68,12 @@ func (f *dumpFlags) load(in io.Reader) ([]byte, error) {
 	return os.ReadFile(f.file)
 }
 
-// leftOut says what of a dump is not simulated, "" if all is.
-func leftOut(d *dump.Dump) string {
+// ignoredIn lists the objects and fields of a dump that are not simulated; "" if there are none.
+func ignoredIn(d *dump.Dump) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(d.Ignored)) {
-		parts = append(parts, fmt.Sprintf("%d %s", d.Ignored[kind], kind))
+		version, name, _ := strings.Cut(kind, " ")
+		parts = append(parts, fmt.Sprintf("%d %s (%s)", d.Ignored[kind], name, version))
 	}
 	for _, field := range d.Dropped {
 		parts = append(parts, "field "+field)
@@ -79,7 +81,7 @@ func leftOut(d *dump.Dump) string {
 	return strings.Join(parts, ", ")
 }
 
-// print writes a value as JSON or YAML, or has text do it.
+// print writes a value as JSON or YAML, or calls text.
 func (f *dumpFlags) print(w io.Writer, value any, text func(io.Writer) error) error {
 	switch f.output {
 	case "json":

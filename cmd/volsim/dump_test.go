@@ -27,7 +27,7 @@ var answers = []struct {
 	{name: "explain-all-released", args: []string{"explain", "-f", "released.yaml"}},
 	{name: "explain-all-deleted", args: []string{"explain", "-f", "deleted-in-use.yaml"}},
 	{name: "explain-all-waiting", args: []string{"explain", "-f", "waiting-claims.yaml"}},
-	{name: "explain-all-well", args: []string{"explain", "-f", "k3s.yaml"}, errOut: "volsim: ignored: 1 helm.cattle.io/v1 HelmChart\n"},
+	{name: "explain-all-well", args: []string{"explain", "-f", "k3s.yaml"}, errOut: "volsim: ignored: 1 HelmChart (helm.cattle.io/v1)\n"},
 	{name: "predict-delete", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "delete", "pvc/shop/data-db-0"}},
 	{name: "predict-delete-both", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "delete", "pvc/shop/data-db-0", "pod/shop/db-0"}},
 	{name: "predict-drain", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--for", "5m", "--", "drain", "node/ip-10-0-1-20"}},
@@ -37,7 +37,7 @@ var answers = []struct {
 	{name: "predict-nothing", errOut: shopIgnored, args: []string{"predict", "-f", "running.yaml", "--", "nothing"}},
 }
 
-const shopIgnored = "volsim: ignored: 1 apps/v1 Deployment, 1 v1 Secret\n"
+const shopIgnored = "volsim: ignored: 1 Deployment (apps/v1), 1 Secret (v1)\n"
 
 // inTestdata has the argument after -f name a file in testdata.
 func inTestdata(args []string) []string {
@@ -108,20 +108,20 @@ func TestDumpMistakes(t *testing.T) {
 		stdin  string
 		want   string
 	}{
-		{name: "no dump", status: exitUsage, args: []string{"explain", "pvc/a"}, want: "no dump is given: write -f FILE"},
-		{name: "no dump to predict on", status: exitUsage, args: []string{"predict", "--", "nothing"}, want: "no dump is given"},
+		{name: "no dump", status: exitUsage, args: []string{"explain", "pvc/a"}, want: "missing -f DUMP; use -f - for standard input"},
+		{name: "no dump to predict on", status: exitUsage, args: []string{"predict", "--", "nothing"}, want: "missing -f DUMP"},
 		{name: "a dump that is not there", status: exitFailed, args: []string{"explain", "-f", "none.yaml"}, want: "none.yaml"},
-		{name: "a dump of nothing", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "{}", want: "-: the dump has an object without apiVersion or kind"},
-		{name: "a format that is none", status: exitUsage, args: []string{"explain", "-f", dump, "-o", "wide"}, want: `--output is "wide": give text, json or yaml`},
-		{name: "a time that is none", status: exitUsage, args: []string{"explain", "-f", dump, "--now", "soon"}, want: `--now is "soon"`},
+		{name: "a dump of nothing", status: exitFailed, args: []string{"explain", "-f", "-"}, stdin: "{}", want: "-: read dump: object without apiVersion or kind"},
+		{name: "a format that is none", status: exitUsage, args: []string{"explain", "-f", dump, "-o", "wide"}, want: `invalid -o "wide": want text, json or yaml`},
+		{name: "a time that is none", status: exitUsage, args: []string{"explain", "-f", dump, "--now", "soon"}, want: `invalid --now "soon"`},
 		{name: "an object that is none", status: exitUsage, args: []string{"explain", "-f", dump, "data"}, want: `"data" names no object`},
 		{name: "an object that is not there", status: exitFailed, args: []string{"explain", "-f", dump, "pvc/shop/none"}, want: `explain pvc/shop/none: persistentvolumeclaims "none" not found`},
 		{name: "an object that is not explained", status: exitFailed, args: []string{"explain", "-f", dump, "node/ip-10-0-1-20"}, want: "only claims (pvc), pods (pod)"},
-		{name: "back in time", status: exitUsage, args: []string{"explain", "-f", dump, "--ahead", "-1s"}, want: "--ahead is -1s"},
-		{name: "no step", status: exitUsage, args: []string{"predict", "-f", dump}, want: "no step is given: write one of: delete"},
-		{name: "a step that is none", status: exitUsage, args: []string{"predict", "-f", dump, "--", "conquer"}, want: `there is no step "conquer"`},
+		{name: "back in time", status: exitUsage, args: []string{"explain", "-f", dump, "--ahead", "-1s"}, want: "invalid --ahead -1s"},
+		{name: "no step", status: exitUsage, args: []string{"predict", "-f", dump}, want: "missing STEP argument: want one of: delete"},
+		{name: "a step that is none", status: exitUsage, args: []string{"predict", "-f", dump, "--", "conquer"}, want: `unknown step "conquer"`},
 		{name: "a step that cannot be done", status: exitFailed, args: []string{"predict", "-f", dump, "--", "drain", "nowhere"}, want: `drain nowhere: nodes "nowhere" not found`},
-		{name: "no time to look at", status: exitUsage, args: []string{"predict", "-f", dump, "--for", "0s", "--", "nothing"}, want: "--for is 0s"},
+		{name: "no time to look at", status: exitUsage, args: []string{"predict", "-f", dump, "--for", "0s", "--", "nothing"}, want: "invalid --for 0s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, out, errOut := play(tt.stdin, tt.args...)

@@ -14,14 +14,14 @@ import (
 	"github.com/volsim/volsim/internal/tools/predict"
 )
 
-const explainLong = `Explain says why claims, pods, volumes and attachments of a real cluster are in the state they are in: the rule that decides, every
-candidate with the first rule that refused it, who has to act next, and when anything can change by itself. Without an object it
-explains all that is not as it should be.
+const explainLong = `Explain why claims, pods, volumes and attachments of a real cluster are in their state: the rule that decides, every candidate with
+the first rule that rejects it, who has to act next, and when the state can change without action. Without OBJECT it explains
+everything that is not in its desired state.
 
-The cluster is then played ahead, to see what changes by itself.
+It then simulates the next minutes (--ahead) to show what changes without action.
 
-Events in the dump tell the last errors of components. Where claims name a VolumeAttributesClass, or a CSI driver publishes its
-capacity, add volumeattributesclasses and csistoragecapacities to what is dumped.`
+Events in the dump supply the last errors of components. If claims use a VolumeAttributesClass, or a CSI driver publishes its
+capacity, add volumeattributesclasses and csistoragecapacities to the dump.`
 
 const explainExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes,events -A -o yaml > dump.yaml
 
@@ -30,7 +30,7 @@ const explainExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,cs
   volsim explain -f dump.yaml pod/shop/db-0
   # What is wrong in this cluster?
   volsim explain -f dump.yaml
-  # As data, and without playing ahead.
+  # As JSON, without simulating ahead.
   volsim explain -f dump.yaml --ahead 0s -o json pv/pv1`
 
 func newExplain() *cobra.Command {
@@ -38,12 +38,12 @@ func newExplain() *cobra.Command {
 	ahead := 10 * time.Minute
 	cmd := &cobra.Command{
 		Use:     "explain -f DUMP [OBJECT...]",
-		Short:   "Say why something in a real cluster is in the state it is in",
+		Short:   "Explain the state of claims, pods, volumes and attachments of a real cluster",
 		Long:    explainLong,
 		Example: explainExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if ahead < 0 {
-				return usageError{fmt.Errorf("--ahead is %v: give zero or more", ahead)}
+				return usageError{fmt.Errorf("invalid --ahead %v: must not be negative", ahead)}
 			}
 			var refs []api.Ref
 			for _, arg := range args {
@@ -65,15 +65,15 @@ func newExplain() *cobra.Command {
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().DurationVar(&ahead, "ahead", ahead, "how far the cluster is played ahead; zero is not at all")
+	cmd.Flags().DurationVar(&ahead, "ahead", ahead, "virtual time to simulate ahead; 0 skips it")
 	return cmd
 }
 
-// answer is what explain prints.
+// answer is the output of explain.
 type answer struct {
 	Now          time.Time             `json:"now"`
 	Explanations []explain.Explanation `json:"explanations"`
-	// Ahead is how far the cluster was played, and Outcomes what happened to the objects and what they wait for.
+	// Ahead is the simulated time; Outcomes is what happened in it to the explained objects and those they wait for.
 	Ahead    predict.Span      `json:"ahead,omitzero"`
 	Outcomes []predict.Outcome `json:"outcomes,omitempty"`
 	Notes    []string          `json:"notes,omitempty"`
@@ -93,9 +93,9 @@ func explainDump(d *dump.Dump, refs []api.Ref, opts dump.Options, ahead time.Dur
 		refs = refsOf(d)
 	}
 	explainer := c.Explainer()
-	told := map[string]bool{} // explained already, below something that is printed
+	explained := map[string]bool{} // already explained as part of another object
 	for _, ref := range refs {
-		if all && told[explain.Name(ref)] {
+		if all && explained[explain.Name(ref)] {
 			continue
 		}
 		x, err := explainer.Object(ref)
@@ -105,7 +105,7 @@ func explainDump(d *dump.Dump, refs []api.Ref, opts dump.Options, ahead time.Dur
 		if all && x.Changes.When == explain.Settled {
 			continue
 		}
-		mark(told, &x)
+		mark(explained, &x)
 		a.Explanations = append(a.Explanations, x)
 	}
 	if all {
@@ -131,7 +131,7 @@ func explainDump(d *dump.Dump, refs []api.Ref, opts dump.Options, ahead time.Dur
 	return a, nil
 }
 
-// withoutRelated leaves out what is explained below something that comes later. Nothing is explained below what came before it.
+// withoutRelated removes explanations that also appear below a later one. The caller already skipped those that appear below an earlier one.
 func withoutRelated(all []explain.Explanation) []explain.Explanation {
 	below := map[string]bool{}
 	for i := range all {
@@ -142,7 +142,7 @@ func withoutRelated(all []explain.Explanation) []explain.Explanation {
 	return slices.DeleteFunc(all, func(x explain.Explanation) bool { return below[x.Object] })
 }
 
-// refsOf are the objects of a dump that can be explained: pods first, for they lead to the others.
+// refsOf returns the objects of a dump that can be explained: pods first, because they lead to the others.
 func refsOf(d *dump.Dump) []api.Ref {
 	var refs []api.Ref
 	for _, kind := range []api.Kind{api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment} {
@@ -155,7 +155,7 @@ func refsOf(d *dump.Dump) []api.Ref {
 	return refs
 }
 
-// mark notes which objects an explanation is about.
+// mark adds the objects of an explanation to the set.
 func mark(shown map[string]bool, x *explain.Explanation) {
 	shown[x.Object] = true
 	for i := range x.Related {
@@ -165,7 +165,7 @@ func mark(shown map[string]bool, x *explain.Explanation) {
 
 func (a *answer) writeText(w io.Writer) error {
 	if len(a.Explanations) == 0 {
-		_, err := fmt.Fprintln(w, "All claims, pods, volumes and attachments are as they should be.")
+		_, err := fmt.Fprintln(w, "All claims, pods, volumes and attachments are in their desired state.")
 		return err
 	}
 	for i := range a.Explanations {
@@ -179,9 +179,9 @@ func (a *answer) writeText(w io.Writer) error {
 	switch {
 	case a.Ahead == 0:
 	case len(a.Outcomes) == 0:
-		fmt.Fprintf(w, "\nplayed %s ahead: nothing about it changes\n", a.Ahead)
+		fmt.Fprintf(w, "\nwithin %s: no change\n", a.Ahead)
 	default:
-		fmt.Fprintf(w, "\nplayed %s ahead:\n", a.Ahead)
+		fmt.Fprintf(w, "\nwithin %s:\n", a.Ahead)
 		writeOutcomes(w, a.Outcomes)
 	}
 	return writeNotes(w, a.Notes)

@@ -21,17 +21,17 @@ func newGraph() *cobra.Command {
 	var opts graphOptions
 	cmd := &cobra.Command{
 		Use:   "graph [FILE.txtar | FILE.yaml | DIR | -]...",
-		Short: "Draw the state machine of volumes or claims as observed",
-		Long: `Draw the phases of volumes or claims as they were observed, with the rule behind each transition and how often it was seen.
+		Short: "Draw the observed state machine of volumes or claims",
+		Long: `Draw the observed phases of volumes or claims, with the rule of each transition and how often it occurred.
 
-Scripts and manifests are played as volsim run does. With --recordings the recordings of the real controllers are played as well, or
-instead. What a machine or a user did without a decision bears their name in place of a rule's.`,
+Scripts and manifests run as in volsim run. --recordings adds recordings of the real controllers. A transition that follows no rule is
+labeled with the kubelet or user that caused it.`,
 		Example: "  volsim graph --kind pvc failover.txtar\n  volsim graph -o dot --recordings internal/proof/conformance/testdata | dot -Tsvg > pv.svg",
 		RunE:    func(cmd *cobra.Command, files []string) error { return opts.run(cmd, files) },
 	}
-	cmd.Flags().StringVarP(&opts.output, "output", "o", "mermaid", "mermaid or dot")
+	cmd.Flags().StringVarP(&opts.output, "output", "o", "mermaid", "output format: mermaid or dot")
 	cmd.Flags().StringVar(&opts.kind, "kind", "pv", "pv or pvc")
-	cmd.Flags().StringSliceVar(&opts.recordings, "recordings", nil, "recordings to play: files, or a folder of them")
+	cmd.Flags().StringSliceVar(&opts.recordings, "recordings", nil, "recordings to observe: files or a directory")
 	return cmd
 }
 
@@ -46,7 +46,7 @@ func (o *graphOptions) run(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	if len(files) == 0 && len(o.recordings) == 0 {
-		return usageError{errors.New("there is nothing to observe: name a script, a manifest, or --recordings")}
+		return usageError{errors.New("missing FILE argument or --recordings")}
 	}
 	scripts, err := readScripts(cmd.InOrStdin(), files)
 	if err != nil {
@@ -69,7 +69,7 @@ func (o *graphOptions) run(cmd *cobra.Command, files []string) error {
 	return write(machine, cmd.OutOrStdout())
 }
 
-// machine is an empty machine of the kind that is asked for, and how it is to be written.
+// machine returns an empty state machine of the requested kind, and the function that writes it.
 func (o *graphOptions) machine() (*graph.Machine, func(*graph.Machine, io.Writer) error, error) {
 	kinds := map[string]api.Kind{
 		"pv": api.PersistentVolume, "persistentvolume": api.PersistentVolume,
@@ -77,7 +77,7 @@ func (o *graphOptions) machine() (*graph.Machine, func(*graph.Machine, io.Writer
 	}
 	kind, ok := kinds[strings.ToLower(o.kind)]
 	if !ok {
-		return nil, nil, usageError{fmt.Errorf("--kind is %q: give pv or pvc", o.kind)}
+		return nil, nil, usageError{fmt.Errorf("invalid --kind %q: want pv or pvc", o.kind)}
 	}
 	switch o.output {
 	case "mermaid":
@@ -85,10 +85,10 @@ func (o *graphOptions) machine() (*graph.Machine, func(*graph.Machine, io.Writer
 	case "dot":
 		return graph.NewMachine(kind), (*graph.Machine).WriteDOT, nil
 	}
-	return nil, nil, usageError{fmt.Errorf("--output is %q: give mermaid or dot", o.output)}
+	return nil, nil, usageError{fmt.Errorf("invalid -o %q: want mermaid or dot", o.output)}
 }
 
-// observe plays a script and counts what is seen. A script in which an expectation fails is an error.
+// observe runs a script and adds its transitions. A failed expectation is an error.
 func observe(machine *graph.Machine, s input) error {
 	result, err := script.Run(s.Script, script.Options{})
 	if result.Cluster != nil {
@@ -98,13 +98,13 @@ func observe(machine *graph.Machine, s input) error {
 	return err
 }
 
-// recordingFiles are the files that are named, and in place of a folder the recordings in it.
+// recordingFiles returns the named files, with each directory replaced by the recordings in it.
 func recordingFiles(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fileProblem(path, err)
+			return nil, fileError(path, err)
 		}
 		if !info.IsDir() {
 			files = append(files, path)
@@ -121,7 +121,7 @@ func recordingFiles(paths []string) ([]string, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: there is no recording (*.jsonl.gz) in it", path)
+			return nil, fmt.Errorf("%s: directory contains no recording (*.jsonl.gz)", path)
 		}
 	}
 	return files, nil

@@ -50,12 +50,12 @@ func TestGraphErrors(t *testing.T) {
 		status      int
 		want        string
 	}{
-		{"nothing to observe", "", []string{"graph"}, exitUsage, "name a script, a manifest, or --recordings"},
-		{"another kind", "", []string{"graph", "--kind", "pod", "-"}, exitUsage, `--kind is "pod": give pv or pvc`},
-		{"another output", "", []string{"graph", "-o", "svg", "-"}, exitUsage, `--output is "svg": give mermaid or dot`},
+		{"nothing to observe", "", []string{"graph"}, exitUsage, "missing FILE argument or --recordings"},
+		{"another kind", "", []string{"graph", "--kind", "pod", "-"}, exitUsage, `invalid --kind "pod": want pv or pvc`},
+		{"another output", "", []string{"graph", "-o", "svg", "-"}, exitUsage, `invalid -o "svg": want mermaid or dot`},
 		{"no such file", "", []string{"graph", "nobody.txtar"}, exitFailed, "nobody.txtar: no such file or directory"},
 		{"no such recording", "", []string{"graph", "--recordings", "nobody.jsonl.gz"}, exitFailed, "nobody.jsonl.gz: no such file or directory"},
-		{"a folder without recordings", "", []string{"graph", "--recordings", "."}, exitFailed, "there is no recording"},
+		{"a folder without recordings", "", []string{"graph", "--recordings", "."}, exitFailed, "directory contains no recording"},
 		{"not a recording", "", []string{"graph", "--recordings", "graph.go"}, exitFailed, "graph.go: gzip: invalid header"},
 		{"a script that fails", "expect claim data phase=Bound\n", []string{"graph", "-"}, exitFailed, "stdin:1: expect claim data phase=Bound: "},
 	} {

@@ -1,4 +1,4 @@
-// Command volsim plays storage scenarios of Kubernetes in virtual time, and answers why and what if about a cluster.
+// Command volsim simulates the storage control plane of Kubernetes: it runs scripts, explains the state of a cluster and predicts changes.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// Exit statuses: a run that failed an expectation, or input that cannot be read, is 1; a command line that cannot be understood is 2.
+// Exit statuses: 1 for a failed expectation or unreadable input, 2 for an invalid command line.
 const (
 	exitFailed = 1
 	exitUsage  = 2
@@ -26,7 +26,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// execute runs one command line and gives its exit status. What goes wrong is one line on stderr.
+// execute runs one command line and returns its exit status. It writes an error to errOut in one line.
 func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot()
 	root.SetArgs(withTwoDashes(root, args))
@@ -47,7 +47,7 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitFailed
 }
 
-// withTwoDashes is the command line with -seeds spelled --seeds, for those whose hands know the flags of Go. What has one letter stays as it is.
+// withTwoDashes returns the command line with long flags of one dash, as in Go, spelled with two: --seeds for -seeds. Flags of one letter stay.
 func withTwoDashes(root *cobra.Command, args []string) []string {
 	long := map[string]bool{"help": true}
 	for _, cmd := range root.Commands() {
@@ -66,11 +66,11 @@ func withTwoDashes(root *cobra.Command, args []string) []string {
 	return spelled
 }
 
-// newRoot is the command with its subcommands, each in a file of its own.
+// newRoot returns the command with its subcommands.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "volsim",
-		Short:         "The storage control plane of Kubernetes, played in virtual time",
+		Short:         "Simulate the storage control plane of Kubernetes in virtual time",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -88,16 +88,16 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// markUsageErrors has every command say that flags and arguments it cannot understand are mistakes of the command line.
+// markUsageErrors turns errors about flags and arguments of every command into usage errors.
 func markUsageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	for _, c := range append(cmd.Commands(), cmd) {
 		if args := c.Args; args != nil {
 			c.Args = func(cmd *cobra.Command, given []string) error {
 				if err := args(cmd, given); err != nil {
-					return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+					return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 				}
 				return nil
 			}

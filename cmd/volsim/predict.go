@@ -12,10 +12,10 @@ import (
 	"github.com/volsim/volsim/internal/tools/predict"
 )
 
-const predictLong = `Predict plays a change on a real cluster and says what it does: which volumes are deleted with their data, which pods stop, what
-hangs, and after how long. The same cluster is also played without the change; what happens in both is marked with a tilde.
+const predictLong = `Simulate a change of a real cluster and report its effects: which volumes are deleted with their data, which pods stop, what gets
+stuck, and when. The cluster is also simulated without the change; effects that occur in both are marked with ~.
 
-Steps, divided by the word then:
+Steps, separated by the word then:
 `
 
 const predictExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml > dump.yaml
@@ -24,12 +24,12 @@ const predictExamples = `  kubectl get pv,pvc,sc,pods,nodes,volumeattachments,cs
   volsim predict -f dump.yaml -- delete pvc/shop/data
   # Where do the pods of a node go, and do their volumes follow?
   volsim predict -f dump.yaml -- drain node/n1
-  # A machine dies: how long is the database away, and what if an operator steps in after ten minutes?
+  # A node dies: how long is the database down, and what if an operator acts after ten minutes?
   volsim predict -f dump.yaml -- lose node/n1
   volsim predict -f dump.yaml -- lose node/n1 then wait 10m then out-of-service node/n1
-  # Would the data survive with another policy?
+  # Does the data survive with another reclaim policy?
   volsim predict -f dump.yaml -- patch pv/pv1 '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' then delete pvc/shop/data
-  # What is under way?
+  # What happens without any change?
   volsim predict -f dump.yaml --for 2h -- nothing`
 
 func newPredict() *cobra.Command {
@@ -37,12 +37,12 @@ func newPredict() *cobra.Command {
 	opts := predict.Options{For: predict.DefaultFor}
 	cmd := &cobra.Command{
 		Use:     "predict -f DUMP -- STEP [then STEP]...",
-		Short:   "Say what a change would do to a real cluster, above all to its data",
+		Short:   "Predict the effects of a change on a real cluster and its data",
 		Long:    predictLong + "  " + strings.Join(predict.Help(), "\n  "),
 		Example: predictExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if opts.For <= 0 {
-				return usageError{fmt.Errorf("--for is %v: give more than zero", opts.For)}
+				return usageError{fmt.Errorf("invalid --for %v: must be positive", opts.For)}
 			}
 			steps, err := predict.Parse(args, os.ReadFile)
 			if err != nil {
@@ -61,8 +61,8 @@ func newPredict() *cobra.Command {
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().DurationVar(&opts.For, "for", opts.For, "how far to look after the last step")
-	cmd.Flags().BoolVar(&opts.NoReplacements, "no-replacements", false, "leave it at pods that are gone: no ReplicaSet or StatefulSet makes others")
+	cmd.Flags().DurationVar(&opts.For, "for", opts.For, "virtual time to simulate after the last step")
+	cmd.Flags().BoolVar(&opts.NoReplacements, "no-replacements", false, "do not replace deleted pods of ReplicaSets and StatefulSets")
 	return cmd
 }
 
@@ -76,13 +76,13 @@ func writePrediction(w io.Writer, p *predict.Prediction) error {
 		fmt.Fprintf(w, "Prevented: %s: %s, after %s\n", o.Object, o.What, o.After)
 	}
 	if len(p.Outcomes) == 0 {
-		fmt.Fprintln(w, "\nNothing happens.")
+		fmt.Fprintln(w, "\nNo effects.")
 	} else {
-		fmt.Fprintln(w, "\nWhat happens (! a pod stops or data is deleted, ~ it would anyway):")
+		fmt.Fprintln(w, "\nTimeline (! = pod stops or data is lost, ~ = would happen without this change too):")
 		writeOutcomes(w, p.Outcomes)
 	}
 	if len(p.Stuck) > 0 {
-		fmt.Fprintf(w, "\nWhat is not in order after %s:\n", predict.Span(p.Until.Sub(p.From)))
+		fmt.Fprintf(w, "\nStuck after %s:\n", predict.Span(p.Until.Sub(p.From)))
 		for i := range p.Stuck {
 			if err := p.Stuck[i].WriteText(w, p.Until); err != nil {
 				return err
@@ -92,13 +92,13 @@ func writePrediction(w io.Writer, p *predict.Prediction) error {
 	return writeNotes(w, p.Notes)
 }
 
-// writeLosses says what becomes of the data, first of all.
+// writeLosses writes what happens to the data; it comes first.
 func writeLosses(w io.Writer, p *predict.Prediction) {
 	lost := 0
 	for _, loss := range p.Lost {
 		anyway := ""
 		if loss.Anyway {
-			anyway = ", with the change or without it"
+			anyway = " (would happen without this change too)"
 		} else {
 			lost++
 		}
@@ -107,29 +107,29 @@ func writeLosses(w io.Writer, p *predict.Prediction) {
 	for _, loss := range p.Threatened {
 		anyway := ""
 		if loss.Anyway {
-			anyway = ", with the change or without it"
+			anyway = " (would happen without this change too)"
 		} else {
 			lost++
 		}
 		fmt.Fprintf(w, "WARNING: DATA WILL BE LOST: %s: %s%s\n", describeLoss(loss), loss.When, anyway)
 	}
 	if lost == 0 {
-		fmt.Fprintf(w, "No data is deleted by this within %s.\n", predict.Span(p.Until.Sub(p.From)))
+		fmt.Fprintf(w, "No data is lost through this change within %s.\n", predict.Span(p.Until.Sub(p.From)))
 	}
 }
 
 func describeLoss(loss predict.Loss) string {
-	text := fmt.Sprintf("volume %s, %s of %s", loss.Volume, loss.Handle, loss.Backend)
+	text := fmt.Sprintf("volume %s (%s in %s)", loss.Volume, loss.Handle, loss.Backend)
 	if loss.Size != "" {
 		text += ", " + loss.Size
 	}
 	if loss.Claim != "" {
-		text += ", of claim " + loss.Claim
+		text += ", claim " + loss.Claim
 	}
 	return text
 }
 
-// writeOutcomes writes a line for each outcome, with the time that has passed.
+// writeOutcomes writes a line for each outcome, with the time since the start.
 func writeOutcomes(w io.Writer, outcomes []predict.Outcome) {
 	width := 0
 	for _, o := range outcomes {
@@ -152,7 +152,7 @@ func writeNotes(w io.Writer, notes []string) error {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		if _, err := fmt.Fprintln(w, "note: "+note); err != nil {
+		if _, err := fmt.Fprintln(w, note); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// runFlags are what the command run was asked for.
+// runFlags holds the flags of run.
 type runFlags struct {
 	seed        int64
 	until       time.Duration
@@ -33,12 +33,12 @@ func newRun() *cobra.Command {
 	var flags runFlags
 	cmd := &cobra.Command{
 		Use:   "run FILE.txtar | FILE.yaml | DIR | -",
-		Short: "Play scripts, or manifests, in virtual time",
-		Long: `Run plays scripts (docs/scripts.md) and says at which line something was not as expected. A manifest is applied to an empty cluster, whose
-controllers then run until they have nothing more to do. Of a directory all scripts are played, or, if there is none, all manifests together. "-" is
-the standard input.
+		Short: "Run scripts or manifests",
+		Long: `Run scripts (docs/scripts.md) and report the line at which an expectation fails. A manifest is applied to an empty cluster, whose
+controllers then run until they have nothing left to do. In a directory all scripts run or, if it has none, all manifests together. "-" is
+standard input.
 
-The exit status is 1 when an expectation failed or something could not be read, 2 when the command line cannot be understood.`,
+The exit status is 0 if everything passed, 1 if an expectation failed or a file could not be read, 2 if the command line is invalid.`,
 		Example: `  volsim run lesson.txtar
   volsim run cluster.yaml --until 1h --html picture.html
   volsim run --choices 0,2,1 --trace - race.txtar
@@ -52,16 +52,16 @@ The exit status is 1 when an expectation failed or something could not be read, 
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&flags.seed, "seed", 0, "play with this seed, whatever the script says; 0 plays in order, others shuffle what is due at one instant")
-	f.DurationVar(&flags.until, "until", 0, "let time go on at the end, to this long after the start")
-	f.StringVarP(&flags.output, "output", "o", "text", "text, json or yaml")
-	f.StringVar(&flags.html, "html", "", "write a picture of the run to this file")
-	f.StringVar(&flags.log, "log", "", "write what the controllers would have logged to this file, - for the standard output")
-	f.StringVar(&flags.trace, "trace", "", "write the trace to this file, - for the standard output")
-	f.StringVar(&flags.choices, "choices", "", "play one script with these choices, as volsim sweep --exhaustive prints them, or those in this file, - for the standard input")
-	f.BoolVar(&flags.update, "update", false, "write the files that cmp and trace compare with into the scripts")
-	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only how each script ended")
-	f.BoolVar(&flags.helpCommand, "help-commands", false, "print all commands of scripts")
+	f.Int64Var(&flags.seed, "seed", 0, "run with this seed only; 0 runs events due at the same time first in, first out, other seeds shuffle them")
+	f.DurationVar(&flags.until, "until", 0, "after the last line, advance virtual time to this long after the start")
+	f.StringVarP(&flags.output, "output", "o", "text", "output format: text, json or yaml")
+	f.StringVar(&flags.html, "html", "", "write a picture of the run (HTML) to this file")
+	f.StringVar(&flags.log, "log", "", "write the log of the controllers to this file; - is standard output")
+	f.StringVar(&flags.trace, "trace", "", "write the trace to this file; - is standard output")
+	f.StringVar(&flags.choices, "choices", "", "run one script with these choices (printed by volsim sweep --exhaustive) or those in this file; - is standard input")
+	f.BoolVar(&flags.update, "update", false, "write the expected outputs of cmp and trace into the scripts instead of comparing")
+	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print only the result of each script")
+	f.BoolVar(&flags.helpCommand, "help-commands", false, "list the commands of scripts")
 	return cmd
 }
 
@@ -71,14 +71,14 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 		return err
 	}
 	if err := f.check(args); err != nil {
-		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	}
 	scripts, err := readScripts(cmd.InOrStdin(), args)
 	if err != nil {
 		return err
 	}
 	if len(scripts) > 1 && (f.html != "" || f.log != "" || f.trace != "") {
-		return usageError{fmt.Errorf("--html, --log and --trace are about one script, and these are %d", len(scripts))}
+		return usageError{fmt.Errorf("invalid --html, --log or --trace: want one script, got %d", len(scripts))}
 	}
 	choose, err := f.choose(cmd.InOrStdin(), args, scripts, seed)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	failed := 0
 	var last error
 	for _, s := range scripts {
-		if err := f.play(cmd, s, script.Options{Seed: seed, Choose: choose}); err != nil {
+		if err := f.runScript(cmd, s, script.Options{Seed: seed, Choose: choose}); err != nil {
 			failed++
 			last = err
 			if len(scripts) > 1 {
@@ -101,18 +101,18 @@ func (f *runFlags) run(cmd *cobra.Command, args []string, seed *int64) error {
 	return fmt.Errorf("%d of %d scripts failed", failed, len(scripts))
 }
 
-// choose makes the choices of a run of those that were asked for; nil without any.
+// choose returns the function that replays --choices; nil without them.
 func (f *runFlags) choose(in io.Reader, args []string, scripts []input, seed *int64) (func(n int) int, error) {
 	if f.choices == "" {
 		return nil, nil
 	}
 	switch {
 	case seed != nil:
-		return nil, usageError{errors.New("--choices and --seed do not go together: both say what comes first")}
+		return nil, usageError{errors.New("--choices and --seed are mutually exclusive")}
 	case len(scripts) != 1:
-		return nil, usageError{fmt.Errorf("--choices is about one script, and these are %d", len(scripts))}
+		return nil, usageError{fmt.Errorf("invalid --choices: want one script, got %d", len(scripts))}
 	case scripts[0].manifest:
-		return nil, usageError{errors.New("--choices is about a script: choices of a manifest are for volsim sweep --choices")}
+		return nil, usageError{errors.New("invalid --choices for a manifest; use volsim sweep --choices")}
 	}
 	choices, err := readChoices(in, f.choices, args)
 	if err != nil {
@@ -124,17 +124,17 @@ func (f *runFlags) choose(in io.Reader, args []string, scripts []input, seed *in
 func (f *runFlags) check(args []string) error {
 	switch {
 	case len(args) == 0:
-		return errors.New("it is not said what to run")
+		return errors.New("missing FILE argument")
 	case !slices.Contains([]string{"text", "json", "yaml"}, f.output):
-		return fmt.Errorf("-o %s: there are text, json and yaml", f.output)
+		return fmt.Errorf("invalid -o %q: want text, json or yaml", f.output)
 	case f.until < 0:
-		return fmt.Errorf("--until %s: time does not run backwards", f.until)
+		return fmt.Errorf("invalid --until %s: must not be negative", f.until)
 	}
 	return nil
 }
 
-// play plays one script and writes all that was asked for. The error says how it failed, in a line.
-func (f *runFlags) play(cmd *cobra.Command, s input, opts script.Options) error {
+// runScript runs one script and writes its outputs. The error is the first failure, in one line.
+func (f *runFlags) runScript(cmd *cobra.Command, s input, opts script.Options) error {
 	opts.Update, opts.Until, opts.Progress = f.update, f.until, reporter(cmd.ErrOrStderr(), s.Name)
 	text := f.output == "text" && !f.quiet
 	if text {
@@ -149,7 +149,7 @@ func (f *runFlags) play(cmd *cobra.Command, s input, opts script.Options) error 
 	}
 	if f.update && result.Updated && s.file != "" && failure == nil {
 		if err := os.WriteFile(s.file, result.Archive, 0o644); err != nil {
-			return fileProblem(s.file, err)
+			return fileError(s.file, err)
 		}
 	}
 	if err := f.writeFiles(cmd.OutOrStdout(), s.Name, result); err != nil {
@@ -158,7 +158,7 @@ func (f *runFlags) play(cmd *cobra.Command, s input, opts script.Options) error 
 	if failure == nil {
 		return nil
 	}
-	// The rest of a long message, such as a diff, stands above the line that ends the run.
+	// Further lines of a failure, such as a diff, come before the line that ends the run.
 	for _, one := range result.Failures {
 		if _, rest, long := strings.Cut(one.Error(), "\n"); long {
 			fmt.Fprintln(cmd.ErrOrStderr(), rest)
@@ -172,17 +172,17 @@ func firstLine(err error) string {
 	return strings.TrimSuffix(first, ":")
 }
 
-// patience is how long a run is quiet, and the time between two reports after that.
-const patience = 2 * time.Second
+// progressInterval is the real time between two progress reports.
+const progressInterval = 2 * time.Second
 
-// reporter tells now and then how far a long run is.
+// reporter returns a function that writes the progress of a long run.
 func reporter(w io.Writer, name string) func(script.Progress) {
-	next := time.Now().Add(patience)
+	next := time.Now().Add(progressInterval)
 	return func(p script.Progress) {
 		if time.Now().Before(next) {
 			return
 		}
-		next = time.Now().Add(patience)
+		next = time.Now().Add(progressInterval)
 		seed := ""
 		if p.Seeds > 1 {
 			seed = fmt.Sprintf("seed %d, ", p.Seed)

@@ -63,8 +63,8 @@ func TestRunManifestMalformed(t *testing.T) {
 	for _, tt := range []struct {
 		name, manifest, want string
 	}{
-		{"empty", "", ":1: there is no object in it"},
-		{"comments only", "# nothing\n---\n# more\n", ":1: there is no object in it"},
+		{"empty", "", ":1: manifest contains no object"},
+		{"comments only", "# nothing\n---\n# more\n", ":1: manifest contains no object"},
 		{"no YAML", "kind: [", ":1: "},
 		{"tabs", "kind:\n\tPod", ":"},
 		{"a list", "- a\n- b\n", ":1: "},
@@ -82,7 +82,7 @@ func TestRunManifestMalformed(t *testing.T) {
 		{"a size without end", strings.Replace(runClaim, "1Gi", "1e999999999", 1), ":1: "},
 		{"a status that is none", runClaim + "status: 7\n", ":1: "},
 		{"refused by the API server", strings.Replace(runClaim, "name: data", "name: Data!", 1), `:1: create PersistentVolumeClaim/default/Data!: `},
-		{"no name", strings.Replace(runClaim, "name: data", "labels: {}", 1), "without a name cannot be applied"},
+		{"no name", strings.Replace(runClaim, "name: data", "labels: {}", 1), "apply PersistentVolumeClaim: missing name; use create with generateName"},
 		{"a driver of an impossible name", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: a}\nprovisioner: api\n", `the name "api" means the API server`},
 		{"a zero byte", "kind: Pod\x00", ":1: "},
 	} {
@@ -108,14 +108,14 @@ func TestRunUsage(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"nothing to run", []string{"run"}, exitUsage, "it is not said what to run"},
+		{"nothing to run", []string{"run"}, exitUsage, "missing FILE argument"},
 		{"a flag that does not exist", []string{"run", "--colour", script}, exitUsage, "unknown flag: --colour"},
-		{"a format that does not exist", []string{"run", "-o", "xml", script}, exitUsage, "-o xml: there are text, json and yaml"},
+		{"a format that does not exist", []string{"run", "-o", "xml", script}, exitUsage, `invalid -o "xml": want text, json or yaml`},
 		{"a seed that is no number", []string{"run", "--seed", "x", script}, exitUsage, "--seed"},
-		{"time that runs backwards", []string{"run", "--until", "-5m", script}, exitUsage, "time does not run backwards"},
-		{"one picture of several", []string{"run", "--html", "x.html", dir}, exitUsage, "these are 2"},
+		{"time that runs backwards", []string{"run", "--until", "-5m", script}, exitUsage, "invalid --until -5m0s: must not be negative"},
+		{"one picture of several", []string{"run", "--html", "x.html", dir}, exitUsage, "invalid --html, --log or --trace: want one script, got 2"},
 		{"a file that is not there", []string{"run", filepath.Join(dir, "none.txtar")}, exitFailed, "none.txtar: no such file or directory"},
-		{"an empty folder", []string{"run", empty}, exitFailed, "there is neither a script"},
+		{"an empty folder", []string{"run", empty}, exitFailed, "directory contains no script (.txtar)"},
 		{"a file that cannot be written", []string{"run", "-q", "--html", filepath.Join(empty, "none", "x.html"), script}, exitFailed, "x.html: no such file or directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

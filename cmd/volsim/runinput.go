@@ -20,7 +20,7 @@ type input struct {
 	manifest bool
 }
 
-// readScripts reads all that the command line names.
+// readScripts reads all files and directories of the command line.
 func readScripts(in io.Reader, args []string) ([]input, error) {
 	var scripts []input
 	for _, arg := range args {
@@ -37,26 +37,26 @@ func readScript(in io.Reader, arg string) ([]input, error) {
 	if arg == "-" {
 		data, err := io.ReadAll(in)
 		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
+			return nil, fmt.Errorf("read standard input: %w", err)
 		}
 		return parseScript("stdin", "", data)
 	}
 	info, err := os.Stat(arg)
 	if err != nil {
-		return nil, fileProblem(arg, err)
+		return nil, fileError(arg, err)
 	}
 	if info.IsDir() {
 		return readDirectory(arg)
 	}
 	data, err := os.ReadFile(arg)
 	if err != nil {
-		return nil, fileProblem(arg, err)
+		return nil, fileError(arg, err)
 	}
 	return parseScript(arg, arg, data)
 }
 
-// fileProblem names the file once.
-func fileProblem(file string, err error) error {
+// fileError returns the error with the name of the file in front, once.
+func fileError(file string, err error) error {
 	if problem := new(fs.PathError); errors.As(err, &problem) {
 		err = problem.Err
 	}
@@ -72,11 +72,11 @@ func parseScript(name, file string, data []byte) ([]input, error) {
 	return []input{{Script: s, file: file}}, err
 }
 
-// readDirectory reads the scripts of a directory, or if there is none its manifests as one.
+// readDirectory reads the scripts of a directory or, if it has none, its manifests as one script.
 func readDirectory(dir string) ([]input, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fileProblem(dir, err)
+		return nil, fileError(dir, err)
 	}
 	var scripts, manifests []string
 	for _, e := range entries {
@@ -99,13 +99,13 @@ func readDirectory(dir string) ([]input, error) {
 		return found, nil
 	}
 	if len(manifests) == 0 {
-		return nil, fmt.Errorf("%s: there is neither a script (.txtar) nor a manifest (.yaml, .yml, .json) in it", dir)
+		return nil, fmt.Errorf("%s: directory contains no script (.txtar) and no manifest (.yaml, .yml, .json)", dir)
 	}
 	var files []script.File
 	for _, file := range manifests {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fileProblem(file, err)
+			return nil, fileError(file, err)
 		}
 		files = append(files, script.File{Name: file, Data: data})
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// runReport is the result of a script in JSON and YAML.
+// runReport is the result of a script as JSON or YAML.
 type runReport struct {
 	Script    string             `json:"script"`
 	OK        bool               `json:"ok"`
 	Seed      int64              `json:"seed"`
-	Played    int                `json:"seedsPlayed"`
+	Seeds     int                `json:"seedsRun"`
 	Succeeded int                `json:"seedsSucceeded"`
 	Elapsed   string             `json:"elapsed"`
 	Commands  []commandReport    `json:"commands"`
@@ -42,13 +42,13 @@ type failureReport struct {
 	Error   string `json:"error"`
 }
 
-// report says how the script ended.
+// report writes the result of a script.
 func (f *runFlags) report(w io.Writer, name string, r *script.Result) error {
 	if f.output == "text" {
 		_, err := fmt.Fprintf(w, "%s: %s\n", name, r.Summary())
 		return err
 	}
-	report := runReport{Script: name, OK: len(r.Failures) == 0, Seed: r.Seed, Played: len(r.Seeds), Succeeded: len(r.Succeeded), Some: r.Some}
+	report := runReport{Script: name, OK: len(r.Failures) == 0, Seed: r.Seed, Seeds: len(r.Seeds), Succeeded: len(r.Succeeded), Some: r.Some}
 	if r.Cluster != nil {
 		report.Elapsed = r.Cluster.Now().Sub(r.Start).String()
 	}
@@ -72,7 +72,7 @@ func (f *runFlags) report(w io.Writer, name string, r *script.Result) error {
 	return encoder.Encode(report)
 }
 
-// writeFiles writes the picture, the log and the trace.
+// writeFiles writes the picture, the log and the trace where they are requested.
 func (f *runFlags) writeFiles(stdout io.Writer, name string, r *script.Result) error {
 	if r.Cluster == nil {
 		return nil
@@ -100,13 +100,13 @@ func (f *runFlags) writeFiles(stdout io.Writer, name string, r *script.Result) e
 			continue
 		}
 		if err := os.WriteFile(file.name, out.Bytes(), 0o644); err != nil {
-			return fileProblem(file.name, err)
+			return fileError(file.name, err)
 		}
 	}
 	return nil
 }
 
-// pictureOf is what a picture shows of a run.
+// pictureOf returns the data of a picture of a run.
 func pictureOf(name string, c *volsim.Cluster, trace *trace.Trace, start time.Time) picture.Run {
 	run := picture.Run{Title: name, Trace: trace, Start: start, End: c.Now()}
 	for _, v := range c.Violations() {

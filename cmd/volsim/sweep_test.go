@@ -39,7 +39,7 @@ func TestSweep(t *testing.T) {
 		}
 		status, _, errOut := play("", append([]string{"sweep", "--merge"}, files...)...)
 		require.Equal(t, exitFailed, status)
-		require.Equal(t, "volsim: shards [2] of 3 are missing: play them, and merge again\n", errOut)
+		require.Equal(t, "volsim: missing shards [2] of 3; run them and merge again\n", errOut)
 		t.Setenv(jobIndex, "2")
 		_, last, _ := play("", "sweep", "-q", "-o", "json", "--seeds", "1..50", "--shard", "job/3", file)
 		status, merged, errOut := play(last, append([]string{"sweep", "-o", "json", "--merge", "-"}, files...)...)
@@ -63,8 +63,8 @@ func TestSweep(t *testing.T) {
 }
 
 func TestSweepExhaustive(t *testing.T) {
-	world := write(t, t.TempDir(), "world.yaml", sweepVolume+"---\n"+runClaim)
-	status, out, errOut := play("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "-o", "json", world)
+	model := write(t, t.TempDir(), "model.yaml", sweepVolume+"---\n"+runClaim)
+	status, out, errOut := play("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "-o", "json", model)
 	require.Zero(t, status, errOut)
 	var report explorationReport
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
@@ -72,15 +72,15 @@ func TestSweepExhaustive(t *testing.T) {
 	require.Equal(t, "200 runs", report.Bounded)
 	require.NotEmpty(t, report.Outcomes)
 
-	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "--without", "kubelet", world)
+	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "--max-runs", "200", "--without", "kubelet", model)
 	require.Zero(t, status, errOut)
-	require.Contains(t, out, "not finished, ended by its bound of 200 runs")
+	require.Contains(t, out, "not finished, stopped at 200 runs")
 	_, replay, found := strings.Cut(out, "replay: volsim sweep --choices ")
 	require.True(t, found)
-	choices, rest, _ := strings.Cut(replay, " --without kubelet "+world+"\n")
+	choices, rest, _ := strings.Cut(replay, " --without kubelet "+model+"\n")
 	wanted, _, _ := strings.Cut(rest, "\n\noutcome")
 	trace := filepath.Join(t.TempDir(), "trace")
-	status, out, errOut = play(choices, "sweep", "--choices", "-", "--trace", trace, "--without", "kubelet", world)
+	status, out, errOut = play(choices, "sweep", "--choices", "-", "--trace", trace, "--without", "kubelet", model)
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, strings.TrimSuffix(wanted, "\n"))
 	data, err := os.ReadFile(trace)
@@ -99,7 +99,7 @@ func TestSweepExhaustiveScript(t *testing.T) {
 	failing := write(t, dir, "failing.txtar", strings.Replace(sweepSmall, "-- both", "expect pvc/data phase=Bound\nadvance 20s\n-- both", 1))
 	status, out, errOut := play("", "sweep", "-q", "--exhaustive", failing)
 	require.Equal(t, exitFailed, status)
-	require.Regexp(t, "^volsim: "+failing+": runs failed, with outcome [0-9a-f]{8} for one\n$", errOut)
+	require.Regexp(t, "^volsim: "+failing+": runs failed, for example outcome [0-9a-f]{8}\n$", errOut)
 	require.Contains(t, out, failing+": finished: ")
 	require.Contains(t, out, ": 2 outcomes, 0 invariants violated\n")
 	_, line, found := strings.Cut(out, "\nline 4 failed in ")
@@ -122,17 +122,17 @@ func TestSweepExhaustiveScript(t *testing.T) {
 	status, out, _ = play(sweepSmall, "sweep", "-q", "--exhaustive", "--until", "20s", "-")
 	require.Zero(t, status)
 	require.Regexp(t, `replay: volsim run --choices [0-9,]+ --until 20s -\n`, out)
-	world := write(t, dir, "world.yaml", runClaim)
+	model := write(t, dir, "model.yaml", runClaim)
 	for _, tt := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"--choices", "0", "--seed", "1", failing}, "--choices and --seed do not go together"},
-		{[]string{"--choices", "0", failing, failing}, "--choices is about one script, and these are 2"},
-		{[]string{"--choices", "0", world}, "choices of a manifest are for volsim sweep --choices"},
-		{[]string{"--choices", "-", "-"}, "the standard input cannot be both"},
+		{[]string{"--choices", "0", "--seed", "1", failing}, "--choices and --seed are mutually exclusive"},
+		{[]string{"--choices", "0", failing, failing}, "invalid --choices: want one script, got 2"},
+		{[]string{"--choices", "0", model}, "invalid --choices for a manifest; use volsim sweep --choices"},
+		{[]string{"--choices", "-", "-"}, "standard input is already used for the script"},
 		{[]string{"--choices", filepath.Join(dir, "none"), failing}, "none: no such file"},
-		{[]string{"--choices", failing, failing}, "choices are numbers from 0 on"},
+		{[]string{"--choices", failing, failing}, `choice 1 is "config": want a number from 0 on`},
 	} {
 		status, _, errOut := play("", append([]string{"run"}, tt.args...)...)
 		require.NotZero(t, status)
@@ -142,7 +142,7 @@ func TestSweepExhaustiveScript(t *testing.T) {
 	some := write(t, dir, "some.txtar", "seeds 1..9\n"+strings.Replace(sweepSmall, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
 	status, out, errOut = play("", "sweep", "-q", "--exhaustive", some)
 	require.Equal(t, exitFailed, status)
-	require.Contains(t, errOut, "some.txtar:6: some expect pvc/data phase=Lost: it holds in no order")
+	require.Contains(t, errOut, "some.txtar:6: some expect pvc/data phase=Lost: holds in no order")
 	require.Regexp(t, `line 5 held in \d+ runs: some expect pvc/data phase=Pending; replay: volsim run --choices [0-9,]+ `, out)
 	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "-o", "json", some)
 	require.Zero(t, status, errOut)
@@ -155,7 +155,7 @@ func TestSweepExhaustiveScript(t *testing.T) {
 func TestSweepMistakes(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "race.txtar", sweepRace)
-	world := write(t, dir, "world.yaml", runClaim)
+	model := write(t, dir, "model.yaml", runClaim)
 	t.Setenv(jobIndex, "")
 	for _, tt := range []struct {
 		name   string
@@ -163,22 +163,22 @@ func TestSweepMistakes(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"nothing", nil, exitUsage, "it is not said what to sweep"},
-		{"two scripts", []string{file, file}, exitUsage, "one script at a time"},
-		{"no seeds", []string{file}, exitUsage, "has no line of seeds"},
-		{"no range", []string{"--seeds", "5", file}, exitUsage, "write FROM..TO"},
+		{"nothing", nil, exitUsage, "missing FILE argument"},
+		{"two scripts", []string{file, file}, exitUsage, "too many arguments: want one script, got 2"},
+		{"no seeds", []string{file}, exitUsage, "has no line seeds; use --seeds FROM..TO"},
+		{"no range", []string{"--seeds", "5", file}, exitUsage, `invalid --seeds "5": want FROM..TO`},
 		{"a range that runs backwards", []string{"--seeds", "5..1", file}, exitUsage, "the smaller seed first"},
 		{"a shard too many", []string{"--seeds", "1..5", "--shard", "3/3", file}, exitUsage, "I from 0 to N-1"},
 		{"no Job", []string{"--seeds", "1..5", "--shard", "job/3", file}, exitUsage, jobIndex + " is not set"},
-		{"two ways", []string{"--seeds", "1..5", "--exhaustive", world}, exitUsage, "do not go together"},
-		{"a flag of another way", []string{"--seeds", "1..5", "--no-prune", file}, exitUsage, "--no-prune does not go with"},
-		{"a format that does not exist", []string{"-o", "xml", file}, exitUsage, "there are text and json"},
-		{"a script has its own setup", []string{"--exhaustive", "--without", "kubelet", file}, exitUsage, "--without does not go with a script: write config without=... in it"},
-		{"a script starts its controllers", []string{"--exhaustive", "--starting", file}, exitUsage, "--starting does not go with a script"},
-		{"no such controller", []string{"--exhaustive", "--without", "nobody", world}, exitFailed, `Without names "nobody"`},
+		{"two ways", []string{"--seeds", "1..5", "--exhaustive", model}, exitUsage, "--seeds, --exhaustive, --choices and --merge are mutually exclusive"},
+		{"a flag of another way", []string{"--seeds", "1..5", "--no-prune", file}, exitUsage, "invalid --no-prune: not supported in this mode"},
+		{"a format that does not exist", []string{"-o", "xml", file}, exitUsage, `invalid -o "xml": want text or json`},
+		{"a script has its own setup", []string{"--exhaustive", "--without", "kubelet", file}, exitUsage, "invalid --without for a script; use config without=... in the script"},
+		{"a script starts its controllers", []string{"--exhaustive", "--starting", file}, exitUsage, "invalid --starting for a script"},
+		{"no such controller", []string{"--exhaustive", "--without", "nobody", model}, exitFailed, `Without names "nobody"`},
 		{"a script that is wrong", []string{"--seeds", "1..5", write(t, dir, "x.txtar", "now\nconquer\n")}, exitFailed, "x.txtar:2: conquer: "},
-		{"choices that are none", []string{"--choices", file, world}, exitFailed, "choices are numbers"},
-		{"a merge of something else", []string{"--merge", file}, exitFailed, "line 1 is no line of volsim sweep"},
+		{"choices that are none", []string{"--choices", file, model}, exitFailed, `choice 1 is "apply": want a number from 0 on`},
+		{"a merge of something else", []string{"--merge", file}, exitFailed, "line 1 is not a line of volsim sweep"},
 		{"a file that is not there", []string{"--merge", filepath.Join(dir, "none")}, exitFailed, "none: no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

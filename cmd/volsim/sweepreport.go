@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/explore"
 )
 
-// report writes a sweep. The error says what is wrong with what was swept.
+// report writes a sweep and returns an error if it found a problem.
 func (f *sweepFlags) report(w io.Writer, s *explore.Sweep) error {
 	if f.output == "json" {
 		return s.WriteJSON(w)
@@ -28,18 +28,18 @@ func (f *sweepFlags) report(w io.Writer, s *explore.Sweep) error {
 	})
 	for _, l := range s.Report.Some {
 		if l.Count == 0 {
-			out.printf("\nline %d held with no seed: %s\n", l.Line, l.Command)
+			out.printf("\nline %d held for no seed: %s\n", l.Line, l.Command)
 			continue
 		}
-		out.printf("\nline %d held with %s, first %d: %s\n", l.Line, plural(l.Count, "seed"), l.Seed, l.Command)
+		out.printf("\nline %d held for %s, e.g. --seed %d: %s\n", l.Line, plural(l.Count, "seed"), l.Seed, l.Command)
 	}
 	if out.err != nil {
 		return out.err
 	}
-	return verdict(s)
+	return sweepError(s)
 }
 
-// argument names a script on a command line.
+// argument returns the name of a script on a command line.
 func argument(name string) string {
 	if name == stdin {
 		return "-"
@@ -47,8 +47,8 @@ func argument(name string) string {
 	return name
 }
 
-// verdict says whether something is wrong.
-func verdict(s *explore.Sweep) error {
+// sweepError returns an error if runs failed, a line held for no seed, or an invariant was violated.
+func sweepError(s *explore.Sweep) error {
 	var failed int64
 	for _, o := range s.Outcomes {
 		if o.Failed {
@@ -57,13 +57,13 @@ func verdict(s *explore.Sweep) error {
 	}
 	switch {
 	case s.Some && failed == s.Runs && s.Complete():
-		return fmt.Errorf("%s: with none of the seeds everything holds", s.Script)
+		return fmt.Errorf("%s: no seed passes", s.Script)
 	case !s.Some && failed > 0:
 		return fmt.Errorf("%s: %d of %d runs failed", s.Script, failed, s.Runs)
 	}
 	for _, l := range s.Report.Some {
 		if l.Count == 0 && s.Complete() {
-			return fmt.Errorf("%s:%d: %s: it holds with none of the seeds", s.Script, l.Line, l.Command)
+			return fmt.Errorf("%s:%d: %s: holds for no seed", s.Script, l.Line, l.Command)
 		}
 	}
 	if !s.Chosen {
@@ -72,16 +72,17 @@ func verdict(s *explore.Sweep) error {
 	return nil
 }
 
+// unforced returns an error for the first violation that no forced action explains.
 func unforced(name string, all []explore.Violated) error {
 	for _, v := range all {
 		if !v.Forced {
-			return fmt.Errorf("%s: %s does not hold, and nobody forced it", name, v.Invariant)
+			return fmt.Errorf("%s: invariant %s violated", name, v.Invariant)
 		}
 	}
 	return nil
 }
 
-// writer keeps the first error.
+// writer writes text and keeps the first error.
 type writer struct {
 	w   io.Writer
 	err error
@@ -93,7 +94,7 @@ func (w *writer) printf(format string, args ...any) {
 	}
 }
 
-// findings writes what was found. replay says how one run is played again.
+// findings writes outcomes, failures and violations. replay returns the command that repeats a run.
 func (w *writer) findings(r explore.Report, replay func(seed int64, choices []engine.Choice) string) {
 	for _, o := range r.Outcomes {
 		w.printf("\noutcome %s: %s; replay: %s\n%s\n", o.ID, plural(o.Count, "run"), replay(o.Seed, o.Choices), indent(string(o.Outcome)))
@@ -102,7 +103,7 @@ func (w *writer) findings(r explore.Report, replay func(seed int64, choices []en
 		w.printf("\nline %d failed in %s: %s: %s; replay: %s\n", l.Line, plural(l.Count, "run"), l.Command, l.Text, replay(l.Seed, l.Choices))
 	}
 	for _, v := range r.Violated {
-		w.printf("\nviolated %s in %s, at the earliest after %d entries of the trace; replay: %s\n%s\n", v.Invariant, plural(v.Count, "run"), v.Entries,
+		w.printf("\ninvariant %s violated in %s, at the earliest after %d trace entries; replay: %s\n%s\n", v.Invariant, plural(v.Count, "run"), v.Entries,
 			replay(v.Seed, v.Choices), indent(v.Text))
 	}
 }
@@ -116,9 +117,9 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// explorationReport is an exploration in JSON.
+// explorationReport is an exploration as JSON.
 type explorationReport struct {
-	World    string             `json:"world"`
+	Model    string             `json:"model"`
 	Runs     int                `json:"runs"`
 	Pruned   int                `json:"pruned"`
 	States   int                `json:"states"`
@@ -139,18 +140,18 @@ func (f *sweepFlags) reportExploration(w io.Writer, s swept, x explore.Explorati
 		return encoder.Encode(explorationReport{s.name, x.Runs, x.Pruned, x.States, x.Finished, x.Bounded, x.Outcomes, x.Violated, x.Failed, x.Some})
 	}
 	out := &writer{w: w}
-	ended := "finished"
+	status := "finished"
 	if !x.Finished {
-		ended = "not finished, ended by its bound of " + x.Bounded
+		status = "not finished, stopped at " + x.Bounded
 	}
-	out.printf("%s: %s: %s, %s (%d ended where nothing was left to find): %s, %s violated\n", s.name, ended, plural(x.States, "state"), plural(x.Runs, "run"), x.Pruned,
+	out.printf("%s: %s: %s, %s (%d pruned): %s, %s violated\n", s.name, status, plural(x.States, "state"), plural(x.Runs, "run"), x.Pruned,
 		plural(len(x.Outcomes), "outcome"), plural(len(x.Violated), "invariant"))
 	command := "volsim sweep"
 	if s.script != nil {
 		command = "volsim run"
 	}
 	replay := func(choices []engine.Choice) string {
-		return fmt.Sprintf("%s --choices %s%s %s", command, explore.FormatChoices(choices), f.worldFlags(), argument(s.name))
+		return fmt.Sprintf("%s --choices %s%s %s", command, explore.FormatChoices(choices), f.modelFlags(), argument(s.name))
 	}
 	out.findings(x.Report, func(_ int64, choices []engine.Choice) string { return replay(choices) })
 	for _, l := range x.Some {
@@ -163,22 +164,22 @@ func (f *sweepFlags) reportExploration(w io.Writer, s swept, x explore.Explorati
 	if out.err != nil {
 		return out.err
 	}
-	return judge(s, x)
+	return explorationError(s, x)
 }
 
-// judge says whether something is wrong with what was explored.
-func judge(s swept, x explore.Exploration) error {
+// explorationError returns an error if runs failed, a line held in no order, or an invariant was violated.
+func explorationError(s swept, x explore.Exploration) error {
 	failed := slices.IndexFunc(x.Outcomes, func(o explore.Found) bool { return o.Failed })
 	some := s.script != nil && s.script.Some
 	switch {
 	case some && x.Finished && !slices.ContainsFunc(x.Outcomes, func(o explore.Found) bool { return !o.Failed }):
-		return fmt.Errorf("%s: in no order everything holds", s.name)
+		return fmt.Errorf("%s: no order passes", s.name)
 	case !some && failed >= 0:
-		return fmt.Errorf("%s: runs failed, with outcome %s for one", s.name, x.Outcomes[failed].ID)
+		return fmt.Errorf("%s: runs failed, for example outcome %s", s.name, x.Outcomes[failed].ID)
 	}
 	for _, l := range x.Some {
 		if l.Count == 0 && x.Finished {
-			return fmt.Errorf("%s:%d: %s: it holds in no order", s.name, l.Line, l.Command)
+			return fmt.Errorf("%s:%d: %s: holds in no order", s.name, l.Line, l.Command)
 		}
 	}
 	if s.script != nil && s.script.Chosen {
@@ -187,8 +188,8 @@ func judge(s swept, x explore.Exploration) error {
 	return unforced(s.name, x.Violated)
 }
 
-// worldFlags are the flags that make the same world again.
-func (f *sweepFlags) worldFlags() string {
+// modelFlags returns the flags that recreate the model.
+func (f *sweepFlags) modelFlags() string {
 	text := ""
 	if len(f.without) > 0 {
 		text += " --without " + strings.Join(f.without, ",")

@@ -125,16 +125,24 @@ func (d document) readJSON() ([]Manifest, bool) {
 // toJSON turns YAML into JSON. Keys that come twice are an error, and so are aliases that blow the document up.
 func (d document) toJSON() ([]byte, error) {
 	if bytes.IndexByte(d.data, '&') >= 0 {
-		// The library bounds the number of values that aliases make, but not how much text is in them.
-		var value any
-		if err := goyaml.Unmarshal(d.data, &value); err != nil {
+		if err := CheckAliases(d.data, maxExpansion); err != nil {
 			return nil, err
-		}
-		if left := expand(value, maxExpansion); left < 0 {
-			return nil, fmt.Errorf("aliases make the document larger than %d MiB", maxExpansion>>20)
 		}
 	}
 	return yaml.YAMLToJSONStrict(d.data)
+}
+
+// CheckAliases returns an error if expanding the aliases of a YAML document makes it larger than limit bytes. The YAML library bounds the
+// number of values that aliases create, but not the size of their text.
+func CheckAliases(doc []byte, limit int) error {
+	var value any
+	if err := goyaml.Unmarshal(doc, &value); err != nil {
+		return err
+	}
+	if expand(value, limit) < 0 {
+		return fmt.Errorf("aliases make the document larger than %d MiB", limit>>20)
+	}
+	return nil
 }
 
 // expand takes the size of a value off a budget and stops when that is used up.

@@ -15,11 +15,11 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// longestName is that of a CSI driver.
+// longestName is the maximum length of the name of a CSI driver.
 const longestName = 63
 
 // Backends infers the storage systems: a CSI driver for each name that objects mention, and the in-tree plugins of
-// kube-controller-manager. A name that no driver can have is left out, and told in notes.
+// kube-controller-manager. notes names drivers that are skipped because their names are invalid.
 func (d *Dump) Backends() (backends []storage.Backend, notes []string) {
 	drivers := map[string]*storagev1.CSIDriver{}
 	mention := func(name string) {
@@ -58,7 +58,7 @@ func (d *Dump) Backends() (backends []storage.Backend, notes []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(drivers)) {
 		if len(name) > longestName {
-			notes = append(notes, fmt.Sprintf("driver %s is left out: its name is too long for a CSI driver", name))
+			notes = append(notes, fmt.Sprintf("Driver %s is not simulated: its name is longer than 63 characters.", name))
 			continue
 		}
 		backends = append(backends, d.driver(name, drivers[name]))
@@ -66,7 +66,7 @@ func (d *Dump) Backends() (backends []storage.Backend, notes []string) {
 	return append(backends, fake.HostPath(), fake.NFS()), notes
 }
 
-// driver makes a driver of that name. object is its CSIDriver, nil if there is none.
+// driver returns a driver of that name. object is its CSIDriver, nil if there is none.
 func (d *Dump) driver(name string, object *storagev1.CSIDriver) storage.Backend {
 	var opts []fake.MemoryOption
 	if object != nil && object.Spec.AttachRequired != nil && !*object.Spec.AttachRequired {
@@ -87,7 +87,7 @@ func (d *Dump) driver(name string, object *storagev1.CSIDriver) storage.Backend 
 	return b
 }
 
-// segments are the places that a driver tells apart: what the labels of its nodes say under its topology keys.
+// segments returns the topology segments of a driver: the labels of its nodes under its topology keys.
 func (d *Dump) segments(name string) []storage.Segment {
 	labels := map[string]map[string]string{}
 	for _, node := range objectsOf[*corev1.Node](d) {
@@ -111,8 +111,7 @@ func (d *Dump) segments(name string) []storage.Segment {
 	return segments
 }
 
-// attach has the driver's volumes attached where VolumeAttachments say so. A driver that cannot attach, or finds it wrong, has them
-// where it can.
+// attach attaches the volumes of the driver according to the VolumeAttachments, except those that the driver rejects.
 func (d *Dump) attach(b *fake.Memory) {
 	pvs := map[string]*corev1.PersistentVolume{}
 	for _, pv := range objectsOf[*corev1.PersistentVolume](d) {
@@ -124,13 +123,13 @@ func (d *Dump) attach(b *fake.Memory) {
 			continue
 		}
 		if pv := pvs[*name]; pv != nil && pv.Spec.CSI != nil {
-			// What the driver would refuse today was allowed once.
+			// The driver may reject a combination that the real one allowed.
 			_, _ = b.Attach(storage.AttachRequest{ID: storage.Handle(pv), Node: va.Spec.NodeName, Mode: attachMode(pv.Spec.AccessModes)})
 		}
 	}
 }
 
-// attachMode is the one mode that stands for those of a volume (ATT-176).
+// attachMode returns the single access mode with which a volume is attached (ATT-176).
 func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolumeAccessMode {
 	switch {
 	case slices.Contains(modes, corev1.ReadWriteMany):
@@ -141,7 +140,7 @@ func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolu
 	return corev1.ReadWriteOnce
 }
 
-// objectsOf are the objects of one type, in the order of the input.
+// objectsOf returns the objects of one type, in the order of the input.
 func objectsOf[T any](d *Dump) []T {
 	var found []T
 	for _, obj := range d.Objects {

@@ -10,17 +10,17 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Newest is the newest timestamp in the objects: the time at which the dump was made, as near as it tells. Zero if there is none. A time
-// that lies ahead, such as the end of a grace period, does not count.
+// Newest returns the newest timestamp in the objects, an estimate of when the dump was made; zero if there is none. Deadlines, such as the
+// end of a grace period, do not count.
 func (d *Dump) Newest() time.Time {
 	var newest time.Time
 	for _, obj := range d.Objects {
-		newest = latest(newest, walkTimes(reflect.ValueOf(withoutDeadlines(obj))))
+		newest = later(newest, walkTimes(reflect.ValueOf(withoutDeadlines(obj))))
 	}
 	return newest.UTC()
 }
 
-// withoutDeadlines is a copy of the object in which the time of deletion is that of the request.
+// withoutDeadlines returns the object with the time of the deletion request in place of the end of the grace period.
 func withoutDeadlines(obj api.Object) api.Object {
 	at := obj.GetDeletionTimestamp()
 	if at == nil {
@@ -36,7 +36,7 @@ func withoutDeadlines(obj api.Object) api.Object {
 	return obj
 }
 
-// walkTimes finds the newest time in a value.
+// walkTimes returns the newest time in a value.
 func walkTimes(v reflect.Value) time.Time {
 	switch at := v.Interface().(type) {
 	case metav1.Time:
@@ -53,7 +53,7 @@ func walkTimes(v reflect.Value) time.Time {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				newest = latest(newest, walkTimes(v.Field(i)))
+				newest = later(newest, walkTimes(v.Field(i)))
 			}
 		}
 	case reflect.Slice:
@@ -61,13 +61,13 @@ func walkTimes(v reflect.Value) time.Time {
 			break
 		}
 		for i := range v.Len() {
-			newest = latest(newest, walkTimes(v.Index(i)))
+			newest = later(newest, walkTimes(v.Index(i)))
 		}
 	}
 	return newest
 }
 
-func latest(a, b time.Time) time.Time {
+func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// types are those of the objects of each kind.
+// types holds the Go type of each kind.
 var types = map[api.Kind]reflect.Type{
 	api.PersistentVolume:      reflect.TypeFor[corev1.PersistentVolume](),
 	api.PersistentVolumeClaim: reflect.TypeFor[corev1.PersistentVolumeClaim](),
@@ -26,13 +26,13 @@ var types = map[api.Kind]reflect.Type{
 	api.Event:                 reflect.TypeFor[corev1.Event](),
 }
 
-// pruner takes the fields out of decoded JSON that a type does not have: those of a newer API.
+// pruner removes fields from decoded JSON that a type does not have, such as those of a newer API.
 type pruner struct {
 	fields  fieldsOf
 	dropped map[string]bool
 }
 
-// fieldsOf remembers the fields of struct types by their names in JSON.
+// fieldsOf caches the fields of struct types by their JSON names.
 type fieldsOf map[reflect.Type]map[string]reflect.Type
 
 func (f fieldsOf) of(t reflect.Type) map[string]reflect.Type {
@@ -58,7 +58,7 @@ func (f fieldsOf) of(t reflect.Type) map[string]reflect.Type {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// prune returns the value without what the type does not have. path is where the value stands in an object of the kind.
+// prune returns the value without unknown fields. path is the path of the value in an object of the kind.
 func (p *pruner) prune(value any, t reflect.Type, kind, path string) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	goyaml "go.yaml.in/yaml/v2"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -19,20 +18,20 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Dump is what was read of a cluster.
+// Dump is the state of a cluster.
 type Dump struct {
-	// Objects are those that can be simulated, in the order of the input.
+	// Objects are the objects of simulated kinds, in the order of the input.
 	Objects []api.Object
-	// Ignored counts the objects of each kind that is not simulated, by apiVersion and kind.
+	// Ignored counts the objects of other kinds, by apiVersion and kind.
 	Ignored map[string]int
-	// Dropped are the fields that the types do not have, such as "Pod spec.workloadRef", sorted and each once.
+	// Dropped lists unknown fields, such as "Pod spec.workloadRef", sorted and without duplicates.
 	Dropped []string
 }
 
-// maxSize bounds a document, also once what it refers to by aliases is written out; a dump of a large cluster takes some 100 MiB.
+// maxSize bounds a document after expanding YAML aliases. A dump of a large cluster has about 100 MiB.
 const maxSize = 1 << 30
 
-// Read reads a dump. An object that cannot be read is an error that names it.
+// Read reads a dump. The error names the object that could not be read.
 func Read(data []byte) (*Dump, error) {
 	d := &Dump{Ignored: map[string]int{}}
 	p := &pruner{fields: fieldsOf{}, dropped: map[string]bool{}}
@@ -44,7 +43,7 @@ func Read(data []byte) (*Dump, error) {
 	for _, doc := range docs {
 		value, err := decode(doc)
 		if err != nil {
-			return nil, fmt.Errorf("the dump cannot be read: %w", err)
+			return nil, fmt.Errorf("read dump: %w", err)
 		}
 		if err := d.add(value, p, seen, 0); err != nil {
 			return nil, err
@@ -52,12 +51,12 @@ func Read(data []byte) (*Dump, error) {
 	}
 	d.Dropped = slices.Sorted(maps.Keys(p.dropped))
 	if len(d.Objects) == 0 {
-		return nil, fmt.Errorf("the dump has no objects that are simulated: make it with kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml")
+		return nil, errors.New("read dump: no objects of simulated kinds; create it with kubectl get pv,pvc,sc,pods,nodes,volumeattachments,csidrivers,csinodes -A -o yaml")
 	}
 	return d, nil
 }
 
-// split divides YAML into its documents.
+// split returns the YAML documents of the data.
 func split(data []byte) ([][]byte, error) {
 	var docs [][]byte
 	r := utilyaml.NewYAMLReader(bufio.NewReaderSize(bytes.NewReader(data), 1<<16))
@@ -67,7 +66,7 @@ func split(data []byte) ([][]byte, error) {
 			return docs, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the dump cannot be read: %w", err)
+			return nil, fmt.Errorf("read dump: %w", err)
 		}
 		if len(bytes.TrimSpace(doc)) > 0 {
 			docs = append(docs, doc)
@@ -75,17 +74,13 @@ func split(data []byte) ([][]byte, error) {
 	}
 }
 
-// decode reads a document as JSON values.
+// decode decodes a YAML or JSON document.
 func decode(doc []byte) (any, error) {
 	doc = bytes.TrimPrefix(doc, []byte("\ufeff"))
 	if trimmed := bytes.TrimSpace(doc); len(trimmed) > 0 && trimmed[0] != '{' || !json.Valid(doc) {
 		if bytes.IndexByte(doc, '&') >= 0 {
-			var value any
-			if err := goyaml.Unmarshal(doc, &value); err != nil {
+			if err := store.CheckAliases(doc, maxSize); err != nil {
 				return nil, err
-			}
-			if expand(value, maxSize) < 0 {
-				return nil, fmt.Errorf("aliases make the document larger than %d MiB", maxSize>>20)
 			}
 		}
 		var err error
@@ -100,51 +95,30 @@ func decode(doc []byte) (any, error) {
 	return value, err
 }
 
-// expand takes the size of a value off a budget and stops when that is used up.
-func expand(value any, budget int) int {
-	switch value := value.(type) {
-	case string:
-		budget -= len(value)
-	case []any:
-		for _, item := range value {
-			if budget = expand(item, budget); budget < 0 {
-				return budget
-			}
-		}
-	case map[any]any:
-		for key, item := range value {
-			if budget = expand(item, expand(key, budget)); budget < 0 {
-				return budget
-			}
-		}
-	}
-	return budget - 1
-}
-
 // maxDepth bounds Lists within Lists.
 const maxDepth = 8
 
-// add takes an object, or the items of a List. A document without anything in it is passed over.
+// add adds an object or the items of a List. It ignores an empty document.
 func (d *Dump) add(value any, p *pruner, seen map[api.Ref]bool, depth int) error {
 	if value == nil {
 		return nil
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return fmt.Errorf("the dump has something that is not an object: give what kubectl get -o yaml prints")
+		return errors.New("read dump: want objects; create it with kubectl get -o yaml")
 	}
 	kind, _ := fields["kind"].(string)
 	apiVersion, _ := fields["apiVersion"].(string)
 	if kind == "" || apiVersion == "" {
-		return fmt.Errorf("the dump has an object without apiVersion or kind: give what kubectl get -o yaml prints")
+		return errors.New("read dump: object without apiVersion or kind; create it with kubectl get -o yaml")
 	}
 	if items, ok := fields["items"].([]any); ok && strings.HasSuffix(kind, "List") {
 		if depth == maxDepth {
-			return fmt.Errorf("the dump has lists nested more than %d deep", maxDepth)
+			return fmt.Errorf("read dump: lists nested deeper than %d", maxDepth)
 		}
 		for _, item := range items {
 			if item, ok := item.(map[string]any); ok && kind != "List" {
-				// The items of a typed list need not say what they are.
+				// Items of a typed list may omit their kind.
 				setDefault(item, "kind", strings.TrimSuffix(kind, "List"))
 				setDefault(item, "apiVersion", apiVersion)
 			}
@@ -168,24 +142,24 @@ func setDefault(fields map[string]any, key, value string) {
 	}
 }
 
-// addObject reads one object of a kind that is simulated.
+// addObject adds an object of a simulated kind.
 func (d *Dump) addObject(fields map[string]any, p *pruner, seen map[api.Ref]bool) error {
 	kind := api.Kind(fields["kind"].(string))
 	data, err := json.Marshal(p.prune(fields, types[kind], string(kind), ""))
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", kind, title(fields), err)
+		return fmt.Errorf("read dump: %s %s: %w", kind, title(fields), err)
 	}
-	objs, err := store.ReadManifests(data)
-	if err != nil {
-		return fmt.Errorf("%s %s: %s", kind, title(fields), strings.TrimPrefix(err.Error(), "line 1: "))
-	}
-	for _, obj := range objs {
+	for _, m := range store.ScanManifests(data) {
+		if m.Err != nil {
+			return fmt.Errorf("read dump: %s %s: %w", kind, title(fields), m.Err)
+		}
+		obj := m.Object
 		ref := api.RefTo(obj)
 		if obj.GetName() == "" {
-			return fmt.Errorf("the dump has a %s without a name", kind)
+			return fmt.Errorf("read dump: %s without a name", kind)
 		}
 		if seen[ref] {
-			return fmt.Errorf("the dump has %s twice: give one state of the cluster", ref)
+			return fmt.Errorf("read dump: duplicate %s; dump the cluster once", ref)
 		}
 		seen[ref] = true
 		d.Objects = append(d.Objects, obj)
@@ -193,7 +167,7 @@ func (d *Dump) addObject(fields map[string]any, p *pruner, seen map[api.Ref]bool
 	return nil
 }
 
-// title is how an object that could not be read is named.
+// title returns the name of an object that could not be read.
 func title(fields map[string]any) string {
 	meta, _ := fields["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)

@@ -70,19 +70,19 @@ func TestReadTakesWhatKubectlPrints(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejects(t *testing.T) {
 	node := "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
 	for _, test := range []struct{ name, text, want string }{
-		{"nothing", "", "the dump has no objects that are simulated: make it with kubectl get"},
-		{"other kinds only", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "the dump has no objects that are simulated"},
-		{"no YAML", "a: b: c", "the dump cannot be read: yaml: "},
-		{"a table", "NAME STATUS\ndata Bound\n", "the dump has something that is not an object"},
-		{"no kind", "apiVersion: v1\nmetadata: {name: n1}\n", "an object without apiVersion or kind"},
-		{"no name", "apiVersion: v1\nkind: Node\nmetadata: {}\n", "the dump has a Node without a name"},
-		{"the same twice", node + "---\n" + node, "the dump has Node/n1 twice"},
+		{"nothing", "", "read dump: no objects of simulated kinds; create it with kubectl get"},
+		{"other kinds only", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "read dump: no objects of simulated kinds"},
+		{"no YAML", "a: b: c", "read dump: yaml: "},
+		{"a table", "NAME STATUS\ndata Bound\n", "read dump: want objects"},
+		{"no kind", "apiVersion: v1\nmetadata: {name: n1}\n", "read dump: object without apiVersion or kind"},
+		{"no name", "apiVersion: v1\nkind: Node\nmetadata: {}\n", "read dump: Node without a name"},
+		{"the same twice", node + "---\n" + node, "read dump: duplicate Node/n1"},
 		{"a wrong type", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec: {accessModes: 3}\n", "PersistentVolumeClaim shop/data: "},
 		{"a quantity without end", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1e999999999}}\n", "PersistentVolume pv: "},
-		{"lists without end", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20), "the dump has lists nested more than 8 deep"},
+		{"lists without end", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20), "read dump: lists nested deeper than 8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := dump.Read([]byte(test.text))
@@ -91,8 +91,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Aliases that refer to aliases are not written out.
-func TestReadRefusesAliasesThatBlowUp(t *testing.T) {
+// TestReadRejectsLargeAliases: aliases of aliases are not expanded without bound.
+func TestReadRejectsLargeAliases(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [" + strings.Repeat("x, ", 9) + "x]\n")
 	for i := 1; i < 12; i++ {

@@ -17,24 +17,24 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Options say how a cluster begins. The zero value is the newest timestamp of the dump, and seed 0.
+// Options configure a cluster. The zero value starts at the newest timestamp of the dump with seed 0.
 type Options struct {
-	// Now is the virtual time at which it begins; zero is Dump.Newest.
+	// Now is the virtual time at which it starts; zero is Dump.Newest.
 	Now time.Time
-	// Seed is that of volsim.Config.
+	// Seed becomes volsim.Config.Seed.
 	Seed int64
 }
 
-// Cluster is a simulated cluster that goes on where the dump ends.
+// Cluster is a simulated cluster that continues from a dump.
 type Cluster struct {
 	*volsim.Cluster
-	// Backends are the storage systems that were inferred.
+	// Backends are the inferred storage systems.
 	Backends []storage.Backend
-	// Notes tell what could not be taken over as it is.
+	// Notes lists assumptions and objects that could not be simulated as they are.
 	Notes []string
 }
 
-// Start makes a cluster of the dump. Nothing has happened in it yet. Each call makes another one.
+// Start returns a new cluster with the state of the dump, in which no virtual time has passed.
 func (d *Dump) Start(opts Options) (*Cluster, error) {
 	if opts.Now.IsZero() {
 		opts.Now = d.Newest()
@@ -47,7 +47,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
-	if err := c.Load(d.ordered()...); err != nil {
+	if err := c.Load(d.dependenciesFirst()...); err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
 	if err := c.restart(); err != nil {
@@ -57,14 +57,14 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// restart has the controllers begin with all objects there, and not with one after the other.
+// restart restarts the controllers, so that they list all objects at once instead of seeing them added one by one.
 func (c *Cluster) restart() error {
-	machines := map[string]bool{}
+	nodes := map[string]bool{}
 	for _, node := range c.Nodes.List() {
-		machines[actors.Kubelet(node.Name)], machines[actors.Node(node.Name)] = true, true
+		nodes[actors.Kubelet(node.Name)], nodes[actors.Node(node.Name)] = true, true
 	}
 	for _, name := range c.Controllers() {
-		if machines[name] {
+		if nodes[name] {
 			continue
 		}
 		if err := c.Crash(name); err != nil {
@@ -77,8 +77,8 @@ func (c *Cluster) restart() error {
 	return nil
 }
 
-// noFinalizer reports whether the provisioners do without the finalizer that the CSI sidecar puts on volumes: none of those that
-// should have it has it (XPROV-001, XPROV-051).
+// noFinalizer reports whether the provisioners do not use the finalizer of the CSI sidecar: no volume that should have it does (XPROV-001,
+// XPROV-051).
 func (d *Dump) noFinalizer() bool {
 	without := false
 	for _, pv := range objectsOf[*corev1.PersistentVolume](d) {
@@ -91,8 +91,9 @@ func (d *Dump) noFinalizer() bool {
 	return without
 }
 
-// ordered are the objects, those that others name first: what a controller meets while it has not seen the others would look odd to it.
-func (d *Dump) ordered() []api.Object {
+// dependenciesFirst returns the objects sorted such that an object follows those it refers to. A controller would otherwise see dangling
+// references.
+func (d *Dump) dependenciesFirst() []api.Object {
 	rank := map[api.Kind]int{}
 	for i, kind := range store.Kinds() {
 		rank[kind] = i
@@ -102,7 +103,7 @@ func (d *Dump) ordered() []api.Object {
 	return objs
 }
 
-// resume has each machine go on with the pods that run there.
+// resume lets each kubelet adopt the pods that run on its node.
 func (c *Cluster) resume() {
 	pods := map[string][]*corev1.Pod{}
 	for _, pod := range c.Pods.List() {
@@ -111,23 +112,23 @@ func (c *Cluster) resume() {
 		}
 	}
 	for _, node := range c.Nodes.List() {
-		machine, err := c.Machine(node.Name)
+		kubelet, err := c.Machine(node.Name)
 		if err != nil {
-			c.note("%v", err)
+			c.note("%v.", err)
 			continue
 		}
-		if err := machine.Resume(); err != nil {
-			c.note("%v", err)
+		if err := kubelet.Resume(); err != nil {
+			c.note("%v.", err)
 		}
 		for _, pod := range pods[node.Name] {
-			if err := machine.Adopt(pod); err != nil {
-				c.note("%v: it is started anew", err)
+			if err := kubelet.Adopt(pod); err != nil {
+				c.note("%v; it is started again.", err)
 			}
 		}
 		if !attach.Healthy(node) {
-			// Its kubelet is not heard of; what runs there is not known to have stopped.
-			machine.Partition(true)
-			c.note("node %s is not ready: it is taken as cut off, and its containers as running", node.Name)
+			// Its kubelet does not respond, so its containers may still run.
+			kubelet.Partition(true)
+			c.note("Assumption: node %s is NotReady; we assume it lost its network and its containers still run.", node.Name)
 		}
 	}
 }

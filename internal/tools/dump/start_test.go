@@ -69,7 +69,7 @@ func TestObjectsKeepTheirState(t *testing.T) {
 // A node that is not ready is not heard of, and its containers run on.
 func TestSilentNodes(t *testing.T) {
 	c := start(t, "dead-node.yaml")
-	require.Equal(t, []string{"node ip-10-0-1-21 is not ready: it is taken as cut off, and its containers as running"}, c.Notes)
+	require.Equal(t, []string{"Assumption: node ip-10-0-1-21 is NotReady; we assume it lost its network and its containers still run."}, c.Notes)
 	machine, err := c.Machine("ip-10-0-1-21")
 	require.NoError(t, err)
 	require.True(t, machine.Partitioned())
@@ -122,5 +122,5 @@ items:
 	drivers, notes = d.Backends()
 	require.Equal(t, []string{"ebs.csi.aws.com", "files.example.com", "inline.example.com", "kubernetes.io/host-path", "kubernetes.io/nfs"}, names(drivers))
 	require.False(t, backends.Can(drivers[1], storage.Attach))
-	require.Equal(t, []string{"driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is left out: its name is too long for a CSI driver"}, notes)
+	require.Equal(t, []string{"Driver a-name-that-is-longer-than-a-driver-can-have.storage.example.com/x is not simulated: its name is longer than 63 characters."}, notes)
 }

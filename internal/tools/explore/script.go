@@ -121,7 +121,7 @@ func (s *Script) RunSeed(seed int64) Report {
 // Model returns the script as a model. Every choice of a run is explored, from the start of the controllers on. After the last line, time
 // advances to until after the start; zero does not advance it.
 func (s *Script) Model(until time.Duration) Model {
-	looks := s.script.Looks()
+	depends := s.script.Dependencies()
 	return func(choose func(n int) int) (*Run, error) {
 		session, err := script.Begin(s.script, script.Options{Choose: choose, Continue: true, Until: until})
 		if err != nil {
@@ -131,9 +131,9 @@ func (s *Script) Model(until time.Duration) Model {
 		var result *script.Result
 		return &Run{
 			Engine: c.Engine(), Violations: c.Violations, Independent: independent,
-			Ordered: looks.Order, Injects: looks.Faults, Waits: session.Waiting,
+			Ordered: depends.Order, Injects: depends.Faults, Waits: session.Waiting,
 			Execute: func() (failure error) {
-				result, failure = session.Play()
+				result, failure = session.Run()
 				return failure
 			},
 			Report: func(_ error, choices []engine.Choice) Report { return s.report(result, sample{Choices: choices}) },

@@ -1,9 +1,9 @@
-// Package predict plays a change on a cluster that was loaded from a dump, and says what happens: which pods stop, which volumes are
-// deleted with their data, what hangs, and when.
+// Package predict simulates a change of a cluster that was loaded from a dump and reports its effects: which pods stop, which volumes are
+// deleted with their data, what gets stuck, and when.
 //
-// The same cluster is played twice, with the change and without it; what happens in both would have happened anyway.
+// It simulates the cluster twice, with the change and without it. Effects that occur in both are marked as independent of the change.
 //
-// Parts of Kubernetes that decide about pods, and are not simulated elsewhere, are played by simple stand-ins (outside.go): the node
-// lifecycle controller, which notices that a node is not heard of and evicts its pods, and ReplicaSets and StatefulSets, which
-// replace pods that are gone. Disruption budgets, Jobs and DaemonSets are left out.
+// Parts of Kubernetes that decide about pods and that volsim does not simulate have simple replacements here (workloads.go): the node
+// lifecycle controller, which marks a node without heartbeats as not ready and evicts its pods, and ReplicaSets and StatefulSets, which
+// replace deleted pods. Disruption budgets, Jobs and DaemonSets are not simulated.
 package predict

@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Kind says what sort of thing happens.
+// Kind is the kind of an outcome.
 type Kind string
 
 // The kinds of outcomes.
@@ -22,20 +22,20 @@ const (
 	Changes Kind = "changes" // an object changes
 	Stops   Kind = "stops"   // containers of a pod stop
 	Loses   Kind = "loses"   // data is deleted
-	Warns   Kind = "warns"   // somebody complains
+	Warns   Kind = "warns"   // a component emits a Warning Event
 )
 
-// Outcome is one thing that happens.
+// Outcome is one effect.
 type Outcome struct {
 	At    time.Time `json:"at"`
-	After Span      `json:"after"` // since the beginning
+	After Span      `json:"after"` // since the start
 	Kind  Kind      `json:"kind"`
-	// Object names it: pod/namespace/name, pv/name.
+	// Object is its name: pod/namespace/name, pv/name.
 	Object string `json:"object"`
 	What   string `json:"what"`
-	// Anyway is set if it would have happened without the change.
+	// Anyway is set if it also happens without the change.
 	Anyway bool `json:"anyway,omitempty"`
-	// Loss is what is lost, for Loses.
+	// Loss is set for Loses.
 	Loss *Loss `json:"-"`
 }
 
@@ -49,10 +49,10 @@ func (r *run) outcome(o Outcome) {
 	r.outcomes = append(r.outcomes, o)
 }
 
-// observe turns what was traced since the last time into outcomes.
+// observe converts the trace entries since the last call into outcomes.
 func (r *run) observe() {
-	for e := range r.Trace().Since(r.shown) {
-		r.shown = e.Seq
+	for e := range r.Trace().Since(r.observed) {
+		r.observed = e.Seq
 		switch e.Type {
 		case trace.Write:
 			if e.Err == nil && e.Old != e.New && e.Verb != "load" {
@@ -70,16 +70,16 @@ func (r *run) observe() {
 	}
 }
 
-// warned notes a complaint, each once.
+// warned records a Warning Event, once.
 func (r *run) warned(e *trace.Entry) {
 	o := Outcome{At: e.Time, Kind: Warns, Object: explain.Name(e.Object), What: e.Reason + ": " + e.Text}
-	if id := o.id(); !r.sawWarn[id] {
-		r.sawWarn[id] = true
+	if id := o.id(); !r.reportedWarnings[id] {
+		r.reportedWarnings[id] = true
 		r.outcome(o)
 	}
 }
 
-// lost notes that a storage system deleted a volume, or what is on it. To delete it again is nothing new.
+// lost records that a storage system deleted or scrubbed a volume, once for each volume.
 func (r *run) lost(e *trace.Entry) {
 	for _, name := range sortedKeys(r.volumes) {
 		pv := r.volumes[name]
@@ -87,27 +87,27 @@ func (r *run) lost(e *trace.Entry) {
 			continue
 		}
 		loss := lossOf(pv)
-		what := "its data is deleted with the volume"
+		what := "volume and data deleted"
 		if e.Call.Verb == string(storage.Recycle) {
-			what = "its data is removed from the volume"
+			what = "data deleted, volume kept"
 		}
-		o := Outcome{At: e.Time, Kind: Loses, Object: "pv/" + pv.Name, What: fmt.Sprintf("%s (%s of %s)", what, loss.Handle, loss.Backend), Loss: &loss}
-		if !r.sawLost[o.id()] {
-			r.sawLost[o.id()] = true
+		o := Outcome{At: e.Time, Kind: Loses, Object: "pv/" + pv.Name, What: fmt.Sprintf("%s (%s in %s)", what, loss.Handle, loss.Backend), Loss: &loss}
+		if !r.reportedLosses[o.id()] {
+			r.reportedLosses[o.id()] = true
 			r.outcome(o)
 		}
 		return
 	}
 }
 
-// written notes what a write means for people.
+// written records the outcome of a write, if it has one.
 func (r *run) written(e *trace.Entry) {
 	o := Outcome{At: e.Time, Kind: Changes, Object: explain.Name(e.Object)}
 	if pv, ok := e.New.(*corev1.PersistentVolume); ok {
 		r.volumes[pv.Name] = pv
 	}
 	if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok {
-		r.outside.claims[api.KeyOf(claim)] = claim
+		r.workloads.claims[api.KeyOf(claim)] = claim
 	}
 	switch e.Object.Kind {
 	case api.Pod:
@@ -124,7 +124,7 @@ func (r *run) written(e *trace.Entry) {
 		o.Object, o.What = attachmentChange(e)
 	case api.Node:
 		o.What = nodeChange(e)
-		r.outside.nodeWritten(e)
+		r.workloads.nodeWritten(e)
 	}
 	if o.What != "" {
 		r.outcome(o)
@@ -140,11 +140,11 @@ func podChange(e *trace.Entry) string {
 	before, after := asPod(e.Old), asPod(e.New)
 	switch {
 	case after == nil:
-		return "is gone"
+		return "is deleted"
 	case before == nil:
 		return "is created"
 	case before.Spec.NodeName == "" && after.Spec.NodeName != "":
-		return "is placed on node " + after.Spec.NodeName
+		return "is scheduled to node " + after.Spec.NodeName
 	case before.DeletionTimestamp != nil && running(before) && !running(after):
 		return "has stopped"
 	case before.Status.Phase != after.Status.Phase:
@@ -157,7 +157,7 @@ func podChange(e *trace.Entry) string {
 	return ""
 }
 
-// phaseOf is the phase of a claim or a volume, and what it is bound to.
+// phaseOf returns the phase of a claim or a volume and, for a claim, its volume.
 func phaseOf(obj api.Object) (phase, other string) {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:
@@ -171,7 +171,7 @@ func phaseOf(obj api.Object) (phase, other string) {
 func phaseChange(e *trace.Entry) string {
 	switch {
 	case e.New == nil:
-		return "is gone"
+		return "is deleted"
 	case e.Old == nil:
 		return "is created"
 	}
@@ -188,7 +188,7 @@ func phaseChange(e *trace.Entry) string {
 	return ""
 }
 
-// attachmentChange is told of the volume: people do not know attachments by their names.
+// attachmentChange returns an outcome of the volume, because names of VolumeAttachments mean nothing to users.
 func attachmentChange(e *trace.Entry) (object, what string) {
 	before, _ := e.Old.(*storagev1.VolumeAttachment)
 	after, _ := e.New.(*storagev1.VolumeAttachment)
@@ -208,18 +208,18 @@ func nodeChange(e *trace.Entry) string {
 	case before == nil:
 		return "is created"
 	case after == nil:
-		return "is gone"
+		return "is deleted"
 	case isReady(before) && !isReady(after):
-		return "counts as not ready"
+		return "becomes NotReady"
 	case !isReady(before) && isReady(after):
-		return "is ready"
+		return "becomes Ready"
 	}
 	return ""
 }
 
 func handleOf(pv *corev1.PersistentVolume) string { return storage.Handle(pv) }
 
-// backendOf is the name of the storage system that the volume is in.
+// backendOf returns the name of the storage system of the volume.
 func backendOf(pv *corev1.PersistentVolume) string {
 	switch {
 	case pv.Spec.CSI != nil:

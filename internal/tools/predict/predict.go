@@ -18,43 +18,43 @@ import (
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
-// Options say how a prediction is made. The zero value plays half an hour from the newest timestamp of the dump.
+// Options configure a prediction. The zero value simulates half an hour from the newest timestamp of the dump.
 type Options struct {
 	dump.Options
-	// For is how much virtual time is played after the last step; zero is DefaultFor.
+	// For is the virtual time to simulate after the last step; zero is DefaultFor.
 	For time.Duration
-	// NoReplacements leaves it at pods that are gone: nobody makes others in their place.
+	// NoReplacements disables the replacement of deleted pods of ReplicaSets and StatefulSets.
 	NoReplacements bool
 }
 
-// DefaultFor is how far a prediction looks.
+// DefaultFor is the default of Options.For.
 const DefaultFor = 30 * time.Minute
 
-// Prediction is what a change does.
+// Prediction describes the effects of a change.
 type Prediction struct {
 	Steps []string  `json:"steps"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
-	// Lost are the volumes whose data is deleted, each with when and for which claim.
+	// Lost lists the volumes whose data is deleted, in order.
 	Lost []Loss `json:"lost,omitempty"`
-	// Threatened are volumes whose data is deleted as soon as what still keeps it is gone.
+	// Threatened lists the volumes whose data will be deleted once nothing delays it.
 	Threatened []Loss `json:"threatened,omitempty"`
-	// Outcomes are what happens, in order.
+	// Outcomes lists all effects, in order.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
-	// Prevented are losses of data and ends of pods that would happen without the change.
+	// Prevented lists data losses and stops of pods that would happen without the change only.
 	Prevented []Outcome `json:"prevented,omitempty"`
-	// Problems are what storage systems found wrong, such as a volume that was detached while a pod had it.
+	// Problems lists misuse that storage systems detected, such as detaching a volume that a pod uses.
 	Problems []string `json:"problems,omitempty"`
-	// Stuck explains what is not as it should be in the end, and was before or was changed by the steps.
+	// Stuck explains objects that are not in their desired state at the end because of the change.
 	Stuck []explain.Explanation `json:"stuck,omitempty"`
-	// Notes tell what could not be taken over from the dump, or be played.
+	// Notes lists assumptions, and what of the dump or the change could not be simulated.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Span is a duration that is written like 1m30s.
+// Span is a duration in the form 1m30s.
 type Span time.Duration
 
-// String is the span in whole tenths of a second, without what is zero: 10m, 6m0.2s.
+// String returns the span rounded to tenths of a second without trailing zero units: 10m, 6m0.2s.
 func (s Span) String() string {
 	text := time.Duration(s).Round(time.Second / 10).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -66,84 +66,84 @@ func (s Span) String() string {
 	return text
 }
 
-// MarshalText writes String.
+// MarshalText returns String.
 func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Loss is data that is deleted.
+// Loss describes data that is deleted.
 type Loss struct {
-	// Volume is the PersistentVolume, Handle what its storage system calls it, Backend the storage system.
+	// Volume is the PersistentVolume, Handle its name in the storage system, Backend the storage system.
 	Volume  string `json:"volume"`
 	Handle  string `json:"handle"`
 	Backend string `json:"backend"`
-	// Claim is the key of the claim that had it, "" if none did.
+	// Claim is the key of the claim that is or was bound to it; "" for none.
 	Claim string `json:"claim,omitempty"`
 	Size  string `json:"size,omitempty"`
-	// After is how long after the beginning; zero for one that is only threatened.
+	// After is the time since the start; zero for a threatened volume.
 	After Span `json:"after,omitzero"`
-	// When says what it waits for, for one that is only threatened.
+	// When describes what delays the deletion of a threatened volume.
 	When string `json:"when,omitempty"`
-	// Anyway is set if it would have happened without the change.
+	// Anyway is set if it also happens without the change.
 	Anyway bool `json:"anyway,omitempty"`
 }
 
-// run is one play.
+// run is one simulation of the cluster, with or without the change.
 type run struct {
 	*dump.Cluster
-	opts     Options
-	outside  *outside
-	outcomes []Outcome
-	touched  []api.Ref
-	volumes  map[string]*corev1.PersistentVolume
-	shown    uint64
-	start    time.Time
-	notes    []string
-	sawLost  map[string]bool
-	sawWarn  map[string]bool
-	gone     bool // a pod goes, or is gone
+	opts             Options
+	workloads        *workloads
+	outcomes         []Outcome
+	touched          []api.Ref
+	volumes          map[string]*corev1.PersistentVolume
+	observed         uint64
+	start            time.Time
+	notes            []string
+	reportedLosses   map[string]bool
+	reportedWarnings map[string]bool
+	podRemoved       bool // a pod is being deleted or was deleted
 }
 
-// Predict plays the steps on the cluster of a dump. A step that cannot be done is an error.
+// Predict simulates the steps on the cluster of a dump. It returns an error if a step fails.
 func Predict(d *dump.Dump, steps []Step, opts Options) (*Prediction, error) {
 	if opts.For == 0 {
 		opts.For = DefaultFor
 	}
 	if opts.For < 0 || opts.For > maxWait {
-		return nil, fmt.Errorf("predict for %v: give a duration from 0 to %v", opts.For, maxWait)
+		return nil, fmt.Errorf("invalid duration %v: want 0 to %v", opts.For, maxWait)
 	}
 	if opts.Now.IsZero() {
-		// It is the same for both, and takes a look at everything.
+		// Both runs share it, and computing it visits every object.
 		opts.Now = d.Newest()
 	}
-	with, err := play(d, steps, opts)
+	with, err := simulate(d, steps, opts)
 	if err != nil {
 		return nil, err
 	}
 	opts.For = with.Now().Sub(with.start)
-	without, err := play(d, nil, opts)
+	without, err := simulate(d, nil, opts)
 	if err != nil {
 		return nil, err
 	}
 	return with.compare(without, steps), nil
 }
 
-func play(d *dump.Dump, steps []Step, opts Options) (*run, error) {
+func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 	c, err := d.Start(opts.Options)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, sawLost: map[string]bool{}, sawWarn: map[string]bool{}, start: c.Now(), shown: c.Trace().Seq()}
+	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{}, reportedWarnings: map[string]bool{}, start: c.Now(), observed: c.Trace().Seq()}
 	r.notes = c.Notes
 	for _, pv := range c.Volumes.List() {
 		r.volumes[pv.Name] = pv
 	}
-	r.outside = newOutside(r)
+	r.workloads = newWorkloads(r)
 	for _, node := range c.Nodes.List() {
 		if !isReady(node) {
-			r.outside.lost[node.Name] = r.start
+			r.workloads.unreachable[node.Name] = r.start
 		}
 	}
 	stop, err := c.Pods.Watch(func(change api.Change[*corev1.Pod]) {
-		r.gone = r.gone || change.Object.DeletionTimestamp != nil || change.Type == api.Deleted
+		r.podRemoved = r.podRemoved || change.Object.DeletionTimestamp != nil || change.Type == api.Deleted
 	})
 	if err != nil {
 		return nil, err
@@ -155,19 +155,19 @@ func play(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 			return nil, fmt.Errorf("%s: %w", step.Text, err)
 		}
 	}
-	if err := r.play(opts.For); err != nil {
+	if err := r.advance(opts.For); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// play lets time pass, with those who look on from outside: now and then, and when a pod goes.
-func (r *run) play(d time.Duration) error {
+// advance advances virtual time, and reconciles workloads regularly and when a pod is deleted.
+func (r *run) advance(d time.Duration) error {
 	end := r.Now().Add(d)
 	for {
 		r.observe()
-		r.gone = false
-		if err := r.pass(); err != nil {
+		r.podRemoved = false
+		if err := r.reconcile(); err != nil {
 			return err
 		}
 		r.observe()
@@ -176,7 +176,7 @@ func (r *run) play(d time.Duration) error {
 			return nil
 		}
 		next := r.Now().Add(left)
-		err := r.Until(func() bool { return r.gone }, left)
+		err := r.Until(func() bool { return r.podRemoved }, left)
 		if err != nil && r.Now().Before(next) {
 			return err
 		}
@@ -187,7 +187,7 @@ func (r *run) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// compare makes the prediction: what happens, and whether it does so anyway.
+// compare builds the prediction from the runs with and without the change.
 func (r *run) compare(without *run, steps []Step) *Prediction {
 	p := &Prediction{From: r.start, Until: r.Now(), Notes: r.notes}
 	for _, step := range steps {
@@ -197,7 +197,7 @@ func (r *run) compare(without *run, steps []Step) *Prediction {
 	for _, o := range without.outcomes {
 		anyway[o.id()] = true
 	}
-	// What the steps themselves do is told as it is done.
+	// Steps record their outcomes before those of the trace are observed.
 	slices.SortStableFunc(r.outcomes, func(a, b Outcome) int { return a.At.Compare(b.At) })
 	for _, o := range r.outcomes {
 		o.Anyway = anyway[o.id()]
@@ -224,7 +224,7 @@ func (r *run) compare(without *run, steps []Step) *Prediction {
 	return p
 }
 
-// problems are what the storage systems found wrong as it happened.
+// problems returns the misuse that the storage systems detected.
 func (r *run) problems() []string {
 	var all []string
 	for _, backend := range r.Backends {
@@ -237,7 +237,7 @@ func (r *run) problems() []string {
 	return all
 }
 
-// prevented are the losses of data and the ends of pods that the change keeps from happening.
+// prevented returns data losses and stops of pods that happen without the change only.
 func prevented(with, without []Outcome) []Outcome {
 	happens := map[string]bool{}
 	for i := range with {
@@ -252,7 +252,7 @@ func prevented(with, without []Outcome) []Outcome {
 	return all
 }
 
-// threatened are the volumes that are deleted when what keeps them is gone: Released ones, and those whose claim is being deleted.
+// threatened returns the volumes whose deletion is only delayed: Released ones, and those whose claim is being deleted.
 func (r *run) threatened() []Loss {
 	claims := map[string]*corev1.PersistentVolumeClaim{}
 	for _, claim := range r.Claims.List() {
@@ -267,9 +267,9 @@ func (r *run) threatened() []Loss {
 		claim := claims[loss.Claim]
 		switch {
 		case pv.Status.Phase == corev1.VolumeReleased:
-			loss.When = "it is Released, and is deleted as soon as that can be done"
+			loss.When = "it is Released; it will be deleted once its deletion succeeds"
 		case claim != nil && claim.DeletionTimestamp != nil && claim.Spec.VolumeName == pv.Name:
-			loss.When = "its claim is being deleted: when no pod uses it any more, the data is deleted"
+			loss.When = "its claim is being deleted; the data will be deleted once no pod uses the claim"
 		default:
 			continue
 		}
@@ -278,8 +278,8 @@ func (r *run) threatened() []Loss {
 	return losses
 }
 
-// stuck explains what is not in order in the end: what the steps touched, and pods that are not in order and were, or would be without
-// the change.
+// stuck explains the objects of the steps, and all pods, that are not in their desired state at the end, unless their state is the same
+// without the change.
 func (r *run) stuck(without *run) []explain.Explanation {
 	refs := slices.Clone(r.touched)
 	for _, pod := range r.Pods.List() {
@@ -297,7 +297,7 @@ func (r *run) stuck(without *run) []explain.Explanation {
 		}
 		x, err := brief.Object(ref)
 		if err != nil || x.Changes.When == explain.Settled {
-			continue // it is gone, or in order
+			continue // deleted, or in its desired state
 		}
 		before, err := then.Object(ref)
 		if err == nil && before.Because == x.Because && before.Phase == x.Phase {
@@ -323,7 +323,7 @@ func lossOf(pv *corev1.PersistentVolume) Loss {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// emptyOf is an object of a kind that has nothing but its name; a pod for a kind that cannot be named.
+// emptyOf returns an object of a kind with only its name; a pod for kinds that steps cannot name.
 func emptyOf(kind api.Kind, meta metav1.ObjectMeta) api.Object {
 	switch kind {
 	case api.PersistentVolumeClaim:

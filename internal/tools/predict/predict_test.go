@@ -55,30 +55,30 @@ func TestPredict(t *testing.T) {
 	}{
 		{name: "nothing happens to a cluster that runs", dump: "running.yaml", steps: "nothing"},
 		{name: "a claim in use stays, and its data is in danger (PROT-026)", dump: "running.yaml", steps: "delete pvc/shop/data-db-0",
-			threatened: []string{disk0}, happens: []string{"0s pvc/shop/data-db-0 is being deleted"}, never: "is gone", stuck: []string{"pvc/shop/data-db-0"}},
+			threatened: []string{disk0}, happens: []string{"0s pvc/shop/data-db-0 is being deleted"}, never: "is deleted", stuck: []string{"pvc/shop/data-db-0"}},
 		{name: "a claim goes with its pod, the data with the claim (RECL-004, XPROV-053)", dump: "running.yaml", steps: "delete pvc/shop/data-db-0 pod/shop/db-0",
-			lost: []string{disk0}, happens: []string{"pod/shop/db-0 has stopped", "pvc/shop/data-db-0 is gone", "pvc/shop/data-db-0 is made again by its StatefulSet, and is empty", "pod/shop/db-0 is Running"}},
+			lost: []string{disk0}, happens: []string{"pod/shop/db-0 has stopped", "pvc/shop/data-db-0 is deleted", "pvc/shop/data-db-0 is created again by its StatefulSet, and is empty", "pod/shop/db-0 is Running"}},
 		{name: "a volume with policy Retain keeps its data (RECL-002)", dump: "running.yaml", steps: "delete pvc/shop/data-db-1 pod/shop/db-1",
-			happens: []string{"pv/" + disk1 + " is Released"}, never: "its data"},
+			happens: []string{"pv/" + disk1 + " is Released"}, never: "data deleted"},
 		{name: "deleting a Bound volume does nothing yet (PROT-011)", dump: "running.yaml", steps: "delete pv/archive",
-			happens: []string{"0s pv/archive is being deleted"}, never: "is gone", stuck: []string{"pv/archive"}},
+			happens: []string{"0s pv/archive is being deleted"}, never: "is deleted", stuck: []string{"pv/archive"}},
 		{name: "a drained node's pod moves with its volume", dump: "running.yaml", steps: "drain node/" + a,
 			happens: []string{"pv/" + disk0 + " is detached from node " + a, "pv/" + disk0 + " is attached to node " + b, "pod/shop/db-0 is Running"}},
 		{name: "a cordoned node keeps its pods", dump: "running.yaml", steps: "cordon " + a + " then uncordon " + a},
 		{name: "a lost node's pod hangs (ATT-195)", dump: "running.yaml", steps: "lose " + b,
-			happens: []string{"0s pod/shop/db-1 stops with its machine", "50s node/" + b + " counts as not ready", "5m50s pod/shop/db-1 is being deleted"}, never: "pod/shop/db-1 is gone", stuck: []string{"pod/shop/db-1"}},
+			happens: []string{"0s pod/shop/db-1 stops: its node is powered off", "50s node/" + b + " becomes NotReady", "5m50s pod/shop/db-1 is being deleted"}, never: "pod/shop/db-1 is deleted", stuck: []string{"pod/shop/db-1"}},
 		{name: "the out-of-service taint frees it (ATT-196)", dump: "running.yaml", steps: "lose " + b + " then wait 10m then out-of-service " + b,
-			happens: []string{"10m20s pod/shop/db-1 is gone", "pv/" + disk1 + " is attached to node " + a, "pod/shop/db-1 is Running"}},
+			happens: []string{"10m20s pod/shop/db-1 is deleted", "pv/" + disk1 + " is attached to node " + a, "pod/shop/db-1 is Running"}},
 		{name: "a node that comes back in time keeps its pods", dump: "running.yaml", steps: "cut " + b + " then wait 2m then recover " + b,
-			happens: []string{"50s node/" + b + " counts as not ready", "node/" + b + " is ready"}, never: "is being deleted"},
+			happens: []string{"50s node/" + b + " becomes NotReady", "node/" + b + " becomes Ready"}, never: "is being deleted"},
 		{name: "a reboot stops containers", dump: "running.yaml", steps: "reboot " + b,
-			happens: []string{"0s pod/shop/db-1 stops, and starts again when its machine is back"}},
+			happens: []string{"0s pod/shop/db-1 stops, and starts again after the reboot"}},
 		{name: "a pod deleted by force leaves its volume to the six minutes (ATT-064)", dump: "dead-node.yaml", steps: "delete --force " + oldCart,
-			happens: []string{"0s " + oldCart + " is gone", "6m0.2s pv/" + wiki + " is detached from node " + b, newCart + " is Running"}},
+			happens: []string{"0s " + oldCart + " is deleted", "6m0.2s pv/" + wiki + " is detached from node " + b, newCart + " is Running"}},
 		{name: "a node out of service lets go at once", dump: "dead-node.yaml", steps: "out-of-service " + b,
-			happens: []string{"20s " + oldCart + " is gone", newCart + " is Running"}},
+			happens: []string{"20s " + oldCart + " is deleted", newCart + " is Running"}},
 		{name: "the last pod takes the data along", dump: "deleted-in-use.yaml", steps: "delete pod/shop/wiki-0",
-			lost: []string{wiki}, happens: []string{"pv/" + wiki + " is gone"}, stuck: []string{"pod/shop/wiki-0"}},
+			lost: []string{wiki}, happens: []string{"pv/" + wiki + " is deleted"}, stuck: []string{"pod/shop/wiki-0"}},
 		{name: "what is Released is deleted anyway", dump: "released.yaml", steps: "nothing", lost: []string{"~old-nfs", "~" + gone}},
 		{name: "a change of policy saves the data", dump: "released.yaml", steps: "patch pv/" + gone + ` {"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`,
 			lost: []string{"~old-nfs"}, prevented: []string{"pv/" + gone}, stuck: []string{"pv/" + gone}},
@@ -129,7 +129,7 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// Two plays of the same change say the same.
+// TestPredictIsDeterministic predicts the same change twice.
 func TestPredictIsDeterministic(t *testing.T) {
 	d := read(t, "running.yaml")
 	steps := "lose " + b + " then wait 10m then out-of-service " + b
@@ -150,21 +150,21 @@ func TestNoReplacements(t *testing.T) {
 
 func TestStepsThatMakeNoSense(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                      "no step is given",
-		"conquer node/n1":       `there is no step "conquer": write one of: delete [--force] OBJECT...`,
-		"delete":                "delete: no object is given: write delete [--force] OBJECT...",
+		"":                      "missing STEP argument",
+		"conquer node/n1":       `unknown step "conquer": want one of: delete [--force] OBJECT...`,
+		"delete":                `invalid step "delete": missing object; usage: delete [--force] OBJECT...`,
 		"delete deployment/a/b": `names no object`,
-		"drain":                 "drain: 0 nodes are given: write drain NODE",
-		"drain pod/p":           `"pod/p" is no node`,
-		"wait":                  "a duration is wanted",
+		"drain":                 `invalid step "drain": want one node, got 0; usage: drain NODE`,
+		"drain pod/p":           `"pod/p" is not a node`,
+		"wait":                  "want one duration",
 		"wait long":             "invalid duration",
-		"wait -1s":              "a duration from 0 to 24h0m0s is wanted",
-		"apply":                 "0 files are given",
+		"wait -1s":              "want a duration from 0 to 24h0m0s",
+		"apply":                 "want one file, got 0",
 		"apply none.yaml":       "none.yaml",
-		"patch pv/a":            "an object and a JSON merge patch are wanted",
-		"nothing at all":        "nothing takes no words",
-		"nothing then":          `nothing comes after "then"`,
-		"then nothing":          "a step is empty",
+		"patch pv/a":            "want an object and a JSON merge patch",
+		"nothing at all":        "want no arguments",
+		"nothing then":          `missing STEP after "then"`,
+		"then nothing":          `missing STEP before "then"`,
 	} {
 		_, err := predict.Parse(strings.Fields(text), os.ReadFile)
 		require.ErrorContains(t, err, want, text)
@@ -178,5 +178,5 @@ func TestStepsThatMakeNoSense(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := predict.Predict(read(t, "running.yaml"), nil, predict.Options{For: -1})
-	require.ErrorContains(t, err, "give a duration from 0")
+	require.ErrorContains(t, err, "invalid duration -1ns: want 0 to 24h0m0s")
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,40 +14,40 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Step is one thing that is done to the cluster.
+// Step is one change of the cluster.
 type Step struct {
-	// Text is the step as it was written.
+	// Text is the step as written.
 	Text string
 	do   func(*run) error
 }
 
-// verbs are the steps there are. Each takes the words after it.
+// verbs lists the kinds of steps. parse reads the words after the verb.
 var verbs = []struct {
 	name, usage string
 	does        string
 	parse       func(args []string) (func(*run) error, error)
 }{
-	{"delete", "delete [--force] OBJECT...", "delete objects as kubectl does; --force leaves no grace period", parseDelete},
+	{"delete", "delete [--force] OBJECT...", "delete objects; --force deletes without grace period", parseDelete},
 	{"apply", "apply FILE", "create or update the objects of a manifest", nil}, // parseApply, which reads the file
 	{"patch", "patch OBJECT JSON", "apply a JSON merge patch", parsePatch},
 	{"drain", "drain NODE", "cordon a node and delete its pods", onNode((*run).drain)},
-	{"cordon", "cordon NODE", "have no pods placed on a node", onNode(func(r *run, node string) error { return r.cordon(node, true) })},
-	{"uncordon", "uncordon NODE", "have pods placed on it again", onNode(func(r *run, node string) error { return r.cordon(node, false) })},
-	{"lose", "lose NODE", "turn a machine off for good", onNode((*run).lose)},
-	{"cut", "cut NODE", "cut a machine off from the API server; its containers run on", onNode((*run).cut)},
-	{"recover", "recover NODE", "bring a machine back that was lost or cut off", onNode((*run).recover)},
-	{"reboot", "reboot NODE", "turn a machine off and on", onNode((*run).reboot)},
-	{"out-of-service", "out-of-service NODE", "taint a node as out of service, for its volumes to be detached", onNode((*run).outOfService)},
-	{"wait", "wait DURATION", "let time pass", parseWait},
-	{"nothing", "nothing", "look at what happens anyway", func(args []string) (func(*run) error, error) {
+	{"cordon", "cordon NODE", "mark a node unschedulable", onNode(func(r *run, node string) error { return r.cordon(node, true) })},
+	{"uncordon", "uncordon NODE", "mark a node schedulable", onNode(func(r *run, node string) error { return r.cordon(node, false) })},
+	{"lose", "lose NODE", "power off a node permanently", onNode((*run).lose)},
+	{"cut", "cut NODE", "disconnect a node from the API server; its containers keep running", onNode((*run).cut)},
+	{"recover", "recover NODE", "bring back a node that was lost or cut", onNode((*run).recover)},
+	{"reboot", "reboot NODE", "restart a node", onNode((*run).reboot)},
+	{"out-of-service", "out-of-service NODE", "taint a node as out of service, so that its volumes are detached", onNode((*run).outOfService)},
+	{"wait", "wait DURATION", "advance virtual time", parseWait},
+	{"nothing", "nothing", "change nothing; show what happens without a change", func(args []string) (func(*run) error, error) {
 		if len(args) > 0 {
-			return nil, fmt.Errorf("nothing takes no words")
+			return nil, errors.New("want no arguments")
 		}
 		return func(*run) error { return nil }, nil
 	}},
 }
 
-// Usage lists the steps there are, one each.
+// Usage returns the usage of each step.
 func Usage() []string {
 	lines := make([]string, len(verbs))
 	for i, v := range verbs {
@@ -55,7 +56,7 @@ func Usage() []string {
 	return lines
 }
 
-// Help lists the steps there are with what they do, one each.
+// Help returns the usage and description of each step.
 func Help() []string {
 	lines := make([]string, len(verbs))
 	for i, v := range verbs {
@@ -64,11 +65,11 @@ func Help() []string {
 	return lines
 }
 
-// Then divides steps.
+// Then separates steps.
 const Then = "then"
 
-// Parse reads steps, divided by the word then: delete pvc/shop/data, lose node/n1 then wait 10m then out-of-service node/n1. Files that
-// they name are read by readFile.
+// Parse reads steps, separated by the word then: delete pvc/shop/data, lose node/n1 then wait 10m then out-of-service node/n1. It reads
+// files with readFile.
 func Parse(words []string, readFile func(name string) ([]byte, error)) ([]Step, error) {
 	var steps []Step
 	for len(words) > 0 {
@@ -78,7 +79,7 @@ func Parse(words []string, readFile func(name string) ([]byte, error)) ([]Step, 
 		if end >= 0 {
 			step, rest = words[:end], words[end+1:]
 			if len(rest) == 0 {
-				return nil, fmt.Errorf("nothing comes after %q", Then)
+				return nil, fmt.Errorf("missing STEP after %q", Then)
 			}
 		}
 		parsed, err := parseStep(step, readFile)
@@ -89,14 +90,14 @@ func Parse(words []string, readFile func(name string) ([]byte, error)) ([]Step, 
 		words = rest
 	}
 	if len(steps) == 0 {
-		return nil, fmt.Errorf("no step is given: write one of: %s", strings.Join(Usage(), "; "))
+		return nil, fmt.Errorf("missing STEP argument: want one of: %s", strings.Join(Usage(), "; "))
 	}
 	return steps, nil
 }
 
 func parseStep(words []string, readFile func(name string) ([]byte, error)) (Step, error) {
 	if len(words) == 0 {
-		return Step{}, fmt.Errorf("a step is empty: write one of: %s", strings.Join(Usage(), "; "))
+		return Step{}, fmt.Errorf("missing STEP before \"then\": want one of: %s", strings.Join(Usage(), "; "))
 	}
 	for _, v := range verbs {
 		if v.name != words[0] {
@@ -108,24 +109,24 @@ func parseStep(words []string, readFile func(name string) ([]byte, error)) (Step
 		}
 		do, err := parse(words[1:])
 		if err != nil {
-			return Step{}, fmt.Errorf("%s: %w: write %s", strings.Join(words, " "), err, v.usage)
+			return Step{}, fmt.Errorf("invalid step %q: %w; usage: %s", strings.Join(words, " "), err, v.usage)
 		}
 		return Step{Text: strings.Join(words, " "), do: do}, nil
 	}
-	return Step{}, fmt.Errorf("there is no step %q: write one of: %s", words[0], strings.Join(Usage(), "; "))
+	return Step{}, fmt.Errorf("unknown step %q: want one of: %s", words[0], strings.Join(Usage(), "; "))
 }
 
-// onNode makes the parser of a step that takes a node.
+// onNode returns the parser of a step on one node.
 func onNode(do func(r *run, node string) error) func([]string) (func(*run) error, error) {
 	return func(args []string) (func(*run) error, error) {
 		if len(args) != 1 {
-			return nil, fmt.Errorf("%d nodes are given", len(args))
+			return nil, fmt.Errorf("want one node, got %d", len(args))
 		}
 		kind, name, ok := strings.Cut(args[0], "/")
 		if !ok {
 			name = kind
 		} else if kind != "node" && kind != "no" && kind != "nodes" || name == "" {
-			return nil, fmt.Errorf("%q is no node", args[0])
+			return nil, fmt.Errorf("%q is not a node", args[0])
 		}
 		return func(r *run) error {
 			if _, err := r.Nodes.Get(name); err != nil {
@@ -140,7 +141,7 @@ func parseDelete(args []string) (func(*run) error, error) {
 	force := slices.Contains(args, "--force")
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--force" })
 	if len(args) == 0 {
-		return nil, fmt.Errorf("no object is given")
+		return nil, errors.New("missing object")
 	}
 	var refs []api.Ref
 	for _, arg := range args {
@@ -156,7 +157,7 @@ func parseDelete(args []string) (func(*run) error, error) {
 			if force {
 				opts.GracePeriodSeconds = new(int64)
 			}
-			if err := r.DeleteWith(named(ref), opts); err != nil {
+			if err := r.DeleteWith(emptyObject(ref), opts); err != nil {
 				return err
 			}
 			r.touched = append(r.touched, ref)
@@ -167,7 +168,7 @@ func parseDelete(args []string) (func(*run) error, error) {
 
 func parseApply(args []string, readFile func(name string) ([]byte, error)) (func(*run) error, error) {
 	if len(args) != 1 {
-		return nil, fmt.Errorf("%d files are given", len(args))
+		return nil, fmt.Errorf("want one file, got %d", len(args))
 	}
 	manifest, err := readFile(args[0])
 	if err != nil {
@@ -187,7 +188,7 @@ func parseApply(args []string, readFile func(name string) ([]byte, error)) (func
 
 func parsePatch(args []string) (func(*run) error, error) {
 	if len(args) != 2 {
-		return nil, fmt.Errorf("an object and a JSON merge patch are wanted")
+		return nil, errors.New("want an object and a JSON merge patch")
 	}
 	ref, err := explain.ParseRef(args[0])
 	if err != nil {
@@ -195,29 +196,29 @@ func parsePatch(args []string) (func(*run) error, error) {
 	}
 	return func(r *run) error {
 		r.touched = append(r.touched, ref)
-		return r.Patch(named(ref), args[1])
+		return r.Patch(emptyObject(ref), args[1])
 	}, nil
 }
 
-// maxWait bounds what may be waited for: a day of virtual time.
+// maxWait is the longest simulated time of one step: a day.
 const maxWait = 24 * time.Hour
 
 func parseWait(args []string) (func(*run) error, error) {
 	if len(args) != 1 {
-		return nil, fmt.Errorf("a duration is wanted")
+		return nil, errors.New("want one duration")
 	}
 	d, err := time.ParseDuration(args[0])
 	switch {
 	case err != nil:
 		return nil, err
 	case d < 0 || d > maxWait:
-		return nil, fmt.Errorf("a duration from 0 to %v is wanted", maxWait)
+		return nil, fmt.Errorf("want a duration from 0 to %v", maxWait)
 	}
-	return func(r *run) error { return r.play(d) }, nil
+	return func(r *run) error { return r.advance(d) }, nil
 }
 
 func (r *run) cordon(node string, on bool) error {
-	return r.Patch(named(api.Ref{Kind: api.Node, Key: node}), fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, on))
+	return r.Patch(emptyObject(api.Ref{Kind: api.Node, Key: node}), fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, on))
 }
 
 // drain cordons a node and deletes its pods, as kubectl drain --ignore-daemonsets --delete-emptydir-data does when no disruption
@@ -238,20 +239,20 @@ func (r *run) drain(node string) error {
 	return nil
 }
 
-// lose turns the machine off for good.
+// lose powers off the node.
 func (r *run) lose(node string) error {
-	r.stop(node, "stops with its machine")
-	r.outside.lost[node] = r.Now()
+	r.stop(node, "stops: its node is powered off")
+	r.workloads.unreachable[node] = r.Now()
 	return r.Faults.PowerOff(node)
 }
 
-// reboot turns the machine off and on.
+// reboot restarts the node.
 func (r *run) reboot(node string) error {
-	r.stop(node, "stops, and starts again when its machine is back")
+	r.stop(node, "stops, and starts again after the reboot")
 	return r.Faults.Reboot(node)
 }
 
-// stop notes that the containers on a node stop.
+// stop records that the running containers of a node stop.
 func (r *run) stop(node, what string) {
 	for _, pod := range r.Pods.List() {
 		if pod.Spec.NodeName == node && running(pod) {
@@ -260,22 +261,22 @@ func (r *run) stop(node, what string) {
 	}
 }
 
-// cut cuts the machine off from the API server; its containers run on.
+// cut disconnects the node from the API server; its containers keep running.
 func (r *run) cut(node string) error {
-	r.outside.lost[node] = r.Now()
+	r.workloads.unreachable[node] = r.Now()
 	return r.Faults.Partition(node, true)
 }
 
-// recover brings a machine back.
+// recover reconnects and starts the node.
 func (r *run) recover(node string) error {
-	delete(r.outside.lost, node)
+	delete(r.workloads.unreachable, node)
 	if err := r.Faults.Partition(node, false); err != nil {
 		return err
 	}
 	return r.Faults.Start(node)
 }
 
-// outOfService adds the taint that says that the machine is off for good.
+// outOfService adds the taint by which an administrator declares the node powered off.
 func (r *run) outOfService(name string) error {
 	return r.taint(name, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Part is one thing that is compared.
+// Part is a part of a run that is compared.
 type Part string
 
-// The parts. Calls and Trace need the traces of both.
+// Parts of a run. Calls and Trace need the traces of both runs.
 const (
 	Objects Part = "objects"
 	Events  Part = "events"
@@ -26,51 +26,51 @@ const (
 	Trace   Part = "trace"
 )
 
-// Parts lists all.
+// Parts returns all parts.
 func Parts() []Part { return []Part{Objects, Events, Calls, Trace} }
 
-// Difference is what Compare found. The names in it are those of A.
+// Difference is the result of Compare. Names are those of A.
 type Difference struct {
 	A Side `json:"a"`
 	B Side `json:"b"`
-	// Same reports whether nothing that was compared differs. Another order at one instant is no difference.
+	// Same reports whether nothing differs. A different order at the same time is no difference.
 	Same bool `json:"same"`
-	// Objects are those that differ at the end, by kind and name.
+	// Objects lists the objects that differ at the end, by kind and name.
 	Objects []Object `json:"objects,omitempty"`
-	// Events and Calls are those that occurred a different number of times.
+	// Events and Calls list those that occurred a different number of times.
 	Events []Count `json:"events,omitempty"`
 	Calls  []Count `json:"calls,omitempty"`
-	// Parting is where the traces part; nil if they do not.
-	Parting *Parting `json:"parting,omitempty"`
-	// Reordered is where, before that, the order differs first; nil if it does not.
+	// Divergence is where the traces diverge; nil if they do not.
+	Divergence *Divergence `json:"divergence,omitempty"`
+	// Reordered is the first entry before that whose order differs; nil if there is none.
 	Reordered *Entry `json:"reordered,omitempty"`
 }
 
-// Side is one of the two.
+// Side describes one of the two runs.
 type Side struct {
 	Name     string   `json:"name"`
 	Failures []string `json:"failures,omitempty"`
 }
 
-// Object is one that differs.
+// Object is an object that differs.
 type Object struct {
-	// Name is that in A, as pvc/default/data. NameInB is there if it is another.
+	// Name is its name in A, such as pvc/default/data; NameInB its name in B if that differs.
 	Name    string `json:"name"`
 	NameInB string `json:"nameInB,omitempty"`
-	// OnlyIn is "a" or "b" for an object that the other does not have.
+	// OnlyIn is "a" or "b" for an object that only one side has.
 	OnlyIn string `json:"onlyIn,omitempty"`
-	// Fields are those that differ, by path.
+	// Fields lists the fields that differ, by path.
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// Count is something that occurred a different number of times.
+// Count is an Event or call that occurred a different number of times.
 type Count struct {
 	What string `json:"what"`
 	A    int    `json:"a"`
 	B    int    `json:"b"`
 }
 
-// Compare tells how two runs differ in the given parts; none is all. The error names an object that cannot be read.
+// Compare compares the given parts of two runs; without parts, all. The error names an object that could not be encoded.
 func Compare(a, b Run, parts ...Part) (*Difference, error) {
 	if len(parts) == 0 {
 		parts = Parts()
@@ -91,14 +91,14 @@ func Compare(a, b Run, parts ...Part) (*Difference, error) {
 			d.Calls = compareCounts(countCalls(a.Trace, nil), countCalls(b.Trace, n))
 		}
 		if slices.Contains(parts, Trace) {
-			d.Parting, d.Reordered = part(a, b, n)
+			d.Divergence, d.Reordered = findDivergence(a, b, n)
 		}
 	}
-	d.Same = len(d.Objects)+len(d.Events)+len(d.Calls) == 0 && d.Parting == nil && slices.Equal(a.Failures, b.Failures)
+	d.Same = len(d.Objects)+len(d.Events)+len(d.Calls) == 0 && d.Divergence == nil && slices.Equal(a.Failures, b.Failures)
 	return d, nil
 }
 
-// compareObjects aligns the objects by their names and lists those that differ.
+// compareObjects matches the objects by name and returns those that differ.
 func compareObjects(a, b []api.Object, n *names) ([]Object, error) {
 	inA, err := documents(a, nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func compareObjects(a, b []api.Object, n *names) ([]Object, error) {
 	return differ, nil
 }
 
-// found is an object with its own name.
+// found is an object with its original name.
 type found struct {
 	name   string
 	fields map[string]any
@@ -167,7 +167,7 @@ func byKind(a, b api.Ref) int {
 	return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Key, b.Key))
 }
 
-// countEvents counts how often each Event occurred.
+// countEvents returns how often each Event occurred.
 func countEvents(objs []api.Object, n *names) map[string]int {
 	counts := map[string]int{}
 	for _, obj := range objs {
@@ -185,7 +185,7 @@ func countEvents(objs []api.Object, n *names) map[string]int {
 	return counts
 }
 
-// countCalls counts how often each storage call ended, and how.
+// countCalls returns how often each storage call ended, by result.
 func countCalls(log *trace.Trace, n *names) map[string]int {
 	counts := map[string]int{}
 	for e := range log.Entries() {

@@ -1,10 +1,10 @@
-// Package rundiff tells how two runs differ, or two states of a cluster: in their objects, in how often Events and storage calls occurred,
-// and where their traces part.
+// Package rundiff compares two runs, or two states of a cluster: their objects, the number of Events and storage calls, and the point at
+// which their traces diverge.
 //
-// What differs between any two clusters is passed over: uids, resourceVersions, generations and the values of times; that a time is there at
-// all, as a deletionTimestamp is, counts. Simulated runs give the same name to the same thing. Where real clusters do not, names with a uid
-// in them (pvc-UID) and those of VolumeAttachments are aligned by what they are made for, and told by their names in the first run.
+// It ignores what differs between any two clusters: uids, resourceVersions, generations and the values of timestamps; the presence of a
+// timestamp, such as deletionTimestamp, counts. Generated names that contain a uid (pvc-UID), and those of VolumeAttachments, are matched by
+// the object they belong to and reported by their names in the first run.
 //
-// What happens at one instant has no order in Kubernetes. Traces part at the first instant at which one run does what the other does not;
-// the same things in another order are told, and are no difference.
+// In Kubernetes, events at the same time have no fixed order. Traces diverge at the first time at which one run has an entry that the other
+// does not have; the same entries in another order are reported, but are no difference.
 package rundiff

@@ -8,21 +8,21 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Run is one of the two that are compared.
+// Run is a run to compare.
 type Run struct {
-	// Name is what reports call it.
+	// Name identifies the run in reports.
 	Name string
-	// Objects are those at the end, Events among them.
+	// Objects are the objects at the end, including Events.
 	Objects []api.Object
-	// Trace is what happened; nil if only the objects are known.
+	// Trace is the trace; nil if only the objects are known.
 	Trace *trace.Trace
 	// Start is the virtual time at which Trace begins.
 	Start time.Time
-	// Failures are the expectations that failed, a line each.
+	// Failures lists the failed expectations, one line each.
 	Failures []string
 }
 
-// Of is the run of a cluster that began at start, as far as it has come.
+// Of returns the run of a cluster that started at start, up to now.
 func Of(name string, c *volsim.Cluster, start time.Time) Run {
 	run := Run{Name: name, Trace: c.Trace(), Start: start}
 	addAll(&run, c.Classes.List())

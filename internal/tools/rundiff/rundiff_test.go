@@ -128,7 +128,7 @@ func TestSame(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := compare(t, tt.a, tt.b)
 			require.True(t, d.Same, text(t, d))
-			require.Nil(t, d.Parting)
+			require.Nil(t, d.Divergence)
 			require.Nil(t, d.Reordered)
 			require.Contains(t, text(t, d), "\nno difference\n")
 		})
@@ -141,14 +141,14 @@ func TestOrder(t *testing.T) {
 	b := played(t, "order.txtar", 0, "-f first -f second", "-f second -f first")
 	d := compare(t, a, b)
 	require.True(t, d.Same, text(t, d))
-	require.Nil(t, d.Parting)
+	require.Nil(t, d.Divergence)
 	require.Equal(t, "create StorageClass/first: created", d.Reordered.Text)
-	require.Contains(t, text(t, d), "the order of what happens at one instant differs from entry ")
+	require.Contains(t, text(t, d), "order of simultaneous entries differs from entry ")
 	// An hour later one of the two is deleted.
 	d = compare(t, a, played(t, "order.txtar", 0, "-f first -f second", "-f second -f first", "delete sc/first", "delete sc/second"))
 	require.False(t, d.Same)
 	require.NotNil(t, d.Reordered)
-	require.Equal(t, "+1h0m0s", d.Parting.At)
+	require.Equal(t, "+1h0m0s", d.Divergence.At)
 }
 
 func TestParts(t *testing.T) {
@@ -160,7 +160,7 @@ func TestParts(t *testing.T) {
 			require.Equal(t, part == rundiff.Objects, len(d.Objects) > 0)
 			require.Equal(t, part == rundiff.Events, len(d.Events) > 0)
 			require.Equal(t, part == rundiff.Calls, len(d.Calls) > 0)
-			require.Equal(t, part == rundiff.Trace, d.Parting != nil)
+			require.Equal(t, part == rundiff.Trace, d.Divergence != nil)
 		})
 	}
 }
@@ -176,10 +176,10 @@ func TestParting(t *testing.T) {
 		t.Fatal("nothing is marked")
 		return rundiff.Entry{}
 	}
-	require.Contains(t, first(d.Parting.A).Text, "fault at disk.example.com Create")
-	require.Contains(t, first(d.Parting.B).Text, "disk.example.com Create")
-	require.Equal(t, first(d.Parting.A).At, d.Parting.At)
-	require.Contains(t, []string{d.Parting.A[2].Rule, d.Parting.A[3].Rule}, "XPROV-013f", "the decision before it is there with its rule")
+	require.Contains(t, first(d.Divergence.A).Text, "fault at disk.example.com Create")
+	require.Contains(t, first(d.Divergence.B).Text, "disk.example.com Create")
+	require.Equal(t, first(d.Divergence.A).At, d.Divergence.At)
+	require.Contains(t, []string{d.Divergence.A[2].Rule, d.Divergence.A[3].Rule}, "XPROV-013f", "the decision before it is there with its rule")
 }
 
 func TestJSON(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// WriteText writes the difference for people. What is only in A has a - in front, what is only in B a +, and values stand as A -> B. The
-// error is w's.
+// WriteText writes the difference as text: - marks what only A has, + what only B has, and values are written as A -> B. It returns the
+// error of w.
 func (d *Difference) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, side := range []struct {
@@ -59,7 +59,7 @@ func writeObjects(out io.Writer, objects []Object) {
 	}
 }
 
-// compact is a value as JSON in one line, "" for none.
+// compact returns a value as JSON in one line; "" for nil.
 func compact(value any) string {
 	if value == nil {
 		return ""
@@ -77,7 +77,7 @@ func writeCounts(out io.Writer, what string, counts []Count) {
 	if len(counts) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%s that occurred more or less often: %d\n", what, len(counts))
+	fmt.Fprintf(out, "\n%s with different counts: %d\n", what, len(counts))
 	for _, c := range counts {
 		mark := " "
 		switch {
@@ -92,13 +92,13 @@ func writeCounts(out io.Writer, what string, counts []Count) {
 
 func (d *Difference) writeTrace(out io.Writer) {
 	if r := d.Reordered; r != nil {
-		fmt.Fprintf(out, "\nthe order of what happens at one instant differs from entry %d on, at %s\n", r.Seq, r.At)
+		fmt.Fprintf(out, "\norder of simultaneous entries differs from entry %d on, at %s\n", r.Seq, r.At)
 	}
-	p := d.Parting
+	p := d.Divergence
 	if p == nil {
 		return
 	}
-	fmt.Fprintf(out, "\nthe traces part at %s\n", p.At)
+	fmt.Fprintf(out, "\ntraces diverge at %s\n", p.At)
 	for _, side := range []struct {
 		mark    string
 		entries []Entry

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-// apiCode is an error of an API server by its reason.
+// apiCode is an API server error: its reason, HTTP status and default message.
 type apiCode struct {
 	name    string
 	status  int32
@@ -42,7 +42,7 @@ func apiCodeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// apiError makes the error of a call to the API server.
+// apiError returns the error with which a call to the API server fails.
 func apiError(name, message string, match fake.Match) error {
 	i := slices.IndexFunc(apiCodes, func(c apiCode) bool { return c.name == name })
 	code := apiCodes[i]
@@ -52,7 +52,7 @@ func apiError(name, message string, match fake.Match) error {
 			message = fmt.Sprintf("Operation cannot be fulfilled on %s: %s", strings.TrimSpace(match.Kind+" "+match.Key), code.message)
 		}
 	}
-	// An API server that cannot be reached gives no status.
+	// An unreachable API server returns no Status object.
 	if code.status == 0 {
 		return errors.New(message)
 	}

@@ -16,43 +16,43 @@ func readApply(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return forObjects(s, files, (*player).apply)
+	return forObjects(s, files, (*runner).apply)
 }
 
-// apply creates an object, or patches it with what changed since it was applied last.
-func (p *player) apply(obj api.Object) error {
+// apply creates an object, or patches it with the difference to the manifest applied before.
+func (r *runner) apply(obj api.Object) error {
 	ref := api.RefTo(obj)
 	if obj.GetName() == "" {
-		return fmt.Errorf("a %s without a name cannot be applied: use create", ref.Kind)
+		return fmt.Errorf("apply %s: missing name; use create with generateName", ref.Kind)
 	}
 	wanted := manifestOf(obj)
-	stored, err := p.get(ref)
+	stored, err := r.get(ref)
 	if err != nil {
-		if err := p.cluster.Create(obj); err != nil {
+		if err := r.cluster.Create(obj); err != nil {
 			return err
 		}
-		p.applied[ref] = wanted
-		p.printf("%s created\n", shown(ref))
+		r.applied[ref] = wanted
+		r.printf("%s created\n", displayName(ref))
 		return nil
 	}
-	patch, err := json.Marshal(patchTo(p.applied[ref], wanted))
+	patch, err := json.Marshal(patchTo(r.applied[ref], wanted))
 	if err != nil {
 		return err
 	}
-	if err := p.cluster.Patch(named(ref), string(patch)); err != nil {
+	if err := r.cluster.Patch(emptyObject(ref), string(patch)); err != nil {
 		return err
 	}
-	p.applied[ref] = wanted
-	now, err := p.get(ref)
+	r.applied[ref] = wanted
+	now, err := r.get(ref)
 	if err == nil && now.GetResourceVersion() == stored.GetResourceVersion() {
-		p.printf("%s unchanged\n", shown(ref))
+		r.printf("%s unchanged\n", displayName(ref))
 		return nil
 	}
-	p.printf("%s configured\n", shown(ref))
+	r.printf("%s configured\n", displayName(ref))
 	return nil
 }
 
-// manifestOf is an object as somebody applies it: without status, and what the types write although nobody said it.
+// manifestOf returns the document of an object without status and without empty values that the Go types add.
 func manifestOf(obj api.Object) map[string]any {
 	doc := documentOf(obj)
 	delete(doc, "status")
@@ -60,7 +60,7 @@ func manifestOf(obj api.Object) map[string]any {
 	return doc
 }
 
-// prune takes out nulls and empty maps below a map, such as "creationTimestamp: null" and "resources: {}".
+// prune removes nulls and empty maps from a document, such as "creationTimestamp: null" and "resources: {}".
 func prune(doc map[string]any) {
 	for key, v := range doc {
 		inner, isMap := v.(map[string]any)
@@ -73,7 +73,7 @@ func prune(doc map[string]any) {
 	}
 }
 
-// patchTo is the merge patch that sets everything wanted, and removes what was applied before and is not wanted any more.
+// patchTo returns the merge patch that sets every field of wanted and removes the fields that only before has.
 func patchTo(before, wanted map[string]any) map[string]any {
 	patch := make(map[string]any)
 	for key := range before {

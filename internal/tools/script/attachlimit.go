@@ -8,8 +8,8 @@ import (
 func backendCommands() []*command {
 	return []*command{{
 		name: "attach-limit", group: breaking, usage: []string{"BACKEND N|none [NODE...]"},
-		help: "Has a CSI driver let nodes have so many volumes attached from now on: these nodes, or all of them. A kubelet learns of it when it asks the driver, " +
-			"which it does every `nodeAllocatableUpdatePeriodSeconds` of the CSIDriver, and not without; then its CSINode says so.",
+		help: "Sets the maximum number of volumes that a CSI driver reports for these nodes, or for all nodes. A kubelet notices when it asks the driver, " +
+			"every `nodeAllocatableUpdatePeriodSeconds` of the CSIDriver (never if that is unset), and then updates its CSINode.",
 		examples: []string{"attach-limit disk.example.com 3 n1", "attach-limit disk.example.com none"},
 		read:     readAttachLimit,
 	}}
@@ -17,7 +17,7 @@ func backendCommands() []*command {
 
 func readAttachLimit(s *Script, args []string) (step, error) {
 	if len(args) < 2 {
-		return nil, usageOf("attach-limit", "a backend and a number of volumes are needed")
+		return nil, usageOf("attach-limit", "missing backend or number of volumes")
 	}
 	name, nodes := args[0], args[2:]
 	if err := knownBackend(s, name); err != nil {
@@ -34,8 +34,8 @@ func readAttachLimit(s *Script, args []string) (step, error) {
 	if len(nodes) == 0 {
 		nodes = []string{""}
 	}
-	return func(p *player) error {
-		b, err := p.backendNamed(name)
+	return func(r *runner) error {
+		b, err := r.backendNamed(name)
 		if err != nil {
 			return err
 		}
@@ -46,11 +46,11 @@ func readAttachLimit(s *Script, args []string) (step, error) {
 	}, nil
 }
 
-// readLimit reads how many volumes a node can have attached.
+// readLimit reads a maximum number of attached volumes.
 func readLimit(word string) (int32, error) {
 	n, err := strconv.ParseInt(word, 10, 32)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%q is no number of volumes", word)
+		return 0, fmt.Errorf("invalid number of volumes %q: want a number from 0", word)
 	}
 	return int32(n), nil
 }

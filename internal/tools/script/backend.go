@@ -24,10 +24,10 @@ type scriptBackend interface {
 	SetAttachLimit(node string, volumes int32)
 }
 
-// knownBackend refuses a name that no line of the script has given to a backend.
+// knownBackend returns an error if the setup lines define no backend of this name.
 func knownBackend(s *Script, name string) error {
 	if u, err := s.newSetup(-1); err == nil && u.backends[name] == nil {
-		return fmt.Errorf("there is no backend %s: begin the script with a line backend %s", name, name)
+		return fmt.Errorf("unknown backend %s; begin the script with a line backend %s", name, name)
 	}
 	return nil
 }
@@ -35,14 +35,14 @@ func knownBackend(s *Script, name string) error {
 // backendOption is an option of the command backend.
 type backendOption struct {
 	form, help string
-	// read makes the option; given is false where the word has no "=".
+	// read returns the option; given is false if the word has no "=".
 	read func(key, value string, given bool) (fake.MemoryOption, error)
 }
 
 func plainOption(name, help string, option func() fake.MemoryOption) backendOption {
 	return backendOption{name, help, func(_, value string, given bool) (fake.MemoryOption, error) {
 		if given {
-			return nil, errors.New("it takes no value")
+			return nil, errors.New("want no value")
 		}
 		return option(), nil
 	}}
@@ -51,7 +51,7 @@ func plainOption(name, help string, option func() fake.MemoryOption) backendOpti
 func sizeOption(name, help string, option func(string) fake.MemoryOption) backendOption {
 	return backendOption{name + "=SIZE", help, func(_, value string, _ bool) (fake.MemoryOption, error) {
 		if _, ok := quantity(value); !ok {
-			return nil, fmt.Errorf("%q is no size: write it as 10Gi", value)
+			return nil, fmt.Errorf("invalid size %q: want a quantity such as 10Gi", value)
 		}
 		return option(value), nil
 	}}
@@ -62,7 +62,7 @@ func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) 
 		var ops []storage.Op
 		for op := range strings.SplitSeq(value, ",") {
 			if !backends.IsOp(storage.Op(op)) {
-				return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
+				return nil, fmt.Errorf("unknown operation %q: want one of %v", op, storage.Ops())
 			}
 			ops = append(ops, storage.Op(op))
 		}
@@ -71,43 +71,43 @@ func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) 
 }
 
 var backendOptions = []backendOption{
-	plainOption("lenient", "refuses nothing on account of who uses a volume, as a bad driver does; it still keeps count", fake.Lenient),
-	plainOption("created-only", "knows no volumes but those it created", fake.CreatedOnly),
-	plainOption("provision-only", "can create and delete, nothing else", fake.ProvisionOnly),
-	plainOption("without-attach", "a driver that needs no attaching", fake.WithoutAttach),
-	plainOption("without-stage", "a driver that needs no staging", fake.WithoutStage),
+	plainOption("lenient", "allows conflicting use, like a buggy driver, but still records it", fake.Lenient),
+	plainOption("created-only", "has only the volumes that it created; by default it also has every volume that a PersistentVolume names", fake.CreatedOnly),
+	plainOption("provision-only", "can create and delete volumes, nothing else", fake.ProvisionOnly),
+	plainOption("without-attach", "needs no attach", fake.WithoutAttach),
+	plainOption("without-stage", "needs no staging", fake.WithoutStage),
 	plainOption("offline-expansion", "cannot expand an attached volume", fake.OfflineExpansion),
-	plainOption("mount-group", "mounts volumes with their files belonging to the group that the pod wants", fake.MountGroup),
-	opsOption("without", "cannot do these", fake.Without),
-	opsOption("only", "can do nothing but these", fake.Only),
-	sizeOption("quota", "how much all volumes together may have", fake.Quota),
-	sizeOption("max-size", "of the largest volume", fake.MaxSize),
-	sizeOption("min-size", "of the smallest volume", fake.MinSize),
-	{"mutable=PARAMETER,...", "can change these parameters of a volume, for a VolumeAttributesClass", func(_, value string, _ bool) (fake.MemoryOption, error) {
+	plainOption("mount-group", "applies the fsGroup of the pod itself when it mounts a volume", fake.MountGroup),
+	opsOption("without", "does not support these operations", fake.Without),
+	opsOption("only", "supports only these operations", fake.Only),
+	sizeOption("quota", "total size of all volumes", fake.Quota),
+	sizeOption("max-size", "maximum size of a volume", fake.MaxSize),
+	sizeOption("min-size", "minimum size of a volume", fake.MinSize),
+	{"mutable=PARAMETER,...", "parameters that a VolumeAttributesClass can change", func(_, value string, _ bool) (fake.MemoryOption, error) {
 		return fake.Mutable(strings.Split(value, ",")...), nil
 	}},
-	{"attach-limit=N", "how many volumes a node can have attached", func(_, value string, _ bool) (fake.MemoryOption, error) {
+	{"attach-limit=N", "maximum number of attached volumes per node", func(_, value string, _ bool) (fake.MemoryOption, error) {
 		n, err := readLimit(value)
 		if err != nil {
 			return nil, err
 		}
 		return fake.AttachLimit(n), nil
 	}},
-	{"latency.OP=DURATION", "how long each call of the operation takes", func(key, value string, _ bool) (fake.MemoryOption, error) {
+	{"latency.OP=DURATION", "duration of each call of the operation", func(key, value string, _ bool) (fake.MemoryOption, error) {
 		op := storage.Op(strings.TrimPrefix(key, "latency."))
 		if !backends.IsOp(op) {
-			return nil, fmt.Errorf("there is no operation %q: there are %v", op, storage.Ops())
+			return nil, fmt.Errorf("unknown operation %q: want one of %v", op, storage.Ops())
 		}
 		d, err := time.ParseDuration(value)
 		if err != nil {
 			return nil, err
 		}
 		if d < 0 {
-			return nil, errors.New("it must not be negative")
+			return nil, errors.New("duration must not be negative")
 		}
 		return fake.Latency(op, d), nil
 	}},
-	{"segment=KEY:VALUE,...", "volumes are made in one of these places, and can be reached from there only; once for each place", nil},
+	{"segment=KEY:VALUE,...", "topology segment in which volumes are created and accessible; repeat it for several segments", nil},
 }
 
 func backendHelp() string {
@@ -125,20 +125,20 @@ func backendHelp() string {
 
 func readBackend(s *Script, args []string) (step, error) {
 	if len(args) == 0 {
-		return nil, usageOf("backend", "it has no name")
+		return nil, usageOf("backend", "missing name")
 	}
 	name := args[0]
 	if strings.Contains(name, "=") {
-		return nil, usageOf("backend", "its name comes first")
+		return nil, usageOf("backend", "the name must come first")
 	}
-	// The options are read again for each cluster: a backend is not shared between runs.
+	// The options are read for each cluster, because runs do not share backends.
 	return nil, s.add(func(u *setup) error {
 		options, err := readBackendOptions(args[1:])
 		if err != nil {
 			return err
 		}
 		if u.backends[name] != nil {
-			return fmt.Errorf("there is another backend %s", name)
+			return fmt.Errorf("duplicate backend %s", name)
 		}
 		switch {
 		case name == "kubernetes.io/nfs":
@@ -176,7 +176,7 @@ func readBackendOptions(words []string) ([]fake.MemoryOption, error) {
 			return nil, err
 		}
 		if strings.Contains(o.form, "=") && !given {
-			return nil, fmt.Errorf("%s needs a value: write %s", key, o.form)
+			return nil, fmt.Errorf("option %s needs a value: want %s", key, o.form)
 		}
 		option, err := o.read(key, value, given)
 		if err != nil {
@@ -199,7 +199,7 @@ func backendOptionNamed(key string) (backendOption, error) {
 			return o, nil
 		}
 	}
-	return backendOption{}, fmt.Errorf("there is no option %q: there are %s", key, strings.Join(forms, ", "))
+	return backendOption{}, fmt.Errorf("unknown option %q: want one of %s", key, strings.Join(forms, ", "))
 }
 
 func readSegment(value string) (storage.Segment, error) {
@@ -207,7 +207,7 @@ func readSegment(value string) (storage.Segment, error) {
 	for pair := range strings.SplitSeq(value, ",") {
 		key, v, ok := strings.Cut(pair, ":")
 		if !ok || key == "" || v == "" {
-			return nil, fmt.Errorf("segment=%s: write it as segment=topology.example.com/zone:a", value)
+			return nil, fmt.Errorf("invalid segment=%s: want KEY:VALUE, such as segment=topology.example.com/zone:a", value)
 		}
 		segment[key] = v
 	}

@@ -9,23 +9,23 @@ import (
 
 // command is a row of the table of commands.
 type command struct {
-	name     string
-	group    group
-	usage    []string // what may follow the name, one form to a line
-	help     string   // in Markdown
-	examples []string
-	setup    bool // it stands before the first command that does something
-	sure     bool // it cannot fail once it has been read
-	read     func(s *Script, args []string) (step, error)
+	name       string
+	group      group
+	usage      []string // arguments after the name, one form per element
+	help       string   // in Markdown
+	examples   []string
+	setup      bool // must come before the first other command
+	infallible bool // cannot fail once parsed, so that ! and ? make no sense
+	read       func(s *Script, args []string) (step, error)
 }
 
-// group is a chapter of the reference.
+// group is a section of the reference.
 type group string
 
 const (
-	setups       group = "Before the first event"
+	setups       group = "Setup"
 	writing      group = "Objects"
-	reading      group = "Looking"
+	reading      group = "Reading"
 	passing      group = "Time"
 	breaking     group = "Faults, nodes and controllers"
 	expectations group = "Expectations"
@@ -33,13 +33,13 @@ const (
 
 var groups = []group{setups, writing, reading, passing, breaking, expectations}
 
-// commands is the table of all commands, in the order of the reference.
+// commands lists all commands, in the order of the reference.
 var commands []*command
 
-// The table is put together at the start, because commands look into it themselves.
+// init fills commands: its elements refer to functions that use it.
 func init() {
 	for _, part := range [][]*command{
-		setupCommands(), objectCommands(), metadataCommands(), lookCommands(), timeCommands(), faultCommands(), nodeCommands(), backendCommands(),
+		setupCommands(), objectCommands(), metadataCommands(), readingCommands(), clusterCommands(), timeCommands(), faultCommands(), nodeCommands(), backendCommands(),
 		expectCommands(), outputCommands(),
 	} {
 		commands = append(commands, part...)
@@ -57,40 +57,40 @@ func commandNamed(name string) *command {
 
 func unknownCommand(name string) error {
 	if strings.HasPrefix(name, "--") {
-		return errors.New("there is no such command: a file begins with a line -- name --")
+		return errors.New("unknown command; a file begins with a line -- name --")
 	}
 	if strings.HasPrefix(name, "!") {
-		return errors.New("put a blank behind the !")
+		return errors.New("missing blank after the prefix !")
 	}
 	if name == "kubectl" {
-		return errors.New("leave out kubectl: its verbs are commands here")
+		return errors.New("unknown command kubectl; write only its verb, such as get")
 	}
 	names := make([]string, len(commands))
 	for i, c := range commands {
 		names[i] = c.name
 	}
 	slices.Sort(names)
-	return fmt.Errorf("there is no command %s: there are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("unknown command %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-// usageOf is the error of somebody who used a command in a way it does not have.
-func usageOf(name, why string) error {
+// usageOf returns the error for wrong arguments, with the usage of the command.
+func usageOf(name, reason string) error {
 	c := commandNamed(name)
 	forms := make([]string, len(c.usage))
 	for i, u := range c.usage {
 		forms[i] = strings.TrimSpace(name + " " + u)
 	}
-	return fmt.Errorf("%s: the form is %s", why, strings.Join(forms, ", or "))
+	return fmt.Errorf("%s; usage: %s", reason, strings.Join(forms, ", or "))
 }
 
-// option is one that a command takes, as kubectl writes them.
+// option is an option of a command, written as with kubectl.
 type option struct {
 	long, short string // without dashes; short may be ""
-	value       bool   // a value follows
-	list        bool   // it may come several times
+	value       bool   // takes a value
+	list        bool   // may be repeated
 }
 
-// arguments are what follows a command: options by their long names, and the rest.
+// arguments holds the words after a command: options by their long names, and the rest.
 type arguments struct {
 	options map[string][]string
 	rest    []string
@@ -98,25 +98,25 @@ type arguments struct {
 
 func (a arguments) has(name string) bool { return len(a.options[name]) > 0 }
 
-// get is the value of an option, or what stands for its absence.
-func (a arguments) get(name, without string) string {
+// get returns the value of an option, or fallback if it is not given.
+func (a arguments) get(name, fallback string) string {
 	if values := a.options[name]; len(values) > 0 {
 		return values[len(values)-1]
 	}
-	return without
+	return fallback
 }
 
-// flag is the value of an option that is true or false.
+// flag returns the value of a boolean option.
 func (a arguments) flag(name string) (bool, error) {
 	switch v := a.get(name, "false"); v {
 	case "true", "false":
 		return v == "true", nil
 	default:
-		return false, fmt.Errorf("--%s=%s: it is true or false", name, v)
+		return false, fmt.Errorf("invalid --%s=%s: want true or false", name, v)
 	}
 }
 
-// readArguments tells options from the rest.
+// readArguments separates options from the rest.
 func readArguments(words []string, options ...option) (arguments, error) {
 	a := arguments{options: make(map[string][]string)}
 	for i := 0; i < len(words); i++ {
@@ -138,19 +138,19 @@ func readArguments(words []string, options ...option) (arguments, error) {
 			i++
 			value = words[i]
 		case o.value:
-			return a, fmt.Errorf("%s needs a value", w)
+			return a, fmt.Errorf("option %s needs a value", w)
 		default:
 			value = "true"
 		}
 		if a.has(o.long) && !o.list {
-			return a, fmt.Errorf("%s is given twice", w)
+			return a, fmt.Errorf("duplicate option %s", w)
 		}
 		a.options[o.long] = append(a.options[o.long], value)
 	}
 	return a, nil
 }
 
-// findOption finds the option that a word begins: --name, --name=value, -n, -nvalue, -n=value.
+// findOption returns the option that a word sets: --name, --name=value, -n, -nvalue, -n=value.
 func findOption(w string, options []option) (o *option, value string, hasValue bool) {
 	if long, ok := strings.CutPrefix(w, "--"); ok {
 		long, value, hasValue = strings.Cut(long, "=")
@@ -175,7 +175,7 @@ func findOption(w string, options []option) (o *option, value string, hasValue b
 
 func noSuchOption(w string, options []option) error {
 	if len(options) == 0 {
-		return fmt.Errorf("there is no option %s here: it takes none", w)
+		return fmt.Errorf("unknown option %s: this command takes none", w)
 	}
 	var known []string
 	for _, o := range options {
@@ -184,10 +184,10 @@ func noSuchOption(w string, options []option) error {
 		}
 		known = append(known, "--"+o.long)
 	}
-	return fmt.Errorf("there is no option %s here: there are %s", w, strings.Join(known, ", "))
+	return fmt.Errorf("unknown option %s: want one of %s", w, strings.Join(known, ", "))
 }
 
-// The options that several commands have.
+// Options that several commands share.
 var (
 	namespaceOption = option{long: "namespace", short: "n", value: true}
 	fileOption      = option{long: "filename", short: "f", value: true, list: true}

@@ -17,10 +17,10 @@ type condition struct {
 	field   string
 	op      string
 	value   string
-	pattern *regexp.Regexp // of ~ and !~
+	pattern *regexp.Regexp // set for ~ and !~
 }
 
-// operators, the longer ones first.
+// operators are the operators of conditions, longer ones first.
 var operators = []string{"!=", ">=", "<=", "!~", "=", ">", "<", "~"}
 
 // readCondition reads a word; ok is false for one without an operator.
@@ -42,7 +42,7 @@ func readCondition(word string) (c condition, ok bool, err error) {
 			}
 			c = condition{text: word, field: word[:i], op: op, value: word[i+len(op):]}
 			if c.field == "" {
-				return c, true, fmt.Errorf("%q does not say which field", word)
+				return c, true, fmt.Errorf("invalid condition %q: missing field", word)
 			}
 			if op == "~" || op == "!~" {
 				if c.pattern, err = regexp.Compile(c.value); err != nil {
@@ -55,7 +55,7 @@ func readCondition(word string) (c condition, ok bool, err error) {
 	return c, false, nil
 }
 
-// holds compares a value that was found. It fails where the two cannot be compared.
+// holds evaluates the condition for a value. The error says that the two cannot be compared.
 func (c condition) holds(got string) (bool, error) {
 	switch c.op {
 	case "~":
@@ -68,7 +68,7 @@ func (c condition) holds(got string) (bool, error) {
 	}
 	order, comparable := compare(got, c.value)
 	if !comparable {
-		return false, fmt.Errorf("%s is %q, which cannot be compared with %q: both have to be numbers, quantities, durations or times", c.field, got, c.value)
+		return false, fmt.Errorf("compare %s: %q and %q must both be numbers, quantities, durations or times", c.field, got, c.value)
 	}
 	switch c.op {
 	case ">=":
@@ -82,8 +82,8 @@ func (c condition) holds(got string) (bool, error) {
 	}
 }
 
-// isOneOf refuses a comparison with what the field can never be: it would hold, or not, whatever happens. values are all that there can
-// be; nil is anything.
+// isOneOf rejects a comparison with a value that the field cannot have, because its result would be constant. values are the possible
+// values; nil allows any.
 func (c condition) isOneOf(values []string) error {
 	if values == nil || c.pattern != nil {
 		return nil
@@ -99,14 +99,14 @@ func (c condition) isOneOf(values []string) error {
 	list := strings.Join(texts[:last], ", ") + " or " + texts[last]
 	switch {
 	case c.op != "=" && c.op != "!=":
-		return fmt.Errorf("%s: %s is %s, which have no order: use = or !=", c.text, c.field, list)
+		return fmt.Errorf("invalid condition %s: %s has no order (%s); use = or !=", c.text, c.field, list)
 	case !slices.Contains(values, c.value):
-		return fmt.Errorf("%s: %s is %s, and never %q", c.text, c.field, list, c.value)
+		return fmt.Errorf("invalid condition %s: %s is %s, never %q", c.text, c.field, list, c.value)
 	}
 	return nil
 }
 
-// want says what was wanted, for messages: "Bound" of phase=Bound, ">=2" of count>=2.
+// want returns the required value for messages: "Bound" for phase=Bound, ">=2" for count>=2.
 func (c condition) want() string {
 	if c.op == "=" {
 		return quoted(c.value)
@@ -141,7 +141,7 @@ func compare(a, b string) (order int, ok bool) {
 	return x.Cmp(y), true
 }
 
-// quantity reads a quantity of moderate size: comparing those with huge exponents would not end.
+// quantity parses a quantity of moderate size, because comparing huge exponents takes too long.
 func quantity(s string) (resource.Quantity, bool) {
 	const longest = 30
 	if s == "" || len(s) > longest {

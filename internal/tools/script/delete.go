@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// deletion is what the command delete was asked for.
+// deletion holds the arguments of the command delete.
 type deletion struct {
 	kind           api.Kind // with all
 	namespace      string
@@ -47,7 +47,7 @@ func readDelete(s *Script, args []string) (step, error) {
 	if err := d.readTargets(s, a); err != nil {
 		return nil, err
 	}
-	return d.play, nil
+	return d.run, nil
 }
 
 func (d *deletion) readGrace(a arguments) error {
@@ -64,7 +64,7 @@ func (d *deletion) readGrace(a arguments) error {
 	if a.has("grace-period") {
 		n, err := strconv.ParseInt(a.get("grace-period", ""), 10, 32)
 		if err != nil || n < 0 {
-			return fmt.Errorf("--grace-period=%s: it is a number of seconds", a.get("grace-period", ""))
+			return fmt.Errorf("invalid --grace-period=%s: want a number of seconds from 0", a.get("grace-period", ""))
 		}
 		d.opts.GracePeriodSeconds = new(n)
 	}
@@ -91,44 +91,44 @@ func (d *deletion) readTargets(s *Script, a arguments) (err error) {
 		return err
 	}
 	if len(a.rest) == 0 {
-		return usageOf("delete", "it is not said what")
+		return usageOf("delete", "missing object: want KIND/NAME or -f FILE")
 	}
 	d.refs, err = refsOf(a.rest, a.get("namespace", ""))
 	return err
 }
 
-func (d deletion) play(p *player) error {
+func (d deletion) run(r *runner) error {
 	refs := d.refs
 	if d.all {
-		for _, obj := range p.list(d.kind) {
+		for _, obj := range r.list(d.kind) {
 			if ref := api.RefTo(obj); !namespaced[d.kind] || obj.GetNamespace() == d.namespace {
 				refs = append(refs, ref)
 			}
 		}
 		if len(refs) == 0 {
-			p.printf("No resources found\n")
+			r.printf("No resources found\n")
 		}
 	}
 	for _, ref := range refs {
-		err := p.cluster.DeleteWith(named(ref), d.opts)
+		err := r.cluster.DeleteWith(emptyObject(ref), d.opts)
 		if d.ignoreNotFound && apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		verb, place := "deleted", ""
+		verb, where := "deleted", ""
 		if d.forced {
 			verb = "force deleted"
 		}
 		namespace, name := api.SplitKey(ref.Key)
 		if namespace != "" {
-			place = " from " + namespace + " namespace"
+			where = " from " + namespace + " namespace"
 		}
-		p.printf("%s %q %s%s\n", singular(ref.Kind), name, verb, place)
+		r.printf("%s %q %s%s\n", singular(ref.Kind), name, verb, where)
 	}
 	if !d.wait {
 		return nil
 	}
-	return p.waitFor(refs, waitForDelete, "deletion", d.timeout)
+	return r.waitFor(refs, waitForDelete, "deletion", d.timeout)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// diff shows the lines that differ, those wanted with -, those got with +.
+// diff returns the lines that differ with some context: - marks lines of want, + lines of got.
 func diff(want, got string) string {
 	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	var out strings.Builder
@@ -22,10 +22,10 @@ type diffLine struct {
 	text string
 }
 
-// maxDiff bounds the table of a diff; beyond it, all lines between the first and the last difference are shown.
+// maxDiff bounds the table of middleDiff; for larger inputs all lines between the first and the last difference are returned.
 const maxDiff = 4_000_000
 
-// lineDiff finds the longest common part, after what begins and ends alike, and leaves out what is far from a difference.
+// lineDiff compares the lines after their common prefix and before their common suffix, and adds three lines of context on either side.
 func lineDiff(a, b []string) []diffLine {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {

@@ -7,49 +7,53 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// sorts are the words for the types of entries of a trace; "events" of the trace are emitted ones.
-var sorts = []string{"write", "decision", "call", "emitted", "fault", "retry", "started", "crashed"}
+// entryTypeNames are the names of trace entry types in scripts. An Event in the trace is "emitted", because "event" means the API object.
+var entryTypeNames = []string{"write", "decision", "call", "emitted", "fault", "retry", "started", "crashed"}
 
 var entryTypes = map[string][]trace.EntryType{
 	"write": {trace.Write}, "decision": {trace.Decision}, "call": {trace.Storage}, "emitted": {trace.Emitted}, "fault": {trace.Injected},
 	"retry": {trace.KeyFailed, trace.OperationFailed}, "started": {trace.Started}, "crashed": {trace.Crashed},
+	"actor": {trace.Started, trace.Crashed}, // older name of started and crashed
 }
 
-func sortNames() string { return "`" + strings.Join(sorts, "`, `") + "`" }
+// isEntryType reports whether a word names a type of trace entries.
+func isEntryType(word string) bool { return entryTypes[word] != nil }
 
-// entryField is a field of an entry of the trace.
+func entryTypeList() string { return "`" + strings.Join(entryTypeNames, "`, `") + "`" }
+
+// entryField is a field of a trace entry.
 type entryField struct {
 	name, help string
-	read       func(p *player, e trace.Entry) string
-	values     []string // all that there can be; nil is anything
+	read       func(r *runner, e trace.Entry) string
+	values     []string // possible values; nil allows any
 }
 
 var outcomes = []string{"created", "changed", "unchanged", "gone", "refused", "done", "failed", "begun", ""}
 
 var entryFields = []entryField{
-	{name: "actor", help: "who did it; `user` is the script", read: func(_ *player, e trace.Entry) string { return e.Actor }},
-	{name: "at", help: "when, since the start", read: func(p *player, e trace.Entry) string { return e.Time.Sub(p.start).String() }},
-	{name: "rule", help: "the ID of the rule behind a decision", read: func(_ *player, e trace.Entry) string { return e.Rule }},
-	{name: "text", help: "the words of a decision, an event or a fault", read: func(_ *player, e trace.Entry) string { return e.Text }},
+	{name: "actor", help: "the controller, kubelet or user; `user` is the script", read: func(_ *runner, e trace.Entry) string { return e.Actor }},
+	{name: "at", help: "time since the start", read: func(r *runner, e trace.Entry) string { return e.Time.Sub(r.start).String() }},
+	{name: "rule", help: "ID of the rule of a decision", read: func(_ *runner, e trace.Entry) string { return e.Rule }},
+	{name: "text", help: "text of a decision, Event or fault", read: func(_ *runner, e trace.Entry) string { return e.Text }},
 	{name: "verb", help: "of a write (`create`, `update`, `update-status`, `patch`, `patch-status`, `delete`) or call (`Create`, `Attach`, …)", read: entryVerb},
-	{name: "target", help: "the backend of a call, or `api`", read: func(_ *player, e trace.Entry) string { return e.Call.Target }},
-	{name: "volume", help: "the volume of a call: its handle, or the name to be created", read: func(_ *player, e trace.Entry) string { return e.Call.Key }},
-	{name: "node", help: "the node of a call", read: func(_ *player, e trace.Entry) string { return e.Call.Node }},
+	{name: "target", help: "the backend of a call, or `api`", read: func(_ *runner, e trace.Entry) string { return e.Call.Target }},
+	{name: "volume", help: "the volume of a call: its handle, or for `Create` its name", read: func(_ *runner, e trace.Entry) string { return e.Call.Key }},
+	{name: "node", help: "the node of a call", read: func(_ *runner, e trace.Entry) string { return e.Call.Node }},
 	{name: "outcome", help: "of a write: `created`, `changed`, `unchanged`, `gone`, `refused`; of a call: `done`, `failed`, `begun`", values: outcomes, read: entryOutcome},
-	{name: "error", help: "how it failed", read: func(_ *player, e trace.Entry) string {
+	{name: "error", help: "the error of a failed write or call", read: func(_ *runner, e trace.Entry) string {
 		if e.Err == nil {
 			return ""
 		}
 		return e.Err.Error()
 	}},
-	{name: "reason", help: "of an event; the queue of a retry", read: func(_ *player, e trace.Entry) string { return e.Reason }},
-	{name: "type", help: "of an event, `Normal` or `Warning`", values: eventTypes, read: func(_ *player, e trace.Entry) string {
+	{name: "reason", help: "of an Event, or the queue of a retry", read: func(_ *runner, e trace.Entry) string { return e.Reason }},
+	{name: "type", help: "of an Event, `Normal` or `Warning`", values: eventTypes, read: func(_ *runner, e trace.Entry) string {
 		if e.Type != trace.Emitted {
 			return ""
 		}
 		return e.Verb
 	}},
-	{name: "changes", help: "what a write changed: `path old -> new`, with commas", read: entryChanges},
+	{name: "changes", help: "what a write changed: `path old -> new`, separated by commas", read: entryChanges},
 }
 
 func entryFieldHelp() string {
@@ -57,17 +61,17 @@ func entryFieldHelp() string {
 	for _, f := range entryFields {
 		texts = append(texts, "`"+f.name+"` ("+f.help+")")
 	}
-	return strings.Join(texts, ", ") + ". A call that takes time is begun and done; the count is of those that ended, unless `outcome` is asked for."
+	return strings.Join(texts, ", ") + ". A call has an entry when it begins and one when it ends; only the latter are counted unless `outcome` is given."
 }
 
-func entryVerb(_ *player, e trace.Entry) string {
+func entryVerb(_ *runner, e trace.Entry) string {
 	if e.Type == trace.Write {
 		return e.Verb
 	}
 	return e.Call.Verb
 }
 
-func entryOutcome(_ *player, e trace.Entry) string {
+func entryOutcome(_ *runner, e trace.Entry) string {
 	switch {
 	case e.Type == trace.Storage && e.Verb == "begin":
 		return "begun"
@@ -89,7 +93,7 @@ func entryOutcome(_ *player, e trace.Entry) string {
 	return "changed"
 }
 
-func entryChanges(_ *player, e trace.Entry) string {
+func entryChanges(_ *runner, e trace.Entry) string {
 	if e.Type != trace.Write || e.Err != nil {
 		return ""
 	}

@@ -17,7 +17,7 @@ func expectCommands() []*command {
 		name: "expect", group: expectations,
 		usage: []string{
 			"KIND/NAME | KIND NAME [gone] [CONDITION...]", "KIND CONDITION... [count=N]", "event [KIND/NAME] CONDITION... [count=N]",
-			"SORT [KIND/NAME] CONDITION... [count=N]", "backend NAME CONDITION...", "machine NODE CONDITION...", "violation [CONDITION...] [count=N]", "faults used", "now=DURATION",
+			"TYPE [KIND/NAME] CONDITION... [count=N]", "backend NAME CONDITION...", "kubelet NODE CONDITION...", "violation [CONDITION...] [count=N]", "faults used", "now=DURATION",
 		},
 		help: expectHelp(),
 		examples: []string{
@@ -36,15 +36,23 @@ func expectHelp() string {
 	for _, kind := range store.Kinds() {
 		fmt.Fprintf(&kinds, "- %s: `%s`\n", kindNames[kind][min(2, len(kindNames[kind])-1)], strings.Join(fieldNames(kind), "`, `"))
 	}
-	return "Says what must be so at this moment. A CONDITION is a field, an operator and a value, without blanks: `=`, `!=`, `<`, `<=`, `>`, `>=` (numbers, quantities, durations and times are compared as such), " +
-		"`~` and `!~` (regular expressions). A value in single quotes may have blanks. A field is a word below, `condition.TYPE`, or a path as in kubectl's jsonpath (`.metadata.labels[app]`, `.spec.finalizers[*]`, " +
-		"`.status.conditions[?(@.type==\"Ready\")].status`). What is absent is empty, several values have commas between them. A field that is `true` or `false`, or the status of a condition (`True`, `False`, `Unknown`), cannot be compared with anything else.\n\n" +
-		"With a name, the object must be there and every condition hold, or with `gone` it must not be there. Without a name at least one object must meet the conditions, or as many as `count` says.\n\n" +
+	return "Checks the current state. A CONDITION is a field, an operator and a value, without blanks: `=`, `!=`, `<`, `<=`, `>`, `>=` " +
+		"(numbers, quantities, durations and times are compared by value), `~` and `!~` (regular expressions). Put a value with blanks in single quotes. " +
+		"A field is a name below, `condition.TYPE`, or a jsonpath of kubectl (`.metadata.labels[app]`, `.spec.finalizers[*]`, " +
+		"`.status.conditions[?(@.type==\"Ready\")].status`). A missing field is the empty string; several values are joined with commas. " +
+		"Comparing a boolean field, or the status of a condition (`True`, `False`, `Unknown`), with any other value is an error.\n\n" +
+		"With a name, the object must exist and meet every condition; with `gone` it must not exist. " +
+		"Without a name, at least one object must meet the conditions, or the number given by `count`.\n\n" +
 		kinds.String() +
-		"\n`expect event` counts how often an Event occurred; its fields are `reason`, `type`, `message` and `by`, the component. With a SORT it counts entries of the trace: " + sortNames() + "; the fields are " + entryFieldHelp() + "\n\n" +
-		"`expect backend NAME` has `volumes` (how many), `deleted` (how many were), `problems` (how often something went wrong with data: two writers, double creates, use after deletion, leaks) and `problem` (their kinds); " +
-		"with `volume=ID` it is about that volume: `there`, `size`, `usable`, `attached`, `staged` (nodes), `published` (pods), `writes` (how many), `writer` (the pod that wrote last, empty if nothing is on it), `segment`. " +
-		"`expect machine NODE` has `running` (its kubelet), `partitioned`, `containers`, `mounts`, `reads`, `writes`, `failures` (of those reads and writes). `expect violation` counts violations of the invariants that `config check` or `watch` names; its fields are `name`, `text`, `forced`, `at`, `volume`, `objects`. `expect faults used` fails if a fault never came to pass. `expect now` compares the time since the start."
+		"\n`expect event` counts occurrences of Events; their fields are `reason`, `type`, `message` and `by`, the component. " +
+		"`expect TYPE` counts entries of the trace. TYPE is one of " + entryTypeList() + "; the fields are " + entryFieldHelp() + "\n\n" +
+		"`expect backend NAME` has the fields `volumes` and `deleted` (numbers of volumes), `problems` (number of data problems: two writers, double creates, " +
+		"use after deletion, leaks) and `problem` (their kinds). With `volume=ID` it checks that volume: `there`, `size`, `usable`, `attached` and `staged` (nodes), " +
+		"`published` (pods), `writes` (number), `writer` (the pod that wrote last, empty if the volume is empty), `segment`.\n\n" +
+		"`expect kubelet NODE` has the fields `running`, `partitioned`, `containers` and `mounts` (numbers), `reads`, `writes` and `failures` " +
+		"(numbers of accesses by containers). `expect machine` is its older name.\n\n" +
+		"`expect violation` counts violations of the invariants of `config check` and `config watch`; the fields are `name`, `text`, `forced`, `at`, `volume`, `objects`. " +
+		"`expect faults used` fails if a fault was never applied. `expect now` compares the time since the start."
 }
 
 func readExpect(s *Script, args []string) (step, error) {
@@ -54,7 +62,7 @@ func readExpect(s *Script, args []string) (step, error) {
 	}
 	words := a.rest
 	if len(words) == 0 {
-		return nil, usageOf("expect", "it is not said what")
+		return nil, usageOf("expect", "missing expectation")
 	}
 	if c, ok, err := readCondition(words[0]); ok && err == nil && c.field == "now" && len(words) == 1 {
 		return readExpectNow(c)
@@ -62,17 +70,17 @@ func readExpect(s *Script, args []string) (step, error) {
 	switch first, rest := words[0], words[1:]; {
 	case first == "event" || first == "events":
 		return readExpectEvent(rest, a.get("namespace", ""))
-	case slices.Contains(sorts, first):
+	case isEntryType(first):
 		return readExpectEntry(first, rest, a.get("namespace", ""))
 	case first == "violation" || first == "violations":
 		return readExpectViolation(rest)
 	case first == "backend":
 		return readExpectBackend(s, rest)
-	case first == "machine":
-		return readExpectMachine(rest)
+	case first == "kubelet" || first == "machine": // machine is the older name
+		return readExpectKubelet(rest)
 	case first == "faults":
 		if len(rest) != 1 || rest[0] != "used" {
-			return nil, usageOf("expect", "of faults it can only be said that they were used")
+			return nil, usageOf("expect", "want faults used")
 		}
 		return expectFaultsUsed, nil
 	}
@@ -81,15 +89,15 @@ func readExpect(s *Script, args []string) (step, error) {
 
 func readExpectNow(c condition) (step, error) {
 	if _, comparable := compare("1s", c.value); !comparable {
-		return nil, fmt.Errorf("%q is no duration: now is the time since the start, as 5m", c.value)
+		return nil, fmt.Errorf("invalid duration %q: now is the time since the start, such as 5m", c.value)
 	}
-	return func(p *player) error {
-		return holdsOrWhy([]condition{c}, func(string) string { return p.elapsed().String() })
+	return func(r *runner) error {
+		return requireAll([]condition{c}, func(string) string { return r.elapsed().String() })
 	}, nil
 }
 
-// holdsOrWhy says which conditions do not hold.
-func holdsOrWhy(conditions []condition, value func(field string) string) error {
+// requireAll returns an error that lists the conditions that do not hold.
+func requireAll(conditions []condition, value func(field string) string) error {
 	var wrong []string
 	for _, c := range conditions {
 		got := value(c.field)
@@ -107,7 +115,7 @@ func holdsOrWhy(conditions []condition, value func(field string) string) error {
 	return nil
 }
 
-// takeCount takes the condition on the count out of the words; without one it is at least one.
+// takeCount removes the condition on count from the words; the default is count>=1.
 func takeCount(words []string) (count condition, rest []string, given bool, err error) {
 	count, _, _ = readCondition("count>=1")
 	for _, w := range words {
@@ -120,17 +128,17 @@ func takeCount(words []string) (count condition, rest []string, given bool, err 
 			continue
 		}
 		if n, err := strconv.Atoi(c.value); err != nil || n < 0 {
-			return count, nil, false, fmt.Errorf("%s: the count is a number", w)
+			return count, nil, false, fmt.Errorf("invalid %s: want a number", w)
 		}
 		if given {
-			return count, nil, false, fmt.Errorf("the count is given twice")
+			return count, nil, false, errors.New("duplicate count")
 		}
 		count, given = c, true
 	}
 	return count, rest, given, nil
 }
 
-// countHolds compares a number with what was wanted.
+// countHolds compares a number with the condition on count.
 func countHolds(count condition, n int) (bool, error) { return count.holds(strconv.Itoa(n)) }
 
 func readExpectObject(words []string, namespace string) (step, error) {
@@ -140,61 +148,72 @@ func readExpectObject(words []string, namespace string) (step, error) {
 	}
 	gone := slices.Contains(rest, "gone")
 	rest = slices.DeleteFunc(rest, func(w string) bool { return w == "gone" || w == "exists" })
-	w, err := readWhich(rest, namespace)
+	t, err := readTarget(rest, namespace)
 	if err != nil {
 		return nil, err
 	}
-	byName := w.ref != (api.Ref{})
+	byName := t.ref != (api.Ref{})
 	switch {
-	case gone && (!byName || len(w.checks) > 0 || counted):
-		return nil, usageOf("expect", "gone goes with one object and no conditions")
+	case gone && (!byName || len(t.checks) > 0 || counted):
+		return nil, usageOf("expect", "gone takes one object and no conditions")
 	case gone:
-		return func(p *player) error {
-			if obj, err := p.get(w.ref); err == nil {
-				return errors.New(stillThere(obj))
-			}
-			return nil
-		}, nil
+		return t.expectGone, nil
 	case byName && counted:
-		return nil, usageOf("expect", "a count goes with a kind, not with one object")
-	case !byName && len(w.checks) == 0 && !counted:
-		return nil, usageOf("expect", "it is not said what holds of a "+string(w.kind))
+		return nil, usageOf("expect", "count takes a kind, not one object")
+	case byName:
+		return t.expectOne, nil
+	case len(t.checks) == 0 && !counted:
+		return nil, usageOf("expect", "missing condition on the "+string(t.kind))
 	}
-	return func(p *player) error {
-		docs, wrong, err := w.find(p)
-		if err != nil {
-			return err
-		}
-		if byName {
-			if len(wrong) > 0 {
-				return errors.New(wrong[0] + p.because(w))
-			}
-			return nil
-		}
-		if ok, err := countHolds(count, len(docs)); ok || err != nil {
-			return err
-		}
-		return countError(count, len(docs), plural(w.kind), wrong)
-	}, nil
+	return func(r *runner) error { return t.expectCount(r, count) }, nil
+}
+
+// expectGone fails if the object exists.
+func (t target) expectGone(r *runner) error {
+	if obj, err := r.get(t.ref); err == nil {
+		return errors.New(stillThere(obj))
+	}
+	return nil
+}
+
+// expectOne fails if the object does not exist or does not meet a condition.
+func (t target) expectOne(r *runner) error {
+	_, unmet, err := t.find(r)
+	if err == nil && len(unmet) > 0 {
+		err = errors.New(unmet[0] + r.because(t))
+	}
+	return err
+}
+
+// expectCount compares the number of objects that meet the conditions.
+func (t target) expectCount(r *runner, count condition) error {
+	docs, unmet, err := t.find(r)
+	if err != nil {
+		return err
+	}
+	if ok, err := countHolds(count, len(docs)); ok || err != nil {
+		return err
+	}
+	return countError(count, len(docs), plural(t.kind), unmet)
 }
 
 func stillThere(obj api.Object) string {
 	if obj.GetDeletionTimestamp() == nil {
-		return "it is there, and nobody deletes it"
+		return "it exists and is not being deleted"
 	}
 	if len(obj.GetFinalizers()) > 0 {
-		return fmt.Sprintf("it is still there: it is being deleted, and finalizers %v hold it", obj.GetFinalizers())
+		return fmt.Sprintf("it still exists: it is being deleted, and finalizers %v remain", obj.GetFinalizers())
 	}
-	return "it is still there: it is being deleted"
+	return "it still exists: it is being deleted"
 }
 
-// because gives the reason why an object is not what was expected of it.
-func (p *player) because(w which) string {
-	explained := w.kind == api.PersistentVolumeClaim || w.kind == api.Pod || w.kind == api.PersistentVolume
+// because returns the explanation of an object that does not meet an expectation, in parentheses.
+func (r *runner) because(t target) string {
+	explained := t.kind == api.PersistentVolumeClaim || t.kind == api.Pod || t.kind == api.PersistentVolume
 	if !explained {
 		return ""
 	}
-	x, err := p.cluster.Explain(explain.Name(w.ref))
+	x, err := r.cluster.Explain(explain.Name(t.ref))
 	if err != nil || x.Because.Text == "" {
 		return ""
 	}
@@ -202,9 +221,9 @@ func (p *player) because(w which) string {
 }
 
 func countError(count condition, n int, what string, others []string) error {
-	text := fmt.Sprintf("there are %d such %s, want %s", n, what, count.want())
+	text := fmt.Sprintf("%d matching %s, want %s", n, what, count.want())
 	if len(others) > 0 {
-		text += "; not these: " + listed(others, ", ")
+		text += "; not matching: " + listed(others, ", ")
 	}
 	return errors.New(text)
 }
@@ -222,10 +241,10 @@ func readExpectEvent(words []string, namespace string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		n := 0
 		var others []string
-		for _, e := range p.cluster.Events() {
+		for _, e := range r.cluster.Events() {
 			if about != (api.Ref{}) && !isAbout(e, about) {
 				continue
 			}
@@ -246,7 +265,7 @@ func readExpectEvent(words []string, namespace string) (step, error) {
 	}, nil
 }
 
-// takeRef takes the first word if it names an object.
+// takeRef splits off the first word if it names an object.
 func takeRef(words []string, namespace string) (api.Ref, []string, error) {
 	if len(words) == 0 {
 		return api.Ref{}, nil, nil
@@ -258,17 +277,17 @@ func takeRef(words []string, namespace string) (api.Ref, []string, error) {
 	return ref, words[1:], err
 }
 
-func expectFaultsUsed(p *player) error {
-	if unused := p.cluster.Faults.Unused(); len(unused) > 0 {
-		return fmt.Errorf("these never came to pass: %s", strings.Join(unused, ", "))
+func expectFaultsUsed(r *runner) error {
+	if unused := r.cluster.Faults.Unused(); len(unused) > 0 {
+		return fmt.Errorf("faults never applied: %s", strings.Join(unused, ", "))
 	}
 	return nil
 }
 
-// readConditions reads conditions on fields of something that is no object.
+// readConditions reads conditions on something that is not an API object.
 func readConditions(what string, fields, words []string) ([]condition, error) {
 	if len(words) == 0 {
-		return nil, usageOf("expect", "it is not said what holds of a "+what)
+		return nil, usageOf("expect", "missing condition on the "+what)
 	}
 	var all []condition
 	for _, w := range words {
@@ -277,10 +296,10 @@ func readConditions(what string, fields, words []string) ([]condition, error) {
 			return nil, err
 		}
 		if !ok {
-			return nil, fmt.Errorf("%q is no condition: write FIELD=VALUE", w)
+			return nil, fmt.Errorf("invalid condition %q: want FIELD=VALUE", w)
 		}
 		if !slices.Contains(fields, c.field) {
-			return nil, fmt.Errorf("a %s has no field %q: there are %s", what, c.field, strings.Join(fields, ", "))
+			return nil, fmt.Errorf("unknown field %[2]q of a %[1]s: want one of %[3]s", what, c.field, strings.Join(fields, ", "))
 		}
 		if slices.Contains(booleanFields, c.field) {
 			if err := c.isOneOf(booleans); err != nil {
@@ -292,10 +311,10 @@ func readConditions(what string, fields, words []string) ([]condition, error) {
 	return all, nil
 }
 
-// backendNamed finds a backend of the script when it is played.
-func (p *player) backendNamed(name string) (scriptBackend, error) {
-	if m := p.backends[name]; m != nil {
+// backendNamed returns a backend of the run.
+func (r *runner) backendNamed(name string) (scriptBackend, error) {
+	if m := r.backends[name]; m != nil {
 		return m, nil
 	}
-	return nil, fmt.Errorf("there is no backend %s: begin the script with a line backend %s", name, name)
+	return nil, fmt.Errorf("unknown backend %s; begin the script with a line backend %s", name, name)
 }

@@ -16,13 +16,13 @@ import (
 var (
 	backendFields = []string{"volumes", "deleted", "problems", "problem"}
 	volumeFields  = []string{"there", "size", "usable", "attached", "staged", "published", "writes", "writer", "segment"}
-	booleanFields = []string{"there", "running", "partitioned"} // of those here
-	machineFields = []string{"running", "partitioned", "containers", "mounts", "reads", "writes", "failures"}
+	booleanFields = []string{"there", "running", "partitioned"} // those of the fields in this file that are booleans
+	kubeletFields = []string{"running", "partitioned", "containers", "mounts", "reads", "writes", "failures"}
 )
 
 func readExpectBackend(s *Script, words []string) (step, error) {
 	if len(words) < 2 {
-		return nil, usageOf("expect", "a backend and what holds of it are needed")
+		return nil, usageOf("expect", "missing backend or condition")
 	}
 	name := words[0]
 	if err := knownBackend(s, name); err != nil {
@@ -30,23 +30,23 @@ func readExpectBackend(s *Script, words []string) (step, error) {
 	}
 	if id, ok := strings.CutPrefix(words[1], "volume="); ok {
 		conditions, err := readConditions("volume of a backend", volumeFields, words[2:])
-		return func(p *player) error {
-			m, err := p.backendNamed(name)
+		return func(r *runner) error {
+			m, err := r.backendNamed(name)
 			if err != nil {
 				return err
 			}
 			v, there := m.Volume(id)
-			return holdsOrWhy(conditions, func(field string) string { return volumeField(v, there, field) })
+			return requireAll(conditions, func(field string) string { return volumeField(v, there, field) })
 		}, err
 	}
 	conditions, err := readConditions("backend", backendFields, words[1:])
-	return func(p *player) error {
-		m, err := p.backendNamed(name)
+	return func(r *runner) error {
+		m, err := r.backendNamed(name)
 		if err != nil {
 			return err
 		}
-		report := m.Report(p.cluster.Volumes.List())
-		err = holdsOrWhy(conditions, func(field string) string { return backendField(m, report, field) })
+		report := m.Report(r.cluster.Volumes.List())
+		err = requireAll(conditions, func(field string) string { return backendField(m, report, field) })
 		if err != nil && len(report) > 0 {
 			return fmt.Errorf("%w (problems: %s)", err, listed(problemTexts(report), ", "))
 		}
@@ -125,22 +125,22 @@ func segmentText(s storage.Segment) string {
 	return strings.Join(pairs, ",")
 }
 
-func readExpectMachine(words []string) (step, error) {
+func readExpectKubelet(words []string) (step, error) {
 	if len(words) < 2 {
-		return nil, usageOf("expect", "a node and what holds of its machine are needed")
+		return nil, usageOf("expect", "missing node or condition")
 	}
 	node := words[0]
-	conditions, err := readConditions("machine", machineFields, words[1:])
-	return func(p *player) error {
-		m, err := p.cluster.Machine(node)
+	conditions, err := readConditions("kubelet", kubeletFields, words[1:])
+	return func(r *runner) error {
+		m, err := r.cluster.Machine(node)
 		if err != nil {
 			return err
 		}
-		return holdsOrWhy(conditions, func(field string) string { return machineField(m, field) })
+		return requireAll(conditions, func(field string) string { return kubeletField(m, field) })
 	}, err
 }
 
-func machineField(m *mount.Node, field string) string {
+func kubeletField(m *mount.Node, field string) string {
 	reads, writes, failures := 0, 0, 0
 	for _, a := range m.Accesses() {
 		switch {
@@ -176,39 +176,39 @@ func readBackends(s *Script, args []string) (step, error) {
 		return nil, err
 	}
 	if len(args) > 1 {
-		return nil, usageOf("backends", "one name is enough")
+		return nil, usageOf("backends", "want at most one name")
 	}
 	if len(args) == 1 && u.backends[args[0]] == nil {
-		return nil, fmt.Errorf("there is no backend %s: begin the script with a line backend %s", args[0], args[0])
+		return nil, fmt.Errorf("unknown backend %s; begin the script with a line backend %s", args[0], args[0])
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		var names []string
-		for name := range p.backends {
+		for name := range r.backends {
 			if len(args) == 0 || name == args[0] {
 				names = append(names, name)
 			}
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			p.printBackend(name, p.backends[name], p.cluster.Volumes.List())
+			r.printBackend(name, r.backends[name], r.cluster.Volumes.List())
 		}
 		return nil
 	}, nil
 }
 
-func (p *player) printBackend(name string, m scriptBackend, pvs []*corev1.PersistentVolume) {
+func (r *runner) printBackend(name string, m scriptBackend, pvs []*corev1.PersistentVolume) {
 	volumes := m.Volumes()
-	p.printf("%s: %d volumes, %d deleted\n", name, len(volumes), len(m.Deleted()))
+	r.printf("%s: %d volumes, %d deleted\n", name, len(volumes), len(m.Deleted()))
 	for _, v := range volumes {
-		p.printf("  %s", v.ID)
+		r.printf("  %s", v.ID)
 		for _, field := range []string{"attached", "staged", "published", "writes", "writer", "segment"} {
 			if text := volumeField(v, true, field); text != "" && text != "0" {
-				p.printf(" %s=%s", field, text)
+				r.printf(" %s=%s", field, text)
 			}
 		}
-		p.printf("\n")
+		r.printf("\n")
 	}
 	for _, problem := range m.Report(pvs) {
-		p.printf("  problem: %s\n", problem)
+		r.printf("  problem: %s\n", problem)
 	}
 }

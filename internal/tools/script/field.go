@@ -9,25 +9,25 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// field reads a value off an object as its manifest has it.
+// field returns a value of the document of an object, as text.
 type field func(doc map[string]any) string
 
-// shorthand is a word for a field that is often asked for.
+// shorthand is a short name for a field.
 type shorthand struct {
 	name   string
-	path   string // or read
+	path   string // alternative to read
 	read   field
-	values []string // all that there can be; nil is anything
+	values []string // possible values; nil allows any
 }
 
-// The values of fields that can have few. What is absent is empty.
+// Values of fields that have few. A missing field is empty.
 var (
 	booleans   = []string{"false", "true"}
 	statuses   = []string{"True", "False", "Unknown", ""}
 	eventTypes = []string{"Normal", "Warning", ""}
 )
 
-// common are the shorthands that all kinds have.
+// common holds the shorthands of all kinds.
 var common = []shorthand{
 	{name: "name", path: ".metadata.name"},
 	{name: "namespace", path: ".metadata.namespace"},
@@ -38,7 +38,7 @@ var common = []shorthand{
 	{name: "deleting", values: booleans, read: func(doc map[string]any) string { return fmt.Sprint(at(doc, ".metadata.deletionTimestamp") != "") }},
 }
 
-// shorthands are those of each kind.
+// shorthands holds the additional shorthands of each kind.
 var shorthands = map[api.Kind][]shorthand{
 	api.PersistentVolume: {
 		{name: "phase", path: ".status.phase"},
@@ -108,7 +108,7 @@ var shorthands = map[api.Kind][]shorthand{
 	},
 }
 
-// at is the value at a path that is known to be one.
+// at returns the value at a path that is known to be valid.
 func at(doc map[string]any, text string) string {
 	p, err := readPath(text)
 	if err != nil {
@@ -117,10 +117,10 @@ func at(doc map[string]any, text string) string {
 	return p.value(doc)
 }
 
-// conditionPrefix asks for the status of a condition: condition.Resizing=True.
+// conditionPrefix begins a field that is the status of a condition: condition.Resizing=True.
 const conditionPrefix = "condition."
 
-// fieldOf finds a field of a kind by its shorthand or path.
+// fieldOf returns a field of a kind by its shorthand or path.
 func fieldOf(kind api.Kind, name string) (field, error) {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "[") {
 		p, err := readPath(name)
@@ -141,11 +141,11 @@ func fieldOf(kind api.Kind, name string) (field, error) {
 		}
 		return fieldOf(kind, s.path)
 	}
-	return nil, fmt.Errorf("a %s has no field %q: there are %s, condition.NAME, and paths such as .metadata.name", kind, name,
+	return nil, fmt.Errorf("unknown field %[2]q of %[1]s: want one of %[3]s, condition.NAME, or a path such as .metadata.name", kind, name,
 		strings.Join(fieldNames(kind), ", "))
 }
 
-// valuesOf lists all values that a field can have; nil is anything.
+// valuesOf returns the possible values of a field; nil if it can have any.
 func valuesOf(kind api.Kind, name string) []string {
 	if strings.HasPrefix(name, conditionPrefix) {
 		return statuses
@@ -166,7 +166,7 @@ func fieldNames(kind api.Kind) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// conditionStatus is the status of the condition of that type, whatever its case, as kubectl wait takes it; "" if there is none.
+// conditionStatus returns the status of the condition of that type, ignoring case like kubectl wait; "" if there is none.
 func conditionStatus(doc map[string]any, name string) string {
 	list, err := readPath(".status.conditions[*]")
 	if err != nil {
@@ -180,7 +180,7 @@ func conditionStatus(doc map[string]any, name string) string {
 	return ""
 }
 
-// jsonPathField reads a template as kubectl has it: text with {.paths} in it.
+// jsonPathField reads a jsonpath template of kubectl: text that contains {.paths}.
 func jsonPathField(template string) (field, error) {
 	var parts []field
 	for rest := template; rest != ""; {
@@ -191,7 +191,7 @@ func jsonPathField(template string) (field, error) {
 		}
 		inner, behind, closed := strings.Cut(after, "}")
 		if !closed {
-			return nil, fmt.Errorf("in %q a { is not closed", template)
+			return nil, fmt.Errorf("unclosed { in %q", template)
 		}
 		rest = behind
 		inner = strings.TrimSpace(inner)
@@ -230,7 +230,7 @@ func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
 			return nil, err
 		}
 		if !ok {
-			return nil, fmt.Errorf("%q is no condition: write FIELD=VALUE, as phase=Bound", w)
+			return nil, fmt.Errorf("invalid condition %q: want FIELD=VALUE, such as phase=Bound", w)
 		}
 		read, err := fieldOf(kind, c.field)
 		if err != nil {
@@ -244,7 +244,7 @@ func readChecks(kind api.Kind, words []string) ([]fieldCheck, error) {
 	return checks, nil
 }
 
-// unmet says what does not hold of an object, "" if everything does.
+// unmet describes the checks that do not hold for an object; "" if all hold.
 func unmet(doc map[string]any, checks []fieldCheck) (string, error) {
 	var wrong []string
 	for _, c := range checks {

@@ -27,19 +27,19 @@ func readGet(_ *Script, args []string) (step, error) {
 		return nil, err
 	}
 	format := a.get("output", "")
-	var print func(*player, []api.Object) error
+	var print func(*runner, []api.Object) error
 	switch {
 	case format == "" || format == "wide":
-		print = func(p *player, objs []api.Object) error {
-			return kubectl.Print(&p.printed, p.cluster.Now(), q.kinds, objs, kubectl.Options{
+		print = func(r *runner, objs []api.Object) error {
+			return kubectl.Print(&r.printed, r.cluster.Now(), q.kinds, objs, kubectl.Options{
 				Namespaces: q.namespace == "", Wide: format == "wide", NoHeaders: noHeaders, Namespace: q.namespace})
 		}
 	case format == "yaml" || format == "json":
-		print = func(p *player, objs []api.Object) error { return p.printDocuments(objs, format, q.refs != nil) }
+		print = func(r *runner, objs []api.Object) error { return r.printDocuments(objs, format, q.refs != nil) }
 	case format == "name":
-		print = func(p *player, objs []api.Object) error {
+		print = func(r *runner, objs []api.Object) error {
 			for _, obj := range objs {
-				p.printf("%s\n", shown(api.RefTo(obj)))
+				r.printf("%s\n", displayName(api.RefTo(obj)))
 			}
 			return nil
 		}
@@ -48,27 +48,27 @@ func readGet(_ *Script, args []string) (step, error) {
 		if err != nil {
 			return nil, err
 		}
-		print = func(p *player, objs []api.Object) error {
+		print = func(r *runner, objs []api.Object) error {
 			if q.refs == nil || len(objs) > 1 {
-				p.printf("%s", read(listOf(objs)))
+				r.printf("%s", read(listOf(objs)))
 				return nil
 			}
-			p.printf("%s", read(documentOf(objs[0])))
+			r.printf("%s", read(documentOf(objs[0])))
 			return nil
 		}
 	default:
-		return nil, fmt.Errorf("-o %s: there are wide, yaml, json, name and jsonpath={…}", format)
+		return nil, fmt.Errorf("invalid -o %q: want wide, yaml, json, name or jsonpath={…}", format)
 	}
-	return func(p *player) error {
-		objs, err := q.find(p)
+	return func(r *runner) error {
+		objs, err := q.find(r)
 		if err != nil {
 			return err
 		}
-		return print(p, objs)
+		return print(r, objs)
 	}, nil
 }
 
-// listOf is a List of objects.
+// listOf returns the document of a List of the objects.
 func listOf(objs []api.Object) map[string]any {
 	items := make([]any, len(objs))
 	for i, obj := range objs {
@@ -77,15 +77,15 @@ func listOf(objs []api.Object) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items, "metadata": map[string]any{"resourceVersion": ""}}
 }
 
-// printDocuments prints YAML or JSON: one object that was named as it is, anything else as a List.
-func (p *player) printDocuments(objs []api.Object, format string, named bool) error {
+// printDocuments prints YAML or JSON: a single named object by itself, anything else as a List.
+func (r *runner) printDocuments(objs []api.Object, format string, named bool) error {
 	var doc any = listOf(objs)
 	if named && len(objs) == 1 {
 		doc = documentOf(objs[0])
 	}
 	if format == "yaml" {
 		data, err := yaml.Marshal(doc)
-		p.printed.Write(data)
+		r.printed.Write(data)
 		return err
 	}
 	var out bytes.Buffer
@@ -93,6 +93,6 @@ func (p *player) printDocuments(objs []api.Object, format string, named bool) er
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "    ")
 	err := encoder.Encode(doc)
-	p.printed.Write(out.Bytes())
+	r.printed.Write(out.Bytes())
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// kindNames are the names by which each kind goes, the first as kubectl's API has it.
+// kindNames holds the names of each kind: plural, singular, then short names.
 var kindNames = map[api.Kind][]string{
 	api.PersistentVolume:      {"persistentvolumes", "persistentvolume", "pv", "volume"},
 	api.PersistentVolumeClaim: {"persistentvolumeclaims", "persistentvolumeclaim", "pvc", "claim"},
@@ -28,12 +28,12 @@ var kindNames = map[api.Kind][]string{
 	api.Event:                 {"events", "event", "ev"},
 }
 
-// namespaced kinds have a namespace.
+// namespaced holds the kinds with a namespace.
 var namespaced = map[api.Kind]bool{
 	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
 }
 
-// kindOf finds a kind by one of its names.
+// kindOf returns the kind with this name.
 func kindOf(name string) (api.Kind, error) {
 	short := strings.ToLower(name)
 	for _, suffix := range []string{".storage.k8s.io", ".v1", ".v1.storage.k8s.io"} {
@@ -49,13 +49,13 @@ func kindOf(name string) (api.Kind, error) {
 		names := kindNames[kind]
 		known = append(known, names[min(2, len(names)-1)])
 	}
-	return "", fmt.Errorf("there is no kind %q here: there are %s", name, strings.Join(known, ", "))
+	return "", fmt.Errorf("%s is not simulated: want one of the kinds %s", name, strings.Join(known, ", "))
 }
 
-// plural is the name of a kind as the API has it, with its group.
+// plural returns the plural name of a kind with its API group.
 func plural(kind api.Kind) string { return withGroup(kind, kindNames[kind][0]) }
 
-// singular is the name of a kind as kubectl writes it in front of names.
+// singular returns the singular name of a kind with its API group, as kubectl prints it before a name.
 func singular(kind api.Kind) string { return withGroup(kind, strings.ToLower(string(kind))) }
 
 func withGroup(kind api.Kind, name string) string {
@@ -65,10 +65,10 @@ func withGroup(kind api.Kind, name string) string {
 	return name
 }
 
-// defaultNamespace is that of objects that name none.
+// defaultNamespace is the namespace of objects that name none.
 const defaultNamespace = "default"
 
-// refTo makes the name of an object out of its kind and "name" or "namespace/name".
+// refTo returns the reference to an object of this kind named "name" or "namespace/name".
 func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 	ns, base, qualified := strings.Cut(name, "/")
 	if !qualified {
@@ -76,13 +76,13 @@ func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 	}
 	switch {
 	case base == "" || strings.Contains(base, "/") || qualified && ns == "":
-		return api.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", string(kind)+"/"+name)
+		return api.Ref{}, fmt.Errorf("invalid object %q: want KIND/NAME or KIND/NAMESPACE/NAME", string(kind)+"/"+name)
 	case !namespaced[kind] && qualified:
-		return api.Ref{}, fmt.Errorf("a %s has no namespace: write %s/%s", kind, singular(kind), base)
+		return api.Ref{}, fmt.Errorf("invalid object: %s has no namespace; write %s/%s", kind, singular(kind), base)
 	case !namespaced[kind]:
 		return api.Ref{Kind: kind, Key: base}, nil
 	case qualified && namespace != "" && namespace != ns:
-		return api.Ref{}, fmt.Errorf("%s is in namespace %s, but -n says %s", name, ns, namespace)
+		return api.Ref{}, fmt.Errorf("object %s is in namespace %s, but -n is %s", name, ns, namespace)
 	case ns == "" && namespace != "":
 		ns = namespace
 	case ns == "":
@@ -95,7 +95,7 @@ func refTo(kind api.Kind, name, namespace string) (api.Ref, error) {
 func refOf(word, namespace string) (api.Ref, error) {
 	kindName, name, ok := strings.Cut(word, "/")
 	if !ok {
-		return api.Ref{}, fmt.Errorf("%q does not name an object: write KIND/NAME or KIND/NAMESPACE/NAME", word)
+		return api.Ref{}, fmt.Errorf("invalid object %q: want KIND/NAME or KIND/NAMESPACE/NAME", word)
 	}
 	kind, err := kindOf(kindName)
 	if err != nil {
@@ -104,11 +104,11 @@ func refOf(word, namespace string) (api.Ref, error) {
 	return refTo(kind, name, namespace)
 }
 
-// refsOf reads one or more objects as kubectl takes them: KIND NAME..., or KIND/NAME...
+// refsOf reads one or more objects in the forms of kubectl: KIND NAME..., or KIND/NAME...
 func refsOf(words []string, namespace string) ([]api.Ref, error) {
 	var refs []api.Ref
 	if len(words) == 0 {
-		return nil, fmt.Errorf("it is not said which object")
+		return nil, fmt.Errorf("missing object: want KIND/NAME or KIND NAME")
 	}
 	if strings.Contains(words[0], "/") {
 		for _, w := range words {
@@ -125,7 +125,7 @@ func refsOf(words []string, namespace string) ([]api.Ref, error) {
 		return nil, err
 	}
 	if len(words) == 1 {
-		return nil, fmt.Errorf("it is not said which %s", kind)
+		return nil, fmt.Errorf("missing name of the %s", kind)
 	}
 	for _, name := range words[1:] {
 		ref, err := refTo(kind, name, namespace)
@@ -137,8 +137,8 @@ func refsOf(words []string, namespace string) ([]api.Ref, error) {
 	return refs, nil
 }
 
-// shown is an object as kubectl names it: persistentvolume/pv1.
-func shown(ref api.Ref) string {
+// displayName returns the name of an object as kubectl prints it, such as persistentvolume/pv1.
+func displayName(ref api.Ref) string {
 	_, name := api.SplitKey(ref.Key)
 	return singular(ref.Kind) + "/" + name
 }
@@ -147,7 +147,7 @@ func shown(ref api.Ref) string {
 type kindTable struct {
 	get  func(*volsim.Cluster, string) (api.Object, error)
 	list func(*volsim.Cluster) []api.Object
-	// named makes an object with nothing but a name.
+	// named returns an empty object.
 	named func() api.Object
 }
 
@@ -208,8 +208,8 @@ var tables = map[api.Kind]kindTable{
 	},
 }
 
-// named is an object of that kind and name, and nothing else.
-func named(ref api.Ref) api.Object {
+// emptyObject returns an object that has only this kind, namespace and name.
+func emptyObject(ref api.Ref) api.Object {
 	obj := tables[ref.Kind].named()
 	namespace, name := api.SplitKey(ref.Key)
 	obj.SetNamespace(namespace)
@@ -217,7 +217,7 @@ func named(ref api.Ref) api.Object {
 	return obj
 }
 
-// notFound is the API server's answer in kubectl's words.
+// notFound returns the error of kubectl for a missing object.
 func notFound(ref api.Ref) error {
 	_, name := api.SplitKey(ref.Key)
 	return fmt.Errorf("%s %q not found", plural(ref.Kind), name)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// word is one word of a line: pieces that stand side by side, some of which may name variables.
+// word is one word of a line: adjacent pieces, some of which may contain variables.
 type word []piece
 
-// piece is a part of a word. In a literal piece a dollar sign means itself.
+// piece is a part of a word. In a literal piece a dollar sign has no special meaning.
 type piece struct {
 	text    string
 	literal bool
 }
 
-// words splits a line at blanks. Text in single quotes is taken as it is, ” being one quote in it; in double quotes a backslash
+// words splits a line at blanks. Text in single quotes is literal, ” being one quote in it; in double quotes a backslash
 // escapes, and variables count. A # where a word would begin starts a comment.
 func words(line string) ([]word, error) {
 	var all []word
@@ -68,7 +68,7 @@ func words(line string) ([]word, error) {
 	return all, nil
 }
 
-// singleQuoted reads the quoted text that begins at i, and gives the place of the quote that ends it.
+// singleQuoted reads the quoted text that begins at i and returns the index of the closing quote.
 func singleQuoted(line string, i int, text *strings.Builder) (int, error) {
 	for i++; i < len(line); i++ {
 		if line[i] != '\'' {
@@ -81,7 +81,7 @@ func singleQuoted(line string, i int, text *strings.Builder) (int, error) {
 		text.WriteByte('\'')
 		i++
 	}
-	return 0, errors.New("a single quote is not closed: write '' for a quote in quoted text")
+	return 0, errors.New("unclosed single quote; write '' for a quote in quoted text")
 }
 
 func doubleQuoted(line string, i int, text *strings.Builder) (int, error) {
@@ -96,11 +96,11 @@ func doubleQuoted(line string, i int, text *strings.Builder) (int, error) {
 			text.WriteByte(c)
 		}
 	}
-	return 0, errors.New("a double quote is not closed")
+	return 0, errors.New("unclosed double quote")
 }
 
-// plain is the word if no variable is in it.
-func (w word) plain() (string, bool) {
+// plain returns the text of the word; ok is false if it contains a variable.
+func (w word) plain() (text string, ok bool) {
 	text, err := w.expand(func(string) (string, bool) { return "", false })
 	return text, err == nil
 }
@@ -117,11 +117,11 @@ func (w word) expand(value func(name string) (string, bool)) (string, error) {
 			}
 			name, behind := variable(after)
 			if name == "" {
-				return "", fmt.Errorf("a $ without the name of a variable in %q: put it in single quotes if it means itself", p.text)
+				return "", fmt.Errorf("missing variable name after $ in %q; use single quotes for a literal $", p.text)
 			}
 			v, ok := value(name)
 			if !ok {
-				return "", fmt.Errorf("there is no variable %s: give it a value with set", name)
+				return "", fmt.Errorf("variable %s is not set; use set", name)
 			}
 			out.WriteString(before)
 			out.WriteString(v)
@@ -132,7 +132,7 @@ func (w word) expand(value func(name string) (string, bool)) (string, error) {
 	return out.String(), nil
 }
 
-// variable takes the name of a variable off what follows a dollar sign.
+// variable splits the text after a dollar sign into the name of a variable and the rest.
 func variable(s string) (name, rest string) {
 	if inner, ok := strings.CutPrefix(s, "{"); ok {
 		if name, rest, ok := strings.Cut(inner, "}"); ok && isName(name) {

@@ -22,7 +22,7 @@ spec:
   resources: {requests: {storage: 1Gi}}
 `
 
-// malformedScript is a script that Parse refuses, with the line it blames and what it says.
+// malformedScript is a script that Parse rejects, with the line of the error and a part of its text.
 type malformedScript struct {
 	Name, Script, Want string
 	Line               int
@@ -51,34 +51,34 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// failing are scripts that can be read, and fail at a line when they are played.
+// failing holds valid scripts that fail at a line when they run.
 var failing = []struct {
 	name   string
 	script string
 	line   int
 	want   string
 }{
-	{"a variable that is not there", "expect pvc/$x phase=Bound", 1, "there is no variable x: give it a value with set"},
-	{"a dollar sign", "set X pvc/$ volume", 1, "put it in single quotes"},
-	{"a variable that makes a command wrong", "set X colour\nexpect pvc/a $X=red", 2, `has no field "colour"`},
+	{"a variable that is not there", "expect pvc/$x phase=Bound", 1, "variable x is not set; use set"},
+	{"a dollar sign", "set X pvc/$ volume", 1, "use single quotes for a literal $"},
+	{"a variable that makes a command wrong", "set X colour\nexpect pvc/a $X=red", 2, `unknown field "colour" of PersistentVolumeClaim`},
 	{"an object that is not there", "\nexpect pvc/data phase=Bound", 2, `persistentvolumeclaims "data" not found`},
 	{"a value", "apply -f c\nexpect pvc/data phase=Bound class=x\n-- c --\n" + claim, 2, `phase is Pending, want Bound; class is "", want x (`},
-	{"values that cannot be compared", "apply -f c\nexpect pvc/data phase>2\n-- c --\n" + claim, 2, `cannot be compared`},
-	{"too few", "apply -f c\nexpect pvc phase=Bound count=2\n-- c --\n" + claim, 2, "there are 0 such persistentvolumeclaims, want 2; not these: default/data: phase is Pending, want Bound"},
-	{"still there", "apply -f c\nexpect pvc/data gone\n-- c --\n" + claim, 2, "it is there, and nobody deletes it"},
-	{"held", "apply -f c\ndelete pvc/data\nexpect pvc/data gone\n-- c --\n" + claim, 3, "finalizers [kubernetes.io/pvc-protection] hold it"},
-	{"a success that should be a failure", "! settle", 1, "it succeeded, and should fail"},
+	{"values that cannot be compared", "apply -f c\nexpect pvc/data phase>2\n-- c --\n" + claim, 2, `compare phase: "Pending" and "2" must both be numbers`},
+	{"too few", "apply -f c\nexpect pvc phase=Bound count=2\n-- c --\n" + claim, 2, "0 matching persistentvolumeclaims, want 2; not matching: default/data: phase is Pending, want Bound"},
+	{"still there", "apply -f c\nexpect pvc/data gone\n-- c --\n" + claim, 2, "it exists and is not being deleted"},
+	{"held", "apply -f c\ndelete pvc/data\nexpect pvc/data gone\n-- c --\n" + claim, 3, "it is being deleted, and finalizers [kubernetes.io/pvc-protection] remain"},
+	{"a success that should be a failure", "! settle", 1, "the command succeeded, but must fail"},
 	{"refused", "create -f c -f c\n-- c --\n" + claim, 1, `c:1: create PersistentVolumeClaim/default/data: persistentvolumeclaims "data" already exists`},
-	{"events", "expect event reason=FailedMount", 1, "there are 0 such events, want >=1"},
-	{"writes", "expect write count=3", 1, "there are 0 such entries of the trace, want 3"},
+	{"events", "expect event reason=FailedMount", 1, "0 matching events, want >=1"},
+	{"writes", "expect write count=3", 1, "0 matching entries of the trace, want 3"},
 	{"a backend", "backend a.example.com\nexpect backend a.example.com volumes=1", 2, "volumes is 0, want 1"},
 	{"the time", "advance 5s\nexpect now=6s", 2, "now is 5s, want 6s"},
 	{"no invariant", "expect violation count=0", 1, "no invariant is checked"},
 	{"no match", "get pv\nstdout Bound", 2, "no match in:\nNo resources found"},
 	{"another output", "get pv\ncmp stdout want\n-- want --\nsomething\n", 2, "stdout and want differ:\n- something\n+ No resources found"},
-	{"two objects", "apply -f c\nset X pvc phase~. name\nset X pvc phase=Lost name\n-- c --\n" + claim, 3, "exactly one is needed"},
-	{"a machine", "expect machine n1 running=true", 1, `machine "n1": there is no such node`},
-	{"far away", "advance 1000000h\nadvance 1000000h", 2, "the run would last longer"},
+	{"two objects", "apply -f c\nset X pvc phase~. name\nset X pvc phase=Lost name\n-- c --\n" + claim, 3, "0 objects match, want exactly one"},
+	{"a kubelet", "expect kubelet n1 running=true", 1, `machine "n1": there is no such node`},
+	{"far away", "advance 1000000h\nadvance 1000000h", 2, "run would exceed 1752000h0m0s of virtual time"},
 }
 
 func TestFailing(t *testing.T) {
@@ -103,7 +103,7 @@ func TestManifests(t *testing.T) {
 		line           int
 		want           string
 	}{
-		{"empty", "", 1, "there is no object in it"},
+		{"empty", "", 1, "manifest contains no object"},
 		{"no YAML", "a: b: c", 1, "x.yaml:1: "},
 		{"an unknown kind", claim + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", 9, "Deployment"},
 		{"an unknown field", claim + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\ncolour: red\n", 9, "colour"},

@@ -22,8 +22,8 @@ type File struct {
 	Data []byte
 }
 
-// FromManifests makes a script of manifests: it applies them, lets the controllers settle, and prints a summary. The storage systems are
-// those that classes, volumes and CSIDrivers name. The error is an *[Error] that says in which line of which file something is wrong.
+// FromManifests returns a script that applies manifests, lets the controllers settle and prints a summary. Its backends are the storage
+// systems that classes, volumes and CSIDrivers name. The error is an *[Error] with the file and line of the manifest.
 func FromManifests(name string, files ...File) (*Script, error) {
 	s := &Script{Name: name, archive: &txtar.Archive{}, manifest: true}
 	var text strings.Builder
@@ -31,7 +31,7 @@ func FromManifests(name string, files ...File) (*Script, error) {
 	var drivers []string
 	for _, f := range files {
 		if len(f.Data) > maxSize {
-			return nil, &Error{File: f.Name, Line: 1, Err: fmt.Errorf("it has %d bytes: a manifest has at most %d", len(f.Data), maxSize)}
+			return nil, &Error{File: f.Name, Line: 1, Err: fmt.Errorf("manifest has %d bytes, more than the maximum of %d", len(f.Data), maxSize)}
 		}
 		s.archive.Files = append(s.archive.Files, txtar.File{Name: f.Name, Data: f.Data})
 		objs, err := s.manifests([]string{f.Name})
@@ -55,15 +55,15 @@ func FromManifests(name string, files ...File) (*Script, error) {
 	return s, nil
 }
 
-// fileError makes the error of a line of a manifest that of its file.
+// fileError converts an error in a manifest to an *Error of its file.
 func fileError(err error) error {
-	if at := new(placedError); errors.As(err, &at) {
+	if at := new(fileErrorAt); errors.As(err, &at) {
 		return &Error{File: at.file, Line: at.line, Err: at.err}
 	}
 	return err
 }
 
-// quotedWord is a word that is read as this text.
+// quotedWord returns a word of a script that stands for this text.
 func quotedWord(text string) string {
 	if text != "" && !strings.ContainsAny(text, " \t\r'\"#$") {
 		return text
@@ -71,10 +71,10 @@ func quotedWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }
 
-// noProvisioner marks a class whose volumes nobody makes.
+// noProvisioner is the provisioner of classes without dynamic provisioning.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// storageOf names the storage systems that an object asks for.
+// storageOf returns the names of the storage systems that an object uses.
 func storageOf(obj api.Object) []string {
 	switch obj := obj.(type) {
 	case *storagev1.StorageClass:
@@ -96,8 +96,8 @@ func storageOf(obj api.Object) []string {
 	return nil
 }
 
-// IsManifest reports whether a file is taken for a manifest and not for a script: by its name, or, if that says nothing, because its first line
-// with content looks like one.
+// IsManifest reports whether a file is a manifest rather than a script: by its extension or, if that is unknown, by its first line that is
+// neither empty nor a comment.
 func IsManifest(name string, data []byte) bool {
 	switch filepath.Ext(name) {
 	case ".yaml", ".yml", ".json":

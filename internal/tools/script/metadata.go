@@ -15,37 +15,37 @@ func metadataCommands() []*command {
 	return []*command{
 		{
 			name: "label", group: writing, usage: []string{"KIND/NAME | KIND NAME KEY=VALUE... KEY-..."},
-			help:     "Sets labels, and removes those with a dash behind them. Unlike kubectl it overwrites without `--overwrite`.",
+			help:     "Sets labels (`KEY=VALUE`) and removes them (`KEY-`). Unlike kubectl it overwrites without `--overwrite`.",
 			examples: []string{"label node n1 zone=a", "label pv/pv1 zone-"},
 			read:     readMetadata("label", "labels", "labeled"),
 		},
 		{
 			name: "annotate", group: writing, usage: []string{"KIND/NAME | KIND NAME KEY=VALUE... KEY-..."},
-			help:     "Sets annotations, and removes those with a dash behind them.",
+			help:     "Sets annotations (`KEY=VALUE`) and removes them (`KEY-`).",
 			examples: []string{"annotate pvc/data volume.kubernetes.io/selected-node-"},
 			read:     readMetadata("annotate", "annotations", "annotated"),
 		},
 		{
 			name: "taint", group: writing, usage: []string{"node NAME KEY[=VALUE]:EFFECT... KEY[:EFFECT]-..."},
-			help:     "Adds taints to a node, and removes those with a dash behind them.",
+			help:     "Adds taints to a node, and removes those followed by a dash.",
 			examples: []string{"taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", "taint node n1 node.kubernetes.io/out-of-service-"},
 			read:     readTaint,
 		},
 		{
 			name: "cordon", group: writing, usage: []string{"NODE"},
-			help:     "Lets no more pods be placed on a node.",
+			help:     "Marks a node unschedulable.",
 			examples: []string{"cordon n1"},
 			read:     readCordon("cordon", true),
 		},
 		{
 			name: "uncordon", group: writing, usage: []string{"NODE"},
-			help:     "Lets pods be placed on a node again.",
+			help:     "Marks a node schedulable.",
 			examples: []string{"uncordon n1"},
 			read:     readCordon("uncordon", false),
 		},
 		{
 			name: "drain", group: writing, usage: []string{"NODE"},
-			help:     "Cordons a node and deletes all its pods. Nothing here creates them anew: there are no workload controllers.",
+			help:     "Cordons a node and deletes all its pods. They are not replaced, because workload controllers are not simulated.",
 			examples: []string{"drain n1"},
 			read:     readDrain,
 		},
@@ -62,7 +62,7 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 		isPair := func(w string) bool { return strings.Contains(w, "=") || strings.HasSuffix(w, "-") }
 		first := slices.IndexFunc(a.rest, isPair)
 		if first < 1 {
-			return nil, usageOf(name, "an object and what to set are needed")
+			return nil, usageOf(name, "missing object, or KEY=VALUE or KEY- to set or remove")
 		}
 		refs, err := refsOf(a.rest[:first], a.get("namespace", ""))
 		if err != nil {
@@ -77,16 +77,16 @@ func readMetadata(name, where, verb string) func(*Script, []string) (step, error
 			case !isSet && strings.HasSuffix(w, "-"):
 				values[strings.TrimSuffix(w, "-")] = nil
 			default:
-				return nil, usageOf(name, fmt.Sprintf("%q neither sets nor removes anything", w))
+				return nil, usageOf(name, fmt.Sprintf("invalid argument %q: want KEY=VALUE or KEY-", w))
 			}
 		}
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{where: values}})
 		if err != nil {
 			return nil, err
 		}
-		return func(p *player) error {
+		return func(r *runner) error {
 			for _, ref := range refs {
-				if err := p.patch(ref, string(patch), false, verb); err != nil {
+				if err := r.patch(ref, string(patch), false, verb); err != nil {
 					return err
 				}
 			}
@@ -114,10 +114,10 @@ func readTaint(_ *Script, args []string) (step, error) {
 		words = append([]string{kind, name}, words[1:]...)
 	}
 	if len(words) < 3 {
-		return nil, usageOf("taint", "a node and its taints are needed")
+		return nil, usageOf("taint", "missing node or taints")
 	}
 	if kind, err := kindOf(words[0]); err != nil || kind != api.Node {
-		return nil, usageOf("taint", "only nodes have taints")
+		return nil, usageOf("taint", "invalid object: only nodes have taints")
 	}
 	var changes []taintChange
 	for _, w := range words[2:] {
@@ -128,8 +128,8 @@ func readTaint(_ *Script, args []string) (step, error) {
 		changes = append(changes, change)
 	}
 	ref := nodeRef(words[1])
-	return func(p *player) error {
-		obj, err := p.get(ref)
+	return func(r *runner) error {
+		obj, err := r.get(ref)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func readTaint(_ *Script, args []string) (step, error) {
 		if err != nil {
 			return err
 		}
-		return p.patch(ref, string(patch), false, "tainted")
+		return r.patch(ref, string(patch), false, "tainted")
 	}, nil
 }
 
@@ -163,9 +163,9 @@ func readTaintChange(w string) (c taintChange, err error) {
 	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 	switch {
 	case c.taint.Key == "" || !hasEffect && !remove:
-		return c, usageOf("taint", fmt.Sprintf("%q is no taint", w))
+		return c, usageOf("taint", fmt.Sprintf("invalid taint %q", w))
 	case hasEffect && !slices.Contains(effects, c.taint.Effect):
-		return c, fmt.Errorf("there is no effect %q: there are %v", effect, effects)
+		return c, fmt.Errorf("unknown taint effect %q: want one of %v", effect, effects)
 	}
 	return c, nil
 }
@@ -173,18 +173,18 @@ func readTaintChange(w string) (c taintChange, err error) {
 func readCordon(name string, unschedulable bool) func(*Script, []string) (step, error) {
 	return func(_ *Script, args []string) (step, error) {
 		if len(args) != 1 {
-			return nil, usageOf(name, "one node is needed")
+			return nil, usageOf(name, "want one node")
 		}
-		return func(p *player) error { return p.cordon(args[0], unschedulable, name+"ed") }, nil
+		return func(r *runner) error { return r.cordon(args[0], unschedulable, name+"ed") }, nil
 	}
 }
 
-func (p *player) cordon(node string, unschedulable bool, verb string) error {
+func (r *runner) cordon(node string, unschedulable bool, verb string) error {
 	patch := `{"spec":{"unschedulable":null}}`
 	if unschedulable {
 		patch = `{"spec":{"unschedulable":true}}`
 	}
-	return p.patch(nodeRef(node), patch, false, verb)
+	return r.patch(nodeRef(node), patch, false, verb)
 }
 
 func readDrain(_ *Script, args []string) (step, error) {
@@ -193,24 +193,24 @@ func readDrain(_ *Script, args []string) (step, error) {
 		return nil, err
 	}
 	if len(a.rest) != 1 {
-		return nil, usageOf("drain", "one node is needed")
+		return nil, usageOf("drain", "want one node")
 	}
 	node := a.rest[0]
-	return func(p *player) error {
-		if err := p.cordon(node, true, "cordoned"); err != nil {
+	return func(r *runner) error {
+		if err := r.cordon(node, true, "cordoned"); err != nil {
 			return err
 		}
-		for _, pod := range p.cluster.Pods.List() {
+		for _, pod := range r.cluster.Pods.List() {
 			if pod.Spec.NodeName != node {
 				continue
 			}
 			ref := api.RefTo(pod)
-			if err := p.cluster.Delete(named(ref)); err != nil {
+			if err := r.cluster.Delete(emptyObject(ref)); err != nil {
 				return err
 			}
-			p.printf("pod %q deleted from %s namespace\n", pod.Name, pod.Namespace)
+			r.printf("pod %q deleted from %s namespace\n", pod.Name, pod.Namespace)
 		}
-		p.printf("%s drained\n", shown(nodeRef(node)))
+		r.printf("%s drained\n", displayName(nodeRef(node)))
 		return nil
 	}, nil
 }

@@ -19,14 +19,14 @@ func nodeCommands() []*command {
 	return []*command{
 		{
 			name: "node", group: breaking, usage: []string{"add NODE... [KEY=VALUE...]"},
-			help: "Adds nodes with these labels, each with a machine and a kubelet. `cpu=4` and `memory=8Gi` say what they have to give; otherwise they have enough. " +
-				"After `config added-machines=true` it adds machines, whose kubelets create the Node objects.",
+			help: "Adds nodes with these labels, each with a kubelet. `cpu=4` and `memory=8Gi` limit their resources; by default they have enough. " +
+				"After `config manual-nodes=true` it starts kubelets, which create the Node objects themselves.",
 			examples: []string{"node add n1 n2 zone=a", "node add n3 cpu=4"},
 			read:     readNode,
 		},
 		{
 			name: "exit", group: breaking, usage: []string{"pod/NAME [Succeeded|Failed]"},
-			help:     "Has the containers of a pod exit by themselves; Succeeded unless said.",
+			help:     "Lets the containers of a pod exit; the default is Succeeded.",
 			examples: []string{"exit pod/web Failed"},
 			read:     readExit,
 		},
@@ -35,7 +35,7 @@ func nodeCommands() []*command {
 
 func readNode(_ *Script, args []string) (step, error) {
 	if len(args) < 2 || args[0] != "add" {
-		return nil, usageOf("node", "nodes can only be added")
+		return nil, usageOf("node", "want node add")
 	}
 	var names, labels []string
 	resources := corev1.ResourceList{}
@@ -46,7 +46,7 @@ func readNode(_ *Script, args []string) (step, error) {
 			names = append(names, w)
 		case key == string(corev1.ResourceCPU) || key == string(corev1.ResourceMemory):
 			if _, ok := quantity(value); !ok {
-				return nil, fmt.Errorf("%s: %q is no quantity", w, value)
+				return nil, fmt.Errorf("invalid argument %s: %q is not a quantity", w, value)
 			}
 			resources[corev1.ResourceName(key)] = resource.MustParse(value)
 		default:
@@ -54,36 +54,36 @@ func readNode(_ *Script, args []string) (step, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, usageOf("node", "it is not said which")
+		return nil, usageOf("node", "missing name")
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		for _, name := range names {
-			if err := p.addNode(name, labels, resources); err != nil {
+			if err := r.addNode(name, labels, resources); err != nil {
 				return err
 			}
-			p.printf("%s created\n", shown(nodeRef(name)))
+			r.printf("%s created\n", displayName(nodeRef(name)))
 		}
 		return nil
 	}, nil
 }
 
-func (p *player) addNode(name string, labels []string, resources corev1.ResourceList) error {
-	u, err := p.script.newSetup(-1)
+func (r *runner) addNode(name string, labels []string, resources corev1.ResourceList) error {
+	u, err := r.script.newSetup(-1)
 	if err != nil {
 		return err
 	}
 	if u.config.AddedMachines {
 		if len(labels) > 0 || len(resources) > 0 {
-			return errors.New("a machine has no labels and resources of its own: create the Node object before")
+			return errors.New("labels and resources do not apply with config manual-nodes=true; create the Node object first")
 		}
-		_, err := p.cluster.AddMachine(name)
+		_, err := r.cluster.AddMachine(name)
 		return err
 	}
 	node := fake.Node(name, fake.Labels(labels...))
 	if len(resources) > 0 {
 		node.Status.Capacity, node.Status.Allocatable = resources.DeepCopy(), resources.DeepCopy()
 	}
-	return p.cluster.Create(node)
+	return r.cluster.Create(node)
 }
 
 func readExit(_ *Script, args []string) (step, error) {
@@ -100,18 +100,18 @@ func readExit(_ *Script, args []string) (step, error) {
 		return nil, err
 	}
 	if len(refs) != 1 || refs[0].Kind != api.Pod {
-		return nil, usageOf("exit", "one pod is needed")
+		return nil, usageOf("exit", "want one pod")
 	}
-	return func(p *player) error {
-		obj, err := p.get(refs[0])
+	return func(r *runner) error {
+		obj, err := r.get(refs[0])
 		if err != nil {
 			return err
 		}
 		node := obj.(*corev1.Pod).Spec.NodeName
 		if node == "" {
-			return errors.New("the pod is on no node yet")
+			return errors.New("the pod is not assigned to a node yet")
 		}
-		m, err := p.cluster.Machine(node)
+		m, err := r.cluster.Machine(node)
 		if err != nil {
 			return err
 		}
@@ -119,32 +119,32 @@ func readExit(_ *Script, args []string) (step, error) {
 	}, nil
 }
 
-// nodeFault is what fault node does; argument is what its word behind it is, "" if there is none.
+// nodeFault is an action of fault node; argument names its additional argument, "" for none.
 type nodeFault struct {
 	name, argument string
-	do             func(p *player, node, argument string) error
+	do             func(r *runner, node, argument string) error
 }
 
 var nodeFaults = []nodeFault{
-	{"poweroff", "", func(p *player, node, _ string) error { return p.cluster.Faults.PowerOff(node) }},
-	{"start", "", func(p *player, node, _ string) error { return p.cluster.Faults.Start(node) }},
-	{"reboot", "", func(p *player, node, _ string) error { return p.cluster.Faults.Reboot(node) }},
-	{"stop-kubelet", "", func(p *player, node, _ string) error { return p.cluster.Faults.StopKubelet(node) }},
-	{"partition", "", func(p *player, node, _ string) error { return p.cluster.Faults.Partition(node, true) }},
-	{"heal", "", func(p *player, node, _ string) error { return p.cluster.Faults.Partition(node, false) }},
-	{"register", "DRIVER", onMachine(func(m *mount.Node, driver string) { m.Register(driver) })},
-	{"unregister", "DRIVER", onMachine(func(m *mount.Node, driver string) { m.Unregister(driver) })},
-	{"break-disk", "PATH", onMachine(func(m *mount.Node, path string) { m.Disk().Break(path, errors.New("input/output error")) })},
-	{"mend-disk", "PATH", onMachine(func(m *mount.Node, path string) { m.Disk().Break(path, nil) })},
-	{"shutdown", "", onMachine(func(m *mount.Node, _ string) { m.ShutDown(mount.ShutdownGroup{Grace: shutdownGrace}) })},
+	{"poweroff", "", func(r *runner, node, _ string) error { return r.cluster.Faults.PowerOff(node) }},
+	{"start", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Start(node) }},
+	{"reboot", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Reboot(node) }},
+	{"stop-kubelet", "", func(r *runner, node, _ string) error { return r.cluster.Faults.StopKubelet(node) }},
+	{"partition", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Partition(node, true) }},
+	{"heal", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Partition(node, false) }},
+	{"register", "DRIVER", onNode(func(m *mount.Node, driver string) { m.Register(driver) })},
+	{"unregister", "DRIVER", onNode(func(m *mount.Node, driver string) { m.Unregister(driver) })},
+	{"break-disk", "PATH", onNode(func(m *mount.Node, path string) { m.Disk().Break(path, errors.New("input/output error")) })},
+	{"mend-disk", "PATH", onNode(func(m *mount.Node, path string) { m.Disk().Break(path, nil) })},
+	{"shutdown", "", onNode(func(m *mount.Node, _ string) { m.ShutDown(mount.ShutdownGroup{Grace: shutdownGrace}) })},
 }
 
-// shutdownGrace is how long pods have when their node shuts down.
+// shutdownGrace is the grace period of pods when their node shuts down.
 const shutdownGrace = 30 * time.Second
 
-func onMachine(do func(m *mount.Node, argument string)) func(*player, string, string) error {
-	return func(p *player, node, argument string) error {
-		m, err := p.cluster.Machine(node)
+func onNode(do func(m *mount.Node, argument string)) func(*runner, string, string) error {
+	return func(r *runner, node, argument string) error {
+		m, err := r.cluster.Machine(node)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func onMachine(do func(m *mount.Node, argument string)) func(*player, string, st
 
 func readFaultNode(args []string) (step, error) {
 	if len(args) < 2 {
-		return nil, usageOf("fault", "a node and what happens to it are needed")
+		return nil, usageOf("fault", "missing node or action")
 	}
 	names := make([]string, len(nodeFaults))
 	for i, f := range nodeFaults {
@@ -168,11 +168,11 @@ func readFaultNode(args []string) (step, error) {
 		case f.argument != "" && len(args) == 3:
 			argument = args[2]
 		case f.argument != "":
-			return nil, fmt.Errorf("%s needs one %s", f.name, f.argument)
+			return nil, fmt.Errorf("action %s needs one %s", f.name, f.argument)
 		case len(args) > 2:
-			return nil, fmt.Errorf("%s takes nothing, and there is %q", f.name, args[2])
+			return nil, fmt.Errorf("unexpected argument %[2]q after %[1]s", f.name, args[2])
 		}
-		return func(p *player) error { return f.do(p, args[0], argument) }, nil
+		return func(r *runner) error { return f.do(r, args[0], argument) }, nil
 	}
-	return nil, fmt.Errorf("%q cannot happen to a node: there are %s", args[1], strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown action %q: want one of %s", args[1], strings.Join(names, ", "))
 }

@@ -13,53 +13,53 @@ func objectCommands() []*command {
 	return []*command{
 		{
 			name: "apply", group: writing, usage: []string{"-f FILE..."},
-			help: "Creates the objects of the files, or changes those that exist, as `kubectl apply` does: what the manifest says is set, what the manifest " +
-				"before said and this one does not is removed, and what neither says is left alone. What was applied is not kept in an annotation, and lists are replaced as a whole.",
+			help: "Creates the objects of the files, or changes existing ones as `kubectl apply` does: fields of the manifest are set, fields that only the " +
+				"previously applied manifest had are removed, and other fields stay. Unlike kubectl it writes no annotation and replaces lists as a whole.",
 			examples: []string{"apply -f claim.yaml"},
 			read:     readApply,
 		},
 		{
 			name: "create", group: writing, usage: []string{"-f FILE... [--validate=false]"},
-			help:     "Creates the objects of the files. With `--validate=false` also those that an API server would refuse, for studies of what should not exist.",
+			help:     "Creates the objects of the files. With `--validate=false` it also creates objects that an API server would reject.",
 			examples: []string{"create -f pod.yaml"},
 			read:     readCreate,
 		},
 		{
 			name: "replace", group: writing, usage: []string{"-f FILE... [--subresource=status]"},
-			help:     "Replaces objects by those of the files; with `--subresource=status` their status.",
+			help:     "Replaces objects with those of the files; with `--subresource=status` only their status.",
 			examples: []string{"replace -f claim.yaml"},
 			read:     readReplace,
 		},
 		{
 			name: "load", group: writing, usage: []string{"-f FILE..."},
-			help:     "Stores the objects of the files as they are, uid, status and timestamps included, as from a dump of another cluster.",
+			help:     "Stores the objects of the files unchanged, including uid, status and timestamps, such as a dump of another cluster.",
 			examples: []string{"load -f dump.yaml"},
 			read:     readLoad,
 		},
 		{
 			name: "delete", group: writing,
 			usage: []string{"KIND NAME... | KIND/NAME... | -f FILE...", "KIND --all"},
-			help: "Deletes objects. Unlike kubectl it does not wait for finalizers unless `--wait` is given (with `--timeout`, 30s unless said): time stands still until a command lets it pass. " +
-				"Further options: `-n NAMESPACE`, `--grace-period=SECONDS`, `--now` (1 second), `--force` (none, for a pod: it is gone at once), `--ignore-not-found`.",
+			help: "Deletes objects. Unlike kubectl it does not wait for finalizers unless `--wait` is given (with `--timeout`, default 30s), because virtual time passes only in commands that advance it. " +
+				"Other options: `-n NAMESPACE`, `--grace-period=SECONDS`, `--now` (1 second), `--force` (0 seconds: a pod is removed at once), `--ignore-not-found`.",
 			examples: []string{"delete pvc data", "delete pod/web --force", "delete pvc/data --wait --timeout=1m"},
 			read:     readDelete,
 		},
 		{
 			name: "patch", group: writing, usage: []string{"KIND/NAME | KIND NAME -p PATCH [--subresource=status]", "... --patch-file FILE"},
-			help:     "Changes an object by a merge patch, in YAML or JSON. Strategic merge and JSON patches are not known, so `--type=merge` need not be said. `-n` gives the namespace.",
+			help:     "Changes an object with a merge patch, in YAML or JSON. Other types of patches are not supported; `--type=merge` is the default. `-n` sets the namespace.",
 			examples: []string{`patch pv/pv1 -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'`, `patch pvc/data -p '{"metadata":{"finalizers":null}}'`},
 			read:     readPatch,
 		},
 	}
 }
 
-// readFiles finds the files that -f names, of which there must be some, and nothing else.
+// readFiles returns the files that -f names. It requires at least one, and no other arguments.
 func readFiles(s *Script, name string, a arguments) ([]string, error) {
 	if !a.has("filename") {
-		return nil, usageOf(name, "no file is named")
+		return nil, usageOf(name, "missing -f FILE")
 	}
 	if len(a.rest) > 0 {
-		return nil, usageOf(name, fmt.Sprintf("%q does not belong here", a.rest[0]))
+		return nil, usageOf(name, fmt.Sprintf("unexpected argument %q", a.rest[0]))
 	}
 	var files []string
 	for _, value := range a.options["filename"] {
@@ -73,27 +73,27 @@ func readFiles(s *Script, name string, a arguments) ([]string, error) {
 	return files, nil
 }
 
-// placed is an object with the place where its document begins.
-type placed struct {
+// locatedObject is an object with the file and line at which its document begins.
+type locatedObject struct {
 	file string
 	line int
 	obj  api.Object
 }
 
-// placedError is what is wrong with an object of a file, or with what became of it.
-type placedError struct {
+// fileErrorAt is an error in a manifest, or of a command on one of its objects.
+type fileErrorAt struct {
 	file string
 	line int
 	err  error
 }
 
-func (e *placedError) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err) }
+func (e *fileErrorAt) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err) }
 
-func (e *placedError) Unwrap() error { return e.err }
+func (e *fileErrorAt) Unwrap() error { return e.err }
 
-// manifests reads the objects of files. They are read each time, because what is handed to a cluster is its own.
-func (s *Script) manifests(files []string) ([]placed, error) {
-	var objs []placed
+// manifests reads the objects of files. It reads them on each call, because a cluster keeps the objects it receives.
+func (s *Script) manifests(files []string) ([]locatedObject, error) {
+	var objs []locatedObject
 	for _, name := range files {
 		f, err := s.file(name)
 		if err != nil {
@@ -101,19 +101,19 @@ func (s *Script) manifests(files []string) ([]placed, error) {
 		}
 		found := store.ScanManifests(f.Data)
 		if len(found) == 0 {
-			return nil, &placedError{name, 1, errors.New("there is no object in it")}
+			return nil, &fileErrorAt{name, 1, errors.New("manifest contains no object")}
 		}
 		for _, m := range found {
 			if m.Err != nil {
-				return nil, &placedError{name, m.Line, inOneLine(m.Err)}
+				return nil, &fileErrorAt{name, m.Line, inOneLine(m.Err)}
 			}
-			objs = append(objs, placed{name, m.Line, m.Object})
+			objs = append(objs, locatedObject{name, m.Line, m.Object})
 		}
 	}
 	return objs, nil
 }
 
-// inOneLine makes one line of an error that has several.
+// inOneLine joins the lines of an error.
 func inOneLine(err error) error {
 	if !strings.Contains(err.Error(), "\n") {
 		return err
@@ -121,19 +121,19 @@ func inOneLine(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// forObjects is the step that does something with each object of the files. The files are tried when the script is read.
-func forObjects(s *Script, files []string, do func(p *player, obj api.Object) error) (step, error) {
+// forObjects returns a step that calls do for each object of the files. It checks the files when the script is parsed.
+func forObjects(s *Script, files []string, do func(r *runner, obj api.Object) error) (step, error) {
 	if _, err := s.manifests(files); err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		objs, err := s.manifests(files)
 		if err != nil {
 			return err
 		}
 		for _, m := range objs {
-			if err := do(p, m.obj); err != nil {
-				return &placedError{m.file, m.line, err}
+			if err := do(r, m.obj); err != nil {
+				return &fileErrorAt{m.file, m.line, err}
 			}
 		}
 		return nil
@@ -151,30 +151,30 @@ func readCreate(s *Script, args []string) (step, error) {
 	}
 	validate := a.get("validate", "true")
 	if validate != "true" && validate != "false" {
-		return nil, fmt.Errorf("--validate=%s: it is true or false", validate)
+		return nil, fmt.Errorf("invalid --validate=%s: want true or false", validate)
 	}
-	return forObjects(s, files, func(p *player, obj api.Object) error {
-		if err := p.cluster.CreateWith(obj, api.CreateOptions{SkipValidation: validate == "false"}); err != nil {
+	return forObjects(s, files, func(r *runner, obj api.Object) error {
+		if err := r.cluster.CreateWith(obj, api.CreateOptions{SkipValidation: validate == "false"}); err != nil {
 			return err
 		}
 		if obj.GetName() == "" {
-			p.printf("%s/%s* created\n", singular(api.KindOf(obj)), obj.GetGenerateName())
+			r.printf("%s/%s* created\n", singular(api.KindOf(obj)), obj.GetGenerateName())
 			return nil
 		}
-		p.printf("%s created\n", shown(api.RefTo(obj)))
+		r.printf("%s created\n", displayName(api.RefTo(obj)))
 		return nil
 	})
 }
 
 var subresourceOption = option{long: "subresource", value: true}
 
-// statusWanted reads --subresource.
-func statusWanted(a arguments) (bool, error) {
+// readSubresource reports whether --subresource=status is given.
+func readSubresource(a arguments) (bool, error) {
 	switch v := a.get("subresource", ""); v {
 	case "", "status":
 		return v == "status", nil
 	default:
-		return false, fmt.Errorf("--subresource=%s: there is only status", v)
+		return false, fmt.Errorf("invalid --subresource=%s: want status", v)
 	}
 }
 
@@ -187,26 +187,26 @@ func readReplace(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, err := statusWanted(a)
+	status, err := readSubresource(a)
 	if err != nil {
 		return nil, err
 	}
-	return forObjects(s, files, func(p *player, obj api.Object) error {
-		stored, err := p.get(api.RefTo(obj))
+	return forObjects(s, files, func(r *runner, obj api.Object) error {
+		stored, err := r.get(api.RefTo(obj))
 		if err != nil {
 			return err
 		}
 		if obj.GetResourceVersion() == "" {
 			obj.SetResourceVersion(stored.GetResourceVersion())
 		}
-		update := p.cluster.Update
+		update := r.cluster.Update
 		if status {
-			update = p.cluster.UpdateStatus
+			update = r.cluster.UpdateStatus
 		}
 		if err := update(obj); err != nil {
 			return err
 		}
-		p.printf("%s replaced\n", shown(api.RefTo(obj)))
+		r.printf("%s replaced\n", displayName(api.RefTo(obj)))
 		return nil
 	})
 }
@@ -220,11 +220,11 @@ func readLoad(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return forObjects(s, files, func(p *player, obj api.Object) error {
-		if err := p.cluster.Load(obj); err != nil {
+	return forObjects(s, files, func(r *runner, obj api.Object) error {
+		if err := r.cluster.Load(obj); err != nil {
 			return err
 		}
-		p.printf("%s loaded\n", shown(api.RefTo(obj)))
+		r.printf("%s loaded\n", displayName(api.RefTo(obj)))
 		return nil
 	})
 }

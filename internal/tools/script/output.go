@@ -11,48 +11,48 @@ func outputCommands() []*command {
 	return []*command{
 		{
 			name: "stdout", group: expectations, usage: []string{"[-count=N] REGEXP"},
-			help:     "Says that the output of the command before matches the regular expression (in which ^ and $ are ends of lines), or as often as `-count` says. Expectations have no output of their own.",
+			help:     "Checks that the output of the previous command matches the regular expression, `-count` times if given. `^` and `$` match at line ends. Expectations have no output and are skipped.",
 			examples: []string{"stdout 'data +Bound'", "! stdout Lost"},
-			read:     readMatch("stdout", func(p *player) string { return p.stdout.String() }),
+			read:     readMatch("stdout", func(r *runner) string { return r.stdout.String() }),
 		},
 		{
 			name: "stderr", group: expectations, usage: []string{"[-count=N] REGEXP"},
-			help:     "The same for what a command before said that failed as it should.",
+			help:     "The same for the error of the previous command, which must have a prefix `!` or `?`.",
 			examples: []string{"! delete pv/none", "stderr 'not found'"},
-			read:     readMatch("stderr", func(p *player) string { return p.stderr.String() }),
+			read:     readMatch("stderr", func(r *runner) string { return r.stderr.String() }),
 		},
 		{
 			name: "cmp", group: expectations, usage: []string{"stdout | stderr | FILE FILE"},
-			help: "Says that the output of the command before, or the first file, is byte for byte what the second file holds. When a run updates " +
-				"(`volsim run --update`, or `go test -update-scripts`), the file is written instead.",
+			help: "Checks that the output of the previous command, or the first file, equals the second file byte for byte. " +
+				"`volsim run --update` and `go test -update-scripts` write the file instead.",
 			examples: []string{"get pv,pvc", "cmp stdout want.txt"},
 			read:     readCmp,
 		},
 	}
 }
 
-func readMatch(name string, output func(*player) string) func(*Script, []string) (step, error) {
+func readMatch(name string, output func(*runner) string) func(*Script, []string) (step, error) {
 	return func(_ *Script, args []string) (step, error) {
 		count := -1
 		if len(args) > 0 && strings.HasPrefix(args[0], "-count=") {
 			n, err := strconv.Atoi(strings.TrimPrefix(args[0], "-count="))
 			if err != nil || n < 1 {
-				return nil, fmt.Errorf("%s: it is a number from 1 on", args[0])
+				return nil, fmt.Errorf("invalid %s: want a number from 1", args[0])
 			}
 			count, args = n, args[1:]
 		}
 		if len(args) != 1 {
-			return nil, usageOf(name, "one regular expression is needed, in single quotes if it has blanks")
+			return nil, usageOf(name, "want one regular expression, in single quotes if it contains blanks")
 		}
 		re, err := regexp.Compile("(?m)" + args[0])
 		if err != nil {
 			return nil, err
 		}
-		return func(p *player) error {
-			text := output(p)
+		return func(r *runner) error {
+			text := output(r)
 			n := len(re.FindAllString(text, -1))
 			if count >= 0 && n != count {
-				return fmt.Errorf("there are %d matches, want %d, in:\n%s", n, count, text)
+				return fmt.Errorf("%d matches, want %d, in:\n%s", n, count, text)
 			}
 			if n == 0 {
 				return fmt.Errorf("no match in:\n%s", text)
@@ -64,45 +64,45 @@ func readMatch(name string, output func(*player) string) func(*Script, []string)
 
 func readCmp(s *Script, args []string) (step, error) {
 	if len(args) != 2 {
-		return nil, usageOf("cmp", "two things are needed")
+		return nil, usageOf("cmp", "want two arguments")
 	}
 	what, file := args[0], args[1]
 	if _, err := s.file(file); err != nil {
 		return nil, err
 	}
-	var got func(*player) string
+	var got func(*runner) string
 	switch what {
 	case "stdout":
-		got = func(p *player) string { return p.stdout.String() }
+		got = func(r *runner) string { return r.stdout.String() }
 	case "stderr":
-		got = func(p *player) string { return p.stderr.String() }
+		got = func(r *runner) string { return r.stderr.String() }
 	default:
 		f, err := s.file(what)
 		if err != nil {
 			return nil, err
 		}
-		got = func(*player) string { return string(f.Data) }
+		got = func(*runner) string { return string(f.Data) }
 	}
-	return func(p *player) error { return p.compareFile(what, got(p), file) }, nil
+	return func(r *runner) error { return r.compareFile(what, got(r), file) }, nil
 }
 
-// compareFile compares an output with a file, or makes it the file's content.
-func (p *player) compareFile(what, got, name string) error {
-	f, err := p.script.file(name)
+// compareFile compares an output with a file or, with Options.Update, replaces the file.
+func (r *runner) compareFile(what, got, name string) error {
+	f, err := r.script.file(name)
 	if err != nil {
 		return err
 	}
 	// A file of an archive ends with a newline.
 	got = fixNewline(got)
 	want := string(f.Data)
-	if p.batch.opts.Update {
-		if before, ok := p.batch.updates[name]; ok && before != got {
-			return fmt.Errorf("%s is compared with two different outputs: it cannot be updated to be both", name)
+	if r.batch.opts.Update {
+		if before, ok := r.batch.updates[name]; ok && before != got {
+			return fmt.Errorf("update %s: the script compares it with two different outputs", name)
 		}
 		if marker.MatchString(got) {
-			return fmt.Errorf("%s cannot hold this output: one of its lines looks like the beginning of another file", name)
+			return fmt.Errorf("update %s: a line of the output looks like the beginning of another file", name)
 		}
-		p.batch.updates[name] = got
+		r.batch.updates[name] = got
 		return nil
 	}
 	if got == want {
@@ -118,5 +118,5 @@ func fixNewline(s string) string {
 	return s + "\n"
 }
 
-// files of an archive begin at lines of this form, so that no output may have one.
+// marker matches lines that begin a file of a txtar archive. No output may contain one.
 var marker = regexp.MustCompile(`(?m)^-- .* --$`)

@@ -18,16 +18,16 @@ func readPatch(s *Script, args []string) (step, error) {
 		return nil, err
 	}
 	if kind := a.get("type", "merge"); kind != "merge" {
-		return nil, fmt.Errorf("--type=%s: only merge patches are known", kind)
+		return nil, fmt.Errorf("invalid --type=%s: want merge", kind)
 	}
-	status, err := statusWanted(a)
+	status, err := readSubresource(a)
 	if err != nil {
 		return nil, err
 	}
 	text := a.get("patch", "")
 	switch {
 	case a.has("patch") == a.has("patch-file"):
-		return nil, usageOf("patch", "one patch is needed")
+		return nil, usageOf("patch", "want one of -p and --patch-file")
 	case a.has("patch-file"):
 		f, err := s.file(a.get("patch-file", ""))
 		if err != nil {
@@ -43,9 +43,9 @@ func readPatch(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		for _, ref := range refs {
-			if err := p.patch(ref, patch, status, "patched"); err != nil {
+			if err := r.patch(ref, patch, status, "patched"); err != nil {
 				return err
 			}
 		}
@@ -53,39 +53,39 @@ func readPatch(s *Script, args []string) (step, error) {
 	}, nil
 }
 
-// readPatchText makes JSON of a patch, which may be YAML.
+// readPatchText converts a patch in YAML or JSON to JSON.
 func readPatchText(text string) (string, error) {
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		return "", fmt.Errorf("the patch cannot be read: %w", err)
+		return "", fmt.Errorf("read patch: %w", err)
 	}
 	var doc any
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return "", fmt.Errorf("the patch cannot be read: %w", err)
+		return "", fmt.Errorf("read patch: %w", err)
 	}
 	if reflect.TypeOf(doc) != reflect.TypeFor[map[string]any]() {
-		return "", errors.New("the patch is no object: write it as {\"spec\": …}")
+		return "", errors.New("invalid patch: want an object such as {\"spec\": …}")
 	}
 	return string(data), nil
 }
 
-// patch patches an object and says so.
-func (p *player) patch(ref api.Ref, patch string, status bool, verb string) error {
-	stored, err := p.get(ref)
+// patch patches an object and prints its name with the verb.
+func (r *runner) patch(ref api.Ref, patch string, status bool, verb string) error {
+	stored, err := r.get(ref)
 	if err != nil {
 		return err
 	}
 	if status {
-		err = p.cluster.PatchStatus(named(ref), patch)
+		err = r.cluster.PatchStatus(emptyObject(ref), patch)
 	} else {
-		err = p.cluster.Patch(named(ref), patch)
+		err = r.cluster.Patch(emptyObject(ref), patch)
 	}
 	if err != nil {
 		return err
 	}
-	if now, err := p.get(ref); err == nil && now.GetResourceVersion() == stored.GetResourceVersion() {
+	if now, err := r.get(ref); err == nil && now.GetResourceVersion() == stored.GetResourceVersion() {
 		verb += " (no change)"
 	}
-	p.printf("%s %s\n", shown(ref), verb)
+	r.printf("%s %s\n", displayName(ref), verb)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// path leads to values in an object, as kubectl's jsonpath does: .a.b, .a['b.c'] or .a[b.c], .a\.b, [0], [*], [?(@.type=="Ready")].
+// path selects values in an object, as jsonpath of kubectl does: .a.b, .a['b.c'] or .a[b.c], .a\.b, [0], [*], [?(@.type=="Ready")].
 type path struct {
 	text  string
 	steps []pathStep
@@ -21,7 +21,7 @@ type path struct {
 type pathStep struct {
 	key   string
 	index int
-	sort  byte // 'k', 'i', '*', '?'
+	kind  byte // 'k', 'i', '*', '?'
 	where *path
 	equal string
 }
@@ -30,22 +30,22 @@ func readPath(text string) (path, error) {
 	p := path{text: text}
 	rest := text
 	if rest == "" || rest[0] != '.' && rest[0] != '[' {
-		return p, fmt.Errorf("the path %q does not begin with a dot: write .status.phase", text)
+		return p, fmt.Errorf("invalid path %q: must begin with a dot, such as .status.phase", text)
 	}
 	for rest != "" {
 		var s pathStep
 		var err error
 		if rest[0] == '.' {
-			s.sort = 'k'
+			s.kind = 'k'
 			s.key, rest = readKey(rest[1:])
 			if s.key == "" && strings.HasPrefix(rest, "[") {
 				continue
 			}
 			if s.key == "" {
-				return p, fmt.Errorf("the path %q has an empty part", text)
+				return p, fmt.Errorf("invalid path %q: empty element", text)
 			}
 			if s.key == "*" {
-				s.sort = '*'
+				s.kind = '*'
 			}
 		} else {
 			var inner string
@@ -53,10 +53,10 @@ func readPath(text string) (path, error) {
 				s, err = readBracket(inner)
 			}
 			if err == nil && rest != "" && rest[0] != '.' && rest[0] != '[' {
-				err = fmt.Errorf("%q follows a bracket", rest)
+				err = fmt.Errorf("unexpected %q after a bracket", rest)
 			}
 			if err != nil {
-				return p, fmt.Errorf("the path %q: %w", text, err)
+				return p, fmt.Errorf("invalid path %q: %w", text, err)
 			}
 		}
 		p.steps = append(p.steps, s)
@@ -64,7 +64,7 @@ func readPath(text string) (path, error) {
 	return p, nil
 }
 
-// readKey reads up to the next dot or bracket; a backslash takes either as it is.
+// readKey reads up to the next dot or bracket; a backslash escapes either.
 func readKey(s string) (key, rest string) {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -81,7 +81,7 @@ func readKey(s string) (key, rest string) {
 	return out.String(), ""
 }
 
-// bracketed takes [...] off the front.
+// bracketed splits off a leading [...].
 func bracketed(s string) (inner, rest string, err error) {
 	depth, quote := 0, byte(0)
 	for i := range len(s) {
@@ -101,32 +101,32 @@ func bracketed(s string) (inner, rest string, err error) {
 			}
 		}
 	}
-	return "", "", fmt.Errorf("a bracket is not closed")
+	return "", "", fmt.Errorf("unclosed bracket")
 }
 
 func readBracket(inner string) (pathStep, error) {
 	if inner == "*" {
-		return pathStep{sort: '*'}, nil
+		return pathStep{kind: '*'}, nil
 	}
 	if filter, ok := strings.CutPrefix(inner, "?(@"); ok {
 		filter, closed := strings.CutSuffix(filter, ")")
 		left, right, isEqual := strings.Cut(filter, "==")
 		if !closed || !isEqual {
-			return pathStep{}, fmt.Errorf("the filter [%s] is not of the form [?(@.key==\"value\")]", inner)
+			return pathStep{}, fmt.Errorf("invalid filter [%s]: want [?(@.key==\"value\")]", inner)
 		}
 		where, err := readPath(strings.TrimSpace(left))
 		if err != nil {
 			return pathStep{}, err
 		}
-		return pathStep{sort: '?', where: &where, equal: unquoted(strings.TrimSpace(right))}, nil
+		return pathStep{kind: '?', where: &where, equal: unquoted(strings.TrimSpace(right))}, nil
 	}
 	if n, err := strconv.Atoi(inner); err == nil {
-		return pathStep{sort: 'i', index: n}, nil
+		return pathStep{kind: 'i', index: n}, nil
 	}
 	if inner == "" {
-		return pathStep{}, fmt.Errorf("brackets are empty")
+		return pathStep{}, fmt.Errorf("empty brackets")
 	}
-	return pathStep{sort: 'k', key: unquoted(inner)}, nil
+	return pathStep{kind: 'k', key: unquoted(inner)}, nil
 }
 
 func unquoted(s string) string {
@@ -136,7 +136,7 @@ func unquoted(s string) string {
 	return s
 }
 
-// find lists the values that the path leads to.
+// find returns the values that the path selects.
 func (p path) find(doc any) []any {
 	found := []any{doc}
 	for _, s := range p.steps {
@@ -150,7 +150,7 @@ func (p path) find(doc any) []any {
 }
 
 func (s pathStep) follow(v any, found []any) []any {
-	if fields, ok := v.(map[string]any); ok && s.sort == 'k' {
+	if fields, ok := v.(map[string]any); ok && s.kind == 'k' {
 		if v, ok := fields[s.key]; ok {
 			found = append(found, v)
 		}
@@ -160,7 +160,7 @@ func (s pathStep) follow(v any, found []any) []any {
 	if !ok {
 		return found
 	}
-	switch s.sort {
+	switch s.kind {
 	case 'i':
 		if i := s.index; i >= 0 && i < len(list) {
 			found = append(found, list[i])
@@ -179,7 +179,7 @@ func (s pathStep) follow(v any, found []any) []any {
 	return found
 }
 
-// value is what the path leads to, as text: several values have commas between them, none is "".
+// value returns the selected values as text, separated by commas; "" if there are none.
 func (p path) value(doc any) string {
 	found := p.find(doc)
 	texts := make([]string, len(found))
@@ -189,7 +189,7 @@ func (p path) value(doc any) string {
 	return strings.Join(texts, ",")
 }
 
-// valueText is a value as it is written in a script: words without quotes, the rest as compact JSON.
+// valueText formats a value for scripts: strings without quotes, everything else as compact JSON.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -208,7 +208,7 @@ func valueText(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// documentOf is an object as its manifest has it.
+// documentOf returns the object as the decoded JSON of its manifest.
 func documentOf(obj api.Object) map[string]any {
 	if !api.IsNil(obj) {
 		if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {

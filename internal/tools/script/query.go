@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,21 +12,18 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// query is what get, describe and the like were asked for.
+// query selects the objects of get and describe.
 type query struct {
 	kinds     []api.Kind
-	refs      []api.Ref // nil is all of the kinds
-	namespace string    // "" is all
+	refs      []api.Ref // nil selects all objects of kinds
+	namespace string    // "" selects all namespaces
 	selector  labels.Selector
 }
 
-// readQuery reads KIND[,KIND] [NAME...] and KIND/NAME...
+// readQuery reads KIND[,KIND] [NAME...], KIND/NAME... or all.
 func readQuery(a arguments) (q query, err error) {
-	q.selector = labels.Everything()
-	if a.has("selector") {
-		if q.selector, err = labels.Parse(a.get("selector", "")); err != nil {
-			return q, fmt.Errorf("-l %s: %w", a.get("selector", ""), err)
-		}
+	if q.selector, err = readSelector(a); err != nil {
+		return q, err
 	}
 	everywhere, err := a.flag("all-namespaces")
 	if err != nil {
@@ -35,51 +33,71 @@ func readQuery(a arguments) (q query, err error) {
 		q.namespace = a.get("namespace", defaultNamespace)
 	}
 	if len(a.rest) == 0 {
-		return q, fmt.Errorf("it is not said what")
+		return q, errors.New("missing object: want KIND, KIND/NAME or all")
 	}
 	first, names := a.rest[0], a.rest[1:]
-	if strings.Contains(first, "/") || len(names) > 0 && !strings.Contains(first, ",") {
-		if q.refs, err = refsOf(a.rest, a.get("namespace", "")); err != nil {
-			return q, err
-		}
-		for _, ref := range q.refs {
-			if !slices.Contains(q.kinds, ref.Kind) {
-				q.kinds = append(q.kinds, ref.Kind)
-			}
-		}
-		return q, nil
-	}
-	if first == "all" && len(names) == 0 {
+	switch severalKinds := strings.Contains(first, ","); {
+	case strings.Contains(first, "/") || len(names) > 0 && !severalKinds:
+		err = q.addObjects(a)
+	case first == "all" && len(names) == 0:
 		q.kinds = slices.DeleteFunc(store.Kinds(), func(k api.Kind) bool { return k == api.Event })
-		return q, nil
+	default:
+		err = q.addKinds(first, names, a.get("namespace", ""))
 	}
-	for name := range strings.SplitSeq(first, ",") {
+	return q, err
+}
+
+func readSelector(a arguments) (labels.Selector, error) {
+	if !a.has("selector") {
+		return labels.Everything(), nil
+	}
+	text := a.get("selector", "")
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("invalid -l %s: %w", text, err)
+	}
+	return selector, nil
+}
+
+// addObjects adds the objects of KIND/NAME... or KIND NAME...
+func (q *query) addObjects(a arguments) (err error) {
+	if q.refs, err = refsOf(a.rest, a.get("namespace", "")); err != nil {
+		return err
+	}
+	for _, ref := range q.refs {
+		if !slices.Contains(q.kinds, ref.Kind) {
+			q.kinds = append(q.kinds, ref.Kind)
+		}
+	}
+	return nil
+}
+
+// addKinds adds the kinds of KIND,KIND and, with names, the objects of each kind with these names.
+func (q *query) addKinds(kinds string, names []string, namespace string) error {
+	for name := range strings.SplitSeq(kinds, ",") {
 		kind, err := kindOf(name)
 		if err != nil {
-			return q, err
+			return err
 		}
 		q.kinds = append(q.kinds, kind)
 	}
-	if len(names) == 0 {
-		return q, nil
-	}
 	for _, kind := range q.kinds {
 		for _, name := range names {
-			ref, err := refTo(kind, name, a.get("namespace", ""))
+			ref, err := refTo(kind, name, namespace)
 			if err != nil {
-				return q, err
+				return err
 			}
 			q.refs = append(q.refs, ref)
 		}
 	}
-	return q, nil
+	return nil
 }
 
-// find finds the objects.
-func (q query) find(p *player) ([]api.Object, error) {
+// find returns the selected objects.
+func (q query) find(r *runner) ([]api.Object, error) {
 	var objs []api.Object
 	for _, ref := range q.refs {
-		obj, err := p.get(ref)
+		obj, err := r.get(ref)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +107,7 @@ func (q query) find(p *player) ([]api.Object, error) {
 		return objs, nil
 	}
 	for _, kind := range q.kinds {
-		for _, obj := range p.list(kind) {
+		for _, obj := range r.list(kind) {
 			inNamespace := !namespaced[kind] || q.namespace == "" || obj.GetNamespace() == q.namespace
 			if inNamespace && q.selector.Matches(labels.Set(obj.GetLabels())) {
 				objs = append(objs, obj)

@@ -9,7 +9,7 @@ import (
 //go:embed introduction.md
 var introduction string
 
-// Reference is the manual of the language, in Markdown: how a script is written, and every command.
+// Reference returns the manual of the script language in Markdown: docs/scripts.md.
 func Reference() string {
 	var out strings.Builder
 	out.WriteString(introduction)
@@ -25,7 +25,7 @@ func Reference() string {
 	return out.String()
 }
 
-// describe writes the chapter of one command.
+// describe writes the section of one command.
 func (c *command) describe(out *strings.Builder) {
 	fmt.Fprintf(out, "\n#### %s\n\n```text\n", c.name)
 	for _, usage := range c.usage {
@@ -34,7 +34,7 @@ func (c *command) describe(out *strings.Builder) {
 	fmt.Fprintf(out, "```\n\n%s\n\n```sh\n%s\n```\n", c.help, strings.Join(c.examples, "\n"))
 }
 
-// Help is the short list of commands: one line for each form.
+// Help returns the usage of all commands, one line per form.
 func Help() string {
 	var out strings.Builder
 	for _, g := range groups {

@@ -12,90 +12,90 @@ import (
 	"github.com/volsim/volsim"
 )
 
-// Options say how a script is played. The zero value plays it as it says.
+// Options control a run. The zero value runs the script as it is written.
 type Options struct {
-	// Seed takes the place of all seeds that the script names; nil leaves them.
+	// Seed replaces all seeds that the script names; nil keeps them.
 	Seed *int64
-	// Choose, when set, takes the place of all seeds: it is volsim.Config.Choose. The script is then played once.
+	// Choose replaces all seeds: it becomes volsim.Config.Choose, and the script runs once. Nil keeps the seeds.
 	Choose func(n int) int
-	// Update has cmp and trace write the files that they would compare with; Result.Archive has them.
+	// Update collects the outputs that cmp and trace would compare with files; Result.Archive contains them.
 	Update bool
-	// Continue plays on after an expectation that failed. Otherwise the first failure ends the run.
+	// Continue runs the remaining lines after a failed expectation. By default the first failure ends the run.
 	Continue bool
-	// Until has time go on, after the last line, to that much after the start; zero does not.
+	// Until advances virtual time after the last line to this long after the start; zero does not.
 	Until time.Duration
-	// Out gets what a person would have seen: commands and their output. Nil is nobody.
+	// Out receives each command and its output; nil discards them.
 	Out io.Writer
-	// Progress is called before each command, and now and then while time passes; nil is nobody.
+	// Progress is called before each command, and regularly while virtual time passes; nil reports nothing.
 	Progress func(Progress)
 }
 
-// Progress says how far a run is.
+// Progress describes how far a run is.
 type Progress struct {
 	Line    int
 	Seed    int64
-	Seeds   int           // how many are to be played
+	Seeds   int           // number of seeds to run
 	Elapsed time.Duration // virtual time since the start
 }
 
-// Result is what came of a run.
+// Result describes a run.
 type Result struct {
-	// Cluster is that of Seed, as it was at the end; nil if none could be made.
+	// Cluster is the cluster of Seed at the end of the run; nil if it could not be created.
 	Cluster *volsim.Cluster
-	// Seed is the seed of the run that is shown: the first that failed or, where one success is enough, that succeeded; else the last.
+	// Seed is the seed of the reported run: the first that failed or, where one success is enough, that succeeded; else the last.
 	Seed int64
-	// Chosen is true if the order was that of Options.Choose, and no seed's.
+	// Chosen is true if Options.Choose determined the order instead of a seed.
 	Chosen bool
 	// Start is the virtual time at which the run began.
 	Start time.Time
-	// Seeds are all seeds that were played, Succeeded those of them with which every line did as it should.
+	// Seeds lists the seeds that the script ran with; Succeeded those of them without a failure.
 	Seeds, Succeeded []int64
-	// Some says, for each line with the prefix some, with which seeds it held.
+	// Some lists, for each line with the prefix some, the seeds with which it held.
 	Some []SomeSeeds
-	// Commands are the lines that were played, of the run that is shown.
+	// Commands lists the executed lines of the reported run.
 	Commands []Command
-	// Failures are the lines that failed, in order.
+	// Failures lists the lines that failed, in order.
 	Failures []*Error
-	// Archive is the script with the files that were updated; Updated is true if any differs from what it was.
+	// Archive is the script with updated files; Updated is true if any file changed.
 	Archive []byte
 	Updated bool
 }
 
-// SomeSeeds says with which seeds a line held.
+// SomeSeeds lists the seeds with which a line held.
 type SomeSeeds struct {
 	Line    int     `json:"line"`
 	Command string  `json:"command"`
 	Seeds   []int64 `json:"seeds"`
 }
 
-// Command is a line that was played.
+// Command is an executed line.
 type Command struct {
 	Line    int           `json:"line"`
 	Command string        `json:"command"`
 	At      time.Duration `json:"-"` // virtual time since the start, after the command
 	Output  string        `json:"output,omitempty"`
-	Error   string        `json:"error,omitempty"` // what it failed with, wanted or not
+	Error   string        `json:"error,omitempty"` // why it failed, whether expected or not
 }
 
-// Run plays a script. The Result is there also when it failed; the error then joins its Failures.
+// Run runs a script, once for each seed. The Result is never nil; if the script failed, the error joins Result.Failures.
 func Run(s *Script, opts Options) (*Result, error) {
 	return newBatch(s, opts).run()
 }
 
 func newBatch(s *Script, opts Options) *batch {
-	return &batch{script: s, opts: opts, held: make(map[int][]int64), updates: make(map[string]string)}
+	return &batch{script: s, opts: opts, someSeeds: make(map[int][]int64), updates: make(map[string]string)}
 }
 
-// batch is a run with all its seeds.
+// batch runs one script with all its seeds.
 type batch struct {
-	script  *Script
-	opts    Options
-	result  Result
-	held    map[int][]int64   // by line of a some: with which seeds it held
-	updates map[string]string // files as they should be
+	script    *Script
+	opts      Options
+	result    Result
+	someSeeds map[int][]int64   // by line with the prefix some: the seeds with which it held
+	updates   map[string]string // files as they should be
 }
 
-// seeds are those to be played.
+// seeds returns the range of seeds to run.
 func (b *batch) seeds() seeds {
 	switch {
 	case b.opts.Seed != nil:
@@ -106,75 +106,75 @@ func (b *batch) seeds() seeds {
 	return *b.script.seeds
 }
 
-// count counts a run, and reports whether it succeeded.
-func (b *batch) count(p *player) (ok bool) {
-	b.result.Seeds = append(b.result.Seeds, p.seed)
-	if ok = len(p.failures) == 0; ok {
-		b.result.Succeeded = append(b.result.Succeeded, p.seed)
+// count records the seed of a finished run and reports whether the run succeeded.
+func (b *batch) count(r *runner) (ok bool) {
+	b.result.Seeds = append(b.result.Seeds, r.seed)
+	if ok = len(r.failures) == 0; ok {
+		b.result.Succeeded = append(b.result.Succeeded, r.seed)
 	}
 	return ok
 }
 
 func (b *batch) run() (*Result, error) {
 	all := b.seeds()
-	var show *player
+	var reported *runner
 	for seed := all.from; seed <= all.to; seed++ {
-		p := &player{batch: b, script: b.script, seed: seed, seeds: all.count()}
+		r := &runner{batch: b, script: b.script, seed: seed, seeds: all.count()}
 		if all.count() == 1 {
-			p.out = b.opts.Out
+			r.out = b.opts.Out
 		}
-		p.play()
-		ok := b.count(p)
-		// Of runs that fail where one success is enough, the one that got farthest says most.
-		if show == nil || !all.some || ok || p.reached() > show.reached() {
-			show.close()
-			show = p
+		r.run()
+		ok := b.count(r)
+		// Where one success is enough and all runs fail, the run that got farthest is the most informative.
+		if reported == nil || !all.some || ok || r.reached() > reported.reached() {
+			reported.close()
+			reported = r
 		} else {
-			p.close()
+			r.close()
 		}
 		if ok == all.some {
 			break
 		}
-		if seed == all.to { // the largest seed there is has none behind it
+		if seed == all.to { // seed++ would overflow for the largest seed
 			break
 		}
 	}
-	b.finish(show, all)
+	b.finish(reported, all)
 	return &b.result, joined(b.result.Failures)
 }
 
-// finish makes the result of the run that is shown.
-func (b *batch) finish(p *player, all seeds) {
-	r := &b.result
-	r.Cluster, r.Seed, r.Start, r.Commands, r.Failures = p.cluster, p.seed, p.start, p.commands, p.failures
-	r.Chosen = b.opts.Choose != nil
+// finish fills the result from the reported run.
+func (b *batch) finish(r *runner, all seeds) {
+	result := &b.result
+	result.Cluster, result.Seed, result.Start, result.Commands, result.Failures = r.cluster, r.seed, r.start, r.commands, r.failures
+	result.Chosen = b.opts.Choose != nil
 	many := all.count() > 1
 	if many && b.opts.Out != nil {
-		for _, text := range p.transcript {
+		for _, text := range r.transcript {
 			io.WriteString(b.opts.Out, text)
 		}
 	}
-	for _, f := range r.Failures {
+	for _, f := range result.Failures {
 		switch {
 		case many && all.some:
-			f.Err = fmt.Errorf("with none of the seeds %s everything holds; seed %d came farthest: %w", all, p.seed, f.Err)
+			f.Err = fmt.Errorf("no seed of %s passes; seed %d got farthest: %w", all, r.seed, f.Err)
 		case many:
-			f.Err = fmt.Errorf("with seed %d: %w", p.seed, f.Err)
+			f.Err = fmt.Errorf("with seed %d: %w", r.seed, f.Err)
 		}
 	}
-	b.finishSome(many)
+	b.collectSomeSeeds(many)
 	b.finishArchive()
 }
 
-// finishSome looks for lines that should have held with some seed.
-func (b *batch) finishSome(many bool) {
+// collectSomeSeeds fills Result.Some and reports lines with the prefix some that held with no seed.
+func (b *batch) collectSomeSeeds(many bool) {
 	for _, st := range b.script.statements {
-		if !st.some {
+		if !st.someSeed {
 			continue
 		}
-		b.result.Some = append(b.result.Some, SomeSeeds{Line: st.line, Command: st.text, Seeds: b.held[st.line]})
-		if many && len(b.held[st.line]) == 0 && len(b.result.Failures) == 0 {
-			err := &Error{File: b.script.Name, Line: st.line, Command: st.text, Err: fmt.Errorf("with none of the seeds %s it holds", b.script.seeds)}
+		b.result.Some = append(b.result.Some, SomeSeeds{Line: st.line, Command: st.text, Seeds: b.someSeeds[st.line]})
+		if many && len(b.someSeeds[st.line]) == 0 && len(b.result.Failures) == 0 {
+			err := &Error{File: b.script.Name, Line: st.line, Command: st.text, Err: fmt.Errorf("does not hold with any seed of %s", b.script.seeds)}
 			b.result.Failures = append(b.result.Failures, err)
 		}
 	}
@@ -200,31 +200,56 @@ func joined(failures []*Error) error {
 	return errors.Join(errs...)
 }
 
-// Summary says in one line what came of the run.
+// Summary returns the outcome of the run in one line, such as "ok: 121 seeds passed. Line 33 ("data deleted") held for 4 seeds, e.g. --seed 6."
 func (r *Result) Summary() string {
 	var text strings.Builder
-	switch {
-	case len(r.Failures) == 1:
+	switch failures := len(r.Failures); {
+	case failures == 1:
 		text.WriteString("1 failure")
-	case len(r.Failures) > 1:
-		fmt.Fprintf(&text, "%d failures", len(r.Failures))
+	case failures > 1:
+		fmt.Fprintf(&text, "%d failures", failures)
 	default:
 		text.WriteString("ok")
 	}
-	if len(r.Seeds) > 1 {
-		fmt.Fprintf(&text, ", %d of %d seeds played succeeded", len(r.Succeeded), len(r.Seeds))
-	}
-	if r.Cluster != nil {
-		order := fmt.Sprintf("seed %d", r.Seed)
-		if r.Chosen {
-			order = "as chosen"
+	if len(r.Seeds) == 1 {
+		if r.Cluster != nil {
+			fmt.Fprintf(&text, ", %s", r.position())
 		}
-		fmt.Fprintf(&text, ", %s, %s of virtual time", order, r.Cluster.Now().Sub(r.Start))
+		return text.String()
+	}
+	if n := len(r.Succeeded); n == len(r.Seeds) {
+		fmt.Fprintf(&text, ": %d seeds passed.", n)
+	} else {
+		fmt.Fprintf(&text, ": %d of %d seeds passed.", n, len(r.Seeds))
 	}
 	for _, s := range r.Some {
-		if len(r.Seeds) > 1 && len(s.Seeds) > 0 {
-			fmt.Fprintf(&text, "; line %d held with %d seeds, first %d", s.Line, len(s.Seeds), s.Seeds[0])
+		if len(s.Seeds) > 0 {
+			fmt.Fprintf(&text, " Line %d (%q) held for %s, e.g. --seed %d.", s.Line, someExpectation(s.Command), count(len(s.Seeds), "seed"), s.Seeds[0])
 		}
 	}
+	if r.Cluster != nil {
+		fmt.Fprintf(&text, " (Output above: %s.)", r.position())
+	}
 	return text.String()
+}
+
+// position returns the seed of the reported run and how far it came.
+func (r *Result) position() string {
+	order := fmt.Sprintf("seed %d", r.Seed)
+	if r.Chosen {
+		order = "order as chosen"
+	}
+	return fmt.Sprintf("%s, %s of virtual time", order, r.Cluster.Now().Sub(r.Start))
+}
+
+// someExpectation returns a line without its prefix some.
+func someExpectation(command string) string {
+	return strings.TrimSpace(strings.TrimPrefix(command, "some "))
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -57,23 +57,23 @@ func TestSeeds(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "Pending", string(claim.Status.Phase), "the cluster is that of the seed")
 	})
-	t.Run("none does it", func(t *testing.T) {
+	t.Run("no seed passes", func(t *testing.T) {
 		result, err := script.Run(parse(t, lines("seeds 1..5 some\n", "expect pvc/data gone")), script.Options{})
-		require.ErrorContains(t, err, "with none of the seeds 1..5 everything holds; seed 1 came farthest")
+		require.ErrorContains(t, err, "no seed of 1..5 passes; seed 1 got farthest")
 		require.Len(t, result.Seeds, 5)
 		require.Empty(t, result.Succeeded)
 	})
-	t.Run("lines that hold with some", func(t *testing.T) {
+	t.Run("lines that hold with some seeds", func(t *testing.T) {
 		result, err := script.Run(parse(t, lines("seeds 1..40\n", "some expect pvc/data phase=Bound\nsome expect pvc/data phase=Pending")), script.Options{})
 		require.NoError(t, err)
 		require.Len(t, result.Some, 2)
 		require.Len(t, result.Seeds, len(result.Some[0].Seeds)+len(result.Some[1].Seeds))
-		require.Contains(t, result.Summary(), "ok, 40 of 40 seeds played succeeded")
-		require.Contains(t, result.Summary(), "line 4 held with ")
+		require.Contains(t, result.Summary(), "ok: 40 seeds passed. Line 4 (\"expect pvc/data phase=Bound\") held for ")
+		require.Contains(t, result.Summary(), " Line 5 (\"expect pvc/data phase=Pending\") held for ")
 	})
-	t.Run("a line that holds with none", func(t *testing.T) {
+	t.Run("a line that holds with no seed", func(t *testing.T) {
 		_, err := script.Run(parse(t, lines("seeds 1..5\n", "some expect pvc/data gone")), script.Options{})
-		require.EqualError(t, err, "x.txtar:4: some expect pvc/data gone: with none of the seeds 1..5 it holds")
+		require.EqualError(t, err, "x.txtar:4: some expect pvc/data gone: does not hold with any seed of 1..5")
 	})
 	t.Run("the caller's seed wins", func(t *testing.T) {
 		seed := int64(7)
@@ -101,7 +101,7 @@ func TestOptions(t *testing.T) {
 	})
 	t.Run("update to two outputs", func(t *testing.T) {
 		_, err := script.Run(parse(t, "get pv\ncmp stdout want\nnow\ncmp stdout want\n-- want --\n"), script.Options{Update: true})
-		require.ErrorContains(t, err, "x.txtar:4: cmp stdout want: want is compared with two different outputs")
+		require.ErrorContains(t, err, "x.txtar:4: cmp stdout want: update want: the script compares it with two different outputs")
 	})
 	t.Run("continue", func(t *testing.T) {
 		s := parse(t, "expect pv/a gone\nexpect pv/a phase=Bound\nexpect pv/b phase=Bound\ndelete pv/a\nexpect pv/c phase=Bound")
@@ -151,7 +151,7 @@ func TestViolation(t *testing.T) {
 	_, err = script.Run(parse(t, text), script.Options{})
 	require.NoError(t, err)
 	_, err = script.Run(parse(t, strings.Replace(text, "watch=", "check=", 1)), script.Options{})
-	require.ErrorContains(t, err, "x.txtar:10: advance 10m: deleted-pods-go does not hold: pod default/web is still there")
+	require.ErrorContains(t, err, "x.txtar:10: advance 10m: invariant deleted-pods-go violated: pod default/web is still there")
 }
 
 // TestDeterminism plays every script twice: what a person sees is the same bytes.

@@ -9,47 +9,47 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Script is a script that has been read and checked.
+// Script is a parsed script.
 type Script struct {
-	// Name is what errors call the script, usually its file.
+	// Name identifies the script in errors; usually its file.
 	Name string
 
 	archive    *txtar.Archive
 	statements []*statement
 	seeds      *seeds
-	modifiers  []modifier // what the first lines add to the cluster's setup
-	line       int        // that is being read
-	manifest   bool       // made of manifests: errors name their lines
+	modifiers  []setupLine // contributions of the setup lines, in order
+	line       int         // number of the line being parsed
+	manifest   bool        // made from manifests: errors name lines of those
 }
 
 // statement is one line with a command.
 type statement struct {
-	line    int
-	text    string // as written
-	comment bool   // only to be shown
-	fails   bool   // "!": it must fail
-	may     bool   // "?": it may fail
-	some    bool   // "some": it must hold with some seed
-	command *command
-	words   []word // behind the command
-	step    step   // nil if a variable is among the words
+	line     int
+	text     string // as written
+	comment  bool   // copied to the output
+	mustFail bool   // "!"
+	mayFail  bool   // "?"
+	someSeed bool   // "some": must hold with at least one seed
+	command  *command
+	words    []word // after the name of the command
+	step     step   // nil if the words contain a variable: then parsed when executed
 }
 
-// step is what a statement does.
-type step func(*player) error
+// step executes a statement.
+type step func(*runner) error
 
-// Error says what is wrong with a script, or went wrong as it was played.
+// Error describes a line of a script that is malformed or failed.
 type Error struct {
-	// File and Line say where; Line counts from 1.
+	// File and Line locate the problem; Line counts from 1.
 	File string
 	Line int
-	// Command is the line as it is written, "" where no command is concerned.
+	// Command is the line as written; "" if the problem concerns no command.
 	Command string
-	// Err is what is wrong. It may have several lines, such as a diff.
+	// Err is the reason. It may have several lines, such as a diff.
 	Err error
 }
 
-// Error is "file:line: command: why".
+// Error returns "file:line: command: reason".
 func (e *Error) Error() string {
 	if e.Command == "" {
 		return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
@@ -57,20 +57,20 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s: %v", e.File, e.Line, e.Command, e.Err)
 }
 
-// Unwrap is what is wrong.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// maxSize bounds what is taken for a script.
+// maxSize is the largest script or manifest that is accepted, in bytes.
 const maxSize = 64 << 20
 
-// Parse reads a script. name is what errors call it. Every line is checked, as far as no variable is in it; the error is an *[Error] for
-// the first that is wrong.
+// Parse reads a script. name identifies it in errors. Every line without variables is checked; the error is an *[Error] for the first line
+// that is wrong.
 func Parse(name string, data []byte) (*Script, error) {
 	if len(data) > maxSize {
-		return nil, &Error{File: name, Line: 1, Err: fmt.Errorf("it has %d bytes: a script has at most %d", len(data), maxSize)}
+		return nil, &Error{File: name, Line: 1, Err: fmt.Errorf("script has %d bytes, more than the maximum of %d", len(data), maxSize)}
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return nil, &Error{File: name, Line: 1 + bytes.Count(data[:i], []byte("\n")), Err: errors.New("a zero byte: this is no text")}
+		return nil, &Error{File: name, Line: 1 + bytes.Count(data[:i], []byte("\n")), Err: errors.New("script contains a zero byte: want text")}
 	}
 	s := &Script{Name: name, archive: txtar.Parse(data)}
 	if err := s.checkFiles(); err != nil {
@@ -82,7 +82,7 @@ func Parse(name string, data []byte) (*Script, error) {
 	return s, nil
 }
 
-// read reads the lines of the script.
+// read parses the lines of the script and checks the setup.
 func (s *Script) read() error {
 	acting := false
 	for i, text := range strings.Split(string(s.archive.Comment), "\n") {
@@ -90,7 +90,7 @@ func (s *Script) read() error {
 		st, err := s.parseLine(s.line, text)
 		if err == nil && st != nil && !st.comment {
 			if st.command.setup && acting {
-				err = fmt.Errorf("%s comes too late: it stands before the first command that does something", st.command.name)
+				err = fmt.Errorf("%s must come before the first command that is not setup", st.command.name)
 			}
 			acting = acting || !st.command.setup
 		}
@@ -108,13 +108,13 @@ func (s *Script) errorAt(line int, command string, err error) error {
 	return &Error{File: s.Name, Line: line, Command: command, Err: err}
 }
 
-// checkFiles refuses files of the same name.
+// checkFiles rejects two files with the same name.
 func (s *Script) checkFiles() error {
 	line := 1 + bytes.Count(s.archive.Comment, []byte("\n"))
 	seen := make(map[string]bool)
 	for _, f := range s.archive.Files {
 		if seen[f.Name] {
-			return s.errorAt(line, "", fmt.Errorf("the file %s is there twice", f.Name))
+			return s.errorAt(line, "", fmt.Errorf("duplicate file %s", f.Name))
 		}
 		seen[f.Name] = true
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
@@ -122,7 +122,7 @@ func (s *Script) checkFiles() error {
 	return nil
 }
 
-// parseLine reads one line; nil is one without content.
+// parseLine parses one line; nil for an empty one.
 func (s *Script) parseLine(line int, text string) (*statement, error) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "#") {
@@ -139,18 +139,18 @@ func (s *Script) parseLine(line int, text string) (*statement, error) {
 		if !isPrefix {
 			break
 		}
-		if st.fails || st.may || st.some {
-			return nil, errors.New("a command has only one of !, ? and some in front")
+		if st.mustFail || st.mayFail || st.someSeed {
+			return nil, errors.New("a command takes at most one of the prefixes !, ? and some")
 		}
-		st.fails, st.may, st.some = first == "!", first == "?", first == "some"
+		st.mustFail, st.mayFail, st.someSeed = first == "!", first == "?", first == "some"
 		all = all[1:]
 	}
 	if len(all) == 0 {
-		return nil, errors.New("a command is missing behind it")
+		return nil, errors.New("missing command after the prefix")
 	}
 	name, ok := all[0].plain()
 	if !ok {
-		return nil, errors.New("the name of a command cannot be a variable")
+		return nil, errors.New("the name of a command must not be a variable")
 	}
 	if st.command = commandNamed(name); st.command == nil {
 		return nil, unknownCommand(name)
@@ -164,7 +164,7 @@ func (s *Script) parseLine(line int, text string) (*statement, error) {
 		plain, ok := w.plain()
 		if !ok {
 			if st.command.setup {
-				return nil, fmt.Errorf("%s cannot have variables: they get their values later", name)
+				return nil, fmt.Errorf("%s must not use variables: it runs before set", name)
 			}
 			return st, nil
 		}
@@ -176,19 +176,19 @@ func (s *Script) parseLine(line int, text string) (*statement, error) {
 
 func (st *statement) checkPrefix(s *Script) error {
 	switch {
-	case st.fails && (st.command.setup || st.command.sure):
-		return fmt.Errorf("%s cannot fail: leave out the !", st.command.name)
-	case st.may && (st.command.setup || st.command.sure || st.command.group == expectations):
-		return fmt.Errorf("? does not go with %s: it would say nothing", st.command.name)
-	case st.some && (st.command.setup || st.command.group != expectations):
-		return fmt.Errorf("some goes with expect, stdout, stderr and cmp, not with %s", st.command.name)
-	case st.some && (s.seeds == nil || s.seeds.some):
-		return errors.New("some needs a line such as \"seeds 1..50\" before: it is about what happens with some of them")
+	case st.mustFail && (st.command.setup || st.command.infallible):
+		return fmt.Errorf("invalid prefix !: %s cannot fail", st.command.name)
+	case st.mayFail && (st.command.setup || st.command.infallible || st.command.group == expectations):
+		return fmt.Errorf("invalid prefix ?: not allowed before %s", st.command.name)
+	case st.someSeed && (st.command.setup || st.command.group != expectations):
+		return fmt.Errorf("invalid prefix some before %s: want expect, stdout, stderr or cmp", st.command.name)
+	case st.someSeed && (s.seeds == nil || s.seeds.some):
+		return errors.New("prefix some needs several seeds; add a line such as \"seeds 1..50\" above")
 	}
 	return nil
 }
 
-// file finds a file of the archive.
+// file returns a file of the archive.
 func (s *Script) file(name string) (*txtar.File, error) {
 	for i := range s.archive.Files {
 		if f := &s.archive.Files[i]; f.Name == name {
@@ -196,11 +196,11 @@ func (s *Script) file(name string) (*txtar.File, error) {
 		}
 	}
 	if len(s.archive.Files) == 0 {
-		return nil, fmt.Errorf("there is no file %s: put it below the script, under a line -- %s --", name, name)
+		return nil, fmt.Errorf("file %s not found; add it below the script, after a line -- %s --", name, name)
 	}
 	names := make([]string, len(s.archive.Files))
 	for i, f := range s.archive.Files {
 		names[i] = f.Name
 	}
-	return nil, fmt.Errorf("there is no file %s: the files of this script are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("file %s not found; the files of this script are %s", name, strings.Join(names, ", "))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/reclaim"
 )
 
-// setting is a key of config.
+// setting is a key of the command config.
 type setting struct {
 	key, help string
 	set       func(u *setup, value string) error
@@ -27,73 +27,73 @@ func durationSetting(key, help string, field func(*volsim.Config) *time.Duration
 func boolSetting(key, help string, field func(*volsim.Config) *bool) setting {
 	return setting{key, help, func(u *setup, value string) (err error) {
 		if value != "true" && value != "false" {
-			return errors.New("it is true or false")
+			return errors.New("want true or false")
 		}
 		*field(&u.config) = value == "true"
 		return nil
 	}}
 }
 
-// lagPrefix begins the keys of lags, with an actor behind it.
+// lagPrefix begins the keys lag.ACTOR.
 const lagPrefix = "lag."
 
 var settings = []setting{
-	{"seed", "chooses the order of what happens at the same instant; 0, the default, keeps the order", func(u *setup, value string) (err error) {
+	{"seed", "order of events that are due at the same time: 0, the default, is first in, first out; other values shuffle", func(u *setup, value string) (err error) {
 		u.config.Seed, err = strconv.ParseInt(value, 10, 64)
 		return err
 	}},
-	{"start", "the virtual time at which the cluster begins, as 2026-01-01T00:00:00Z", func(u *setup, value string) (err error) {
+	{"start", "virtual time at which the cluster starts, such as 2026-01-01T00:00:00Z", func(u *setup, value string) (err error) {
 		u.config.Start, err = time.Parse(time.RFC3339, value)
 		return err
 	}},
-	{lagPrefix + "ACTOR", "how long watch events take to reach that controller", nil},
-	{"without", "controllers that do not run, with commas between them; `kubelet` is those of all nodes", func(u *setup, value string) error {
+	{lagPrefix + "ACTOR", "delay of watch events to that controller", nil},
+	{"without", "comma-separated controllers that do not run; `kubelet` means the kubelets of all nodes", func(u *setup, value string) error {
 		u.config.Without = append(u.config.Without, strings.Split(value, ",")...)
 		return nil
 	}},
-	{"check", "`all`, or names of invariants with commas between them: a violation that nobody forced fails the line at which it shows; see `violations`", func(u *setup, value string) error {
+	{"check", "`all`, or comma-separated names of invariants: the run fails at the line where one is violated, unless a forced action explains it; see `violations`", func(u *setup, value string) error {
 		found, err := u.watch(value)
 		for _, inv := range found {
-			u.must = append(u.must, inv.Name)
+			u.enforced = append(u.enforced, inv.Name)
 		}
 		return err
 	}},
-	{"watch", "the same, but a violation is only noted, for `expect violation`", func(u *setup, value string) error {
+	{"watch", "the same, but violations are only recorded, for `expect violation`", func(u *setup, value string) error {
 		_, err := u.watch(value)
 		return err
 	}},
-	durationSetting("latency", "how long each API call of a controller takes", func(c *volsim.Config) *time.Duration { return &c.Latency }),
-	durationSetting("settle-limit", "how much virtual time settle may take; 1h unless said", func(c *volsim.Config) *time.Duration { return &c.SettleLimit }),
-	durationSetting("resync-period", "that of the PersistentVolume controller; 15s unless said", func(c *volsim.Config) *time.Duration { return &c.ResyncPeriod }),
-	boolSetting("disable-provisioning", "switches dynamic provisioning by the PersistentVolume controller off", func(c *volsim.Config) *bool { return &c.DisableProvisioning }),
-	boolSetting("added-machines", "leaves it to `node add` which nodes have a machine; else every Node object gets one", func(c *volsim.Config) *bool { return &c.AddedMachines }),
-	boolSetting("full-resync", "has the PersistentVolume controller look at every object at each resync; the outcome is the same", func(c *volsim.Config) *bool { return &c.FullResync }),
-	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; 10m unless said", func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
-	durationSetting("attach.sync-period", "how often the attach/detach controller looks whether what should be attached is; 1m unless said", func(c *volsim.Config) *time.Duration { return &c.Attach.SyncPeriod }),
-	boolSetting("attach.disable-sync", "switches that off", func(c *volsim.Config) *bool { return &c.Attach.DisableSync }),
+	durationSetting("latency", "duration of each API call of a controller", func(c *volsim.Config) *time.Duration { return &c.Latency }),
+	durationSetting("settle-limit", "maximum virtual time of `settle`; default 1h", func(c *volsim.Config) *time.Duration { return &c.SettleLimit }),
+	durationSetting("resync-period", "resync period of the PersistentVolume controller; default 15s", func(c *volsim.Config) *time.Duration { return &c.ResyncPeriod }),
+	boolSetting("disable-provisioning", "disables dynamic provisioning in the PersistentVolume controller", func(c *volsim.Config) *bool { return &c.DisableProvisioning }),
+	boolSetting("manual-nodes", "only `node add` starts kubelets; by default every Node object gets one", func(c *volsim.Config) *bool { return &c.AddedMachines }),
+	boolSetting("full-resync", "the PersistentVolume controller syncs every object at each resync, also those that cannot change; the outcome is the same", func(c *volsim.Config) *bool { return &c.FullResync }),
+	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m", func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
+	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m", func(c *volsim.Config) *time.Duration { return &c.Attach.SyncPeriod }),
+	boolSetting("attach.disable-sync", "disables that verification", func(c *volsim.Config) *bool { return &c.Attach.DisableSync }),
 	boolSetting("attach.disable-force-detach", "`--disable-force-detach-on-timeout`", func(c *volsim.Config) *bool { return &c.Attach.DisableForceDetach }),
-	durationSetting("attacher.timeout", "how long the external attacher waits for a call; 15s unless said", func(c *volsim.Config) *time.Duration { return &c.Attacher.Timeout }),
-	boolSetting("attacher.read-only", "the driver can attach for reading only", func(c *volsim.Config) *bool { return &c.Attacher.PublishReadOnly }),
-	durationSetting("provisioner.timeout", "how long the external provisioner waits for a call; 10s unless said", func(c *volsim.Config) *time.Duration { return &c.Provisioner.Timeout }),
-	boolSetting("provisioner.no-finalizer", "leaves out the external finalizer", func(c *volsim.Config) *bool { return &c.Provisioner.NoFinalizer }),
-	boolSetting("provisioner.blocking-save", "has the claim wait until its volume is stored, and deletes the asset if that fails", func(c *volsim.Config) *bool { return &c.Provisioner.BlockingSave }),
-	{"provisioner", "`csi`, the default, or `library`: that of the library as it comes", func(u *setup, value string) error {
+	durationSetting("attacher.timeout", "timeout of calls of the external attacher; default 15s", func(c *volsim.Config) *time.Duration { return &c.Attacher.Timeout }),
+	boolSetting("attacher.read-only", "the driver supports read-only attachments", func(c *volsim.Config) *bool { return &c.Attacher.PublishReadOnly }),
+	durationSetting("provisioner.timeout", "timeout of calls of the external provisioner; default 10s", func(c *volsim.Config) *time.Duration { return &c.Provisioner.Timeout }),
+	boolSetting("provisioner.no-finalizer", "does not set the external finalizer", func(c *volsim.Config) *bool { return &c.Provisioner.NoFinalizer }),
+	boolSetting("provisioner.blocking-save", "waits until the PersistentVolume is stored, and deletes the new volume if that fails", func(c *volsim.Config) *bool { return &c.Provisioner.BlockingSave }),
+	{"provisioner", "`csi`, the default, or `library`: the unmodified sig-storage-lib provisioner", func(u *setup, value string) error {
 		switch value {
 		case "csi":
 			u.config.Provisioner = reclaim.ProvisionerConfig{}
 		case "library":
 			u.config.Provisioner = reclaim.LibraryProvisioner()
 		default:
-			return errors.New("it is csi or library")
+			return errors.New("want csi or library")
 		}
 		return nil
 	}},
-	durationSetting("resizer.timeout", "how long the external resizer waits for a call; 10s unless said", func(c *volsim.Config) *time.Duration { return &c.Resizer.Timeout }),
-	boolSetting("resizer.ignore-use", "has the driver asked again although it said that it cannot expand a volume in use", func(c *volsim.Config) *bool { return &c.Resizer.IgnoreUse }),
-	durationSetting("kubelet.group-change", "how long it takes to give the files of a volume to the group that a pod wants", func(c *volsim.Config) *time.Duration { return &c.Kubelet.GroupChange }),
-	durationSetting("kubelet.stop-time", "how long containers take to exit when they are told to", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StopTime }),
-	durationSetting("kubelet.status-period", "the time between two reports of a node; 10s unless said", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StatusPeriod }),
-	durationSetting("kubelet.wait-limit", "how long a pod waits for its volumes at a time; 2m3s unless said", func(c *volsim.Config) *time.Duration { return &c.Kubelet.WaitLimit }),
+	durationSetting("resizer.timeout", "timeout of calls of the external resizer; default 10s", func(c *volsim.Config) *time.Duration { return &c.Resizer.Timeout }),
+	boolSetting("resizer.ignore-use", "retries even if the driver reported that it cannot expand a volume in use", func(c *volsim.Config) *bool { return &c.Resizer.IgnoreUse }),
+	durationSetting("kubelet.group-change", "how long applying the fsGroup of a pod to a volume takes", func(c *volsim.Config) *time.Duration { return &c.Kubelet.GroupChange }),
+	durationSetting("kubelet.stop-time", "how long containers take to exit on SIGTERM", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StopTime }),
+	durationSetting("kubelet.status-period", "how often a kubelet reports the status of its node; default 10s", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StatusPeriod }),
+	durationSetting("kubelet.wait-limit", "how long one sync of a pod waits for its volumes; default 2m3s", func(c *volsim.Config) *time.Duration { return &c.Kubelet.WaitLimit }),
 }
 
 func configHelp() string {
@@ -106,13 +106,13 @@ func configHelp() string {
 
 func readConfig(s *Script, args []string) (step, error) {
 	if len(args) == 0 {
-		return nil, usageOf("config", "it is not said what to set")
+		return nil, usageOf("config", "missing KEY=VALUE")
 	}
 	return nil, s.add(func(u *setup) error {
 		for _, arg := range args {
 			key, value, ok := strings.Cut(arg, "=")
 			if !ok {
-				return usageOf("config", fmt.Sprintf("%q has no =", arg))
+				return usageOf("config", fmt.Sprintf("invalid argument %q", arg))
 			}
 			if err := u.set(key, value); err != nil {
 				return err
@@ -122,7 +122,13 @@ func readConfig(s *Script, args []string) (step, error) {
 	})
 }
 
+// oldKeys maps former names of keys to the current ones.
+var oldKeys = map[string]string{"added-machines": "manual-nodes"}
+
 func (u *setup) set(key, value string) error {
+	if current, ok := oldKeys[key]; ok {
+		key = current
+	}
 	if actor, ok := strings.CutPrefix(key, lagPrefix); ok {
 		d, err := time.ParseDuration(value)
 		if err != nil {
@@ -145,5 +151,5 @@ func (u *setup) set(key, value string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("there is no key %q: there are %s", key, strings.Join(keys, ", "))
+	return fmt.Errorf("unknown key %q: want one of %s", key, strings.Join(keys, ", "))
 }

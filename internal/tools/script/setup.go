@@ -12,20 +12,20 @@ import (
 	"github.com/volsim/volsim/check"
 )
 
-// setup is what the first lines make up, for one cluster.
+// setup is the result of the setup lines, for one cluster.
 type setup struct {
 	config   volsim.Config
 	backends map[string]scriptBackend
-	must     []string // the invariants whose violation is a failure
+	enforced []string // the invariants whose violation is a failure
 }
 
-// modifier is what one of the first lines adds to a setup.
-type modifier struct {
+// setupLine is the contribution of one setup line.
+type setupLine struct {
 	line  int
 	apply func(*setup) error
 }
 
-// newSetup puts the first lines together, all but one: -1 is none.
+// newSetup applies the setup lines except one; -1 applies all.
 func (s *Script) newSetup(without int) (*setup, error) {
 	u := &setup{backends: make(map[string]scriptBackend)}
 	for i, m := range s.modifiers {
@@ -39,7 +39,7 @@ func (s *Script) newSetup(without int) (*setup, error) {
 	return u, nil
 }
 
-// newCluster makes the cluster that a run begins with.
+// newCluster creates the cluster of a run.
 func (s *Script) newCluster(seed int64, choose func(n int) int) (*volsim.Cluster, *setup, error) {
 	u, err := s.newSetup(-1)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Script) newCluster(seed int64, choose func(n int) int) (*volsim.Cluster
 	return c, u, err
 }
 
-// watch adds invariants, each once.
+// watch adds invariants that are not there yet.
 func (u *setup) watch(names string) ([]check.Invariant, error) {
 	found, err := invariants(names)
 	if err != nil {
@@ -64,14 +64,14 @@ func (u *setup) watch(names string) ([]check.Invariant, error) {
 	return found, nil
 }
 
-// checkSetup sees whether a cluster can be made, and blames the line without which it could.
+// checkSetup creates a cluster; if that fails, it reports the line without which it would succeed.
 func (s *Script) checkSetup() error {
 	c, _, err := s.newCluster(0, nil)
 	if err == nil {
 		c.Close()
 		return nil
 	}
-	guilty := max(len(s.modifiers)-1, 0)
+	culprit := max(len(s.modifiers)-1, 0)
 	for i := range s.modifiers {
 		u, failed := s.newSetup(i)
 		if failed != nil {
@@ -79,12 +79,12 @@ func (s *Script) checkSetup() error {
 		}
 		if c, failed := volsim.New(u.config); failed == nil {
 			c.Close()
-			guilty = i
+			culprit = i
 		}
 	}
 	line, text := 1, ""
 	if len(s.modifiers) > 0 {
-		line = s.modifiers[guilty].line
+		line = s.modifiers[culprit].line
 	}
 	for _, st := range s.statements {
 		if st.line == line {
@@ -94,50 +94,50 @@ func (s *Script) checkSetup() error {
 	return s.errorAt(line, text, err)
 }
 
-// add keeps what a line adds to the setup, if it can be added.
+// add adds a setup line after trying it.
 func (s *Script) add(apply func(*setup) error) error {
 	u := &setup{backends: make(map[string]scriptBackend)}
 	if err := apply(u); err != nil {
 		return err
 	}
-	s.modifiers = append(s.modifiers, modifier{line: s.line, apply: apply})
+	s.modifiers = append(s.modifiers, setupLine{line: s.line, apply: apply})
 	return nil
 }
 
-// seeds are those that a script is to be played with.
+// seeds is the range of seeds that a script runs with.
 type seeds struct {
 	from, to int64
-	some     bool // it is enough if it succeeds with one
+	some     bool // one passing seed is enough
 }
 
 func (s seeds) count() int { return int(s.to-s.from) + 1 }
 
 func (s seeds) String() string { return fmt.Sprintf("%d..%d", s.from, s.to) }
 
-// maxSeeds bounds how often a script is played.
+// maxSeeds bounds the number of seeds of a script.
 const maxSeeds = 100_000
 
 func setupCommands() []*command {
 	return []*command{
 		{
 			name: "config", group: setups, setup: true, usage: []string{"KEY=VALUE..."},
-			help:     "Sets up the cluster. The keys are:\n\n" + configHelp(),
+			help:     "Configures the cluster. The keys are:\n\n" + configHelp(),
 			examples: []string{"config seed=3 lag.persistentvolume-controller=2s", "config without=kube-scheduler,kubelet"},
 			read:     readConfig,
 		},
 		{
 			name: "seeds", group: setups, setup: true, usage: []string{"FROM..TO [each|some]"},
-			help: "Plays the script once for each of these seeds, each in a cluster of its own. With `each`, the default, it must succeed with every one; " +
-				"a line that begins with the word `some` is then an expectation that must hold with at least one of them, and does not end the run where " +
-				"it does not hold. With `some` the whole script must succeed with at least one seed, and the first such ends the search. " +
-				"Seed 0 plays in order; all others shuffle what is due at the same instant, also in the middle of what a controller does.",
+			help: "Runs the script once for each of these seeds, each time in a new cluster. With `each`, the default, it must pass with every seed; " +
+				"a line with the prefix `some` is an expectation that must hold with at least one seed, and does not end the run where " +
+				"it does not hold. With `some` the whole script must pass with at least one seed; the first passing seed ends the search. " +
+				"Seed 0 runs events that are due at the same time first in, first out; other seeds shuffle them and may interrupt a controller between two API calls.",
 			examples: []string{"seeds 1..50", "seeds 1..200 some"},
 			read:     readSeeds,
 		},
 		{
 			name: "backend", group: setups, setup: true, usage: []string{"NAME [OPTION...]"},
-			help: "Adds a storage system. A name that begins with `kubernetes.io/` is an in-tree plugin (`kubernetes.io/nfs` and `kubernetes.io/host-path` as " +
-				"Kubernetes has them, any other one that can create and delete), any other name a CSI driver with its sidecars. The options are:\n\n" + backendHelp(),
+			help: "Adds a storage system. A name that begins with `kubernetes.io/` is an in-tree plugin (`kubernetes.io/nfs` and `kubernetes.io/host-path` behave " +
+				"as in Kubernetes, others can create and delete volumes); any other name is a CSI driver with its sidecars. The options are:\n\n" + backendHelp(),
 			examples: []string{"backend disk.example.com", "backend disk.example.com quota=100Gi latency.Attach=10s lenient", "backend kubernetes.io/nfs"},
 			read:     readBackend,
 		},
@@ -150,31 +150,31 @@ func readSeeds(s *Script, args []string) (step, error) {
 		mode = args[1]
 	}
 	if len(args) < 1 || len(args) > 2 || mode != "each" && mode != "some" {
-		return nil, usageOf("seeds", "it is not said which seeds")
+		return nil, usageOf("seeds", "missing or invalid range")
 	}
 	if s.seeds != nil {
-		return nil, errors.New("there is another line with seeds")
+		return nil, errors.New("duplicate line seeds")
 	}
 	from, to, ok := strings.Cut(args[0], "..")
 	if !ok {
-		return nil, usageOf("seeds", fmt.Sprintf("%q is no range", args[0]))
+		return nil, usageOf("seeds", fmt.Sprintf("invalid range %q", args[0]))
 	}
 	first, err1 := strconv.ParseInt(from, 10, 64)
 	last, err2 := strconv.ParseInt(to, 10, 64)
 	if err := errors.Join(err1, err2); err != nil {
-		return nil, usageOf("seeds", fmt.Sprintf("%q is no range of numbers", args[0]))
+		return nil, usageOf("seeds", fmt.Sprintf("invalid range %q: want numbers", args[0]))
 	}
 	if last < first || first < 0 || last == math.MaxInt64 {
-		return nil, fmt.Errorf("the range %s is empty or not of numbers from 0 on: write the smaller seed first", args[0])
+		return nil, fmt.Errorf("invalid range %s: want numbers from 0, the smaller first", args[0])
 	}
 	if last-first >= maxSeeds {
-		return nil, fmt.Errorf("these are more than %d seeds", maxSeeds)
+		return nil, fmt.Errorf("invalid range: more than %d seeds", maxSeeds)
 	}
 	s.seeds = &seeds{from: first, to: last, some: mode == "some"}
 	return nil, nil
 }
 
-// seed is the one to play without a line of seeds.
+// seed returns the seed of a script without a line seeds.
 func (s *Script) seed() int64 {
 	u, err := s.newSetup(-1)
 	if err != nil {

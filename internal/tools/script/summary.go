@@ -12,28 +12,28 @@ import (
 
 func readSummary(_ *Script, args []string) (step, error) {
 	if len(args) > 0 {
-		return nil, usageOf("summary", "it takes nothing")
+		return nil, usageOf("summary", "want no arguments")
 	}
-	return (*player).summarize, nil
+	return (*runner).summarize, nil
 }
 
-// summaryKinds are the kinds whose objects a summary shows, in the order in which people ask for them.
+// summaryKinds are the kinds whose objects a summary prints, in this order.
 var summaryKinds = []api.Kind{
 	api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass, api.Pod, api.Node, api.VolumeAttachment,
 }
 
-func (p *player) summarize() error {
+func (r *runner) summarize() error {
 	var objs []api.Object
 	for _, kind := range summaryKinds {
-		objs = append(objs, p.list(kind)...)
+		objs = append(objs, r.list(kind)...)
 	}
-	if err := kubectl.Print(&p.printed, p.cluster.Now(), summaryKinds, objs, kubectl.Options{Namespaces: true}); err != nil {
+	if err := kubectl.Print(&r.printed, r.cluster.Now(), summaryKinds, objs, kubectl.Options{Namespaces: true}); err != nil {
 		return err
 	}
-	warnings := slices.DeleteFunc(p.cluster.Events(), func(e *corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
+	warnings := slices.DeleteFunc(r.cluster.Events(), func(e *corev1.Event) bool { return e.Type != corev1.EventTypeWarning })
 	if len(warnings) > 0 {
-		p.printf("\n")
-		if err := kubectl.Print(&p.printed, p.cluster.Now(), []api.Kind{api.Event}, asObjects(warnings), kubectl.Options{Namespaces: true}); err != nil {
+		r.printf("\n")
+		if err := kubectl.Print(&r.printed, r.cluster.Now(), []api.Kind{api.Event}, asObjects(warnings), kubectl.Options{Namespaces: true}); err != nil {
 			return err
 		}
 	}
@@ -41,16 +41,16 @@ func (p *player) summarize() error {
 		if !waits(obj) {
 			continue
 		}
-		text, err := p.explanation(api.RefTo(obj))
+		text, err := r.explanation(api.RefTo(obj))
 		if err != nil {
 			return err
 		}
-		p.printf("\n%s\n", strings.TrimSuffix(text, "\n"))
+		r.printf("\n%s\n", strings.TrimSuffix(text, "\n"))
 	}
 	return nil
 }
 
-// waits reports whether an object is not what somebody wanted it to be.
+// waits reports whether a claim or pod is not bound, not running or terminating.
 func waits(obj api.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:

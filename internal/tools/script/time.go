@@ -13,64 +13,64 @@ func timeCommands() []*command {
 	return []*command{
 		{
 			name: "advance", group: passing, usage: []string{"DURATION"},
-			help:     "Lets that much virtual time pass, the end included.",
+			help:     "Advances virtual time by this duration and runs everything due until then, the end included.",
 			examples: []string{"advance 15s", "advance 6m0.1s"},
 			read:     readAdvance,
 		},
 		{
 			name: "until", group: passing, usage: []string{"DURATION"},
-			help:     "Lets time pass up to that long after the start of the run. A time that is over is an error.",
+			help:     "Advances virtual time to this long after the start of the run. It fails if that is in the past.",
 			examples: []string{"until 5m"},
 			read:     readUntil,
 		},
 		{
 			name: "settle", group: passing, usage: []string{""},
-			help:     "Runs until only background resyncs are left to do. It fails if that takes more than an hour of virtual time (`config settle-limit`), as it does while something is tried again and again.",
+			help:     "Runs until only periodic background work is left. It fails if that takes more than an hour of virtual time (`config settle-limit`), for example because a failing operation is retried.",
 			examples: []string{"settle"},
 			read:     readSettle,
 		},
 		{
 			name: "step", group: passing, usage: []string{"[N]"},
-			help:     "Runs the next event, or the next N. It fails when nothing is left to run.",
+			help:     "Runs the next event, or the next N. It fails if no event is left.",
 			examples: []string{"step", "step 12"},
 			read:     readStep,
 		},
 		{
 			name: "wait", group: passing, usage: []string{"--for=CONDITION KIND/NAME... | KIND NAME... [--timeout=30s]"},
-			help: "Runs event by event until every object is so: `delete` (gone), `create` (there), `condition=TYPE[=STATUS]`, `jsonpath={.PATH}[=VALUE]`, or any condition that `expect` takes. " +
-				"It stops at the very instant; it fails when the time is over.",
+			help: "Runs event by event until every object meets the condition: `delete` (does not exist), `create` (exists), `condition=TYPE[=STATUS]`, `jsonpath={.PATH}[=VALUE]`, or any condition of `expect`. " +
+				"It stops right after the event that fulfills it, and fails after the timeout.",
 			examples: []string{"wait --for=condition=Ready pod/web --timeout=5m", "wait --for=delete pvc/data", "wait --for=phase=Bound pvc/data", "wait --for=jsonpath='{.status.phase}'=Bound pvc/data"},
 			read:     readWait,
 		},
 		{
-			name: "now", group: passing, usage: []string{""}, sure: true,
-			help:     "Prints the virtual time, and how much has passed since the start.",
+			name: "now", group: passing, usage: []string{""}, infallible: true,
+			help:     "Prints the virtual time, and the time since the start.",
 			examples: []string{"now"},
 			read: func(_ *Script, args []string) (step, error) {
 				if len(args) > 0 {
-					return nil, usageOf("now", "it takes nothing")
+					return nil, usageOf("now", "want no arguments")
 				}
-				return func(p *player) error {
-					p.printf("%s +%s\n", p.cluster.Now().Format(time.RFC3339Nano), p.elapsed())
+				return func(r *runner) error {
+					r.printf("%s +%s\n", r.cluster.Now().Format(time.RFC3339Nano), r.elapsed())
 					return nil
 				}, nil
 			},
 		},
 		{
-			name: "stop", group: passing, usage: []string{"[WHY]"}, sure: true,
-			help:     "Ends the script here. What stands below is checked but not played.",
+			name: "stop", group: passing, usage: []string{"[REASON]"}, infallible: true,
+			help:     "Ends the run. The lines below are checked but not run.",
 			examples: []string{"stop 'the rest is for later'"},
-			read:     func(*Script, []string) (step, error) { return func(*player) error { return errStop }, nil },
+			read:     func(*Script, []string) (step, error) { return func(*runner) error { return errStop }, nil },
 		},
 	}
 }
 
-// errStop ends a run without being a failure.
+// errStop ends a run without a failure.
 var errStop = errors.New("stop")
 
 func readDuration(name string, args []string) (time.Duration, error) {
 	if len(args) != 1 {
-		return 0, usageOf(name, "one duration is needed")
+		return 0, usageOf(name, "missing duration")
 	}
 	return positiveDuration(args[0])
 }
@@ -78,37 +78,37 @@ func readDuration(name string, args []string) (time.Duration, error) {
 func positiveDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no duration: write it as 15s, 5m or 1h30m", text)
+		return 0, fmt.Errorf("invalid duration %q: want a number with a unit, such as 15s, 5m or 1h30m", text)
 	}
 	if d < 0 {
-		return 0, fmt.Errorf("%s: time does not run backwards", text)
+		return 0, fmt.Errorf("invalid duration %s: must not be negative", text)
 	}
 	return d, nil
 }
 
 func readAdvance(_ *Script, args []string) (step, error) {
 	d, err := readDuration("advance", args)
-	return func(p *player) error { return p.advance(d) }, err
+	return func(r *runner) error { return r.advance(d) }, err
 }
 
-// latest is how long after the start a run may last: times have to be written with years of four digits.
-const latest = 200 * 365 * 24 * time.Hour
+// maxElapsed bounds the virtual time of a run: timestamps need years of four digits.
+const maxElapsed = 200 * 365 * 24 * time.Hour
 
-// advance lets time pass. Unlike Cluster.Advance it ends where events without end happen at one instant.
-func (p *player) advance(d time.Duration) error {
-	if p.elapsed() > latest-d {
-		return fmt.Errorf("the run would last longer than %s", latest)
+// advance advances virtual time. Unlike Cluster.Advance it fails on a livelock: events without end at one instant.
+func (r *runner) advance(d time.Duration) error {
+	if r.elapsed() > maxElapsed-d {
+		return fmt.Errorf("run would exceed %s of virtual time", maxElapsed)
 	}
-	end := p.cluster.Now().Add(d)
+	end := r.cluster.Now().Add(d)
 	events := 0
-	err := p.cluster.Until(func() bool {
-		const often = 10_000
-		if events++; events%often == 0 {
-			p.progress()
+	err := r.cluster.Until(func() bool {
+		const interval = 10_000
+		if events++; events%interval == 0 {
+			r.progress()
 		}
 		return false
 	}, d)
-	if stuck := new(engine.StuckError); errors.As(err, &stuck) && p.cluster.Now().Equal(end) && !endless(stuck) {
+	if stuck := new(engine.StuckError); errors.As(err, &stuck) && r.cluster.Now().Equal(end) && !isLivelock(stuck) {
 		return nil
 	}
 	return err
@@ -116,22 +116,22 @@ func (p *player) advance(d time.Duration) error {
 
 func readUntil(_ *Script, args []string) (step, error) {
 	d, err := readDuration("until", args)
-	return func(p *player) error {
-		if d < p.elapsed() {
-			return fmt.Errorf("that is over: it is +%s", p.elapsed())
+	return func(r *runner) error {
+		if d < r.elapsed() {
+			return fmt.Errorf("time is in the past: it is already +%s", r.elapsed())
 		}
-		return p.advance(d - p.elapsed())
+		return r.advance(d - r.elapsed())
 	}, err
 }
 
 func readSettle(_ *Script, args []string) (step, error) {
 	if len(args) > 0 {
-		return nil, usageOf("settle", "it takes nothing")
+		return nil, usageOf("settle", "want no arguments")
 	}
-	return func(p *player) error { return p.cluster.Settle() }, nil
+	return func(r *runner) error { return r.cluster.Settle() }, nil
 }
 
-// maxSteps bounds the command step.
+// maxSteps is the largest N of the command step.
 const maxSteps = 100_000_000
 
 func readStep(_ *Script, args []string) (step, error) {
@@ -139,18 +139,18 @@ func readStep(_ *Script, args []string) (step, error) {
 	if len(args) > 0 {
 		var err error
 		if n, err = strconv.Atoi(args[0]); err != nil || n < 1 || n > maxSteps || len(args) > 1 {
-			return nil, usageOf("step", "one number from 1 on is needed")
+			return nil, usageOf("step", "N must be a number from 1")
 		}
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		for i := range n {
-			if !p.cluster.Step() {
-				return fmt.Errorf("nothing is left to run after %d of %d", i, n)
+			if !r.cluster.Step() {
+				return fmt.Errorf("no event left after %d of %d", i, n)
 			}
 		}
 		return nil
 	}, nil
 }
 
-// endless reports whether the engine gave up because events without end passed at one instant, and not because time was over.
-func endless(err *engine.StuckError) bool { return err.Cause == engine.Livelock }
+// isLivelock reports whether the engine stopped because events without end are due at one time, and not because of the deadline.
+func isLivelock(err *engine.StuckError) bool { return err.Cause == engine.Livelock }

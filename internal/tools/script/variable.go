@@ -10,34 +10,34 @@ func readSet(_ *Script, args []string) (step, error) {
 		return nil, err
 	}
 	if len(a.rest) < 2 || !isName(a.rest[0]) {
-		return nil, usageOf("set", "a name of letters, digits and _ and a value are needed")
+		return nil, usageOf("set", "missing value, or invalid name: want letters, digits and _")
 	}
 	name := a.rest[0]
 	if len(a.rest) == 2 {
-		return func(p *player) error {
-			p.variables[name] = a.rest[1]
+		return func(r *runner) error {
+			r.variables[name] = a.rest[1]
 			return nil
 		}, nil
 	}
 	last := len(a.rest) - 1
-	which, err := readWhich(a.rest[1:last], a.get("namespace", ""))
+	target, err := readTarget(a.rest[1:last], a.get("namespace", ""))
 	if err != nil {
 		return nil, err
 	}
-	read, err := fieldOf(which.kind, a.rest[last])
+	read, err := fieldOf(target.kind, a.rest[last])
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
-		docs, _, err := which.find(p)
+	return func(r *runner) error {
+		docs, _, err := target.find(r)
 		if err != nil {
 			return err
 		}
 		if len(docs) != 1 {
-			return fmt.Errorf("there are %d objects of which this is true: exactly one is needed", len(docs))
+			return fmt.Errorf("%d objects match, want exactly one", len(docs))
 		}
-		p.variables[name] = read(docs[0])
-		p.printf("%s=%s\n", name, p.variables[name])
+		r.variables[name] = read(docs[0])
+		r.printf("%s=%s\n", name, r.variables[name])
 		return nil
 	}, nil
 }

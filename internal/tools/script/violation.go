@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/explain"
 )
 
-// invariants finds those of the given names, with commas between them; "all" is all.
+// invariants returns the invariants with these comma-separated names; "all" returns all.
 func invariants(names string) ([]check.Invariant, error) {
 	if names == "all" {
 		return check.All(), nil
@@ -18,17 +18,17 @@ func invariants(names string) ([]check.Invariant, error) {
 	return check.Named(strings.Split(names, ",")...)
 }
 
-// checkViolations fails when an invariant that must hold did not, and nobody forced it.
-func (p *player) checkViolations() error {
-	if len(p.must) == 0 {
+// checkViolations returns the first new violation of an enforced invariant that no forced action explains.
+func (r *runner) checkViolations() error {
+	if len(r.enforced) == 0 {
 		return nil
 	}
-	all := p.cluster.Violations()
-	fresh := all[p.violations:]
-	p.violations = len(all)
+	all := r.cluster.Violations()
+	fresh := all[r.seenViolations:]
+	r.seenViolations = len(all)
 	for _, v := range check.Unforced(fresh) {
-		if slices.Contains(p.must, v.Invariant) {
-			return fmt.Errorf("%s does not hold: %s (at +%s)", v.Invariant, v.Text, v.At.Sub(p.start))
+		if slices.Contains(r.enforced, v.Invariant) {
+			return fmt.Errorf("invariant %s violated: %s (at +%s)", v.Invariant, v.Text, v.At.Sub(r.start))
 		}
 	}
 	return nil
@@ -47,14 +47,14 @@ func readExpectViolation(words []string) (step, error) {
 			return nil, err
 		}
 	}
-	return func(p *player) error {
-		if len(p.watched) == 0 {
-			return errors.New("no invariant is checked: begin the script with config check=all, or watch=all if it may be violated")
+	return func(r *runner) error {
+		if len(r.watched) == 0 {
+			return errors.New("no invariant is checked; begin the script with config check=all, or config watch=all if violations are allowed")
 		}
 		n := 0
 		var others []string
-		for _, v := range p.cluster.Violations() {
-			if holdsOrWhy(conditions, func(field string) string { return p.violationField(v, field) }) == nil {
+		for _, v := range r.cluster.Violations() {
+			if requireAll(conditions, func(field string) string { return r.violationField(v, field) }) == nil {
 				n++
 			} else {
 				others = append(others, v.Invariant+": "+v.Text)
@@ -67,7 +67,7 @@ func readExpectViolation(words []string) (step, error) {
 	}, nil
 }
 
-func (p *player) violationField(v check.Violation, field string) string {
+func (r *runner) violationField(v check.Violation, field string) string {
 	switch field {
 	case "name":
 		return v.Invariant
@@ -76,7 +76,7 @@ func (p *player) violationField(v check.Violation, field string) string {
 	case "forced":
 		return v.Forced
 	case "at":
-		return v.At.Sub(p.start).String()
+		return v.At.Sub(r.start).String()
 	case "volume":
 		return v.Volume.ID
 	}
@@ -87,14 +87,14 @@ func (p *player) violationField(v check.Violation, field string) string {
 	return strings.Join(names, ",")
 }
 
-// readViolations reads the command that prints them.
+// readViolations reads the command violations, which prints them.
 func readViolations(_ *Script, args []string) (step, error) {
 	if len(args) > 0 {
-		return nil, usageOf("violations", "it takes nothing")
+		return nil, usageOf("violations", "want no arguments")
 	}
-	return func(p *player) error {
-		for _, v := range p.cluster.Violations() {
-			p.printf("%s\n", v)
+	return func(r *runner) error {
+		for _, v := range r.cluster.Violations() {
+			r.printf("%s\n", v)
 		}
 		return nil
 	}, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// goal is what wait waits for, of one object: err is nil when it is reached.
-type goal func(p *player, ref api.Ref) error
+// goal checks the condition of wait for one object: the error is nil once it is met.
+type goal func(r *runner, ref api.Ref) error
 
-// defaultTimeout is that of kubectl wait.
+// defaultTimeout is the default of kubectl wait --timeout.
 const defaultTimeout = 30 * time.Second
 
 func readTimeout(a arguments) (time.Duration, error) {
@@ -29,7 +29,7 @@ func readWait(_ *Script, args []string) (step, error) {
 		return nil, err
 	}
 	if !a.has("for") {
-		return nil, usageOf("wait", "it is not said what for")
+		return nil, usageOf("wait", "missing --for=CONDITION")
 	}
 	timeout, err := readTimeout(a)
 	if err != nil {
@@ -44,17 +44,17 @@ func readWait(_ *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error { return p.waitFor(refs, reached, wanted, timeout) }, nil
+	return func(r *runner) error { return r.waitFor(refs, reached, wanted, timeout) }, nil
 }
 
-// readGoal reads what follows --for=.
+// readGoal reads the value of --for.
 func readGoal(kind api.Kind, text string) (goal, error) {
 	switch text {
 	case "delete":
 		return waitForDelete, nil
 	case "create":
-		return func(p *player, ref api.Ref) error {
-			_, err := p.get(ref)
+		return func(r *runner, ref api.Ref) error {
+			_, err := r.get(ref)
 			return err
 		}, nil
 	}
@@ -67,7 +67,7 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 		}
 	}
 	if template, ok := strings.CutPrefix(text, "jsonpath="); ok {
-		// Without a value it is enough that there is one.
+		// Without a value any non-empty one is enough.
 		if _, value, _ := strings.Cut(template, "}"); !strings.HasPrefix(value, "=") {
 			template += "!="
 		}
@@ -77,8 +77,8 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player, ref api.Ref) error {
-		obj, err := p.get(ref)
+	return func(r *runner, ref api.Ref) error {
+		obj, err := r.get(ref)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func readGoal(kind api.Kind, text string) (goal, error) {
 	}, nil
 }
 
-// asStatus is the status of a condition as conditions have it: kubectl takes "true" for "True".
+// asStatus returns the status of a condition in its canonical case: kubectl accepts "true" for "True".
 func asStatus(text string) string {
 	for _, s := range statuses {
 		if strings.EqualFold(s, text) {
@@ -100,47 +100,47 @@ func asStatus(text string) string {
 	return text
 }
 
-func waitForDelete(p *player, ref api.Ref) error {
-	obj, err := p.get(ref)
+func waitForDelete(r *runner, ref api.Ref) error {
+	obj, err := r.get(ref)
 	if err != nil {
 		return nil
 	}
 	if obj.GetDeletionTimestamp() == nil {
-		return errors.New("nobody has deleted it")
+		return errors.New("it is not being deleted")
 	}
-	return fmt.Errorf("finalizers %v hold it", obj.GetFinalizers())
+	return fmt.Errorf("it is being deleted; finalizers %v remain", obj.GetFinalizers())
 }
 
-// waitFor lets time pass until all objects are as wanted.
-func (p *player) waitFor(refs []api.Ref, reached goal, wanted string, timeout time.Duration) error {
+// waitFor advances virtual time until every object meets the condition.
+func (r *runner) waitFor(refs []api.Ref, reached goal, wanted string, timeout time.Duration) error {
 	var missing api.Ref
 	var why error
 	events := 0
 	met := func() bool {
-		const often = 10_000
-		if events++; events%often == 0 {
-			p.progress()
+		const interval = 10_000
+		if events++; events%interval == 0 {
+			r.progress()
 		}
 		for _, ref := range refs {
-			if why = reached(p, ref); why != nil {
+			if why = reached(r, ref); why != nil {
 				missing = ref
 				return false
 			}
 		}
 		return true
 	}
-	p.waiting = true
-	err := p.cluster.Until(met, timeout)
-	p.waiting = false
+	r.waiting = true
+	err := r.cluster.Until(met, timeout)
+	r.waiting = false
 	if err != nil {
 		stuck := new(engine.StuckError)
-		if errors.As(err, &stuck) && endless(stuck) {
+		if errors.As(err, &stuck) && isLivelock(stuck) {
 			return err
 		}
-		return fmt.Errorf("timed out waiting for %s on %s after %s: %w", wanted, shown(missing), timeout, why)
+		return fmt.Errorf("timed out waiting for %s on %s after %s: %w", wanted, displayName(missing), timeout, why)
 	}
 	for _, ref := range refs {
-		p.printf("%s condition met\n", shown(ref))
+		r.printf("%s condition met\n", displayName(ref))
 	}
 	return nil
 }

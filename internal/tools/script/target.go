@@ -8,17 +8,17 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// which says which objects are meant: one by its name, or those of a kind; and what holds of them.
-type which struct {
+// target selects objects: one by its name or all of a kind, and the conditions they must meet.
+type target struct {
 	kind   api.Kind
-	ref    api.Ref // zero for all of the kind
+	ref    api.Ref // zero selects all of the kind
 	checks []fieldCheck
 }
 
-// readWhich reads KIND/NAME CONDITION..., KIND NAME CONDITION... or KIND CONDITION...
-func readWhich(words []string, namespace string) (w which, err error) {
+// readTarget reads KIND/NAME CONDITION..., KIND NAME CONDITION... or KIND CONDITION...
+func readTarget(words []string, namespace string) (w target, err error) {
 	if len(words) == 0 {
-		return w, errors.New("it is not said which object")
+		return w, errors.New("missing object: want KIND/NAME or KIND NAME")
 	}
 	first, rest := words[0], words[1:]
 	if strings.Contains(first, "/") {
@@ -43,17 +43,17 @@ func readWhich(words []string, namespace string) (w which, err error) {
 	return w, err
 }
 
-// find lists the objects of which everything holds, as documents, and says what does not hold of the others.
-func (w which) find(p *player) (docs []map[string]any, wrong []string, err error) {
+// find returns the objects that meet all conditions, as documents, and for the others the conditions they do not meet.
+func (w target) find(r *runner) (docs []map[string]any, wrong []string, err error) {
 	var objs []api.Object
 	if w.ref != (api.Ref{}) {
-		obj, err := p.get(w.ref)
+		obj, err := r.get(w.ref)
 		if err != nil {
 			return nil, []string{err.Error()}, nil
 		}
 		objs = append(objs, obj)
 	} else {
-		objs = p.list(w.kind)
+		objs = r.list(w.kind)
 	}
 	for _, obj := range objs {
 		doc := documentOf(obj)
@@ -72,7 +72,7 @@ func (w which) find(p *player) (docs []map[string]any, wrong []string, err error
 	return docs, wrong, nil
 }
 
-// listed joins the first texts, and says how many there are besides.
+// listed joins the first texts and counts the rest.
 func listed(texts []string, separator string) string {
 	const shown = 5
 	if len(texts) > shown {

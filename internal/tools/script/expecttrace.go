@@ -17,16 +17,16 @@ import (
 
 // entryFilter selects entries of the trace.
 type entryFilter struct {
-	sort       string // "" is all
+	entryType  string // "" selects all
 	about      api.Ref
 	conditions []condition
-	reads      []func(*player, trace.Entry) string
-	begun      bool // calls count when they begin, too
+	reads      []func(*runner, trace.Entry) string
+	begun      bool // includes the begin of calls
 }
 
 // readFilter reads [KIND/NAME] CONDITION...
 func readFilter(sort string, words []string, namespace string) (f entryFilter, err error) {
-	f.sort = sort
+	f.entryType = sort
 	if f.about, words, err = takeRef(words, namespace); err != nil {
 		return f, err
 	}
@@ -36,15 +36,15 @@ func readFilter(sort string, words []string, namespace string) (f entryFilter, e
 			return f, err
 		}
 		if !ok {
-			return f, fmt.Errorf("%q is no condition: write FIELD=VALUE, as actor=user", w)
+			return f, fmt.Errorf("invalid condition %q: want FIELD=VALUE, such as actor=user", w)
 		}
 		i := slices.IndexFunc(entryFields, func(e entryField) bool { return e.name == c.field })
 		if i < 0 {
-			return f, fmt.Errorf("an entry of the trace has no field %q: there are %s", c.field, strings.Join(entryFieldNames(), ", "))
+			return f, fmt.Errorf("unknown field %q of a trace entry: want one of %s", c.field, strings.Join(entryFieldNames(), ", "))
 		}
 		if c.field == "at" {
 			if _, err := time.ParseDuration(c.value); err != nil {
-				return f, fmt.Errorf("%s: %q is no duration", w, c.value)
+				return f, fmt.Errorf("invalid condition %s: %q is not a duration", w, c.value)
 			}
 		}
 		if err := c.isOneOf(entryFields[i].values); err != nil {
@@ -56,12 +56,12 @@ func readFilter(sort string, words []string, namespace string) (f entryFilter, e
 	return f, nil
 }
 
-func (f entryFilter) matches(p *player, e trace.Entry) (bool, error) {
-	if f.sort != "" && !slices.Contains(entryTypes[f.sort], e.Type) || f.about != (api.Ref{}) && e.Object != f.about {
+func (f entryFilter) matches(r *runner, e trace.Entry) (bool, error) {
+	if f.entryType != "" && !slices.Contains(entryTypes[f.entryType], e.Type) || f.about != (api.Ref{}) && e.Object != f.about {
 		return false, nil
 	}
 	for i, c := range f.conditions {
-		if ok, err := c.holds(f.reads[i](p, e)); !ok || err != nil {
+		if ok, err := c.holds(f.reads[i](r, e)); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -77,13 +77,13 @@ func readExpectEntry(sort string, words []string, namespace string) (step, error
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		n := 0
-		for e := range p.cluster.Trace().Entries() {
+		for e := range r.cluster.Trace().Entries() {
 			if sort == "call" && e.Verb == "begin" && !f.begun {
 				continue
 			}
-			ok, err := f.matches(p, e)
+			ok, err := f.matches(r, e)
 			if err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func readTrace(s *Script, args []string) (step, error) {
 		return nil, err
 	}
 	words, sort, file := a.rest, "", ""
-	if len(words) > 0 && slices.Contains(sorts, words[0]) {
+	if len(words) > 0 && isEntryType(words[0]) {
 		sort, words = words[0], words[1:]
 	}
 	if n := len(words); n > 0 {
@@ -120,34 +120,34 @@ func readTrace(s *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
-		if err := p.printTrace(f); err != nil || file == "" {
+	return func(r *runner) error {
+		if err := r.printTrace(f); err != nil || file == "" {
 			return err
 		}
-		return p.compareFile("trace", p.printed.String(), file)
+		return r.compareFile("trace", r.printed.String(), file)
 	}, nil
 }
 
-// printTrace prints the entries that the filter lets pass, with columns that fit them.
-func (p *player) printTrace(f entryFilter) error {
-	trace := p.cluster.Trace()
+// printTrace prints the matching entries in aligned columns.
+func (r *runner) printTrace(f entryFilter) error {
+	trace := r.cluster.Trace()
 	if trace == nil {
-		return errors.New("this run keeps no trace")
+		return errors.New("this run records no trace")
 	}
 	var rows [][3]string
 	width := 0
 	for e := range trace.Entries() {
-		ok, err := f.matches(p, e)
+		ok, err := f.matches(r, e)
 		if err != nil {
 			return err
 		}
 		if ok {
-			rows = append(rows, [3]string{"+" + e.Time.Sub(p.start).String(), e.Actor, e.String()})
+			rows = append(rows, [3]string{"+" + e.Time.Sub(r.start).String(), e.Actor, e.String()})
 			width = max(width, utf8.RuneCountInString(e.Actor))
 		}
 	}
 	for _, row := range rows {
-		p.printf("%-10s  %-*s  %s\n", row[0], width, row[1], row[2])
+		r.printf("%-10s  %-*s  %s\n", row[0], width, row[1], row[2])
 	}
 	return nil
 }

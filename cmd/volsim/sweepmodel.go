@@ -13,34 +13,34 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-// swept is a world with what is known about it.
+// swept is a model to explore and its source.
 type swept struct {
 	name  string
-	world explore.Model
-	// script is what it was made of; nil if that was a manifest.
+	model explore.Model
+	// script is the source of the model; nil for a manifest.
 	script *explore.Script
 }
 
-// world makes a world of a script or a manifest.
-func (f *sweepFlags) world(cmd *cobra.Command, arg string) (swept, error) {
+// model returns the model of a script or a manifest.
+func (f *sweepFlags) model(cmd *cobra.Command, arg string) (swept, error) {
 	name, data, err := readInput(cmd.InOrStdin(), arg)
 	if err != nil {
 		return swept{}, err
 	}
 	if !script.IsManifest(name, data) {
-		return f.scriptWorld(cmd, name, data)
+		return f.scriptModel(cmd, name, data)
 	}
-	w, err := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}.Model()
+	m, err := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All()}.Model()
 	if err != nil {
 		return swept{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return swept{name: name, world: w}, nil
+	return swept{name: name, model: m}, nil
 }
 
-func (f *sweepFlags) scriptWorld(cmd *cobra.Command, name string, data []byte) (swept, error) {
-	for _, not := range []struct{ flag, instead string }{{"without", "write config without=... in it"}, {"starting", "its controllers start with it"}} {
+func (f *sweepFlags) scriptModel(cmd *cobra.Command, name string, data []byte) (swept, error) {
+	for _, not := range []struct{ flag, instead string }{{"without", "use config without=... in the script"}, {"starting", "controllers of a script start before its first command"}} {
 		if cmd.Flags().Changed(not.flag) {
-			return swept{}, usageError{fmt.Errorf("--%s does not go with a script: %s", not.flag, not.instead)}
+			return swept{}, usageError{fmt.Errorf("invalid --%s for a script; %s", not.flag, not.instead)}
 		}
 	}
 	script, err := explore.ReadScript(name, data)
@@ -51,12 +51,12 @@ func (f *sweepFlags) scriptWorld(cmd *cobra.Command, name string, data []byte) (
 }
 
 func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
-	s, err := f.world(cmd, arg)
+	s, err := f.model(cmd, arg)
 	if err != nil {
 		return err
 	}
 	progress := f.progress(cmd.ErrOrStderr())
-	x, err := explore.Exhaustive(s.world, explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Progress: func(x explore.Exploration) {
+	x, err := explore.Exhaustive(s.model, explore.Options{MaxRuns: f.maxRuns, MaxChoices: f.maxChoices, NoPrune: f.noPrune, Progress: func(x explore.Exploration) {
 		progress(func() string {
 			return fmt.Sprintf("%s: %d runs, %d states, %d outcomes", s.name, x.Runs, x.States, len(x.Outcomes))
 		})
@@ -67,18 +67,18 @@ func (f *sweepFlags) runExhaustive(cmd *cobra.Command, arg string) error {
 	return f.reportExploration(cmd.OutOrStdout(), s, x)
 }
 
-// runChoices plays a world once.
+// runChoices runs a model once, with --choices.
 func (f *sweepFlags) runChoices(cmd *cobra.Command, arg string) error {
 	choices, err := readChoices(cmd.InOrStdin(), f.choices, []string{arg})
 	if err != nil {
 		return err
 	}
-	s, err := f.world(cmd, arg)
+	s, err := f.model(cmd, arg)
 	if err != nil {
 		return err
 	}
 	name := s.name
-	run, outcome, err := explore.Replay(s.world, choices)
+	run, outcome, err := explore.Replay(s.model, choices)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -90,13 +90,13 @@ func (f *sweepFlags) runChoices(cmd *cobra.Command, arg string) error {
 	out.printf("%s: outcome %s\n%s\n", name, outcome.ID(), indent(string(outcome)))
 	violations := run.Violations()
 	for _, v := range violations {
-		out.printf("\nviolated %s\n%s\n", v.Invariant, indent(v.String()))
+		out.printf("\ninvariant %s violated\n%s\n", v.Invariant, indent(v.String()))
 	}
 	if out.err != nil {
 		return out.err
 	}
 	if bad := check.Unforced(violations); len(bad) > 0 {
-		return fmt.Errorf("%s: %s does not hold, and nobody forced it", name, bad[0].Invariant)
+		return fmt.Errorf("%s: invariant %s violated", name, bad[0].Invariant)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (f *sweepFlags) writeTrace(stdout io.Writer, run *explore.Run) error {
 		return err
 	}
 	if err := os.WriteFile(f.trace, out.Bytes(), 0o644); err != nil {
-		return fileProblem(f.trace, err)
+		return fileError(f.trace, err)
 	}
 	return nil
 }

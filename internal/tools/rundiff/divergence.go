@@ -8,34 +8,34 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Parting is the first instant at which one run does what the other does not.
-type Parting struct {
-	// At is the time since the start, as +15s.
+// Divergence is the first time at which one run has an entry that the other does not have.
+type Divergence struct {
+	// At is the time since the start, such as +15s.
 	At string `json:"at"`
-	// A and B are what each does around it: a few entries before the first that the other does not have, that entry, and a few behind.
+	// A and B are the entries of each run around it.
 	A []Entry `json:"a"`
 	B []Entry `json:"b"`
 }
 
-// Entry is one of a trace.
+// Entry is an entry of a trace.
 type Entry struct {
 	Seq   uint64 `json:"seq"`
 	At    string `json:"at"`
 	Actor string `json:"actor"`
-	// Text says what happened. Rule is the rule behind a decision; what follows from one stands behind it, with nothing to tell which.
+	// Text describes the entry. Rule is set for decisions.
 	Text string `json:"text"`
 	Rule string `json:"rule,omitempty"`
-	// Only reports whether the other run does not do this at this instant.
+	// Only reports whether the other run has no such entry at this time.
 	Only bool `json:"only,omitempty"`
 }
 
-// How many entries are shown before the first that the other does not have, and behind it.
+// Number of entries reported before and after the first one that the other run does not have.
 const (
-	before = 4
-	behind = 4
+	contextBefore = 4
+	contextAfter  = 4
 )
 
-// item is an entry on its way to be compared.
+// item is an entry to compare.
 type item struct {
 	entry trace.Entry
 	at    time.Duration
@@ -53,7 +53,7 @@ func items(run Run, n *names) []item {
 
 var timeForm = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
-// key is what two entries have in common that say the same: times in them are counted from the start.
+// key returns a string that is equal for matching entries: it contains timestamps relative to the start.
 func (i item) key(start time.Time) string {
 	text := timeForm.ReplaceAllStringFunc(i.text, func(text string) string {
 		at, err := time.Parse(time.RFC3339, text)
@@ -65,14 +65,14 @@ func (i item) key(start time.Time) string {
 	return i.entry.Actor + "\n" + text
 }
 
-// part finds where two traces part, and where before that their order differs first.
-func part(runA, runB Run, n *names) (*Parting, *Entry) {
+// findDivergence returns where two traces diverge, and the first entry before that whose order differs.
+func findDivergence(runA, runB Run, n *names) (*Divergence, *Entry) {
 	a, b := items(runA, nil), items(runB, n)
 	var reordered *Entry
 	for endA, endB := 0, 0; endA < len(a) || endB < len(b); {
 		startA, startB := endA, endB
 		at := instant(a[startA:], b[startB:])
-		endA, endB = after(a, startA, at), after(b, startB, at)
+		endA, endB = endOfInstant(a, startA, at), endOfInstant(b, startB, at)
 		keysA, keysB := keys(a[startA:endA], runA.Start), keys(b[startB:endB], runB.Start)
 		markOnly(a[startA:endA], keysA, keysB)
 		markOnly(b[startB:endB], keysB, keysA)
@@ -80,18 +80,18 @@ func part(runA, runB Run, n *names) (*Parting, *Entry) {
 		if firstA == endA && firstB == endB {
 			if reordered == nil {
 				if i := firstDifference(keysA, keysB); i < len(keysA) {
-					reordered = a[startA+i].shown()
+					reordered = a[startA+i].toEntry()
 				}
 			}
 			continue
 		}
 		mark(a, b, endA, endB, runA.Start, runB.Start)
-		return &Parting{At: "+" + at.String(), A: around(a, firstA), B: around(b, firstB)}, reordered
+		return &Divergence{At: "+" + at.String(), A: context(a, firstA), B: context(b, firstB)}, reordered
 	}
 	return nil, reordered
 }
 
-// instant is the earlier of the times at which the two go on.
+// instant returns the time of the next entry of either trace.
 func instant(a, b []item) time.Duration {
 	switch {
 	case len(a) == 0:
@@ -102,8 +102,8 @@ func instant(a, b []item) time.Duration {
 	return min(a[0].at, b[0].at)
 }
 
-// after is the first place from start on with an entry that is later than at.
-func after(all []item, start int, at time.Duration) int {
+// endOfInstant returns the index of the first entry from start on that is later than at.
+func endOfInstant(all []item, start int, at time.Duration) int {
 	for start < len(all) && all[start].at <= at {
 		start++
 	}
@@ -118,7 +118,7 @@ func keys(all []item, start time.Time) []string {
 	return texts
 }
 
-// markOnly marks the entries of one instant that the other does not have, or not as often.
+// markOnly marks the entries of one time that the other run does not have, or fewer times.
 func markOnly(all []item, mine, others []string) {
 	left := map[string]int{}
 	for _, key := range others {
@@ -148,28 +148,28 @@ func firstDifference(a, b []string) int {
 	return len(a)
 }
 
-// mark goes on marking behind the parting, as far as is shown.
+// mark marks the reported entries after the divergence.
 func mark(a, b []item, endA, endB int, startA, startB time.Time) {
-	lastA, lastB := min(len(a), endA+behind), min(len(b), endB+behind)
+	lastA, lastB := min(len(a), endA+contextAfter), min(len(b), endB+contextAfter)
 	for endA < lastA || endB < lastB {
 		fromA, fromB := endA, endB
 		at := instant(a[fromA:], b[fromB:])
-		endA, endB = after(a, fromA, at), after(b, fromB, at)
+		endA, endB = endOfInstant(a, fromA, at), endOfInstant(b, fromB, at)
 		keysA, keysB := keys(a[fromA:endA], startA), keys(b[fromB:endB], startB)
 		markOnly(a[fromA:endA], keysA, keysB)
 		markOnly(b[fromB:endB], keysB, keysA)
 	}
 }
 
-// around are the entries near a place, as they are shown.
-func around(all []item, place int) []Entry {
+// context returns the entries around an index.
+func context(all []item, index int) []Entry {
 	shown := []Entry{}
-	for _, i := range all[max(0, place-before):min(len(all), place+1+behind)] {
-		shown = append(shown, *i.shown())
+	for _, i := range all[max(0, index-contextBefore):min(len(all), index+1+contextAfter)] {
+		shown = append(shown, *i.toEntry())
 	}
 	return slices.Clip(shown)
 }
 
-func (i item) shown() *Entry {
+func (i item) toEntry() *Entry {
 	return &Entry{Seq: i.entry.Seq, At: "+" + i.at.String(), Actor: i.entry.Actor, Text: i.text, Rule: i.entry.Rule, Only: i.only}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
-func lookCommands() []*command {
+func readingCommands() []*command {
 	return []*command{
 		{
 			name: "get", group: reading, usage: []string{"KIND[,KIND...] [NAME...]", "KIND/NAME...", "all"},
@@ -21,7 +21,7 @@ func lookCommands() []*command {
 		},
 		{
 			name: "describe", group: reading, usage: []string{"KIND/NAME... | KIND NAME..."},
-			help:     "Prints an object for people, with its Events.",
+			help:     "Prints an object and its Events, as `kubectl describe` does.",
 			examples: []string{"describe pvc/data"},
 			read:     readDescribe,
 		},
@@ -33,56 +33,63 @@ func lookCommands() []*command {
 		},
 		{
 			name: "explain", group: reading, usage: []string{"KIND/NAME... | KIND NAME..."},
-			help:     "Says why a claim, pod, volume or attachment is in the state it is in: the rule that decides, every candidate with the first rule that refused it, who has to act next, and when anything can change by itself.",
+			help:     "Explains the state of a claim, pod, volume or attachment: the rule that decides, every candidate with the first rule that rejects it, who has to act next, and when the state can change without action.",
 			examples: []string{"explain pvc/data", "explain pod/web"},
 			read:     readExplain,
 		},
 		{
-			name: "trace", group: reading, usage: []string{"[SORT] [KIND/NAME] [CONDITION...] [FILE]"},
-			help: "Prints what happened: every decision with its rule, write, storage call, Event and fault, with its virtual time. SORT is one of " + sortNames() + ". " +
-				"The conditions are those of `expect` with a sort: `actor=`, `verb=`, `rule=`, `at>=5m` and so on. With a file of the archive the output must be as the file is; see `cmp`.",
+			name: "trace", group: reading, usage: []string{"[TYPE] [KIND/NAME] [CONDITION...] [FILE]"},
+			help: "Prints the trace: every decision with its rule, every write, storage call, Event and fault, with its virtual time. TYPE is one of " + entryTypeList() + ". " +
+				"The conditions are those of `expect TYPE`: `actor=`, `verb=`, `rule=`, `at>=5m` and so on. With FILE, a file of the archive, the output must equal the file; see `cmp`.",
 			examples: []string{"trace", "trace write pv/pv1", "trace call verb=Create want.txt"},
 			read:     readTrace,
 		},
+	}
+}
+
+func clusterCommands() []*command {
+	return []*command{
 		{
-			name: "summary", group: reading, usage: []string{""}, sure: true,
-			help:     "Prints all objects, the warnings among the Events, and why each claim and pod that waits does so.",
+			name: "summary", group: reading, usage: []string{""}, infallible: true,
+			help:     "Prints all objects, all Warning Events, and an explanation for each claim that is not Bound and each pod that is Pending or terminating.",
 			examples: []string{"summary"},
 			read:     readSummary,
 		},
 		{
-			name: "backends", group: reading, usage: []string{"[NAME]"}, sure: true,
-			help:     "Prints the volumes that the storage systems hold, who has them and what is on them.",
+			name: "backends", group: reading, usage: []string{"[NAME]"}, infallible: true,
+			help:     "Prints the volumes of the storage systems: where each is attached, staged and published, and what was written to it.",
 			examples: []string{"backends"},
 			read:     readBackends,
 		},
 		{
-			name: "violations", group: reading, usage: []string{""}, sure: true,
-			help:     "Prints each violation of an invariant that `config check` or `config watch` names, with the entries of the trace that prove it. The invariants are:\n\n" + invariantHelp(),
+			name: "violations", group: reading, usage: []string{""}, infallible: true,
+			help:     "Prints each violation of an invariant that `config check` or `config watch` names, with the entries of the trace that show it. The invariants are:\n\n" + invariantHelp(),
 			examples: []string{"violations"},
 			read:     readViolations,
 		},
 		{
-			name: "controllers", group: reading, usage: []string{""}, sure: true,
-			help:     "Prints the names of all controllers, as `crash`, `restart` and `config` take them.",
+			name: "controllers", group: reading, usage: []string{""}, infallible: true,
+			help:     "Prints the names of all controllers, for `crash`, `restart` and `config`.",
 			examples: []string{"controllers"},
-			read: func(*Script, []string) (step, error) {
-				return func(p *player) error {
-					for _, name := range p.cluster.Controllers() {
-						p.printf("%s\n", name)
-					}
-					return nil
-				}, nil
-			},
+			read:     readControllers,
 		},
 		{
 			name: "set", group: reading, usage: []string{"NAME KIND/NAME FIELD", "NAME VALUE", "NAME KIND CONDITION... FIELD"},
-			help: "Gives a variable the value of a field (a word such as `volume`, or a path), or a fixed value. `$NAME` and `${NAME}` stand for it in later lines, except in single quotes. " +
-				"With conditions the object is the one for which they hold.",
+			help: "Sets a variable to the value of a field (a name such as `volume`, or a path) or to a fixed value. `$NAME` and `${NAME}` in later lines are replaced by it, except in single quotes. " +
+				"With conditions, exactly one object must meet them.",
 			examples: []string{"set PV pvc/data volume", "set VA va volume=$PV node=n1 name"},
 			read:     readSet,
 		},
 	}
+}
+
+func readControllers(*Script, []string) (step, error) {
+	return func(r *runner) error {
+		for _, name := range r.cluster.Controllers() {
+			r.printf("%s\n", name)
+		}
+		return nil
+	}, nil
 }
 
 func readDescribe(_ *Script, args []string) (step, error) {
@@ -94,16 +101,16 @@ func readDescribe(_ *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
-		objs, err := q.find(p)
+	return func(r *runner) error {
+		objs, err := q.find(r)
 		if err != nil {
 			return err
 		}
 		for i, obj := range objs {
 			if i > 0 {
-				p.printf("\n\n")
+				r.printf("\n\n")
 			}
-			if err := kubectl.Describe(&p.printed, p.cluster.Now(), obj, kubectl.Surroundings{Events: p.cluster.Events(), Pods: p.cluster.Pods.List()}); err != nil {
+			if err := kubectl.Describe(&r.printed, r.cluster.Now(), obj, kubectl.Surroundings{Events: r.cluster.Events(), Pods: r.cluster.Pods.List()}); err != nil {
 				return err
 			}
 		}
@@ -117,7 +124,7 @@ func readEvents(_ *Script, args []string) (step, error) {
 		return nil, err
 	}
 	if len(a.rest) > 0 {
-		return nil, usageOf("events", fmt.Sprintf("%q does not belong here", a.rest[0]))
+		return nil, usageOf("events", fmt.Sprintf("unexpected argument %q", a.rest[0]))
 	}
 	everywhere, err := a.flag("all-namespaces")
 	if err != nil {
@@ -135,22 +142,22 @@ func readEvents(_ *Script, args []string) (step, error) {
 	}
 	for _, t := range types {
 		if t != "Normal" && t != "Warning" {
-			return nil, fmt.Errorf("--types=%s: there are Normal and Warning", t)
+			return nil, fmt.Errorf("invalid --types=%s: want Normal or Warning", t)
 		}
 	}
 	namespace := a.get("namespace", defaultNamespace)
 	if everywhere {
 		namespace = ""
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		var found []api.Object
-		for _, e := range p.cluster.Events() {
+		for _, e := range r.cluster.Events() {
 			isAbout := about == (api.Ref{}) && (namespace == "" || e.Namespace == namespace) || about != (api.Ref{}) && kubectl.About(e, about)
 			if isAbout && (types == nil || slices.Contains(types, e.Type)) {
 				found = append(found, e)
 			}
 		}
-		return kubectl.Print(&p.printed, p.cluster.Now(), []api.Kind{api.Event}, found,
+		return kubectl.Print(&r.printed, r.cluster.Now(), []api.Kind{api.Event}, found,
 			kubectl.Options{Namespaces: everywhere, Namespace: namespace})
 	}, nil
 }
@@ -164,25 +171,25 @@ func readExplain(_ *Script, args []string) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *player) error {
+	return func(r *runner) error {
 		for _, ref := range refs {
-			text, err := p.explanation(ref)
+			text, err := r.explanation(ref)
 			if err != nil {
 				return err
 			}
-			p.printf("%s\n", strings.TrimSuffix(text, "\n"))
+			r.printf("%s\n", strings.TrimSuffix(text, "\n"))
 		}
 		return nil
 	}, nil
 }
 
-// explanation says why an object is as it is.
-func (p *player) explanation(ref api.Ref) (string, error) {
-	x, err := p.cluster.Explain(explain.Name(ref))
+// explanation returns the text of explain for an object.
+func (r *runner) explanation(ref api.Ref) (string, error) {
+	x, err := r.cluster.Explain(explain.Name(ref))
 	if err != nil {
 		return "", err
 	}
 	var out strings.Builder
-	err = x.WriteText(&out, p.cluster.Now())
+	err = x.WriteText(&out, r.cluster.Now())
 	return out.String(), err
 }

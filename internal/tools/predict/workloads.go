@@ -14,30 +14,30 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Figures of the controllers that are played here.
+// Defaults of kube-controller-manager.
 const (
-	// gracePeriod is how long a node may be silent (--node-monitor-grace-period).
+	// gracePeriod is how long a node may miss heartbeats (--node-monitor-grace-period).
 	gracePeriod = 50 * time.Second
-	// monitorPeriod is how often that is looked at (--node-monitor-period).
+	// monitorPeriod is how often that is checked (--node-monitor-period).
 	monitorPeriod = 5 * time.Second
 )
 
-// outside plays what decides about pods and is not simulated.
-type outside struct {
-	// lost are the machines that are not heard of, and since when.
-	lost map[string]time.Time
-	// claims are those there were, for StatefulSets to make again.
+// workloads replaces the node lifecycle controller, ReplicaSets and StatefulSets.
+type workloads struct {
+	// unreachable holds the nodes without heartbeats, with the time of the last one.
+	unreachable map[string]time.Time
+	// claims holds the last state of every claim, for StatefulSets to create again.
 	claims map[string]*corev1.PersistentVolumeClaim
-	// watched are the pods of ReplicaSets and StatefulSets that are there, by key.
-	watched map[string]*corev1.Pod
-	made    int
-	// changed says that the nodes have to be looked at again, and evicting are those that pods have to leave, as of the last look.
+	// replaceable holds the existing pods of ReplicaSets and StatefulSets, by key.
+	replaceable map[string]*corev1.Pod
+	created     int
+	// changed requests another check of all nodes. evicting holds the nodes with a NoExecute taint, as of the last check.
 	changed  bool
 	evicting []*corev1.Node
 }
 
-// nodeWritten notes a write to a node that matters here. Most do not: a kubelet reports every few seconds.
-func (o *outside) nodeWritten(e *trace.Entry) {
+// nodeWritten sets changed for writes that affect readiness or taints. Most writes are heartbeats and do not.
+func (o *workloads) nodeWritten(e *trace.Entry) {
 	before, _ := e.Old.(*corev1.Node)
 	after, _ := e.New.(*corev1.Node)
 	if before == nil || after == nil || isReady(before) != isReady(after) || !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
@@ -45,23 +45,23 @@ func (o *outside) nodeWritten(e *trace.Entry) {
 	}
 }
 
-func newOutside(r *run) *outside {
-	o := &outside{lost: map[string]time.Time{}, claims: map[string]*corev1.PersistentVolumeClaim{}, watched: map[string]*corev1.Pod{}, changed: true}
+func newWorkloads(r *run) *workloads {
+	o := &workloads{unreachable: map[string]time.Time{}, claims: map[string]*corev1.PersistentVolumeClaim{}, replaceable: map[string]*corev1.Pod{}, changed: true}
 	for _, claim := range r.Claims.List() {
 		o.claims[api.KeyOf(claim)] = claim
 	}
 	for _, pod := range r.Pods.List() {
-		if replaced(pod) && pod.DeletionTimestamp == nil {
-			o.watched[api.KeyOf(pod)] = pod
+		if hasReplacement(pod) && pod.DeletionTimestamp == nil {
+			o.replaceable[api.KeyOf(pod)] = pod
 		}
 	}
 	return o
 }
 
-// pass is one look at everything.
-func (r *run) pass() error {
-	if r.outside.changed || len(r.outside.lost) > 0 {
-		r.outside.changed, r.outside.evicting = false, nil
+// reconcile runs each replaced controller once.
+func (r *run) reconcile() error {
+	if r.workloads.changed || len(r.workloads.unreachable) > 0 {
+		r.workloads.changed, r.workloads.evicting = false, nil
 		for _, node := range r.Nodes.List() {
 			if err := r.monitor(node); err != nil {
 				return err
@@ -70,7 +70,7 @@ func (r *run) pass() error {
 		r.observe()
 		for _, node := range r.Nodes.List() {
 			if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
-				r.outside.evicting = append(r.outside.evicting, node)
+				r.workloads.evicting = append(r.workloads.evicting, node)
 			}
 		}
 	}
@@ -83,10 +83,10 @@ func (r *run) pass() error {
 	return r.replace()
 }
 
-// monitor is the node lifecycle controller: a node that is silent for too long is not known to be ready, and one that reports again is
-// freed of the taints for that.
+// monitor is the node lifecycle controller: it marks a node without heartbeats as Unknown and taints it, and removes the taints when
+// heartbeats return.
 func (r *run) monitor(node *corev1.Node) error {
-	since, silent := r.outside.lost[node.Name]
+	since, silent := r.workloads.unreachable[node.Name]
 	ready := isReady(node)
 	switch {
 	case silent && ready && r.Now().Sub(since) >= gracePeriod:
@@ -103,14 +103,14 @@ func (r *run) monitor(node *corev1.Node) error {
 				return err
 			}
 		}
-	case !silent && ready && slices.ContainsFunc(node.Spec.Taints, unreachable):
-		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, unreachable)
+	case !silent && ready && slices.ContainsFunc(node.Spec.Taints, isUnreachable):
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isUnreachable)
 		return r.Update(node)
 	}
 	return nil
 }
 
-func unreachable(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeUnreachable }
+func isUnreachable(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeUnreachable }
 
 func isReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
@@ -118,7 +118,7 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// taint adds a taint to a node, unless it has it.
+// taint adds a taint to a node if it is missing.
 func (r *run) taint(name string, taint corev1.Taint) error {
 	node, err := r.Nodes.Get(name)
 	if err != nil {
@@ -135,13 +135,13 @@ func (r *run) taint(name string, taint corev1.Taint) error {
 	return r.Update(node)
 }
 
-// evict is the taint eviction controller: pods that do not tolerate a taint with NoExecute are deleted, when their time is over.
+// evict is the taint eviction controller: it deletes pods that do not tolerate a NoExecute taint, or whose toleration has expired.
 func (r *run) evict() error {
-	if len(r.outside.evicting) == 0 {
+	if len(r.workloads.evicting) == 0 {
 		return nil
 	}
 	pods := r.Pods.List()
-	for _, node := range r.outside.evicting {
+	for _, node := range r.workloads.evicting {
 		for _, pod := range pods {
 			if pod.Spec.NodeName != node.Name || pod.DeletionTimestamp != nil || objects.Terminated(pod) {
 				continue
@@ -158,7 +158,7 @@ func (r *run) evict() error {
 	return nil
 }
 
-// evictedAt is when the pod has to leave the node for its taints.
+// evictedAt returns when the taints of the node evict the pod.
 func evictedAt(pod *corev1.Pod, node *corev1.Node, now time.Time) (at time.Time, evicted bool) {
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
@@ -187,7 +187,7 @@ func evictedAt(pod *corev1.Pod, node *corev1.Node, now time.Time) (at time.Time,
 	return at, evicted
 }
 
-// controllerKind is the kind of the controller that a pod belongs to, "" for none.
+// controllerKind returns the kind of the controller that owns the pod; "" for none.
 func controllerKind(pod *corev1.Pod) string {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		return owner.Kind
@@ -195,17 +195,17 @@ func controllerKind(pod *corev1.Pod) string {
 	return ""
 }
 
-// replaced reports whether somebody makes another pod in its place.
-func replaced(pod *corev1.Pod) bool {
+// hasReplacement reports whether the controller of the pod replaces it.
+func hasReplacement(pod *corev1.Pod) bool {
 	kind := controllerKind(pod)
 	return kind == "ReplicaSet" || kind == "StatefulSet"
 }
 
-// replace is the part of ReplicaSets and StatefulSets: a ReplicaSet makes another pod when one begins to go, a StatefulSet one of the
-// same name when it is gone.
+// replace acts as ReplicaSets and StatefulSets: a ReplicaSet creates another pod as soon as one is being deleted, a StatefulSet one of the
+// same name once it is deleted.
 func (r *run) replace() error {
-	for _, key := range sortedKeys(r.outside.watched) {
-		old := r.outside.watched[key]
+	for _, key := range sortedKeys(r.workloads.replaceable) {
+		old := r.workloads.replaceable[key]
 		now, err := r.Pods.Get(key)
 		gone := err != nil || now.UID != old.UID
 		kind := controllerKind(old)
@@ -213,46 +213,46 @@ func (r *run) replace() error {
 		case kind == "ReplicaSet" && !gone && now.DeletionTimestamp == nil, kind == "StatefulSet" && !gone:
 			continue
 		}
-		if kind == "StatefulSet" && r.claimGoes(old) {
+		if kind == "StatefulSet" && r.claimTerminating(old) {
 			continue
 		}
-		delete(r.outside.watched, key)
-		if err := r.remake(old, kind); err != nil {
+		delete(r.workloads.replaceable, key)
+		if err := r.recreate(old, kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) remake(old *corev1.Pod, kind string) error {
+func (r *run) recreate(old *corev1.Pod, kind string) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels, OwnerReferences: old.OwnerReferences}, Spec: *old.Spec.DeepCopy()}
 	pod.Spec.NodeName = ""
 	if kind == "ReplicaSet" {
-		r.outside.made++
-		pod.Name = fmt.Sprintf("%s-new%d", metav1.GetControllerOfNoCopy(old).Name, r.outside.made)
-	} else if err := r.remakeClaims(old); err != nil {
+		r.workloads.created++
+		pod.Name = fmt.Sprintf("%s-new%d", metav1.GetControllerOfNoCopy(old).Name, r.workloads.created)
+	} else if err := r.recreateClaims(old); err != nil {
 		return err
 	}
 	if err := r.Create(pod); err != nil {
-		r.note("a pod in place of %s is not made: %v", api.KeyOf(old), err)
+		r.note("The replacement of pod %s could not be created: %v.", api.KeyOf(old), err)
 		return nil
 	}
 	stored, err := r.Pods.Get(api.KeyOf(pod))
 	if err == nil {
-		r.outside.watched[api.KeyOf(pod)] = stored
+		r.workloads.replaceable[api.KeyOf(pod)] = stored
 	}
 	return err
 }
 
-// claimGoes reports whether a claim of the StatefulSet's template is still being deleted: until it is gone no pod is made.
-func (r *run) claimGoes(pod *corev1.Pod) bool {
+// claimTerminating reports whether a claim of the StatefulSet's template is still being deleted; until then the StatefulSet waits.
+func (r *run) claimTerminating(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(templateClaims(pod), func(key string) bool {
 		claim, err := r.Claims.Get(key)
 		return err == nil && claim.DeletionTimestamp != nil
 	})
 }
 
-// templateClaims are the keys of the claims that a pod's StatefulSet makes from its template, as their names tell.
+// templateClaims returns the keys of the pod's claims that its StatefulSet created from a template, recognized by their names.
 func templateClaims(pod *corev1.Pod) []string {
 	var keys []string
 	for _, volume := range pod.Spec.Volumes {
@@ -263,10 +263,10 @@ func templateClaims(pod *corev1.Pod) []string {
 	return keys
 }
 
-// remakeClaims makes the claims of a StatefulSet's template that are missing. They are new: whatever was on the old ones is not on them.
-func (r *run) remakeClaims(pod *corev1.Pod) error {
+// recreateClaims creates the missing claims of a StatefulSet's template. They get new, empty volumes.
+func (r *run) recreateClaims(pod *corev1.Pod) error {
 	for _, key := range templateClaims(pod) {
-		old := r.outside.claims[key]
+		old := r.workloads.claims[key]
 		if _, err := r.Claims.Get(key); err == nil || old == nil {
 			continue
 		}
@@ -275,13 +275,13 @@ func (r *run) remakeClaims(pod *corev1.Pod) error {
 		if err := r.Create(claim); err != nil {
 			return err
 		}
-		r.outcome(Outcome{Kind: Warns, Object: "pvc/" + key, What: "is made again by its StatefulSet, and is empty"})
+		r.outcome(Outcome{Kind: Warns, Object: "pvc/" + key, What: "is created again by its StatefulSet, and is empty"})
 	}
 	return nil
 }
 
-// named is an object of that name, to point at.
-func named(ref api.Ref) api.Object {
+// emptyObject returns an object with only its kind and name.
+func emptyObject(ref api.Ref) api.Object {
 	namespace, name := api.SplitKey(ref.Key)
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	return emptyOf(ref.Kind, meta)

@@ -1,0 +1,235 @@
+package script
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
+)
+
+// runner executes a script once, in its own cluster.
+type runner struct {
+	batch  *batch
+	script *Script
+	seed   int64
+	seeds  int // number of seeds that run
+	out    io.Writer
+
+	cluster   *volsim.Cluster
+	start     time.Time
+	backends  map[string]scriptBackend
+	variables map[string]string
+	applied   map[api.Ref]map[string]any // manifest applied last, for apply
+
+	watched        []string // names of the invariants that are checked
+	enforced       []string // those of watched whose violation is a failure
+	seenViolations int      // number of violations examined so far
+
+	stdout, stderr bytes.Buffer // of the previous command
+	printed        strings.Builder
+	line           int
+	waiting        bool // in wait --for or delete --wait
+
+	commands   []Command
+	transcript []string
+	failures   []*Error
+}
+
+// run executes the lines in order, up to the first failure or the end.
+func (r *runner) run() {
+	r.variables = make(map[string]string)
+	r.applied = make(map[api.Ref]map[string]any)
+	if r.cluster == nil {
+		if err := r.begin(); err != nil {
+			r.fail(&statement{line: 1}, err)
+			return
+		}
+	}
+	command := false // the previous line was a command
+	for _, st := range r.script.statements {
+		r.line = st.line
+		if st.comment && command {
+			r.emit("\n")
+		}
+		command = !st.comment
+		if st.comment {
+			r.emit(st.text + "\n")
+			continue
+		}
+		r.emit("> " + st.text + "\n")
+		if st.command.setup {
+			continue
+		}
+		r.progress()
+		err := r.execute(st)
+		if errors.Is(err, errStop) {
+			r.record(st, nil)
+			return
+		}
+		r.record(st, err)
+		if err = r.checkOutcome(st, err); err == nil {
+			err = r.checkViolations()
+		}
+		if err != nil {
+			r.fail(st, err)
+			if !r.batch.opts.Continue || st.command.group != expectations {
+				return
+			}
+		}
+	}
+	if rest := r.batch.opts.Until - r.elapsed(); r.batch.opts.Until > 0 && rest > 0 {
+		if err := r.advance(rest); err != nil {
+			r.fail(&statement{line: max(r.line, 1)}, err)
+		}
+	}
+}
+
+// begin creates the cluster that the setup lines describe.
+func (r *runner) begin() error {
+	c, u, err := r.script.newCluster(r.seed, r.batch.opts.Choose)
+	if err != nil {
+		return err
+	}
+	r.cluster, r.backends, r.start, r.enforced = c, u.backends, c.Now(), u.enforced
+	for _, inv := range u.config.Check {
+		r.watched = append(r.watched, inv.Name)
+	}
+	return nil
+}
+
+// execute runs one line. Unless it is an expectation, its output becomes the one that stdout, stderr and cmp check.
+func (r *runner) execute(st *statement) error {
+	next := st.step
+	if next == nil {
+		args := make([]string, len(st.words))
+		for i, w := range st.words {
+			text, err := w.expand(r.variable)
+			if err != nil {
+				return err
+			}
+			args[i] = text
+		}
+		var err error
+		if next, err = st.command.read(r.script, args); err != nil {
+			return err
+		}
+	}
+	r.printed.Reset()
+	err := next(r)
+	if st.command.group != expectations {
+		r.stdout.Reset()
+		r.stderr.Reset()
+		r.stdout.WriteString(r.printed.String())
+		if err != nil {
+			fmt.Fprintln(&r.stderr, err)
+		}
+	}
+	return err
+}
+
+// checkOutcome applies the prefix of a line to its error; nil means that the line did what it should.
+func (r *runner) checkOutcome(st *statement, err error) error {
+	switch {
+	case st.someSeed:
+		if err == nil {
+			r.batch.someSeeds[st.line] = append(r.batch.someSeeds[st.line], r.seed)
+		}
+		return nil
+	case st.mayFail:
+		return nil
+	case !st.mustFail:
+		return err
+	case err == nil:
+		return errors.New("the command succeeded, but must fail")
+	}
+	return nil
+}
+
+func (r *runner) variable(name string) (string, bool) {
+	v, ok := r.variables[name]
+	return v, ok
+}
+
+// printf appends to the output of the current command.
+func (r *runner) printf(format string, args ...any) { fmt.Fprintf(&r.printed, format, args...) }
+
+// record adds an executed line to the transcript and the result.
+func (r *runner) record(st *statement, err error) {
+	c := Command{Line: st.line, Command: st.text, At: r.elapsed(), Output: r.printed.String()}
+	text := c.Output
+	if err != nil {
+		c.Error = err.Error()
+		if st.mustFail || st.mayFail || st.someSeed {
+			text += "[" + strings.ReplaceAll(c.Error, "\n", "; ") + "]\n"
+		}
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	r.emit(text)
+	r.commands = append(r.commands, c)
+}
+
+// emit writes to Options.Out, or buffers the text until the run to report is known.
+func (r *runner) emit(text string) {
+	switch {
+	case text == "" || r.batch.opts.Out == nil:
+	case r.out != nil:
+		io.WriteString(r.out, text)
+	default:
+		r.transcript = append(r.transcript, text)
+	}
+}
+
+func (r *runner) fail(st *statement, err error) {
+	failure := &Error{File: r.script.Name, Line: st.line, Command: st.text, Err: err}
+	if at := new(fileErrorAt); r.script.manifest && errors.As(err, &at) {
+		failure = &Error{File: at.file, Line: at.line, Err: at.err}
+	}
+	r.failures = append(r.failures, failure)
+}
+
+// reached returns the first line that failed, or the line after the last one if none did.
+func (r *runner) reached() int {
+	if len(r.failures) == 0 {
+		return r.line + 1
+	}
+	return r.failures[0].Line
+}
+
+func (r *runner) close() {
+	if r != nil && r.cluster != nil {
+		r.cluster.Close()
+	}
+}
+
+// elapsed returns the virtual time since the start.
+func (r *runner) elapsed() time.Duration {
+	if r.cluster == nil {
+		return 0
+	}
+	return r.cluster.Now().Sub(r.start)
+}
+
+func (r *runner) progress() {
+	if r.batch.opts.Progress != nil {
+		r.batch.opts.Progress(Progress{Line: r.line, Seed: r.seed, Seeds: r.seeds, Elapsed: r.elapsed()})
+	}
+}
+
+// get returns an object of the cluster.
+func (r *runner) get(ref api.Ref) (api.Object, error) {
+	obj, err := tables[ref.Kind].get(r.cluster, ref.Key)
+	if err != nil {
+		return nil, notFound(ref)
+	}
+	return obj, nil
+}
+
+// list returns all objects of a kind.
+func (r *runner) list(kind api.Kind) []api.Object { return tables[kind].list(r.cluster) }
