@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/fake/backendtest"
+	"github.com/volsim/volsim/internal/proof/backendtest"
 	"github.com/volsim/volsim/storage"
 )
 
