@@ -5,45 +5,46 @@ import (
 	"time"
 )
 
-// Call describes a request that an actor is about to make: to the API server, or to a storage backend.
+// Call describes a request of an actor to the API server or to a storage backend.
 type Call struct {
-	Actor  string // who asks, "persistentvolume-controller" for example
+	Actor  string // the caller, for example "persistentvolume-controller"
 	Target string // APIServer, or the name of a backend
 	Verb   string // API: create, update, update-status, patch, patch-status, delete, get, list, bind; backends: the operation, as in storage.Op
 	Kind   string // API: the kind of object; "" for backends
 	Key    string // API: namespace/name or name; backends: the volume's handle or name
-	Node   string // backends: the node concerned, if any
-	Pod    string // backends: the uid of the pod that gets or gives back the volume, if any
+	Node   string // backends: the node, if any
+	Pod    string // backends: the uid of the pod that the volume is published to or unpublished from, if any
 }
 
 // APIServer is the Target of calls to the API server.
 const APIServer = "api"
 
-// Fault says what goes wrong with a call. The zero value is no fault.
+// Fault describes what goes wrong with a call. The zero value is no fault.
 type Fault struct {
-	// Delay is added before the call takes effect.
+	// Delay passes before the call takes effect.
 	Delay time.Duration
-	// Err is what the caller gets instead of the call's own result; nil leaves the result alone.
+	// Err replaces the call's own error; nil leaves the result alone.
 	Err error
-	// Effect lets the call take effect although the caller gets Err: the reply was lost. Without it a call with Err does nothing.
+	// Effect: the call takes effect although the caller gets Err, because the reply is lost. Without it a call with Err has no effect.
 	Effect bool
-	// Crash stops the calling actor at this call, before it takes effect, or after it with Effect. It restarts after Restart; zero means at once.
+	// Crash stops the calling actor before the call takes effect, or after it with Effect. The actor restarts after Restart; zero is
+	// immediately.
 	Crash   bool
 	Restart time.Duration
 }
 
-// Injector is asked before every call. It must be deterministic: same calls in the same order, same answers.
+// Injector is called before every call. It must be deterministic: the same calls in the same order give the same faults.
 type Injector interface {
 	Inject(call Call) Fault
 }
 
-// InjectorFunc makes an Injector of a function. It has no Foresight.
+// InjectorFunc is an Injector that cannot say which calls its faults match, so no idle work is skipped.
 type InjectorFunc func(Call) Fault
 
 // Inject calls f.
 func (f InjectorFunc) Inject(call Call) Fault { return f(call) }
 
-// String says what the fault does.
+// String describes the fault.
 func (f Fault) String() string {
 	var parts []string
 	if f.Delay > 0 {

@@ -10,17 +10,17 @@ import "github.com/volsim/volsim/api"
 
 // FieldChange is one field that differs between two versions of an object.
 type FieldChange struct {
-	// Path names the field as in a manifest: spec.claimRef.name, status.conditions[0].type, or, where a key is no plain word,
-	// metadata.annotations[pv.kubernetes.io/bind-completed].
+	// Path of the field as in a manifest: spec.claimRef.name, status.conditions[0].type, or
+	// metadata.annotations[pv.kubernetes.io/bind-completed] for a key with special characters.
 	Path string
-	// Old and New are the values as compact JSON; "" where the field is absent.
+	// Old and New are the values as compact JSON; "" if the field is absent.
 	Old, New string
 }
 
-// String shows the change as "path old -> new". Plain words stand without quotes; an absent value is "none".
+// String returns the change as "path old -> new". Plain words have no quotes; an absent value is "none".
 func (c FieldChange) String() string { return c.Path + " " + plain(c.Old) + " -> " + plain(c.New) }
 
-// plain takes the quotes off a JSON string that is unmistakable without them.
+// plain removes the quotes of a JSON string that is unambiguous without them.
 func plain(value string) string {
 	if value == "" {
 		return "none"
@@ -35,15 +35,15 @@ func plain(value string) string {
 	return word
 }
 
-// ChangesOption widens what Changes looks at.
+// ChangesOption extends what Changes compares.
 type ChangesOption int
 
-// WithResourceVersion has Changes report metadata.resourceVersion, which differs after every write.
+// WithResourceVersion includes metadata.resourceVersion, which differs after every write.
 const WithResourceVersion ChangesOption = 1
 
-// Changes lists the fields that differ between two versions of an object, sorted by path. Either may be nil: then all fields of
-// the other are new, or gone. Lists of objects are compared place by place if they have the same length; other lists are one
-// value. The resourceVersion is left out unless WithResourceVersion is given.
+// Changes returns the fields that differ between two versions of an object, sorted by path. Either may be nil: then all fields of the
+// other are added, or removed. Lists of objects of equal length are compared element by element; other lists are one value. The
+// resourceVersion is ignored unless WithResourceVersion is given.
 func Changes(old, new api.Object, options ...ChangesOption) []FieldChange {
 	if old == new {
 		return nil
@@ -71,7 +71,7 @@ func compareMaps(path string, a, b map[string]any, changes *[]FieldChange) {
 	}
 }
 
-// compare adds what differs between two values; hasA and hasB say whether they are there at all.
+// compare appends the differences between two values; hasA and hasB say whether they exist.
 func compare(path string, a, b any, hasA, hasB bool, changes *[]FieldChange) {
 	mapA, isMapA := a.(map[string]any)
 	mapB, isMapB := b.(map[string]any)
@@ -117,7 +117,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// patchBetween is the JSON merge patch (RFC 7386) that makes b of a. Nothing in it is written to.
+// patchBetween returns the JSON merge patch (RFC 7386) from a to b. It may share values with b: read only.
 func patchBetween(a, b map[string]any) map[string]any {
 	patch := map[string]any{}
 	for key, y := range b {
@@ -140,20 +140,20 @@ func patchBetween(a, b map[string]any) map[string]any {
 	return patch
 }
 
-// document is the object as JSON has it, nil for nil.
+// document returns the object as decoded JSON, nil for nil.
 func document(obj api.Object) map[string]any {
 	if obj == nil {
 		return nil
 	}
 	data, err := json.Marshal(obj)
 	if err != nil {
-		panic("engine: an object of the API cannot be written as JSON: " + err.Error())
+		panic("trace: an object of the API cannot be written as JSON: " + err.Error())
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var doc map[string]any
 	if err := decoder.Decode(&doc); err != nil {
-		panic("engine: an object of the API is no JSON object: " + err.Error())
+		panic("trace: an object of the API is no JSON object: " + err.Error())
 	}
 	return doc
 }
@@ -164,13 +164,13 @@ func withoutVersion(doc map[string]any) {
 	}
 }
 
-// compact is the value as JSON on one line, with sorted keys and without escapes for HTML.
+// compact returns the value as JSON on one line, with sorted keys and without HTML escapes.
 func compact(value any) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic("engine: what came from JSON cannot be written as JSON: " + err.Error())
+		panic("trace: what came from JSON cannot be written as JSON: " + err.Error())
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -8,13 +8,13 @@ import "strings"
 import "github.com/volsim/volsim/api"
 import "github.com/volsim/volsim/internal/core/store"
 
-// WriteLog writes the entries that are kept in the manner of the controllers' own logs at high verbosity, all in one stream:
+// WriteLog writes the entries in the format of the controllers' own logs at high verbosity, as one stream:
 //
 //	I0101 00:00:05.000000       1 pv_controller.go] PersistentVolume[pv1]: synchronizing PersistentVolume: volume is unused
 //
-// The header is klog's, with process 1 and without a line number. The file is the one in which the real component does most of
-// its logging; an actor that is not known lends its own name. What the real components cannot see is left out: what the user
-// does, and the faults themselves; the errors they cause are there. The same run gives the same bytes. The error is w's.
+// The header is klog's, with process 1 and without a line number. The file is the one in which the real component does most of its
+// logging; for other actors it is the actor's name. Writes of the user and injected faults are omitted, because real components cannot
+// see them; the errors that faults cause are included. The same run writes the same bytes. It returns w's error.
 func (t *Trace) WriteLog(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for e := range t.Entries() {
@@ -27,10 +27,10 @@ func (t *Trace) WriteLog(w io.Writer) error {
 	return out.Flush()
 }
 
-// klogTime is the time in the header of a line.
+// klogTime is the time format of a line's header.
 const klogTime = "0102 15:04:05.000000"
 
-// logLine is the severity of an entry (I, W, E or F, as in klog), the file it comes from, and the text.
+// logLine returns an entry's severity (I, W, E or F, as in klog), source file and text.
 func logLine(e Entry) (severity byte, file, text string) {
 	file = logFile(e.Actor)
 	switch e.Type {
@@ -65,7 +65,7 @@ func logLine(e Entry) (severity byte, file, text string) {
 
 func bracketed(ref api.Ref) string { return string(ref.Kind) + "[" + ref.Key + "]" }
 
-// logFiles are the source files of components whose names differ from them.
+// logFiles maps components to source files with other names.
 var logFiles = map[string]string{
 	"persistentvolume-controller": "pv_controller.go",
 	"persistentvolume-binder":     "pv_controller.go",
@@ -79,8 +79,7 @@ var logFiles = map[string]string{
 	"kubelet":                     "reconciler.go",
 }
 
-// logFile is the source file that goes with an actor. What follows a slash or a blank, a node or a driver, tells actors of one
-// component apart.
+// logFile returns the source file of an actor. A suffix after a slash or blank, such as a node or driver, is ignored.
 func logFile(actor string) string {
 	if i := strings.IndexAny(actor, "/ "); i > 0 {
 		actor = actor[:i]

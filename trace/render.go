@@ -9,8 +9,8 @@ import "time"
 import "unicode/utf8"
 import "github.com/volsim/volsim/api"
 
-// WriteText writes the entries that are kept, one line each: the virtual time since the start of the engine, the actor, and what
-// happened. Of a write it shows the fields that changed. The same run gives the same bytes. The error is w's.
+// WriteText writes one line per entry: the virtual time since the start, the actor, and what happened. For a write it lists the changed
+// fields. The same run writes the same bytes. It returns w's error.
 func (t *Trace) WriteText(w io.Writer) error {
 	width := 0
 	for e := range t.Entries() {
@@ -23,10 +23,10 @@ func (t *Trace) WriteText(w io.Writer) error {
 	return out.Flush()
 }
 
-// String says what happened, in one line: what WriteText writes behind the time and the actor.
+// String describes the entry in one line, as in WriteText without time and actor.
 func (e Entry) String() string { return oneLine(describe(e)) }
 
-// offset is the virtual time since the start.
+// offset returns the virtual time since the start.
 func (t *Trace) offset(e Entry) time.Duration {
 	if t.Start.IsZero() {
 		for first := range t.Entries() {
@@ -36,7 +36,7 @@ func (t *Trace) offset(e Entry) time.Duration {
 	return e.Time.Sub(t.Start)
 }
 
-// describe says what happened in one entry.
+// describe returns what happened.
 func describe(e Entry) string {
 	switch e.Type {
 	case Decision:
@@ -64,7 +64,7 @@ func withObject(ref api.Ref, text string) string {
 	return ref.String() + ": " + text
 }
 
-// outcome says what became of a write.
+// outcome describes the result of a write.
 func outcome(e Entry) string {
 	switch {
 	case e.Err != nil:
@@ -91,7 +91,7 @@ func changesText(old, new api.Object) string {
 	return strings.Join(texts, ", ")
 }
 
-// progress says how far a backend call is.
+// progress describes begin, end or failure of a storage call.
 func progress(e Entry) string {
 	switch {
 	case e.Err != nil:
@@ -124,10 +124,10 @@ func errorText(err error) string {
 
 var lineBreaks = strings.NewReplacer("\r", `\r`, "\n", `\n`)
 
-// oneLine keeps a text from breaking the line.
+// oneLine replaces line breaks.
 func oneLine(text string) string { return lineBreaks.Replace(text) }
 
-// jsonEntry is a line of WriteJSON. The order of its fields is the order in the output.
+// jsonEntry is a line of WriteJSON, with its fields in the order of the output.
 type jsonEntry struct {
 	Seq     uint64         `json:"seq"`
 	Time    string         `json:"time"`
@@ -169,9 +169,9 @@ type jsonCall struct {
 	Node   string `json:"node,omitempty"`
 }
 
-// WriteJSON writes the entries that are kept as JSON, one object per line, the fields always in the same order. The object of a
-// write is given by name and resourceVersion, with the JSON merge patch that leads to it from the version before, or from
-// nothing; "outcome" is created, changed, unchanged, gone or refused. The same run gives the same bytes. The error is w's.
+// WriteJSON writes the entries as JSON, one object per line, with fields in a fixed order. The object of a write is given by name and
+// resourceVersion, with the JSON merge patch from the previous version, or from nothing; "outcome" is created, changed, unchanged, gone
+// or refused. The same run writes the same bytes. It returns w's error.
 func (t *Trace) WriteJSON(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	encoder := json.NewEncoder(out)

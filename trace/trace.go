@@ -4,7 +4,7 @@ import "iter"
 import "time"
 import "github.com/volsim/volsim/api"
 
-// EntryType says what an entry of the trace is about.
+// EntryType is the type of an entry.
 type EntryType string
 
 // The types of entries.
@@ -22,35 +22,35 @@ const (
 	OperationFailed EntryType = "operation-failed"
 )
 
-// Entry is one thing that happened. Which fields are set depends on the type.
+// Entry is one thing that happened. Its type says which fields are set.
 type Entry struct {
-	// Seq counts the entries from 1.
+	// Seq numbers the entries from 1.
 	Seq   uint64
 	Time  time.Time
 	Actor string
-	// Activity is the number of the activity of the actor that made the entry (see Proc.ID), Cause that of the activity which asked for
-	// it, as a sync asks for an operation. They are zero for the user, and where there was none. No output shows them.
+	// Activity is the number of the actor's process that made the entry. Cause is that of the process that started it, as a sync starts
+	// an operation. Both are zero for the user, and if there is none. No output contains them.
 	Activity, Cause uint64
 	Type            EntryType
 	// Rule is the ID of the rule behind a Decision.
 	Rule string
-	// Object is what the entry is about.
+	// Object is the object that the entry is about.
 	Object api.Ref
 	// Verb is the API verb of a Write; "begin" or "end" of a Storage call; the type, Normal or Warning, of an Emitted event.
 	Verb string
-	// Reason is that of an Emitted event, or the queue of a KeyFailed entry.
+	// Reason of an Emitted event, or the queue of a KeyFailed entry.
 	Reason string
 	// Text is the decision in words, the message of an event, the fault in words, the key of a KeyFailed entry, or the name of the
 	// operation that failed. Decisions and faults are worded for people; the wording may change.
 	Text string
 	// Detach holds the details of a Decision about detaching a volume from a node; nil in all other entries.
 	Detach *Detach
-	// Call is the call of a Storage or Injected entry.
+	// Call of a Storage or Injected entry.
 	Call api.Call
-	// Old and New are the stored object before and after a Write: the same if nothing changed, Old nil for a new object, New nil
-	// for one that is gone. They are shared: read only.
+	// Old and New are the stored object before and after a Write: equal if nothing changed, Old nil for a new object, New nil for a
+	// removed one. They are shared: read only.
 	Old, New api.Object
-	// Err is how a Write, a Storage call or an activity failed; nil if it did not.
+	// Err is the error of a failed Write, Storage call or activity; else nil.
 	Err error
 }
 
@@ -69,38 +69,38 @@ type Detach struct {
 	Why string
 }
 
-// Trace records what happens in an engine. The zero value keeps everything.
+// Trace records what happens in a cluster. The zero value keeps everything.
 //
-// An entry takes about 300 bytes, and keeps alive the two versions of the object that a Write refers to.
+// An entry takes about 300 bytes, and keeps the two versions of the object of a Write in memory.
 type Trace struct {
 	// Limit is how many entries are kept, the newest ones; zero keeps all.
 	Limit int
-	// Sink, when set, gets each entry as it happens.
+	// Sink, if set, receives each entry as it happens.
 	Sink func(Entry)
 
 	seq     uint64
 	entries []Entry
-	first   int // where the oldest entry stands once Limit is reached
-	// Start is the virtual time that the offsets in WriteText count from; zero is the time of the first entry.
+	first   int // index of the oldest entry once Limit is reached
+	// Start is the virtual time that WriteText's offsets count from; zero is the time of the first entry.
 	Start time.Time
 }
 
-// Len is the number of entries kept.
+// Len returns the number of entries kept.
 func (t *Trace) Len() int { return len(t.entries) }
 
-// Entries walks the entries that are kept, oldest first.
+// Entries returns the kept entries, oldest first.
 func (t *Trace) Entries() iter.Seq[Entry] {
 	return t.Since(0)
 }
 
-// Since walks the entries that are kept and have a Seq greater than seq, oldest first.
+// Since returns the kept entries with a greater Seq, oldest first.
 func (t *Trace) Since(seq uint64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		n := len(t.entries)
 		if n == 0 {
 			return
 		}
-		// Numbers have no gaps, so the place of an entry follows from its number.
+		// Seqs have no gaps, so the index of an entry follows from its Seq.
 		skip := uint64(0)
 		if oldest := t.entries[t.first%n].Seq; seq >= oldest {
 			skip = seq - oldest + 1
@@ -113,7 +113,7 @@ func (t *Trace) Since(seq uint64) iter.Seq[Entry] {
 	}
 }
 
-// Seq is that of the newest entry, zero before the first.
+// Seq returns that of the newest entry, zero before the first.
 func (t *Trace) Seq() uint64 { return t.seq }
 
 func (t *Trace) Add(e Entry) {
