@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -63,6 +64,8 @@ type Config struct {
 	// AddedMachines leaves it to Cluster.AddMachine which nodes have a machine with a kubelet. Otherwise every Node object gets one. A
 	// Node without a machine has no kubelet: whoever plays it writes its status.
 	AddedMachines bool
+	// Internal are settings for this module's own comparisons, recordings and scripts; other modules cannot name their type.
+	Internal options.Options
 	// Check are invariants that are checked as things happen, see Cluster.Violations; check.All() has those that hold in every
 	// cluster. None: nothing is checked, and that costs nothing.
 	Check []check.Invariant

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
@@ -26,30 +27,16 @@ type component struct {
 func (c *Cluster) controllers() []component {
 	all := []component{
 		{actors.PersistentVolume, c.startBinder},
-		{actors.PVProtection, func() error {
-			_, err := reclaim.NewPVProtection(c.engine, reclaim.PVProtectionConfig{})
-			return err
-		}},
-		{actors.PVCProtection, func() error {
-			_, err := reclaim.NewPVCProtection(c.engine, reclaim.PVCProtectionConfig{})
-			return err
-		}},
-		{actors.Ephemeral, func() error {
-			_, err := reclaim.NewEphemeral(c.engine, reclaim.EphemeralConfig{})
-			return err
-		}},
-		{actors.GarbageCollector, func() error {
-			_, err := reclaim.NewGarbageCollector(c.engine, reclaim.GarbageCollectorConfig{})
-			return err
-		}},
+		c.reclaiming(actors.PVProtection),
+		c.reclaiming(actors.PVCProtection),
+		c.reclaiming(actors.Ephemeral),
+		c.reclaiming(actors.GarbageCollector),
 		{actors.Scheduler, func() error {
 			_, err := schedule.New(c.engine, c.cfg.Scheduler)
 			return err
 		}},
 		{actors.AttachDetach, func() error {
-			cfg := c.cfg.Attach
-			cfg.Backends = c.backends
-			_, err := attach.New(c.engine, cfg)
+			_, err := attach.New(c.engine, c.backends, c.cfg.Attach, c.cfg.Internal.Attach)
 			return err
 		}},
 		{actors.PodGC, func() error {
@@ -57,17 +44,14 @@ func (c *Cluster) controllers() []component {
 			return err
 		}},
 		{actors.Expander, func() error {
-			_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migrated: objects.MigratedDriver})
+			_, err := expand.New(c.engine, expand.Config{Backends: c.backends, Migration: objects.MigratedDriver})
 			return err
 		}},
 		{actors.VACProtection, func() error {
-			_, err := expand.NewAttributesProtection(c.engine, expand.AttributesProtectionConfig{})
+			_, err := expand.NewVACProtection(c.engine)
 			return err
 		}},
-		{actors.RecyclerPodRunner, func() error {
-			_, err := reclaim.NewPodRunner(c.engine, reclaim.PodRunnerConfig{Backends: c.backends})
-			return err
-		}},
+		c.reclaiming(actors.RecyclerPodRunner),
 	}
 	// Each CSI driver comes with its sidecars.
 	for name, driver := range c.backends.All() {
@@ -76,21 +60,21 @@ func (c *Cluster) controllers() []component {
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
 			all = append(all, component{actors.Provisioner(name), func() error {
-				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner)
+				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner, c.cfg.Internal.Provisioner)
 				return err
 			}})
 		}
 		if backends.Can(driver, storage.Attach) {
 			all = append(all, component{actors.Attacher(name), func() error {
-				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher)
+				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher, c.cfg.Internal.Attacher)
 				return err
 			}})
 		}
 		if expand.Resizes(driver) {
 			all = append(all, component{actors.Resizer(name), func() error {
 				cfg := c.cfg.Resizer
-				if cfg.Migrated == nil {
-					cfg.Migrated = objects.MigratedDriver
+				if cfg.Migration == nil {
+					cfg.Migration = objects.MigratedDriver
 				}
 				_, err := expand.NewResizer(c.engine, driver, cfg)
 				return err
@@ -98,6 +82,14 @@ func (c *Cluster) controllers() []component {
 		}
 	}
 	return append(all, component{Kubelets, c.startKubelets})
+}
+
+// reclaiming returns the controller of package reclaim of that name.
+func (c *Cluster) reclaiming(name string) component {
+	return component{name, func() error {
+		_, err := reclaim.New(c.engine, name, c.backends)
+		return err
+	}}
 }
 
 // Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, actors.Kubelet.
@@ -150,7 +142,7 @@ func (c *Cluster) startBinder() error {
 			if a, ok := c.engine.Actor(actors.PersistentVolume); ok {
 				a.Keeps(host)
 			}
-			return reclaim.NewReclaimer(host, c.backends, reclaim.Config{Migrated: objects.MigratedDriver, RecyclerScheduler: actors.RecyclerPodRunner})
+			return reclaim.NewReclaimer(host, c.backends, options.Reclaimer{Migration: objects.MigratedDriver, RecyclerScheduler: actors.RecyclerPodRunner})
 		},
 	})
 	return err

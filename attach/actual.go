@@ -10,17 +10,16 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// actualWorld is what the controller believes to be attached where (ATT-040). It lives in memory only.
-type actualWorld struct {
+// actualState is which volumes the controller takes to be attached to which nodes (ATT-040). It is in memory only.
+type actualState struct {
 	volumes map[corev1.UniqueVolumeName]*actualVolume
-	// ATT-043: what each node said last that it uses, and what is assumed.
+	// ATT-043: by node, the volumes that it last reported in use, and those that are assumed to be.
 	inUse   map[string]map[corev1.UniqueVolumeName]struct{}
 	reports map[string]*report
-	dirty   int // reports that are not written
+	dirty   int // number of reports that have to be written
 }
 
-// actualVolume is a volume that is, or may be, attached to nodes. Spec and device path are those of the last writer, whatever the
-// node (ATT-040).
+// actualVolume is a volume that is, or may be, attached to nodes. The last attachment to any node sets spec and device path (ATT-040).
 type actualVolume struct {
 	spec       objects.VolumeSpec
 	devicePath string
@@ -29,31 +28,31 @@ type actualVolume struct {
 
 type attachment struct {
 	confirmed bool
-	// requested is when the first pass found that the volume should be detached, zero if none did (ATT-045).
+	// requested is when a pass first found that the volume should be detached; zero if none did (ATT-045).
 	requested time.Time
-	// waiting is the rule by which detaching was put off last, so that the trace has it once.
+	// waiting is the last recorded reason for not detaching yet, so that the trace has it once.
 	waiting string
 }
 
-// attachState is what is known of a volume on a node.
+// attachState is the state of a volume on a node.
 type attachState int
 
-// ATT-041
+// ATT-041: an attachment is uncertain after a failed operation, and after a restart if only a VolumeAttachment shows it.
 const (
 	detached attachState = iota
 	uncertain
 	attached
 )
 
-func newActualWorld() actualWorld {
-	return actualWorld{
+func newActualState() actualState {
+	return actualState{
 		volumes: map[corev1.UniqueVolumeName]*actualVolume{},
 		inUse:   map[string]map[corev1.UniqueVolumeName]struct{}{},
 		reports: map[string]*report{},
 	}
 }
 
-func (w *actualWorld) get(at pair) (*attachment, bool) {
+func (w *actualState) get(at pair) (*attachment, bool) {
 	v, ok := w.volumes[at.volume]
 	if !ok {
 		return nil, false
@@ -62,7 +61,7 @@ func (w *actualWorld) get(at pair) (*attachment, bool) {
 	return a, ok
 }
 
-func (w *actualWorld) state(at pair) attachState {
+func (w *actualState) state(at pair) attachState {
 	a, ok := w.get(at)
 	switch {
 	case !ok:
@@ -73,28 +72,28 @@ func (w *actualWorld) state(at pair) attachState {
 	return uncertain
 }
 
-// spec is the spec of the volume, unknown if nobody gave one.
-func (w *actualWorld) spec(volume corev1.UniqueVolumeName) objects.VolumeSpec {
+// spec returns the spec of the volume; it is unknown for volumes that were found in the status of a node only.
+func (w *actualState) spec(volume corev1.UniqueVolumeName) objects.VolumeSpec {
 	if v, ok := w.volumes[volume]; ok {
 		return v.spec
 	}
 	return objects.VolumeSpec{}
 }
 
-// markAttached notes that the volume is attached to the node.
-func (w *actualWorld) markAttached(at pair, spec objects.VolumeSpec, devicePath string) {
-	// ATT-042: what was asked for and what is in use stay as they are.
+// markAttached records that the volume is attached to the node.
+func (w *actualState) markAttached(at pair, spec objects.VolumeSpec, devicePath string) {
+	// ATT-042: the time of a detach request and the use by the node do not change.
 	w.mark(at, spec, devicePath, true)
 	w.report(at)
 }
 
-// markUncertain notes that the volume may be attached to the node.
-func (w *actualWorld) markUncertain(at pair, spec objects.VolumeSpec) {
-	// ATT-042, ATT-046: the report does not follow.
+// markUncertain records that the volume may be attached to the node.
+func (w *actualState) markUncertain(at pair, spec objects.VolumeSpec) {
+	// ATT-042, ATT-046: the node's volumesAttached does not change.
 	w.mark(at, spec, "", false)
 }
 
-func (w *actualWorld) mark(at pair, spec objects.VolumeSpec, devicePath string, confirmed bool) {
+func (w *actualState) mark(at pair, spec objects.VolumeSpec, devicePath string, confirmed bool) {
 	v, ok := w.volumes[at.volume]
 	if !ok {
 		v = &actualVolume{nodes: map[string]*attachment{}}
@@ -105,7 +104,7 @@ func (w *actualWorld) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 	if !ok {
 		a = &attachment{}
 		v.nodes[at.node] = a
-		// ATT-042, ATT-044: mounted until the node says otherwise.
+		// ATT-042, ATT-044: a new attachment counts as mounted until the node reports again.
 		if w.inUse[at.node] == nil {
 			w.inUse[at.node] = map[corev1.UniqueVolumeName]struct{}{}
 		}
@@ -114,13 +113,13 @@ func (w *actualWorld) mark(at pair, spec objects.VolumeSpec, devicePath string, 
 	a.confirmed = confirmed
 }
 
-// markDetached forgets the volume on the node.
-func (w *actualWorld) markDetached(at pair) {
+// markDetached removes the volume from the node.
+func (w *actualState) markDetached(at pair) {
 	v, ok := w.volumes[at.volume]
 	if !ok {
 		return
 	}
-	// ATT-042: what is in use stays as it is.
+	// ATT-042: the use by the node does not change.
 	delete(v.nodes, at.node)
 	if len(v.nodes) == 0 {
 		delete(w.volumes, at.volume)
@@ -128,15 +127,15 @@ func (w *actualWorld) markDetached(at pair) {
 	w.unreport(at)
 }
 
-// mounted reports whether the node uses the volume, as far as it said or is assumed to (ATT-043).
-func (w *actualWorld) mounted(at pair) bool {
+// mounted reports whether the node uses the volume, by its last report or by assumption (ATT-043).
+func (w *actualState) mounted(at pair) bool {
 	_, inUse := w.inUse[at.node][at.volume]
 	return inUse
 }
 
-// setInUse replaces what a node uses.
-func (w *actualWorld) setInUse(node string, volumes []corev1.UniqueVolumeName) {
-	// ATT-043: as a whole, whatever was assumed.
+// setInUse sets the volumes that a node uses.
+func (w *actualState) setInUse(node string, volumes []corev1.UniqueVolumeName) {
+	// ATT-043: a report replaces everything, assumptions included.
 	if len(volumes) == 0 {
 		delete(w.inUse, node)
 		return
@@ -148,8 +147,8 @@ func (w *actualWorld) setInUse(node string, volumes []corev1.UniqueVolumeName) {
 	w.inUse[node] = set
 }
 
-// attachedTo lists the nodes that the volume is attached to for sure.
-func (w *actualWorld) attachedTo(volume corev1.UniqueVolumeName) []string {
+// attachedTo lists the nodes to which the volume is attached, without uncertain ones.
+func (w *actualState) attachedTo(volume corev1.UniqueVolumeName) []string {
 	var nodes []string
 	if v, ok := w.volumes[volume]; ok {
 		for node, a := range v.nodes {
@@ -162,8 +161,8 @@ func (w *actualWorld) attachedTo(volume corev1.UniqueVolumeName) []string {
 	return nodes
 }
 
-// confirmed lists, by node, the volumes that are attached for sure.
-func (w *actualWorld) confirmed() map[string][]corev1.UniqueVolumeName {
+// confirmed lists, by node, the attached volumes, without uncertain ones.
+func (w *actualState) confirmed() map[string][]corev1.UniqueVolumeName {
 	byNode := map[string][]corev1.UniqueVolumeName{}
 	for _, volume := range slices.Sorted(maps.Keys(w.volumes)) {
 		for node, a := range w.volumes[volume].nodes {
@@ -175,26 +174,26 @@ func (w *actualWorld) confirmed() map[string][]corev1.UniqueVolumeName {
 	return byNode
 }
 
-// requestDetach notes that the volume should be detached, and says for how long that has been so.
-func (w *actualWorld) requestDetach(a *attachment, now time.Time) time.Duration {
-	// ATT-045: the first time counts.
+// requestDetach records that the volume should be detached, and returns for how long that has been so.
+func (w *actualState) requestDetach(a *attachment, now time.Time) time.Duration {
+	// ATT-045: the time of the first request counts.
 	if a.requested.IsZero() {
 		a.requested = now
 	}
 	return now.Sub(a.requested)
 }
 
-// requestedAt is when the detachment was first asked for, zero if it was not.
-func (w *actualWorld) requestedAt(at pair) time.Time {
+// requestedAt returns when the detachment was first requested, zero if it was not.
+func (w *actualState) requestedAt(at pair) time.Time {
 	if a, ok := w.get(at); ok {
 		return a.requested
 	}
 	return time.Time{}
 }
 
-// touch notes that the volume is to stay attached.
-func (w *actualWorld) touch(at pair) {
-	// ATT-045, ATT-073: only this clears the time.
+// cancelDetach records that the volume stays attached.
+func (w *actualState) cancelDetach(at pair) {
+	// ATT-045, ATT-073: only a pod that wants the volume again clears the time of the request.
 	if a, ok := w.get(at); ok {
 		a.requested, a.waiting = time.Time{}, ""
 	}

@@ -12,87 +12,84 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/storage"
 )
 
-// AttacherConfig sets up an external attacher. The zero value is one with the defaults of external-attacher 4.13.
+// AttacherConfig configures an external-attacher. The zero value has the defaults of external-attacher 4.13.
 type AttacherConfig struct {
-	// RetryStart and RetryMax are the first and the longest delay after an error, of which each is twice the one before; zero is 1 s
-	// and 5 min (ATT-171).
-	RetryStart, RetryMax time.Duration
-	// Timeout is how long a call to the driver may take; zero is 15 s, less than zero is no limit (ATT-172).
+	// RetryStart is the delay after the first error of an object; each further error doubles it. Zero is 1 s; negative is an error (ATT-171).
+	RetryStart time.Duration
+	// RetryMax is the longest delay between retries. Zero is 5 min; less than RetryStart is an error (ATT-171).
+	RetryMax time.Duration
+	// Timeout is how long a call to the driver may take. Zero is 15 s; negative is no limit (ATT-172).
 	Timeout time.Duration
-	// Workers is how many VolumeAttachments, and how many PersistentVolumes, are worked on side by side; zero is 10, less than zero
-	// is no limit.
-	Workers int
-	// ResyncPeriod is the time between two looks at everything; zero is 10 min (ATT-170).
+	// ResyncPeriod is the time between syncs of all objects. Zero is 10 min; negative is an error (ATT-170).
 	ResyncPeriod time.Duration
-	// ReconcilePeriod is the time between two comparisons with what the driver says is attached; zero is 1 min (ATT-181).
+	// ReconcilePeriod is the time between comparisons with the volumes that the driver reports as attached. Zero is 1 min; negative is an
+	// error (ATT-181).
 	ReconcilePeriod time.Duration
-	// Finalizer is put on PersistentVolumes and VolumeAttachments; "" is FinalizerOf the driver (ATT-004).
-	Finalizer string
-	// PublishReadOnly says that the driver can attach for reading only (ATT-180).
-	PublishReadOnly bool
-	// SingleNodeMultiWriter says that the driver tells one pod from one node (ATT-176).
-	SingleNodeMultiWriter bool
-	// Plain makes a simpler attacher: it looks neither at PersistentVolumes, which get no finalizer, nor at CSINodes. It looks at a
-	// VolumeAttachment when that is created, when its deletion begins, when its status.attached changes and when a retry is due, and
-	// the begin of a deletion takes the place of a retry to come.
-	Plain bool
 }
 
-// The defaults of AttacherConfig.
+// attacherDefaults are those of external-attacher 4.13.
+var attacherDefaults = AttacherConfig{
+	RetryStart:      time.Second,
+	RetryMax:        5 * time.Minute,
+	Timeout:         15 * time.Second,
+	ResyncPeriod:    10 * time.Minute,
+	ReconcilePeriod: time.Minute,
+}
+
 const (
-	DefaultRetryStart      = time.Second
-	DefaultRetryMax        = 5 * time.Minute
-	DefaultAttacherTimeout = 15 * time.Second
-	DefaultAttacherWorkers = 10
-	DefaultAttacherResync  = 10 * time.Minute
-	DefaultReconcilePeriod = time.Minute
+	defaultAttacherWorkers = 10
+	// unlimitedWorkers is more than there can be keys.
+	unlimitedWorkers = 1 << 30
 )
 
-func (cfg *AttacherConfig) complete(driver string) error {
+// complete sets defaults and checks values.
+func (cfg *AttacherConfig) complete() error {
 	for _, d := range []struct {
-		field   string
-		value   *time.Duration
-		standby time.Duration
+		field        string
+		value        *time.Duration
+		defaultValue time.Duration
 	}{
-		{"RetryStart", &cfg.RetryStart, DefaultRetryStart},
-		{"RetryMax", &cfg.RetryMax, DefaultRetryMax},
-		{"ResyncPeriod", &cfg.ResyncPeriod, DefaultAttacherResync},
-		{"ReconcilePeriod", &cfg.ReconcilePeriod, DefaultReconcilePeriod},
+		{"RetryStart", &cfg.RetryStart, attacherDefaults.RetryStart},
+		{"RetryMax", &cfg.RetryMax, attacherDefaults.RetryMax},
+		{"ResyncPeriod", &cfg.ResyncPeriod, attacherDefaults.ResyncPeriod},
+		{"ReconcilePeriod", &cfg.ReconcilePeriod, attacherDefaults.ReconcilePeriod},
 	} {
 		if *d.value < 0 {
-			return fmt.Errorf("attach: AttacherConfig.%s is %v: give zero for the default of %v, or more", d.field, *d.value, d.standby)
+			return fmt.Errorf("attach: AttacherConfig.%s is %v: give zero for the default of %v, or more", d.field, *d.value, d.defaultValue)
 		}
 		if *d.value == 0 {
-			*d.value = d.standby
+			*d.value = d.defaultValue
 		}
 	}
 	if cfg.RetryMax < cfg.RetryStart {
 		return fmt.Errorf("attach: AttacherConfig.RetryMax is %v, less than RetryStart with %v: give at least that", cfg.RetryMax, cfg.RetryStart)
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultAttacherTimeout
-	}
-	if cfg.Workers == 0 {
-		cfg.Workers = DefaultAttacherWorkers
-	}
-	if cfg.Workers < 0 {
-		cfg.Workers = noLimit
-	}
-	if cfg.Finalizer == "" {
-		cfg.Finalizer = FinalizerOf(driver)
+		cfg.Timeout = attacherDefaults.Timeout
 	}
 	return nil
 }
 
-// noLimit is more workers than there can be keys.
-const noLimit = 1 << 30
+// workersOf returns the number of workers that the option stands for.
+func workersOf(workers int) int {
+	switch {
+	case workers == 0:
+		return defaultAttacherWorkers
+	case workers < 0:
+		return unlimitedWorkers
+	}
+	return workers
+}
 
-// attacher is one life of the external attacher of one CSI driver.
+// attacher is the external-attacher of one CSI driver between two crashes.
 type attacher struct {
 	cfg     AttacherConfig
+	opts    options.Attacher
 	actor   *engine.Actor
 	driver  string
 	backend storage.Backend
@@ -105,44 +102,31 @@ type attacher struct {
 	volumes     *retryQueue
 	resync      *engine.Loop
 	reconciler  *engine.Loop
-	// forced are VolumeAttachments to be worked on although their status says that there is nothing to do (ATT-181).
+	// forced are VolumeAttachments that are synced although their status needs no change (ATT-181).
 	forced map[string]bool
 }
 
-// NewAttacher adds the external attacher of a CSI driver to the engine, under the name AttacherName. It refuses a negative period
-// or delay, a RetryMax below RetryStart, and a backend that is no CSI driver.
-func NewAttacher(e *engine.Engine, backend storage.Backend, cfg AttacherConfig) (*engine.Actor, error) {
-	if backend == nil || storage.IsInTree(backend) {
+// NewAttacher adds the external-attacher of a CSI driver to the engine, as actors.Attacher of its name. It returns an error for a negative
+// period or delay, for a RetryMax below RetryStart, and for a backend that is no CSI driver.
+func NewAttacher(e *engine.Engine, driver storage.Backend, cfg AttacherConfig, opts options.Attacher) (*engine.Actor, error) {
+	if driver == nil || storage.IsInTree(driver) {
 		return nil, fmt.Errorf("attach: the backend of an external attacher must be a CSI driver: in-tree plugins attach by themselves")
 	}
-	driver := backend.Name()
-	if err := cfg.complete(driver); err != nil {
+	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	return e.NewActor(actors.Attacher(driver), func(a *engine.Actor) { newAttacher(a, backend, cfg).run() })
-}
-
-// NewAttachers adds an external attacher for every CSI driver of the set, in the order of their names.
-func NewAttachers(e *engine.Engine, backends *backends.Set, cfg AttacherConfig) ([]*engine.Actor, error) {
-	var actors []*engine.Actor
-	for name := range backends.All() {
-		driver, ok := backends.Driver(name)
-		if !ok {
-			continue
-		}
-		a, err := NewAttacher(e, driver, cfg)
-		if err != nil {
-			return actors, err
-		}
-		actors = append(actors, a)
+	opts.Workers = workersOf(opts.Workers)
+	if opts.Finalizer == "" {
+		opts.Finalizer = objects.AttacherFinalizer(driver.Name())
 	}
-	return actors, nil
+	return e.NewActor(actors.Attacher(driver.Name()), func(a *engine.Actor) { newAttacher(a, driver, cfg, opts).run() })
 }
 
-func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfig) *attacher {
+func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfig, opts options.Attacher) *attacher {
 	s := actor.Engine().Store()
 	a := &attacher{
 		cfg:            cfg,
+		opts:           opts,
 		actor:          actor,
 		driver:         backend.Name(),
 		backend:        backend,
@@ -151,57 +135,57 @@ func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfi
 		infNodes:       engine.NewInformer(actor, s.CSINodes),
 		forced:         map[string]bool{},
 	}
-	a.attachments = newRetryQueue(actor, "attachments", cfg, a.syncAttachment)
-	a.volumes = newRetryQueue(actor, "volumes", cfg, a.syncVolume)
-	a.resync = actor.NewLoop("resync", cfg.ResyncPeriod, a.lookAtAll)
+	a.attachments = newRetryQueue(actor, "attachments", cfg, opts, a.syncAttachment)
+	a.volumes = newRetryQueue(actor, "volumes", cfg, opts, a.syncVolume)
+	a.resync = actor.NewLoop("resync", cfg.ResyncPeriod, a.enqueueAll)
 	a.reconciler = actor.NewLoop("reconcile state", cfg.ReconcilePeriod, a.compare)
 	return a
 }
 
-// run starts the attacher on what the API server holds.
+// run registers the handlers. They receive all objects first.
 func (a *attacher) run() {
 	a.infAttachments.Handle(engine.Handler[*storagev1.VolumeAttachment]{
-		Add: func(va *storagev1.VolumeAttachment) { a.look(va) },
+		Add: func(va *storagev1.VolumeAttachment) { a.enqueue(va) },
 		Update: func(old, va *storagev1.VolumeAttachment) {
-			if a.matters(old, va) {
-				a.look(va)
+			if a.changed(old, va) {
+				a.enqueue(va)
 			}
 		},
 		Delete: func(va *storagev1.VolumeAttachment) {
-			// ATT-170: the volume may be free now.
-			if name := va.Spec.Source.PersistentVolumeName; name != nil && va.Spec.Attacher == a.driver && !a.cfg.Plain {
+			// ATT-170: the volume may be attached nowhere now, and lose its finalizer.
+			if name := va.Spec.Source.PersistentVolumeName; name != nil && va.Spec.Attacher == a.driver && !a.opts.Plain {
 				a.volumes.add(*name)
 			}
 		},
 	})
-	if !a.cfg.Plain {
+	if !a.opts.Plain {
 		a.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-			Add:    a.lookAtVolume,
-			Update: func(_, pv *corev1.PersistentVolume) { a.lookAtVolume(pv) },
+			Add:    a.enqueueVolume,
+			Update: func(_, pv *corev1.PersistentVolume) { a.enqueueVolume(pv) },
 		})
 	}
-	if _, ok := a.backend.(storage.PublishedLister); ok && !a.cfg.Plain {
+	if _, ok := a.backend.(storage.PublishedLister); ok && !a.opts.Plain {
 		a.reconciler.Arm()
 	}
 }
 
-// look queues a VolumeAttachment.
-func (a *attacher) look(va *storagev1.VolumeAttachment) {
-	// ATT-170: those of other drivers are theirs.
+// enqueue queues a VolumeAttachment of this driver.
+func (a *attacher) enqueue(va *storagev1.VolumeAttachment) {
+	// ATT-170: VolumeAttachments of other drivers are ignored.
 	if va.Spec.Attacher == a.driver {
 		a.attachments.add(va.Name)
 	}
 }
 
-// matters reports whether a change of a VolumeAttachment is worth a look.
-func (a *attacher) matters(old, va *storagev1.VolumeAttachment) bool {
-	if a.cfg.Plain {
+// changed reports whether a change of a VolumeAttachment needs a sync.
+func (a *attacher) changed(old, va *storagev1.VolumeAttachment) bool {
+	if a.opts.Plain {
 		return old.Status.Attached != va.Status.Attached || old.DeletionTimestamp == nil && va.DeletionTimestamp != nil
 	}
 	if !hasError(old) && !hasError(va) {
 		return true
 	}
-	// ATT-170: an error that the attacher itself has written must not bring it back before its time.
+	// ATT-170: writing an error does not cause a sync; the backoff decides when to retry.
 	return !apiequality.Semantic.DeepEqual(withoutErrors(old), withoutErrors(va))
 }
 
@@ -209,7 +193,7 @@ func hasError(va *storagev1.VolumeAttachment) bool {
 	return va.Status.AttachError != nil || va.Status.DetachError != nil
 }
 
-// withoutErrors is the VolumeAttachment without what a write of an error changes.
+// withoutErrors returns the VolumeAttachment without the fields that change when an error is written.
 func withoutErrors(va *storagev1.VolumeAttachment) *storagev1.VolumeAttachment {
 	c := *va
 	c.Status.AttachError, c.Status.DetachError = nil, nil
@@ -217,28 +201,28 @@ func withoutErrors(va *storagev1.VolumeAttachment) *storagev1.VolumeAttachment {
 	return &c
 }
 
-// lookAtVolume queues a PersistentVolume that may be let go.
-func (a *attacher) lookAtVolume(pv *corev1.PersistentVolume) {
-	// ATT-170
-	if pv.DeletionTimestamp != nil && hasFinalizer(pv.Finalizers, a.cfg.Finalizer) {
+// enqueueVolume queues a PersistentVolume that may lose its finalizer.
+func (a *attacher) enqueueVolume(pv *corev1.PersistentVolume) {
+	// ATT-170: only volumes that are being deleted and have the finalizer are synced.
+	if pv.DeletionTimestamp != nil && hasFinalizer(pv.Finalizers, a.opts.Finalizer) {
 		a.volumes.add(pv.Name)
 	}
 }
 
-// lookAtAll is a resync. It takes place only while something has failed: all else would be found as it was.
-func (a *attacher) lookAtAll(*engine.Proc) {
-	// ATT-170, ATT-214: a failure is tried again, whatever its delay.
+// enqueueAll is a resync. It runs only after a failure; for the other objects a sync would change nothing.
+func (a *attacher) enqueueAll(*engine.Proc) {
+	// ATT-170, ATT-214: a resync retries failed objects before their backoff ends.
 	for va := range a.infAttachments.All() {
-		a.look(va)
+		a.enqueue(va)
 	}
-	if !a.cfg.Plain {
+	if !a.opts.Plain {
 		for pv := range a.infVolumes.All() {
-			a.lookAtVolume(pv)
+			a.enqueueVolume(pv)
 		}
 	}
 }
 
-// syncAttachment brings a VolumeAttachment to what it should be.
+// syncAttachment attaches or detaches for a VolumeAttachment. It reports whether the object exists.
 func (a *attacher) syncAttachment(p *engine.Proc, name string) (known bool, err error) {
 	va, ok := a.infAttachments.Get(name)
 	if !ok {
@@ -246,29 +230,29 @@ func (a *attacher) syncAttachment(p *engine.Proc, name string) (known bool, err 
 	}
 	switch {
 	case !backends.Can(a.backend, storage.Attach):
-		// ATT-179
-		err = a.pretend(p, va)
+		// ATT-179: a driver that cannot attach needs no call.
+		err = a.attachWithoutDriver(p, va)
 	case va.DeletionTimestamp == nil:
 		err = a.attach(p, va)
 	default:
 		err = a.detach(p, va)
 	}
-	if err != nil && !a.cfg.Plain {
+	if err != nil && !a.opts.Plain {
 		a.resync.Arm()
 	}
 	return true, err
 }
 
-// pretend is all that is done for a driver that cannot attach: nothing needs to be.
-func (a *attacher) pretend(p *engine.Proc, va *storagev1.VolumeAttachment) error {
-	// ATT-179: no finalizer, so that a deletion takes effect at once.
+// attachWithoutDriver sets status.attached for a driver that cannot attach.
+func (a *attacher) attachWithoutDriver(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+	// ATT-179: there is no finalizer, so that a deletion takes effect at once.
 	if va.Status.Attached {
 		return nil
 	}
 	return a.markAttached(p, va, nil)
 }
 
-// call asks the driver something about the volume on the node.
+// call calls the driver about the volume on the node, with the timeout of the attacher.
 func (a *attacher) call(p *engine.Proc, op storage.Op, handle, node string, fn func() error) error {
 	call := api.Call{Target: a.driver, Verb: string(op), Key: handle, Node: node}
 	delay := backends.Delay(a.backend, op, handle)
@@ -276,6 +260,6 @@ func (a *attacher) call(p *engine.Proc, op storage.Op, handle, node string, fn f
 	if a.cfg.Timeout < 0 {
 		return p.Backend(call, delay, safely)
 	}
-	// ATT-172, ATT-175: the attacher has given up by then.
+	// ATT-172, ATT-175: after the timeout the attacher sees DeadlineExceeded.
 	return p.BackendWithin(call, delay, a.cfg.Timeout, storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded"), safely)
 }

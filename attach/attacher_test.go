@@ -13,8 +13,8 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
-	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -34,20 +34,16 @@ func TestAttacherConfig(t *testing.T) {
 		{attach.AttacherConfig{ResyncPeriod: -1}, "ResyncPeriod"},
 		{attach.AttacherConfig{ReconcilePeriod: -1}, "ReconcilePeriod"},
 	} {
-		if _, err := attach.NewAttacher(e, disk, tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := attach.NewAttacher(e, disk, tt.cfg, options.Attacher{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("NewAttacher(%+v) = %v, want an error that names %s", tt.cfg, err, tt.want)
 		}
 	}
-	if _, err := attach.NewAttacher(e, fake.NFS(), attach.AttacherConfig{}); err == nil {
+	if _, err := attach.NewAttacher(e, fake.NFS(), attach.AttacherConfig{}, options.Attacher{}); err == nil {
 		t.Error("NewAttacher of an in-tree plugin = nil, want an error")
 	}
-	set, err := backends.NewSet(disk, fake.NFS(), fake.CSI("c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	actors, err := attach.NewAttachers(e, set, attach.AttacherConfig{})
-	if err != nil || len(actors) != 2 || actors[0].Name() != "external-attacher/c" || actors[1].Name() != "external-attacher/d" {
-		t.Errorf("NewAttachers = %v, %v, want those of c and d", actors, err)
+	a, err := attach.NewAttacher(e, disk, attach.AttacherConfig{}, options.Attacher{})
+	if err != nil || a.Name() != "external-attacher/d" {
+		t.Errorf("NewAttacher(d) = %v, %v, want external-attacher/d", a, err)
 	}
 }
 
@@ -362,7 +358,7 @@ func (s *spy) Published() (map[string][]string, error) { return s.published, nil
 func TestAttachRequest(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		driver := &spy{Memory: fake.CSI(driver)}
-		w := prepare(t, func(w *world) { w.ea.PublishReadOnly = readOnly })
+		w := prepare(t, func(w *world) { w.eaOpts.PublishReadOnly = readOnly })
 		w.backend = driver
 		driver.published = map[string][]string{"h2": {"a"}}
 		pv := fake.Volume("pv2", "1Gi", fake.CSISource("d", "h2"), fake.Modes("ROX"))
@@ -412,7 +408,7 @@ func TestStaleError(t *testing.T) {
 	a.Crash()
 	pv := "pv1"
 	w.create(&storagev1.VolumeAttachment{
-		ObjectMeta: metav1.ObjectMeta{Name: "va", Finalizers: []string{"external-attacher/d"}, Annotations: map[string]string{attach.AnnNodeID: "id-a"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "va", Finalizers: []string{"external-attacher/d"}, Annotations: map[string]string{"csi.alpha.kubernetes.io/node-id": "id-a"}},
 		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
 	})
 	w.faults.Fail(matchAttach, fakeInternal).Once()
@@ -429,7 +425,8 @@ func TestStaleError(t *testing.T) {
 // The plain attacher of recordings.
 func TestPlainAttacher(t *testing.T) {
 	plain := func(w *world) {
-		w.ea = attach.AttacherConfig{Plain: true, Workers: -1, Timeout: -1, Finalizer: "external-attacher/" + driver}
+		w.ea.Timeout = -1
+		w.eaOpts = options.Attacher{Plain: true, Workers: -1, Finalizer: "external-attacher/" + driver}
 	}
 	w := attacherOnly(t, plain)
 	w.delete(csiNodeNamed("a"))

@@ -13,6 +13,8 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 )
 
 // BenchmarkAttach attaches a volume for one pod more, and detaches it again, in a cluster that has many.
@@ -23,14 +25,15 @@ func BenchmarkAttach(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			set, err := backends.NewSet(fake.CSI(driver))
+			disk := fake.CSI(driver)
+			set, err := backends.NewSet(disk)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if _, err := attach.New(e, attach.Config{Backends: set}); err != nil {
+			if _, err := attach.New(e, set, attach.Config{}, options.Attach{}); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := attach.NewAttachers(e, set, attach.AttacherConfig{}); err != nil {
+			if _, err := attach.NewAttacher(e, disk, attach.AttacherConfig{}, options.Attacher{}); err != nil {
 				b.Fatal(err)
 			}
 			must := func(err error) {
@@ -42,7 +45,7 @@ func BenchmarkAttach(b *testing.B) {
 			const perNode = 20
 			for i := range size/perNode + 1 {
 				node := fake.Node(fmt.Sprintf("n%d", i))
-				node.Annotations = map[string]string{attach.AnnManaged: ""}
+				node.Annotations = map[string]string{objects.AnnManagedAttach: ""}
 				_, err := s.Nodes.Create(node)
 				must(err)
 				_, err = s.CSINodes.Create(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node.Name},

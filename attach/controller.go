@@ -12,49 +12,35 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// DefaultSyncPeriod is the time between two looks at whether what should be attached is (ATT-120).
-const DefaultSyncPeriod = time.Minute
-
-// DefaultCacheWait is the time between two looks at whether the caches are filled. The first look comes too early (ATT-130).
-const DefaultCacheWait = 100 * time.Millisecond
-
+// The periods of the controller's loops.
 const (
-	// ATT-060
-	reconcilerPeriod = 100 * time.Millisecond
-	// ATT-064
-	maxWaitForUnmount = 6 * time.Minute
-	// ATT-032
-	populatorPeriod = time.Minute
-	// ATT-035
-	relistPeriod = 3 * time.Minute
-	// ATT-120
-	minSyncPeriod = time.Second
+	reconcilerPeriod  = 100 * time.Millisecond // ATT-060: from the end of a pass to the next
+	populatorPeriod   = time.Minute            // ATT-032: between passes that remove pods that are gone
+	relistPeriod      = 3 * time.Minute        // ATT-035: between passes that also read all pods
+	defaultSyncPeriod = time.Minute            // ATT-120: between verifications
+	minSyncPeriod     = time.Second            // ATT-120: the least that --attach-detach-reconcile-sync-period allows
+	defaultCacheWait  = 100 * time.Millisecond // ATT-130: the first check of the caches always fails
 )
 
-// Config sets up the attach/detach controller. The zero value is one with the defaults of kube-controller-manager, without storage.
+// Config configures the attach/detach controller. The zero value has the defaults of kube-controller-manager.
 type Config struct {
-	// Backends are the storage systems there are; nil is none.
-	Backends *backends.Set
-	// SyncPeriod is --attach-detach-reconcile-sync-period; zero is a minute. Less than a second is refused (ATT-120).
+	// SyncPeriod is --attach-detach-reconcile-sync-period: the time between verifications that attached volumes still are. Zero is 1
+	// minute, negative is none (--disable-attach-detach-reconcile-sync); less than a second is an error (ATT-120).
 	SyncPeriod time.Duration
-	// DisableSync is --disable-attach-detach-reconcile-sync (ATT-120).
-	DisableSync bool
-	// DisableForceDetach is --disable-force-detach-on-timeout (ATT-063).
+	// DisableForceDetach is --disable-force-detach-on-timeout: a volume that stays mounted on an unhealthy node is not detached after 6
+	// minutes (ATT-063).
 	DisableForceDetach bool
-	// PollStretch makes each wait between two looks at a VolumeAttachment longer by that fraction. Upstream it is random between 0 and
-	// 0.1; zero, the default, is none (ATT-145).
-	PollStretch float64
-	// CacheWait is how long after its start the controller waits for its caches; zero is DefaultCacheWait, less than zero is none
-	// (ATT-130).
-	CacheWait time.Duration
 }
 
-// controller is one life of the attach/detach controller: its two worlds, its loops and its operations.
+// controller is the attach/detach controller between two crashes: its desired and actual state, its loops and its operations.
 type controller struct {
 	cfg    Config
+	opts   options.Attach
+	set    *backends.Set
 	actor  *engine.Actor
 	events *engine.Recorder
 	ops    *engine.NestedOperations
@@ -67,64 +53,65 @@ type controller struct {
 	infAttachments *engine.Informer[*storagev1.VolumeAttachment]
 	podsByClaim    *store.Index[*corev1.Pod]
 
-	desired desiredWorld
-	actual  actualWorld
+	desired desiredState
+	actual  actualState
 	work    worklist
 
 	claimQueue *engine.Queue
 	reconciler *engine.Ticker
 	populator  *engine.Loop
-	// unlisted says that something has happened since the populator last listed all pods.
-	unlisted bool
+	// relist: the populator has to read all pods again, because something changed since it last did.
+	relist   bool
 	started  time.Time
 	verifier verifier
 }
 
-// New adds the attach/detach controller to the engine. It refuses a SyncPeriod below a second, a PollStretch that is no fraction, and
-// a second controller.
-func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
-	if err := cfg.complete(); err != nil {
+// New adds the attach/detach controller to the engine. A nil set has no backends. It returns an error for a SyncPeriod below a second, for
+// a PollStretch that is no fraction, and for a second controller.
+func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Attach) (*engine.Actor, error) {
+	if err := complete(&cfg, &opts); err != nil {
 		return nil, err
+	}
+	if set == nil {
+		set = &backends.Set{}
 	}
 	podsByClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(actors.AttachDetach, func(a *engine.Actor) {
 		constructed := e.Now()
-		if cfg.CacheWait <= 0 {
-			newController(a, cfg, podsByClaim, constructed).run()
+		start := func() { newController(a, set, cfg, opts, podsByClaim, constructed).run() }
+		if opts.CacheWait <= 0 {
+			start()
 			return
 		}
-		// ATT-130: what happens until then is in the caches.
-		a.After(cfg.CacheWait, "caches", func(*engine.Proc) { newController(a, cfg, podsByClaim, constructed).run() })
+		// ATT-130: changes before the caches are checked are in the caches.
+		a.After(opts.CacheWait, "caches", func(*engine.Proc) { start() })
 	})
 }
 
-func (cfg *Config) complete() error {
+// complete sets defaults and checks values.
+func complete(cfg *Config, opts *options.Attach) error {
 	switch {
 	case cfg.SyncPeriod == 0:
-		cfg.SyncPeriod = DefaultSyncPeriod
-	case cfg.SyncPeriod < minSyncPeriod:
-		return fmt.Errorf("attach: SyncPeriod is %v: give zero for the default of %v, or %v or more; DisableSync turns it off", cfg.SyncPeriod, DefaultSyncPeriod, minSyncPeriod)
+		cfg.SyncPeriod = defaultSyncPeriod
+	case cfg.SyncPeriod > 0 && cfg.SyncPeriod < minSyncPeriod:
+		return fmt.Errorf("attach: Config.SyncPeriod is %v: give zero for the default of %v, %v or more, or a negative value for none",
+			cfg.SyncPeriod, defaultSyncPeriod, minSyncPeriod)
 	}
-	if cfg.PollStretch < 0 || cfg.PollStretch > maxPollStretch {
-		return fmt.Errorf("attach: PollStretch is %v: give a fraction from 0 to %v", cfg.PollStretch, maxPollStretch)
+	if opts.PollStretch < 0 || opts.PollStretch > maxPollStretch {
+		return fmt.Errorf("attach: PollStretch is %v: give a fraction from 0 to %v", opts.PollStretch, maxPollStretch)
 	}
-	if cfg.CacheWait == 0 {
-		cfg.CacheWait = DefaultCacheWait
-	}
-	if cfg.Backends == nil {
-		none, err := backends.NewSet()
-		if err != nil {
-			return err
-		}
-		cfg.Backends = none
+	if opts.CacheWait == 0 {
+		opts.CacheWait = defaultCacheWait
 	}
 	return nil
 }
 
-func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1.Pod], constructed time.Time) *controller {
+func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.Attach, podsByClaim *store.Index[*corev1.Pod], constructed time.Time) *controller {
 	s := a.Engine().Store()
 	c := &controller{
 		cfg:            cfg,
+		opts:           opts,
+		set:            set,
 		actor:          a,
 		events:         a.NewRecorder(actors.AttachDetach),
 		ops:            a.NewNestedOperations(),
@@ -135,13 +122,13 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 		infDrivers:     engine.NewInformer(a, s.CSIDrivers),
 		infAttachments: engine.NewInformer(a, s.Attachments),
 		podsByClaim:    podsByClaim,
-		desired:        newDesiredWorld(),
-		actual:         newActualWorld(),
+		desired:        newDesiredState(),
+		actual:         newActualState(),
 		work:           newWorklist(),
 	}
-	// ATT-031: one worker.
+	// ATT-031: claims are synced one after the other.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
-	// ATT-060: at once, and 100 ms after the end of each pass.
+	// ATT-060: the first pass is at once, each later one 100 ms after the end of the last.
 	c.reconciler = a.NewTicker("reconciler", reconcilerPeriod, c.reconcile)
 	c.populator = a.NewLoop("populator", populatorPeriod, c.populate)
 	c.started = a.Engine().Now()
@@ -150,19 +137,19 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 	return c
 }
 
-// run starts the controller on what the API server holds (ATT-130).
+// run starts the controller with the objects that the API server has (ATT-130).
 func (c *controller) run() {
-	// ATT-130: the handlers get all there is first; the worlds are filled from the caches then; the loops come last.
+	// ATT-130: the handlers receive all objects first, then both states are filled from the caches, then the loops start.
 	c.handleEvents()
 	c.populateActual()
 	c.populateDesired()
-	c.unsettle()
-	c.unverified()
+	c.scheduleRelist()
+	c.scheduleVerification()
 	c.reconciler.Arm()
 }
 
-// review is called after every change to what one of the worlds says about a volume on a node.
-func (c *controller) review(at pair) {
+// updateWork puts a volume on a node into the worklist, or removes it. It runs after each change of the desired or actual state.
+func (c *controller) updateWork(at pair) {
 	wanted := c.desired.has(at)
 	switch state := c.actual.state(at); {
 	case !wanted && state != detached:
@@ -172,12 +159,12 @@ func (c *controller) review(at pair) {
 	default:
 		c.work.drop(at)
 	}
-	// What happens to a volume on one node can matter on another.
-	c.stir()
+	// A volume that is free on one node may be attached to another.
+	c.wake()
 }
 
-// stir has the reconciler look at what is not as it should be, if anything is not.
-func (c *controller) stir() {
+// wake arms the reconciler if it has work.
+func (c *controller) wake() {
 	if !c.work.empty() || c.actual.anyDirty() {
 		c.reconciler.Arm()
 	}

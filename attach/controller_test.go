@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -27,19 +28,20 @@ func TestConfig(t *testing.T) {
 	for _, tt := range []struct {
 		rule string
 		cfg  attach.Config
+		opts options.Attach
 		want string
 	}{
-		{"ATT-120", attach.Config{SyncPeriod: time.Millisecond}, "SyncPeriod"},
-		{"ATT-145", attach.Config{PollStretch: -1}, "PollStretch"},
+		{"ATT-120", attach.Config{SyncPeriod: time.Millisecond}, options.Attach{}, "SyncPeriod"},
+		{"ATT-145", attach.Config{}, options.Attach{PollStretch: -1}, "PollStretch"},
 	} {
-		if _, err := attach.New(e, tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := attach.New(e, nil, tt.cfg, tt.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New(%+v) = %v, want an error that names %s", tt.rule, tt.cfg, err, tt.want)
 		}
 	}
-	if _, err := attach.New(e, attach.Config{}); err != nil {
+	if _, err := attach.New(e, nil, attach.Config{}, options.Attach{}); err != nil {
 		t.Errorf("New(Config{}) = %v, want nil", err)
 	}
-	if _, err := attach.New(e, attach.Config{}); err == nil {
+	if _, err := attach.New(e, nil, attach.Config{}, options.Attach{}); err == nil {
 		t.Error("a second New = nil, want an error")
 	}
 }
@@ -322,7 +324,7 @@ func TestStartWithPods(t *testing.T) {
 // A controller begins when it sees that its caches are filled, which is not at the first look (ATT-130).
 func TestCacheWait(t *testing.T) {
 	w := prepare(t)
-	w.cfg.CacheWait = 0
+	w.opts.CacheWait = 0
 	w.pod("p", "a", "c1")
 	w.start()
 	w.Advance(sec)

@@ -10,34 +10,34 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// desiredWorld is which volumes should be attached where, because of which pods (ATT-020).
-type desiredWorld struct {
+// desiredState is which volumes should be attached to which nodes, and for which pods (ATT-020).
+type desiredState struct {
 	nodes map[string]map[corev1.UniqueVolumeName]*desiredVolume
 }
 
 // desiredVolume is a volume that pods on one node want. It exists only while there is such a pod.
 type desiredVolume struct {
 	spec objects.VolumeSpec
-	// ATT-002: pods are told apart by uid.
+	// ATT-002: the uid identifies a pod.
 	pods map[types.UID]*corev1.Pod
-	// multiAttachReported says that the pods were told why they wait.
+	// multiAttachReported: the pods got the Event about the other node.
 	multiAttachReported bool
 }
 
-func newDesiredWorld() desiredWorld {
-	return desiredWorld{nodes: map[string]map[corev1.UniqueVolumeName]*desiredVolume{}}
+func newDesiredState() desiredState {
+	return desiredState{nodes: map[string]map[corev1.UniqueVolumeName]*desiredVolume{}}
 }
 
 // addNode makes the node a managed one (ATT-021).
-func (w *desiredWorld) addNode(node string) {
+func (w *desiredState) addNode(node string) {
 	if _, managed := w.nodes[node]; !managed {
 		w.nodes[node] = map[corev1.UniqueVolumeName]*desiredVolume{}
 	}
 }
 
-// deleteNode ends the management of a node. It reports false for a node that has volumes, which stays (ATT-022).
-func (w *desiredWorld) deleteNode(node string) bool {
-	// ATT-022: nobody tries again later.
+// deleteNode stops to manage a node. It reports false for a node with volumes, which stays managed (ATT-022).
+func (w *desiredState) deleteNode(node string) bool {
+	// ATT-022: a node with volumes stays managed for good; upstream does not retry.
 	if len(w.nodes[node]) > 0 {
 		return false
 	}
@@ -45,21 +45,21 @@ func (w *desiredWorld) deleteNode(node string) bool {
 	return true
 }
 
-func (w *desiredWorld) manages(node string) bool {
+func (w *desiredState) manages(node string) bool {
 	_, managed := w.nodes[node]
 	return managed
 }
 
-// add notes that the pod wants the volume on its node, which is managed. It reports whether that is news.
-func (w *desiredWorld) add(at pair, pod *corev1.Pod, spec objects.VolumeSpec) bool {
+// add records that the pod wants the volume on its node, which is managed. It reports whether that is a change.
+func (w *desiredState) add(at pair, pod *corev1.Pod, spec objects.VolumeSpec) bool {
 	volumes := w.nodes[at.node]
-	// ATT-020: a volume comes with its first pod.
+	// ATT-020: a volume is added with its first pod.
 	v, ok := volumes[at.volume]
 	if !ok {
 		v = &desiredVolume{spec: spec, pods: map[types.UID]*corev1.Pod{}}
 		volumes[at.volume] = v
 	}
-	// ATT-023: neither the pod nor the spec is refreshed.
+	// ATT-023: for a known pod neither the pod nor the spec is updated.
 	if _, known := v.pods[pod.UID]; known {
 		return false
 	}
@@ -67,8 +67,8 @@ func (w *desiredWorld) add(at pair, pod *corev1.Pod, spec objects.VolumeSpec) bo
 	return true
 }
 
-// remove notes that the pod does not want the volume. It reports whether that is news.
-func (w *desiredWorld) remove(at pair, pod types.UID) bool {
+// remove records that the pod does not want the volume. It reports whether that is a change.
+func (w *desiredState) remove(at pair, pod types.UID) bool {
 	v, ok := w.nodes[at.node][at.volume]
 	if !ok {
 		return false
@@ -77,25 +77,25 @@ func (w *desiredWorld) remove(at pair, pod types.UID) bool {
 		return false
 	}
 	delete(v.pods, pod)
-	// ATT-024: the last pod takes the volume with it, and all that is known of it.
+	// ATT-024: the volume is removed with its last pod.
 	if len(v.pods) == 0 {
 		delete(w.nodes[at.node], at.volume)
 	}
 	return true
 }
 
-func (w *desiredWorld) get(at pair) (*desiredVolume, bool) {
+func (w *desiredState) get(at pair) (*desiredVolume, bool) {
 	v, ok := w.nodes[at.node][at.volume]
 	return v, ok
 }
 
-func (w *desiredWorld) has(at pair) bool {
+func (w *desiredState) has(at pair) bool {
 	_, ok := w.get(at)
 	return ok
 }
 
-// all lists what is desired by node and volume.
-func (w *desiredWorld) all() []pair {
+// all lists the desired volumes by node, then by volume.
+func (w *desiredState) all() []pair {
 	var all []pair
 	for node, volumes := range w.nodes {
 		for volume := range volumes {
@@ -107,7 +107,7 @@ func (w *desiredWorld) all() []pair {
 }
 
 // podsOn lists the pods that want the volume on these nodes, node by node.
-func (w *desiredWorld) podsOn(volume corev1.UniqueVolumeName, nodes []string) []*corev1.Pod {
+func (w *desiredState) podsOn(volume corev1.UniqueVolumeName, nodes []string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, node := range nodes {
 		if v, ok := w.get(pair{volume, node}); ok {
@@ -117,9 +117,9 @@ func (w *desiredWorld) podsOn(volume corev1.UniqueVolumeName, nodes []string) []
 	return pods
 }
 
-// podList is the pods in order.
+// podList lists the pods by uid.
 func (v *desiredVolume) podList() []*corev1.Pod {
-	// ATT-212: SIM: by uid.
+	// ATT-212: upstream has no order. SIM: by uid.
 	pods := make([]*corev1.Pod, 0, len(v.pods))
 	for _, uid := range slices.Sorted(maps.Keys(v.pods)) {
 		pods = append(pods, v.pods[uid])

@@ -1,20 +1,22 @@
-// Package attach is what makes volumes available at nodes, and takes them away again.
+// Package attach attaches volumes to nodes and detaches them again. It simulates the attach/detach controller of
+// kube-controller-manager, the external-attacher of each CSI driver, and the part of the pod garbage collector that force-deletes pods on
+// nodes that are out of service.
 //
-// In Kubernetes two components do this together. The attach/detach controller of kube-controller-manager knows from the pods which
-// volumes should be attached where, and from its own doings what is attached; a loop that passes every 100 ms brings the one to the
-// other. It attaches a CSI volume by creating a VolumeAttachment, and waits. The external attacher, a sidecar of each CSI driver, sees
-// the VolumeAttachment, asks the driver, and writes down what came of it. In between stands the kubelet: the controller tells it by
-// volumesAttached in the status of the node what it may mount, and it tells the controller by volumesInUse what must not be detached.
+// The attach/detach controller computes from the pods which volumes should be attached to which nodes (the desired state), and remembers
+// which ones it attached (the actual state). A reconciler compares both every 100 ms. It attaches a CSI volume by creating a
+// VolumeAttachment, and waits until its status says attached. The external-attacher, a sidecar of the CSI driver, sees the
+// VolumeAttachment, calls the driver, and writes the result into its status. The kubelet takes part through the status of its Node:
+// volumesAttached lists the volumes that it may mount, and volumesInUse those that must not be detached yet. The three meet in the API only.
 //
-// New adds the controller, NewAttachers the external attachers, NewPodGC the part of the pod garbage collector that ends pods on nodes
-// out of service. They meet in the API only. The decisions are functions over objects: [Action], [DecideDetach], [Attached],
-// [PublishMode].
+// [New] adds the controller, [NewAttacher] the external-attacher of a driver, [NewPodGC] the pod garbage collector. Their decisions are
+// functions of objects: [Action], [DecideDetach], [Attached], [PublishMode].
 //
-// The controller's loops pass only when there is something to do, and then on the grid that upstream's loops have. Its memory is lost
-// in a crash; what it makes of the API afterwards is ATT-130 to ATT-135.
+// The reconciler and the populator skip passes that would find nothing to do; the others run on the ticks of the real loops. A crash loses
+// the controller's memory; ATT-130 to ATT-135 say what a restarted controller rebuilds from the API.
 //
-// Left out: the translation of in-tree volumes to CSI (ATT-200) with VolumeAttachments of inline volumes, the secrets of drivers, and
-// the random stretching of waits (ATT-145), which are all taken as they are at least.
+// Not simulated: the translation of in-tree volumes to CSI (ATT-200) with VolumeAttachments of inline volumes, the secrets of drivers, and
+// the random lengthening of waits (ATT-145): waits have their least length.
 //
-// The rules are those of docs/rules/attach.md, ATT-001 to ATT-214.
+// The rules are ATT-001 to ATT-214 in docs/rules/attach.md. Start reading in reconcile.go, which has one pass of the reconciler;
+// forcedetach.go decides when a mounted volume is detached by force after 6 minutes.
 package attach

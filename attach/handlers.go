@@ -8,11 +8,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// AnnManaged marks a node whose volumes this controller attaches; the value does not matter (ATT-021).
-const AnnManaged = "volumes.kubernetes.io/controller-managed-attach-detach"
-
-// handleEvents says what the controller does when something changes (ATT-027). Handlers of one kind see the changes in order; between
-// kinds there is none (ATT-210), and each may lag (ATT-211).
+// handleEvents registers the handlers of changes (ATT-027). The handler of a kind receives changes in order; there is no order between
+// kinds (ATT-210), and each may lag (ATT-211).
 func (c *controller) handleEvents() {
 	c.infNodes.Handle(engine.Handler[*corev1.Node]{
 		Add:    c.nodeAdded,
@@ -24,16 +21,16 @@ func (c *controller) handleEvents() {
 		Update: func(_, pod *corev1.Pod) { c.podChanged(pod) },
 		Delete: c.podDeleted,
 	})
-	// ATT-027: the deletion of a claim is nothing to the controller.
+	// ATT-027: the controller ignores the deletion of a claim.
 	c.infClaims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 		Add:    c.claimChanged,
 		Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimChanged(claim) },
 	})
-	// ATT-027: the rest is only read. What changes there matters to passes that come anyway upstream, and so must come here.
+	// ATT-027: upstream has no handlers for these, because its passes read them anyway. Here a change arms a pass that would be skipped.
 	c.infVolumes.Handle(engine.Handler[*corev1.PersistentVolume]{
-		Add:    func(*corev1.PersistentVolume) { c.unsettle() },
-		Update: func(_, _ *corev1.PersistentVolume) { c.unsettle() },
-		Delete: func(*corev1.PersistentVolume) { c.unsettle() },
+		Add:    func(*corev1.PersistentVolume) { c.scheduleRelist() },
+		Update: func(_, _ *corev1.PersistentVolume) { c.scheduleRelist() },
+		Delete: func(*corev1.PersistentVolume) { c.scheduleRelist() },
 	})
 	c.infDrivers.Handle(engine.Handler[*storagev1.CSIDriver]{
 		Add:    c.driverChanged,
@@ -48,56 +45,56 @@ func (c *controller) handleEvents() {
 }
 
 func (c *controller) driverChanged(*storagev1.CSIDriver) {
-	c.unsettle()
-	c.unverified()
+	c.scheduleRelist()
+	c.scheduleVerification()
 }
 
 func (c *controller) attachmentChanged(va *storagev1.VolumeAttachment) {
-	// What is attached, and stays, passes every verification.
+	// A VolumeAttachment that is attached and stays passes every verification.
 	if va.DeletionTimestamp != nil || !va.Status.Attached {
-		c.unverified()
+		c.scheduleVerification()
 	}
 }
 
-// unsettle has the populator look again, when it is its time.
-func (c *controller) unsettle() {
-	c.unlisted = true
+// scheduleRelist makes the populator read all pods again at its next due pass.
+func (c *controller) scheduleRelist() {
+	c.relist = true
 	c.populator.Arm()
 }
 
 func (c *controller) nodeAdded(node *corev1.Node) {
 	c.nodeChanged(node)
-	// ATT-115: a node that was created again has lost its list.
-	c.actual.soil(node.Name)
-	c.stir()
+	// ATT-115: a node that was created again has no volumesAttached.
+	c.actual.markDirty(node.Name)
+	c.wake()
 }
 
 func (c *controller) nodeChanged(node *corev1.Node) {
 	c.manage(node)
-	// ATT-043
+	// ATT-043: volumesInUse decides what counts as mounted.
 	c.actual.setInUse(node.Name, node.Status.VolumesInUse)
-	c.stir()
+	c.wake()
 }
 
-// manage takes a node that has the annotation under management.
+// manage starts to manage a node that has the annotation.
 func (c *controller) manage(node *corev1.Node) {
-	// ATT-021: by its key alone; a node that has lost it stays.
-	if _, ok := node.Annotations[AnnManaged]; ok && !c.desired.manages(node.Name) {
+	// ATT-021: the key alone counts; a node that loses the annotation stays managed.
+	if _, ok := node.Annotations[objects.AnnManagedAttach]; ok && !c.desired.manages(node.Name) {
 		c.desired.addNode(node.Name)
-		c.unsettle()
+		c.scheduleRelist()
 	}
 }
 
 func (c *controller) nodeDeleted(node *corev1.Node) {
-	// ATT-022: one that has volumes is kept.
+	// ATT-022: a node with desired volumes stays managed.
 	c.desired.deleteNode(node.Name)
-	// ATT-022, ATT-043: what it said last stays.
+	// ATT-022, ATT-043: the last report of a deleted node stays.
 	c.actual.setInUse(node.Name, node.Status.VolumesInUse)
-	c.stir()
+	c.wake()
 }
 
 func (c *controller) podChanged(pod *corev1.Pod) {
-	c.unsettle()
+	c.scheduleRelist()
 	switch Action(pod) {
 	case AddVolumes:
 		c.addVolumes(pod)
@@ -107,50 +104,50 @@ func (c *controller) podChanged(pod *corev1.Pod) {
 }
 
 func (c *controller) podDeleted(pod *corev1.Pod) {
-	c.unsettle()
-	// ATT-027: whatever it was.
+	c.scheduleRelist()
+	// ATT-027: the deletion of a pod removes its volumes in any phase.
 	if pod.Spec.NodeName != "" {
 		c.removeVolumes(pod)
 	}
 }
 
-// PodAction is what a pod means for the volumes of its node.
+// PodAction is the effect of a pod on the desired volumes of its node.
 type PodAction int
 
-// The actions.
+// The effects: none, its volumes are added, its volumes are removed.
 const (
 	IgnorePod PodAction = iota
 	AddVolumes
 	RemoveVolumes
 )
 
-// Action says whether a pod wants its volumes attached (ATT-025). Whether its node is managed is another question.
+// Action returns whether a pod wants its volumes attached (ATT-025). It does not depend on whether the node is managed.
 func Action(pod *corev1.Pod) PodAction {
 	switch {
 	case pod.Spec.NodeName == "":
-		// ATT-025: nowhere to attach to.
+		// ATT-025: a pod without a node is ignored.
 		return IgnorePod
 	case objects.Terminated(pod):
-		// ATT-025, ATT-026, ATT-195: a pod that is complete, or is being deleted and runs nothing. Nothing can change that.
+		// ATT-025, ATT-026, ATT-195: a pod that is complete, or is being deleted and runs no container, never needs its volumes again.
 		return RemoveVolumes
 	}
 	return AddVolumes
 }
 
-// addVolumes adds the volumes of a pod to what is desired.
+// addVolumes adds the volumes of a pod to the desired state.
 func (c *controller) addVolumes(pod *corev1.Pod) {
-	// ATT-025: a pod on a node that is not managed is ignored, until ATT-035 looks again.
+	// ATT-025: a pod on a node that is not managed is ignored until the populator relists (ATT-035).
 	if !c.desired.manages(pod.Spec.NodeName) {
 		return
 	}
 	c.attachableVolumes(pod, func(at pair, spec objects.VolumeSpec) {
 		if c.desired.add(at, pod, spec) {
-			c.review(at)
+			c.updateWork(at)
 		}
 	})
 }
 
-// removeVolumes takes the volumes of a pod out of what is desired.
+// removeVolumes removes the volumes of a pod from the desired state.
 func (c *controller) removeVolumes(pod *corev1.Pod) {
 	if !c.desired.manages(pod.Spec.NodeName) {
 		return
@@ -158,14 +155,14 @@ func (c *controller) removeVolumes(pod *corev1.Pod) {
 	// ATT-028: a volume that cannot be resolved any more stays, until the populator finds that the pod is gone.
 	c.attachableVolumes(pod, func(at pair, _ objects.VolumeSpec) {
 		if c.desired.remove(at, pod.UID) {
-			c.review(at)
+			c.updateWork(at)
 		}
 	})
 }
 
 func (c *controller) claimChanged(claim *corev1.PersistentVolumeClaim) {
-	c.unsettle()
-	// ATT-031: a turn before it is bound would do nothing, and that it is bound will come by here.
+	c.scheduleRelist()
+	// ATT-031: before the claim is bound a sync would do nothing; the update that binds it is handled here too.
 	if isBound(claim) {
 		c.claimQueue.Add(c.infClaims.KeyOf(claim))
 	}
@@ -175,15 +172,15 @@ func isBound(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != ""
 }
 
-// processClaim looks at the pods of a claim that may have been bound (ATT-031).
+// processClaim adds the volumes of the pods of a claim that may have become bound (ATT-031).
 func (c *controller) processClaim(_ *engine.Proc, key string) error {
 	claim, ok := c.infClaims.Get(key)
-	// ATT-031: before it is bound there is nothing to attach.
+	// ATT-031: a claim that is not bound has no volume to attach.
 	if !ok || !isBound(claim) {
 		return nil
 	}
 	for _, pod := range c.infPods.ByIndex(c.podsByClaim, key) {
-		// ATT-031: all volumes of the pod, and no second try for those that cannot be resolved.
+		// ATT-031: all volumes of the pod are added; one that cannot be resolved is not retried.
 		if Action(pod) == AddVolumes {
 			c.addVolumes(pod)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// writeNodeStatuses writes the reports of all nodes that are not written (ATT-111).
+// writeNodeStatuses writes the dirty reports of all nodes (ATT-111).
 func (c *controller) writeNodeStatuses(p *engine.Proc) {
 	lists := map[string][]corev1.AttachedVolume{}
 	nodes := c.actual.dirtyNodes()
@@ -18,12 +18,12 @@ func (c *controller) writeNodeStatuses(p *engine.Proc) {
 		lists[node], _ = c.actual.take(node)
 	}
 	for _, node := range nodes {
-		// ATT-111: a node that fails does not keep the others from being written. It is tried again in the next pass.
+		// ATT-111: after an error the other nodes are still written. The failed one is retried in the next pass.
 		_ = c.patchNode(p, node, lists[node])
 	}
 }
 
-// writeNodeStatus writes the report of one node, if it is not written: all of it, whatever the reason (ATT-112).
+// writeNodeStatus writes the report of one node if it is dirty, with all of its changes (ATT-112).
 func (c *controller) writeNodeStatus(p *engine.Proc, node string) error {
 	volumes, dirty := c.actual.take(node)
 	if !dirty {
@@ -32,26 +32,26 @@ func (c *controller) writeNodeStatus(p *engine.Proc, node string) error {
 	return c.patchNode(p, node, volumes)
 }
 
-// patchNode writes volumesAttached into a node's status. An error leaves the report to be written again.
+// patchNode writes volumesAttached into a node's status. After an error the report is dirty again.
 func (c *controller) patchNode(p *engine.Proc, name string, volumes []corev1.AttachedVolume) error {
 	node, ok := c.infNodes.Get(name)
 	if !ok {
-		// ATT-113: there is nothing to write to until the node is added again (ATT-115).
+		// ATT-113: without a Node object nothing is written until it is created again (ATT-115).
 		return nil
 	}
 	if _, err := p.API().Nodes.Patch(p, name, attachedPatch(node.Status.VolumesAttached, volumes), api.Status); err != nil {
-		// ATT-113: any error, that the node is gone included.
-		c.actual.soil(name)
-		c.stir()
+		// ATT-113: any error is retried, also NotFound.
+		c.actual.markDirty(name)
+		c.wake()
 		return err
 	}
 	return nil
 }
 
-// attachedPatch is the difference between the list as cached and as wanted. The list is replaced as a whole; an empty one is removed
+// attachedPatch returns the patch from the cached list to the wanted one. It replaces the list as a whole, or removes it if it is empty
 // (ATT-110).
 func attachedPatch(cached, wanted []corev1.AttachedVolume) []byte {
-	// ATT-114: compared with a cache that lags this may be a difference too few.
+	// ATT-114: if the cache lags, the patch can be empty although the stored list differs.
 	if slices.Equal(cached, wanted) {
 		return []byte(`{}`)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// ATT-145
+// ATT-145: waits for a VolumeAttachment start at 500 ms, grow by 5 % up to 7 s, and end after 2 minutes.
 const (
 	waitLimit     = 2 * time.Minute
 	firstPoll     = 500 * time.Millisecond
@@ -27,13 +27,13 @@ const (
 	maxPollStretch = 1
 )
 
-// attachWith has a plugin attach the volume and returns the device path.
+// attachWith attaches the volume with a plugin and returns the device path.
 func (c *controller) attachWith(p *engine.Proc, plugin objects.Plugin, spec objects.VolumeSpec, node string) (string, error) {
 	if plugin.Name == objects.CSIPluginName {
-		// ATT-006: no path is known for a CSI volume.
+		// ATT-006: a CSI volume has no device path.
 		return "", c.attachCSI(p, spec, node)
 	}
-	// ATT-201: an in-tree plugin does it itself, without a VolumeAttachment.
+	// ATT-201: an in-tree plugin attaches by itself, without a VolumeAttachment.
 	attacher, ok := plugin.Backend.(storage.Attacher)
 	if !ok {
 		return "", fmt.Errorf("plugin %s does not attach", plugin.Name)
@@ -42,10 +42,10 @@ func (c *controller) attachWith(p *engine.Proc, plugin objects.Plugin, spec obje
 	if modes := spec.PV.Spec.AccessModes; len(modes) > 0 {
 		req.Mode = modes[0]
 	}
-	return "", ask(p, plugin.Backend, storage.Attach, req.ID, node, func() error { _, err := attacher.Attach(req); return err })
+	return "", callBackend(p, plugin.Backend, storage.Attach, req.ID, node, func() error { _, err := attacher.Attach(req); return err })
 }
 
-// detachWith has a plugin detach the volume of that name.
+// detachWith detaches the volume of that name with a plugin.
 func (c *controller) detachWith(p *engine.Proc, plugin objects.Plugin, name, node string) error {
 	if plugin.Name == objects.CSIPluginName {
 		return c.detachCSI(p, name, node)
@@ -54,24 +54,24 @@ func (c *controller) detachWith(p *engine.Proc, plugin objects.Plugin, name, nod
 	if !ok {
 		return fmt.Errorf("plugin %s does not detach", plugin.Name)
 	}
-	return ask(p, plugin.Backend, storage.Detach, name, node, func() error { return attacher.Detach(storage.DetachRequest{ID: name, Node: node}) })
+	return callBackend(p, plugin.Backend, storage.Detach, name, node, func() error { return attacher.Detach(storage.DetachRequest{ID: name, Node: node}) })
 }
 
-// ask makes a call to a backend about a volume on a node, which takes as long as the backend says.
-func ask(p *engine.Proc, b storage.Backend, op storage.Op, id, node string, fn func() error) error {
+// callBackend calls a backend about a volume on a node. The call takes the time that the backend returns for it.
+func callBackend(p *engine.Proc, b storage.Backend, op storage.Op, id, node string, fn func() error) error {
 	call := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: node}
 	return p.Backend(call, backends.Delay(b, op, id), func() error { return backends.Safely(b.Name(), op, fn) })
 }
 
-// attachCSI sees to it that there is a VolumeAttachment, and waits for the external attacher (ATT-140). Of VolumeAttachments the
-// controller only ever creates and deletes (ATT-146).
+// attachCSI creates the VolumeAttachment unless it exists, and waits for the external-attacher (ATT-140). The controller creates and deletes
+// VolumeAttachments and never updates them (ATT-146).
 func (c *controller) attachCSI(p *engine.Proc, spec objects.VolumeSpec, node string) error {
 	source := spec.CSI()
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, node)
-	// ATT-140: one that is there is taken as it is, even on its way out.
+	// ATT-140: an existing VolumeAttachment is used as it is, also one that is being deleted.
 	if _, exists := c.infAttachments.Get(name); !exists {
 		_, err := p.API().Attachments.Create(p, newAttachment(name, source.Driver, node, spec.PV.Name))
-		// ATT-140: the cache may not have it yet.
+		// ATT-140: the cache may lag, so AlreadyExists is no error.
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("%s: attacher.Attach failed: %w", objects.CSIPluginName, err)
 		}
@@ -79,14 +79,14 @@ func (c *controller) attachCSI(p *engine.Proc, spec objects.VolumeSpec, node str
 	return c.waitFor(p, source.Driver, "attach", source.VolumeHandle, func() (bool, error) {
 		va, ok := c.infAttachments.Get(name)
 		if !ok {
-			// ATT-141, ATT-147: not arrived yet, or gone: it is not made again here.
+			// ATT-141, ATT-147: the cache lags, or it is gone; it is not created again here.
 			return false, nil
 		}
 		return Attached(va)
 	})
 }
 
-// newAttachment is a VolumeAttachment as it is sent: without a status, which the server would drop (ATT-160).
+// newAttachment returns a VolumeAttachment without status, which the API server would drop (ATT-160).
 func newAttachment(name, driver, node, pv string) *storagev1.VolumeAttachment {
 	return &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -98,17 +98,18 @@ func newAttachment(name, driver, node, pv string) *storagev1.VolumeAttachment {
 	}
 }
 
-// Attached says what a VolumeAttachment means to someone who waits for it to be attached: done, failed, or neither (ATT-141).
+// Attached reports whether a VolumeAttachment is attached, and returns an error if attaching has failed (ATT-141). With false and nil the
+// caller has to wait.
 func Attached(va *storagev1.VolumeAttachment) (bool, error) {
 	switch {
 	case va.DeletionTimestamp != nil:
-		// ATT-141
+		// ATT-141: a VolumeAttachment that is being deleted is an error, attached or not.
 		return false, errors.New("volume attachment is being deleted")
 	case va.Status.Attached:
-		// ATT-141, ATT-182: an error beside it is an old one.
+		// ATT-141, ATT-182: status.attached counts more than an error.
 		return true, nil
 	case va.Status.AttachError != nil:
-		// ATT-142: even if it is of an earlier attempt.
+		// ATT-142: the error may be that of an earlier attempt.
 		return false, errors.New(va.Status.AttachError.Message)
 	}
 	return false, nil
@@ -118,46 +119,46 @@ func Attached(va *storagev1.VolumeAttachment) (bool, error) {
 func (c *controller) detachCSI(p *engine.Proc, name, node string) error {
 	driver, handle, ok := objects.SplitCSIName(name)
 	if !ok {
-		// ATT-143: at every attempt.
+		// ATT-143: a malformed name fails at each attempt.
 		return errors.New("volumeName missing expected data")
 	}
 	attachment := objects.AttachmentName(handle, driver, node)
-	// ATT-132: no other VolumeAttachment is looked for.
+	// ATT-132: only the VolumeAttachment with the computed name is deleted.
 	_, err := p.API().Attachments.Delete(p, attachment, api.DeleteOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		// ATT-143, ATT-144: often this is how the end is noticed.
+		// ATT-143, ATT-144: a VolumeAttachment that is gone is detached.
 		return nil
 	case err != nil:
-		// ATT-162: with the attacher's finalizer it is only marked.
+		// ATT-162: with the attacher's finalizer the deletion only begins.
 		return fmt.Errorf("%s: detacher.Detach failed to delete VolumeAttachment [%s]: %w", objects.CSIPluginName, attachment, err)
 	}
-	// ATT-145: the driver is not known here.
+	// ATT-145: the message for a timeout has no driver name.
 	return c.waitFor(p, unknownDriver, "detach", handle, func() (bool, error) {
 		va, ok := c.infAttachments.Get(attachment)
 		switch {
 		case !ok:
 			return true, nil
 		case va.Status.DetachError != nil:
-			// ATT-143, ATT-144: even if it is of an earlier attempt.
+			// ATT-143, ATT-144: the error may be that of an earlier attempt.
 			return false, errors.New(va.Status.DetachError.Message)
 		}
-		// ATT-143: that it says it is not attached is not enough.
+		// ATT-143: status.attached = false is not enough; the object must be gone.
 		return false, nil
 	})
 }
 
-// waitFor looks at intervals that grow until done says so, or two minutes are over (ATT-145).
+// waitFor calls done at growing intervals until it returns true or an error, for 2 minutes at most (ATT-145).
 func (c *controller) waitFor(p *engine.Proc, driver, verb, handle string, done func() (bool, error)) error {
 	deadline := p.Now().Add(waitLimit)
 	for delay := firstPoll; ; delay = min(time.Duration(float64(delay)*pollGrowth), longestPoll) {
-		// ATT-145: SIM: the jitter is fixed; it does not add up.
-		wait := delay + time.Duration(float64(delay)*c.cfg.PollStretch)
+		// ATT-145: upstream lengthens each wait at random. SIM: by a fixed fraction, which does not accumulate.
+		wait := delay + time.Duration(float64(delay)*c.opts.PollStretch)
 		if left := deadline.Sub(p.Now()); wait >= left {
 			p.Sleep(left)
 			return fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", driver, verb, handle)
 		}
-		// ATT-145: never at once.
+		// ATT-145: there is a wait before the first call.
 		p.Sleep(wait)
 		if ok, err := done(); ok || err != nil {
 			return err

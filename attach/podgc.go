@@ -8,49 +8,50 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// podGCPeriod is that of ATT-195.
+// podGCPeriod is the time between passes (ATT-195).
 const podGCPeriod = 20 * time.Second
 
-// podGC is one life of the pod garbage collector, as far as nodes out of service are concerned.
+// podGC is the part of the pod garbage collector that handles nodes out of service.
 type podGC struct {
 	infPods  *engine.Informer[*corev1.Pod]
 	infNodes *engine.Informer[*corev1.Node]
 	loop     *engine.Loop
 }
 
-// NewPodGC adds the part of the pod garbage collector that makes an end of pods on nodes that are out of service: pods whose kubelet
-// will never say that their containers have stopped (ATT-195, ATT-196).
+// NewPodGC adds the part of the pod garbage collector that force-deletes terminating pods on nodes that are out of service: their kubelets
+// never report that the containers stopped (ATT-195, ATT-196).
 func NewPodGC(e *engine.Engine) (*engine.Actor, error) {
 	return e.NewActor(actors.PodGC, func(a *engine.Actor) {
 		s := e.Store()
 		gc := &podGC{infPods: engine.NewInformer(a, s.Pods), infNodes: engine.NewInformer(a, s.Nodes)}
 		gc.loop = a.NewLoop("collect", podGCPeriod, gc.collect)
-		// ATT-196: the collector looks every 20 s, whatever happens; it can find something only after one of these.
+		// ATT-196: passes are every 20 s; only those after one of these changes can find something.
 		gc.infPods.Handle(engine.Handler[*corev1.Pod]{
-			Add:    func(pod *corev1.Pod) { gc.stir(pod.DeletionTimestamp != nil) },
-			Update: func(_, pod *corev1.Pod) { gc.stir(pod.DeletionTimestamp != nil) },
+			Add:    func(pod *corev1.Pod) { gc.wake(pod.DeletionTimestamp != nil) },
+			Update: func(_, pod *corev1.Pod) { gc.wake(pod.DeletionTimestamp != nil) },
 		})
 		gc.infNodes.Handle(engine.Handler[*corev1.Node]{
-			Add:    func(node *corev1.Node) { gc.stir(OutOfService(node)) },
-			Update: func(_, node *corev1.Node) { gc.stir(OutOfService(node)) },
+			Add:    func(node *corev1.Node) { gc.wake(objects.OutOfService(node)) },
+			Update: func(_, node *corev1.Node) { gc.wake(objects.OutOfService(node)) },
 		})
 	})
 }
 
-func (gc *podGC) stir(maybe bool) {
+func (gc *podGC) wake(maybe bool) {
 	if maybe {
 		gc.loop.Arm()
 	}
 }
 
-// collect is one pass.
+// collect is a pass: it ends the pods that are being deleted on nodes out of service.
 func (gc *podGC) collect(p *engine.Proc) {
 	for pod := range gc.infPods.All() {
 		node, ok := gc.infNodes.Get(pod.Spec.NodeName)
-		// ATT-196: the node must not be ready either, unlike for the attach/detach controller.
-		if pod.DeletionTimestamp == nil || !ok || Healthy(node) || !OutOfService(node) {
+		// ATT-196: unlike for the attach/detach controller, the node must also not be ready.
+		if pod.DeletionTimestamp == nil || !ok || objects.Healthy(node) || !objects.OutOfService(node) {
 			continue
 		}
 		p.Decide("ATT-196", pod, "the pod is being deleted and its node %s is out of service: end it", node.Name)
@@ -61,7 +62,7 @@ func (gc *podGC) collect(p *engine.Proc) {
 	}
 }
 
-// end marks a pod as failed, unless it is finished, and deletes it without grace.
+// end sets the phase of a pod to Failed, unless it has ended, and deletes it without a grace period.
 func (gc *podGC) end(p *engine.Proc, pod *corev1.Pod) error {
 	key := api.KeyOf(pod)
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {

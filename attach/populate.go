@@ -7,24 +7,24 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// populate is a pass of the populator: it takes out of the desired world what has no business there any more, and now and then looks
-// for what is missing (ATT-032 to ATT-035). Passes that could find nothing are left out.
+// populate is a pass of the populator: it removes volumes from the desired state that no pod wants any more, and in each third pass adds
+// missing ones (ATT-032 to ATT-035). Passes that would change nothing are skipped.
 func (c *controller) populate(p *engine.Proc) {
 	removed := c.removeGonePods(p)
 	attachable := c.removeUnattachable(p)
-	// ATT-035: every third pass, the first included.
-	if c.unlisted && p.Now().Sub(c.started)%relistPeriod == 0 {
+	// ATT-035: every third pass reads all pods, the first included.
+	if c.relist && p.Now().Sub(c.started)%relistPeriod == 0 {
 		c.addActivePods()
-		c.unlisted = false
+		c.relist = false
 	}
-	if removed || attachable || c.unlisted {
+	if removed || attachable || c.relist {
 		c.populator.Arm()
 	}
 }
 
-// removeGonePods drops pods that are gone or terminated. It reports whether there was one.
+// removeGonePods removes pods that are gone or terminated. It reports whether there was one.
 func (c *controller) removeGonePods(p *engine.Proc) bool {
-	// ATT-033: of each pod a single volume comes to sight. SIM: the first by node and volume.
+	// ATT-033: a pass removes one volume of each pod only. SIM: the first by node and volume.
 	victims := map[types.UID]struct{}{}
 	removed := false
 	for _, at := range c.desired.all() {
@@ -35,20 +35,20 @@ func (c *controller) removeGonePods(p *engine.Proc) bool {
 			}
 			victims[pod.UID] = struct{}{}
 			known, ok := c.infPods.Get(api.KeyOf(pod))
-			// ATT-002, ATT-032: another pod of that name is another pod.
+			// ATT-002, ATT-032: a pod with the same name and another uid is another pod.
 			if ok && known.UID == pod.UID && Action(known) == AddVolumes {
 				continue
 			}
 			p.Decide("ATT-032", pod, "the pod is gone or terminated: volume %s is no longer desired on node %s", at.volume, at.node)
 			c.desired.remove(at, pod.UID)
-			c.review(at)
+			c.updateWork(at)
 			removed = true
 		}
 	}
 	return removed
 }
 
-// removeUnattachable drops volumes that need no attaching any more. It reports whether there was one.
+// removeUnattachable removes volumes whose driver no longer requires attaching. It reports whether there was one.
 func (c *controller) removeUnattachable(p *engine.Proc) bool {
 	removed := false
 	for _, at := range c.desired.all() {
@@ -56,12 +56,12 @@ func (c *controller) removeUnattachable(p *engine.Proc) bool {
 		if _, _, ok := c.attachable(v.spec); ok {
 			continue
 		}
-		// ATT-034: the reconciler detaches it like any other volume.
+		// ATT-034: the reconciler then detaches it like any other volume.
 		for _, pod := range v.podList() {
 			p.Decide("ATT-034", pod, "volume %s needs no attaching any more: it is no longer desired on node %s", at.volume, at.node)
 			c.desired.remove(at, pod.UID)
 		}
-		c.review(at)
+		c.updateWork(at)
 		removed = true
 	}
 	return removed
@@ -70,7 +70,7 @@ func (c *controller) removeUnattachable(p *engine.Proc) bool {
 // addActivePods adds the volumes of all pods that are not terminated (ATT-035).
 func (c *controller) addActivePods() {
 	for pod := range c.infPods.All() {
-		// ATT-035: this finds what events came too early for.
+		// ATT-035: this adds volumes that could not be resolved when the event of the pod came.
 		if Action(pod) == AddVolumes {
 			c.addVolumes(pod)
 		}

@@ -7,21 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// CSIMode is an access mode as CSI drivers know it.
-type CSIMode string
-
-// The access modes of CSI that an external attacher sends.
+// The access modes of CSI that an external-attacher sends.
 const (
-	SingleNodeWriter       CSIMode = "SINGLE_NODE_WRITER"
-	SingleNodeSingleWriter CSIMode = "SINGLE_NODE_SINGLE_WRITER"
-	SingleNodeMultiWriter  CSIMode = "SINGLE_NODE_MULTI_WRITER"
-	MultiNodeReaderOnly    CSIMode = "MULTI_NODE_READER_ONLY"
-	MultiNodeMultiWriter   CSIMode = "MULTI_NODE_MULTI_WRITER"
+	singleNodeWriter       = "SINGLE_NODE_WRITER"
+	singleNodeSingleWriter = "SINGLE_NODE_SINGLE_WRITER"
+	singleNodeMultiWriter  = "SINGLE_NODE_MULTI_WRITER"
+	multiNodeReaderOnly    = "MULTI_NODE_READER_ONLY"
+	multiNodeMultiWriter   = "MULTI_NODE_MULTI_WRITER"
 )
 
-// PublishMode is the one mode that stands for those of a PersistentVolume when it is attached (ATT-176). multiWriter says that the
-// driver tells one pod from one node. Modes that cannot be one are an error.
-func PublishMode(modes []corev1.PersistentVolumeAccessMode, multiWriter bool) (CSIMode, error) {
+// PublishMode returns the CSI access mode, such as "SINGLE_NODE_WRITER", with which a PersistentVolume of these modes is attached (ATT-176).
+// multiWriter: the driver has the capability SINGLE_NODE_MULTI_WRITER. It returns an error for modes that no CSI mode stands for.
+func PublishMode(modes []corev1.PersistentVolumeAccessMode, multiWriter bool) (string, error) {
 	has := map[corev1.PersistentVolumeAccessMode]bool{}
 	for _, mode := range modes {
 		has[mode] = true
@@ -29,35 +26,35 @@ func PublishMode(modes []corev1.PersistentVolumeAccessMode, multiWriter bool) (C
 	rwop, rwx, rox, rwo := has[corev1.ReadWriteOncePod], has[corev1.ReadWriteMany], has[corev1.ReadOnlyMany], has[corev1.ReadWriteOnce]
 	switch {
 	case rwop && len(has) > 1:
-		// ATT-176
+		// ATT-176: ReadWriteOncePod excludes all other modes.
 		return "", fmt.Errorf("unsupported AccessMode combination: %+v", modes)
 	case rwop && multiWriter:
-		return SingleNodeSingleWriter, nil
+		return singleNodeSingleWriter, nil
 	case rwop:
-		return SingleNodeWriter, nil
+		return singleNodeWriter, nil
 	case rwx:
-		// ATT-176: whatever else there is.
-		return MultiNodeMultiWriter, nil
+		// ATT-176: ReadWriteMany includes all other modes.
+		return multiNodeMultiWriter, nil
 	case rox && rwo:
 		return "", errors.New("CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume")
 	case rox:
-		return MultiNodeReaderOnly, nil
+		return multiNodeReaderOnly, nil
 	case rwo && multiWriter:
-		return SingleNodeMultiWriter, nil
+		return singleNodeMultiWriter, nil
 	case rwo:
-		return SingleNodeWriter, nil
+		return singleNodeWriter, nil
 	}
 	return "", fmt.Errorf("unsupported AccessMode combination: %+v", modes)
 }
 
-// accessMode is the mode as backends are asked for it.
-func (m CSIMode) accessMode() corev1.PersistentVolumeAccessMode {
-	switch m {
-	case SingleNodeSingleWriter:
+// accessMode returns the mode of the API that a request to a backend has for a CSI mode.
+func accessMode(mode string) corev1.PersistentVolumeAccessMode {
+	switch mode {
+	case singleNodeSingleWriter:
 		return corev1.ReadWriteOncePod
-	case MultiNodeReaderOnly:
+	case multiNodeReaderOnly:
 		return corev1.ReadOnlyMany
-	case MultiNodeMultiWriter:
+	case multiNodeMultiWriter:
 		return corev1.ReadWriteMany
 	}
 	return corev1.ReadWriteOnce

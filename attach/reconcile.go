@@ -13,33 +13,33 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// ATT-083: the names of the two operations.
+// ATT-083: the names of the operations.
 const (
 	attachOperation = "volume_attach"
 	detachOperation = "volume_detach"
 )
 
-// reconcile is a pass of the reconciler (ATT-061). It costs nothing while the two worlds agree: then it does not take place.
+// reconcile is a pass of the reconciler (ATT-061). Passes are skipped while desired and actual state agree.
 func (c *controller) reconcile(p *engine.Proc) {
 	c.catchUp(p.Now())
-	// ATT-061: detaching comes first, so that a volume that moves gets free.
+	// ATT-061: volumes are detached before others are attached, so that a volume that moves is free first.
 	c.detachUndesired(p)
 	c.attachDesired(p)
 	c.writeNodeStatuses(p)
 	c.verifyIfDue(p)
 }
 
-// operationKey is what operations on the volume exclude each other by (ATT-081).
+// operationKey returns the key of operations on the volume: two with the same key do not run at the same time (ATT-081).
 func operationKey(spec objects.VolumeSpec, at pair) engine.OperationKey {
-	// ATT-081, ATT-088: a volume for a single node has one operation in the whole cluster, and one delay. ATT-089: so detaching it
-	// here and attaching it there take turns.
+	// ATT-081, ATT-088: a volume for a single node has one operation and one backoff in the whole cluster. ATT-089: so it is detached from
+	// one node before it is attached to another.
 	if !objects.MultiAttachAllowed(spec) {
 		return engine.OperationKey{Volume: string(at.volume)}
 	}
 	return engine.OperationKey{Volume: string(at.volume), Node: at.node}
 }
 
-// undesired is a volume to be detached, as it was when the pass began.
+// undesired is a volume to detach, as it was at the begin of the pass.
 type undesired struct {
 	at      pair
 	spec    objects.VolumeSpec
@@ -52,24 +52,25 @@ func (c *controller) detachUndesired(p *engine.Proc) {
 		list = append(list, undesired{at, c.actual.spec(at.volume), c.actual.mounted(at)})
 	}
 	for _, u := range list {
-		// A pod may have come while an earlier one was being written.
+		// A pod may have come while the status for an earlier volume was written.
 		if !c.desired.has(u.at) {
 			c.detachOne(p, u)
 		}
 	}
 }
 
-// detachOne starts the detachment of a volume, or finds why not yet (ATT-062). Once it runs nothing stops it (ATT-080), also not that
-// the node's taint is taken away again (ATT-197).
+// detachOne starts the detachment of a volume, or records why not yet (ATT-062). Nothing stops a detachment that runs (ATT-080), not even
+// the removal of the node's taint (ATT-197).
 func (c *controller) detachOne(p *engine.Proc, u undesired) {
 	key := operationKey(u.spec, u.at)
-	// ATT-062, ATT-087, ATT-090: before anything else, or an operation that ends now would be followed by a second one.
+	// ATT-062, ATT-087, ATT-090: running operations and backoff are checked first; otherwise an operation that ends now would be followed by
+	// a second one.
 	if !c.ops.Startable(key, detachOperation) {
-		// ATT-062, ATT-213: the node's status still has the volume, and the 6 minutes do not begin.
+		// ATT-062, ATT-213: the node's status keeps the volume, and the 6 minutes do not start.
 		c.awaitRetry(key, detachOperation)
 		return
 	}
-	// ATT-062: an operation may have ended meanwhile.
+	// ATT-062: the volume is gone if an operation ended meanwhile.
 	entry, ok := c.actual.get(u.at)
 	if !ok {
 		return
@@ -78,48 +79,48 @@ func (c *controller) detachOne(p *engine.Proc, u undesired) {
 	node, _ := c.infNodes.Get(u.at.node)
 	facts := DetachFacts{
 		Mounted:      u.mounted,
-		OutOfService: OutOfService(node),
-		// ATT-063: strictly more, and not if it is disabled.
-		Expired: elapsed > maxWaitForUnmount && !c.cfg.DisableForceDetach,
-		Healthy: Healthy(node),
+		OutOfService: objects.OutOfService(node),
+		// ATT-063: strictly more than 6 minutes, unless forced detaching is disabled.
+		Expired: elapsed > forceDetachAfter && !c.cfg.DisableForceDetach,
+		Healthy: objects.Healthy(node),
 	}
 	decision := DecideDetach(facts)
 	if !decision.Detach {
-		// ATT-062: the volume stays in the node's status.
+		// ATT-062: a volume that is not detached yet stays in the node's status.
 		c.awaitUnmount(p, u, entry, facts, decision, elapsed)
 		return
 	}
 	c.recordDetach(p, u, node, entry.requested, decision)
-	// ATT-066: the node must not begin to mount what is about to go.
+	// ATT-066: the node's status loses the volume first, so that the kubelet does not start to mount it.
 	c.actual.unreport(u.at)
 	if err := c.writeNodeStatus(p, u.at.node); err != nil {
-		// ATT-067: nothing has happened; the same pass writes it again.
+		// ATT-067: if that write fails, nothing is detached, and the end of the pass writes the old list again.
 		c.actual.report(u.at)
-		c.stir()
+		c.wake()
 		return
 	}
 	if err := c.startDetach(key, u, decision.Verify); err != nil {
-		// ATT-067: nothing runs.
+		// ATT-067: if the operation does not start, the volume returns to the node's status.
 		c.actual.report(u.at)
 		p.Decide("ATT-067", c.subject(u.spec, node), "detaching %s from node %s could not begin: %v", u.at.volume, u.at.node, err)
 		c.retry(key, detachOperation, err)
 	}
 }
 
-// awaitUnmount sees to it that a volume that stays mounted is looked at again when that could matter.
+// awaitUnmount records once why a mounted volume is not detached, and arms the reconciler for the end of the 6 minutes.
 func (c *controller) awaitUnmount(p *engine.Proc, u undesired, entry *attachment, facts DetachFacts, decision DetachDecision, elapsed time.Duration) {
 	if entry.waiting != decision.Why {
 		entry.waiting = decision.Why
 		node, _ := c.infNodes.Get(u.at.node)
 		c.recordDetach(p, u, node, entry.requested, decision)
 	}
-	// A node that is ready is waited for without limit; if it changes, that is an event.
+	// For a node that is ready there is no limit; a change of the node is an event.
 	if !facts.Healthy && !c.cfg.DisableForceDetach {
-		c.reconciler.ArmAfter(maxWaitForUnmount - elapsed)
+		c.reconciler.ArmAfter(forceDetachAfter - elapsed)
 	}
 }
 
-// recordDetach adds the decision about a detachment, wanted since that time, to the trace.
+// recordDetach adds a decision about a detachment to the trace. since is when the volume became undesired.
 func (c *controller) recordDetach(p *engine.Proc, u undesired, node *corev1.Node, since time.Time, decision DetachDecision) {
 	if !p.Tracing() {
 		return
@@ -137,7 +138,7 @@ func (c *controller) recordDetach(p *engine.Proc, u undesired, node *corev1.Node
 	})
 }
 
-// subject is what a decision about a volume is recorded with: the PersistentVolume, or the node if it is not known.
+// subject returns the object of trace entries about a volume: the PersistentVolume, or the node if that is not known.
 func (c *controller) subject(spec objects.VolumeSpec, node *corev1.Node) api.Object {
 	switch {
 	case spec.PV != nil:
@@ -156,20 +157,20 @@ func (c *controller) attachDesired(p *engine.Proc) {
 	}
 }
 
-// attachOne starts the attachment of a volume, or finds why not (ATT-068).
+// attachOne starts the attachment of a volume, or records why not (ATT-068).
 func (c *controller) attachOne(p *engine.Proc, at pair, v *desiredVolume) {
 	key := operationKey(v.spec, at)
-	// ATT-068, ATT-087: a delay is not looked at here.
+	// ATT-068, ATT-087: only a running operation counts here; the operation runner checks the backoff.
 	if c.ops.Running(key) {
 		return
 	}
 	if c.actual.state(at) == attached {
-		// ATT-073: what is asked for after it was undesired is not to be detached.
-		c.actual.touch(at)
-		c.review(at)
+		// ATT-073: a volume that is desired again is not detached.
+		c.actual.cancelDetach(at)
+		c.updateWork(at)
 		return
 	}
-	// ATT-069, ATT-070: only what is attached for sure is in the way.
+	// ATT-069, ATT-070: a volume for one node waits while it is attached elsewhere; an uncertain attachment does not count.
 	if elsewhere := c.actual.attachedTo(at.volume); len(elsewhere) > 0 && !objects.MultiAttachAllowed(v.spec) {
 		c.reportMultiAttach(p, at, v, elsewhere)
 		return
@@ -177,16 +178,16 @@ func (c *controller) attachOne(p *engine.Proc, at pair, v *desiredVolume) {
 	pods := v.podList()
 	err := c.ops.Run(key, attachOperation, func(p *engine.Proc) error { return c.attachVolume(p, at, v.spec, pods) })
 	if err == nil {
-		// ATT-074, ATT-190: neither the state of the node nor its limit was looked at.
+		// ATT-074, ATT-190: neither the state of the node nor its attach limit is checked.
 		p.Decide("ATT-068", c.subject(v.spec, nil), "attach %s to node %s for %d pod(s)", at.volume, at.node, len(pods))
 		return
 	}
 	c.retry(key, attachOperation, err)
 }
 
-// reportMultiAttach tells the pods that they wait for other pods (ATT-071).
+// reportMultiAttach emits an Event for each pod whose volume is attached to another node (ATT-071).
 func (c *controller) reportMultiAttach(p *engine.Proc, at pair, v *desiredVolume, elsewhere []string) {
-	// ATT-071: once, as long as the volume is desired here; who comes later is not told.
+	// ATT-071: once while the volume is desired here; pods that come later get no Event.
 	if v.multiAttachReported {
 		return
 	}
@@ -198,23 +199,23 @@ func (c *controller) reportMultiAttach(p *engine.Proc, at pair, v *desiredVolume
 	}
 }
 
-// retry has the reconciler come back when an operation that could not start can.
+// retry arms the reconciler for when an operation that could not start can.
 func (c *controller) retry(key engine.OperationKey, operation string, err error) {
 	switch {
 	case errors.Is(err, engine.ErrBackoff):
 		c.awaitRetry(key, operation)
 	case errors.Is(err, engine.ErrRunning):
-		// Its end brings the reconciler back.
+		// The end of the running operation arms the reconciler.
 	default:
-		// ATT-214: the next tick.
+		// ATT-214: other errors are retried at the next tick.
 		c.reconciler.Arm()
 	}
 }
 
-// awaitRetry has the reconciler come back after the delay of an operation that failed. One that runs comes back by itself.
+// awaitRetry arms the reconciler for the end of the backoff of an operation that failed. The end of a running one arms it anyway.
 func (c *controller) awaitRetry(key engine.OperationKey, operation string) {
 	if wait, backsOff := c.ops.RetryAfter(key, operation); backsOff {
-		// ATT-084: the first tick after it.
+		// ATT-084: the operation is retried at the first tick after its backoff.
 		c.reconciler.ArmAfter(wait)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// report is what the status of one node should say about attached volumes. Once there, it stays (ATT-049).
+// report is the list that volumesAttached of one node should have. It is never removed (ATT-049).
 type report struct {
 	volumes map[corev1.UniqueVolumeName]struct{}
 	dirty   bool
 }
 
-// setDirty notes whether the report has to be written.
-func (w *actualWorld) setDirty(r *report, dirty bool) {
+// setDirty sets whether the report has to be written.
+func (w *actualState) setDirty(r *report, dirty bool) {
 	switch {
 	case dirty && !r.dirty:
 		w.dirty++
@@ -24,49 +24,49 @@ func (w *actualWorld) setDirty(r *report, dirty bool) {
 	r.dirty = dirty
 }
 
-func (w *actualWorld) anyDirty() bool { return w.dirty > 0 }
+func (w *actualState) anyDirty() bool { return w.dirty > 0 }
 
-// report adds a volume to the report of a node, if it is anything to the controller there.
-func (w *actualWorld) report(at pair) {
-	// ATT-048: whether it is attached for sure is not asked.
+// report adds a volume to the report of a node, if it is in the actual state there.
+func (w *actualState) report(at pair) {
+	// ATT-048: an uncertain attachment is reported too.
 	if _, ok := w.get(at); !ok {
 		return
 	}
-	// ATT-049
+	// ATT-049: the first volume of a node creates its report.
 	r, ok := w.reports[at.node]
 	if !ok {
 		r = &report{volumes: map[corev1.UniqueVolumeName]struct{}{}}
 		w.reports[at.node] = r
 	}
-	// ATT-042: nothing to write if it is there already.
+	// ATT-042: a volume that is reported already causes no write.
 	if _, reported := r.volumes[at.volume]; !reported {
 		r.volumes[at.volume] = struct{}{}
 		w.setDirty(r, true)
 	}
 }
 
-// unreport takes a volume out of the report of a node.
-func (w *actualWorld) unreport(at pair) {
+// unreport removes a volume from the report of a node.
+func (w *actualState) unreport(at pair) {
 	r, ok := w.reports[at.node]
 	if !ok {
 		return
 	}
-	// ATT-047: nothing to write if it is not there.
+	// ATT-047: a volume that is not reported causes no write.
 	if _, reported := r.volumes[at.volume]; reported {
 		delete(r.volumes, at.volume)
 		w.setDirty(r, true)
 	}
 }
 
-// soil has the report of a node written again, if it has one.
-func (w *actualWorld) soil(node string) {
+// markDirty marks the report of a node, if it has one, to be written again.
+func (w *actualState) markDirty(node string) {
 	if r, ok := w.reports[node]; ok {
 		w.setDirty(r, true)
 	}
 }
 
-// dirtyNodes lists the nodes whose report is not written.
-func (w *actualWorld) dirtyNodes() []string {
+// dirtyNodes lists the nodes whose report has to be written.
+func (w *actualState) dirtyNodes() []string {
 	if w.dirty == 0 {
 		return nil
 	}
@@ -80,16 +80,16 @@ func (w *actualWorld) dirtyNodes() []string {
 	return nodes
 }
 
-// take is the report of a node, to be written now. It reports false if it is written already.
-func (w *actualWorld) take(node string) ([]corev1.AttachedVolume, bool) {
+// take returns the report of a node, to be written now. It reports false if there is nothing to write.
+func (w *actualState) take(node string) ([]corev1.AttachedVolume, bool) {
 	r, ok := w.reports[node]
 	if !ok || !r.dirty {
 		return nil, false
 	}
-	// ATT-113: the flag is cleared before the write.
+	// ATT-113: the flag is cleared before the write, and set again if that fails.
 	w.setDirty(r, false)
 	var volumes []corev1.AttachedVolume
-	// ATT-110: SIM: by name, since a pure reorder would be a change.
+	// ATT-110: another order would be a change. SIM: by name.
 	for _, volume := range slices.Sorted(maps.Keys(r.volumes)) {
 		// ATT-006: the device path belongs to the volume, and is empty for CSI.
 		path := ""

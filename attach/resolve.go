@@ -8,8 +8,8 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// resolve finds what a volume of a pod stands for, as far as the caches know (ATT-011, ATT-012). It reports false for a volume that
-// is to be left alone for now; nobody is told, and nothing tries again by itself.
+// resolve returns the spec of a volume of a pod, from the caches (ATT-011, ATT-012). It reports false for a volume that cannot be resolved
+// yet; there is no Event and no retry.
 func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.VolumeSpec, bool) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
@@ -17,11 +17,11 @@ func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.Vo
 	}
 	var none objects.VolumeSpec
 	claim, ok := c.infClaims.Get(api.Key(pod.Namespace, name))
-	// ATT-012: the claim of a generic ephemeral volume is the pod's own, or somebody else's that happens to have the name.
+	// ATT-012: the claim of a generic ephemeral volume must be owned by the pod.
 	if !ok || volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim) {
 		return none, false
 	}
-	// ATT-011: bound, by both sides.
+	// ATT-011: the claim must be bound, and the volume must point back at it.
 	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return none, false
 	}
@@ -32,24 +32,24 @@ func (c *controller) resolve(pod *corev1.Pod, volume *corev1.Volume) (objects.Vo
 	return objects.SpecOfVolume(volume, pv), true
 }
 
-// driverObject is the CSIDriver of that name as the cache has it, nil if there is none.
+// driverObject returns the cached CSIDriver of that name, nil if there is none.
 func (c *controller) driverObject(name string) *storagev1.CSIDriver {
 	driver, _ := c.infDrivers.Get(name)
 	return driver
 }
 
-// attachable finds the plugin that attaches the volume, and the volume's unique name. It reports false if the volume needs no
-// attaching, or nobody is in charge of it (ATT-010).
+// attachable returns the plugin that attaches the volume, and the volume's unique name. It reports false if the volume needs no attaching or
+// has no plugin (ATT-010).
 func (c *controller) attachable(spec objects.VolumeSpec) (objects.Plugin, corev1.UniqueVolumeName, bool) {
-	plugin, err := objects.PluginOf(c.cfg.Backends, spec)
-	// ATT-010, ATT-013: what the CSIDriver says now counts; without the object the volume is attached.
+	plugin, err := objects.PluginOf(c.set, spec)
+	// ATT-010, ATT-013: the CSIDriver as it is now decides; without the object the volume needs attaching.
 	if err != nil || !plugin.Attachable(spec, c.driverObject(plugin.Driver)) {
 		return objects.Plugin{}, "", false
 	}
 	return plugin, objects.UniqueVolumeName(plugin, spec), true
 }
 
-// attachableVolumes calls fn for every volume of the pod that is to be attached, in the order of the pod's volumes.
+// attachableVolumes calls fn for each volume of the pod that needs attaching, in the order of the pod's volumes.
 func (c *controller) attachableVolumes(pod *corev1.Pod, fn func(at pair, spec objects.VolumeSpec)) {
 	for i := range pod.Spec.Volumes {
 		spec, ok := c.resolve(pod, &pod.Spec.Volumes[i])

@@ -9,7 +9,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -286,7 +285,7 @@ func TestScenario19Sync(t *testing.T) {
 		)
 	})
 	t.Run("disabled", func(t *testing.T) {
-		w := newWorld(t, func(w *world) { w.cfg.DisableSync = true })
+		w := newWorld(t, func(w *world) { w.cfg.SyncPeriod = -1 })
 		w.moved("p", "a", "c1", "h1")
 		w.delete(w.va("a"))
 		w.Advance(10 * minute)
@@ -333,7 +332,7 @@ func TestScenario21Unmanaged(t *testing.T) {
 	w.pod("p", "u", "c1")
 	w.Advance(10 * sec)
 	w.want("ATT-021, ATT-025: ignored")
-	w.main(nodeNamed("u"), `{"metadata":{"annotations":{"`+attach.AnnManaged+`":"whatever"}}}`)
+	w.main(nodeNamed("u"), `{"metadata":{"annotations":{"`+objects.AnnManagedAttach+`":"whatever"}}}`)
 	w.Advance(2 * minute)
 	w.want("ATT-027: a node event is not enough")
 	w.Advance(minute)
@@ -361,7 +360,7 @@ func TestScenario22NodeRecreated(t *testing.T) {
 	w.want("ATT-022: nothing")
 	w.mark()
 	again := fake.Node("a")
-	again.Annotations = map[string]string{attach.AnnManaged: ""}
+	again.Annotations = map[string]string{objects.AnnManagedAttach: ""}
 	w.create(again)
 	w.Advance(sec)
 	w.want("ATT-049, ATT-115: the list is restored", "50ms node a [h1]")

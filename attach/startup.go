@@ -4,29 +4,29 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// populateActual fills the actual world with what the API says (ATT-131, ATT-132). Everything else an earlier life knew is lost: how
-// long it waited, what it had tried and how often, what it had told (ATT-134).
+// populateActual fills the actual state from the API (ATT-131, ATT-132). A crash loses the rest: how long volumes have been undesired,
+// backoffs, and which Events were emitted (ATT-134).
 func (c *controller) populateActual() {
 	for node := range c.infNodes.All() {
-		// ATT-131: every node, managed or not. What the volumes are is not known yet, and the VolumeAttachments are not asked.
+		// ATT-131: volumesAttached of each node counts, managed or not, without a check of the VolumeAttachments. The specs are not known yet.
 		for _, volume := range node.Status.VolumesAttached {
 			at := pair{volume.Name, node.Name}
 			c.actual.markAttached(at, objects.VolumeSpec{}, volume.DevicePath)
-			c.review(at)
+			c.updateWork(at)
 		}
-		// ATT-131: this comes last, so that nothing is assumed to be mounted.
+		// ATT-131: volumesInUse comes last, so that no volume is assumed to be mounted.
 		c.actual.setInUse(node.Name, node.Status.VolumesInUse)
 		c.manage(node)
 	}
 	for va := range c.infAttachments.All() {
-		// ATT-132: neither the status of the VolumeAttachment matters, nor its name.
+		// ATT-132: neither status nor name of the VolumeAttachment count.
 		name := va.Spec.Source.PersistentVolumeName
 		if name == nil {
 			continue
 		}
 		pv, ok := c.infVolumes.Get(*name)
 		if !ok {
-			// ATT-132: nobody will clean this one up.
+			// ATT-132: a VolumeAttachment whose volume is gone is ignored, and stays.
 			continue
 		}
 		spec := objects.VolumeSpec{PV: pv}
@@ -34,32 +34,32 @@ func (c *controller) populateActual() {
 		if !ok {
 			continue
 		}
-		// ATT-132: a volume that the node does not report may be attached all the same, and mounted as well.
+		// ATT-132: a volume that volumesAttached lacks may still be attached, and mounted.
 		if at := (pair{volume, va.Spec.NodeName}); c.actual.state(at) == detached {
 			c.actual.markUncertain(at, spec)
-			c.review(at)
+			c.updateWork(at)
 		}
 	}
 }
 
-// populateDesired fills the desired world from the pods, and tells the actual one what its volumes are (ATT-133).
+// populateDesired fills the desired state from the pods, and adds the specs of their volumes to the actual state (ATT-133).
 func (c *controller) populateDesired() {
 	for pod := range c.infPods.All() {
 		c.podChanged(pod)
-		// ATT-133: the volumes of terminated pods too; only those that are attached for sure.
+		// ATT-133: volumes of terminated pods get a spec too; uncertain attachments do not.
 		c.attachableVolumes(pod, func(at pair, spec objects.VolumeSpec) {
 			if c.actual.state(at) != attached {
 				return
 			}
 			if path, ok := c.devicePath(at); ok {
 				c.actual.markAttached(at, spec, path)
-				c.review(at)
+				c.updateWork(at)
 			}
 		})
 	}
 }
 
-// devicePath is what the node's status has for the volume (ATT-006).
+// devicePath returns the device path of the volume in the node's status (ATT-006).
 func (c *controller) devicePath(at pair) (string, bool) {
 	node, ok := c.infNodes.Get(at.node)
 	if !ok {

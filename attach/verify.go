@@ -13,16 +13,15 @@ import (
 
 const verifyOperation = "verify_volumes_are_attached_per_node"
 
-// verifier knows when the controller last looked whether what it takes to be attached is, and whether looking again could show
-// anything new.
+// verifier schedules verifications that the attached volumes still are.
 type verifier struct {
-	last    time.Time
-	pending bool
+	last    time.Time // the last verification, skipped ones included
+	pending bool      // a verification could find a change
 }
 
-// unverified is called when something happens that a verification could find.
-func (c *controller) unverified() {
-	if c.cfg.DisableSync || c.verifier.pending {
+// scheduleVerification arms the next verification, because it could find a change.
+func (c *controller) scheduleVerification() {
+	if c.cfg.SyncPeriod < 0 || c.verifier.pending {
 		return
 	}
 	c.verifier.pending = true
@@ -30,30 +29,30 @@ func (c *controller) unverified() {
 	c.awaitVerification()
 }
 
-// awaitVerification has the reconciler pass when it is time to verify.
+// awaitVerification arms the reconciler for the next verification.
 func (c *controller) awaitVerification() {
-	// ATT-120: the first tick more than a period after the last time.
+	// ATT-120: the next one is at the first tick more than a period after the last.
 	due := c.verifier.last.Add(c.cfg.SyncPeriod)
 	c.reconciler.ArmInBackground(due.Sub(c.actor.Engine().Now()))
 }
 
-// catchUp counts the verifications before the given time that were left out because they would have found nothing.
+// catchUp sets the time of the last verification before the given time. Those in between were skipped because they would have found nothing.
 func (c *controller) catchUp(before time.Time) {
 	due := c.reconciler.TickAfter(c.verifier.last.Add(c.cfg.SyncPeriod))
 	if !due.Before(before) {
 		return
 	}
-	// From there on they are all the same time apart.
+	// Later ones have equal distances.
 	apart := c.reconciler.TickAfter(due.Add(c.cfg.SyncPeriod)).Sub(due)
 	c.verifier.last = due.Add(before.Add(-1).Sub(due).Truncate(apart))
 }
 
-// verifyIfDue has what is attached verified, now and then (ATT-120).
+// verifyIfDue starts a verification of all nodes if a period has passed (ATT-120).
 func (c *controller) verifyIfDue(p *engine.Proc) {
-	if c.cfg.DisableSync {
+	if c.cfg.SyncPeriod < 0 {
 		return
 	}
-	// ATT-120: strictly more than the period.
+	// ATT-120: a verification is due after strictly more than the period.
 	due := p.Now().Sub(c.verifier.last) > c.cfg.SyncPeriod
 	if due {
 		c.verifier.last = p.Now()
@@ -69,7 +68,7 @@ func (c *controller) verifyIfDue(p *engine.Proc) {
 	byNode := c.actual.confirmed()
 	for _, node := range slices.Sorted(maps.Keys(byNode)) {
 		volumes := c.verifiable(byNode[node])
-		// ATT-081: without a key a verification excludes nothing and is excluded by nothing.
+		// ATT-081: an operation without a key runs beside all others.
 		_ = c.ops.Run(engine.OperationKey{}, verifyOperation, func(p *engine.Proc) error {
 			c.verify(p, node, volumes)
 			return nil
@@ -77,54 +76,54 @@ func (c *controller) verifyIfDue(p *engine.Proc) {
 	}
 }
 
-// known is a volume whose spec is known.
-type known struct {
+// knownVolume is a volume whose spec is known.
+type knownVolume struct {
 	volume corev1.UniqueVolumeName
 	spec   objects.VolumeSpec
 }
 
-// verifiable picks the volumes that can be verified.
-func (c *controller) verifiable(volumes []corev1.UniqueVolumeName) []known {
-	var list []known
+// verifiable returns the volumes that can be verified.
+func (c *controller) verifiable(volumes []corev1.UniqueVolumeName) []knownVolume {
+	var list []knownVolume
 	for _, volume := range volumes {
-		// ATT-121: of a volume without a spec nothing can be asked. An in-tree plugin is taken at its word.
+		// ATT-121: volumes without a spec, and of in-tree plugins, are not verified.
 		if spec := c.actual.spec(volume); spec.CSI() != nil {
-			list = append(list, known{volume, spec})
+			list = append(list, knownVolume{volume, spec})
 		}
 	}
 	return list
 }
 
-// verify finds the volumes that are not attached to the node any more, and forgets them there (ATT-122).
-func (c *controller) verify(p *engine.Proc, node string, volumes []known) {
-	var lost []known
+// verify removes the volumes from the actual state that are no longer attached to the node (ATT-122).
+func (c *controller) verify(p *engine.Proc, node string, volumes []knownVolume) {
+	var lost []knownVolume
 	for _, k := range volumes {
 		if !c.isAttached(p, node, k.spec) {
 			lost = append(lost, k)
 		}
 	}
 	for _, k := range lost {
-		// ATT-122: nothing is detached; if it is desired it will be attached again.
+		// ATT-122: nothing is detached; a desired volume is then attached again.
 		at := pair{k.volume, node}
-		p.Decide("ATT-122", k.spec.PV, "%s is no longer attached to node %s: forget it there", k.volume, node)
+		p.Decide("ATT-122", k.spec.PV, "%s is no longer attached to node %s: remove it from the actual state", k.volume, node)
 		c.actual.markDetached(at)
-		c.review(at)
+		c.updateWork(at)
 	}
 }
 
-// isAttached asks whether a CSI volume is attached to the node (ATT-121).
+// isAttached reports whether a CSI volume is attached to the node (ATT-121).
 func (c *controller) isAttached(p *engine.Proc, node string, spec objects.VolumeSpec) bool {
 	source := spec.CSI()
-	// ATT-121: what needs no attaching cannot have been lost.
+	// ATT-121: a driver that requires no attaching passes.
 	if driver := c.driverObject(source.Driver); driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired {
 		return true
 	}
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, node)
-	// ATT-121: that it is being deleted does not matter.
+	// ATT-121: a VolumeAttachment that is being deleted counts.
 	if va, ok := c.infAttachments.Get(name); ok {
 		return va.Status.Attached
 	}
-	// ATT-121: the cache may lag; any error counts as not attached.
+	// ATT-121: if the cache lacks it, the API server decides; any error means not attached.
 	va, err := p.API().Attachments.Get(p, name)
 	return err == nil && va.Status.Attached
 }

@@ -14,12 +14,12 @@ type pair struct {
 	node   string
 }
 
-// worklist knows where the two worlds differ, so that a pass of the reconciler need not compare all of them. A volume that is in both,
-// attached and not about to be detached, is not in it: a pass would find nothing to do there.
+// worklist has the volumes for which desired and actual state differ, so that a pass of the reconciler reads only these. A volume that is
+// desired and attached, without a detach request, is not in it.
 type worklist struct {
-	// undesired are the volumes that are, or may be, attached and should not be.
+	// undesired: attached, certainly or not, and not desired.
 	undesired map[pair]struct{}
-	// unattached are those that should be attached and are not, or whose detachment was asked for before.
+	// unattached: desired, and either not attached or with a detach request that has to be canceled.
 	unattached map[pair]struct{}
 }
 
@@ -39,17 +39,17 @@ func (w *worklist) drop(at pair) {
 
 func (w *worklist) empty() bool { return len(w.undesired) == 0 && len(w.unattached) == 0 }
 
-// toDetach lists the undesired volumes in the order in which they are looked at.
+// toDetach lists the undesired volumes in the order of a pass.
 func (w *worklist) toDetach() []pair {
-	// ATT-212: SIM: by volume, then by node.
+	// ATT-212: upstream has no order. SIM: by volume, then by node.
 	return slices.SortedFunc(maps.Keys(w.undesired), func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.volume, b.volume), cmp.Compare(a.node, b.node))
 	})
 }
 
-// toAttach lists the unattached volumes in the order in which they are looked at.
+// toAttach lists the unattached volumes in the order of a pass.
 func (w *worklist) toAttach() []pair {
-	// ATT-212: SIM: by node, then by volume.
+	// ATT-212: upstream has no order. SIM: by node, then by volume.
 	return slices.SortedFunc(maps.Keys(w.unattached), byNode)
 }
 

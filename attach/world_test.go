@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -33,7 +34,9 @@ type world struct {
 	faults *fake.Faults
 	trace  *trace.Trace
 	cfg    attach.Config
+	opts   options.Attach
 	ea     attach.AttacherConfig
+	eaOpts options.Attacher
 	// backend is what the attacher asks; nil is disk.
 	backend storage.Backend
 	seed    int64
@@ -42,12 +45,14 @@ type world struct {
 	base    time.Time
 	seen    uint64
 	handles []string
+	// noAttacher leaves VolumeAttachments to the test.
+	noAttacher bool
 }
 
 type option func(*world)
 
 // without leaves out the external attacher.
-var withoutAttacher option = func(w *world) { w.ea.Workers = -99 }
+var withoutAttacher option = func(w *world) { w.noAttacher = true }
 
 func newWorld(t *testing.T, opts ...option) *world {
 	t.Helper()
@@ -61,7 +66,7 @@ func prepare(t *testing.T, opts ...option) *world {
 	t.Helper()
 	w := &world{t: t, faults: fake.NewFaults(), trace: &trace.Trace{}, disk: fake.CSI(driver, fake.Lenient())}
 	// Times are easier to read if the first pass is at once.
-	w.cfg.CacheWait = -1
+	w.opts.CacheWait = -1
 	for _, opt := range opts {
 		opt(w)
 	}
@@ -87,12 +92,11 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.cfg.Backends = set
-	if _, err := attach.New(w.Engine, w.cfg); err != nil {
+	if _, err := attach.New(w.Engine, set, w.cfg, w.opts); err != nil {
 		w.t.Fatal(err)
 	}
-	if w.ea.Workers != -99 {
-		if _, err := attach.NewAttachers(w.Engine, set, w.ea); err != nil {
+	if !w.noAttacher {
+		if _, err := attach.NewAttacher(w.Engine, w.backend, w.ea, w.eaOpts); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -123,7 +127,7 @@ func (w *world) create(objs ...api.Object) {
 func (w *world) node(name string) {
 	w.t.Helper()
 	node := fake.Node(name)
-	node.Annotations = map[string]string{attach.AnnManaged: "true"}
+	node.Annotations = map[string]string{objects.AnnManagedAttach: "true"}
 	w.create(node, &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "id-" + name}}},

@@ -23,7 +23,7 @@ func specWith(modes ...string) objects.VolumeSpec {
 }
 
 func TestDesiredWorld(t *testing.T) {
-	w := newDesiredWorld()
+	w := newDesiredState()
 	w.addNode("n")
 	at := pair{"v", "n"}
 	if !w.add(at, podWith("2"), specWith("RWO")) || w.add(at, podWith("2"), specWith("RWX")) {
@@ -64,23 +64,23 @@ func TestDesiredWorld(t *testing.T) {
 }
 
 // step is something that happens to the volume v on the node n.
-type step func(w *actualWorld, at pair)
+type step func(w *actualState, at pair)
 
 var (
-	attachIt    step = func(w *actualWorld, at pair) { w.markAttached(at, specWith("RWO"), "/dev/x") }
-	uncertainIt step = func(w *actualWorld, at pair) { w.markUncertain(at, specWith("RWX")) }
-	detachIt    step = func(w *actualWorld, at pair) { w.markDetached(at) }
-	unuse       step = func(w *actualWorld, at pair) { w.setInUse(at.node, nil) }
-	use         step = func(w *actualWorld, at pair) { w.setInUse(at.node, []corev1.UniqueVolumeName{"other", at.volume}) }
-	request     step = func(w *actualWorld, at pair) {
+	attachIt    step = func(w *actualState, at pair) { w.markAttached(at, specWith("RWO"), "/dev/x") }
+	uncertainIt step = func(w *actualState, at pair) { w.markUncertain(at, specWith("RWX")) }
+	detachIt    step = func(w *actualState, at pair) { w.markDetached(at) }
+	unuse       step = func(w *actualState, at pair) { w.setInUse(at.node, nil) }
+	use         step = func(w *actualState, at pair) { w.setInUse(at.node, []corev1.UniqueVolumeName{"other", at.volume}) }
+	request     step = func(w *actualState, at pair) {
 		a, _ := w.get(at)
 		w.requestDetach(a, time.Unix(1000, 0))
 	}
-	touch    step = func(w *actualWorld, at pair) { w.touch(at) }
-	reportIt step = func(w *actualWorld, at pair) { w.report(at) }
-	unreport step = func(w *actualWorld, at pair) { w.unreport(at) }
-	write    step = func(w *actualWorld, at pair) { w.take(at.node) }
-	soil     step = func(w *actualWorld, at pair) { w.soil(at.node) }
+	touch    step = func(w *actualState, at pair) { w.cancelDetach(at) }
+	reportIt step = func(w *actualState, at pair) { w.report(at) }
+	unreport step = func(w *actualState, at pair) { w.unreport(at) }
+	write    step = func(w *actualState, at pair) { w.take(at.node) }
+	soil     step = func(w *actualState, at pair) { w.markDirty(at.node) }
 )
 
 func TestActualWorld(t *testing.T) {
@@ -117,7 +117,7 @@ func TestActualWorld(t *testing.T) {
 		{"ATT-115", "no report, nothing to write", []step{soil}, detached, no, no, no, no},
 	}
 	for _, tt := range tests {
-		w := newActualWorld()
+		w := newActualState()
 		at := pair{"v", "n"}
 		for _, s := range tt.steps {
 			s(&w, at)
@@ -146,7 +146,7 @@ func TestActualWorld(t *testing.T) {
 
 // Spec and device path belong to the volume, whatever the node (ATT-040, ATT-042).
 func TestActualWorldShares(t *testing.T) {
-	w := newActualWorld()
+	w := newActualState()
 	attachIt(&w, pair{"v", "m"})
 	if got := w.volumes["v"].devicePath; got != "/dev/x" {
 		t.Errorf("ATT-006: the device path is %q, want /dev/x", got)

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
@@ -77,7 +78,7 @@ func edit[T any](obj T, change func(T)) T { change(obj); return obj }
 // withReclaimer adds the reclaiming half to a configuration.
 func withReclaimer(cfg binder.Config) binder.Config {
 	cfg.NewReclaimer = func(c pvcontroller.Host) pvcontroller.Reclaimer {
-		return reclaim.NewReclaimer(c, cfg.Backends, reclaim.Config{Migrated: objects.MigratedDriver})
+		return reclaim.NewReclaimer(c, cfg.Backends, options.Reclaimer{Migration: objects.MigratedDriver})
 	}
 	return cfg
 }

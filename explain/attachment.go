@@ -131,7 +131,7 @@ func (x *explainer) wantedBy(pv *corev1.PersistentVolume, node string) []*corev1
 // release explains when a volume that no pod on the node wants is detached from it (ATT-064).
 func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name string) {
 	node := x.nodes[name]
-	facts := attach.DetachFacts{Mounted: x.mounted(pv, node), OutOfService: attach.OutOfService(node), Healthy: attach.Healthy(node)}
+	facts := attach.DetachFacts{Mounted: x.mounted(pv, node), OutOfService: objects.OutOfService(node), Healthy: objects.Healthy(node)}
 	decision := attach.DecideDetach(facts)
 	// ATT-064
 	e.say("ATT-064", decision.Why)

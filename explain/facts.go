@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // backends returns the known storage systems.
@@ -19,7 +19,7 @@ func (x *explainer) backends() *backends.Set {
 
 // alive reports whether the kubelet of the node works and is reachable.
 func (x *explainer) alive(node *corev1.Node) bool {
-	return attach.Healthy(node) && (x.Unreachable == nil || !x.Unreachable(node.Name))
+	return objects.Healthy(node) && (x.Unreachable == nil || !x.Unreachable(node.Name))
 }
 
 func timeOf(event *corev1.Event) time.Time {

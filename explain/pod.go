@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/match"
@@ -283,7 +282,7 @@ func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 	case pod.Spec.NodeName == "":
 		e.say("BIND-016", "it is being deleted, and has no node")
 		e.at(x.Now, "BIND-016", "it is gone with the next write")
-	case attach.OutOfService(node) && !attach.Healthy(node):
+	case objects.OutOfService(node) && !objects.Healthy(node):
 		// ATT-196
 		e.say("ATT-196", fmt.Sprintf("it is being deleted, and node %s is out of service", node.Name))
 		e.next(actors.PodGC, "has to end it")

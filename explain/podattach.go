@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -140,10 +139,10 @@ func (x *explainer) holder(pv *corev1.PersistentVolume, except string) (node, si
 // notBegun is a volume that the attach/detach controller has not begun to attach.
 func (x *explainer) notBegun(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, node *corev1.Node) {
 	if node != nil {
-		if _, managed := node.Annotations[attach.AnnManaged]; !managed {
+		if _, managed := node.Annotations[objects.AnnManagedAttach]; !managed {
 			// ATT-021
 			e.say("ATT-021", fmt.Sprintf("volume %s is not attached, and node %s is not managed by the attach/detach controller", volume.Name, node.Name))
-			e.next(actors.Kubelet(node.Name), "has to annotate its node with "+attach.AnnManaged)
+			e.next(actors.Kubelet(node.Name), "has to annotate its node with "+objects.AnnManagedAttach)
 			e.never("without the annotation nobody attaches volumes to the node")
 			return
 		}

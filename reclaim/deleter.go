@@ -11,32 +11,32 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// FindDeleter looks for the in-tree plugin that deletes the asset of a volume (RECL-030 to RECL-036). A nil plugin without an
-// error means that an external provisioner does. The rule is the one that decided.
+// FindDeleter returns the in-tree plugin that deletes the asset of a volume, and the rule that decided (RECL-030 to RECL-036). With a nil
+// plugin and no error, an external provisioner deletes it.
 func FindDeleter(backends *backends.Set, pv *corev1.PersistentVolume) (plugin storage.Backend, rule string, err error) {
 	// An empty annotation counts as none.
 	if name := pv.Annotations[objects.AnnProvisionedBy]; name != "" {
 		plugin, err := backends.DeletableByName(name)
 		switch {
 		case err == nil:
-			// RECL-030: who made it can delete it.
+			// RECL-030: the plugin that made the volume deletes it.
 			return plugin, "RECL-030", nil
 		case !strings.HasPrefix(name, storage.InTreePrefix):
-			// RECL-031: a driver made it.
+			// RECL-031: a CSI driver made it.
 			return nil, "RECL-031", nil
 		}
-		// RECL-032: an in-tree plugin made it that is not there, or cannot delete.
+		// RECL-032: the in-tree plugin that made it does not exist, or cannot delete.
 		return nil, "RECL-032", err
 	}
 	switch {
 	case hasKey(pv.Annotations, objects.AnnMigratedTo):
-		// RECL-033: a driver took it over.
+		// RECL-033: it is migrated to a CSI driver.
 		return nil, "RECL-033", nil
 	case pv.Spec.CSI != nil:
-		// RECL-034: in-tree plugins know nothing of CSI.
+		// RECL-034: no in-tree plugin handles CSI volumes.
 		return nil, "RECL-034", nil
 	}
-	// RECL-035, RECL-036: the plugin in charge of the source, if it can delete at all.
+	// RECL-035, RECL-036: the plugin for the volume's source deletes it, if it can.
 	plugin, err = backends.DeletableBySource(&pv.Spec.PersistentVolumeSource)
 	if err != nil {
 		return nil, "RECL-035", fmt.Errorf("error getting deleter volume plugin for volume %q: %w", pv.Name, err)

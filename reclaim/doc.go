@@ -1,23 +1,22 @@
-// Package reclaim is what becomes of volumes and claims that are not needed any more, and of those that are made from outside.
+// Package reclaim removes volumes and claims that are no longer needed, and provisions volumes of CSI drivers. It simulates the reclaiming
+// half of the PersistentVolume controller, four small controllers of kube-controller-manager, and the external-provisioner.
 //
-// In a real cluster kube-controller-manager does the first: the reclaiming half of its PersistentVolume controller deletes or recycles
-// the storage behind released volumes, two small controllers keep volumes and claims that are in use from being deleted, one creates
-// and re-creates the claims of generic ephemeral volumes, and the garbage collector removes what has lost its owners. The second is
-// the external-provisioner, a sidecar that each CSI driver brings along: it creates volumes for claims, and deletes them with their
-// storage once they are released.
+// The reclaiming half of the PersistentVolume controller deletes or recycles the storage behind released volumes. The pv-protection and
+// pvc-protection controllers delay the deletion of volumes and claims in use with finalizers. The ephemeral volume controller creates the
+// claims of generic ephemeral volumes. The garbage collector deletes objects whose owners are gone. The external-provisioner, a sidecar of
+// each CSI driver, creates volumes for claims, and deletes released volumes with their storage.
 //
-// [Reclaimer] is that half of the PersistentVolume controller. Its other half, package binder, is a Host of package pvcontroller: the two meet in the root of
-// the module and share caches, phases and operations. The others are actors of their own: [NewPVProtection], [NewPVCProtection],
-// [NewEphemeral], [NewGarbageCollector], and [NewProvisioner] for each driver. [NewPodRunner] stands in for a kubelet where recycler
-// pods have none. What the controllers decide is also there as functions of objects alone: [Released], [FindDeleter], [UsesClaim],
-// [Responsible], [EphemeralClaim], [RecyclerPod].
+// [NewReclaimer] makes the reclaiming half; package binder is the other one, and package volsim connects the two. [New] starts each of the
+// small controllers, [NewProvisioner] an external-provisioner. Recycler pods have no kubelet: a pod runner, which Kubernetes does not have,
+// takes its place. The decisions are functions of objects: [Released], [FindDeleter], [UsesClaim], [Responsible], [EphemeralClaim],
+// [RecyclerPod].
 //
-// Left out: foreground deletion and orphaning by the garbage collector, and owners of kinds that
-// the store does not hold, whose dependents are left alone; of the external-provisioner secrets, snapshots (there are none, so a
-// claim that wants one waits), the finalizer on the source of a clone, node-local deployments, publishing of storage capacity, and the
-// translation between in-tree and CSI sources for migrated plugins (a migrated class gets a volume with a CSI source). The watch on a
-// recycler pod has no lag.
+// Not simulated: foreground deletion and orphaning by the garbage collector, which leaves dependents of kinds that the store does not have
+// alone; of the external-provisioner: secrets, snapshots (a claim that wants one waits), the finalizer on the source of a clone, node-local
+// deployments, storage capacity, and the translation between in-tree and CSI sources for migrated plugins (a migrated class gets a volume
+// with a CSI source). The watch on a recycler pod has no lag.
 //
-// Rules held here, of docs/rules/reclaim.md: RECL-001 to RECL-073, PROT-010 to PROT-027, EPH-001 to EPH-007, XPROV-001 to XPROV-056;
-// and API-270 to API-276 of docs/rules/api.md.
+// The rules are RECL-001 to RECL-073, PROT-010 to PROT-027, EPH-001 to EPH-007 and XPROV-001 to XPROV-056 in docs/rules/reclaim.md, and
+// API-270 to API-276 in docs/rules/api.md. Start reading in volume.go, which applies a reclaim policy; pvprotection.go and pvcprotection.go
+// add and remove the protection finalizers, provision_finalizer.go that of the external-provisioner.
 package reclaim

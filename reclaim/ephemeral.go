@@ -13,21 +13,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// EphemeralConfig sets up the ephemeral volume controller. The zero value works.
-type EphemeralConfig struct {
-	// Workers is how many pods are worked on side by side; zero means 5, as upstream.
-	Workers int
-}
-
-// NewEphemeral adds the ephemeral volume controller (EPH-001 to EPH-007). The deletion of its claims is the garbage collector's
-// business (EPH-006).
-func NewEphemeral(e *engine.Engine, cfg EphemeralConfig) (*engine.Actor, error) {
-	if err := checkWorkers("EphemeralConfig", cfg.Workers); err != nil {
-		return nil, err
-	}
-	if cfg.Workers == 0 {
-		cfg.Workers = 5
-	}
+// newEphemeral adds the ephemeral volume controller (EPH-001 to EPH-007). The garbage collector deletes its claims (EPH-006).
+func newEphemeral(e *engine.Engine) (*engine.Actor, error) {
 	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(actors.Ephemeral, func(a *engine.Actor) {
 		c := &ephemeral{
@@ -36,8 +23,8 @@ func NewEphemeral(e *engine.Engine, cfg EphemeralConfig) (*engine.Actor, error) 
 			byClaim:  byClaim,
 			recorder: a.NewRecorder("ephemeral_volume"),
 		}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Kind: api.Pod, Workers: cfg.Workers, Sync: c.sync})
-		// EPH-001: what a pod's volumes are does not change, and its end is not ours to handle.
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "ephemeral_volume", Kind: api.Pod, Workers: 5, Sync: c.sync})
+		// EPH-001: only new pods are handled; the volumes of a pod do not change.
 		c.pods.Handle(engine.Handler[*corev1.Pod]{Add: c.enqueue})
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{Delete: c.claimDeleted})
 	})
@@ -52,7 +39,7 @@ type ephemeral struct {
 }
 
 func (c *ephemeral) enqueue(pod *corev1.Pod) {
-	// EPH-001: only pods that stay and have an ephemeral volume. Their phase does not matter.
+	// EPH-001: only pods with an ephemeral volume that are not being deleted, in any phase.
 	if pod.DeletionTimestamp != nil {
 		return
 	}
@@ -65,7 +52,7 @@ func (c *ephemeral) enqueue(pod *corev1.Pod) {
 }
 
 func (c *ephemeral) claimDeleted(claim *corev1.PersistentVolumeClaim) {
-	// EPH-001, EPH-007: a pod that still stands gets its claim again.
+	// EPH-001, EPH-007: a pod that still exists gets its claim again.
 	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
 		c.enqueue(pod)
 	}
@@ -73,7 +60,7 @@ func (c *ephemeral) claimDeleted(claim *corev1.PersistentVolumeClaim) {
 
 func (c *ephemeral) sync(p *engine.Proc, key string) error {
 	pod, ok := c.pods.Get(key)
-	// EPH-002: gone, or going.
+	// EPH-002: a pod that is gone or being deleted needs no claim.
 	if !ok || pod.DeletionTimestamp != nil {
 		return nil
 	}
@@ -83,7 +70,7 @@ func (c *ephemeral) sync(p *engine.Proc, key string) error {
 			continue
 		}
 		if err := c.ensureClaim(p, pod, volume); err != nil {
-			// EPH-002: the first volume that fails ends the sync; the Event comes again with each retry.
+			// EPH-002: the first volume that fails ends the sync; each retry emits the Event again.
 			text := fmt.Sprintf("ephemeral volume %s: %v", volume.Name, err)
 			c.recorder.Event(p, pod, corev1.EventTypeWarning, reasonFailedBinding, text)
 			return fmt.Errorf("pod %s, %s", key, text)
@@ -93,25 +80,25 @@ func (c *ephemeral) sync(p *engine.Proc, key string) error {
 }
 
 func (c *ephemeral) ensureClaim(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume) error {
-	// EPH-003: the name is made of both names.
+	// EPH-003: the claim's name is that of the pod, a dash, and that of the volume.
 	name := objects.EphemeralClaimName(pod, volume)
 	if claim, exists := c.claims.Get(api.Key(pod.Namespace, name)); exists {
-		// EPH-004: a claim of somebody else is never adopted; the pod's own is left alone, even when it is being deleted.
+		// EPH-004: a claim with another owner is an error; the pod's own is left alone, also one that is being deleted.
 		if !objects.OwnsClaim(pod, claim) {
 			return fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", api.KeyOf(claim), api.KeyOf(pod))
 		}
 		return nil
 	}
 	p.Decide("EPH-005", pod, "ephemeral volume %s has no claim", volume.Name)
-	// EPH-005: a claim that the informer does not know yet is an error here, and found by the retry.
+	// EPH-005: if the informer lags, AlreadyExists is an error here, and the retry finds the claim.
 	if _, err := p.API().Claims.Create(p, EphemeralClaim(pod, volume)); err != nil {
 		return fmt.Errorf("create PVC %s: %w", name, err)
 	}
 	return nil
 }
 
-// EphemeralClaim is the claim for a generic ephemeral volume of the pod, as it is created (EPH-005). It shares the template's
-// parts.
+// EphemeralClaim returns the claim for a generic ephemeral volume of the pod, as it is created (EPH-005). It shares labels, annotations and
+// spec with the template.
 func EphemeralClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeClaim {
 	yes := true
 	template := volume.Ephemeral.VolumeClaimTemplate
@@ -121,7 +108,7 @@ func EphemeralClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVo
 			Name:        objects.EphemeralClaimName(pod, volume),
 			Labels:      template.Labels,
 			Annotations: template.Annotations,
-			// EPH-005, EPH-006: with the pod the claim goes.
+			// EPH-005, EPH-006: the garbage collector deletes the claim after the pod.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "v1", Kind: string(api.Pod), Name: pod.Name, UID: pod.UID,
 				Controller: &yes, BlockOwnerDeletion: &yes,

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/trace"
 )
@@ -74,8 +75,8 @@ func TestEphemeral(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{})
-			w.must(reclaim.NewEphemeral(w.Engine, reclaim.EphemeralConfig{}))
+			w := newWorld(t, options.Reclaimer{})
+			w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
 			w.settle()
 			w.load(test.claims...)
 			w.Advance(0)
@@ -120,8 +121,8 @@ func TestEphemeralClaim(t *testing.T) {
 
 // EPH-002: a collision is an error loop with an Event at each turn (edge 23).
 func TestEphemeralRepeatsTheEvent(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
-	w.must(reclaim.NewEphemeral(w.Engine, reclaim.EphemeralConfig{}))
+	w := newWorld(t, options.Reclaimer{})
+	w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
 	w.settle()
 	w.load(scratchClaim(nil))
 	w.Advance(0)
@@ -143,7 +144,7 @@ func TestEphemeralClaimNotSeenYet(t *testing.T) {
 	if _, err := e.Store().Load(pod); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reclaim.NewEphemeral(e, reclaim.EphemeralConfig{}); err != nil {
+	if _, err := reclaim.New(e, actors.Ephemeral, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Store().Load(scratchClaim(pod)); err != nil {
@@ -157,8 +158,8 @@ func TestEphemeralClaimNotSeenYet(t *testing.T) {
 
 // EPH-001, EPH-007: a claim that vanishes under its pod comes back, with another uid.
 func TestEphemeralClaimComesBack(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
-	w.must(reclaim.NewEphemeral(w.Engine, reclaim.EphemeralConfig{}))
+	w := newWorld(t, options.Reclaimer{})
+	w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
 	w.load(ephemeralVolume(newPod("p"), "scratch"))
 	w.settle()
 	first := w.claim("default/p-scratch")
@@ -188,10 +189,10 @@ func TestEphemeralClaimGoesWithThePod(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{})
-			w.must(reclaim.NewEphemeral(w.Engine, reclaim.EphemeralConfig{}))
-			w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
-			w.must(reclaim.NewGarbageCollector(w.Engine, reclaim.GarbageCollectorConfig{}))
+			w := newWorld(t, options.Reclaimer{})
+			w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
+			w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
+			w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 			pod := ephemeralVolume(newPod("p"), "scratch")
 			pod.Finalizers = test.finalizer
 			w.load(pod)

@@ -13,22 +13,9 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// GarbageCollectorConfig sets up the garbage collector. The zero value works.
-type GarbageCollectorConfig struct {
-	// Workers is how many objects are worked on side by side; zero means 20, as upstream.
-	Workers int
-}
-
-// NewGarbageCollector adds the garbage collector (API-270 to API-276). It looks after all kinds of a store but Events, and collects
-// in the background. An object with an owner of a kind that is not simulated is left alone: whether that owner lives cannot be
-// told.
-func NewGarbageCollector(e *engine.Engine, cfg GarbageCollectorConfig) (*engine.Actor, error) {
-	if err := checkWorkers("GarbageCollectorConfig", cfg.Workers); err != nil {
-		return nil, err
-	}
-	if cfg.Workers == 0 {
-		cfg.Workers = 20
-	}
+// newGarbageCollector adds the garbage collector (API-270 to API-276). It collects objects of all kinds but Events, in the background. It
+// leaves an object alone whose owner is of a kind that is not simulated, because it cannot know whether that owner exists.
+func newGarbageCollector(e *engine.Engine) (*engine.Actor, error) {
 	s, server := e.Store(), e.API()
 	kinds := []collectable{
 		newKindCollector(s.Nodes, server.Nodes),
@@ -44,14 +31,14 @@ func NewGarbageCollector(e *engine.Engine, cfg GarbageCollectorConfig) (*engine.
 	}
 	return e.NewActor(actors.GarbageCollector, func(a *engine.Actor) {
 		c := &collector{kinds: map[api.Kind]collectable{}, order: kinds}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "garbage collector", Workers: cfg.Workers, Sync: c.sync})
-		// All views first: whether an owner is missing can only be said with all of them.
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "garbage collector", Workers: 20, Sync: c.sync})
+		// All informers come first: a handler reads the informers of all kinds of owners.
 		for _, k := range kinds {
 			c.kinds[k.kind()] = k
-			k.view(a)
+			k.start(a)
 		}
 		for _, k := range kinds {
-			k.handle(c.seen, c.gone)
+			k.handle(c.changed, c.deleted)
 		}
 	})
 }
@@ -62,9 +49,9 @@ type collector struct {
 	queue *engine.Queue
 }
 
-// seen queues an object of which an owner is not in the view.
-func (c *collector) seen(kind api.Kind, obj api.Object) {
-	// API-274: what is going already is left alone.
+// changed queues an object if the informers lack one of its owners.
+func (c *collector) changed(kind api.Kind, obj api.Object) {
+	// API-274: an object that is being deleted is left alone.
 	if obj.GetDeletionTimestamp() != nil {
 		return
 	}
@@ -74,7 +61,7 @@ func (c *collector) seen(kind api.Kind, obj api.Object) {
 		if k == nil {
 			continue
 		}
-		// API-273: a dependent that appears with an owner that is missing.
+		// API-273: a dependent with a missing owner is queued when it is created or updated.
 		owner, ok := k.known(ownerKey(k, obj, &owners[i]))
 		if !ok || owner.GetUID() != owners[i].UID {
 			c.queue.Add(string(kind) + "/" + api.KeyOf(obj))
@@ -83,9 +70,9 @@ func (c *collector) seen(kind api.Kind, obj api.Object) {
 	}
 }
 
-// gone queues the dependents of an object that was deleted.
-func (c *collector) gone(obj api.Object) {
-	// API-273: the owner's end, and not its mark of deletion, is what counts.
+// deleted queues the dependents of an object that was deleted.
+func (c *collector) deleted(obj api.Object) {
+	// API-273: the removal of the owner counts, not its deletionTimestamp.
 	for _, k := range c.order {
 		for _, dependent := range k.dependents(obj) {
 			c.queue.Add(string(k.kind()) + "/" + api.KeyOf(dependent))
@@ -93,7 +80,7 @@ func (c *collector) gone(obj api.Object) {
 	}
 }
 
-// ownerKind is the kind an owner is of, nil for one that is not simulated.
+// ownerKind returns the kind of an owner, nil for one that is not simulated.
 func (c *collector) ownerKind(ref *metav1.OwnerReference) collectable {
 	kind := api.Kind(ref.Kind)
 	if gvk := store.GroupVersionKind(kind); gvk.Kind == "" || gvk.GroupVersion().String() != ref.APIVersion {
@@ -102,7 +89,7 @@ func (c *collector) ownerKind(ref *metav1.OwnerReference) collectable {
 	return c.kinds[kind]
 }
 
-// ownerKey is where an owner is looked for: under its name, in the dependent's namespace if the kind has namespaces (API-270).
+// ownerKey returns the key of an owner: its name, with the dependent's namespace if the kind is namespaced (API-270).
 func ownerKey(k collectable, dependent metav1.Object, ref *metav1.OwnerReference) string {
 	if !k.namespaced() {
 		return ref.Name
@@ -120,34 +107,34 @@ func (c *collector) sync(p *engine.Proc, queued string) error {
 	if err != nil {
 		return err
 	}
-	// API-274: what is going already is left alone.
+	// API-274: an object that is being deleted is left alone.
 	if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) == 0 {
 		return nil
 	}
-	alive, dangling, judged, err := c.judge(p, obj)
+	alive, dangling, eligible, err := c.classifyOwners(p, obj)
 	switch {
-	case err != nil || !judged || len(dangling) == 0:
+	case err != nil || !eligible || len(dangling) == 0:
 		return err
 	case len(alive) > 0:
-		// API-272: an object with an owner stays, and forgets the others.
+		// API-272: an object with a living owner stays, and loses the references to the others.
 		p.Decide("API-272", obj, "%d of %d owners are gone", len(dangling), len(alive)+len(dangling))
 		return k.setOwners(p, obj, alive)
 	}
-	// API-271: nobody owns it any more.
+	// API-271: an object without a living owner is deleted.
 	p.Decide("API-271", obj, "all owners are gone")
 	return c.delete(p, k, obj)
 }
 
-// judge tells the owners of an object that live from those that do not, by asking the server. It gives up, judged false, on an
-// object that is never collected.
-func (c *collector) judge(p *engine.Proc, obj api.Object) (alive, dangling []metav1.OwnerReference, judged bool, err error) {
+// classifyOwners reads the owners of an object from the API server, and splits the references by whether the owner exists. It reports
+// false for an object that is never collected.
+func (c *collector) classifyOwners(p *engine.Proc, obj api.Object) (alive, dangling []metav1.OwnerReference, eligible bool, err error) {
 	for _, ref := range obj.GetOwnerReferences() {
 		k := c.ownerKind(&ref)
 		if k == nil {
 			p.Decide("API-270", obj, "owner %s: %s (%s) is not simulated", ref.Name, ref.Kind, ref.APIVersion)
 			return nil, nil, false, nil
 		}
-		// API-275: in which namespace would that owner be?
+		// API-275: an object without a namespace cannot have an owner in one.
 		if k.namespaced() && obj.GetNamespace() == "" {
 			p.Decide("API-275", obj, "owner %s %s has a namespace, the object has none", ref.Kind, ref.Name)
 			return nil, nil, false, nil
@@ -155,15 +142,15 @@ func (c *collector) judge(p *engine.Proc, obj api.Object) (alive, dangling []met
 		owner, err := k.get(p, ownerKey(k, obj, &ref))
 		switch {
 		case apierrors.IsNotFound(err):
-			// API-270: absent.
+			// API-270: an absent owner is dangling.
 			dangling = append(dangling, ref)
 		case err != nil:
 			return nil, nil, false, err
 		case owner.GetUID() != ref.UID:
-			// API-270: another object has its name now.
+			// API-270: so is one whose name another object has now.
 			dangling = append(dangling, ref)
 		default:
-			// API-272: an owner that is being deleted still lives.
+			// API-272: an owner that is being deleted counts as alive.
 			alive = append(alive, ref)
 		}
 	}
@@ -173,12 +160,12 @@ func (c *collector) judge(p *engine.Proc, obj api.Object) (alive, dangling []met
 // delete deletes an object, unless its owners have changed since it was read.
 func (c *collector) delete(p *engine.Proc, k collectable, obj api.Object) error {
 	key := api.KeyOf(obj)
-	// API-271: this object, in this version. What its finalizers or its grace hold back is not the collector's concern.
+	// API-271: the object is deleted in this version only. Finalizers and grace periods may delay its removal.
 	err := k.delete(p, key, api.DeleteOptions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()})
 	if apierrors.IsConflict(err) {
 		live, liveErr := k.get(p, key)
 		if liveErr == nil && live.GetUID() == obj.GetUID() && reflect.DeepEqual(live.GetOwnerReferences(), obj.GetOwnerReferences()) {
-			// API-271: the change had nothing to do with the owners.
+			// API-271: after a conflict it is deleted if the owners are the same.
 			err = k.delete(p, key, api.DeleteOptions{UID: obj.GetUID()})
 		} else if apierrors.IsNotFound(liveErr) {
 			err = liveErr

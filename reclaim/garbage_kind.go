@@ -16,9 +16,9 @@ import (
 type collectable interface {
 	kind() api.Kind
 	namespaced() bool
-	// view begins a new life: what is known comes from an informer of the actor.
-	view(a *engine.Actor)
-	handle(seen func(api.Kind, api.Object), gone func(api.Object))
+	// start makes an informer of the actor, at each start of the actor.
+	start(a *engine.Actor)
+	handle(changed func(api.Kind, api.Object), deleted func(api.Object))
 	known(key string) (api.Object, bool)
 	dependents(owner api.Object) []api.Object
 	get(p *engine.Proc, key string) (api.Object, error)
@@ -26,12 +26,12 @@ type collectable interface {
 	setOwners(p *engine.Proc, obj api.Object, owners []metav1.OwnerReference) error
 }
 
-// kindCollector is a collectable kind.
+// kindCollector is the collectable for objects of type T.
 type kindCollector[T api.Object] struct {
 	table   *store.Table[T]
 	client  engine.Client[T]
 	byOwner *store.Index[T]
-	seen    *engine.Informer[T]
+	objects *engine.Informer[T]
 }
 
 func newKindCollector[T api.Object](table *store.Table[T], client engine.Client[T]) *kindCollector[T] {
@@ -61,25 +61,25 @@ func (k *kindCollector[T]) namespaced() bool {
 	return false
 }
 
-func (k *kindCollector[T]) view(a *engine.Actor) { k.seen = engine.NewInformer(a, k.table) }
+func (k *kindCollector[T]) start(a *engine.Actor) { k.objects = engine.NewInformer(a, k.table) }
 
-func (k *kindCollector[T]) handle(seen func(api.Kind, api.Object), gone func(api.Object)) {
+func (k *kindCollector[T]) handle(changed func(api.Kind, api.Object), deleted func(api.Object)) {
 	kind := k.kind()
-	k.seen.Handle(engine.Handler[T]{
-		Add:    func(obj T) { seen(kind, obj) },
-		Update: func(_, obj T) { seen(kind, obj) },
-		Delete: func(obj T) { gone(obj) },
+	k.objects.Handle(engine.Handler[T]{
+		Add:    func(obj T) { changed(kind, obj) },
+		Update: func(_, obj T) { changed(kind, obj) },
+		Delete: func(obj T) { deleted(obj) },
 	})
 }
 
 func (k *kindCollector[T]) known(key string) (api.Object, bool) {
-	obj, ok := k.seen.Get(key)
+	obj, ok := k.objects.Get(key)
 	return obj, ok
 }
 
 func (k *kindCollector[T]) dependents(owner api.Object) []api.Object {
 	var objs []api.Object
-	for _, obj := range k.seen.ByIndex(k.byOwner, string(owner.GetUID())) {
+	for _, obj := range k.objects.ByIndex(k.byOwner, string(owner.GetUID())) {
 		objs = append(objs, obj)
 	}
 	return objs
@@ -94,7 +94,7 @@ func (k *kindCollector[T]) delete(p *engine.Proc, key string, opts api.DeleteOpt
 	return err
 }
 
-// setOwners writes other owner references, on the version that was read: the patch replaces the whole list.
+// setOwners replaces the list of owner references. It conflicts if the object has changed since it was read.
 func (k *kindCollector[T]) setOwners(p *engine.Proc, obj api.Object, owners []metav1.OwnerReference) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":             obj.GetUID(),

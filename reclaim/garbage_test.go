@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 )
 
@@ -69,11 +71,11 @@ func TestGarbageCollector(t *testing.T) {
 	for _, when := range []string{"before", "after"} {
 		for _, test := range tests {
 			t.Run(test.rule+" "+test.name+", loaded "+when+" the start", func(t *testing.T) {
-				w := newWorld(t, reclaim.Config{})
+				w := newWorld(t, options.Reclaimer{})
 				if when == "before" {
 					w.load(test.objects...)
 				}
-				w.must(reclaim.NewGarbageCollector(w.Engine, reclaim.GarbageCollectorConfig{}))
+				w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 				w.settle()
 				if when == "after" {
 					w.load(test.objects...)
@@ -94,8 +96,8 @@ func TestGarbageCollector(t *testing.T) {
 
 // API-273: the end of the owner counts, not its mark; there is no delay.
 func TestGarbageCollectorOwnerDeleted(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
-	w.must(reclaim.NewGarbageCollector(w.Engine, reclaim.GarbageCollectorConfig{}))
+	w := newWorld(t, options.Reclaimer{})
+	w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 	pod := newPod("p")
 	pod.Finalizers = []string{"example.com/wait"}
 	w.load(pod, owned(podOwner("p", "p-uid")))
@@ -132,8 +134,8 @@ func TestGarbageCollectorConflict(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{})
-			w.must(reclaim.NewGarbageCollector(w.Engine, reclaim.GarbageCollectorConfig{}))
+			w := newWorld(t, options.Reclaimer{})
+			w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 			w.settle()
 			changed := false
 			w.faults = append(w.faults, func(c api.Call) api.Fault {
@@ -161,8 +163,8 @@ func TestGarbageCollectorConflict(t *testing.T) {
 func TestGarbageCollectorRetry(t *testing.T) {
 	for _, verb := range []string{"get", "patch", "delete"} {
 		t.Run("API-271 "+verb, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{})
-			w.must(reclaim.NewGarbageCollector(w.Engine, reclaim.GarbageCollectorConfig{}))
+			w := newWorld(t, options.Reclaimer{})
+			w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 			w.settle()
 			failures := 1
 			w.faults = append(w.faults, func(c api.Call) api.Fault {

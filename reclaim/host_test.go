@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -34,7 +35,7 @@ type world struct {
 	actor     *engine.Actor
 }
 
-func newWorld(t *testing.T, cfg reclaim.Config, backends ...storage.Backend) *world {
+func newWorld(t *testing.T, cfg options.Reclaimer, backends ...storage.Backend) *world {
 	t.Helper()
 	w := &world{t: t, trace: &trace.Trace{}}
 	e, err := engine.New(engine.Config{

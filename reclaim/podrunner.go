@@ -19,26 +19,20 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// PodRunnerConfig sets up the runner of recycler pods. The zero value works, but then every recycler pod fails.
-type PodRunnerConfig struct {
-	// Backends are the plugins that do the pods' work; nil: there are none.
-	Backends *backends.Set
-}
-
-// NewPodRunner adds an actor that stands in for scheduler, kubelet and container: it has the work of each recycler pod done by the
-// plugin in charge of the pod's volume, and then writes the pod's phase, Succeeded or Failed. Leave it out when nodes run pods.
-func NewPodRunner(e *engine.Engine, cfg PodRunnerConfig) (*engine.Actor, error) {
-	if cfg.Backends == nil {
-		cfg.Backends = &backends.Set{}
+// newPodRunner adds the actor that stands in for scheduler, kubelet and container of recycler pods: the plugin for the pod's volume does the
+// pod's work, then the runner writes the pod's phase, Succeeded or Failed. With nodes that run pods it is not needed.
+func newPodRunner(e *engine.Engine, set *backends.Set) (*engine.Actor, error) {
+	if set == nil {
+		set = &backends.Set{}
 	}
 	return e.NewActor(actors.RecyclerPodRunner, func(a *engine.Actor) {
 		r := &podRunner{
-			backends: cfg.Backends,
+			backends: set,
 			pods: engine.NewSelectiveInformer(a, e.Store().Pods, func(pod *corev1.Pod) bool {
 				return strings.HasPrefix(pod.Name, recyclerPodPrefix)
 			}),
 		}
-		// Pods run side by side.
+		// There is no limit of pods that run at the same time.
 		queue := a.NewQueue(engine.QueueConfig{Name: "recycler pods", Kind: api.Pod, Workers: math.MaxInt, Sync: r.sync})
 		r.pods.Handle(engine.Handler[*corev1.Pod]{
 			Add: func(pod *corev1.Pod) { queue.Add(api.KeyOf(pod)) },
@@ -71,10 +65,10 @@ func (r *podRunner) sync(p *engine.Proc, key string) error {
 	return nil
 }
 
-// errDeadline has the kubelet's words, for they reach the volume's status.
+// errDeadline has the kubelet's message, because it becomes the message in the volume's status.
 var errDeadline = errors.New("Pod was active on the node longer than the specified deadline")
 
-// run is the work of the pod's container.
+// run does the work of the pod's container: it recycles the volume with its plugin.
 func (r *podRunner) run(p *engine.Proc, pod *corev1.Pod) error {
 	if len(pod.Spec.Volumes) == 0 {
 		return fmt.Errorf("pod %s has no volume to scrub", api.KeyOf(pod))
@@ -85,7 +79,7 @@ func (r *podRunner) run(p *engine.Proc, pod *corev1.Pod) error {
 		return err
 	}
 	id := strings.TrimPrefix(pod.Name, recyclerPodPrefix)
-	// RECL-070: a pod that takes too long is ended before it has done its work.
+	// RECL-070: a pod that exceeds its deadline fails before its work has an effect.
 	if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil {
 		deadline := time.Duration(*limit) * time.Second
 		if backends.Delay(plugin, storage.Recycle, id) > deadline {

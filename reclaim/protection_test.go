@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/trace"
 )
@@ -41,9 +42,9 @@ func TestVolumeProtection(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{})
+			w := newWorld(t, options.Reclaimer{})
 			w.load(test.pv)
-			w.must(reclaim.NewPVProtection(w.Engine, reclaim.PVProtectionConfig{}))
+			w.must(reclaim.New(w.Engine, actors.PVProtection, nil))
 			w.settle()
 			equal(t, "writes", w.writes(0), test.writes)
 			if test.gone {
@@ -59,7 +60,7 @@ func TestVolumeProtection(t *testing.T) {
 
 // PROT-013: a kept finalizer goes with the update to another phase; a failed write is retried after 5 ms, then 10 ms.
 func TestVolumeProtectionRetry(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
+	w := newWorld(t, options.Reclaimer{})
 	w.load(newVolume(terminating, phase(corev1.VolumeBound)))
 	failures := 2
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
@@ -69,7 +70,7 @@ func TestVolumeProtectionRetry(t *testing.T) {
 		}
 		return api.Fault{}
 	})
-	w.must(reclaim.NewPVProtection(w.Engine, reclaim.PVProtectionConfig{}))
+	w.must(reclaim.New(w.Engine, actors.PVProtection, nil))
 	w.settle()
 	equal(t, "writes while Bound", w.writes(0), nil)
 
@@ -220,9 +221,9 @@ func TestClaimProtection(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{})
+			w := newWorld(t, options.Reclaimer{})
 			w.load(test.objects...)
-			w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
+			w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 			w.settle()
 			equal(t, "writes", w.writes(0), test.writes)
 			claim, ok := w.Store().Claims.Lookup("default/c1")
@@ -264,9 +265,9 @@ func TestClaimProtectionPodEvents(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{})
+			w := newWorld(t, options.Reclaimer{})
 			w.load(deletedClaim("c1"), running)
-			w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
+			w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 			w.settle()
 			since := w.trace.Seq()
 			test.change(w)
@@ -304,12 +305,12 @@ func (w *world) countLists() *[]string {
 
 // PROT-022, PROT-024: one live list serves the claims of a namespace that come together; claims in use need none.
 func TestClaimProtectionBatch(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
+	w := newWorld(t, options.Reclaimer{})
 	lists := w.countLists()
 	other := deletedClaim("c4")
 	other.Namespace = "other"
 	w.load(deletedClaim("c1"), deletedClaim("c2"), deletedClaim("c3"), other, newPod("p", "c2"))
-	w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
+	w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 	w.settle()
 	equal(t, "PROT-024: lists", *lists, []string{"Pod default", "Pod other"})
 	equal(t, "PROT-022: writes", w.writes(0), []string{
@@ -320,7 +321,7 @@ func TestClaimProtectionBatch(t *testing.T) {
 // PROT-022: the failure of one claim leaves the rest of the batch alone. PROT-024: a list that failed is asked for again.
 func TestClaimProtectionFailures(t *testing.T) {
 	t.Run("PROT-022 one write fails", func(t *testing.T) {
-		w := newWorld(t, reclaim.Config{})
+		w := newWorld(t, options.Reclaimer{})
 		failures := 1
 		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "update" && c.Key == "default/c1" && failures > 0 {
@@ -329,7 +330,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 			}
 			return api.Fault{}
 		})
-		w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
+		w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 		w.settle()
 		w.load(deletedClaim("c1"), deletedClaim("c2"))
 		w.Advance(4 * time.Millisecond)
@@ -340,7 +341,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 		}
 	})
 	t.Run("PROT-024 the list fails once", func(t *testing.T) {
-		w := newWorld(t, reclaim.Config{})
+		w := newWorld(t, options.Reclaimer{})
 		failures := 1
 		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "list" && failures > 0 {
@@ -349,7 +350,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 			}
 			return api.Fault{}
 		})
-		w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
+		w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 		w.settle()
 		w.load(deletedClaim("c1"), deletedClaim("c2"))
 		w.Advance(4 * time.Millisecond)
@@ -371,7 +372,7 @@ func TestClaimProtectionAsksTheServer(t *testing.T) {
 	if _, err := e.Store().Load(deletedClaim("c1")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reclaim.NewPVCProtection(e, reclaim.PVCProtectionConfig{}); err != nil {
+	if _, err := reclaim.New(e, actors.PVCProtection, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Store().Load(newPod("p", "c1")); err != nil {
@@ -385,7 +386,7 @@ func TestClaimProtectionAsksTheServer(t *testing.T) {
 
 // A crash forgets the batch; the next life begins with everything there is.
 func TestClaimProtectionCrash(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
+	w := newWorld(t, options.Reclaimer{})
 	w.load(deletedClaim("c1"))
 	crashes := 1
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
@@ -395,7 +396,7 @@ func TestClaimProtectionCrash(t *testing.T) {
 		}
 		return api.Fault{}
 	})
-	w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
+	w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 	w.Advance(0)
 	if !w.hasClaim("default/c1") {
 		t.Fatalf("PROT-022: the claim went in spite of the crash")
@@ -409,9 +410,9 @@ func TestClaimProtectionCrash(t *testing.T) {
 // R1: protection, deletion finalizers and store together, without the PersistentVolume controller: PROT-001 puts the finalizers on,
 // the controllers take them off.
 func TestProtectionFromCreateToDelete(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
-	w.must(reclaim.NewPVProtection(w.Engine, reclaim.PVProtectionConfig{}))
-	w.must(reclaim.NewPVCProtection(w.Engine, reclaim.PVCProtectionConfig{}))
+	w := newWorld(t, options.Reclaimer{})
+	w.must(reclaim.New(w.Engine, actors.PVProtection, nil))
+	w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 	pv := newVolume(finalizers(), claimRef(nil))
 	pv.UID, pv.Status = "", corev1.PersistentVolumeStatus{}
 	claim := newClaim("c1", "", "")
@@ -431,26 +432,12 @@ func TestProtectionFromCreateToDelete(t *testing.T) {
 	}
 }
 
-func TestWorkersMustNotBeNegative(t *testing.T) {
+func TestNewUnknownController(t *testing.T) {
 	e, err := engine.New(engine.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	constructors := map[string]func() (*engine.Actor, error){
-		"PVProtectionConfig": func() (*engine.Actor, error) {
-			return reclaim.NewPVProtection(e, reclaim.PVProtectionConfig{Workers: -1})
-		},
-		"PVCProtectionConfig": func() (*engine.Actor, error) {
-			return reclaim.NewPVCProtection(e, reclaim.PVCProtectionConfig{Workers: -1})
-		},
-		"EphemeralConfig": func() (*engine.Actor, error) { return reclaim.NewEphemeral(e, reclaim.EphemeralConfig{Workers: -1}) },
-		"GarbageCollectorConfig": func() (*engine.Actor, error) {
-			return reclaim.NewGarbageCollector(e, reclaim.GarbageCollectorConfig{Workers: -1})
-		},
-	}
-	for name, construct := range constructors {
-		if _, err := construct(); err == nil || !strings.Contains(err.Error(), name+".Workers is -1") {
-			t.Errorf("error = %v, want one that names %s.Workers", err, name)
-		}
+	if _, err := reclaim.New(e, "other", nil); err == nil || !strings.Contains(err.Error(), `start "other"`) {
+		t.Errorf("New(other): error %v, want one that names the controller", err)
 	}
 }

@@ -17,27 +17,27 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// provisionState says what a provisioning error means for the asset.
+// provisionState is what a provisioning error means for the asset.
 type provisionState string
 
 const (
-	// finished: nothing is going on, nothing was made.
+	// finished: no call runs, and no asset was created.
 	finished provisionState = "Finished"
-	// background: the driver may still be making the volume, or have made it.
+	// background: the driver may create the asset, or may have created it.
 	background provisionState = "Background"
-	// noChange: the driver was not asked; it is as it was before.
+	// noChange: the driver was not called; the state is that of the last call.
 	noChange provisionState = "NoChange"
-	// reschedule: nothing is going on, and another node may do.
+	// reschedule: no call runs, and another node may succeed.
 	reschedule provisionState = "Reschedule"
 )
 
 // ErrIgnored is an error of a driver that leaves a request to another provisioner: no Event and no retry (XPROV-026, XPROV-053).
 var ErrIgnored = errors.New("ignored")
 
-// errStop ends the work on a claim until its next event.
+// errStop ends the sync of a claim without a retry.
 var errStop = errors.New("stop provisioning")
 
-// infeasible is when the driver called the request of a claim invalid, and the class it had then.
+// infeasible is when the driver rejected the request of a claim as invalid, and the class of the claim at that time.
 type infeasible struct {
 	since time.Time
 	class types.UID
@@ -47,24 +47,24 @@ func (c *provisioner) syncClaimKey(p *engine.Proc, key string) error {
 	uid := types.UID(key)
 	claim := c.claimByUID(uid)
 	if claim == nil {
-		// XPROV-011: what may be going on for a deleted claim is brought to an end.
+		// XPROV-011: for a deleted claim in progress the driver is called until the outcome is known.
 		if claim = c.inProgress[uid]; claim == nil {
 			return nil
 		}
 	}
 	p.WorksOn(api.RefTo(claim))
-	err := c.settle(c.claimQueue, key, c.syncClaim(p, claim))
+	err := c.retryOrGiveUp(c.claimQueue, key, c.syncClaim(p, claim))
 	if err == nil {
-		// XPROV-014, XPROV-028: done, not wanted, or given up, the claim is not in progress any more. That can leak an asset.
+		// XPROV-014, XPROV-028: a claim that is done, unwanted or given up is no longer in progress. That can leak an asset.
 		delete(c.inProgress, uid)
 	}
 	return err
 }
 
-// syncClaim provisions for a claim if it should (XPROV-012 to XPROV-026).
+// syncClaim provisions a volume for a claim that needs one (XPROV-012 to XPROV-026).
 func (c *provisioner) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
-	// XPROV-012: before everything else, even for a claim that was bound meanwhile.
-	if err := c.slowed(p, claim); err != nil {
+	// XPROV-012: the delay after an invalid request comes first, even for a claim that was bound meanwhile.
+	if err := c.delayed(p, claim); err != nil {
 		return err
 	}
 	wanted, rule, err := c.wanted(claim)
@@ -72,9 +72,9 @@ func (c *provisioner) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 		return err
 	}
 	if !wanted {
-		// XPROV-014: neither phase nor deletionTimestamp of the claim count, nor volumes that would fit.
+		// XPROV-014: phase and deletionTimestamp of the claim do not count, nor do volumes that match it.
 		if claim.Spec.VolumeName == "" && c.inProgress[claim.UID] != nil {
-			p.Decide(rule, claim, "the claim has stopped to be provisioned for")
+			p.Decide(rule, claim, "provisioning for the claim has ended")
 		}
 		return nil
 	}
@@ -83,25 +83,25 @@ func (c *provisioner) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 	case err == nil || errors.Is(err, errStop):
 		return nil
 	case state == finished:
-		// XPROV-026: nothing is left behind.
+		// XPROV-026: a final error leaves no asset.
 		delete(c.inProgress, claim.UID)
 	case state == background:
-		// XPROV-026: the driver must be asked until it has a final answer.
+		// XPROV-026: the driver is called until its answer is final.
 		c.inProgress[claim.UID] = claim
 	}
 	return err
 }
 
-// slowed is an error while a claim waits because its request was called invalid (XPROV-012).
-func (c *provisioner) slowed(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
-	info, slow := c.infeasible[claim.UID]
+// delayed returns an error while a claim waits because its request was rejected as invalid (XPROV-012).
+func (c *provisioner) delayed(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+	info, found := c.infeasible[claim.UID]
 	class := c.classOf(claim)
-	// XPROV-012: without a class nothing can be said.
-	if !slow || class == nil {
+	// XPROV-012: without a class there is no delay.
+	if !found || class == nil {
 		return nil
 	}
-	// XPROV-012: another class under the name may make the request valid.
-	if class.UID != info.class || !p.Now().Before(info.since.Add(c.cfg.InfeasibleDelay)) {
+	// XPROV-012: a new class under the name ends the delay.
+	if class.UID != info.class || !p.Now().Before(info.since.Add(infeasibleDelay)) {
 		delete(c.infeasible, claim.UID)
 		return nil
 	}
@@ -110,34 +110,34 @@ func (c *provisioner) slowed(p *engine.Proc, claim *corev1.PersistentVolumeClaim
 
 // wanted reports whether a volume should be provisioned for the claim, and the rule that decided (XPROV-013).
 func (c *provisioner) wanted(claim *corev1.PersistentVolumeClaim) (wanted bool, rule string, err error) {
-	// XPROV-013a: it has a volume, or a user has chosen one.
+	// XPROV-013a: a claim with a volumeName needs no volume.
 	if claim.Spec.VolumeName != "" {
 		return false, "XPROV-013a", nil
 	}
 	named, provisioner := provisionerOf(claim)
-	// XPROV-013b: the driver's sidecar looks for the driver's own name.
+	// XPROV-013b: the annotation storage-provisioner or migrated-to must name the driver.
 	if provisioner != c.name && claim.Annotations[objects.AnnMigratedTo] != c.name {
 		return false, "XPROV-013b", nil
 	}
-	// XPROV-013c: the PersistentVolume controller has asked for another provisioner, or for none yet.
+	// XPROV-013c: without storage-provisioner, or with that of another one, the claim is not provisioned for.
 	if !named || !c.isMine(provisioner) {
 		return false, "XPROV-013c", nil
 	}
 	class := c.classOf(claim)
-	// XPROV-013d: it may come.
+	// XPROV-013d: a missing class is retried.
 	if class == nil {
 		return false, "XPROV-013d", classMissing(claim)
 	}
-	// XPROV-013e: the scheduler has not chosen a node, or its choice was refused.
+	// XPROV-013e: with WaitForFirstConsumer the scheduler must choose a node first.
 	if class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer &&
 		claim.Annotations[objects.AnnSelectedNode] == "" {
 		return false, "XPROV-013e", nil
 	}
-	// XPROV-013f: nothing speaks against it.
+	// XPROV-013f: otherwise the claim is provisioned for.
 	return true, "XPROV-013f", nil
 }
 
-// provisionerOf is the provisioner that must act for a claim, if one is named.
+// provisionerOf returns the provisioner that a claim is annotated with, if any.
 func provisionerOf(claim *corev1.PersistentVolumeClaim) (named bool, provisioner string) {
 	for _, key := range []string{objects.AnnStorageProvisioner, objects.AnnBetaStorageProvisioner} {
 		if provisioner, named = claim.Annotations[key]; named {
@@ -151,55 +151,55 @@ func classMissing(claim *corev1.PersistentVolumeClaim) error {
 	return fmt.Errorf("storageClass %q not found", objects.ClassOf(claim))
 }
 
-// volumeNameFor is the name of the volume for a claim.
+// volumeNameFor returns the name of the volume for a claim.
 func volumeNameFor(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
-// provisionClaim makes a volume for a claim (XPROV-020 to XPROV-028). The state goes with an error.
+// provisionClaim creates a volume for a claim (XPROV-020 to XPROV-028). The state is that after an error.
 func (c *provisioner) provisionClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (provisionState, error) {
-	// XPROV-020: an earlier run has made it.
+	// XPROV-020: an earlier attempt has created the volume.
 	if _, exists := c.volumes.Get(volumeNameFor(claim)); exists {
 		p.Decide("XPROV-020", claim, "its volume exists")
 		return finished, errStop
 	}
-	// XPROV-021: the driver cannot make what is wanted.
+	// XPROV-021: the driver cannot create block volumes.
 	if !backends.SupportsBlock(c.driver.backend) &&
 		objects.VolumeModeOf(claim.Spec.VolumeMode) == corev1.PersistentVolumeBlock {
 		c.event(p, claim, corev1.EventTypeWarning, reasonProvisioningFailed, c.name+" does not support block volume provisioning")
 		return finished, errStop
 	}
 	class := c.classOf(claim)
-	// XPROV-022: the class has gone since the decision.
+	// XPROV-022: a class that is gone is retried.
 	if class == nil {
 		return finished, classMissing(claim)
 	}
-	// XPROV-023: the class is not what the claim was annotated for.
+	// XPROV-023: the class has another provisioner than the claim's annotation.
 	if !c.isMine(class.Provisioner) {
 		p.Decide("XPROV-023", claim, "class %s has provisioner %s", class.Name, class.Provisioner)
 		return finished, errStop
 	}
 	p.Decide("XPROV-013f", claim, "driver %s provisions volume %s", c.name, volumeNameFor(claim))
-	// XPROV-024: each attempt shows.
+	// XPROV-024: each attempt has an Event.
 	c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning,
 		fmt.Sprintf("External provisioner is provisioning volume for claim %q", api.KeyOf(claim)))
-	// XPROV-025: the driver's part.
+	// XPROV-025: the driver creates the asset.
 	pv, state, err := c.createVolume(p, claim, class)
 	if err != nil {
 		return c.provisionFailed(p, claim, class, state, err)
 	}
-	// XPROV-027: what is the same for all drivers.
-	c.complete(pv, claim, class)
+	// XPROV-027: the library adds the fields that all volumes have.
+	c.addCommonFields(pv, claim, class)
 	return finished, c.save(p, claim, pv)
 }
 
-// provisionFailed decides what an error of the driver's part means (XPROV-026).
+// provisionFailed handles an error of the driver (XPROV-026).
 func (c *provisioner) provisionFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, state provisionState, err error) (provisionState, error) {
-	// XPROV-026: another provisioner may do it.
+	// XPROV-026: the driver leaves the claim to another provisioner.
 	if errors.Is(err, ErrIgnored) {
 		p.Decide("XPROV-026", claim, "provisioning is left to others: %v", err)
 		c.armResync()
 		return finished, errStop
 	}
-	// XPROV-026, XPROV-012: trying the same again is of little use; the first time counts.
+	// XPROV-026, XPROV-012: an invalid request is delayed, from its first rejection on.
 	if storage.CodeOf(err) == storage.InvalidArgument {
 		if _, known := c.infeasible[claim.UID]; !known {
 			c.infeasible[claim.UID] = infeasible{since: p.Now(), class: class.UID}
@@ -212,26 +212,26 @@ func (c *provisioner) provisionFailed(p *engine.Proc, claim *corev1.PersistentVo
 	if state != reschedule {
 		return state, err
 	}
-	// XPROV-026: only a node that was chosen can be given back.
+	// XPROV-026: without a selected node there is nothing to undo.
 	if !hasKey(claim.Annotations, objects.AnnSelectedNode) {
 		return finished, err
 	}
-	if rescheduleErr := c.giveNodeBack(p, claim); rescheduleErr != nil {
+	if rescheduleErr := c.removeSelectedNode(p, claim); rescheduleErr != nil {
 		return finished, err
 	}
 	return finished, errStop
 }
 
-// giveNodeBack removes the selected node from a claim, upon which the scheduler chooses again (XPROV-026).
-func (c *provisioner) giveNodeBack(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+// removeSelectedNode removes the selected node from a claim, so that the scheduler chooses again (XPROV-026).
+func (c *provisioner) removeSelectedNode(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
 	edited := *claim
 	edited.Annotations = maps.Clone(claim.Annotations)
 	delete(edited.Annotations, objects.AnnSelectedNode)
-	p.Decide("XPROV-026", claim, "node %s is given back", claim.Annotations[objects.AnnSelectedNode])
+	p.Decide("XPROV-026", claim, "the selected node %s is removed", claim.Annotations[objects.AnnSelectedNode])
 	if _, err := p.API().Claims.Update(p, &edited); err != nil {
 		return err
 	}
-	// XPROV-026: the informer may still show the old claim.
+	// XPROV-026: until the informer has the edited claim, this copy is used.
 	c.edited[claim.UID] = &edited
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 	cleanupTries         = 5
 )
 
-// createVolume is the CSI sidecar's part of provisioning: checks, the call, and the volume as the driver's answer makes it
+// createVolume is the CSI sidecar's part of provisioning: it checks the claim, calls the driver, and returns the volume for its response
 // (XPROV-030 to XPROV-033).
 func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
 	req, state, err := c.prepare(p, claim, class)
@@ -33,18 +33,18 @@ func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolum
 		return nil, finished, fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
 	var resp storage.CreateResponse
-	err = c.driver.ask(p, storage.Create, req.Name, func() (err error) {
+	err = c.driver.call(p, storage.Create, req.Name, func() (err error) {
 		resp, err = creator.Create(req)
 		return err
 	})
 	if err != nil {
 		return nil, c.createState(req, err), err
 	}
-	// XPROV-030: a driver that does not know the size has made what was asked for.
+	// XPROV-030: size zero in the response means the requested size.
 	if resp.Size == 0 {
 		resp.Size = req.Size
 	}
-	// XPROV-033: what was made is not what was asked for.
+	// XPROV-033: an asset that is too small, or lacks the requested content, is deleted.
 	if resp.Size < req.Size {
 		err := fmt.Errorf("created volume capacity %d less than requested capacity %d", resp.Size, req.Size)
 		return nil, background, c.cleanUp(p, req.Name, resp.ID, err)
@@ -55,20 +55,20 @@ func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolum
 	return c.volumeOf(claim, class, req, resp), finished, nil
 }
 
-// createState is what an error of the driver means for the asset (XPROV-032).
+// createState returns what an error of the driver means for the asset (XPROV-032).
 func (c *provisioner) createState(req storage.CreateRequest, err error) provisionState {
 	switch {
 	case backends.UnknownOutcome(storage.Create, err):
-		// XPROV-032: the driver may be at it, or have done it.
+		// XPROV-032: the outcome is unknown.
 		return background
 	case storage.CodeOf(err) == storage.ResourceExhausted && backends.HasTopology(c.driver.backend) && req.Node != "":
-		// XPROV-032: there may be room elsewhere.
+		// XPROV-032: another node may have capacity.
 		return reschedule
 	}
 	return finished
 }
 
-// cleanUp deletes an asset that is of no use, and returns the reason (XPROV-033).
+// cleanUp deletes an unusable asset, and returns the reason (XPROV-033).
 func (c *provisioner) cleanUp(p *engine.Proc, name, id string, reason error) error {
 	var err error
 	for range cleanupTries {
@@ -79,7 +79,7 @@ func (c *provisioner) cleanUp(p *engine.Proc, name, id string, reason error) err
 	return fmt.Errorf("%w. Cleanup of volume %s failed, volume is orphaned: %v", reason, name, err)
 }
 
-// prepare makes the checks that come before the call, and the request (XPROV-031).
+// prepare checks the claim before the call, and returns the request (XPROV-031).
 func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (storage.CreateRequest, provisionState, error) {
 	req := storage.CreateRequest{
 		Name:         volumeNameFor(claim),
@@ -94,7 +94,7 @@ func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClai
 	capacity := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	req.Size = capacity.Value()
 	for key, value := range class.Parameters {
-		// What the sidecar itself understands is not the driver's.
+		// Parameters of the sidecar itself are not sent to the driver.
 		if !strings.HasPrefix(key, parameterPrefix) {
 			req.Parameters[key] = value
 		}
@@ -104,24 +104,24 @@ func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClai
 		switch source.Kind {
 		case kindSnapshot, kindClaim:
 		default:
-			// XPROV-031: a populator will fill a volume of its own.
+			// XPROV-031: a volume populator provisions a volume of its own.
 			c.event(p, claim, corev1.EventTypeNormal, reasonProvisioning, "Assuming an external populator will provision the volume")
 			return req, finished, fmt.Errorf("%w because data source (%s) is not handled by the provisioner, assuming an external populator will provision it", ErrIgnored, source.Kind)
 		}
 	}
-	// XPROV-031: a new volume has no labels to select by.
+	// XPROV-031: a new volume has no labels that a selector could match.
 	if claim.Spec.Selector != nil {
 		return req, finished, fmt.Errorf("claim Selector is not supported")
 	}
 	if source != nil {
-		// XPROV-031: the source may become fit.
+		// XPROV-031: a source that is not usable yet is retried.
 		if err := c.checkSource(p, claim, class, source); err != nil {
 			return req, noChange, fmt.Errorf("error getting handle for DataSource Type %s by Name %s: %w", source.Kind, source.Name, err)
 		}
 		req.Content = source
 	}
 	if backends.HasTopology(c.driver.backend) {
-		state, err := c.require(claim, class, &req)
+		state, err := c.setTopology(claim, class, &req)
 		if err != nil {
 			return req, state, err
 		}
@@ -129,18 +129,18 @@ func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClai
 	if name := objects.ValueOf(claim.Spec.VolumeAttributesClassName); name != "" {
 		vac, err := p.API().AttributesClasses.Get(p, name)
 		if err != nil {
-			// XPROV-031: it may come.
+			// XPROV-031: a missing VolumeAttributesClass is retried.
 			return req, noChange, err
 		}
 		if vac.DriverName != c.name {
-			// XPROV-031: it never will.
+			// XPROV-031: a VolumeAttributesClass of another driver is a final error.
 			return req, finished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", name, vac.DriverName, c.name)
 		}
 	}
 	return req, finished, nil
 }
 
-// selectedNode is the node that the scheduler chose for a claim, "" for none.
+// selectedNode returns the node that the scheduler chose for a claim, "" for none.
 func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 	if node, ok := claim.Annotations[objects.AnnSelectedNode]; ok {
 		return node
@@ -148,7 +148,7 @@ func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 	return claim.Annotations[annAlphaSelectedNode]
 }
 
-// volumeOf is the volume that the driver's answer makes (XPROV-030).
+// volumeOf returns the volume for the driver's response (XPROV-030).
 func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest, resp storage.CreateResponse) *corev1.PersistentVolume {
 	attributes := map[string]string{attributeProvisioner: fmt.Sprintf("%d-%s", c.started.UnixMilli(), c.name)}
 	for key, value := range resp.Context {
@@ -172,22 +172,22 @@ func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *stora
 	if req.VolumeMode != corev1.PersistentVolumeBlock {
 		pv.Spec.CSI.FSType = fsTypeOf(class)
 	}
-	// XPROV-030: from where the volume can be reached.
+	// XPROV-030: the node affinity is the topology in the response.
 	if backends.HasTopology(c.driver.backend) {
 		pv.Spec.NodeAffinity = affinityOf(resp.Topology)
 	}
-	// XPROV-030: an empty name is no class.
+	// XPROV-030: an empty name of a VolumeAttributesClass is omitted.
 	if name := claim.Spec.VolumeAttributesClassName; objects.ValueOf(name) != "" {
 		pv.Spec.VolumeAttributesClassName = name
 	}
-	// XPROV-030: always there. Secrets are not simulated, so they are empty.
+	// XPROV-030: the sidecar always writes these annotations. Secrets are not simulated, so they are empty.
 	if !c.cfg.NoSecretAnnotations {
 		pv.Annotations = map[string]string{annDeletionSecretName: "", annDeletionSecretSpace: ""}
 	}
 	return pv
 }
 
-// fsTypeOf is the file system that a class asks for, "" for the driver's own choice.
+// fsTypeOf returns the file system of a class, "" for the driver's choice.
 func fsTypeOf(class *storagev1.StorageClass) string {
 	if fsType, ok := class.Parameters[parameterFSType]; ok {
 		return fsType
@@ -195,9 +195,9 @@ func fsTypeOf(class *storagev1.StorageClass) string {
 	return class.Parameters["fstype"]
 }
 
-// complete fills in what the driver has no part in (XPROV-027, XPROV-030).
-func (c *provisioner) complete(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) {
-	// XPROV-030: nobody else's claim can get it. It is not marked as bound by the controller.
+// addCommonFields sets the fields that do not depend on the driver (XPROV-027, XPROV-030).
+func (c *provisioner) addCommonFields(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) {
+	// XPROV-030: claimRef binds it to this claim. It does not get the annotation bound-by-controller.
 	pv.Spec.ClaimRef = &corev1.ObjectReference{
 		APIVersion: "v1", Kind: kindClaim, Namespace: claim.Namespace, Name: claim.Name,
 		UID: claim.UID, ResourceVersion: claim.ResourceVersion,
@@ -206,9 +206,9 @@ func (c *provisioner) complete(pv *corev1.PersistentVolume, claim *corev1.Persis
 	if pv.Annotations == nil {
 		pv.Annotations = map[string]string{}
 	}
-	// XPROV-030: the class's word, which is an in-tree name where a driver took over from a plugin.
+	// XPROV-030: provisioned-by is that of the class, for a migrated class an in-tree name.
 	pv.Annotations[objects.AnnProvisionedBy] = class.Provisioner
-	// RECL-042, XPROV-030: the asset is protected from the beginning, whatever the policy.
+	// RECL-042, XPROV-030: a new volume has the external finalizer, whatever its policy.
 	if !c.cfg.NoFinalizer {
 		pv.Finalizers, _ = with(pv.Finalizers, objects.ExternalFinalizer)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -134,12 +135,18 @@ func csiNode(name string, keys ...string) *storagev1.CSINode {
 	}
 }
 
+// setup is how a test sets up an external-provisioner.
+type setup struct {
+	config  reclaim.ProvisionerConfig
+	options options.Provisioner
+}
+
 // newProvisionerWorld runs the sidecar of a driver. It starts a minute before the objects are there, and knows the others before
 // it sees the claims.
-func newProvisionerWorld(t *testing.T, d *driver, cfg reclaim.ProvisionerConfig, objs ...api.Object) *world {
+func newProvisionerWorld(t *testing.T, d *driver, cfg setup, objs ...api.Object) *world {
 	t.Helper()
-	w := newWorld(t, reclaim.Config{})
-	w.must(reclaim.NewProvisioner(w.Engine, d, cfg))
+	w := newWorld(t, options.Reclaimer{})
+	w.must(reclaim.NewProvisioner(w.Engine, d, cfg.config, cfg.options))
 	w.settle()
 	for _, obj := range objs {
 		if _, ok := obj.(*corev1.PersistentVolumeClaim); !ok {

@@ -11,29 +11,29 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// Tries and pauses of the blocking way to save (XPROV-040).
+// BlockingSave makes 5 attempts, 10 s apart (XPROV-040).
 const (
 	saveTries = 5
 	savePause = 10 * time.Second
 )
 
-// save stores a provisioned volume (XPROV-040).
+// save creates the PersistentVolume object of a provisioned volume (XPROV-040).
 func (c *provisioner) save(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	if c.cfg.BlockingSave {
 		return c.saveBlocking(p, claim, pv)
 	}
 	if err := c.create(p, pv); err != nil {
-		// XPROV-040: the claim is done with, whatever becomes of the volume; the asset stays.
-		p.Decide("XPROV-040", claim, "volume %s is stored later: %v", pv.Name, err)
+		// XPROV-040: the sync of the claim ends without an error; the volume is saved in the background.
+		p.Decide("XPROV-040", claim, "volume %s will be saved later: %v", pv.Name, err)
 		c.unsaved[pv.Name] = pv
 		c.saveQueue.Add(pv.Name)
 	}
 	return nil
 }
 
-// create stores a volume and tells its claim, if there is one still.
+// create creates the PersistentVolume object, and emits an Event for its claim if that still exists.
 func (c *provisioner) create(p *engine.Proc, pv *corev1.PersistentVolume) error {
-	// XPROV-040: a volume of that name is the one from an earlier try.
+	// XPROV-040: a volume of that name is that of an earlier attempt.
 	if _, err := p.API().Volumes.Create(p, pv); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("error saving volume %s: %w", pv.Name, err)
 	}
@@ -43,7 +43,7 @@ func (c *provisioner) create(p *engine.Proc, pv *corev1.PersistentVolume) error 
 	return nil
 }
 
-// saveKey stores a volume in the background, for as long as it takes (XPROV-040).
+// saveKey saves a volume in the background; it is retried without limit (XPROV-040).
 func (c *provisioner) saveKey(p *engine.Proc, name string) error {
 	pv, ok := c.unsaved[name]
 	if !ok {
@@ -56,7 +56,7 @@ func (c *provisioner) saveKey(p *engine.Proc, name string) error {
 	return nil
 }
 
-// saveBlocking stores a volume while the claim waits, or else deletes the asset (XPROV-040).
+// saveBlocking saves a volume while the sync of the claim waits, and deletes the asset if all attempts fail (XPROV-040).
 func (c *provisioner) saveBlocking(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	saveErr := several(p, func() error {
 		_, err := p.API().Volumes.Create(p, pv)
@@ -69,7 +69,7 @@ func (c *provisioner) saveBlocking(p *engine.Proc, claim *corev1.PersistentVolum
 		c.event(p, claim, corev1.EventTypeNormal, reasonProvisioned, "Successfully provisioned volume "+pv.Name)
 		return nil
 	}
-	// XPROV-040: an asset without a volume is nobody's.
+	// XPROV-040: an asset without a PersistentVolume would be leaked.
 	c.event(p, claim, corev1.EventTypeWarning, reasonProvisioningFailed,
 		fmt.Sprintf("Error creating provisioned PV object for claim %s: %v. Deleting the volume.", api.KeyOf(claim), saveErr))
 	if err := several(p, func() error { return c.deleteVolumeAsset(p, pv) }); err != nil {
@@ -79,7 +79,7 @@ func (c *provisioner) saveBlocking(p *engine.Proc, claim *corev1.PersistentVolum
 	return saveErr
 }
 
-// several tries something up to five times, with a pause between tries, and returns the last error.
+// several calls try up to five times, 10 s apart, until it succeeds, and returns the last error.
 func several(p *engine.Proc, try func() error) (err error) {
 	for i := range saveTries {
 		if i > 0 {

@@ -18,7 +18,7 @@ const (
 	kindSnapshot = "VolumeSnapshot"
 )
 
-// dataSourceOf is what a claim's volume is to be filled from, nil for an empty volume.
+// dataSourceOf returns the data source of a claim, nil for an empty volume.
 func dataSourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectReference {
 	if source := claim.Spec.DataSource; source != nil {
 		return &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name, Namespace: &claim.Namespace}
@@ -35,35 +35,35 @@ func dataSourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectRefere
 
 var errSourceUnbound = errors.New("claim in dataSource not bound or invalid")
 
-// checkSource says why a volume cannot be made from a source yet (XPROV-031).
+// checkSource returns an error while a volume cannot be created from a source (XPROV-031).
 func (c *provisioner) checkSource(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, source *corev1.TypedObjectReference) error {
-	// XPROV-031: snapshots are not simulated, so there is none.
+	// XPROV-031: snapshots are not simulated; each is missing.
 	if source.Kind == kindSnapshot {
 		return fmt.Errorf("volumesnapshots.snapshot.storage.k8s.io %q not found", source.Name)
 	}
 	namespace := objects.ValueOf(source.Namespace)
 	origin, ok := c.claims.Get(api.Key(namespace, source.Name))
-	requested, held := claim.Spec.Resources.Requests[corev1.ResourceStorage], corev1.ResourceList{}
+	requested, existing := claim.Spec.Resources.Requests[corev1.ResourceStorage], corev1.ResourceList{}
 	if ok {
-		held = origin.Spec.Resources.Requests
+		existing = origin.Spec.Resources.Requests
 	}
-	size := held[corev1.ResourceStorage]
+	size := existing[corev1.ResourceStorage]
 	switch {
 	case !ok:
 		return fmt.Errorf("error getting PVC %s (namespace %q) from api server: persistentvolumeclaim %q not found", source.Name, namespace, source.Name)
-	// XPROV-031: Bound, and to stay.
+	// XPROV-031: the source must be Bound and not being deleted.
 	case origin.Status.Phase != corev1.ClaimBound:
 		return fmt.Errorf("the PVC DataSource %s must have a status of Bound.  Got %v", source.Name, origin.Status.Phase)
 	case origin.DeletionTimestamp != nil:
 		return fmt.Errorf("the PVC DataSource %s is currently being deleted", source.Name)
-	// XPROV-031: not larger than the copy.
+	// XPROV-031: the source must not be larger than the new claim.
 	case requested.Cmp(size) < 0:
 		return fmt.Errorf("error, new PVC request must be greater than or equal in size to the specified PVC data source, requested %d but source is %d", requested.Value(), size.Value())
 	case origin.Spec.VolumeName == "":
 		return fmt.Errorf("volume name is empty in source PVC %s", origin.Name)
 	}
 	pv, err := p.API().Volumes.Get(p, origin.Spec.VolumeName)
-	// XPROV-031: of the same driver, and really bound to the claim.
+	// XPROV-031: the source's volume must be of the same driver and bound to the source.
 	if err != nil || pv.Spec.CSI == nil || pv.Spec.CSI.Driver != class.Provisioner ||
 		!objects.IsMine(pv, origin) || pv.Spec.ClaimRef.UID != origin.UID || pv.Status.Phase != corev1.VolumeBound {
 		return errSourceUnbound

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -34,20 +35,20 @@ func TestProvisionerRetry(t *testing.T) {
 	final := storage.Errorf(storage.Internal, "broken")
 	tests := []struct {
 		rule, name string
-		cfg        reclaim.ProvisionerConfig
+		cfg        setup
 		fails      int
 		time       time.Duration
 		want       []float64
 	}{
-		{"XPROV-001", "CSI sidecar: 1 s, doubled up to 5 min", reclaim.ProvisionerConfig{}, 11, 830 * time.Second,
+		{"XPROV-001", "CSI sidecar: 1 s, doubled up to 5 min", setup{}, 11, 830 * time.Second,
 			[]float64{0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811}},
-		{"XPROV-001", "library: 15 s, doubled", reclaim.LibraryProvisioner(), 5, 830 * time.Second,
+		{"XPROV-001", "library: 15 s, doubled", setup{options: options.Provisioner{Library: true}}, 5, 830 * time.Second,
 			[]float64{0, 15, 45, 105, 225, 465}},
-		{"XPROV-001", "a short pause of one's own", reclaim.ProvisionerConfig{RetryBase: time.Second, RetryMax: 2 * time.Second}, 4, time.Minute,
+		{"XPROV-001", "a short pause of one's own", setup{config: reclaim.ProvisionerConfig{RetryStart: time.Second, RetryMax: 2 * time.Second}}, 4, time.Minute,
 			[]float64{0, 1, 3, 5, 7}},
-		{"XPROV-001", "given up after two retries", reclaim.ProvisionerConfig{GiveUpAfter: 2}, 9, 830 * time.Second,
+		{"XPROV-001", "given up after two retries", setup{options: options.Provisioner{GiveUpAfter: 2}}, 9, 830 * time.Second,
 			[]float64{0, 1, 3}},
-		{"XPROV-028", "given up: one more try at the resync", reclaim.ProvisionerConfig{GiveUpAfter: 2}, 9, 31 * time.Minute,
+		{"XPROV-028", "given up: one more try at the resync", setup{options: options.Provisioner{GiveUpAfter: 2}}, 9, 31 * time.Minute,
 			[]float64{0, 1, 3, 840, 1740}},
 	}
 	for _, test := range tests {
@@ -66,7 +67,7 @@ func TestProvisionerRetry(t *testing.T) {
 // XPROV-028: what was given up has one try at its next event.
 func TestProvisionerGivesUp(t *testing.T) {
 	d := &driver{creates: repeat(storage.Errorf(storage.Aborted, "busy"), 4)}
-	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{GiveUpAfter: 2}, class(), wantedClaim())
+	w := newProvisionerWorld(t, d, setup{options: options.Provisioner{GiveUpAfter: 2}}, class(), wantedClaim())
 	w.settle()
 	w.touch("default/c1")
 	w.settle()
@@ -95,7 +96,7 @@ func TestProvisionWanted(t *testing.T) {
 		rule, name string
 		claim      *corev1.PersistentVolumeClaim
 		class      *storagev1.StorageClass
-		cfg        reclaim.ProvisionerConfig
+		cfg        setup
 		objects    []api.Object
 		calls      int
 		failures   int // within half a second
@@ -104,11 +105,11 @@ func TestProvisionWanted(t *testing.T) {
 		{rule: "XPROV-013b", name: "another driver's", claim: edit(func(c *corev1.PersistentVolumeClaim) {
 			c.Annotations[objects.AnnStorageProvisioner] = "other.example.com"
 		}), class: class()},
-		{rule: "XPROV-013b", name: "the plugin's name alone, before migration", cfg: reclaim.ProvisionerConfig{AdditionalNames: []string{"kubernetes.io/disk"}},
+		{rule: "XPROV-013b", name: "the plugin's name alone, before migration", cfg: setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
 			claim: edit(func(c *corev1.PersistentVolumeClaim) {
 				c.Annotations[objects.AnnStorageProvisioner] = "kubernetes.io/disk"
 			}), class: class()},
-		{rule: "XPROV-013b", name: "the plugin's name, migrated", cfg: reclaim.ProvisionerConfig{AdditionalNames: []string{"kubernetes.io/disk"}},
+		{rule: "XPROV-013b", name: "the plugin's name, migrated", cfg: setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
 			claim: edit(func(c *corev1.PersistentVolumeClaim) {
 				c.Annotations[objects.AnnStorageProvisioner] = "kubernetes.io/disk"
 				c.Annotations[objects.AnnMigratedTo] = driverName
@@ -160,7 +161,7 @@ func named(name string) volumeOption { return func(pv *corev1.PersistentVolume) 
 // XPROV-010: claims are known by uid; every add and update counts, a delete does not.
 func TestProvisionerClaimEvents(t *testing.T) {
 	d := &driver{}
-	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(delayed), finalizerless(wantedClaim()))
+	w := newProvisionerWorld(t, d, setup{}, class(delayed), finalizerless(wantedClaim()))
 	w.settle()
 	equal(t, "calls without a node", w.calls(0), nil)
 	w.load(finalizerless(wantedClaim(onNode("n1"))))
@@ -180,7 +181,7 @@ func TestProvisionerClaimEvents(t *testing.T) {
 // XPROV-011: what may be going on for a deleted claim is driven to its end, and gives a volume (edge 25).
 func TestProvisionerDeletedClaimInProgress(t *testing.T) {
 	d := &driver{creates: []error{storage.Errorf(storage.DeadlineExceeded, "slow"), storage.Errorf(storage.Aborted, "busy")}}
-	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), finalizerless(wantedClaim()))
+	w := newProvisionerWorld(t, d, setup{}, class(), finalizerless(wantedClaim()))
 	w.Advance(500 * time.Millisecond)
 	w.delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
@@ -196,7 +197,7 @@ func TestProvisionerDeletedClaimInProgress(t *testing.T) {
 // XPROV-014: a claim that is not wanted any more leaves the map, and is forgotten when it is deleted (edge 25).
 func TestProvisionerUnwantedLeavesTheMap(t *testing.T) {
 	d := &driver{creates: repeat(storage.Errorf(storage.Aborted, "busy"), 9)}
-	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(delayed), finalizerless(wantedClaim(onNode("n1"))))
+	w := newProvisionerWorld(t, d, setup{}, class(delayed), finalizerless(wantedClaim(onNode("n1"))))
 	w.Advance(500 * time.Millisecond)
 	w.load(finalizerless(wantedClaim())) // the node is taken away
 	w.Advance(0)
@@ -246,7 +247,7 @@ func TestProvisionErrors(t *testing.T) {
 				delayed(fast)
 				claim.Annotations[objects.AnnSelectedNode] = test.node
 			}
-			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(topology, fast)...)
+			w := newProvisionerWorld(t, d, setup{}, append(topology, fast)...)
 			if test.prepare != nil {
 				test.prepare(w)
 			}
@@ -281,7 +282,7 @@ func TestProvisionErrors(t *testing.T) {
 func TestProvisionInfeasible(t *testing.T) {
 	invalid := storage.Errorf(storage.InvalidArgument, "no such type")
 	t.Run("XPROV-012 the delay", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		start := w.Now()
 		w.Advance(10 * time.Minute)
 		// The ordinary backoff has attempts at 1, 3, 7, ... 255 and 511 s; those before 300 s are refused.
@@ -296,7 +297,7 @@ func TestProvisionInfeasible(t *testing.T) {
 			provisioning, succeeded})
 	})
 	t.Run("XPROV-012 another class", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		start := w.Now()
 		w.Advance(5 * time.Second)
 		w.delete(api.StorageClass, "fast")
@@ -307,7 +308,7 @@ func TestProvisionInfeasible(t *testing.T) {
 		}
 	})
 	t.Run("XPROV-012 even for a claim that was bound", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		start := w.Now()
 		w.Advance(500 * time.Millisecond)
 		w.load(wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv9" }))
@@ -317,7 +318,7 @@ func TestProvisionInfeasible(t *testing.T) {
 		}
 	})
 	t.Run("XPROV-012 not without a class", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		w.Advance(500 * time.Millisecond)
 		w.delete(api.StorageClass, "fast")
 		w.settle()
@@ -336,7 +337,7 @@ func TestProvisionNoChange(t *testing.T) {
 		c.Spec.VolumeAttributesClassName = ptr("gold")
 	}
 	t.Run("XPROV-026 first", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(vac))
+		w := newProvisionerWorld(t, &driver{}, setup{}, class(), wantedClaim(vac))
 		w.Advance(500 * time.Millisecond)
 		w.delete(api.PersistentVolumeClaim, "default/c1")
 		before := w.trace.Seq()
@@ -346,7 +347,7 @@ func TestProvisionNoChange(t *testing.T) {
 	t.Run("XPROV-026 later", func(t *testing.T) {
 		gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}
 		d := &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}
-		w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), gold, wantedClaim(vac))
+		w := newProvisionerWorld(t, d, setup{}, class(), gold, wantedClaim(vac))
 		w.Advance(500 * time.Millisecond)
 		w.delete(api.VolumeAttributesClass, "gold")
 		w.Advance(time.Second) // NoChange
@@ -376,7 +377,7 @@ func TestProvisionedVolume(t *testing.T) {
 		claim.Spec.VolumeMode = &block
 		claim.Spec.VolumeAttributesClassName = ptr("gold")
 	})
-	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, c, gold, node("n1", map[string]string{zone: "a"}), csiNode("n1", zone), claim)
+	w := newProvisionerWorld(t, d, setup{}, c, gold, node("n1", map[string]string{zone: "a"}), csiNode("n1", zone), claim)
 	version := w.claim("default/c1").ResourceVersion
 	w.settle()
 	equal(t, "XPROV-024, XPROV-040: events", w.events(0), []string{provisioning, succeeded})
@@ -424,40 +425,40 @@ func TestProvisionedVolumeVariants(t *testing.T) {
 	tests := []struct {
 		rule, name string
 		driver     driver
-		cfg        reclaim.ProvisionerConfig
+		cfg        setup
 		class      *storagev1.StorageClass
 		claim      *corev1.PersistentVolumeClaim
 		check      func(pv *corev1.PersistentVolume) bool
 	}{
-		{"XPROV-030", "no finalizer", driver{}, reclaim.ProvisionerConfig{NoFinalizer: true}, class(), wantedClaim(),
+		{"XPROV-030", "no finalizer", driver{}, setup{options: options.Provisioner{NoFinalizer: true}}, class(), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				return !slices.Contains(pv.Finalizers, objects.ExternalFinalizer)
 			}},
-		{"XPROV-030", "no secret annotations", driver{}, reclaim.ProvisionerConfig{NoSecretAnnotations: true}, class(), wantedClaim(),
+		{"XPROV-030", "no secret annotations", driver{}, setup{options: options.Provisioner{NoSecretAnnotations: true}}, class(), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				return maps.Equal(pv.Annotations, map[string]string{objects.AnnProvisionedBy: driverName})
 			}},
-		{"XPROV-030", "the plugin's name in a migrated class (edge 29)", driver{}, reclaim.ProvisionerConfig{AdditionalNames: []string{"kubernetes.io/disk"}},
+		{"XPROV-030", "the plugin's name in a migrated class (edge 29)", driver{}, setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
 			class(func(c *storagev1.StorageClass) { c.Provisioner = "kubernetes.io/disk" }), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				return pv.Annotations[objects.AnnProvisionedBy] == "kubernetes.io/disk"
 			}},
-		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 2 << 30 }}, reclaim.ProvisionerConfig{},
+		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 2 << 30 }}, setup{},
 			class(func(c *storagev1.StorageClass) { c.Parameters = map[string]string{"fstype": "ext4"} }), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.Cmp(resource.MustParse("2Gi")) == 0 && pv.Spec.CSI.FSType == "ext4"
 			}},
-		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 1_500_000_000 }}, reclaim.ProvisionerConfig{},
+		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 1_500_000_000 }}, setup{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.String() == "1500M"
 			}},
 		{"XPROV-030", "no topology without the capability", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) {
 			resp.Topology = []storage.Segment{{zone: "a"}}
-		}}, reclaim.ProvisionerConfig{},
+		}}, setup{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool { return pv.Spec.NodeAffinity == nil }},
-		{"XPROV-030", "the class of the legacy annotation", driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(func(c *corev1.PersistentVolumeClaim) {
+		{"XPROV-030", "the class of the legacy annotation", driver{}, setup{}, class(), wantedClaim(func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.StorageClassName = nil
 			c.Annotations[objects.AnnStorageClass] = "fast"
 		}), func(pv *corev1.PersistentVolume) bool { return pv.Spec.StorageClassName == "fast" }},
@@ -540,7 +541,7 @@ func TestProvisionPreChecks(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			d := &driver{}
-			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(test.objects, class(), test.claim)...)
+			w := newProvisionerWorld(t, d, setup{}, append(test.objects, class(), test.claim)...)
 			start := w.Now()
 			w.Advance(0)
 			if test.event == "" {
@@ -603,7 +604,7 @@ func TestProvisionTopology(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			d := &driver{topology: true}
-			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(slices.Clone(test.objects), test.class, test.claim)...)
+			w := newProvisionerWorld(t, d, setup{}, append(slices.Clone(test.objects), test.class, test.claim)...)
 			w.Advance(0)
 			if test.event != "" {
 				equal(t, "events", w.events(0), []string{provisioning, "Warning ProvisioningFailed: " + test.event})
@@ -631,7 +632,7 @@ func TestProvisionTopology(t *testing.T) {
 			d := &driver{topology: true}
 			claim := wantedClaim()
 			claim.Name = fmt.Sprintf("data-web-%d", i)
-			w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, append(slices.Clone(cluster), class(), claim)...)
+			w := newProvisionerWorld(t, d, setup{}, append(slices.Clone(cluster), class(), claim)...)
 			w.Advance(0)
 			first = append(first, d.requests[0].Preferred[0][zone])
 		}
@@ -667,7 +668,7 @@ func TestProvisionUselessAnswer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newProvisionerWorld(t, &test.driver, reclaim.ProvisionerConfig{}, class(), origin, originVolume, finalizerless(test.claim))
+			w := newProvisionerWorld(t, &test.driver, setup{}, class(), origin, originVolume, finalizerless(test.claim))
 			w.Advance(0)
 			equal(t, "events", w.events(0), []string{provisioning, "Warning ProvisioningFailed: " + test.event})
 			equal(t, "calls", w.calls(0), append([]string{"Create pvc-u1"}, slices.Repeat([]string{"Delete h-pvc-u1"}, test.deletes)...))
@@ -685,14 +686,14 @@ func TestProvisionUselessAnswer(t *testing.T) {
 // XPROV-021: only a provisioner that knows better refuses block volumes; it does not try again.
 func TestProvisionBlock(t *testing.T) {
 	block := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) }
-	w := newProvisionerWorld(t, &driver{noBlock: true}, reclaim.ProvisionerConfig{}, class(), wantedClaim(block))
+	w := newProvisionerWorld(t, &driver{noBlock: true}, setup{}, class(), wantedClaim(block))
 	start := w.Now()
 	w.settle()
 	equal(t, "XPROV-021: events", w.events(0), []string{"Warning ProvisioningFailed: disk.example.com does not support block volume provisioning"})
 	if got := w.failures(start); len(got) != 0 {
 		t.Errorf("XPROV-021: failures at %v s, want none", got)
 	}
-	w = newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim(block))
+	w = newProvisionerWorld(t, &driver{}, setup{}, class(), wantedClaim(block))
 	w.settle()
 	equal(t, "XPROV-021: events of the sidecar", w.events(0), []string{provisioning, succeeded})
 }
@@ -700,7 +701,7 @@ func TestProvisionBlock(t *testing.T) {
 // XPROV-020, XPROV-022: what the informer does not show yet is asked for again, and the same.
 func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 	d := &driver{}
-	w := newProvisionerWorld(t, d, reclaim.ProvisionerConfig{}, class(), wantedClaim())
+	w := newProvisionerWorld(t, d, setup{}, class(), wantedClaim())
 	w.settle()
 	w.touch("default/c1")
 	w.settle()
@@ -717,7 +718,7 @@ func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 
 // XPROV-010: a class that was replaced is noticed by the resync. XPROV-022, XPROV-023: it decides at each attempt.
 func TestProvisionClassReplaced(t *testing.T) {
-	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }), wantedClaim())
+	w := newProvisionerWorld(t, &driver{}, setup{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }), wantedClaim())
 	w.settle()
 	w.delete(api.StorageClass, "fast")
 	w.load(class())
@@ -741,7 +742,7 @@ func TestProvisionSave(t *testing.T) {
 		}
 	}
 	t.Run("XPROV-040 in the background", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class())
+		w := newProvisionerWorld(t, &driver{}, setup{}, class())
 		failCreates(4)(w)
 		w.load(wantedClaim())
 		start := w.Now()
@@ -760,7 +761,7 @@ func TestProvisionSave(t *testing.T) {
 		equal(t, "calls: the asset stays", w.calls(0), []string{"Create pvc-u1"})
 	})
 	t.Run("XPROV-040 meanwhile the claim may be provisioned for again", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class())
+		w := newProvisionerWorld(t, &driver{}, setup{}, class())
 		failCreates(12)(w)
 		w.load(wantedClaim())
 		w.Advance(time.Second)
@@ -779,7 +780,7 @@ func TestProvisionSave(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil {
+		if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := e.Store().Load(newVolume(named("pvc-u1"))); err != nil {
@@ -789,7 +790,7 @@ func TestProvisionSave(t *testing.T) {
 		w := &world{Engine: e, trace: trace, t: t}
 		equal(t, "events", w.events(0), []string{provisioning, succeeded})
 	})
-	blocking := reclaim.ProvisionerConfig{BlockingSave: true}
+	blocking := setup{options: options.Provisioner{BlockingSave: true}}
 	t.Run("XPROV-040 blocking, the fifth try", func(t *testing.T) {
 		w := newProvisionerWorld(t, &driver{}, blocking, class())
 		failCreates(4)(w)
@@ -824,14 +825,14 @@ func TestProvisionTimeout(t *testing.T) {
 	tests := []struct {
 		rule, name string
 		delay      time.Duration
-		cfg        reclaim.ProvisionerConfig
+		cfg        setup
 		want       []float64 // ends of calls
 		events     int       // failures
 	}{
-		{"XPROV-001", "within the timeout", 10 * time.Second, reclaim.ProvisionerConfig{}, []float64{10}, 0},
-		{"XPROV-001", "beyond it", 15 * time.Second, reclaim.ProvisionerConfig{}, []float64{10, 15}, 1},
-		{"XPROV-001", "far beyond it", 25 * time.Second, reclaim.ProvisionerConfig{}, []float64{10, 21, 25}, 2},
-		{"XPROV-001", "no timeout", 25 * time.Second, reclaim.ProvisionerConfig{Timeout: -1}, []float64{25}, 0},
+		{"XPROV-001", "within the timeout", 10 * time.Second, setup{}, []float64{10}, 0},
+		{"XPROV-001", "beyond it", 15 * time.Second, setup{}, []float64{10, 15}, 1},
+		{"XPROV-001", "far beyond it", 25 * time.Second, setup{}, []float64{10, 21, 25}, 2},
+		{"XPROV-001", "no timeout", 25 * time.Second, setup{config: reclaim.ProvisionerConfig{Timeout: -1}}, []float64{25}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -859,23 +860,21 @@ func TestProvisionerConfig(t *testing.T) {
 	}
 	tests := []struct {
 		driver storage.Backend
-		cfg    reclaim.ProvisionerConfig
+		cfg    setup
 		want   string
 	}{
-		{nil, reclaim.ProvisionerConfig{}, "the driver is nil"},
-		{&driver{}, reclaim.ProvisionerConfig{Workers: -1}, "ProvisionerConfig.Workers is -1"},
-		{&driver{}, reclaim.ProvisionerConfig{RetryBase: -1}, "ProvisionerConfig.RetryBase is -1ns"},
-		{&driver{}, reclaim.ProvisionerConfig{RetryMax: -1}, "ProvisionerConfig.RetryMax is -1ns"},
-		{&driver{}, reclaim.ProvisionerConfig{Resync: -1}, "ProvisionerConfig.Resync is -1ns"},
-		{&driver{}, reclaim.ProvisionerConfig{InfeasibleDelay: -1}, "ProvisionerConfig.InfeasibleDelay is -1ns"},
-		{&driver{}, reclaim.ProvisionerConfig{GiveUpAfter: -1}, "ProvisionerConfig.GiveUpAfter is -1"},
+		{nil, setup{}, "the driver is nil"},
+		{&driver{}, setup{config: reclaim.ProvisionerConfig{RetryStart: -1}}, "ProvisionerConfig.RetryStart is -1ns"},
+		{&driver{}, setup{config: reclaim.ProvisionerConfig{RetryMax: -1}}, "ProvisionerConfig.RetryMax is -1ns"},
+		{&driver{}, setup{config: reclaim.ProvisionerConfig{ResyncPeriod: -1}}, "ProvisionerConfig.ResyncPeriod is -1ns"},
+		{&driver{}, setup{options: options.Provisioner{GiveUpAfter: -1}}, "GiveUpAfter is -1"},
 	}
 	for _, test := range tests {
-		if _, err := reclaim.NewProvisioner(e, test.driver, test.cfg); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := reclaim.NewProvisioner(e, test.driver, test.cfg.config, test.cfg.options); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("NewProvisioner: error %v, want one with %q", err, test.want)
 		}
 	}
-	if a, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil || a.Name() != sidecar {
+	if a, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}); err != nil || a.Name() != sidecar {
 		t.Errorf("NewProvisioner = %v, %v; want actor %s", a, err, sidecar)
 	}
 }

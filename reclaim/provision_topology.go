@@ -15,12 +15,12 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// require fills in from where a new volume must be reachable (XPROV-031). The state goes with an error.
-func (c *provisioner) require(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req *storage.CreateRequest) (provisionState, error) {
+// setTopology sets the topology requirements of a request (XPROV-031). The state is that after an error.
+func (c *provisioner) setTopology(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req *storage.CreateRequest) (provisionState, error) {
 	requisite, selected, err := c.requisite(class, req.Node)
 	switch {
 	case apierrors.IsNotFound(err):
-		// XPROV-031: the node is not what the scheduler thinks.
+		// XPROV-031: if the selected node is gone, the scheduler has to choose again.
 		return reschedule, err
 	case err != nil:
 		return noChange, fmt.Errorf("error generating accessibility requirements: %w", err)
@@ -34,12 +34,12 @@ func (c *provisioner) require(claim *corev1.PersistentVolumeClaim, class *storag
 		return noChange, fmt.Errorf("error generating accessibility requirements: topology %s from selected node %q is not in requisite", segmentText(selected), req.Node)
 	}
 	req.Requisite = requisite
-	// The wanted place comes first, the others follow in turn.
+	// The preferred segment comes first, the others follow in order.
 	req.Preferred = slices.Concat(requisite[first:], requisite[:first])
 	return finished, nil
 }
 
-// requisite lists the segments that may be used, and that of the selected node if there is one.
+// requisite returns the allowed segments, and that of the selected node if there is one.
 func (c *provisioner) requisite(class *storagev1.StorageClass, node string) (segments []storage.Segment, selected storage.Segment, err error) {
 	keys, err := c.topologyKeys(node)
 	if err != nil {
@@ -72,8 +72,8 @@ func (c *provisioner) requisite(class *storagev1.StorageClass, node string) (seg
 	return segments, selected, nil
 }
 
-// topologyKeys are the labels that the driver has registered on the node; without a node, on the first node where it has (SIM:
-// upstream takes any).
+// topologyKeys returns the labels that the driver has registered on the node; without a node, those of the first node with any (SIM:
+// upstream chooses one at random).
 func (c *provisioner) topologyKeys(node string) ([]string, error) {
 	if node != "" {
 		obj, ok := c.csiNodes.Get(node)
@@ -99,7 +99,7 @@ func keysOf(node *storagev1.CSINode, driver string) []string {
 	return nil
 }
 
-// segmentOf is where a node is in terms of the keys; nil if it lacks one.
+// segmentOf returns the values of the keys on a node; nil if it lacks one.
 func segmentOf(node *corev1.Node, keys []string) storage.Segment {
 	segment := storage.Segment{}
 	for _, key := range keys {
@@ -112,7 +112,7 @@ func segmentOf(node *corev1.Node, keys []string) storage.Segment {
 	return segment
 }
 
-// flatten lists the segments that allowed topologies stand for: every combination of the values of a term.
+// flatten returns the segments of allowed topologies: all combinations of the values of each term.
 func flatten(terms []corev1.TopologySelectorTerm) []storage.Segment {
 	var all []storage.Segment
 	for _, term := range terms {
@@ -137,7 +137,7 @@ func flatten(terms []corev1.TopologySelectorTerm) []storage.Segment {
 	return all
 }
 
-// within reports whether everything that a says holds for b.
+// within reports whether b has all keys and values of a.
 func within(a, b storage.Segment) bool {
 	for key, value := range a {
 		if b[key] != value {
@@ -155,7 +155,8 @@ func segmentText(segment storage.Segment) string {
 	return strings.Join(parts, ",")
 }
 
-// spread picks one of n places for a claim without a node, so that the claims of a StatefulSet, which end in a number, go round.
+// spread returns the index of the preferred of n segments for a claim without a node. Claims of a StatefulSet, which end in a number, use the
+// segments in turn.
 func spread(claim string, n int) int {
 	base, index := claim, uint64(0)
 	if dash := strings.LastIndexByte(claim, '-'); dash >= 0 {
@@ -168,7 +169,7 @@ func spread(claim string, n int) int {
 	return int((uint64(h.Sum32()) + index) % uint64(n))
 }
 
-// affinityOf admits the nodes of the segments; nil for none.
+// affinityOf returns the node affinity for the nodes of the segments; nil for none.
 func affinityOf(segments []storage.Segment) *corev1.VolumeNodeAffinity {
 	var terms []corev1.NodeSelectorTerm
 	for _, segment := range segments {

@@ -1,7 +1,6 @@
 package reclaim
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,15 +20,15 @@ func (c *provisioner) syncVolumeKey(p *engine.Proc, name string) error {
 	if !ok {
 		return nil
 	}
-	return c.settle(c.volumeQueue, name, c.syncVolume(p, pv))
+	return c.retryOrGiveUp(c.volumeQueue, name, c.syncVolume(p, pv))
 }
 
-// syncVolume keeps the finalizer of a volume and deletes it when it is released (XPROV-050).
+// syncVolume adds or removes the finalizer of a volume, and deletes the volume when it is released (XPROV-050).
 func (c *provisioner) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	if !Responsible(pv, c.isMine) {
 		return nil
 	}
-	pv, err := c.keepFinalizer(p, pv)
+	pv, err := c.syncFinalizer(p, pv)
 	if err != nil {
 		return err
 	}
@@ -43,111 +42,62 @@ func (c *provisioner) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) er
 	return c.deleteVolume(p, pv)
 }
 
-// Responsible reports whether a volume is that of an external provisioner which answers to the names that isMine accepts
-// (XPROV-050).
+// Responsible reports whether a volume belongs to an external-provisioner (XPROV-050). isMine accepts the names of that provisioner.
 func Responsible(pv *corev1.PersistentVolume, isMine func(provisioner string) bool) bool {
 	migratedTo := pv.Annotations[objects.AnnMigratedTo]
 	if provisioner, provisioned := pv.Annotations[objects.AnnProvisionedBy]; provisioned {
-		// XPROV-050: who made it, or who took over from the plugin that did.
+		// XPROV-050: a dynamic volume belongs to its provisioner, and to the driver that it is migrated to.
 		return isMine(provisioner) || isMine(migratedTo)
 	}
-	// XPROV-050: a static volume of the driver.
+	// XPROV-050: a static CSI volume belongs to its driver.
 	if pv.Spec.CSI != nil {
 		return isMine(pv.Spec.CSI.Driver)
 	}
-	// XPROV-050: a static volume of a plugin that the driver took over from.
+	// XPROV-050: a static in-tree volume belongs to the driver that it is migrated to.
 	return isMine(migratedTo)
 }
 
-// keepFinalizer puts the external finalizer where it should be, and returns the volume as it then is (XPROV-051).
-func (c *provisioner) keepFinalizer(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-	has := slices.Contains(pv.Finalizers, objects.ExternalFinalizer)
-	policy := pv.Spec.PersistentVolumeReclaimPolicy
-	var edit func(finalizers []string, finalizer string) ([]string, bool)
-	switch {
-	// XPROV-051: a rollback, or the asset is to stay. In any phase.
-	case has && (c.cfg.NoFinalizer || policy == corev1.PersistentVolumeReclaimRetain || policy == corev1.PersistentVolumeReclaimRecycle):
-		edit = without
-	// XPROV-051: the asset must go before the volume. Only a bound volume gets the finalizer.
-	case !has && !c.cfg.NoFinalizer && policy == corev1.PersistentVolumeReclaimDelete &&
-		pv.DeletionTimestamp == nil && pv.Status.Phase == corev1.VolumeBound:
-		edit = with
-	default:
-		return pv, nil
-	}
-	p.Decide("XPROV-051", pv, "the external finalizer is there: %v; the policy is %s", has, policy)
-	patched, err := patchFinalizer(p, pv, edit)
-	if err != nil {
-		return nil, fmt.Errorf("failed to modify finalizers of volume %s: %w", pv.Name, err)
-	}
-	return patched, nil
-}
-
-// patchFinalizer adds or removes the external finalizer, and nothing else, on the newest version of a volume that looked like that when it
-// was asked for, as a strategic merge patch does: it never conflicts (XPROV-051).
-func patchFinalizer(p *engine.Proc, pv *corev1.PersistentVolume, edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
-	wanted, _ := edit(pv.Finalizers, objects.ExternalFinalizer)
-	return p.API().Volumes.PatchNewest(p, pv.Name, func(newest *corev1.PersistentVolume) ([]byte, error) {
-		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": mergeFinalizers(newest.Finalizers, wanted)}})
-	}, api.Main)
-}
-
-// mergeFinalizers are the stored finalizers with the external one if it is wanted, and without it otherwise. They are in the order in which those
-// are that were wanted. Each of the others comes before the first of these that is stored behind it (XPROV-051).
-func mergeFinalizers(stored, wanted []string) []string {
-	known := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return name != objects.ExternalFinalizer && !slices.Contains(stored, name) })
-	others := slices.DeleteFunc(slices.Clone(stored), func(name string) bool { return name == objects.ExternalFinalizer || slices.Contains(wanted, name) })
-	var merged []string
-	for _, name := range known {
-		// XPROV-051: what is not stored yet is behind nothing.
-		for at := slices.Index(stored, name); len(others) > 0 && slices.Index(stored, others[0]) < at; others = others[1:] {
-			merged = append(merged, others[0])
-		}
-		merged = append(merged, name)
-	}
-	return append(merged, others...)
-}
-
-// deleteWanted reports whether a volume is to be deleted, or why not (XPROV-052). The CSI sidecar has no guard of its own here.
+// deleteWanted reports whether a volume should be deleted, or why not (XPROV-052). The CSI sidecar adds no condition.
 func deleteWanted(pv *corev1.PersistentVolume, finalizer bool) (wanted bool, why string) {
 	terminating := pv.DeletionTimestamp != nil
 	switch {
-	// XPROV-052: the finalizer has gone, so the asset has.
+	// XPROV-052: without the finalizer, the asset of a volume that is being deleted is deleted already.
 	case finalizer && terminating && !slices.Contains(pv.Finalizers, objects.ExternalFinalizer):
-		return false, "it is being deleted and the finalizer has gone"
-	// XPROV-052: without finalizers a volume that is being deleted has been dealt with.
+		return false, "it is being deleted and has no external finalizer"
+	// XPROV-052: with finalizers switched off, the same is assumed of each volume that is being deleted.
 	case !finalizer && terminating:
 		return false, "it is being deleted"
-	// XPROV-052: not Failed either, ever. RECL-046: a volume that is never Released keeps its finalizer, and stays when it is deleted.
+	// XPROV-052: only Released volumes are deleted, never Failed ones. RECL-046: a volume that is never Released keeps its finalizer, and a
+	// deletion does not end.
 	case pv.Status.Phase != corev1.VolumeReleased:
 		return false, "its phase is " + string(pv.Status.Phase)
-	// XPROV-052: the asset is to stay.
+	// XPROV-052: with another policy than Delete the asset stays.
 	case pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 		return false, "its policy is " + string(pv.Spec.PersistentVolumeReclaimPolicy)
 	}
 	return true, ""
 }
 
-// deleteVolume deletes the asset of a volume, then the volume (XPROV-053). After a failure all of it is done again (XPROV-055).
+// deleteVolume deletes the asset of a volume, then the volume (XPROV-053). A retry repeats both (XPROV-055).
 func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	p.Decide("XPROV-052", pv, "driver %s deletes the volume", c.name)
 	if err := c.deleteVolumeAsset(p, pv); errors.Is(err, ErrIgnored) {
-		// XPROV-053: another provisioner may do it.
+		// XPROV-053: the driver leaves the volume to another provisioner.
 		c.armResync()
 		return nil
 	} else if err != nil {
-		// XPROV-053: the phase stays Released.
+		// XPROV-053: after an error the phase stays Released.
 		c.event(p, pv, corev1.EventTypeWarning, reasonVolumeFailedDelete, err.Error())
 		return err
 	}
-	// XPROV-055: if this or what follows fails, the driver is asked again, and must not mind.
+	// XPROV-055: after an error from here on the retry calls the driver again, which must be idempotent.
 	if _, err := p.API().Volumes.Delete(p, pv.Name, api.DeleteOptions{}); err != nil {
 		return err
 	}
 	if c.cfg.NoFinalizer || len(pv.Finalizers) == 0 {
 		return nil
 	}
-	// XPROV-053: as the informer has it, which may not know of the deletion yet.
+	// XPROV-053: the finalizer is removed from the volume as the informer has it, which may lag.
 	seen, ok := c.volumes.Get(pv.Name)
 	if !ok || !slices.Contains(seen.Finalizers, objects.ExternalFinalizer) {
 		return nil
@@ -158,13 +108,13 @@ func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) 
 	return nil
 }
 
-// deleteVolumeAsset has the driver delete what a volume stands for.
+// deleteVolumeAsset deletes the asset of a volume with the driver.
 func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVolume) error {
-	// XPROV-053: the sidecar knows CSI volumes, and those it can translate into one. Others are not the driver's, whatever they say.
+	// XPROV-053: the sidecar rejects volumes that are neither CSI volumes nor can be translated into one.
 	if !c.cfg.AnySource && pv.Spec.CSI == nil && !translatable(&pv.Spec.PersistentVolumeSource) {
 		return errors.New("invalid CSI PV")
 	}
-	// XPROV-054: a driver that attaches must have detached.
+	// XPROV-054: a volume with a VolumeAttachment is not deleted.
 	if backends.Can(c.driver.backend, storage.Attach) {
 		for _, va := range c.attachments.ByIndex(c.byVolume, pv.Name) {
 			return fmt.Errorf("persistentvolume %s is still attached to node %s", pv.Name, va.Spec.NodeName)
@@ -173,7 +123,7 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVol
 	return c.deleteHandle(p, storage.DeleteRequest{ID: storage.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
 }
 
-// translatable reports whether a source is one of those that CSI drivers took over.
+// translatable reports whether CSI drivers took over from the plugin of a source.
 func translatable(source *corev1.PersistentVolumeSource) bool {
 	return source.AWSElasticBlockStore != nil || source.GCEPersistentDisk != nil || source.AzureDisk != nil || source.AzureFile != nil ||
 		source.Cinder != nil || source.VsphereVolume != nil || source.PortworxVolume != nil
@@ -184,5 +134,5 @@ func (c *provisioner) deleteHandle(p *engine.Proc, req storage.DeleteRequest) er
 	if !ok || !backends.Can(c.driver.backend, storage.Delete) {
 		return fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
-	return c.driver.ask(p, storage.Delete, req.ID, func() error { return deleter.Delete(req) })
+	return c.driver.call(p, storage.Delete, req.ID, func() error { return deleter.Delete(req) })
 }

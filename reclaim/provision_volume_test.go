@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -55,13 +57,13 @@ func TestExternalVolume(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "va"},
 		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr("pv1")}},
 	}
-	noFinalizer := reclaim.ProvisionerConfig{NoFinalizer: true}
+	noFinalizer := setup{options: options.Provisioner{NoFinalizer: true}}
 	mark := "delete PersistentVolume/pv1"
 	patch := "patch PersistentVolume/pv1"
 	tests := []struct {
 		rule, name string
 		pv         *corev1.PersistentVolume
-		cfg        reclaim.ProvisionerConfig
+		cfg        setup
 		driver     driver
 		objects    []api.Object
 		prepare    func(w *world)
@@ -102,7 +104,7 @@ func TestExternalVolume(t *testing.T) {
 		{rule: "XPROV-053", name: "not a volume of CSI, whatever it says", pv: newVolume(annotated(objects.AnnProvisionedBy, driverName), finalizers(external)),
 			events: []string{"Warning VolumeFailedDelete: invalid CSI PV"}, finalizers: []string{external}, fails: true},
 		{rule: "XPROV-053", name: "a provisioner of other storage does not look at the source", pv: newVolume(annotated(objects.AnnProvisionedBy, driverName)),
-			cfg: reclaim.ProvisionerConfig{NoFinalizer: true, AnySource: true}, calls: []string{"Delete pv1"}, writes: []string{mark},
+			cfg: setup{options: options.Provisioner{NoFinalizer: true, AnySource: true}}, calls: []string{"Delete pv1"}, writes: []string{mark},
 			finalizers: []string{protection}},
 		{rule: "XPROV-053", name: "the volume cannot be deleted", pv: newVolume(mine, finalizers(external)),
 			prepare: func(w *world) { w.fail(sidecar, "delete PersistentVolume", broken) },
@@ -156,7 +158,7 @@ func TestExternalVolume(t *testing.T) {
 
 // XPROV-055: when the API fails after the driver has succeeded everything is done again.
 func TestExternalDeleteIsRepeated(t *testing.T) {
-	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{})
+	w := newProvisionerWorld(t, &driver{}, setup{})
 	failures := 1
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "delete" && failures > 0 {
@@ -179,7 +181,7 @@ func TestExternalDeleteIsRepeated(t *testing.T) {
 // XPROV-056: a volume that goes takes its failures with it.
 func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
 	broken := storage.Errorf(storage.Internal, "broken")
-	w := newProvisionerWorld(t, &driver{deletes: repeat(broken, 20)}, reclaim.ProvisionerConfig{})
+	w := newProvisionerWorld(t, &driver{deletes: repeat(broken, 20)}, setup{})
 	pv := newVolume(csi(driverName), finalizers())
 	w.load(pv)
 	w.Advance(10 * time.Second) // attempts at 0, 1, 3, 7 s; the next would be at 15 s
@@ -220,7 +222,7 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}); err != nil {
+			if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}); err != nil {
 				t.Fatal(err)
 			}
 			w := &world{Engine: e, trace: log, t: t}
@@ -249,8 +251,8 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 // R1, the provisioner's half: Released, DeleteVolume, marked, both finalizers go, gone. RECL-042: the finalizer was there from the
 // beginning.
 func TestExternalVolumeFromClaimToEnd(t *testing.T) {
-	w := newProvisionerWorld(t, &driver{}, reclaim.ProvisionerConfig{}, class(), wantedClaim())
-	w.must(reclaim.NewPVProtection(w.Engine, reclaim.PVProtectionConfig{}))
+	w := newProvisionerWorld(t, &driver{}, setup{}, class(), wantedClaim())
+	w.must(reclaim.New(w.Engine, actors.PVProtection, nil))
 	w.settle()
 	if !slices.Contains(w.volume("pvc-u1").Finalizers, objects.ExternalFinalizer) {
 		t.Fatalf("RECL-042: finalizers = %q, want the external one from the beginning", w.volume("pvc-u1").Finalizers)

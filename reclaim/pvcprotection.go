@@ -13,28 +13,19 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// PVCProtectionConfig sets up the pvc-protection controller. The zero value works.
-type PVCProtectionConfig struct {
-	// Workers is how many namespaces are worked on side by side; zero means 1, as upstream.
-	Workers int
-}
-
-// NewPVCProtection adds the pvc-protection controller (PROT-020 to PROT-027).
-func NewPVCProtection(e *engine.Engine, cfg PVCProtectionConfig) (*engine.Actor, error) {
-	if err := checkWorkers("PVCProtectionConfig", cfg.Workers); err != nil {
-		return nil, err
-	}
+// newPVCProtection adds the pvc-protection controller (PROT-020 to PROT-027).
+func newPVCProtection(e *engine.Engine) (*engine.Actor, error) {
 	byClaim := e.Store().Pods.NewIndexWith(objects.ClaimsOf, objects.SameVolumes)
 	return e.NewActor(actors.PVCProtection, func(a *engine.Actor) {
 		c := &pvcProtection{
 			claims:  engine.NewInformer(a, e.Store().Claims),
 			pods:    engine.NewInformer(a, e.Store().Pods),
 			byClaim: byClaim,
-			buckets: map[string][]*turn{},
+			batches: map[string][]*request{},
 		}
-		// PROT-022: every claim waits for its turn in the bucket of its namespace, and counts as being worked on meanwhile.
+		// PROT-022: claims are synced in batches by namespace. A claim counts as being synced while it waits for its batch.
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "pvcprotection", Kind: api.PersistentVolumeClaim, Workers: math.MaxInt, Sync: c.wait})
-		c.namespaces = a.NewQueue(engine.QueueConfig{Name: "pvcprotection namespaces", Workers: cfg.Workers, Sync: c.work})
+		c.namespaces = a.NewQueue(engine.QueueConfig{Name: "pvcprotection namespaces", Sync: c.syncBatch})
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 			Add:    c.claimChanged,
 			Update: func(_, claim *corev1.PersistentVolumeClaim) { c.claimChanged(claim) },
@@ -51,21 +42,21 @@ type pvcProtection struct {
 	claims     *engine.Informer[*corev1.PersistentVolumeClaim]
 	pods       *engine.Informer[*corev1.Pod]
 	byClaim    *store.Index[*corev1.Pod]
-	queue      *engine.Queue      // claims
-	namespaces *engine.Queue      // namespaces with a bucket
-	buckets    map[string][]*turn // by namespace, in order of arrival
+	queue      *engine.Queue         // claims
+	namespaces *engine.Queue         // namespaces with a batch
+	batches    map[string][]*request // by namespace, in the order of the queue
 }
 
-// turn is one claim in the bucket of its namespace.
-type turn struct {
-	key  string
-	done bool
-	err  error
-	over engine.Signal
+// request is a claim in the batch of its namespace.
+type request struct {
+	key      string
+	done     bool
+	err      error
+	finished engine.Signal
 }
 
 func (c *pvcProtection) claimChanged(claim *corev1.PersistentVolumeClaim) {
-	// PROT-020: only a finalizer that is in the wrong state makes work.
+	// PROT-020: a claim is queued if it is being deleted with the finalizer, or lacks it otherwise.
 	if misplaced(claim, objects.ClaimProtectionFinalizer) {
 		c.queue.Add(c.claims.KeyOf(claim))
 	}
@@ -73,14 +64,14 @@ func (c *pvcProtection) claimChanged(claim *corev1.PersistentVolumeClaim) {
 
 func (c *pvcProtection) podUpdated(old, pod *corev1.Pod) {
 	c.podChanged(pod, false)
-	// PROT-021: one update may stand for the end of a pod and the beginning of another.
+	// PROT-021: one update may replace a pod by another with the same name.
 	if old.UID != pod.UID {
 		c.podChanged(old, true)
 	}
 }
 
 func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
-	// PROT-021: a pod that is scheduled and runs frees no claim.
+	// PROT-021: a scheduled pod that runs releases no claim.
 	if !deleted && !objects.Terminated(pod) && pod.Spec.NodeName != "" {
 		return
 	}
@@ -89,42 +80,42 @@ func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
 	}
 }
 
-// wait puts a claim into the bucket of its namespace and waits for the outcome (PROT-022).
+// wait puts a claim into the batch of its namespace and waits for the result (PROT-022).
 func (c *pvcProtection) wait(p *engine.Proc, key string) error {
 	namespace, _ := api.SplitKey(key)
-	t := &turn{key: key}
-	if len(c.buckets[namespace]) == 0 {
+	t := &request{key: key}
+	if len(c.batches[namespace]) == 0 {
 		c.namespaces.Add(namespace)
 	}
-	c.buckets[namespace] = append(c.buckets[namespace], t)
+	c.batches[namespace] = append(c.batches[namespace], t)
 	for !t.done {
-		t.over.Wait(p, 0)
+		t.finished.Wait(p, 0)
 	}
 	return t.err
 }
 
-// work takes the bucket of a namespace and goes through its claims (PROT-022).
-func (c *pvcProtection) work(p *engine.Proc, namespace string) error {
-	bucket := c.buckets[namespace]
-	delete(c.buckets, namespace)
+// syncBatch syncs the claims of a namespace's batch (PROT-022).
+func (c *pvcProtection) syncBatch(p *engine.Proc, namespace string) error {
+	batch := c.batches[namespace]
+	delete(c.batches, namespace)
 	pods := &livePods{namespace: namespace}
-	for _, t := range bucket {
-		// PROT-022: a claim that fails is retried on its own.
+	for _, t := range batch {
+		// PROT-022: a claim that fails is retried alone.
 		t.err = c.sync(p, t.key, pods)
 		t.done = true
-		t.over.Broadcast()
+		t.finished.Broadcast()
 	}
 	return nil
 }
 
 func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
 	claim, ok := c.claims.Get(key)
-	// PROT-023: gone, or in order.
+	// PROT-023: a claim that is gone or needs no change is done.
 	if !ok || !misplaced(claim, objects.ClaimProtectionFinalizer) {
 		return nil
 	}
 	if claim.DeletionTimestamp == nil {
-		// PROT-023: a claim that lost its finalizer gets it back.
+		// PROT-023: a claim without the finalizer gets it.
 		finalizers, _ := with(claim.Finalizers, objects.ClaimProtectionFinalizer)
 		p.Decide("PROT-023", claim, "the protection finalizer is missing")
 		_, err := p.API().Claims.Update(p, claimWith(claim, finalizers))
@@ -134,7 +125,7 @@ func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
 	if err != nil {
 		return err
 	}
-	// PROT-023: the end of the pod comes by here again.
+	// PROT-023: a claim in use keeps the finalizer; the end of the pod queues it again.
 	if user != nil {
 		p.Decide("PROT-026", claim, "the claim is being deleted but pod %s uses it", user.Name)
 		return nil
@@ -147,13 +138,13 @@ func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
 
 // user finds a pod that uses the claim, nil for none.
 func (c *pvcProtection) user(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pods *livePods) (*corev1.Pod, error) {
-	// PROT-024: a pod that the informer knows saves the question to the server.
+	// PROT-024: if the informer has a pod that uses the claim, the API server is not asked.
 	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
 		if UsesClaim(pod, claim) {
 			return pod, nil
 		}
 	}
-	// PROT-024: the informer may not know a pod yet, so the server decides.
+	// PROT-024: otherwise the informer may lag, and the API server's list of pods decides.
 	if err := pods.list(p); err != nil {
 		return nil, err
 	}
@@ -165,7 +156,7 @@ func (c *pvcProtection) user(p *engine.Proc, claim *corev1.PersistentVolumeClaim
 	return nil, nil
 }
 
-// livePods is a list of the pods of a namespace that is asked for when it is first needed (PROT-024).
+// livePods is the API server's list of the pods of a namespace, read when it is first needed (PROT-024).
 type livePods struct {
 	namespace string
 	listed    bool
@@ -178,7 +169,7 @@ func (l *livePods) list(p *engine.Proc) error {
 	}
 	pods, err := p.API().Pods.List(p, l.namespace)
 	if err != nil {
-		// PROT-024: the next claim of the batch asks again.
+		// PROT-024: after an error the next claim of the batch reads it again.
 		return fmt.Errorf("live list of pods failed: %w", err)
 	}
 	l.pods, l.listed = pods, true

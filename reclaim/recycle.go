@@ -16,13 +16,13 @@ import (
 // recycleVolume is the operation that scrubs a released volume and makes it available again (RECL-060 to RECL-069). captured is
 // the volume as it was when the operation was started.
 func (r *Reclaimer) recycleVolume(p *engine.Proc, captured *corev1.PersistentVolume) error {
-	// RECL-060: whatever happens is over with this run; the next sync of the volume comes by here again, without backoff.
+	// RECL-060: the operation never fails, so there is no backoff; the next sync of the volume retries.
 	r.recycle(p, captured)
 	return nil
 }
 
 func (r *Reclaimer) recycle(p *engine.Proc, captured *corev1.PersistentVolume) {
-	// RECL-061, RECL-069: from here on the newest version counts.
+	// RECL-061, RECL-069: from here on the stored version counts.
 	pv, err := p.API().Volumes.Get(p, captured.Name)
 	if err != nil {
 		p.Decide("RECL-061", captured, "the volume cannot be read")
@@ -32,13 +32,13 @@ func (r *Reclaimer) recycle(p *engine.Proc, captured *corev1.PersistentVolume) {
 		p.Decide("RECL-061", pv, "the volume is not released any more")
 		return
 	}
-	// RECL-062: who may still be writing to the volume.
+	// RECL-062: pods that use the old claim may still write to the volume.
 	claimKey := api.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name)
 	users := podKeys(r.host.PodsUsing(claimKey))
-	// RECL-068: if there is a claim of that name it is another one, and the pods are its users.
+	// RECL-068: a claim with that name is another one, and the pods use that.
 	_, claimed := r.host.OwnClaim(claimKey)
 	if len(users) > 0 && !claimed {
-		// RECL-063: the Event is Normal in spite of its reason.
+		// RECL-063: the Event has type Normal, in spite of its reason.
 		p.Decide("RECL-063", pv, "pods use the volume: %s", strings.Join(users, ", "))
 		r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeFailedRecycle,
 			"Volume is used by pods: "+strings.Join(users, ","))
@@ -46,17 +46,17 @@ func (r *Reclaimer) recycle(p *engine.Proc, captured *corev1.PersistentVolume) {
 	}
 	plugin, err := r.backends.RecyclableBySource(&pv.Spec.PersistentVolumeSource)
 	if err != nil {
-		// RECL-064: whatever the lookup says, the text is this one.
+		// RECL-064: the message does not depend on the error.
 		r.recycleFailed(p, "RECL-064", pv, "No recycler plugin found for the volume!")
 		return
 	}
 	p.Decide("RECL-065", pv, "plugin %s recycles the volume", plugin.Name())
 	if err := r.scrub(p, plugin, pv); err != nil {
-		// RECL-065: the text of the first failure stays.
+		// RECL-065: the message of the first failure stays.
 		r.recycleFailed(p, "RECL-065", pv, fmt.Sprintf("Recycle failed: %v", err))
 		return
 	}
-	// RECL-067: free for the next claim; one that a user reserved stays reserved for the claim's name.
+	// RECL-067: the volume becomes Available; one that a user reserved stays reserved for the claim's name.
 	r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeRecycled, "Volume recycled")
 	if err := r.host.Unbind(p, pv); err != nil {
 		p.Decide("RECL-067", pv, "the volume could not be unbound: %v", err)
@@ -73,7 +73,7 @@ func podKeys(pods []*corev1.Pod) []string {
 	return keys
 }
 
-// scrub has the plugin recycle the volume, by itself or with a pod.
+// scrub recycles the volume with the plugin, which does it by itself or with a pod.
 func (r *Reclaimer) scrub(p *engine.Proc, plugin storage.Backend, pv *corev1.PersistentVolume) error {
 	if backends.RecyclesByPod(plugin) {
 		return r.scrubByPod(p, pv)
@@ -86,13 +86,12 @@ func scrubDirectly(p *engine.Proc, plugin storage.Backend, id string, source *co
 	if !ok {
 		return fmt.Errorf("plugin %s cannot recycle", plugin.Name())
 	}
-	return ask(p, plugin, storage.Recycle, id, func() error {
+	return callBackend(p, plugin, storage.Recycle, id, func() error {
 		return recycler.Recycle(storage.RecycleRequest{ID: id, Source: source})
 	})
 }
 
-// recycleFailed marks the volume, on the version that this run has read (RECL-069). If that write fails there is nothing to be
-// done about it (RECL-060).
+// recycleFailed sets the volume to Failed, on the version that this run has read (RECL-069). A failure of that write is ignored (RECL-060).
 func (r *Reclaimer) recycleFailed(p *engine.Proc, rule string, pv *corev1.PersistentVolume, message string) {
 	p.Decide(rule, pv, "%s", message)
 	_, err := r.host.SetVolumePhaseWithEvent(p, pv, corev1.VolumeFailed, corev1.EventTypeWarning, reasonVolumeFailedRecycle, message)

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -87,7 +89,7 @@ func TestRecycleOperation(t *testing.T) {
 				test.plugin.name = "kubernetes.io/host-path"
 				backends = append(backends, &test.plugin)
 			}
-			w := newWorld(t, reclaim.Config{}, backends...)
+			w := newWorld(t, options.Reclaimer{}, backends...)
 			w.load(append(test.objects, test.pv)...)
 			if test.prepare != nil {
 				test.prepare(w)
@@ -114,7 +116,7 @@ func TestRecycleOperation(t *testing.T) {
 
 // RECL-069: phases are written on the version that the operation read, so a change before that is no conflict (contrast RECL-029).
 func TestRecycleWritesOnTheLiveVersion(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
+	w := newWorld(t, options.Reclaimer{})
 	w.load(newVolume(recycled))
 	captured := w.volume("pv1")
 	changed := *captured
@@ -166,9 +168,9 @@ func TestRecyclerPod(t *testing.T) {
 func podWorld(t *testing.T, runner bool, b *plugin) *world {
 	t.Helper()
 	b.name, b.byPod = "kubernetes.io/host-path", true
-	w := newWorld(t, reclaim.Config{}, b)
+	w := newWorld(t, options.Reclaimer{}, b)
 	if runner {
-		w.must(reclaim.NewPodRunner(w.Engine, reclaim.PodRunnerConfig{Backends: setOf(t, b)}))
+		w.must(reclaim.New(w.Engine, actors.RecyclerPodRunner, setOf(t, b)))
 	}
 	w.load(newVolume(recycled))
 	return w
@@ -346,8 +348,8 @@ func TestPodRunner(t *testing.T) {
 		equal(t, "writes", w.writes(0), nil)
 	})
 	t.Run("RECL-070 a pod that nobody can serve", func(t *testing.T) {
-		w := newWorld(t, reclaim.Config{})
-		w.must(reclaim.NewPodRunner(w.Engine, reclaim.PodRunnerConfig{}))
+		w := newWorld(t, options.Reclaimer{})
+		w.must(reclaim.New(w.Engine, actors.RecyclerPodRunner, nil))
 		w.load(reclaim.RecyclerPod(newVolume(), "default"))
 		w.settle()
 		pod := w.recyclerPod()

@@ -16,12 +16,12 @@ import (
 // recyclerPodPrefix begins the names of recycler pods.
 const recyclerPodPrefix = "recycler-for-"
 
-// RecyclerPod is the pod that scrubs a volume, as it is created in the namespace (RECL-070). It mounts what the volume's source
-// says, if that is NFS or a host path.
+// RecyclerPod returns the pod that scrubs a volume, as it is created in the namespace (RECL-070). It mounts the volume's source if that is
+// NFS or a host path.
 func RecyclerPod(pv *corev1.PersistentVolume, namespace string) *corev1.Pod {
 	deadline := recyclerDeadline(pv)
 	return &corev1.Pod{
-		// RECL-070: a name that can exist only once, so that an earlier run is noticed.
+		// RECL-070: the name is fixed, so that the pod of an earlier run is found.
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: recyclerPodPrefix + pv.Name},
 		Spec: corev1.PodSpec{
 			RestartPolicy:         corev1.RestartPolicyNever,
@@ -40,11 +40,9 @@ func RecyclerPod(pv *corev1.PersistentVolume, namespace string) *corev1.Pod {
 	}
 }
 
-// recyclerDeadline is how many seconds the pod may take: 30 for each whole GiB, at least 300 for NFS and 60 for anything else
-// (RECL-070).
+// recyclerDeadline returns how many seconds the pod may run: 30 for each whole GiB, at least 300 for NFS and 60 for other sources (RECL-070).
 func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
 	const perGiB = 30
-	// RECL-070: section 1 has the figures.
 	least := int64(60)
 	if pv.Spec.NFS != nil {
 		least = 300
@@ -58,7 +56,7 @@ func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) erro
 	pod := RecyclerPod(pv, r.namespace)
 	pod.Spec.SchedulerName = r.scheduler
 	key := api.KeyOf(pod)
-	// RECL-070: what happens to the pod must not be missed, so the watch comes first.
+	// RECL-070: the watch starts before the pod is created, so that it misses no change.
 	watch, err := watchPod(p, pod)
 	if err != nil {
 		return err
@@ -66,7 +64,7 @@ func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) erro
 	defer watch.stop()
 
 	if _, err := p.API().Pods.Create(p, pod); apierrors.IsAlreadyExists(err) {
-		// RECL-071: left over from an earlier run, or put there by a user; the next run will find the name free.
+		// RECL-071: a pod with the name, of an earlier run or of a user, is deleted; the next run can create its own.
 		if _, err := p.API().Pods.Delete(p, key, api.DeleteOptions{}); err != nil {
 			return fmt.Errorf("failed to delete old recycler pod %s: %w", key, err)
 		}
@@ -76,33 +74,33 @@ func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) erro
 		return fmt.Errorf("unexpected error creating recycler pod:  %w", err)
 	}
 	err = r.awaitPod(p, pv, watch)
-	// RECL-073: the pod goes in any case.
+	// RECL-073: the pod is deleted after success and after failure.
 	_, deleteErr := p.API().Pods.Delete(p, key, api.DeleteOptions{})
 	switch {
 	case err != nil:
-		// RECL-073: the pod's failure is what is reported; the pod is found again by the next run.
+		// RECL-073: the pod's failure counts more than that of its deletion; the next run finds the pod.
 		return fmt.Errorf("failed to recycle volume: %w", err)
 	case deleteErr != nil:
-		// RECL-073: with the pod still there the volume has to be recycled again.
+		// RECL-073: if the pod cannot be deleted, the volume is recycled again.
 		return fmt.Errorf("failed to delete recycler pod: %w", deleteErr)
 	}
 	return nil
 }
 
-// awaitPod waits until the pod has ended, as long as it takes, and passes on the Events about it (RECL-072).
+// awaitPod waits without limit until the pod has ended, and copies the Events about it to the volume (RECL-072).
 func (r *Reclaimer) awaitPod(p *engine.Proc, pv *corev1.PersistentVolume, watch *podWatch) error {
 	for {
 		for _, seen := range watch.take() {
 			switch {
 			case seen.event != nil:
-				// RECL-072: the volume's user does not look at the pod.
+				// RECL-072: Events of the pod are repeated for the volume.
 				r.host.Event(p, pv, seen.event.Type, reasonRecyclerPod, "Recycler pod: "+seen.event.Message)
 			case seen.pod == nil:
 				return errors.New("recycler pod was deleted")
 			case seen.pod.Status.Phase == corev1.PodSucceeded:
 				return nil
 			case seen.pod.Status.Phase == corev1.PodFailed && seen.pod.Status.Message != "":
-				// RECL-072: the pod says why.
+				// RECL-072: the pod's message is the error.
 				return errors.New(seen.pod.Status.Message)
 			case seen.pod.Status.Phase == corev1.PodFailed:
 				return errors.New("pod failed, pod.Status.Message unknown")
@@ -114,7 +112,7 @@ func (r *Reclaimer) awaitPod(p *engine.Proc, pv *corev1.PersistentVolume, watch 
 	}
 }
 
-// podWatch collects what happens to one pod, and the Events about it, in order.
+// podWatch collects the changes of one pod, and the Events about it, in order.
 type podWatch struct {
 	changed engine.Signal
 	seen    []podChange
@@ -151,7 +149,7 @@ func watchPod(p *engine.Proc, pod *corev1.Pod) (*podWatch, error) {
 			return ev.Namespace == pod.Namespace && ev.InvolvedObject.Name == pod.Name
 		},
 	}, func(c api.Change[*corev1.Event]) {
-		// RECL-072: a repetition of an Event is not a new one.
+		// RECL-072: an update of an Event, its repetition, is not repeated.
 		if c.Type == api.Added {
 			w.add(podChange{event: c.Object})
 		}
@@ -168,7 +166,7 @@ func (w *podWatch) add(c podChange) {
 	w.changed.Broadcast()
 }
 
-// take hands over what was seen since the last time.
+// take returns the changes since the last call.
 func (w *podWatch) take() []podChange {
 	seen := w.seen
 	w.seen = nil

@@ -6,19 +6,19 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Released reports whether a volume has no claim any more and may be deleted or recycled (RECL-010). ownClaim looks a claim up
-// in the controller's own cache, by key. The phase of the volume does not count.
+// Released reports whether the claim of a volume is gone, so that it may be deleted or recycled (RECL-010). ownClaim returns the claim of a
+// key from the controller's own cache. The phase of the volume does not count.
 func Released(pv *corev1.PersistentVolume, ownClaim func(key string) (*corev1.PersistentVolumeClaim, bool)) bool {
 	ref := pv.Spec.ClaimRef
-	// RECL-010: a volume that nobody was bound to yet has not been released.
+	// RECL-010: a volume that was never bound is not released.
 	if ref == nil || ref.UID == "" {
 		return false
 	}
 	claim, exists := ownClaim(api.Key(ref.Namespace, ref.Name))
-	// RECL-010: the claim is gone, or another one has its name.
+	// RECL-010: it is released if the claim is gone, or another claim has its name.
 	if !exists || claim.UID != ref.UID {
 		return true
 	}
-	// RECL-010: a claim that has not got its volumeName yet may still be on its way to this volume.
+	// RECL-010: a claim without volumeName may still be bound to this volume; one with another volumeName releases it.
 	return claim.Spec.VolumeName != "" && claim.Spec.VolumeName != pv.Name
 }

@@ -9,7 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -38,12 +40,12 @@ func story(t *testing.T, seed int64, crash int) (string, *world) {
 	}
 	w := &world{Engine: e, t: t, trace: trace}
 	disk := &plugin{name: "kubernetes.io/host-path", byPod: true}
-	w.must(reclaim.NewPVProtection(e, reclaim.PVProtectionConfig{}))
-	w.must(reclaim.NewPVCProtection(e, reclaim.PVCProtectionConfig{}))
-	w.must(reclaim.NewEphemeral(e, reclaim.EphemeralConfig{}))
-	w.must(reclaim.NewGarbageCollector(e, reclaim.GarbageCollectorConfig{}))
-	w.must(reclaim.NewPodRunner(e, reclaim.PodRunnerConfig{Backends: setOf(t, disk)}))
-	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, reclaim.ProvisionerConfig{}))
+	w.must(reclaim.New(e, actors.PVProtection, nil))
+	w.must(reclaim.New(e, actors.PVCProtection, nil))
+	w.must(reclaim.New(e, actors.Ephemeral, nil))
+	w.must(reclaim.New(e, actors.GarbageCollector, nil))
+	w.must(reclaim.New(e, actors.RecyclerPodRunner, setOf(t, disk)))
+	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, reclaim.ProvisionerConfig{}, options.Provisioner{}))
 	w.load(class(), deletedClaim("d1"), deletedClaim("d2"), newPod("done", "d1"), ephemeralVolume(newPod("p"), "scratch"),
 		newVolume(csi(driverName), named("old")), reclaim.RecyclerPod(newVolume(), "default"), wantedClaim())
 	w.Advance(10 * time.Minute)

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -57,7 +58,7 @@ func TestReclaimDispatch(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, reclaim.Config{}, &plugin{name: "kubernetes.io/host-path"})
+			w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
 			w.load(test.pv)
 			if err := w.reclaim("pv1"); err != nil {
 				t.Errorf("Reclaim: %v, want nil", err)
@@ -71,7 +72,7 @@ func TestReclaimDispatch(t *testing.T) {
 
 // RECL-005: the sync fails with the write.
 func TestReclaimUnknownPolicyWriteFailure(t *testing.T) {
-	w := newWorld(t, reclaim.Config{})
+	w := newWorld(t, options.Reclaimer{})
 	w.load(newVolume(policy("Shred")))
 	broken := errors.New("broken")
 	w.fail(hostName, "update-status PersistentVolume", broken)
@@ -83,7 +84,7 @@ func TestReclaimUnknownPolicyWriteFailure(t *testing.T) {
 
 // RECL-006: what counts is the policy of the version that is synced. RECL-007: the operation works on that very version.
 func TestReclaimTakesTheVersionOfTheSync(t *testing.T) {
-	w := newWorld(t, reclaim.Config{}, &plugin{name: "kubernetes.io/host-path"})
+	w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
 	w.load(newVolume(policy(corev1.PersistentVolumeReclaimRetain)))
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
@@ -107,7 +108,7 @@ func TestReclaimTakesTheVersionOfTheSync(t *testing.T) {
 // RECL-008: a start that is dropped is no error, and nothing is started twice.
 func TestReclaimStartDropped(t *testing.T) {
 	b := &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}}
-	w := newWorld(t, reclaim.Config{}, b)
+	w := newWorld(t, options.Reclaimer{}, b)
 	w.load(newVolume())
 	w.actor.Go("syncs", func(p *engine.Proc) {
 		for range 3 {
@@ -158,7 +159,7 @@ func TestFinalizers(t *testing.T) {
 		{rule: "RECL-041", name: "phase and deletionTimestamp do not count", pv: newVolume(remove, plugin, phase(corev1.VolumeFailed), terminating), want: []string{protection, inTree}, changed: true},
 		{rule: "RECL-045", name: "Retain frees a volume that is being deleted", pv: newVolume(retain, plugin, terminating, finalizers(inTree)), changed: true},
 	}
-	reclaimer := reclaim.NewReclaimer(nil, nil, reclaim.Config{Migrated: ebs})
+	reclaimer := reclaim.NewReclaimer(nil, nil, options.Reclaimer{Migration: ebs})
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			before := slices.Clone(test.pv.Finalizers)
@@ -176,7 +177,7 @@ func TestFinalizers(t *testing.T) {
 // RECL-040: without a migration table no plugin is migrated.
 func TestFinalizersWithoutMigration(t *testing.T) {
 	pv := newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/aws-ebs"), finalizers())
-	got, changed := reclaim.NewReclaimer(nil, nil, reclaim.Config{}).Finalizers(pv)
+	got, changed := reclaim.NewReclaimer(nil, nil, options.Reclaimer{}).Finalizers(pv)
 	if want := []string{objects.InTreeFinalizer}; !slices.Equal(got, want) || !changed {
 		t.Errorf("Finalizers = %q, %v; want %q, true", got, changed, want)
 	}
@@ -320,7 +321,7 @@ func TestDeleteOperation(t *testing.T) {
 				test.plugin.name = "kubernetes.io/host-path"
 				backends = append(backends, &test.plugin)
 			}
-			w := newWorld(t, reclaim.Config{}, backends...)
+			w := newWorld(t, options.Reclaimer{}, backends...)
 			w.load(test.pv)
 			if test.prepare != nil {
 				test.prepare(w)
@@ -366,7 +367,7 @@ func TestDeleteOperation(t *testing.T) {
 // change in between is a conflict: no Event, not Failed, and backoff (RECL-039).
 func TestDeleteOperationRaces(t *testing.T) {
 	t.Run("RECL-022 gone", func(t *testing.T) {
-		w := newWorld(t, reclaim.Config{}, &plugin{name: "kubernetes.io/host-path"})
+		w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
 		w.load(newVolume(finalizers()))
 		pv := w.volume("pv1")
 		w.delete(api.PersistentVolume, "pv1")
@@ -382,7 +383,7 @@ func TestDeleteOperationRaces(t *testing.T) {
 			if rule == "RECL-029" {
 				backends = append(backends, &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}})
 			}
-			w := newWorld(t, reclaim.Config{}, backends...)
+			w := newWorld(t, options.Reclaimer{}, backends...)
 			w.load(newVolume())
 			captured := w.volume("pv1")
 			changed := *captured
@@ -411,7 +412,7 @@ func TestDeleteOperationRaces(t *testing.T) {
 
 // RECL-025: the controller keeps the copy it edited, under the version it read.
 func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
-	w := newWorld(t, reclaim.Config{}, &plugin{name: "kubernetes.io/host-path"})
+	w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
 	w.load(newVolume(finalizers(objects.VolumeProtectionFinalizer, objects.InTreeFinalizer)))
 	version := w.volume("pv1").ResourceVersion
 	if err := w.reclaim("pv1"); err != nil {
@@ -429,7 +430,7 @@ func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
 // RECL-037: with an instantly failing plugin and a sync every 15 s the attempts come at the ticks at which the backoff is over.
 func TestDeleteRetryTimeLine(t *testing.T) {
 	b := &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}}
-	w := newWorld(t, reclaim.Config{}, b)
+	w := newWorld(t, options.Reclaimer{}, b)
 	w.load(newVolume())
 	var attempts []int
 	w.actor.Go("resync", func(p *engine.Proc) {
@@ -455,7 +456,7 @@ func TestDeleteRetryTimeLine(t *testing.T) {
 // A panic of the plugin is a failure like any other (BIND-095).
 func TestDeletePanics(t *testing.T) {
 	b := &plugin{name: "kubernetes.io/host-path", during: func(storage.Op) { panic("boom") }}
-	w := newWorld(t, reclaim.Config{}, b)
+	w := newWorld(t, options.Reclaimer{}, b)
 	w.load(newVolume())
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)

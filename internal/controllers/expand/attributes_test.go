@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -289,7 +290,7 @@ func TestAttributesProtection(t *testing.T) {
 	w.settle()
 	class, err := w.AttributesClasses.Get("silver")
 	w.must(err)
-	require.Equal(t, []string{expand.AttributesFinalizer}, class.Finalizers, "VAC-021")
+	require.Equal(t, []string{objects.VACProtectionFinalizer}, class.Finalizers, "VAC-021")
 
 	w.must(w.Delete(attributes("silver")))
 	w.must(w.Delete(fake.Claim("data", "1Gi")))

@@ -14,17 +14,15 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// Component is the source of the expand controller's Events.
-const Component = "volume_expand"
+// component is the source of the expand controller's Events.
+const component = "volume_expand"
 
 // Config sets up the expand controller. The zero value is one of a cluster without in-tree plugins.
 type Config struct {
 	// Backends has the in-tree plugins; nil is none.
 	Backends *backends.Set
-	// Migrated tells the CSI driver that took over from an in-tree plugin (PROV-051); nil: none was taken over.
-	Migrated Migration
-	// Workers is how many claims are worked on side by side; zero means 10, as upstream.
-	Workers int
+	// Migration returns the CSI driver that took over from an in-tree plugin (PROV-051); nil: no plugin is migrated.
+	Migration Migration
 }
 
 // controller is one life of the expand controller.
@@ -36,20 +34,14 @@ type controller struct {
 	events *engine.Recorder
 }
 
-// New adds the expand controller of kube-controller-manager (EXP-010 to EXP-016). It refuses a negative number of workers.
+// New adds the expand controller of kube-controller-manager (EXP-010 to EXP-016).
 func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
-	if cfg.Workers < 0 {
-		return nil, fmt.Errorf("expand: Config.Workers is %d: give a positive number, or zero for the default of %d", cfg.Workers, defaultWorkers)
-	}
-	if cfg.Workers == 0 {
-		cfg.Workers = defaultWorkers
-	}
 	if cfg.Backends == nil {
 		cfg.Backends = &backends.Set{}
 	}
 	return e.NewActor(actors.Expander, func(a *engine.Actor) {
-		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(Component)}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Kind: api.PersistentVolumeClaim, Workers: cfg.Workers, Sync: c.sync})
+		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(component)}
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Kind: api.PersistentVolumeClaim, Workers: defaultWorkers, Sync: c.sync})
 		c.absent = newAbsentees(a, c.queue, engine.NewLimiter(5*time.Millisecond, 1000*time.Second, 0, 0))
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 			Add: c.enqueue,
@@ -99,7 +91,7 @@ func (c *controller) sync(p *engine.Proc, key string) error {
 	if !wantsMore(claim) && !hasPreResize(pv) {
 		return nil
 	}
-	if plugin, driver, ok := c.cfg.Migrated.ofSource(&pv.Spec.PersistentVolumeSource); ok {
+	if plugin, driver, ok := c.cfg.Migration.ofSource(&pv.Spec.PersistentVolumeSource); ok {
 		return c.handOver(p, claim, plugin, driver)
 	}
 	plugin, err := c.expandable(pv)

@@ -27,7 +27,7 @@ type grower struct {
 
 func newGrower(r *resizer) *grower {
 	g := &grower{
-		resizer: r, tookOver: r.cfg.Migrated.tookOver(r.driver), slow: newSlowSet(r.cfg.RetryMax),
+		resizer: r, tookOver: r.cfg.Migration.tookOver(r.driver), slow: newSlowSet(r.cfg.RetryMax),
 		failures: map[string]bool{}, inUse: map[types.UID]bool{},
 	}
 	g.queue = newRetries(r.actor, "claims", r.cfg, g.sync, r.failed("EXP-020"))

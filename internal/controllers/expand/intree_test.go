@@ -170,7 +170,6 @@ func TestConfigs(t *testing.T) {
 		{"retry", expand.ResizerConfig{RetryStart: -1}, "ResizerConfig.RetryStart is -1ns"},
 		{"retries", expand.ResizerConfig{RetryStart: 2, RetryMax: 1}, "less than RetryStart"},
 		{"resync", expand.ResizerConfig{ResyncPeriod: -1}, "ResizerConfig.ResyncPeriod is -1ns"},
-		{"workers", expand.ResizerConfig{Workers: -1}, "ResizerConfig.Workers is -1"},
 	} {
 		_, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Resizer: tt.cfg})
 		require.ErrorContains(t, err, tt.want, tt.name)
@@ -179,8 +178,4 @@ func TestConfigs(t *testing.T) {
 	require.ErrorContains(t, err, "must be a CSI driver")
 	_, err = expand.NewResizer(nil, fake.CSI(driver, fake.ProvisionOnly()), expand.ResizerConfig{})
 	require.ErrorContains(t, err, "needs no external resizer")
-	_, err = expand.New(nil, expand.Config{Workers: -1})
-	require.ErrorContains(t, err, "Config.Workers is -1")
-	_, err = expand.NewAttributesProtection(nil, expand.AttributesProtectionConfig{Workers: -1})
-	require.ErrorContains(t, err, "AttributesProtectionConfig.Workers is -1")
 }

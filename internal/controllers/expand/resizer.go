@@ -58,7 +58,7 @@ func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *re
 	s := a.Engine().Store()
 	r := &resizer{
 		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, started: a.Engine().Now(),
-		events: a.NewRecorder(ResizerComponent(backend.Name())),
+		events: a.NewRecorder(resizerComponent(backend.Name())),
 		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
 	}
 	if backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) {

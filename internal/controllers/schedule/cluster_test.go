@@ -15,8 +15,10 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/schedule"
+	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -31,9 +33,9 @@ func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *world {
 	require.NoError(t, err)
 	_, err = binder.New(w.Engine, binder.Config{Backends: set})
 	require.NoError(t, err)
-	_, err = reclaim.NewProvisioner(w.Engine, csi, reclaim.ProvisionerConfig{})
+	_, err = reclaim.NewProvisioner(w.Engine, csi, reclaim.ProvisionerConfig{}, options.Provisioner{})
 	require.NoError(t, err)
-	_, err = reclaim.NewEphemeral(w.Engine, reclaim.EphemeralConfig{})
+	_, err = reclaim.New(w.Engine, actors.Ephemeral, nil)
 	require.NoError(t, err)
 	return w
 }

@@ -24,6 +24,9 @@ const (
 	AnnBetaDefaultClass = "storageclass.beta.kubernetes.io/is-default-class"
 )
 
+// AnnManagedAttach marks a Node whose volumes the attach/detach controller attaches; its value does not matter (ATT-021).
+const AnnManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
+
 // AnnYes is the value that controllers write where only presence counts.
 const AnnYes = "yes"
 
@@ -37,6 +40,26 @@ const (
 	ExternalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 	// VolumeProtectionFinalizer keeps a volume while it is bound (PROT-001).
 	VolumeProtectionFinalizer = "kubernetes.io/pv-protection"
+	// VACProtectionFinalizer keeps a VolumeAttributesClass while volumes and claims use it (VAC-021).
+	VACProtectionFinalizer = "kubernetes.io/vac-protection"
 	// ClaimProtectionFinalizer keeps a claim while pods use it (PROT-001).
 	ClaimProtectionFinalizer = "kubernetes.io/pvc-protection"
 )
+
+// AttacherFinalizer returns the finalizer that the external-attacher of a driver puts on PersistentVolumes and VolumeAttachments (ATT-004).
+func AttacherFinalizer(driver string) string {
+	name := make([]byte, 0, len(driver)+1)
+	for i := range len(driver) {
+		// ATT-004: characters other than letters, digits and dashes become a dash each, also those of several bytes.
+		if c := driver[i]; c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+			name = append(name, c)
+		} else if c < 0x80 || c >= 0xC0 {
+			name = append(name, '-')
+		}
+	}
+	// ATT-004: a name must not end in a dash.
+	if n := len(name); n > 0 && name[n-1] == '-' {
+		name = append(name, 'X')
+	}
+	return AttacherFinalizerPrefix + string(name)
+}

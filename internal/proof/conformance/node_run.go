@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/kubeletopts"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -98,18 +99,23 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 		AddedMachines: true,
 		Attach: attach.Config{
 			SyncPeriod:         seconds(s.Controller.ReconcilerSyncSeconds),
-			DisableSync:        s.Controller.DisableReconcilerSync,
 			DisableForceDetach: s.Controller.DisableForceDetachOnTimeout,
-			// the middle of the random 0 to 10 %
-			PollStretch: 0.05,
 		},
-		// The external attacher of the recordings is simple and has no timeout.
-		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
+		// The external attacher of the recordings is simple, and has all the time in the world.
+		Attacher: attach.AttacherConfig{Timeout: -1},
+		Internal: options.Options{
+			// The middle of the random 0 to 10 %.
+			Attach:   options.Attach{PollStretch: 0.05},
+			Attacher: options.Attacher{Plain: true, Workers: -1},
+		},
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
 			StopTime:     time.Duration(s.Kubelet.StopMs) * time.Millisecond,
 			Harness:      kubeletopts.Options{EveryReport: true},
 		},
+	}
+	if s.Controller.DisableReconcilerSync {
+		cfg.Attach.SyncPeriod = -1
 	}
 	runs := map[string]bool{actors.AttachDetach: !s.Controller.Off}
 	for _, name := range slices.Sorted(maps.Keys(s.Backends)) {
@@ -120,10 +126,10 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 		p.backends[name] = b
 		cfg.Backends = append(cfg.Backends, b)
 		if !storage.IsInTree(b) {
-			if cfg.Attacher.Finalizer != "" {
+			if cfg.Internal.Attacher.Finalizer != "" {
 				return cfg, fmt.Errorf("there are two CSI drivers")
 			}
-			cfg.Attacher.Finalizer = "external-attacher/" + name
+			cfg.Internal.Attacher.Finalizer = "external-attacher/" + name
 			runs[actors.Attacher(b.Name())] = true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
-	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/internal/core/options"
 )
 
 // SettleTime is the virtual time that passes after each step, before the observation.
@@ -90,8 +90,8 @@ func (p *runner) start(opts Options) error {
 		FullResync: opts.FullResync,
 		Latency:    opts.Latency,
 		Backends:   p.backends.all(),
-		// The provisioner of the recordings is the library, configured as in the CSI sidecar but without the sidecar's additions.
-		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true},
+		// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
+		Internal: options.Options{Provisioner: options.Provisioner{NoSecretAnnotations: true}},
 	}
 	all, err := volsim.New(cfg)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/binder"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
@@ -82,7 +83,7 @@ func (p *tableRun) config() (binder.Config, error) {
 		Backends:  backends,
 		Migration: migration,
 		NewReclaimer: func(c pvcontroller.Host) pvcontroller.Reclaimer {
-			return reclaim.NewReclaimer(c, backends, reclaim.Config{Migrated: migration})
+			return reclaim.NewReclaimer(c, backends, options.Reclaimer{Migration: migration})
 		},
 	}, nil
 }

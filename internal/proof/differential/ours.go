@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -60,11 +61,15 @@ func NewOurs(opts Options) (*Ours, error) {
 	cfg := volsim.Config{
 		Seed: opts.Seed, Latency: opts.Latency, Start: Epoch, NoTrace: opts.NoTrace,
 		Backends: []storage.Backend{&inTree{backend(InTree)}, &nfs{backend(NFS)}, &driver{backend(Driver)}},
-		// The CSI sidecar's additions to the library are switched off as far as possible.
-		Provisioner: reclaim.ProvisionerConfig{NoSecretAnnotations: true, Timeout: -1},
-		// the middle of the random 0 to 10 %
-		Attach:   attach.Config{PollStretch: 0.05},
-		Attacher: attach.AttacherConfig{Plain: true, Timeout: -1, Workers: -1},
+		// What the CSI sidecar adds to the library is left out as far as that can be.
+		Provisioner: reclaim.ProvisionerConfig{Timeout: -1},
+		Attacher:    attach.AttacherConfig{Timeout: -1},
+		Internal: options.Options{
+			Provisioner: options.Provisioner{NoSecretAnnotations: true},
+			// The middle of the random 0 to 10 %.
+			Attach:   options.Attach{PollStretch: 0.05},
+			Attacher: options.Attacher{Plain: true, Workers: -1},
+		},
 	}
 	if opts.Kubelets {
 		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -102,7 +101,7 @@ func Runs(pod *corev1.Pod) *corev1.Pod {
 
 // Machine returns a managed node that has the volume of BoundPair attached and in use, as given.
 func Machine(name string, attached, inUse bool) *corev1.Node {
-	node := fake.Node(name, fake.Annotations(attach.AnnManaged, "true"))
+	node := fake.Node(name, fake.Annotations(objects.AnnManagedAttach, "true"))
 	volume := objects.CSIVolumeName(Driver, "h1")
 	if attached {
 		node.Status.VolumesAttached = []corev1.AttachedVolume{{Name: volume}}

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // PodsOnANode ask about the pod p, which waits on its node.
@@ -31,7 +31,7 @@ func PodsOnANode() []Row {
 	refused := With(Attachment("n1", false), func(va *storagev1.VolumeAttachment) {
 		va.Status.AttachError = &storagev1.VolumeError{Time: metav1.NewTime(Now), Message: "no such disk"}
 	})
-	unmanaged := With(Machine("n1", false, false), func(n *corev1.Node) { delete(n.Annotations, attach.AnnManaged) })
+	unmanaged := With(Machine("n1", false, false), func(n *corev1.Node) { delete(n.Annotations, objects.AnnManagedAttach) })
 	outOfService := func(n *corev1.Node) *corev1.Node { return tainted(NotReady(n), corev1.TaintNodeOutOfService) }
 	ready := Machine("n1", true, true)
 	const kubelet, adc = "kubelet/n1", actors.AttachDetach

@@ -9,11 +9,10 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -43,7 +42,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	c.Backends, c.Notes = d.Backends()
 	var err error
 	c.Cluster, err = volsim.New(volsim.Config{Start: opts.Now, Seed: opts.Seed, Backends: c.Backends,
-		Provisioner: reclaim.ProvisionerConfig{NoFinalizer: d.noFinalizer(), AnySource: true}})
+		Internal: options.Options{Provisioner: options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}}})
 	if err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
@@ -125,7 +124,7 @@ func (c *Cluster) resume() {
 				c.note("%v; it is started again.", err)
 			}
 		}
-		if !attach.Healthy(node) {
+		if !objects.Healthy(node) {
 			// Its kubelet does not respond, so its containers may still run.
 			kubelet.Partition(true)
 			c.note("Assumption: node %s is NotReady; we assume it lost its network and its containers still run.", node.Name)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/reclaim"
+	"github.com/volsim/volsim/internal/core/options"
 )
 
 // setting is a key of the command config.
@@ -70,19 +70,28 @@ var settings = []setting{
 	boolSetting("full-resync", "the PersistentVolume controller syncs every object at each resync, also those that cannot change; the outcome is the same", func(c *volsim.Config) *bool { return &c.FullResync }),
 	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m", func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
 	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m", func(c *volsim.Config) *time.Duration { return &c.Attach.SyncPeriod }),
-	boolSetting("attach.disable-sync", "disables that verification", func(c *volsim.Config) *bool { return &c.Attach.DisableSync }),
+	{"attach.disable-sync", "disables that verification", func(u *setup, value string) error {
+		off, err := strconv.ParseBool(value)
+		if err != nil {
+			return errors.New("want true or false")
+		}
+		if off {
+			u.config.Attach.SyncPeriod = -1
+		}
+		return nil
+	}},
 	boolSetting("attach.disable-force-detach", "`--disable-force-detach-on-timeout`", func(c *volsim.Config) *bool { return &c.Attach.DisableForceDetach }),
 	durationSetting("attacher.timeout", "timeout of calls of the external attacher; default 15s", func(c *volsim.Config) *time.Duration { return &c.Attacher.Timeout }),
-	boolSetting("attacher.read-only", "the driver supports read-only attachments", func(c *volsim.Config) *bool { return &c.Attacher.PublishReadOnly }),
+	boolSetting("attacher.read-only", "the driver supports read-only attachments", func(c *volsim.Config) *bool { return &c.Internal.Attacher.PublishReadOnly }),
 	durationSetting("provisioner.timeout", "timeout of calls of the external provisioner; default 10s", func(c *volsim.Config) *time.Duration { return &c.Provisioner.Timeout }),
-	boolSetting("provisioner.no-finalizer", "does not set the external finalizer", func(c *volsim.Config) *bool { return &c.Provisioner.NoFinalizer }),
-	boolSetting("provisioner.blocking-save", "waits until the PersistentVolume is stored, and deletes the new volume if that fails", func(c *volsim.Config) *bool { return &c.Provisioner.BlockingSave }),
+	boolSetting("provisioner.no-finalizer", "does not set the external finalizer", func(c *volsim.Config) *bool { return &c.Internal.Provisioner.NoFinalizer }),
+	boolSetting("provisioner.blocking-save", "waits until the PersistentVolume is stored, and deletes the new volume if that fails", func(c *volsim.Config) *bool { return &c.Internal.Provisioner.BlockingSave }),
 	{"provisioner", "`csi`, the default, or `library`: the unmodified sig-storage-lib provisioner", func(u *setup, value string) error {
 		switch value {
 		case "csi":
-			u.config.Provisioner = reclaim.ProvisionerConfig{}
+			u.config.Internal.Provisioner = options.Provisioner{}
 		case "library":
-			u.config.Provisioner = reclaim.LibraryProvisioner()
+			u.config.Internal.Provisioner = options.Provisioner{Library: true}
 		default:
 			return errors.New("want csi or library")
 		}

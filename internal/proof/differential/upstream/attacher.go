@@ -22,9 +22,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/proof/differential"
 	"github.com/volsim/volsim/storage"
 )
@@ -56,7 +56,7 @@ func (c *Cluster) startAttacher(ctx context.Context) error {
 	a := &attacher{
 		cluster: c, client: client, attachments: informer.Lister(), volumes: shared.Core().V1().PersistentVolumes().Informer().GetStore(),
 		queue:   workqueue.NewTyped[string](),
-		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](attach.DefaultRetryStart, attach.DefaultRetryMax),
+		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, 5*time.Minute),
 		timers:  map[string]*time.Timer{},
 	}
 	if _, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -126,8 +126,8 @@ func (a *attacher) again(name string, after time.Duration) {
 	})
 }
 
-// finalizer of the driver's attacher.
-var finalizer = attach.FinalizerOf(differential.Driver)
+// finalizer is that of the driver's attacher.
+var finalizer = objects.AttacherFinalizer(differential.Driver)
 
 func (a *attacher) attach(ctx context.Context, va *storagev1.VolumeAttachment) error {
 	if va.Status.Attached {

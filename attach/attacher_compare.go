@@ -8,7 +8,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// compare has VolumeAttachments worked on whose status is not what the driver says (ATT-181). The status itself is left alone.
+// compare queues the VolumeAttachments whose status differs from what the driver reports (ATT-181). It does not change the status.
 func (a *attacher) compare(p *engine.Proc) {
 	a.reconciler.Arm()
 	lister, ok := a.backend.(storage.PublishedLister)
@@ -18,7 +18,7 @@ func (a *attacher) compare(p *engine.Proc) {
 	var published map[string][]string
 	err := backends.Safely(a.driver, "Published", func() (err error) { published, err = lister.Published(); return err })
 	if err != nil {
-		return // ATT-181: the next time, then.
+		return // ATT-181: the next comparison retries.
 	}
 	for va := range a.infAttachments.All() {
 		if va.Spec.Attacher != a.driver {
@@ -31,14 +31,14 @@ func (a *attacher) compare(p *engine.Proc) {
 		if slices.Contains(published[pv.Spec.CSI.VolumeHandle], va.Spec.NodeName) == va.Status.Attached {
 			continue
 		}
-		// ATT-181: once.
-		p.Decide("ATT-181", va, "the driver does not agree with status.attached = %v", va.Status.Attached)
+		// ATT-181: the VolumeAttachment is synced once, whatever its status.
+		p.Decide("ATT-181", va, "status.attached is %v, but the driver reports the opposite", va.Status.Attached)
 		a.forced[va.Name] = true
 		a.attachments.add(va.Name)
 	}
 }
 
-// takeForced reports whether the VolumeAttachment is to be worked on regardless of its status, this once.
+// takeForced reports whether compare has queued the VolumeAttachment, and clears that.
 func (a *attacher) takeForced(name string) bool {
 	forced := a.forced[name]
 	delete(a.forced, name)

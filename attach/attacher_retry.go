@@ -4,28 +4,29 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/options"
 )
 
-// retryQueue is a queue of the external attacher: a key that fails comes again after a delay that grows with its failures (ATT-171).
+// retryQueue is a queue of the external-attacher: a key that fails is synced again after a backoff (ATT-171).
 type retryQueue struct {
 	actor   *engine.Actor
 	queue   *engine.Queue
 	limiter *engine.Limiter
 	sync    func(p *engine.Proc, key string) (known bool, err error)
-	// single says that a key waits for one retry only, which an add takes the place of; timers are those retries.
+	// single: a key has one pending retry at most, and an add replaces it; timers are these retries. Only the plain attacher does that.
 	single bool
 	timers map[string]*engine.Timer
 }
 
-func newRetryQueue(a *engine.Actor, name string, cfg AttacherConfig, sync func(*engine.Proc, string) (bool, error)) *retryQueue {
+func newRetryQueue(a *engine.Actor, name string, cfg AttacherConfig, opts options.Attacher, sync func(*engine.Proc, string) (bool, error)) *retryQueue {
 	q := &retryQueue{
 		actor:   a,
 		limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0),
 		sync:    sync,
-		single:  cfg.Plain,
+		single:  opts.Plain,
 		timers:  map[string]*engine.Timer{},
 	}
-	q.queue = a.NewQueue(engine.QueueConfig{Name: name, Workers: cfg.Workers, Sync: q.process})
+	q.queue = a.NewQueue(engine.QueueConfig{Name: name, Workers: opts.Workers, Sync: q.process})
 	return q
 }
 
@@ -42,18 +43,18 @@ func (q *retryQueue) process(p *engine.Proc, key string) error {
 	known, err := q.sync(p, key)
 	switch {
 	case err != nil:
-		// ATT-171: 1 s, 2 s, 4 s and so on. All errors are alike.
+		// ATT-171: the backoff is 1 s, 2 s, 4 s and so on, for every kind of error.
 		q.again(key, q.limiter.When(key, 0))
 	case known:
 		q.limiter.Forget(key)
 	}
-	// ATT-171: the failures of an object that is gone are kept for the next one of that name.
+	// ATT-171: the failures of an object that is gone count for the next one with its name.
 	return nil
 }
 
 func (q *retryQueue) again(key string, delay time.Duration) {
 	if !q.single {
-		// ATT-171: of several retries to come the earliest counts.
+		// ATT-171: the earliest of several pending retries counts.
 		q.queue.AddAfter(key, delay)
 		return
 	}

@@ -16,12 +16,12 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// AnnNodeID keeps, on a VolumeAttachment, how the driver knows the node (ATT-005).
-const AnnNodeID = "csi.alpha.kubernetes.io/node-id"
+// annNodeID keeps, on a VolumeAttachment, how the driver knows the node (ATT-005).
+const annNodeID = "csi.alpha.kubernetes.io/node-id"
 
-// attach has the driver attach a volume and says so in the VolumeAttachment (ATT-172).
+// attach attaches a volume with the driver and writes the result into the VolumeAttachment (ATT-172).
 func (a *attacher) attach(p *engine.Proc, va *storagev1.VolumeAttachment) error {
-	// ATT-172: step 0.
+	// ATT-172, step 0: an attached VolumeAttachment needs nothing.
 	if !a.takeForced(va.Name) && va.Status.Attached {
 		return nil
 	}
@@ -30,14 +30,15 @@ func (a *attacher) attach(p *engine.Proc, va *storagev1.VolumeAttachment) error 
 		a.saveError(p, va, "attachError", err)
 		return fmt.Errorf("failed to attach: %w", err)
 	}
-	// ATT-172: step 6; if it fails, the driver is asked again.
+	// ATT-172, step 6: status.attached is set; after an error the driver is called again.
 	if err := a.markAttached(p, va, metadata); err != nil {
 		return fmt.Errorf("failed to mark as attached: %w", err)
 	}
 	return nil
 }
 
-// publish does steps 1 to 5 of ATT-172. It returns the newest version of the VolumeAttachment, also with an error.
+// publish does steps 1 to 5 of ATT-172, up to the call of the driver. It returns the newest version of the VolumeAttachment, also with an
+// error.
 func (a *attacher) publish(p *engine.Proc, va *storagev1.VolumeAttachment) (*storagev1.VolumeAttachment, map[string]string, error) {
 	pv, err := a.volumeToAttach(p, va)
 	if err != nil {
@@ -51,11 +52,11 @@ func (a *attacher) publish(p *engine.Proc, va *storagev1.VolumeAttachment) (*sto
 	if err != nil {
 		return va, nil, err
 	}
-	// ATT-172, ATT-173: step 4; from here on a deletion goes by the driver. ATT-174: it also queues the VolumeAttachment once more.
+	// ATT-172, ATT-173, step 4: with the finalizer, a deletion first detaches. ATT-174: the write also queues the VolumeAttachment again.
 	if va, err = a.prepare(p, va, nodeID); err != nil {
 		return va, nil, fmt.Errorf("could not save VolumeAttachment: %w", err)
 	}
-	// ATT-172: step 5.
+	// ATT-172, step 5: the driver attaches.
 	var resp storage.AttachResponse
 	err = a.call(p, storage.Attach, req.ID, req.Node, func() (err error) {
 		resp, err = a.backend.(storage.Attacher).Attach(req)
@@ -64,26 +65,26 @@ func (a *attacher) publish(p *engine.Proc, va *storagev1.VolumeAttachment) (*sto
 	return va, resp.Context, err
 }
 
-// volumeToAttach is the PersistentVolume of a VolumeAttachment, held by the finalizer. With Plain it may be nil.
+// volumeToAttach returns the PersistentVolume of a VolumeAttachment, after it has the finalizer. With Plain it may be nil.
 func (a *attacher) volumeToAttach(p *engine.Proc, va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, error) {
 	pv, err := a.volumeOf(va)
 	switch {
-	case a.cfg.Plain:
+	case a.opts.Plain:
 		return pv, nil
 	case err != nil:
 		return nil, err
 	case pv.DeletionTimestamp != nil:
-		// ATT-172: step 1.
+		// ATT-172, step 1: a volume that is being deleted is not attached.
 		return nil, fmt.Errorf("PersistentVolume %q is marked for deletion", pv.Name)
 	}
-	// ATT-172: step 2.
-	if err := a.holdVolume(p, pv); err != nil {
+	// ATT-172, step 2: the volume gets the finalizer.
+	if err := a.addVolumeFinalizer(p, pv); err != nil {
 		return nil, fmt.Errorf("could not add PersistentVolume finalizer: %w", err)
 	}
 	return pv, nil
 }
 
-// volumeOf is the PersistentVolume that a VolumeAttachment names, as the cache has it.
+// volumeOf returns the cached PersistentVolume of a VolumeAttachment.
 func (a *attacher) volumeOf(va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, error) {
 	name := va.Spec.Source.PersistentVolumeName
 	if name == nil {
@@ -96,29 +97,29 @@ func (a *attacher) volumeOf(va *storagev1.VolumeAttachment) (*corev1.PersistentV
 	return pv, nil
 }
 
-// publishRequest is what the driver is asked (step 3 of ATT-172).
+// publishRequest returns the request to the driver (step 3 of ATT-172).
 func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) (storage.AttachRequest, error) {
 	if pv == nil || pv.Spec.CSI == nil {
-		if a.cfg.Plain {
+		if a.opts.Plain {
 			return storage.AttachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}, nil
 		}
 		return storage.AttachRequest{}, errors.New("pv contained non-CSI source that was not migrated")
 	}
-	mode, err := PublishMode(pv.Spec.AccessModes, a.cfg.SingleNodeMultiWriter)
-	if err != nil && !a.cfg.Plain {
+	mode, err := PublishMode(pv.Spec.AccessModes, a.opts.SingleNodeMultiWriter)
+	if err != nil && !a.opts.Plain {
 		return storage.AttachRequest{}, err
 	}
 	return storage.AttachRequest{
 		ID:   pv.Spec.CSI.VolumeHandle,
 		Node: va.Spec.NodeName,
-		Mode: mode.accessMode(),
-		// ATT-180: only to a driver that can.
-		ReadOnly: pv.Spec.CSI.ReadOnly && a.cfg.PublishReadOnly,
+		Mode: accessMode(mode),
+		// ATT-180: only a driver with PUBLISH_READONLY gets read-only requests.
+		ReadOnly: pv.Spec.CSI.ReadOnly && a.opts.PublishReadOnly,
 		Context:  pv.Spec.CSI.VolumeAttributes,
 	}, nil
 }
 
-// handleOf is the volume that a VolumeAttachment is about, as well as can be told.
+// handleOf returns the handle of the volume of a VolumeAttachment, or the best known name.
 func handleOf(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) string {
 	switch {
 	case pv != nil:
@@ -129,9 +130,9 @@ func handleOf(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) strin
 	return va.Name
 }
 
-// nodeID is how the driver knows the node. Only when detaching may it come from the VolumeAttachment.
+// nodeID returns the name of the node at the driver, from the CSINode. For detaching, the VolumeAttachment has a copy.
 func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (string, error) {
-	if a.cfg.Plain {
+	if a.opts.Plain {
 		return "", nil
 	}
 	node, ok := a.infNodes.Get(va.Spec.NodeName)
@@ -142,8 +143,8 @@ func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (strin
 			}
 		}
 	}
-	// ATT-175: step 2; the node may be gone, or the driver on it.
-	if id, saved := va.Annotations[AnnNodeID]; saved && detaching {
+	// ATT-175, step 2: the copy serves if the CSINode, or the driver on it, is gone.
+	if id, saved := va.Annotations[annNodeID]; saved && detaching {
 		return id, nil
 	}
 	if !ok {
@@ -152,15 +153,15 @@ func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (strin
 	return "", fmt.Errorf("CSINode %s does not contain driver %s", va.Spec.NodeName, a.driver)
 }
 
-// prepare puts finalizer and node id on the VolumeAttachment, as far as they are missing (step 4 of ATT-172).
+// prepare adds the finalizer and the node id to the VolumeAttachment where they are missing (step 4 of ATT-172).
 func (a *attacher) prepare(p *engine.Proc, va *storagev1.VolumeAttachment, nodeID string) (*storagev1.VolumeAttachment, error) {
 	meta := map[string]any{}
-	if !hasFinalizer(va.Finalizers, a.cfg.Finalizer) {
-		// ATT-182: the list is that of the cache.
-		meta["finalizers"] = append(slices.Clone(va.Finalizers), a.cfg.Finalizer)
+	if !hasFinalizer(va.Finalizers, a.opts.Finalizer) {
+		// ATT-182: the patch replaces the list by the cached one with the finalizer.
+		meta["finalizers"] = append(slices.Clone(va.Finalizers), a.opts.Finalizer)
 	}
-	if nodeID != "" && va.Annotations[AnnNodeID] != nodeID {
-		meta["annotations"] = map[string]any{AnnNodeID: nodeID}
+	if nodeID != "" && va.Annotations[annNodeID] != nodeID {
+		meta["annotations"] = map[string]any{annNodeID: nodeID}
 	}
 	if len(meta) == 0 {
 		return va, nil
@@ -172,13 +173,13 @@ func (a *attacher) prepare(p *engine.Proc, va *storagev1.VolumeAttachment, nodeI
 	return newer, nil
 }
 
-// markAttached is step 6 of ATT-172.
+// markAttached sets status.attached (step 6 of ATT-172).
 func (a *attacher) markAttached(p *engine.Proc, va *storagev1.VolumeAttachment, metadata map[string]string) error {
 	status := map[string]any{"attached": true}
 	if len(metadata) > 0 {
 		status["attachmentMetadata"] = metadata
 	}
-	// ATT-182: an error that the cache does not have yet stays; it does no harm (ATT-141).
+	// ATT-182: an error that the cache does not have yet stays; readers ignore it (ATT-141).
 	if va.Status.AttachError != nil {
 		status["attachError"] = nil
 	}
@@ -186,11 +187,11 @@ func (a *attacher) markAttached(p *engine.Proc, va *storagev1.VolumeAttachment, 
 	return err
 }
 
-// saveError writes an error into the status of a VolumeAttachment. If that fails as well, nothing follows from it (ATT-172).
+// saveError writes an error into the status of a VolumeAttachment. A failure of the write is ignored (ATT-172).
 func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, field string, failure error) {
-	// ATT-161: what is too long is refused as a whole.
+	// ATT-161: the API server rejects a message that is too long.
 	e := storagev1.VolumeError{Time: metav1.NewTime(p.Now()), Message: failure.Error()}
-	// ATT-172, ATT-175, ATT-192: only attaching tells the code, if the driver gave one.
+	// ATT-172, ATT-175, ATT-192: only an attach error has the driver's code.
 	if code := storage.CodeOf(failure); field == "attachError" && isStatus(failure) {
 		number := int32(backends.CodeNumber(code))
 		e.ErrorCode = &number
@@ -200,7 +201,7 @@ func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, fie
 	}
 }
 
-// isStatus reports whether the error came from the driver, with a code.
+// isStatus reports whether the driver returned the error with a code.
 func isStatus(err error) bool {
 	_, ok := errors.AsType[*storage.Error](err)
 	return ok
@@ -208,7 +209,7 @@ func isStatus(err error) bool {
 
 func hasFinalizer(finalizers []string, name string) bool { return slices.Contains(finalizers, name) }
 
-// mergePatch is a JSON merge patch for one part of an object.
+// mergePatch returns a JSON merge patch for one part of an object.
 func mergePatch(part string, fields map[string]any) []byte {
 	data, err := json.Marshal(map[string]any{part: fields})
 	if err != nil {

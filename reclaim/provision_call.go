@@ -9,8 +9,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// driverCalls makes the calls of an external provisioner to its driver. The driver lives outside of the provisioner: what it has
-// begun goes on when the provisioner stops waiting, or crashes.
+// driverCalls makes the calls of an external-provisioner to its driver. A call goes on in the driver when the provisioner stops to wait, or
+// crashes.
 type driverCalls struct {
 	backend storage.Backend
 	timeout time.Duration
@@ -26,24 +26,24 @@ func newDriverCalls(backend storage.Backend, timeout time.Duration) *driverCalls
 	return &driverCalls{backend: backend, timeout: timeout, ends: map[driverCall]time.Time{}}
 }
 
-// ask makes a call, which takes effect after the time that the driver says it takes. If that is longer than the timeout the caller
-// gets DeadlineExceeded; asking again waits for what is left (XPROV-001). A panic is an error.
-func (d *driverCalls) ask(p *engine.Proc, op storage.Op, id string, fn func() error) error {
+// call makes a call, which takes effect after the time that the driver returns for it. If that is longer than the timeout, call returns
+// DeadlineExceeded, and the next call waits for the rest (XPROV-001). A panic is an error.
+func (d *driverCalls) call(p *engine.Proc, op storage.Op, id string, fn func() error) error {
 	key := driverCall{op, id}
 	end, begun := d.ends[key]
 	if !begun {
 		end = p.Now().Add(backends.Delay(d.backend, op, id))
 		d.ends[key] = end
 	}
-	call := api.Call{Target: d.backend.Name(), Verb: string(op), Key: id}
+	c := api.Call{Target: d.backend.Name(), Verb: string(op), Key: id}
 	left := max(0, end.Sub(p.Now()))
 	if d.timeout > 0 && left > d.timeout {
-		// XPROV-001: a CSI call has a timeout of its own.
-		return p.Backend(call, d.timeout, func() error {
+		// XPROV-001: each CSI call has a timeout.
+		return p.Backend(c, d.timeout, func() error {
 			return storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
 		})
 	}
-	err := p.Backend(call, left, func() error { return backends.Safely(d.backend.Name(), op, fn) })
+	err := p.Backend(c, left, func() error { return backends.Safely(d.backend.Name(), op, fn) })
 	delete(d.ends, key)
 	return err
 }

@@ -1,7 +1,6 @@
 package expand
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,17 +13,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// AttributesFinalizer keeps a VolumeAttributesClass while it is used (VAC-021).
-const AttributesFinalizer = "kubernetes.io/vac-protection"
-
-// AttributesProtectionConfig sets up the protection of VolumeAttributesClasses. The zero value works.
-type AttributesProtectionConfig struct {
-	// Workers is how many classes are worked on side by side; zero means 1, as upstream.
-	Workers int
-}
-
-// attributesProtection is one life of the controller.
-type attributesProtection struct {
+// vacProtection is one life of the controller.
+type vacProtection struct {
 	classes  *engine.Informer[*storagev1.VolumeAttributesClass]
 	claims   *engine.Informer[*corev1.PersistentVolumeClaim]
 	volumes  *engine.Informer[*corev1.PersistentVolume]
@@ -33,20 +23,17 @@ type attributesProtection struct {
 	queue    *engine.Queue
 }
 
-// NewAttributesProtection adds the controller of kube-controller-manager that protects VolumeAttributesClasses (VAC-020 to VAC-022).
-// It refuses a negative number of workers.
-func NewAttributesProtection(e *engine.Engine, cfg AttributesProtectionConfig) (*engine.Actor, error) {
-	if cfg.Workers < 0 {
-		return nil, fmt.Errorf("expand: AttributesProtectionConfig.Workers is %d: give a positive number, or zero for the default of 1", cfg.Workers)
-	}
+// NewVACProtection adds the controller of kube-controller-manager that protects VolumeAttributesClasses in use (VAC-020 to VAC-022). It has one
+// worker.
+func NewVACProtection(e *engine.Engine) (*engine.Actor, error) {
 	s := e.Store()
 	byClaim, byVolume := s.Claims.NewIndex(classesOfClaim), s.Volumes.NewIndex(classesOfVolume)
 	return e.NewActor(actors.VACProtection, func(a *engine.Actor) {
-		c := &attributesProtection{
+		c := &vacProtection{
 			classes: engine.NewInformer(a, s.AttributesClasses), claims: engine.NewInformer(a, s.Claims), volumes: engine.NewInformer(a, s.Volumes),
 			byClaim: byClaim, byVolume: byVolume,
 		}
-		c.queue = a.NewQueue(engine.QueueConfig{Name: "vacprotection", Kind: api.VolumeAttributesClass, Workers: cfg.Workers, Sync: c.sync})
+		c.queue = a.NewQueue(engine.QueueConfig{Name: "vacprotection", Kind: api.VolumeAttributesClass, Sync: c.sync})
 		c.classes.Handle(engine.Handler[*storagev1.VolumeAttributesClass]{
 			Add:    c.enqueue,
 			Update: func(_, class *storagev1.VolumeAttributesClass) { c.enqueue(class) },
@@ -63,7 +50,7 @@ func NewAttributesProtection(e *engine.Engine, cfg AttributesProtectionConfig) (
 	})
 }
 
-func (c *attributesProtection) enqueue(class *storagev1.VolumeAttributesClass) {
+func (c *vacProtection) enqueue(class *storagev1.VolumeAttributesClass) {
 	// VAC-020: only a finalizer that is in the wrong state makes work.
 	if isMisplaced(class) {
 		c.queue.Add(class.Name)
@@ -71,7 +58,7 @@ func (c *attributesProtection) enqueue(class *storagev1.VolumeAttributesClass) {
 }
 
 // released queues the classes that are named before and not after.
-func (c *attributesProtection) released(before, after []string) {
+func (c *vacProtection) released(before, after []string) {
 	for _, name := range before {
 		// VAC-020: a class that stays is no work.
 		if class, ok := c.classes.Get(name); ok && !slices.Contains(after, name) && isMisplaced(class) {
@@ -82,10 +69,10 @@ func (c *attributesProtection) released(before, after []string) {
 
 // isMisplaced reports whether the finalizer is there although the class is being deleted, or missing although it is not.
 func isMisplaced(class *storagev1.VolumeAttributesClass) bool {
-	return slices.Contains(class.Finalizers, AttributesFinalizer) == (class.DeletionTimestamp != nil)
+	return slices.Contains(class.Finalizers, objects.VACProtectionFinalizer) == (class.DeletionTimestamp != nil)
 }
 
-func (c *attributesProtection) sync(p *engine.Proc, name string) error {
+func (c *vacProtection) sync(p *engine.Proc, name string) error {
 	class, ok := c.classes.Get(name)
 	// VAC-021: gone, or in order.
 	if !ok || !isMisplaced(class) {
@@ -96,21 +83,21 @@ func (c *attributesProtection) sync(p *engine.Proc, name string) error {
 	case class.DeletionTimestamp == nil:
 		// VAC-021: a class that lost its finalizer gets it back.
 		p.Decide("VAC-021", class, "the protection finalizer is missing")
-		edited.Finalizers = append(slices.Clone(class.Finalizers), AttributesFinalizer)
+		edited.Finalizers = append(slices.Clone(class.Finalizers), objects.VACProtectionFinalizer)
 	case c.isUsed(name):
 		// VAC-021: the end of its use comes by here again.
 		p.Decide("VAC-022", class, "the class is being deleted but in use")
 		return nil
 	default:
 		p.Decide("VAC-021", class, "the class is being deleted and not in use")
-		edited.Finalizers = slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == AttributesFinalizer })
+		edited.Finalizers = slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == objects.VACProtectionFinalizer })
 	}
 	_, err := p.API().AttributesClasses.Update(p, &edited)
 	return err
 }
 
 // isUsed reports whether a volume has the class, or a claim has to do with it.
-func (c *attributesProtection) isUsed(name string) bool {
+func (c *vacProtection) isUsed(name string) bool {
 	// VAC-022: the server is not asked, so this may be out of date.
 	return len(c.volumes.ByIndex(c.byVolume, name)) > 0 || len(c.claims.ByIndex(c.byClaim, name)) > 0
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func TestDecideDetach(t *testing.T) {
@@ -69,10 +70,10 @@ func TestNodeFacts(t *testing.T) {
 		{"ATT-063", "its effect does not matter", taints(corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: "PreferNoSchedule"}), false, true},
 	}
 	for _, tt := range tests {
-		if got := attach.Healthy(tt.node); got != tt.healthy {
+		if got := objects.Healthy(tt.node); got != tt.healthy {
 			t.Errorf("%s %s: Healthy = %v, want %v", tt.rule, tt.name, got, tt.healthy)
 		}
-		if got := attach.OutOfService(tt.node); got != tt.outOfService {
+		if got := objects.OutOfService(tt.node); got != tt.outOfService {
 			t.Errorf("%s %s: OutOfService = %v, want %v", tt.rule, tt.name, got, tt.outOfService)
 		}
 	}
@@ -165,15 +166,15 @@ func TestAttached(t *testing.T) {
 func TestPublishMode(t *testing.T) {
 	tests := []struct {
 		rule, modes      string
-		normal, multiple attach.CSIMode // "" is an error
+		normal, multiple string // "" is an error
 	}{
-		{"ATT-176", "RWOP", attach.SingleNodeWriter, attach.SingleNodeSingleWriter},
+		{"ATT-176", "RWOP", "SINGLE_NODE_WRITER", "SINGLE_NODE_SINGLE_WRITER"},
 		{"ATT-176", "RWOP RWO", "", ""},
-		{"ATT-176", "RWX", attach.MultiNodeMultiWriter, attach.MultiNodeMultiWriter},
-		{"ATT-176", "RWX ROX RWO", attach.MultiNodeMultiWriter, attach.MultiNodeMultiWriter},
+		{"ATT-176", "RWX", "MULTI_NODE_MULTI_WRITER", "MULTI_NODE_MULTI_WRITER"},
+		{"ATT-176", "RWX ROX RWO", "MULTI_NODE_MULTI_WRITER", "MULTI_NODE_MULTI_WRITER"},
 		{"ATT-176", "ROX RWO", "", ""},
-		{"ATT-176", "ROX", attach.MultiNodeReaderOnly, attach.MultiNodeReaderOnly},
-		{"ATT-176", "RWO", attach.SingleNodeWriter, attach.SingleNodeMultiWriter},
+		{"ATT-176", "ROX", "MULTI_NODE_READER_ONLY", "MULTI_NODE_READER_ONLY"},
+		{"ATT-176", "RWO", "SINGLE_NODE_WRITER", "SINGLE_NODE_MULTI_WRITER"},
 		{"ATT-176", "", "", ""},
 	}
 	for _, tt := range tests {
@@ -191,7 +192,7 @@ func TestPublishMode(t *testing.T) {
 	}
 }
 
-func TestFinalizerOf(t *testing.T) {
+func TestAttacherFinalizer(t *testing.T) {
 	tests := []struct{ rule, driver, want string }{
 		{"ATT-004", "ebs.csi.example.com", "external-attacher/ebs-csi-example-com"},
 		{"ATT-004", "Ab-9_z", "external-attacher/Ab-9-z"},
@@ -200,8 +201,8 @@ func TestFinalizerOf(t *testing.T) {
 		{"ATT-004", "é", "external-attacher/-X"},
 	}
 	for _, tt := range tests {
-		if got := attach.FinalizerOf(tt.driver); got != tt.want {
-			t.Errorf("%s: FinalizerOf(%q) = %q, want %q", tt.rule, tt.driver, got, tt.want)
+		if got := objects.AttacherFinalizer(tt.driver); got != tt.want {
+			t.Errorf("%s: AttacherFinalizer(%q) = %q, want %q", tt.rule, tt.driver, got, tt.want)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// detach has the driver detach a volume and lets the VolumeAttachment go (ATT-175).
+// detach detaches a volume with the driver and removes the finalizer of the VolumeAttachment (ATT-175).
 func (a *attacher) detach(p *engine.Proc, va *storagev1.VolumeAttachment) error {
-	// ATT-175: step 0; without the finalizer nothing was attached (ATT-173).
-	if !a.takeForced(va.Name) && !hasFinalizer(va.Finalizers, a.cfg.Finalizer) {
+	// ATT-175, step 0: without the finalizer nothing was attached (ATT-173).
+	if !a.takeForced(va.Name) && !hasFinalizer(va.Finalizers, a.opts.Finalizer) {
 		return nil
 	}
 	if err := a.unpublish(p, va); err != nil {
@@ -24,12 +24,12 @@ func (a *attacher) detach(p *engine.Proc, va *storagev1.VolumeAttachment) error 
 	return nil
 }
 
-// unpublish does steps 1 to 5 of ATT-175.
+// unpublish does steps 1 to 5 of ATT-175, from the call of the driver to the removal of the finalizer.
 func (a *attacher) unpublish(p *engine.Proc, va *storagev1.VolumeAttachment) error {
-	// ATT-175, ATT-177: step 1; a volume that is being deleted will do, one that is gone will not, ever.
+	// ATT-175, ATT-177, step 1: the volume may be being deleted; if it is gone, each attempt fails.
 	pv, err := a.volumeOf(va)
 	switch {
-	case a.cfg.Plain:
+	case a.opts.Plain:
 	case err != nil:
 		return err
 	case pv.Spec.CSI == nil:
@@ -38,7 +38,7 @@ func (a *attacher) unpublish(p *engine.Proc, va *storagev1.VolumeAttachment) err
 	if _, err := a.nodeID(va, true); err != nil {
 		return err
 	}
-	// ATT-175: step 3; any error, NotFound included, means that it is not detached.
+	// ATT-175, step 3: after any error, also NotFound, the volume is not detached.
 	req := storage.DetachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
 	err = a.call(p, storage.Detach, req.ID, req.Node, func() error { return a.backend.(storage.Attacher).Detach(req) })
 	if err != nil {
@@ -47,24 +47,24 @@ func (a *attacher) unpublish(p *engine.Proc, va *storagev1.VolumeAttachment) err
 	return a.markDetached(p, va)
 }
 
-// markDetached is steps 4 and 5 of ATT-175.
+// markDetached removes the finalizer, then clears status.attached (steps 4 and 5 of ATT-175).
 func (a *attacher) markDetached(p *engine.Proc, va *storagev1.VolumeAttachment) error {
-	// ATT-175: the finalizer goes first: a crash in between must not have the driver asked again.
-	if hasFinalizer(va.Finalizers, a.cfg.Finalizer) {
-		patch := mergePatch("metadata", map[string]any{"finalizers": without(va.Finalizers, a.cfg.Finalizer)})
+	// ATT-175, step 4: the finalizer is removed first, so that after a crash the driver is not called again.
+	if hasFinalizer(va.Finalizers, a.opts.Finalizer) {
+		patch := mergePatch("metadata", map[string]any{"finalizers": without(va.Finalizers, a.opts.Finalizer)})
 		if _, err := p.API().Attachments.Patch(p, va.Name, patch, api.Main); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("could not mark as detached: %w", err)
 		}
 	}
 	status := mergePatch("status", map[string]any{"attached": false, "detachError": nil, "attachmentMetadata": nil})
-	// ATT-175: usually it is gone already.
+	// ATT-175, step 5: NotFound is usual, because the object is gone without its finalizer.
 	if _, err := p.API().Attachments.Patch(p, va.Name, status, api.Status); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("could not mark as detached: %w", err)
 	}
 	return nil
 }
 
-// without is the list without the name; nil if nothing is left.
+// without returns the list without the name; nil if nothing is left.
 func without(finalizers []string, name string) []string {
 	var rest []string
 	for _, finalizer := range finalizers {
