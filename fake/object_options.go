@@ -7,6 +7,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Labels sets labels: pairs of a key and a value.
@@ -220,6 +222,6 @@ func Default() Option {
 			o.unfit("Default")
 			return
 		}
-		o.annotate("storageclass.kubernetes.io/is-default-class", "true")
+		o.annotate(objects.AnnDefaultClass, "true")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/claimstatus"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/plugin"
@@ -138,7 +139,7 @@ func (e *expander) failed(err error, updated, abandoned bool) (done bool, _ erro
 	})
 	// MNT-416, MNT-418: without a version. If that fails as well, the next attempt notes it.
 	if claim, patchErr := reach(e.k, func() (*corev1.PersistentVolumeClaim, error) {
-		return objects.ForceClaimStatus(e.p, e.claim, edited)
+		return claimstatus.Force(e.p, e.claim, edited)
 	}); patchErr != nil {
 		e.p.Decide("MNT-418", e.claim, "cannot note that the expansion failed: %v", patchErr)
 	} else {
@@ -219,7 +220,7 @@ func (e *expander) finish() error {
 
 // patch writes the status of the claim if it is still as it was read.
 func (e *expander) patch(edited *corev1.PersistentVolumeClaim) error {
-	claim, err := reach(e.k, func() (*corev1.PersistentVolumeClaim, error) { return objects.PatchClaimStatus(e.p, e.claim, edited) })
+	claim, err := reach(e.k, func() (*corev1.PersistentVolumeClaim, error) { return claimstatus.Patch(e.p, e.claim, edited) })
 	if err != nil {
 		return fmt.Errorf("patchPVCStatus failed to patch PVC %q: %w", e.claim.Name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/claimstatus"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -136,7 +137,7 @@ func (c *controller) handOver(p *engine.Proc, claim *corev1.PersistentVolumeClai
 
 // patchClaim writes the status of a claim, with the error as the controllers of Kubernetes word it.
 func patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	newer, err := objects.PatchClaimStatus(p, old, edited)
+	newer, err := claimstatus.Patch(p, old, edited)
 	if err != nil {
 		return old, fmt.Errorf("patchPVCStatus failed to patch PVC %q: %w", old.Name, err)
 	}

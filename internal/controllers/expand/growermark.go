@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/claimstatus"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -31,7 +32,7 @@ func (g *grower) markInProgress(p *engine.Proc, claim *corev1.PersistentVolumeCl
 	}
 	objects.RemoveClaimAnnotation(edited, objects.AnnNodeExpansionNotRequired)
 	objects.SetAllocated(edited, size)
-	return g.mark(p, claim, edited, objects.PatchClaimStatus)
+	return g.mark(p, claim, edited, claimstatus.Patch)
 }
 
 // setCapacity writes the size that the driver gave into the volume (EXP-022). before is what the claim could use.
@@ -57,7 +58,7 @@ func (g *grower) markNodePending(p *engine.Proc, claim *corev1.PersistentVolumeC
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, true, nodePending(p))
 	objects.RemoveClaimAnnotation(edited, objects.AnnNodeExpansionNotRequired)
 	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimNodeResizePending)
-	newer, err := g.mark(p, claim, edited, objects.PatchClaimStatus)
+	newer, err := g.mark(p, claim, edited, claimstatus.Patch)
 	if err != nil {
 		return claim, fmt.Errorf("mark PVC %q as node expansion required failed: %w", api.KeyOf(claim), err)
 	}
@@ -74,7 +75,7 @@ func (g *grower) markFinished(p *engine.Proc, claim *corev1.PersistentVolumeClai
 	objects.SetResizeStatus(edited, "")
 	// EXP-024: so that no kubelet expands what is expanded.
 	objects.SetClaimAnnotation(edited, objects.AnnNodeExpansionNotRequired, "true")
-	newer, err := g.mark(p, claim, edited, objects.PatchClaimStatus)
+	newer, err := g.mark(p, claim, edited, claimstatus.Patch)
 	if err != nil {
 		return claim, fmt.Errorf("mark PVC %q as resize finished failed: %w", api.KeyOf(claim), err)
 	}
@@ -92,7 +93,7 @@ func (g *grower) markFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim,
 		Type: corev1.PersistentVolumeClaimControllerResizeError, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now()),
 		Message: fmt.Sprintf("failed to expand pvc with %v", cause)})
 	// EXP-025: that it failed is true of any version.
-	newer, err := g.mark(p, claim, edited, objects.ForceClaimStatus)
+	newer, err := g.mark(p, claim, edited, claimstatus.Force)
 	if err != nil {
 		return claim, fmt.Errorf("mark PVC %q as controller expansion failed, errored with: %w", api.KeyOf(claim), err)
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/internal/core/claimstatus"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -14,7 +15,7 @@ import (
 
 // mark writes the status of a claim. Unlike the half that expands, this one leaves the cache to the informer.
 func (m *modifier) mark(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	newer, err := m.patchClaim(p, old, edited, objects.PatchClaimStatus)
+	newer, err := m.patchClaim(p, old, edited, claimstatus.Patch)
 	if err != nil {
 		return old, fmt.Errorf("mark PVC %q as modify volume failed, errored with: %w", old.Name, err)
 	}
@@ -76,7 +77,7 @@ func (m *modifier) markCompleted(p *engine.Proc, claim *corev1.PersistentVolumeC
 	// VAC-011: a condition that the cache does not know of yet stays.
 	edited.Status.Conditions = withoutConditions(claim.Status.Conditions,
 		corev1.PersistentVolumeClaimVolumeModifyingVolume, corev1.PersistentVolumeClaimVolumeModifyVolumeError)
-	newer, err := m.patchClaim(p, claim, edited, objects.ForceClaimStatus)
+	newer, err := m.patchClaim(p, claim, edited, claimstatus.Force)
 	if err != nil {
 		return claim, fmt.Errorf("mark PVC %q as ModifyVolumeCompleted failed, errored with: %w", claim.Name, err)
 	}
@@ -88,7 +89,7 @@ func (m *modifier) markRolledBack(p *engine.Proc, claim *corev1.PersistentVolume
 	edited := objects.CopyOfClaim(claim)
 	// VAC-004: an error stays.
 	edited.Status.Conditions = withoutConditions(claim.Status.Conditions, corev1.PersistentVolumeClaimVolumeModifyingVolume)
-	if _, err := m.patchClaim(p, claim, edited, objects.ForceClaimStatus); err != nil {
+	if _, err := m.patchClaim(p, claim, edited, claimstatus.Force); err != nil {
 		return fmt.Errorf("mark PVC %q as rolled back failed: %w", claim.Name, err)
 	}
 	return nil

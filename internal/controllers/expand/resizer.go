@@ -182,5 +182,5 @@ func (r *resizer) patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolum
 	return newer, nil
 }
 
-// claimPatch is one of objects.PatchClaimStatus and objects.ForceClaimStatus.
+// claimPatch is one of claimstatus.Patch and claimstatus.Force.
 type claimPatch func(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)

@@ -1,4 +1,4 @@
-// Package guard tells of a panic without anything that differs between runs or machines.
+// Package guard describes a panic without anything that differs between runs or machines, so that traces stay reproducible.
 package guard
 
 import (
@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// address matches what a printed pointer looks like.
+// address matches a printed pointer.
 var address = regexp.MustCompile(`0x[0-9a-fA-F]{6,}`)
 
-// Text is what was panicked with, without the addresses that a printed pointer would show.
+// Text returns the value of a panic as text, without the addresses of pointers.
 func Text(value any) string { return address.ReplaceAllString(fmt.Sprint(value), "0x?") }
 
 const maxFrames = 64
 
-// Stack lists the functions that were active, the innermost first, one per line as "function file.go:line", up to the function of
-// the given full name, without it and without those of the runtime. It is to be called by the function that recovers.
+// Stack lists the active functions, the innermost first, one per line as "function file.go:line", up to the function with the full name
+// upTo. That function and those of the runtime are omitted. The function that recovers must call Stack itself.
 func Stack(upTo string) string {
 	var counters [maxFrames]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])

@@ -1,5 +1,5 @@
-// Package kubeletstatus works out what a kubelet says about pods and about its node.
+// Package kubeletstatus computes the status that a kubelet reports for its pods and for its node.
 //
-// It looks at nothing but the objects it is given. Package mount writes what it says; so does the kubelet that stands around the real
-// volume manager in internal/proof/differential.
+// Its functions read their arguments only. Package mount writes the results, and so does the kubelet that runs the real volume manager in
+// internal/proof/differential.
 package kubeletstatus

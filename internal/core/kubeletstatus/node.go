@@ -9,17 +9,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// ManagedAttachAnnotation is on a Node whose volumes the attach/detach controller attaches.
-const ManagedAttachAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach"
+// ManagedAttachAnnotation is objects.AnnManagedAttach, which a kubelet sets on its Node.
+const ManagedAttachAnnotation = objects.AnnManagedAttach
 
-// NewNode is a Node as its kubelet creates it.
+// NewNode returns the Node object that a kubelet creates when it registers.
 func NewNode(name string, now time.Time) *corev1.Node {
-	node := fake.Node(name, fake.Annotations(ManagedAttachAnnotation, "true"))
-	node.Status.Conditions = []corev1.NodeCondition{readyCondition(now)}
-	return node
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Labels:      map[string]string{corev1.LabelHostname: name},
+			Annotations: map[string]string{objects.AnnManagedAttach: "true"},
+		},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{readyCondition(now)}},
+	}
 }
 
 func readyCondition(now time.Time) corev1.NodeCondition {
@@ -28,7 +33,7 @@ func readyCondition(now time.Time) corev1.NodeCondition {
 		Message: "kubelet is posting ready status", LastHeartbeatTime: at, LastTransitionTime: at}
 }
 
-// Rebooted is what a kubelet tells about its Node when the status there is of another boot, "" if it is not.
+// Rebooted returns the message of the Event that a kubelet emits when the status of its Node is from another boot, or "" if it is not.
 func Rebooted(node *corev1.Node, bootID string) string {
 	if last := node.Status.NodeInfo.BootID; last == "" || last == bootID {
 		return ""
@@ -36,13 +41,13 @@ func Rebooted(node *corev1.Node, bootID string) string {
 	return fmt.Sprintf("Node %s has been rebooted, boot id: %s", node.Name, bootID)
 }
 
-// Changed reports whether the status of a Node is not what its kubelet would say: that it is ready, has these volumes in use, and was
-// booted under that ID.
+// Changed reports whether the status of a Node differs from what its kubelet would report: that it is ready, has these volumes in use,
+// and was booted under that ID.
 func Changed(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string) bool {
 	return !slices.Equal(inUse, node.Status.VolumesInUse) || !Ready(node) || node.Status.NodeInfo.BootID != bootID
 }
 
-// Patch is the JSON merge patch by which a kubelet says that.
+// Patch returns the JSON merge patch with which a kubelet reports that.
 func Patch(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, now time.Time) ([]byte, error) {
 	return json.Marshal(map[string]any{"status": map[string]any{
 		"volumesInUse": inUse,
@@ -51,14 +56,14 @@ func Patch(node *corev1.Node, inUse []corev1.UniqueVolumeName, bootID string, no
 	}})
 }
 
-// Ready reports whether a Node says that it is ready.
+// Ready reports whether a Node has the condition Ready with status True.
 func Ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// readyConditions are the conditions of the node with Ready as this kubelet has it.
+// readyConditions returns the conditions of the node, with the Ready condition as this kubelet reports it.
 func readyConditions(node *corev1.Node, now time.Time) []corev1.NodeCondition {
 	ready := readyCondition(now)
 	conditions := slices.Clone(node.Status.Conditions)

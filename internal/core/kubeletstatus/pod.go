@@ -8,18 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Terminal reports whether pods in that phase have ended.
+// Terminal reports whether pods in that phase have ended: Succeeded or Failed.
 func Terminal(phase corev1.PodPhase) bool {
 	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
 }
 
-// Waiting is the status of a pod whose containers do not run yet (MNT-384). One that has a status of containers keeps it.
+// Waiting returns the status of a pod whose containers do not run yet (MNT-384). A pod that has statuses of containers keeps them.
 func Waiting(pod *corev1.Pod) corev1.PodStatus {
 	status := pod.Status
 	if len(status.ContainerStatuses) > 0 {
 		return status
 	}
-	// MNT-384: Pending, whatever it waits for.
+	// MNT-384: the phase is Pending, whatever the pod waits for.
 	status.Phase = corev1.PodPending
 	reason := "ContainerCreating"
 	initialized := condition(corev1.PodInitialized, corev1.ConditionTrue, "")
@@ -39,7 +39,7 @@ func Waiting(pod *corev1.Pod) corev1.PodStatus {
 	return status
 }
 
-// Running is the status of a pod whose containers run.
+// Running returns the status of a pod whose containers run.
 func Running(pod *corev1.Pod) corev1.PodStatus {
 	status := pod.Status
 	if status.Phase == corev1.PodRunning && len(status.ContainerStatuses) > 0 && status.ContainerStatuses[0].State.Running != nil {
@@ -57,7 +57,7 @@ func Running(pod *corev1.Pod) corev1.PodStatus {
 	return status
 }
 
-// StillRunning is the status of a pod whose containers ran before: once it is told, nothing more is known of them.
+// StillRunning returns the status of a pod whose containers ran when the kubelet last saw them. A status that says so already stays.
 func StillRunning(pod *corev1.Pod) corev1.PodStatus {
 	if pod.Status.Phase == corev1.PodRunning {
 		return pod.Status
@@ -65,7 +65,7 @@ func StillRunning(pod *corev1.Pod) corev1.PodStatus {
 	return Running(pod)
 }
 
-// Terminated is the status of a pod whose containers will not run again.
+// Terminated returns the status of a pod whose containers will not run again. A pod that has ended keeps its phase.
 func Terminated(pod *corev1.Pod, phase corev1.PodPhase, reason, message string) corev1.PodStatus {
 	status := pod.Status
 	if Terminal(status.Phase) {
@@ -101,7 +101,7 @@ func condition(kind corev1.PodConditionType, status corev1.ConditionStatus, reas
 	return corev1.PodCondition{Type: kind, Status: status, Reason: reason}
 }
 
-// withConditions is a copy of the conditions with some of them replaced or added.
+// withConditions returns a copy of the conditions in which the new ones are added, or replace those of their type with another status.
 func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition) []corev1.PodCondition {
 	conditions = slices.Clone(conditions)
 	for _, c := range new {
@@ -116,12 +116,13 @@ func withConditions(conditions []corev1.PodCondition, new ...corev1.PodCondition
 	return conditions
 }
 
-// Same reports whether there is nothing in a status that a kubelet would write over another one.
+// Same reports whether a kubelet that has stored one of the statuses need not write the other: conditions, phase and the number of
+// containers are equal.
 func Same(a, b *corev1.PodStatus) bool {
 	return slices.Equal(a.Conditions, b.Conditions) && a.Phase == b.Phase && len(a.ContainerStatuses) == len(b.ContainerStatuses)
 }
 
-// Stamp gives conditions and the pod the times that are new.
+// Stamp sets the start time of the pod and the transition times of conditions that have none yet.
 func Stamp(status *corev1.PodStatus, now time.Time) {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	if status.StartTime == nil {

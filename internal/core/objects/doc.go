@@ -1,3 +1,6 @@
-// Package objects knows what more than one controller has to read off API objects: the annotations and finalizers with a meaning,
-// the class of a claim, the claims of a pod, whether a pod still runs. It has no state and decides nothing.
+// Package objects reads and edits API objects as several controllers of Kubernetes and its API server do: annotations and finalizers with
+// a meaning, the class of a claim, the claims of a pod, the names of volumes, node affinity, the status of an expansion.
+//
+// Its functions are pure: they read their arguments and nothing else. It imports only packages api and storage, so every other package
+// can use it.
 package objects

@@ -1,36 +1,42 @@
 package objects
 
-// Annotations that controllers read and write. Only the presence of a key counts, unless its line says that the value is read.
+// Annotations that controllers read and write. Only the presence of a key counts, unless its comment says that the value is read.
 const (
-	// BIND-001a: on a claim that finished a bind once. It selects the bound branch of claim sync from then on.
+	// AnnBindCompleted is on a claim that finished a bind once; from then on its sync takes the branch for bound claims (BIND-001a).
 	AnnBindCompleted = "pv.kubernetes.io/bind-completed"
-	// BIND-001b: on a volume or a claim whose pointer to the other a controller installed, not the object's author.
+	// AnnBoundByController is on a volume or a claim whose reference to the other was written by a controller, not by the author of the
+	// object (BIND-001b).
 	AnnBoundByController = "pv.kubernetes.io/bound-by-controller"
-	// BIND-001c: on a claim; the value is the name of the node that the scheduler chose.
+	// AnnSelectedNode is on a claim; the value is the name of the node that the scheduler chose (BIND-001c).
 	AnnSelectedNode = "volume.kubernetes.io/selected-node"
-	// BIND-001d: on a claim, always written together; the value is the name of the provisioner that must act.
+	// AnnStorageProvisioner and AnnBetaStorageProvisioner are on a claim, always written together; the value is the name of the
+	// provisioner that must act (BIND-001d).
 	AnnStorageProvisioner     = "volume.kubernetes.io/storage-provisioner"
 	AnnBetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
-	// BIND-001e: on a volume that was provisioned dynamically; the value is the name of the plugin or driver.
+	// AnnProvisionedBy is on a volume that was provisioned dynamically; the value is the name of the plugin or driver (BIND-001e).
 	AnnProvisionedBy = "pv.kubernetes.io/provisioned-by"
-	// BIND-001f: on a volume or a claim; the value is the CSI driver that took over from an in-tree plugin.
+	// AnnMigratedTo is on a volume or a claim; the value is the CSI driver that replaces an in-tree plugin (BIND-001f).
 	AnnMigratedTo = "pv.kubernetes.io/migrated-to"
-	// BIND-001g: on a volume or a claim; the value is its class and wins over the field, even when it is "".
+	// AnnStorageClass is on a volume or a claim; the value is its class and wins over the field, even when it is "" (BIND-001g).
 	AnnStorageClass = "volume.beta.kubernetes.io/storage-class"
-	// BIND-001h: on a volume; the value is its capacity before an unfinished expansion.
+	// AnnPreResizeCapacity is on a volume; the value is its capacity before an unfinished expansion (BIND-001h).
 	AnnPreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
-	// BIND-001i: on a storage class; either key with exactly the value "true" marks a default class.
+	// AnnDefaultClass and AnnBetaDefaultClass are on a storage class; either of them with exactly the value "true" marks a default class
+	// (BIND-001i).
 	AnnDefaultClass     = "storageclass.kubernetes.io/is-default-class"
 	AnnBetaDefaultClass = "storageclass.beta.kubernetes.io/is-default-class"
+	// AnnStorageResizer is on a claim that is being expanded; the value is the name of the in-tree plugin or CSI driver that expands it.
+	AnnStorageResizer = "volume.kubernetes.io/storage-resizer"
+	// AnnNodeExpansionNotRequired is on a claim whose expansion was finished without the kubelet.
+	AnnNodeExpansionNotRequired = "volume.kubernetes.io/node-expansion-not-required"
+	// AnnManagedAttach is on a Node whose volumes the attach/detach controller attaches (ATT-021).
+	AnnManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
 )
-
-// AnnManagedAttach marks a Node whose volumes the attach/detach controller attaches; its value does not matter (ATT-021).
-const AnnManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 // AnnYes is the value that controllers write where only presence counts.
 const AnnYes = "yes"
 
-// Finalizers that hold volumes and claims.
+// Finalizers of volumes, claims and classes.
 const (
 	// AttacherFinalizerPrefix begins the finalizers of external attachers.
 	AttacherFinalizerPrefix = "external-attacher/"

@@ -8,14 +8,6 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Annotations of claims that are being expanded.
-const (
-	// AnnStorageResizer holds the name of who expands the volume: an in-tree plugin, or the CSI driver that took over from it.
-	AnnStorageResizer = "volume.kubernetes.io/storage-resizer"
-	// AnnNodeExpansionNotRequired tells kubelets that an expansion was finished without them; only its presence counts.
-	AnnNodeExpansionNotRequired = "volume.kubernetes.io/node-expansion-not-required"
-)
-
 // ResizePendingMessage is the message of the condition FileSystemResizePending (EXP-023).
 const ResizePendingMessage = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
 

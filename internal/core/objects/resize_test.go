@@ -7,12 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -96,47 +93,4 @@ func TestEditedClaim(t *testing.T) {
 	require.Len(t, again.Annotations, 1)
 	require.Len(t, edited.Annotations, 2)
 	require.Len(t, again.Status.AllocatedResources, 1, "EXP-004: it is never removed")
-}
-
-// EXP-005: with a version a patch is as strict as an update, without one it is put onto whatever is there.
-func TestPatchClaimStatus(t *testing.T) {
-	e, err := engine.New(engine.Config{})
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	s := e.Store()
-	old, err := s.Claims.Create(fake.Claim("data", "1Gi"))
-	require.NoError(t, err)
-	status := func(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
-		edited := objects.CopyOfClaim(old)
-		change(edited)
-		return edited
-	}
-	old, err = objects.PatchClaimStatus(e.User(), old, status(func(c *corev1.PersistentVolumeClaim) {
-		c.Status.Conditions = conditions("old", "Resizing Other")
-		objects.SetResizeStatus(c, corev1.PersistentVolumeClaimControllerResizeInProgress)
-		objects.SetClaimAnnotation(c, "by", "me")
-	}))
-	require.NoError(t, err)
-	require.Equal(t, "me", old.Annotations["by"], "EXP-005")
-
-	// Somebody else gets in between.
-	_, err = s.Claims.Patch("default/data", []byte(`{"metadata":{"labels":{"a":"b"}},"status":{"conditions":[{"type":"Resizing","status":"True","message":"old"},{"type":"Third","status":"True"}]}}`), api.Status)
-	require.NoError(t, err)
-	edited := status(func(c *corev1.PersistentVolumeClaim) {
-		c.Status.Conditions = objects.ReplaceResizeConditions(old.Status.Conditions, false, conditions("new", "ControllerResizeError")...)
-		objects.SetResizeStatus(c, "")
-		objects.RemoveClaimAnnotation(c, "by")
-	})
-	_, err = objects.PatchClaimStatus(e.User(), old, edited)
-	require.True(t, apierrors.IsConflict(err), "EXP-005: %v", err)
-	newer, err := objects.ForceClaimStatus(e.User(), old, edited)
-	require.NoError(t, err)
-	require.Equal(t, "Third=True , ControllerResizeError=True new", text(newer.Status.Conditions), "EXP-005: by type; what is gone stays gone")
-	require.Equal(t, "b", newer.Labels["a"])
-	require.Empty(t, newer.Annotations)
-	require.Nil(t, newer.Status.AllocatedResourceStatuses)
-
-	gone := fake.Claim("gone", "1Gi")
-	_, err = objects.ForceClaimStatus(e.User(), gone, gone)
-	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }

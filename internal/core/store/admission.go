@@ -4,26 +4,17 @@ import (
 	"errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The finalizers with which admission protects what may be in use (API-254), and the annotations that mark a default class
-// (API-252).
-const (
-	pvProtection         = "kubernetes.io/pv-protection"
-	pvcProtection        = "kubernetes.io/pvc-protection"
-	vacProtection        = "kubernetes.io/vac-protection"
-	defaultClassMark     = "storageclass.kubernetes.io/is-default-class"
-	betaDefaultClassMark = "storageclass.beta.kubernetes.io/is-default-class"
-)
-
 func admitVolume(_ *Store, volume *corePV) error {
-	protect(&volume.ObjectMeta, pvProtection)
+	protect(&volume.ObjectMeta, objects.VolumeProtectionFinalizer)
 	return nil
 }
 
 func admitAttributesClass(_ *Store, class *volumeAttributesClass) error {
-	protect(&class.ObjectMeta, vacProtection)
+	protect(&class.ObjectMeta, objects.VACProtectionFinalizer)
 	return nil
 }
 
@@ -36,7 +27,7 @@ func admitClaim(s *Store, claim *corePVC) error {
 			claim.Spec.StorageClassName = new(class.Name)
 		}
 	}
-	protect(&claim.ObjectMeta, pvcProtection)
+	protect(&claim.ObjectMeta, objects.ClaimProtectionFinalizer)
 	return nil
 }
 
@@ -45,7 +36,7 @@ func (s *Store) defaultClass() *storageClass {
 	var newest *storageClass
 	for class := range s.Classes.All() {
 		// API-252: either annotation will do, with just this value.
-		if class.Annotations[defaultClassMark] != "true" && class.Annotations[betaDefaultClassMark] != "true" {
+		if class.Annotations[objects.AnnDefaultClass] != "true" && class.Annotations[objects.AnnBetaDefaultClass] != "true" {
 			continue
 		}
 		// API-253: the newest wins. Classes come in the order of their names, so of one second the first stays.
@@ -71,8 +62,8 @@ func admitResize(s *Store, claim, old *corePVC) error {
 	if old.Status.Phase != corev1.ClaimBound {
 		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotBound)
 	}
-	name := classOf(claim)
-	if name == "" || name != classOf(old) {
+	name := objects.ClassOf(claim)
+	if name == "" || name != objects.ClassOf(old) {
 		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotExpandable)
 	}
 	class, ok := s.Classes.Lookup(name)
@@ -80,15 +71,4 @@ func admitResize(s *Store, claim, old *corePVC) error {
 		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotExpandable)
 	}
 	return nil
-}
-
-// classOf is the class of a claim: the annotation before the field, "" for none.
-func classOf(claim *corePVC) string {
-	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		return class
-	}
-	if claim.Spec.StorageClassName != nil {
-		return *claim.Spec.StorageClassName
-	}
-	return ""
 }

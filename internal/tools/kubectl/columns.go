@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // namespaced kinds have a column for it with -A.
@@ -81,7 +82,7 @@ var layouts = map[api.Kind][]column{
 	},
 	api.StorageClass: {
 		{header: "NAME", cell: func(obj api.Object, _ time.Time) string {
-			if obj.GetAnnotations()[annDefaultClass] == "true" {
+			if obj.GetAnnotations()[objects.AnnDefaultClass] == "true" {
 				return obj.GetName() + " (default)"
 			}
 			return obj.GetName()
@@ -177,8 +178,6 @@ var layouts = map[api.Kind][]column{
 		wide("NAME", func(e *corev1.Event) string { return e.Name }),
 	},
 }
-
-const annDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
 func claimOf(pv *corev1.PersistentVolume) string {
 	if ref := pv.Spec.ClaimRef; ref != nil {

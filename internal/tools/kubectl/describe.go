@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // Surroundings are what a description tells of besides the object.
@@ -199,7 +200,7 @@ func (d *description) source(s corev1.PersistentVolumeSource) {
 }
 
 func (d *description) class(c *storagev1.StorageClass) {
-	d.field("IsDefaultClass", "%s", map[bool]string{true: "Yes", false: "No"}[c.Annotations[annDefaultClass] == "true"])
+	d.field("IsDefaultClass", "%s", map[bool]string{true: "Yes", false: "No"}[c.Annotations[objects.AnnDefaultClass] == "true"])
 	d.lines("Annotations", pairs(c.Annotations, ": "))
 	d.field("Provisioner", "%s", c.Provisioner)
 	d.field("Parameters", "%s", orNone(strings.Join(pairs(c.Parameters, "="), ",")))

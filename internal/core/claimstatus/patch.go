@@ -1,4 +1,4 @@
-package objects
+package claimstatus
 
 import (
 	"encoding/json"
@@ -14,35 +14,34 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// PatchClaimStatus writes what tells edited from old, in annotations and status, with one patch of the status subresource (EXP-005).
-// It fails with a conflict if the claim is no longer old.
-func PatchClaimStatus(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	// EXP-005: with a version inside it is as strict as an update.
-	return p.API().Claims.Patch(p, api.KeyOf(old), claimStatusPatch(old, edited, old), api.Status)
+// Patch writes the difference between old and edited, in annotations and status, with one patch of the status subresource (EXP-005).
+// It fails with a Conflict if the stored claim is no longer old.
+func Patch(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	// EXP-005: a patch that names a version is as strict as an update.
+	return p.API().Claims.Patch(p, api.KeyOf(old), mergePatch(old, edited, old), api.Status)
 }
 
-// ForceClaimStatus is PatchClaimStatus without a version: the difference is put onto whatever the server has, conditions type by
-// type (EXP-005).
-func ForceClaimStatus(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+// Force is Patch without a version: it applies the difference to whatever is stored, conditions type by type (EXP-005).
+func Force(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	key := api.KeyOf(old)
 	for {
 		newest, ok := p.Engine().Store().Claims.Lookup(key)
 		if !ok {
-			newest = old // the server says that it is gone
+			newest = old // the server answers NotFound
 		}
-		// EXP-005: the server merges, so this is repeated as long as others get in between.
-		claim, err := p.API().Claims.Patch(p, key, claimStatusPatch(old, edited, newest), api.Status)
+		// EXP-005: the server merges, so a write that gets in between is no error here.
+		claim, err := p.API().Claims.Patch(p, key, mergePatch(old, edited, newest), api.Status)
 		if !ok || !apierrors.IsConflict(err) {
 			return claim, err
 		}
 		if now, _ := p.Engine().Store().Claims.Lookup(key); now != nil && now.ResourceVersion == newest.ResourceVersion {
-			return claim, err // not for that reason
+			return claim, err // a Conflict for another reason
 		}
 	}
 }
 
-// claimStatusPatch is a JSON merge patch that does to newest what turns old into edited.
-func claimStatusPatch(old, edited, newest *corev1.PersistentVolumeClaim) []byte {
+// mergePatch returns the JSON merge patch that applies the difference between old and edited to newest.
+func mergePatch(old, edited, newest *corev1.PersistentVolumeClaim) []byte {
 	was, is := &old.Status, &edited.Status
 	metadata := map[string]any{"resourceVersion": newest.ResourceVersion}
 	status := map[string]any{}
@@ -67,12 +66,12 @@ func claimStatusPatch(old, edited, newest *corev1.PersistentVolumeClaim) []byte 
 	}
 	data, err := json.Marshal(patch)
 	if err != nil {
-		panic(fmt.Sprintf("objects: a patch cannot be written as JSON: %v", err))
+		panic(fmt.Sprintf("claimstatus: encode patch: %v", err))
 	}
 	return data
 }
 
-// addDifference puts into the patch what tells the new map from the old one; nil is an entry that goes.
+// addDifference adds the difference between two maps to the patch; nil stands for an entry that is removed.
 func addDifference[M ~map[K]V, K ~string, V any](patch map[string]any, field string, old, edited M, same func(a, b V) bool) {
 	changes := map[string]any{}
 	for key, value := range edited {
@@ -94,7 +93,7 @@ func addDifference[M ~map[K]V, K ~string, V any](patch map[string]any, field str
 	}
 }
 
-// transferConditions does to the newest conditions what turned the old ones into the edited ones.
+// transferConditions applies the difference between old and edited conditions to the newest ones.
 func transferConditions(old, edited, newest []corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
 	result := slices.Clone(newest)
 	for _, condition := range old {
@@ -113,4 +112,9 @@ func transferConditions(old, edited, newest []corev1.PersistentVolumeClaimCondit
 		}
 	}
 	return result
+}
+
+// conditionAt returns the index of the condition in the list, or -1.
+func conditionAt(list []corev1.PersistentVolumeClaimCondition, condition corev1.PersistentVolumeClaimConditionType) int {
+	return slices.IndexFunc(list, func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == condition })
 }
