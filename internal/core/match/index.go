@@ -30,8 +30,8 @@ type Index struct {
 
 // VolumeEntry is one volume in an Index.
 type VolumeEntry struct {
-	seqmap.Place[VolumeEntry]                          // by name
-	PV                        *corev1.PersistentVolume // nil if there are only claims that name it
+	seqmap.Link[VolumeEntry]                          // by name
+	PV                       *corev1.PersistentVolume // nil if there are only claims that name it
 	Mark
 
 	size  int64              // capacity, see sizeOf

@@ -22,8 +22,8 @@ type links struct {
 
 // ClaimEntry is one claim in an Index.
 type ClaimEntry struct {
-	seqmap.Place[ClaimEntry]                               // by key
-	Claim                    *corev1.PersistentVolumeClaim // nil if there are only volumes that point at it
+	seqmap.Link[ClaimEntry]                               // by key
+	Claim                   *corev1.PersistentVolumeClaim // nil if there are only volumes that point at it
 	Mark
 
 	pointing *VolumeEntry // the first of the volumes that point at it, by uid in the claimRef, then by name

@@ -7,20 +7,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// AdmitsNode reports whether the node affinity of a volume admits a node with these labels: there is none, or one of its terms
-// holds (MNT-191). Labels alone are judged: a well-formed requirement on a field of the node holds.
+// AdmitsNode reports whether the node affinity of a volume admits a node with these labels: it is nil, or one of its terms matches
+// (MNT-191). Only labels are compared; every well-formed requirement on a field of the node matches.
 func AdmitsNode(pv *corev1.PersistentVolume, labels map[string]string) bool {
 	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
 		return true
 	}
-	// MNT-191
+	// MNT-191: one matching term is enough.
 	return slices.ContainsFunc(pv.Spec.NodeAffinity.Required.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
-		return termHolds(&term, labels)
+		return termMatches(&term, labels)
 	})
 }
 
-// termHolds reports whether all requirements hold. A term without any holds nowhere.
-func termHolds(term *corev1.NodeSelectorTerm, labels map[string]string) bool {
+// termMatches reports whether all requirements match. A term without requirements matches no node.
+func termMatches(term *corev1.NodeSelectorTerm, labels map[string]string) bool {
 	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
 		return false
 	}
@@ -31,14 +31,14 @@ func termHolds(term *corev1.NodeSelectorTerm, labels map[string]string) bool {
 		}
 	}
 	for i := range term.MatchExpressions {
-		if !labelHolds(&term.MatchExpressions[i], labels) {
+		if !labelMatches(&term.MatchExpressions[i], labels) {
 			return false
 		}
 	}
 	return true
 }
 
-func labelHolds(r *corev1.NodeSelectorRequirement, labels map[string]string) bool {
+func labelMatches(r *corev1.NodeSelectorRequirement, labels map[string]string) bool {
 	value, has := labels[r.Key]
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn:

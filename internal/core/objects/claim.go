@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ClassOf is the name of the claim's storage class, "" for none (BIND-002).
+// ClassOf returns the name of the storage class of a claim, or "" for none (BIND-002).
 func ClassOf(claim *corev1.PersistentVolumeClaim) string {
 	// BIND-002: the legacy annotation wins over the field.
 	if class, ok := claim.Annotations[AnnStorageClass]; ok {
@@ -16,14 +16,14 @@ func ClassOf(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
-// HasClass reports whether the claim says anything about its class. An explicit "" is a class: it asks for none and keeps the
-// default class away (BIND-002).
+// HasClass reports whether the claim sets its class. An explicit "" counts: it requests no class and prevents the default class
+// (BIND-002).
 func HasClass(claim *corev1.PersistentVolumeClaim) bool {
 	_, ok := claim.Annotations[AnnStorageClass]
 	return ok || claim.Spec.StorageClassName != nil
 }
 
-// ClassOfVolume is the name of the volume's storage class, "" for none (BIND-002).
+// ClassOfVolume returns the name of the storage class of a volume, or "" for none (BIND-002).
 func ClassOfVolume(pv *corev1.PersistentVolume) string {
 	if class, ok := pv.Annotations[AnnStorageClass]; ok {
 		return class
@@ -31,7 +31,7 @@ func ClassOfVolume(pv *corev1.PersistentVolume) string {
 	return pv.Spec.StorageClassName
 }
 
-// IsMine reports whether the volume points at this very claim: name and namespace equal, and the uid equal or still empty
+// IsMine reports whether the claimRef of the volume refers to this claim: name and namespace are equal, and the uid is equal or empty
 // (BIND-003).
 func IsMine(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	ref := pv.Spec.ClaimRef
@@ -39,7 +39,7 @@ func IsMine(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bo
 		(ref.UID == "" || ref.UID == claim.UID)
 }
 
-// VolumeModeOf is the mode a field stands for: nil is Filesystem.
+// VolumeModeOf returns the mode, or Filesystem for nil.
 func VolumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
 	if mode == nil {
 		return corev1.PersistentVolumeFilesystem
@@ -47,7 +47,7 @@ func VolumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode
 	return *mode
 }
 
-// ValueOf is the string a field stands for: nil is "".
+// ValueOf returns the string, or "" for nil.
 func ValueOf(s *string) string {
 	if s == nil {
 		return ""

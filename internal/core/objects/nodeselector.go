@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SelectsNode reports whether a node is one that a pod's node selector and required node affinity allow. Requirements on fields
-// compare the node's name.
+// SelectsNode reports whether the node selector and the required node affinity of a pod allow a node. Requirements on fields compare the
+// name of the node.
 func SelectsNode(pod *corev1.Pod, node *corev1.Node) bool {
 	for key, value := range pod.Spec.NodeSelector {
 		if got, ok := node.Labels[key]; !ok || got != value {
@@ -21,13 +21,13 @@ func SelectsNode(pod *corev1.Pod, node *corev1.Node) bool {
 	}
 	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
-		return termHolds(&term, node.Labels) && !slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool {
+		return termMatches(&term, node.Labels) && !slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool {
 			return r.Key != metav1.ObjectNameField || (r.Operator == corev1.NodeSelectorOpIn) != (r.Values[0] == node.Name)
 		})
 	})
 }
 
-// Tolerated reports whether a taint that keeps new pods off a node does not keep this pod off.
+// Tolerated reports whether a pod tolerates a taint.
 func Tolerated(pod *corev1.Pod, taint *corev1.Taint) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		switch {

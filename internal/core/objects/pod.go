@@ -7,12 +7,12 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// EphemeralClaimName is the name of the claim for a generic ephemeral volume of a pod (EPH-003).
+// EphemeralClaimName returns the name of the claim for a generic ephemeral volume of a pod (EPH-003).
 func EphemeralClaimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	return pod.Name + "-" + volume.Name
 }
 
-// ClaimOf is the name of the claim that a volume of a pod stands for, "" if it stands for none.
+// ClaimOf returns the name of the claim that a volume of a pod uses, or "" if it uses none.
 func ClaimOf(pod *corev1.Pod, volume *corev1.Volume) string {
 	switch {
 	case volume.PersistentVolumeClaim != nil:
@@ -23,7 +23,7 @@ func ClaimOf(pod *corev1.Pod, volume *corev1.Volume) string {
 	return ""
 }
 
-// ClaimsOf lists the keys of the claims that a pod names, in the order of its volumes, those of generic ephemeral volumes included
+// ClaimsOf returns the keys of the claims that a pod uses, in the order of its volumes, including those of generic ephemeral volumes
 // (PROT-021).
 func ClaimsOf(pod *corev1.Pod) []string {
 	var keys []string
@@ -35,21 +35,21 @@ func ClaimsOf(pod *corev1.Pod) []string {
 	return keys
 }
 
-// SameVolumes reports whether two versions of a pod share their list of volumes, and so name the same claims. It may say no although
-// they do.
+// SameVolumes reports whether two versions of a pod share the memory of their list of volumes, and therefore use the same claims. It may
+// return false for versions that use the same claims. It is for store.Table.NewIndexWith.
 func SameVolumes(a, b *corev1.Pod) bool {
 	x, y := a.Spec.Volumes, b.Spec.Volumes
 	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
 }
 
-// OwnsClaim reports whether the claim is controlled by this very pod, as claims of generic ephemeral volumes are (API-276).
+// OwnsClaim reports whether this pod is the controller of the claim, as for claims of generic ephemeral volumes (API-276).
 func OwnsClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	// API-276: the controller reference decides, by uid; a pod that was re-created does not own the claim of its predecessor.
 	controller := metav1.GetControllerOfNoCopy(claim)
 	return claim.Namespace == pod.Namespace && controller != nil && controller.UID == pod.UID
 }
 
-// Terminated reports whether nothing of the pod runs any more or ever will (RECL-066).
+// Terminated reports whether no container of the pod runs or will run again (RECL-066).
 func Terminated(pod *corev1.Pod) bool {
 	// RECL-066: the pod is complete.
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {

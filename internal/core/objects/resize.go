@@ -11,7 +11,7 @@ import (
 // ResizePendingMessage is the message of the condition FileSystemResizePending (EXP-023).
 const ResizePendingMessage = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
 
-// resizeConditions are the conditions that an expansion sets and takes away (EXP-003).
+// resizeConditions lists the conditions that an expansion sets and removes (EXP-003).
 var resizeConditions = []corev1.PersistentVolumeClaimConditionType{
 	corev1.PersistentVolumeClaimResizing,
 	corev1.PersistentVolumeClaimFileSystemResizePending,
@@ -21,7 +21,7 @@ var resizeConditions = []corev1.PersistentVolumeClaimConditionType{
 
 // IsResizeCondition reports whether the condition is one of the four of an expansion (EXP-003).
 func IsResizeCondition(condition corev1.PersistentVolumeClaimConditionType) bool {
-	// EXP-003
+	// EXP-003: these four belong to an expansion, all others do not.
 	return slices.Contains(resizeConditions, condition)
 }
 
@@ -33,19 +33,19 @@ func HasCondition(claim *corev1.PersistentVolumeClaim, condition corev1.Persiste
 }
 
 // MergeResizeConditions returns the conditions of a claim with the added resize conditions, as the expand controller and kubelets
-// merge them (EXP-050): one that is there with the same status stays as it is, message and time included. Other old resize
+// merge them (EXP-050): an old condition of the same type and status stays unchanged, including message and time. Other old resize
 // conditions stay only with keepOld. The arguments are not modified.
 func MergeResizeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool, added ...corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
 	return mergeConditions(old, keepOld, added, func(old, added corev1.PersistentVolumeClaimCondition) bool {
-		// EXP-050: the first message of a run of failures survives.
+		// EXP-050: of repeated failures, the first message stays.
 		return old.Status != added.Status
 	})
 }
 
-// ReplaceResizeConditions is MergeResizeConditions as the external resizer does it: an added condition takes the place of the old one
-// of its type in any case (EXP-050).
+// ReplaceResizeConditions is MergeResizeConditions as the external resizer does it: an added condition always replaces the old one of its
+// type (EXP-050).
 func ReplaceResizeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool, added ...corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
-	// EXP-050
+	// EXP-050: the external resizer replaces conditions whatever their status is.
 	return mergeConditions(old, keepOld, added, func(_, _ corev1.PersistentVolumeClaimCondition) bool { return true })
 }
 
@@ -55,7 +55,7 @@ func mergeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool, 
 	for _, condition := range old {
 		at := conditionAt(added, condition.Type)
 		switch {
-		// EXP-050: conditions of others stay in place.
+		// EXP-050: other conditions stay in place.
 		case !IsResizeCondition(condition.Type):
 			merged = append(merged, condition)
 		case at < 0:
@@ -77,37 +77,37 @@ func mergeConditions(old []corev1.PersistentVolumeClaimCondition, keepOld bool, 
 	return merged
 }
 
-// conditionAt is the place of the condition in the list, less than zero if it is not there.
+// conditionAt returns the index of the condition in the list, or -1.
 func conditionAt(list []corev1.PersistentVolumeClaimCondition, condition corev1.PersistentVolumeClaimConditionType) int {
 	return slices.IndexFunc(list, func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == condition })
 }
 
-// ResizeStatus is how far the expansion of a claim is; "" is idle (EXP-003).
+// ResizeStatus returns the state of the expansion of a claim; "" is idle (EXP-003).
 func ResizeStatus(claim *corev1.PersistentVolumeClaim) corev1.ClaimResourceStatus {
-	// EXP-003: no entry is idle.
+	// EXP-003: no entry means idle.
 	return claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]
 }
 
-// Allocated is the size that the claim's volume is being expanded to, or was last; ok is false if it never was (EXP-004).
+// Allocated returns the target size of the current or last expansion of the claim; ok is false if there was none (EXP-004).
 func Allocated(claim *corev1.PersistentVolumeClaim) (size apiresource.Quantity, ok bool) {
-	// EXP-004
+	// EXP-004: the entry stays after the expansion.
 	size, ok = claim.Status.AllocatedResources[corev1.ResourceStorage]
 	return size, ok
 }
 
-// CopyOfClaim is a copy whose fields may be set. What they refer to is shared with the original: lists and maps are replaced, not
-// modified, which the functions below see to.
+// CopyOfClaim returns a shallow copy. Its fields may be set, but maps and lists are shared with the original and must be replaced, not
+// modified. The functions below do that.
 func CopyOfClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	edited := *claim
 	return &edited
 }
 
-// SetResizeStatus sets how far the expansion of a copied claim is; "" takes the entry away, and the map with its last entry.
+// SetResizeStatus sets the state of the expansion of a copied claim; "" removes the entry, and the map with its last entry.
 func SetResizeStatus(edited *corev1.PersistentVolumeClaim, status corev1.ClaimResourceStatus) {
 	edited.Status.AllocatedResourceStatuses = replaceEntry(edited.Status.AllocatedResourceStatuses, corev1.ResourceStorage, status, status != "")
 }
 
-// SetAllocated sets the size that a copied claim is being expanded to.
+// SetAllocated sets the target size of the expansion of a copied claim.
 func SetAllocated(edited *corev1.PersistentVolumeClaim, size apiresource.Quantity) {
 	edited.Status.AllocatedResources = replaceEntry(edited.Status.AllocatedResources, corev1.ResourceStorage, size, true)
 }
@@ -122,12 +122,12 @@ func SetClaimAnnotation(edited *corev1.PersistentVolumeClaim, key, value string)
 	edited.Annotations = replaceEntry(edited.Annotations, key, value, true)
 }
 
-// RemoveClaimAnnotation takes an annotation off a copied claim.
+// RemoveClaimAnnotation removes an annotation from a copied claim.
 func RemoveClaimAnnotation(edited *corev1.PersistentVolumeClaim, key string) {
 	edited.Annotations = replaceEntry(edited.Annotations, key, "", false)
 }
 
-// replaceEntry is the map with the entry set, or taken away; nil when nothing is left. The argument is not modified.
+// replaceEntry returns a copy of the map with the entry set or removed, or nil if nothing is left.
 func replaceEntry[M ~map[K]V, K comparable, V any](old M, key K, value V, set bool) M {
 	_, had := old[key]
 	if !set && !had {

@@ -13,10 +13,10 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// CSIPluginName is the plugin that speaks to all CSI drivers.
+// CSIPluginName is the name of the plugin for all CSI drivers.
 const CSIPluginName = "kubernetes.io/csi"
 
-// Names of the plugins whose volumes have no storage behind them that a backend would keep.
+// Names of the plugins whose volumes need no storage backend.
 const (
 	emptyDirPlugin    = "kubernetes.io/empty-dir"
 	configMapPlugin   = "kubernetes.io/configmap"
@@ -30,31 +30,31 @@ const (
 	nfsPlugin         = "kubernetes.io/nfs"
 )
 
-// VolumeSpec is a volume of a pod, resolved: the PersistentVolume behind its claim, or the source that the pod itself has. The
-// zero value stands for a volume of which only the unique name is known.
+// VolumeSpec is a resolved volume of a pod: the PersistentVolume of its claim, or a source in the pod itself. The zero value stands for a
+// volume of which only the unique name is known.
 type VolumeSpec struct {
 	// PV is the PersistentVolume, nil for a source in the pod.
 	PV *corev1.PersistentVolume
 	// Inline is the pod's own volume, nil for a PersistentVolume.
 	Inline *corev1.Volume
-	// ReadOnly is what the pod says about its claim (MNT-073); false for a source in the pod.
+	// ReadOnly is the field readOnly of the claim reference in the pod (MNT-073); false for a source in the pod.
 	ReadOnly bool
 }
 
-// SpecOfVolume makes the spec of a pod volume that stands for a claim with that PersistentVolume.
+// SpecOfVolume returns the spec of a pod volume whose claim is bound to that PersistentVolume.
 func SpecOfVolume(volume *corev1.Volume, pv *corev1.PersistentVolume) VolumeSpec {
 	claim := volume.PersistentVolumeClaim
 	return VolumeSpec{PV: pv, ReadOnly: claim != nil && claim.ReadOnly}
 }
 
-// SpecOfInline makes the spec of a pod volume that has its source in the pod.
+// SpecOfInline returns the spec of a pod volume with a source in the pod.
 func SpecOfInline(volume *corev1.Volume) VolumeSpec { return VolumeSpec{Inline: volume} }
 
-// Known reports whether anything but the name of the volume is known.
+// Known reports whether more than the name of the volume is known.
 func (s VolumeSpec) Known() bool { return s.PV != nil || s.Inline != nil }
 
-// Name is the name of the PersistentVolume, or that of the volume in the pod (MNT-023); "nil" if neither is known, as messages
-// have it.
+// Name returns the name of the PersistentVolume, or of the volume in the pod (MNT-023). If neither is known it returns "nil", as in
+// messages of Kubernetes.
 func (s VolumeSpec) Name() string {
 	switch {
 	case s.PV != nil:
@@ -65,7 +65,7 @@ func (s VolumeSpec) Name() string {
 	return "nil"
 }
 
-// CSI is the source of a PersistentVolume of a CSI driver, nil for every other volume.
+// CSI returns the source of a PersistentVolume of a CSI driver, or nil for other volumes.
 func (s VolumeSpec) CSI() *corev1.CSIPersistentVolumeSource {
 	if s.PV == nil {
 		return nil
@@ -73,7 +73,7 @@ func (s VolumeSpec) CSI() *corev1.CSIPersistentVolumeSource {
 	return s.PV.Spec.CSI
 }
 
-// Source is the source as plugins are asked about it (storage.Supporter); nil for what only a pod can have, such as an emptyDir.
+// Source returns the source for storage.Supporter, or nil for sources that only a pod can have, such as an emptyDir.
 func (s VolumeSpec) Source() *corev1.PersistentVolumeSource {
 	if s.PV != nil {
 		return &s.PV.Spec.PersistentVolumeSource
@@ -93,7 +93,7 @@ func (s VolumeSpec) Source() *corev1.PersistentVolumeSource {
 	return nil
 }
 
-// ID is the volume's name within its plugin, as a backend knows it: storage.Handle of a PersistentVolume, or the name in the pod.
+// ID returns the name of the volume within its plugin: storage.Handle of a PersistentVolume, or the name in the pod.
 func (s VolumeSpec) ID() string {
 	if s.PV != nil {
 		return storage.Handle(s.PV)
@@ -101,20 +101,20 @@ func (s VolumeSpec) ID() string {
 	return s.Name()
 }
 
-// Plugin is what is in charge of a volume on the side of the kubelet and the attach/detach controller.
+// Plugin is the volume plugin that the kubelet and the attach/detach controller use for a volume.
 type Plugin struct {
 	// Name is the name of the plugin: kubernetes.io/csi for all CSI drivers.
 	Name string
 	// Driver is the name of the CSI driver, "" for an in-tree plugin.
 	Driver string
-	// Backend does the work: the CSI driver, or the in-tree plugin. It is nil where there is none: the volume needs no storage
-	// (emptyDir), or no such CSI driver runs.
+	// Backend is the CSI driver or in-tree plugin. It is nil if the volume needs no storage, such as an emptyDir, or if the CSI driver
+	// does not run.
 	Backend storage.Backend
 }
 
-// PluginOf finds the plugin in charge of the volume: the CSI driver by its name, an in-tree plugin by the source it supports, one
-// without storage by the kind of source (MNT-020). A CSI volume always has a plugin, even if its driver is not there. A source
-// that nobody supports, or several plugins do, is an error.
+// PluginOf returns the plugin for the volume: that of a CSI driver by name, an in-tree plugin by the source that it supports, one without
+// storage by the kind of source (MNT-020). A CSI volume always has a plugin, even if its driver does not run. A source that no plugin or
+// several plugins support is an error.
 func PluginOf(set *backends.Set, spec VolumeSpec) (Plugin, error) {
 	if driver := driverOf(spec); driver != "" {
 		backend, _ := set.Driver(driver)
@@ -123,19 +123,19 @@ func PluginOf(set *backends.Set, spec VolumeSpec) (Plugin, error) {
 	if name := storageless(spec); name != "" {
 		return Plugin{Name: name}, nil
 	}
-	// MNT-020: exactly one plugin must be in charge.
+	// MNT-020: exactly one plugin must support the source.
 	backend, err := set.BySource(spec.Source())
 	if err == nil {
 		return Plugin{Name: backend.Name(), Backend: backend}, nil
 	}
-	// A node needs no backend to bind a directory, or to mount a share.
+	// A node needs no backend to bind-mount a directory or to mount a share.
 	if name := directory(spec.Source()); name != "" && err == backends.ErrNoPluginMatched {
 		return Plugin{Name: name}, nil
 	}
 	return Plugin{}, err
 }
 
-// driverOf is the CSI driver of a volume, "" for one of an in-tree plugin.
+// driverOf returns the CSI driver of a volume, or "" for that of an in-tree plugin.
 func driverOf(spec VolumeSpec) string {
 	switch {
 	case spec.CSI() != nil:
@@ -146,7 +146,7 @@ func driverOf(spec VolumeSpec) string {
 	return ""
 }
 
-// storageless is the plugin of a source that only a pod can have, "" for every other volume.
+// storageless returns the plugin for a source that only a pod can have, or "" for other volumes.
 func storageless(spec VolumeSpec) string {
 	if spec.Inline == nil {
 		return ""
@@ -171,7 +171,7 @@ func storageless(spec VolumeSpec) string {
 	return ""
 }
 
-// directory is the plugin of a source that every node can make available by itself.
+// directory returns the plugin for a source that every node can mount without a backend, or "".
 func directory(source *corev1.PersistentVolumeSource) string {
 	switch {
 	case source == nil:
@@ -190,58 +190,58 @@ func directory(source *corev1.PersistentVolumeSource) string {
 // object of a CSI volume's driver, nil if there is none.
 func (p Plugin) Attachable(spec VolumeSpec, driver *storagev1.CSIDriver) bool {
 	if p.Name != CSIPluginName {
-		// ATT-010, MNT-024: an in-tree plugin is an attacher or is not.
+		// ATT-010, MNT-024: an in-tree plugin supports attaching or does not.
 		return p.Backend != nil && spec.PV != nil && backends.Can(p.Backend, storage.Attach)
 	}
-	// ATT-010: a volume in the pod itself is the node's affair.
+	// ATT-010: an inline volume is not attached.
 	if spec.PV == nil {
 		return false
 	}
-	// ATT-010, MNT-024: without the object, and without a word in it, attaching is needed.
+	// ATT-010, MNT-024: without the object or the field, attaching is required.
 	return driver == nil || driver.Spec.AttachRequired == nil || *driver.Spec.AttachRequired
 }
 
-// DeviceMountable reports whether a node mounts the volume once, before any pod gets it (MNT-020, MNT-024, MNT-025).
+// DeviceMountable reports whether a node mounts the volume once for all pods, before it mounts it for each (MNT-020, MNT-024, MNT-025).
 func (p Plugin) DeviceMountable(spec VolumeSpec) bool {
 	switch {
 	case spec.PV == nil:
 		return false
 	case p.Name == CSIPluginName:
-		// MNT-024: always; whether the driver stages is found out at mounting.
+		// MNT-024: always; whether the driver stages volumes is checked when mounting.
 		return true
 	case spec.PV.Spec.Local != nil:
-		// MNT-025
+		// MNT-025: local volumes are.
 		return true
 	}
 	return p.Backend != nil && backends.Can(p.Backend, storage.Stage)
 }
 
-// UniqueVolumeName is the name under which controllers, kubelets and the status of nodes know a volume that pods share: the
-// plugin, and the volume's name there (ATT-001, MNT-021). For CSI that is driver^handle.
+// UniqueVolumeName returns the name of a volume in controllers, kubelets and the status of nodes: the plugin, and the name of the volume
+// there (ATT-001, MNT-021). For CSI the latter is driver^handle. Pods that use the volume share the name.
 func UniqueVolumeName(p Plugin, spec VolumeSpec) corev1.UniqueVolumeName {
 	if p.Name == CSIPluginName {
-		// ATT-001: two PersistentVolumes with one handle are one volume.
+		// ATT-001: two PersistentVolumes with the same handle are the same volume.
 		return CSIVolumeName(p.Driver, spec.ID())
 	}
 	return corev1.UniqueVolumeName(p.Name + "/" + spec.ID())
 }
 
-// UniquePodVolumeName is the name of a volume that belongs to one pod alone (MNT-022).
+// UniquePodVolumeName returns the name of a volume that belongs to one pod (MNT-022).
 func UniquePodVolumeName(p Plugin, pod types.UID, spec VolumeSpec) corev1.UniqueVolumeName {
 	return corev1.UniqueVolumeName(p.Name + "/" + string(pod) + "-" + spec.Name())
 }
 
-// CSIVolumeName is the unique name of the volume of a CSI driver (ATT-001, MNT-024).
+// CSIVolumeName returns the unique name of a volume of a CSI driver (ATT-001, MNT-024).
 func CSIVolumeName(driver, handle string) corev1.UniqueVolumeName {
 	return corev1.UniqueVolumeName(CSIPluginName + "/" + driver + csiSeparator + handle)
 }
 
 const csiSeparator = "^"
 
-// SplitVolumeName takes a unique name apart at its second slash: the plugin's name and the volume's name there (ATT-107). A name
+// SplitVolumeName splits a unique name at its second slash into the name of the plugin and the name of the volume there (ATT-107). A name
 // without two slashes is an error.
 func SplitVolumeName(name corev1.UniqueVolumeName) (plugin, volume string, err error) {
-	// ATT-107: plugin names have one slash themselves.
+	// ATT-107: names of plugins contain one slash.
 	parts := strings.SplitN(string(name), "/", 3)
 	if len(parts) != 3 {
 		return "", "", fmt.Errorf("cannot split volume unique name %s", name)
@@ -249,9 +249,9 @@ func SplitVolumeName(name corev1.UniqueVolumeName) (plugin, volume string, err e
 	return parts[0] + "/" + parts[1], parts[2], nil
 }
 
-// SplitCSIName takes the name of a volume within the CSI plugin apart. It must have exactly one separator (ATT-143).
+// SplitCSIName splits the name of a volume within the CSI plugin into driver and handle. It must contain exactly one separator (ATT-143).
 func SplitCSIName(name string) (driver, handle string, ok bool) {
-	// ATT-143: so a handle with the separator in it cannot be detached.
+	// ATT-143: as a consequence, a volume whose handle contains the separator cannot be detached.
 	parts := strings.Split(name, csiSeparator)
 	if len(parts) != 2 {
 		return "", "", false
@@ -259,19 +259,19 @@ func SplitCSIName(name string) (driver, handle string, ok bool) {
 	return parts[0], parts[1], true
 }
 
-// AttachmentName is the name of the VolumeAttachment that attaches a CSI volume to a node (ATT-003, MNT-038).
+// AttachmentName returns the name of the VolumeAttachment for a CSI volume and a node (ATT-003, MNT-038).
 func AttachmentName(handle, driver, node string) string {
-	// ATT-003, MNT-038: the same for every cycle of attaching and detaching.
+	// ATT-003, MNT-038: the name is the same each time the volume is attached.
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
 }
 
 // MultiAttachAllowed reports whether the volume may be attached to several nodes at a time (ATT-069).
 func MultiAttachAllowed(spec VolumeSpec) bool {
 	if spec.Inline != nil {
-		// ATT-069: two kinds of disk are known to be for one node.
+		// ATT-069: these two kinds of disk are for one node.
 		return spec.Inline.AzureDisk == nil && spec.Inline.Cinder == nil
 	}
-	// ATT-069: without a spec, or without modes, nothing forbids it.
+	// ATT-069: without a spec or access modes, it is allowed.
 	if spec.PV == nil || len(spec.PV.Spec.AccessModes) == 0 {
 		return true
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 type thing struct {
-	Place[thing]
+	Link[thing]
 	n int
 }
 
@@ -18,7 +18,7 @@ func newThing(key string, n int) *thing {
 	return t
 }
 
-// TestLikeAMap has random things come, go and come again, and asks for them in order, backwards and at random: the answers are those of a Go map.
+// TestLikeAMap adds and deletes values at random and looks them up in order, backwards and at random: the results are those of a Go map.
 func TestLikeAMap(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -26,7 +26,7 @@ func TestLikeAMap(t *testing.T) {
 		model := map[string]*thing{}
 		keys := make([]string, 1+random.IntN(40))
 		for i := range keys {
-			// Some have a namespace; some are one the end of another.
+			// Some keys have a namespace; some are a suffix of another.
 			keys[i] = strings.TrimPrefix(fmt.Sprintf("%s/%03d", []string{"", "a", "ab", "default"}[random.IntN(4)], i), "/")
 		}
 		check := func(key string) {
@@ -62,7 +62,7 @@ func TestLikeAMap(t *testing.T) {
 			default:
 				m.Delete(old)
 				delete(model, key)
-				if random.IntN(3) == 0 { // the same thing again
+				if random.IntN(3) == 0 { // the same value again
 					model[key] = old
 					m.Put(old)
 				}
@@ -83,7 +83,7 @@ func TestLikeAMap(t *testing.T) {
 	}
 }
 
-// TestNames: a namespace and a name are no other key, even if their letters are.
+// TestNames checks that a namespace and a name match no other key, even one of the same letters.
 func TestNames(t *testing.T) {
 	var m Map[thing, *thing]
 	m.Put(newThing("a/bc", 0))
@@ -106,7 +106,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestInTurn: things that are asked for in the order in which they came are found without the map, from the second on, by two walks that take turns.
+// TestInTurn checks that two alternating walks in the order of insertion find values without the Go map, from the second one on.
 func TestInTurn(t *testing.T) {
 	var m Map[thing, *thing]
 	key := func(i int) string { return fmt.Sprintf("default/%03d", i) }

@@ -18,11 +18,11 @@ func admitAttributesClass(_ *Store, class *volumeAttributesClass) error {
 	return nil
 }
 
-// admitClaim is API-250, BIND-017: first the class, then the protection.
+// admitClaim sets the default class of a claim, then its protection finalizer (API-250, BIND-017).
 func admitClaim(s *Store, claim *corePVC) error {
-	// API-251: a class that is named, even as "", is a choice.
+	// API-251: a claim that names a class, even "", gets no default.
 	if _, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]; !annotated && claim.Spec.StorageClassName == nil {
-		// API-253: without a default class the claim stays without.
+		// API-253: without a default class the claim gets none.
 		if class := s.defaultClass(); class != nil {
 			claim.Spec.StorageClassName = new(class.Name)
 		}
@@ -31,15 +31,15 @@ func admitClaim(s *Store, claim *corePVC) error {
 	return nil
 }
 
-// defaultClass is the class for claims that name none, nil if there is no default.
+// defaultClass returns the class for claims that name none, or nil if there is no default.
 func (s *Store) defaultClass() *storageClass {
 	var newest *storageClass
 	for class := range s.Classes.All() {
-		// API-252: either annotation will do, with just this value.
+		// API-252: either annotation marks a default class, if its value is exactly "true".
 		if class.Annotations[objects.AnnDefaultClass] != "true" && class.Annotations[objects.AnnBetaDefaultClass] != "true" {
 			continue
 		}
-		// API-253: the newest wins. Classes come in the order of their names, so of one second the first stays.
+		// API-253: the newest class wins; among classes of the same second, the first by name.
 		if newest == nil || class.CreationTimestamp.Unix() > newest.CreationTimestamp.Unix() {
 			newest = class
 		}
@@ -52,13 +52,14 @@ var (
 	errNotExpandable = errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 )
 
-// admitResize refuses an expansion that could not be carried out (API-224, EXP-001). Neither the volume nor its driver is asked.
+// admitResize rejects an expansion of a claim that is not bound or whose class does not allow expansion (API-224, EXP-001). It checks
+// neither the volume nor its driver.
 func admitResize(s *Store, claim, old *corePVC) error {
 	size := storageOf(claim.Spec.Resources.Requests)
 	if size.Cmp(storageOf(old.Spec.Resources.Requests)) <= 0 {
 		return nil
 	}
-	// API-224: the phase is that of the stored claim. Validation has refused the rest of such updates already (API-221).
+	// API-224: the phase of the stored claim counts. Validation has already rejected other changes to a claim that is not bound (API-221).
 	if old.Status.Phase != corev1.ClaimBound {
 		return forbidden(resourceOf(api.PersistentVolumeClaim), claim.Name, errNotBound)
 	}

@@ -18,29 +18,29 @@ var (
 	bindingResource = schema.GroupResource{Resource: "pods/binding"}
 )
 
-// Bind gives the pod of that key a node, as POST to its binding subresource does (API-260 to API-262), and returns the pod as
-// stored. The binding's own uid and resourceVersion, if any, are preconditions; its labels and annotations go to the pod. The node
-// need not exist. Errors: a server error for a malformed binding; BadRequest for one of another name; NotFound; Conflict when the
-// pod cannot take a node. A binding that is nil is a BadRequest.
+// Bind assigns the pod with that key to a node, as a POST to its binding subresource does (API-260 to API-262), and returns the pod as
+// stored. The uid and resourceVersion of the binding, if set, are preconditions; its labels and annotations are added to the pod. The
+// node need not exist. Errors: a server error for a malformed binding; BadRequest if it is nil or has another name; NotFound; Conflict
+// if the pod cannot be assigned.
 func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if binding == nil {
 		return nil, s.Pods.badRequest("bind", "the binding is nil")
 	}
 	namespace, name := api.SplitKey(key)
-	// API-020, API-009: a binding is about the pod of its own name.
+	// API-020, API-009: a binding has the name of its pod.
 	if binding.Namespace != "" && binding.Namespace != namespace {
 		return nil, errOtherNamespace()
 	}
 	if binding.Name != name {
 		return nil, errOtherBinding()
 	}
-	// API-260: what is malformed is refused before anything is looked up.
+	// API-260: a malformed binding is rejected before the pod is looked up.
 	if err := validateBinding(binding); err != nil {
 		return nil, err
 	}
 	c := s.Pods.cells.Get(key)
 	if c == nil {
-		// API-261
+		// API-261: only an existing pod can be bound.
 		return nil, s.Pods.notFound(key)
 	}
 	var labels map[string]string
@@ -51,8 +51,8 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The labels and annotations of a binding are nobody's to check.
-	c.validMeta = false
+	// The labels and annotations that come with a binding are not validated.
+	c.validMeta, c.validSpec = false, false
 	s.Pods.put(c, b)
 	return b, nil
 }
@@ -61,9 +61,8 @@ func errOtherBinding() error {
 	return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 }
 
-// bound is the pod as the binding leaves it (API-260 to API-262): a new object that shares what has not changed, with the old
-// resourceVersion. node are the labels of the target node, nil if there is no such node, which nobody checks. Errors: a server
-// error for a malformed binding; BadRequest for one of another name; Conflict when the pod cannot take a node.
+// bound returns the pod after the binding (API-260 to API-262): a new object that shares unchanged fields with the old one and has its
+// resourceVersion. node are the labels of the target node, nil if it does not exist. The errors are those of Bind.
 func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now metav1.Time) (*corev1.Pod, error) {
 	if err := validateBinding(binding); err != nil {
 		return nil, err
@@ -71,14 +70,14 @@ func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now
 	if binding.Name != pod.Name {
 		return nil, errOtherBinding()
 	}
-	// API-261: the preconditions of the binding are the uid and the version it names.
+	// API-261: the uid and the version that the binding names are preconditions.
 	if binding.UID != "" && binding.UID != pod.UID {
 		return nil, apierrors.NewConflict(podResource, pod.Name, errUID(binding.UID, pod.UID))
 	}
 	if binding.ResourceVersion != "" && binding.ResourceVersion != pod.ResourceVersion {
 		return nil, apierrors.NewConflict(podResource, pod.Name, errVersion(binding.ResourceVersion, pod.ResourceVersion))
 	}
-	// API-261: one node for each pod, and none for those that go or are held back.
+	// API-261: a pod is assigned once, and not while it is being deleted or gated.
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return nil, bindingConflict(pod, "pod %s is being deleted, cannot be assigned to a host", pod.Name)
@@ -87,13 +86,13 @@ func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now
 	case len(pod.Spec.SchedulingGates) > 0:
 		return nil, bindingConflict(pod, "pod %v has non-empty .spec.schedulingGates", pod.Name)
 	}
-	// API-262: generation stays.
+	// API-262: generation does not change.
 	b := *pod
 	b.Spec.NodeName = binding.Target.Name
 	b.Status.NominatedNodeName = ""
 	b.Annotations = merged(pod.Annotations, binding.Annotations)
 	b.Labels = merged(pod.Labels, binding.Labels)
-	// API-256: the pod learns where its node is. Admission knows the node only by its kind.
+	// API-256: the pod gets the topology labels of its node, if the binding names the kind of its target.
 	if binding.Target.Kind == string(api.Node) {
 		b.Labels = merged(b.Labels, topologyLabels(node))
 	}
@@ -101,10 +100,10 @@ func bound(pod *corev1.Pod, binding *corev1.Binding, node map[string]string, now
 	return &b, nil
 }
 
-// validateBinding is API-260. The answer to a malformed binding is a server error without a reason.
+// validateBinding validates a binding (API-260). The error for a malformed one is a server error without a reason.
 func validateBinding(binding *corev1.Binding) error {
 	var errs field.ErrorList
-	// API-260: pods are bound to nodes, and the node has a name.
+	// API-260: the target is a node, and it has a name.
 	if kind := binding.Target.Kind; kind != "" && kind != string(api.Node) {
 		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{"<empty>", string(api.Node)}))
 	}
@@ -121,7 +120,7 @@ func bindingConflict(pod *corev1.Pod, why string, args ...any) error {
 	return apierrors.NewConflict(bindingResource, pod.Name, fmt.Errorf(why, args...))
 }
 
-// withScheduled is a copy of the conditions in which the pod is scheduled. The time is that of the change.
+// withScheduled returns a copy of the conditions in which PodScheduled is True, since now unless it was True before.
 func withScheduled(conditions []corev1.PodCondition, now metav1.Time) []corev1.PodCondition {
 	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}
 	for i := range conditions {
@@ -138,7 +137,7 @@ func withScheduled(conditions []corev1.PodCondition, now metav1.Time) []corev1.P
 	return append(slices.Clip(conditions), scheduled)
 }
 
-// topologyLabels are the labels of a node that say where it is (API-256).
+// topologyLabels returns the labels of a node that name its zone and region (API-256).
 func topologyLabels(node map[string]string) map[string]string {
 	var labels map[string]string
 	for _, key := range [...]string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
@@ -152,7 +151,7 @@ func topologyLabels(node map[string]string) map[string]string {
 	return labels
 }
 
-// merged is m with the entries of extra, which win; m itself if that changes nothing.
+// merged returns m with the entries of extra, which win. It returns m itself if that changes nothing.
 func merged(m, extra map[string]string) map[string]string {
 	own := m
 	for key, value := range extra {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// lazyCopy is a slice that belongs to somebody else until it is written to.
+// lazyCopy is a shared slice that is copied at the first write.
 type lazyCopy[E any] struct {
 	items []E
 	own   bool
 }
 
-// at gives access to an item for writing. The first call copies the slice.
+// at returns a pointer through which an item may be written. The first call copies the slice.
 func (l *lazyCopy[E]) at(i int) *E {
 	if !l.own {
 		l.items, l.own = slices.Clone(l.items), true
@@ -19,8 +19,8 @@ func (l *lazyCopy[E]) at(i int) *E {
 	return &l.items[i]
 }
 
-// sharesAll reports whether two structs have the same values down to where their pointers, slices and maps lead. It is the case
-// for copies of a struct, and saves comparing what they share.
+// sharesAll reports whether all fields of two structs are equal, and their pointers, slices and maps refer to the same memory, as in
+// shallow copies. It is cheaper than a deep comparison.
 func sharesAll[S any](a, b *S) bool {
 	return a == b || sharesFields(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem())
 }

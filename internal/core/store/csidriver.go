@@ -12,7 +12,7 @@ import (
 
 const (
 	maxDriverNameBytes = 63
-	// An attach limit is asked for no more often than this.
+	// The shortest allowed period, in seconds, between two requests for the attach limit of a node.
 	minAllocatablePeriodSeconds = 10
 	minTokenSeconds             = 600
 	maxTokenSeconds             = 1 << 32
@@ -25,7 +25,7 @@ var csiDriverStrategy = strategy[*csiDriver]{
 	},
 	defaults: defaultDriver,
 	prepareCreate: func(driver *csiDriver, _ metav1.Time) {
-		// API-094: the feature is off, so the field does not exist.
+		// API-094: the feature gate is off, so the field is dropped.
 		driver.Spec.PreventPodSchedulingIfMissing = nil
 	},
 	prepareUpdate: func(driver, old *csiDriver) {
@@ -36,11 +36,11 @@ var csiDriverStrategy = strategy[*csiDriver]{
 	validateCreate: validateDriver,
 	validateUpdate: validateDriverUpdate,
 	equal:          func(a, b *csiDriver) bool { return sameDriverSpec(&a.Spec, &b.Spec) },
-	// API-233, API-030: any change of the spec counts.
+	// API-233, API-030: any change of the spec raises generation.
 	specChanged: func(driver, old *csiDriver) bool { return !sameDriverSpec(&driver.Spec, &old.Spec) },
 }
 
-// The values that defaulting points to. Stored objects share them; nobody writes through them.
+// The values that defaults point to. Stored objects share them; no code writes through these pointers.
 var (
 	yes, no            = true, false
 	defaultFSGroup     = storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
@@ -49,7 +49,7 @@ var (
 	supportedLifecycle = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral, storagev1.VolumeLifecyclePersistent}
 )
 
-// defaultDriver is API-094.
+// defaultDriver sets the defaults of a CSIDriver (API-094).
 func defaultDriver(driver *csiDriver) {
 	spec := &driver.Spec
 	orDefault(&spec.AttachRequired, &yes)
@@ -63,14 +63,14 @@ func defaultDriver(driver *csiDriver) {
 	}
 }
 
-// orDefault points p at the default if it points nowhere.
+// orDefault sets p to the default if it is nil.
 func orDefault[V any](p **V, value *V) {
 	if *p == nil {
 		*p = value
 	}
 }
 
-// validateDriverName checks the name under which volumes and nodes refer to a CSI driver (API-131, API-186, API-201).
+// validateDriverName validates the name with which volumes and nodes refer to a CSI driver (API-131, API-186, API-201).
 // The name of a CSIDriver object may be longer (API-185).
 func validateDriverName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
@@ -89,7 +89,7 @@ func validateDriverName(name string, path *field.Path) field.ErrorList {
 func validateDriver(driver *csiDriver) field.ErrorList {
 	var errs field.ErrorList
 	spec, path := &driver.Spec, field.NewPath("spec")
-	// API-185: defaults see to it that these are set.
+	// API-185: these fields are required; defaults set them.
 	if spec.AttachRequired == nil {
 		errs = append(errs, field.Required(path.Child("attachedRequired"), ""))
 	}
@@ -99,12 +99,12 @@ func validateDriver(driver *csiDriver) field.ErrorList {
 	if spec.StorageCapacity == nil {
 		errs = append(errs, field.Required(path.Child("storageCapacity"), ""))
 	}
-	// API-180: a policy that is given has to be known.
+	// API-180: the policy, if set, must be known.
 	if policy := spec.FSGroupPolicy; policy != nil && !slices.Contains(supportedFSGroups, *policy) {
 		errs = append(errs, field.NotSupported(path.Child("fsGroupPolicy"), *policy, supportedFSGroups))
 	}
 	errs = append(errs, validateTokenRequests(spec.TokenRequests, path.Child("tokenRequests"))...)
-	// API-181: each mode has to be known; errors do not say which one is not.
+	// API-181: each mode must be known; the error does not say which one is not.
 	for _, mode := range spec.VolumeLifecycleModes {
 		if !slices.Contains(supportedLifecycle, mode) {
 			errs = append(errs, field.NotSupported(path.Child("volumeLifecycleModes"), mode, supportedLifecycle))
@@ -113,12 +113,12 @@ func validateDriver(driver *csiDriver) field.ErrorList {
 	if spec.SELinuxMount == nil {
 		errs = append(errs, field.Required(path.Child("seLinuxMount"), ""))
 	}
-	// API-183: a limit is not asked for all the time.
+	// API-183: the period between two requests for a limit has a minimum.
 	if period := spec.NodeAllocatableUpdatePeriodSeconds; period != nil && *period < minAllocatablePeriodSeconds {
 		errs = append(errs, field.Invalid(path.Child("nodeAllocatableUpdatePeriodSeconds"), *period,
 			"must be greater than or equal to 10 seconds"))
 	}
-	// API-184: without tokens there is nothing to put into secrets.
+	// API-184: tokens cannot be passed as secrets if none are requested.
 	if spec.ServiceAccountTokenInSecrets != nil && len(spec.TokenRequests) == 0 {
 		errs = append(errs, field.Invalid(path.Child("serviceAccountTokenInSecrets"), *spec.ServiceAccountTokenInSecrets,
 			"serviceAccountTokenInSecrets is set but no tokenRequests are specified"))
@@ -126,11 +126,11 @@ func validateDriver(driver *csiDriver) field.ErrorList {
 	return errs
 }
 
-// validateTokenRequests is API-182.
+// validateTokenRequests validates the tokens that a driver requests (API-182).
 func validateTokenRequests(requests []storagev1.TokenRequest, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, request := range requests {
-		// API-182: a second token for the same audience is refused, and its other fields do not matter then.
+		// API-182: a second token for the same audience is rejected, and its other fields are not validated.
 		if slices.ContainsFunc(requests[:i], func(r storagev1.TokenRequest) bool { return r.Audience == request.Audience }) {
 			errs = append(errs, field.Duplicate(path.Index(i).Child("audience"), request.Audience))
 			continue
@@ -149,7 +149,7 @@ func validateTokenRequests(requests []storagev1.TokenRequest, path *field.Path) 
 
 func validateDriverUpdate(driver, old *csiDriver) field.ErrorList {
 	errs := validateDriver(driver)
-	// API-233: what decides how volumes of the driver live cannot change.
+	// API-233: the fields that decide how volumes of the driver are handled are immutable.
 	if !equalPointers(driver.Spec.AttachRequired, old.Spec.AttachRequired) {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "attachedRequired"), driver.Spec.AttachRequired, immutable))
 	}
@@ -159,7 +159,7 @@ func validateDriverUpdate(driver, old *csiDriver) field.ErrorList {
 	return errs
 }
 
-// sameDriverSpec reports whether both are stored as the same bytes, which for these fields is the same as being equal.
+// sameDriverSpec reports whether both specs are stored as the same bytes, which for these fields means that they are equal.
 func sameDriverSpec(a, b *storagev1.CSIDriverSpec) bool {
 	return equalPointers(a.AttachRequired, b.AttachRequired) && equalPointers(a.PodInfoOnMount, b.PodInfoOnMount) &&
 		slices.Equal(a.VolumeLifecycleModes, b.VolumeLifecycleModes) && equalPointers(a.StorageCapacity, b.StorageCapacity) &&

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxNodeIDBytes bounds the name that a driver gives a node (API-187).
+// maxNodeIDBytes is the maximum length of the name that a driver gives a node (API-187).
 const maxNodeIDBytes = 256
 
 var csiNodeStrategy = strategy[*csiNode]{
@@ -30,20 +30,20 @@ func validateNodeDrivers(drivers []storagev1.CSINodeDriver, path *field.Path) fi
 	var errs field.ErrorList
 	for i := range drivers {
 		driver, at := &drivers[i], path.Index(i)
-		// API-186: drivers have the names that volumes know them by.
+		// API-186: the name of a driver has the syntax that volumes use.
 		errs = append(errs, validateDriverName(driver.Name, at.Child("name"))...)
-		// API-187: the driver has to know the node.
+		// API-187: the driver must have a name for the node.
 		if driver.NodeID == "" {
 			errs = append(errs, field.Required(at.Child("nodeID"), ""))
 		}
 		if len(driver.NodeID) > maxNodeIDBytes {
 			errs = append(errs, field.Invalid(at.Child("nodeID"), driver.NodeID, fmt.Sprintf("must be %d characters or less", maxNodeIDBytes)))
 		}
-		// API-188: no count is no limit, zero is a limit.
+		// API-188: no count means no limit; zero is a limit.
 		if limit := driver.Allocatable; limit != nil && limit.Count != nil && *limit.Count < 0 {
 			errs = append(errs, field.Invalid(at.Child("allocatable", "count"), *limit.Count, "must be greater than or equal to 0"))
 		}
-		// API-186: a driver is listed once.
+		// API-186: each driver is listed once.
 		if slices.ContainsFunc(drivers[:i], func(d storagev1.CSINodeDriver) bool { return d.Name == driver.Name }) {
 			errs = append(errs, field.Duplicate(at.Child("name"), driver.Name))
 		}
@@ -52,7 +52,7 @@ func validateNodeDrivers(drivers []storagev1.CSINodeDriver, path *field.Path) fi
 	return errs
 }
 
-// validateTopologyKeys is API-189. All errors stand at the driver.
+// validateTopologyKeys validates the topology keys of a driver (API-189). All errors have the path of the driver.
 func validateTopologyKeys(keys []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, key := range keys {
@@ -75,7 +75,7 @@ func validateCSINodeUpdate(node, old *csiNode) field.ErrorList {
 	for i := range old.Spec.Drivers {
 		for j := range node.Spec.Drivers {
 			before, after := &old.Spec.Drivers[i], &node.Spec.Drivers[j]
-			// API-234: a driver that stays may change its limit and nothing else.
+			// API-234: of a driver that stays in the list, only the limit may change.
 			if before.Name == after.Name && !(before.NodeID == after.NodeID && slices.Equal(before.TopologyKeys, after.TopologyKeys)) {
 				errs = append(errs, field.Invalid(path, *after, immutable))
 			}

@@ -16,7 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// decodeTyped reads an object from JSON as the API server does: the case of names matters, what is unknown is dropped.
+// decodeTyped decodes an object from JSON as the API server does: names are case-sensitive, unknown fields are dropped.
 func decodeTyped[T api.Object](data []byte) (T, error) {
 	var none T
 	if err := checkQuantities(data, reflect.TypeFor[T]()); err != nil {
@@ -29,7 +29,7 @@ func decodeTyped[T api.Object](data []byte) (T, error) {
 	return obj, nil
 }
 
-// decodeStrict reads into a pointer to an object. Fields that it does not have, or has twice, are an error.
+// decodeStrict decodes JSON into obj. Unknown and duplicate fields are errors.
 func decodeStrict(data []byte, obj api.Object) error {
 	if err := checkQuantities(data, reflect.TypeOf(obj)); err != nil {
 		return err
@@ -41,7 +41,7 @@ func decodeStrict(data []byte, obj api.Object) error {
 	return errors.Join(strict...)
 }
 
-// decodeObject reads a JSON object and nothing else, keeping numbers as they are written.
+// decodeObject decodes a single JSON object, and keeps numbers as they are written.
 func decodeObject(data []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -50,21 +50,21 @@ func decodeObject(data []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("there is more after the JSON object")
+		return nil, fmt.Errorf("unexpected data after the JSON object")
 	}
 	if doc == nil {
-		return nil, fmt.Errorf("null is no object")
+		return nil, fmt.Errorf("null is not an object")
 	}
 	return doc, nil
 }
 
-// maxExponent bounds the exponent of a quantity. The arithmetic of quantities works out the power of ten, which for 1e999999999
-// would not end.
+// maxExponent is the largest exponent of a quantity. The arithmetic of quantities computes the power of ten, which for 1e999999999 would
+// not end.
 const maxExponent = 999
 
 var inExponent = regexp.MustCompile(`^[+-]?[0-9.]*[eE]([+-]?[0-9]+)$`)
 
-// mayHideExponent reports whether there is an e with four digits or more behind it in the JSON, or an escape that could hide one.
+// mayHideExponent reports whether the JSON contains an e followed by four or more digits, or an escape that could hide one.
 func mayHideExponent(data []byte) bool {
 	const digits = 4
 	for i := 0; i < len(data); i++ {
@@ -90,8 +90,8 @@ func mayHideExponent(data []byte) bool {
 	return false
 }
 
-// checkQuantities refuses JSON for the type t with a quantity whose exponent is beyond reason. Nearly always there is no long
-// exponent at all, nor an escape that could hide one, and nothing is looked at.
+// checkQuantities rejects JSON for the type t with a quantity whose exponent is out of range. It decodes the JSON only if that contains
+// something that could be a long exponent.
 func checkQuantities(data []byte, t reflect.Type) error {
 	if !mayHideExponent(data) {
 		return nil
@@ -103,7 +103,7 @@ func checkQuantities(data []byte, t reflect.Type) error {
 	return walkQuantities(doc, t)
 }
 
-// walkQuantities goes over the parts of doc that are read into quantities in a value of type t.
+// walkQuantities checks the parts of doc that are decoded into quantities of a value of type t.
 func walkQuantities(doc any, t reflect.Type) error {
 	if t == reflect.TypeFor[apiresource.Quantity]() {
 		return checkExponent(doc)
@@ -150,7 +150,7 @@ func walkFields(doc any, t reflect.Type) error {
 	return nil
 }
 
-// checkExponent is part of API-080: a quantity with a signed integer as exponent, within bounds.
+// checkExponent checks the exponent of a quantity (API-080).
 func checkExponent(doc any) error {
 	var text string
 	switch doc := doc.(type) {
@@ -164,7 +164,7 @@ func checkExponent(doc any) error {
 		return nil
 	}
 	if n, err := strconv.Atoi(m[1]); err != nil || n > maxExponent || n < -maxExponent {
-		return fmt.Errorf("quantity %q: the exponent is out of range: write it with at most %d", text, maxExponent)
+		return fmt.Errorf("quantity %q: the exponent is out of range; use at most %d", text, maxExponent)
 	}
 	return nil
 }

@@ -10,17 +10,17 @@ import (
 )
 
 // Delete deletes an object, or marks it as being deleted while it has finalizers or, for a pod, grace (API-050 to API-066).
-// It returns the object as it then is, or was last. Deletion is in the background: dependents are the garbage collector's
-// business (API-059, API-060). Errors: NotFound; Conflict when a precondition does not hold.
+// It returns the object as it then is, or was last. Dependents are left to the garbage collector, as with propagation policy Background
+// (API-059, API-060). Errors: NotFound; Conflict if a precondition fails.
 func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	var none T
 	c := t.cells.Get(key)
 	if c == nil {
-		// API-050: what is not there cannot be deleted.
+		// API-050: the object must exist.
 		return none, t.notFound(key)
 	}
 	meta := metaOf(c.obj)
-	// API-058: preconditions come before everything else.
+	// API-058: preconditions are checked first.
 	if err := t.checkPreconditions(meta, opts); err != nil {
 		return none, err
 	}
@@ -34,38 +34,38 @@ func (t *Table[T]) Delete(key string, opts api.DeleteOptions) (T, error) {
 	}
 }
 
-// deleteNow deletes an object that no grace holds.
+// deleteNow deletes an object without a grace period: at once, or as soon as its finalizers are gone.
 func (t *Table[T]) deleteNow(c *cell[T]) T {
 	obj := c.obj
 	meta, now := metaOf(obj), t.store.now()
 	if !blocked(meta) {
-		// API-051: nothing holds the object, it is gone at once.
+		// API-051: without finalizers the object is removed at once.
 		return t.remove(c)
 	}
 	at := clock(now)
 	if meta.DeletionTimestamp != nil && !meta.DeletionTimestamp.After(now) {
 		at = *meta.DeletionTimestamp
 	}
-	// API-053, API-014: it is on its way already.
+	// API-053, API-014: it is marked already, so nothing changes.
 	if meta.DeletionTimestamp.Equal(&at) && meta.DeletionGracePeriodSeconds != nil && *meta.DeletionGracePeriodSeconds == 0 {
 		return obj
 	}
-	// API-052, BIND-016: it stays, marked, until its finalizers are gone.
+	// API-052, BIND-016: it stays, marked, until an update removes its last finalizer (see releases).
 	return t.mark(c, at, 0)
 }
 
-// deleteGracefully deletes a pod for the first time.
+// deleteGracefully deletes a pod that is not being deleted yet.
 func (t *Table[T]) deleteGracefully(c *cell[T], opts api.DeleteOptions) T {
 	now := t.store.now()
 	if grace := gracePeriod(c.obj, opts); grace > 0 {
-		// API-063: the kubelet gets the time it was promised.
+		// API-063: the pod stays for its grace period, or until the kubelet deletes it without grace.
 		return t.mark(c, clock(now.Add(time.Duration(grace)*time.Second)), grace)
 	}
 	return t.kill(c, clock(now))
 }
 
-// deleteAgain deletes a pod that is being deleted. It can only shorten the wait (API-065). What the pod is like, and so whether
-// it would get any grace if it were deleted now, does not matter any more.
+// deleteAgain deletes a pod that is being deleted already. It can only shorten the grace period (API-065). The node and the phase of the
+// pod, on which its first grace period depends, do not matter any more.
 func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions) T {
 	obj := c.obj
 	meta := metaOf(obj)
@@ -83,7 +83,7 @@ func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions) T {
 	now := t.store.now()
 	at := meta.DeletionTimestamp.Add(time.Duration(grace-current) * time.Second)
 	if at.Before(now) {
-		// API-065: what is asked for is over already. Unless it was nothing, the kubelet gets the least there is.
+		// API-065: the shorter period is over already. Unless it was zero, one second is left.
 		at, grace = now, min(grace, 1)
 	}
 	if grace > 0 {
@@ -92,7 +92,7 @@ func (t *Table[T]) deleteAgain(c *cell[T], opts api.DeleteOptions) T {
 	return t.kill(c, clock(at))
 }
 
-// kill is API-064: without grace the mark is written first, then the pod goes, unless finalizers hold it.
+// kill deletes a pod without grace (API-064): it writes the mark first, then removes the pod unless finalizers block that.
 func (t *Table[T]) kill(c *cell[T], at metav1.Time) T {
 	obj := t.mark(c, at, 0)
 	if blocked(metaOf(obj)) {
@@ -101,7 +101,7 @@ func (t *Table[T]) kill(c *cell[T], at metav1.Time) T {
 	return t.remove(c)
 }
 
-// gracePeriod is what a delete of a pod asks for (API-062).
+// gracePeriod returns the grace period, in seconds, of a delete (API-062): zero for kinds other than pods.
 func gracePeriod(obj api.Object, opts api.DeleteOptions) int64 {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -114,14 +114,14 @@ func gracePeriod(obj api.Object, opts api.DeleteOptions) int64 {
 	if opts.GracePeriodSeconds != nil {
 		grace = *opts.GracePeriodSeconds
 	}
-	// API-062: nothing runs, nothing to wait for.
+	// API-062: a pod that does not run needs no grace.
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		grace = 0
 	}
 	return atLeastOne(grace)
 }
 
-// atLeastOne makes one second of a negative grace.
+// atLeastOne replaces a negative grace period by one second.
 func atLeastOne(grace int64) int64 {
 	if grace < 0 {
 		return 1
@@ -142,8 +142,8 @@ func (t *Table[T]) mark(c *cell[T], at metav1.Time, grace int64) T {
 	return obj
 }
 
-// DeleteAll deletes every object that match selects, each by the rules of Delete (API-061), and returns how many there were.
-// A nil match selects all. It ends at the first object whose precondition does not hold; nobody else can take one away meanwhile.
+// DeleteAll deletes every object that match selects, each by the rules of Delete (API-061), and returns their number. A nil match selects
+// all. It stops at the first object whose precondition fails.
 func (t *Table[T]) DeleteAll(match func(T) bool, opts api.DeleteOptions) (int, error) {
 	n := 0
 	for obj := range t.All() {

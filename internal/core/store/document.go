@@ -15,17 +15,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxExpansion bounds the size of a document once what it refers to by aliases is written out.
+// maxExpansion is the maximum size, in bytes, of a document after its aliases are expanded.
 const maxExpansion = 16 << 20
 
-// document is one document of a manifest, without the line that divides it from the one before.
+// document is one document of a manifest, without the separator line before it.
 type document struct {
 	line int // where its content begins, from 1
 	data []byte
 }
 
-// splitDocuments divides YAML at the lines that mark the beginning or the end of a document. What holds nothing but blanks,
-// comments and directives is left out.
+// splitDocuments splits YAML at the lines that mark the beginning or the end of a document. It omits documents that contain only blanks,
+// comments and directives.
 func splitDocuments(data []byte) []document {
 	var docs []document
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -42,7 +42,7 @@ func splitDocuments(data []byte) []document {
 		}
 		if isMark(data[at:next], "---") || isMark(data[at:next], "...") {
 			end(at)
-			// What stands after the mark in the same line belongs to the document.
+			// Text after the mark in the same line belongs to the document.
 			begin, beginLine = at+len("---"), line
 		}
 		at = next
@@ -51,13 +51,13 @@ func splitDocuments(data []byte) []document {
 	return docs
 }
 
-// isMark reports whether the line is the mark, alone or followed by a blank.
+// isMark reports whether the line consists of the mark, or begins with the mark and a blank.
 func isMark(line []byte, mark string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(mark))
 	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r' || rest[0] == '\n')
 }
 
-// trimmed is the document from its first line with content on.
+// trimmed returns the document from its first line with content on.
 func (d document) trimmed() document {
 	for len(d.data) > 0 {
 		line, rest := d.data, []byte(nil)
@@ -72,7 +72,7 @@ func (d document) trimmed() document {
 	return document{}
 }
 
-// read reads the objects of the document.
+// read decodes the objects of the document.
 func (d document) read() []Manifest {
 	if !utf8.Valid(d.data) {
 		return []Manifest{{Err: fmt.Errorf("line %d: not UTF-8", d.line+bytes.Count(d.data[:invalidAt(d.data)], []byte("\n")))}}
@@ -98,7 +98,7 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// readJSON reads JSON values one after the other. It reports false when the document is not JSON; it may still be YAML.
+// readJSON decodes a sequence of JSON values. It returns false if the document is not JSON; it may still be YAML.
 func (d document) readJSON() ([]Manifest, bool) {
 	if d.data[0] != '{' {
 		return nil, false
@@ -122,7 +122,7 @@ func (d document) readJSON() ([]Manifest, bool) {
 	}
 }
 
-// toJSON turns YAML into JSON. Keys that come twice are an error, and so are aliases that blow the document up.
+// toJSON converts YAML to JSON. Duplicate keys are an error, and so are aliases that expand beyond maxExpansion.
 func (d document) toJSON() ([]byte, error) {
 	if bytes.IndexByte(d.data, '&') >= 0 {
 		if err := CheckAliases(d.data, maxExpansion); err != nil {
@@ -145,7 +145,7 @@ func CheckAliases(doc []byte, limit int) error {
 	return nil
 }
 
-// expand takes the size of a value off a budget and stops when that is used up.
+// expand subtracts the size of a value from a budget. It stops at a negative result.
 func expand(value any, budget int) int {
 	switch value := value.(type) {
 	case string:
@@ -166,10 +166,10 @@ func expand(value any, budget int) int {
 	return budget - 1
 }
 
-// yamlLine is how the YAML library names a line of the document.
+// yamlLine matches how errors of the YAML library name a line of the document.
 var yamlLine = regexp.MustCompile(`(^|yaml: |\n +)line (\d+):`)
 
-// absolute makes the line numbers in an error of the YAML library count from the beginning of the manifest.
+// absolute makes line numbers in an error of the YAML library relative to the beginning of the manifest.
 func (d document) absolute(err error) error {
 	text := yamlLine.ReplaceAllStringFunc(err.Error(), func(s string) string {
 		m := yamlLine.FindStringSubmatch(s)

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/conversion"
 )
 
-// Two notions of equal. Semantic equality decides whether a field that may not change has changed: quantities compare by value
+// There are two kinds of equality. Semantic equality decides whether a field that may not change has changed: quantities compare by value
 // and times by instant. Equality as stored decides whether a write would change a byte (API-014): quantities compare by their
 // text (API-083) and times by the second (API-006). In both, nil and empty lists and maps are the same.
 
-// semanticEqual is semantic equality of any two values of one type. It walks by reflection, past what both share.
+// semanticEqual is semantic equality of any two values of one type, by reflection.
 func semanticEqual(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// storedEqual is equality as stored of any two values of one type, by reflection as well.
+// storedEqual is equality as stored of any two values of one type, by reflection.
 func storedEqual(a, b any) bool { return asStored.DeepEqual(a, b) }
 
 var asStored = conversion.EqualitiesOrDie(
@@ -26,8 +26,8 @@ var asStored = conversion.EqualitiesOrDie(
 	func(a, b metav1.MicroTime) bool { return a.UnixMicro() == b.UnixMicro() },
 )
 
-// sameQuantity reports whether both have the same text. The text follows from value and notation, and the notation matters
-// rarely: it is worth a look before the text is made.
+// sameQuantity reports whether both have the same text. It compares values and formats before it renders the texts, because the format
+// rarely differs.
 func sameQuantity(a, b apiresource.Quantity) bool {
 	return a == b || a.Cmp(b) == 0 && (a.Format == b.Format || a.String() == b.String())
 }
@@ -55,7 +55,7 @@ func equalLists(a, b corev1.ResourceList, equal func(a, b apiresource.Quantity) 
 	return true
 }
 
-// sameVolume is equality as stored of two volumes, metadata aside.
+// sameVolume is equality as stored of two volumes, except for metadata.
 func sameVolume(a, b *corePV) bool {
 	return sameVolumeSpec(&a.Spec, &b.Spec) && a.Status.Phase == b.Status.Phase && a.Status.Message == b.Status.Message &&
 		a.Status.Reason == b.Status.Reason && sameSecond(a.Status.LastPhaseTransitionTime, b.Status.LastPhaseTransitionTime)
@@ -74,10 +74,10 @@ func sameVolumeSpec(a, b *corev1.PersistentVolumeSpec) bool {
 		(a.NodeAffinity == b.NodeAffinity || storedEqual(a.NodeAffinity, b.NodeAffinity))
 }
 
-// equalSources is both kinds of equality: a source has neither quantities nor times.
+// equalSources is equality of either kind, because a source has neither quantities nor times.
 func equalSources(a, b *volumeSource) bool { return *a == *b || semanticEqual(a, b) }
 
-// sameClaim is equality as stored of two claims, metadata aside.
+// sameClaim is equality as stored of two claims, except for metadata.
 func sameClaim(a, b *corePVC) bool {
 	return equalClaimSpecs(&a.Spec, &b.Spec, sameQuantity) && sameClaimStatus(&a.Status, &b.Status)
 }

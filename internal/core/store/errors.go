@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// serverError is what the API server makes of an error that it did not foresee: code 500 with an empty reason.
+// serverError returns the response of the API server to an error that it does not expect: code 500 with an empty reason.
 func serverError(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
@@ -19,21 +19,22 @@ func serverError(message string) error {
 	}}
 }
 
-// errVersionOnCreate is API-017: a server error, not a validation error.
+// errVersionOnCreate returns the error for a new object with a resourceVersion: a server error, not Invalid (API-017).
 func errVersionOnCreate() error {
 	return serverError("resourceVersion should not be set on objects to be created")
 }
 
-// API-022
+// notFound returns the error for an object that does not exist (API-022).
 func (t *Table[T]) notFound(key string) error {
 	_, name := api.SplitKey(key)
 	return apierrors.NewNotFound(t.resource.groupResource(), name)
 }
 
-// API-023, API-057: an object on its way out still holds its name, and the message says so.
+// alreadyExists returns the error for a name that is taken (API-023). An object that is being deleted still occupies its name, and the
+// message says so (API-057).
 func (t *Table[T]) alreadyExists(meta *metav1.ObjectMeta, old T) error {
 	err := apierrors.NewAlreadyExists(t.resource.groupResource(), meta.Name)
-	// API-008: where a name could have been generated, the message is about that, even if one was given.
+	// API-008: with a generateName the message is that of a generated name, even if the object has a name.
 	if meta.GenerateName != "" {
 		err = apierrors.NewGenerateNameConflict(t.resource.groupResource(), meta.Name, 1)
 	}
@@ -43,7 +44,8 @@ func (t *Table[T]) alreadyExists(meta *metav1.ObjectMeta, old T) error {
 	return err
 }
 
-// API-012, API-026: this one error of validation goes by the resource's plural name.
+// versionMissing returns the error for an update that must name a version (API-012). It is the one error of validation that names the
+// resource instead of the kind (API-026).
 func (t *Table[T]) versionMissing(name string) error {
 	kind := t.resource.groupKind()
 	kind.Kind = t.resource.plural
@@ -52,12 +54,12 @@ func (t *Table[T]) versionMissing(name string) error {
 	})
 }
 
-// API-020
+// badRequest returns the error for a request that makes no sense (API-020).
 func (t *Table[T]) badRequest(verb, why string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s %s: %s", verb, t.resource.plural, why))
 }
 
-// API-020: the name in the body and the name that the request is about; an empty one counts as another.
+// errOtherName returns the error for a body whose name is missing, or differs from that in the path of the request (API-020).
 func errOtherName(body, name string) error {
 	if body == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
@@ -65,22 +67,22 @@ func errOtherName(body, name string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", body, name))
 }
 
-// API-020, API-009
+// errOtherNamespace returns the error for a body whose namespace differs from that in the path of the request (API-020, API-009).
 func errOtherNamespace() error {
 	return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 }
 
-// newInvalid is API-025 and API-027: one 422 for all entries, which stay separate in details.causes.
+// newInvalid returns one error 422 for all entries, which are listed one by one in details.causes (API-025, API-027).
 func newInvalid(r resource, name string, errs field.ErrorList) error {
 	return apierrors.NewInvalid(r.groupKind(), name, errs)
 }
 
-// forbidden is API-021: a refusal by admission.
+// forbidden returns the error for a request that admission rejects (API-021).
 func forbidden(r resource, name string, why error) error {
 	return apierrors.NewForbidden(r.groupResource(), name, why)
 }
 
-// errNoStatus is what a write to a status that the kind does not have gets.
+// errNoStatus returns the error for a write to the status of a kind that has no status subresource.
 func (t *Table[T]) errNoStatus() error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "put", t.resource.groupResource(), "status",
 		"the server could not find the requested resource: "+t.resource.plural+" have no status subresource", 0, true)

@@ -13,7 +13,7 @@ var eventStrategy = strategy[*coreEvent]{
 	validateCreate: validateEvent,
 	validateUpdate: func(event, _ *coreEvent) field.ErrorList { return validateEvent(event) },
 	equal: func(a, b *coreEvent) bool {
-		// What differs between two counts of the same event, ahead of the walk over everything.
+		// These fields differ between two counts of the same event, so they are compared before all others.
 		if a.Count != b.Count || a.Message != b.Message {
 			return false
 		}
@@ -24,8 +24,7 @@ var eventStrategy = strategy[*coreEvent]{
 	},
 }
 
-// validateEvent sees to it that an event is kept where its object is: in the object's namespace, or in "default" when the object
-// has none.
+// validateEvent requires that an event is in the namespace of its object, or in "default" if the object has none.
 func validateEvent(event *coreEvent) field.ErrorList {
 	namespace := event.InvolvedObject.Namespace
 	if namespace == event.Namespace || namespace == "" && event.Namespace == metav1.NamespaceDefault {

@@ -9,9 +9,9 @@ import (
 // history keeps the newest changes of a table, so that a watch can begin in the past (API-074).
 type history[T api.Object] struct {
 	limit   int
-	dropped uint64 // the version of the newest change that is no longer kept
+	dropped uint64 // the version of the newest change that was dropped
 	changes []api.Change[T]
-	first   int // where the oldest change stands once the slice is full
+	first   int // the index of the oldest change once the slice is full
 }
 
 func (h *history[T]) add(c *api.Change[T]) {
@@ -38,10 +38,10 @@ func (h *history[T]) since(version uint64) iter.Seq[api.Change[T]] {
 	}
 }
 
-// versionOf is an object's resourceVersion as a number, zero for one that was never stored.
+// versionOf returns the resourceVersion of an object as a number, or zero if it was never stored.
 func versionOf(obj api.Object) uint64 {
 	if obj.GetResourceVersion() == "" {
-		return 0 // the error of parsing nothing would be made for nothing
+		return 0 // spares the allocation of an error
 	}
 	v, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {

@@ -7,43 +7,43 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// index finds the objects of a table by something other than their key.
+// index is the state of an Index.
 type index[T api.Object] struct {
 	values  func(T) []string
-	same    func(a, b T) bool // nil if that is not known
-	byValue map[string]filed  // nil until somebody asks
+	same    func(a, b T) bool // see NewIndexWith; may be nil
+	byValue map[string]filed  // nil until the first lookup
 }
 
-// filed are the keys under one value. Most often there is one.
+// filed contains the keys under one value. Usually there is one.
 type filed struct {
 	only string
 	all  *btree.Set[string] // nil for one
 }
 
-// Index finds objects by a value that a function reads off them; see NewIndex.
+// Index finds the objects of a table by values other than their key; see NewIndex.
 type Index[T api.Object] struct {
 	table *Table[T]
 	index *index[T]
 }
 
-// NewIndex makes an index over the table. values lists the values an object is found under; it must depend on the object alone. The
-// index is built when somebody asks for the first time, and costs nothing before.
+// NewIndex adds an index to the table. values returns the values under which an object is found, and must depend on the object only. The
+// index is built at the first lookup.
 func (t *Table[T]) NewIndex(values func(T) []string) *Index[T] {
 	return t.NewIndexWith(values, nil)
 }
 
-// NewIndexWith is NewIndex with a function that sees at a glance that two versions of an object have the same values. It may say
-// no although they have.
+// NewIndexWith is NewIndex with a cheap function that reports that two versions of an object have the same values. It may return false
+// for versions that have.
 func (t *Table[T]) NewIndexWith(values func(T) []string, same func(a, b T) bool) *Index[T] {
 	ix := &index[T]{values: values, same: same}
 	t.indexes = append(t.indexes, ix)
 	return &Index[T]{table: t, index: ix}
 }
 
-// Values is what an object is found under.
+// Values returns the values under which an object is found.
 func (ix *Index[T]) Values(obj T) []string { return ix.index.values(obj) }
 
-// Keys lists the keys of the objects found under the value, in order.
+// Keys returns the keys of the objects found under the value, in order.
 func (ix *Index[T]) Keys(value string) []string {
 	if ix.index.byValue == nil {
 		ix.build()
@@ -66,7 +66,7 @@ func (ix *Index[T]) build() {
 	})
 }
 
-// Left lists the values under which a change takes its object away.
+// Left returns the values under which an object is no longer found after a change.
 func (ix *Index[T]) Left(c *api.Change[T]) []string {
 	if c.Type == api.Added {
 		return nil
@@ -100,7 +100,7 @@ func (ix *index[T]) apply(c *api.Change[T]) {
 	if c.Type != api.Deleted {
 		now = ix.values(c.Object)
 	}
-	// Most changes are about something else.
+	// Most changes do not affect the index.
 	if slices.Equal(old, now) {
 		return
 	}
@@ -112,7 +112,7 @@ func (ix *index[T]) apply(c *api.Change[T]) {
 	}
 }
 
-// file adds a key to those under a value.
+// file adds a key to a value.
 func (ix *index[T]) file(value, key string) {
 	f, ok := ix.byValue[value]
 	switch {
@@ -128,7 +128,7 @@ func (ix *index[T]) file(value, key string) {
 	}
 }
 
-// take undoes file.
+// take removes a key from a value.
 func (ix *index[T]) take(value, key string) {
 	f := ix.byValue[value]
 	if f.all == nil {

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersionKind returns the full name of a kind: core/v1, or storage.k8s.io/v1. It returns the zero value for an unknown kind.
+// GroupVersionKind returns the full name of a kind, in core/v1 or storage.k8s.io/v1, or the zero value for an unknown kind.
 func GroupVersionKind(k api.Kind) schema.GroupVersionKind {
 	for _, r := range resources {
 		if r.kind == k {
@@ -15,7 +15,7 @@ func GroupVersionKind(k api.Kind) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// Kinds lists every kind that a store holds, in the order in which an administrator would apply them.
+// Kinds lists every simulated kind, in the order in which an administrator would apply them.
 func Kinds() []api.Kind {
 	kinds := make([]api.Kind, len(resources))
 	for i, r := range resources {
@@ -37,7 +37,7 @@ type resource struct {
 
 const storageGroup = "storage.k8s.io"
 
-// API-030, API-009: which kind has what.
+// resources is the resource matrix (API-030, API-009).
 var resources = []resource{
 	{kind: api.StorageClass, group: storageGroup, plural: "storageclasses", unconditional: true},
 	{kind: api.VolumeAttributesClass, group: storageGroup, plural: "volumeattributesclasses", unconditional: true},
@@ -61,7 +61,7 @@ func resourceOf(k api.Kind) resource {
 	panic("store: no resource of kind " + string(k))
 }
 
-// groupResource is the name errors use for the resource: plural, with the group for all but core (API-026).
+// groupResource returns the name of the resource in errors: plural, with the group for all but core (API-026).
 func (r resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.group, Resource: r.plural}
 }

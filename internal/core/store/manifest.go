@@ -12,21 +12,20 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// maxListDepth bounds Lists within Lists.
+// maxListDepth is the maximum depth of Lists within Lists.
 const maxListDepth = 8
 
-// Manifest is one object read from a manifest, or the reason why it could not be.
+// Manifest is one object of a manifest, or the error for a document that is not an object.
 type Manifest struct {
 	Line   int // where its document begins, from 1
 	Object api.Object
 	Err    error
 }
 
-// ReadManifests reads objects from YAML or JSON: any number of documents, divided by lines of ---, each an object, a List, or
-// JSON values one after the other. A namespaced object that names no namespace is put into "default", as kubectl does. Fields that
-// a kind does not have, or that come twice, are errors. The first thing that cannot be read ends it with an error that says in
-// which line its document begins; lines in the text of the error itself count from the beginning of data, too. An object of
-// another kind is the error ErrUnknownKind.
+// ReadManifests reads objects from YAML or JSON: any number of documents, separated by lines of ---, each an object, a List, or a
+// sequence of JSON values. A namespaced object that names no namespace is put into "default", as kubectl does. Unknown and duplicate
+// fields are errors. The first error ends it, and names the line in which its document begins; line numbers within its text count from
+// the beginning of data, too. An object whose kind is not simulated is the error api.ErrUnknownKind.
 func ReadManifests(data []byte) ([]api.Object, error) {
 	var objs []api.Object
 	for _, m := range ScanManifests(data) {
@@ -38,7 +37,7 @@ func ReadManifests(data []byte) ([]api.Object, error) {
 	return objs, nil
 }
 
-// ScanManifests is ReadManifests for those who go on after an error: it reports every object, in order, or why it is none.
+// ScanManifests is ReadManifests for callers that go on after an error: it returns every object and every error in order.
 func ScanManifests(data []byte) []Manifest {
 	var found []Manifest
 	for _, doc := range splitDocuments(data) {
@@ -52,14 +51,14 @@ func ScanManifests(data []byte) []Manifest {
 	return found
 }
 
-// decodeManifests reads one JSON object, or the items of a List.
+// decodeManifests decodes one JSON object, or the items of a List.
 func decodeManifests(data []byte, depth int) []Manifest {
 	var head struct {
 		APIVersion json.RawMessage `json:"apiVersion"`
 		Kind       json.RawMessage `json:"kind"`
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte{'{'}) {
-		return []Manifest{{Err: errors.New("not an object: a manifest has fields, apiVersion and kind among them")}}
+		return []Manifest{{Err: errors.New("not an object; a manifest needs the fields apiVersion and kind")}}
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
 		return []Manifest{{Err: err}}
@@ -75,7 +74,7 @@ func decodeManifests(data []byte, depth int) []Manifest {
 	return []Manifest{{Object: obj, Err: err}}
 }
 
-// isList accepts the list of anything, and the lists of the kinds that a store holds.
+// isList reports whether the kind is List or the list of a simulated kind, such as PodList.
 func isList(kind string) bool {
 	item, ok := strings.CutSuffix(kind, "List")
 	return ok && (item == "" || GroupVersionKind(api.Kind(item)).Kind != "")
@@ -104,7 +103,7 @@ func decodeList(data []byte, depth int) []Manifest {
 	return found
 }
 
-// text is a JSON string, "" if it is something else.
+// text decodes a JSON string. It returns "" for anything else.
 func text(data json.RawMessage) string {
 	var s string
 	if json.Unmarshal(data, &s) != nil {
@@ -131,7 +130,7 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	return obj, nil
 }
 
-// newObject is an empty object of a kind that a store holds.
+// newObject returns an empty object of a simulated kind.
 func newObject(kind api.Kind) api.Object {
 	switch kind {
 	case api.PersistentVolume:

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sameMeta reports whether both would be stored as the same bytes (API-014), resourceVersion, managedFields and selfLink aside.
+// sameMeta reports whether both would be stored as the same bytes (API-014), except for resourceVersion, managedFields and selfLink.
 func sameMeta(a, b *metav1.ObjectMeta) bool {
 	return a.Name == b.Name && a.Namespace == b.Namespace && a.UID == b.UID &&
 		a.GenerateName == b.GenerateName && a.Generation == b.Generation &&
@@ -51,7 +51,7 @@ func sameOwners(a, b []metav1.OwnerReference) bool {
 	return true
 }
 
-// sameSlice reports whether both are one piece of memory, or empty.
+// sameSlice reports whether a and b are the same memory, or both empty.
 func sameSlice[E any](a, b []E) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -14,8 +14,8 @@ const (
 	generateNameLetters  = "bcdfghjklmnpqrstvwxz2456789"
 )
 
-// generateName appends five letters to the base (API-008). They follow from the store's version and the attempt, so that the
-// same history gives the same names.
+// generateName appends five letters to the base (API-008). They depend on the version of the store and the attempt, so that the same
+// history gives the same names.
 func generateName(base string, version uint64, attempt int) string {
 	if len(base) > generateNameBase {
 		base = base[:generateNameBase]
@@ -29,8 +29,8 @@ func generateName(base string, version uint64, attempt int) string {
 	return base + string(suffix)
 }
 
-// newUID makes the uid of the nth object of a kind under one key, in the form of a random UUID. It depends on nothing else, so an
-// object keeps its uid however the rest of a run is ordered.
+// newUID returns the uid of the nth object of a kind with that key, in the form of a random UUID. It depends on nothing else, so an object
+// has the same uid in every ordering of a run.
 func newUID(kind api.Kind, key string, nth uint32) types.UID {
 	h := fnv.New64a()
 	h.Write([]byte(kind))
@@ -58,7 +58,7 @@ func newUID(kind api.Kind, key string, nth uint32) types.UID {
 	return types.UID(text[:])
 }
 
-// mix is the finalizer of splitmix64: every bit of x reaches every bit of the result.
+// mix is the finalizer of splitmix64: every bit of x affects every bit of the result.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

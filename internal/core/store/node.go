@@ -20,19 +20,19 @@ var nodeStrategy = strategy[*coreNode]{
 	},
 	defaults: defaultNode,
 	prepareCreate: func(node *coreNode, _ metav1.Time) {
-		// API-109: a node keeps the status it comes with; a kubelet's configuration is no longer kept in it.
+		// API-109: a new node keeps its status, except for the configuration of the kubelet, which is dropped.
 		node.Spec.ConfigSource = nil
 		node.Status.Config = nil
 	},
 	prepareUpdate: func(node, old *coreNode) {
-		// API-236: the main resource does not reach the status.
+		// API-236: an update of the main resource keeps the status.
 		node.Status = old.Status
 		if old.Spec.ConfigSource == nil {
 			node.Spec.ConfigSource = nil
 		}
 	},
 	prepareStatus: func(node, old *coreNode, _ metav1.Time) {
-		// API-245: the status does not reach the spec; metadata comes from the request.
+		// API-245: an update of the status keeps the spec; metadata comes from the request.
 		node.Spec = old.Spec
 		if old.Status.Config == nil {
 			node.Status.Config = nil
@@ -53,16 +53,16 @@ var nodeStrategy = strategy[*coreNode]{
 	},
 }
 
-// defaultNode is API-095. The lists are also rounded as all lists of resources are (API-082).
+// defaultNode sets the defaults of a Node (API-095) and rounds its lists of resources (API-082).
 func defaultNode(node *coreNode) {
 	status := &node.Status
 	status.Capacity = roundToMilli(status.Capacity)
 	status.Allocatable = roundToMilli(status.Allocatable)
-	// API-095: without reservations everything can be allocated. An empty list is stored as none.
+	// API-095: allocatable is capacity by default. An empty list is stored as nil.
 	if len(status.Allocatable) == 0 {
 		status.Allocatable = status.Capacity
 	}
-	// API-006
+	// API-006: times have whole seconds.
 	conditions := lazyCopy[corev1.NodeCondition]{items: status.Conditions}
 	for i := range conditions.items {
 		if c := &conditions.items[i]; c.LastHeartbeatTime.Nanosecond() != 0 || c.LastTransitionTime.Nanosecond() != 0 {
@@ -72,7 +72,7 @@ func defaultNode(node *coreNode) {
 		}
 	}
 	status.Conditions = conditions.items
-	// The older field for a single range goes before the list where they disagree, and repeats its first entry.
+	// The older field for a single range overrides the list where they differ, and repeats its first entry.
 	spec := &node.Spec
 	if spec.PodCIDR != "" && (len(spec.PodCIDRs) == 0 || spec.PodCIDRs[0] != spec.PodCIDR) {
 		spec.PodCIDRs = []string{spec.PodCIDR}
@@ -82,14 +82,14 @@ func defaultNode(node *coreNode) {
 	}
 }
 
-// validateNode checks what may be wrong with a node by itself.
+// validateNode validates a node without regard to its stored version.
 func validateNode(node *coreNode) field.ErrorList {
 	errs := validateTaints(node.Spec.Taints)
 	errs = append(errs, validateNodeResources(node)...)
 	return append(errs, validatePodCIDRs(node.Spec.PodCIDRs)...)
 }
 
-// validateNodeResources is API-195.
+// validateNodeResources validates capacity and allocatable (API-195).
 func validateNodeResources(node *coreNode) field.ErrorList {
 	errs := validateResources(node.Status.Capacity, "capacity")
 	return append(errs, validateResources(node.Status.Allocatable, "allocatable")...)
@@ -110,22 +110,21 @@ func validateResources(list corev1.ResourceList, name string) field.ErrorList {
 	return errs
 }
 
-// validateAmount checks how much there is of a resource (API-195).
+// validateAmount validates the amount of a resource (API-195).
 func validateAmount(resource corev1.ResourceName, quantity apiresource.Quantity, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	// API-195: no resource is owed.
+	// API-195: no amount is negative.
 	if isNegative(quantity) {
 		errs = append(errs, field.Invalid(path, quantity.String(), "must be greater than or equal to 0"))
 	}
-	// API-195: some things come in whole numbers only.
+	// API-195: some resources have whole amounts only.
 	if isInteger(resource) && !isWhole(quantity) {
 		errs = append(errs, field.Invalid(path, quantity.String(), "must be an integer"))
 	}
 	return errs
 }
 
-// isInteger reports whether a resource is counted rather than measured: the countable objects of Kubernetes, and all extended
-// resources.
+// isInteger reports whether a resource has whole amounts only: objects that Kubernetes counts, and all extended resources.
 func isInteger(resource corev1.ResourceName) bool {
 	switch resource {
 	case corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices, corev1.ResourceReplicationControllers,
@@ -136,13 +135,13 @@ func isInteger(resource corev1.ResourceName) bool {
 	return isExtendedResource(resource)
 }
 
-// isExtendedResource reports whether the resource is one that a cluster defines for itself: it has a domain of its own.
+// isExtendedResource reports whether the cluster, not Kubernetes, defines the resource: its name has another domain.
 func isExtendedResource(resource corev1.ResourceName) bool {
 	name := string(resource)
 	if isNativeResource(resource) || strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
 		return false
 	}
-	// Quotas put a prefix before the name, and it must still be a name.
+	// Quotas prefix the name, and the result must still be a valid name.
 	domain, _, _ := strings.Cut(name, "/")
 	return isQualifiedName(name) && len(domain)+len(corev1.DefaultResourceRequestsPrefix) <= maxSubdomainBytes
 }
@@ -155,7 +154,7 @@ func isNativeResource(resource corev1.ResourceName) bool {
 
 var taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule}
 
-// validateTaints names the taints by the path that upstream gives them, which is below metadata.
+// validateTaints validates taints. Errors have the path that upstream gives them, which is below metadata.
 func validateTaints(taints []corev1.Taint) field.ErrorList {
 	var errs field.ErrorList
 	for i, taint := range taints {
@@ -178,7 +177,7 @@ func validateTaints(taints []corev1.Taint) field.ErrorList {
 	return errs
 }
 
-// validatePodCIDRs allows one range of addresses for each of the two families.
+// validatePodCIDRs validates the address ranges of pods: at most one for each IP family.
 func validatePodCIDRs(cidrs []string) field.ErrorList {
 	if len(cidrs) == 0 {
 		return nil
@@ -208,7 +207,7 @@ func validatePodCIDRs(cidrs []string) field.ErrorList {
 	return errs
 }
 
-// validateNodeChange is API-236, and what upstream looks at only when a node changes.
+// validateNodeChange validates an update of a node (API-236), including what upstream validates only then.
 func validateNodeChange(node, old *coreNode) field.ErrorList {
 	var errs field.ErrorList
 	for i, address := range node.Status.Addresses {
@@ -216,11 +215,11 @@ func validateNodeChange(node, old *coreNode) field.ErrorList {
 			errs = append(errs, field.Duplicate(field.NewPath("status", "addresses").Index(i), address))
 		}
 	}
-	// API-236: the ranges of addresses are given to a node once.
+	// API-236: address ranges are immutable once set.
 	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(node.Spec.PodCIDRs, old.Spec.PodCIDRs) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "podCIDRs"), `node updates may not change podCIDR except from "" to valid`))
 	}
-	// API-236: so is its identity at the provider.
+	// API-236: so is the provider ID.
 	if old.Spec.ProviderID != "" && node.Spec.ProviderID != old.Spec.ProviderID {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "providerID"), `node updates may not change providerID except from "" to valid`))
 	}

@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateVolumeAffinity checks the node affinity of a volume (API-124); nil is good. With anyValue the values of expressions
-// need not be label values.
+// validateVolumeAffinity validates the node affinity of a volume (API-124), which may be nil. With anyValue, values in expressions need
+// not be label values.
 func validateVolumeAffinity(affinity *corev1.VolumeNodeAffinity, anyValue bool, path *field.Path) field.ErrorList {
 	if affinity == nil {
 		return nil
 	}
-	// API-124: an affinity has to require something.
+	// API-124: an affinity has required terms.
 	if affinity.Required == nil {
 		return field.ErrorList{field.Required(path.Child("required"), "must specify required node constraints")}
 	}
 	return validateNodeSelector(affinity.Required, anyValue, path.Child("required"))
 }
 
-// validateNodeSelector checks a selector of nodes: it needs a term, but the term may be empty and then matches no node (API-124).
+// validateNodeSelector validates a node selector (API-124). It needs a term; an empty term is valid and matches no node.
 func validateNodeSelector(selector *corev1.NodeSelector, anyValue bool, path *field.Path) field.ErrorList {
 	if len(selector.NodeSelectorTerms) == 0 {
 		return field.ErrorList{field.Required(path.Child("nodeSelectorTerms"), "must have at least one node selector term")}
@@ -46,7 +46,7 @@ func validateNodeSelector(selector *corev1.NodeSelector, anyValue bool, path *fi
 	return errs
 }
 
-// validateNodeExpression is API-125. The path is asked for only where there is something to report.
+// validateNodeExpression validates an expression of a node selector (API-125).
 func validateNodeExpression(req *corev1.NodeSelectorRequirement, anyValue bool, at func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch req.Operator {
@@ -79,7 +79,7 @@ func validateNodeExpression(req *corev1.NodeSelectorRequirement, anyValue bool, 
 	return errs
 }
 
-// validateNodeField is API-126: the only field is the node's name, and it is compared with one value.
+// validateNodeField validates a requirement on a field (API-126): the field must be metadata.name, with one value.
 func validateNodeField(req *corev1.NodeSelectorRequirement, at func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch req.Operator {
@@ -101,7 +101,7 @@ func validateNodeField(req *corev1.NodeSelectorRequirement, at func() *field.Pat
 	return errs
 }
 
-// hasBadValue reports whether an expression of the affinity has a value that is no label value.
+// hasBadValue reports whether an expression of the affinity has a value that is not a label value.
 func hasBadValue(affinity *corev1.VolumeNodeAffinity) bool {
 	if affinity == nil || affinity.Required == nil {
 		return false
@@ -113,7 +113,7 @@ func hasBadValue(affinity *corev1.VolumeNodeAffinity) bool {
 	})
 }
 
-// gaLabels gives the label of a node that took the place of a beta label.
+// gaLabels maps beta labels of nodes to the labels that replaced them.
 var gaLabels = map[string]string{
 	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
 	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
@@ -122,7 +122,7 @@ var gaLabels = map[string]string{
 	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
 }
 
-// affinityKept reports whether affinity is what old was, save for keys that went from beta to GA (API-213).
+// affinityKept reports whether affinity equals old, except for keys that changed from beta to GA (API-213).
 func affinityKept(affinity, old *corev1.VolumeNodeAffinity) bool {
 	if affinity == old {
 		return true
@@ -142,7 +142,7 @@ func termKept(term, old corev1.NodeSelectorTerm) bool {
 		slices.EqualFunc(term.MatchFields, old.MatchFields, requirementKept)
 }
 
-// requirementKept lets an unknown key become empty too, as upstream does; an empty key is refused for itself.
+// requirementKept also lets an unknown key become empty, as upstream does; an empty key is invalid anyway.
 func requirementKept(req, old corev1.NodeSelectorRequirement) bool {
 	return (req.Key == old.Key || req.Key == gaLabels[old.Key]) && req.Operator == old.Operator && slices.Equal(req.Values, old.Values)
 }

@@ -6,8 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// distinctOwners leaves out owners that are given again, as the API server does before it validates them (API-036). owners itself
-// stays as it is.
+// distinctOwners returns owners without duplicates, as the API server stores them (API-036). It does not modify owners.
 func distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	for i := 1; i < len(owners); i++ {
 		if !hasOwner(owners[:i], owners[i:i+1]) {
@@ -24,7 +23,7 @@ func distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	return owners
 }
 
-// hasOwner reports whether the one owner in one is among owners.
+// hasOwner reports whether owners contains the owner in one, a list of length 1.
 func hasOwner(owners, one []metav1.OwnerReference) bool {
 	for i := range owners {
 		if sameOwners(owners[i:i+1], one) {

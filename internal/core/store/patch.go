@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Patch applies a JSON merge patch (RFC 7386) to the newest version of an object and carries the result through as an update
-// (API-016). The result carries the stored resourceVersion unless the patch says otherwise, so only a patch that names one can
-// conflict; another uid is an invalid change. A patch that is no JSON object, or changes name or namespace, is a BadRequest; one
-// that makes the object undecodable is Invalid. As on a server without strict validation, unknown fields are dropped.
+// Patch applies a JSON merge patch (RFC 7386) to the newest version of an object and updates the object to the result (API-016). The
+// result has the stored resourceVersion unless the patch changes it, so only a patch that names a version can conflict (see
+// checkVersion); a patch of the uid is an invalid change. A patch that is not a JSON object, or that changes name or namespace, is a
+// BadRequest; one that makes the object undecodable is Invalid. As on a server without strict validation, unknown fields are dropped.
 func (t *Table[T]) Patch(key string, patch []byte, sub api.Subresource) (T, error) {
 	var none T
 	if err := t.checkSubresource(sub); err != nil {
@@ -22,7 +22,7 @@ func (t *Table[T]) Patch(key string, patch []byte, sub api.Subresource) (T, erro
 	}
 	c := t.cells.Get(key)
 	if c == nil {
-		// API-022, API-246
+		// API-022, API-246: a patch does not create objects.
 		return none, t.notFound(key)
 	}
 	old := c.obj
@@ -31,7 +31,7 @@ func (t *Table[T]) Patch(key string, patch []byte, sub api.Subresource) (T, erro
 		return none, err
 	}
 	meta, oldMeta := metaOf(obj), metaOf(old)
-	// API-009: the namespace is filled in, or cleared where there is none.
+	// API-009: the namespace is filled in, or cleared for kinds without one.
 	if meta.Namespace == "" || !t.resource.namespaced {
 		meta.Namespace = oldMeta.Namespace
 	}
@@ -44,7 +44,7 @@ func (t *Table[T]) Patch(key string, patch []byte, sub api.Subresource) (T, erro
 	return t.replace(c, obj, sub, false)
 }
 
-// merge makes a new object of the old one and the patch.
+// merge returns a new object: the old one with the patch applied.
 func (t *Table[T]) merge(old T, patch []byte) (T, error) {
 	var none T
 	change, err := decodeObject(patch)
@@ -57,10 +57,10 @@ func (t *Table[T]) merge(old T, patch []byte) (T, error) {
 	return t.mergeDocuments(old, change)
 }
 
-// mergeTyped merges into the fields that the patch names. It reports false if that is not possible, for whatever reason.
+// mergeTyped applies the patch to the fields of a copy. It returns false for a patch that needs mergeDocuments.
 func (t *Table[T]) mergeTyped(old T, change map[string]any) (T, bool) {
 	obj := t.strategy.shallow(old)
-	// Whether these are right is seen in the document.
+	// Only mergeDocuments validates these two.
 	for _, name := range [...]string{"apiVersion", "kind"} {
 		if _, ok := change[name]; ok {
 			return obj, false
@@ -69,7 +69,7 @@ func (t *Table[T]) mergeTyped(old T, change map[string]any) (T, bool) {
 	return obj, mergeFields(reflect.ValueOf(obj).Elem(), change)
 }
 
-// mergeDocuments merges as RFC 7386 has it: by way of JSON.
+// mergeDocuments applies the patch to the JSON of the object.
 func (t *Table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
 	var none T
 	data, err := json.Marshal(old)
@@ -98,12 +98,12 @@ func (t *Table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
 	return obj, nil
 }
 
-// errPatched is the error for a patch that makes an object that cannot be read. It is Invalid, of no kind and no name (API-016).
+// errPatched returns the error for a patch whose result cannot be decoded: Invalid, without a kind and a name (API-016).
 func errPatched(merged []byte, why error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(merged), why.Error())})
 }
 
-// mergePatch is RFC 7386 for a target that may be written to.
+// mergePatch applies a patch to target, which it may modify, as RFC 7386 defines it.
 func mergePatch(target, patch map[string]any) map[string]any {
 	if target == nil {
 		target = map[string]any{}

@@ -90,7 +90,7 @@ func TestPatchIsRefused(t *testing.T) {
 		{"API-020", "another namespace", `{"metadata":{"namespace":"x"}}`, 400, metav1.StatusReasonBadRequest, ""},
 		{"API-016", "no JSON", `{`, 400, metav1.StatusReasonBadRequest, "error decoding patch: unexpected EOF"},
 		{"API-016", "not an object", `[]`, 400, metav1.StatusReasonBadRequest, ""},
-		{"API-016", "null", `null`, 400, metav1.StatusReasonBadRequest, "error decoding patch: null is no object"},
+		{"API-016", "null", `null`, 400, metav1.StatusReasonBadRequest, "error decoding patch: null is not an object"},
 		{"API-016", "more than one value", `{} {}`, 400, metav1.StatusReasonBadRequest, ""},
 		{"API-016", "something after it", `{} }`, 400, metav1.StatusReasonBadRequest, ""},
 		{"API-016", "nothing", ``, 400, metav1.StatusReasonBadRequest, ""},

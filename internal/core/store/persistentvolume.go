@@ -13,22 +13,23 @@ var volumeStrategy = strategy[*corePV]{
 	defaults:      defaultVolume,
 	prepareCreate: prepareVolume,
 	prepareUpdate: func(volume, old *corePV) {
-		// API-210, BIND-013: the status has a subresource of its own.
+		// API-210, BIND-013: an update of the main resource keeps the status.
 		volume.Status = old.Status
 	},
 	prepareStatus:  prepareVolumeStatus,
 	admitCreate:    admitVolume,
 	validateCreate: validateVolume,
 	validateUpdate: validateVolumeUpdate,
-	// API-240: any phase may follow any other, so there is nothing to validate in a status.
+	specShared:     volumeSpecShared,
+	// API-240: a status is not validated, because any phase may follow any other.
 	equal: sameVolume,
 }
 
-// defaultVolume is API-090, API-091 and API-101: it runs on updates too, so what an update leaves out becomes the default, not
-// what was stored.
+// defaultVolume sets the defaults of a PersistentVolume (API-090, API-091). It runs on updates too, so a field that an update omits gets
+// the default, not the stored value (API-101).
 func defaultVolume(volume *corePV) {
 	spec := &volume.Spec
-	// API-090, BIND-010: an administrator's volume is kept after release.
+	// API-090, BIND-010: volumes are retained by default.
 	if spec.PersistentVolumeReclaimPolicy == "" {
 		spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	}
@@ -44,17 +45,17 @@ func defaultVolume(volume *corePV) {
 	volume.Status.LastPhaseTransitionTime = wholeSecond(volume.Status.LastPhaseTransitionTime)
 }
 
-// prepareVolume is API-105, BIND-010: a new volume is Pending, whatever its author says.
+// prepareVolume resets the status of a new volume to Pending (API-105, BIND-010).
 func prepareVolume(volume *corePV, now metav1.Time) {
 	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 }
 
 func prepareVolumeStatus(volume, old *corePV, now metav1.Time) {
-	// API-240, BIND-013: the spec is not the subresource's; metadata is, and stays as sent.
+	// API-240, BIND-013: an update of the status keeps the spec; metadata comes from the request.
 	volume.Spec = old.Spec
 	status := &volume.Status
 	since := status.LastPhaseTransitionTime
-	// API-241, BIND-015: the time of the transition follows the phase unless the request says otherwise.
+	// API-241, BIND-015: a change of the phase sets the transition time, unless the request sets another one.
 	switch {
 	case status.Phase == old.Status.Phase:
 		if since == nil {
@@ -65,7 +66,7 @@ func prepareVolumeStatus(volume, old *corePV, now metav1.Time) {
 	}
 }
 
-// wholeSecond is the time as it is stored (API-006), t itself if it already has that form.
+// wholeSecond returns the time in whole seconds, as it is stored (API-006); t itself if it has no fraction.
 func wholeSecond(t *metav1.Time) *metav1.Time {
 	if t == nil || t.Nanosecond() == 0 {
 		return t

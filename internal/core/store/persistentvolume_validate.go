@@ -22,33 +22,33 @@ var (
 	affinityPath = specRoot.Child("nodeAffinity")
 )
 
-// maxISCSIName bounds the name of a volume and its portal together, where they make up the name of an interface (API-137).
+// maxISCSIName is the maximum length of the name of a volume and its portal together, which form the name of an interface (API-137).
 const maxISCSIName = 64
 
 func validateVolume(volume *corePV) field.ErrorList { return validateVolumeKeeping(volume, false) }
 
-// validateVolumeKeeping validates a volume on its own; with anyValue, values in its affinity need not be label values.
-// API-132: claimRef and mountOptions may be anything.
+// validateVolumeKeeping validates a volume without regard to its stored version. With anyValue, values in its affinity need not be label
+// values. claimRef and mountOptions may be anything (API-132).
 func validateVolumeKeeping(volume *corePV, anyValue bool) field.ErrorList {
 	spec := &volume.Spec
 	errs := validateAccessModes(spec.AccessModes, specRoot)
 	errs = append(errs, validateCapacity(spec.Capacity)...)
-	// API-122: an empty policy has been defaulted.
+	// API-122: the policy must be known; defaults have set an empty one.
 	if spec.PersistentVolumeReclaimPolicy != "" {
 		errs = append(errs, oneOf(spec.PersistentVolumeReclaimPolicy, specRoot, "persistentVolumeReclaimPolicy", reclaimPolicies)...)
 	}
 	errs = append(errs, validateVolumeAffinity(spec.NodeAffinity, anyValue, affinityPath)...)
 	errs = append(errs, validateVolumeSource(spec, volume.Name, spec.NodeAffinity != nil, specRoot)...)
-	// API-128: whether the class exists does not matter.
+	// API-128: the name of the class must be valid; the class need not exist.
 	if spec.StorageClassName != "" {
 		errs = append(errs, subdomain(spec.StorageClassName, specRoot, "storageClassName")...)
 	}
-	// API-129: there are two modes.
+	// API-129: the mode is Block or Filesystem.
 	if spec.VolumeMode != nil {
 		errs = append(errs, oneOf(*spec.VolumeMode, specRoot, "volumeMode", volumeModes)...)
 	}
 	if name := spec.VolumeAttributesClassName; name != nil {
-		// API-130: only CSI volumes have attributes to modify.
+		// API-130: only CSI volumes have an attributes class.
 		if *name == "" {
 			errs = append(errs, field.Required(specRoot.Child("volumeAttributesClassName"), "an empty string is disallowed"))
 		} else {
@@ -58,7 +58,7 @@ func validateVolumeKeeping(volume *corePV, anyValue bool) field.ErrorList {
 			errs = append(errs, field.Required(specRoot.Child("csi"), "has to be specified when using volumeAttributesClassName"))
 		}
 	}
-	// API-133: the annotation is refused where nobody would heed it.
+	// API-133: the annotation is forbidden for sources that ignore it.
 	if _, ok := volume.Annotations[corev1.MountOptionAnnotation]; ok && !takesMountOptions(&spec.PersistentVolumeSource) {
 		errs = append(errs, field.Forbidden(metaPath("annotations").Child(corev1.MountOptionAnnotation),
 			"may not specify mount options for this volume type"))
@@ -66,7 +66,7 @@ func validateVolumeKeeping(volume *corePV, anyValue bool) field.ErrorList {
 	return errs
 }
 
-// validateAccessModes is the same for volumes (API-120) and claims (API-150). at is the path of the spec.
+// validateAccessModes validates the access modes of volumes (API-120) and claims (API-150). at is the path of the spec.
 func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, at *field.Path) field.ErrorList {
 	if len(modes) == 0 {
 		return field.ErrorList{field.Required(at.Child("accessModes"), "at least 1 access mode is required")}
@@ -79,14 +79,14 @@ func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, at *field.Pa
 		onePod = onePod || mode == corev1.ReadWriteOncePod
 		others = others || mode != corev1.ReadWriteOncePod && len(unknown) == 0
 	}
-	// API-120, API-150: one pod alone, or any number of them.
+	// API-120, API-150: ReadWriteOncePod excludes other modes.
 	if onePod && others {
 		errs = append(errs, field.Forbidden(at.Child("accessModes"), "may not use ReadWriteOncePod with other access modes"))
 	}
 	return errs
 }
 
-// validateCapacity is API-121: storage, more than none, and nothing else.
+// validateCapacity validates the capacity of a volume: storage, above zero, and no other resource (API-121).
 func validateCapacity(capacity corev1.ResourceList) field.ErrorList {
 	var errs field.ErrorList
 	if len(capacity) == 0 {
@@ -95,64 +95,76 @@ func validateCapacity(capacity corev1.ResourceList) field.ErrorList {
 	if _, ok := capacity[corev1.ResourceStorage]; !ok || len(capacity) > 1 {
 		errs = append(errs, field.NotSupported(capacityPath, capacity, []corev1.ResourceName{corev1.ResourceStorage}))
 	}
-	// API-121: a negative capacity is wrong twice.
+	// API-121: a negative capacity causes two errors.
 	return append(errs, eachQuantity(capacity, capacityPath, notNegative, positive)...)
 }
 
-// validateVolumeSource checks the source of a volume and what other fields have to do with it. name is that of the volume, affine
-// says whether it has a node affinity, at is the path of the spec.
+// validateVolumeSource validates the source of a volume and the fields that depend on it. name is the name of the volume, affine reports
+// whether it has a node affinity, at is the path of the spec.
 func validateVolumeSource(spec *corev1.PersistentVolumeSpec, name string, affine bool, at *field.Path) field.ErrorList {
 	first, errs := validateSources(&spec.PersistentVolumeSource, at)
 	switch first {
 	case "local":
-		// API-127: a local volume is somewhere.
+		// API-127: a local volume needs a node affinity.
 		if !affine {
 			errs = append(errs, field.Required(at.Child("nodeAffinity"), "Local volume requires node affinity"))
 		}
 	case "iscsi":
-		// API-137: volume and portal name the interface of an initiator.
+		// API-137: the names of volume and portal form the name of an interface.
 		if s := spec.ISCSI; s.InitiatorName != nil && len(name)+len(":")+len(s.TargetPortal) > maxISCSIName {
 			errs = append(errs, field.Invalid(at.Child("iscsi", "targetportal"), s.TargetPortal,
 				"Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."))
 		}
 	}
-	// API-122: recycling would empty the node's disk.
+	// API-122: recycling would delete everything on the disk of the node.
 	if spec.HostPath != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && path.Clean(spec.HostPath.Path) == "/" {
 		errs = append(errs, field.Forbidden(at.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'"))
 	}
 	return errs
 }
 
-// validateVolumeUpdate repeats the validation of a new volume in full: parts shared with old are not taken on trust, since old
-// may have been stored unvalidated. What is not named below may change (API-215).
+// volumeSpecShared is strategy.specShared. A claimRef and mount options may be anything (API-132). The annotation that is validated with
+// the spec (API-133) must be absent.
+func volumeSpecShared(volume, old *corePV) bool {
+	if _, ok := volume.Annotations[corev1.MountOptionAnnotation]; ok || volume.GenerateName != "" {
+		return false
+	}
+	a, b := &volume.Spec, &old.Spec
+	return a.PersistentVolumeSource == b.PersistentVolumeSource && sameMap(a.Capacity, b.Capacity) && sameSlice(a.AccessModes, b.AccessModes) &&
+		a.PersistentVolumeReclaimPolicy == b.PersistentVolumeReclaimPolicy && a.StorageClassName == b.StorageClassName &&
+		a.VolumeMode == b.VolumeMode && a.NodeAffinity == b.NodeAffinity && a.VolumeAttributesClassName == b.VolumeAttributesClassName
+}
+
+// validateVolumeUpdate repeats the validation of a new volume in full, because old may have been stored unvalidated. Fields that are not
+// named below may change (API-215).
 func validateVolumeUpdate(volume, old *corePV) field.ErrorList {
 	errs := validateVolume(volume)
 	if len(errs) > 0 && hasBadValue(old.Spec.NodeAffinity) {
-		// API-125: values that have been stored do not block other updates.
+		// API-125: stored values do not block other updates.
 		errs = validateVolumeKeeping(volume, true)
 	}
 	errs = append(errs, validateGenerateName(&volume.ObjectMeta)...)
 	spec, was := &volume.Spec, &old.Spec
-	// API-211, BIND-014: what the volume is stays.
+	// API-211, BIND-014: the source is immutable.
 	if !sourceKept(&spec.PersistentVolumeSource, &was.PersistentVolumeSource) {
 		errs = append(errs, field.Forbidden(specRoot.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation"))
 	}
-	// API-212: an update without a mode asks for Filesystem (API-101).
+	// API-212: the mode is immutable; an update without a mode requests Filesystem (API-101).
 	if !equalPointers(spec.VolumeMode, was.VolumeMode) {
 		errs = append(errs, field.Invalid(field.NewPath("volumeMode"), spec.VolumeMode, immutable))
 	}
-	// API-213: an affinity may be added once.
+	// API-213: an affinity may be added, and is immutable then.
 	if was.NodeAffinity != nil && !affinityKept(spec.NodeAffinity, was.NodeAffinity) {
 		errs = append(errs, field.Invalid(field.NewPath("nodeAffinity"), spec.NodeAffinity, immutable+", except for updating from beta label to GA"))
 	}
-	// API-214: attributes can be changed but not given up.
+	// API-214: the attributes class can be changed, but not removed.
 	if was.VolumeAttributesClassName != nil && spec.VolumeAttributesClassName == nil {
 		errs = append(errs, field.Forbidden(specRoot.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"))
 	}
 	return errs
 }
 
-// sourceKept reports whether the source is what it was; a CSI volume may get the secret of its expansion once (API-211).
+// sourceKept reports whether the source is unchanged, except that a CSI volume may get a secret for expansion once (API-211).
 func sourceKept(source, old *volumeSource) bool {
 	if *source == *old {
 		return true

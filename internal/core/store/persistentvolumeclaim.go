@@ -22,14 +22,15 @@ var claimStrategy = strategy[*corePVC]{
 	admitUpdate:    admitResize,
 	validateCreate: func(claim *corePVC) field.ErrorList { return validateClaimSpec(&claim.Spec, specRoot) },
 	validateUpdate: validateClaimUpdate,
+	specShared:     claimSpecShared,
 	validateStatus: validateClaimStatus,
 	equal:          sameClaim,
 }
 
-// defaultClaim is API-092 and API-101. The storage class is left to admission (API-251).
+// defaultClaim sets the defaults of a claim, on updates too (API-092, API-101). Admission sets the storage class (API-251).
 func defaultClaim(claim *corePVC) {
 	spec, status := &claim.Spec, &claim.Status
-	// API-092: a claim is for a file system unless it says otherwise.
+	// API-092: the volume mode is Filesystem by default.
 	if spec.VolumeMode == nil {
 		spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
 	}
@@ -44,7 +45,7 @@ func defaultClaim(claim *corePVC) {
 	status.Conditions = wholeSeconds(status.Conditions)
 }
 
-// wholeSeconds returns the conditions with times as they are stored (API-006), the list itself if they have that form.
+// wholeSeconds returns the conditions with times in whole seconds (API-006); the list itself if no time has a fraction.
 func wholeSeconds(conditions []corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
 	exact := func(c corev1.PersistentVolumeClaimCondition) bool {
 		return c.LastProbeTime.Nanosecond() != 0 || c.LastTransitionTime.Nanosecond() != 0
@@ -60,34 +61,33 @@ func wholeSeconds(conditions []corev1.PersistentVolumeClaimCondition) []corev1.P
 	return conditions
 }
 
-// prepareClaim is API-106.
+// prepareClaim resets the status of a new claim and completes its data source (API-106).
 func prepareClaim(claim *corePVC, _ metav1.Time) {
-	// API-106, API-015, BIND-011: a new claim is Pending, and stored so at once.
+	// API-106, API-015, BIND-011: a new claim is stored as Pending.
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	dropDataSources(&claim.Spec, &corev1.PersistentVolumeClaimSpec{})
 	normalizeDataSources(&claim.Spec)
 }
 
 func prepareClaimUpdate(claim, old *corePVC) {
-	// API-216: the status has a subresource of its own.
+	// API-216: an update of the main resource keeps the status.
 	claim.Status = old.Status
 	dropDataSources(&claim.Spec, &old.Spec)
 	normalizeDataSources(&claim.Spec)
 }
 
 func prepareClaimStatus(claim, old *corePVC, _ metav1.Time) {
-	// API-242: the spec is not the subresource's; metadata is, and stays as sent.
+	// API-242: an update of the status keeps the spec; metadata comes from the request.
 	claim.Spec = old.Spec
 }
 
-// dropDataSources takes out, without a word, what is not supported as the source of a claim's data (API-110, API-111); old is the
-// stored spec, an empty one on create.
+// dropDataSources silently removes data sources that are not supported (API-110, API-111). old is the stored spec, empty on create.
 func dropDataSources(spec, old *corev1.PersistentVolumeClaimSpec) {
-	// API-110: a source in a named namespace is a feature that is off.
+	// API-110: the feature gate for sources in another namespace is off.
 	if inNamespace(spec.DataSourceRef) && old.DataSourceRef == nil {
 		spec.DataSourceRef = nil
 	}
-	// API-111: what is in use stays; otherwise this field takes claims and snapshots only.
+	// API-111: a stored source stays; a new one is a claim or a snapshot.
 	if old.DataSource == nil && old.DataSourceRef == nil && spec.DataSourceRef == nil && !isClaimOrSnapshot(spec.DataSource) {
 		spec.DataSource = nil
 	}
@@ -110,7 +110,7 @@ func isClaimOrSnapshot(source *corev1.TypedLocalObjectReference) bool {
 	return false
 }
 
-// groupOf is the API group of a reference; nil is the core group.
+// groupOf returns the API group of a reference; nil is the core group.
 func groupOf(group *string) string {
 	if group == nil {
 		return ""
@@ -118,7 +118,7 @@ func groupOf(group *string) string {
 	return *group
 }
 
-// normalizeDataSources gives a spec with one of the two fields the other one (API-112).
+// normalizeDataSources sets whichever of dataSource and dataSourceRef is missing from the other one (API-112).
 func normalizeDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	switch source, ref := spec.DataSource, spec.DataSourceRef; {
 	case source != nil && ref == nil:

@@ -238,6 +238,36 @@ func golden(c *corePVC) {
 	c.Status.CurrentVolumeAttributesClassName = new("gold")
 }
 
+// TestClaimSpecShared checks that the changes of a bind to a valid claim need no new validation.
+func TestClaimSpecShared(t *testing.T) {
+	for _, c := range []struct {
+		rule, name string
+		before     func(*corePVC)
+		after      func(*corePVC)
+		want       bool
+	}{
+		{"API-218", "nothing", nil, func(*corePVC) {}, true},
+		{"API-218", "bound", nil, asking(func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeName = "disk" }), true},
+		{"API-218", "bound again", boundClaim, asking(func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeName = "other" }), false},
+		{"API-221", "the same size in another map", nil, sized("10Gi"), true},
+		{"API-221", "another size", nil, sized("20Gi"), false},
+		{"API-219", "annotations", nil, func(c *corePVC) { c.Annotations = map[string]string{"a": "b"} }, true},
+		{"API-220", "the annotation of the class", nil, annotated("fast"), false},
+		{"API-033", "a generateName", nil, func(c *corePVC) { c.GenerateName = "a-" }, false},
+		{"API-226", "other modes", nil, asking(func(s *corev1.PersistentVolumeClaimSpec) { s.AccessModes = nil }), false},
+	} {
+		old := goodClaim()
+		if c.before != nil {
+			c.before(old)
+		}
+		claim := *old
+		c.after(&claim)
+		if got := claimSpecShared(&claim, old); got != c.want {
+			t.Errorf("%s %s: spec shared: %v, want %v", c.rule, c.name, got, c.want)
+		}
+	}
+}
+
 func TestClaimUpdate(t *testing.T) { checkUpdates(t, claimStrategy, goodClaim, claimChanges, false) }
 
 func statusOf(change func(*corev1.PersistentVolumeClaimStatus)) func(*corePVC) {

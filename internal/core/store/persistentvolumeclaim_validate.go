@@ -13,61 +13,61 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateClaimSpec validates the spec of a claim, or of the template in a pod from which a claim is made: there it comes as the
-// author wrote it, since API-110, API-111 and API-112 touch the claim only (API-113). API-158: volumeName may be anything.
+// validateClaimSpec validates the spec of a claim or of a claim template in a pod. Data sources in a template are validated as written,
+// because only those of claims are dropped and completed (API-113). volumeName may be anything (API-158).
 func validateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	return validateClaimSpecWith(spec, nil, path)
 }
 
-// validateClaimSpecWith forgives what old already has wrong (API-227); old is nil for a new claim.
+// validateClaimSpecWith is validateClaimSpec, but accepts invalid values that old has too (API-227). old is nil for a new claim.
 func validateClaimSpecWith(spec, old *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	errs := validateAccessModes(spec.AccessModes, path)
 	if spec.Selector != nil {
 		errs = append(errs, validateClaimSelector(spec, old, path)...)
 	}
-	// API-152: the path leaves out "requests".
+	// API-152: storage is required; the path of the error omits "requests".
 	if size, ok := spec.Resources.Requests[corev1.ResourceStorage]; !ok {
 		errs = append(errs, field.Required(path.Child("resources").Key(string(corev1.ResourceStorage)), ""))
 	} else if value, fault := positive(size); fault != "" {
 		errs = append(errs, field.Invalid(path.Child("resources").Key(string(corev1.ResourceStorage)), value, fault))
 	}
-	// API-153: "" is a claim without a class.
+	// API-153: the name of the class must be valid; "" means no class.
 	if spec.StorageClassName != nil && *spec.StorageClassName != "" {
 		errs = append(errs, subdomain(*spec.StorageClassName, path, "storageClassName")...)
 	}
-	// API-154: there are two modes.
+	// API-154: the mode is Block or Filesystem.
 	if spec.VolumeMode != nil {
 		errs = append(errs, oneOf(*spec.VolumeMode, path, "volumeMode", volumeModes)...)
 	}
 	errs = append(errs, validateDataSources(spec, old, path)...)
-	// API-157: unlike that of a volume, the name may be empty.
+	// API-157: unlike in a volume, the name of the attributes class may be empty.
 	if name := spec.VolumeAttributesClassName; name != nil && *name != "" {
 		errs = append(errs, subdomain(*name, path, "volumeAttributesClassName")...)
 	}
 	return errs
 }
 
-// validateClaimSelector is API-151.
+// validateClaimSelector validates the selector of a claim (API-151).
 func validateClaimSelector(spec, old *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	strict := metav1validation.LabelSelectorValidationOptions{}
 	errs := metav1validation.ValidateLabelSelector(spec.Selector, strict, path.Child("selector"))
-	// API-227: a selector that was stored with a fault may keep values that are no label values.
+	// API-227: a selector that was stored with an invalid value may have any values.
 	if len(errs) > 0 && old != nil && len(metav1validation.ValidateLabelSelector(old.Selector, strict, nil)) > 0 {
 		lenient := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: true}
 		errs = metav1validation.ValidateLabelSelector(spec.Selector, lenient, path.Child("selector"))
 	}
-	// Labels are checked in the order of a map.
+	// Upstream validates labels in the order of a map.
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
 }
 
-// validateDataSources is API-155 and API-156.
+// validateDataSources validates dataSource and dataSourceRef (API-155, API-156).
 func validateDataSources(spec, old *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	source, ref := spec.DataSource, spec.DataSourceRef
 	if source == nil && ref == nil {
 		return nil
 	}
-	// API-227: where a group was stored, any group will do.
+	// API-227: if a group was stored, any group is valid.
 	anyGroup := old != nil && (old.DataSource != nil && old.DataSource.APIGroup != nil || old.DataSourceRef != nil && old.DataSourceRef.APIGroup != nil)
 	var errs field.ErrorList
 	if source != nil {
@@ -79,7 +79,7 @@ func validateDataSources(spec, old *corev1.PersistentVolumeClaimSpec, path *fiel
 			errs = append(errs, dnsLabel(*ref.Namespace, path.Child("dataSourceRef"), "namespace")...)
 		}
 	}
-	// API-156: the two are one source, said in two ways.
+	// API-156: the two fields must name the same source.
 	switch {
 	case source == nil || ref == nil:
 	case inNamespace(ref):
@@ -90,7 +90,7 @@ func validateDataSources(spec, old *corev1.PersistentVolumeClaimSpec, path *fiel
 	return errs
 }
 
-// validateReference is API-155.
+// validateReference validates the reference to a data source (API-155).
 func validateReference(apiGroup *string, kind, name string, anyGroup bool, path *field.Path) field.ErrorList {
 	errs := required(path, "name", name, "kind", kind)
 	switch group := groupOf(apiGroup); {
@@ -102,37 +102,49 @@ func validateReference(apiGroup *string, kind, name string, anyGroup bool, path 
 	return errs
 }
 
-// validateClaimUpdate repeats the validation of a new claim in full: parts shared with old are not taken on trust, since old may
-// have been stored unvalidated.
+// claimSpecShared is strategy.specShared. It accepts the changes that binding a claim makes: a first volume name, which may be any
+// (API-158, API-218), and annotations other than that of the class (API-219, API-220).
+func claimSpecShared(claim, old *corePVC) bool {
+	a, b := &claim.Spec, &old.Spec
+	return (a.VolumeName == b.VolumeName || b.VolumeName == "") && claim.GenerateName == "" &&
+		sameSlice(a.AccessModes, b.AccessModes) && a.Selector == b.Selector && sameMap(a.Resources.Limits, b.Resources.Limits) &&
+		equalLists(a.Resources.Requests, b.Resources.Requests, func(a, b apiresource.Quantity) bool { return a == b }) && a.StorageClassName == b.StorageClassName &&
+		a.VolumeMode == b.VolumeMode && a.DataSource == b.DataSource && a.DataSourceRef == b.DataSourceRef &&
+		a.VolumeAttributesClassName == b.VolumeAttributesClassName &&
+		(sameMap(claim.Annotations, old.Annotations) ||
+			claim.Annotations[corev1.BetaStorageClassAnnotation] == old.Annotations[corev1.BetaStorageClassAnnotation])
+}
+
+// validateClaimUpdate repeats the validation of a new claim in full, because old may have been stored unvalidated.
 func validateClaimUpdate(claim, old *corePVC) field.ErrorList {
 	errs := append(validateGenerateName(&claim.ObjectMeta), validateClaimSpecWith(&claim.Spec, &old.Spec, specRoot)...)
 	moved, classErrs := classMoved(claim, old)
 	errs = append(errs, classErrs...)
-	// API-217: whatever else differs is one error.
+	// API-217: all other changes together cause one error.
 	if !specKept(claim, old, moved) {
 		errs = append(errs, field.Forbidden(specRoot,
 			"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
 	}
-	// API-222, EXP-002: a claim shrinks only to take back an expansion, so it stays larger than its volume.
+	// API-222, EXP-002: a claim may shrink only to cancel an expansion, so it stays larger than its volume.
 	size, was, actual := storageOf(claim.Spec.Resources.Requests), storageOf(old.Spec.Resources.Requests), storageOf(old.Status.Capacity)
 	if size.Cmp(was) < 0 && size.Cmp(actual) <= 0 {
 		errs = append(errs, field.Forbidden(specRoot.Child("resources", "requests", "storage"), "field can not be less than status.capacity"))
 	}
-	// API-225: said once more, at a path of its own.
+	// API-225: a change of the mode causes a second error with its own path.
 	if !equalPointers(claim.Spec.VolumeMode, old.Spec.VolumeMode) {
 		errs = append(errs, field.Invalid(field.NewPath("volumeMode"), claim.Spec.VolumeMode, immutable))
 	}
 	return append(errs, validateAttributesKept(claim, old)...)
 }
 
-// classMoved reports whether the update is one of those that may set the class (API-219), and what is wrong with its annotation.
+// classMoved reports whether the update may set the class (API-219), and returns the errors of its annotation.
 func classMoved(claim, old *corePVC) (bool, field.ErrorList) {
 	annotation, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]
 	was, wasAnnotated := old.Annotations[corev1.BetaStorageClassAnnotation]
-	// API-219, BIND-014: a class is chosen once, and the annotation counts as a choice.
+	// API-219, BIND-014: the class is set once, by field or annotation.
 	set := old.Spec.StorageClassName == nil && claim.Spec.StorageClassName != nil &&
 		(!wasAnnotated || *claim.Spec.StorageClassName == was)
-	// API-220: the annotation may go when the field takes its place.
+	// API-220: the annotation may be removed if the field has its value.
 	replaced := set && wasAnnotated && !annotated
 	if annotation == was || replaced {
 		return set, nil
@@ -140,28 +152,28 @@ func classMoved(claim, old *corePVC) (bool, field.ErrorList) {
 	return set, field.ErrorList{field.Invalid(metaPath("annotations").Child(corev1.BetaStorageClassAnnotation), annotation, immutable)}
 }
 
-// specKept reports whether the spec is the old one, apart from what may change.
+// specKept reports whether the spec is unchanged except for fields that may change.
 func specKept(claim, old *corePVC, classMoved bool) bool {
 	spec, was := claim.Spec, old.Spec
-	// API-112: old may come from a time before the two fields were one.
+	// API-112: old may have been stored with one of the two fields only.
 	normalizeDataSources(&was)
-	// API-218, BIND-014: a claim is bound once, in any phase.
+	// API-218, BIND-014: volumeName may be set once, in any phase.
 	if was.VolumeName == "" {
 		was.VolumeName = spec.VolumeName
 	}
 	if classMoved {
 		was.StorageClassName = spec.StorageClassName
 	}
-	// API-216: the phase is that of the stored claim. API-221, API-223: an unbound claim changes neither size nor attributes.
+	// API-216: the stored phase counts. API-221, API-223: size and attributes class of an unbound claim are immutable.
 	if old.Status.Phase == corev1.ClaimBound {
 		was.VolumeAttributesClassName = spec.VolumeAttributesClassName
 		spec.Resources.Requests = withStorage(spec.Resources.Requests, storageOf(was.Resources.Requests))
 	}
-	// API-226: the rest is fixed in all phases.
+	// API-226: all other fields are immutable in every phase.
 	return equalClaimSpecs(&spec, &was, equalQuantity)
 }
 
-// withStorage is the list with the given storage in it, list itself if it has that or is nil.
+// withStorage returns a copy of the list with that storage; list itself if it has that storage or is nil.
 func withStorage(list corev1.ResourceList, storage apiresource.Quantity) corev1.ResourceList {
 	if list == nil {
 		return nil
@@ -174,16 +186,16 @@ func withStorage(list corev1.ResourceList, storage apiresource.Quantity) corev1.
 	return list
 }
 
-// storageOf is the storage in a list, zero if there is none.
+// storageOf returns the storage in a list, zero if it has none.
 func storageOf(list corev1.ResourceList) apiresource.Quantity { return list[corev1.ResourceStorage] }
 
-// validateAttributesKept is API-223: attributes that a volume has are exchanged for others, not given up.
+// validateAttributesKept requires that the attributes class of a claim is replaced, not removed (API-223).
 func validateAttributesKept(claim, old *corePVC) field.ErrorList {
 	name, current := claim.Spec.VolumeAttributesClassName, old.Status.CurrentVolumeAttributesClassName
 	if current == nil || equalPointers(name, old.Spec.VolumeAttributesClassName) {
 		return nil
 	}
-	// API-223: neither way of saying "none" is possible.
+	// API-223: neither nil nor "" is valid once a class is set.
 	if name == nil {
 		return field.ErrorList{field.Forbidden(specRoot.Child("volumeAttributesClassName"),
 			"update to nil is forbidden when status.currentVolumeAttributesClassName is not nil")}
@@ -202,10 +214,10 @@ var resizeStates = []corev1.ClaimResourceStatus{
 	corev1.PersistentVolumeClaimNodeResizePending,
 }
 
-// validateClaimStatus is API-242. Phase, conditions and modes may be anything.
+// validateClaimStatus validates a status (API-242). Phase, conditions and access modes may be anything.
 func validateClaimStatus(claim, _ *corePVC) field.ErrorList {
 	var errs field.ErrorList
-	// API-242: a claim that was stored unvalidated and has no access mode gets no new status; the path is upstream's.
+	// API-242: a claim without access modes, which was stored unvalidated, cannot get a new status; the path is that of upstream.
 	if len(claim.Spec.AccessModes) == 0 {
 		errs = append(errs, field.Required(field.NewPath("Spec", "accessModes"), ""))
 	}
@@ -213,7 +225,7 @@ func validateClaimStatus(claim, _ *corePVC) field.ErrorList {
 	errs = append(errs, eachQuantity(status.Capacity, capacityStatusPath, notNegative)...)
 	for _, name := range sortedKeys(status.AllocatedResourceStatuses) {
 		errs = append(errs, validateClaimResource(name, resizeStatusPath)...)
-		// API-242: the value at fault is the path of the whole map.
+		// API-242: the reported value is the path of the whole map.
 		if state := status.AllocatedResourceStatuses[name]; !slices.Contains(resizeStates, state) {
 			errs = append(errs, field.NotSupported(resizeStatusPath, state, resizeStates))
 		}
@@ -237,7 +249,7 @@ var (
 	allocatedPath      = statusPath.Child("allocatedResources")
 )
 
-// validateClaimResource wants storage or a resource of somebody else's domain (API-242).
+// validateClaimResource requires storage, or a resource with another domain than that of Kubernetes (API-242).
 func validateClaimResource(name corev1.ResourceName, path *field.Path) field.ErrorList {
 	if name == corev1.ResourceStorage {
 		return nil

@@ -16,7 +16,7 @@ var podStrategy = strategy[*corePod]{
 	defaults:      defaultPod,
 	prepareCreate: preparePod,
 	prepareUpdate: func(pod, old *corePod) {
-		// The status has a subresource of its own.
+		// An update of the main resource keeps the status.
 		pod.Status = old.Status
 		dropDisabledFields(&pod.Spec, &old.Spec)
 	},
@@ -29,19 +29,19 @@ var podStrategy = strategy[*corePod]{
 		return (sharesAll(&a.Status, &b.Status) || storedEqual(&a.Status, &b.Status)) &&
 			(sharesAll(&a.Spec, &b.Spec) || storedEqual(&a.Spec, &b.Spec))
 	},
-	// API-237, API-030: whatever of the spec an update may change counts.
+	// API-237, API-030: any change of the spec raises generation.
 	specChanged: func(pod, old *corePod) bool { return !equalPodSpecs(&pod.Spec, &old.Spec) },
 }
 
-// equalPodSpecs is semantic equality.
+// equalPodSpecs is semantic equality of two specs.
 func equalPodSpecs(a, b *corev1.PodSpec) bool { return sharesAll(a, b) || semanticEqual(a, b) }
 
-// preparePod is API-108: a new pod is Pending, and gated if it has scheduling gates.
+// preparePod resets the status of a new pod: Pending, and not scheduled if it has scheduling gates (API-108).
 func preparePod(pod *corePod, now metav1.Time) {
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
 	dropDisabledFields(&pod.Spec, nil)
-	// API-108: the scheduler does not look at gated pods, so their state is written here.
+	// API-108: the scheduler ignores gated pods, so the server sets their condition.
 	if len(pod.Spec.SchedulingGates) > 0 {
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type:               corev1.PodScheduled,
@@ -53,9 +53,9 @@ func preparePod(pod *corePod, now metav1.Time) {
 	}
 }
 
-// preparePodStatus is API-244.
+// preparePodStatus restores what an update of the status must not change (API-244).
 func preparePodStatus(pod, old *corePod, _ metav1.Time) {
-	// API-244: what a kubelet reports changes neither the spec nor the owners nor the mark of deletion.
+	// API-244: an update of the status keeps the spec, the owners and the deletion timestamp.
 	pod.Spec = old.Spec
 	pod.OwnerReferences = old.OwnerReferences
 	pod.DeletionTimestamp = old.DeletionTimestamp
@@ -65,8 +65,8 @@ func preparePodStatus(pod, old *corePod, _ metav1.Time) {
 	keepObservedGenerations(&pod.Status, &old.Status)
 }
 
-// keepObservedGenerations puts back the generations that a status leaves out (API-244). A type may occur among the conditions more
-// than once; its conditions are taken in their order.
+// keepObservedGenerations restores observed generations that a status omits (API-244). If a type occurs more than once among the
+// conditions, its conditions are matched in order.
 func keepObservedGenerations(status, old *corev1.PodStatus) {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = old.ObservedGeneration
@@ -90,7 +90,7 @@ func keepObservedGenerations(status, old *corev1.PodStatus) {
 	status.Conditions = conditions.items
 }
 
-// observedGeneration is that of the nth condition of a type, zero if there are fewer.
+// observedGeneration returns the generation of the nth condition of a type, or zero if there are fewer.
 func observedGeneration(conditions []corev1.PodCondition, kind corev1.PodConditionType, nth int) int64 {
 	for i := range conditions {
 		if conditions[i].Type != kind {
@@ -104,7 +104,7 @@ func observedGeneration(conditions []corev1.PodCondition, kind corev1.PodConditi
 	return 0
 }
 
-// admitPod gives a pod that comes with a node the labels that say where the node is (API-256).
+// admitPod adds the topology labels of its node to a new pod that names one (API-256).
 func admitPod(s *Store, pod *corePod) error {
 	if pod.Spec.NodeName == "" {
 		return nil
@@ -115,8 +115,8 @@ func admitPod(s *Store, pod *corePod) error {
 	return nil
 }
 
-// dropDisabledFields takes out what belongs to features that are off by default, unless the stored pod has it already: trust
-// bundles and certificates among projected volumes, and scheduling groups.
+// dropDisabledFields removes the fields of features that are off by default, unless the stored pod has them: trust bundles and
+// certificates in projected volumes, and scheduling groups.
 func dropDisabledFields(spec, old *corev1.PodSpec) {
 	if old == nil || old.SchedulingGroup == nil {
 		spec.SchedulingGroup = nil
@@ -149,7 +149,7 @@ func dropDisabledFields(spec, old *corev1.PodSpec) {
 	}
 }
 
-// projects reports whether a source of a projected volume is as asked.
+// projects reports whether a projected volume of the pod has a source that matches.
 func projects(spec *corev1.PodSpec, is func(*corev1.VolumeProjection) bool) bool {
 	for i := range spec.Volumes {
 		if projected := spec.Volumes[i].Projected; projected != nil {
@@ -163,7 +163,7 @@ func projects(spec *corev1.PodSpec, is func(*corev1.VolumeProjection) bool) bool
 	return false
 }
 
-// validatePodStatus is API-244.
+// validatePodStatus validates an update of the status (API-244).
 func validatePodStatus(pod, old *corePod) field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("status")
@@ -178,7 +178,7 @@ func validatePodStatus(pod, old *corePod) field.ErrorList {
 	if status.ObservedGeneration < 0 {
 		errs = append(errs, field.Invalid(path.Child("observedGeneration"), status.ObservedGeneration, "must be a non-negative integer"))
 	}
-	// API-244: the class follows from the spec, once.
+	// API-244: the quality-of-service class is immutable.
 	if status.QOSClass != was.QOSClass {
 		errs = append(errs, field.Invalid(path.Child("qosClass"), status.QOSClass, immutable))
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateContainers checks the containers that do the pod's work. There has to be one.
+// validateContainers validates the main containers of a pod. At least one is required.
 func validateContainers(spec *corev1.PodSpec, volumes podVolumes) field.ErrorList {
 	at := specField("containers")
 	if len(spec.Containers) == 0 {
@@ -25,7 +25,7 @@ func validateContainers(spec *corev1.PodSpec, volumes podVolumes) field.ErrorLis
 	return append(errs, validateHostPorts(spec.Containers, at)...)
 }
 
-// validateInitContainers checks the containers that run before them, one by one.
+// validateInitContainers validates the init containers of a pod.
 func validateInitContainers(spec *corev1.PodSpec, volumes podVolumes) field.ErrorList {
 	at := specField("initContainers")
 	var errs field.ErrorList
@@ -35,7 +35,7 @@ func validateInitContainers(spec *corev1.PodSpec, volumes podVolumes) field.Erro
 		if hasContainer(spec.Containers, c.Name) || c.Name != "" && hasContainer(spec.InitContainers[:i], c.Name) {
 			errs = append(errs, field.Duplicate(at().Index(i).Child("name"), c.Name))
 		}
-		// They run one after the other, so each is looked at alone, and named as if it were the first.
+		// Init containers run one after another, so each is validated alone, and errors name it as the first.
 		errs = append(errs, validateHostPorts(spec.InitContainers[i:i+1], at)...)
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			continue
@@ -66,7 +66,7 @@ var (
 	protocols = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 )
 
-// validateContainer checks what containers of both kinds have in common.
+// validateContainer validates what main and init containers have in common.
 func validateContainer(c *corev1.Container, volumes podVolumes, at func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if c.Name == "" {
@@ -144,7 +144,7 @@ func validatePorts(ports []corev1.ContainerPort, path *field.Path) field.ErrorLi
 	return errs
 }
 
-// validateHostPorts sees to it that no two containers want the same port of the node.
+// validateHostPorts requires that no two containers use the same port of the node.
 func validateHostPorts(containers []corev1.Container, at func() *field.Path) field.ErrorList {
 	type hostPort struct {
 		protocol corev1.Protocol

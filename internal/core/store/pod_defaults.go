@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultPod fills in what the author left out (API-096, API-097, API-098). A pod that lacks nothing costs no memory.
+// defaultPod sets the defaults of a pod (API-096, API-097, API-098). It allocates nothing if no default is missing.
 func defaultPod(pod *corePod) {
 	spec := &pod.Spec
-	// API-098
+	// API-098: restart policy, DNS policy, scheduler, grace period, security context, service links.
 	spec.RestartPolicy = cmp.Or(spec.RestartPolicy, corev1.RestartPolicyAlways)
 	spec.DNSPolicy = cmp.Or(spec.DNSPolicy, corev1.DNSClusterFirst)
 	spec.SchedulerName = cmp.Or(spec.SchedulerName, corev1.DefaultSchedulerName)
@@ -21,7 +21,7 @@ func defaultPod(pod *corePod) {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}
 	orDefault(&spec.EnableServiceLinks, &yes)
-	// API-098: the account is there under the old name of the field as well, which counts where the new one is empty.
+	// API-098: the service account is stored under the deprecated name of the field, too, which is used if the new one is empty.
 	spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 	spec.Containers = defaultContainers(spec.Containers, spec.HostNetwork)
@@ -34,7 +34,7 @@ func defaultPod(pod *corePod) {
 	defaultPodStatus(&pod.Status)
 }
 
-// defaultPodStatus gives times their whole seconds (API-006).
+// defaultPodStatus truncates times to whole seconds (API-006).
 func defaultPodStatus(status *corev1.PodStatus) {
 	status.StartTime = wholeSecond(status.StartTime)
 	conditions := lazyCopy[corev1.PodCondition]{items: status.Conditions}
@@ -124,7 +124,7 @@ func defaultFieldRef(ref *corev1.ObjectFieldSelector) *corev1.ObjectFieldSelecto
 	return &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: ref.FieldPath}
 }
 
-// defaultResources rounds (API-082) and requests what is limited and not requested.
+// defaultResources rounds quantities (API-082), and sets missing requests to the limits.
 func defaultResources(r *corev1.ResourceRequirements) (limits, requests corev1.ResourceList) {
 	limits, requests = roundToMilli(r.Limits), roundToMilli(r.Requests)
 	own := !sameMap(requests, r.Requests)

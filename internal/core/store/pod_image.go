@@ -10,18 +10,18 @@ import (
 const maxImageNameBytes = 255
 
 var (
-	// One part of an image's path, and the host before it, which may have a port.
+	// One component of the path of an image, and the host before it, which may have a port.
 	imagePart = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$`)
 	imageHost = regexp.MustCompile(`^(?:\[[a-fA-F0-9:]+\]|[a-zA-Z0-9]+(?:-+[a-zA-Z0-9]+)*(?:\.[a-zA-Z0-9]+(?:-+[a-zA-Z0-9]+)*)*)(?::[0-9]+)?$`)
 	imageTag  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	// An image cannot be called like the hash of one.
+	// The name of an image must not look like a hash.
 	imageID = regexp.MustCompile(`^[a-f0-9]{64}$`)
-	// What may follow "@".
+	// The digest after "@".
 	imageDigest = regexp.MustCompile(`^(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})$`)
 )
 
-// pullPolicy is the policy for an image that comes without one (API-096): always for the tag "latest", spelled out or meant, and
-// if not present for everything else, a malformed name included.
+// pullPolicy returns the default policy for an image (API-096): Always for the tag "latest", explicit or implied, and IfNotPresent for
+// everything else, including malformed names.
 func pullPolicy(image string) corev1.PullPolicy {
 	if meansLatest(image) {
 		return corev1.PullAlways
@@ -44,7 +44,7 @@ func meansLatest(image string) bool {
 	return tag == "latest" || !tagged && !digested
 }
 
-// isImageName accepts host/path and path. The first part is a host if it looks like one.
+// isImageName reports whether the name is host/path or path. The first component is a host if it looks like one.
 func isImageName(name string) bool {
 	host, rest, ok := strings.Cut(name, "/")
 	if !ok || !strings.ContainsAny(host, ".:") && host != "localhost" && strings.ToLower(host) == host {
@@ -55,7 +55,7 @@ func isImageName(name string) bool {
 	}
 	length := len(rest)
 	if !imageHost.MatchString(host) {
-		// What looks like a host and is none may still be the first part of the path.
+		// A component that looks like a host and is not valid as one may still be the first component of the path.
 		if !imagePart.MatchString(host) {
 			return false
 		}

@@ -12,21 +12,21 @@ var (
 		corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible}
 )
 
-// validateMounts is API-203. Whether the mode of the volume allows mounting is not asked here (API-205); the kubelet asks.
-// Errors about the options of a mount stand at the list, not at the mount.
+// validateMounts validates the mounts of a container (API-203). The volume mode is not compared here, but by the kubelet (API-205). Errors
+// about the options of a mount have the path of the list, not of the mount.
 func validateMounts(c *corev1.Container, volumes podVolumes, at func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range c.VolumeMounts {
 		m := &c.VolumeMounts[i]
 		item := func(child string) *field.Path { return at().Index(i).Child(child) }
-		// API-203, API-206: the volume has to be there, and good.
+		// API-203, API-206: the volume must exist and be valid.
 		if m.Name == "" {
 			errs = append(errs, field.Required(item("name"), ""))
 		}
 		if volumes.find(m.Name) == nil {
 			errs = append(errs, field.NotFound(item("name"), m.Name))
 		}
-		// API-203: each mount has a place of its own.
+		// API-203: mount paths are unique.
 		if m.MountPath == "" {
 			errs = append(errs, field.Required(item("mountPath"), ""))
 		}
@@ -36,7 +36,7 @@ func validateMounts(c *corev1.Container, volumes podVolumes, at func() *field.Pa
 				break
 			}
 		}
-		// API-203: a volume is mounted or a device, not both. Of two devices of one volume the last counts.
+		// API-203: a volume is mounted or a device, not both. Of two devices of one volume the last is reported.
 		if _, ok := devicePath(c.VolumeDevices, m.Name); ok {
 			errs = append(errs, field.Invalid(item("name"), m.Name, "must not already exist in volumeDevices"))
 		}
@@ -53,7 +53,7 @@ func validateMounts(c *corev1.Container, volumes podVolumes, at func() *field.Pa
 	return errs
 }
 
-// validateSubPath is API-203: a mount of a part of the volume stays in the volume.
+// validateSubPath requires that a sub-path stays within its volume (API-203).
 func validateSubPath(m *corev1.VolumeMount, at func() *field.Path, item func(string) *field.Path) field.ErrorList {
 	if m.SubPath == "" && m.SubPathExpr == "" {
 		return nil
@@ -65,8 +65,8 @@ func validateSubPath(m *corev1.VolumeMount, at func() *field.Path, item func(str
 	return append(errs, validateRelativePath(m.SubPathExpr, at(), "subPathExpr")...)
 }
 
-// validatePropagation is API-203: mounts that reach the node are for the privileged; those that are read-only throughout do not
-// propagate.
+// validatePropagation validates mount propagation (API-203): bidirectional mounts need a privileged container, recursively read-only mounts
+// do not propagate.
 func validatePropagation(m *corev1.VolumeMount, c *corev1.Container, at func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if m.MountPropagation != nil {
@@ -93,7 +93,7 @@ func validatePropagation(m *corev1.VolumeMount, c *corev1.Container, at func() *
 	return errs
 }
 
-// validateDevices is API-204.
+// validateDevices validates the block devices of a container (API-204).
 func validateDevices(c *corev1.Container, volumes podVolumes, at func() *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range c.VolumeDevices {
@@ -105,7 +105,7 @@ func validateDevices(c *corev1.Container, volumes podVolumes, at func() *field.P
 		} else if _, ok := devicePath(earlier, d.Name); ok {
 			errs = append(errs, field.Invalid(item("name"), d.Name, "must be unique"))
 		}
-		// API-204: only what comes from a claim can be a device.
+		// API-204: only a volume with a claim can be a device.
 		if volume := volumes.find(d.Name); volume == nil {
 			errs = append(errs, field.NotFound(item("name"), d.Name))
 		} else if volume.PersistentVolumeClaim == nil && volume.Ephemeral == nil {
@@ -115,7 +115,7 @@ func validateDevices(c *corev1.Container, volumes podVolumes, at func() *field.P
 		if d.DevicePath == "" {
 			errs = append(errs, field.Required(item("devicePath"), ""))
 		}
-		// API-204: a path that climbs does not take its place.
+		// API-204: a path with ".." is an error, and does not count for duplicates.
 		for j := range earlier {
 			if earlier[j].DevicePath == d.DevicePath && !climbs(d.DevicePath) {
 				errs = append(errs, field.Invalid(item("devicePath"), d.DevicePath, "must be unique"))
@@ -125,7 +125,7 @@ func validateDevices(c *corev1.Container, volumes podVolumes, at func() *field.P
 		if climbs(d.DevicePath) {
 			errs = append(errs, field.Invalid(item("devicePath"), d.DevicePath, "can not contain backsteps ('..')"))
 		}
-		// API-204: a volume is a device or mounted, not both. Of two mounts of one volume the last counts.
+		// API-204: a volume is a device or mounted, not both. Of two mounts of one volume the last is reported.
 		if _, ok := mountPath(c.VolumeMounts, d.Name); ok {
 			errs = append(errs, field.Invalid(item("name"), d.Name, "must not already exist in volumeMounts"))
 		}
@@ -139,7 +139,7 @@ func validateDevices(c *corev1.Container, volumes podVolumes, at func() *field.P
 	return errs
 }
 
-// devicePath is where the last device of that volume appears.
+// devicePath returns the path of the last device of that volume.
 func devicePath(devices []corev1.VolumeDevice, volume string) (path string, ok bool) {
 	for i := len(devices) - 1; i >= 0; i-- {
 		if devices[i].Name == volume {
@@ -149,7 +149,7 @@ func devicePath(devices []corev1.VolumeDevice, volume string) (path string, ok b
 	return "", false
 }
 
-// mountPath is where the last mount of that volume appears.
+// mountPath returns the path of the last mount of that volume.
 func mountPath(mounts []corev1.VolumeMount, volume string) (path string, ok bool) {
 	for i := len(mounts) - 1; i >= 0; i-- {
 		if mounts[i].Name == volume {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The volumes here show objects as files: secrets, config maps, and fields of the pod itself.
+// These volumes show objects as files: secrets, config maps, and fields of the pod itself.
 
 func validateSecret(s *corev1.SecretVolumeSource, path *field.Path) field.ErrorList {
 	errs := append(required(path, "secretName", s.SecretName), validateFileMode(s.DefaultMode, path, "defaultMode")...)
@@ -30,7 +30,7 @@ func validateDownwardAPI(s *corev1.DownwardAPIVolumeSource, path *field.Path) fi
 	return errs
 }
 
-// validateProjected checks a volume made of several sources. Two of them cannot show the same file.
+// validateProjected validates a volume with several sources. Two of them must not show the same file.
 func validateProjected(s *corev1.ProjectedVolumeSource, path *field.Path) field.ErrorList {
 	errs := validateFileMode(s.DefaultMode, path, "defaultMode")
 	taken := map[string]bool{}
@@ -77,7 +77,8 @@ func validateProjected(s *corev1.ProjectedVolumeSource, path *field.Path) field.
 	return errs
 }
 
-// validateToken reports a bad file at the volume and a bad lifetime at the token.
+// validateToken validates a service account token. Errors about its file have the path of the volume, those about its lifetime the path
+// of the token.
 func validateToken(token *corev1.ServiceAccountTokenProjection, volume, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if seconds := token.ExpirationSeconds; seconds != nil && *seconds < minTokenSeconds {
@@ -109,7 +110,7 @@ func validateFileMode(mode *int32, path *field.Path, child string) field.ErrorLi
 	return field.ErrorList{field.Invalid(path.Child(child), *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
 }
 
-// validateFileName wants a path below the volume that begins with no name kept for the kubelet.
+// validateFileName requires a path within the volume that does not begin with a name reserved for the kubelet.
 func validateFileName(file string, path *field.Path, child string) field.ErrorList {
 	errs := validateRelativePath(file, path, child)
 	if strings.HasPrefix(file, "..") && !strings.HasPrefix(file, "../") {
@@ -118,7 +119,7 @@ func validateFileName(file string, path *field.Path, child string) field.ErrorLi
 	return errs
 }
 
-// validateDownwardFile checks a file that shows a field of the pod or a resource of a container. path is that of the volume.
+// validateDownwardFile validates a file that shows a field of the pod or a resource of a container. path is the path of the volume.
 func validateDownwardFile(file *corev1.DownwardAPIVolumeFile, path *field.Path) field.ErrorList {
 	errs := append(required(path, "path", file.Path), validateFileName(file.Path, path, "path")...)
 	switch {
@@ -136,7 +137,7 @@ func validateDownwardFile(file *corev1.DownwardAPIVolumeFile, path *field.Path) 
 }
 
 var (
-	// The fields of a pod that a file can show, and those that only an environment variable can.
+	// The fields of a pod that a file can show, and those that only an environment variable can contain.
 	fileFields = []string{"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"}
 	envFields  = []string{"spec.host", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
 		"status.hostIP", "status.hostIPs", "status.phase", "status.podIP", "status.podIPs"}
@@ -169,7 +170,7 @@ func validateFieldRef(ref *corev1.ObjectFieldSelector, path *field.Path) field.E
 	return appendInvalid(nil, path, key, validation.IsQualifiedName(key))
 }
 
-// subscripted takes metadata.labels['key'] apart.
+// subscripted splits metadata.labels['key'].
 func subscripted(fieldPath string) (name, key string, ok bool) {
 	inner, found := strings.CutSuffix(fieldPath, "']")
 	if !found {

@@ -5,9 +5,9 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// podQOS is the quality of service that the pod's requests and limits of cpu and memory amount to (API-108). Guaranteed: every
-// container limits both, and the requests equal the limits. BestEffort: there are neither requests nor limits. Burstable: the rest.
-// Requests and limits of the pod as a whole go before those of its containers.
+// podQOS returns the quality-of-service class of a pod, which depends on requests and limits of cpu and memory (API-108). Guaranteed: every
+// container limits both, and requests equal limits. BestEffort: no requests and limits. Burstable: all others. Requests and limits of the
+// pod override those of its containers.
 func podQOS(pod *corePod) corev1.PodQOSClass {
 	if pod.Status.QOSClass != "" {
 		return pod.Status.QOSClass
@@ -29,7 +29,7 @@ func podQOS(pod *corePod) corev1.PodQOSClass {
 	return sum.class()
 }
 
-// qosSum adds up cpu and memory. A resource that is absent and one that is zero are the same here.
+// qosSum is the sum of cpu and memory. An absent resource counts as zero.
 type qosSum struct {
 	requests, limits [2]apiresource.Quantity
 	unlimited        bool // some container lacks a limit

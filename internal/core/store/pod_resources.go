@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateRequirements checks what a container requests and is limited to.
+// validateRequirements validates the requests and limits of a container.
 func validateRequirements(r *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	limits, requests := path.Child("limits"), path.Child("requests")
@@ -30,7 +30,7 @@ func validateRequirements(r *corev1.ResourceRequirements, path *field.Path) fiel
 		errs = append(errs, validateAmount(name, request, requests.Key(string(name)))...)
 		errs = append(errs, validateHugePages(name, request, requests.Key(string(name)))...)
 		note(name)
-		// What cannot be shared is requested in full or not at all.
+		// A resource that cannot be shared is requested up to its limit.
 		shareable := isNativeResource(name) && !isHugePages(name)
 		limit, limited := r.Limits[name]
 		switch {
@@ -52,7 +52,7 @@ func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// validateHugePages wants a number of whole pages; the name says how large a page is.
+// validateHugePages requires a whole number of pages. The name contains the size of a page.
 func validateHugePages(name corev1.ResourceName, quantity apiresource.Quantity, path *field.Path) field.ErrorList {
 	size, huge := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
 	if !huge {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateEmptyDir is API-202.
+// validateEmptyDir validates an emptyDir (API-202).
 func validateEmptyDir(s *corev1.EmptyDirVolumeSource, path *field.Path) field.ErrorList {
 	// API-202: a negative size is forbidden rather than invalid.
 	if limit := s.SizeLimit; limit != nil && isNegative(*limit) {
@@ -18,24 +18,24 @@ func validateEmptyDir(s *corev1.EmptyDirVolumeSource, path *field.Path) field.Er
 	return nil
 }
 
-// validateInlineCSI is API-201.
+// validateInlineCSI validates an inline CSI volume (API-201).
 func validateInlineCSI(s *corev1.CSIVolumeSource, path *field.Path) field.ErrorList {
 	errs := validateDriverName(s.Driver, path.Child("driver"))
 	if s.NodePublishSecretRef == nil {
 		return errs
 	}
-	// API-201: a secret that is mentioned has a name; one that is malformed is reported as the name of the volume's source.
+	// API-201: a reference to a secret needs a name; a malformed one is reported with the path of the source.
 	if s.NodePublishSecretRef.Name == "" {
 		return append(errs, field.Required(path.Child("nodePublishSecretRef", "name"), ""))
 	}
 	return append(errs, subdomain(s.NodePublishSecretRef.Name, path, "name")...)
 }
 
-// validateEphemeral is API-199.
+// validateEphemeral validates a generic ephemeral volume (API-199).
 func validateEphemeral(s *corev1.EphemeralVolumeSource, path *field.Path) field.ErrorList {
 	path = path.Child("volumeClaimTemplate")
 	template := s.VolumeClaimTemplate
-	// API-199: without a template there is no claim.
+	// API-199: the template is required.
 	if template == nil {
 		return field.ErrorList{field.Required(path, "")}
 	}
@@ -43,13 +43,13 @@ func validateEphemeral(s *corev1.EphemeralVolumeSource, path *field.Path) field.
 	return append(errs, validateClaimSpec(&template.Spec, path.Child("spec"))...)
 }
 
-// validateTemplateMeta allows nothing but labels and annotations (API-199).
+// validateTemplateMeta validates the metadata of a template, which may contain labels and annotations only (API-199).
 func validateTemplateMeta(meta *metav1.ObjectMeta, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if !annotationsFine(meta.Annotations) {
+	if !annotationsValid(meta.Annotations) {
 		errs = append(errs, validateAnnotations(meta.Annotations, path.Child("annotations"))...)
 	}
-	if !labelsFine(meta.Labels) {
+	if !labelsValid(meta.Labels) {
 		errs = append(errs, validateLabels(meta.Labels, path.Child("labels"))...)
 	}
 	for _, f := range []struct {
@@ -70,7 +70,7 @@ func validateTemplateMeta(meta *metav1.ObjectMeta, path *field.Path) field.Error
 		{"finalizers", meta.Finalizers != nil},
 		{"managedFields", meta.ManagedFields != nil},
 	} {
-		// API-199: the claim's metadata is not the author's to write.
+		// API-199: the server sets all other metadata of the claim.
 		if f.set {
 			errs = append(errs, field.Forbidden(path.Child(f.name), "cannot be set"))
 		}
@@ -102,9 +102,9 @@ func validateLocalRef(ref *corev1.LocalObjectReference, path *field.Path) field.
 	return required(path.Child("secretRef"), "name", ref.Name)
 }
 
-// validateClaimSource is API-198.
+// validateClaimSource validates a reference to a claim (API-198).
 func validateClaimSource(s *corev1.PersistentVolumeClaimVolumeSource, path *field.Path) field.ErrorList {
-	// API-198: any claim will do, but it has to be named.
+	// API-198: the name is required; the claim need not exist.
 	return required(path, "claimName", s.ClaimName)
 }
 
@@ -149,7 +149,7 @@ func validatePodScaleIO(s *corev1.ScaleIOVolumeSource, path *field.Path) field.E
 	return required(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
 }
 
-// validateRelativePath wants a path that stays below where it starts.
+// validateRelativePath requires a relative path without "..".
 func validateRelativePath(file string, at *field.Path, child string) field.ErrorList {
 	var errs field.ErrorList
 	if path.IsAbs(file) {
@@ -161,7 +161,7 @@ func validateRelativePath(file string, at *field.Path, child string) field.Error
 	return errs
 }
 
-// climbs reports whether a part of the path is "..".
+// climbs reports whether a component of the path is "..".
 func climbs(file string) bool {
 	for part := range strings.SplitSeq(file, "/") {
 		if part == ".." {

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validatePodUpdate is API-237. It validates the pod anew and then looks for changes that are not allowed. Some of them end the
-// search, as they do upstream.
+// validatePodUpdate validates an update of a pod (API-237). It validates the pod like a new one, and then rejects changes of immutable
+// fields. Some of these errors end the validation, as upstream.
 func validatePodUpdate(pod, old *corePod) field.ErrorList {
 	errs := append(validateGenerateName(&pod.ObjectMeta), validatePod(pod, old)...)
 	spec, was := &pod.Spec, &old.Spec
-	// API-237: containers stay, their images may change.
+	// API-237: containers are immutable except for their images.
 	if len(spec.Containers) != len(was.Containers) {
 		return append(errs, field.Forbidden(field.NewPath("spec", "containers"), "pod updates may not add or remove containers"))
 	}
@@ -28,7 +28,7 @@ func validatePodUpdate(pod, old *corePod) field.ErrorList {
 		return errs
 	}
 	errs = append(errs, validateTolerationChange(spec.Tolerations, was.Tolerations)...)
-	// API-237: gates open and do not close.
+	// API-237: scheduling gates may be removed, not added.
 	for i, gate := range spec.SchedulingGates {
 		if !slices.Contains(was.SchedulingGates, gate) && !slices.Contains(spec.SchedulingGates[i+1:], gate) {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", "schedulingGates").Index(i).Child("name"),
@@ -41,7 +41,7 @@ func validatePodUpdate(pod, old *corePod) field.ErrorList {
 	return append(errs, validateSpecChange(spec, was)...)
 }
 
-// validateDeadlineChange is API-237: a deadline may be set or come nearer. stop: the rest of the pod is not looked at.
+// validateDeadlineChange allows a deadline to be set or shortened (API-237). stop reports that the validation of the pod ends here.
 func validateDeadlineChange(deadline, old *int64) (errs field.ErrorList, stop bool) {
 	path := field.NewPath("spec", "activeDeadlineSeconds")
 	switch {
@@ -56,7 +56,7 @@ func validateDeadlineChange(deadline, old *int64) (errs field.ErrorList, stop bo
 	return errs, false
 }
 
-// validateTolerationChange is API-237: tolerations may be added; of those that are there, only the time may change.
+// validateTolerationChange allows tolerations to be added; of existing ones, only the time may change (API-237).
 func validateTolerationChange(tolerations, old []corev1.Toleration) field.ErrorList {
 	for _, was := range old {
 		if !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
@@ -70,7 +70,7 @@ func validateTolerationChange(tolerations, old []corev1.Toleration) field.ErrorL
 	return nil
 }
 
-// validateSpecChange is API-237: what is left once the fields that may change are put back has to be the old spec.
+// validateSpecChange restores the fields that may change, and requires that the result equals the old spec (API-237).
 func validateSpecChange(spec, old *corev1.PodSpec) field.ErrorList {
 	rest := *spec
 	rest.Containers = withImages(spec.Containers, old.Containers)
@@ -78,12 +78,12 @@ func validateSpecChange(spec, old *corev1.PodSpec) field.ErrorList {
 	rest.ActiveDeadlineSeconds = old.ActiveDeadlineSeconds
 	rest.SchedulingGates = old.SchedulingGates
 	rest.Tolerations = old.Tolerations
-	// API-237: a negative grace period, which counts as one second, may be written as one second.
+	// API-237: a negative grace period, which means one second, may be replaced by one second.
 	if grace, was := rest.TerminationGracePeriodSeconds, old.TerminationGracePeriodSeconds; was != nil && *was < 0 && grace != nil && *grace == 1 {
 		rest.TerminationGracePeriodSeconds = was
 	}
 	var errs field.ErrorList
-	// API-237: while a pod is gated, the choice of nodes may be narrowed.
+	// API-237: while a pod is gated, its node selector and node affinity may be restricted.
 	if len(old.SchedulingGates) > 0 {
 		errs = append(errs, validateSelectorChange(rest.NodeSelector, old.NodeSelector)...)
 		rest.NodeSelector = old.NodeSelector
@@ -101,7 +101,7 @@ func validateSpecChange(spec, old *corev1.PodSpec) field.ErrorList {
 	return errs
 }
 
-// withImages are the containers, running the images of the old ones.
+// withImages returns the containers with the images of the old ones.
 func withImages(containers, old []corev1.Container) []corev1.Container {
 	l := lazyCopy[corev1.Container]{items: containers}
 	for i := range containers {
@@ -112,7 +112,7 @@ func withImages(containers, old []corev1.Container) []corev1.Container {
 	return l.items
 }
 
-// validateSelectorChange lets labels be added to a selector of nodes.
+// validateSelectorChange allows labels to be added to a node selector.
 func validateSelectorChange(selector, old map[string]string) field.ErrorList {
 	for key, value := range old {
 		if now, ok := selector[key]; !ok || now != value {
@@ -123,7 +123,7 @@ func validateSelectorChange(selector, old map[string]string) field.ErrorList {
 	return nil
 }
 
-// validateAffinityChange lets requirements be added to each term that is there. Without terms, anything may be required.
+// validateAffinityChange allows requirements to be added to each existing term. Without terms, any may be added.
 func validateAffinityChange(affinity, old *corev1.NodeAffinity) field.ErrorList {
 	terms, was := requiredTerms(affinity), requiredTerms(old)
 	if len(was) == 0 {
@@ -166,7 +166,7 @@ func requiredTerms(affinity *corev1.NodeAffinity) []corev1.NodeSelectorTerm {
 	return affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
-// withNodeAffinity is affinity with the node affinity of old. Where nothing else is left of it and there was none, it is none.
+// withNodeAffinity returns affinity with the node affinity of old, or nil if old is nil and affinity contains nothing else.
 func withNodeAffinity(affinity, old *corev1.Affinity) *corev1.Affinity {
 	if affinity == nil {
 		return &corev1.Affinity{NodeAffinity: old.NodeAffinity}

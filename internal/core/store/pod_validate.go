@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// specField is the path of a spec, made only where there is something to report.
+// specField returns the path of a field of the spec. It is called only where there is an error, because paths allocate.
 func specField(child string) func() *field.Path {
 	return func() *field.Path { return field.NewPath("spec", child) }
 }
 
-// validatePodCreate checks a new pod.
+// validatePodCreate validates a new pod.
 func validatePodCreate(pod *corePod) field.ErrorList {
 	errs := validatePod(pod, nil)
 	spec := &pod.Spec
@@ -28,10 +28,10 @@ func validatePodCreate(pod *corePod) field.ErrorList {
 	return errs
 }
 
-// validatePod checks what may be wrong with a pod by itself, as far as it is simulated: its volumes in full (API-196 to API-206), its
-// containers and its scheduling in their outlines. Security contexts, probes, affinity to other pods, the spreading of pods and
-// resources of the pod as a whole are not looked at. A token among projected volumes needs no serviceAccountName here: in a
-// cluster admission fills that in. Values in the choice of nodes that old has wrong are forgiven; old is nil for a new pod.
+// validatePod validates a pod without regard to allowed changes: its volumes in full (API-196 to API-206), the main fields of containers
+// and scheduling. Security contexts, probes, affinity to other pods, topology spread and resources of the whole pod are not validated. A
+// projected token needs no serviceAccountName here, because admission of a cluster would set it. Invalid values in node affinity are
+// accepted if old has such values, too; old is nil for a new pod.
 func validatePod(pod, old *corePod) field.ErrorList {
 	spec := &pod.Spec
 	var errs field.ErrorList
@@ -44,7 +44,7 @@ func validatePod(pod, old *corePod) field.ErrorList {
 	errs = append(errs, validateInitContainers(spec, volumes)...)
 	errs = append(errs, validatePolicies(spec)...)
 	errs = append(errs, validatePodNames(spec)...)
-	if !labelsFine(spec.NodeSelector) {
+	if !labelsValid(spec.NodeSelector) {
 		errs = append(errs, validateLabels(spec.NodeSelector, field.NewPath("spec", "nodeSelector"))...)
 	}
 	if affinity := nodeAffinityOf(spec); affinity != nil {
@@ -68,7 +68,7 @@ var (
 	pullPolicies       = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
 )
 
-// validatePolicies checks the fields that have one of a few values.
+// validatePolicies validates fields that have one of a few values.
 func validatePolicies(spec *corev1.PodSpec) field.ErrorList {
 	errs := requiredOneOf(spec.RestartPolicy, "restartPolicy", restartPolicies)
 	errs = append(errs, requiredOneOf(spec.DNSPolicy, "dnsPolicy", dnsPolicies)...)
@@ -81,7 +81,7 @@ func validatePolicies(spec *corev1.PodSpec) field.ErrorList {
 	return errs
 }
 
-// requiredOneOf checks a field of the spec that must have one of the allowed values, which are in ascending order.
+// requiredOneOf requires that a field of the spec has one of the allowed values, which must be in ascending order.
 func requiredOneOf[V ~string](value V, child string, allowed []V) field.ErrorList {
 	switch {
 	case slices.Contains(allowed, value):
@@ -99,7 +99,7 @@ func validatePullPolicy(policy corev1.PullPolicy, path *field.Path, child string
 	return oneOf(policy, path, child, pullPolicies)
 }
 
-// validatePodNames checks the fields that name other objects, or the pod itself.
+// validatePodNames validates fields that name other objects, or the pod itself.
 func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
 	var errs field.ErrorList
 	for _, f := range [...]struct{ child, value string }{
@@ -123,13 +123,13 @@ func validatePodNames(spec *corev1.PodSpec) field.ErrorList {
 	return errs
 }
 
-// hasBadTerms reports whether an expression of the terms has a value that is no label value.
+// hasBadTerms reports whether an expression of the terms has a value that is not a label value.
 func hasBadTerms(terms []corev1.NodeSelectorTerm) bool {
 	return len(terms) > 0 && hasBadValue(&corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}})
 }
 
-// validatePodNodeAffinity checks which nodes a pod wants. The values of what it merely prefers are not looked at, nor, with anyValue,
-// those of what it requires.
+// validatePodNodeAffinity validates the node affinity of a pod. Values in preferred terms are not validated; with anyValue, values in
+// required terms are not either.
 func validatePodNodeAffinity(affinity *corev1.NodeAffinity, anyValue bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
@@ -195,7 +195,7 @@ func validateTolerations(tolerations []corev1.Toleration, path *field.Path) fiel
 				errs = append(errs, field.Invalid(at.Child("operator"), t.Value, "value must be empty when `operator` is 'Exists'"))
 			}
 		case corev1.TolerationOpLt, corev1.TolerationOpGt:
-			// The feature is off by default.
+			// The feature gate is off by default.
 			errs = append(errs, field.NotSupported(at.Child("operator"), t.Operator, allOperators))
 		default:
 			errs = append(errs, field.NotSupported(at.Child("operator"), t.Operator, tolerationOperators))

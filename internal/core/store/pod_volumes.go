@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// podVolumes are the volumes of a pod that passed their checks; only these exist for the mounts of its containers (API-206).
+// podVolumes contains the valid volumes of a pod. The mounts of its containers may use only these (API-206).
 type podVolumes []*corev1.Volume
 
 func (vs podVolumes) find(name string) *corev1.Volume {
@@ -21,8 +21,7 @@ func (vs podVolumes) find(name string) *corev1.Volume {
 	return nil
 }
 
-// validatePodVolumes checks the volumes of a pod (API-196 to API-202). at is the path of the list, asked for where there is
-// something to report.
+// validatePodVolumes validates the volumes of a pod (API-196 to API-202). at returns the path of the list.
 func validatePodVolumes(pod *corePod, at func() *field.Path) (podVolumes, field.ErrorList) {
 	volumes := pod.Spec.Volumes
 	if len(volumes) == 0 {
@@ -33,7 +32,7 @@ func validatePodVolumes(pod *corePod, at func() *field.Path) (podVolumes, field.
 	for i := range volumes {
 		volume := &volumes[i]
 		own := validatePodVolume(volume, pod.Name, func() *field.Path { return at().Index(i) })
-		// API-196: a name is taken once a volume of that name has passed.
+		// API-196: names of valid volumes are unique.
 		if good.find(volume.Name) != nil {
 			own = append(own, field.Duplicate(at().Index(i).Child("name"), volume.Name))
 		}
@@ -41,7 +40,7 @@ func validatePodVolumes(pod *corePod, at func() *field.Path) (podVolumes, field.
 			good = append(good, volume)
 		}
 		errs = append(errs, own...)
-		// API-198: the claim made for an ephemeral volume is not for another volume to use.
+		// API-198: no other volume may use the claim of an ephemeral volume.
 		if claim := volume.PersistentVolumeClaim; claim != nil && claimIsMade(claim.ClaimName, pod) {
 			errs = append(errs, field.Invalid(at().Index(i).Child("persistentVolumeClaim", "claimName"), claim.ClaimName,
 				"must not reference a PVC that gets created for an ephemeral volume"))
@@ -50,7 +49,7 @@ func validatePodVolumes(pod *corePod, at func() *field.Path) (podVolumes, field.
 	return good, errs
 }
 
-// claimIsMade reports whether a claim of that name is made for one of the pod's ephemeral volumes.
+// claimIsMade reports whether an ephemeral volume of the pod has a claim of that name.
 func claimIsMade(claim string, pod *corePod) bool {
 	if pod.Name == "" {
 		return false
@@ -69,7 +68,7 @@ func claimIsMade(claim string, pod *corePod) bool {
 
 func validatePodVolume(volume *corev1.Volume, pod string, at func() *field.Path) field.ErrorList {
 	errs := validatePodSource(volume, pod, at)
-	// API-196: a volume is called by a DNS label.
+	// API-196: the name of a volume is a DNS label.
 	switch {
 	case volume.Name == "":
 		errs = append(errs, field.Required(at().Child("name"), ""))
@@ -95,7 +94,7 @@ func podSource[S any](name, at string, get func(*corev1.Volume) *S, check func(*
 	}
 }
 
-// API-197: the order decides which of two sources is the one too many.
+// API-197: of two sources, the later one in this order is the error.
 var podSourceRows = []podSourceRow{
 	podSource("emptyDir", "emptyDir", func(v *corev1.Volume) *corev1.EmptyDirVolumeSource { return v.EmptyDir }, validateEmptyDir),
 	podSource("hostPath", "hostPath", func(v *corev1.Volume) *corev1.HostPathVolumeSource { return v.HostPath }, validateHostPath),
@@ -130,7 +129,7 @@ var podSourceRows = []podSourceRow{
 }
 
 func validatePodSource(volume *corev1.Volume, pod string, at func() *field.Path) field.ErrorList {
-	// Nearly all volumes are one of these two.
+	// Most volumes have one of these two sources.
 	if claim := volume.PersistentVolumeClaim; claim != nil && claim.ClaimName != "" &&
 		volume.VolumeSource == (corev1.VolumeSource{PersistentVolumeClaim: claim}) {
 		return nil
@@ -145,7 +144,7 @@ func validatePodSource(volume *corev1.Volume, pod string, at func() *field.Path)
 		if !row.in(volume) {
 			continue
 		}
-		// API-197: the first source counts, every other is one too many.
+		// API-197: the first source is validated, every other is an error.
 		if first != "" {
 			errs = append(errs, field.Forbidden(at().Child(row.name), "may not specify more than 1 volume type"))
 			continue
@@ -153,16 +152,16 @@ func validatePodSource(volume *corev1.Volume, pod string, at func() *field.Path)
 		first = row.name
 		errs = append(errs, row.check(volume, at().Child(row.at))...)
 	}
-	// API-197: defaults see to it that there is one.
+	// API-197: a source is required; defaults set one.
 	if first == "" {
 		errs = append(errs, field.Required(at(), "must specify a volume type"))
 	}
-	// iSCSI writes both names into one field of 64 bytes, whether the source counts or not.
+	// iSCSI stores both names in one field of 64 bytes. Upstream validates this even if the source is not the first.
 	if iscsi := volume.ISCSI; iscsi != nil && iscsi.InitiatorName != nil && len(volume.Name)+len(":")+len(iscsi.TargetPortal) > 64 {
 		errs = append(errs, field.Invalid(at().Child("name"), volume.Name,
 			"Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."))
 	}
-	// API-200: the claim made for the volume needs a name of its own.
+	// API-200: the name of the claim for the volume must be valid.
 	if first == "ephemeral" && pod != "" && volume.Name != "" {
 		claim := pod + "-" + volume.Name
 		if !isSubdomain(claim) {

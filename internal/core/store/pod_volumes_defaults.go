@@ -6,14 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The values that defaulting points to.
+// The values that defaults point to. No code writes through these pointers.
 var (
 	defaultFileMode      = int32(corev1.SecretVolumeSourceDefaultMode)
 	defaultTokenSeconds  = int64(3600)
 	defaultClaimedVolume = corev1.PersistentVolumeFilesystem
 )
 
-// defaultPodVolumes fills in the volumes of a pod (API-096, API-097). It returns volumes itself if they lack nothing.
+// defaultPodVolumes sets the defaults of the volumes of a pod (API-096, API-097). It returns volumes itself if no default is missing.
 func defaultPodVolumes(volumes []corev1.Volume) []corev1.Volume {
 	l := lazyCopy[corev1.Volume]{items: volumes}
 	for i := range volumes {
@@ -26,11 +26,24 @@ func defaultPodVolumes(volumes []corev1.Volume) []corev1.Volume {
 
 func defaultPodSource(from *corev1.VolumeSource) corev1.VolumeSource {
 	s := *from
-	// API-096: a volume of no kind is an empty directory.
+	// API-096: a volume without a source is an emptyDir.
 	if s == (corev1.VolumeSource{}) {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	}
-	// API-096: sources that PersistentVolumes know too have the same defaults.
+	defaultDisk(&s)
+	defaultFiles(&s)
+	if r := s.Image; r != nil && r.PullPolicy == "" {
+		c := *r
+		c.PullPolicy = pullPolicy(c.Reference)
+		s.Image = &c
+	}
+	s.Ephemeral = defaultEphemeral(s.Ephemeral)
+	return s
+}
+
+// defaultDisk sets the defaults of sources that PersistentVolumes have too, which are the same there (API-096). It replaces what a
+// pointer of the source refers to, and does not modify it.
+func defaultDisk(s *corev1.VolumeSource) {
 	s.HostPath = defaultHostPath(s.HostPath)
 	s.AzureDisk = defaultAzureDisk(s.AzureDisk)
 	if r := s.RBD; r != nil && (r.RBDPool == "" || r.RadosUser == "" || r.Keyring == "") {
@@ -48,7 +61,12 @@ func defaultPodSource(from *corev1.VolumeSource) corev1.VolumeSource {
 		c.StorageMode, c.FSType = cmp.Or(c.StorageMode, "ThinProvisioned"), cmp.Or(c.FSType, "xfs")
 		s.ScaleIO = &c
 	}
-	// API-096: files are 0644.
+}
+
+// defaultFiles sets the defaults of sources that show objects as files. It replaces what a pointer of the source refers to, and does not
+// modify it.
+func defaultFiles(s *corev1.VolumeSource) {
+	// API-096: the mode of files is 0644 by default.
 	if r := s.Secret; r != nil && r.DefaultMode == nil {
 		c := *r
 		c.DefaultMode = &defaultFileMode
@@ -75,23 +93,16 @@ func defaultPodSource(from *corev1.VolumeSource) corev1.VolumeSource {
 			s.Projected = &c
 		}
 	}
-	if r := s.Image; r != nil && r.PullPolicy == "" {
-		c := *r
-		c.PullPolicy = pullPolicy(c.Reference)
-		s.Image = &c
-	}
-	s.Ephemeral = defaultEphemeral(s.Ephemeral)
-	return s
 }
 
-// defaultEphemeral is API-097: the class is chosen when the claim is made, not here.
+// defaultEphemeral sets the defaults of a claim template (API-097). The storage class is set when the claim is created.
 func defaultEphemeral(s *corev1.EphemeralVolumeSource) *corev1.EphemeralVolumeSource {
 	if s == nil || s.VolumeClaimTemplate == nil {
 		return s
 	}
 	spec := &s.VolumeClaimTemplate.Spec
 	limits, requests := roundToMilli(spec.Resources.Limits), roundToMilli(spec.Resources.Requests)
-	// API-097: the mode is filled in, quantities are rounded, and that is all.
+	// API-097: only the volume mode and the rounding of quantities.
 	if spec.VolumeMode != nil && sameMap(limits, spec.Resources.Limits) && sameMap(requests, spec.Resources.Requests) {
 		return s
 	}
@@ -104,7 +115,7 @@ func defaultEphemeral(s *corev1.EphemeralVolumeSource) *corev1.EphemeralVolumeSo
 func defaultDownwardFiles(files []corev1.DownwardAPIVolumeFile) []corev1.DownwardAPIVolumeFile {
 	l := lazyCopy[corev1.DownwardAPIVolumeFile]{items: files}
 	for i := range files {
-		// API-096: fields are those of core/v1.
+		// API-096: fields belong to API version v1 by default.
 		if ref := defaultFieldRef(l.items[i].FieldRef); ref != l.items[i].FieldRef {
 			l.at(i).FieldRef = ref
 		}
@@ -120,7 +131,7 @@ func defaultProjections(sources []corev1.VolumeProjection) []corev1.VolumeProjec
 				l.at(i).DownwardAPI = &corev1.DownwardAPIProjection{Items: files}
 			}
 		}
-		// API-096: a token lives for an hour.
+		// API-096: a token expires after an hour by default.
 		if r := l.items[i].ServiceAccountToken; r != nil && r.ExpirationSeconds == nil {
 			c := *r
 			c.ExpirationSeconds = &defaultTokenSeconds

@@ -7,11 +7,11 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Quantities are those of apimachinery: it parses their text (API-080), writes it in canonical form (API-081), caps and rounds at a
-// billionth (API-082), and compares by value (API-083). What it leaves to its users is here.
+// Package resource of apimachinery parses quantities (API-080), writes them in canonical form (API-081), caps and rounds them at a
+// billionth (API-082), and compares them by value (API-083). This file contains what it leaves to its users.
 
-// roundToMilli rounds every quantity of the list up to thousandths, away from zero (API-082). A list in which nothing is finer is
-// returned as it is; otherwise the answer is a copy and list stays untouched.
+// roundToMilli rounds every quantity of the list up to thousandths, away from zero (API-082). It returns the list itself if that changes
+// nothing, and a copy otherwise.
 func roundToMilli(list corev1.ResourceList) corev1.ResourceList {
 	if quantity, only := onlyStorage(list); only && quantity.RoundUp(apiresource.Milli) {
 		return list
@@ -31,8 +31,8 @@ func roundToMilli(list corev1.ResourceList) corev1.ResourceList {
 	return rounded
 }
 
-// onlyStorage is the storage in a list, and whether that is all there is in it: as in most lists, and a walk over a map takes longer than a
-// look into it.
+// onlyStorage returns the storage in a list, and whether the list contains nothing else. Most lists do, and a lookup in a map is cheaper
+// than an iteration.
 func onlyStorage(list corev1.ResourceList) (apiresource.Quantity, bool) {
 	if len(list) != 1 {
 		return apiresource.Quantity{}, false

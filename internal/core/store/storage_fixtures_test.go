@@ -90,7 +90,35 @@ func checkUpdates[T api.Object](t *testing.T, s strategy[T], good func() T, chan
 			if diff := cmp.Diff(kept, any(old)); diff != "" {
 				t.Errorf("the stored object was written to:\n%s", diff)
 			}
+			if !status {
+				checkSpecShared(t, s, good, c)
+			}
 		})
+	}
+}
+
+// checkSpecShared makes the same change to a copy that shares unchanged fields with a valid object: if strategy.specShared accepts it, it
+// must be valid.
+func checkSpecShared[T api.Object](t *testing.T, s strategy[T], good func() T, c change[T]) {
+	t.Helper()
+	old := good()
+	if c.before != nil {
+		c.before(old)
+	}
+	if s.specShared == nil || len(s.validateCreate(old)) > 0 {
+		return
+	}
+	s.defaults(old)
+	kept := old.DeepCopyObject()
+	obj := s.shallow(old)
+	c.after(obj)
+	if cmp.Diff(kept, any(old)) != "" {
+		return // the change writes to shared memory
+	}
+	s.defaults(obj)
+	s.prepareUpdate(obj, old)
+	if s.specShared(obj, old) && c.want != "" {
+		t.Errorf("spec shared, want %q", c.want)
 	}
 }
 

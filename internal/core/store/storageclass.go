@@ -20,9 +20,9 @@ var classStrategy = strategy[*storageClass]{
 	equal:          sameClass,
 }
 
-// defaultClass is API-093. allowVolumeExpansion stays nil, which means no.
+// defaultClass sets the defaults of a StorageClass (API-093). allowVolumeExpansion stays nil, which means no.
 func defaultClass(class *storageClass) {
-	// API-093, BIND-012: what a class provisions goes with its claim.
+	// API-093, BIND-012: provisioned volumes are deleted with their claim by default.
 	if class.ReclaimPolicy == nil {
 		class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimDelete)
 	}
@@ -37,20 +37,20 @@ var (
 	reclaimPolicyPath = field.NewPath("reclaimPolicy")
 	bindingModePath   = field.NewPath("volumeBindingMode")
 
-	// API-162: what is made on demand is not scrubbed and used again.
+	// API-162: provisioned volumes cannot be recycled.
 	classReclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain}
 	bindingModes         = []storagev1.VolumeBindingMode{storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer}
 )
 
-// validateClass validates a StorageClass. API-166: mountOptions and allowVolumeExpansion may be anything.
+// validateClass validates a StorageClass. mountOptions and allowVolumeExpansion may be anything (API-166).
 func validateClass(class *storageClass) field.ErrorList {
 	errs := validateProvisioner(class.Provisioner, provisionerPath)
 	errs = append(errs, validateParameters(class.Parameters, parametersPath)...)
-	// API-162: an empty policy is let through.
+	// API-162: an empty policy is valid.
 	if policy := class.ReclaimPolicy; policy != nil && *policy != "" {
 		errs = append(errs, oneOf(*policy, nil, "reclaimPolicy", classReclaimPolicies)...)
 	}
-	// API-163: an empty mode is not, and a missing one has been defaulted.
+	// API-163: an empty mode is not valid; defaults have set a missing one.
 	if class.VolumeBindingMode == nil {
 		errs = append(errs, field.Required(bindingModePath, ""))
 	} else {
@@ -59,7 +59,7 @@ func validateClass(class *storageClass) field.ErrorList {
 	return append(errs, validateTopologies(class.AllowedTopologies, field.NewPath("allowedTopologies"))...)
 }
 
-// validateTopologies is API-164 and API-165.
+// validateTopologies validates allowedTopologies (API-164, API-165).
 func validateTopologies(terms []corev1.TopologySelectorTerm, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	earlier := make([]map[string]map[string]bool, 0, len(terms))
@@ -67,7 +67,7 @@ func validateTopologies(terms []corev1.TopologySelectorTerm, path *field.Path) f
 		at := path.Index(i).Child("matchLabelExpressions")
 		values, termErrs := topologyValues(term.MatchLabelExpressions, at)
 		errs = append(errs, termErrs...)
-		// API-165: a term without expressions counts as a repetition even of itself.
+		// API-165: terms must differ; a term without expressions counts as a duplicate even of itself.
 		if len(values) == 0 || slices.ContainsFunc(earlier, func(e map[string]map[string]bool) bool {
 			return maps.EqualFunc(e, values, maps.Equal)
 		}) {
@@ -78,7 +78,7 @@ func validateTopologies(terms []corev1.TopologySelectorTerm, path *field.Path) f
 	return errs
 }
 
-// topologyValues checks the expressions of a term (API-164) and returns the values by key; of a repeated key, the last.
+// topologyValues validates the expressions of a term (API-164) and returns their values by key; those of the last for a duplicate key.
 func topologyValues(expressions []corev1.TopologySelectorLabelRequirement, path *field.Path) (map[string]map[string]bool, field.ErrorList) {
 	var errs field.ErrorList
 	byKey := make(map[string]map[string]bool, len(expressions))
@@ -95,7 +95,7 @@ func topologyValues(expressions []corev1.TopologySelectorLabelRequirement, path 
 			values[value] = true
 		}
 		errs = append(errs, labelKey(req.Key, at, "key")...)
-		// API-164: a key is constrained once.
+		// API-164: keys are unique.
 		if _, repeated := byKey[req.Key]; repeated {
 			errs = append(errs, field.Duplicate(at.Child("key"), req.Key))
 		}
@@ -104,7 +104,7 @@ func topologyValues(expressions []corev1.TopologySelectorLabelRequirement, path 
 	return byKey, errs
 }
 
-// validateClassUpdate holds fast what volumes have been made by (API-230).
+// validateClassUpdate rejects changes of the fields with which volumes have been provisioned (API-230).
 func validateClassUpdate(class, old *storageClass) field.ErrorList {
 	errs := append(validateGenerateName(&class.ObjectMeta), validateClass(class)...)
 	fixed := func(kept bool, path *field.Path, value any) {
@@ -112,7 +112,7 @@ func validateClassUpdate(class, old *storageClass) field.ErrorList {
 			errs = append(errs, field.Invalid(path, value, immutable))
 		}
 	}
-	// API-230: allowVolumeExpansion, mountOptions and allowedTopologies concern volumes to come and may change.
+	// API-230: allowVolumeExpansion, mountOptions and allowedTopologies may change.
 	fixed(equalMaps(class.Parameters, old.Parameters), parametersPath, class.Parameters)
 	fixed(class.Provisioner == old.Provisioner, provisionerPath, class.Provisioner)
 	fixed(equalPointers(class.ReclaimPolicy, old.ReclaimPolicy), reclaimPolicyPath, class.ReclaimPolicy)

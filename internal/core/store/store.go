@@ -11,19 +11,19 @@ import (
 
 // Config sets up a store. The zero value works.
 type Config struct {
-	// Now is the server's clock; nil stands still at the Unix epoch.
+	// Now is the clock of the server. The default nil stands still at the Unix epoch.
 	Now func() time.Time
-	// History is the number of changes per kind that a watch can start back from (API-074); zero means 1,000, negative none.
+	// History is the number of past changes per kind from which a watch can start (API-074). Zero means 1,000, negative none.
 	History int
-	// AsGiven switches the rules off: objects are stored as they are given, with the status they bring, without defaults, admission
-	// and validation. It is for tables of cases that no API server would let in. Versions, finalizers and watches are as ever.
+	// AsGiven disables defaults, admission and validation: objects are stored as given, including their status. It is for tables of
+	// cases that no API server would accept. Versions, finalizers and watches work as usual. The default is false.
 	AsGiven bool
 }
 
 // Store holds the objects of one cluster and applies the API server's rules to every write (docs/rules/api.md).
 //
-// Objects inside are immutable and shared: what a method returns must not be modified, and what a method is given must not be
-// modified afterwards, nor anything reachable from it. A refused write changes nothing. A store is not safe for concurrent use.
+// Stored objects are immutable and shared: a caller must not modify an object that a method returned, nor an object after passing it to a
+// method, nor anything reachable from either. A rejected write changes nothing. A store is not safe for concurrent use.
 type Store struct {
 	now     func() time.Time
 	version uint64 // API-005: one counter for all kinds
@@ -68,10 +68,10 @@ func New(cfg Config) *Store {
 	return s
 }
 
-// Version is the resourceVersion of the newest write, as a List carries it (API-005).
+// Version returns the resourceVersion of the newest write, which is that of a List (API-005).
 func (s *Store) Version() uint64 { return s.version }
 
-// table is a Table without its type, for callers that hold objects of any kind.
+// table is a Table without its type, for callers that handle objects of any kind.
 type table interface {
 	create(obj api.Object, opts api.CreateOptions) (api.Object, error)
 	update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error)
@@ -135,7 +135,7 @@ func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts api.UpdateO
 	return t.update(obj, sub, opts)
 }
 
-// Load stores an object of any kind as it is, as Table.Load does.
+// Load stores an object of any kind unchanged, as Table.Load does.
 func (s *Store) Load(obj api.Object) (api.Object, error) {
 	t, err := s.tableFor(obj)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) Delete(kind api.Kind, key string, opts api.DeleteOptions) (api.O
 	return t.delete(key, opts)
 }
 
-// Get reads an object of any kind, as Table.Get does.
+// Get returns an object of any kind, as Table.Get does.
 func (s *Store) Get(kind api.Kind, key string) (api.Object, error) {
 	t, err := s.tableOf(kind)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Store) Get(kind api.Kind, key string) (api.Object, error) {
 	return t.get(key)
 }
 
-// List reads all objects of a kind in the order of their keys; nil for an unknown kind.
+// List returns all objects of a kind in the order of their keys, or nil for an unknown kind.
 func (s *Store) List(kind api.Kind) []api.Object {
 	t, err := s.tableOf(kind)
 	if err != nil {
@@ -180,5 +180,5 @@ func (s *Store) List(kind api.Kind) []api.Object {
 	return t.list()
 }
 
-// Len is the number of objects of all kinds.
+// Len returns the number of objects of all kinds.
 func (s *Store) Len() int { return s.objects }

@@ -1,7 +1,7 @@
 package store
 
-// The checks here say yes or no without allocating. What they accept is valid; for what they refuse, the caller asks
-// k8s.io/apimachinery, whose word is final and which has the messages.
+// These functions do not allocate. What they accept is valid. For what they reject, the caller calls the functions of
+// k8s.io/apimachinery, which decide and have the messages.
 
 const (
 	maxLabelBytes     = 63
@@ -11,7 +11,7 @@ const (
 // isSubdomain accepts the DNS-1123 subdomains.
 func isSubdomain(s string) bool { return isDomain(s, false) }
 
-// isDomain is isSubdomain; with anyCase, capitals count as lower case letters.
+// isDomain is isSubdomain. With anyCase it accepts capital letters, too.
 func isDomain(s string, anyCase bool) bool {
 	if len(s) > maxSubdomainBytes {
 		return false
@@ -71,7 +71,7 @@ func isLabelName(s string) bool {
 		consistsOf(s, lower|upper|digit|dash|mark)
 }
 
-// The classes of bytes that names are made of.
+// The classes of bytes that names consist of.
 const (
 	lower class = 1 << iota
 	upper

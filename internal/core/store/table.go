@@ -24,15 +24,17 @@ type Table[T api.Object] struct {
 	history  history[T]
 	// validAnnotations are the annotations that passed validation last; see validateMetaUpdate.
 	validAnnotations map[string]string
-	// removed counts, by key, the objects of that name that are gone, so that the next one gets a uid of its own.
+	// removed counts the removed objects by key, so that the next one of that name gets another uid.
 	removed map[string]uint32
 }
 
-// cell is where a table keeps one object, for as long as there is one of that key.
+// cell contains one object of a table, as long as an object of that key exists.
 type cell[T api.Object] struct {
-	seqmap.Place[cell[T]]
-	obj       T
-	validMeta bool // the metadata has passed validation; see validateMetaUpdate
+	seqmap.Link[cell[T]]
+	obj T
+	// validMeta and validSpec say that the metadata, and everything else but the status, have passed validation: what an update shares
+	// with them need not be validated again.
+	validMeta, validSpec bool
 }
 
 func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], history int) *Table[T] {
@@ -45,13 +47,13 @@ func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], histo
 	return t
 }
 
-// Kind is the kind of the objects in the table.
+// Kind returns the kind of the objects in the table.
 func (t *Table[T]) Kind() api.Kind { return t.resource.kind }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (t *Table[T]) Len() int { return t.cells.Len() }
 
-// Lookup returns the object of that key and whether there is one.
+// Lookup returns the object with that key and whether it exists.
 func (t *Table[T]) Lookup(key string) (T, bool) {
 	if c := t.cells.Get(key); c != nil {
 		return c.obj, true
@@ -60,12 +62,12 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 	return none, false
 }
 
-// cellOf finds the cell of the object with that metadata, nil if there is none. It makes no key of its own.
+// cellOf returns the cell of the object with that name, or nil. It does not allocate a key.
 func (t *Table[T]) cellOf(meta *metav1.ObjectMeta) *cell[T] {
 	return t.cells.GetNamed(meta.Namespace, meta.Name)
 }
 
-// Get returns the object of that key, or a NotFound error (API-022).
+// Get returns the object with that key, or a NotFound error (API-022).
 func (t *Table[T]) Get(key string) (T, error) {
 	obj, ok := t.Lookup(key)
 	if !ok {
@@ -74,8 +76,7 @@ func (t *Table[T]) Get(key string) (T, error) {
 	return obj, nil
 }
 
-// All walks the objects in the order of their keys. The table may be written to meanwhile: the walk goes on over what was there
-// when it began.
+// All yields the objects in the order of their keys. It yields those that existed when it began, whatever is written meanwhile.
 func (t *Table[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, obj := range t.List() {
@@ -86,7 +87,7 @@ func (t *Table[T]) All() iter.Seq[T] {
 	}
 }
 
-// KeyOf is the key of an object. It is that of the function KeyOf, and makes no new string for an object that is in the table.
+// KeyOf is api.KeyOf. It allocates no string for an object that is in the table.
 func (t *Table[T]) KeyOf(obj T) string {
 	if c := t.cellOf(metaOf(obj)); c != nil {
 		return c.Key
@@ -104,9 +105,9 @@ func (t *Table[T]) List() []T {
 	return objs
 }
 
-// Load stores an object as it is: uid, timestamps, finalizers, status and all, nothing validated but that it has a name. Defaults
-// are filled in, so that whatever is read has them (API-007). An object of the same key is replaced. It is for bringing in the
-// state of another cluster; the object gets a resourceVersion of this one, and a uid if it has none.
+// Load stores an object of another cluster unchanged, with its uid, timestamps, finalizers and status. It validates only that the object
+// has a name, and sets defaults, so that every stored object has them (API-007). It replaces an object with the same key. The object gets
+// a resourceVersion of this store, and a uid if it has none.
 func (t *Table[T]) Load(obj T) (T, error) {
 	var none T
 	if absent(obj) {
@@ -131,11 +132,11 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	if meta.CreationTimestamp.IsZero() {
 		meta.CreationTimestamp = clock(t.store.now())
 	}
-	// API-006: no other way leads a time of its own into an object's metadata.
+	// API-006: only here can times with a fraction of a second get into metadata.
 	meta.CreationTimestamp = *wholeSecond(&meta.CreationTimestamp)
 	meta.DeletionTimestamp = wholeSecond(meta.DeletionTimestamp)
 	if c := t.cells.Get(key); c != nil {
-		c.validMeta = false
+		c.validMeta, c.validSpec = false, false
 		t.put(c, obj)
 	} else {
 		t.insert(key, obj, false)
@@ -143,33 +144,33 @@ func (t *Table[T]) Load(obj T) (T, error) {
 	return obj, nil
 }
 
-// insert stores obj as a new object under the next version and tells the watchers.
-func (t *Table[T]) insert(key string, obj T, validMeta bool) {
-	c := &cell[T]{obj: obj, validMeta: validMeta}
+// insert stores a new object with the next version and notifies watchers. valid reports that it has passed validation.
+func (t *Table[T]) insert(key string, obj T, valid bool) {
+	c := &cell[T]{obj: obj, validMeta: valid, validSpec: valid}
 	c.Key = key
 	t.cells.Put(c)
 	t.order.Set(key, c)
 	t.store.objects++
 	t.stamp(obj)
-	t.tell(&api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version})
+	t.notify(&api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version})
 }
 
-// put stores obj under the next version in place of what the cell has and tells the watchers.
+// put replaces the object of a cell by obj, with the next version, and notifies watchers.
 func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	c.obj = obj
 	t.stamp(obj)
-	t.tell(&api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version})
+	t.notify(&api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version})
 }
 
-// stamp gives obj the next version.
+// stamp sets the resourceVersion of obj to the next version.
 func (t *Table[T]) stamp(obj T) {
 	t.store.version++
 	metaOf(obj).ResourceVersion = strconv.FormatUint(t.store.version, 10)
 }
 
-// remove takes the object out and tells the watchers (API-070, API-072). An object that is created under the same key later on is
-// another one, with another uid, and Added (API-075).
+// remove removes the object of a cell and notifies watchers (API-070, API-072). An object that is created later with the same key is
+// another object: it has another uid, and watchers receive Added (API-075).
 func (t *Table[T]) remove(c *cell[T]) T {
 	old := c.obj
 	last := t.strategy.shallow(old)
@@ -180,11 +181,12 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	t.order.Delete(c.Key)
 	t.removed[c.Key]++
 	t.store.objects--
-	t.tell(&api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
+	t.notify(&api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
 	return last
 }
 
-func (t *Table[T]) tell(change *api.Change[T]) {
+// notify passes a change to indexes, history and watchers.
+func (t *Table[T]) notify(change *api.Change[T]) {
 	for _, ix := range t.indexes {
 		ix.apply(change)
 	}
@@ -201,9 +203,9 @@ func (t *Table[T]) invalid(name string, errs field.ErrorList) error {
 	return newInvalid(t.resource, name, errs)
 }
 
-// metaOf is the metadata of an object, for reading and writing.
+// metaOf returns the metadata of an object.
 func metaOf[T api.Object](obj T) *metav1.ObjectMeta {
-	// Those that are written most often are known at a glance.
+	// The kinds that are written most often need no dynamic dispatch.
 	switch o := any(obj).(type) {
 	case *corePV:
 		return &o.ObjectMeta
@@ -215,7 +217,7 @@ func metaOf[T api.Object](obj T) *metav1.ObjectMeta {
 	return any(obj).(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
 
-// absent reports whether obj is the nil of its type.
+// absent reports whether obj is a nil pointer.
 func absent[T api.Object](obj T) bool {
 	var none T
 	return any(obj) == any(none)

@@ -5,7 +5,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// The methods of table: a Table for callers that do not know its type.
+// The methods of the interface table.
 
 func (t *Table[T]) create(obj api.Object, opts api.CreateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
@@ -57,7 +57,7 @@ func (t *Table[T]) typed(obj api.Object) (T, error) {
 	return typed, nil
 }
 
-// untyped drops the object of a failed call, so that the nil of a type does not pass for an object.
+// untyped returns nil as the object of a failed call, instead of a nil pointer of a type.
 func untyped[T api.Object](obj T, err error) (api.Object, error) {
 	if err != nil {
 		return nil, err

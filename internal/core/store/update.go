@@ -95,6 +95,9 @@ func (t *Table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 		return old, nil
 	}
 	c.validMeta = validated
+	if sub == api.Main {
+		c.validSpec = validated
+	}
 	if validated {
 		t.validAnnotations = meta.Annotations
 	}
@@ -126,8 +129,11 @@ func (t *Table[T]) complete(obj, old T, sub api.Subresource) {
 func (t *Table[T]) validateReplacement(c *cell[T], obj T, sub api.Subresource) field.ErrorList {
 	errs := validateMetaUpdate(metaOf(obj), metaOf(c.obj), c.validMeta, t.validAnnotations)
 	validate := t.strategy.validateUpdate
-	if sub == api.Status {
+	switch {
+	case sub == api.Status:
 		validate = t.strategy.validateStatus
+	case c.validSpec && t.strategy.specShared != nil && t.strategy.specShared(obj, c.obj):
+		return errs
 	}
 	if validate != nil {
 		errs = append(errs, validate(obj, c.obj)...)

@@ -17,11 +17,11 @@ var attachmentStrategy = strategy[*volumeAttachment]{
 	},
 	defaults: defaultAttachment,
 	prepareCreate: func(attachment *volumeAttachment, _ metav1.Time) {
-		// API-107: nothing is attached yet.
+		// API-107: a new attachment has an empty status.
 		attachment.Status = storagev1.VolumeAttachmentStatus{}
 	},
 	prepareUpdate: func(attachment, old *volumeAttachment) {
-		// API-232: the spec is fixed and the status has a subresource of its own, so metadata is all that can change.
+		// API-232: an update of the main resource keeps the status, and the spec is immutable, so only metadata can change.
 		attachment.Status = old.Status
 	},
 	prepareStatus:  prepareAttachmentStatus,
@@ -33,7 +33,7 @@ var attachmentStrategy = strategy[*volumeAttachment]{
 	},
 }
 
-// defaultAttachment is API-099: of an inline volume only the source has defaults.
+// defaultAttachment sets the defaults of the source of an inline volume (API-099). Its other fields have none.
 func defaultAttachment(attachment *volumeAttachment) {
 	if inline := attachment.Spec.Source.InlineVolumeSpec; inline != nil {
 		source, capacity := inline.PersistentVolumeSource, roundToMilli(inline.Capacity)
@@ -48,7 +48,7 @@ func defaultAttachment(attachment *volumeAttachment) {
 	attachment.Status.DetachError = wholeErrorTime(attachment.Status.DetachError)
 }
 
-// wholeErrorTime gives an error its time as it is stored (API-006).
+// wholeErrorTime returns the error with a time in whole seconds (API-006).
 func wholeErrorTime(e *storagev1.VolumeError) *storagev1.VolumeError {
 	if e == nil || e.Time.Nanosecond() == 0 {
 		return e
@@ -59,7 +59,7 @@ func wholeErrorTime(e *storagev1.VolumeError) *storagev1.VolumeError {
 }
 
 func prepareAttachmentStatus(attachment, old *volumeAttachment, _ metav1.Time) {
-	// API-243: unlike that of other kinds, this subresource is the status and nothing else.
+	// API-243: unlike for other kinds, an update of the status keeps metadata, too.
 	attachment.Spec = old.Spec
 	metav1.ResetObjectMetaForStatus(&attachment.ObjectMeta, &old.ObjectMeta)
 }
@@ -71,15 +71,15 @@ const (
 
 func validateAttachment(attachment *volumeAttachment) field.ErrorList {
 	spec := &attachment.Spec
-	// API-170: the attacher is a CSI driver.
+	// API-170: the attacher is the name of a CSI driver.
 	errs := validateDriverName(spec.Attacher, specRoot.Child("attacher"))
 	errs = append(errs, validateAttachmentSource(&spec.Source, specRoot.Child("source"))...)
-	// API-173: whether the node exists does not matter.
+	// API-173: the node is required, but need not exist.
 	errs = append(errs, subdomain(spec.NodeName, specRoot, "nodeName")...)
 	return append(errs, validateAttachmentStatus(&attachment.Status)...)
 }
 
-// validateAttachmentSource is API-171.
+// validateAttachmentSource validates the source: a PersistentVolume or an inline volume (API-171).
 func validateAttachmentSource(source *storagev1.VolumeAttachmentSource, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	name, inline := source.PersistentVolumeName, source.InlineVolumeSpec
@@ -93,15 +93,15 @@ func validateAttachmentSource(source *storagev1.VolumeAttachmentSource, path *fi
 	case *name == "":
 		errs = append(errs, field.Required(path.Child("persistentVolumeName"), "must specify non empty persistentVolumeName"))
 	}
-	// API-171: an empty name is missing and malformed.
+	// API-171: an empty name is both missing and malformed.
 	if name != nil {
 		errs = append(errs, subdomain(*name, path, "persistentVolumeName")...)
 	}
 	return errs
 }
 
-// validateInlineSpec validates the volume inside an attachment (API-172): one of CSI, made for one use, without what binding and
-// provisioning need. The class of its attributes is not looked at.
+// validateInlineSpec validates an inline volume (API-172): a CSI source, without the fields that binding and provisioning use. Its
+// attributes class is not validated.
 func validateInlineSpec(spec *corev1.PersistentVolumeSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(given bool, child, detail string) {
@@ -110,12 +110,12 @@ func validateInlineSpec(spec *corev1.PersistentVolumeSpec, path *field.Path) fie
 		}
 	}
 	const never = "may not be specified in the context of inline volumes"
-	// API-172: these belong to a volume that is an object.
+	// API-172: these fields are for PersistentVolume objects only.
 	forbid(spec.ClaimRef != nil, "claimRef", never)
 	forbid(len(spec.Capacity) != 0, "capacity", never)
 	forbid(spec.NodeAffinity != nil, "nodeAffinity", never)
 	forbid(spec.StorageClassName != "", "storageClassName", never)
-	// API-172: these have one value, or none.
+	// API-172: these fields have one value, or none.
 	forbid(spec.PersistentVolumeReclaimPolicy != "" && spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain,
 		"persistentVolumeReclaimPolicy", "may only be Retain in the context of inline volumes")
 	forbid(spec.VolumeMode != nil && *spec.VolumeMode != corev1.PersistentVolumeFilesystem,
@@ -127,7 +127,7 @@ func validateInlineSpec(spec *corev1.PersistentVolumeSpec, path *field.Path) fie
 	return append(errs, validateVolumeSource(spec, "", false, path)...)
 }
 
-// validateAttachmentStatus is API-174.
+// validateAttachmentStatus validates a status (API-174).
 func validateAttachmentStatus(status *storagev1.VolumeAttachmentStatus) field.ErrorList {
 	var errs field.ErrorList
 	size := 0
@@ -146,7 +146,7 @@ func validateVolumeError(e *storagev1.VolumeError, child string) field.ErrorList
 	if e == nil {
 		return nil
 	}
-	// API-174: who reports an error cuts it to size.
+	// API-174: the length of an error message is limited.
 	if len(e.Message) > maxVolumeErrorMessage {
 		errs = append(errs, field.TooLong(statusPath.Child(child, "message"), "", maxVolumeErrorMessage))
 	}
@@ -158,7 +158,7 @@ func validateVolumeError(e *storagev1.VolumeError, child string) field.ErrorList
 
 func validateAttachmentUpdate(attachment, old *volumeAttachment) field.ErrorList {
 	errs := append(validateGenerateName(&attachment.ObjectMeta), validateAttachment(attachment)...)
-	// API-232: another volume or node is another attachment.
+	// API-232: the spec is immutable.
 	if spec, was := &attachment.Spec, &old.Spec; !sameAttachmentSpec(spec, was) && !semanticEqual(spec, was) {
 		errs = append(errs, field.Invalid(specRoot, *spec, immutable))
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// API-100: nothing is defaulted.
+// API-100: the kind has no defaults.
 var attributesClassStrategy = strategy[*volumeAttributesClass]{
 	shallow: func(class *volumeAttributesClass) *volumeAttributesClass {
 		c := *class
@@ -26,7 +26,7 @@ const (
 
 var driverNamePath = field.NewPath("driverName")
 
-// validateProvisioner checks who makes the volumes of a class (API-160).
+// validateProvisioner validates the name of a provisioner (API-160).
 func validateProvisioner(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -38,9 +38,9 @@ func validateProvisioner(name string, path *field.Path) field.ErrorList {
 	return appendInvalid(nil, path, lower, validation.IsQualifiedName(lower))
 }
 
-// validateParameters checks the parameters of a class (API-161).
+// validateParameters validates the parameters of a class (API-161).
 func validateParameters(parameters map[string]string, path *field.Path) field.ErrorList {
-	// API-161: of too many, nothing else is said.
+	// API-161: too many parameters are the only error.
 	if len(parameters) > maxParameters {
 		return field.ErrorList{field.TooLong(path, "", maxParameters)}
 	}
@@ -61,7 +61,7 @@ func validateParameters(parameters map[string]string, path *field.Path) field.Er
 func validateAttributesClass(class *volumeAttributesClass) field.ErrorList {
 	errs := validateProvisioner(class.DriverName, driverNamePath)
 	errs = append(errs, validateParameters(class.Parameters, parametersPath)...)
-	// API-161: attributes that are none are no class.
+	// API-161: at least one parameter is required.
 	if len(class.Parameters) == 0 {
 		errs = append(errs, field.Required(parametersPath, "must contain at least one key/value pair"))
 	}
@@ -70,7 +70,7 @@ func validateAttributesClass(class *volumeAttributesClass) field.ErrorList {
 
 func validateAttributesClassUpdate(class, old *volumeAttributesClass) field.ErrorList {
 	errs := validateGenerateName(&class.ObjectMeta)
-	// API-231: what volumes have been given stays readable from the class.
+	// API-231: driver and parameters are immutable.
 	if class.DriverName != old.DriverName {
 		errs = append(errs, field.Forbidden(driverNamePath, "updates to driverName are forbidden."))
 	}

@@ -9,7 +9,7 @@ import (
 
 type volumeSource = corev1.PersistentVolumeSource
 
-// sourceRow is one kind of source that a PersistentVolume may have.
+// sourceRow describes one kind of source of a PersistentVolume.
 type sourceRow struct {
 	name         string // the field, as errors about a second source spell it
 	at           string // the field, as errors about its content spell it; empty means name
@@ -18,7 +18,7 @@ type sourceRow struct {
 	sourceAccess
 }
 
-// sourceAccess tells whether the source is given, and checks it.
+// sourceAccess reports whether the source is set, and validates it.
 type sourceAccess struct {
 	in    func(s *volumeSource) bool
 	check func(s *volumeSource, path *field.Path) field.ErrorList
@@ -31,7 +31,7 @@ func source[S any](get func(*volumeSource) *S, check func(*S, *field.Path) field
 	}
 }
 
-// API-136: the order decides which of two sources is the one too many.
+// API-136: of two sources, the later one in this order is the error.
 var sourceRows = []sourceRow{
 	{name: "hostPath", sourceAccess: source(
 		func(s *volumeSource) *corev1.HostPathVolumeSource { return s.HostPath }, validateHostPath)},
@@ -89,15 +89,14 @@ var sourceRows = []sourceRow{
 		func(s *volumeSource) *corev1.CSIPersistentVolumeSource { return s.CSI }, validateCSI)},
 }
 
-// validateSources checks that there is one source and that it is good (API-123). It returns the name of the one that counts.
-// path is that of the spec.
+// validateSources requires exactly one valid source (API-123). It returns the name of the first one. path is the path of the spec.
 func validateSources(s *volumeSource, path *field.Path) (first string, errs field.ErrorList) {
 	for i := range sourceRows {
 		row := &sourceRows[i]
 		if !row.in(s) {
 			continue
 		}
-		// API-123: the first counts. API-136: flexVolume is never the one too many.
+		// API-123: the first source is validated, every other is an error. API-136: except for flexVolume.
 		if first != "" && !row.lax {
 			errs = append(errs, field.Forbidden(path.Child(row.name), "may not specify more than 1 volume type"))
 			continue
@@ -111,7 +110,7 @@ func validateSources(s *volumeSource, path *field.Path) (first string, errs fiel
 	return first, errs
 }
 
-// takesMountOptions reports whether a source is there that understands mount options in an annotation (API-133).
+// takesMountOptions reports whether the source supports mount options in an annotation (API-133).
 func takesMountOptions(s *volumeSource) bool {
 	for i := range sourceRows {
 		if sourceRows[i].mountOptions && sourceRows[i].in(s) {
@@ -121,7 +120,7 @@ func takesMountOptions(s *volumeSource) bool {
 	return false
 }
 
-// defaultSource fills in what is left out of the source (API-091). A source that lacks nothing stays the same piece of memory.
+// defaultSource sets the defaults of a source (API-091). It replaces the source only if a default is missing.
 func defaultSource(s *volumeSource) {
 	s.HostPath = defaultHostPath(s.HostPath)
 	s.AzureDisk = defaultAzureDisk(s.AzureDisk)
@@ -142,7 +141,7 @@ func defaultSource(s *volumeSource) {
 	}
 }
 
-// defaultHostPath returns s with its defaults (API-091), s itself if there is nothing to fill in.
+// defaultHostPath returns s with its defaults (API-091), or s itself if none is missing.
 func defaultHostPath(s *corev1.HostPathVolumeSource) *corev1.HostPathVolumeSource {
 	if s == nil || s.Type != nil {
 		return s
@@ -152,7 +151,7 @@ func defaultHostPath(s *corev1.HostPathVolumeSource) *corev1.HostPathVolumeSourc
 	return &c
 }
 
-// defaultAzureDisk is the same for disks of Azure.
+// defaultAzureDisk returns s with its defaults (API-091), or s itself if none is missing.
 func defaultAzureDisk(s *corev1.AzureDiskVolumeSource) *corev1.AzureDiskVolumeSource {
 	if s == nil || s.CachingMode != nil && s.FSType != nil && s.ReadOnly != nil && s.Kind != nil {
 		return s

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Each function here checks one kind of source; path is that of the source. Those that a pod has in the same form serve it as well.
+// Each function validates one kind of source, with the path of the source. Pods use them for sources that they have in the same form.
 
 var hostPathTypes = []corev1.HostPathType{
 	corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate,
 	corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket,
 }
 
-// API-134
+// validateHostPath validates one kind of source (API-134).
 func validateHostPath(s *corev1.HostPathVolumeSource, path *field.Path) field.ErrorList {
 	errs := validatePath(s.Path, path)
 	if s.Path != "" && s.Type != nil {
@@ -26,7 +26,7 @@ func validateHostPath(s *corev1.HostPathVolumeSource, path *field.Path) field.Er
 	return errs
 }
 
-// validatePath wants a path on the node that does not climb (API-127, API-134).
+// validatePath requires a path without ".." (API-127, API-134).
 func validatePath(dir string, at *field.Path) field.ErrorList {
 	if dir == "" {
 		return field.ErrorList{field.Required(at.Child("path"), "")}
@@ -37,7 +37,7 @@ func validatePath(dir string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// API-135: an empty path is both missing and not absolute.
+// validateNFS validates one kind of source (API-135): an empty path is both missing and not absolute.
 func validateNFS(s *corev1.NFSVolumeSource, at *field.Path) field.ErrorList {
 	errs := required(at, "server", s.Server, "path", s.Path)
 	if !path.IsAbs(s.Path) {
@@ -46,7 +46,7 @@ func validateNFS(s *corev1.NFSVolumeSource, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// API-139: id is the name of the disk, in the field of that name.
+// validateDisk validates one kind of source (API-139): the name of the disk is required.
 func validateDisk(idField, id string, partition int32, path *field.Path) field.ErrorList {
 	return append(required(path, idField, id), within255(partition, path, "partition")...)
 }
@@ -59,7 +59,7 @@ func validateEBSDisk(s *corev1.AWSElasticBlockStoreVolumeSource, path *field.Pat
 	return validateDisk("volumeID", s.VolumeID, s.Partition, path)
 }
 
-// API-140
+// validateGlusterfs validates one kind of source (API-140).
 func validateGlusterfs(s *corev1.GlusterfsPersistentVolumeSource, path *field.Path) field.ErrorList {
 	errs := required(path, "endpoints", s.EndpointsName, "path", s.Path)
 	if s.EndpointsNamespace != nil {
@@ -68,17 +68,17 @@ func validateGlusterfs(s *corev1.GlusterfsPersistentVolumeSource, path *field.Pa
 	return errs
 }
 
-// API-140
+// validateRBD validates one kind of source (API-140).
 func validateRBD(s *corev1.RBDPersistentVolumeSource, path *field.Path) field.ErrorList {
 	return append(requiredList(path, "monitors", s.CephMonitors), required(path, "image", s.RBDImage)...)
 }
 
-// API-140
+// validateCephFS validates one kind of source (API-140).
 func validateCephFS(s *corev1.CephFSPersistentVolumeSource, path *field.Path) field.ErrorList {
 	return requiredList(path, "monitors", s.Monitors)
 }
 
-// API-140
+// validateCinder validates one kind of source (API-140).
 func validateCinder(s *corev1.CinderPersistentVolumeSource, path *field.Path) field.ErrorList {
 	errs := required(path, "volumeID", s.VolumeID)
 	if s.SecretRef != nil {
@@ -87,7 +87,7 @@ func validateCinder(s *corev1.CinderPersistentVolumeSource, path *field.Path) fi
 	return errs
 }
 
-// API-140
+// validateAzureFile validates one kind of source (API-140).
 func validateAzureFile(s *corev1.AzureFilePersistentVolumeSource, path *field.Path) field.ErrorList {
 	errs := required(path, "secretName", s.SecretName, "shareName", s.ShareName)
 	if s.SecretNamespace != nil {
@@ -96,32 +96,32 @@ func validateAzureFile(s *corev1.AzureFilePersistentVolumeSource, path *field.Pa
 	return errs
 }
 
-// API-140
+// validateVsphere validates one kind of source (API-140).
 func validateVsphere(s *corev1.VsphereVirtualDiskVolumeSource, path *field.Path) field.ErrorList {
 	return required(path, "volumePath", s.VolumePath)
 }
 
-// API-140
+// validatePhoton validates one kind of source (API-140).
 func validatePhoton(s *corev1.PhotonPersistentDiskVolumeSource, path *field.Path) field.ErrorList {
 	return required(path, "pdID", s.PdID)
 }
 
-// API-140
+// validatePortworx validates one kind of source (API-140).
 func validatePortworx(s *corev1.PortworxVolumeSource, path *field.Path) field.ErrorList {
 	return required(path, "volumeID", s.VolumeID)
 }
 
-// API-140
+// validateScaleIO validates one kind of source (API-140).
 func validateScaleIO(s *corev1.ScaleIOPersistentVolumeSource, path *field.Path) field.ErrorList {
 	return required(path, "gateway", s.Gateway, "system", s.System, "volumeName", s.VolumeName)
 }
 
-// API-127: only the path; the affinity that goes with it is the spec's.
+// validateLocal validates one kind of source (API-127): the path; validateVolumeSource requires the node affinity.
 func validateLocal(s *corev1.LocalVolumeSource, path *field.Path) field.ErrorList {
 	return validatePath(s.Path, path)
 }
 
-// API-140: exactly one of the two ways to name a dataset.
+// validateFlocker validates one kind of source (API-140): exactly one of the two names of a dataset.
 func validateFlocker(s *corev1.FlockerVolumeSource, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
@@ -138,7 +138,7 @@ func validateFlocker(s *corev1.FlockerVolumeSource, path *field.Path) field.Erro
 
 const quobyteRegistry = "must be a host:port pair or multiple pairs separated by commas"
 
-// API-140
+// validateQuobyte validates one kind of source (API-140).
 func validateQuobyte(s *corev1.QuobyteVolumeSource, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
@@ -156,7 +156,7 @@ func validateQuobyte(s *corev1.QuobyteVolumeSource, path *field.Path) field.Erro
 	return append(errs, required(path, "volume", s.Volume)...)
 }
 
-// The forms of the names of iSCSI nodes, by their first three letters. The first may have anything before it that starts alike.
+// The formats of names of iSCSI nodes, by their first three letters.
 var iscsiNames = map[string]*regexp.Regexp{
 	"iqn": regexp.MustCompile(`iqn\.\d{4}-\d{2}\.[[:alnum:].-]+:[^,;*&$|\s]+$`),
 	"eui": regexp.MustCompile(`^eui.[[:alnum:]]{16}$`),
@@ -174,7 +174,7 @@ func validateISCSIName(name string, path *field.Path, child string) field.ErrorL
 	return nil
 }
 
-// API-137: what a pod's source is held to, and a secret with a name.
+// validateISCSI validates one kind of source (API-137): as for the source in a pod; a secret needs a name.
 func validateISCSI(s *corev1.ISCSIPersistentVolumeSource, path *field.Path) field.ErrorList {
 	plain := corev1.ISCSIVolumeSource{TargetPortal: s.TargetPortal, IQN: s.IQN, Lun: s.Lun, InitiatorName: s.InitiatorName,
 		DiscoveryCHAPAuth: s.DiscoveryCHAPAuth, SessionCHAPAuth: s.SessionCHAPAuth}
@@ -186,7 +186,7 @@ func validateISCSI(s *corev1.ISCSIPersistentVolumeSource, path *field.Path) fiel
 	return append(validatePodISCSI(&plain, path), errs...)
 }
 
-// API-138
+// validateFC validates one kind of source (API-138).
 func validateFC(s *corev1.FCVolumeSource, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
@@ -205,7 +205,7 @@ func validateFC(s *corev1.FCVolumeSource, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// API-140: options may not speak in the name of Kubernetes.
+// validateFlexVolume validates one kind of source (API-140): keys of options must not use a domain of Kubernetes.
 func validateFlexVolume(driver string, options map[string]string, path *field.Path) field.ErrorList {
 	errs := required(path, "driver", driver)
 	for _, key := range sortedKeys(options) {
@@ -224,7 +224,7 @@ var (
 	azureDiskKinds = []corev1.AzureDataDiskKind{corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk}
 )
 
-// API-140: what the URI looks like depends on the kind of disk.
+// validateAzureDisk validates one kind of source (API-140): the format of the URI depends on the kind of disk.
 func validateAzureDisk(s *corev1.AzureDiskVolumeSource, path *field.Path) field.ErrorList {
 	errs := required(path, "diskName", s.DiskName, "diskURI", s.DataDiskURI)
 	if s.CachingMode != nil {
@@ -244,7 +244,7 @@ func validateAzureDisk(s *corev1.AzureDiskVolumeSource, path *field.Path) field.
 	return errs
 }
 
-// API-140: the volume is named within a namespace of StorageOS.
+// validateStorageOS validates one kind of source (API-140): a StorageOS volume has a name and may have a namespace.
 func validateStorageOS(name, namespace string, path *field.Path) field.ErrorList {
 	errs := required(path, "volumeName", name)
 	if name != "" {
@@ -256,7 +256,7 @@ func validateStorageOS(name, namespace string, path *field.Path) field.ErrorList
 	return errs
 }
 
-// API-131: of the five secrets that of node staging is not looked at.
+// validateCSI validates one kind of source (API-131): four of the five references to secrets are validated, not that for node staging.
 func validateCSI(s *corev1.CSIPersistentVolumeSource, path *field.Path) field.ErrorList {
 	errs := validateDriverName(s.Driver, path.Child("driver"))
 	errs = append(errs, required(path, "volumeHandle", s.VolumeHandle)...)

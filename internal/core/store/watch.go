@@ -7,12 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// WatchOptions say where a watch begins and what it sees.
+// WatchOptions defines where a watch begins and which objects it sees.
 type WatchOptions[T api.Object] struct {
-	// From is the version after which changes are delivered (API-074). Zero: an Added for every object that exists comes first.
+	// From is the version after which changes are delivered (API-074). With zero, the watch begins with an Added for every object that
+	// exists.
 	From uint64
-	// Match selects objects, by labels or fields. A change that makes an object match is delivered as Added, one that ends it as
-	// Deleted (API-073): so a pod that completes is a deletion for a scheduler that watches pods in other phases (API-076). Nil
+	// Match selects objects, by labels or fields. A change after which an object begins to match is delivered as Added, one after which
+	// it no longer matches as Deleted (API-073): a completed pod is Deleted for a scheduler that watches the other phases (API-076). Nil
 	// matches all.
 	Match func(T) bool
 }
@@ -26,12 +27,12 @@ type Watch[T api.Object] struct {
 	stopped bool
 }
 
-// Watch calls fn for every change from now on, in the order of versions, without gap or repetition (API-071), as part of the
-// write itself: fn must not write to the store. A From that lies before the history the store keeps is the error Expired (410);
-// with one that is still to come, changes up to it are not delivered.
+// Watch calls fn for every change from now on, in the order of versions, without gap or repetition (API-071). It calls fn during the
+// write, so fn must not write to the store. A From that is older than the history of the store is the error Expired (410). With a From in
+// the future, changes up to that version are not delivered.
 func (t *Table[T]) Watch(opts WatchOptions[T], fn func(api.Change[T])) (*Watch[T], error) {
 	if fn == nil {
-		return nil, fmt.Errorf("store: watch %s: the function is nil", t.resource.plural)
+		return nil, fmt.Errorf("watch %s: the function is nil", t.resource.plural)
 	}
 	w := &Watch[T]{table: t, from: opts.From, match: opts.Match, fn: fn}
 	if opts.From == 0 {
@@ -39,7 +40,7 @@ func (t *Table[T]) Watch(opts WatchOptions[T], fn func(api.Change[T])) (*Watch[T
 			w.deliver(&api.Change[T]{Type: api.Added, Key: api.KeyOf(obj), Object: obj, Version: versionOf(obj)})
 		}
 	} else {
-		// API-074: what is no longer known cannot be told.
+		// API-074: older changes are no longer known.
 		if opts.From < t.history.dropped {
 			return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", opts.From, t.history.dropped))
 		}
@@ -64,7 +65,7 @@ func (w *Watch[T]) Stop() {
 }
 
 func (w *Watch[T]) deliver(c *api.Change[T]) {
-	// API-074: what comes is newer than where the watch began.
+	// API-074: only changes after From are delivered.
 	if w.stopped || c.Version <= w.from {
 		return
 	}
@@ -77,15 +78,15 @@ func (w *Watch[T]) deliver(c *api.Change[T]) {
 	}
 }
 
-// Select is what a change of the table looks like to somebody who sees the matching objects only (API-073): one that makes an
-// object match is an Added, one that ends it a Deleted. It reports false if there is nothing to see.
+// Select converts a change of the table to the change that a watch with a selector sees (API-073): Added if the object begins to match,
+// Deleted if it no longer matches. It returns false if the watch sees nothing.
 func (t *Table[T]) Select(c api.Change[T], match func(T) bool) (api.Change[T], bool) {
 	return t.Selected(c, c.Type != api.Added && match(c.Old), c.Type != api.Deleted && match(c.Object))
 }
 
-// Selected is Select for somebody who knows already whether the object matched before the change and whether it does after it.
+// Selected is Select for callers that know whether the object matched before the change and matches after it.
 func (t *Table[T]) Selected(c api.Change[T], before, after bool) (api.Change[T], bool) {
-	// API-073: the selector decides what the change looks like from here.
+	// API-073: the type of the change follows from what matches.
 	var none T
 	switch {
 	case before && after, before && c.Type == api.Deleted:

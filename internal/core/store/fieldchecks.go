@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The checks here take the path of the parent and the name of the field, so that a good value costs no path.
+// These functions take the path of the parent and the name of the field separately, so that a valid value allocates no path.
 
-// required returns a Required error for each empty value; fields are pairs of a field's name and its value.
+// required returns a Required error for each empty value. fields lists pairs of a name and a value.
 func required(path *field.Path, fields ...string) field.ErrorList {
 	var errs field.ErrorList
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -25,7 +25,7 @@ func required(path *field.Path, fields ...string) field.ErrorList {
 	return errs
 }
 
-// subdomain wants a DNS-1123 subdomain.
+// subdomain requires a DNS-1123 subdomain.
 func subdomain(value string, path *field.Path, child string) field.ErrorList {
 	if isSubdomain(value) {
 		return nil
@@ -33,7 +33,7 @@ func subdomain(value string, path *field.Path, child string) field.ErrorList {
 	return appendInvalid(nil, path.Child(child), value, validation.IsDNS1123Subdomain(value))
 }
 
-// dnsLabel wants a DNS-1123 label.
+// dnsLabel requires a DNS-1123 label.
 func dnsLabel(value string, path *field.Path, child string) field.ErrorList {
 	if isDNSLabel(value) {
 		return nil
@@ -41,7 +41,7 @@ func dnsLabel(value string, path *field.Path, child string) field.ErrorList {
 	return appendInvalid(nil, path.Child(child), value, validation.IsDNS1123Label(value))
 }
 
-// labelKey wants the key of a label.
+// labelKey requires the key of a label.
 func labelKey(value string, path *field.Path, child string) field.ErrorList {
 	if isQualifiedName(value) {
 		return nil
@@ -49,7 +49,7 @@ func labelKey(value string, path *field.Path, child string) field.ErrorList {
 	return appendInvalid(nil, path.Child(child), value, validation.IsQualifiedName(value))
 }
 
-// oneOf wants one of the allowed values, which are in ascending order.
+// oneOf requires one of the allowed values, which must be in ascending order.
 func oneOf[V ~string](value V, path *field.Path, child string, allowed []V) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -57,7 +57,7 @@ func oneOf[V ~string](value V, path *field.Path, child string, allowed []V) fiel
 	return field.ErrorList{field.NotSupported(path.Child(child), value, allowed)}
 }
 
-// within255 wants a number from 0 to 255.
+// within255 requires a number from 0 to 255.
 func within255(n int32, path *field.Path, child string) field.ErrorList {
 	if n >= 0 && n <= 255 {
 		return nil
@@ -65,10 +65,10 @@ func within255(n int32, path *field.Path, child string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Child(child), n, validation.InclusiveRangeError(0, 255))}
 }
 
-// quantityCheck looks for a fault in a quantity and gives the value to show with it; no fault is "".
+// quantityCheck returns what is wrong with a quantity, and the value to report with it. fault is "" for a valid quantity.
 type quantityCheck func(q apiresource.Quantity) (value any, fault string)
 
-// notNegative wants a number of bytes, counted as an int64, that is not below zero.
+// notNegative requires a quantity that is not negative as an int64.
 func notNegative(q apiresource.Quantity) (value any, fault string) {
 	if n := q.Value(); n < 0 {
 		return n, "must be a valid resource quantity"
@@ -76,7 +76,7 @@ func notNegative(q apiresource.Quantity) (value any, fault string) {
 	return nil, ""
 }
 
-// positive wants more than nothing.
+// positive requires a quantity above zero.
 func positive(q apiresource.Quantity) (value any, fault string) {
 	if q.Sign() <= 0 {
 		return q.String(), "must be greater than zero"
@@ -84,7 +84,7 @@ func positive(q apiresource.Quantity) (value any, fault string) {
 	return nil, ""
 }
 
-// eachQuantity applies the checks to every quantity of a list; errors come in the order of the keys.
+// eachQuantity applies the checks to every quantity of a list. Errors are in the order of the keys.
 func eachQuantity(list corev1.ResourceList, path *field.Path, checks ...quantityCheck) field.ErrorList {
 	if q, only := onlyStorage(list); only {
 		return checkQuantity(corev1.ResourceStorage, q, path, checks)
@@ -107,7 +107,7 @@ func checkQuantity(name corev1.ResourceName, q apiresource.Quantity, path *field
 	return errs
 }
 
-// sortedKeys are the keys of a map, in an order that may reach a caller.
+// sortedKeys returns the keys of a map in ascending order, so that the order of a map never reaches a caller.
 func sortedKeys[M ~map[K]V, K ~string, V any](m M) []K {
 	if len(m) == 0 {
 		return nil
@@ -115,10 +115,10 @@ func sortedKeys[M ~map[K]V, K ~string, V any](m M) []K {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// sameMap reports whether both are one piece of memory, or empty.
+// sameMap reports whether a and b are the same map, or both empty.
 func sameMap[M ~map[K]V, K comparable, V any](a, b M) bool {
 	return len(a) == len(b) && (len(a) == 0 || reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer())
 }
 
-// equalMaps reports whether both hold the same; nil is empty.
+// equalMaps reports whether the maps have equal entries. A nil map is empty.
 func equalMaps[M ~map[K]V, K, V comparable](a, b M) bool { return sameMap(a, b) || maps.Equal(a, b) }

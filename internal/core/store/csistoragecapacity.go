@@ -19,17 +19,17 @@ var storageCapacityStrategy = strategy[*csiStorageCapacity]{
 	},
 }
 
-// validateStorageCapacity checks a report of free space. With anyValue the values of the topology's expressions need not be label
+// validateStorageCapacity validates a report of free space. With anyValue, the values in expressions of the topology need not be label
 // values.
 func validateStorageCapacity(capacity *csiStorageCapacity, anyValue bool) field.ErrorList {
 	var errs field.ErrorList
-	// API-191: the topology is a selector of labels like any other.
+	// API-191: the topology is an ordinary label selector.
 	if capacity.NodeTopology != nil {
 		errs = append(errs, validateTopology(capacity.NodeTopology, anyValue)...)
 	}
-	// API-190: capacity is always that of a class.
+	// API-190: a report is always about a class.
 	errs = append(errs, subdomain(capacity.StorageClassName, nil, "storageClassName")...)
-	// API-192: there may be none, but not less. The maximum size of a volume is not looked at.
+	// API-192: the capacity may be zero, but not negative. The maximum size of a volume is not validated.
 	if capacity.Capacity != nil && isNegative(*capacity.Capacity) {
 		errs = append(errs, field.Invalid(field.NewPath("capacity"), capacity.Capacity.String(), "must be greater than or equal to 0"))
 	}
@@ -39,7 +39,7 @@ func validateStorageCapacity(capacity *csiStorageCapacity, anyValue bool) field.
 func validateTopology(topology *metav1.LabelSelector, anyValue bool) field.ErrorList {
 	path := field.NewPath("nodeTopology")
 	var errs field.ErrorList
-	if !labelsFine(topology.MatchLabels) {
+	if !labelsValid(topology.MatchLabels) {
 		errs = validateLabels(topology.MatchLabels, path.Child("matchLabels"))
 	}
 	options := metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: anyValue}
@@ -48,10 +48,10 @@ func validateTopology(topology *metav1.LabelSelector, anyValue bool) field.Error
 }
 
 func validateStorageCapacityUpdate(capacity, old *csiStorageCapacity) field.ErrorList {
-	// API-191: what was stored with a bad topology can still be updated.
+	// API-191: an object that was stored with a bad topology can still be updated.
 	anyValue := old.NodeTopology != nil && len(validateTopology(old.NodeTopology, false)) > 0
 	errs := append(validateGenerateName(&capacity.ObjectMeta), validateStorageCapacity(capacity, anyValue)...)
-	// API-235: what the driver was asked about stays, only its answer changes.
+	// API-235: class and topology are immutable; only the reported sizes change.
 	if !semanticEqual(capacity.NodeTopology, old.NodeTopology) {
 		errs = append(errs, field.Invalid(field.NewPath("nodeTopology"), capacity.NodeTopology, immutable))
 	}

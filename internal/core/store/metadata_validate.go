@@ -13,17 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxAnnotationBytes bounds the keys and values of all annotations of an object together (API-035).
+// maxAnnotationBytes is the maximum size of all keys and values of the annotations of an object together (API-035).
 const maxAnnotationBytes = 256 << 10
 
 const immutable = "field is immutable"
 
-// validateMetaCreate checks the metadata of a new object whose name has been generated (API-032 to API-037).
+// validateMetaCreate validates the metadata of a new object whose name has been generated (API-032 to API-037).
 func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateGenerateName(meta)...)
 	switch {
-	// API-032: every object has a name that is a DNS subdomain. An event's name, made of another name and a time, may be longer.
+	// API-032: every object has a name that is a DNS subdomain. The name of an Event, which consists of another name and a time, may be
+	// longer.
 	case meta.Name == "":
 		errs = append(errs, field.Required(metaPath("name"), "name or generateName is required"))
 	case isSubdomain(meta.Name):
@@ -46,8 +47,8 @@ func validateMetaCreate(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	return append(errs, validateMetaCommon(meta, nil, nil)...)
 }
 
-// validateGenerateName holds generateName to the syntax of the names it begins (API-033). The table checks it on create;
-// the kinds that upstream validates as new on every update check it there too.
+// validateGenerateName requires that generateName is a valid beginning of a name (API-033). The table validates it on create; kinds that
+// upstream validates like new ones on every update validate it there too.
 func validateGenerateName(meta *metav1.ObjectMeta) field.ErrorList {
 	prefix := meta.GenerateName
 	if prefix == "" || isSubdomain(prefix) {
@@ -56,9 +57,13 @@ func validateGenerateName(meta *metav1.ObjectMeta) field.ErrorList {
 	return appendInvalid(nil, metaPath("generateName"), prefix, apivalidation.NameIsDNSSubdomain(prefix, true))
 }
 
-// validateMetaUpdate checks the metadata of an update after carryOver (API-038 to API-042). What is shared with old is not checked
-// again if old was checked, and fine annotations are not.
-func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool, fine map[string]string) field.ErrorList {
+// validateMetaUpdate validates the metadata of an update after carryOver (API-038 to API-042). If oldValid, fields in the same memory as
+// those of old are not validated again. Nor are annotations in the same memory as validAnnotations, which passed validation last: the
+// controller that binds shares one map among many objects.
+//
+// The two memos save a tenth of the processor time of binding: BenchmarkBind/pairs=10000 takes 16.6 µs per pair with them, and 18.4 µs
+// without them and without strategy.specShared.
+func validateMetaUpdate(meta, old *metav1.ObjectMeta, oldValid bool, validAnnotations map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	// API-038: an object that is being deleted gets no new finalizers.
 	if old.DeletionTimestamp != nil && !sameSlice(meta.Finalizers, old.Finalizers) {
@@ -67,7 +72,7 @@ func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool, fine map[str
 				fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %#v", added)))
 		}
 	}
-	// API-039: what names the object stays.
+	// API-039: name, namespace and uid are immutable.
 	if meta.Name != old.Name {
 		errs = append(errs, field.Invalid(metaPath("name"), meta.Name, immutable))
 	}
@@ -77,7 +82,7 @@ func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool, fine map[str
 	if meta.UID != old.UID {
 		errs = append(errs, field.Invalid(metaPath("uid"), meta.UID, immutable))
 	}
-	// API-040: nobody but a delete sets these. carryOver has put back what the store knows.
+	// API-040: only a delete sets these. carryOver has restored the stored values.
 	if !meta.CreationTimestamp.Equal(&old.CreationTimestamp) {
 		errs = append(errs, field.Invalid(metaPath("creationTimestamp"), meta.CreationTimestamp, immutable))
 	}
@@ -87,25 +92,25 @@ func validateMetaUpdate(meta, old *metav1.ObjectMeta, checked bool, fine map[str
 	if !equalPointers(meta.DeletionGracePeriodSeconds, old.DeletionGracePeriodSeconds) {
 		errs = append(errs, field.Invalid(metaPath("deletionGracePeriodSeconds"), meta.DeletionGracePeriodSeconds, immutable))
 	}
-	// API-042: names that a URL cannot hold are refused for all kinds; see validateGenerateName for the rest.
+	// API-042: characters that a URL cannot contain are invalid for all kinds; see validateGenerateName for the rest.
 	if meta.GenerateName != "" {
 		errs = appendInvalid(errs, metaPath("generateName"), meta.GenerateName, path.IsValidPathSegmentPrefix(meta.GenerateName))
 	}
-	if !checked {
+	if !oldValid {
 		old = nil
 	}
-	return append(errs, validateMetaCommon(meta, old, fine)...)
+	return append(errs, validateMetaCommon(meta, old, validAnnotations)...)
 }
 
-// carryOver gives an update what the store alone decides: generation, creationTimestamp, and, once set, the marks of deletion.
-// A missing uid is filled in (API-013).
+// carryOver copies into an update what only the store sets: generation, creationTimestamp and, once set, the deletion timestamp and grace
+// period. It fills in a missing uid (API-013).
 func carryOver(meta, old *metav1.ObjectMeta) {
-	// API-041, API-031: a generation that is sent means nothing.
+	// API-041, API-031: the generation in the request is ignored.
 	meta.Generation = old.Generation
 	if meta.UID == "" {
 		meta.UID = old.UID
 	}
-	// API-040: the stored times win.
+	// API-040: stored times replace those in the request.
 	if !old.CreationTimestamp.IsZero() {
 		meta.CreationTimestamp = old.CreationTimestamp
 	}
@@ -117,32 +122,32 @@ func carryOver(meta, old *metav1.ObjectMeta) {
 	}
 }
 
-// validateMetaCommon checks what is freely replaceable, alike on create and on update (API-042), but for what is shared with good,
-// and for fine annotations.
-func validateMetaCommon(meta, good *metav1.ObjectMeta, fine map[string]string) field.ErrorList {
-	if good == nil {
-		good = &metav1.ObjectMeta{}
+// validateMetaCommon validates the fields that creates and updates may set freely (API-042), except for those in the same memory as
+// fields of valid, which may be nil, and annotations in the same memory as validAnnotations.
+func validateMetaCommon(meta, valid *metav1.ObjectMeta, validAnnotations map[string]string) field.ErrorList {
+	if valid == nil {
+		valid = &metav1.ObjectMeta{}
 	}
 	var errs field.ErrorList
 	if meta.Generation < 0 {
 		errs = append(errs, field.Invalid(metaPath("generation"), meta.Generation, apivalidation.IsNegativeErrorMsg))
 	}
-	if !sameMap(meta.Labels, good.Labels) && !labelsFine(meta.Labels) {
+	if !sameMap(meta.Labels, valid.Labels) && !labelsValid(meta.Labels) {
 		errs = append(errs, validateLabels(meta.Labels, metaPath("labels"))...)
 	}
-	if !sameMap(meta.Annotations, good.Annotations) && !sameMap(meta.Annotations, fine) && !annotationsFine(meta.Annotations) {
+	if !sameMap(meta.Annotations, valid.Annotations) && !sameMap(meta.Annotations, validAnnotations) && !annotationsValid(meta.Annotations) {
 		errs = append(errs, validateAnnotations(meta.Annotations, metaPath("annotations"))...)
 	}
-	if !sameSlice(meta.OwnerReferences, good.OwnerReferences) {
+	if !sameSlice(meta.OwnerReferences, valid.OwnerReferences) {
 		errs = append(errs, validateOwners(meta.OwnerReferences)...)
 	}
-	if !sameSlice(meta.Finalizers, good.Finalizers) {
+	if !sameSlice(meta.Finalizers, valid.Finalizers) {
 		errs = append(errs, validateFinalizers(meta.Finalizers)...)
 	}
 	return errs
 }
 
-func labelsFine(labels map[string]string) bool {
+func labelsValid(labels map[string]string) bool {
 	for k, v := range labels {
 		if !isQualifiedName(k) || !isLabelValue(v) {
 			return false
@@ -162,7 +167,7 @@ func validateLabels(labels map[string]string, at *field.Path) field.ErrorList {
 	return errs
 }
 
-func annotationsFine(annotations map[string]string) bool {
+func annotationsValid(annotations map[string]string) bool {
 	size := 0
 	for k, v := range annotations {
 		size += len(k) + len(v)
@@ -192,7 +197,7 @@ func validateOwners(owners []metav1.OwnerReference) field.ErrorList {
 	controller := -1
 	for i := range owners {
 		owner := &owners[i]
-		// API-036: an owner is named in full and is not an event.
+		// API-036: an owner reference is complete and does not name an Event.
 		version := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
 		if version.Version == "" {
 			errs = append(errs, field.Invalid(metaPath("ownerReferences").Child("apiVersion"), owner.APIVersion, "version must not be empty"))
@@ -209,7 +214,7 @@ func validateOwners(owners []metav1.OwnerReference) field.ErrorList {
 		if version.Group == "" && version.Version == "v1" && version.Kind == string(api.Event) {
 			errs = append(errs, field.Invalid(metaPath("ownerReferences"), *owner, version.String()+" is disallowed from being an owner"))
 		}
-		// API-036: one owner at most is the controller.
+		// API-036: at most one owner is the controller.
 		if owner.Controller == nil || !*owner.Controller {
 			continue
 		}
@@ -246,7 +251,7 @@ func validateFinalizers(finalizers []string) field.ErrorList {
 			}
 		}
 	}
-	// API-037: dependents cannot be both kept and removed.
+	// API-037: dependents cannot be both orphaned and deleted.
 	if orphan && foreground {
 		errs = append(errs, field.Invalid(metaPath("finalizers"), finalizers, fmt.Sprintf(
 			"finalizer %s and %s cannot be both set", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents)))
