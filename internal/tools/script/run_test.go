@@ -151,7 +151,7 @@ func TestViolation(t *testing.T) {
 	_, err = script.Run(parse(t, text), script.Options{})
 	require.NoError(t, err)
 	_, err = script.Run(parse(t, strings.Replace(text, "watch=", "check=", 1)), script.Options{})
-	require.ErrorContains(t, err, "x.txtar:10: advance 10m: invariant deleted-pods-go violated: pod default/web is still there")
+	require.ErrorContains(t, err, "x.txtar:10: advance 10m: invariant deleted-pods-go violated: pod default/web still exists")
 }
 
 // TestDeterminism plays every script twice: what a person sees is the same bytes.
