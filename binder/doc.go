@@ -1,0 +1,25 @@
+// Package binder simulates the PersistentVolume controller of kube-controller-manager: it binds claims to volumes, sets their phases, and
+// provisions volumes with in-tree plugins.
+//
+// # What Kubernetes does
+//
+// The controller keeps a cache of its own of all volumes and claims, with one queue and one worker for each kind. A claim without a volume
+// gets the smallest volume that fits, unless its class delays binding until a pod needs it. A bind is four writes: claimRef and phase of the
+// volume, volumeName and phase of the claim. If no volume fits, an in-tree plugin or an external provisioner creates one. Every 15 seconds
+// all volumes and claims are synced again.
+//
+// # What is simulated
+//
+// All of that, with every API call as a point where other components can run. Reclaim policies are carried out by package reclaim, which is
+// part of the same controller; the cluster connects the two.
+//
+// Start reading in controller.go (queues and handlers), claim.go (syncing a claim) and volume.go (syncing a volume). bind.go has the four
+// writes, provision.go dynamic provisioning, resync.go the objects that a resync skips, and why. [Match] and [Satisfies] are the decisions
+// as pure functions; their predicates are in internal/core/match. [NewTrial] runs single syncs for table tests.
+//
+// # What is not simulated
+//
+// In-tree volumes that were migrated to CSI are recognized by their annotations, but their sources are not translated.
+//
+// The rules are BIND, MATCH and PROV in docs/rules/binder.md.
+package binder
