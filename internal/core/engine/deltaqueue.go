@@ -14,7 +14,8 @@ import (
 type deltaQueue[T api.Object] struct {
 	changes deltaList[T]
 	first   uint64 // number of the oldest change in the queue; numbers start at 1
-	// latest is, for each key with changes in the list, the number of the newest.
+	// latest is, for each key with changes in the list, the number of the newest. The shared queue has only deleted objects in it: the
+	// table keeps the number of an object that exists (store.Table.Track).
 	latest map[string]uint64
 	// departed finds, by index and value, the changes that remove an object from under that value.
 	departed []departures[T]
@@ -44,9 +45,28 @@ func (f *deltaQueue[T]) at(n uint64) *delta[T] { return f.changes.at(int(n - f.f
 
 // push adds a change for that number of readers.
 func (f *deltaQueue[T]) push(c api.Change[T], at time.Duration, readers int) {
-	n := f.end()
-	*f.changes.push() = delta[T]{change: c, at: at, before: f.latest[c.Key], left: readers}
+	before, n := f.latest[c.Key], f.end()
 	f.latest[c.Key] = n
+	f.add(c, at, before, readers)
+}
+
+// pushTracked is push for the shared queue. latest is the number that the table keeps with the object.
+func (f *deltaQueue[T]) pushTracked(c api.Change[T], latest *uint64, at time.Duration, readers int) {
+	before, n := *latest, f.end()
+	*latest = n
+	switch {
+	case c.Type == api.Deleted:
+		f.latest[c.Key] = n
+	case c.Type == api.Added && len(f.latest) > 0:
+		before = f.latest[c.Key]
+		delete(f.latest, c.Key)
+	}
+	f.add(c, at, before, readers)
+}
+
+func (f *deltaQueue[T]) add(c api.Change[T], at time.Duration, before uint64, readers int) {
+	n := f.end()
+	*f.changes.push() = delta[T]{change: c, at: at, before: before, left: readers}
 	for i := range f.departed {
 		f.departed[i].add(&c, n)
 	}
@@ -60,7 +80,7 @@ func (f *deltaQueue[T]) done(n uint64, readers int) {
 		if oldest.left > 0 {
 			return
 		}
-		if f.latest[oldest.change.Key] == f.first {
+		if len(f.latest) > 0 && f.latest[oldest.change.Key] == f.first {
 			delete(f.latest, oldest.change.Key)
 		}
 		for i := range f.departed {

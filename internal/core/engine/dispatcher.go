@@ -41,22 +41,19 @@ func dispatcherOf[T api.Object](e *Engine, table *store.Table[T]) *dispatcher[T]
 		return h
 	}
 	h := &dispatcher[T]{engine: e, table: table, shared: newDeltaQueue[T]()}
-	// A watch from version zero begins with the existing objects; the store is empty then.
-	if _, err := table.Watch(store.WatchOptions[T]{From: e.store.Version()}, h.take); err != nil {
-		panic("engine: a watch from now on cannot be too old: " + err.Error())
-	}
+	table.Track(h.take)
 	e.dispatchers[table.Kind()] = h
 	return h
 }
 
 // take queues a change that was just written.
-func (h *dispatcher[T]) take(c api.Change[T]) {
+func (h *dispatcher[T]) take(c api.Change[T], latest *uint64) {
 	if len(h.prompt) > 0 {
 		h.due.push(h.shared.end())
 		h.engine.schedule(0, h, nil, false)
 	}
 	if h.sharing > 0 {
-		h.shared.push(c, h.engine.now, h.sharing)
+		h.shared.pushTracked(c, latest, h.engine.now, h.sharing)
 	}
 	keyed := h.keyedFor(&c)
 	for _, inf := range h.open {

@@ -137,13 +137,16 @@ func (inf *Informer[T]) Get(key string) (T, bool) {
 
 // get is Get; undelivered reports whether the object has undelivered changes.
 func (inf *Informer[T]) get(key string) (obj T, ok, late bool) {
+	obj, newest, ok := inf.table.LookupLatest(key)
 	if inf.offset < inf.deltas.end() {
-		if newest := inf.deltas.latest[key]; newest >= inf.offset {
+		if !ok || inf.match != nil {
+			newest = inf.deltas.latest[key]
+		}
+		if newest >= inf.offset {
 			c := inf.deltas.back(newest, inf.offset)
 			return c.Old, c.Type != api.Added, true
 		}
 	}
-	obj, ok = inf.table.Lookup(key)
 	if ok && inf.match != nil && !inf.match(obj) {
 		var none T
 		return none, false, false

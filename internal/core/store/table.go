@@ -21,6 +21,7 @@ type Table[T api.Object] struct {
 	order    btree.Map[string, *cell[T]] // the cells by key
 	indexes  []*index[T]
 	watchers []*Watch[T]
+	track    func(api.Change[T], *uint64)
 	history  history[T]
 	// validAnnotations are the annotations that passed validation last; see validateMetaUpdate.
 	validAnnotations map[string]string
@@ -35,6 +36,8 @@ type cell[T api.Object] struct {
 	// validMeta and validSpec say that the metadata, and everything else but the status, have passed validation: what an update shares
 	// with them need not be validated again.
 	validMeta, validSpec bool
+	// latest is the number that Track's function keeps with the object.
+	latest uint64
 }
 
 func newTable[T api.Object](s *Store, kind api.Kind, strategy strategy[T], history int) *Table[T] {
@@ -60,6 +63,14 @@ func (t *Table[T]) Lookup(key string) (T, bool) {
 	}
 	var none T
 	return none, false
+}
+
+// LookupLatest is Lookup with the number that Track's function keeps with the object.
+func (t *Table[T]) LookupLatest(key string) (obj T, latest uint64, ok bool) {
+	if c := t.cells.Get(key); c != nil {
+		return c.obj, c.latest, true
+	}
+	return obj, 0, false
 }
 
 // cellOf returns the cell of the object with that name, or nil. It does not allocate a key.
@@ -152,7 +163,7 @@ func (t *Table[T]) insert(key string, obj T, valid bool) {
 	t.order.Set(key, c)
 	t.store.objects++
 	t.stamp(obj)
-	t.notify(&api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version})
+	t.notify(c, &api.Change[T]{Type: api.Added, Key: key, Object: obj, Version: t.store.version})
 }
 
 // put replaces the object of a cell by obj, with the next version, and notifies watchers.
@@ -160,7 +171,7 @@ func (t *Table[T]) put(c *cell[T], obj T) {
 	old := c.obj
 	c.obj = obj
 	t.stamp(obj)
-	t.notify(&api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version})
+	t.notify(c, &api.Change[T]{Type: api.Modified, Key: c.Key, Object: obj, Old: old, Version: t.store.version})
 }
 
 // stamp sets the resourceVersion of obj to the next version.
@@ -181,16 +192,19 @@ func (t *Table[T]) remove(c *cell[T]) T {
 	t.order.Delete(c.Key)
 	t.removed[c.Key]++
 	t.store.objects--
-	t.notify(&api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
+	t.notify(c, &api.Change[T]{Type: api.Deleted, Key: c.Key, Object: last, Old: old, Version: t.store.version})
 	return last
 }
 
-// notify passes a change to indexes, history and watchers.
-func (t *Table[T]) notify(change *api.Change[T]) {
+// notify passes a change of the object of a cell to indexes, history and watchers.
+func (t *Table[T]) notify(c *cell[T], change *api.Change[T]) {
 	for _, ix := range t.indexes {
 		ix.apply(change)
 	}
 	t.history.add(change)
+	if t.track != nil {
+		t.track(*change, &c.latest)
+	}
 	for _, w := range t.watchers {
 		w.deliver(change)
 	}
