@@ -210,7 +210,7 @@ func (a *attacher) enqueueVolume(pv *corev1.PersistentVolume) {
 }
 
 // enqueueAll is a resync. It runs only after a failure; for the other objects a sync would change nothing.
-func (a *attacher) enqueueAll(*engine.Proc) {
+func (a *attacher) enqueueAll(*engine.Process) {
 	// ATT-170, ATT-214: a resync retries failed objects before their backoff ends.
 	for va := range a.infAttachments.All() {
 		a.enqueue(va)
@@ -223,7 +223,7 @@ func (a *attacher) enqueueAll(*engine.Proc) {
 }
 
 // syncAttachment attaches or detaches for a VolumeAttachment. It reports whether the object exists.
-func (a *attacher) syncAttachment(p *engine.Proc, name string) (known bool, err error) {
+func (a *attacher) syncAttachment(p *engine.Process, name string) (known bool, err error) {
 	va, ok := a.infAttachments.Get(name)
 	if !ok {
 		return false, nil
@@ -244,7 +244,7 @@ func (a *attacher) syncAttachment(p *engine.Proc, name string) (known bool, err 
 }
 
 // attachWithoutDriver sets status.attached for a driver that cannot attach.
-func (a *attacher) attachWithoutDriver(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+func (a *attacher) attachWithoutDriver(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-179: there is no finalizer, so that a deletion takes effect at once.
 	if va.Status.Attached {
 		return nil
@@ -253,7 +253,7 @@ func (a *attacher) attachWithoutDriver(p *engine.Proc, va *storagev1.VolumeAttac
 }
 
 // call calls the driver about the volume on the node, with the timeout of the attacher.
-func (a *attacher) call(p *engine.Proc, op storage.Op, handle, node string, fn func() error) error {
+func (a *attacher) call(p *engine.Process, op storage.Op, handle, node string, fn func() error) error {
 	call := api.Call{Target: a.driver, Verb: string(op), Key: handle, Node: node}
 	delay := backends.Delay(a.backend, op, handle)
 	safely := func() error { return backends.Safely(a.driver, op, fn) }

@@ -20,7 +20,7 @@ import (
 const annNodeID = "csi.alpha.kubernetes.io/node-id"
 
 // attach attaches a volume with the driver and writes the result into the VolumeAttachment (ATT-172).
-func (a *attacher) attach(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+func (a *attacher) attach(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-172, step 0: an attached VolumeAttachment needs nothing.
 	if !a.takeForced(va.Name) && va.Status.Attached {
 		return nil
@@ -39,7 +39,7 @@ func (a *attacher) attach(p *engine.Proc, va *storagev1.VolumeAttachment) error 
 
 // publish does steps 1 to 5 of ATT-172, up to the call of the driver. It returns the newest version of the VolumeAttachment, also with an
 // error.
-func (a *attacher) publish(p *engine.Proc, va *storagev1.VolumeAttachment) (*storagev1.VolumeAttachment, map[string]string, error) {
+func (a *attacher) publish(p *engine.Process, va *storagev1.VolumeAttachment) (*storagev1.VolumeAttachment, map[string]string, error) {
 	pv, err := a.volumeToAttach(p, va)
 	if err != nil {
 		return va, nil, err
@@ -66,7 +66,7 @@ func (a *attacher) publish(p *engine.Proc, va *storagev1.VolumeAttachment) (*sto
 }
 
 // volumeToAttach returns the PersistentVolume of a VolumeAttachment, after it has the finalizer. With Plain it may be nil.
-func (a *attacher) volumeToAttach(p *engine.Proc, va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, error) {
+func (a *attacher) volumeToAttach(p *engine.Process, va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, error) {
 	pv, err := a.volumeOf(va)
 	switch {
 	case a.opts.Plain:
@@ -154,7 +154,7 @@ func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (strin
 }
 
 // prepare adds the finalizer and the node id to the VolumeAttachment where they are missing (step 4 of ATT-172).
-func (a *attacher) prepare(p *engine.Proc, va *storagev1.VolumeAttachment, nodeID string) (*storagev1.VolumeAttachment, error) {
+func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, nodeID string) (*storagev1.VolumeAttachment, error) {
 	meta := map[string]any{}
 	if !hasFinalizer(va.Finalizers, a.opts.Finalizer) {
 		// ATT-182: the patch replaces the list by the cached one with the finalizer.
@@ -174,7 +174,7 @@ func (a *attacher) prepare(p *engine.Proc, va *storagev1.VolumeAttachment, nodeI
 }
 
 // markAttached sets status.attached (step 6 of ATT-172).
-func (a *attacher) markAttached(p *engine.Proc, va *storagev1.VolumeAttachment, metadata map[string]string) error {
+func (a *attacher) markAttached(p *engine.Process, va *storagev1.VolumeAttachment, metadata map[string]string) error {
 	status := map[string]any{"attached": true}
 	if len(metadata) > 0 {
 		status["attachmentMetadata"] = metadata
@@ -188,7 +188,7 @@ func (a *attacher) markAttached(p *engine.Proc, va *storagev1.VolumeAttachment, 
 }
 
 // saveError writes an error into the status of a VolumeAttachment. A failure of the write is ignored (ATT-172).
-func (a *attacher) saveError(p *engine.Proc, va *storagev1.VolumeAttachment, field string, failure error) {
+func (a *attacher) saveError(p *engine.Process, va *storagev1.VolumeAttachment, field string, failure error) {
 	// ATT-161: the API server rejects a message that is too long.
 	e := storagev1.VolumeError{Time: metav1.NewTime(p.Now()), Message: failure.Error()}
 	// ATT-172, ATT-175, ATT-192: only an attach error has the driver's code.

@@ -12,7 +12,7 @@ import (
 )
 
 // detach detaches a volume with the driver and removes the finalizer of the VolumeAttachment (ATT-175).
-func (a *attacher) detach(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+func (a *attacher) detach(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-175, step 0: without the finalizer nothing was attached (ATT-173).
 	if !a.takeForced(va.Name) && !hasFinalizer(va.Finalizers, a.opts.Finalizer) {
 		return nil
@@ -25,7 +25,7 @@ func (a *attacher) detach(p *engine.Proc, va *storagev1.VolumeAttachment) error 
 }
 
 // unpublish does steps 1 to 5 of ATT-175, from the call of the driver to the removal of the finalizer.
-func (a *attacher) unpublish(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+func (a *attacher) unpublish(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-175, ATT-177, step 1: the volume may be being deleted; if it is gone, each attempt fails.
 	pv, err := a.volumeOf(va)
 	switch {
@@ -48,7 +48,7 @@ func (a *attacher) unpublish(p *engine.Proc, va *storagev1.VolumeAttachment) err
 }
 
 // markDetached removes the finalizer, then clears status.attached (steps 4 and 5 of ATT-175).
-func (a *attacher) markDetached(p *engine.Proc, va *storagev1.VolumeAttachment) error {
+func (a *attacher) markDetached(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-175, step 4: the finalizer is removed first, so that after a crash the driver is not called again.
 	if hasFinalizer(va.Finalizers, a.opts.Finalizer) {
 		patch := mergePatch("metadata", map[string]any{"finalizers": without(va.Finalizers, a.opts.Finalizer)})

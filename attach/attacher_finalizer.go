@@ -11,7 +11,7 @@ import (
 )
 
 // addVolumeFinalizer adds the finalizer to a PersistentVolume without it.
-func (a *attacher) addVolumeFinalizer(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (a *attacher) addVolumeFinalizer(p *engine.Process, pv *corev1.PersistentVolume) error {
 	if hasFinalizer(pv.Finalizers, a.opts.Finalizer) {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (a *attacher) addVolumeFinalizer(p *engine.Proc, pv *corev1.PersistentVolum
 }
 
 // syncVolume removes the finalizer of a PersistentVolume that is being deleted and has no VolumeAttachment (ATT-178).
-func (a *attacher) syncVolume(p *engine.Proc, name string) (known bool, err error) {
+func (a *attacher) syncVolume(p *engine.Process, name string) (known bool, err error) {
 	pv, ok := a.infVolumes.Get(name)
 	if !ok {
 		return false, nil
@@ -55,7 +55,7 @@ func (a *attacher) syncVolume(p *engine.Proc, name string) (known bool, err erro
 }
 
 // patchFinalizers changes the finalizers as a JSON patch does: on the stored object, and again if a write comes in between.
-func (a *attacher) patchFinalizers(p *engine.Proc, name string, change func([]string) ([]string, error)) error {
+func (a *attacher) patchFinalizers(p *engine.Process, name string, change func([]string) ([]string, error)) error {
 	_, err := p.API().Volumes.PatchNewest(p, name, func(newest *corev1.PersistentVolume) ([]byte, error) {
 		finalizers, err := change(newest.Finalizers)
 		if err != nil {

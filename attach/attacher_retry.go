@@ -12,13 +12,13 @@ type retryQueue struct {
 	actor   *engine.Actor
 	queue   *engine.Queue
 	limiter *engine.Limiter
-	sync    func(p *engine.Proc, key string) (known bool, err error)
+	sync    func(p *engine.Process, key string) (known bool, err error)
 	// single: a key has one pending retry at most, and an add replaces it; timers are these retries. Only the plain attacher does that.
 	single bool
 	timers map[string]*engine.Timer
 }
 
-func newRetryQueue(a *engine.Actor, name string, cfg AttacherConfig, opts options.Attacher, sync func(*engine.Proc, string) (bool, error)) *retryQueue {
+func newRetryQueue(a *engine.Actor, name string, cfg AttacherConfig, opts options.Attacher, sync func(*engine.Process, string) (bool, error)) *retryQueue {
 	q := &retryQueue{
 		actor:   a,
 		limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0),
@@ -39,7 +39,7 @@ func (q *retryQueue) add(key string) {
 	q.queue.Add(key)
 }
 
-func (q *retryQueue) process(p *engine.Proc, key string) error {
+func (q *retryQueue) process(p *engine.Process, key string) error {
 	known, err := q.sync(p, key)
 	switch {
 	case err != nil:
@@ -58,7 +58,7 @@ func (q *retryQueue) again(key string, delay time.Duration) {
 		q.queue.AddAfter(key, delay)
 		return
 	}
-	q.timers[key] = q.actor.After(delay, "retry of "+key, func(*engine.Proc) {
+	q.timers[key] = q.actor.After(delay, "retry of "+key, func(*engine.Process) {
 		delete(q.timers, key)
 		q.queue.Add(key)
 	})

@@ -84,7 +84,7 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Attach) (
 			return
 		}
 		// ATT-130: changes before the caches are checked are in the caches.
-		a.After(opts.CacheWait, "caches", func(*engine.Proc) { start() })
+		a.After(opts.CacheWait, "caches", func(*engine.Process) { start() })
 	})
 }
 

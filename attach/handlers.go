@@ -173,7 +173,7 @@ func isBound(claim *corev1.PersistentVolumeClaim) bool {
 }
 
 // processClaim adds the volumes of the pods of a claim that may have become bound (ATT-031).
-func (c *controller) processClaim(_ *engine.Proc, key string) error {
+func (c *controller) processClaim(_ *engine.Process, key string) error {
 	claim, ok := c.infClaims.Get(key)
 	// ATT-031: a claim that is not bound has no volume to attach.
 	if !ok || !isBound(claim) {

@@ -11,7 +11,7 @@ import (
 )
 
 // writeNodeStatuses writes the dirty reports of all nodes (ATT-111).
-func (c *controller) writeNodeStatuses(p *engine.Proc) {
+func (c *controller) writeNodeStatuses(p *engine.Process) {
 	lists := map[string][]corev1.AttachedVolume{}
 	nodes := c.actual.dirtyNodes()
 	for _, node := range nodes {
@@ -24,7 +24,7 @@ func (c *controller) writeNodeStatuses(p *engine.Proc) {
 }
 
 // writeNodeStatus writes the report of one node if it is dirty, with all of its changes (ATT-112).
-func (c *controller) writeNodeStatus(p *engine.Proc, node string) error {
+func (c *controller) writeNodeStatus(p *engine.Process, node string) error {
 	volumes, dirty := c.actual.take(node)
 	if !dirty {
 		return nil
@@ -33,7 +33,7 @@ func (c *controller) writeNodeStatus(p *engine.Proc, node string) error {
 }
 
 // patchNode writes volumesAttached into a node's status. After an error the report is dirty again.
-func (c *controller) patchNode(p *engine.Proc, name string, volumes []corev1.AttachedVolume) error {
+func (c *controller) patchNode(p *engine.Process, name string, volumes []corev1.AttachedVolume) error {
 	node, ok := c.infNodes.Get(name)
 	if !ok {
 		// ATT-113: without a Node object nothing is written until it is created again (ATT-115).

@@ -21,7 +21,7 @@ const (
 
 // attachVolume is the operation that attaches a volume (ATT-100). pods are those that wanted it when the operation began; only they get
 // Events (ATT-101).
-func (c *controller) attachVolume(p *engine.Proc, at pair, spec objects.VolumeSpec, pods []*corev1.Pod) error {
+func (c *controller) attachVolume(p *engine.Process, at pair, spec objects.VolumeSpec, pods []*corev1.Pod) error {
 	p.WorksOn(api.RefTo(spec.PV))
 	defer c.operationEnded(at)
 	plugin, _, ok := c.attachable(spec)
@@ -44,7 +44,7 @@ func (c *controller) attachVolume(p *engine.Proc, at pair, spec objects.VolumeSp
 }
 
 // attachFailed emits the Events of a failed attachment and returns the error of the operation.
-func (c *controller) attachFailed(p *engine.Proc, at pair, spec objects.VolumeSpec, pods []*corev1.Pod, label string, err error) error {
+func (c *controller) attachFailed(p *engine.Process, at pair, spec objects.VolumeSpec, pods []*corev1.Pod, label string, err error) error {
 	for _, pod := range pods {
 		// ATT-101: every failed attempt has an Event.
 		c.events.Event(p, pod, corev1.EventTypeWarning, reasonFailed, attachText(label, spec, err))
@@ -78,7 +78,7 @@ func (c *controller) startDetach(key engine.OperationKey, u undesired, verify bo
 	if err != nil {
 		return err
 	}
-	return c.ops.Run(key, detachOperation, func(p *engine.Proc) error { return c.detachVolume(p, plugin, name, u, verify) })
+	return c.ops.Run(key, detachOperation, func(p *engine.Process) error { return c.detachVolume(p, plugin, name, u, verify) })
 }
 
 // detachablePlugin returns the plugin that detaches a volume, and the volume's name in that plugin.
@@ -108,7 +108,7 @@ func (c *controller) detachablePlugin(u undesired) (objects.Plugin, string, erro
 }
 
 // detachVolume is the operation that detaches a volume (ATT-102). It has no Event (ATT-101).
-func (c *controller) detachVolume(p *engine.Proc, plugin objects.Plugin, name string, u undesired, verify bool) error {
+func (c *controller) detachVolume(p *engine.Process, plugin objects.Plugin, name string, u undesired, verify bool) error {
 	p.WorksOn(api.RefTo(u.spec.PV))
 	defer c.operationEnded(u.at)
 	var err error
@@ -130,7 +130,7 @@ func (c *controller) detachVolume(p *engine.Proc, plugin objects.Plugin, name st
 }
 
 // verifySafe returns an error if the node, read from the API server and not from the cache, uses the volume (ATT-103).
-func (c *controller) verifySafe(p *engine.Proc, at pair) error {
+func (c *controller) verifySafe(p *engine.Process, at pair) error {
 	node, err := p.API().Nodes.Get(p, at.node)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -28,7 +28,7 @@ const (
 )
 
 // attachWith attaches the volume with a plugin and returns the device path.
-func (c *controller) attachWith(p *engine.Proc, plugin objects.Plugin, spec objects.VolumeSpec, node string) (string, error) {
+func (c *controller) attachWith(p *engine.Process, plugin objects.Plugin, spec objects.VolumeSpec, node string) (string, error) {
 	if plugin.Name == objects.CSIPluginName {
 		// ATT-006: a CSI volume has no device path.
 		return "", c.attachCSI(p, spec, node)
@@ -46,7 +46,7 @@ func (c *controller) attachWith(p *engine.Proc, plugin objects.Plugin, spec obje
 }
 
 // detachWith detaches the volume of that name with a plugin.
-func (c *controller) detachWith(p *engine.Proc, plugin objects.Plugin, name, node string) error {
+func (c *controller) detachWith(p *engine.Process, plugin objects.Plugin, name, node string) error {
 	if plugin.Name == objects.CSIPluginName {
 		return c.detachCSI(p, name, node)
 	}
@@ -58,14 +58,14 @@ func (c *controller) detachWith(p *engine.Proc, plugin objects.Plugin, name, nod
 }
 
 // callBackend calls a backend about a volume on a node. The call takes the time that the backend returns for it.
-func callBackend(p *engine.Proc, b storage.Backend, op storage.Op, id, node string, fn func() error) error {
+func callBackend(p *engine.Process, b storage.Backend, op storage.Op, id, node string, fn func() error) error {
 	call := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: node}
 	return p.Backend(call, backends.Delay(b, op, id), func() error { return backends.Safely(b.Name(), op, fn) })
 }
 
 // attachCSI creates the VolumeAttachment unless it exists, and waits for the external-attacher (ATT-140). The controller creates and deletes
 // VolumeAttachments and never updates them (ATT-146).
-func (c *controller) attachCSI(p *engine.Proc, spec objects.VolumeSpec, node string) error {
+func (c *controller) attachCSI(p *engine.Process, spec objects.VolumeSpec, node string) error {
 	source := spec.CSI()
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, node)
 	// ATT-140: an existing VolumeAttachment is used as it is, also one that is being deleted.
@@ -116,7 +116,7 @@ func Attached(va *storagev1.VolumeAttachment) (bool, error) {
 }
 
 // detachCSI deletes the VolumeAttachment and waits until it is gone (ATT-143). name is driver^handle.
-func (c *controller) detachCSI(p *engine.Proc, name, node string) error {
+func (c *controller) detachCSI(p *engine.Process, name, node string) error {
 	driver, handle, ok := objects.SplitCSIName(name)
 	if !ok {
 		// ATT-143: a malformed name fails at each attempt.
@@ -149,7 +149,7 @@ func (c *controller) detachCSI(p *engine.Proc, name, node string) error {
 }
 
 // waitFor calls done at growing intervals until it returns true or an error, for 2 minutes at most (ATT-145).
-func (c *controller) waitFor(p *engine.Proc, driver, verb, handle string, done func() (bool, error)) error {
+func (c *controller) waitFor(p *engine.Process, driver, verb, handle string, done func() (bool, error)) error {
 	deadline := p.Now().Add(waitLimit)
 	for delay := firstPoll; ; delay = min(time.Duration(float64(delay)*pollGrowth), longestPoll) {
 		// ATT-145: upstream lengthens each wait at random. SIM: by a fixed fraction, which does not accumulate.

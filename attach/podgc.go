@@ -47,7 +47,7 @@ func (gc *podGC) wake(maybe bool) {
 }
 
 // collect is a pass: it ends the pods that are being deleted on nodes out of service.
-func (gc *podGC) collect(p *engine.Proc) {
+func (gc *podGC) collect(p *engine.Process) {
 	for pod := range gc.infPods.All() {
 		node, ok := gc.infNodes.Get(pod.Spec.NodeName)
 		// ATT-196: unlike for the attach/detach controller, the node must also not be ready.
@@ -63,7 +63,7 @@ func (gc *podGC) collect(p *engine.Proc) {
 }
 
 // end sets the phase of a pod to Failed, unless it has ended, and deletes it without a grace period.
-func (gc *podGC) end(p *engine.Proc, pod *corev1.Pod) error {
+func (gc *podGC) end(p *engine.Process, pod *corev1.Pod) error {
 	key := api.KeyOf(pod)
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		patch := mergePatch("status", map[string]any{"phase": corev1.PodFailed})

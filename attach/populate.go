@@ -9,7 +9,7 @@ import (
 
 // populate is a pass of the populator: it removes volumes from the desired state that no pod wants any more, and in each third pass adds
 // missing ones (ATT-032 to ATT-035). Passes that would change nothing are skipped.
-func (c *controller) populate(p *engine.Proc) {
+func (c *controller) populate(p *engine.Process) {
 	removed := c.removeGonePods(p)
 	attachable := c.removeUnattachable(p)
 	// ATT-035: every third pass reads all pods, the first included.
@@ -23,7 +23,7 @@ func (c *controller) populate(p *engine.Proc) {
 }
 
 // removeGonePods removes pods that are gone or terminated. It reports whether there was one.
-func (c *controller) removeGonePods(p *engine.Proc) bool {
+func (c *controller) removeGonePods(p *engine.Process) bool {
 	// ATT-033: a pass removes one volume of each pod only. SIM: the first by node and volume.
 	victims := map[types.UID]struct{}{}
 	removed := false
@@ -49,7 +49,7 @@ func (c *controller) removeGonePods(p *engine.Proc) bool {
 }
 
 // removeUnattachable removes volumes whose driver no longer requires attaching. It reports whether there was one.
-func (c *controller) removeUnattachable(p *engine.Proc) bool {
+func (c *controller) removeUnattachable(p *engine.Process) bool {
 	removed := false
 	for _, at := range c.desired.all() {
 		v, _ := c.desired.get(at)

@@ -20,7 +20,7 @@ const (
 )
 
 // reconcile is a pass of the reconciler (ATT-061). Passes are skipped while desired and actual state agree.
-func (c *controller) reconcile(p *engine.Proc) {
+func (c *controller) reconcile(p *engine.Process) {
 	c.catchUp(p.Now())
 	// ATT-061: volumes are detached before others are attached, so that a volume that moves is free first.
 	c.detachUndesired(p)
@@ -46,7 +46,7 @@ type undesired struct {
 	mounted bool
 }
 
-func (c *controller) detachUndesired(p *engine.Proc) {
+func (c *controller) detachUndesired(p *engine.Process) {
 	var list []undesired
 	for _, at := range c.work.toDetach() {
 		list = append(list, undesired{at, c.actual.spec(at.volume), c.actual.mounted(at)})
@@ -61,7 +61,7 @@ func (c *controller) detachUndesired(p *engine.Proc) {
 
 // detachOne starts the detachment of a volume, or records why not yet (ATT-062). Nothing stops a detachment that runs (ATT-080), not even
 // the removal of the node's taint (ATT-197).
-func (c *controller) detachOne(p *engine.Proc, u undesired) {
+func (c *controller) detachOne(p *engine.Process, u undesired) {
 	key := operationKey(u.spec, u.at)
 	// ATT-062, ATT-087, ATT-090: running operations and backoff are checked first; otherwise an operation that ends now would be followed by
 	// a second one.
@@ -108,7 +108,7 @@ func (c *controller) detachOne(p *engine.Proc, u undesired) {
 }
 
 // awaitUnmount records once why a mounted volume is not detached, and arms the reconciler for the end of the 6 minutes.
-func (c *controller) awaitUnmount(p *engine.Proc, u undesired, entry *attachment, facts DetachFacts, decision DetachDecision, elapsed time.Duration) {
+func (c *controller) awaitUnmount(p *engine.Process, u undesired, entry *attachment, facts DetachFacts, decision DetachDecision, elapsed time.Duration) {
 	if entry.waiting != decision.Why {
 		entry.waiting = decision.Why
 		node, _ := c.infNodes.Get(u.at.node)
@@ -121,7 +121,7 @@ func (c *controller) awaitUnmount(p *engine.Proc, u undesired, entry *attachment
 }
 
 // recordDetach adds a decision about a detachment to the trace. since is when the volume became undesired.
-func (c *controller) recordDetach(p *engine.Proc, u undesired, node *corev1.Node, since time.Time, decision DetachDecision) {
+func (c *controller) recordDetach(p *engine.Process, u undesired, node *corev1.Node, since time.Time, decision DetachDecision) {
 	if !p.Tracing() {
 		return
 	}
@@ -149,7 +149,7 @@ func (c *controller) subject(spec objects.VolumeSpec, node *corev1.Node) api.Obj
 	return &corev1.Node{}
 }
 
-func (c *controller) attachDesired(p *engine.Proc) {
+func (c *controller) attachDesired(p *engine.Process) {
 	for _, at := range c.work.toAttach() {
 		if v, ok := c.desired.get(at); ok {
 			c.attachOne(p, at, v)
@@ -158,7 +158,7 @@ func (c *controller) attachDesired(p *engine.Proc) {
 }
 
 // attachOne starts the attachment of a volume, or records why not (ATT-068).
-func (c *controller) attachOne(p *engine.Proc, at pair, v *desiredVolume) {
+func (c *controller) attachOne(p *engine.Process, at pair, v *desiredVolume) {
 	key := operationKey(v.spec, at)
 	// ATT-068, ATT-087: only a running operation counts here; the operation runner checks the backoff.
 	if c.ops.Running(key) {
@@ -176,7 +176,7 @@ func (c *controller) attachOne(p *engine.Proc, at pair, v *desiredVolume) {
 		return
 	}
 	pods := v.podList()
-	err := c.ops.Run(key, attachOperation, func(p *engine.Proc) error { return c.attachVolume(p, at, v.spec, pods) })
+	err := c.ops.Run(key, attachOperation, func(p *engine.Process) error { return c.attachVolume(p, at, v.spec, pods) })
 	if err == nil {
 		// ATT-074, ATT-190: neither the state of the node nor its attach limit is checked.
 		p.Decide("ATT-068", c.subject(v.spec, nil), "attach %s to node %s for %d pod(s)", at.volume, at.node, len(pods))
@@ -186,7 +186,7 @@ func (c *controller) attachOne(p *engine.Proc, at pair, v *desiredVolume) {
 }
 
 // reportMultiAttach emits an Event for each pod whose volume is attached to another node (ATT-071).
-func (c *controller) reportMultiAttach(p *engine.Proc, at pair, v *desiredVolume, elsewhere []string) {
+func (c *controller) reportMultiAttach(p *engine.Process, at pair, v *desiredVolume, elsewhere []string) {
 	// ATT-071: once while the volume is desired here; pods that come later get no Event.
 	if v.multiAttachReported {
 		return

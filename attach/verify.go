@@ -48,7 +48,7 @@ func (c *controller) catchUp(before time.Time) {
 }
 
 // verifyIfDue starts a verification of all nodes if a period has passed (ATT-120).
-func (c *controller) verifyIfDue(p *engine.Proc) {
+func (c *controller) verifyIfDue(p *engine.Process) {
 	if c.cfg.SyncPeriod < 0 {
 		return
 	}
@@ -69,7 +69,7 @@ func (c *controller) verifyIfDue(p *engine.Proc) {
 	for _, node := range slices.Sorted(maps.Keys(byNode)) {
 		volumes := c.verifiable(byNode[node])
 		// ATT-081: an operation without a key runs beside all others.
-		_ = c.ops.Run(engine.OperationKey{}, verifyOperation, func(p *engine.Proc) error {
+		_ = c.ops.Run(engine.OperationKey{}, verifyOperation, func(p *engine.Process) error {
 			c.verify(p, node, volumes)
 			return nil
 		})
@@ -95,7 +95,7 @@ func (c *controller) verifiable(volumes []corev1.UniqueVolumeName) []knownVolume
 }
 
 // verify removes the volumes from the actual state that are no longer attached to the node (ATT-122).
-func (c *controller) verify(p *engine.Proc, node string, volumes []knownVolume) {
+func (c *controller) verify(p *engine.Process, node string, volumes []knownVolume) {
 	var lost []knownVolume
 	for _, k := range volumes {
 		if !c.isAttached(p, node, k.spec) {
@@ -112,7 +112,7 @@ func (c *controller) verify(p *engine.Proc, node string, volumes []knownVolume) 
 }
 
 // isAttached reports whether a CSI volume is attached to the node (ATT-121).
-func (c *controller) isAttached(p *engine.Proc, node string, spec objects.VolumeSpec) bool {
+func (c *controller) isAttached(p *engine.Process, node string, spec objects.VolumeSpec) bool {
 	source := spec.CSI()
 	// ATT-121: a driver that requires no attaching passes.
 	if driver := c.driverObject(source.Driver); driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired {

@@ -16,7 +16,7 @@ import (
 // bind makes a volume and a claim point at each other, in four steps. A step that would change nothing is left out; the first
 // that fails ends it, and the next sync of the claim goes on from there (BIND-070, BIND-100, BIND-101, BIND-102, BIND-103). No step
 // is tried again in place, not even after a conflict (BIND-110).
-func (c *controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) bind(p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	pv, err := c.pointVolume(p, pv, claim)
 	if err != nil {
 		return fmt.Errorf("bind volume %s to claim %s: %w", pv.Name, api.KeyOf(claim), err)
@@ -32,7 +32,7 @@ func (c *controller) bind(p *engine.Proc, pv *corev1.PersistentVolume, claim *co
 }
 
 // pointVolume is the first step of bind: the volume's claimRef.
-func (c *controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+func (c *controller) pointVolume(p *engine.Process, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	ref := pv.Spec.ClaimRef
 	if ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID {
 		return pv, nil
@@ -51,7 +51,7 @@ func (c *controller) pointVolume(p *engine.Proc, pv *corev1.PersistentVolume, cl
 }
 
 // pointClaim is the third step of bind: the claim's volumeName.
-func (c *controller) pointClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) pointClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	chosen, completed := claim.Spec.VolumeName != pv.Name, isBindCompleted(claim)
 	if !chosen && completed {
 		return claim, nil
@@ -97,7 +97,7 @@ func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 
 // Unbind takes a volume's pointer away (BIND-072): all of it if a controller had set it, the uid only if its author did, for whom
 // the volume stays reserved.
-func (c *controller) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *controller) Unbind(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// BIND-072
 	freed := *pv
 	if _, byController := pv.Annotations[objects.AnnBoundByController]; byController {
@@ -123,7 +123,7 @@ func (c *controller) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
 
 // setClaimStatus writes what of a claim's status follows from its phase and its volume (BIND-074); nil is no volume. With
 // nothing to change there is no write (BIND-073).
-func (c *controller) setClaimStatus(p *engine.Proc, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) setClaimStatus(p *engine.Process, claim *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	status, dirty, err := claimStatus(claim, phase, pv)
 	if err != nil || !dirty {
 		return claim, err
@@ -202,7 +202,7 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVol
 }
 
 // SetVolumePhase writes the phase and message of a volume, unless it has that phase (BIND-078).
-func (c *controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
+func (c *controller) SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
 	// BIND-078: the same phase again does not even refresh the message.
 	if pv.Status.Phase == phase {
 		return pv, nil
@@ -219,7 +219,7 @@ func (c *controller) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume,
 }
 
 // SetVolumePhaseWithEvent is SetVolumePhase with an event that follows a write that changed something (BIND-079).
-func (c *controller) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
+func (c *controller) SetVolumePhaseWithEvent(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
 	// BIND-079: hence a volume that fails again says nothing new.
 	if pv.Status.Phase == phase {
 		return pv, nil
@@ -233,7 +233,7 @@ func (c *controller) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.Persiste
 }
 
 // updateVolume writes a volume's main resource and keeps the server's answer (BIND-023). The volume was made for this call.
-func (c *controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+func (c *controller) updateVolume(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	updated, err := c.api.Volumes.Replace(p, pv)
 	if err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (c *controller) updateVolume(p *engine.Proc, pv *corev1.PersistentVolume) (
 }
 
 // updateClaim writes a claim's main resource and keeps the server's answer (BIND-023). The claim was made for this call.
-func (c *controller) updateClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) updateClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	updated, err := c.api.Claims.Replace(p, claim)
 	if err != nil {
 		return nil, err

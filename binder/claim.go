@@ -13,7 +13,7 @@ import (
 
 // syncClaim brings one claim a step nearer to where it belongs. Its phase, finalizers and deletionTimestamp play no part: a claim
 // that is being deleted is still bound and provisioned for (BIND-051).
-func (c *controller) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) syncClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	// BIND-050: the annotation about CSI migration is put right first.
 	if annotations, changed := objects.RepairClaimMigration(claim, c.cfg.Migration); changed {
 		p.Decide("BIND-050", claim, "annotation migrated-to is put right")
@@ -36,7 +36,7 @@ func (c *controller) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeCla
 }
 
 // syncUnboundClaim looks for a volume for a claim that names none.
-func (c *controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) syncUnboundClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	// BIND-052: a class without binding mode leaves it open what to do.
 	delayed, err := c.isDelayed(claim)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *controller) syncUnboundClaim(p *engine.Proc, claim *corev1.PersistentVo
 }
 
 // syncReservingClaim deals with a claim that names its volume but was never bound. Binding mode and selector play no part.
-func (c *controller) syncReservingClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) syncReservingClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	pv, ok := c.own.Get(claim.Spec.VolumeName)
 	switch {
 	case !ok:
@@ -113,7 +113,7 @@ func (c *controller) syncReservingClaim(p *engine.Proc, claim *corev1.Persistent
 }
 
 // syncBoundClaim checks that a claim which was bound once still has its volume.
-func (c *controller) syncBoundClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) syncBoundClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName == "" {
 		// BIND-060a
 		return c.loseClaim(p, "BIND-060a", claim, "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!")
@@ -161,7 +161,7 @@ func (c *controller) defaultClassFor(claim *corev1.PersistentVolumeClaim) *stora
 }
 
 // assignClass gives the default class to a claim that was created without one.
-func (c *controller) assignClass(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
+func (c *controller) assignClass(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
 	p.Decide("PROV-003", claim, "claim without a class gets the default class %s", class.Name)
 	assigned := *claim
 	assigned.Spec.StorageClassName = &class.Name
@@ -173,7 +173,7 @@ func (c *controller) assignClass(p *engine.Proc, claim *corev1.PersistentVolumeC
 }
 
 // loseClaim is a transition to Lost, with its event (BIND-077).
-func (c *controller) loseClaim(p *engine.Proc, rule string, claim *corev1.PersistentVolumeClaim, reason, text string) error {
+func (c *controller) loseClaim(p *engine.Process, rule string, claim *corev1.PersistentVolumeClaim, reason, text string) error {
 	// BIND-077: a claim that is Lost already is left as it is.
 	if claim.Status.Phase == corev1.ClaimLost {
 		return nil

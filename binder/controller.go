@@ -160,7 +160,7 @@ func (c *controller) run() {
 }
 
 // processClaim syncs the claim of a key that the claim worker took from its queue (BIND-037).
-func (c *controller) processClaim(p *engine.Proc, key string) error {
+func (c *controller) processClaim(p *engine.Process, key string) error {
 	claim, ok := c.infClaims.Get(key)
 	if !ok {
 		c.forgetClaim(key)
@@ -183,7 +183,7 @@ func (c *controller) processClaim(p *engine.Proc, key string) error {
 }
 
 // processVolume syncs the volume of a name that the volume worker took from its queue (BIND-037).
-func (c *controller) processVolume(p *engine.Proc, name string) error {
+func (c *controller) processVolume(p *engine.Process, name string) error {
 	pv, ok := c.infVolumes.Get(name)
 	if !ok {
 		c.forgetVolume(name)

@@ -12,7 +12,7 @@ import (
 type dirtySet struct {
 	claims  []*match.ClaimEntry // marked since the last resync; they may be clean again
 	volumes []*match.VolumeEntry
-	// effects counts the effects of syncs that engine.Proc.Effects does not count.
+	// effects counts the effects of syncs that engine.Process.Effects does not count.
 	effects uint64 `explore:"difference"`
 }
 
@@ -37,7 +37,7 @@ func (d *dirtySet) take() (claims, volumes []string) {
 }
 
 // effects counts everything that syncs have done. A sync that leaves it unchanged found nothing to do.
-func (c *controller) effects(p *engine.Proc) uint64 { return p.Effects() + c.dirty.effects }
+func (c *controller) effects(p *engine.Process) uint64 { return p.Effects() + c.dirty.effects }
 
 func (c *controller) markClaim(entry *match.ClaimEntry) {
 	entry.Dirty = true

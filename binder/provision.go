@@ -21,7 +21,7 @@ import (
 const csiPlugin = storage.InTreePrefix + "csi"
 
 // provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
-func (c *controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	// PROV-020
 	if c.cfg.DisableProvisioning {
 		return nil
@@ -35,9 +35,9 @@ func (c *controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 	}
 	// PROV-026: the operation works on the claim as it is now.
 	operation := "provision-" + api.KeyOf(claim) + "[" + string(claim.UID) + "]"
-	run := func(fn func(p *engine.Proc) error) {
+	run := func(fn func(p *engine.Process) error) {
 		// PROV-026: an operation that runs or backs off is not started again; a later sync comes back to it.
-		_ = c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Proc) error {
+		_ = c.ops.Run(engine.OperationKey{Volume: operation}, operation, func(p *engine.Process) error {
 			p.WorksOn(api.RefTo(claim))
 			return fn(p)
 		})
@@ -45,7 +45,7 @@ func (c *controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 	if driver, migrated := c.cfg.Migration(class.Provisioner); migrated {
 		// PROV-022, PROV-030: the CSI driver does what the plugin once did.
 		p.Decide("PROV-022", claim, "provisioning by %s in place of %s", driver, class.Provisioner)
-		run(func(p *engine.Proc) error { return c.provisionExternally(p, claim, driver) })
+		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, driver) })
 		return nil
 	}
 	plugin, err := c.cfg.Backends.ProvisionableByName(class.Provisioner)
@@ -53,20 +53,20 @@ func (c *controller) provision(p *engine.Proc, claim *corev1.PersistentVolumeCla
 	case err == nil:
 		// PROV-023
 		p.Decide("PROV-023", claim, "provisioning by plugin %s", class.Provisioner)
-		run(func(p *engine.Proc) error { return c.provisionInTree(p, claim, class, plugin) })
+		run(func(p *engine.Process) error { return c.provisionInTree(p, claim, class, plugin) })
 	case strings.HasPrefix(class.Provisioner, storage.InTreePrefix):
 		// PROV-024: nobody outside acts for such a name.
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", err.Error())
 	default:
 		// PROV-025
 		p.Decide("PROV-025", claim, "provisioning by external provisioner %s", class.Provisioner)
-		run(func(p *engine.Proc) error { return c.provisionExternally(p, claim, class.Provisioner) })
+		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, class.Provisioner) })
 	}
 	return nil
 }
 
 // provisionExternally tells an external provisioner that it must act, and then waits for it sync by sync.
-func (c *controller) provisionExternally(p *engine.Proc, claim *corev1.PersistentVolumeClaim, provisioner string) error {
+func (c *controller) provisionExternally(p *engine.Process, claim *corev1.PersistentVolumeClaim, provisioner string) error {
 	// PROV-031
 	claim, err := c.nameProvisioner(p, claim, provisioner)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *controller) provisionExternally(p *engine.Proc, claim *corev1.Persisten
 }
 
 // nameProvisioner writes the provisioner's name on the claim, if it is not there. On an error it returns the claim as it was.
-func (c *controller) nameProvisioner(p *engine.Proc, claim *corev1.PersistentVolumeClaim, provisioner string) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) nameProvisioner(p *engine.Process, claim *corev1.PersistentVolumeClaim, provisioner string) (*corev1.PersistentVolumeClaim, error) {
 	// PROV-031
 	if name, ok := claim.Annotations[objects.AnnStorageProvisioner]; ok && name == provisioner {
 		return claim, nil
@@ -101,7 +101,7 @@ func (c *controller) nameProvisioner(p *engine.Proc, claim *corev1.PersistentVol
 
 // provisionInTree has a plugin make a volume, and saves it. An error is retried by a later sync, after the backoff of the operation
 // (BIND-109).
-func (c *controller) provisionInTree(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin storage.Backend) error {
+func (c *controller) provisionInTree(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin storage.Backend) error {
 	failed := func(claim *corev1.PersistentVolumeClaim, text string, args ...any) error {
 		text = fmt.Sprintf(text, args...)
 		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", "%s", text)
@@ -187,7 +187,7 @@ func segments(term corev1.TopologySelectorTerm) []storage.Segment {
 }
 
 // createStorage has the plugin make the volume.
-func (c *controller) createStorage(p *engine.Proc, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
+func (c *controller) createStorage(p *engine.Process, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
 	call := api.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
 	err = p.Backend(call, backends.Delay(plugin, storage.Create, request.Name), func() error {
 		return backends.Safely(plugin.Name(), storage.Create, func() error {
@@ -199,7 +199,7 @@ func (c *controller) createStorage(p *engine.Proc, plugin storage.Backend, reque
 }
 
 // dropSelectedNode takes the scheduler's choice off a claim, if it is there. That it may fail is taken lightly.
-func (c *controller) dropSelectedNode(p *engine.Proc, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+func (c *controller) dropSelectedNode(p *engine.Process, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	if _, selected := claim.Annotations[objects.AnnSelectedNode]; !selected {
 		return claim
 	}

@@ -65,7 +65,7 @@ func sizeMade(claim *corev1.PersistentVolumeClaim, size int64) resource.Quantity
 
 // saveVolume creates the object of a volume whose storage exists, and deletes the storage if that cannot be done. It always
 // succeeds as an operation: the next sync of the claim starts over (PROV-048).
-func (c *controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin storage.Backend) error {
+func (c *controller) saveVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin storage.Backend) error {
 	// PROV-048
 	var err error
 	for range createAttempts {
@@ -105,7 +105,7 @@ func (c *controller) saveVolume(p *engine.Proc, claim *corev1.PersistentVolumeCl
 }
 
 // deleteStorage has the plugin delete what it made for a volume that could not be saved.
-func (c *controller) deleteStorage(p *engine.Proc, deleter storage.Backend, pv *corev1.PersistentVolume) error {
+func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, pv *corev1.PersistentVolume) error {
 	id := storage.Handle(pv)
 	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
 	err := p.Backend(call, backends.Delay(deleter, storage.Delete, id), func() error {

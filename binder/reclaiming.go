@@ -28,6 +28,6 @@ func (c *controller) CacheVolume(pv *corev1.PersistentVolume) {
 func (c *controller) Operations() *engine.NestedOperations { return c.ops }
 
 // Event emits an Event of the controller.
-func (c *controller) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
+func (c *controller) Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any) {
 	c.events.Event(p, obj, eventType, reason, text, args...)
 }

@@ -9,7 +9,7 @@ import (
 
 // resyncAll is one resync. Upstream queues every claim and every volume; here it queues the dirty ones, because syncing a clean one
 // would do nothing (see dirtySet).
-func (c *controller) resyncAll(*engine.Proc) {
+func (c *controller) resyncAll(*engine.Process) {
 	// BIND-032: claims first, then volumes; SIM: in the order of their keys.
 	claims, volumes := c.dirty.take()
 	for _, key := range claims {
@@ -24,14 +24,14 @@ func (c *controller) resyncAll(*engine.Proc) {
 	}
 	if c.cfg.FullResync {
 		// In the background, because its reads may take time, and the period counts from the end of the resync.
-		c.actor.Background(0, "full resync", func(p *engine.Proc) { c.syncClean(p, claims, volumes) })
+		c.actor.Background(0, "full resync", func(p *engine.Process) { c.syncClean(p, claims, volumes) })
 		c.resync.Arm()
 	}
 }
 
 // syncClean syncs what a resync has skipped: everything but these keys (Config.FullResync). It should have no effect. It does not use
 // the queues, so that the order of the rest is the same with and without it.
-func (c *controller) syncClean(p *engine.Proc, claims, volumes []string) {
+func (c *controller) syncClean(p *engine.Process, claims, volumes []string) {
 	for claim := range c.infClaims.All() {
 		key := api.KeyOf(claim)
 		_, queued := slices.BinarySearch(claims, key)

@@ -61,7 +61,7 @@ func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 		return nil, err
 	}
 	if cfg.BeforeOperation != nil {
-		t.controller.ops.Before = func(p *engine.Proc, name string) {
+		t.controller.ops.Before = func(p *engine.Process, name string) {
 			cfg.BeforeOperation(name)
 			// The informers know what it changed before the operation goes on.
 			p.Sleep(time.Nanosecond)
@@ -73,7 +73,7 @@ func NewTrial(cfg TrialConfig, objs ...api.Object) (*Trial, error) {
 	return t, nil
 }
 
-func ignore(*engine.Proc, string) error { return nil }
+func ignore(*engine.Process, string) error { return nil }
 
 // Load puts objects, as they are, into the API server and into the controller's caches.
 func (t *Trial) Load(objs ...api.Object) error {
@@ -121,7 +121,7 @@ func (t *Trial) SyncClaim(key string) error {
 	if err != nil {
 		return err
 	}
-	return t.run(func(p *engine.Proc) error { return t.controller.syncClaim(p, claim) })
+	return t.run(func(p *engine.Process) error { return t.controller.syncClaim(p, claim) })
 }
 
 // SyncVolume does for a volume what SyncClaim does for a claim.
@@ -130,15 +130,15 @@ func (t *Trial) SyncVolume(name string) error {
 	if err != nil {
 		return err
 	}
-	return t.run(func(p *engine.Proc) error { return t.controller.syncVolume(p, pv) })
+	return t.run(func(p *engine.Process) error { return t.controller.syncVolume(p, pv) })
 }
 
 // operationLimit is the virtual time that operations started by a sync of a Trial may take.
 const operationLimit = time.Hour
 
-func (t *Trial) run(sync func(*engine.Proc) error) error {
+func (t *Trial) run(sync func(*engine.Process) error) error {
 	var err error
-	t.actor.Go("sync", func(p *engine.Proc) { err = sync(p) })
+	t.actor.Go("sync", func(p *engine.Process) { err = sync(p) })
 	if stuck := t.settle(); stuck != nil {
 		return fmt.Errorf("operations did not end: %w", stuck)
 	}

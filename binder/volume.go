@@ -12,7 +12,7 @@ import (
 )
 
 // syncVolume brings one volume a step nearer to where it belongs. Its deletionTimestamp plays no part.
-func (c *controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *controller) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// BIND-061: annotations and finalizers are put right first, in one write.
 	pv, err := c.repairVolume(p, pv)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *controller) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) err
 }
 
 // repairVolume puts the migrated-to annotation and the deletion finalizers of a volume right, if they are not.
-func (c *controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+func (c *controller) repairVolume(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	annotations, annotationsChanged := objects.RepairVolumeMigration(pv, c.cfg.Migration)
 	finalizers, finalizersChanged := pv.Finalizers, false
 	if c.reclaimer != nil {
@@ -95,7 +95,7 @@ func (c *controller) repairVolume(p *engine.Proc, pv *corev1.PersistentVolume) (
 }
 
 // claimOf finds the claim that a volume points at by uid, nil if it is gone (BIND-061).
-func (c *controller) claimOf(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) claimOf(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	ref := pv.Spec.ClaimRef
 	delete(c.liveChecked, pv.Name)
 	claim, ok := c.ownClaim(ref.Namespace, ref.Name)
@@ -147,7 +147,7 @@ func (c *controller) ownClaim(namespace, name string) (*corev1.PersistentVolumeC
 }
 
 // release marks a volume whose claim is gone, and has it reclaimed.
-func (c *controller) release(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *controller) release(p *engine.Process, pv *corev1.PersistentVolume) error {
 	if pv.Status.Phase != corev1.VolumeReleased && pv.Status.Phase != corev1.VolumeFailed {
 		// BIND-105: without this write nothing is reclaimed.
 		released, err := c.SetVolumePhase(p, pv, corev1.VolumeReleased, "")

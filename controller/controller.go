@@ -43,7 +43,7 @@ type Setup struct {
 
 // Go runs fn once, as soon as possible.
 func (s *Setup) Go(fn func(*Process)) {
-	s.actor.Go("go", func(p *engine.Proc) { fn(s.process(p)) })
+	s.actor.Go("go", func(p *engine.Process) { fn(s.process(p)) })
 }
 
 // Every runs fn after each period; the period begins anew when fn returns. It is background work, for which Settle does not wait.
@@ -52,7 +52,7 @@ func (s *Setup) Every(period time.Duration, fn func(*Process)) {
 	if period <= 0 {
 		panic(fmt.Sprintf("controller: Every(%v): the period must be positive", period))
 	}
-	s.actor.Background(period, "periodic work", func(p *engine.Proc) {
+	s.actor.Background(period, "periodic work", func(p *engine.Process) {
 		fn(s.process(p))
 		s.Every(period, fn)
 	})
@@ -62,11 +62,11 @@ func (s *Setup) Every(period time.Duration, fn func(*Process)) {
 // a delay of 5 ms that doubles with each failure, up to 1000 s.
 func (s *Setup) NewQueue(name string, sync func(p *Process, key string) error) *Queue {
 	return &Queue{s.actor.NewQueue(engine.QueueConfig{
-		Name: name, Sync: func(p *engine.Proc, key string) error { return sync(s.process(p), key) },
+		Name: name, Sync: func(p *engine.Process, key string) error { return sync(s.process(p), key) },
 	})}
 }
 
-func (s *Setup) process(p *engine.Proc) *Process { return &Process{proc: p, setup: s} }
+func (s *Setup) process(p *engine.Process) *Process { return &Process{proc: p, setup: s} }
 
 // Queue is a work queue. A key that is queued twice before the worker takes it is synced once.
 type Queue struct{ queue *engine.Queue }
@@ -80,7 +80,7 @@ func (q *Queue) AddAfter(key string, delay time.Duration) { q.queue.AddAfter(key
 // Process is one sequence of steps of a controller: the sync of a key, or one run of periodic work. It may wait in the middle; others
 // run meanwhile.
 type Process struct {
-	proc  *engine.Proc
+	proc  *engine.Process
 	setup *Setup
 }
 

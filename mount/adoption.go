@@ -42,7 +42,7 @@ func (ad *adopter) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resol
 }
 
 // adopt makes it so that the volumes are mounted for the pod and its containers run.
-func (ad *adopter) adoptPod(p *engine.Proc, pod *corev1.Pod, volumes []resolved) error {
+func (ad *adopter) adoptPod(p *engine.Process, pod *corev1.Pod, volumes []resolved) error {
 	for _, dir := range []string{ad.k.layout.PodVolumes(pod.UID), ad.k.layout.Pod(pod.UID) + "/plugins"} {
 		if err := ad.k.node.disk.Mkdir(dir); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (ad *adopter) adoptPod(p *engine.Proc, pod *corev1.Pod, volumes []resolved)
 	return nil
 }
 
-func (ad *adopter) adoptVolume(p *engine.Proc, pod *corev1.Pod, r resolved) error {
+func (ad *adopter) adoptVolume(p *engine.Process, pod *corev1.Pod, r resolved) error {
 	spec := r.spec
 	id := volumes.Identify(spec, pod.UID, ad.k.CSIDriver(spec.Plugin.Driver))
 	ad.k.desired.AddPodVolume(id, pod, spec)
@@ -135,7 +135,7 @@ func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolu
 }
 
 // takeBack takes a volume from a pod as far as that can be done.
-func (ad *adopter) takeBack(p *engine.Proc, pr volumes.ActualPair) {
+func (ad *adopter) takeBack(p *engine.Process, pr volumes.ActualPair) {
 	name, uid, spec := pr.Volume.Name, pr.Pod.UID, pr.Pod.Spec
 	volumePlugin := ad.k.plugins.For(spec.Plugin.Name)
 	if spec.Block() {
@@ -150,7 +150,7 @@ func (ad *adopter) takeBack(p *engine.Proc, pr volumes.ActualPair) {
 }
 
 // disown takes back what was done for a pod that could not be adopted.
-func (ad *adopter) disown(p *engine.Proc, pod *corev1.Pod) {
+func (ad *adopter) disown(p *engine.Process, pod *corev1.Pod) {
 	for _, pr := range ad.k.actual.PodVolumes() {
 		if pr.Pod.UID == pod.UID {
 			ad.takeBack(p, pr)

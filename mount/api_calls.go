@@ -25,7 +25,7 @@ func (k *kubelet) CSIDriver(name string) *storagev1.CSIDriver {
 
 // event emits an Event, if the API server can be reached and there is anything new to tell. None is ever about attaching: that is for the
 // attach/detach controller to tell (MNT-396).
-func (k *kubelet) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
+func (k *kubelet) Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any) {
 	if !k.node.partitioned && !k.plugins.Silent {
 		k.events.Event(p, obj, eventType, reason, text, args...)
 	}
@@ -36,19 +36,19 @@ var errUnreachable = errors.New("dial tcp: connect: network is unreachable")
 
 // The calls to the API server.
 
-func (k *kubelet) getClaim(p *engine.Proc, key string) (*corev1.PersistentVolumeClaim, error) {
+func (k *kubelet) getClaim(p *engine.Process, key string) (*corev1.PersistentVolumeClaim, error) {
 	return reach(k, func() (*corev1.PersistentVolumeClaim, error) { return p.API().Claims.Get(p, key) })
 }
 
-func (k *kubelet) getVolume(p *engine.Proc, name string) (*corev1.PersistentVolume, error) {
+func (k *kubelet) getVolume(p *engine.Process, name string) (*corev1.PersistentVolume, error) {
 	return reach(k, func() (*corev1.PersistentVolume, error) { return p.API().Volumes.Get(p, name) })
 }
 
-func (k *kubelet) getNode(p *engine.Proc) (*corev1.Node, error) {
+func (k *kubelet) getNode(p *engine.Process) (*corev1.Node, error) {
 	return reach(k, func() (*corev1.Node, error) { return p.API().Nodes.Get(p, k.node.name) })
 }
 
-func (k *kubelet) GetAttachment(p *engine.Proc, name string) (*storagev1.VolumeAttachment, error) {
+func (k *kubelet) GetAttachment(p *engine.Process, name string) (*storagev1.VolumeAttachment, error) {
 	return reach(k, func() (*storagev1.VolumeAttachment, error) { return p.API().Attachments.Get(p, name) })
 }
 

@@ -19,7 +19,7 @@ import (
 
 // limitReached is the driver of one of the volumes that could not be attached for want of room on the node (MNT-353), "" if there
 // is none.
-func (dr *driverRegistrar) limitReached(p *engine.Proc, unattached []*volumes.DesiredVolume) (driver string) {
+func (dr *driverRegistrar) limitReached(p *engine.Process, unattached []*volumes.DesiredVolume) (driver string) {
 	for _, v := range unattached {
 		var source *corev1.CSIPersistentVolumeSource
 		v.Pods.Scan(func(_ types.UID, dp *volumes.DesiredPod) bool { source = dp.Spec.CSI(); return false })
@@ -52,7 +52,7 @@ const (
 
 // refreshLimit asks the driver how many volumes the node can have, and says so in the CSINode, for the reason that the rule gives. If that
 // fails, it stays as it is.
-func (dr *driverRegistrar) refreshLimit(p *engine.Proc, driver, rule string) {
+func (dr *driverRegistrar) refreshLimit(p *engine.Process, driver, rule string) {
 	b, ok := dr.k.cfg.Backends.Driver(driver)
 	// MNT-361: a driver that is not there says nothing.
 	if !ok || dr.k.node.unregistered[driver] {
@@ -71,7 +71,7 @@ func (dr *driverRegistrar) refreshLimit(p *engine.Proc, driver, rule string) {
 }
 
 // writeLimit has the CSINode say what the driver says now (MNT-361). What it says otherwise about a driver that it has stays.
-func (dr *driverRegistrar) writeLimit(p *engine.Proc, entry storagev1.CSINodeDriver) error {
+func (dr *driverRegistrar) writeLimit(p *engine.Process, entry storagev1.CSINodeDriver) error {
 	node, err := reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
 	if apierrors.IsNotFound(err) {
 		// MNT-361: a CSINode that is gone comes back, at first with nothing in it.

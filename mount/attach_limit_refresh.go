@@ -99,7 +99,7 @@ func (u *limitWatch) due() bool {
 }
 
 // tick asks the driver, if that is of any use.
-func (u *limitWatch) tick(p *engine.Proc) {
+func (u *limitWatch) tick(p *engine.Process) {
 	u.timer = nil
 	if !u.due() {
 		u.rest()

@@ -34,7 +34,7 @@ type driverRegistrar struct {
 
 // publishDrivers lists the CSI drivers of the node in its CSINode, as the kubelet does when the node part of a driver registers:
 // attachers and the scheduler look there. It tries until it succeeds.
-func (dr *driverRegistrar) publishDrivers(p *engine.Proc) {
+func (dr *driverRegistrar) publishDrivers(p *engine.Process) {
 	for pause := firstCSINodePause; ; pause = min(2*pause, lastCSINodePause) {
 		if dr.writeCSINode(p) == nil {
 			dr.watchLimits()
@@ -44,7 +44,7 @@ func (dr *driverRegistrar) publishDrivers(p *engine.Proc) {
 	}
 }
 
-func (dr *driverRegistrar) writeCSINode(p *engine.Proc) error {
+func (dr *driverRegistrar) writeCSINode(p *engine.Process) error {
 	drivers := dr.csiDrivers()
 	if len(drivers) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (dr *driverRegistrar) writeCSINode(p *engine.Proc) error {
 }
 
 // createCSINode creates the CSINode. Once the kubelet knows the uid of its Node, it does not ask again.
-func (dr *driverRegistrar) createCSINode(p *engine.Proc, drivers []storagev1.CSINodeDriver) (*storagev1.CSINode, error) {
+func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.CSINodeDriver) (*storagev1.CSINode, error) {
 	if dr.nodeUID == "" {
 		node, err := dr.k.getNode(p)
 		if err != nil {

@@ -78,7 +78,7 @@ func claimKey(spec *volumes.Spec) string {
 func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
 	snapshot, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
 	// MNT-153, MNT-406
-	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) }, func(p *engine.Proc) error {
+	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) }, func(p *engine.Process) error {
 		err := ex.expandMounted(p, snapshot, spec, pod)
 		if err == nil || is[panicError](err) {
 			return err
@@ -108,7 +108,7 @@ func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim st
 }
 
 // expandMounted is the operation (MNT-406).
-func (ex *volumeExpansion) expandMounted(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) error {
+func (ex *volumeExpansion) expandMounted(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) error {
 	av, ok := ex.k.actual.Volume(v.Name)
 	if !ok || v.Size <= av.Size {
 		return nil
@@ -138,7 +138,7 @@ func (ex *volumeExpansion) expandMounted(p *engine.Proc, v volumes.DesiredVolume
 }
 
 // tryExpansion is expand with the claim read first.
-func (ex *volumeExpansion) tryExpansion(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) (done bool, size int64, err error) {
+func (ex *volumeExpansion) tryExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) (done bool, size int64, err error) {
 	claim, err := ex.claimOf(p, spec)
 	if err != nil {
 		return false, 0, err
@@ -153,7 +153,7 @@ func (ex *volumeExpansion) tryExpansion(p *engine.Proc, v volumes.DesiredVolume,
 
 // expandAtMount expands a volume that has just been given to a pod, if that is left to do (MNT-410). An error keeps the pod from it. A device may
 // have been staged for it.
-func (ex *volumeExpansion) expandAtMount(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod, staged string) error {
+func (ex *volumeExpansion) expandAtMount(p *engine.Process, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod, staged string) error {
 	// MNT-410: a volume of a claim. What is adopted is as it was left.
 	if ex.k.plugins.Silent || claimKey(spec) == "" || !ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec) {
 		return nil
@@ -191,7 +191,7 @@ func (ex *volumeExpansion) expandAtMount(p *engine.Proc, name corev1.UniqueVolum
 }
 
 // claimOf reads the claim of a volume.
-func (ex *volumeExpansion) claimOf(p *engine.Proc, spec *volumes.Spec) (*corev1.PersistentVolumeClaim, error) {
+func (ex *volumeExpansion) claimOf(p *engine.Process, spec *volumes.Spec) (*corev1.PersistentVolumeClaim, error) {
 	claim, err := ex.k.getClaim(p, claimKey(spec))
 	if err != nil {
 		return nil, fmt.Errorf("mountVolume.NodeExpandVolume get PVC failed : %w", err)

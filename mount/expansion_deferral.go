@@ -31,7 +31,7 @@ func (r *expansionDeferral) slow() bool { return r.took >= passPeriod }
 const refusedReason = "FileSystemResizeFailed"
 
 // deferExpansion is the operation for a pod that may only read (MNT-406).
-func (ex *volumeExpansion) deferExpansion(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) error {
+func (ex *volumeExpansion) deferExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) error {
 	began := p.Now()
 	claim, err := ex.claimOf(p, spec)
 	if err != nil {
@@ -47,7 +47,7 @@ func (ex *volumeExpansion) deferExpansion(p *engine.Proc, v volumes.DesiredVolum
 }
 
 // reportReadOnly emits the Events about a volume that is not expanded because this pod may not write to it (MNT-395).
-func (ex *volumeExpansion) reportReadOnly(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (text string) {
+func (ex *volumeExpansion) reportReadOnly(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (text string) {
 	text = fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", spec.Name())
 	// MNT-395, MNT-334, EXP-042
 	for _, obj := range []api.Object{pod, claim} {

@@ -20,7 +20,7 @@ import (
 // expander is one expansion of a volume on a node (MNT-412 to MNT-421).
 type expander struct {
 	k      *kubelet
-	p      *engine.Proc
+	p      *engine.Process
 	volume corev1.UniqueVolumeName
 	spec   *volumes.Spec
 	pod    *corev1.Pod
@@ -31,7 +31,7 @@ type expander struct {
 
 // expand has what is on the volume grow to the size that the claim is being given, or to that of the request if the claim does not say
 // (EXP-040). done says that nothing is left to do on this node, and size which size that means.
-func (ex *volumeExpansion) expand(p *engine.Proc, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod,
+func (ex *volumeExpansion) expand(p *engine.Process, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod,
 	claim *corev1.PersistentVolumeClaim, req plugin.ExpandRequest) (done bool, size int64, err error) {
 	e := &expander{k: ex.k, p: p, volume: name, spec: spec, pod: pod, claim: claim, req: req}
 	if objects.ResizeStatus(claim) == "" && claim.Status.AllocatedResources == nil {

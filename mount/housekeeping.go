@@ -13,7 +13,7 @@ type housekeeper struct {
 }
 
 // keepHouse looks after what pods left behind (MNT-480), and ends containers that no pod stands for any more.
-func (hk *housekeeper) pass(p *engine.Proc) {
+func (hk *housekeeper) pass(p *engine.Process) {
 	// MNT-010: a pod that is not known yet is no orphan.
 	if !hk.k.sourcesReady || !hk.k.populator.hasAddedPods {
 		hk.ticker.Rest()
@@ -45,7 +45,7 @@ func (hk *housekeeper) stopOrphan(c *container) {
 		return
 	}
 	c.stopping = true
-	hk.k.actor.After(hk.k.cfg.StopTime, "end of orphan "+c.pod.Name, func(*engine.Proc) {
+	hk.k.actor.After(hk.k.cfg.StopTime, "end of orphan "+c.pod.Name, func(*engine.Process) {
 		hk.k.node.runtime.remove(uid)
 		hk.ticker.Rest()
 	})

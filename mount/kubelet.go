@@ -116,7 +116,7 @@ func (k *kubelet) begun() bool { return k.drivers != nil }
 const Component = "kubelet"
 
 // run is the start of the process: the node is registered, the disk is read, and then the loops and watches begin.
-func (k *kubelet) run(p *engine.Proc) {
+func (k *kubelet) run(p *engine.Process) {
 	s := p.Engine().Store()
 	k.drivers = engine.NewInformer(k.actor, s.CSIDrivers)
 	k.infNode = engine.NewKeyedInformer(k.actor, s.Nodes, k.node.nodes.nodesByName, k.node.name)

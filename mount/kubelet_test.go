@@ -266,7 +266,7 @@ func TestVerify(t *testing.T) {
 	dv, _ := k.desired.Volume(volumeName)
 	dp, _ := dv.Pods.Get(pod.UID)
 	verify := func(v volumes.DesiredVolume) (text string) {
-		w.node.actor.Go("test", func(p *engine.Proc) {
+		w.node.actor.Go("test", func(p *engine.Process) {
 			if err := k.operations.verifyAttached(p, v, dp.Spec, pod); err != nil {
 				text = err.Error()
 			}
@@ -457,7 +457,7 @@ func TestWaitEnds(t *testing.T) {
 	a, b := w.run("a"), w.pod("b")
 	w.Advance(time.Second)
 	var errs error
-	w.node.actor.Go("test", func(p *engine.Proc) {
+	w.node.actor.Go("test", func(p *engine.Process) {
 		errs = k.waitForAllPodsUnmount(p, nil, time.Second)
 		want(t, "MNT-355: none", errs, nil)
 		errs = k.waitForAllPodsUnmount(p, []*podWorker{k.workers[a.UID], k.workers[b.UID]}, time.Second)
@@ -474,7 +474,7 @@ func TestWaitForUnmountFails(t *testing.T) {
 	pod := w.run("p1")
 	k := w.node.kubelet
 	var err error
-	w.node.actor.Go("test", func(p *engine.Proc) { err = k.waitForUnmount(p, k.workers[pod.UID]) })
+	w.node.actor.Go("test", func(p *engine.Process) { err = k.waitForUnmount(p, k.workers[pod.UID]) })
 	w.Advance(3 * time.Minute)
 	want(t, "MNT-354", err.Error(), "mounted volumes=[kubernetes.io/csi/d^h1]: context deadline exceeded")
 }

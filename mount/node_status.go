@@ -37,7 +37,7 @@ type report struct {
 }
 
 // register creates the Node object, or annotates the existing one so that a controller attaches its volumes.
-func (sr *statusReporter) register(p *engine.Proc) {
+func (sr *statusReporter) register(p *engine.Process) {
 	node, err := sr.k.getNode(p)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -89,7 +89,7 @@ func (sr *statusReporter) reportIfChanged() {
 }
 
 // pass is one round of the node's status (MNT-172). Rounds that would find and write nothing make no requests, and are skipped.
-func (sr *statusReporter) pass(p *engine.Proc) {
+func (sr *statusReporter) pass(p *engine.Process) {
 	var err error
 	for try := range statusTries {
 		if err = sr.tryReport(p, try > 0); err == nil {
@@ -126,7 +126,7 @@ func (sr *statusReporter) seenNode() (*corev1.Node, error) {
 
 // tryReport computes the status, writes it if needed, and marks the reported volumes as in use. again says that an earlier try of this
 // round has failed.
-func (sr *statusReporter) tryReport(p *engine.Proc, again bool) error {
+func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 	if !sr.last.registered {
 		sr.register(p)
 	}
@@ -172,7 +172,7 @@ func (sr *statusReporter) tryReport(p *engine.Proc, again bool) error {
 }
 
 // noteReboot emits an Event if the status still names an earlier boot (MNT-485).
-func (sr *statusReporter) noteReboot(p *engine.Proc, node *corev1.Node) {
+func (sr *statusReporter) noteReboot(p *engine.Process, node *corev1.Node) {
 	// MNT-485
 	if text := kubeletstatus.Rebooted(node, sr.bootID()); text != "" {
 		sr.k.Event(p, node, corev1.EventTypeWarning, "Rebooted", "%s", text)

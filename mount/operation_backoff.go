@@ -51,14 +51,14 @@ func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
 }
 
 // start starts an operation. If the key is busy or backing off, it does nothing (MNT-140); a later pass tries again.
-func (op *operations) start(key engine.OperationKey, name string, fn func(p *engine.Proc) error) {
+func (op *operations) start(key engine.OperationKey, name string, fn func(p *engine.Process) error) {
 	// MNT-014, MNT-160: the pass after the operation decides what comes next.
 	op.startThen(key, name, op.k.reconciler.ticker.Next, fn)
 }
 
 // startThen is like start, and calls then after the operation.
-func (op *operations) startThen(key engine.OperationKey, name string, then func(), fn func(p *engine.Proc) error) {
-	err := op.pending.Run(key, name, func(p *engine.Proc) error {
+func (op *operations) startThen(key engine.OperationKey, name string, then func(), fn func(p *engine.Process) error) {
+	err := op.pending.Run(key, name, func(p *engine.Process) error {
 		err := fn(p)
 		then()
 		delete(op.blocked, corev1.UniqueVolumeName(key.Volume))

@@ -12,7 +12,7 @@ import (
 )
 
 // mapVolume starts to give a block device to a pod.
-func (op *operations) mapVolume(p *engine.Proc, pr volumes.DesiredPair) {
+func (op *operations) mapVolume(p *engine.Process, pr volumes.DesiredPair) {
 	desired, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
 	volumePlugin := op.k.plugins.For(spec.Plugin.Name)
 	// MNT-220, MNT-919: what keeps the operation from starting is looked at in every pass, and told every time.
@@ -29,7 +29,7 @@ func (op *operations) mapVolume(p *engine.Proc, pr volumes.DesiredPair) {
 		return
 	}
 	// MNT-151
-	op.start(mountKey(pr.Volume, pod.UID), opMap, func(p *engine.Proc) error {
+	op.start(mountKey(pr.Volume, pod.UID), opMap, func(p *engine.Process) error {
 		prefix, err := op.mapDevice(p, desired, spec, pod, volumePlugin)
 		if err == nil {
 			p.Decide("MNT-230", pod, "volume %s is mapped as %s", desired.Name, spec.PodName)
@@ -46,7 +46,7 @@ func (op *operations) mapVolume(p *engine.Proc, pr volumes.DesiredPair) {
 }
 
 // mapDevice is the operation.
-func (op *operations) mapDevice(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, volumePlugin plugin.Plugin) (failed string, err error) {
+func (op *operations) mapDevice(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, volumePlugin plugin.Plugin) (failed string, err error) {
 	// MNT-221
 	if spec.SinglePod() && op.usedByOther(v.Name, pod.UID) {
 		return "MapVolume.SetUpDevice failed", errOnePod

@@ -21,11 +21,11 @@ var errOnePod = errors.New("volume uses the ReadWriteOncePod access mode and is 
 var errNodeAffinity = errors.New("no matching NodeSelectorTerms")
 
 // mountVolume starts to mount a file system for a pod.
-func (op *operations) mountVolume(p *engine.Proc, pr volumes.DesiredPair) {
+func (op *operations) mountVolume(p *engine.Process, pr volumes.DesiredPair) {
 	// MNT-159: what is desired now counts until the operation ends.
 	desired, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
 	// MNT-151
-	op.start(mountKey(pr.Volume, pod.UID), opMount, func(p *engine.Proc) error {
+	op.start(mountKey(pr.Volume, pod.UID), opMount, func(p *engine.Process) error {
 		prefix, err := op.mount(p, desired, spec, pod)
 		if err == nil {
 			// MNT-200: no word of success.
@@ -43,7 +43,7 @@ func (op *operations) mountVolume(p *engine.Proc, pr volumes.DesiredPair) {
 }
 
 // mount is the operation, one step after the other (MNT-203): the error comes with the step that failed.
-func (op *operations) mount(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) (failed string, err error) {
+func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) (failed string, err error) {
 	// MNT-190
 	if _, err := objects.PluginOf(op.k.cfg.Backends, spec.VolumeSpec); err != nil {
 		return "MountVolume.FindPluginBySpec failed", err
@@ -115,7 +115,7 @@ func (op *operations) mount(p *engine.Proc, v volumes.DesiredVolume, spec *volum
 var ErrFilesystemMismatch = errors.New("wrong file system type")
 
 // tellMismatch tells on the PersistentVolume that it has another file system than it says (MNT-202).
-func (op *operations) reportMismatch(p *engine.Proc, spec *volumes.Spec, err error) {
+func (op *operations) reportMismatch(p *engine.Process, spec *volumes.Spec, err error) {
 	if spec.PV != nil && errors.Is(err, ErrFilesystemMismatch) {
 		// MNT-202, MNT-397
 		op.k.Event(p, spec.PV, corev1.EventTypeWarning, "FailedMountOnFilesystemMismatch", "MountVolume failed for volume %q %s", spec.Name(), err.Error())

@@ -13,7 +13,7 @@ import (
 )
 
 // unmountVolume starts to take a file system from a pod. No Event tells of it (MNT-264, MNT-398).
-func (op *operations) unmountVolume(p *engine.Proc, v *volumes.ActualVolume, ap *volumes.ActualPod) {
+func (op *operations) unmountVolume(p *engine.Process, v *volumes.ActualVolume, ap *volumes.ActualPod) {
 	name, uid, spec := v.Name, ap.UID, ap.Spec
 	tearDown, err := op.k.plugins.For(spec.Plugin.Name).NewUnmounter(uid, spec.Name())
 	if err != nil {
@@ -23,7 +23,7 @@ func (op *operations) unmountVolume(p *engine.Proc, v *volumes.ActualVolume, ap 
 		return
 	}
 	// MNT-152, MNT-154, MNT-908: beside the unmounts of other pods, and at once even if mounting just failed.
-	op.start(podKey(name, uid), opUnmount, func(p *engine.Proc) error {
+	op.start(podKey(name, uid), opUnmount, func(p *engine.Process) error {
 		err := op.unmountFrom(p, v.Name, uid, spec, tearDown)
 		if err == nil {
 			p.Decide("MNT-263", op.k.podRef(uid), "volume %s is unmounted", name)
@@ -33,7 +33,7 @@ func (op *operations) unmountVolume(p *engine.Proc, v *volumes.ActualVolume, ap 
 }
 
 // unmountFrom is the operation.
-func (op *operations) unmountFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, tearDown func(*engine.Proc) error) error {
+func (op *operations) unmountFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, tearDown func(*engine.Process) error) error {
 	// MNT-261, MNT-915: subPath mounts come first, and their failure changes nothing.
 	if err := op.removeSubpaths(uid, spec.Name()); err != nil {
 		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
@@ -50,7 +50,7 @@ func (op *operations) unmountFrom(p *engine.Proc, name corev1.UniqueVolumeName, 
 }
 
 // unmapVolume starts to take a block device from a pod.
-func (op *operations) unmapVolume(p *engine.Proc, v *volumes.ActualVolume, ap *volumes.ActualPod) {
+func (op *operations) unmapVolume(p *engine.Process, v *volumes.ActualVolume, ap *volumes.ActualPod) {
 	name, uid, spec, mapPath := v.Name, ap.UID, ap.Spec, v.DeviceMountPath
 	unmap, err := op.k.plugins.For(spec.Plugin.Name).NewUnmapper(uid, spec.Name())
 	if err != nil {
@@ -60,7 +60,7 @@ func (op *operations) unmapVolume(p *engine.Proc, v *volumes.ActualVolume, ap *v
 		return
 	}
 	// MNT-152
-	op.start(podKey(name, uid), opUnmap, func(p *engine.Proc) error {
+	op.start(podKey(name, uid), opUnmap, func(p *engine.Process) error {
 		err := op.unmapFrom(p, name, uid, spec, mapPath, unmap)
 		if err == nil {
 			p.Decide("MNT-270", op.k.podRef(uid), "volume %s is unmapped", name)
@@ -70,7 +70,7 @@ func (op *operations) unmapVolume(p *engine.Proc, v *volumes.ActualVolume, ap *v
 }
 
 // unmapFrom is the operation.
-func (op *operations) unmapFrom(p *engine.Proc, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, mapPath string, unmap func(*engine.Proc) error) error {
+func (op *operations) unmapFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, mapPath string, unmap func(*engine.Process) error) error {
 	// MNT-270, MNT-918: before anything is touched. Each step may find its work done.
 	op.setPodState(name, uid, spec, volumes.MountUncertain)
 	fs, bind := op.k.node.disk, mapPath+"/"+string(uid)

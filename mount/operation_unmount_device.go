@@ -9,9 +9,9 @@ import (
 )
 
 // unmountDevice starts to take a device's mount off the node.
-func (op *operations) unmountDevice(p *engine.Proc, v *volumes.ActualVolume) {
+func (op *operations) unmountDevice(p *engine.Process, v *volumes.ActualVolume) {
 	// MNT-153
-	op.start(volumeKey(v.Name), opUnmountDevice, func(p *engine.Proc) error {
+	op.start(volumeKey(v.Name), opUnmountDevice, func(p *engine.Process) error {
 		err := op.unmountDeviceFromNode(p, v)
 		if err == nil {
 			p.Decide("MNT-284", op.k.nodeRef(), "volume %s is no longer mounted on the node", v.Name)
@@ -21,7 +21,7 @@ func (op *operations) unmountDevice(p *engine.Proc, v *volumes.ActualVolume) {
 }
 
 // takeDeviceMount is the operation.
-func (op *operations) unmountDeviceFromNode(p *engine.Proc, v *volumes.ActualVolume) error {
+func (op *operations) unmountDeviceFromNode(p *engine.Process, v *volumes.ActualVolume) error {
 	spec, volumePlugin := v.Spec, op.k.plugins.For(v.Spec.Plugin.Name)
 	// MNT-280
 	mountPath, err := volumePlugin.DeviceMountPath(spec)
@@ -72,9 +72,9 @@ func (op *operations) checkOpened(devicePath string) error {
 }
 
 // unmapDevice starts to take a block device off the node.
-func (op *operations) unmapDevice(p *engine.Proc, v *volumes.ActualVolume) {
+func (op *operations) unmapDevice(p *engine.Process, v *volumes.ActualVolume) {
 	// MNT-153
-	op.start(volumeKey(v.Name), opUnmapDevice, func(p *engine.Proc) error {
+	op.start(volumeKey(v.Name), opUnmapDevice, func(p *engine.Process) error {
 		err := op.unmapDeviceFromNode(p, v)
 		if err == nil {
 			p.Decide("MNT-286", op.k.nodeRef(), "volume %s is no longer mapped on the node", v.Name)
@@ -84,7 +84,7 @@ func (op *operations) unmapDevice(p *engine.Proc, v *volumes.ActualVolume) {
 }
 
 // takeDeviceMap is the operation.
-func (op *operations) unmapDeviceFromNode(p *engine.Proc, v *volumes.ActualVolume) error {
+func (op *operations) unmapDeviceFromNode(p *engine.Process, v *volumes.ActualVolume) error {
 	spec, volumePlugin := v.Spec, op.k.plugins.For(v.Spec.Plugin.Name)
 	mapPath, fs := v.DeviceMountPath, op.k.node.disk
 	if mapPath == "" {

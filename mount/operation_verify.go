@@ -12,7 +12,7 @@ import (
 )
 
 // verify starts to find out whether a volume that is new here is attached (MNT-174).
-func (op *operations) verifyVolume(p *engine.Proc, pr volumes.DesiredPair) {
+func (op *operations) verifyVolume(p *engine.Process, pr volumes.DesiredPair) {
 	name := pr.Volume.Name
 	if pr.Volume.Attachable {
 		if !pr.Volume.ReportedInUse {
@@ -28,11 +28,11 @@ func (op *operations) verifyVolume(p *engine.Proc, pr volumes.DesiredPair) {
 	spec, pod := pr.Pod.Spec, pr.Pod.Pod
 	p.Decide("MNT-174", pod, "looks whether volume %s is attached", name)
 	// MNT-150, MNT-159
-	op.start(volumeKey(name), opVerify, func(p *engine.Proc) error { return op.verifyAttached(p, snapshot, spec, pod) })
+	op.start(volumeKey(name), opVerify, func(p *engine.Process) error { return op.verifyAttached(p, snapshot, spec, pod) })
 }
 
 // verifyAttached is the operation (MNT-175). Its errors have no event (MNT-176).
-func (op *operations) verifyAttached(p *engine.Proc, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) error {
+func (op *operations) verifyAttached(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) error {
 	size := int64(0)
 	if av, ok := op.k.actual.Volume(v.Name); spec.PV != nil && spec.PV.Spec.ClaimRef != nil && (!ok || av.Size == 0) {
 		// MNT-175: how large the claim is, from the claim that the volume names.

@@ -29,7 +29,7 @@ func (w *podWorker) end(phase corev1.PodPhase) {
 }
 
 // reject ends a pod that the node cannot run (MNT-383).
-func (w *podWorker) reject(p *engine.Proc, reason, text string) {
+func (w *podWorker) reject(p *engine.Process, reason, text string) {
 	w.k.Event(p, w.pod, corev1.EventTypeWarning, reason, "%s", text)
 	// MNT-383: it fails without having started, and then ends like every pod.
 	w.reason, w.message = reason, "Pod was rejected: "+text
@@ -37,7 +37,7 @@ func (w *podWorker) reject(p *engine.Proc, reason, text string) {
 }
 
 // stopContainers is the first step of the end (MNT-387).
-func (w *podWorker) stopContainers(p *engine.Proc) {
+func (w *podWorker) stopContainers(p *engine.Process) {
 	k := w.k
 	c, runs := k.node.runtime.running[w.uid]
 	if runs && c.exit == "" {
@@ -72,7 +72,7 @@ func (w *podWorker) stopTime() time.Duration {
 }
 
 // waitForVolumes is the second step of the end: it returns when nothing is mounted for the pod (MNT-387).
-func (w *podWorker) waitForVolumes(p *engine.Proc) {
+func (w *podWorker) waitForVolumes(p *engine.Process) {
 	k := w.k
 	for k.waitForUnmount(p, w) != nil {
 		// MNT-009: a failed attempt is repeated after RetryPeriod.
@@ -96,7 +96,7 @@ func (k *kubelet) mayHaveMounts(uid types.UID) bool {
 }
 
 // finish is the last step of the end: nothing of the pod is left, so it is deleted from the API (MNT-387).
-func (w *podWorker) finish(p *engine.Proc) {
+func (w *podWorker) finish(p *engine.Process) {
 	if !w.started && w.reason == "" && !w.deleted && !terminal(w.pod.Status.Phase) {
 		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
 	}

@@ -27,7 +27,7 @@ type computeStatus func(pod *corev1.Pod) corev1.PodStatus
 var errOtherPod = fmt.Errorf("the pod is gone")
 
 // writeStatus reads the pod and writes its status. It repeats a write that conflicts.
-func (w *podWorker) writeStatus(p *engine.Proc, compute computeStatus) error {
+func (w *podWorker) writeStatus(p *engine.Process, compute computeStatus) error {
 	var err error
 	for range statusTries {
 		err = w.tryWriteStatus(p, compute)
@@ -38,7 +38,7 @@ func (w *podWorker) writeStatus(p *engine.Proc, compute computeStatus) error {
 	return err
 }
 
-func (w *podWorker) tryWriteStatus(p *engine.Proc, compute computeStatus) error {
+func (w *podWorker) tryWriteStatus(p *engine.Process, compute computeStatus) error {
 	key := api.KeyOf(w.pod)
 	pod, err := reach(w.k, func() (*corev1.Pod, error) { return p.API().Pods.Get(p, key) })
 	if err != nil {
@@ -69,7 +69,7 @@ func hasStatus(pod *corev1.Pod, compute computeStatus) bool {
 }
 
 // publish writes the status of a pod that is not ending. A failed write is repeated later, independently of the next sync.
-func (w *podWorker) publish(p *engine.Proc, compute computeStatus) {
+func (w *podWorker) publish(p *engine.Process, compute computeStatus) {
 	if w.status.written != nil && !w.status.failed && hasStatus(w.status.written, compute) && hasStatus(w.pod, compute) {
 		// MNT-380: neither the last write nor the watch shows another status, so no request is made.
 		return
@@ -84,7 +84,7 @@ func (w *podWorker) publish(p *engine.Proc, compute computeStatus) {
 	if w.k.node.partitioned {
 		again = w.k.actor.Background
 	}
-	again(kubeletopts.RetryPeriod, name, func(p *engine.Proc) {
+	again(kubeletopts.RetryPeriod, name, func(p *engine.Process) {
 		w.status.retrying = false
 		if w.status.failed && !w.state.ending() {
 			w.publish(p, w.currentStatus)
@@ -104,7 +104,7 @@ func (w *podWorker) currentStatus(pod *corev1.Pod) corev1.PodStatus {
 }
 
 // persist repeats writeStatus until it succeeds, or until the pod is gone.
-func (w *podWorker) persist(p *engine.Proc, compute computeStatus) {
+func (w *podWorker) persist(p *engine.Process, compute computeStatus) {
 	for !w.deleted {
 		err := w.writeStatus(p, compute)
 		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) {

@@ -40,7 +40,7 @@ func (n *nextSync) stop() {
 }
 
 // pause waits until the next sync is due, or until the pod ends. err is the result of the last sync.
-func (w *podWorker) pause(p *engine.Proc, err error) {
+func (w *podWorker) pause(p *engine.Process, err error) {
 	w.lastSync, w.lastError = p.Now(), err
 	if err != nil {
 		p.Decide("MNT-009", w.pod, "sync failed: %v", err)
@@ -76,7 +76,7 @@ func (w *podWorker) schedule(t time.Time, foreground bool) {
 		w.next.timer.Stop()
 	}
 	w.next.due, w.next.foreground = t, foreground
-	wake := func(*engine.Proc) { w.signal.Broadcast() }
+	wake := func(*engine.Process) { w.signal.Broadcast() }
 	left, name := t.Sub(w.k.actor.Engine().Now()), "next sync of pod "+api.KeyOf(w.pod)
 	if foreground {
 		w.next.timer = w.k.actor.After(left, name, wake)
@@ -136,12 +136,12 @@ func (w *podWorker) remounts() bool {
 }
 
 // retryLater waits until the next attempt. While the API server cannot be reached, Settle does not wait for it.
-func (k *kubelet) retryLater(p *engine.Proc) {
+func (k *kubelet) retryLater(p *engine.Process) {
 	if !k.node.partitioned {
 		p.Sleep(kubeletopts.RetryPeriod)
 		return
 	}
 	var over engine.Signal
-	k.actor.Background(kubeletopts.RetryPeriod, p.String()+" tries again", func(*engine.Proc) { over.Broadcast() })
+	k.actor.Background(kubeletopts.RetryPeriod, p.String()+" tries again", func(*engine.Process) { over.Broadcast() })
 	over.Wait(p, 0)
 }

@@ -53,7 +53,7 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 }
 
 // run is the life of a pod on a node.
-func (w *podWorker) run(p *engine.Proc) {
+func (w *podWorker) run(p *engine.Process) {
 	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
 		// MNT-380: the status comes first.
 		w.publish(p, kubeletstatus.Waiting)
@@ -70,7 +70,7 @@ func (w *podWorker) run(p *engine.Proc) {
 }
 
 // sync waits for the volumes of the pod and starts its containers (MNT-380).
-func (w *podWorker) sync(p *engine.Proc) error {
+func (w *podWorker) sync(p *engine.Process) error {
 	k := w.k
 	w.served, w.demand = w.demand, notDemanded
 	// MNT-380: the directories come first, then the volumes, then all containers.
@@ -101,7 +101,7 @@ func (w *podWorker) sync(p *engine.Proc) error {
 }
 
 // startContainers starts the containers unless they run, and publishes the status.
-func (w *podWorker) startContainers(p *engine.Proc) error {
+func (w *podWorker) startContainers(p *engine.Process) error {
 	k := w.k
 	status := kubeletstatus.StillRunning
 	if !k.node.runtime.runs(w.uid) {

@@ -20,7 +20,7 @@ type populator struct {
 }
 
 // populatePass is a pass of the populator, the only writer of the desired state (MNT-013).
-func (pp *populator) pass(p *engine.Proc) {
+func (pp *populator) pass(p *engine.Process) {
 	ready := pp.k.sourcesReady
 	pp.populate(p)
 	if ready && !pp.hasAddedPods {
@@ -33,7 +33,7 @@ func (pp *populator) pass(p *engine.Proc) {
 	pp.k.status.reportIfChanged()
 }
 
-func (pp *populator) populate(p *engine.Proc) {
+func (pp *populator) populate(p *engine.Process) {
 	// MNT-060: whatever the phase.
 	for _, uid := range sorted(pp.k.pods) {
 		pod, ok := pp.k.pods[uid]
@@ -67,7 +67,7 @@ func (pp *populator) runtimeRemoved(uid types.UID) bool {
 }
 
 // processPod puts the volumes of a pod into the desired state.
-func (pp *populator) processPod(p *engine.Proc, pod *corev1.Pod) {
+func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
 	mounts, devices := volumes.UsedBy(pod)
 	failed := false
 	for i := range pod.Spec.Volumes {
@@ -108,7 +108,7 @@ func (pp *populator) processPod(p *engine.Proc, pod *corev1.Pod) {
 }
 
 // want adds one volume, and what is known of its size.
-func (pp *populator) addVolume(p *engine.Proc, pod *corev1.Pod, r resolved) {
+func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) {
 	object := pp.k.CSIDriver(r.spec.Plugin.Driver)
 	id := volumes.Identify(r.spec, pod.UID, object)
 	if pp.k.desired.AddPodVolume(id, pod, r.spec) {

@@ -24,7 +24,7 @@ type reconciler struct {
 
 // pass starts the operations that bring the actual state closer to the desired one. For each volume, the plan functions of package volumes
 // decide; each decision sees what earlier ones of the pass have started (MNT-014).
-func (rc *reconciler) pass(p *engine.Proc) {
+func (rc *reconciler) pass(p *engine.Process) {
 	k := rc.k
 	k.expansion.countSkippedDeferrals()
 	// MNT-131, MNT-454, MNT-459, MNT-927: nothing is unmounted until the desired state is complete and reconstructed volumes are verified.
@@ -56,7 +56,7 @@ func (rc *reconciler) pass(p *engine.Proc) {
 }
 
 // unmountVolumes starts to unmount what pods no longer want.
-func (rc *reconciler) unmountVolumes(p *engine.Proc) {
+func (rc *reconciler) unmountVolumes(p *engine.Process) {
 	op := rc.k.operations
 	for _, pr := range rc.k.actual.PodVolumes() {
 		key := podKey(pr.Volume.Name, pr.Pod.UID)
@@ -75,7 +75,7 @@ func (rc *reconciler) unmountVolumes(p *engine.Proc) {
 }
 
 // mountVolumes starts whatever brings desired pairs closer to being mounted.
-func (rc *reconciler) mountVolumes(p *engine.Proc, pairs []volumes.DesiredPair) {
+func (rc *reconciler) mountVolumes(p *engine.Process, pairs []volumes.DesiredPair) {
 	op := rc.k.operations
 	for _, pr := range pairs {
 		key := volumeKey(pr.Volume.Name)
@@ -105,7 +105,7 @@ func (rc *reconciler) expandVolumes(pairs []volumes.DesiredPair) {
 }
 
 // unmountDevices takes volumes that no pod has any more off the node.
-func (rc *reconciler) unmountDevices(p *engine.Proc) {
+func (rc *reconciler) unmountDevices(p *engine.Process) {
 	k, op := rc.k, rc.k.operations
 	for _, v := range k.actual.Volumes() {
 		_, desired := k.desired.Volume(v.Name)

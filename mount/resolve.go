@@ -21,7 +21,7 @@ type resolved struct {
 }
 
 // resolve finds what stands behind a volume of a pod, by live reads of the API (MNT-071, MNT-072a).
-func (pp *populator) resolve(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume, mounts, devices map[string]bool) (resolved, error) {
+func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.Volume, mounts, devices map[string]bool) (resolved, error) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
 		// MNT-071: the pod has the source itself.

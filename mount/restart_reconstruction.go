@@ -13,7 +13,7 @@ import (
 )
 
 // reconstruct reads from the disk what an earlier kubelet had mounted (MNT-450).
-func (rc *reconciler) reconstruct(p *engine.Proc) {
+func (rc *reconciler) reconstruct(p *engine.Process) {
 	fs := rc.k.node.disk
 	for _, pod := range fs.Children(rc.k.layout.Pods()) {
 		uid := types.UID(pod)
@@ -34,7 +34,7 @@ func (rc *reconciler) reconstruct(p *engine.Proc) {
 }
 
 // reconstructVolume makes uncertain records of one directory.
-func (rc *reconciler) reconstructVolume(p *engine.Proc, l plugin.VolumeDir, block bool) {
+func (rc *reconciler) reconstructVolume(p *engine.Process, l plugin.VolumeDir, block bool) {
 	spec, err := rc.k.plugins.Reconstruct(l, block)
 	if err != nil {
 		// MNT-451
@@ -68,7 +68,7 @@ func (rc *reconciler) reconstructVolume(p *engine.Proc, l plugin.VolumeDir, bloc
 }
 
 // correct compares what was reconstructed with the status of the node (MNT-457).
-func (rc *reconciler) correctReconstructed(p *engine.Proc) {
+func (rc *reconciler) correctReconstructed(p *engine.Process) {
 	node, err := rc.k.getNode(p)
 	if err != nil {
 		// MNT-457: the next pass tries again.
@@ -99,7 +99,7 @@ func (rc *reconciler) correctReconstructed(p *engine.Proc) {
 }
 
 // cleanUpFailed deals once with what could not be reconstructed (MNT-461).
-func (rc *reconciler) cleanUpUnreconstructed(p *engine.Proc) {
+func (rc *reconciler) cleanUpUnreconstructed(p *engine.Process) {
 	failed := rc.unreconstructed
 	// MNT-461: whatever comes of it.
 	rc.unreconstructed = nil
@@ -114,7 +114,7 @@ func (rc *reconciler) cleanUpUnreconstructed(p *engine.Proc) {
 			continue
 		}
 		name := corev1.UniqueVolumeName(l.Plugin + "/" + string(l.Pod) + "-" + l.Name)
-		rc.k.operations.start(podKey(name, l.Pod), opUnmount, func(p *engine.Proc) error {
+		rc.k.operations.start(podKey(name, l.Pod), opUnmount, func(p *engine.Process) error {
 			if err := rc.k.operations.removeSubpaths(l.Pod, l.Name); err != nil {
 				return err
 			}

@@ -72,7 +72,7 @@ func (r *runtime) runs(uid types.UID) bool {
 func (r *runtime) start(c *container) {
 	load := r.keep(c)
 	if load.Read || load.Write {
-		r.node.machine.Go("workload of "+c.pod.Name, func(p *engine.Proc) { r.use(p, c, load) })
+		r.node.machine.Go("workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
 	}
 }
 
@@ -87,13 +87,13 @@ func (r *runtime) keep(c *container) Workload {
 	r.running[c.pod.UID] = c
 	load := r.node.nodes.cfg.Workload(c.pod)
 	if load.RunFor > 0 {
-		c.ends = r.node.machine.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Proc) { r.exit(c, load.phase()) })
+		c.ends = r.node.machine.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Process) { r.exit(c, load.phase()) })
 	}
 	return load
 }
 
 // use reads and writes the volumes of a pod, and again after a while. That is background work: it never ends.
-func (r *runtime) use(p *engine.Proc, c *container, load Workload) {
+func (r *runtime) use(p *engine.Process, c *container, load Workload) {
 	if r.running[c.pod.UID] != c || c.exit != "" {
 		return
 	}
@@ -116,11 +116,11 @@ func (r *runtime) use(p *engine.Proc, c *container, load Workload) {
 // useLater has the containers use their volumes again if they do so every so often.
 func (r *runtime) useLater(c *container, load Workload) {
 	if load.Every > 0 {
-		c.again = r.node.machine.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Proc) { r.use(p, c, load) })
+		c.again = r.node.machine.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
 	}
 }
 
-func (r *runtime) note(p *engine.Proc, c *container, v containerVolume, wrote bool, data storage.Write, err error) {
+func (r *runtime) note(p *engine.Process, c *container, v containerVolume, wrote bool, data storage.Write, err error) {
 	verb := "reads"
 	if wrote {
 		verb = "writes"

@@ -26,7 +26,7 @@ func (n *Node) ShutDown(groups ...ShutdownGroup) {
 	}
 	groups = slices.Clone(groups)
 	slices.SortFunc(groups, func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
-	k.actor.Go("shutdown", func(p *engine.Proc) {
+	k.actor.Go("shutdown", func(p *engine.Process) {
 		for i, group := range groups {
 			var workers []*podWorker
 			for _, uid := range sorted(k.workers) {

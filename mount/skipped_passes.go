@@ -12,7 +12,7 @@ type grid struct {
 	actor  *engine.Actor
 	name   string
 	period time.Duration
-	pass   func(*engine.Proc)
+	pass   func(*engine.Process)
 	// rank orders passes that are due at the same instant (MNT-014): other events first, then passes by rank.
 	rank int
 
@@ -35,7 +35,7 @@ const (
 )
 
 // newGrid makes a loop whose first tick is at first.
-func newGrid(a *engine.Actor, name string, first time.Time, period time.Duration, rank int, pass func(*engine.Proc)) *grid {
+func newGrid(a *engine.Actor, name string, first time.Time, period time.Duration, rank int, pass func(*engine.Process)) *grid {
 	return &grid{actor: a, name: name, base: first, period: period, rank: rank, pass: pass}
 }
 
@@ -87,7 +87,7 @@ func (g *grid) at(t time.Time, fore bool) {
 }
 
 // afterPasses lets the passes of this instant come first.
-func afterPasses(p *engine.Proc) {
+func afterPasses(p *engine.Process) {
 	for range rankPoll {
 		p.Sleep(0)
 	}
@@ -108,7 +108,7 @@ func (g *grid) tick(t time.Time) time.Time {
 	return g.base.Add(past)
 }
 
-func (g *grid) run(p *engine.Proc) {
+func (g *grid) run(p *engine.Process) {
 	g.timer, g.state = nil, begun
 	// MNT-014: other events of this instant come first.
 	for range g.rank {

@@ -34,7 +34,7 @@ func TestGrid(t *testing.T) {
 			var got []time.Duration
 			_, err = e.NewActor("a", func(a *engine.Actor) {
 				var g *grid
-				g = newGrid(a, "pass", start, 100*ms, rankReconcile, func(p *engine.Proc) {
+				g = newGrid(a, "pass", start, 100*ms, rankReconcile, func(p *engine.Process) {
 					got = append(got, p.Now().Sub(start))
 					if tc.pass > 0 {
 						p.Sleep(tc.pass)
@@ -44,7 +44,7 @@ func TestGrid(t *testing.T) {
 					}
 				})
 				for _, at := range tc.arms {
-					a.After(at, "arm", func(*engine.Proc) { g.Arm() })
+					a.After(at, "arm", func(*engine.Process) { g.Arm() })
 				}
 			})
 			if err != nil {
@@ -62,7 +62,7 @@ func TestGridInTheBackground(t *testing.T) {
 	passes := 0
 	var g *grid
 	_, err := e.NewActor("a", func(a *engine.Actor) {
-		g = newGrid(a, "pass", e.Now(), time.Minute, rankReport, func(*engine.Proc) { passes++ })
+		g = newGrid(a, "pass", e.Now(), time.Minute, rankReport, func(*engine.Process) { passes++ })
 		g.RestAt(e.Now().Add(time.Second))
 	})
 	if err != nil {

@@ -25,7 +25,7 @@ var (
 type limitError struct{ error }
 
 // waitForAttachAndMount returns when every volume that the pod uses is mounted for it (MNT-350), or with what is in the way.
-func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *podWorker) error {
+func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 	uid := w.uid
 	mounts, devices := volumes.UsedBy(w.pod)
 	maps.Copy(mounts, devices)
@@ -64,7 +64,7 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Proc, w *podWorker) error {
 }
 
 // waitForUnmount returns when no volume is mounted for the pod (MNT-354).
-func (k *kubelet) waitForUnmount(p *engine.Proc, w *podWorker) error {
+func (k *kubelet) waitForUnmount(p *engine.Process, w *podWorker) error {
 	k.populator.reprocess(w.uid)
 	cause := k.poll(p, w, func() bool { return false }, func() (bool, error) {
 		if texts := k.desired.TakePodErrors(w.uid); len(texts) > 0 {
@@ -82,13 +82,13 @@ func (k *kubelet) waitForUnmount(p *engine.Proc, w *podWorker) error {
 }
 
 // waitForAllPodsUnmount waits for several pods side by side, and at most for limit (MNT-355).
-func (k *kubelet) waitForAllPodsUnmount(p *engine.Proc, workers []*podWorker, limit time.Duration) error {
+func (k *kubelet) waitForAllPodsUnmount(p *engine.Process, workers []*podWorker, limit time.Duration) error {
 	var done engine.Signal
 	var errs []error
 	left := len(workers)
 	end := p.Now().Add(limit)
 	for _, w := range workers {
-		k.actor.Go("unmount of "+w.pod.Name, func(p *engine.Proc) {
+		k.actor.Go("unmount of "+w.pod.Name, func(p *engine.Process) {
 			if err := k.waitForUnmount(p, w); err != nil {
 				errs = append(errs, err)
 			}
@@ -108,7 +108,7 @@ func (k *kubelet) waitForAllPodsUnmount(p *engine.Proc, workers []*podWorker, li
 
 // poll looks at a condition now and then on every tick, until it holds or fails, the wait is cancelled, or it is over (MNT-003).
 // Ticks before which nothing happened are left out.
-func (k *kubelet) poll(p *engine.Proc, w *podWorker, canceled func() bool, cond func() (bool, error)) error {
+func (k *kubelet) poll(p *engine.Process, w *podWorker, canceled func() bool, cond func() (bool, error)) error {
 	start, ticks := p.Now(), time.Duration(0)
 	end := start.Add(k.cfg.WaitLimit)
 	for {

@@ -9,7 +9,7 @@ import (
 
 // callBackend calls a backend. The call takes the time that the backend returns for it. id is the volume's handle, or the name for Create. A
 // panic of the backend is an error (BIND-095).
-func callBackend(p *engine.Proc, b storage.Backend, op storage.Op, id string, fn func() error) error {
+func callBackend(p *engine.Process, b storage.Backend, op storage.Op, id string, fn func() error) error {
 	call := api.Call{Target: b.Name(), Verb: string(op), Key: id}
 	return p.Backend(call, backends.Delay(b, op, id), func() error { return backends.Safely(b.Name(), op, fn) })
 }

@@ -58,7 +58,7 @@ func (c *ephemeral) claimDeleted(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-func (c *ephemeral) sync(p *engine.Proc, key string) error {
+func (c *ephemeral) sync(p *engine.Process, key string) error {
 	pod, ok := c.pods.Get(key)
 	// EPH-002: a pod that is gone or being deleted needs no claim.
 	if !ok || pod.DeletionTimestamp != nil {
@@ -79,7 +79,7 @@ func (c *ephemeral) sync(p *engine.Proc, key string) error {
 	return nil
 }
 
-func (c *ephemeral) ensureClaim(p *engine.Proc, pod *corev1.Pod, volume *corev1.Volume) error {
+func (c *ephemeral) ensureClaim(p *engine.Process, pod *corev1.Pod, volume *corev1.Volume) error {
 	// EPH-003: the claim's name is that of the pod, a dash, and that of the volume.
 	name := objects.EphemeralClaimName(pod, volume)
 	if claim, exists := c.claims.Get(api.Key(pod.Namespace, name)); exists {

@@ -97,7 +97,7 @@ func ownerKey(k collectable, dependent metav1.Object, ref *metav1.OwnerReference
 	return api.Key(dependent.GetNamespace(), ref.Name)
 }
 
-func (c *collector) sync(p *engine.Proc, queued string) error {
+func (c *collector) sync(p *engine.Process, queued string) error {
 	kind, key, _ := strings.Cut(queued, "/")
 	k := c.kinds[api.Kind(kind)]
 	obj, err := k.get(p, key)
@@ -127,7 +127,7 @@ func (c *collector) sync(p *engine.Proc, queued string) error {
 
 // classifyOwners reads the owners of an object from the API server, and splits the references by whether the owner exists. It reports
 // false for an object that is never collected.
-func (c *collector) classifyOwners(p *engine.Proc, obj api.Object) (alive, dangling []metav1.OwnerReference, eligible bool, err error) {
+func (c *collector) classifyOwners(p *engine.Process, obj api.Object) (alive, dangling []metav1.OwnerReference, eligible bool, err error) {
 	for _, ref := range obj.GetOwnerReferences() {
 		k := c.ownerKind(&ref)
 		if k == nil {
@@ -158,7 +158,7 @@ func (c *collector) classifyOwners(p *engine.Proc, obj api.Object) (alive, dangl
 }
 
 // delete deletes an object, unless its owners have changed since it was read.
-func (c *collector) delete(p *engine.Proc, k collectable, obj api.Object) error {
+func (c *collector) delete(p *engine.Process, k collectable, obj api.Object) error {
 	key := api.KeyOf(obj)
 	// API-271: the object is deleted in this version only. Finalizers and grace periods may delay its removal.
 	err := k.delete(p, key, api.DeleteOptions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()})

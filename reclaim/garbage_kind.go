@@ -21,9 +21,9 @@ type collectable interface {
 	handle(changed func(api.Kind, api.Object), deleted func(api.Object))
 	known(key string) (api.Object, bool)
 	dependents(owner api.Object) []api.Object
-	get(p *engine.Proc, key string) (api.Object, error)
-	delete(p *engine.Proc, key string, opts api.DeleteOptions) error
-	setOwners(p *engine.Proc, obj api.Object, owners []metav1.OwnerReference) error
+	get(p *engine.Process, key string) (api.Object, error)
+	delete(p *engine.Process, key string, opts api.DeleteOptions) error
+	setOwners(p *engine.Process, obj api.Object, owners []metav1.OwnerReference) error
 }
 
 // kindCollector is the collectable for objects of type T.
@@ -85,17 +85,17 @@ func (k *kindCollector[T]) dependents(owner api.Object) []api.Object {
 	return objs
 }
 
-func (k *kindCollector[T]) get(p *engine.Proc, key string) (api.Object, error) {
+func (k *kindCollector[T]) get(p *engine.Process, key string) (api.Object, error) {
 	return k.client.Get(p, key)
 }
 
-func (k *kindCollector[T]) delete(p *engine.Proc, key string, opts api.DeleteOptions) error {
+func (k *kindCollector[T]) delete(p *engine.Process, key string, opts api.DeleteOptions) error {
 	_, err := k.client.Delete(p, key, opts)
 	return err
 }
 
 // setOwners replaces the list of owner references. It conflicts if the object has changed since it was read.
-func (k *kindCollector[T]) setOwners(p *engine.Proc, obj api.Object, owners []metav1.OwnerReference) error {
+func (k *kindCollector[T]) setOwners(p *engine.Process, obj api.Object, owners []metav1.OwnerReference) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":             obj.GetUID(),
 		"resourceVersion": obj.GetResourceVersion(),

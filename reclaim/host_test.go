@@ -135,7 +135,7 @@ func (w *world) reclaim(name string) error {
 // reclaimAs has the stand-in sync this version of a volume.
 func (w *world) reclaimAs(pv *corev1.PersistentVolume) error {
 	err := fmt.Errorf("Reclaim has not returned")
-	w.actor.Go("volume sync", func(p *engine.Proc) { err = w.reclaimer.Reclaim(p, pv) })
+	w.actor.Go("volume sync", func(p *engine.Process) { err = w.reclaimer.Reclaim(p, pv) })
 	w.settle()
 	return err
 }
@@ -225,7 +225,7 @@ func (h *host) PodsUsing(claimKey string) []*corev1.Pod {
 	return pods
 }
 
-func (h *host) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
+func (h *host) SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
 	if pv.Status.Phase == phase {
 		return pv, nil
 	}
@@ -235,7 +235,7 @@ func (h *host) SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume, phase
 	return p.API().Volumes.UpdateStatus(p, &edited)
 }
 
-func (h *host) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
+func (h *host) SetVolumePhaseWithEvent(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
 	if pv.Status.Phase == phase {
 		return pv, nil
 	}
@@ -246,7 +246,7 @@ func (h *host) SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.PersistentVolu
 	return pv, err
 }
 
-func (h *host) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (h *host) Unbind(p *engine.Process, pv *corev1.PersistentVolume) error {
 	edited := *pv
 	edited.Spec.ClaimRef = nil
 	stored, err := p.API().Volumes.Update(p, &edited)
@@ -259,7 +259,7 @@ func (h *host) Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error {
 
 func (h *host) Operations() *engine.NestedOperations { return h.operations }
 
-func (h *host) Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any) {
+func (h *host) Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any) {
 	h.recorder.Event(p, obj, eventType, reason, text, args...)
 }
 

@@ -45,7 +45,7 @@ type podRunner struct {
 	pods     *engine.Informer[*corev1.Pod]
 }
 
-func (r *podRunner) sync(p *engine.Proc, key string) error {
+func (r *podRunner) sync(p *engine.Process, key string) error {
 	pod, ok := r.pods.Get(key)
 	if !ok || pod.DeletionTimestamp != nil || objects.Terminated(pod) {
 		return nil
@@ -69,7 +69,7 @@ func (r *podRunner) sync(p *engine.Proc, key string) error {
 var errDeadline = errors.New("Pod was active on the node longer than the specified deadline")
 
 // run does the work of the pod's container: it recycles the volume with its plugin.
-func (r *podRunner) run(p *engine.Proc, pod *corev1.Pod) error {
+func (r *podRunner) run(p *engine.Process, pod *corev1.Pod) error {
 	if len(pod.Spec.Volumes) == 0 {
 		return fmt.Errorf("pod %s has no volume to scrub", api.KeyOf(pod))
 	}

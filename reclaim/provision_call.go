@@ -28,7 +28,7 @@ func newDriverCalls(backend storage.Backend, timeout time.Duration) *driverCalls
 
 // call makes a call, which takes effect after the time that the driver returns for it. If that is longer than the timeout, call returns
 // DeadlineExceeded, and the next call waits for the rest (XPROV-001). A panic is an error.
-func (d *driverCalls) call(p *engine.Proc, op storage.Op, id string, fn func() error) error {
+func (d *driverCalls) call(p *engine.Process, op storage.Op, id string, fn func() error) error {
 	key := driverCall{op, id}
 	end, begun := d.ends[key]
 	if !begun {

@@ -43,7 +43,7 @@ type infeasible struct {
 	class types.UID
 }
 
-func (c *provisioner) syncClaimKey(p *engine.Proc, key string) error {
+func (c *provisioner) syncClaimKey(p *engine.Process, key string) error {
 	uid := types.UID(key)
 	claim := c.claimByUID(uid)
 	if claim == nil {
@@ -62,7 +62,7 @@ func (c *provisioner) syncClaimKey(p *engine.Proc, key string) error {
 }
 
 // syncClaim provisions a volume for a claim that needs one (XPROV-012 to XPROV-026).
-func (c *provisioner) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *provisioner) syncClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	// XPROV-012: the delay after an invalid request comes first, even for a claim that was bound meanwhile.
 	if err := c.delayed(p, claim); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (c *provisioner) syncClaim(p *engine.Proc, claim *corev1.PersistentVolumeCl
 }
 
 // delayed returns an error while a claim waits because its request was rejected as invalid (XPROV-012).
-func (c *provisioner) delayed(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *provisioner) delayed(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	info, found := c.infeasible[claim.UID]
 	class := c.classOf(claim)
 	// XPROV-012: without a class there is no delay.
@@ -155,7 +155,7 @@ func classMissing(claim *corev1.PersistentVolumeClaim) error {
 func volumeNameFor(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
 // provisionClaim creates a volume for a claim (XPROV-020 to XPROV-028). The state is that after an error.
-func (c *provisioner) provisionClaim(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (provisionState, error) {
+func (c *provisioner) provisionClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) (provisionState, error) {
 	// XPROV-020: an earlier attempt has created the volume.
 	if _, exists := c.volumes.Get(volumeNameFor(claim)); exists {
 		p.Decide("XPROV-020", claim, "its volume exists")
@@ -192,7 +192,7 @@ func (c *provisioner) provisionClaim(p *engine.Proc, claim *corev1.PersistentVol
 }
 
 // provisionFailed handles an error of the driver (XPROV-026).
-func (c *provisioner) provisionFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, state provisionState, err error) (provisionState, error) {
+func (c *provisioner) provisionFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, state provisionState, err error) (provisionState, error) {
 	// XPROV-026: the driver leaves the claim to another provisioner.
 	if errors.Is(err, ErrIgnored) {
 		p.Decide("XPROV-026", claim, "provisioning is left to others: %v", err)
@@ -223,7 +223,7 @@ func (c *provisioner) provisionFailed(p *engine.Proc, claim *corev1.PersistentVo
 }
 
 // removeSelectedNode removes the selected node from a claim, so that the scheduler chooses again (XPROV-026).
-func (c *provisioner) removeSelectedNode(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (c *provisioner) removeSelectedNode(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	edited := *claim
 	edited.Annotations = maps.Clone(claim.Annotations)
 	delete(edited.Annotations, objects.AnnSelectedNode)
@@ -236,6 +236,6 @@ func (c *provisioner) removeSelectedNode(p *engine.Proc, claim *corev1.Persisten
 	return nil
 }
 
-func (c *provisioner) event(p *engine.Proc, obj api.Object, eventType, reason, text string) {
+func (c *provisioner) event(p *engine.Process, obj api.Object, eventType, reason, text string) {
 	c.recorder.Event(p, obj, eventType, reason, text)
 }

@@ -23,7 +23,7 @@ const (
 
 // createVolume is the CSI sidecar's part of provisioning: it checks the claim, calls the driver, and returns the volume for its response
 // (XPROV-030 to XPROV-033).
-func (c *provisioner) createVolume(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
+func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
 	req, state, err := c.prepare(p, claim, class)
 	if err != nil {
 		return nil, state, err
@@ -69,7 +69,7 @@ func (c *provisioner) createState(req storage.CreateRequest, err error) provisio
 }
 
 // cleanUp deletes an unusable asset, and returns the reason (XPROV-033).
-func (c *provisioner) cleanUp(p *engine.Proc, name, id string, reason error) error {
+func (c *provisioner) cleanUp(p *engine.Process, name, id string, reason error) error {
 	var err error
 	for range cleanupTries {
 		if err = c.deleteHandle(p, storage.DeleteRequest{ID: id}); err == nil {
@@ -80,7 +80,7 @@ func (c *provisioner) cleanUp(p *engine.Proc, name, id string, reason error) err
 }
 
 // prepare checks the claim before the call, and returns the request (XPROV-031).
-func (c *provisioner) prepare(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (storage.CreateRequest, provisionState, error) {
+func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (storage.CreateRequest, provisionState, error) {
 	req := storage.CreateRequest{
 		Name:         volumeNameFor(claim),
 		Modes:        claim.Spec.AccessModes,

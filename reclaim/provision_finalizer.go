@@ -13,7 +13,7 @@ import (
 )
 
 // syncFinalizer adds or removes the external finalizer as the reclaim policy requires, and returns the volume after that (XPROV-051).
-func (c *provisioner) syncFinalizer(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+func (c *provisioner) syncFinalizer(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	has := slices.Contains(pv.Finalizers, objects.ExternalFinalizer)
 	policy := pv.Spec.PersistentVolumeReclaimPolicy
 	var edit func(finalizers []string, finalizer string) ([]string, bool)
@@ -38,7 +38,7 @@ func (c *provisioner) syncFinalizer(p *engine.Proc, pv *corev1.PersistentVolume)
 
 // patchFinalizer adds or removes the external finalizer as a strategic merge patch does: computed from pv, applied to the stored volume,
 // without conflicts (XPROV-051).
-func patchFinalizer(p *engine.Proc, pv *corev1.PersistentVolume, edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
+func patchFinalizer(p *engine.Process, pv *corev1.PersistentVolume, edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
 	wanted, _ := edit(pv.Finalizers, objects.ExternalFinalizer)
 	return p.API().Volumes.PatchNewest(p, pv.Name, func(newest *corev1.PersistentVolume) ([]byte, error) {
 		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": mergeFinalizers(newest.Finalizers, wanted)}})

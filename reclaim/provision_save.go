@@ -18,7 +18,7 @@ const (
 )
 
 // save creates the PersistentVolume object of a provisioned volume (XPROV-040).
-func (c *provisioner) save(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+func (c *provisioner) save(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	if c.cfg.BlockingSave {
 		return c.saveBlocking(p, claim, pv)
 	}
@@ -32,7 +32,7 @@ func (c *provisioner) save(p *engine.Proc, claim *corev1.PersistentVolumeClaim, 
 }
 
 // create creates the PersistentVolume object, and emits an Event for its claim if that still exists.
-func (c *provisioner) create(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *provisioner) create(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// XPROV-040: a volume of that name is that of an earlier attempt.
 	if _, err := p.API().Volumes.Create(p, pv); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("error saving volume %s: %w", pv.Name, err)
@@ -44,7 +44,7 @@ func (c *provisioner) create(p *engine.Proc, pv *corev1.PersistentVolume) error 
 }
 
 // saveKey saves a volume in the background; it is retried without limit (XPROV-040).
-func (c *provisioner) saveKey(p *engine.Proc, name string) error {
+func (c *provisioner) saveKey(p *engine.Process, name string) error {
 	pv, ok := c.unsaved[name]
 	if !ok {
 		return nil
@@ -57,7 +57,7 @@ func (c *provisioner) saveKey(p *engine.Proc, name string) error {
 }
 
 // saveBlocking saves a volume while the sync of the claim waits, and deletes the asset if all attempts fail (XPROV-040).
-func (c *provisioner) saveBlocking(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+func (c *provisioner) saveBlocking(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	saveErr := several(p, func() error {
 		_, err := p.API().Volumes.Create(p, pv)
 		if apierrors.IsAlreadyExists(err) {
@@ -80,7 +80,7 @@ func (c *provisioner) saveBlocking(p *engine.Proc, claim *corev1.PersistentVolum
 }
 
 // several calls try up to five times, 10 s apart, until it succeeds, and returns the last error.
-func several(p *engine.Proc, try func() error) (err error) {
+func several(p *engine.Process, try func() error) (err error) {
 	for i := range saveTries {
 		if i > 0 {
 			p.Sleep(savePause)

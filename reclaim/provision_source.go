@@ -36,7 +36,7 @@ func dataSourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectRefere
 var errSourceUnbound = errors.New("claim in dataSource not bound or invalid")
 
 // checkSource returns an error while a volume cannot be created from a source (XPROV-031).
-func (c *provisioner) checkSource(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, source *corev1.TypedObjectReference) error {
+func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, source *corev1.TypedObjectReference) error {
 	// XPROV-031: snapshots are not simulated; each is missing.
 	if source.Kind == kindSnapshot {
 		return fmt.Errorf("volumesnapshots.snapshot.storage.k8s.io %q not found", source.Name)

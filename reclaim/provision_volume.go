@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-func (c *provisioner) syncVolumeKey(p *engine.Proc, name string) error {
+func (c *provisioner) syncVolumeKey(p *engine.Process, name string) error {
 	pv, ok := c.volumes.Get(name)
 	if !ok {
 		return nil
@@ -24,7 +24,7 @@ func (c *provisioner) syncVolumeKey(p *engine.Proc, name string) error {
 }
 
 // syncVolume adds or removes the finalizer of a volume, and deletes the volume when it is released (XPROV-050).
-func (c *provisioner) syncVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *provisioner) syncVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
 	if !Responsible(pv, c.isMine) {
 		return nil
 	}
@@ -79,7 +79,7 @@ func deleteWanted(pv *corev1.PersistentVolume, finalizer bool) (wanted bool, why
 }
 
 // deleteVolume deletes the asset of a volume, then the volume (XPROV-053). A retry repeats both (XPROV-055).
-func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *provisioner) deleteVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
 	p.Decide("XPROV-052", pv, "driver %s deletes the volume", c.name)
 	if err := c.deleteVolumeAsset(p, pv); errors.Is(err, ErrIgnored) {
 		// XPROV-053: the driver leaves the volume to another provisioner.
@@ -109,7 +109,7 @@ func (c *provisioner) deleteVolume(p *engine.Proc, pv *corev1.PersistentVolume) 
 }
 
 // deleteVolumeAsset deletes the asset of a volume with the driver.
-func (c *provisioner) deleteVolumeAsset(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// XPROV-053: the sidecar rejects volumes that are neither CSI volumes nor can be translated into one.
 	if !c.cfg.AnySource && pv.Spec.CSI == nil && !translatable(&pv.Spec.PersistentVolumeSource) {
 		return errors.New("invalid CSI PV")
@@ -129,7 +129,7 @@ func translatable(source *corev1.PersistentVolumeSource) bool {
 		source.Cinder != nil || source.VsphereVolume != nil || source.PortworxVolume != nil
 }
 
-func (c *provisioner) deleteHandle(p *engine.Proc, req storage.DeleteRequest) error {
+func (c *provisioner) deleteHandle(p *engine.Process, req storage.DeleteRequest) error {
 	deleter, ok := c.driver.backend.(storage.Deleter)
 	if !ok || !backends.Can(c.driver.backend, storage.Delete) {
 		return fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)

@@ -146,7 +146,7 @@ func (c *provisioner) armResync() {
 }
 
 // resyncAll queues claims without a volume, and objects that failed (XPROV-001). A sync of the other objects would change nothing.
-func (c *provisioner) resyncAll(*engine.Proc) {
+func (c *provisioner) resyncAll(*engine.Process) {
 	c.armed = false
 	for claim := range c.claims.All() {
 		if claim.Spec.VolumeName == "" || c.claimQueue.Failures(string(claim.UID)) > 0 || c.givenUp[string(claim.UID)] {

@@ -81,7 +81,7 @@ func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
 }
 
 // wait puts a claim into the batch of its namespace and waits for the result (PROT-022).
-func (c *pvcProtection) wait(p *engine.Proc, key string) error {
+func (c *pvcProtection) wait(p *engine.Process, key string) error {
 	namespace, _ := api.SplitKey(key)
 	t := &request{key: key}
 	if len(c.batches[namespace]) == 0 {
@@ -95,7 +95,7 @@ func (c *pvcProtection) wait(p *engine.Proc, key string) error {
 }
 
 // syncBatch syncs the claims of a namespace's batch (PROT-022).
-func (c *pvcProtection) syncBatch(p *engine.Proc, namespace string) error {
+func (c *pvcProtection) syncBatch(p *engine.Process, namespace string) error {
 	batch := c.batches[namespace]
 	delete(c.batches, namespace)
 	pods := &livePods{namespace: namespace}
@@ -108,7 +108,7 @@ func (c *pvcProtection) syncBatch(p *engine.Proc, namespace string) error {
 	return nil
 }
 
-func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
+func (c *pvcProtection) sync(p *engine.Process, key string, pods *livePods) error {
 	claim, ok := c.claims.Get(key)
 	// PROT-023: a claim that is gone or needs no change is done.
 	if !ok || !misplaced(claim, objects.ClaimProtectionFinalizer) {
@@ -137,7 +137,7 @@ func (c *pvcProtection) sync(p *engine.Proc, key string, pods *livePods) error {
 }
 
 // user finds a pod that uses the claim, nil for none.
-func (c *pvcProtection) user(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pods *livePods) (*corev1.Pod, error) {
+func (c *pvcProtection) user(p *engine.Process, claim *corev1.PersistentVolumeClaim, pods *livePods) (*corev1.Pod, error) {
 	// PROT-024: if the informer has a pod that uses the claim, the API server is not asked.
 	for _, pod := range c.pods.ByIndex(c.byClaim, api.KeyOf(claim)) {
 		if UsesClaim(pod, claim) {
@@ -163,7 +163,7 @@ type livePods struct {
 	pods      []*corev1.Pod
 }
 
-func (l *livePods) list(p *engine.Proc) error {
+func (l *livePods) list(p *engine.Process) error {
 	if l.listed {
 		return nil
 	}

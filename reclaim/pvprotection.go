@@ -44,7 +44,7 @@ func misplaced(obj metav1.Object, finalizer string) bool {
 	return has == (obj.GetDeletionTimestamp() != nil)
 }
 
-func (c *pvProtection) sync(p *engine.Proc, name string) error {
+func (c *pvProtection) sync(p *engine.Process, name string) error {
 	pv, ok := c.volumes.Get(name)
 	// PROT-011: a volume that is gone or needs no change is done.
 	if !ok || !misplaced(pv, objects.VolumeProtectionFinalizer) {

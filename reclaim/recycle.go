@@ -15,13 +15,13 @@ import (
 
 // recycleVolume is the operation that scrubs a released volume and makes it available again (RECL-060 to RECL-069). captured is
 // the volume as it was when the operation was started.
-func (r *Reclaimer) recycleVolume(p *engine.Proc, captured *corev1.PersistentVolume) error {
+func (r *Reclaimer) recycleVolume(p *engine.Process, captured *corev1.PersistentVolume) error {
 	// RECL-060: the operation never fails, so there is no backoff; the next sync of the volume retries.
 	r.recycle(p, captured)
 	return nil
 }
 
-func (r *Reclaimer) recycle(p *engine.Proc, captured *corev1.PersistentVolume) {
+func (r *Reclaimer) recycle(p *engine.Process, captured *corev1.PersistentVolume) {
 	// RECL-061, RECL-069: from here on the stored version counts.
 	pv, err := p.API().Volumes.Get(p, captured.Name)
 	if err != nil {
@@ -74,14 +74,14 @@ func podKeys(pods []*corev1.Pod) []string {
 }
 
 // scrub recycles the volume with the plugin, which does it by itself or with a pod.
-func (r *Reclaimer) scrub(p *engine.Proc, plugin storage.Backend, pv *corev1.PersistentVolume) error {
+func (r *Reclaimer) scrub(p *engine.Process, plugin storage.Backend, pv *corev1.PersistentVolume) error {
 	if backends.RecyclesByPod(plugin) {
 		return r.scrubByPod(p, pv)
 	}
 	return scrubDirectly(p, plugin, storage.Handle(pv), &pv.Spec.PersistentVolumeSource)
 }
 
-func scrubDirectly(p *engine.Proc, plugin storage.Backend, id string, source *corev1.PersistentVolumeSource) error {
+func scrubDirectly(p *engine.Process, plugin storage.Backend, id string, source *corev1.PersistentVolumeSource) error {
 	recycler, ok := plugin.(storage.Recycler)
 	if !ok {
 		return fmt.Errorf("plugin %s cannot recycle", plugin.Name())
@@ -92,7 +92,7 @@ func scrubDirectly(p *engine.Proc, plugin storage.Backend, id string, source *co
 }
 
 // recycleFailed sets the volume to Failed, on the version that this run has read (RECL-069). A failure of that write is ignored (RECL-060).
-func (r *Reclaimer) recycleFailed(p *engine.Proc, rule string, pv *corev1.PersistentVolume, message string) {
+func (r *Reclaimer) recycleFailed(p *engine.Process, rule string, pv *corev1.PersistentVolume, message string) {
 	p.Decide(rule, pv, "%s", message)
 	_, err := r.host.SetVolumePhaseWithEvent(p, pv, corev1.VolumeFailed, corev1.EventTypeWarning, reasonVolumeFailedRecycle, message)
 	if err != nil {

@@ -52,7 +52,7 @@ func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
 }
 
 // scrubByPod runs the recycler pod of the volume to its end (RECL-070 to RECL-073).
-func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (r *Reclaimer) scrubByPod(p *engine.Process, pv *corev1.PersistentVolume) error {
 	pod := RecyclerPod(pv, r.namespace)
 	pod.Spec.SchedulerName = r.scheduler
 	key := api.KeyOf(pod)
@@ -88,7 +88,7 @@ func (r *Reclaimer) scrubByPod(p *engine.Proc, pv *corev1.PersistentVolume) erro
 }
 
 // awaitPod waits without limit until the pod has ended, and copies the Events about it to the volume (RECL-072).
-func (r *Reclaimer) awaitPod(p *engine.Proc, pv *corev1.PersistentVolume, watch *podWatch) error {
+func (r *Reclaimer) awaitPod(p *engine.Process, pv *corev1.PersistentVolume, watch *podWatch) error {
 	for {
 		for _, seen := range watch.take() {
 			switch {
@@ -126,7 +126,7 @@ type podChange struct {
 	event *corev1.Event
 }
 
-func watchPod(p *engine.Proc, pod *corev1.Pod) (*podWatch, error) {
+func watchPod(p *engine.Process, pod *corev1.Pod) (*podWatch, error) {
 	s := p.Engine().Store()
 	w := &podWatch{}
 	var err error

@@ -41,7 +41,7 @@ func NewReclaimer(host pvcontroller.Host, set *backends.Set, opts options.Reclai
 
 // Reclaim applies the reclaim policy of a released volume (RECL-001 to RECL-008). Each sync that finds a volume released calls it. The work
 // runs in the background. It returns an error if a phase could not be written.
-func (r *Reclaimer) Reclaim(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (r *Reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// RECL-001: a migrated volume is left to the external-provisioner.
 	if driver := pv.Annotations[objects.AnnMigratedTo]; driver != "" {
 		p.Decide("RECL-001", pv, "reclaiming is left to %s", driver)
@@ -71,9 +71,9 @@ func (r *Reclaimer) Reclaim(p *engine.Proc, pv *corev1.PersistentVolume) error {
 }
 
 // start starts the operation, unless it runs or is in backoff (RECL-008).
-func (r *Reclaimer) start(p *engine.Proc, rule, verb string, pv *corev1.PersistentVolume, operation func(*engine.Proc, *corev1.PersistentVolume) error) {
+func (r *Reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume, operation func(*engine.Process, *corev1.PersistentVolume) error) {
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
-	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Proc) error {
+	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Process) error {
 		p.WorksOn(api.RefTo(pv))
 		return operation(p, pv)
 	})

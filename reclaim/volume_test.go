@@ -110,7 +110,7 @@ func TestReclaimStartDropped(t *testing.T) {
 	b := &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}}
 	w := newWorld(t, options.Reclaimer{}, b)
 	w.load(newVolume())
-	w.actor.Go("syncs", func(p *engine.Proc) {
+	w.actor.Go("syncs", func(p *engine.Process) {
 		for range 3 {
 			// The first starts the operation; it is running at the second; at the third it backs off.
 			if err := w.reclaimer.Reclaim(p, w.volume("pv1")); err != nil {
@@ -328,16 +328,16 @@ func TestDeleteOperation(t *testing.T) {
 			}
 			pv := w.volume("pv1")
 			restarted := true
-			w.actor.Go("volume sync", func(p *engine.Proc) {
+			w.actor.Go("volume sync", func(p *engine.Process) {
 				if err := w.reclaimer.Reclaim(p, pv); err != nil {
 					t.Errorf("Reclaim: %v, want nil", err)
 				}
 			})
 			w.Advance(0)
 			before := w.trace.Seq()
-			w.actor.Go("next sync", func(p *engine.Proc) {
+			w.actor.Go("next sync", func(p *engine.Process) {
 				restarted = w.host.Operations().Run(engine.OperationKey{Volume: "delete-pv1[pv1-uid]"}, "delete-pv1[pv1-uid]",
-					func(*engine.Proc) error { return nil }) == nil
+					func(*engine.Process) error { return nil }) == nil
 			})
 			w.settle()
 
@@ -433,7 +433,7 @@ func TestDeleteRetryTimeLine(t *testing.T) {
 	w := newWorld(t, options.Reclaimer{}, b)
 	w.load(newVolume())
 	var attempts []int
-	w.actor.Go("resync", func(p *engine.Proc) {
+	w.actor.Go("resync", func(p *engine.Process) {
 		for tick := range 60 {
 			before := len(w.calls(0))
 			if err := w.reclaimer.Reclaim(p, w.volume("pv1")); err != nil {

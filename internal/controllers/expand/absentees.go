@@ -21,7 +21,7 @@ func (a *absentees) retry(key string) {
 	if _, waits := a.timers[key]; waits {
 		return
 	}
-	a.timers[key] = a.actor.Background(delay, "retry of "+key, func(*engine.Proc) {
+	a.timers[key] = a.actor.Background(delay, "retry of "+key, func(*engine.Process) {
 		delete(a.timers, key)
 		a.queue.Add(key)
 	})

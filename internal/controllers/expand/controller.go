@@ -66,7 +66,7 @@ func (c *controller) enqueue(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-func (c *controller) sync(p *engine.Proc, key string) error {
+func (c *controller) sync(p *engine.Process, key string) error {
 	claim, ok := c.claims.Get(key)
 	if !ok {
 		c.absent.forget(key)
@@ -121,7 +121,7 @@ func (c *controller) sync(p *engine.Proc, key string) error {
 }
 
 // handOver leaves the claim to the resizer of the CSI driver that took over from the plugin (EXP-013).
-func (c *controller) handOver(p *engine.Proc, claim *corev1.PersistentVolumeClaim, plugin, driver string) error {
+func (c *controller) handOver(p *engine.Process, claim *corev1.PersistentVolumeClaim, plugin, driver string) error {
 	// EXP-013
 	c.events.Event(p, claim, corev1.EventTypeNormal, reasonExternalExpanding,
 		"CSI migration enabled for "+plugin+"; waiting for external resizer to expand the pvc")
@@ -136,7 +136,7 @@ func (c *controller) handOver(p *engine.Proc, claim *corev1.PersistentVolumeClai
 }
 
 // patchClaim writes the status of a claim, with the error as the controllers of Kubernetes word it.
-func patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func patchClaim(p *engine.Process, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	newer, err := claimstatus.Patch(p, old, edited)
 	if err != nil {
 		return old, fmt.Errorf("patchPVCStatus failed to patch PVC %q: %w", old.Name, err)

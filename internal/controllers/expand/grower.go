@@ -72,7 +72,7 @@ func (g *grower) responsible(claim *corev1.PersistentVolumeClaim, pv *corev1.Per
 	return pv.Spec.CSI != nil && pv.Spec.CSI.Driver == g.driver
 }
 
-func (g *grower) sync(p *engine.Proc, key string) error {
+func (g *grower) sync(p *engine.Process, key string) error {
 	claim, ok := g.claims.get(key)
 	if !ok || claim.Spec.VolumeName == "" {
 		return nil
@@ -98,7 +98,7 @@ func (g *grower) sync(p *engine.Proc, key string) error {
 }
 
 // expand decides on the size and has the driver do it.
-func (g *grower) expand(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+func (g *grower) expand(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	isSlow := g.slow.contains(key, p.Now())
 	// EXP-026: it enters the set after it was looked for there, so it is tried once more.
 	if objects.ResizeStatus(claim) == corev1.PersistentVolumeClaimControllerResizeInfeasible {
@@ -160,7 +160,7 @@ func (g *grower) isUsed(claim *corev1.PersistentVolumeClaim) bool {
 
 // resize has the driver expand the volume, and writes down what came of it. It returns the newest version of the claim, also with an
 // error.
-func (g *grower) resize(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, size, before apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+func (g *grower) resize(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, size, before apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	size, onNode, err := g.ask(p, pv, size)
 	if err != nil {
 		return g.resizeFailed(p, key, claim, pv, err)
@@ -178,7 +178,7 @@ func (g *grower) resize(p *engine.Proc, key string, claim *corev1.PersistentVolu
 }
 
 // ask is the call to the driver.
-func (g *grower) ask(p *engine.Proc, pv *corev1.PersistentVolume, size apiresource.Quantity) (_ apiresource.Quantity, onNode bool, err error) {
+func (g *grower) ask(p *engine.Process, pv *corev1.PersistentVolume, size apiresource.Quantity) (_ apiresource.Quantity, onNode bool, err error) {
 	expander, ok := g.backend.(storage.Expander)
 	if !ok || !backends.Can(g.backend, storage.Expand) {
 		// EXP-030: a driver that expands on nodes only has nothing to do here.
@@ -195,7 +195,7 @@ func (g *grower) ask(p *engine.Proc, pv *corev1.PersistentVolume, size apiresour
 }
 
 // resizeFailed remembers what an error of the driver means, in the claim and here (EXP-025).
-func (g *grower) resizeFailed(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, err error) (*corev1.PersistentVolumeClaim, error) {
+func (g *grower) resizeFailed(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, err error) (*corev1.PersistentVolumeClaim, error) {
 	failure := fmt.Errorf("resize volume %q by resizer %q failed: %w", pv.Name, g.driver, err)
 	// EXP-025
 	if storage.CodeOf(err) == storage.FailedPrecondition {

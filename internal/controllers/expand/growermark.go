@@ -14,7 +14,7 @@ import (
 )
 
 // mark writes the status of a claim and puts it into the cache.
-func (g *grower) mark(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
+func (g *grower) mark(p *engine.Process, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
 	newer, err := g.patchClaim(p, old, edited, patch)
 	if err == nil {
 		g.claims.put(newer)
@@ -23,7 +23,7 @@ func (g *grower) mark(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim,
 }
 
 // markInProgress says in the claim what is about to be done (EXP-021). again says that the size is the one of the last time.
-func (g *grower) markInProgress(p *engine.Proc, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity, again bool) (*corev1.PersistentVolumeClaim, error) {
+func (g *grower) markInProgress(p *engine.Process, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity, again bool) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	// EXP-021: of the same size, status and errors stay as they are.
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, again, resizing(p))
@@ -36,7 +36,7 @@ func (g *grower) markInProgress(p *engine.Proc, claim *corev1.PersistentVolumeCl
 }
 
 // setCapacity writes the size that the driver gave into the volume (EXP-022). before is what the claim could use.
-func (g *grower) setCapacity(p *engine.Proc, pv *corev1.PersistentVolume, size, before apiresource.Quantity, onNode bool) error {
+func (g *grower) setCapacity(p *engine.Process, pv *corev1.PersistentVolume, size, before apiresource.Quantity, onNode bool) error {
 	patch := capacityPatch(pv, size)
 	// EXP-022: only while the node has something to do, and the first value stays.
 	if onNode && !hasPreResize(pv) {
@@ -52,7 +52,7 @@ func (g *grower) setCapacity(p *engine.Proc, pv *corev1.PersistentVolume, size, 
 }
 
 // markNodePending leaves the rest to the node (EXP-023).
-func (g *grower) markNodePending(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func (g *grower) markNodePending(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	// EXP-023: Resizing stays.
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, true, nodePending(p))
@@ -68,7 +68,7 @@ func (g *grower) markNodePending(p *engine.Proc, claim *corev1.PersistentVolumeC
 }
 
 // markFinished ends an expansion in which nodes have no part (EXP-024).
-func (g *grower) markFinished(p *engine.Proc, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+func (g *grower) markFinished(p *engine.Process, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	objects.SetClaimCapacity(edited, size)
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, false)
@@ -84,7 +84,7 @@ func (g *grower) markFinished(p *engine.Proc, claim *corev1.PersistentVolumeClai
 }
 
 // markFailed writes a final error into the claim, whatever its version (EXP-025).
-func (g *grower) markFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim, cause error, infeasible bool) (*corev1.PersistentVolumeClaim, error) {
+func (g *grower) markFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, cause error, infeasible bool) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	if infeasible {
 		objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimControllerResizeInfeasible)

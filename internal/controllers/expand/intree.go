@@ -36,7 +36,7 @@ func (c *controller) expandable(pv *corev1.PersistentVolume) (*plugin, error) {
 }
 
 // expand has an in-tree plugin grow a volume (EXP-016).
-func (c *controller) expand(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin *plugin) error {
+func (c *controller) expand(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin *plugin) error {
 	step := InTreeSize(claim, pv)
 	switch {
 	case step.Stop:
@@ -72,7 +72,7 @@ func (c *controller) expand(p *engine.Proc, claim *corev1.PersistentVolumeClaim,
 }
 
 // expand asks the plugin for a size and tells what it gave.
-func (plugin *plugin) expand(p *engine.Proc, pv *corev1.PersistentVolume, size apiresource.Quantity) (apiresource.Quantity, error) {
+func (plugin *plugin) expand(p *engine.Process, pv *corev1.PersistentVolume, size apiresource.Quantity) (apiresource.Quantity, error) {
 	b := plugin.backend
 	if b == nil {
 		return size, nil
@@ -93,7 +93,7 @@ func (plugin *plugin) expand(p *engine.Proc, pv *corev1.PersistentVolume, size a
 }
 
 // markInProgress says in the claim what is about to be done, and by whom (EXP-016).
-func (c *controller) markInProgress(p *engine.Proc, claim *corev1.PersistentVolumeClaim, plugin string, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) markInProgress(p *engine.Process, claim *corev1.PersistentVolumeClaim, plugin string, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, false, resizing(p))
 	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimControllerResizeInProgress)
@@ -104,7 +104,7 @@ func (c *controller) markInProgress(p *engine.Proc, claim *corev1.PersistentVolu
 }
 
 // markNodePending leaves the rest to the node (EXP-023).
-func (c *controller) markNodePending(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+func (c *controller) markNodePending(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	edited := objects.CopyOfClaim(claim)
 	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, true, nodePending(p))
 	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimNodeResizePending)
@@ -127,7 +127,7 @@ func (c *controller) markNodePending(p *engine.Proc, claim *corev1.PersistentVol
 }
 
 // markFinished ends an expansion in which nodes have no part (EXP-024).
-func (c *controller) markFinished(p *engine.Proc, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+func (c *controller) markFinished(p *engine.Process, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, false)
 	objects.SetResizeStatus(edited, "")
@@ -136,13 +136,13 @@ func (c *controller) markFinished(p *engine.Proc, claim *corev1.PersistentVolume
 }
 
 // resizing is the condition of an expansion that goes on.
-func resizing(p *engine.Proc) corev1.PersistentVolumeClaimCondition {
+func resizing(p *engine.Process) corev1.PersistentVolumeClaimCondition {
 	return corev1.PersistentVolumeClaimCondition{
 		Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now())}
 }
 
 // nodePending is the condition of an expansion that waits for a node (EXP-023).
-func nodePending(p *engine.Proc) corev1.PersistentVolumeClaimCondition {
+func nodePending(p *engine.Process) corev1.PersistentVolumeClaimCondition {
 	return corev1.PersistentVolumeClaimCondition{
 		Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now()),
 		Message: objects.ResizePendingMessage}

@@ -86,7 +86,7 @@ func (m *modifier) responsible(claim *corev1.PersistentVolumeClaim, pv *corev1.P
 	return claim.Status.Phase == corev1.ClaimBound && pv.Spec.CSI != nil && pv.Spec.CSI.Driver == m.driver
 }
 
-func (m *modifier) sync(p *engine.Proc, key string) error {
+func (m *modifier) sync(p *engine.Process, key string) error {
 	claim, ok := m.claims.get(key)
 	if !ok || claim.Spec.VolumeName == "" {
 		return nil
@@ -123,7 +123,7 @@ func (m *modifier) sync(p *engine.Proc, key string) error {
 }
 
 // checkSlow is the error of a change that failed as infeasible not long ago (VAC-014).
-func (m *modifier) checkSlow(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim) error {
+func (m *modifier) checkSlow(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim) error {
 	status := claim.Status.ModifyVolumeStatus
 	// VAC-014: another class has its chance at once.
 	if status == nil || claim.Spec.VolumeAttributesClassName == nil || status.TargetVolumeAttributesClassName != *claim.Spec.VolumeAttributesClassName {
@@ -138,7 +138,7 @@ func (m *modifier) checkSlow(p *engine.Proc, key string, claim *corev1.Persisten
 	return nil
 }
 
-func (m *modifier) enterSlow(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim) {
+func (m *modifier) enterSlow(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim) {
 	// VAC-014
 	if status := claim.Status.ModifyVolumeStatus; status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible {
 		m.slow.add(key, p.Now())
@@ -146,7 +146,7 @@ func (m *modifier) enterSlow(p *engine.Proc, key string, claim *corev1.Persisten
 }
 
 // rollBack is for a claim that names no class any more, when nothing is under way (VAC-004).
-func (m *modifier) rollBack(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (m *modifier) rollBack(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	if !hasConditionOf(claim, corev1.PersistentVolumeClaimVolumeModifyingVolume) {
 		return nil
 	}
@@ -156,14 +156,14 @@ func (m *modifier) rollBack(p *engine.Proc, claim *corev1.PersistentVolumeClaim)
 }
 
 // missing is the error for a class that is not there.
-func (m *modifier) missing(p *engine.Proc, claim *corev1.PersistentVolumeClaim, class string) error {
+func (m *modifier) missing(p *engine.Process, claim *corev1.PersistentVolumeClaim, class string) error {
 	// VAC-005, VAC-006
 	m.events.Event(p, claim, corev1.EventTypeWarning, reasonModifyFailed, "VAC %q does not exist.", class)
 	return fmt.Errorf("get VAC with vac name %s in VACInformer cache failed: volumeattributesclass.storage.k8s.io %q not found", class, class)
 }
 
 // begin starts the change to the class that the claim names.
-func (m *modifier) begin(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
+func (m *modifier) begin(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	class, ok := m.classes.Get(wantedClass(claim))
 	if !ok {
 		// VAC-006: this is no failure, so it is not tried again.
@@ -183,7 +183,7 @@ func (m *modifier) begin(p *engine.Proc, key string, claim *corev1.PersistentVol
 }
 
 // change has the driver change the volume and writes down what came of it.
-func (m *modifier) change(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
+func (m *modifier) change(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
 	if err := m.ask(p, claim, pv, class); err != nil {
 		return m.changeFailed(p, key, claim, class, err)
 	}
@@ -197,7 +197,7 @@ func (m *modifier) change(p *engine.Proc, key string, claim *corev1.PersistentVo
 }
 
 // ask is the call to the driver.
-func (m *modifier) ask(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
+func (m *modifier) ask(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
 	// VAC-010
 	req := storage.ModifyRequest{ID: storage.Handle(pv), Parameters: class.Parameters}
 	if m.cfg.ExtraMetadata {
@@ -213,7 +213,7 @@ func (m *modifier) ask(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *
 }
 
 // changeFailed remembers what an error of the driver means, in the claim and here (VAC-012, VAC-013).
-func (m *modifier) changeFailed(p *engine.Proc, key string, claim *corev1.PersistentVolumeClaim, class *storagev1.VolumeAttributesClass, err error) error {
+func (m *modifier) changeFailed(p *engine.Process, key string, claim *corev1.PersistentVolumeClaim, class *storagev1.VolumeAttributesClass, err error) error {
 	code, text, ok := statusOf(err)
 	if !ok {
 		// VAC-013: what did not come from the driver is not recorded.

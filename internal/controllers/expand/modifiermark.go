@@ -14,7 +14,7 @@ import (
 )
 
 // mark writes the status of a claim. Unlike the half that expands, this one leaves the cache to the informer.
-func (m *modifier) mark(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func (m *modifier) mark(p *engine.Process, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	newer, err := m.patchClaim(p, old, edited, claimstatus.Patch)
 	if err != nil {
 		return old, fmt.Errorf("mark PVC %q as modify volume failed, errored with: %w", old.Name, err)
@@ -35,13 +35,13 @@ func copyWith(claim *corev1.PersistentVolumeClaim, status corev1.PersistentVolum
 }
 
 // markPending says that the class is not there (VAC-006).
-func (m *modifier) markPending(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func (m *modifier) markPending(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	// VAC-006: the target is still the one of the last change.
 	return m.mark(p, claim, copyWith(claim, corev1.PersistentVolumeClaimModifyVolumePending))
 }
 
 // markInProgress says in the claim what is about to be done (VAC-007).
-func (m *modifier) markInProgress(p *engine.Proc, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func (m *modifier) markInProgress(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	// VAC-007
 	edited := copyWith(claim, corev1.PersistentVolumeClaimModifyVolumeInProgress)
 	edited.Status.ModifyVolumeStatus.TargetVolumeAttributesClassName = wantedClass(claim)
@@ -51,7 +51,7 @@ func (m *modifier) markInProgress(p *engine.Proc, claim *corev1.PersistentVolume
 }
 
 // markFailed writes an error of the driver into the claim (VAC-012, VAC-013).
-func (m *modifier) markFailed(p *engine.Proc, claim *corev1.PersistentVolumeClaim, status corev1.PersistentVolumeClaimModifyVolumeStatus, final bool, code storage.Code, text string) (*corev1.PersistentVolumeClaim, error) {
+func (m *modifier) markFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, status corev1.PersistentVolumeClaimModifyVolumeStatus, final bool, code storage.Code, text string) (*corev1.PersistentVolumeClaim, error) {
 	edited := copyWith(claim, status)
 	// VAC-012, VAC-013
 	message := "Modifying volume to %q is still in progress."
@@ -65,7 +65,7 @@ func (m *modifier) markFailed(p *engine.Proc, claim *corev1.PersistentVolumeClai
 }
 
 // markCompleted writes the new class into the volume, and then into the claim (VAC-011).
-func (m *modifier) markCompleted(p *engine.Proc, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
+func (m *modifier) markCompleted(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, error) {
 	class := claim.Status.ModifyVolumeStatus.TargetVolumeAttributesClassName
 	// VAC-011: the volume first, so that it never has less than the claim says.
 	if _, err := (volumePatch{Spec: &volumePatchSpec{AttributesClass: &class}}).apply(p, pv.Name); err != nil {
@@ -85,7 +85,7 @@ func (m *modifier) markCompleted(p *engine.Proc, claim *corev1.PersistentVolumeC
 }
 
 // markRolledBack says that nothing is being changed any more (VAC-004).
-func (m *modifier) markRolledBack(p *engine.Proc, claim *corev1.PersistentVolumeClaim) error {
+func (m *modifier) markRolledBack(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
 	edited := objects.CopyOfClaim(claim)
 	// VAC-004: an error stays.
 	edited.Status.Conditions = withoutConditions(claim.Status.Conditions, corev1.PersistentVolumeClaimVolumeModifyingVolume)

@@ -132,7 +132,7 @@ func (r *resizer) armResync() {
 	}
 	r.armed = true
 	past := r.actor.Engine().Now().Sub(r.started)
-	r.actor.Background(r.cfg.ResyncPeriod-past%r.cfg.ResyncPeriod, "resync", func(*engine.Proc) { r.resync() })
+	r.actor.Background(r.cfg.ResyncPeriod-past%r.cfg.ResyncPeriod, "resync", func(*engine.Process) { r.resync() })
 }
 
 // resync looks at all claims again.
@@ -152,8 +152,8 @@ func (r *resizer) resync() {
 }
 
 // failed notes a failure that is tried again.
-func (r *resizer) failed(rule string) func(*engine.Proc, string, time.Duration, error) {
-	return func(p *engine.Proc, key string, delay time.Duration, err error) {
+func (r *resizer) failed(rule string) func(*engine.Process, string, time.Duration, error) {
+	return func(p *engine.Process, key string, delay time.Duration, err error) {
 		// A failure is looked at by the resync as well, whatever its delay.
 		r.armResync()
 		if claim, ok := r.claims.get(key); ok {
@@ -163,7 +163,7 @@ func (r *resizer) failed(rule string) func(*engine.Proc, string, time.Duration, 
 }
 
 // call asks the driver something about a volume.
-func (r *resizer) call(p *engine.Proc, op storage.Op, handle string, fn func() error) error {
+func (r *resizer) call(p *engine.Process, op storage.Op, handle string, fn func() error) error {
 	call := api.Call{Target: r.driver, Verb: string(op), Key: handle}
 	delay := backends.Delay(r.backend, op, handle)
 	safely := func() error { return backends.Safely(r.driver, op, fn) }
@@ -174,7 +174,7 @@ func (r *resizer) call(p *engine.Proc, op storage.Op, handle string, fn func() e
 }
 
 // patchClaim writes the status of a claim, with the error as the sidecar words it.
-func (r *resizer) patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
+func (r *resizer) patchClaim(p *engine.Process, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
 	newer, err := patch(p, old, edited)
 	if err != nil {
 		return old, fmt.Errorf("can't patch status of  PVC %s with %w", api.KeyOf(old), err)
@@ -183,4 +183,4 @@ func (r *resizer) patchClaim(p *engine.Proc, old, edited *corev1.PersistentVolum
 }
 
 // claimPatch is one of claimstatus.Patch and claimstatus.Force.
-type claimPatch func(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+type claimPatch func(p *engine.Process, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)

@@ -12,9 +12,9 @@ type retries struct {
 	queue   *engine.Queue
 	limiter *engine.Limiter
 	absent  *absentees
-	sync    func(p *engine.Proc, key string) error
+	sync    func(p *engine.Process, key string) error
 	// failed is told of each failure.
-	failed func(p *engine.Proc, key string, delay time.Duration, err error)
+	failed func(p *engine.Process, key string, delay time.Duration, err error)
 }
 
 // errAbsent is the failure of a claim whose volume is not known. It is no work that anybody waits for.
@@ -28,7 +28,7 @@ type later struct {
 
 func (l *later) Error() string { return l.text }
 
-func newRetries(a *engine.Actor, name string, cfg ResizerConfig, sync func(*engine.Proc, string) error, failed func(*engine.Proc, string, time.Duration, error)) *retries {
+func newRetries(a *engine.Actor, name string, cfg ResizerConfig, sync func(*engine.Process, string) error, failed func(*engine.Process, string, time.Duration, error)) *retries {
 	// EXP-020: 1 s, 2 s, 4 s and so on, up to 5 min.
 	r := &retries{limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0), sync: sync, failed: failed}
 	r.queue = a.NewQueue(engine.QueueConfig{Name: name, Workers: cfg.Workers, Sync: r.process})
@@ -36,7 +36,7 @@ func newRetries(a *engine.Actor, name string, cfg ResizerConfig, sync func(*engi
 	return r
 }
 
-func (r *retries) process(p *engine.Proc, key string) error {
+func (r *retries) process(p *engine.Process, key string) error {
 	err := r.sync(p, key)
 	if err == nil {
 		r.limiter.Forget(key)

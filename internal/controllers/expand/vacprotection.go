@@ -72,7 +72,7 @@ func isMisplaced(class *storagev1.VolumeAttributesClass) bool {
 	return slices.Contains(class.Finalizers, objects.VACProtectionFinalizer) == (class.DeletionTimestamp != nil)
 }
 
-func (c *vacProtection) sync(p *engine.Proc, name string) error {
+func (c *vacProtection) sync(p *engine.Process, name string) error {
 	class, ok := c.classes.Get(name)
 	// VAC-021: gone, or in order.
 	if !ok || !isMisplaced(class) {

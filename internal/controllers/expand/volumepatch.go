@@ -27,7 +27,7 @@ type volumePatchSpec struct {
 	AttributesClass *string             `json:"volumeAttributesClassName,omitempty"`
 }
 
-func (patch volumePatch) apply(p *engine.Proc, name string) (*corev1.PersistentVolume, error) {
+func (patch volumePatch) apply(p *engine.Process, name string) (*corev1.PersistentVolume, error) {
 	data, err := json.Marshal(patch)
 	if err != nil {
 		panic("expand: a patch cannot be written as JSON: " + err.Error())
@@ -51,7 +51,7 @@ func capacityPatch(pv *corev1.PersistentVolume, size apiresource.Quantity) volum
 }
 
 // removePreResize takes pre-resize-capacity off a volume.
-func removePreResize(p *engine.Proc, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+func removePreResize(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	var patch volumePatch
 	patch.setPreResize(nil)
 	newer, err := patch.apply(p, pv.Name)

@@ -11,7 +11,7 @@ import (
 )
 
 // bind runs the binding cycle of a pod whose node was chosen (SCHED-027 to SCHED-029).
-func (s *scheduler) bind(p *engine.Proc, item *queuedPod, r *reservation) {
+func (s *scheduler) bind(p *engine.Process, item *queuedPod, r *reservation) {
 	err := s.preBind(p, item, r)
 	if err == nil {
 		err = s.bindPod(p, r)
@@ -32,7 +32,7 @@ func (s *scheduler) bind(p *engine.Proc, item *queuedPod, r *reservation) {
 }
 
 // preBind writes the pod's volumes and waits until its claims are bound (SCHED-028, SCHED-140 to SCHED-167).
-func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) error {
+func (s *scheduler) preBind(p *engine.Process, item *queuedPod, r *reservation) error {
 	if r.allBound {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (s *scheduler) preBind(p *engine.Proc, item *queuedPod, r *reservation) err
 
 // writeVolumes writes the reserved volumes, then the claims (SCHED-140). The first error ends it: what was written stays, and the assumptions
 // of the rest are removed (SCHED-143).
-func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
+func (s *scheduler) writeVolumes(p *engine.Process, r *reservation) error {
 	// SCHED-140, SCHED-141: the PersistentVolume controller binds the claims of these volumes.
 	for i := range r.bindings {
 		if r.canceled != nil {
@@ -97,7 +97,7 @@ func (s *scheduler) writeVolumes(p *engine.Proc, r *reservation) error {
 }
 
 // bindPod binds the pod to its node.
-func (s *scheduler) bindPod(p *engine.Proc, r *reservation) error {
+func (s *scheduler) bindPod(p *engine.Process, r *reservation) error {
 	// SCHED-029, SCHED-239: by a Binding, which names the uid of the pod.
 	_, err := s.api.Bind(p, api.KeyOf(r.pod), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.pod.UID},

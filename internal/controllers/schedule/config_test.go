@@ -112,7 +112,7 @@ func TestErrors(t *testing.T) {
 	f.load(fake.Pod("p"))
 	stored, _ := f.inf.pods.Get("default/p")
 	item := &queuedPod{key: "default/p", pod: stored}
-	f.actor.Go("test", func(p *engine.Proc) { f.fail(p, item, errors.New("oops"), new("")) })
+	f.actor.Go("test", func(p *engine.Process) { f.fail(p, item, errors.New("oops"), new("")) })
 	f.engine.Advance(0)
 	pod, _ := f.inf.pods.Get("default/p")
 	require.Equal(t, corev1.PodReasonSchedulerError, pod.Status.Conditions[0].Reason, "SCHED-230")

@@ -16,7 +16,7 @@ import (
 
 // fail ends a failed attempt: the pod goes back to the queue, and an Event and a condition report why (SCHED-230, SCHED-231, SCHED-238).
 // nominate is the new nomination of the pod; nil leaves it as it is.
-func (s *scheduler) fail(p *engine.Proc, item *queuedPod, err error, nominate *string) {
+func (s *scheduler) fail(p *engine.Process, item *queuedPod, err error, nominate *string) {
 	// SCHED-230: a rejected pod is unschedulable; any other error is one of the scheduler.
 	reason := corev1.PodReasonSchedulerError
 	item.plugins, item.noNodes = nil, false
@@ -64,7 +64,7 @@ func (s *scheduler) fail(p *engine.Proc, item *queuedPod, err error, nominate *s
 
 // patchStatus writes a condition and the nomination of a pod, if that changes anything; nil leaves either as it is. It returns the stored pod,
 // or after an error the pod that it was given.
-func (s *scheduler) patchStatus(p *engine.Proc, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) (*corev1.Pod, error) {
+func (s *scheduler) patchStatus(p *engine.Process, pod *corev1.Pod, condition *corev1.PodCondition, nominate *string) (*corev1.Pod, error) {
 	var conditions []corev1.PodCondition
 	reports, nominates := false, nominate != nil && *nominate != pod.Status.NominatedNodeName
 	if condition != nil {

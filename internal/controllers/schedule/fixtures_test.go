@@ -61,7 +61,7 @@ func (f *fixture) onNodes(objs ...api.Object) {
 func (f *fixture) find(pod *corev1.Pod) (node, why string, c *cycle) {
 	f.t.Helper()
 	c = newCycle(f.look, pod)
-	f.actor.Go("test", func(p *engine.Proc) {
+	f.actor.Go("test", func(p *engine.Process) {
 		var err error
 		if node, err = f.findNode(p, c); err == nil {
 			return

@@ -49,7 +49,7 @@ func (s *scheduler) postFilter(c *cycle, d *diagnosis) (nominate *string) {
 		return new("")
 	default:
 		// SCHED-234: the victims are deleted in the background, and the message does not mention it.
-		s.actor.Go("preemption for "+api.KeyOf(c.pod), func(p *engine.Proc) { s.evict(p, c.pod, best) })
+		s.actor.Go("preemption for "+api.KeyOf(c.pod), func(p *engine.Process) { s.evict(p, c.pod, best) })
 		return new(best.node)
 	}
 }
@@ -166,7 +166,7 @@ func (e *eviction) before(other *eviction) bool {
 }
 
 // evict deletes the victims. After an error it stops, and the pod is tried again (SCHED-243).
-func (s *scheduler) evict(p *engine.Proc, pod *corev1.Pod, e *eviction) {
+func (s *scheduler) evict(p *engine.Process, pod *corev1.Pod, e *eviction) {
 	for _, victim := range e.victims {
 		if victim.DeletionTimestamp != nil {
 			continue
@@ -180,7 +180,7 @@ func (s *scheduler) evict(p *engine.Proc, pod *corev1.Pod, e *eviction) {
 }
 
 // evictPod deletes a victim, or cancels its binding cycle. It returns the error of the API server.
-func (s *scheduler) evictPod(p *engine.Proc, pod, victim *corev1.Pod, node string) error {
+func (s *scheduler) evictPod(p *engine.Process, pod, victim *corev1.Pod, node string) error {
 	where := node
 	if r := s.preBinding[api.KeyOf(victim)]; r != nil && r.pod.UID == victim.UID {
 		// SCHED-242: a victim that is not bound yet is not deleted, its binding is canceled.
@@ -194,7 +194,7 @@ func (s *scheduler) evictPod(p *engine.Proc, pod, victim *corev1.Pod, node strin
 }
 
 // deleteVictim adds a condition with the reason to a pod and deletes it.
-func (s *scheduler) deleteVictim(p *engine.Proc, pod, victim *corev1.Pod) error {
+func (s *scheduler) deleteVictim(p *engine.Process, pod, victim *corev1.Pod) error {
 	_, err := s.patchStatus(p, victim, &corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
 		Message:            fmt.Sprintf("%s: preempting to accommodate a higher priority pod", pod.Spec.SchedulerName),

@@ -64,7 +64,7 @@ func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
 		active: tree(before), backoff: tree(byExpiry), errors: tree(byExpiry), unschedulable: tree(before), gated: tree(before),
 	}
 	// SCHED-009: the periods count from the start of the scheduler.
-	q.flush = a.NewTicker("flush of unschedulable pods", flushPeriod, func(*engine.Proc) { q.flushUnschedulable() })
+	q.flush = a.NewTicker("flush of unschedulable pods", flushPeriod, func(*engine.Process) { q.flushUnschedulable() })
 	return q
 }
 
@@ -220,7 +220,7 @@ func (q *queue) expiry(from time.Time, n int) time.Time {
 func (q *queue) waitForRetry(item *queuedPod) {
 	// SCHED-254, SCHED-008: the first flush after the second in which the backoff ends.
 	wait := item.expiry.Add(backoffWindow).Sub(q.now())
-	retry := func(*engine.Proc) {
+	retry := func(*engine.Process) {
 		q.put(q.active, item)
 		q.ready()
 	}

@@ -138,7 +138,7 @@ func TestPreemptionOfHolders(t *testing.T) {
 		f.onNodes(all...)
 		c := newCycle(f.look, pod)
 		var d *fitError
-		f.actor.Go("test", func(p *engine.Proc) {
+		f.actor.Go("test", func(p *engine.Process) {
 			_, err := f.findNode(p, c)
 			d = err.(*fitError)
 		})

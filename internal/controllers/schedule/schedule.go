@@ -19,7 +19,7 @@ type fitError struct{ diagnosis diagnosis }
 func (err *fitError) Error() string { return err.diagnosis.message() }
 
 // schedule tries to find a node for one pod. If it finds one, a binding cycle of its own binds the pod (SCHED-020 to SCHED-029).
-func (s *scheduler) schedule(p *engine.Proc, item *queuedPod) {
+func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 	pod := item.pod
 	if pod.DeletionTimestamp != nil {
 		// SCHED-021
@@ -47,11 +47,11 @@ func (s *scheduler) schedule(p *engine.Proc, item *queuedPod) {
 		s.fail(p, item, fmt.Errorf("running Reserve plugin %q: %w", volumeBinding, err), new(""))
 		return
 	}
-	s.actor.Go("binding of "+item.key, func(p *engine.Proc) { s.bind(p, item, res) })
+	s.actor.Go("binding of "+item.key, func(p *engine.Process) { s.bind(p, item, res) })
 }
 
 // rejected handles a pod for which no node was found. It may evict pods of lower priority.
-func (s *scheduler) rejected(p *engine.Proc, item *queuedPod, c *cycle, err error) {
+func (s *scheduler) rejected(p *engine.Process, item *queuedPod, c *cycle, err error) {
 	// The nomination ends unless postFilter makes another one. A pod rejected before any node was filtered keeps it.
 	nominate := new("")
 	var unfit *fitError
@@ -62,7 +62,7 @@ func (s *scheduler) rejected(p *engine.Proc, item *queuedPod, c *cycle, err erro
 }
 
 // findNode returns the node for a pod. The error says why there is none: errNoNodes, a *fitError, or the error of a plugin (SCHED-237).
-func (s *scheduler) findNode(p *engine.Proc, c *cycle) (string, error) {
+func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 	nodes := s.nodeNames()
 	if len(nodes) == 0 {
 		// SCHED-022: no plugin runs.

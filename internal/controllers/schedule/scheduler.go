@@ -205,7 +205,7 @@ func (s *scheduler) wake() {
 		return
 	}
 	s.busy = true
-	s.actor.Go("scheduling", func(p *engine.Proc) {
+	s.actor.Go("scheduling", func(p *engine.Process) {
 		if item := s.queue.next(); item != nil {
 			s.schedule(p, item)
 		}

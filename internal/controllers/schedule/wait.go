@@ -22,11 +22,11 @@ import (
 
 // waitForVolumes waits until the claims of a pod are bound. It checks once a second, but skips checks before which nothing has changed: they
 // would find the same. Settle does not wait for such a wait.
-func (s *scheduler) waitForVolumes(p *engine.Proc, r *reservation) error {
+func (s *scheduler) waitForVolumes(p *engine.Process, r *reservation) error {
 	start := s.now()
 	expired := false
 	// SCHED-167: the wait ends with an error after BindTimeout.
-	deadline := s.actor.Background(s.cfg.BindTimeout, "timeout of the binding of "+api.KeyOf(r.pod), func(*engine.Proc) {
+	deadline := s.actor.Background(s.cfg.BindTimeout, "timeout of the binding of "+api.KeyOf(r.pod), func(*engine.Process) {
 		expired = true
 		r.wake.Broadcast()
 	})

@@ -16,13 +16,13 @@ import (
 
 // Patch writes the difference between old and edited, in annotations and status, with one patch of the status subresource (EXP-005).
 // It fails with a Conflict if the stored claim is no longer old.
-func Patch(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func Patch(p *engine.Process, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	// EXP-005: a patch that names a version is as strict as an update.
 	return p.API().Claims.Patch(p, api.KeyOf(old), mergePatch(old, edited, old), api.Status)
 }
 
 // Force is Patch without a version: it applies the difference to whatever is stored, conditions type by type (EXP-005).
-func Force(p *engine.Proc, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+func Force(p *engine.Process, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	key := api.KeyOf(old)
 	for {
 		newest, ok := p.Engine().Store().Claims.Lookup(key)

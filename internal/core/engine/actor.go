@@ -15,7 +15,7 @@ type Actor struct {
 	start  func(*Actor)
 	alive  bool
 	lives  int
-	procs  []*Proc
+	procs  []*Process
 	stops  []func()
 	views  []View
 	queues []*Queue
@@ -82,7 +82,7 @@ func (a *Actor) Crash() {
 }
 
 // crash ends the actor. self is the process that asked for it, if it is one of the actor's own; it unwinds by itself.
-func (a *Actor) crash(self *Proc) {
+func (a *Actor) crash(self *Process) {
 	if !a.alive {
 		return
 	}
@@ -91,7 +91,7 @@ func (a *Actor) crash(self *Proc) {
 }
 
 // end ends this life of the actor.
-func (a *Actor) end(self *Proc) {
+func (a *Actor) end(self *Process) {
 	a.alive = false // nothing is scheduled for the actor from here on
 	procs := a.procs
 	a.procs = nil
@@ -144,15 +144,15 @@ func (r *restarting) run() {
 func (r *restarting) String() string { return "restart of " + r.actor.name }
 
 // Go starts a process at this instant, behind the events that are already due.
-func (a *Actor) Go(name string, fn func(*Proc)) { a.After(0, name, fn) }
+func (a *Actor) Go(name string, fn func(*Process)) { a.After(0, name, fn) }
 
 // After starts a process after d.
-func (a *Actor) After(d time.Duration, name string, fn func(*Proc)) *Timer {
+func (a *Actor) After(d time.Duration, name string, fn func(*Process)) *Timer {
 	return a.timer(d, name, false, func() { a.spawn(name, fn) })
 }
 
 // Background is After for work that repeats itself without effect unless something changes: Settle does not wait for it.
-func (a *Actor) Background(d time.Duration, name string, fn func(*Proc)) *Timer {
+func (a *Actor) Background(d time.Duration, name string, fn func(*Process)) *Timer {
 	return a.timer(d, name, true, func() { a.spawn(name, fn) })
 }
 

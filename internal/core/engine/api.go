@@ -48,7 +48,7 @@ func newAPI(e *Engine) *API {
 type Client[T api.Object] struct{ table *store.Table[T] }
 
 // Get reads the newest version from the server.
-func (c Client[T]) Get(p *Proc, key string) (T, error) {
+func (c Client[T]) Get(p *Process, key string) (T, error) {
 	var none T
 	fault, err := p.before(c.call("get", key), p.engine.latency)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c Client[T]) Get(p *Proc, key string) (T, error) {
 }
 
 // List reads all objects of the kind in the namespace from the server; "" is all namespaces.
-func (c Client[T]) List(p *Proc, namespace string) ([]T, error) {
+func (c Client[T]) List(p *Process, namespace string) ([]T, error) {
 	fault, err := p.before(c.call("list", namespace), p.engine.latency)
 	if err != nil {
 		return nil, err
@@ -86,32 +86,32 @@ func (c Client[T]) List(p *Proc, namespace string) ([]T, error) {
 }
 
 // Create is store.Table.Create.
-func (c Client[T]) Create(p *Proc, obj T) (T, error) {
+func (c Client[T]) Create(p *Process, obj T) (T, error) {
 	return c.write(p, "create", api.KeyOf(obj), func() (T, error) { return c.table.Create(obj) })
 }
 
 // Update is store.Table.Update.
-func (c Client[T]) Update(p *Proc, obj T) (T, error) {
+func (c Client[T]) Update(p *Process, obj T) (T, error) {
 	return c.update(p, "update", obj, func() (T, error) { return c.table.Update(obj) })
 }
 
 // UpdateStatus is store.Table.UpdateStatus.
-func (c Client[T]) UpdateStatus(p *Proc, obj T) (T, error) {
+func (c Client[T]) UpdateStatus(p *Process, obj T) (T, error) {
 	return c.update(p, "update-status", obj, func() (T, error) { return c.table.UpdateStatus(obj) })
 }
 
 // Replace is Update with an object that was made for this call alone; see store.Table.Replace.
-func (c Client[T]) Replace(p *Proc, obj T) (T, error) {
+func (c Client[T]) Replace(p *Process, obj T) (T, error) {
 	return c.update(p, "update", obj, func() (T, error) { return c.table.Replace(obj, api.Main) })
 }
 
 // ReplaceStatus is UpdateStatus with an object that was made for this call alone; see store.Table.Replace.
-func (c Client[T]) ReplaceStatus(p *Proc, obj T) (T, error) {
+func (c Client[T]) ReplaceStatus(p *Process, obj T) (T, error) {
 	return c.update(p, "update-status", obj, func() (T, error) { return c.table.Replace(obj, api.Status) })
 }
 
 // update is write for the most frequent writes: without a trace and an observer it allocates nothing.
-func (c Client[T]) update(p *Proc, verb string, obj T, write func() (T, error)) (T, error) {
+func (c Client[T]) update(p *Process, verb string, obj T, write func() (T, error)) (T, error) {
 	key := c.table.KeyOf(obj)
 	e := p.engine
 	if e.trace != nil || e.footprint != nil {
@@ -134,14 +134,14 @@ func (c Client[T]) update(p *Proc, verb string, obj T, write func() (T, error)) 
 }
 
 // Patch is store.Table.Patch.
-func (c Client[T]) Patch(p *Proc, key string, patch []byte, sub api.Subresource) (T, error) {
+func (c Client[T]) Patch(p *Process, key string, patch []byte, sub api.Subresource) (T, error) {
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) { return c.table.Patch(key, patch, sub) })
 }
 
 // PatchNewest applies a patch that the server computes from the version it has when the patch takes effect, such as a strategic merge
 // patch or a JSON patch. change returns the merge patch for the newest version; its error is the server's answer. It is not called if the
 // object does not exist.
-func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byte, error), sub api.Subresource) (T, error) {
+func (c Client[T]) PatchNewest(p *Process, key string, change func(newest T) ([]byte, error), sub api.Subresource) (T, error) {
 	return c.write(p, verbOf("patch", sub), key, func() (T, error) {
 		newest, err := c.table.Get(key)
 		if err != nil {
@@ -156,7 +156,7 @@ func (c Client[T]) PatchNewest(p *Proc, key string, change func(newest T) ([]byt
 }
 
 // Delete is store.Table.Delete.
-func (c Client[T]) Delete(p *Proc, key string, opts api.DeleteOptions) (T, error) {
+func (c Client[T]) Delete(p *Process, key string, opts api.DeleteOptions) (T, error) {
 	return c.write(p, "delete", key, func() (T, error) { return c.table.Delete(key, opts) })
 }
 
@@ -164,14 +164,14 @@ func (c Client[T]) call(verb, key string) api.Call {
 	return api.Call{Target: api.APIServer, Verb: verb, Kind: string(c.table.Kind()), Key: key}
 }
 
-func (c Client[T]) write(p *Proc, verb, key string, fn func() (T, error)) (T, error) {
+func (c Client[T]) write(p *Process, verb, key string, fn func() (T, error)) (T, error) {
 	obj, err := p.engine.api.write(p, verb, api.Ref{Kind: c.table.Kind(), Key: key}, func() (api.Object, error) { return fn() })
 	typed, _ := obj.(T)
 	return typed, err
 }
 
 // write makes an API write in the name of p: a fault or a delay may come first, then fn takes effect, and the write is traced.
-func (server *API) write(p *Proc, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
+func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Object, error)) (api.Object, error) {
 	e := server.engine
 	e.effects++
 	fault, err := p.before(api.Call{Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key}, e.latency)
@@ -205,32 +205,32 @@ func (server *API) write(p *Proc, verb string, ref api.Ref, fn func() (api.Objec
 }
 
 // Create stores a new object of any kind in the name of p.
-func (server *API) Create(p *Proc, obj api.Object, opts api.CreateOptions) (api.Object, error) {
+func (server *API) Create(p *Process, obj api.Object, opts api.CreateOptions) (api.Object, error) {
 	return server.write(p, "create", api.RefTo(obj), func() (api.Object, error) { return server.engine.store.CreateWith(obj, opts) })
 }
 
 // Update replaces an object of any kind, or its status, in the name of p.
-func (server *API) Update(p *Proc, obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
+func (server *API) Update(p *Process, obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
 	return server.write(p, verbOf("update", sub), api.RefTo(obj), func() (api.Object, error) { return server.engine.store.UpdateWith(obj, sub, opts) })
 }
 
 // Load stores an object of any kind as it is, in the name of p; see store.Table.Load.
-func (server *API) Load(p *Proc, obj api.Object) (api.Object, error) {
+func (server *API) Load(p *Process, obj api.Object) (api.Object, error) {
 	return server.write(p, "load", api.RefTo(obj), func() (api.Object, error) { return server.engine.store.Load(obj) })
 }
 
 // Patch applies a JSON merge patch to an object of any kind in the name of p.
-func (server *API) Patch(p *Proc, ref api.Ref, patch []byte, sub api.Subresource) (api.Object, error) {
+func (server *API) Patch(p *Process, ref api.Ref, patch []byte, sub api.Subresource) (api.Object, error) {
 	return server.write(p, verbOf("patch", sub), ref, func() (api.Object, error) { return server.engine.store.Patch(ref.Kind, ref.Key, patch, sub) })
 }
 
 // Delete deletes an object of any kind in the name of p.
-func (server *API) Delete(p *Proc, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
+func (server *API) Delete(p *Process, ref api.Ref, opts api.DeleteOptions) (api.Object, error) {
 	return server.write(p, "delete", ref, func() (api.Object, error) { return server.engine.store.Delete(ref.Kind, ref.Key, opts) })
 }
 
 // Bind gives a pod a node in the name of p; see store.Store.Bind.
-func (server *API) Bind(p *Proc, key string, binding *corev1.Binding) (*corev1.Pod, error) {
+func (server *API) Bind(p *Process, key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	obj, err := server.write(p, "bind", api.Ref{Kind: api.Pod, Key: key}, func() (api.Object, error) {
 		return server.engine.store.Bind(key, binding)
 	})

@@ -20,7 +20,7 @@ func TestReplace(t *testing.T) {
 	claims := e.Store().Claims
 	stored := mustCreate(t, claims, claim("default/c"))
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("write", func(p *engine.Proc) {
+		a.Go("write", func(p *engine.Process) {
 			next := *stored
 			next.Labels = map[string]string{"a": "b"}
 			got, err := p.API().Claims.Replace(p, &next)
@@ -55,7 +55,7 @@ func TestPatchNewest(t *testing.T) {
 	broken := errors.New("no")
 	asked := 0
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("write", func(p *engine.Proc) {
+		a.Go("write", func(p *engine.Process) {
 			got, err := p.API().Claims.PatchNewest(p, "default/c", func(newest *corev1.PersistentVolumeClaim) ([]byte, error) {
 				return fmt.Appendf(nil, `{"metadata":{"labels":{"seen":%q}}}`, newest.Labels["other"]), nil
 			}, api.Main)

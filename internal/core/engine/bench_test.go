@@ -25,8 +25,8 @@ func benchActor(b *testing.B, e *engine.Engine, start func(*engine.Actor)) *engi
 func BenchmarkEvent(b *testing.B) {
 	e := newEngine(b, engine.Config{})
 	var a *engine.Actor
-	var again func(p *engine.Proc)
-	again = func(p *engine.Proc) { a.After(time.Second, "again", again) }
+	var again func(p *engine.Process)
+	again = func(p *engine.Process) { a.After(time.Second, "again", again) }
 	a = benchActor(b, e, func(a *engine.Actor) {
 		for i := range 1000 {
 			a.After(time.Duration(i)*time.Millisecond, "again", again)
@@ -41,7 +41,7 @@ func BenchmarkEvent(b *testing.B) {
 func BenchmarkSwitch(b *testing.B) {
 	e := newEngine(b, engine.Config{})
 	benchActor(b, e, func(a *engine.Actor) {
-		a.Go("loop", func(p *engine.Proc) {
+		a.Go("loop", func(p *engine.Process) {
 			for {
 				p.Sleep(0)
 			}
@@ -58,7 +58,7 @@ func BenchmarkQueueTurn(b *testing.B) {
 	e := newEngine(b, engine.Config{})
 	var queue *engine.Queue
 	benchActor(b, e, func(a *engine.Actor) {
-		queue = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(*engine.Proc, string) error { return nil }})
+		queue = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(*engine.Process, string) error { return nil }})
 	})
 	keys := make([]string, 100)
 	for i := range keys {

@@ -30,7 +30,7 @@ func TestBind(t *testing.T) {
 	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Target: corev1.ObjectReference{Name: "n1"}}
 
 	actor, err := e.NewActor("scheduler", func(a *engine.Actor) {
-		a.Go("bind", func(p *engine.Proc) {
+		a.Go("bind", func(p *engine.Process) {
 			bound, err := e.API().Bind(p, "default/web", binding)
 			require.NoError(t, err, "API-262")
 			assert.Equal(t, "n1", bound.Spec.NodeName, "API-262")

@@ -7,7 +7,7 @@ import (
 
 // BackendWithin is Backend for a caller that waits at most budget. A call that takes longer, by itself or by an injected delay, ends at
 // that moment with the error late and has no effect (MNT-006).
-func (p *Proc) BackendWithin(call api.Call, latency, budget time.Duration, late error, fn func() error) error {
+func (p *Process) BackendWithin(call api.Call, latency, budget time.Duration, late error, fn func() error) error {
 	if p.inline {
 		err := fn()
 		p.traceCall(call, "end", err)
@@ -53,7 +53,7 @@ func (p *Proc) BackendWithin(call api.Call, latency, budget time.Duration, late 
 	err := fn()
 	p.traceCall(call, "end", err)
 	if f := p.engine.footprint; f != nil {
-		f.Calls = append(f.Calls, Effect{Proc: p, Call: call, Err: err})
+		f.Calls = append(f.Calls, Effect{Process: p, Call: call, Err: err})
 	}
 	if lost := p.after(fault); lost != nil {
 		return lost

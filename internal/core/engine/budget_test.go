@@ -32,7 +32,7 @@ func TestBackendWithin(t *testing.T) {
 		var got error
 		var took time.Duration
 		if _, err := e.NewActor("a", func(a *Actor) {
-			a.Go("call", func(p *Proc) {
+			a.Go("call", func(p *Process) {
 				got = p.BackendWithin(api.Call{Target: "d"}, tc.latency, 2*time.Minute, late, func() error { effect = true; return nil })
 				took = p.Now().Sub(start)
 			})

@@ -59,14 +59,14 @@ type Engine struct {
 	more    func() (event, bool) // gives the next event
 	open    bool                 // an event is under way
 	host    *coroutine           // coroutine of the event's task
-	resumed *Proc                // process that continues at the end of the task
+	resumed *Process             // process that continues at the end of the task
 	onto    *coroutine           // that goes on next
 	idle    []*coroutine
 	after   []func() // called after each event
-	user    *Proc
-	running *Proc  // process that runs at this moment
-	procs   uint64 // number of processes so far
-	cause   uint64 // process that set the timer that fires at this moment
+	user    *Process
+	running *Process // process that runs at this moment
+	procs   uint64   // number of processes so far
+	cause   uint64   // process that set the timer that fires at this moment
 	// For tools that observe; see Observe.
 	observer  Observer
 	footprint *Footprint
@@ -74,7 +74,7 @@ type Engine struct {
 	deadline  time.Duration
 	// eventStamp is the number at the end of the newest Event's name.
 	eventStamp int64
-	// effects counts the effects of all actors; see Proc.Effects.
+	// effects counts the effects of all actors; see Process.Effects.
 	effects uint64
 }
 
@@ -111,12 +111,12 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.store = store.New(store.Config{Now: e.Now, History: cfg.History, AsGiven: cfg.AsGiven})
 	e.api = newAPI(e)
-	e.user = &Proc{engine: e, name: api.User, actor: &Actor{engine: e, name: api.User, alive: true}, inline: true}
+	e.user = &Process{engine: e, name: api.User, actor: &Actor{engine: e, name: api.User, alive: true}, inline: true}
 	return e, nil
 }
 
 // User is the process in whose name the caller of the engine uses the API. It never waits.
-func (e *Engine) User() *Proc { return e.user }
+func (e *Engine) User() *Process { return e.user }
 
 // Now is the virtual time.
 func (e *Engine) Now() time.Time { return e.start.Add(e.now) }

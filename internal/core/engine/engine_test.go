@@ -59,7 +59,9 @@ func (d *diary) note(what string) {
 }
 
 // noted is a process that only notes its name.
-func (d *diary) noted(name string) func(*engine.Proc) { return func(*engine.Proc) { d.note(name) } }
+func (d *diary) noted(name string) func(*engine.Process) {
+	return func(*engine.Process) { d.note(name) }
+}
 
 func (d *diary) want(t *testing.T, entries ...string) {
 	t.Helper()
@@ -93,7 +95,7 @@ func TestAdvance(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	d := &diary{e: e}
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.After(time.Second, "start", func(p *engine.Proc) {
+		a.After(time.Second, "start", func(p *engine.Process) {
 			d.note("start")
 			a.Go("at once", d.noted("at once"))
 			a.After(time.Second, "after it", d.noted("after it"))
@@ -121,7 +123,7 @@ func TestForever(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	ran := 0
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.After(time.Second, "soon", func(p *engine.Proc) { p.Sleep(forever); ran++ })
+		a.After(time.Second, "soon", func(p *engine.Process) { p.Sleep(forever); ran++ })
 	})
 	e.Advance(time.Minute)
 	if got, want := e.Pending(), []string{"a: soon at +2562047h47m16.854775807s"}; !slices.Equal(got, want) {
@@ -158,7 +160,7 @@ func TestSettleWaitsForWorkOfBackground(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	d := &diary{e: e}
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Background(0, "pass", func(p *engine.Proc) {
+		a.Background(0, "pass", func(p *engine.Process) {
 			p.Sleep(time.Second)
 			d.note("pass")
 		})
@@ -184,9 +186,9 @@ func TestStuck(t *testing.T) {
 			name:  "the limit is spent",
 			cause: engine.TimeLimit,
 			start: func(a *engine.Actor) {
-				a.After(2*time.Minute, "late", func(*engine.Proc) {})
-				a.After(90*time.Second, "less late", func(*engine.Proc) {})
-				a.Background(3*time.Minute, "pass", func(*engine.Proc) {})
+				a.After(2*time.Minute, "late", func(*engine.Process) {})
+				a.After(90*time.Second, "less late", func(*engine.Process) {})
+				a.Background(3*time.Minute, "pass", func(*engine.Process) {})
 			},
 			run:  func(e *engine.Engine) error { return e.Settle(time.Minute) },
 			want: "1m0s of virtual time is spent; pending: a: less late at +1m30s, a: late at +2m0s, a: pass (background) at +3m0s",
@@ -197,7 +199,7 @@ func TestStuck(t *testing.T) {
 			cause: engine.TimeLimit,
 			start: func(a *engine.Actor) {
 				for i := range 12 {
-					a.After(time.Hour, fmt.Sprintf("n%d", i), func(*engine.Proc) {})
+					a.After(time.Hour, fmt.Sprintf("n%d", i), func(*engine.Process) {})
 				}
 			},
 			run: func(e *engine.Engine) error { return e.Settle(time.Minute) },
@@ -210,7 +212,7 @@ func TestStuck(t *testing.T) {
 			cause: engine.Livelock,
 			start: func(a *engine.Actor) {
 				q := a.NewQueue(engine.QueueConfig{Name: "spin", Limiter: engine.NewLimiter(0, 0, 0, 0),
-					Sync: func(*engine.Proc, string) error { return errors.New("again") }})
+					Sync: func(*engine.Process, string) error { return errors.New("again") }})
 				q.Add("k")
 			},
 			run:  func(e *engine.Engine) error { return e.Settle(time.Minute) },
@@ -219,7 +221,7 @@ func TestStuck(t *testing.T) {
 		{
 			name:  "nothing is left",
 			cause: engine.NothingLeft,
-			start: func(a *engine.Actor) { a.After(time.Second, "only", func(*engine.Proc) {}) },
+			start: func(a *engine.Actor) { a.After(time.Second, "only", func(*engine.Process) {}) },
 			run:   func(e *engine.Engine) error { return e.Until(never, time.Minute) },
 			want:  "nothing is left that could change anything",
 			at:    time.Minute,
@@ -227,7 +229,7 @@ func TestStuck(t *testing.T) {
 		{
 			name:  "a timer that was stopped is no work",
 			cause: engine.NothingLeft,
-			start: func(a *engine.Actor) { a.After(time.Hour, "stopped", func(*engine.Proc) {}).Stop() },
+			start: func(a *engine.Actor) { a.After(time.Hour, "stopped", func(*engine.Process) {}).Stop() },
 			run:   func(e *engine.Engine) error { return e.Until(never, time.Minute) },
 			want:  "nothing is left that could change anything",
 			at:    time.Minute,
@@ -275,7 +277,7 @@ func TestStoppedTimers(t *testing.T) {
 	var first, second, fired *engine.Timer
 	startActor(t, e, "a", func(a *engine.Actor) {
 		first = a.After(time.Second, "first", d.noted("first"))
-		fired = a.After(2*time.Second, "stops", func(*engine.Proc) {
+		fired = a.After(2*time.Second, "stops", func(*engine.Process) {
 			d.note("stops")
 			if !second.Stop() {
 				t.Errorf("Stop of a timer that is due at this instant = false, want true")
@@ -309,7 +311,7 @@ func crowd(t *testing.T, cfg engine.Config, n int) ([]string, []engine.Choice) {
 	var order []string
 	startActor(t, e, "a", func(a *engine.Actor) {
 		for i := range n {
-			a.Go(fmt.Sprint(i), func(p *engine.Proc) {
+			a.Go(fmt.Sprint(i), func(p *engine.Process) {
 				for call := range 2 {
 					if _, err := p.API().Nodes.List(p, ""); err != nil {
 						t.Errorf("List: %v", err)
@@ -382,7 +384,7 @@ func TestAfterEvent(t *testing.T) {
 	var seen []time.Duration
 	e.AfterEvent(func() { seen = append(seen, since(e)) })
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("now", func(p *engine.Proc) { p.Sleep(time.Second) })
+		a.Go("now", func(p *engine.Process) { p.Sleep(time.Second) })
 	})
 	e.Advance(time.Minute)
 	if want := []time.Duration{0, time.Second}; !reflect.DeepEqual(seen, want) {
@@ -399,12 +401,12 @@ func TestEachEventEndsOnce(t *testing.T) {
 		var signal engine.Signal
 		victim := startActor(t, e, "victim", func(a *engine.Actor) {
 			for range 3 {
-				a.Go("sleeps", func(p *engine.Proc) { p.Sleep(time.Hour) })
-				a.Go("waits", func(p *engine.Proc) { signal.Wait(p, 0) })
+				a.Go("sleeps", func(p *engine.Process) { p.Sleep(time.Hour) })
+				a.Go("waits", func(p *engine.Process) { signal.Wait(p, 0) })
 			}
 		})
 		startActor(t, e, "a", func(a *engine.Actor) {
-			queue := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 2, Sync: func(p *engine.Proc, key string) error {
+			queue := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 2, Sync: func(p *engine.Process, key string) error {
 				p.Sleep(time.Second)
 				signal.Broadcast()
 				signal.Wait(p, time.Second)
@@ -413,12 +415,12 @@ func TestEachEventEndsOnce(t *testing.T) {
 			for _, key := range []string{"x", "y", "z"} {
 				queue.Add(key)
 			}
-			a.After(1500*time.Millisecond, "kills another", func(p *engine.Proc) {
+			a.After(1500*time.Millisecond, "kills another", func(p *engine.Process) {
 				victim.Crash()
 				p.Sleep(time.Millisecond)
 			})
-			a.After(5*time.Second, "kills itself", func(*engine.Proc) { a.Crash() })
-			a.After(9*time.Second, "never", func(*engine.Proc) { t.Errorf("a dead actor acts") })
+			a.After(5*time.Second, "kills itself", func(*engine.Process) { a.Crash() })
+			a.After(9*time.Second, "never", func(*engine.Process) { t.Errorf("a dead actor acts") })
 		})
 		steps := 0
 		for e.Step() {
@@ -437,7 +439,7 @@ func TestNoCoroutineForWhoDoesNotWait(t *testing.T) {
 	before, most := runtime.NumGoroutine(), 0
 	e := newEngine(t, engine.Config{})
 	startActor(t, e, "a", func(a *engine.Actor) {
-		queue := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 10, Sync: func(p *engine.Proc, key string) error {
+		queue := a.NewQueue(engine.QueueConfig{Name: "q", Workers: 10, Sync: func(p *engine.Process, key string) error {
 			if _, err := p.API().Nodes.Get(p, "n"); err == nil {
 				t.Errorf("there is a node")
 			}
@@ -459,7 +461,7 @@ func TestSteppedEngineIsCollected(t *testing.T) {
 	collected := make(chan struct{})
 	func() {
 		e := newEngine(t, engine.Config{})
-		startActor(t, e, "a", func(a *engine.Actor) { a.Go("now", func(*engine.Proc) {}) })
+		startActor(t, e, "a", func(a *engine.Actor) { a.Go("now", func(*engine.Process) {}) })
 		if !e.Step() {
 			t.Fatal("there was nothing to do")
 		}

@@ -40,9 +40,9 @@ func (c *chaos) start(a *Actor) {
 	rng := c.rng
 	recorder := a.NewRecorder(a.Name())
 	operations := a.NewNestedOperations()
-	loop := a.NewLoop("loop", 7, func(p *Proc) { p.Sleep(time.Duration(rng.IntN(12))) })
+	loop := a.NewLoop("loop", 7, func(p *Process) { p.Sleep(time.Duration(rng.IntN(12))) })
 	var queue *Queue
-	queue = a.NewQueue(QueueConfig{Name: "queue", Workers: 2, Limiter: NewLimiter(3, 100, 0, 0), Sync: func(p *Proc, key string) error {
+	queue = a.NewQueue(QueueConfig{Name: "queue", Workers: 2, Limiter: NewLimiter(3, 100, 0, 0), Sync: func(p *Process, key string) error {
 		for range rng.IntN(3) {
 			c.act(p, queue, loop, operations, recorder)
 		}
@@ -56,9 +56,9 @@ func (c *chaos) start(a *Actor) {
 		Delete: func(n *corev1.Node) { queue.AddAfter(n.Name, 2) },
 	})
 	a.OnStop(func() { c.cancel() })
-	a.Go("begin", func(p *Proc) {
+	a.Go("begin", func(p *Process) {
 		// A process that dies leaves timers behind.
-		defer func() { c.timers = append(c.timers, a.After(5, "left behind", func(*Proc) {})) }()
+		defer func() { c.timers = append(c.timers, a.After(5, "left behind", func(*Process) {})) }()
 		c.act(p, queue, loop, operations, recorder)
 	})
 }
@@ -70,7 +70,7 @@ func (c *chaos) cancel() {
 	}
 }
 
-func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *NestedOperations, recorder *Recorder) {
+func (c *chaos) act(p *Process, queue *Queue, loop *Loop, operations *NestedOperations, recorder *Recorder) {
 	a, rng := p.Actor(), c.rng
 	d := time.Duration(rng.IntN(6))
 	name := fmt.Sprint("n", rng.IntN(4))
@@ -84,7 +84,7 @@ func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *NestedOperati
 	case 3:
 		loop.Arm()
 	case 4:
-		_ = operations.Run(OperationKey{Volume: name}, name, func(p *Proc) error {
+		_ = operations.Run(OperationKey{Volume: name}, name, func(p *Process) error {
 			p.Sleep(d)
 			if d == 3 {
 				panic("broken")
@@ -99,7 +99,7 @@ func (c *chaos) act(p *Proc, queue *Queue, loop *Loop, operations *NestedOperati
 			recorder.Event(p, n, corev1.EventTypeNormal, "Reason", "text")
 		}
 	case 7:
-		c.timers = append(c.timers, a.After(d, "timer", func(p *Proc) { p.Sleep(d) }), a.Background(d, "background", func(*Proc) {}))
+		c.timers = append(c.timers, a.After(d, "timer", func(p *Process) { p.Sleep(d) }), a.Background(d, "background", func(*Process) {}))
 	case 8:
 		c.cancel()
 	case 9:

@@ -13,11 +13,11 @@ type Loop struct {
 	fresh  bool // no pass has run: the base itself is a tick
 	armed  bool
 	active bool // a pass is on its way
-	pass   func(*Proc)
+	pass   func(*Process)
 }
 
 // NewLoop makes a loop whose first tick is now, if it is armed at this instant, and whose next ones come every period.
-func (a *Actor) NewLoop(name string, period time.Duration, pass func(*Proc)) *Loop {
+func (a *Actor) NewLoop(name string, period time.Duration, pass func(*Process)) *Loop {
 	return &Loop{actor: a, name: name, period: period, base: a.engine.now, fresh: true, pass: pass}
 }
 
@@ -43,7 +43,7 @@ func (l *Loop) schedule() {
 }
 
 func (l *Loop) tick() {
-	l.actor.spawn(l.name, func(p *Proc) {
+	l.actor.spawn(l.name, func(p *Process) {
 		l.fresh, l.armed, l.active = false, false, true
 		l.pass(p)
 		l.active = false

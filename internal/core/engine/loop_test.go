@@ -11,8 +11,8 @@ func TestLoop(t *testing.T) {
 	const period = 100 * time.Millisecond
 	tests := []struct {
 		name string
-		took time.Duration                        // how long each pass takes
-		pass func(p *engine.Proc, l *engine.Loop) // what each pass does at its begin
+		took time.Duration                           // how long each pass takes
+		pass func(p *engine.Process, l *engine.Loop) // what each pass does at its begin
 		do   func(e *engine.Engine, l *engine.Loop)
 		want []string
 	}{
@@ -67,7 +67,7 @@ func TestLoop(t *testing.T) {
 		{
 			name: "a pass that arms its loop, and takes longer than the period, never overlaps itself",
 			took: 250 * time.Millisecond,
-			pass: func(p *engine.Proc, l *engine.Loop) {
+			pass: func(p *engine.Process, l *engine.Loop) {
 				if since(p.Engine()) < time.Second {
 					l.Arm()
 				}
@@ -94,7 +94,7 @@ func TestLoop(t *testing.T) {
 			d := &diary{e: e}
 			var loop *engine.Loop
 			startActor(t, e, "a", func(a *engine.Actor) {
-				loop = a.NewLoop("loop", period, func(p *engine.Proc) {
+				loop = a.NewLoop("loop", period, func(p *engine.Process) {
 					d.note("pass")
 					if test.pass != nil {
 						test.pass(p, loop)
@@ -117,7 +117,7 @@ func TestLoopIsBackground(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	passes := 0
 	startActor(t, e, "a", func(a *engine.Actor) {
-		loop := a.NewLoop("loop", time.Second, func(p *engine.Proc) { passes++ })
+		loop := a.NewLoop("loop", time.Second, func(p *engine.Process) { passes++ })
 		loop.Arm()
 	})
 	if err := e.Settle(0); err != nil || passes != 0 {

@@ -19,8 +19,8 @@ func pending(t *testing.T, fn func(e *engine.Engine, o *engine.NestedOperations)
 	fn(e, ops)
 }
 
-func lasting(d time.Duration, err error) func(*engine.Proc) error {
-	return func(p *engine.Proc) error { p.Sleep(d); return err }
+func lasting(d time.Duration, err error) func(*engine.Process) error {
+	return func(p *engine.Process) error { p.Sleep(d); return err }
 }
 
 var errBroken = errors.New("broken")
@@ -177,7 +177,7 @@ func TestPendingPanic(t *testing.T) {
 	pending(t, func(e *engine.Engine, o *engine.NestedOperations) {
 		key := engine.OperationKey{Volume: "v"}
 		during := false
-		if err := o.Run(key, "x", func(p *engine.Proc) error { during = o.Running(key); panic("broken") }); err != nil {
+		if err := o.Run(key, "x", func(p *engine.Process) error { during = o.Running(key); panic("broken") }); err != nil {
 			t.Fatal(err)
 		}
 		e.Advance(0)

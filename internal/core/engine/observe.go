@@ -51,8 +51,8 @@ type Due struct {
 	Kind DueKind
 	// Actor is the owner of the event; nil for a restart.
 	Actor *Actor
-	// Proc continues, View delivers, or Queue takes a key; the others are nil.
-	Proc       *Proc
+	// Process continues, View delivers, or Queue takes a key; the others are nil.
+	Process    *Process
 	View       View
 	Queue      *Queue
 	Name       string // of a timer or a restart
@@ -66,10 +66,10 @@ func (e *Engine) due(ev event, at time.Duration) Due {
 	switch t := ev.task.(type) {
 	case *Queue:
 		d.Kind, d.Queue = DueTurn, t
-	case *Proc:
-		d.Kind, d.Proc = DueActivity, t
+	case *Process:
+		d.Kind, d.Process = DueActivity, t
 	case *waiter:
-		d.Kind, d.Proc = DueWaking, t.proc
+		d.Kind, d.Process = DueWaking, t.proc
 	case *Timer:
 		d.Kind, d.Name, d.Stopped = DueTimer, t.name, t.stopped
 	case *restarting:
@@ -135,8 +135,8 @@ type Footprint struct {
 	// Code reports whether code of the actor ran. It is false for a delivery, although its handlers ran, and for an event that is only
 	// the effect of a call: other actors may run between the effect and its answer.
 	Code bool
-	// Procs are the processes that ran, in order.
-	Procs []*Proc
+	// Processes are the processes that ran, in order.
+	Processes []*Process
 	// Calls are the calls to the API server and to backends that had their effect.
 	Calls []Effect
 	// Reads lists what was read from informers.
@@ -145,17 +145,17 @@ type Footprint struct {
 	Queues []*Queue
 	// Queued lists the numbers of the events that were queued, in order.
 	Queued []uint64
-	// Counts lists the results of Proc.Effects.
+	// Counts lists the results of Process.Effects.
 	Counts []Count
 	// Answers lists further results that do not follow from the actor's memory: lengths of queues, failures and delays of keys, and
 	// whether timers could still be stopped.
 	Answers []int64
-	within  uint32 // Proc.calls, if the process was within a call when the event began
+	within  uint32 // Process.calls, if the process was within a call when the event began
 }
 
 // Effect is a call that took effect.
 type Effect struct {
-	Proc    *Proc
+	Process *Process
 	Call    api.Call
 	Objects []api.Object // the answer of the API server
 	Err     error        // or its refusal
@@ -170,15 +170,15 @@ type Read struct {
 	Objects []api.Object
 }
 
-// Count is one result of Proc.Effects.
+// Count is one result of Process.Effects.
 type Count struct {
-	Proc  *Proc
-	Value uint64
+	Process *Process
+	Value   uint64
 }
 
 func (f *Footprint) reset(ev Due) {
 	*f = Footprint{
-		Event: ev, Procs: f.Procs[:0], Calls: f.Calls[:0], Reads: f.Reads[:0], Queues: f.Queues[:0], Queued: f.Queued[:0], Counts: f.Counts[:0],
+		Event: ev, Processes: f.Processes[:0], Calls: f.Calls[:0], Reads: f.Reads[:0], Queues: f.Queues[:0], Queued: f.Queued[:0], Counts: f.Counts[:0],
 		Answers: f.Answers[:0],
 	}
 }
@@ -199,15 +199,15 @@ func (e *Engine) beginObserved(ev event) {
 	f := e.footprint
 	f.reset(d)
 	f.Code = d.Kind != DueDelivery
-	if d.Kind == DueActivity && d.Proc.calls%2 == 1 {
-		f.within = d.Proc.calls
+	if d.Kind == DueActivity && d.Process.calls%2 == 1 {
+		f.within = d.Process.calls
 	}
 }
 
 // endObserved reports its end.
 func (e *Engine) endObserved() {
 	f := e.footprint
-	if f.within > 0 && f.Event.Proc.calls == f.within {
+	if f.within > 0 && f.Event.Process.calls == f.within {
 		f.Code = false // the process was within the same call before and after
 	}
 	e.observer.End(f)
@@ -264,8 +264,8 @@ func (a *Actor) Views() []View { return a.views }
 // Queues lists the queues of this life of the actor, in the order in which they were made.
 func (a *Actor) Queues() []*Queue { return a.queues }
 
-// Procs lists the processes of the actor that have not ended, in no order.
-func (a *Actor) Procs() []*Proc { return a.procs }
+// Processes lists the processes of the actor that have not ended, in no order.
+func (a *Actor) Processes() []*Process { return a.procs }
 
 // Lives is the number of starts of the actor.
 func (a *Actor) Lives() int { return a.lives }
@@ -279,12 +279,12 @@ func (a *Actor) Keeps(memory ...any) { a.memory = append(a.memory, memory...) }
 func (a *Actor) Memory() []any { return a.memory }
 
 // ID is the number of the process: processes are numbered from 1 in the order in which they begin. The user's process has none.
-func (p *Proc) ID() uint64 { return p.id }
+func (p *Process) ID() uint64 { return p.id }
 
 // noteRead records the answer to a call.
-func (p *Proc) noteRead(call api.Call, err error, objs ...api.Object) {
+func (p *Process) noteRead(call api.Call, err error, objs ...api.Object) {
 	f := p.engine.footprint
-	effect := Effect{Proc: p, Call: call, Err: err}
+	effect := Effect{Process: p, Call: call, Err: err}
 	if err == nil {
 		effect.Objects = append(effect.Objects, objs...)
 	}
@@ -292,9 +292,9 @@ func (p *Proc) noteRead(call api.Call, err error, objs ...api.Object) {
 }
 
 // noteList records the answer to a list.
-func noteList[T api.Object](p *Proc, call api.Call, objs []T) {
+func noteList[T api.Object](p *Process, call api.Call, objs []T) {
 	f := p.engine.footprint
-	effect := Effect{Proc: p, Call: call}
+	effect := Effect{Process: p, Call: call}
 	for _, obj := range objs {
 		effect.Objects = append(effect.Objects, obj)
 	}

@@ -39,7 +39,7 @@ func (o *observer) End(f *engine.Footprint) {
 	for _, l := range f.Reads {
 		s.looks = append(s.looks, string(l.View.Kind())+" "+l.Key)
 	}
-	for _, p := range f.Procs {
+	for _, p := range f.Processes {
 		s.process = p.ID()
 	}
 	o.steps = append(o.steps, s)
@@ -50,7 +50,7 @@ func TestObserve(t *testing.T) {
 	e := newEngine(t, engine.Config{Choose: func(int) int { return 0 }})
 	a, err := e.NewActor("a", func(a *engine.Actor) {
 		nodes := engine.NewInformer(a, e.Store().Nodes)
-		q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *engine.Proc, key string) error {
+		q := a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *engine.Process, key string) error {
 			n, _ := nodes.Get(key)
 			n = n.DeepCopy()
 			n.Spec.Unschedulable = true
@@ -86,7 +86,7 @@ func TestObserve(t *testing.T) {
 		t.Errorf("RunMode() = %v, %v and %d returns, want one of Advance", drive, end, o.returns)
 	}
 	e.Observe(nil)
-	a.After(time.Second, "later", func(*engine.Proc) {})
+	a.After(time.Second, "later", func(*engine.Process) {})
 	if later := e.Later(); len(later) != 1 || later[0].Name != "later" || later[0].At != time.Second {
 		t.Errorf("Later() = %+v", later)
 	}
@@ -133,11 +133,11 @@ func TestActivity(t *testing.T) {
 	n := mustCreate(t, e.Store().Nodes, node("n", nil))
 	_, err := e.NewActor("a", func(a *engine.Actor) {
 		ops := a.NewNestedOperations()
-		a.Go("sync", func(p *engine.Proc) {
+		a.Go("sync", func(p *engine.Process) {
 			p.Decide("X", n, "sync")
-			_ = ops.Run(engine.OperationKey{}, "op", func(p *engine.Proc) error { p.Decide("X", n, "operation"); return nil })
+			_ = ops.Run(engine.OperationKey{}, "op", func(p *engine.Process) error { p.Decide("X", n, "operation"); return nil })
 		})
-		a.Go("other", func(p *engine.Proc) { p.Decide("X", n, "other") })
+		a.Go("other", func(p *engine.Process) { p.Decide("X", n, "other") })
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ type NestedOperations struct {
 	actor   *Actor
 	records map[string][]*operation // by volume, oldest first
 	// Before, when set, is called at the beginning of each operation. Tests change objects in it.
-	Before func(p *Proc, name string)
+	Before func(p *Process, name string)
 }
 
 // operation is an operation that runs, or one that failed.
@@ -62,7 +62,7 @@ func (a *Actor) NewNestedOperations() *NestedOperations {
 // Run starts the operation at this instant, behind what is already due. It returns ErrRunning while an operation with a matching key
 // runs, and ErrBackoff during the backoff of the same operation; then nothing happens, now or later (BIND-091, BIND-094). A panic in fn
 // is an error of the operation, a *PanicError (BIND-095, MNT-156). The key is free when fn has returned (ATT-090).
-func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Proc) error) error {
+func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process) error) error {
 	// A rejected attempt may succeed later, so it counts as an effect too.
 	o.actor.engine.effects++
 	op := o.find(key)
@@ -86,7 +86,7 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Proc) e
 	// ATT-083, ATT-085, MNT-155: once the backoff is over the record keeps its name and its backoff, whatever runs under it now.
 	// ATT-082: the new operation takes over the key.
 	op.key, op.running = key, true
-	o.actor.Go(name, func(p *Proc) {
+	o.actor.Go(name, func(p *Process) {
 		if o.Before != nil {
 			o.Before(p, name)
 		}
@@ -96,7 +96,7 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Proc) e
 }
 
 // complete records the end of an operation.
-func (o *NestedOperations) complete(op *operation, err error, p *Proc) {
+func (o *NestedOperations) complete(op *operation, err error, p *Process) {
 	op.running = false
 	if err == nil {
 		// BIND-092, ATT-084, MNT-156: success deletes the record.

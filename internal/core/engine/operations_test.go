@@ -29,7 +29,7 @@ func newOperationsWorld(t *testing.T) *operationsWorld {
 }
 
 // start starts an operation that excludes only others of its name, and reports whether it began.
-func (w *operationsWorld) start(name string, fn func(p *engine.Proc) error) bool {
+func (w *operationsWorld) start(name string, fn func(p *engine.Process) error) bool {
 	return w.operations.Run(engine.OperationKey{Volume: name}, name, fn) == nil
 }
 
@@ -39,7 +39,7 @@ func (w *operationsWorld) running(name string) bool {
 
 // run tries to start an operation that takes so long and ends with err, and lets the instant pass.
 func (w *operationsWorld) run(name string, took time.Duration, err error) bool {
-	started := w.start(name, func(p *engine.Proc) error {
+	started := w.start(name, func(p *engine.Process) error {
 		w.d.note(name)
 		p.Sleep(took)
 		return err
@@ -73,7 +73,7 @@ func TestOperations(t *testing.T) {
 		{
 			rule: "BIND-091", name: "a name counts as running before it begins",
 			do: func(t *testing.T, w *operationsWorld) {
-				nothing := func(*engine.Proc) error { return nil }
+				nothing := func(*engine.Process) error { return nil }
 				if !w.start("a", nothing) || w.start("a", nothing) {
 					t.Errorf("two attempts at one instant: want the first to start")
 				}
@@ -173,7 +173,7 @@ func TestOperationBackoff(t *testing.T) {
 func TestOperationPanics(t *testing.T) {
 	w := newOperationsWorld(t)
 	cause := errors.New("cause")
-	broken := func(p *engine.Proc) error {
+	broken := func(p *engine.Process) error {
 		p.Sleep(time.Second)
 		panic(fmt.Errorf("value at %p: %w", p, cause))
 	}
@@ -219,7 +219,7 @@ func TestOperationPanicsDeep(t *testing.T) {
 		}
 		dive(n - 1)
 	}
-	w.start("a", func(*engine.Proc) error { dive(1000); return nil })
+	w.start("a", func(*engine.Process) error { dive(1000); return nil })
 	w.e.Advance(0)
 	for entry := range w.e.Trace().Entries() {
 		var got *engine.PanicError
@@ -237,7 +237,7 @@ func TestOperationPanicsDeep(t *testing.T) {
 // What is no failure of the operation is not taken for one: the end of a test, and a crash of the actor.
 func TestOperationEndsOtherwise(t *testing.T) {
 	w := newOperationsWorld(t)
-	w.start("a", func(*engine.Proc) error { runtime.Goexit(); return nil })
+	w.start("a", func(*engine.Process) error { runtime.Goexit(); return nil })
 	done := make(chan bool)
 	go func() {
 		defer func() { done <- true }()
@@ -248,8 +248,8 @@ func TestOperationEndsOtherwise(t *testing.T) {
 
 	w = newOperationsWorld(t)
 	a, _ := w.e.Actor("a")
-	w.start("b", func(p *engine.Proc) error { p.Sleep(time.Hour); return nil })
-	w.start("c", func(p *engine.Proc) error { a.Crash(); return nil })
+	w.start("b", func(p *engine.Process) error { p.Sleep(time.Hour); return nil })
+	w.start("c", func(p *engine.Process) error { a.Crash(); return nil })
 	w.e.Advance(time.Minute)
 	for entry := range w.e.Trace().Entries() {
 		if entry.Type == trace.OperationFailed {
@@ -260,7 +260,7 @@ func TestOperationEndsOtherwise(t *testing.T) {
 
 func TestOperationBefore(t *testing.T) {
 	w := newOperationsWorld(t)
-	w.operations.Before = func(p *engine.Proc, name string) { w.d.note("before " + name) }
+	w.operations.Before = func(p *engine.Process, name string) { w.d.note("before " + name) }
 	w.run("a", 0, nil)
 	w.d.want(t, "0s before a", "0s a")
 }

@@ -23,7 +23,7 @@ func (e *PanicError) Unwrap() error {
 }
 
 // guarded runs an operation and turns a panic into a PanicError. The unwinding of a killed process and runtime.Goexit go on.
-func guarded(p *Proc, name string, fn func(*Proc) error) (err error) {
+func guarded(p *Process, name string, fn func(*Process) error) (err error) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:

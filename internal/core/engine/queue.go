@@ -14,13 +14,13 @@ type Queue struct {
 	actor   *Actor
 	name    string
 	kind    api.Kind
-	sync    func(p *Proc, key string) error
+	sync    func(p *Process, key string) error
 	limiter *Limiter
 	keys    fifo[*queued]
 	all     map[string]*queued // keys that are queued or worked on, and some earlier ones
 	busy    int                // number of keys that are queued or worked on
 	unused  []*queued
-	resting []*Proc // ended processes, reused by later turns
+	resting []*Process // ended processes, reused by later turns
 	waiting map[string]*delayed
 	free    int // idle workers
 	starts  int // number of workers that are about to take a key
@@ -49,7 +49,7 @@ type QueueConfig struct {
 	Limiter *Limiter
 	// Sync works on one key. After an error the key is added again after the limiter's delay (BIND-035); success resets the delay
 	// (BIND-036).
-	Sync func(p *Proc, key string) error
+	Sync func(p *Process, key string) error
 }
 
 // NewQueue adds a queue with its workers to the actor.
@@ -127,10 +127,10 @@ func (q *Queue) run() {
 
 // proc returns a process for a turn. In a shuffled or explored run each turn has a process of its own, because processes identify turns
 // there.
-func (q *Queue) proc() *Proc {
+func (q *Queue) proc() *Process {
 	n := len(q.resting)
 	if n == 0 {
-		return &Proc{name: q.name, queue: q}
+		return &Process{name: q.name, queue: q}
 	}
 	p := q.resting[n-1]
 	q.resting = q.resting[:n-1]
@@ -138,7 +138,7 @@ func (q *Queue) proc() *Proc {
 }
 
 // turn is the code of a worker's process.
-func (q *Queue) turn(p *Proc, item *queued) {
+func (q *Queue) turn(p *Process, item *queued) {
 	p.object = api.Ref{}
 	if q.kind != "" {
 		p.object = api.Ref{Kind: q.kind, Key: item.key}

@@ -27,7 +27,7 @@ func TestQueueDropsKeys(t *testing.T) {
 			synced, most := map[string]int{}, 0
 			var queue *Queue
 			actor, err := e.NewActor("a", func(a *Actor) {
-				queue = a.NewQueue(QueueConfig{Name: "queue", Workers: 4, Sync: func(p *Proc, key string) error {
+				queue = a.NewQueue(QueueConfig{Name: "queue", Workers: 4, Sync: func(p *Process, key string) error {
 					synced[key]++
 					p.Sleep(tt.takes)
 					if busy := queue.keys.len() + 4; len(queue.all) > 8*(busy+itemsKept)+1 {
@@ -40,7 +40,7 @@ func TestQueueDropsKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range rounds {
-				actor.Go("adds", func(p *Proc) {
+				actor.Go("adds", func(p *Process) {
 					for i := range keys {
 						queue.Add(fmt.Sprint(i))
 						if tt.pause > 0 {

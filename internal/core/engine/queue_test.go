@@ -28,7 +28,7 @@ func newQueueWorld(t *testing.T, cfg engine.QueueConfig) *queueWorld {
 	w := &queueWorld{e: newEngine(t, engine.Config{}), took: map[string]time.Duration{}, failing: map[string]int{}}
 	w.d = &diary{e: w.e}
 	cfg.Name = "q"
-	cfg.Sync = func(p *engine.Proc, key string) error {
+	cfg.Sync = func(p *engine.Process, key string) error {
 		w.d.note(key)
 		p.Sleep(w.took[key])
 		if w.failing[key] > 0 {
@@ -247,7 +247,7 @@ func TestQueueLosesNothing(t *testing.T) {
 		running := 0
 		var queue *engine.Queue
 		startActor(t, e, "a", func(a *engine.Actor) {
-			queue = a.NewQueue(engine.QueueConfig{Name: "q", Workers: workers, Sync: func(p *engine.Proc, key string) error {
+			queue = a.NewQueue(engine.QueueConfig{Name: "q", Workers: workers, Sync: func(p *engine.Process, key string) error {
 				if running++; active[key] || running > workers {
 					rt.Fatalf("%s is worked on twice, or %d keys at once by %d workers", key, running, workers)
 				}

@@ -42,7 +42,7 @@ func TestAnswers(t *testing.T) {
 		{"AddAfter that comes earlier", func(_ *engine.Actor, q *engine.Queue) { q.AddAfter("x", time.Hour); q.AddAfter("x", time.Minute) },
 			[]int64{int64(time.Hour), 1, int64(time.Minute)}, 2},
 		{"Stop", func(a *engine.Actor, _ *engine.Queue) {
-			timer := a.After(time.Minute, "never", func(*engine.Proc) {})
+			timer := a.After(time.Minute, "never", func(*engine.Process) {})
 			timer.Stop()
 			timer.Stop()
 		}, []int64{1, 0}, 0},
@@ -51,8 +51,8 @@ func TestAnswers(t *testing.T) {
 			e := newEngine(t, engine.Config{})
 			o := &told{}
 			if _, err := e.NewActor("a", func(a *engine.Actor) {
-				q := a.NewQueue(engine.QueueConfig{Name: "q", Limiter: limited(), Sync: func(*engine.Proc, string) error { return nil }})
-				a.Go("act", func(*engine.Proc) { tt.act(a, q) })
+				q := a.NewQueue(engine.QueueConfig{Name: "q", Limiter: limited(), Sync: func(*engine.Process, string) error { return nil }})
+				a.Go("act", func(*engine.Process) { tt.act(a, q) })
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestAppendState(t *testing.T) {
 		e := newEngine(t, engine.Config{Choose: func(int) int { return 0 }})
 		var q *engine.Queue
 		if _, err := e.NewActor("a", func(a *engine.Actor) {
-			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *engine.Proc, _ string) error {
+			q = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *engine.Process, _ string) error {
 				p.Sleep(time.Hour)
 				return nil
 			}})

@@ -31,7 +31,7 @@ func (a *Actor) NewRecorder(component string) *Recorder {
 //
 // An Event is stored at once: it takes no time, no other process runs in between, and no fault is injected. Emitting cannot fail: an
 // Event that the store rejects, without an object, or of another type is lost.
-func (r *Recorder) Event(p *Proc, obj api.Object, eventType, reason, text string, args ...any) {
+func (r *Recorder) Event(p *Process, obj api.Object, eventType, reason, text string, args ...any) {
 	if p.dead {
 		return
 	}

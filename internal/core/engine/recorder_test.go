@@ -346,7 +346,7 @@ func TestEventsInTheTrace(t *testing.T) {
 	n := mustCreate(t, p.e.Store().Nodes, node("n", nil))
 	startActor(t, p.e, "b", func(a *engine.Actor) {
 		recorder := a.NewRecorder("b")
-		a.Go("emit", func(proc *engine.Proc) {
+		a.Go("emit", func(proc *engine.Process) {
 			for i := range 30 {
 				recorder.Event(proc, n, corev1.EventTypeWarning, "Failed", "text %d", i)
 			}

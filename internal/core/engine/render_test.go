@@ -56,7 +56,7 @@ func tellStory(t *testing.T) *trace.Trace {
 			return
 		}
 		recorder := a.NewRecorder("persistentvolume-controller")
-		queue := a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: func(p *engine.Proc, key string) error {
+		queue := a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: func(p *engine.Process, key string) error {
 			pv, _ := e.Store().Volumes.Lookup(key)
 			p.Decide("BIND-062", pv, "synchronizing %s: volume is unused", api.PersistentVolume)
 			changed := pv.DeepCopy()
@@ -75,10 +75,10 @@ func tellStory(t *testing.T) *trace.Trace {
 			}
 			return nil
 		}})
-		a.After(5*time.Second, "sync", func(*engine.Proc) { queue.Add("pv1") })
+		a.After(5*time.Second, "sync", func(*engine.Process) { queue.Add("pv1") })
 		operations := a.NewNestedOperations()
-		a.After(time.Minute, "attach", func(*engine.Proc) {
-			_ = operations.Run(engine.OperationKey{Volume: "attach-pv1"}, "attach-pv1", func(p *engine.Proc) error {
+		a.After(time.Minute, "attach", func(*engine.Process) {
+			_ = operations.Run(engine.OperationKey{Volume: "attach-pv1"}, "attach-pv1", func(p *engine.Process) error {
 				call := api.Call{Target: "csi.test", Verb: "Attach", Key: "vol-1", Node: "n1"}
 				if err := p.Backend(call, 100*time.Millisecond, func() error { return nil }); err != nil {
 					t.Errorf("Attach: %v", err)
@@ -88,7 +88,7 @@ func tellStory(t *testing.T) *trace.Trace {
 				return p.Backend(call, 0, func() error { return errors.New("no such device") })
 			})
 		})
-		a.After(time.Hour, "delete", func(p *engine.Proc) { _, _ = p.API().Nodes.Delete(p, "n1", api.DeleteOptions{}) })
+		a.After(time.Hour, "delete", func(p *engine.Process) { _, _ = p.API().Nodes.Delete(p, "n1", api.DeleteOptions{}) })
 	})
 	startActor(t, e, "kubelet/n1", func(a *engine.Actor) {})
 	create := func(obj api.Object) {
@@ -226,7 +226,7 @@ func TestTraceLimit(t *testing.T) {
 	log := &trace.Trace{Limit: 3, Sink: func(e trace.Entry) { sunk = append(sunk, e.Seq) }}
 	e := newEngine(t, engine.Config{Trace: log})
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("decide", func(p *engine.Proc) {
+		a.Go("decide", func(p *engine.Process) {
 			if !p.Tracing() {
 				t.Errorf("Tracing() = false")
 			}

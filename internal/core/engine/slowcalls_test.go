@@ -41,7 +41,7 @@ func TestSlowCalls(t *testing.T) {
 			e := newEngine(t, engine.Config{Trace: log, Injector: api.InjectorFunc(func(api.Call) api.Fault { return tt.fault })})
 			effect, err := false, error(nil)
 			_, failed := e.NewActor("a", func(a *engine.Actor) {
-				a.Go("call", func(p *engine.Proc) {
+				a.Go("call", func(p *engine.Process) {
 					call := api.Call{Target: "disk", Verb: "Attach", Key: "v"}
 					do := func() error { effect = true; return nil }
 					if tt.budget > 0 {

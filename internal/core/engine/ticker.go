@@ -12,7 +12,7 @@ type Ticker struct {
 	base     time.Duration // of the grid
 	fresh    bool          // no pass has run: the base itself is a tick
 	active   bool          // a pass is on its way
-	pass     func(*Proc)
+	pass     func(*Process)
 	requests [2]request // foreground and background
 }
 
@@ -29,7 +29,7 @@ const (
 )
 
 // NewTicker makes a ticker whose first tick is now, if it is armed at this instant, and whose next ticks follow every period.
-func (a *Actor) NewTicker(name string, period time.Duration, pass func(*Proc)) *Ticker {
+func (a *Actor) NewTicker(name string, period time.Duration, pass func(*Process)) *Ticker {
 	return &Ticker{actor: a, name: name, period: period, base: a.engine.now, fresh: true, pass: pass}
 }
 
@@ -91,7 +91,7 @@ func (t *Ticker) tick() {
 		t.requests[kind].stop()
 		t.requests[kind].set = false
 	}
-	t.actor.spawn(t.name, func(p *Proc) {
+	t.actor.spawn(t.name, func(p *Process) {
 		t.active = true
 		t.pass(p)
 		t.active, t.fresh = false, false

@@ -83,7 +83,7 @@ func TestTicker(t *testing.T) {
 		var got []string
 		var ticker *engine.Ticker
 		if _, err := e.NewActor("actor", func(a *engine.Actor) {
-			ticker = a.NewTicker("tick", 100*ms, func(p *engine.Proc) {
+			ticker = a.NewTicker("tick", 100*ms, func(p *engine.Process) {
 				got = append(got, fmt.Sprint(since(e)))
 				if tt.pass != nil {
 					tt.pass(ticker, len(got))
@@ -109,7 +109,7 @@ func TestTickerSettle(t *testing.T) {
 	passes := 0
 	var ticker *engine.Ticker
 	if _, err := e.NewActor("actor", func(a *engine.Actor) {
-		ticker = a.NewTicker("tick", time.Second, func(*engine.Proc) { passes++ })
+		ticker = a.NewTicker("tick", time.Second, func(*engine.Process) { passes++ })
 	}); err != nil {
 		t.Fatal(err)
 	}

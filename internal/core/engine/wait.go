@@ -11,7 +11,7 @@ type Signal struct{ waiters []*waiter }
 
 // waiter is a process that waits for a signal. As a task it ends that wait.
 type waiter struct {
-	proc  *Proc
+	proc  *Process
 	woken bool // by the signal, not by the timeout
 }
 
@@ -23,7 +23,7 @@ func (w *waiter) String() string { return w.proc.name + ", woken by a signal" }
 // Wait suspends the process until the next Broadcast, which it reports as true, or until timeout of virtual time has passed. With zero or
 // less there is no timeout; Settle does not wait for such a process. If the actor crashes, Wait does not return. The process of the
 // engine's user does not wait and gets false.
-func (s *Signal) Wait(p *Proc, timeout time.Duration) bool {
+func (s *Signal) Wait(p *Process, timeout time.Duration) bool {
 	if p.inline {
 		return false
 	}

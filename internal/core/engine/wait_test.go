@@ -32,13 +32,13 @@ func TestSignalWakesAllInOrder(t *testing.T) {
 	var woken []string
 	startActor(t, e, "waiters", func(a *engine.Actor) {
 		for _, name := range []string{"first", "second", "third"} {
-			a.Go(name, func(p *engine.Proc) {
+			a.Go(name, func(p *engine.Process) {
 				if signal.Wait(p, 0) {
 					woken = append(woken, name)
 				}
 			})
 		}
-		a.After(time.Second, "sender", func(*engine.Proc) { signal.Broadcast() })
+		a.After(time.Second, "sender", func(*engine.Process) { signal.Broadcast() })
 	})
 
 	e.Advance(time.Millisecond)
@@ -75,12 +75,12 @@ func TestSignalTimeout(t *testing.T) {
 			var got bool
 			var at []time.Duration
 			startActor(t, e, "waiter", func(a *engine.Actor) {
-				a.Go("wait", func(p *engine.Proc) {
+				a.Go("wait", func(p *engine.Process) {
 					got = signal.Wait(p, test.timeout)
 					at = append(at, p.Now().Sub(begin))
 				})
 				if test.broadcast > 0 {
-					a.After(test.broadcast, "sender", func(*engine.Proc) { signal.Broadcast() })
+					a.After(test.broadcast, "sender", func(*engine.Process) { signal.Broadcast() })
 				}
 			})
 			e.Advance(24 * time.Hour)
@@ -98,12 +98,12 @@ func TestSignalAndTimeoutAtOnce(t *testing.T) {
 		var signal engine.Signal
 		returned := 0
 		startActor(t, e, "waiter", func(a *engine.Actor) {
-			a.Go("wait", func(p *engine.Proc) {
+			a.Go("wait", func(p *engine.Process) {
 				signal.Wait(p, time.Second)
 				returned++
 				p.Sleep(time.Second)
 			})
-			a.After(time.Second, "sender", func(*engine.Proc) { signal.Broadcast() })
+			a.After(time.Second, "sender", func(*engine.Process) { signal.Broadcast() })
 		})
 		e.Advance(time.Minute)
 		if returned != 1 {
@@ -117,7 +117,7 @@ func TestSignalAfterCrash(t *testing.T) {
 	var signal engine.Signal
 	returned, unwound := 0, 0
 	waiter := startActor(t, e, "waiter", func(a *engine.Actor) {
-		a.Go("wait", func(p *engine.Proc) {
+		a.Go("wait", func(p *engine.Process) {
 			defer func() { unwound++ }()
 			signal.Wait(p, time.Minute)
 			returned++
@@ -145,7 +145,7 @@ func TestSignalCrashBetweenBroadcastAndWaking(t *testing.T) {
 		if e.Now().After(engine.DefaultStart) {
 			return
 		}
-		a.Go("wait", func(p *engine.Proc) {
+		a.Go("wait", func(p *engine.Process) {
 			signal.Wait(p, 0)
 			returned++
 		})
@@ -166,7 +166,7 @@ func TestSignalDoesNotKeepSettleGoing(t *testing.T) {
 	e := newWaitEngine(t, engine.Config{})
 	var signal engine.Signal
 	startActor(t, e, "waiter", func(a *engine.Actor) {
-		a.Go("wait", func(p *engine.Proc) { signal.Wait(p, 0) })
+		a.Go("wait", func(p *engine.Process) { signal.Wait(p, 0) })
 	})
 	if err := e.Settle(time.Minute); err != nil {
 		t.Errorf("Settle with a process that waits for ever: %v", err)

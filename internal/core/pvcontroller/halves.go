@@ -14,7 +14,7 @@ type Reclaimer interface {
 	// Finalizers returns the finalizers that a volume should have, and whether that is a change (RECL-040).
 	Finalizers(pv *corev1.PersistentVolume) (finalizers []string, changed bool)
 	// Reclaim applies the policy of a released volume (RECL-001). After an error the volume is synced again.
-	Reclaim(p *engine.Proc, pv *corev1.PersistentVolume) error
+	Reclaim(p *engine.Process, pv *corev1.PersistentVolume) error
 }
 
 // Host gives a Reclaimer the caches, the writers of phases and the background operations of the controller. Package binder implements it.
@@ -26,15 +26,15 @@ type Host interface {
 	// PodsUsing lists the pods, as the informer has them, that refer to the claim of that key and are not terminated (RECL-066), by name.
 	PodsUsing(claimKey string) []*corev1.Pod
 	// SetVolumePhase writes the phase and message of a volume, unless it has that phase (BIND-078).
-	SetVolumePhase(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (
+	SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (
 		*corev1.PersistentVolume, error)
 	// SetVolumePhaseWithEvent is SetVolumePhase; after a write it also emits an Event with the message (BIND-079).
-	SetVolumePhaseWithEvent(p *engine.Proc, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase,
+	SetVolumePhaseWithEvent(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase,
 		eventType, reason, message string) (*corev1.PersistentVolume, error)
 	// Unbind removes the pointer of a volume to its claim (BIND-072).
-	Unbind(p *engine.Proc, pv *corev1.PersistentVolume) error
+	Unbind(p *engine.Process, pv *corev1.PersistentVolume) error
 	// Operations returns the controller's background operations (BIND-090).
 	Operations() *engine.NestedOperations
 	// Event emits an Event of the controller.
-	Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any)
+	Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any)
 }

@@ -87,8 +87,8 @@ func newFloor(b *testing.B, n int) *floor {
 func (f *floor) start(a *engine.Actor) {
 	s := f.engine.Store()
 	volumes, claims := engine.NewInformer(a, s.Volumes), engine.NewInformer(a, s.Claims)
-	claimQueue := a.NewQueue(engine.QueueConfig{Name: "claims", Sync: func(p *engine.Proc, key string) error { return f.bind(p, claims, key) }})
-	volumeQueue := a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: func(*engine.Proc, string) error { return nil }})
+	claimQueue := a.NewQueue(engine.QueueConfig{Name: "claims", Sync: func(p *engine.Process, key string) error { return f.bind(p, claims, key) }})
+	volumeQueue := a.NewQueue(engine.QueueConfig{Name: "volumes", Sync: func(*engine.Process, string) error { return nil }})
 	volumes.Handle(engine.Handler[*corev1.PersistentVolume]{
 		Update: func(_, pv *corev1.PersistentVolume) { volumeQueue.Add(pv.Name) },
 	})
@@ -101,7 +101,7 @@ func (f *floor) start(a *engine.Actor) {
 var boundAnnotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
 // bind makes the four writes of a bind, unless the claim is bound.
-func (f *floor) bind(p *engine.Proc, claims *engine.Informer[*corev1.PersistentVolumeClaim], key string) error {
+func (f *floor) bind(p *engine.Process, claims *engine.Informer[*corev1.PersistentVolumeClaim], key string) error {
 	claim, ok := claims.Get(key)
 	if !ok || claim.Status.Phase == corev1.ClaimBound {
 		return nil

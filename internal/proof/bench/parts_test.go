@@ -65,8 +65,8 @@ func BenchmarkEngine(b *testing.B) {
 	// A timer among 1,000 others: set and fired.
 	b.Run("event", func(b *testing.B) {
 		e := actor(b, func(a *engine.Actor) {
-			var again func(*engine.Proc)
-			again = func(*engine.Proc) { a.After(time.Second, "again", again) }
+			var again func(*engine.Process)
+			again = func(*engine.Process) { a.After(time.Second, "again", again) }
 			for i := range 1000 {
 				a.After(time.Duration(i)*time.Millisecond, "again", again)
 			}
@@ -79,7 +79,7 @@ func BenchmarkEngine(b *testing.B) {
 	b.Run("queue-turn", func(b *testing.B) {
 		var queue *engine.Queue
 		e := actor(b, func(a *engine.Actor) {
-			queue = a.NewQueue(engine.QueueConfig{Name: "queue", Sync: func(*engine.Proc, string) error { return nil }})
+			queue = a.NewQueue(engine.QueueConfig{Name: "queue", Sync: func(*engine.Process, string) error { return nil }})
 		})
 		for b.Loop() {
 			queue.Add("default/claim")

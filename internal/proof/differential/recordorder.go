@@ -106,7 +106,7 @@ func (t *orderRecorder) End(f *engine.Footprint) {
 	t.noted = t.engine.Trace().Seq()
 	for _, effect := range f.Calls {
 		who := askerOf(effect.Call)
-		if who.actor = effect.Proc.Actor().Name(); who.verb == "get" || who.verb == "list" {
+		if who.actor = effect.Process.Actor().Name(); who.verb == "get" || who.verb == "list" {
 			t.add(t.engine.Now(), who)
 			continue
 		}

@@ -63,7 +63,7 @@ func counting(actors int) Model {
 		for i := range actors {
 			names = append(names, fmt.Sprintf("actor-%d", i))
 			_, err := e.NewActor(names[i], func(a *engine.Actor) {
-				a.Go("count", func(p *engine.Proc) {
+				a.Go("count", func(p *engine.Process) {
 					pv, err := e.API().Volumes.Get(p, "counter")
 					if err != nil {
 						return

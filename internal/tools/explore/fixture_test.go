@@ -30,7 +30,7 @@ type fixture struct {
 
 type (
 	actor    = engine.Actor
-	proc     = engine.Proc
+	proc     = engine.Process
 	volume   = corev1.PersistentVolume
 	informer = engine.Informer[*corev1.PersistentVolume]
 )

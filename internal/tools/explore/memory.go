@@ -30,7 +30,7 @@ type place struct {
 }
 
 // differenceTag is the value of the struct tag "explore" that marks a counter of which code uses only the difference between two readings
-// within one activity, as it does with engine.Proc.Effects.
+// within one activity, as it does with engine.Process.Effects.
 const differenceTag = "difference"
 
 // opaque are the types whose values are not read: the observer reports on them, they do not change, or they only make Events. A generic type
@@ -119,13 +119,13 @@ func (r *reader) readPointer(v reflect.Value) {
 	if opaque[nameOf(v.Type().Elem())] {
 		return
 	}
-	if v.Type().Implements(objectType) || v.Type() == reflect.TypeFor[*engine.Proc]() {
+	if v.Type().Implements(objectType) || v.Type() == reflect.TypeFor[*engine.Process]() {
 		// By its address, for what is read from a field that is not exported cannot be taken out of it.
 		switch shared := reflect.NewAt(v.Type().Elem(), v.UnsafePointer()).Interface().(type) {
 		case api.Object:
 			d := r.tracker.content(shared)
 			r.out = append(r.out, d[:]...)
-		case *engine.Proc:
+		case *engine.Process:
 			d := r.tracker.activity(shared)
 			r.out = append(r.out, d[:]...)
 		}

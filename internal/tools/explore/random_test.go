@@ -169,7 +169,7 @@ func (a randomActor) start(steps []int, watches, works bool) {
 		volumes = engine.NewInformer(a.Actor, a.Engine().Store().Volumes)
 	}
 	var queue *engine.Queue
-	queue = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *engine.Proc, key string) error {
+	queue = a.NewQueue(engine.QueueConfig{Name: "q", Sync: func(p *engine.Process, key string) error {
 		pv, ok := volumes.Get(key)
 		if !ok {
 			return nil
@@ -186,7 +186,7 @@ func (a randomActor) start(steps []int, watches, works bool) {
 		volumes.Handle(engine.Handler[*corev1.PersistentVolume]{Update: add})
 	}
 	var signal engine.Signal
-	a.Go("steps", func(p *engine.Proc) {
+	a.Go("steps", func(p *engine.Process) {
 		for i, step := range steps {
 			a.step(p, step, a.targets[i], volumes, queue, &signal)
 		}
@@ -194,7 +194,7 @@ func (a randomActor) start(steps []int, watches, works bool) {
 }
 
 // write adds a finalizer made of the actor's memory.
-func (a randomActor) write(p *engine.Proc, pv *corev1.PersistentVolume) error {
+func (a randomActor) write(p *engine.Process, pv *corev1.PersistentVolume) error {
 	pv = pv.DeepCopy()
 	pv.Finalizers = append(pv.Finalizers, fmt.Sprintf("example.com/%s-%d-%d", a.Name(), len(a.memory.Notes), len(a.memory.Seen)))
 	_, err := p.API().Volumes.Update(p, pv)
@@ -204,7 +204,7 @@ func (a randomActor) write(p *engine.Proc, pv *corev1.PersistentVolume) error {
 	return nil
 }
 
-func (a randomActor) step(p *engine.Proc, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume], queue *engine.Queue, signal *engine.Signal) {
+func (a randomActor) step(p *engine.Process, step int, target string, volumes *engine.Informer[*corev1.PersistentVolume], queue *engine.Queue, signal *engine.Signal) {
 	m := a.memory
 	switch step {
 	case 0: // reads from the API server and writes
@@ -224,12 +224,12 @@ func (a randomActor) step(p *engine.Proc, step int, target string, volumes *engi
 		p.Sleep(0)
 		m.note("%d", len(m.Seen))
 	case 4:
-		a.Go("other", func(p *engine.Proc) { m.note("other %d", len(m.Notes)) })
+		a.Go("other", func(p *engine.Process) { m.note("other %d", len(m.Notes)) })
 		m.note("asked")
 	case 5:
 		queue.Add(target)
 	case 6: // a waiting process is woken by another
-		a.Go("wakes", func(*engine.Proc) { signal.Broadcast() })
+		a.Go("wakes", func(*engine.Process) { signal.Broadcast() })
 		m.note("woken %t", signal.Wait(p, time.Second))
 	case 7:
 		call := api.Call{Target: "disk.example.com", Verb: "Create", Key: target}
@@ -245,11 +245,11 @@ func (a randomActor) step(p *engine.Proc, step int, target string, volumes *engi
 		p.Sleep(0)
 		m.note("undisturbed %t", p.Effects() == before)
 	case 9:
-		a.Background(0, "background", func(p *engine.Proc) { m.note("background %d", len(m.Seen)) })
+		a.Background(0, "background", func(p *engine.Process) { m.note("background %d", len(m.Seen)) })
 	case 11: // writes an object of a kind that no actor reads
 		_, _ = p.API().Patch(p, api.Ref{Kind: api.Node, Key: "n"}, fmt.Appendf(nil, `{"metadata":{"labels":{"%s":"%d"}}}`, a.Name(), len(m.Notes)), api.Main)
 	case 10:
-		a.After(time.Second, "later", func(p *engine.Proc) {
+		a.After(time.Second, "later", func(p *engine.Process) {
 			if pv, ok := volumes.Get(target); ok {
 				_ = a.write(p, pv)
 			}

@@ -50,7 +50,7 @@ func (t *tracker) segment(f *engine.Footprint, independent bool) digest {
 
 // counted adds the counters that processes have read, as differences from their first reading.
 func (t *tracker) counted(f *engine.Footprint, d digest) digest {
-	for _, p := range f.Procs {
+	for _, p := range f.Processes {
 		now := t.now.counters[p.Actor().Name()]
 		if !f.Code || len(now) == 0 {
 			continue
@@ -63,10 +63,10 @@ func (t *tracker) counted(f *engine.Footprint, d digest) digest {
 		d = d.mix(differ(now, b.counters)...)
 	}
 	for _, c := range f.Counts {
-		b := t.now.bases[c.Proc.ID()]
+		b := t.now.bases[c.Process.ID()]
 		if !b.counts {
 			b.effects, b.counts = c.Value, true
-			t.now.bases[c.Proc.ID()] = b
+			t.now.bases[c.Process.ID()] = b
 		}
 		d = d.mix(number(int(c.Value - b.effects)))
 	}

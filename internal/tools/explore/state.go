@@ -53,7 +53,7 @@ func (t *tracker) actor(a *engine.Actor) digest {
 		out = append(q.AppendState(out), ';')
 	}
 	var procs []digest
-	for _, p := range a.Procs() {
+	for _, p := range a.Processes() {
 		procs = append(procs, t.activity(p))
 	}
 	d := digest{}.mix(out).with(t.now.memories[a.Name()], unordered(procs))

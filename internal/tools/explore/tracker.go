@@ -74,7 +74,7 @@ func newTracker(run *Run, wrote func(api.Kind, api.Object), dependentActors map[
 		t.now.causes[d.Seq] = digest{}.mix([]byte("start"), number(int(d.Seq)))
 	}
 	for _, a := range t.engine.Actors() {
-		for _, p := range a.Procs() {
+		for _, p := range a.Processes() {
 			t.now.procs[p.ID()] = digest{}.mix([]byte("start"), number(int(p.ID())))
 		}
 	}
@@ -111,7 +111,7 @@ func (t *tracker) rememberActor(a *engine.Actor, segment digest) {
 }
 
 // activity returns the state of a running process.
-func (t *tracker) activity(p *engine.Proc) digest {
+func (t *tracker) activity(p *engine.Process) digest {
 	d := t.now.procs[p.ID()]
 	b, ok := t.now.bases[p.ID()]
 	if !ok {
@@ -147,7 +147,7 @@ func (t *tracker) id(d engine.Due) digest {
 	case engine.DueDelivery:
 		return id.mix(number(viewIndex(d.Actor, d.View)))
 	case engine.DueActivity, engine.DueWaking:
-		return id.with(t.now.procs[d.Proc.ID()])
+		return id.with(t.now.procs[d.Process.ID()])
 	default:
 		return id.with(t.now.causes[d.Seq])
 	}
@@ -220,7 +220,7 @@ func (t *tracker) countLives() int {
 func (t *tracker) end(f *engine.Footprint) {
 	a, independent := f.Event.Actor, t.independent(f.Event.Actor)
 	effects := t.count()
-	f.Counts = slices.DeleteFunc(f.Counts, func(c engine.Count) bool { return c.Proc == t.engine.User() })
+	f.Counts = slices.DeleteFunc(f.Counts, func(c engine.Count) bool { return c.Process == t.engine.User() })
 	changed := t.readStore()
 	// The handlers of an informer that an activity started do not only queue keys: they are code like any other.
 	late := independent && f.Event.View != nil && viewIndex(a, f.Event.View) >= t.now.views[a.Name()]
@@ -251,7 +251,7 @@ func (t *tracker) end(f *engine.Footprint) {
 	}
 	t.queued = len(f.Queued)
 	delete(t.now.causes, f.Event.Seq)
-	for _, p := range f.Procs {
+	for _, p := range f.Processes {
 		t.now.procs[p.ID()] = segment
 	}
 	for _, effect := range f.Calls {
@@ -304,8 +304,8 @@ func (t *tracker) waitsForTime(drive engine.RunMode) bool {
 
 // forget removes processes that have ended.
 func (t *tracker) forget(f *engine.Footprint) {
-	for _, p := range f.Procs {
-		if !slices.Contains(p.Actor().Procs(), p) {
+	for _, p := range f.Processes {
+		if !slices.Contains(p.Actor().Processes(), p) {
 			delete(t.now.procs, p.ID())
 			delete(t.now.bases, p.ID())
 		}

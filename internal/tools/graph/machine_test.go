@@ -122,7 +122,7 @@ func TestWriteKeepsLabelsWhole(t *testing.T) {
 	e, err := engine.New(engine.Config{Trace: trace})
 	require.NoError(t, err)
 	_, err = e.NewActor("a \"b\"; c: <d>\n\\", func(a *engine.Actor) {
-		a.Go("create", func(p *engine.Proc) {
+		a.Go("create", func(p *engine.Process) {
 			_, err := p.API().Volumes.Create(p, fake.Volume("pv", "1Gi"))
 			require.NoError(t, err)
 		})

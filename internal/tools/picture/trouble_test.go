@@ -91,18 +91,18 @@ func TestRetries(t *testing.T) {
 			{queue: "pods by uid", key: string(created.GetUID()), object: api.RefTo(created)},
 			{queue: "something", key: "unknown"},
 		} {
-			q := a.NewQueue(engine.QueueConfig{Name: tt.queue, Kind: tt.kind, Sync: func(p *engine.Proc, _ string) error {
+			q := a.NewQueue(engine.QueueConfig{Name: tt.queue, Kind: tt.kind, Sync: func(p *engine.Process, _ string) error {
 				if tt.kind == "" {
 					p.WorksOn(tt.object)
 				}
 				return broken
 			}})
-			a.After(time.Second, tt.queue, func(*engine.Proc) { q.Add(tt.key) })
+			a.After(time.Second, tt.queue, func(*engine.Process) { q.Add(tt.key) })
 		}
 		operations := a.NewNestedOperations()
-		a.After(time.Second, "operation", func(*engine.Proc) {
+		a.After(time.Second, "operation", func(*engine.Process) {
 			for _, ref := range []api.Ref{api.RefTo(created), {Kind: api.PersistentVolume, Key: "pv"}} {
-				require.NoError(t, operations.Run(engine.OperationKey{Volume: ref.Key}, "operation", func(p *engine.Proc) error {
+				require.NoError(t, operations.Run(engine.OperationKey{Volume: ref.Key}, "operation", func(p *engine.Process) error {
 					p.WorksOn(ref)
 					return broken
 				}))

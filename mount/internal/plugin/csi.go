@@ -34,7 +34,7 @@ func (h *Host) AttachRequired(driver string) bool {
 	return object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired
 }
 
-func (c csiPlugin) WaitForAttach(p *engine.Proc, spec *volumes.Spec, _ string) (string, error) {
+func (c csiPlugin) WaitForAttach(p *engine.Process, spec *volumes.Spec, _ string) (string, error) {
 	source := spec.CSI()
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, c.h.Node)
 	va, err := c.h.API.GetAttachment(p, name)
@@ -53,7 +53,7 @@ func (c csiPlugin) WaitForAttach(p *engine.Proc, spec *volumes.Spec, _ string) (
 }
 
 // publishContext returns what the driver returned when it attached the volume.
-func (c csiPlugin) publishContext(p *engine.Proc, spec *volumes.Spec) (map[string]string, error) {
+func (c csiPlugin) publishContext(p *engine.Process, spec *volumes.Spec) (map[string]string, error) {
 	source := spec.CSI()
 	if !c.h.AttachRequired(source.Driver) {
 		return nil, nil
@@ -78,7 +78,7 @@ func (c csiPlugin) DeviceMountPath(spec *volumes.Spec) (string, error) {
 	return c.h.Layout.CSIGlobalMount(source.Driver, source.VolumeHandle), nil
 }
 
-func (c csiPlugin) MountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error {
+func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error {
 	source, fs := spec.CSI(), c.h.Disk
 	// MNT-301: the driver must be registered.
 	driver, err := c.client(source.Driver, "attacher.MountDevice")
@@ -116,7 +116,7 @@ func (c csiPlugin) MountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.P
 	return err
 }
 
-func (c csiPlugin) UnmountDevice(p *engine.Proc, _ *volumes.Spec, mountPath string) error {
+func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath string) error {
 	fs := c.h.Disk
 	if !fs.Exists(path.Dir(mountPath) + "/" + disk.MetadataFile) {
 		// MNT-306: nothing is staged.

@@ -32,7 +32,7 @@ func (c csiPlugin) PrepareMap(spec *volumes.Spec) error {
 }
 
 // attachment returns the publish context of an attached volume, for a block call.
-func (c csiPlugin) attachment(p *engine.Proc, spec *volumes.Spec) (map[string]string, error) {
+func (c csiPlugin) attachment(p *engine.Process, spec *volumes.Spec) (map[string]string, error) {
 	source := spec.CSI()
 	name := objects.AttachmentName(source.VolumeHandle, source.Driver, c.h.Node)
 	attributes, err := c.publishContext(p, spec)
@@ -42,7 +42,7 @@ func (c csiPlugin) attachment(p *engine.Proc, spec *volumes.Spec) (map[string]st
 	return attributes, nil
 }
 
-func (c csiPlugin) SetUpDevice(p *engine.Proc, spec *volumes.Spec) (string, error) {
+func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, error) {
 	source, fs := spec.CSI(), c.h.Disk
 	// MNT-307: the VolumeAttachment must be readable.
 	attachContext, err := c.attachment(p, spec)
@@ -77,7 +77,7 @@ func (c csiPlugin) SetUpDevice(p *engine.Proc, spec *volumes.Spec) (string, erro
 	return "", err
 }
 
-func (c csiPlugin) MapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
+func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
 	source := csiSourceOf(spec, pod.UID)
 	// MNT-307: the VolumeAttachment must be readable.
 	attachContext, err := c.attachment(p, spec)
@@ -109,12 +109,12 @@ func (c csiPlugin) MapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.
 	return target, nil
 }
 
-func (c csiPlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Proc) error, error) {
+func (c csiPlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Process) error, error) {
 	data, err := c.h.Disk.ReadMetadata(c.h.Layout.CSIDeviceData(name) + "/" + disk.MetadataFile)
 	if err != nil {
 		return nil, err
 	}
-	return func(p *engine.Proc) error {
+	return func(p *engine.Process) error {
 		driver, err := c.client(data.Driver, "blockMapper.UnmapPodDevice")
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (c csiPlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Proc) e
 	}, nil
 }
 
-func (c csiPlugin) TearDownDevice(p *engine.Proc, spec *volumes.Spec) error {
+func (c csiPlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) error {
 	source, fs := spec.CSI(), c.h.Disk
 	driver, err := c.client(source.Driver, "blockMapper.TearDownDevice")
 	if err != nil {

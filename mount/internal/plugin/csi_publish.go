@@ -58,7 +58,7 @@ func (c csiPlugin) lifecycle(driver string, mode storagev1.VolumeLifecycleMode) 
 	return volumes.TransientError{Err: fmt.Errorf("kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode %q not supported by driver %s (only supports %q)", mode, driver, modes)}
 }
 
-func (c csiPlugin) SetUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
+func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
 	source, fs := csiSourceOf(spec, pod.UID), c.h.Disk
 	target := c.h.Layout.CSIMount(pod.UID, spec.Name())
 	// MNT-302, MNT-303: the driver must be registered, and support the lifecycle mode.
@@ -128,14 +128,14 @@ func (c csiPlugin) attributes(source csiSource, pod *corev1.Pod) map[string]stri
 	return attributes
 }
 
-func (c csiPlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
+func (c csiPlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Process) error, error) {
 	target, fs := c.h.Layout.CSIMount(pod, name), c.h.Disk
 	// MNT-260, MNT-921: without metadata, the driver is unknown.
 	data, err := fs.ReadMetadata(path.Dir(target) + "/" + disk.MetadataFile)
 	if err != nil {
 		return nil, err
 	}
-	return func(p *engine.Proc) error {
+	return func(p *engine.Process) error {
 		// MNT-305: the driver named in the metadata unpublishes.
 		driver, err := c.client(data.Driver, "Unmounter.TearDownAt")
 		if err != nil {
@@ -148,7 +148,7 @@ func (c csiPlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Proc) 
 	}, nil
 }
 
-func (c csiPlugin) unpublish(p *engine.Proc, driver storage.Backend, handle string, pod types.UID, target string) error {
+func (c csiPlugin) unpublish(p *engine.Process, driver storage.Backend, handle string, pod types.UID, target string) error {
 	publisher, ok := driver.(storage.Publisher)
 	if !ok {
 		return unimplemented(storage.Unpublish)

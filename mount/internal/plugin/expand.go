@@ -25,7 +25,7 @@ type (
 )
 
 // NodeExpand calls the driver to expand the volume on the node (MNT-424).
-func (c csiPlugin) NodeExpand(p *engine.Proc, spec *volumes.Spec, req ExpandRequest) error {
+func (c csiPlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error {
 	source := spec.CSI()
 	driver, ok := c.h.Backends.Driver(source.Driver)
 	if !ok || c.h.Unregistered[source.Driver] {
@@ -67,7 +67,7 @@ func (t inTreePlugin) StagingPath(spec *volumes.Spec) string {
 	return t.GlobalMapPath(spec) + "/staging"
 }
 
-func (t inTreePlugin) NodeExpand(p *engine.Proc, spec *volumes.Spec, req ExpandRequest) error {
+func (t inTreePlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error {
 	call := t.h.nodeExpandCall(t.backend(), spec, req)
 	return t.h.call(p, t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
 }

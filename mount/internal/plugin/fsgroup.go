@@ -61,7 +61,7 @@ func (c csiPlugin) fsGroupPolicy(driver string) storagev1.FSGroupPolicy {
 
 // takeGroup changes the group of the files of a CSI volume, if the kubelet has to do that. policy is that of the driver before the volume
 // was mounted.
-func (c csiPlugin) takeGroup(p *engine.Proc, spec *volumes.Spec, source csiSource, pod *corev1.Pod, target string, policy storagev1.FSGroupPolicy) {
+func (c csiPlugin) takeGroup(p *engine.Process, spec *volumes.Spec, source csiSource, pod *corev1.Pod, target string, policy storagev1.FSGroupPolicy) {
 	var modes []corev1.PersistentVolumeAccessMode
 	if spec.PV != nil {
 		modes = spec.PV.Spec.AccessModes
@@ -74,7 +74,7 @@ func (c csiPlugin) takeGroup(p *engine.Proc, spec *volumes.Spec, source csiSourc
 
 // takeLocalGroup changes the group of a local volume that is being mounted, or reports which group it has: used says that another pod uses
 // it.
-func (h *Host) takeLocalGroup(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, target string, used bool) {
+func (h *Host) takeLocalGroup(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, target string, used bool) {
 	group := fsGroup(pod)
 	switch {
 	case group == nil:
@@ -110,7 +110,7 @@ func (h *Host) Files(spec *volumes.Spec, pod types.UID) fileSet {
 
 // changeGroup changes the group of the files of a volume that is mounted at dir. It takes time (MNT-333), unless the files have the group
 // already and the pod does not insist (MNT-330).
-func (h *Host) changeGroup(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, dir string, group int64) {
+func (h *Host) changeGroup(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, dir string, group int64) {
 	files, policy := h.Files(spec, pod.UID), pod.Spec.SecurityContext.FSGroupChangePolicy
 	old, known := h.Owners.groups[files]
 	if known && old == group && policy != nil && *policy == corev1.FSGroupChangeOnRootMismatch {

@@ -46,7 +46,7 @@ func localDirectory(spec *volumes.Spec) string {
 	return ""
 }
 
-func (t inTreePlugin) WaitForAttach(_ *engine.Proc, _ *volumes.Spec, devicePath string) (string, error) {
+func (t inTreePlugin) WaitForAttach(_ *engine.Process, _ *volumes.Spec, devicePath string) (string, error) {
 	return devicePath, nil
 }
 
@@ -57,7 +57,7 @@ func (t inTreePlugin) DeviceMountPath(spec *volumes.Spec) (string, error) {
 	return t.h.Layout.GlobalMount(t.name, spec.ID()), nil
 }
 
-func (t inTreePlugin) MountDevice(p *engine.Proc, spec *volumes.Spec, _ *corev1.Pod, mountPath string) error {
+func (t inTreePlugin) MountDevice(p *engine.Process, spec *volumes.Spec, _ *corev1.Pod, mountPath string) error {
 	mount := disk.Mount{Path: mountPath, Plugin: t.name, Volume: spec.ID()}
 	if localDirectory(spec) != "" {
 		// MNT-035: the directory exists already.
@@ -71,7 +71,7 @@ func (t inTreePlugin) MountDevice(p *engine.Proc, spec *volumes.Spec, _ *corev1.
 	return t.h.call(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return t.h.MountFiles(mount) })
 }
 
-func (t inTreePlugin) SetUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
+func (t inTreePlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
 	target, fs := t.h.Layout.PodVolume(pod.UID, t.name, spec.Name()), t.h.Disk
 	mount := disk.Mount{Path: target, Plugin: t.name, Volume: spec.ID(), Pod: string(pod.UID)}
 	if spec.PV != nil && spec.Plugin.DeviceMountable(spec.VolumeSpec) {
@@ -133,9 +133,9 @@ func checkHostPath(path string) error {
 	return nil
 }
 
-func (t inTreePlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
+func (t inTreePlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Process) error, error) {
 	target, fs := t.h.Layout.PodVolume(pod, t.name, name), t.h.Disk
-	return func(p *engine.Proc) error {
+	return func(p *engine.Process) error {
 		publisher, ok := t.backend().(storage.Publisher)
 		if ok {
 			req := storage.UnpublishRequest{ID: name, Node: t.h.Node, Target: target}
@@ -151,7 +151,7 @@ func (t inTreePlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Pro
 	}, nil
 }
 
-func (t inTreePlugin) UnmountDevice(p *engine.Proc, spec *volumes.Spec, mountPath string) error {
+func (t inTreePlugin) UnmountDevice(p *engine.Process, spec *volumes.Spec, mountPath string) error {
 	fs := t.h.Disk
 	if localDirectory(spec) != "" || !fs.Mounted(mountPath) {
 		// MNT-035, MNT-485: nothing is mounted, for example after a reboot.

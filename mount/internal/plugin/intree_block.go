@@ -25,7 +25,7 @@ func (t inTreePlugin) MapsDevice(*volumes.Spec) bool {
 	return ok
 }
 
-func (t inTreePlugin) SetUpDevice(p *engine.Proc, spec *volumes.Spec) (string, error) {
+func (t inTreePlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, error) {
 	stager, ok := t.backend().(storage.Stager)
 	if !ok || !backends.Can(t.backend(), storage.Stage) {
 		return "", nil
@@ -46,7 +46,7 @@ func (t inTreePlugin) device(id string, pod types.UID) string {
 	return t.h.Layout.Plugin(t.name) + "/devices/" + id + "/" + string(pod)
 }
 
-func (t inTreePlugin) MapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
+func (t inTreePlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
 	publisher, fs := t.backend().(storage.Publisher), t.h.Disk
 	req := storage.PublishRequest{
 		ID: spec.ID(), Node: t.h.Node, Target: t.device(spec.ID(), pod.UID), Pod: PodRef(pod), Mode: spec.AccessMode(),
@@ -63,8 +63,8 @@ func (t inTreePlugin) MapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *core
 	return req.Target, nil
 }
 
-func (t inTreePlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Proc) error, error) {
-	return func(p *engine.Proc) error {
+func (t inTreePlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Process) error, error) {
+	return func(p *engine.Process) error {
 		publisher, ok := t.backend().(storage.Publisher)
 		if !ok {
 			return nil
@@ -79,7 +79,7 @@ func (t inTreePlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Proc
 	}, nil
 }
 
-func (t inTreePlugin) TearDownDevice(p *engine.Proc, spec *volumes.Spec) error {
+func (t inTreePlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) error {
 	stager, ok := t.backend().(storage.Stager)
 	staging, fs := t.GlobalMapPath(spec)+"/staging", t.h.Disk
 	if !ok || !fs.Mounted(staging) {

@@ -34,7 +34,7 @@ type Host struct {
 	// API gives access to the API server.
 	API API
 	// AfterPasses lets the passes of the kubelet that are due at this instant run first (MNT-014: the order at one instant).
-	AfterPasses func(p *engine.Proc)
+	AfterPasses func(p *engine.Process)
 }
 
 // API is what plugins need of the API server.
@@ -42,22 +42,22 @@ type API interface {
 	// CSIDriver returns the object of that name as the kubelet has cached it, nil if there is none.
 	CSIDriver(name string) *storagev1.CSIDriver
 	// GetAttachment reads a VolumeAttachment from the API server.
-	GetAttachment(p *engine.Proc, name string) (*storagev1.VolumeAttachment, error)
+	GetAttachment(p *engine.Process, name string) (*storagev1.VolumeAttachment, error)
 	// Event emits an Event.
-	Event(p *engine.Proc, obj api.Object, eventType, reason, text string, args ...any)
+	Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any)
 }
 
-// Plugin is what a volume plugin does on a node. Methods with a Proc may take time.
+// Plugin is what a volume plugin does on a node. Methods with a Process may take time.
 type Plugin interface {
 	// WaitForAttach returns the device path of an attached volume, and an error for any other. It does not wait.
-	WaitForAttach(p *engine.Proc, spec *volumes.Spec, devicePath string) (string, error)
+	WaitForAttach(p *engine.Process, spec *volumes.Spec, devicePath string) (string, error)
 	// DeviceMountPath returns where the device is mounted, "" for a plugin that mounts no device.
 	DeviceMountPath(spec *volumes.Spec) (string, error)
-	MountDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error
-	SetUp(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error
+	MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, mountPath string) error
+	SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error
 	// NewUnmounter returns the function that unmounts a volume from a pod. It reads from the disk which volume it is.
-	NewUnmounter(pod types.UID, name string) (tearDown func(*engine.Proc) error, err error)
-	UnmountDevice(p *engine.Proc, spec *volumes.Spec, mountPath string) error
+	NewUnmounter(pod types.UID, name string) (tearDown func(*engine.Process) error, err error)
+	UnmountDevice(p *engine.Process, spec *volumes.Spec, mountPath string) error
 
 	// GlobalMapPath returns the directory with the bind files of a block volume.
 	GlobalMapPath(spec *volumes.Spec) string
@@ -66,16 +66,16 @@ type Plugin interface {
 	// MapsDevice reports whether SetUpDevice and MapPodDevice do anything.
 	MapsDevice(spec *volumes.Spec) bool
 	// SetUpDevice stages the device and returns where; "" if the plugin does not stage.
-	SetUpDevice(p *engine.Proc, spec *volumes.Spec) (stagingPath string, err error)
-	MapPodDevice(p *engine.Proc, spec *volumes.Spec, pod *corev1.Pod) (devicePath string, err error)
+	SetUpDevice(p *engine.Process, spec *volumes.Spec) (stagingPath string, err error)
+	MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod) (devicePath string, err error)
 	// NewUnmapper returns the function that unmaps a block volume from a pod. It reads from the disk which volume it is.
-	NewUnmapper(pod types.UID, name string) (unmap func(*engine.Proc) error, err error)
-	TearDownDevice(p *engine.Proc, spec *volumes.Spec) error
+	NewUnmapper(pod types.UID, name string) (unmap func(*engine.Process) error, err error)
+	TearDownDevice(p *engine.Process, spec *volumes.Spec) error
 	// CanExpandOnNode reports whether NodeExpand may be called.
 	CanExpandOnNode(spec *volumes.Spec) bool
 	StagingPath(spec *volumes.Spec) string
 	// NodeExpand expands the volume on the node. Its errors may contain NotSupportedError, InfeasibleError and InUseError.
-	NodeExpand(p *engine.Proc, spec *volumes.Spec, req ExpandRequest) error
+	NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandRequest) error
 }
 
 const (
@@ -104,12 +104,12 @@ func (h *Host) For(name string) Plugin {
 }
 
 // call makes a call to a backend about a volume on the node. effect changes the node when the call takes effect.
-func (h *Host) call(p *engine.Proc, b storage.Backend, op storage.Op, id string, call, effect func() error) error {
+func (h *Host) call(p *engine.Process, b storage.Backend, op storage.Op, id string, call, effect func() error) error {
 	return h.callForPod(p, b, op, id, "", call, effect)
 }
 
 // callForPod is like call, for a volume of a pod.
-func (h *Host) callForPod(p *engine.Proc, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
+func (h *Host) callForPod(p *engine.Process, b storage.Backend, op storage.Op, id string, pod types.UID, call, effect func() error) error {
 	what := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: h.Node, Pod: string(pod)}
 	do := func() error {
 		if err := backends.Safely(b.Name(), op, call); err != nil {

@@ -62,11 +62,11 @@ type driverObject struct{ object *storagev1.CSIDriver }
 
 func (d driverObject) CSIDriver(string) *storagev1.CSIDriver { return d.object }
 
-func (d driverObject) GetAttachment(*engine.Proc, string) (*storagev1.VolumeAttachment, error) {
+func (d driverObject) GetAttachment(*engine.Process, string) (*storagev1.VolumeAttachment, error) {
 	return nil, nil
 }
 
-func (d driverObject) Event(*engine.Proc, api.Object, string, string, string, ...any) {}
+func (d driverObject) Event(*engine.Process, api.Object, string, string, string, ...any) {}
 
 func TestPodInfo(t *testing.T) {
 	podInfo := true

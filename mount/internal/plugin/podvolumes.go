@@ -55,7 +55,7 @@ func (t podPlugin) readyDir(pod types.UID, name string) string {
 
 const readyFile = "ready"
 
-func (t podPlugin) SetUp(_ *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, _ SetUpOptions) error {
+func (t podPlugin) SetUp(_ *engine.Process, spec *volumes.Spec, pod *corev1.Pod, _ SetUpOptions) error {
 	switch {
 	case spec.Inline.Image != nil:
 		// MNT-313: the container runtime provides the image.
@@ -77,9 +77,9 @@ func (t podPlugin) SetUp(_ *engine.Proc, spec *volumes.Spec, pod *corev1.Pod, _ 
 	return fs.WriteMetadata(t.readyDir(pod.UID, spec.Name())+"/"+readyFile, disk.Metadata{})
 }
 
-func (t podPlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Proc) error, error) {
+func (t podPlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Process) error, error) {
 	target, fs := t.h.Layout.PodVolume(pod, t.name, name), t.h.Disk
-	return func(*engine.Proc) error {
+	return func(*engine.Process) error {
 		// MNT-312: the ready file goes first, then the mount, then the directory.
 		if err := fs.RemoveAll(t.readyDir(pod, name)); err != nil {
 			return err

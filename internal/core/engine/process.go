@@ -8,13 +8,13 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Proc is a process: one sequential activity of an actor, such as a worker on one key, an operation, or a pass of a loop. Its code is
+// Process is a process: one sequential activity of an actor, such as a worker on one key, an operation, or a pass of a loop. Its code is
 // straight-line code; whenever it calls the API or waits, other processes may run.
-type Proc struct {
+type Process struct {
 	engine *Engine
 	actor  *Actor
 	name   string
-	fn     func(*Proc) // its code; a worker has the two below instead
+	fn     func(*Process) // its code; a worker has the two below instead
 	queue  *Queue
 	item   *queued
 	co     *coroutine // on which it runs
@@ -32,7 +32,7 @@ type Proc struct {
 // killed unwinds the stack of a process whose actor crashed.
 type killed struct{}
 
-func (p *Proc) main() {
+func (p *Process) main() {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(killed); !ok {
@@ -48,12 +48,12 @@ func (p *Proc) main() {
 }
 
 // spawn starts a process now, within the current event.
-func (a *Actor) spawn(name string, fn func(*Proc)) {
-	a.begin(&Proc{name: name, fn: fn})
+func (a *Actor) spawn(name string, fn func(*Process)) {
+	a.begin(&Process{name: name, fn: fn})
 }
 
 // begin adds p to the actor and runs it to its end. While p waits, the engine goes on elsewhere; see coroutine.
-func (a *Actor) begin(p *Proc) {
+func (a *Actor) begin(p *Process) {
 	e := a.engine
 	p.engine, p.actor = e, a
 	e.procs++
@@ -67,18 +67,18 @@ func (a *Actor) begin(p *Proc) {
 }
 
 // continues records that the process runs from here on.
-func (p *Proc) continues() {
+func (p *Process) continues() {
 	p.engine.running = p
 	if f := p.engine.footprint; f != nil {
-		f.Procs = append(f.Procs, p)
+		f.Processes = append(f.Processes, p)
 	}
 }
 
 // run makes a waiting process continue at the end of this task.
-func (p *Proc) run() { p.engine.resumed = p }
+func (p *Process) run() { p.engine.resumed = p }
 
 // end removes the process from its actor's list.
-func (p *Proc) end() {
+func (p *Process) end() {
 	procs := p.actor.procs
 	if p.slot >= len(procs) || procs[p.slot] != p {
 		return // the actor crashed and has a new list
@@ -91,14 +91,14 @@ func (p *Proc) end() {
 }
 
 // kill ends a waiting process.
-func (p *Proc) kill() {
+func (p *Process) kill() {
 	if p.parked {
 		p.co.kill()
 	}
 }
 
 // park suspends the process until run is called.
-func (p *Proc) park() {
+func (p *Process) park() {
 	p.parked = true
 	alive := p.co.handOver(p.engine.coroutine())
 	p.parked = false
@@ -109,25 +109,25 @@ func (p *Proc) park() {
 }
 
 // String names the activity.
-func (p *Proc) String() string { return p.name }
+func (p *Process) String() string { return p.name }
 
 // WorksOn names the object that the process works on. If its work fails, the trace entry carries the object.
-func (p *Proc) WorksOn(ref api.Ref) { p.object = ref }
+func (p *Process) WorksOn(ref api.Ref) { p.object = ref }
 
 // Actor is the actor of the process.
-func (p *Proc) Actor() *Actor { return p.actor }
+func (p *Process) Actor() *Actor { return p.actor }
 
 // Engine is the engine of the process.
-func (p *Proc) Engine() *Engine { return p.engine }
+func (p *Process) Engine() *Engine { return p.engine }
 
 // API is the API server.
-func (p *Proc) API() *API { return p.engine.api }
+func (p *Process) API() *API { return p.engine.api }
 
 // Now is the virtual time.
-func (p *Proc) Now() time.Time { return p.engine.Now() }
+func (p *Process) Now() time.Time { return p.engine.Now() }
 
 // Sleep lets d of virtual time pass. With zero or less, the events that are already due at this instant run first.
-func (p *Proc) Sleep(d time.Duration) {
+func (p *Process) Sleep(d time.Duration) {
 	if p.inline {
 		return
 	}
@@ -139,7 +139,7 @@ func (p *Proc) Sleep(d time.Duration) {
 }
 
 // Switch is a point at which other actors may run. With Seed 0 it does nothing.
-func (p *Proc) Switch() {
+func (p *Process) Switch() {
 	if p.engine.choices == nil || p.inline {
 		return
 	}
@@ -147,7 +147,7 @@ func (p *Proc) Switch() {
 }
 
 // before runs ahead of every call: faults, latency, a switch point. After an error the call must not be made.
-func (p *Proc) before(call api.Call, latency time.Duration) (api.Fault, error) {
+func (p *Process) before(call api.Call, latency time.Duration) (api.Fault, error) {
 	if p.inline {
 		return api.Fault{}, nil
 	}
@@ -179,7 +179,7 @@ func (p *Proc) before(call api.Call, latency time.Duration) (api.Fault, error) {
 }
 
 // after runs behind every call that took effect.
-func (p *Proc) after(fault api.Fault) error {
+func (p *Process) after(fault api.Fault) error {
 	if fault.Crash {
 		p.crash(fault.Restart)
 	}
@@ -189,20 +189,20 @@ func (p *Proc) after(fault api.Fault) error {
 }
 
 // crash ends the actor from within one of its own processes.
-func (p *Proc) crash(restart time.Duration) {
+func (p *Process) crash(restart time.Duration) {
 	p.actor.crash(p)
 	p.engine.schedule(restart, &restarting{p.actor, p.actor.lives}, nil, false)
 	panic(killed{})
 }
 
 // Backend makes a call to a storage backend: latency passes, then fn takes effect. It returns fn's error, or the injected one.
-func (p *Proc) Backend(call api.Call, latency time.Duration, fn func() error) error {
+func (p *Process) Backend(call api.Call, latency time.Duration, fn func() error) error {
 	return p.BackendWithin(call, latency, forever, nil, fn)
 }
 
 // Effects counts the effects of all actors so far: API writes, Events, backend calls, started or rejected operations, keys queued by a
 // sync. A sync during which the count did not change would do nothing if it ran again.
-func (p *Proc) Effects() uint64 {
+func (p *Process) Effects() uint64 {
 	if f := p.engine.footprint; f != nil {
 		f.Counts = append(f.Counts, Count{p, p.engine.effects})
 	}
@@ -210,7 +210,7 @@ func (p *Proc) Effects() uint64 {
 }
 
 // Decide records the rule and the reason of a decision about obj, which may be nil. text may contain fmt verbs for args.
-func (p *Proc) Decide(rule string, obj api.Object, text string, args ...any) {
+func (p *Process) Decide(rule string, obj api.Object, text string, args ...any) {
 	if p.engine.trace == nil {
 		return
 	}
@@ -221,4 +221,4 @@ func (p *Proc) Decide(rule string, obj api.Object, text string, args ...any) {
 }
 
 // Tracing reports whether decisions are recorded, for callers whose text is expensive to compute.
-func (p *Proc) Tracing() bool { return p.engine.trace != nil }
+func (p *Process) Tracing() bool { return p.engine.trace != nil }

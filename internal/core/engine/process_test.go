@@ -19,7 +19,7 @@ func TestSleep(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	d := &diary{e: e}
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("sleeper", func(p *engine.Proc) {
+		a.Go("sleeper", func(p *engine.Process) {
 			if p.Actor() != a || p.Engine() != e || p.String() != "sleeper" || !p.Now().Equal(e.Now()) {
 				t.Errorf("the process does not know itself: %v of %v", p, p.Actor().Name())
 			}
@@ -40,7 +40,7 @@ func TestLatency(t *testing.T) {
 	e := newEngine(t, engine.Config{Latency: 100 * time.Millisecond})
 	d := &diary{e: e}
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("writer", func(p *engine.Proc) {
+		a.Go("writer", func(p *engine.Process) {
 			if _, err := p.API().Nodes.Create(p, node("n", nil)); err != nil {
 				t.Errorf("create: %v", err)
 			}
@@ -101,7 +101,7 @@ func TestAPIVerbs(t *testing.T) {
 		}
 	}
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("caller", func(p *engine.Proc) {
+		a.Go("caller", func(p *engine.Process) {
 			server := p.API()
 			n, err := server.Nodes.Create(p, node("n", nil))
 			check("create", err)
@@ -164,14 +164,14 @@ func TestSwitchPoints(t *testing.T) {
 		mustCreate(t, e.Store().Nodes, node("n", nil))
 		inside, seen := false, false
 		startActor(t, e, "a", func(a *engine.Actor) {
-			a.Go("reader", func(p *engine.Proc) {
+			a.Go("reader", func(p *engine.Process) {
 				inside = true
 				if _, err := p.API().Nodes.Get(p, "n"); err != nil {
 					t.Errorf("get: %v", err)
 				}
 				inside = false
 			})
-			a.Go("other", func(*engine.Proc) { seen = seen || inside })
+			a.Go("other", func(*engine.Process) { seen = seen || inside })
 		})
 		e.Advance(0)
 		return seen
@@ -197,7 +197,7 @@ func TestCoroutinesAreReusedAndReleased(t *testing.T) {
 	most := 0
 	startActor(t, e, "a", func(a *engine.Actor) {
 		for i := range 1000 {
-			a.After(time.Duration(i)*time.Millisecond, "short", func(p *engine.Proc) {
+			a.After(time.Duration(i)*time.Millisecond, "short", func(p *engine.Process) {
 				p.Sleep(time.Millisecond / 2)
 				most = max(most, runtime.NumGoroutine()-before)
 			})
@@ -218,7 +218,7 @@ func TestClose(t *testing.T) {
 	unwound := 0
 	a := startActor(t, e, "a", func(a *engine.Actor) {
 		for range 10 {
-			a.Go("for ever", func(p *engine.Proc) {
+			a.Go("for ever", func(p *engine.Process) {
 				defer func() { unwound++ }()
 				p.Sleep(time.Hour)
 				t.Errorf("a process went on after Close")
@@ -241,7 +241,7 @@ func TestPanicReachesTheCaller(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	d := &diary{e: e}
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("broken", func(p *engine.Proc) {
+		a.Go("broken", func(p *engine.Process) {
 			p.Sleep(time.Second)
 			panic("broken invariant")
 		})
@@ -264,7 +264,7 @@ func TestPanicReachesTheCaller(t *testing.T) {
 func TestGoexitReachesTheCaller(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	startActor(t, e, "a", func(a *engine.Actor) {
-		a.Go("failing test", func(*engine.Proc) { runtime.Goexit() })
+		a.Go("failing test", func(*engine.Process) { runtime.Goexit() })
 	})
 	done := make(chan bool)
 	go func() {
@@ -281,11 +281,11 @@ type workplace struct {
 	a      *engine.Actor
 	d      *diary
 	stops  int
-	onWork func(p *engine.Proc)
+	onWork func(p *engine.Process)
 }
 
 func newWorkplace(t *testing.T, cfg engine.Config) *workplace {
-	w := &workplace{e: newEngine(t, cfg), onWork: func(*engine.Proc) {}}
+	w := &workplace{e: newEngine(t, cfg), onWork: func(*engine.Process) {}}
 	w.d = &diary{e: w.e}
 	lives := 0
 	w.a = startActor(t, w.e, "a", func(a *engine.Actor) {
@@ -293,27 +293,27 @@ func newWorkplace(t *testing.T, cfg engine.Config) *workplace {
 		life := lives
 		note := func(what string) { w.d.note(fmt.Sprintf("%s of life %d", what, life)) }
 		a.OnStop(func() { w.stops++ })
-		queue := a.NewQueue(engine.QueueConfig{Name: "queue", Workers: 2, Sync: func(p *engine.Proc, key string) error {
+		queue := a.NewQueue(engine.QueueConfig{Name: "queue", Workers: 2, Sync: func(p *engine.Process, key string) error {
 			note(key)
 			p.Sleep(10 * time.Second)
 			note(key + " done")
 			return nil
 		}})
 		operations := a.NewNestedOperations()
-		loop := a.NewLoop("loop", time.Minute, func(p *engine.Proc) { note("pass") })
+		loop := a.NewLoop("loop", time.Minute, func(p *engine.Process) { note("pass") })
 		informer := engine.NewInformer(a, w.e.Store().Nodes)
 		informer.Handle(engine.Handler[*corev1.Node]{Add: func(n *corev1.Node) { note("add " + n.Name) }})
-		a.After(time.Second, "work", func(p *engine.Proc) {
+		a.After(time.Second, "work", func(p *engine.Process) {
 			defer func() {
 				// What a dying process schedules must not reach the next life.
 				queue.Add("posthumous")
-				a.Go("posthumous", func(*engine.Proc) { note("posthumous process") })
+				a.Go("posthumous", func(*engine.Process) { note("posthumous process") })
 			}()
 			queue.Add("one")
 			queue.Add("two")
 			queue.Add("three")
 			queue.AddAfter("four", 5*time.Second)
-			_ = operations.Run(engine.OperationKey{Volume: "operation"}, "operation", func(p *engine.Proc) error {
+			_ = operations.Run(engine.OperationKey{Volume: "operation"}, "operation", func(p *engine.Process) error {
 				p.Sleep(5 * time.Second)
 				note("operation")
 				return nil
@@ -367,10 +367,10 @@ func TestCrashFromWithin(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		w := newWorkplace(t, engine.Config{})
 		if own {
-			w.onWork = func(p *engine.Proc) { w.a.Crash(); t.Errorf("Crash returned to a process of the crashed actor") }
+			w.onWork = func(p *engine.Process) { w.a.Crash(); t.Errorf("Crash returned to a process of the crashed actor") }
 		} else {
 			startActor(t, w.e, "killer", func(a *engine.Actor) {
-				a.After(1500*time.Millisecond, "kill", func(p *engine.Proc) { w.a.Crash(); w.d.note("killed it") })
+				a.After(1500*time.Millisecond, "kill", func(p *engine.Process) { w.a.Crash(); w.d.note("killed it") })
 			})
 		}
 		w.e.Advance(time.Hour)
@@ -401,7 +401,7 @@ func TestCrashByFault(t *testing.T) {
 				return api.Fault{}
 			})}
 			w := newWorkplace(t, cfg)
-			w.onWork = func(p *engine.Proc) {
+			w.onWork = func(p *engine.Process) {
 				_, err := p.API().Nodes.Create(p, node("crashing", nil))
 				w.d.note(fmt.Sprintf("create: %v", err))
 			}
@@ -447,7 +447,7 @@ func TestRestartIsForOneCrash(t *testing.T) {
 	lives := 0
 	a := startActor(t, e, "a", func(a *engine.Actor) {
 		if lives++; lives == 1 {
-			a.Go("crashes", func(p *engine.Proc) {
+			a.Go("crashes", func(p *engine.Process) {
 				if _, err := p.API().Nodes.List(p, ""); err == nil {
 					t.Errorf("a call returned after a crash")
 				}
@@ -470,7 +470,7 @@ func TestDeferredCallsOfTheDead(t *testing.T) {
 		var steps []string
 		a := startActor(t, e, "a", func(a *engine.Actor) {
 			recorder := a.NewRecorder("a")
-			a.Go("holds", func(p *engine.Proc) {
+			a.Go("holds", func(p *engine.Process) {
 				n := mustCreate(t, e.Store().Nodes, node("n", nil))
 				defer func() { steps = append(steps, "released") }()
 				defer func() {
@@ -523,13 +523,13 @@ func TestFaults(t *testing.T) {
 			var errs [2]error
 			effect := false
 			startActor(t, e, "a", func(a *engine.Actor) {
-				a.Go("api", func(p *engine.Proc) {
+				a.Go("api", func(p *engine.Process) {
 					_, errs[0] = p.API().Nodes.Create(p, node("n", nil))
 					if since(e) != test.at {
 						t.Errorf("the call returned at +%v, want +%v", since(e), test.at)
 					}
 				})
-				a.Go("backend", func(p *engine.Proc) {
+				a.Go("backend", func(p *engine.Process) {
 					errs[1] = p.Backend(api.Call{Target: "csi", Verb: "Attach"}, 0, func() error { effect = true; return nil })
 				})
 			})
@@ -564,7 +564,7 @@ func TestEffects(t *testing.T) {
 	startActor(t, e, "a", func(a *engine.Actor) {
 		recorder := a.NewRecorder("a")
 		operations := a.NewNestedOperations()
-		a.Go("steps", func(p *engine.Proc) {
+		a.Go("steps", func(p *engine.Process) {
 			steps := []struct {
 				name string
 				do   func()
@@ -578,10 +578,10 @@ func TestEffects(t *testing.T) {
 				{"an Event", func() { recorder.Event(p, n, corev1.EventTypeNormal, "Reason", "text") }, 1},
 				{"a backend call", func() { _ = p.Backend(api.Call{}, 0, func() error { return nil }) }, 1},
 				{"an operation", func() {
-					_ = operations.Run(engine.OperationKey{Volume: "op"}, "op", func(*engine.Proc) error { return nil })
+					_ = operations.Run(engine.OperationKey{Volume: "op"}, "op", func(*engine.Process) error { return nil })
 				}, 1},
 				{"an operation that is dropped", func() {
-					_ = operations.Run(engine.OperationKey{Volume: "op"}, "op", func(*engine.Proc) error { return nil })
+					_ = operations.Run(engine.OperationKey{Volume: "op"}, "op", func(*engine.Process) error { return nil })
 				}, 1},
 			}
 			for _, step := range steps {
