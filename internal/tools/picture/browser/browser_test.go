@@ -40,7 +40,8 @@ func open(t *testing.T, sample func() (picture.Run, error)) *tab {
 	require.NoError(t, picture.Write(f, run))
 	require.NoError(t, f.Close())
 
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(browser(t)))...)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(browser(t)), chromedp.WSURLReadTimeout(patience))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -96,9 +97,17 @@ func eval[T any](p *tab, expression string) T {
 	return value
 }
 
-// text is what people read in an element; "" if it is hidden.
+// drawn waits until the page has drawn everything that was due.
+func (p *tab) drawn() {
+	p.t.Helper()
+	_, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](`picture.drawn().then(() => null)`, chromedp.EvalAwaitPromise))
+	require.NoError(p.t, err, "the page does not finish drawing")
+}
+
+// text waits until the page is drawn and returns the visible text of an element, "" if it is hidden.
 func (p *tab) text(selector string) string {
 	p.t.Helper()
+	p.drawn()
 	return eval[string](p, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "(no element)"`, selector))
 }
 
@@ -123,17 +132,17 @@ func (p *tab) filter(words string) {
 	p.press(words)
 }
 
-// shown is what the page tells of itself.
+// shown is the state that the page reports: numbers of lanes and steps shown, of marks and bars drawn, and what is selected.
 type shown struct {
 	Lanes, Steps, Step, Lane, Drawn int
 	Linear                          bool
 	View                            struct{ From, To float64 }
 }
 
-// shown waits until what is to be drawn is drawn.
+// shown waits until the page is drawn and returns what it shows.
 func (p *tab) shown() shown {
 	p.t.Helper()
-	p.do(chromedp.Sleep(100 * time.Millisecond))
+	p.drawn()
 	return eval[shown](p, `picture.shown()`)
 }
 
@@ -145,6 +154,7 @@ type place struct {
 // where is the place of a step's mark on the screen.
 func (p *tab) where(step int) place {
 	p.t.Helper()
+	p.drawn()
 	at := eval[*place](p, fmt.Sprintf(`picture.where(%d)`, step))
 	require.NotNil(p.t, at, "step %d is not on the screen", step)
 	return *at

@@ -416,9 +416,17 @@ function begin() {
 }
 begin();
 
-// For programs that drive the page: where a step is drawn, and what is chosen.
+// For programs that drive the page (the browser tests): select a step, wait until the page is drawn, read what is shown, find where a step is drawn.
 window.picture = {
   select,
+  // drawn resolves when no drawing has been due for three frames in a row. One quiet frame is not enough: scrolling and resizing
+  // request a drawing only in the frame after they happen.
+  async drawn() {
+    for (let quiet = 0; quiet < 3; quiet++) {
+      await new Promise(requestAnimationFrame);
+      if (isDue) quiet = -1;
+    }
+  },
   shown: () => ({ lanes: shown.lanes.length, steps: shown.steps.length, step: state.step, lane: state.lane, linear: state.linear, view: { ...state.view }, drawn: hits.length }),
   where(i) {
     drawNow();
