@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The keys are what other programs read and write.
+// Other programs read and write these keys.
 func TestAnnotationKeys(t *testing.T) {
 	for _, tt := range []struct{ rule, got, want string }{
 		{"BIND-001a", AnnBindCompleted, "pv.kubernetes.io/bind-completed"},

@@ -10,7 +10,7 @@ import (
 // for any other name, including that of a CSI driver.
 type Migration func(plugin string) (driver string, ok bool)
 
-// MigratedDriver is the Migration of Kubernetes 1.36, which has migrated all plugins for good (PROV-051).
+// MigratedDriver is the Migration of Kubernetes 1.36, in which the migration of all plugins is final (PROV-051).
 func MigratedDriver(plugin string) (driver string, ok bool) {
 	// PROV-051
 	switch plugin {

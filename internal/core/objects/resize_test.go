@@ -66,7 +66,7 @@ func TestMergeResizeConditions(t *testing.T) {
 	}
 }
 
-// EXP-003, EXP-004: what is set on a copy does not show in the original.
+// EXP-003, EXP-004: a change of a copy leaves the original alone.
 func TestEditedClaim(t *testing.T) {
 	claim := fake.Claim("data", "1Gi", fake.Annotations("a", "b"))
 	if _, ok := objects.Allocated(claim); ok || objects.ResizeStatus(claim) != "" {

@@ -72,7 +72,7 @@ func TestPluginOf(t *testing.T) {
 		{"ATT-010", "NFS", pv(fake.NFSSource("s", "/p")), nil, "kubernetes.io/nfs", false, false, "kubernetes.io/nfs/uid-pv"},
 		{"MNT-025", "local", pv(fake.LocalSource("/p", "a")), nil, "kubernetes.io/local-volume", false, true, "kubernetes.io/local-volume/pv"},
 		{"ATT-201", "an in-tree plugin that attaches", objects.VolumeSpec{PV: fc}, nil, "kubernetes.io/fc", true, true, "kubernetes.io/fc/pv"},
-		{"MNT-020", "nobody", objects.VolumeSpec{PV: rbd}, nil, "", false, false, ""},
+		{"MNT-020", "no plugin", objects.VolumeSpec{PV: rbd}, nil, "", false, false, ""},
 	}
 	for _, tt := range tests {
 		plugin, err := objects.PluginOf(set, tt.spec)

@@ -33,12 +33,12 @@ func BenchmarkTables(b *testing.B) {
 	b.ReportMetric(float64(cases), "cases")
 }
 
-func runTable[T any](b *testing.B, file string, play func(*T) ([]string, error)) int {
+func runTable[T any](b *testing.B, file string, run func(*T) ([]string, error)) int {
 	b.Helper()
 	cases, err := conformance.ReadLines[T](file)
 	must(b, err)
 	for i := range cases {
-		diffs, err := play(&cases[i])
+		diffs, err := run(&cases[i])
 		must(b, err)
 		if len(diffs) > 0 {
 			b.Fatalf("%s, case %d: %s", file, i, diffs[0])

@@ -28,7 +28,7 @@ type MatchCase struct {
 	Result *bool `json:"result"`
 }
 
-// Run makes the call of the case, and returns the differences from what is expected; nil if there is none. An error means that the case
+// Run makes the call of the case, and returns the differences from the expected result; nil if there is none. An error means that the case
 // cannot run.
 func (c MatchCase) Run() ([]string, error) {
 	if c.Kind == "findBestMatch" {

@@ -81,7 +81,7 @@ type NodeStep struct {
 	Seconds      float64           `json:"seconds"`
 }
 
-// NodeObservation is what is observed after a step.
+// NodeObservation holds the observed state after a step.
 type NodeObservation struct {
 	AtMs  int                  `json:"atMs"`
 	Nodes map[string]NodeState `json:"nodes"`

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Observation is what is observed after a step.
+// Observation holds the observed state after a step.
 type Observation struct {
 	Step int `json:"step"`
 	// Error is the reason if the API server refused the step.

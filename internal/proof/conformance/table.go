@@ -81,7 +81,7 @@ type requestError struct {
 	Error    string `json:"error"`
 }
 
-// hiddenState is what changed without the controller's knowledge.
+// hiddenState holds the objects that changed without the controller's knowledge.
 type hiddenState struct {
 	APIVolumes    []*corev1.PersistentVolume      `json:"apiVolumes"`
 	APIClaims     []*corev1.PersistentVolumeClaim `json:"apiClaims"`

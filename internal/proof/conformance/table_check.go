@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Check returns the differences from what is expected; nil if there is none.
+// Check returns the differences from the expected result; nil if there is none.
 func (c TableCase) Check(outcome TableOutcome) []string {
 	diffs := slices.Clone(outcome.Wrong)
 	diffs = append(diffs, diffLists(c.Expected.Volumes, outcome.Volumes)...)

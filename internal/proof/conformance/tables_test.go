@@ -14,7 +14,7 @@ import (
 
 var tables = flag.String("tables", "", "tables to run instead of those in testdata: comma-separated files")
 
-// tableCase is a case of any table: its name, and the differences of a run from what it expects.
+// tableCase is a case of any table: its name, and the differences of a run from its expectation.
 type tableCase struct {
 	name string
 	run  func() ([]string, error)

@@ -24,7 +24,7 @@ func Generate(seed uint64) Scenario {
 	s := Scenario{Lead: 18500*time.Millisecond + time.Duration(g.IntN(10))*time.Second}
 	// A scenario uses one or two classes, which exist from the beginning, like some volumes.
 	for range 1 + g.IntN(2) {
-		g.classes = append(g.classes, pick(g, "", "", "static", "fast", "fast", "late", "external", "external", "nobody"))
+		g.classes = append(g.classes, pick(g, "", "", "static", "fast", "fast", "late", "external", "external", "unserved"))
 	}
 	for _, name := range g.classes {
 		if class := g.named(name); class != nil && !g.chance(8) {
@@ -89,7 +89,7 @@ func (g *generator) modes() []string {
 
 func (g *generator) class() string {
 	if g.chance(8) || len(g.classes) == 0 {
-		return pick(g, "", "static", "fast", "late", "external", "nobody")
+		return pick(g, "", "static", "fast", "late", "external", "unserved")
 	}
 	return pick(g, g.classes...)
 }

@@ -116,7 +116,7 @@ func GenerateOwnClaims(seed uint64) Scenario {
 
 // ownClaim adds a generic ephemeral volume to a pod. Only one, because the order of several volumes is random upstream.
 func (g *kubeletGenerator) ownClaim(opts []fake.Option) []fake.Option {
-	return append(opts[:1+g.IntN(2)], fake.Ephemeral("own", "1Gi", pick(g.generator, growingClass, growingClass, growingClass, growingClass, growingClass, "nobody")))
+	return append(opts[:1+g.IntN(2)], fake.Ephemeral("own", "1Gi", pick(g.generator, growingClass, growingClass, growingClass, growingClass, growingClass, "unserved")))
 }
 
 // growVolume grows a claim and its volume, like a user and the driver's resizer, up to the node's part. Some resizers stop earlier, or

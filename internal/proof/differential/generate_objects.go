@@ -124,8 +124,8 @@ func (g *generator) named(name string) *storagev1.StorageClass {
 		return fake.Class(name, InTree, append(opts, fake.WaitForFirstConsumer())...)
 	case "external":
 		return fake.Class(name, Driver, opts...)
-	case "nobody":
-		return fake.Class(name, pick(g, "nobody.example.com", "kubernetes.io/no-provisioner", NFS, "kubernetes.io/aws-ebs"), opts...)
+	case "unserved":
+		return fake.Class(name, pick(g, "unserved.example.com", "kubernetes.io/no-provisioner", NFS, "kubernetes.io/aws-ebs"), opts...)
 	case "default", "default2":
 		return fake.Class(name, pick(g, InTree, Driver), append(opts, fake.Default())...)
 	}
@@ -133,7 +133,7 @@ func (g *generator) named(name string) *storagev1.StorageClass {
 }
 
 func (g *generator) createClass() Step {
-	name := pick(g, "fast", "late", "external", "nobody", "default", "default2")
+	name := pick(g, "fast", "late", "external", "unserved", "default", "default2")
 	if g.chance(4) {
 		return Step{Op: Delete, Ref: api.Ref{Kind: api.StorageClass, Key: name}}
 	}

@@ -20,7 +20,7 @@ func TestOutcomesNotice(t *testing.T) {
 		theirs := runUpstream(t, s, conditions(0))
 		var outcomes differential.Outcomes
 		outcomes.Add(theirs)
-		require.Empty(t, outcomes.Check(theirs), "scenario %d: a run is one of its own outcomes", seed)
+		require.Empty(t, outcomes.Check(theirs), "scenario %d: a run must be among its own outcomes", seed)
 		for i := range theirs {
 			for _, lines := range []func(*differential.Observation) *[]string{
 				func(o *differential.Observation) *[]string { return &o.Refused },
@@ -94,5 +94,5 @@ func TestShrink(t *testing.T) {
 	})
 	require.Len(t, small.Steps, 1)
 	require.Equal(t, step.Op, small.Steps[0].Op)
-	require.True(t, small.Steps[0].Settle, "what is left is still looked at")
+	require.True(t, small.Steps[0].Settle, "the remaining steps are still examined")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 )
 
-// Action is what one of our components did, or viewed: a write, refused or not, a read, a storage call, or a view. Our actions in order are
+// Action is a step of one of our components: a write, refused or not, a read, a storage call, or a view. Our actions in order are
 // the order that the sequencer of package upstream follows.
 type Action struct {
 	// Time is when it took effect.

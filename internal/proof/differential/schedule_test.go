@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential/upstream"
 )
 
-var changes = flag.Int("changes", 20_000, "how many changes are told to the plugins of the scheduler")
+var changes = flag.Int("changes", 20_000, "how many changes the plugins of the scheduler receive of the scheduler")
 
 // mostRaces is how often a scenario runs upstream before it counts as a divergence.
 const mostRaces = 30
@@ -31,7 +31,7 @@ func TestSchedule(t *testing.T) {
 	if *seeds > 0 {
 		number = *seeds
 	}
-	told, lines, raced := 0, 0, 1
+	reported, lines, raced := 0, 0, 1
 	for i := range number {
 		seed := *first + uint64(i)
 		world := differential.GenerateSchedule(seed)
@@ -50,7 +50,7 @@ func TestSchedule(t *testing.T) {
 			continue
 		}
 		t.Errorf("-first=%d: -upstream +ours:\n%s\n%s", seed, diff, world)
-		if told++; told == mostReported {
+		if reported++; reported == mostReported {
 			t.Fatalf("%d worlds so far", i+1)
 		}
 	}
@@ -87,7 +87,7 @@ func TestScheduleHints(t *testing.T) {
 		names.VolumeBinding, names.VolumeRestrictions, names.VolumeZone, names.NodeVolumeLimits,
 		names.NodeAffinity, names.NodeUnschedulable, names.TaintToleration, names.NodeResourcesFit,
 	}
-	queued, told := map[string]int{}, 0
+	queued, reported := map[string]int{}, 0
 	synctest.Test(t, func(t *testing.T) {
 		s, err := upstream.NewScheduler(nil, 0, synctest.Wait)
 		require.NoError(t, err)
@@ -101,8 +101,8 @@ func TestScheduleHints(t *testing.T) {
 				if want {
 					queued[plugin]++
 				}
-				if got := schedule.Requeues(plugin, c.Pod, c.Old, c.New); got != want && told < mostReported {
-					told++
+				if got := schedule.Requeues(plugin, c.Pod, c.Old, c.New); got != want && reported < mostReported {
+					reported++
 					world := differential.Scheduling{Objects: []api.Object{c.Pod}}
 					for _, obj := range []api.Object{c.Old, c.New} {
 						if obj != nil {

@@ -29,7 +29,7 @@ func TestValidation(t *testing.T) {
 
 func validate(t *testing.T, k validation.Kind) {
 	refused, accepted := 0, 0
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for i := range *objects {
 		r := rand.New(rand.NewPCG(*first+uint64(i), 3))
 		what, ours, theirs := ask(t, k, r)
@@ -38,8 +38,8 @@ func validate(t *testing.T, k validation.Kind) {
 		} else {
 			accepted++
 		}
-		if diff := cmp.Diff(theirs, ours); diff != "" && !told[diff] && len(told) < mostReported {
-			told[diff] = true
+		if diff := cmp.Diff(theirs, ours); diff != "" && !reported[diff] && len(reported) < mostReported {
+			reported[diff] = true
 			t.Errorf("-first=%d, %s: -upstream +ours:\n%s", *first+uint64(i), what, diff)
 		}
 	}

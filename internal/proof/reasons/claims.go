@@ -43,11 +43,11 @@ func Claims() []Row {
 		{Rule: "BIND-056", Name: "its pod has no node to go to", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("late")), late, loose}, Root: "SCHED-022", Actor: "kube-scheduler"},
 		{Rule: "BIND-056", Name: "its pod is about to be placed", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("late")), late, loose, fake.Node("n1")}, Root: "SCHED-026", When: explain.ByItself, Actor: "kube-scheduler"},
 		{Rule: "SCHED-020", Name: "its pod came with a node", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("late")), late, pinned}, Actor: explain.Somebody},
-		{Rule: "BIND-057", Name: "nobody may be there to provision", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("fast")), fake.Class("fast", Driver)}, When: explain.ByItself, Actor: "provisioner of " + Driver, Dumped: &Dumped{Actor: "external-provisioner/" + Driver}},
-		{Rule: "BIND-057", Name: "a driver is to provision", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("fast")), fake.Class("fast", Driver), CSIDriver()}, When: explain.ByItself, Actor: "external-provisioner/" + Driver},
+		{Rule: "BIND-057", Name: "no provisioner is known", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("fast")), fake.Class("fast", Driver)}, When: explain.ByItself, Actor: "provisioner of " + Driver, Dumped: &Dumped{Actor: "external-provisioner/" + Driver}},
+		{Rule: "BIND-057", Name: "the driver provisions", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("fast")), fake.Class("fast", Driver), CSIDriver()}, When: explain.ByItself, Actor: "external-provisioner/" + Driver},
 		{Rule: "XPROV-031", Name: "a driver makes nothing for a selector", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("fast"), fake.Selector("a", "b")), fake.Class("fast", Driver)}, Actor: explain.Somebody},
-		{Rule: "PROV-023", Name: "the controller is to provision", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old")), fake.Class("old", InTree)}, Backends: plugins, When: explain.ByItself, Actor: controller, Dumped: unknown},
-		{Rule: "PROV-023", Name: "PROV-025: nobody says what there is", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old")), fake.Class("old", InTree)}, When: explain.ByItself, Actor: controller, Dumped: unknown},
+		{Rule: "PROV-023", Name: "the controller provisions", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old")), fake.Class("old", InTree)}, Backends: plugins, When: explain.ByItself, Actor: controller, Dumped: unknown},
+		{Rule: "PROV-023", Name: "PROV-025: the backends are unknown", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old")), fake.Class("old", InTree)}, When: explain.ByItself, Actor: controller, Dumped: unknown},
 		{Rule: "PROV-023", Name: "PROV-046: the plugin failed", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old")), fake.Class("old", InTree), Event(fake.Claim("data", "10Gi"), "ProvisioningFailed", "no")}, Backends: plugins, When: explain.ByItself, Actor: controller, Dumped: unknown},
 		{Rule: "PROV-023", Name: "XPROV-031: a plugin may make a volume for a selector", Objs: []api.Object{fake.Claim("data", "10Gi", fake.InClass("old"), fake.Selector("a", "b")), fake.Class("old", InTree)}, Backends: plugins, When: explain.ByItself, Actor: controller, Dumped: unknown},
 		{Rule: "PROV-040", Name: "a plugin makes nothing from a data source", Objs: []api.Object{With(fake.Claim("data", "10Gi", fake.InClass("old")), func(c *corev1.PersistentVolumeClaim) {
@@ -75,7 +75,7 @@ func Claims() []Row {
 		{Rule: "BIND-058", Name: "RECL-003: a volume is being recycled", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen)}, Backends: plugins, Root: "RECL-003", When: explain.ByItself, Actor: controller, Candidate: "MATCH-010"},
 		{Rule: "BIND-058", Name: "BIND-072: the volume stays reserved when it is recycled", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi")}, Backends: plugins, Actor: explain.Somebody, Candidate: "MATCH-010"},
 		{Rule: "BIND-058", Name: "the volume that is recycled is too small", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "1Gi", chosen)}, Backends: plugins, Actor: explain.Somebody, Candidate: "MATCH-010"},
-		{Rule: "BIND-058", Name: "RECL-064: nobody can recycle the volume", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.CSISource(Driver, "h1"))}, Backends: plugins, Actor: explain.Somebody, Candidate: "MATCH-010"},
+		{Rule: "BIND-058", Name: "RECL-064: no plugin can recycle the volume", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.CSISource(Driver, "h1"))}, Backends: plugins, Actor: explain.Somebody, Candidate: "MATCH-010"},
 		{Rule: "BIND-058", Name: "a volume will be Released, and recycled", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.Phase("Bound"))}, Backends: plugins, Root: "BIND-064", When: explain.ByItself, Actor: controller, Candidate: "MATCH-010"},
 		{Rule: "BIND-058", Name: "the claim of a volume that is recycled goes with its pod", Objs: []api.Object{fake.Claim("data", "10Gi"), recycled("old", "12Gi", chosen, fake.Phase("Bound")),
 			Deleting(fake.Claim("before", "12Gi", bound, fake.UID("c0"), fake.VolumeName("old"), fake.Phase("Bound")), objects.ClaimProtectionFinalizer),
@@ -96,6 +96,6 @@ func Claims() []Row {
 		{Rule: "PROT-026", Name: "a pod that is going keeps it", Objs: []api.Object{Deleting(fake.Claim("data", "10Gi"), objects.ClaimProtectionFinalizer), Deleting(Runs(User("p", "n1"))), fake.Node("n1")}, Root: "MNT-387", When: explain.ByItself, After: 60e9, Actor: "kubelet"},
 		{Rule: "PROT-026", Name: "a pod on a dead node keeps it", Objs: []api.Object{Deleting(fake.Claim("data", "10Gi"), objects.ClaimProtectionFinalizer), Deleting(Runs(User("p", "n1"))), NotReady(fake.Node("n1"))}, Root: "ATT-195", Actor: "kubelet"},
 		{Rule: "PROT-023", Name: "nothing keeps it", Objs: []api.Object{Deleting(fake.Claim("data", "10Gi"), objects.ClaimProtectionFinalizer)}, When: explain.ByItself, Actor: pvcProtection},
-		{Rule: "BIND-016", Name: "somebody else's finalizer keeps it", Objs: []api.Object{Deleting(fake.Claim("data", "10Gi"), "example.com/mine")}, Actor: explain.Somebody},
+		{Rule: "BIND-016", Name: "the finalizer of another controller blocks deletion", Objs: []api.Object{Deleting(fake.Claim("data", "10Gi"), "example.com/mine")}, Actor: explain.Somebody},
 	})
 }

@@ -167,7 +167,7 @@ func CSIDriver() *storagev1.CSIDriver {
 // InTree returns an in-tree plugin that provisions volumes.
 const InTree = "kubernetes.io/example"
 
-// recycled returns a volume without a claim that is to be recycled.
+// recycled returns a Released volume with policy Recycle.
 func recycled(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
 	return fake.Volume(name, size, append([]fake.Option{fake.ForClaim("before", "c0"), fake.Phase("Released"), fake.NFSSource("server", "/share"),
 		fake.Policy(corev1.PersistentVolumeReclaimRecycle)}, opts...)...)

@@ -83,7 +83,7 @@ func Growth() []Row {
 		{Rule: "EXP-021", Name: "the driver is at it", Objs: grown(inProgress), When: explain.ByItself, Actor: resizer},
 		{Rule: "EXP-025", Name: "the driver failed", Objs: grown(inProgress, failing(outside, "failed to expand pvc with no")), When: explain.ByItself, Actor: resizer},
 		{Rule: "EXP-025", Name: "EXP-026: the driver says that it cannot be had", Objs: grown(infeasible, failing(outside, "too large")), Actor: explain.Somebody},
-		{Rule: "EXP-025", Name: "the driver wants nobody to use it", Objs: and(grown(inProgress, failing(outside, inUse)), runner, ready), Actor: explain.Somebody},
+		{Rule: "EXP-025", Name: "the driver expands only unused volumes", Objs: and(grown(inProgress, failing(outside, inUse)), runner, ready), Actor: explain.Somebody},
 		{Rule: "EXP-025", Name: "an Event says that it must not be used", Objs: and(grown(inProgress), offline, runner, ready), Actor: explain.Somebody},
 		{Rule: "EXP-025", Name: "its last user is going", Objs: and(grown(inProgress, failing(outside, inUse)), Deleting(Runs(User("p", "n1"))), ready), Root: "MNT-387", When: explain.ByItself, After: time.Minute, Actor: "kubelet"},
 		{Rule: "EXP-025", Name: "its last user is gone", Objs: grown(inProgress, failing(outside, inUse)), When: explain.ByItself, Actor: resizer},
@@ -146,15 +146,15 @@ func Attributes() []Row {
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
 	}
 	return asking("pvc/data", []Row{
-		{Rule: "BIND-060d", Name: "VAC-003: it has what it asks for", Objs: modified("silver", "", ""), When: explain.Settled},
-		{Rule: "VAC-007", Name: "nobody has begun", Objs: with(modified("gold", "", ""), "gold"), When: explain.ByItself, Actor: resizer},
+		{Rule: "BIND-060d", Name: "VAC-003: the requested class is current", Objs: modified("silver", "", ""), When: explain.Settled},
+		{Rule: "VAC-007", Name: "not started", Objs: with(modified("gold", "", ""), "gold"), When: explain.ByItself, Actor: resizer},
 		{Rule: "VAC-007", Name: "VAC-011: the driver is at it", Objs: with(modified("gold", inProgress, "gold"), "gold"), When: explain.ByItself, Actor: resizer},
 		{Rule: "VAC-012", Name: "the driver may still be at it", Objs: with(modified("gold", inProgress, "gold", failing(modifying, `Modifying volume to "gold" is still in progress.`), failing(failed, "late")), "gold"), When: explain.ByItself, Actor: resizer},
 		{Rule: "VAC-013", Name: "the driver failed", Objs: with(modified("gold", inProgress, "gold", failing(modifying, `Modifying volume to "gold" failed. Waiting for retry.`), failing(failed, "no")), "gold"), When: explain.ByItself, Actor: resizer},
 		{Rule: "VAC-013", Name: "VAC-014: the driver says that it cannot", Objs: with(modified("gold", infeasible, "gold", failing(failed, "no")), "gold"), Actor: explain.Somebody},
 		{Rule: "VAC-007", Name: "another class is named after that", Objs: with(modified("bronze", infeasible, "gold", failing(failed, "no")), "gold", "bronze"), When: explain.ByItself, Actor: resizer},
-		{Rule: "VAC-007", Name: "VAC-005: what was begun comes first", Objs: with(modified("bronze", inProgress, "gold"), "gold", "bronze"), When: explain.ByItself, Actor: resizer},
-		{Rule: "VAC-005", Name: "the class of what was begun is gone", Objs: modified("gold", inProgress, "gold"), Actor: explain.Somebody},
+		{Rule: "VAC-007", Name: "VAC-005: the started modification comes first", Objs: with(modified("bronze", inProgress, "gold"), "gold", "bronze"), When: explain.ByItself, Actor: resizer},
+		{Rule: "VAC-005", Name: "the class of the started modification is gone", Objs: modified("gold", inProgress, "gold"), Actor: explain.Somebody},
 		{Rule: "VAC-006", Name: "the class is missing", Objs: modified("gold", "", ""), Actor: explain.Somebody},
 		{Rule: "VAC-006", Name: "the resizer has noticed that the class is missing", Objs: modified("gold", pending, ""), Actor: explain.Somebody},
 		{Rule: "VAC-006", Name: "VAC-001: the class came too late", Objs: with(modified("gold", pending, ""), "gold"), Actor: explain.Somebody},

@@ -45,7 +45,7 @@ func Volumes() []Row {
 		{Rule: "RECL-005", Name: "its policy is unknown", Objs: []api.Object{released(fake.Policy("Shred"))}, Actor: explain.Somebody},
 		{Rule: "RECL-020", Name: "no plugin can delete it", Objs: []api.Object{released(fake.Policy(drop), nfs)}, Actor: explain.Somebody},
 		{Rule: "RECL-063", Name: "a pod still has it", Objs: []api.Object{released(fake.Policy(scrub), nfs), Runs(User("p", "n1"))}, Actor: explain.Somebody},
-		{Rule: "RECL-064", Name: "nobody recycles it", Objs: []api.Object{released(fake.Policy(scrub))}, Actor: explain.Somebody},
+		{Rule: "RECL-064", Name: "no plugin recycles it", Objs: []api.Object{released(fake.Policy(scrub))}, Actor: explain.Somebody},
 		{Rule: "XPROV-052", Name: "a driver deletes it", Objs: []api.Object{released(fake.Policy(drop))}, When: explain.ByItself, Actor: "external-provisioner/" + Driver},
 		{Rule: "XPROV-052", Name: "RECL-034: a driver does not look at what Failed", Objs: []api.Object{With(released(fake.Policy(drop)), func(pv *corev1.PersistentVolume) { pv.Status.Phase = corev1.VolumeFailed })}, Actor: explain.Somebody},
 		{Rule: "XPROV-054", Name: "it is still attached", Objs: []api.Object{released(fake.Policy(drop)), Attachment("n1", true), Machine("n1", true, false)}, Root: "ATT-064", When: explain.ByItself, Actor: "attachdetach-controller"},
@@ -69,7 +69,7 @@ func Attachments() []Row {
 	claim, pv := BoundPair()
 	return asking("va/"+Attachment("n1", true).Name, []Row{
 		{Rule: "ATT-025", Name: "a pod wants it", Objs: []api.Object{Attachment("n1", true), claim, pv, Runs(User("p", "n1")), Machine("n1", true, true)}, When: explain.Settled},
-		{Rule: "ATT-064", Name: "nobody wants it", Objs: []api.Object{Attachment("n1", true), claim, pv, Machine("n1", true, false)}, When: explain.ByItself, Actor: "attachdetach-controller"},
+		{Rule: "ATT-064", Name: "no pod uses it", Objs: []api.Object{Attachment("n1", true), claim, pv, Machine("n1", true, false)}, When: explain.ByItself, Actor: "attachdetach-controller"},
 		{Rule: "ATT-064", Name: "the node is gone", Objs: []api.Object{Attachment("n1", true), claim, pv}, When: explain.ByItself, After: 6 * time.Minute, Actor: explain.Somebody},
 		{Rule: "ATT-132", Name: "its volume is gone", Objs: []api.Object{Attachment("n1", true)}, Actor: explain.Somebody},
 		{Rule: "ATT-172", Name: "it is on its way", Objs: []api.Object{Attachment("n1", false), claim, pv, Machine("n1", false, false)}, When: explain.ByItself, Actor: "external-attacher/" + Driver},

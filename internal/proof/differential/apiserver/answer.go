@@ -37,7 +37,7 @@ func (s *Server) answer(r *request) ([]byte, int, error) {
 	fault := s.cfg.Inject(api.Call{Actor: r.actor, Target: api.APIServer, Verb: verb, Kind: string(ref.Kind), Key: ref.Key})
 	if fault.Err != nil && !fault.Effect {
 		if r.method != http.MethodGet {
-			s.tell(r, verb, ref, nil, nil, fault.Err)
+			s.report(r, verb, ref, nil, nil, fault.Err)
 		}
 		return nil, 0, fault.Err
 	}
@@ -114,7 +114,7 @@ func (s *Server) write(r *request, verb string, ref api.Ref, obj api.Object) (ap
 	if err == nil && ref.Key == api.Key(r.namespace, "") {
 		ref = api.RefTo(answer) // its name was generated
 	}
-	s.tell(r, verb, ref, old, s.stored(ref), err)
+	s.report(r, verb, ref, old, s.stored(ref), err)
 	return answer, err
 }
 
@@ -126,7 +126,7 @@ func (s *Server) stored(ref api.Ref) api.Object {
 	return obj
 }
 
-func (s *Server) tell(r *request, verb string, ref api.Ref, old, now api.Object, err error) {
+func (s *Server) report(r *request, verb string, ref api.Ref, old, now api.Object, err error) {
 	s.cfg.Wrote(trace.Entry{Time: s.cfg.Now(), Actor: r.actor, Type: trace.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
 }
 

@@ -48,7 +48,7 @@ func (c *Cluster) prepareEphemeral(ctx context.Context, client kubernetes.Interf
 const ephemeralWorkers = 5
 
 // emitted returns the Event that a write stands for. The ephemeral volume controller logs its Events as plain text, so they are derived
-// from what it writes.
+// from its writes.
 func emitted(e trace.Entry) (trace.Entry, bool) {
 	written, ok := e.New.(*corev1.Event)
 	if !ok || e.Actor != actors.Ephemeral || e.Err != nil {

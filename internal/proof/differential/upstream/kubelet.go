@@ -34,7 +34,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// machine is what outlives the kubelet of a node: a directory, the mounts below it, and containers.
+// machine is the part of a node that outlives its kubelet: a directory, the mounts below it, and containers.
 type machine struct {
 	cluster *Cluster
 	name    string

@@ -148,7 +148,7 @@ func (m *machine) Locked() (paths []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for path := range m.loops {
-		paths = append(paths, m.told(path))
+		paths = append(paths, m.relative(path))
 	}
 	slices.Sort(paths)
 	return paths

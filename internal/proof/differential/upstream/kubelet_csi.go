@@ -225,7 +225,7 @@ func (n *csiNode) asked(r differential.NodeRequest, capability *csipb.VolumeCapa
 	r.Node = n.kubelet.name
 	for _, path := range []*string{&r.Path, &r.Staging} {
 		if *path != "" {
-			*path = n.kubelet.told(*path)
+			*path = n.kubelet.relative(*path)
 		}
 	}
 	if capability != nil {

@@ -176,15 +176,15 @@ func (w *podWorker) checkContainers(pod *corev1.Pod) error {
 // stopContainers is the first phase of the end (MNT-387).
 func (w *podWorker) stopContainers(ctx context.Context) {
 	ran := w.k.removeContainers(w.uid)
-	tell := false
+	report := false
 	w.locked(func() {
 		w.runtimeGone = true
 		if w.exit == "" {
 			w.exit = map[bool]corev1.PodPhase{true: corev1.PodSucceeded, false: corev1.PodFailed}[ran]
 		}
-		tell = w.ran || w.reason != ""
+		report = w.ran || w.reason != ""
 	})
-	if tell {
+	if report {
 		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus {
 			return kubeletstatus.Terminated(pod, w.exit, w.reason, w.message)
 		})
@@ -227,9 +227,9 @@ func (w *podWorker) latest() (pod *corev1.Pod) {
 
 // finish is the last phase: nothing of the pod remains, so it may be deleted from the API.
 func (w *podWorker) finish(ctx context.Context) {
-	tell := false
-	w.locked(func() { tell = !w.ran && w.reason == "" && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
-	if tell {
+	report := false
+	w.locked(func() { report = !w.ran && w.reason == "" && !w.gone && !kubeletstatus.Terminal(w.pod.Status.Phase) })
+	if report {
 		w.persist(ctx, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
 	}
 	w.locked(func() { w.finished = true })

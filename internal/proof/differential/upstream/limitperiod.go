@@ -47,9 +47,9 @@ func newLimitUpdater(k *kubelet, drivers cache.SharedIndexInformer) (*limitUpdat
 	u := &limitUpdater{kubelet: k, drivers: drivers, real: unsafe.Pointer(updater)}
 	u.periods = unexported(reflect.ValueOf(updater).Elem().FieldByName("driverUpdaters")).Addr().Interface().(*sync.Map)
 	_, err = drivers.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { u.hears(func() { onDriverAdd(u.real, obj) }) },
-		UpdateFunc: func(old, obj any) { u.hears(func() { onDriverUpdate(u.real, old, obj) }) },
-		DeleteFunc: func(obj any) { u.hears(func() { onDriverDelete(u.real, obj) }) },
+		AddFunc:    func(obj any) { u.receive(func() { onDriverAdd(u.real, obj) }) },
+		UpdateFunc: func(old, obj any) { u.receive(func() { onDriverUpdate(u.real, old, obj) }) },
+		DeleteFunc: func(obj any) { u.receive(func() { onDriverDelete(u.real, obj) }) },
 	})
 	return u, err
 }
@@ -59,17 +59,17 @@ func (u *limitUpdater) register() {
 	u.mu.Lock()
 	u.registered = true
 	u.mu.Unlock()
-	u.hears(func() { syncDriverUpdater(u.real, differential.Driver) })
+	u.receive(func() { syncDriverUpdater(u.real, differential.Driver) })
 }
 
-// hears passes an event to the updater and carries out its decision. Before registration the updater knows no driver.
-func (u *limitUpdater) hears(tell func()) {
+// receive passes an event to the updater and carries out its decision. Before registration the updater knows no driver.
+func (u *limitUpdater) receive(handle func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.registered || u.kubelet.dead() {
 		return
 	}
-	tell()
+	handle()
 	began, _ := u.periods.Load(differential.Driver)
 	if began == nil || began == any(u.running) {
 		return

@@ -97,8 +97,8 @@ func (m *machine) Running() bool {
 	return m.kubelet != nil
 }
 
-// told returns a path relative to the usual root.
-func (m *machine) told(path string) string {
+// relative returns a path relative to the usual root.
+func (m *machine) relative(path string) string {
 	return kubeletopts.Root + strings.TrimPrefix(path, m.root)
 }
 
@@ -108,7 +108,7 @@ func (m *machine) Paths() (paths []string) {
 		if err != nil || path == m.root {
 			return err
 		}
-		line := m.told(path)
+		line := m.relative(path)
 		switch {
 		case entry.IsDir():
 			line += "/"
@@ -117,7 +117,7 @@ func (m *machine) Paths() (paths []string) {
 			if err != nil {
 				return err
 			}
-			line += " -> " + m.told(target)
+			line += " -> " + m.relative(target)
 		}
 		paths = append(paths, line)
 		if entry.IsDir() && m.holdsFiles(path) {
@@ -149,7 +149,7 @@ func (m *machine) Mounts() (paths []string) {
 	}
 	for _, p := range points {
 		group, _ := m.cluster.groupOf(m.files(p))
-		paths = append(paths, differential.DescribeMount(m.told(p.Path), group))
+		paths = append(paths, differential.DescribeMount(m.relative(p.Path), group))
 	}
 	slices.Sort(paths)
 	return paths

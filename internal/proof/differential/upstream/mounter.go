@@ -120,7 +120,7 @@ func (h hostUtils) GetFileType(at string) (hostutil.FileType, error) {
 
 func (h hostUtils) GetOwner(at string) (int64, int64, error) {
 	if !isLocal(at) {
-		return 0, 0, errors.New("nobody asks for the owner of anything else")
+		return 0, 0, errors.New("the owner of nothing else is simulated")
 	}
 	group, _ := h.machine.cluster.groupOf(h.machine.name + ":" + at)
 	return 0, group, nil

@@ -46,7 +46,7 @@ func (c *Cluster) callAt(actor, backend string, op storage.Op, id, node string) 
 	return err
 }
 
-// plugin is what the volume plugins of the PersistentVolume controller have in common. They cannot mount.
+// plugin is the common part of the volume plugins of the PersistentVolume controller. They cannot mount.
 type plugin struct {
 	cluster *Cluster
 	name    string

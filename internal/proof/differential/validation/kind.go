@@ -30,7 +30,7 @@ import (
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
-// strategy is what the API server knows about a kind.
+// strategy holds the rules of the API server for a kind.
 type strategy interface {
 	rest.RESTCreateStrategy
 	rest.RESTUpdateStrategy
@@ -71,7 +71,7 @@ func Kinds() []Kind {
 // strategies read the clock.
 var At = differential.Epoch
 
-// dedupOwners is what the API server does to each object that is sent, before it looks at it.
+// dedupOwners removes repeated owner references, as the API server does with each object before validation.
 //
 //go:linkname dedupOwners k8s.io/apiserver/pkg/endpoints/handlers.dedupOwnerReferencesAndAddWarning
 func dedupOwners(obj runtime.Object, ctx context.Context, afterAdmission bool)
