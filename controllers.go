@@ -97,9 +97,7 @@ const Kubelets = "kubelet"
 
 // startKubelets has a machine with a kubelet for every Node object, those to come included, unless they are added one by one.
 func (c *Cluster) startKubelets() error {
-	cfg := c.cfg.Kubelet
-	cfg.Backends = c.backends
-	nodes, err := mount.New(c.engine, cfg)
+	nodes, err := mount.New(c.engine, c.backends, c.cfg.Kubelet, c.cfg.Internal.Kubelet)
 	if err != nil {
 		return err
 	}

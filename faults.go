@@ -45,7 +45,8 @@ func (f *Faults) Reboot(node string) error {
 	if err != nil {
 		return err
 	}
-	m.Reboot()
+	m.PowerOff()
+	m.Start()
 	return nil
 }
 

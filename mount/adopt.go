@@ -12,13 +12,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Resume has the machine go on as the API describes it, as in a cluster that is loaded from a dump: it has not booted since the status
-// of the Node was written, the CSI drivers at hand are those of its CSINode if there is one, and its kubelet is one that has run for
-// long and sees nothing new in what it finds. If the kubelet does not run, only the machine is what it was.
-//
-// It must be called before the kubelet begins to work, that is before time goes on after the Node was loaded. Later, or without the
-// Node, it is an error, and nothing is changed.
-func (n *Node) Resume() error {
+func (n internals) Resume() error {
 	s := n.nodes.engine.Store()
 	node, ok := s.Nodes.Lookup(n.name)
 	if !ok {
@@ -29,7 +23,7 @@ func (n *Node) Resume() error {
 	}
 	n.bootID = node.Status.NodeInfo.BootID
 	if csiNode, ok := s.CSINodes.Lookup(n.name); ok {
-		for name, b := range n.nodes.cfg.Backends.All() {
+		for name, b := range n.nodes.backends.All() {
 			n.unregistered[name] = !storage.IsInTree(b) && !lists(csiNode, name)
 		}
 	}
@@ -39,18 +33,7 @@ func (n *Node) Resume() error {
 	return nil
 }
 
-// Adopt brings the machine into the state in which a pod of the API already runs here: its containers run, its volumes are attached,
-// staged and published in the backends and mounted on the disk, and the kubelet knows, so that it neither mounts anything nor writes
-// about it. No call to storage is traced, takes time or meets a fault. The machine resumes ([Node.Resume]). If the kubelet does not run,
-// it finds the pod when it starts, as after a restart.
-//
-// The pod, its claims, their PersistentVolumes, the CSIDrivers and the Node must be in the API; what claims say of themselves does not
-// matter, and a claim that is gone is made up for by the PersistentVolume that points at it. Volumes that containers do not use are
-// left alone. The backends are asked to attach what is not attached; to have it attached otherwise already is no error.
-//
-// A pod of another node, one that has ended or is here already, a volume that nobody knows, and a backend that refuses are errors;
-// then nothing is changed but what is attached.
-func (n *Node) Adopt(pod *corev1.Pod) error {
+func (n internals) Adopt(pod *corev1.Pod) error {
 	stored, err := n.adoptable(pod)
 	if err != nil {
 		return err
@@ -88,8 +71,8 @@ func (n *Node) Adopt(pod *corev1.Pod) error {
 	return nil
 }
 
-// adoptable is the pod as the API has it, if it may be adopted.
-func (n *Node) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
+// adoptable returns the pod of the API, or an error if it cannot be adopted.
+func (n internals) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
 	if pod == nil {
 		return nil, fmt.Errorf("adopt: the pod is nil")
 	}
@@ -99,7 +82,7 @@ func (n *Node) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
 	case !ok || pod.UID != "" && pod.UID != stored.UID:
 		return nil, fmt.Errorf("adopt pod %s: the API has no such pod: load it first", key)
 	case stored.Spec.NodeName != n.name:
-		return nil, fmt.Errorf("adopt pod %s: its node is %q and not %s: ask that machine", key, stored.Spec.NodeName, n.name)
+		return nil, fmt.Errorf("adopt pod %s: its node is %q and not %s: adopt it on that node", key, stored.Spec.NodeName, n.name)
 	case terminal(stored.Status.Phase):
 		return nil, fmt.Errorf("adopt pod %s: it has ended (%s): only pods that run are adopted", key, stored.Status.Phase)
 	}

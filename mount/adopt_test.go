@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -25,10 +25,10 @@ const csiName = "disk.example.com"
 // loaded is a cluster that was loaded from another one, in which pods run.
 type loaded struct {
 	*volsim.Cluster
-	t       *testing.T
-	driver  *fake.Memory
-	machine *mount.Node
-	seen    uint64
+	t      *testing.T
+	driver *fake.Memory
+	node   *mount.Node
+	seen   uint64
 }
 
 func cluster(t *testing.T, start time.Time, options ...fake.MemoryOption) (*volsim.Cluster, *fake.Memory) {
@@ -99,15 +99,15 @@ func load(t *testing.T, options ...fake.MemoryOption) *loaded {
 	objs, now := dump(t)
 	c, driver := cluster(t, now, options...)
 	require.NoError(t, c.Load(objs...))
-	machine, err := c.Machine("n1")
+	node, err := c.Machine("n1")
 	require.NoError(t, err)
-	return &loaded{Cluster: c, t: t, driver: driver, machine: machine}
+	return &loaded{Cluster: c, t: t, driver: driver, node: node}
 }
 
 func (l *loaded) adoptAll() {
 	l.t.Helper()
 	for _, pod := range l.Pods.List() {
-		require.NoError(l.t, l.machine.Adopt(pod))
+		require.NoError(l.t, l.node.Internal().Adopt(pod))
 	}
 	l.restart()
 	l.seen = l.Trace().Seq()
@@ -138,12 +138,12 @@ func (l *loaded) did() []string {
 func TestAdoptedPodsGoOn(t *testing.T) {
 	l := load(t)
 	l.adoptAll()
-	require.Len(t, l.machine.Containers(), 4)
+	require.Len(t, l.node.Internal().Containers(), 4)
 	require.NoError(t, l.Advance(20*time.Minute))
 	require.Empty(t, l.did(), "nothing is written, mounted or told")
 	db, err := l.Pods.Get("default/db")
 	require.NoError(t, err)
-	require.Len(t, l.machine.MountedVolumes(db.UID), 2)
+	require.Len(t, l.node.Internal().MountedVolumes(db.UID), 2)
 	require.Empty(t, l.driver.Problems())
 }
 
@@ -180,7 +180,7 @@ func TestAdoptedPodIsDeleted(t *testing.T) {
 	require.NoError(t, l.Advance(2*time.Minute))
 	require.Empty(t, l.Pods.List())
 	require.Empty(t, l.Attachments.List())
-	require.Empty(t, l.machine.Disk().Mounts())
+	require.Empty(t, l.node.Mounts())
 	require.Empty(t, l.below("/pods/"), "no directory of a pod")
 	for _, v := range l.driver.Volumes() {
 		require.Empty(t, v.Attached)
@@ -194,15 +194,15 @@ func TestAdoptedPodIsDeleted(t *testing.T) {
 // A kubelet that does not run finds what was adopted when it starts, as any kubelet after a restart (MNT-455).
 func TestAdoptWithoutKubelet(t *testing.T) {
 	l := load(t)
-	l.machine.Stop()
+	l.node.Stop()
 	l.adoptAll()
 	require.NoError(t, l.Advance(time.Minute))
 	require.Empty(t, l.did())
-	require.Len(t, l.machine.Containers(), 4)
-	l.machine.Start()
+	require.Len(t, l.node.Internal().Containers(), 4)
+	l.node.Start()
 	require.NoError(t, l.Advance(time.Minute))
 	require.Equal(t, []string{"Stage", "Stage", "Publish", "Publish", "Publish"}, sorted(l.calls()))
-	require.Len(t, l.machine.Containers(), 4)
+	require.Len(t, l.node.Internal().Containers(), 4)
 	for _, event := range l.Events() {
 		require.Equal(t, "SuccessfulMountVolume", event.Reason)
 	}
@@ -250,13 +250,13 @@ func TestAdoptWhatIsIncomplete(t *testing.T) {
 			tc.remove(l)
 			l.adoptAll()
 			require.NoError(t, l.Advance(time.Minute))
-			require.Len(t, l.machine.Containers(), 4)
+			require.Len(t, l.node.Internal().Containers(), 4)
 			for _, call := range l.calls() {
 				require.NotContains(t, []string{"Stage", "Publish", "Unpublish"}, call)
 			}
 			db, err := l.Pods.Get("default/db")
 			require.NoError(t, err)
-			require.Len(t, l.machine.MountedVolumes(db.UID), 2)
+			require.Len(t, l.node.Internal().MountedVolumes(db.UID), 2)
 		})
 	}
 }
@@ -281,7 +281,7 @@ func TestAdoptRefuses(t *testing.T) {
 			return pod
 		}, "it has ended (Succeeded)"},
 		{"twice", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
-			require.NoError(l.t, l.machine.Adopt(pod))
+			require.NoError(l.t, l.node.Internal().Adopt(pod))
 			return pod
 		}, "it runs here already"},
 		{"too late", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
@@ -311,10 +311,10 @@ func TestAdoptRefuses(t *testing.T) {
 			pod, err := l.Pods.Get("default/db")
 			require.NoError(t, err)
 			pod = tc.change(l, pod)
-			require.ErrorContains(t, l.machine.Adopt(pod), tc.want)
+			require.ErrorContains(t, l.node.Internal().Adopt(pod), tc.want)
 			if tc.name != "twice" && tc.name != "too late" {
-				require.Empty(t, l.machine.Containers())
-				require.Empty(t, l.machine.Disk().Mounts())
+				require.Empty(t, l.node.Internal().Containers())
+				require.Empty(t, l.node.Mounts())
 				require.Empty(t, l.below("/pods/"))
 				for _, v := range l.driver.Volumes() {
 					require.Empty(t, v.Staged)
@@ -326,14 +326,14 @@ func TestAdoptRefuses(t *testing.T) {
 	t.Run("no Node", func(t *testing.T) {
 		l := load(t)
 		require.NoError(t, l.Delete(fake.Node("n1")))
-		require.ErrorContains(t, l.machine.Resume(), "resume node n1: the API has no such Node")
+		require.ErrorContains(t, l.node.Internal().Resume(), "resume node n1: the API has no such Node")
 	})
 }
 
 // below lists what is on the disk below a directory of the kubelet.
 func (l *loaded) below(dir string) []string {
-	return slices.DeleteFunc(l.machine.Disk().Paths(), func(path string) bool {
-		return !strings.HasPrefix(path, kubeletopts.Root+dir) || path == kubeletopts.Root+dir
+	return slices.DeleteFunc(l.node.Internal().Paths(), func(path string) bool {
+		return !strings.HasPrefix(path, kubeletdefs.Root+dir) || path == kubeletdefs.Root+dir
 	})
 }
 
@@ -354,7 +354,7 @@ func sorted(words []string) []string {
 // Resume keeps the boot and the drivers that the API knows; the next boot is a new one.
 func TestResume(t *testing.T) {
 	l := load(t)
-	require.NoError(t, l.machine.Resume())
+	require.NoError(t, l.node.Internal().Resume())
 	l.restart()
 	require.NoError(t, l.Advance(time.Minute))
 	node, err := l.Nodes.Get("n1")
@@ -363,7 +363,8 @@ func TestResume(t *testing.T) {
 	csiNode, err := l.CSINodes.Get("n1")
 	require.NoError(t, err)
 	require.Len(t, csiNode.Spec.Drivers, 1, "other.example.com is not registered")
-	l.machine.Reboot()
+	l.node.PowerOff()
+	l.node.Start()
 	require.NoError(t, l.Advance(time.Minute))
 	node, err = l.Nodes.Get("n1")
 	require.NoError(t, err)

@@ -53,7 +53,7 @@ const (
 // refreshLimit asks the driver how many volumes the node can have, and says so in the CSINode, for the reason that the rule gives. If that
 // fails, it stays as it is.
 func (dr *driverRegistrar) refreshLimit(p *engine.Process, driver, rule string) {
-	b, ok := dr.k.cfg.Backends.Driver(driver)
+	b, ok := dr.k.node.nodes.backends.Driver(driver)
 	// MNT-361: a driver that is not there says nothing.
 	if !ok || dr.k.node.unregistered[driver] {
 		return

@@ -38,7 +38,7 @@ func limitPeriod(object *storagev1.CSIDriver) time.Duration {
 // watchLimits begins the periods of all drivers: they have registered.
 func (dr *driverRegistrar) watchLimits() {
 	dr.registered = true
-	for name := range dr.k.cfg.Backends.All() {
+	for name := range dr.k.node.nodes.backends.All() {
 		dr.watchLimit(name)
 	}
 }
@@ -49,7 +49,7 @@ func (dr *driverRegistrar) watchLimit(driver string) {
 		old.stop()
 		delete(dr.limits, driver)
 	}
-	_, there := dr.k.cfg.Backends.Driver(driver)
+	_, there := dr.k.node.nodes.backends.Driver(driver)
 	period := limitPeriod(dr.k.CSIDriver(driver))
 	// MNT-360: there is one for a driver that has registered, and wants it.
 	if !dr.registered || !there || dr.k.node.unregistered[driver] || period <= 0 {
@@ -89,7 +89,7 @@ func (u *limitWatch) due() bool {
 	if k.faultPending("get", api.CSINode, k.node.name) {
 		return true
 	}
-	b, _ := k.cfg.Backends.Driver(u.driver)
+	b, _ := k.node.nodes.backends.Driver(u.driver)
 	node, ok := k.actor.Engine().Store().CSINodes.Lookup(k.node.name)
 	if !ok {
 		return true
@@ -123,7 +123,7 @@ func (dr *driverRegistrar) recheckLimits() {
 	if len(dr.limits) == 0 {
 		return
 	}
-	for name := range dr.k.cfg.Backends.All() {
+	for name := range dr.k.node.nodes.backends.All() {
 		if u, ok := dr.limits[name]; ok {
 			u.rest()
 		}
@@ -148,7 +148,7 @@ func (ns *Nodes) csiNodeChanged(c api.Change[*storagev1.CSINode]) {
 
 // followLimits listens to what ticks could find.
 func (ns *Nodes) followLimits(from store.WatchOptions[*storagev1.CSINode]) error {
-	for name, b := range ns.cfg.Backends.All() {
+	for name, b := range ns.backends.All() {
 		ns.telling[name] = !storage.IsInTree(b) && backends.OnAttachLimit(b, ns.limitChanged)
 	}
 	_, err := ns.engine.Store().CSINodes.Watch(from, ns.csiNodeChanged)

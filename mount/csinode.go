@@ -98,7 +98,7 @@ func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.
 // csiDrivers is what a CSINode says about the drivers of the node, by name.
 func (dr *driverRegistrar) csiDrivers() []storagev1.CSINodeDriver {
 	var drivers []storagev1.CSINodeDriver
-	for name, b := range dr.k.cfg.Backends.All() {
+	for name, b := range dr.k.node.nodes.backends.All() {
 		if !storage.IsInTree(b) && !dr.k.node.unregistered[name] {
 			drivers = append(drivers, dr.csiDriver(name, b))
 		}

@@ -1,44 +1,26 @@
 package mount
 
-import "github.com/volsim/volsim/mount/internal/disk"
-
-// Disk gives access to what a node keeps below the directory of its kubelet. It survives the kubelet; a reboot removes only the mounts.
-type Disk struct{ disk *disk.Disk }
-
-// Mount is one mounted file system or device.
+// Mount is one mounted file system or device. Mounts survive the kubelet, but not a reboot of the node.
 type Mount struct {
-	// Path is the mount point. Source is the path it was mounted from: the device mount, or "" for a device mount itself.
-	Path, Source string
-	// Plugin is the CSI driver or in-tree plugin, Volume the ID of the volume there.
-	Plugin, Volume string
-	// Pod is the uid of the pod that the mount belongs to, "" for a device mount.
+	// Path is the absolute path of the mount point.
+	Path string
+	// Plugin is the name of the CSI driver or in-tree plugin.
+	Plugin string
+	// Volume is the ID of the volume in that plugin's backend.
+	Volume string
+	// Pod is the uid of the pod that the mount belongs to. "" is a mount for all pods of the node.
 	Pod string
-	// Block is true for a device, false for a file system.
-	Block bool
-	// Group owns the files; zero means that no group was set.
-	Group int64
 }
 
-// Mounts lists all mounts, ordered by path.
-func (d Disk) Mounts() []Mount {
+// Mounts lists what is mounted below the directory of the kubelet, /var/lib/kubelet, sorted by path.
+func (n *Node) Mounts() []Mount {
 	var mounts []Mount
-	for _, m := range d.disk.Mounts() {
-		mounts = append(mounts, Mount(m))
+	for _, m := range n.disk.Mounts() {
+		mounts = append(mounts, Mount{Path: m.Path, Plugin: m.Plugin, Volume: m.Volume, Pod: m.Pod})
 	}
 	return mounts
 }
 
-// Paths lists all entries in order. Directories end with a slash; links show their target.
-func (d Disk) Paths() []string { return d.disk.Paths() }
-
-// Exists reports whether the path exists. Paths are absolute.
-func (d Disk) Exists(path string) bool { return d.disk.Exists(path) }
-
-// Mounted reports whether the path is a mount point.
-func (d Disk) Mounted(path string) bool { return d.disk.Mounted(path) }
-
-// Locked reports whether a loop device holds the device file at the path.
-func (d Disk) Locked(path string) bool { return d.disk.Locked(path) }
-
-// Break makes every change at the path fail with err, like a failing disk. Nil repairs the path.
-func (d Disk) Break(path string, err error) { d.disk.Break(path, err) }
+// BreakDisk makes every change of the disk at that absolute path fail with err, such as a mount or the removal of a directory. A nil err
+// repairs the path.
+func (n *Node) BreakDisk(path string, err error) { n.disk.Break(path, err) }

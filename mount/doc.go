@@ -5,7 +5,7 @@
 // attached them, mounts each one once on the node and then for each pod, and only then starts containers. When a pod ends, it unmounts
 // in the reverse order. A kubelet that restarts has lost its state, and reconstructs it from the directories on the disk.
 //
-// Simulated: a [Node] with a [Disk] (directories, metadata files, links, mounts), containers that read and write volumes ([Workload]),
+// Simulated: a [Node] with a disk (directories, metadata files, links, mounts), containers that read and write volumes ([AnnWriteEvery] and other annotations of their pod),
 // and a kubelet that is an actor (kubelet/<node>). The populator writes the desired state, the reconciler compares it with the actual
 // state and starts operations, operations call storage backends, and a worker per pod waits for its volumes. Volumes grow on the node
 // when the controller has expanded them. A node can be stopped, cut off, powered off, rebooted, and resumed with pods that already run.

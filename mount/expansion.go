@@ -63,7 +63,7 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 
 // looksAgain reports whether each pass looks at a claim that it came to no decision about.
 func (ex *volumeExpansion) checksEveryPass(claim string) bool {
-	return ex.k.cfg.Harness.EveryPass || ex.k.faultPending("get", api.PersistentVolumeClaim, claim)
+	return ex.k.opts.EveryPass || ex.k.faultPending("get", api.PersistentVolumeClaim, claim)
 }
 
 // claimKey is the claim of a volume.

@@ -113,7 +113,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 // refusals counts what was told of c1 until 300 s after the mark, in a world like the other in which every pass is played.
 func (w *world) refusals(t *testing.T) int {
 	t.Helper()
-	all := readers(t, func(s *setup) { s.cfg.Harness.EveryPass = true })
+	all := readers(t, func(s *setup) { s.opts.EveryPass = true })
 	all.Advance(100*time.Second + 50*time.Millisecond)
 	all.deletePod("p1")
 	all.Advance(30 * time.Second)
@@ -148,7 +148,7 @@ func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := newWorld(t, func(s *setup) {
-		s.cfg.Harness.EveryPass = every
+		s.opts.EveryPass = every
 		s.engine.Latency = []time.Duration{0, 0, 3 * time.Millisecond, 40 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond}[r.IntN(6)]
 	})
 	get := fake.Match{Target: api.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim)}

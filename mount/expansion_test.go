@@ -60,11 +60,11 @@ func TestExpansionInCluster(t *testing.T) {
 		{rule: "MNT-427", name: "on every node", claim: fake.Modes("RWX"), pod: fake.Claims("data"), pods: 2, want: []string{"n1", "n2"}},
 		{rule: "EXP-041", name: "while the kubelet restarts", claim: fake.Modes("RWO"), pod: fake.Claims("data"), pods: 1, want: []string{"n1"},
 			during: func(t *testing.T, c *volsim.Cluster) {
-				machine, err := c.Machine("n1")
+				node, err := c.Machine("n1")
 				require.NoError(t, err)
-				machine.Stop()
+				node.Stop()
 				require.NoError(t, c.Advance(time.Minute))
-				machine.Start()
+				node.Start()
 			}},
 	} {
 		for seed := range int64(20) {
@@ -123,9 +123,9 @@ func TestAdoptedVolumeIsExpanded(t *testing.T) {
 	}
 	c, _ := cluster(t, now)
 	require.NoError(t, c.Load(objs...))
-	machine, err := c.Machine("n1")
+	node, err := c.Machine("n1")
 	require.NoError(t, err)
-	l := &loaded{Cluster: c, t: t, machine: machine}
+	l := &loaded{Cluster: c, t: t, node: node}
 	l.adoptAll()
 	require.NoError(t, c.Advance(time.Second))
 	require.Equal(t, "2Gi map[] 0", capacity(t, c))

@@ -86,7 +86,7 @@ func TestFilesystemMismatch(t *testing.T) {
 	})
 	l := w.node.kubelet.layout
 	path := l.GlobalMount("kubernetes.io/local-volume", "pv1")
-	w.node.disk.Break(path, ErrFilesystemMismatch)
+	w.node.disk.Break(path, errFilesystemMismatch)
 	w.pod("p1")
 	w.Advance(300 * time.Millisecond)
 	want(t, "MNT-202: events", w.events(), []string{

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -23,6 +24,7 @@ import (
 type kubelet struct {
 	node    *Node
 	cfg     *Config
+	opts    options.Kubelet
 	actor   *engine.Actor
 	layout  disk.Layout
 	plugins *plugin.Host
@@ -67,7 +69,7 @@ const (
 // start begins a life of the kubelet.
 func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
-	k.actor, k.events, k.operations.pending = a, a.NewRecorder(Component), a.NewNestedOperations()
+	k.actor, k.events, k.operations.pending = a, a.NewRecorder(component), a.NewNestedOperations()
 	n.kubelet = k
 	a.OnStop(func() {
 		for _, w := range k.workers {
@@ -79,8 +81,8 @@ func (n *Node) start(a *engine.Actor) {
 		n.disk.OnChange = nil
 	})
 	var delay time.Duration
-	if n.nodes.cfg.Harness.StartDelay != nil {
-		delay = n.nodes.cfg.Harness.StartDelay(n.name)
+	if n.nodes.opts.StartDelay != nil {
+		delay = n.nodes.opts.StartDelay(n.name)
 	}
 	a.After(delay, "start", k.run)
 }
@@ -88,14 +90,14 @@ func (n *Node) start(a *engine.Actor) {
 // newKubelet returns a kubelet that knows nothing and does nothing yet.
 func (n *Node) newKubelet() *kubelet {
 	k := &kubelet{
-		node: n, cfg: &n.nodes.cfg, layout: disk.Layout{Root: kubeletopts.Root},
+		node: n, cfg: &n.nodes.cfg, opts: n.nodes.opts, layout: disk.Layout{Root: kubeletdefs.Root},
 		pods:    map[types.UID]*corev1.Pod{},
 		workers: map[types.UID]*podWorker{},
 		desired: volumes.NewDesired(),
 		actual:  volumes.NewActual(),
 	}
 	k.plugins = &plugin.Host{
-		Node: n.name, Layout: k.layout, Disk: n.disk, Backends: k.cfg.Backends, Unregistered: n.unregistered,
+		Node: n.name, Layout: k.layout, Disk: n.disk, Backends: n.nodes.backends, Unregistered: n.unregistered,
 		Owners: n.nodes.owners, GroupChange: k.cfg.GroupChange, API: k, AfterPasses: afterPasses,
 	}
 	k.populator = &populator{k: k, processed: map[types.UID]bool{}}
@@ -112,8 +114,8 @@ func (n *Node) newKubelet() *kubelet {
 // begun reports whether the process has started to work.
 func (k *kubelet) begun() bool { return k.drivers != nil }
 
-// Component is what Events name as their source.
-const Component = "kubelet"
+// component is the source of the kubelet's Events.
+const component = "kubelet"
 
 // run is the start of the process: the node is registered, the disk is read, and then the loops and watches begin.
 func (k *kubelet) run(p *engine.Process) {
@@ -171,8 +173,8 @@ func (k *kubelet) makeLoops(now time.Time) {
 		firstPopulate = now
 	}
 	k.populator.ticker = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populator.pass)
-	k.housekeeping.ticker = newGrid(k.actor, "housekeeping", now.Add(kubeletopts.Housekeeping), kubeletopts.Housekeeping, rankPoll, k.housekeeping.pass)
-	k.status.ticker = newGrid(k.actor, "node status", now.Add(kubeletopts.StatusDelay), k.cfg.StatusPeriod, rankReport, k.status.pass)
+	k.housekeeping.ticker = newGrid(k.actor, "housekeeping", now.Add(kubeletdefs.Housekeeping), kubeletdefs.Housekeeping, rankPoll, k.housekeeping.pass)
+	k.status.ticker = newGrid(k.actor, "node status", now.Add(kubeletdefs.StatusDelay), k.cfg.StatusPeriod, rankReport, k.status.pass)
 	k.node.disk.OnChange = k.diskChanged
 }
 

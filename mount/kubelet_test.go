@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 	corev1 "k8s.io/api/core/v1"
@@ -266,7 +267,7 @@ func TestVerify(t *testing.T) {
 	dv, _ := k.desired.Volume(volumeName)
 	dp, _ := dv.Pods.Get(pod.UID)
 	verify := func(v volumes.DesiredVolume) (text string) {
-		w.node.actor.Go("test", func(p *engine.Process) {
+		w.node.kubeletActor.Go("test", func(p *engine.Process) {
 			if err := k.operations.verifyAttached(p, v, dp.Spec, pod); err != nil {
 				text = err.Error()
 			}
@@ -414,7 +415,7 @@ func TestReportsBeginWithTheWatch(t *testing.T) {
 }
 
 func TestEveryReport(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.cfg.Harness.EveryReport = true })
+	w := newWorld(t, func(s *setup) { s.opts.EveryReport = true })
 	w.Advance(time.Hour)
 	n := 0
 	for e := range w.Trace().Since(w.seen) {
@@ -457,7 +458,7 @@ func TestWaitEnds(t *testing.T) {
 	a, b := w.run("a"), w.pod("b")
 	w.Advance(time.Second)
 	var errs error
-	w.node.actor.Go("test", func(p *engine.Process) {
+	w.node.kubeletActor.Go("test", func(p *engine.Process) {
 		errs = k.waitForAllPodsUnmount(p, nil, time.Second)
 		want(t, "MNT-355: none", errs, nil)
 		errs = k.waitForAllPodsUnmount(p, []*podWorker{k.workers[a.UID], k.workers[b.UID]}, time.Second)
@@ -474,7 +475,7 @@ func TestWaitForUnmountFails(t *testing.T) {
 	pod := w.run("p1")
 	k := w.node.kubelet
 	var err error
-	w.node.actor.Go("test", func(p *engine.Process) { err = k.waitForUnmount(p, k.workers[pod.UID]) })
+	w.node.kubeletActor.Go("test", func(p *engine.Process) { err = k.waitForUnmount(p, k.workers[pod.UID]) })
 	w.Advance(3 * time.Minute)
 	want(t, "MNT-354", err.Error(), "mounted volumes=[kubernetes.io/csi/d^h1]: context deadline exceeded")
 }
@@ -535,7 +536,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 		w.faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(tc.times)
 		w.attach(handle)
 		w.Advance(time.Second)
-		want(t, tc.name+": containers", len(w.node.Containers()), 1)
+		want(t, tc.name+": containers", len(w.node.Internal().Containers()), 1)
 		w.Advance(tc.after)
 		want(t, tc.name, w.phase("p1"), tc.want)
 	}
@@ -637,19 +638,19 @@ func TestConfig(t *testing.T) {
 		{"StatusPeriod", "mount: StatusPeriod is -1s: give zero for the default of 10s, or more", Config{StatusPeriod: -time.Second}},
 		{"WaitLimit", "mount: WaitLimit is -1s: give zero for the default of 2m3s, or more", Config{WaitLimit: -time.Second}},
 	} {
-		_, err := New(e, tc.cfg)
+		_, err := New(e, nil, tc.cfg, options.Kubelet{})
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("New with %s: %v, want %q", tc.field, err, tc.want)
 		}
 	}
-	ns, err := New(e, Config{})
+	ns, err := New(e, nil, Config{}, options.Kubelet{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want(t, "MNT-003: limit", ns.cfg.WaitLimit, 123*time.Second)
-	want(t, "MNT-008: periods", []time.Duration{ns.cfg.StatusPeriod, kubeletopts.ReportPeriod}, []time.Duration{10 * time.Second, 5 * time.Minute})
-	want(t, "MNT-009: periods", []time.Duration{kubeletopts.RetryPeriod, kubeletopts.SyncPeriod}, []time.Duration{10 * time.Second, 60 * time.Second})
-	want(t, "MNT-010: period", kubeletopts.Housekeeping, 2*time.Second)
+	want(t, "MNT-008: periods", []time.Duration{ns.cfg.StatusPeriod, kubeletdefs.ReportPeriod}, []time.Duration{10 * time.Second, 5 * time.Minute})
+	want(t, "MNT-009: periods", []time.Duration{kubeletdefs.RetryPeriod, kubeletdefs.SyncPeriod}, []time.Duration{10 * time.Second, 60 * time.Second})
+	want(t, "MNT-010: period", kubeletdefs.Housekeeping, 2*time.Second)
 	if _, err := ns.Add(""); err == nil {
 		t.Errorf("a node without a name is accepted")
 	}

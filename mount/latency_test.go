@@ -69,7 +69,7 @@ func TestSyncsThatFindNothing(t *testing.T) {
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			seen := &counter{}
-			w := newWorld(t, slow, func(s *setup) { s.cfg.Harness.EverySync, s.engine.Injector = tc.every, seen })
+			w := newWorld(t, slow, func(s *setup) { s.opts.EverySync, s.engine.Injector = tc.every, seen })
 			w.run("p1")
 			seen.claims = 0
 			w.Advance(2*time.Minute + 570*time.Millisecond)

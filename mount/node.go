@@ -2,28 +2,25 @@ package mount
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/disk"
-	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 )
 
 // Node is a node with a kubelet. Its disk, mounts and containers outlive the kubelet. A reboot keeps only the files.
 type Node struct {
-	name    string
-	nodes   *Nodes
-	machine *engine.Actor
-	actor   *engine.Actor
-	kubelet *kubelet // of this life, nil while it is down
-	disk    *disk.Disk
-	runtime *runtime
+	name         string
+	nodes        *Nodes
+	nodeActor    *engine.Actor // runs the containers
+	kubeletActor *engine.Actor
+	kubelet      *kubelet // of this life, nil while it is down
+	disk         *disk.Disk
+	runtime      *runtime
 
 	partitioned  bool
 	unregistered map[string]bool
@@ -35,52 +32,43 @@ func (ns *Nodes) newNode(name string) (*Node, error) {
 	n := &Node{name: name, nodes: ns, disk: disk.New(), unregistered: map[string]bool{}, boots: 1}
 	n.runtime = newRuntime(n)
 	var err error
-	n.machine, err = ns.engine.NewActor(actors.Node(name), func(a *engine.Actor) {
+	n.nodeActor, err = ns.engine.NewActor(actors.Node(name), func(a *engine.Actor) {
 		a.OnStop(n.runtime.clear)
 	})
 	if err != nil {
 		return nil, err
 	}
-	n.actor, err = ns.engine.NewActor(actors.Kubelet(name), n.start)
+	n.kubeletActor, err = ns.engine.NewActor(actors.Kubelet(name), n.start)
 	return n, err
 }
 
 // Name returns the name of the node.
 func (n *Node) Name() string { return n.name }
 
-// Disk returns the disk of the node.
-func (n *Node) Disk() Disk { return Disk{n.disk} }
-
 // Running reports whether the kubelet runs.
-func (n *Node) Running() bool { return n.actor.Alive() }
+func (n *Node) Running() bool { return n.kubeletActor.Alive() }
 
 // Stop ends the kubelet at once. A running call to a storage backend has no effect. Containers and mounts stay.
-func (n *Node) Stop() { n.actor.Crash() }
+func (n *Node) Stop() { n.kubeletActor.Crash() }
 
 // Start starts the kubelet, if it does not run. It knows only what the API and the disk reveal.
 func (n *Node) Start() {
-	n.machine.Start()
-	n.actor.Start()
+	n.nodeActor.Start()
+	n.kubeletActor.Start()
 }
 
-// PowerOff stops the kubelet and loses all mounts and containers. Directories and files stay. Start brings the node back.
+// PowerOff stops the kubelet and loses all mounts and containers. Directories and files stay. Start boots the node (MNT-485).
 func (n *Node) PowerOff() {
-	n.actor.Crash()
+	n.kubeletActor.Crash()
 	n.lose()
-}
-
-// Reboot is PowerOff and Start (MNT-485).
-func (n *Node) Reboot() {
-	n.PowerOff()
-	n.Start()
 }
 
 // lose drops what a node loses when it goes down.
 func (n *Node) lose() {
-	n.machine.Crash()
+	n.nodeActor.Crash()
 	// MNT-485: mounts are lost; directories and files stay.
 	n.disk.Reboot()
-	for _, b := range n.nodes.cfg.Backends.All() {
+	for _, b := range n.nodes.backends.All() {
 		if rebooter, ok := b.(storage.Rebooter); ok {
 			rebooter.Reboot(n.name)
 		}
@@ -102,7 +90,7 @@ func (n *Node) Partition(cut bool) {
 		n.kubelet.relist()
 	case len(n.kubelet.expansion.deferrals) > 0:
 		// MNT-406: the next read of the claim fails.
-		n.kubelet.reconciler.ticker.RestAt(n.actor.Engine().Now().Add(1))
+		n.kubelet.reconciler.ticker.RestAt(n.kubeletActor.Engine().Now().Add(1))
 	}
 }
 
@@ -141,46 +129,5 @@ func (n *Node) Exit(pod string, phase corev1.PodPhase) error {
 	return fmt.Errorf("exit of pod %s: it does not run on node %s", pod, n.name)
 }
 
-// Containers lists the uids of the pods whose containers run, in order.
-func (n *Node) Containers() []types.UID {
-	var uids []types.UID
-	for _, c := range n.runtime.list() {
-		if c.exit == "" {
-			uids = append(uids, c.pod.UID)
-		}
-	}
-	return uids
-}
-
-// Groups returns the supplemental groups that the volumes of a pod add to its containers (MNT-386).
-func (n *Node) Groups(pod types.UID) []int64 {
-	if c, ok := n.runtime.running[pod]; ok {
-		return c.groups
-	}
-	return nil
-}
-
 // Accesses lists what containers read and wrote on this node, in order.
 func (n *Node) Accesses() []Access { return n.runtime.accesses }
-
-// MountedVolumes lists the names of the pod's volumes that the kubelet knows to be mounted for it, in order. Nil while the kubelet is
-// down.
-func (n *Node) MountedVolumes(pod types.UID) []string {
-	if n.kubelet == nil {
-		return nil
-	}
-	var names []string
-	for _, pr := range n.kubelet.actual.PodVolumes() {
-		if pr.Pod.UID != pod || pr.Pod.State != volumes.Mounted {
-			continue
-		}
-		if v, ok := n.kubelet.desired.Volume(pr.Volume.Name); ok && n.kubelet.desired.HasPodVolume(pr.Volume.Name, pod) {
-			dp, _ := v.Pods.Get(pod)
-			names = append(names, dp.PodNames...)
-		} else {
-			names = append(names, pr.Pod.Spec.PodName)
-		}
-	}
-	slices.Sort(names)
-	return names
-}

@@ -11,8 +11,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -44,8 +45,8 @@ func (sr *statusReporter) register(p *engine.Process) {
 		_, err = reach(sr.k, func() (*corev1.Node, error) {
 			return p.API().Nodes.Create(p, kubeletstatus.NewNode(sr.k.node.name, p.Now()))
 		})
-	case err == nil && node.Annotations[kubeletstatus.ManagedAttachAnnotation] != "true":
-		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{kubeletstatus.ManagedAttachAnnotation: "true"}}})
+	case err == nil && node.Annotations[objects.AnnManagedAttach] != "true":
+		patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{objects.AnnManagedAttach: "true"}}})
 		_, err = reach(sr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, sr.k.node.name, patch, api.Main) })
 	}
 	sr.last.registered = err == nil
@@ -146,7 +147,7 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 	sr.noteReboot(p, node)
 	now := p.Now()
 	// MNT-008, MNT-172
-	if kubeletstatus.Changed(node, inUse, sr.bootID()) || now.Sub(sr.last.sent) > kubeletopts.ReportPeriod {
+	if kubeletstatus.Changed(node, inUse, sr.bootID()) || now.Sub(sr.last.sent) > kubeletdefs.ReportPeriod {
 		patch, err := kubeletstatus.Patch(node, inUse, sr.bootID(), now)
 		if err != nil {
 			return err
@@ -186,7 +187,7 @@ const extraHeartbeats = 3
 // extendHeartbeats makes unchanged reports for a while: something happened from which the attach/detach controller may draw conclusions.
 func (sr *statusReporter) extendHeartbeats() {
 	sr.last.awaited = true
-	sr.last.until = sr.k.actor.Engine().Now().Add(extraHeartbeats * (kubeletopts.ReportPeriod + sr.k.cfg.StatusPeriod))
+	sr.last.until = sr.k.actor.Engine().Now().Add(extraHeartbeats * (kubeletdefs.ReportPeriod + sr.k.cfg.StatusPeriod))
 	sr.scheduleReport()
 }
 
@@ -196,7 +197,7 @@ func (sr *statusReporter) extendHeartbeats() {
 // changes, and while a fault waits for one.
 func (sr *statusReporter) mayBeObserved() bool {
 	now := sr.k.actor.Engine().Now()
-	return sr.k.cfg.Harness.EveryReport || sr.last.awaited || now.Before(sr.last.until) || sr.k.node.nodes.unsettled(sr.k.node.name, sr.last.fed) ||
+	return sr.k.opts.EveryReport || sr.last.awaited || now.Before(sr.last.until) || sr.k.node.nodes.unsettled(sr.k.node.name, sr.last.fed) ||
 		sr.k.faultPending("patch-status", api.Node, sr.k.node.name)
 }
 
@@ -207,11 +208,11 @@ func (sr *statusReporter) scheduleReport() {
 	}
 	now := sr.k.actor.Engine().Now()
 	// Skipped reports would have come every so many rounds.
-	every := (kubeletopts.ReportPeriod/sr.k.cfg.StatusPeriod + 1) * sr.k.cfg.StatusPeriod
+	every := (kubeletdefs.ReportPeriod/sr.k.cfg.StatusPeriod + 1) * sr.k.cfg.StatusPeriod
 	if late := now.Sub(sr.last.sent) / every; late > 0 {
 		sr.last.sent = sr.last.sent.Add(late * every)
 	}
-	sr.ticker.RestAt(sr.last.sent.Add(kubeletopts.ReportPeriod + 1))
+	sr.ticker.RestAt(sr.last.sent.Add(kubeletdefs.ReportPeriod + 1))
 }
 
 // bootID returns the ID of the node's current boot.

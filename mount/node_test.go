@@ -13,8 +13,9 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
 	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -27,7 +28,7 @@ func TestRegister(t *testing.T) {
 	w := newWorld(t)
 	node, err := w.Store().Nodes.Get(nodeName)
 	w.ok(err)
-	want(t, "annotation", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "true")
+	want(t, "annotation", node.Annotations[objects.AnnManagedAttach], "true")
 	want(t, "ready", kubeletstatus.Ready(node), true)
 	w.create(fake.Node("n2"))
 	w.ok(w.nodes.Follow())
@@ -35,10 +36,10 @@ func TestRegister(t *testing.T) {
 	second, ok := w.nodes.Get("n2")
 	want(t, "followed", ok && second.Running(), true)
 	node, _ = w.Store().Nodes.Get("n2")
-	want(t, "annotation of a node that was there", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "true")
+	want(t, "annotation of a node that was there", node.Annotations[objects.AnnManagedAttach], "true")
 	w.create(fake.Node("n3"))
 	w.Advance(time.Second)
-	want(t, "nodes", len(w.nodes.All()), 3)
+	want(t, "nodes", len(w.nodes.names), 3)
 }
 
 // A node that could not be marked is marked in the next round of its status.
@@ -49,10 +50,10 @@ func TestRegisterLater(t *testing.T) {
 	w.ok(w.nodes.Follow())
 	w.Advance(9 * time.Second)
 	node, _ := w.Store().Nodes.Get("n2")
-	want(t, "annotation", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "")
+	want(t, "annotation", node.Annotations[objects.AnnManagedAttach], "")
 	w.Advance(2 * time.Second)
 	node, _ = w.Store().Nodes.Get("n2")
-	want(t, "annotation", node.Annotations[kubeletstatus.ManagedAttachAnnotation], "true")
+	want(t, "annotation", node.Annotations[objects.AnnManagedAttach], "true")
 }
 
 // A call under way when the kubelet stops has no effect.
@@ -76,16 +77,17 @@ func TestStopDuringCall(t *testing.T) {
 func TestReboot(t *testing.T) {
 	w := newWorld(t)
 	pod := w.run("p1")
-	w.node.Reboot()
+	w.node.PowerOff()
+	w.node.Start()
 	want(t, "MNT-485: mounts", w.node.disk.Mounts(), nil)
-	want(t, "MNT-485: containers", w.node.Containers(), nil)
+	want(t, "MNT-485: containers", w.node.Internal().Containers(), nil)
 	v, _ := w.driver.Volume(handle)
 	want(t, "MNT-485: storage", []int{len(v.Staged), len(v.Published), len(v.Attached)}, []int{0, 0, 1})
 	w.Advance(0)
 	want(t, "MNT-485: state", w.state(pod.UID), "VolumeMountUncertain DeviceMountUncertain")
 	w.Advance(5 * time.Second)
 	want(t, "MNT-485: calls", w.calls(), []string{"Stage h1", "Publish h1"})
-	want(t, "MNT-485: containers", w.node.Containers(), []types.UID{pod.UID})
+	want(t, "MNT-485: containers", w.node.Internal().Containers(), []types.UID{pod.UID})
 	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Rebooted n1") {
 		t.Errorf("MNT-485: events = %q", events)
 	}
@@ -113,7 +115,7 @@ func TestPartition(t *testing.T) {
 	w.deletePod("p1")
 	w.pod("p2")
 	w.Advance(time.Minute)
-	want(t, "containers", len(w.node.Containers()), 1)
+	want(t, "containers", len(w.node.Internal().Containers()), 1)
 	want(t, "calls", w.calls(), nil)
 	for e := range w.Trace().Since(w.seen) {
 		if e.Type == trace.Write && e.Actor == actors.Kubelet(nodeName) {
@@ -244,10 +246,10 @@ func TestOrphanedContainers(t *testing.T) {
 	w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	want(t, "containers", len(w.node.Containers()), 1)
+	want(t, "containers", len(w.node.Internal().Containers()), 1)
 	w.node.Start()
 	w.Advance(5 * time.Second)
-	want(t, "containers", len(w.node.Containers()), 0)
+	want(t, "containers", len(w.node.Internal().Containers()), 0)
 }
 
 // MNT-488: groups go down one after the other, within their grace.
@@ -263,7 +265,7 @@ func TestShutDown(t *testing.T) {
 	w.attach(handle, "h2")
 	w.Advance(time.Second)
 	w.mark()
-	w.node.ShutDown(ShutdownGroup{Priority: 100, Grace: 10 * time.Second}, ShutdownGroup{Priority: 0, Grace: 10 * time.Second})
+	w.node.ShutDown(map[int32]time.Duration{100: 10 * time.Second, 0: 10 * time.Second})
 	w.Advance(time.Minute)
 	want(t, "MNT-488: calls", w.calls()[:1], []string{"Unpublish h1"})
 	want(t, "MNT-488: phases", []corev1.PodPhase{w.phase("p1"), w.phase("p2")}, []corev1.PodPhase{corev1.PodFailed, corev1.PodFailed})
@@ -299,15 +301,15 @@ func TestWorkload(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		annotations []string
-		want        Workload
+		want        kubeletdefs.Workload
 	}{
-		{"nothing", nil, Workload{}},
-		{"a job", []string{AnnRunFor, "30s", AnnExitPhase, "Failed"}, Workload{RunFor: 30 * time.Second, Phase: corev1.PodFailed}},
-		{"a writer", []string{AnnWriteEvery, "5s"}, Workload{Read: true, Write: true, Every: 5 * time.Second}},
-		{"a reader", []string{AnnRead, ""}, Workload{Read: true}},
-		{"nonsense", []string{AnnRunFor, "soon", AnnExitPhase, "Running"}, Workload{}},
+		{"nothing", nil, kubeletdefs.Workload{}},
+		{"a job", []string{AnnRunFor, "30s", AnnExitPhase, "Failed"}, kubeletdefs.Workload{RunFor: 30 * time.Second, Phase: corev1.PodFailed}},
+		{"a writer", []string{AnnWriteEvery, "5s"}, kubeletdefs.Workload{Read: true, Write: true, Every: 5 * time.Second}},
+		{"a reader", []string{AnnRead, ""}, kubeletdefs.Workload{Read: true}},
+		{"nonsense", []string{AnnRunFor, "soon", AnnExitPhase, "Running"}, kubeletdefs.Workload{}},
 	} {
-		want(t, tc.name, WorkloadOf(fake.Pod("p", fake.Annotations(tc.annotations...))), tc.want)
+		want(t, tc.name, kubeletdefs.WorkloadOf(fake.Pod("p", fake.Annotations(tc.annotations...))), tc.want)
 	}
 	w := newWorld(t)
 	w.create(fake.Pod("job", fake.OnNode(nodeName), fake.Annotations(AnnRunFor, "30s")))
@@ -404,8 +406,8 @@ func (w *world) clean(when string) {
 	if got := w.inUse(); len(got) > 0 {
 		w.t.Errorf("%s: in use %v", when, got)
 	}
-	if w.node.disk.Exists(kubeletopts.Root + "/pods") {
-		for _, uid := range w.node.disk.Children(kubeletopts.Root + "/pods") {
+	if w.node.disk.Exists(kubeletdefs.Root + "/pods") {
+		for _, uid := range w.node.disk.Children(kubeletdefs.Root + "/pods") {
 			w.t.Errorf("%s: the directory of pod %s is still there", when, uid)
 		}
 	}

@@ -8,8 +8,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
@@ -17,10 +19,12 @@ import (
 
 // Nodes are the nodes of a cluster.
 type Nodes struct {
-	engine *engine.Engine
-	cfg    Config
-	byName map[string]*Node
-	names  []string // in the order in which they were added
+	engine   *engine.Engine
+	backends *backends.Set
+	cfg      Config
+	opts     options.Kubelet
+	byName   map[string]*Node
+	names    []string // in the order in which they were added
 	// A kubelet watches the Node of its name and the pods on it.
 	nodesByName *store.Index[*corev1.Node]
 	podsByNode  *store.Index[*corev1.Pod]
@@ -35,12 +39,16 @@ type Nodes struct {
 	owners *plugin.Owners
 }
 
-// New prepares the kubelets of a cluster. Add and Follow start them. Errors name the field of the configuration.
-func New(e *engine.Engine, cfg Config) (*Nodes, error) {
+// New prepares the kubelets of a cluster. Add and Follow start them. set has the storage systems that nodes can reach; nil means none,
+// except volumes in the pods themselves. It returns an error that names the field for a negative value in the configuration.
+func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) (*Nodes, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	ns := &Nodes{engine: e, cfg: cfg, byName: map[string]*Node{}, byClaim: map[string][]*podWorker{},
+	if set == nil {
+		set = &backends.Set{}
+	}
+	ns := &Nodes{engine: e, backends: set, cfg: cfg, opts: opts, byName: map[string]*Node{}, byClaim: map[string][]*podWorker{},
 		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, telling: map[string]bool{}}
 	ns.owners = plugin.NewOwners(ns.groupChanged)
 	s := e.Store()
@@ -101,15 +109,6 @@ func (ns *Nodes) Follow() error {
 func (ns *Nodes) Get(name string) (*Node, bool) {
 	n, ok := ns.byName[name]
 	return n, ok
-}
-
-// All lists the nodes in the order in which they were added.
-func (ns *Nodes) All() []*Node {
-	nodes := make([]*Node, len(ns.names))
-	for i, name := range ns.names {
-		nodes[i] = ns.byName[name]
-	}
-	return nodes
 }
 
 // listen requeues the pod of a worker when its claims change; forget ends that.

@@ -45,7 +45,7 @@ func (op *operations) mountVolume(p *engine.Process, pr volumes.DesiredPair) {
 // mount is the operation, one step after the other (MNT-203): the error comes with the step that failed.
 func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) (failed string, err error) {
 	// MNT-190
-	if _, err := objects.PluginOf(op.k.cfg.Backends, spec.VolumeSpec); err != nil {
+	if _, err := objects.PluginOf(op.k.node.nodes.backends, spec.VolumeSpec); err != nil {
 		return "MountVolume.FindPluginBySpec failed", err
 	}
 	if err := op.checkAffinity(spec); err != nil {
@@ -110,13 +110,13 @@ func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *vo
 	return "", nil
 }
 
-// ErrFilesystemMismatch is in an error of a plugin of the kubelet itself when what is on the volume is not the file system that it
-// shall have. [Disk.Break] and faults of a backend may bring it about.
-var ErrFilesystemMismatch = errors.New("wrong file system type")
+// errFilesystemMismatch is the error of an in-tree plugin that finds another file system on the volume than it should have. Only a broken
+// disk or a fault of a backend causes it.
+var errFilesystemMismatch = errors.New("wrong file system type")
 
-// tellMismatch tells on the PersistentVolume that it has another file system than it says (MNT-202).
+// reportMismatch emits an Event on the PersistentVolume if it has the wrong file system (MNT-202).
 func (op *operations) reportMismatch(p *engine.Process, spec *volumes.Spec, err error) {
-	if spec.PV != nil && errors.Is(err, ErrFilesystemMismatch) {
+	if spec.PV != nil && errors.Is(err, errFilesystemMismatch) {
 		// MNT-202, MNT-397
 		op.k.Event(p, spec.PV, corev1.EventTypeWarning, "FailedMountOnFilesystemMismatch", "MountVolume failed for volume %q %s", spec.Name(), err.Error())
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
@@ -84,7 +84,7 @@ func (w *podWorker) publish(p *engine.Process, compute computeStatus) {
 	if w.k.node.partitioned {
 		again = w.k.actor.Background
 	}
-	again(kubeletopts.RetryPeriod, name, func(p *engine.Process) {
+	again(kubeletdefs.RetryPeriod, name, func(p *engine.Process) {
 		w.status.retrying = false
 		if w.status.failed && !w.state.ending() {
 			w.publish(p, w.currentStatus)

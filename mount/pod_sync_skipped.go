@@ -5,7 +5,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
@@ -46,13 +46,13 @@ func (w *podWorker) pause(p *engine.Process, err error) {
 		p.Decide("MNT-009", w.pod, "sync failed: %v", err)
 		// MNT-009, MNT-160: a failed sync is repeated soon.
 		w.state = w.state.after(syncFailed)
-		w.schedule(w.lastSync.Add(kubeletopts.RetryPeriod), w.demand >= demandChanged)
+		w.schedule(w.lastSync.Add(kubeletdefs.RetryPeriod), w.demand >= demandChanged)
 	} else {
 		w.state = w.state.after(syncSucceeded)
 		if w.needsPeriodicSync() {
 			// MNT-009, MNT-069: the periodic sync; skipped for all other pods.
 			w.state = w.state.after(somethingChanged)
-			w.schedule(w.lastSync.Add(kubeletopts.SyncPeriod), w.demand == demandWork)
+			w.schedule(w.lastSync.Add(kubeletdefs.SyncPeriod), w.demand == demandWork)
 		}
 	}
 	for !w.state.ending() && (w.next.due.IsZero() || p.Now().Before(w.next.due)) {
@@ -67,7 +67,7 @@ func (w *podWorker) pause(p *engine.Process, err error) {
 
 // needsPeriodicSync reports whether the next periodic sync may find something, or must run because a fault waits for its requests.
 func (w *podWorker) needsPeriodicSync() bool {
-	return w.demand > notDemanded || w.k.cfg.Harness.EverySync || w.remounts() || w.faultPending()
+	return w.demand > notDemanded || w.k.opts.EverySync || w.remounts() || w.faultPending()
 }
 
 // schedule sets the time of the next sync. Settle waits for a sync in the foreground.
@@ -94,7 +94,7 @@ func (w *podWorker) requeue(foreground bool) {
 		w.schedule(w.next.due, true)
 	case w.state == podIdle:
 		// The next of the periodic syncs, of which those in between were skipped.
-		period := kubeletopts.SyncPeriod
+		period := kubeletdefs.SyncPeriod
 		past := w.k.actor.Engine().Now().Sub(w.lastSync)
 		w.state = w.state.after(somethingChanged)
 		w.schedule(w.lastSync.Add((past/period+1)*period), false)
@@ -138,10 +138,10 @@ func (w *podWorker) remounts() bool {
 // retryLater waits until the next attempt. While the API server cannot be reached, Settle does not wait for it.
 func (k *kubelet) retryLater(p *engine.Process) {
 	if !k.node.partitioned {
-		p.Sleep(kubeletopts.RetryPeriod)
+		p.Sleep(kubeletdefs.RetryPeriod)
 		return
 	}
 	var over engine.Signal
-	k.actor.Background(kubeletopts.RetryPeriod, p.String()+" tries again", func(*engine.Process) { over.Broadcast() })
+	k.actor.Background(kubeletdefs.RetryPeriod, p.String()+" tries again", func(*engine.Process) { over.Broadcast() })
 	over.Wait(p, 0)
 }

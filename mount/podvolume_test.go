@@ -65,7 +65,8 @@ func TestPodVolumes(t *testing.T) {
 				return slices.DeleteFunc(below(w, uid), func(path string) bool { return strings.Count(strings.TrimSuffix(path, "/"), "/") < 2 })
 			}
 			want(t, tc.rule+": paths", files(), tc.want)
-			w.node.Reboot()
+			w.node.PowerOff()
+			w.node.Start()
 			want(t, "MNT-311: mounts after a reboot", w.node.disk.Mounts(), []disk.Mount(nil))
 			w.Advance(3 * time.Second)
 			want(t, "MNT-311: paths after a reboot", files(), tc.want)

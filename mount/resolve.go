@@ -64,7 +64,7 @@ func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.
 
 // withPlugin finds the plugin in charge of the volume (MNT-020).
 func (pp *populator) withPlugin(r resolved) (resolved, error) {
-	plugin, err := objects.PluginOf(pp.k.cfg.Backends, r.spec.VolumeSpec)
+	plugin, err := objects.PluginOf(pp.k.node.nodes.backends, r.spec.VolumeSpec)
 	if err != nil {
 		// MNT-020, MNT-047: no plugin, or more than one.
 		return resolved{}, fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%v", r.spec.Name(), err)

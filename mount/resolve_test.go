@@ -55,7 +55,7 @@ func TestResolve(t *testing.T) {
 				addClaim(pod, "data", "c1")
 			}
 			mounts, devices := volumes.UsedBy(pod)
-			w.node.actor.Go("test", func(p *engine.Process) {
+			w.node.kubeletActor.Go("test", func(p *engine.Process) {
 				switch tc.gone {
 				case "claim":
 					w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New(`persistentvolumeclaims "c1" not found`))

@@ -3,12 +3,12 @@ package mount
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/mount/internal/plugin"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
@@ -40,15 +40,17 @@ type containerVolume struct {
 	readOnly bool
 }
 
-// Access is a container's use of what is on a volume.
+// Access is one access of a container to the data of a volume.
 type Access struct {
-	At     time.Time
-	Pod    storage.PodRef
-	Volume string // the ID
-	// Wrote says that it was a write and not a read; Data is what was written, or found.
+	// Pod is the pod of the container.
+	Pod storage.PodRef
+	// Volume is the ID of the volume in its backend.
+	Volume string
+	// Wrote is true for a write, false for a read.
 	Wrote bool
-	Data  storage.Write
-	// Err says why it failed, nil if it did not.
+	// Data is what was written, or what was found.
+	Data storage.Write
+	// Err is the reason why the access failed, nil if it succeeded.
 	Err error
 }
 
@@ -72,7 +74,7 @@ func (r *runtime) runs(uid types.UID) bool {
 func (r *runtime) start(c *container) {
 	load := r.keep(c)
 	if load.Read || load.Write {
-		r.node.machine.Go("workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
+		r.node.nodeActor.Go("workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
 	}
 }
 
@@ -83,17 +85,17 @@ func (r *runtime) resume(c *container) {
 }
 
 // keep has containers run until the end that their workload has.
-func (r *runtime) keep(c *container) Workload {
+func (r *runtime) keep(c *container) kubeletdefs.Workload {
 	r.running[c.pod.UID] = c
-	load := r.node.nodes.cfg.Workload(c.pod)
+	load := kubeletdefs.WorkloadOf(c.pod)
 	if load.RunFor > 0 {
-		c.ends = r.node.machine.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Process) { r.exit(c, load.phase()) })
+		c.ends = r.node.nodeActor.After(load.RunFor, "end of "+c.pod.Name, func(*engine.Process) { r.exit(c, load.ExitPhase()) })
 	}
 	return load
 }
 
 // use reads and writes the volumes of a pod, and again after a while. That is background work: it never ends.
-func (r *runtime) use(p *engine.Process, c *container, load Workload) {
+func (r *runtime) use(p *engine.Process, c *container, load kubeletdefs.Workload) {
 	if r.running[c.pod.UID] != c || c.exit != "" {
 		return
 	}
@@ -114,9 +116,9 @@ func (r *runtime) use(p *engine.Process, c *container, load Workload) {
 }
 
 // useLater has the containers use their volumes again if they do so every so often.
-func (r *runtime) useLater(c *container, load Workload) {
+func (r *runtime) useLater(c *container, load kubeletdefs.Workload) {
 	if load.Every > 0 {
-		c.again = r.node.machine.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
+		c.again = r.node.nodeActor.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
 	}
 }
 
@@ -130,7 +132,7 @@ func (r *runtime) note(p *engine.Process, c *container, v containerVolume, wrote
 		result = err.Error()
 	}
 	p.Decide("", c.pod, "%s %s: %s", verb, v.id, result)
-	r.accesses = append(r.accesses, Access{At: p.Now(), Pod: plugin.PodRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
+	r.accesses = append(r.accesses, Access{Pod: plugin.PodRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
 }
 
 // exit ends the containers of a pod by themselves. Their kubelet hears of it if it runs.

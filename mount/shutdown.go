@@ -1,7 +1,7 @@
 package mount
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,52 +10,48 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// ShutdownGroup is a group of pods that go down together: those of this priority or more, up to that of the next group.
-type ShutdownGroup struct {
-	Priority int32
-	// Grace is how long the pods of the group have, volumes included.
-	Grace time.Duration
-}
-
-// ShutDown ends the pods of the node group by group, those of the lowest priority first, and then powers it off (MNT-488). It does
-// nothing if the kubelet does not run. Pods below the lowest priority go with the first group.
-func (n *Node) ShutDown(groups ...ShutdownGroup) {
+// ShutDown shuts the node down gracefully: it ends the pods group by group, those of the lowest priority first, and then powers the node
+// off (MNT-488). graceByPriority maps the lowest priority of each group to the time that its pods have to stop and to unmount their
+// volumes. Pods of a lower priority belong to the first group. Without groups, the node is powered off at once. If the kubelet does not
+// run, nothing happens.
+func (n *Node) ShutDown(graceByPriority map[int32]time.Duration) {
 	k := n.kubelet
 	if k == nil {
 		return
 	}
-	groups = slices.Clone(groups)
-	slices.SortFunc(groups, func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
+	graces := maps.Clone(graceByPriority)
+	priorities := slices.Sorted(maps.Keys(graces))
 	k.actor.Go("shutdown", func(p *engine.Process) {
-		for i, group := range groups {
+		for i, priority := range priorities {
 			var workers []*podWorker
 			for _, uid := range sorted(k.workers) {
-				if w := k.workers[uid]; w.state != podFinished && groupOf(w.pod, groups) == i {
+				if w := k.workers[uid]; w.state != podFinished && shutdownGroup(w.pod, priorities) == i {
 					w.reason, w.message = "Terminated", "Pod was terminated in response to imminent node shutdown."
 					w.end(corev1.PodFailed)
 					workers = append(workers, w)
 				}
 			}
-			// MNT-488: whatever comes of it, the next group follows.
-			if err := k.waitForAllPodsUnmount(p, workers, group.Grace); err != nil {
-				p.Decide("MNT-488", k.nodeRef(), "pods of priority %d still have volumes: %v", group.Priority, err)
+			// MNT-488: the next group follows, even if pods of this one still have volumes.
+			if err := k.waitForAllPodsUnmount(p, workers, graces[priority]); err != nil {
+				p.Decide("MNT-488", k.nodeRef(), "pods of priority %d still have volumes: %v", priority, err)
 			}
 		}
 		n.lose()
-		n.actor.Crash()
+		n.kubeletActor.Crash()
 	})
 }
 
-// groupOf is the number of the group that a pod belongs to.
-func groupOf(pod *corev1.Pod, groups []ShutdownGroup) int {
-	priority, at := int32(0), 0
+// shutdownGroup returns the index of the group that a pod belongs to. priorities are the lowest ones of each group, sorted.
+func shutdownGroup(pod *corev1.Pod, priorities []int32) int {
+	var priority int32
 	if pod.Spec.Priority != nil {
 		priority = *pod.Spec.Priority
 	}
-	for i, group := range groups {
-		if group.Priority <= priority {
-			at = i
+	group := 0
+	for i, lowest := range priorities {
+		if lowest <= priority {
+			group = i
 		}
 	}
-	return at
+	return group
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -46,6 +47,7 @@ type world struct {
 
 type setup struct {
 	cfg      Config
+	opts     options.Kubelet
 	engine   engine.Config
 	driver   []fake.MemoryOption
 	backends []storage.Backend
@@ -67,14 +69,13 @@ func newWorld(t *testing.T, options ...func(*setup)) *world {
 	}
 	set, err := backends.NewSet(append(s.backends, driver)...)
 	w.ok(err)
-	s.cfg.Backends = set
 	s.engine.Trace = &trace.Trace{}
 	if s.engine.Injector == nil {
 		s.engine.Injector = w.faults
 	}
 	w.Engine, err = engine.New(s.engine)
 	w.ok(err)
-	w.nodes, err = New(w.Engine, s.cfg)
+	w.nodes, err = New(w.Engine, set, s.cfg, s.opts)
 	w.ok(err)
 	required := true
 	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName}, Spec: storagev1.CSIDriverSpec{AttachRequired: &required}}

@@ -12,9 +12,6 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// ManagedAttachAnnotation is objects.AnnManagedAttach, which a kubelet sets on its Node.
-const ManagedAttachAnnotation = objects.AnnManagedAttach
-
 // NewNode returns the Node object that a kubelet creates when it registers.
 func NewNode(name string, now time.Time) *corev1.Node {
 	return &corev1.Node{

@@ -8,6 +8,7 @@ import "time"
 type Options struct {
 	Attach      Attach
 	Attacher    Attacher
+	Kubelet     Kubelet
 	Provisioner Provisioner
 }
 
@@ -70,4 +71,18 @@ type Provisioner struct {
 	// AnySource deletes volumes of any source, as provisioners of other storage than CSI do. The CSI sidecar rejects volumes that are
 	// neither of CSI nor of an in-tree plugin that a CSI driver took over from (XPROV-053).
 	AnySource bool
+}
+
+// Kubelet is for the kubelets of all nodes.
+type Kubelet struct {
+	// EveryReport makes every unchanged status report that is due, instead of only those from which the attach/detach controller could
+	// learn something.
+	EveryReport bool
+	// EveryPass runs every pass that checks again a volume that cannot be expanded for now, instead of only those that change something.
+	EveryPass bool
+	// EverySync runs every sync of a pod that runs well, instead of only those that change something. It matters where requests take time:
+	// what the populator reads after each sync delays its next pass (MNT-002, MNT-069).
+	EverySync bool
+	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
+	StartDelay func(node string) time.Duration
 }

@@ -78,7 +78,7 @@ func (p *nodeRunner) mounts(node string) []mount.Mount {
 	if err != nil {
 		return nil // it has none
 	}
-	mounts := machine.Disk().Mounts()
+	mounts := machine.Mounts()
 	for i := range mounts {
 		mounts[i].Pod = p.podName(mounts[i].Pod)
 	}

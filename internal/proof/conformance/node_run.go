@@ -13,8 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
-	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
@@ -107,11 +106,11 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 			// The middle of the random 0 to 10 %.
 			Attach:   options.Attach{PollStretch: 0.05},
 			Attacher: options.Attacher{Plain: true, Workers: -1},
+			Kubelet:  options.Kubelet{EveryReport: true},
 		},
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
 			StopTime:     time.Duration(s.Kubelet.StopMs) * time.Millisecond,
-			Harness:      kubeletopts.Options{EveryReport: true},
 		},
 	}
 	if s.Controller.DisableReconcilerSync {
@@ -216,5 +215,5 @@ func (p *nodeRunner) startNode(name string) error {
 
 // bareNode returns the Node object of a node without kubelet.
 func bareNode(name string) *corev1.Node {
-	return fake.Node(name, fake.Annotations(kubeletstatus.ManagedAttachAnnotation, "true"))
+	return fake.Node(name, fake.Annotations(objects.AnnManagedAttach, "true"))
 }

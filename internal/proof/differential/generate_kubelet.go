@@ -11,7 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/mount"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -128,7 +128,7 @@ func (g *kubeletGenerator) startPod() Step {
 		opts = g.ownClaim(opts)
 	}
 	if g.chance(5) {
-		opts = append(opts, fake.Annotations(mount.AnnRunFor, pick(g.generator, "5s", "50s", "200s"), mount.AnnExitPhase, pick(g.generator, "Succeeded", "Failed")))
+		opts = append(opts, fake.Annotations(kubeletdefs.AnnRunFor, pick(g.generator, "5s", "50s", "200s"), kubeletdefs.AnnExitPhase, pick(g.generator, "Succeeded", "Failed")))
 	}
 	pod := fake.Pod(g.newPod(), opts...)
 	if g.growing && g.chance(3) {

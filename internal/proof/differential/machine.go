@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/mount"
 )
@@ -20,7 +20,7 @@ type Machine interface {
 	Name() string
 	// Running reports whether the kubelet runs.
 	Running() bool
-	// Paths lists everything below the kubelet's root directory, like mount.Disk.Paths. Mounts lists the mount points in the form of
+	// Paths lists everything below the kubelet's root directory, like kubeletdefs.Node.Paths. Mounts lists the mount points in the form of
 	// DescribeMount.
 	Paths() []string
 	Mounts() []string
@@ -40,7 +40,7 @@ func describeMachines(machines []Machine, objects []api.Object) (lines []string)
 		add := func(format string, args ...any) { lines = append(lines, m.Name()+": "+fmt.Sprintf(format, args...)) }
 		add("its kubelet runs: %v", m.Running())
 		for _, path := range m.Paths() {
-			if strings.HasPrefix(path, kubeletopts.Root+"/") && path != kubeletopts.Root+"/" {
+			if strings.HasPrefix(path, kubeletdefs.Root+"/") && path != kubeletdefs.Root+"/" {
 				add("%s", path)
 			}
 		}
@@ -83,13 +83,18 @@ func Phase(node string) time.Duration {
 }
 
 // ourMachine is a node of volsim.
-type ourMachine struct{ *mount.Node }
+type ourMachine struct {
+	node *mount.Node
+	kubeletdefs.Node
+}
 
-func (m ourMachine) Paths() []string { return m.Disk().Paths() }
+func (m ourMachine) Name() string { return m.node.Name() }
+
+func (m ourMachine) Running() bool { return m.node.Running() }
 
 func (m ourMachine) Mounts() (paths []string) {
-	for _, mounted := range m.Disk().Mounts() {
-		paths = append(paths, DescribeMount(mounted.Path, mounted.Group))
+	for _, mounted := range m.node.Mounts() {
+		paths = append(paths, DescribeMount(mounted.Path, m.FileGroup(mounted.Path)))
 	}
 	return paths
 }
@@ -103,8 +108,8 @@ func DescribeMount(path string, group int64) string {
 }
 
 func (m ourMachine) Locked() (paths []string) {
-	for _, mounted := range m.Disk().Mounts() {
-		if m.Disk().Locked(mounted.Path) {
+	for _, mounted := range m.node.Mounts() {
+		if m.Node.Locked(mounted.Path) {
 			paths = append(paths, mounted.Path)
 		}
 	}

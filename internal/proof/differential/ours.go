@@ -76,10 +76,10 @@ func NewOurs(opts Options) (*Ours, error) {
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector, w.injector = node, node, node
 		// Reports are compared with their times. No loop of a kubelet starts at the instant of a step, so the order at one instant does
 		// not matter.
-		cfg.Kubelet.Harness.EveryReport, cfg.Kubelet.Harness.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
+		cfg.Internal.Kubelet.EveryReport, cfg.Internal.Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
 		// If requests take time, so do the populator's reads after a sync.
-		cfg.Kubelet.Harness.EverySync = opts.Latency > 0
-		cfg.Kubelet.Harness.StartDelay = func(node string) time.Duration {
+		cfg.Internal.Kubelet.EverySync = opts.Latency > 0
+		cfg.Internal.Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}
 	}
@@ -205,7 +205,7 @@ func (w *Ours) Observe() (Observation, error) {
 		if err != nil {
 			return Observation{}, err
 		}
-		machines = append(machines, ourMachine{m})
+		machines = append(machines, ourMachine{m, m.Internal()})
 	}
 	if c.Trace() == nil {
 		return Observe(Epoch, objects, machines, nil, func(func(trace.Entry) bool) {})

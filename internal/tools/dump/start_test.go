@@ -73,7 +73,7 @@ func TestSilentNodes(t *testing.T) {
 	machine, err := c.Machine("ip-10-0-1-21")
 	require.NoError(t, err)
 	require.True(t, machine.Partitioned())
-	require.Len(t, machine.Containers(), 1)
+	require.Len(t, machine.Internal().Containers(), 1)
 	require.NoError(t, c.Advance(30*time.Minute))
 	node, err := c.Nodes.Get("ip-10-0-1-21")
 	require.NoError(t, err)

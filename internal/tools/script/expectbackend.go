@@ -158,9 +158,9 @@ func kubeletField(m *mount.Node, field string) string {
 	case "partitioned":
 		return strconv.FormatBool(m.Partitioned())
 	case "containers":
-		return strconv.Itoa(len(m.Containers()))
+		return strconv.Itoa(len(m.Internal().Containers()))
 	case "mounts":
-		return strconv.Itoa(len(m.Disk().Mounts()))
+		return strconv.Itoa(len(m.Mounts()))
 	case "reads":
 		return strconv.Itoa(reads)
 	case "writes":

@@ -134,9 +134,9 @@ var nodeFaults = []nodeFault{
 	{"heal", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Partition(node, false) }},
 	{"register", "DRIVER", onNode(func(m *mount.Node, driver string) { m.Register(driver) })},
 	{"unregister", "DRIVER", onNode(func(m *mount.Node, driver string) { m.Unregister(driver) })},
-	{"break-disk", "PATH", onNode(func(m *mount.Node, path string) { m.Disk().Break(path, errors.New("input/output error")) })},
-	{"mend-disk", "PATH", onNode(func(m *mount.Node, path string) { m.Disk().Break(path, nil) })},
-	{"shutdown", "", onNode(func(m *mount.Node, _ string) { m.ShutDown(mount.ShutdownGroup{Grace: shutdownGrace}) })},
+	{"break-disk", "PATH", onNode(func(m *mount.Node, path string) { m.BreakDisk(path, errors.New("input/output error")) })},
+	{"mend-disk", "PATH", onNode(func(m *mount.Node, path string) { m.BreakDisk(path, nil) })},
+	{"shutdown", "", onNode(func(m *mount.Node, _ string) { m.ShutDown(map[int32]time.Duration{0: shutdownGrace}) })},
 }
 
 // shutdownGrace is the grace period of pods when their node shuts down.

@@ -9,12 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 )
 
 // keepHouse periodically ends containers of deleted pods, and removes what pods left behind (MNT-480).
 func (k *kubelet) keepHouse(ctx context.Context, ready func() bool) {
-	for sleepUntil(ctx, kubeletopts.Housekeeping) == nil {
+	for sleepUntil(ctx, kubeletdefs.Housekeeping) == nil {
 		if !ready() {
 			continue
 		}

@@ -29,7 +29,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/proof/differential/apiserver"
 	"github.com/volsim/volsim/trace"
 )
@@ -224,7 +224,7 @@ func (r recorder) Event(obj runtime.Object, eventType, reason, message string) {
 	}
 	k.cluster.record(trace.Entry{
 		Time: time.Now(), Actor: k.actor, Type: trace.Emitted, Object: api.RefTo(obj.(api.Object)),
-		Verb: eventType, Reason: reason, Text: strings.ReplaceAll(message, k.root, kubeletopts.Root),
+		Verb: eventType, Reason: reason, Text: strings.ReplaceAll(message, k.root, kubeletdefs.Root),
 	})
 }
 

@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
@@ -22,7 +23,7 @@ const statusTries = 5
 // reportStatus periodically reports the node's status (MNT-008, MNT-172).
 func (k *kubelet) reportStatus(ctx context.Context) {
 	var sent time.Time
-	for wait := kubeletopts.StatusDelay; sleepUntil(ctx, wait) == nil; wait = kubeletopts.StatusPeriod {
+	for wait := kubeletdefs.StatusDelay; sleepUntil(ctx, wait) == nil; wait = kubeletdefs.StatusPeriod {
 		k.pass(report)
 		for try := range statusTries {
 			if k.tryReport(ctx, &sent, try > 0) == nil {
@@ -52,7 +53,7 @@ func (k *kubelet) tryReport(ctx context.Context, sent *time.Time, again bool) er
 	if text := kubeletstatus.Rebooted(node, k.bootID()); text != "" {
 		recorder{k}.Event(node, corev1.EventTypeWarning, "Rebooted", text)
 	}
-	if kubeletstatus.Changed(node, inUse, k.bootID()) || now.Sub(*sent) > kubeletopts.ReportPeriod {
+	if kubeletstatus.Changed(node, inUse, k.bootID()) || now.Sub(*sent) > kubeletdefs.ReportPeriod {
 		patch, err := kubeletstatus.Patch(node, inUse, k.bootID(), now)
 		if err != nil {
 			return err
@@ -73,8 +74,8 @@ func (k *kubelet) register(ctx context.Context) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = nodes.Create(ctx, kubeletstatus.NewNode(k.name, time.Now()), metav1.CreateOptions{})
-	case err == nil && node.Annotations[kubeletstatus.ManagedAttachAnnotation] != "true":
-		patch := `{"metadata":{"annotations":{"` + kubeletstatus.ManagedAttachAnnotation + `":"true"}}}`
+	case err == nil && node.Annotations[objects.AnnManagedAttach] != "true":
+		patch := `{"metadata":{"annotations":{"` + objects.AnnManagedAttach + `":"true"}}}`
 		_, err = nodes.Patch(ctx, k.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	}
 	return err

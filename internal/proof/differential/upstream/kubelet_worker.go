@@ -19,9 +19,8 @@ import (
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 	mountutils "k8s.io/mount-utils"
 
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
-	"github.com/volsim/volsim/mount"
 )
 
 // podWorker takes one pod from its arrival at the node to its end, like those of package mount.
@@ -99,9 +98,9 @@ func (w *podWorker) run() {
 		w.publish(ctx, kubeletstatus.Waiting)
 	}
 	for w.sync.Err() == nil {
-		pause := kubeletopts.SyncPeriod
+		pause := kubeletdefs.SyncPeriod
 		if err := w.syncPod(); err != nil {
-			pause = kubeletopts.RetryPeriod
+			pause = kubeletdefs.RetryPeriod
 		}
 		// The pause ends when the pod begins to end.
 		_ = sleepUntil(w.sync, pause)
@@ -148,7 +147,7 @@ func (w *podWorker) syncPod() error {
 		if err := k.mountSubpaths(pod); err != nil {
 			return err
 		}
-		k.startContainers(w.uid, k.volumes.GetExtraSupplementalGroupsForPod(pod), mount.WorkloadOf(pod))
+		k.startContainers(w.uid, k.volumes.GetExtraSupplementalGroupsForPod(pod), kubeletdefs.WorkloadOf(pod))
 	}
 	w.locked(func() { w.ran = true })
 	w.publish(k.ctx, compute)
@@ -199,7 +198,7 @@ func (w *podWorker) waitForVolumes(ctx context.Context) {
 		return k.volumes.WaitForUnmount(klog.NewContext(ctx, discard), w.latest())
 	}
 	for wait() != nil {
-		if sleepUntil(ctx, kubeletopts.RetryPeriod) != nil {
+		if sleepUntil(ctx, kubeletdefs.RetryPeriod) != nil {
 			return
 		}
 	}
@@ -240,7 +239,7 @@ func (w *podWorker) finish(ctx context.Context) {
 	for !w.isGone() {
 		pod := w.latest()
 		err := w.k.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(w.uid))})
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || sleepUntil(ctx, kubeletopts.RetryPeriod) != nil {
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || sleepUntil(ctx, kubeletdefs.RetryPeriod) != nil {
 			break
 		}
 	}
@@ -313,14 +312,14 @@ func (w *podWorker) publish(ctx context.Context, compute computed) {
 func (w *podWorker) persist(ctx context.Context, compute computed) {
 	for !w.isGone() {
 		err := w.writeStatus(ctx, compute)
-		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) || sleepUntil(ctx, kubeletopts.RetryPeriod) != nil {
+		if err == nil || err == errOtherPod || apierrors.IsNotFound(err) || sleepUntil(ctx, kubeletdefs.RetryPeriod) != nil {
 			return
 		}
 	}
 }
 
 // startContainers starts the containers of a pod. If their workload says so, they exit by themselves.
-func (m *machine) startContainers(pod types.UID, groups []int64, load mount.Workload) {
+func (m *machine) startContainers(pod types.UID, groups []int64, load kubeletdefs.Workload) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &containers{groups: groups}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	volumetypes "k8s.io/kubernetes/pkg/volume/util/types"
 
-	"github.com/volsim/volsim/internal/core/kubeletopts"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/proof/differential"
 )
 
@@ -99,7 +99,7 @@ func (m *machine) Running() bool {
 
 // relative returns a path relative to the usual root.
 func (m *machine) relative(path string) string {
-	return kubeletopts.Root + strings.TrimPrefix(path, m.root)
+	return kubeletdefs.Root + strings.TrimPrefix(path, m.root)
 }
 
 // Paths lists everything below the root.
