@@ -7,14 +7,15 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/claimsync"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// syncClaim brings one claim a step nearer to where it belongs. Its phase, finalizers and deletionTimestamp play no part: a claim
-// that is being deleted is still bound and provisioned for (BIND-051).
+// syncClaim moves one claim a step towards its volume (BIND-050 to BIND-060). Package claimsync decides; the functions here carry the
+// decision out.
 func (c *controller) syncClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
-	// BIND-050: the annotation about CSI migration is put right first.
+	// BIND-050: the annotation about CSI migration is repaired first.
 	if annotations, changed := objects.RepairClaimMigration(claim, c.cfg.Migration); changed {
 		p.Decide("BIND-050", claim, "annotation migrated-to is put right")
 		repaired := *claim
@@ -25,85 +26,75 @@ func (c *controller) syncClaim(p *engine.Process, claim *corev1.PersistentVolume
 		}
 		claim = updated
 	}
-	// BIND-051: the annotation, not the phase, says whether the claim was ever bound.
-	if !isBindCompleted(claim) {
-		if claim.Spec.VolumeName == "" {
-			return c.syncUnboundClaim(p, claim)
-		}
-		return c.syncReservingClaim(p, claim)
+	switch d := claimsync.Decide(claim, c); {
+	case isBindCompleted(claim):
+		return c.syncBoundClaim(p, claim, d)
+	case claim.Spec.VolumeName == "":
+		return c.syncUnboundClaim(p, claim, d)
+	default:
+		return c.syncReservingClaim(p, claim, d)
 	}
-	return c.syncBoundClaim(p, claim)
 }
 
-// syncUnboundClaim looks for a volume for a claim that names none.
-func (c *controller) syncUnboundClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
-	// BIND-052: a class without binding mode leaves it open what to do.
-	delayed, err := c.isDelayed(claim)
-	if err != nil {
-		return err
-	}
-	// BIND-053: so does a selector that cannot be read. PROV-011: of a delayed claim only a volume that points at it is found.
-	pv, rule, err := c.own.Match(claim, delayed)
-	if err != nil {
-		return fmt.Errorf("find a volume for claim %s: %w", api.KeyOf(claim), err)
-	}
-	if pv != nil {
-		// BIND-054
-		p.Decide(rule, claim, "synchronizing unbound PersistentVolumeClaim: volume found")
-		return c.bind(p, pv, claim)
-	}
-	// BIND-055, PROV-001: no volume without class will do, so the claim gets the default class, if there is one.
-	if class := c.defaultClassFor(claim); class != nil {
-		return c.assignClass(p, claim, class)
-	}
-	_, nodeSelected := claim.Annotations[objects.AnnSelectedNode]
-	switch {
-	case delayed && !nodeSelected:
+// syncUnboundClaim carries out the decision for a claim that names no volume.
+func (c *controller) syncUnboundClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim, d claimsync.Decision) error {
+	switch d.Rule {
+	case "BIND-052":
+		// BIND-052: the class has no binding mode.
+		return d.Err
+	case "BIND-053":
+		// BIND-053: the selector is malformed.
+		return fmt.Errorf("find a volume for claim %s: %w", api.KeyOf(claim), d.Err)
+	case "BIND-054":
+		// BIND-054: a volume fits.
+		p.Decide(d.MatchRule, claim, "synchronizing unbound PersistentVolumeClaim: volume found")
+		return c.bind(p, d.Volume, claim)
+	case "BIND-055":
+		// BIND-055, PROV-001: the claim gets the default class.
+		return c.assignClass(p, claim, d.Class)
+	case "BIND-056":
 		// BIND-056: the scheduler has to place a pod first.
 		reason, text := waitingFor(c.waitingPods(claim))
 		p.Decide("BIND-056", claim, "synchronizing unbound PersistentVolumeClaim: no volume found, waiting for a consumer")
 		c.events.Event(p, claim, corev1.EventTypeNormal, reason, text)
-	case objects.ClassOf(claim) != "":
-		// BIND-057: somebody may make a volume. The status stays as it is, whatever it is.
+	case "BIND-057":
+		// BIND-057: a volume is provisioned. The status stays as it is, whatever it is.
 		p.Decide("BIND-057", claim, "synchronizing unbound PersistentVolumeClaim: no volume found, provisioning")
 		return c.provision(p, claim)
 	default:
-		// BIND-058: nobody will.
+		// BIND-058: no component creates a volume.
 		p.Decide("BIND-058", claim, "synchronizing unbound PersistentVolumeClaim: no volume found")
 		c.events.Event(p, claim, corev1.EventTypeNormal, "FailedBinding",
 			"no persistent volumes available for this claim and no storage class is set")
 	}
-	_, err = c.setClaimStatus(p, claim, corev1.ClaimPending, nil)
+	_, err := c.setClaimStatus(p, claim, corev1.ClaimPending, nil)
 	return err
 }
 
-// syncReservingClaim deals with a claim that names its volume but was never bound. Binding mode and selector play no part.
-func (c *controller) syncReservingClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
-	pv, ok := c.own.Get(claim.Spec.VolumeName)
-	switch {
-	case !ok:
-		// BIND-059a: the volume may still come.
+// syncReservingClaim carries out the decision for a claim that names its volume but was never bound.
+func (c *controller) syncReservingClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim, d claimsync.Decision) error {
+	switch d.Rule {
+	case "BIND-059a":
+		// BIND-059a: the volume does not exist; it may still come.
 		p.Decide("BIND-059a", claim, "synchronizing unbound PersistentVolumeClaim: volume requested and not found, will try again next time")
-	case pv.Spec.ClaimRef == nil:
-		satisfies, why := Satisfies(claim, pv)
-		if satisfies {
-			// BIND-059c
-			p.Decide("BIND-059c", claim, "synchronizing unbound PersistentVolumeClaim: volume requested, is unbound, bind it")
-			return c.bind(p, pv, claim)
-		}
-		// BIND-059b: it is free, but will not do.
+	case "BIND-059b":
+		// BIND-059b: it is free but does not fit.
 		p.Decide("BIND-059b", claim, "synchronizing unbound PersistentVolumeClaim: volume requested does not satisfy the claim")
-		c.events.Event(p, claim, corev1.EventTypeWarning, "VolumeMismatch", `Cannot bind to requested volume "`+pv.Name+`": `+why)
-	case objects.IsMine(pv, claim):
-		// BIND-059d: both name each other; that settles it, whatever sizes and modes say.
+		c.events.Event(p, claim, corev1.EventTypeWarning, "VolumeMismatch", `Cannot bind to requested volume "`+d.Volume.Name+`": `+d.Mismatch)
+	case "BIND-059c":
+		// BIND-059c: it is free and fits.
+		p.Decide("BIND-059c", claim, "synchronizing unbound PersistentVolumeClaim: volume requested, is unbound, bind it")
+		return c.bind(p, d.Volume, claim)
+	case "BIND-059d":
+		// BIND-059d: both name each other.
 		p.Decide("BIND-059d", claim, "synchronizing unbound PersistentVolumeClaim: volume already bound, finishing the binding")
-		return c.bind(p, pv, claim)
+		return c.bind(p, d.Volume, claim)
 	default:
 		p.Decide("BIND-059e", claim, "synchronizing unbound PersistentVolumeClaim: volume already bound to a different claim")
-		text := `volume "` + pv.Name + `" already bound to a different claim.`
+		text := `volume "` + d.Volume.Name + `" already bound to a different claim.`
 		c.events.Event(p, claim, corev1.EventTypeWarning, "FailedBinding", text)
-		if _, byController := claim.Annotations[objects.AnnBoundByController]; byController {
-			// BIND-059f: a controller chose this volume, so something is wrong; it is not the user's to wait for.
+		if d.Rule == "BIND-059f" {
+			// BIND-059f: a controller chose this volume, so something is wrong; the user did not ask to wait for it.
 			return fmt.Errorf("claim %s was bound by a controller, and %s", api.KeyOf(claim), text)
 		}
 		// BIND-059e: the user chose it and may wait for it.
@@ -112,52 +103,43 @@ func (c *controller) syncReservingClaim(p *engine.Process, claim *corev1.Persist
 	return err
 }
 
-// syncBoundClaim checks that a claim which was bound once still has its volume.
-func (c *controller) syncBoundClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
-	if claim.Spec.VolumeName == "" {
-		// BIND-060a
+// syncBoundClaim carries out the decision for a claim that was bound once: is the volume still its own?
+func (c *controller) syncBoundClaim(p *engine.Process, claim *corev1.PersistentVolumeClaim, d claimsync.Decision) error {
+	switch d.Rule {
+	case "BIND-060a":
+		// BIND-060a: the claim no longer names its volume.
 		return c.loseClaim(p, "BIND-060a", claim, "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!")
-	}
-	pv, ok := c.own.Get(claim.Spec.VolumeName)
-	switch {
-	case !ok:
-		// BIND-060b
+	case "BIND-060b":
+		// BIND-060b: the volume is gone.
 		return c.loseClaim(p, "BIND-060b", claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!")
-	case pv.Spec.ClaimRef == nil:
-		// BIND-060c: the volume forgot the claim, or came back new; it is taken again unseen.
+	case "BIND-060c":
+		// BIND-060c: the volume lost its claimRef, or was created again; it is bound again unchecked.
 		p.Decide("BIND-060c", claim, "synchronizing bound PersistentVolumeClaim: volume is unbound, fixing")
-		return c.bind(p, pv, claim)
-	case pv.Spec.ClaimRef.UID == claim.UID:
-		// BIND-060d: all is well, or a bind was left half done. RECL-044: also while the volume is being deleted.
+		return c.bind(p, d.Volume, claim)
+	case "BIND-060d":
+		// BIND-060d: both point at each other, or a bind is half done.
 		p.Decide("BIND-060d", claim, "synchronizing bound PersistentVolumeClaim: claim is already correctly bound")
-		return c.bind(p, pv, claim)
+		return c.bind(p, d.Volume, claim)
 	default:
-		// BIND-060e: an empty uid is a different one, too.
+		// BIND-060e: the volume belongs to another claim.
 		return c.loseClaim(p, "BIND-060e", claim, "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly")
 	}
 }
 
-// isDelayed is the delay flag of a claim.
-func (c *controller) isDelayed(claim *corev1.PersistentVolumeClaim) (bool, error) {
-	name := objects.ClassOf(claim)
-	if name == "" {
-		return false, nil
-	}
-	// PROV-010: a class that does not exist delays nothing.
-	class, ok := c.infClasses.Get(name)
-	if !ok {
-		return false, nil
-	}
-	return objects.IsDelayed(class)
+// Volume, Class, Classes and Match are the claimsync.View of the controller: its own cache of volumes, and its informer for classes.
+func (c *controller) Volume(name string) (*corev1.PersistentVolume, bool) { return c.own.Get(name) }
+
+// Class returns the storage class of a name.
+func (c *controller) Class(name string) (*storagev1.StorageClass, bool) {
+	return c.infClasses.Get(name)
 }
 
-// defaultClassFor is the class that a claim without one is to get, nil if it has one or there is none to get.
-func (c *controller) defaultClassFor(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
-	// PROV-001
-	if objects.HasClass(claim) {
-		return nil
-	}
-	return objects.DefaultClass(c.infClasses.List())
+// Classes returns all storage classes.
+func (c *controller) Classes() []*storagev1.StorageClass { return c.infClasses.List() }
+
+// Match picks the volume for a claim that names none.
+func (c *controller) Match(claim *corev1.PersistentVolumeClaim, delayed bool) (*corev1.PersistentVolume, string, error) {
+	return c.own.Match(claim, delayed)
 }
 
 // assignClass gives the default class to a claim that was created without one.

@@ -3,7 +3,6 @@ package binder
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/claimsync"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -22,17 +22,8 @@ const csiPlugin = storage.InTreePrefix + "csi"
 
 // provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
 func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
-	// PROV-020
-	if c.cfg.DisableProvisioning {
-		return nil
-	}
-	class, ok := c.infClasses.Get(objects.ClassOf(claim))
-	if !ok {
-		// PROV-021
-		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
-			"storageclass.storage.k8s.io %q not found", objects.ClassOf(claim))
-		return nil
-	}
+	class, _ := c.infClasses.Get(objects.ClassOf(claim))
+	d := claimsync.Provision(class, c.cfg.DisableProvisioning, c.cfg.Migration, c.cfg.Backends)
 	// PROV-026: the operation works on the claim as it is now.
 	operation := "provision-" + api.KeyOf(claim) + "[" + string(claim.UID) + "]"
 	run := func(fn func(p *engine.Process) error) {
@@ -42,25 +33,28 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 			return fn(p)
 		})
 	}
-	if driver, migrated := c.cfg.Migration(class.Provisioner); migrated {
-		// PROV-022, PROV-030: the CSI driver does what the plugin once did.
-		p.Decide("PROV-022", claim, "provisioning by %s in place of %s", driver, class.Provisioner)
-		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, driver) })
-		return nil
-	}
-	plugin, err := c.cfg.Backends.ProvisionableByName(class.Provisioner)
-	switch {
-	case err == nil:
-		// PROV-023
+	switch d.Rule {
+	case "PROV-020":
+		// PROV-020: provisioning is disabled.
+	case "PROV-021":
+		// PROV-021: the class does not exist.
+		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed",
+			"storageclass.storage.k8s.io %q not found", objects.ClassOf(claim))
+	case "PROV-022":
+		// PROV-022, PROV-030: the CSI driver replaces the in-tree plugin.
+		p.Decide("PROV-022", claim, "provisioning by %s in place of %s", d.Provisioner, class.Provisioner)
+		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, d.Provisioner) })
+	case "PROV-023":
+		// PROV-023: the controller creates the volume, with an in-tree plugin.
 		p.Decide("PROV-023", claim, "provisioning by plugin %s", class.Provisioner)
-		run(func(p *engine.Process) error { return c.provisionInTree(p, claim, class, plugin) })
-	case strings.HasPrefix(class.Provisioner, storage.InTreePrefix):
-		// PROV-024: nobody outside acts for such a name.
-		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", err.Error())
+		run(func(p *engine.Process) error { return c.provisionInTree(p, claim, class, d.Plugin) })
+	case "PROV-024":
+		// PROV-024: no external provisioner acts for an in-tree name.
+		c.events.Event(p, claim, corev1.EventTypeWarning, "ProvisioningFailed", d.Err.Error())
 	default:
-		// PROV-025
-		p.Decide("PROV-025", claim, "provisioning by external provisioner %s", class.Provisioner)
-		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, class.Provisioner) })
+		// PROV-025: an external provisioner creates the volume.
+		p.Decide("PROV-025", claim, "provisioning by external provisioner %s", d.Provisioner)
+		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, d.Provisioner) })
 	}
 	return nil
 }
