@@ -48,30 +48,30 @@ func TestAttacherConfig(t *testing.T) {
 }
 
 // attacherOnly is a world in which the test plays the attach/detach controller.
-func attacherOnly(t *testing.T, opts ...option) *world {
+func attacherOnly(t *testing.T, opts ...option) *fixture {
 	t.Helper()
-	w := newWorld(t, opts...)
+	w := newFixture(t, opts...)
 	a, _ := w.Actor(actors.AttachDetach)
 	a.Crash()
 	w.Advance(sec)
-	w.mark()
+	w.Mark()
 	return w
 }
 
 // request creates a VolumeAttachment of that PersistentVolume for node a.
-func (w *world) request(name, pv string) *storagev1.VolumeAttachment {
-	w.t.Helper()
+func (w *fixture) request(name, pv string) *storagev1.VolumeAttachment {
+	w.T.Helper()
 	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: driver, NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}}
-	w.create(va)
+	w.Create(va)
 	return va
 }
 
-func (w *world) stored(name string) *storagev1.VolumeAttachment {
-	w.t.Helper()
+func (w *fixture) stored(name string) *storagev1.VolumeAttachment {
+	w.T.Helper()
 	va, err := w.Store().Attachments.Get(name)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return va
 }
@@ -80,24 +80,24 @@ func (w *world) stored(name string) *storagev1.VolumeAttachment {
 func TestAttachRefused(t *testing.T) {
 	tests := []struct {
 		rule, name string
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		pv, want   string
 	}{
-		{"ATT-172", "no PersistentVolume", func(w *world) {}, "missing", `persistentvolume "missing" not found`},
-		{"ATT-172", "one that is being deleted", func(w *world) {
+		{"ATT-172", "no PersistentVolume", func(w *fixture) {}, "missing", `persistentvolume "missing" not found`},
+		{"ATT-172", "one that is being deleted", func(w *fixture) {
 			w.delete(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv1"}})
 		}, "pv1", `PersistentVolume "pv1" is marked for deletion`},
-		{"ATT-172", "not of CSI", func(w *world) { w.create(fake.Volume("hp", "1Gi")) }, "hp", "pv contained non-CSI source that was not migrated"},
-		{"ATT-176", "modes that do not go together", func(w *world) {
-			w.create(fake.Volume("mix", "1Gi", fake.CSISource(driver, "hm"), fake.Modes("RWO", "ROX")))
+		{"ATT-172", "not of CSI", func(w *fixture) { w.Create(fake.Volume("hp", "1Gi")) }, "hp", "pv contained non-CSI source that was not migrated"},
+		{"ATT-176", "modes that do not go together", func(w *fixture) {
+			w.Create(fake.Volume("mix", "1Gi", fake.CSISource(driver, "hm"), fake.Modes("RWO", "ROX")))
 		}, "mix", "CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume"},
-		{"ATT-172", "no CSINode", func(w *world) { w.delete(csiNodeNamed("a")) }, "pv1", `csinode.storage.k8s.io "a" not found`},
-		{"ATT-172", "the driver is not on the node", func(w *world) { w.main(csiNodeNamed("a"), `{"spec":{"drivers":[]}}`) }, "pv1", "CSINode a does not contain driver d"},
-		{"ATT-172", "the finalizer cannot be put on the PersistentVolume", func(w *world) {
-			w.faults.Fail(fake.Match{Verb: "patch", Kind: "PersistentVolume"}, errBroken)
+		{"ATT-172", "no CSINode", func(w *fixture) { w.delete(csiNodeNamed("a")) }, "pv1", `csinode.storage.k8s.io "a" not found`},
+		{"ATT-172", "the driver is not on the node", func(w *fixture) { w.main(csiNodeNamed("a"), `{"spec":{"drivers":[]}}`) }, "pv1", "CSINode a does not contain driver d"},
+		{"ATT-172", "the finalizer cannot be put on the PersistentVolume", func(w *fixture) {
+			w.Faults.Fail(fake.Match{Verb: "patch", Kind: "PersistentVolume"}, errBroken)
 		}, "pv1", "could not add PersistentVolume finalizer: broken"},
-		{"ATT-172", "nor on the VolumeAttachment", func(w *world) {
-			w.faults.Fail(fake.Match{Verb: "patch", Kind: "VolumeAttachment"}, errBroken)
+		{"ATT-172", "nor on the VolumeAttachment", func(w *fixture) {
+			w.Faults.Fail(fake.Match{Verb: "patch", Kind: "VolumeAttachment"}, errBroken)
 		}, "pv1", "could not save VolumeAttachment: broken"},
 	}
 	for _, tt := range tests {
@@ -116,7 +116,7 @@ func TestAttachRefused(t *testing.T) {
 
 // Retries come after 1, 2, 4 s and so on, at most 5 min (ATT-171); the first failure of the driver is followed by a free try (ATT-174).
 func TestAttacherRetries(t *testing.T) {
-	times := func(w *world, lines []string) (times []string) {
+	times := func(w *fixture, lines []string) (times []string) {
 		for _, line := range lines {
 			at, _, _ := strings.Cut(line, " ")
 			times = append(times, at)
@@ -124,7 +124,7 @@ func TestAttacherRetries(t *testing.T) {
 		return times
 	}
 	w := attacherOnly(t)
-	w.faults.Fail(matchAttach, fakeInternal)
+	w.Faults.Fail(matchAttach, fakeInternal)
 	w.request("va", "pv1")
 	w.Advance(30 * minute)
 	// Two failures at once; the first earns a retry after 1 s, the second one after 2 s, which comes too late to count. From the
@@ -137,14 +137,14 @@ func TestAttacherRetries(t *testing.T) {
 
 	t.Run("the failures of a name stay", func(t *testing.T) {
 		w := attacherOnly(t)
-		broken := w.faults.Fail(matchAttach, fakeInternal)
+		broken := w.Faults.Fail(matchAttach, fakeInternal)
 		w.request("va", "pv1")
 		w.Advance(4 * sec) // three failures; the next retry is at 5 s
 		va := w.stored("va")
 		w.main(va, `{"metadata":{"finalizers":null}}`)
 		w.delete(va)
 		w.Advance(6 * sec)
-		w.mark()
+		w.Mark()
 		w.request("va", "pv1")
 		w.Advance(2 * minute)
 		got := times(w, w.log())
@@ -158,9 +158,9 @@ func TestAttacherRetries(t *testing.T) {
 			t.Fatal("the volume is not attached")
 		}
 		w.log()
-		w.mark()
-		w.faults.Clear()
-		w.faults.Fail(matchAttach, fakeInternal).Times(2)
+		w.Mark()
+		w.Faults.Clear()
+		w.Faults.Fail(matchAttach, fakeInternal).Times(2)
 		w.status(w.stored("va"), `{"status":{"attached":false}}`)
 		w.Advance(10 * sec)
 		if got := times(w, w.log()); !slices.Equal(got, []string{"0s", "1s", "3s"}) {
@@ -169,10 +169,10 @@ func TestAttacherRetries(t *testing.T) {
 	})
 	t.Run("another change has it looked at", func(t *testing.T) {
 		w := attacherOnly(t)
-		w.faults.Fail(matchAttach, fakeInternal)
+		w.Faults.Fail(matchAttach, fakeInternal)
 		w.request("va", "pv1")
 		w.Advance(6 * sec)
-		w.mark()
+		w.Mark()
 		w.log()
 		w.main(w.stored("va"), `{"metadata":{"labels":{"x":"y"}}}`)
 		w.Advance(0)
@@ -184,7 +184,7 @@ func TestAttacherRetries(t *testing.T) {
 	t.Run("those of others are theirs", func(t *testing.T) {
 		w := attacherOnly(t)
 		name := "pv1"
-		w.create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: storagev1.VolumeAttachmentSpec{
+		w.Create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: storagev1.VolumeAttachmentSpec{
 			Attacher: "other", NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}})
 		w.Advance(minute)
 		w.want("ATT-170")
@@ -194,15 +194,15 @@ func TestAttacherRetries(t *testing.T) {
 // A call that takes longer than 15 s has failed (ATT-172); without a limit it has not.
 func TestAttacherTimeout(t *testing.T) {
 	w := attacherOnly(t)
-	w.faults.Slow(matchAttach, 20*sec).Once()
+	w.Faults.Slow(matchAttach, 20*sec).Once()
 	w.request("va", "pv1")
 	w.Advance(14900 * ms)
 	w.want("ATT-172: not yet")
 	w.Advance(10 * sec)
 	w.want("ATT-172, ATT-174", "15s Attach h1@a DeadlineExceeded", "15s Attach h1@a OK")
 
-	w = attacherOnly(t, func(w *world) { w.ea.Timeout = -1 })
-	w.faults.Slow(matchAttach, 20*sec).Once()
+	w = attacherOnly(t, func(w *fixture) { w.ea.Timeout = -1 })
+	w.Faults.Slow(matchAttach, 20*sec).Once()
 	w.request("va", "pv1")
 	w.Advance(25 * sec)
 	w.want("without a limit", "20s Attach h1@a OK")
@@ -211,7 +211,7 @@ func TestAttacherTimeout(t *testing.T) {
 // An error that is too long cannot be saved, and that is all (ATT-161, ATT-172).
 func TestErrorTooLong(t *testing.T) {
 	w := attacherOnly(t)
-	w.faults.Fail(matchAttach, storage.Errorf(storage.Internal, "%s", strings.Repeat("x", 1024))).Times(2)
+	w.Faults.Fail(matchAttach, storage.Errorf(storage.Internal, "%s", strings.Repeat("x", 1024))).Times(2)
 	w.request("va", "pv1")
 	w.Advance(100 * ms)
 	if e := w.stored("va").Status.AttachError; e != nil {
@@ -240,8 +240,8 @@ func TestDetachWithout(t *testing.T) {
 	if e := w.stored("va").Status.DetachError; e == nil || e.Message != `persistentvolume "pv1" not found` {
 		t.Errorf("ATT-177: the error is %v", e)
 	}
-	w.create(fake.Volume("pv1", "1Gi", fake.CSISource(driver, "h1")))
-	w.mark()
+	w.Create(fake.Volume("pv1", "1Gi", fake.CSISource(driver, "h1")))
+	w.Mark()
 	w.Advance(10 * minute)
 	got := w.log()
 	if len(got) != 1 || !strings.HasSuffix(got[0], "Detach h1@a OK") {
@@ -268,8 +268,8 @@ func TestDetachCrash(t *testing.T) {
 	w.main(va, `{"metadata":{"finalizers":["external-attacher/d","test/hold"]}}`)
 	w.Advance(sec)
 	w.log()
-	w.mark()
-	w.faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
+	w.Mark()
+	w.Faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
 	w.delete(w.stored("va"))
 	w.Advance(minute)
 	w.want("ATT-175", "0s Detach h1@a OK")
@@ -280,7 +280,7 @@ func TestDetachCrash(t *testing.T) {
 	w = attacherOnly(t)
 	w.request("va", "pv1")
 	w.Advance(sec)
-	w.faults.Fail(matchDetach, storage.Errorf(storage.NotFound, "no such volume"))
+	w.Faults.Fail(matchDetach, storage.Errorf(storage.NotFound, "no such volume"))
 	w.delete(w.stored("va"))
 	w.Advance(minute)
 	va = w.stored("va")
@@ -301,7 +301,7 @@ func TestVolumeFinalizer(t *testing.T) {
 	name := "pv1"
 	other := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: "other", NodeName: "b", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}}
-	w.create(other)
+	w.Create(other)
 	w.main(pv, `{"metadata":{"finalizers":["test/hold","external-attacher/d"]}}`)
 	w.delete(pv)
 	w.delete(w.stored("va"))
@@ -325,7 +325,7 @@ func TestVolumeFinalizer(t *testing.T) {
 
 // A driver that cannot attach has its VolumeAttachments marked, and that is all (ATT-179).
 func TestCannotAttach(t *testing.T) {
-	w := attacherOnly(t, func(w *world) { w.disk = fake.CSI(driver, fake.WithoutAttach()) })
+	w := attacherOnly(t, func(w *fixture) { w.disk = fake.CSI(driver, fake.WithoutAttach()) })
 	w.request("va", "missing")
 	w.Advance(sec)
 	w.want("ATT-179")
@@ -358,13 +358,13 @@ func (s *spy) Published() (map[string][]string, error) { return s.published, nil
 func TestAttachRequest(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		driver := &spy{Memory: fake.CSI(driver)}
-		w := prepare(t, func(w *world) { w.eaOpts.PublishReadOnly = readOnly })
+		w := prepare(t, func(w *fixture) { w.eaOpts.PublishReadOnly = readOnly })
 		w.backend = driver
 		driver.published = map[string][]string{"h2": {"a"}}
 		pv := fake.Volume("pv2", "1Gi", fake.CSISource("d", "h2"), fake.Modes("ROX"))
 		pv.Spec.CSI.ReadOnly = true
 		pv.Spec.CSI.VolumeAttributes = map[string]string{"k": "v"}
-		w.create(pv)
+		w.Create(pv)
 		w.start()
 		w.request("va", "pv2")
 		w.Advance(sec)
@@ -403,15 +403,15 @@ func TestCompare(t *testing.T) {
 
 // With a cache that lags an old error stays beside success (ATT-182).
 func TestStaleError(t *testing.T) {
-	w := newWorld(t, func(w *world) { w.eaLag = 2 * sec })
+	w := newFixture(t, func(w *fixture) { w.eaLag = 2 * sec })
 	a, _ := w.Actor(actors.AttachDetach)
 	a.Crash()
 	pv := "pv1"
-	w.create(&storagev1.VolumeAttachment{
+	w.Create(&storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: "va", Finalizers: []string{"external-attacher/d"}, Annotations: map[string]string{"csi.alpha.kubernetes.io/node-id": "id-a"}},
 		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
 	})
-	w.faults.Fail(matchAttach, fakeInternal).Once()
+	w.Faults.Fail(matchAttach, fakeInternal).Once()
 	w.Advance(3500 * ms) // the first attempt is at 2 s, the next at 3 s
 	va := w.stored("va")
 	if !va.Status.Attached || va.Status.AttachError == nil {
@@ -424,23 +424,23 @@ func TestStaleError(t *testing.T) {
 
 // The plain attacher of recordings.
 func TestPlainAttacher(t *testing.T) {
-	plain := func(w *world) {
+	plain := func(w *fixture) {
 		w.ea.Timeout = -1
 		w.eaOpts = options.Attacher{Plain: true, Workers: -1, Finalizer: "external-attacher/" + driver}
 	}
 	w := attacherOnly(t, plain)
 	w.delete(csiNodeNamed("a"))
-	w.faults.Fail(matchAttach, fakeInternal)
+	w.Faults.Fail(matchAttach, fakeInternal)
 	w.request("va", "missing")
 	w.Advance(4 * sec)
 	w.want("no second try for nothing, and no look at anything else",
 		"0s Attach missing@a Internal", "1s Attach missing@a Internal", "3s Attach missing@a Internal")
-	w.faults.Fail(matchDetach, fakeInternal).Once()
+	w.Faults.Fail(matchDetach, fakeInternal).Once()
 	w.delete(w.stored("va"))
 	w.Advance(time.Hour)
 	w.want("the deletion takes the place of the retry", "4s Detach missing@a Internal", "12s Detach missing@a OK")
 	w.request("again", "pv1")
-	w.faults.Clear()
+	w.Faults.Clear()
 	w.Advance(sec)
 	pv, _ := w.Store().Volumes.Get("pv1")
 	if !w.stored("again").Status.Attached || slices.Contains(pv.Finalizers, "external-attacher/d") {

@@ -48,7 +48,7 @@ func TestConfig(t *testing.T) {
 
 // An idle cluster costs nothing, and what happens after a long time falls on the grid (ATT-060, ATT-120).
 func TestIdle(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.moved("p", "a", "c1", "h1")
 	w.Advance(4 * minute)
 	events := 0
@@ -59,7 +59,7 @@ func TestIdle(t *testing.T) {
 		t.Errorf("a virtual year took %d events, want none", events)
 	}
 	// Passes that verify are 60.1 s apart: the last was at a multiple of that since the start.
-	w.mark()
+	w.Mark()
 	ea, _ := w.Actor(actors.Attacher(driver))
 	ea.Crash()
 	w.status(w.va("a"), `{"status":{"attached":false}}`)
@@ -71,11 +71,11 @@ func TestIdle(t *testing.T) {
 
 // Passes follow each other at 100 ms from the end of one to the begin of the next (ATT-060).
 func TestCadence(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.at50()
-	w.faults.Fail(matchNodeList, errBroken).Once().Delay(70 * ms)
-	w.faults.Slow(matchNodeList, 70*ms).Once()
+	w.Faults.Fail(matchNodeList, errBroken).Once().Delay(70 * ms)
+	w.Faults.Slow(matchNodeList, 70*ms).Once()
 	w.kill(p)
 	w.inUse("a")
 	w.Advance(2 * sec)
@@ -91,7 +91,7 @@ func TestCadence(t *testing.T) {
 
 // One node that cannot be written does not keep the others from it, and each write has all there is for its node (ATT-111, ATT-112).
 func TestNodeWrites(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.volume("m1", "m1", "cm1", corev1.ReadWriteMany)
 	w.volume("m2", "m2", "cm2", corev1.ReadWriteMany)
 	p := w.pod("p", "a", "cm1", "cm2")
@@ -113,7 +113,7 @@ func TestNodeWrites(t *testing.T) {
 	w.log()
 	w.pod("p2", "a", "cm1")
 	w.pod("q2", "b", "cm1")
-	w.faults.Fail(fake.Match{Actor: actors.AttachDetach, Verb: "patch-status", Kind: "Node", Key: "a"}, errBroken).Once()
+	w.Faults.Fail(fake.Match{Actor: actors.AttachDetach, Verb: "patch-status", Kind: "Node", Key: "a"}, errBroken).Once()
 	w.Advance(2 * sec)
 	var writes []string
 	for _, line := range w.log() {
@@ -128,14 +128,14 @@ func TestNodeWrites(t *testing.T) {
 
 // With a cache that lags the difference is one too few, and heals with the next change of that node (ATT-114, ATT-211).
 func TestStaleDiff(t *testing.T) {
-	w := newWorld(t, func(w *world) { w.lag = 3 * sec })
+	w := newFixture(t, func(w *fixture) { w.lag = 3 * sec })
 	w.volume("m1", "m1", "cm1", corev1.ReadWriteMany)
 	p := w.pod("p", "a", "c1")
 	w.inUse("a", "h1")
 	w.Advance(minute)
 	w.wantAttached("attached", "a", "h1")
 	w.at50()
-	w.faults.Fail(fake.Match{Actor: actors.AttachDetach, Verb: "delete"}, errBroken).Once()
+	w.Faults.Fail(fake.Match{Actor: actors.AttachDetach, Verb: "delete"}, errBroken).Once()
 	w.kill(p)
 	w.inUse("a")
 	w.Advance(200 * ms)
@@ -155,7 +155,7 @@ func TestStaleDiff(t *testing.T) {
 
 // The Events go to the pods of the moment when the operation began (ATT-101), which nothing stops (ATT-080).
 func TestEventReceivers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.at50()
 	p := w.pod("p", "a", "c1")
 	w.Advance(100 * ms)
@@ -169,9 +169,9 @@ func TestEventReceivers(t *testing.T) {
 // The claim of a generic ephemeral volume must be the pod's own (ATT-012).
 func TestEphemeral(t *testing.T) {
 	for _, own := range []bool{true, false} {
-		w := newWorld(t)
+		w := newFixture(t)
 		pod := fake.Pod("p", fake.OnNode("a"), fake.Ephemeral("v", "1Gi", ""))
-		w.create(pod)
+		w.Create(pod)
 		stored, _ := w.Store().Pods.Get("default/p")
 		w.volume("pv2", "h2", "p-v", corev1.ReadWriteOnce)
 		if own {
@@ -192,7 +192,7 @@ func TestEphemeral(t *testing.T) {
 
 // A pod whose claim is gone leaves through the populator, one volume in each pass (ATT-028, ATT-032, ATT-033).
 func TestPopulatorRemoves(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.volume("pv2", "h2", "c2", corev1.ReadWriteOnce)
 	p := w.pod("p", "a", "c1", "c2")
 	w.Advance(10 * sec)
@@ -214,7 +214,7 @@ func TestPopulatorRemoves(t *testing.T) {
 
 // A pod of the same name is another pod (ATT-002, ATT-032).
 func TestPodRecreated(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	claim, _ := w.Store().Claims.Get("default/c1")
 	w.status(claim, `{"status":{"phase":"Lost"}}`)
@@ -231,7 +231,7 @@ func TestPodRecreated(t *testing.T) {
 // What an earlier life has left, and what it takes with it (ATT-130 to ATT-135).
 func TestRestart(t *testing.T) {
 	t.Run("attached and desired", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.moved("p", "a", "c1", "h1")
 		w.restart(nil)
 		w.Advance(minute / 2)
@@ -246,14 +246,14 @@ func TestRestart(t *testing.T) {
 		}
 	})
 	t.Run("a VolumeAttachment only, and desired", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.moved("p", "a", "c1", "h1")
 		w.restart(func() { w.status(nodeNamed("a"), `{"status":{"volumesAttached":null}}`) })
 		w.Advance(sec)
 		w.want("ATT-132, ATT-135: attached again, with the VolumeAttachment there is", "500ms default/p "+attachedText, "600ms node a [h1]")
 	})
 	t.Run("no Multi-Attach event for what is uncertain", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := w.moved("p", "a", "c1", "h1")
 		w.restart(func() {
 			w.status(nodeNamed("a"), `{"status":{"volumesAttached":null}}`)
@@ -264,7 +264,7 @@ func TestRestart(t *testing.T) {
 		w.want("ATT-070, ATT-132", "0s create VA h1@b", "0s Attach h1@b OK", "500ms default/q "+attachedText, "600ms node b [h1]")
 	})
 	t.Run("6 minutes begin anew", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := w.moved("p", "a", "c1", "h1")
 		w.ready("a", "Unknown")
 		w.kill(p)
@@ -277,8 +277,8 @@ func TestRestart(t *testing.T) {
 		w.want("ATT-064", "6m0.1s node a []", "6m0.1s delete VA h1@a", "6m0.1s Detach h1@a OK")
 	})
 	t.Run("delays are forgotten", func(t *testing.T) {
-		w := newWorld(t)
-		w.faults.Fail(matchAttach, fakeInternal)
+		w := newFixture(t)
+		w.Faults.Fail(matchAttach, fakeInternal)
 		w.pod("p", "a", "c1")
 		w.Advance(minute)
 		w.log()
@@ -290,20 +290,20 @@ func TestRestart(t *testing.T) {
 		}
 	})
 	t.Run("a node that is not managed", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.restart(func() {
 			node := fake.Node("u")
 			node.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "kubernetes.io/csi/d^h1", DevicePath: "/dev/x"}}
-			w.create(node)
+			w.Create(node)
 		})
 		w.Advance(sec)
 		w.want("ATT-131: detached all the same", "0s node u []", "0s delete VA csi-"+strings.TrimPrefix(attachmentOn("u"), "csi-")+": error")
 	})
 	t.Run("inline volumes and unknown volumes", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.restart(func() {
 			gone := "gone"
-			w.create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: storagev1.VolumeAttachmentSpec{
+			w.Create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: storagev1.VolumeAttachmentSpec{
 				Attacher: "other", NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &gone}}})
 		})
 		w.status(nodeNamed("a"), `{"status":{"phase":"Running"}}`)
@@ -339,12 +339,12 @@ func TestCacheWait(t *testing.T) {
 
 // The controller creates and deletes VolumeAttachments, and does nothing else to them (ATT-146, ATT-160).
 func TestOnlyCreatesAndDeletes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.kill(p)
 	w.inUse("a")
 	w.Advance(minute)
-	for e := range w.trace.Entries() {
+	for e := range w.Trace().Entries() {
 		if e.Type != trace.Write || e.Actor != actors.AttachDetach || e.Object.Kind != api.VolumeAttachment {
 			continue
 		}
@@ -359,7 +359,7 @@ func TestOnlyCreatesAndDeletes(t *testing.T) {
 
 // Taking the taint away again changes nothing (ATT-197).
 func TestTaintRemoved(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.kill(p)
 	w.at50()
@@ -373,9 +373,9 @@ func TestTaintRemoved(t *testing.T) {
 // A volume that allows one node has one operation in the cluster: the first in order wins, and the other is told when it is attached
 // (ATT-068, ATT-081, ATT-088, ATT-212).
 func TestTwoNodes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.at50()
-	w.faults.Fail(matchAttach, fakeInternal).Times(2)
+	w.Faults.Fail(matchAttach, fakeInternal).Times(2)
 	w.pod("pb", "b", "c1")
 	w.pod("pa", "a", "c1")
 	w.Advance(1600 * ms)
@@ -407,11 +407,11 @@ func TestInTree(t *testing.T) {
 	w := prepare(t, withoutAttacher)
 	w.backend = inTree{fake.CSI("kubernetes.io/fc", fake.Lenient())}
 	claim := fake.Claim("cf", "1Gi", fake.VolumeName("fc1"))
-	w.create(claim)
+	w.Create(claim)
 	stored, _ := w.Store().Claims.Get("default/cf")
 	pv := fake.Volume("fc1", "1Gi", fake.ForClaim("cf", stored.UID))
 	pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{FC: &corev1.FCVolumeSource{WWIDs: []string{"w"}}}
-	w.create(pv)
+	w.Create(pv)
 	w.status(stored, `{"status":{"phase":"Bound"}}`)
 	w.start()
 	w.at50()
@@ -431,7 +431,7 @@ func TestInTree(t *testing.T) {
 
 // A handle with the separator in it can be attached and never be detached (ATT-143).
 func TestSeparatorInHandle(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.volume("odd", "x^y", "co", corev1.ReadWriteOnce)
 	p := w.pod("p", "a", "co")
 	w.Advance(2 * sec)
@@ -446,11 +446,11 @@ func TestSeparatorInHandle(t *testing.T) {
 // Changes of different kinds come in no order: here the pod comes before the CSIDriver says that nothing need be attached (ATT-210).
 func TestOrderOfKinds(t *testing.T) {
 	no := false
-	w := newWorld(t)
+	w := newFixture(t)
 	w.at50()
 	w.delete(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}})
 	w.pod("p", "a", "c1")
-	w.create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: &no}})
+	w.Create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: &no}})
 	w.Advance(550 * ms)
 	w.want("ATT-100, ATT-210: nothing is attached", `50ms default/p Warning FailedAttachVolume: AttachVolume.FindAttachablePluginBySpec failed for volume "pv1" `)
 	w.Advance(minute)
@@ -461,13 +461,13 @@ func TestOrderOfKinds(t *testing.T) {
 
 // Settle waits until what is wanted is attached and the node knows, and not for what comes round by itself.
 func TestSettle(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pod("p", "a", "c1")
 	if err := w.Settle(time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	w.wantAttached("after Settle", "a", "h1")
-	if took := w.Now().Sub(w.base); took > sec {
+	if took := w.Now().Sub(w.Begin); took > sec {
 		t.Errorf("Settle took %v, want less than a second", took)
 	}
 }

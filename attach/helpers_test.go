@@ -28,7 +28,7 @@ func csiNodeNamed(name string) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func newPodGC(w *world) (*engine.Actor, error) { return attach.NewPodGC(w.Engine) }
+func newPodGC(w *fixture) (*engine.Actor, error) { return attach.NewPodGC(w.Engine) }
 
 func attachmentOn(node string) string { return objects.AttachmentName("h1", driver, node) }
 

@@ -21,7 +21,7 @@ import (
 // want.
 func history(t *testing.T, seed int64) string {
 	t.Helper()
-	w := prepare(t, func(w *world) { w.seed = seed; w.disk = fake.CSI(driver) })
+	w := prepare(t, func(w *fixture) { w.seed = seed; w.disk = fake.CSI(driver) })
 	for i := 2; i <= 4; i++ {
 		w.volume(fmt.Sprintf("pv%d", i), fmt.Sprintf("h%d", i), fmt.Sprintf("c%d", i), corev1.ReadWriteOnce)
 	}
@@ -61,20 +61,20 @@ func history(t *testing.T, seed int64) string {
 		}
 		switch rng.IntN(8) {
 		case 0:
-			w.faults.Fail(matchAttach, fakeInternal).Once()
+			w.Faults.Fail(matchAttach, fakeInternal).Once()
 		case 1:
-			w.faults.Fail(matchDetach, fakeInternal).Once()
+			w.Faults.Fail(matchDetach, fakeInternal).Once()
 		case 2:
-			w.faults.Fail(matchNodeList, errBroken).Once()
+			w.Faults.Fail(matchNodeList, errBroken).Once()
 		case 3:
-			w.faults.Crash(fake.Match{Actor: actors.AttachDetach, Verb: "create", Kind: "VolumeAttachment"}, sec).Once()
+			w.Faults.Crash(fake.Match{Actor: actors.AttachDetach, Verb: "create", Kind: "VolumeAttachment"}, sec).Once()
 		case 4:
-			w.faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
+			w.Faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
 		}
 		w.Advance(time.Duration(rng.IntN(3000)) * ms)
 		report()
 	}
-	w.faults.Clear()
+	w.Faults.Clear()
 	// Restarts leave volumes that are assumed to be mounted until their node says something (ATT-044).
 	for range 20 {
 		w.Advance(minute)
@@ -94,7 +94,7 @@ func history(t *testing.T, seed int64) string {
 		}
 	}
 	var trace strings.Builder
-	for e := range w.trace.Entries() {
+	for e := range w.Trace().Entries() {
 		fmt.Fprintf(&trace, "%v %s %s %s %s %s %v\n", e.Time.Sub(engine.DefaultStart), e.Actor, e.Type, e.Verb, e.Object, e.Text, e.Err)
 	}
 	return trace.String()

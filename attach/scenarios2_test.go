@@ -16,12 +16,12 @@ import (
 )
 
 // stuckDetach lets the detachment from node a fail: the VolumeAttachment is terminating, with an error.
-func stuckDetach(t *testing.T) (*world, *fake.Rule) {
+func stuckDetach(t *testing.T) (*fixture, *fake.Rule) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.at50()
-	broken := w.faults.Fail(matchDetach, fakeInternal)
+	broken := w.Faults.Fail(matchDetach, fakeInternal)
 	w.kill(p)
 	w.inUse("a")
 	w.Advance(sec)
@@ -44,7 +44,7 @@ func TestScenario12SameNode(t *testing.T) {
 	w, broken := stuckDetach(t)
 	w.Advance(15 * sec) // the attacher's retries are 1, 3, 7, 15, 31 s after the first
 	w.log()
-	w.mark()
+	w.Mark()
 	w.pod("p2", "a", "c1")
 	w.Advance(2 * sec)
 	got := w.log()
@@ -76,7 +76,7 @@ func TestScenario12Vanishes(t *testing.T) {
 	w, broken := stuckDetach(t)
 	broken.Times(1)
 	// The next retry of the attacher uses that up; the one after, at 7.05 s, lets the VolumeAttachment go.
-	w.Advance(w.base.Add(6900 * ms).Sub(w.Now()))
+	w.Advance(w.Begin.Add(6900 * ms).Sub(w.Now()))
 	w.log()
 	if w.va("a") == nil {
 		t.Fatal("the VolumeAttachment is gone too early")
@@ -95,8 +95,8 @@ func TestScenario12Vanishes(t *testing.T) {
 // Scenario 13: detaching fails, and a pod wants the volume on the other node.
 func TestScenario13OtherNode(t *testing.T) {
 	w, broken := stuckDetach(t)
-	w.mark()
-	refused := w.faults.Fail(fake.Match{Target: driver, Verb: string(storage.Attach), Node: "b"}, fakeInternal)
+	w.Mark()
+	refused := w.Faults.Fail(fake.Match{Target: driver, Verb: string(storage.Attach), Node: "b"}, fakeInternal)
 	w.pod("p2", "b", "c1")
 	w.Advance(20 * sec)
 	got := w.log()
@@ -128,10 +128,10 @@ func TestScenario13OtherNode(t *testing.T) {
 
 // Scenario 14: a node's status cannot be written.
 func TestScenario14NodeWriteFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.at50()
-	w.faults.Fail(matchNodeList, errBroken).Once()
+	w.Faults.Fail(matchNodeList, errBroken).Once()
 	w.kill(p)
 	w.inUse("a")
 	w.Advance(5 * sec)
@@ -146,7 +146,7 @@ func TestScenario14NodeWriteFails(t *testing.T) {
 
 // Scenario 15: the node uses the volume, and the cache does not know.
 func TestScenario15SafeCheck(t *testing.T) {
-	w := newWorld(t, func(w *world) { w.lag = 10 * sec })
+	w := newFixture(t, func(w *fixture) { w.lag = 10 * sec })
 	p := w.pod("p", "a", "c1")
 	w.inUse("a", "h1")
 	w.Advance(minute)
@@ -169,7 +169,7 @@ func TestScenario15SafeCheck(t *testing.T) {
 
 // Scenario 16: the controller restarts, and the pod has gone meanwhile.
 func TestScenario16RestartPodGone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.restart(func() {
 		w.kill(p)
@@ -190,7 +190,7 @@ func TestScenario17RestartDetaching(t *testing.T) {
 		}
 	}
 	broken.Times(1)
-	w.mark()
+	w.Mark()
 	w.status(nodeNamed("a"), `{"status":{"phase":"Running"}}`)
 	w.Advance(11 * minute)
 	// Each wait finds the old error at its first look; the attacher succeeds at its own pace, and a DELETE that finds nothing ends it.
@@ -216,7 +216,7 @@ func TestScenario17RestartDetaching(t *testing.T) {
 // Scenario 18: the controller restarts, and the node has gone meanwhile.
 func TestScenario18RestartNodeGone(t *testing.T) {
 	for _, volume := range []bool{true, false} {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := w.moved("p", "a", "c1", "h1")
 		w.restart(func() {
 			w.kill(p)
@@ -245,15 +245,15 @@ func TestScenario18RestartNodeGone(t *testing.T) {
 // Scenario 19: an attachment is lost behind the controller's back.
 func TestScenario19Sync(t *testing.T) {
 	t.Run("status.attached", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.moved("p", "a", "c1", "h1") // until 2 s; the first pass was at 0 s
-		w.faults.Fail(matchAttach, fakeInternal).Times(2)
+		w.Faults.Fail(matchAttach, fakeInternal).Times(2)
 		w.status(w.va("a"), `{"status":{"attached":false}}`)
 		w.Advance(57 * sec)
 		w.want("ATT-120: nothing before a minute is over", "0s Attach h1@a Internal", "1s Attach h1@a Internal", "3s Attach h1@a OK")
 	})
 	t.Run("status.attached, and no attacher", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.moved("p", "a", "c1", "h1")
 		ea, _ := w.Actor(actors.Attacher(driver))
 		ea.Crash()
@@ -269,7 +269,7 @@ func TestScenario19Sync(t *testing.T) {
 		}
 	})
 	t.Run("deleted", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.moved("p", "a", "c1", "h1")
 		w.Advance(10 * minute)
 		w.delete(w.va("a"))
@@ -285,7 +285,7 @@ func TestScenario19Sync(t *testing.T) {
 		)
 	})
 	t.Run("disabled", func(t *testing.T) {
-		w := newWorld(t, func(w *world) { w.cfg.SyncPeriod = -1 })
+		w := newFixture(t, func(w *fixture) { w.cfg.SyncPeriod = -1 })
 		w.moved("p", "a", "c1", "h1")
 		w.delete(w.va("a"))
 		w.Advance(10 * minute)
@@ -296,12 +296,12 @@ func TestScenario19Sync(t *testing.T) {
 // Scenario 20: a driver that needs no attaching.
 func TestScenario20NoAttach(t *testing.T) {
 	no := false
-	replace := func(w *world) {
+	replace := func(w *fixture) {
 		w.delete(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}})
-		w.create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: &no}})
+		w.Create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: &no}})
 	}
 	t.Run("from the start", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		replace(w)
 		w.Advance(0)
 		w.pod("p", "a", "c1")
@@ -309,12 +309,12 @@ func TestScenario20NoAttach(t *testing.T) {
 		w.want("ATT-010: nothing")
 	})
 	t.Run("changed", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := w.moved("p", "a", "c1", "h1")
 		replace(w)
 		w.Advance(2 * minute)
 		w.want("ATT-013, ATT-034: out of what is desired, but mounted")
-		w.mark()
+		w.Mark()
 		w.inUse("a")
 		w.status(p, `{"status":{"message":"still here"}}`)
 		w.Advance(5 * minute)
@@ -324,9 +324,9 @@ func TestScenario20NoAttach(t *testing.T) {
 
 // Scenario 21: a node that is not managed.
 func TestScenario21Unmanaged(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.main(nodeNamed("b"), `{"metadata":{"annotations":null}}`)
-	w.create(fake.Node("u"), &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "u"},
+	w.Create(fake.Node("u"), &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "u"},
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "u"}}}})
 	w.Advance(sec)
 	w.pod("p", "u", "c1")
@@ -342,7 +342,7 @@ func TestScenario21Unmanaged(t *testing.T) {
 		t.Errorf("ATT-035: this happened: %q, want it attached after the list at 3 min", got)
 	}
 	// Without the annotation it stays managed.
-	w2 := newWorld(t)
+	w2 := newFixture(t)
 	w2.main(nodeNamed("a"), `{"metadata":{"annotations":null}}`)
 	w2.at50()
 	w2.pod("p", "a", "c1")
@@ -352,37 +352,37 @@ func TestScenario21Unmanaged(t *testing.T) {
 
 // Scenario 22: a node is created again.
 func TestScenario22NodeRecreated(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.moved("p", "a", "c1", "h1")
 	w.at50()
 	w.delete(nodeNamed("a"))
 	w.Advance(minute)
 	w.want("ATT-022: nothing")
-	w.mark()
+	w.Mark()
 	again := fake.Node("a")
 	again.Annotations = map[string]string{objects.AnnManagedAttach: ""}
-	w.create(again)
+	w.Create(again)
 	w.Advance(sec)
 	w.want("ATT-049, ATT-115: the list is restored", "50ms node a [h1]")
 
-	w = newWorld(t)
+	w = newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.delete(nodeNamed("a"))
 	w.kill(p)
 	w.Advance(minute)
 	w.want("ATT-022, ATT-043: what it said last stays")
 	w.at50()
-	w.create(again)
+	w.Create(again)
 	w.Advance(sec)
 	w.want("ATT-115: detached", "50ms node a unchanged", "50ms delete VA h1@a", "50ms Detach h1@a OK")
 }
 
 // Scenario 23: the claim is bound late.
 func TestScenario23LateBinding(t *testing.T) {
-	pending := func(t *testing.T) (*world, *corev1.PersistentVolumeClaim) {
-		w := newWorld(t)
+	pending := func(t *testing.T) (*fixture, *corev1.PersistentVolumeClaim) {
+		w := newFixture(t)
 		claim := fake.Claim("late", "1Gi", fake.VolumeName("pv2"))
-		w.create(claim)
+		w.Create(claim)
 		claim, _ = w.Store().Claims.Get("default/late")
 		w.handles = append(w.handles, "h2")
 		w.pod("p", "a", "late")
@@ -393,14 +393,14 @@ func TestScenario23LateBinding(t *testing.T) {
 	t.Run("bound", func(t *testing.T) {
 		w, claim := pending(t)
 		w.at50()
-		w.create(fake.Volume("pv2", "1Gi", fake.CSISource(driver, "h2"), fake.ForClaim("late", claim.UID)))
+		w.Create(fake.Volume("pv2", "1Gi", fake.CSISource(driver, "h2"), fake.ForClaim("late", claim.UID)))
 		w.status(claim, `{"status":{"phase":"Bound"}}`)
 		w.Advance(100 * ms)
 		w.want("ATT-031", "50ms create VA h2@a", "50ms Attach h2@a OK")
 	})
 	t.Run("the volume comes after the claim", func(t *testing.T) {
 		w, claim := pending(t)
-		w.create(fake.Volume("pv2", "1Gi", fake.CSISource(driver, "h2"), fake.ForClaim("late")))
+		w.Create(fake.Volume("pv2", "1Gi", fake.CSISource(driver, "h2"), fake.ForClaim("late")))
 		w.status(claim, `{"status":{"phase":"Bound"}}`)
 		w.Advance(sec)
 		w.main(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv2"}}, `{"spec":{"claimRef":{"uid":"`+string(claim.UID)+`"}}}`)
@@ -413,7 +413,7 @@ func TestScenario23LateBinding(t *testing.T) {
 
 // Scenario 24: a volume is deleted while it is attached.
 func TestScenario24VolumeDeleted(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	pv, _ := w.Store().Volumes.Get("pv1")
 	w.delete(pv)
@@ -423,7 +423,7 @@ func TestScenario24VolumeDeleted(t *testing.T) {
 		t.Fatalf("ATT-178: the PersistentVolume is %v, want it held by the attacher", pv)
 	}
 	name := "pv1"
-	w.create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "new"},
+	w.Create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "new"},
 		Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "b", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}})
 	w.Advance(sec)
 	other, _ := w.Store().Attachments.Get("new")
@@ -447,13 +447,13 @@ func TestScenario24VolumeDeleted(t *testing.T) {
 
 // Scenario 25: the driver says that the node is full.
 func TestScenario25Limits(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	node := csiNodeNamed("a")
 	w.main(node, `{"spec":{"drivers":[{"name":"d","nodeID":"id-a","topologyKeys":null,"allocatable":{"count":1}}]}}`)
 	w.moved("p", "a", "c1", "h1")
 	w.volume("pv2", "h2", "c2", corev1.ReadWriteOnce)
 	w.at50()
-	w.faults.Fail(matchAttach, storage.Errorf(storage.ResourceExhausted, "full"))
+	w.Faults.Fail(matchAttach, storage.Errorf(storage.ResourceExhausted, "full"))
 	w.pod("p2", "a", "c2")
 	w.Advance(600 * ms)
 	w.want("ATT-074, ATT-190: attached regardless of the limit",

@@ -20,16 +20,16 @@ const (
 // is due 50 ms later.
 
 // at50 lets time pass until 50 ms before a tick, and begins the log there.
-func (w *world) at50() {
-	w.t.Helper()
+func (w *fixture) at50() {
+	w.T.Helper()
 	w.Advance(sec + 50*ms)
 	w.log()
-	w.mark()
+	w.Mark()
 }
 
 // Scenario 1: attach.
 func TestScenario01Attach(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.at50()
 	w.pod("p", "a", "c1")
 	w.Advance(0)
@@ -53,7 +53,7 @@ func TestScenario01Attach(t *testing.T) {
 
 // Scenario 2: the order of detaching.
 func TestScenario02DetachOrder(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.at50()
 	w.kill(p)
@@ -75,7 +75,7 @@ func TestScenario02DetachOrder(t *testing.T) {
 
 // Scenario 3: a volume for one node moves.
 func TestScenario03Move(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.volume("pvx", "h1", "x/c1", corev1.ReadWriteOnce) // the same disk, for the namespace x
 	p1 := w.moved("x/p1", "a", "c1", "h1")
 	w.at50()
@@ -83,7 +83,7 @@ func TestScenario03Move(t *testing.T) {
 	w.Advance(5 * minute)
 	blocked := `Warning FailedAttachVolume: Multi-Attach error for volume "pvx" Volume is already used by pod(s) p1`
 	w.want("ATT-070, ATT-071, ATT-072: blocked", "50ms x/p2 "+blocked)
-	w.mark()
+	w.Mark()
 	w.kill(p1)
 	w.inUse("a")
 	w.Advance(5 * sec)
@@ -100,7 +100,7 @@ func TestScenario03Move(t *testing.T) {
 
 func TestScenario03Variants(t *testing.T) {
 	t.Run("the blocking pod is deleted already", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		p1 := w.moved("p1", "a", "c1", "h1")
 		w.kill(p1) // but the volume stays in use
 		w.at50()
@@ -110,7 +110,7 @@ func TestScenario03Variants(t *testing.T) {
 			"Volume is already exclusively attached to one node and can't be attached to another")
 	})
 	t.Run("the blocking pod is in another namespace", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.volume("pv2", "h1", "y/c2", corev1.ReadWriteOnce)
 		w.moved("p1", "a", "c1", "h1")
 		w.at50()
@@ -123,7 +123,7 @@ func TestScenario03Variants(t *testing.T) {
 
 // Scenario 4: a volume for many nodes.
 func TestScenario04ReadWriteMany(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.volume("many", "m1", "cm", corev1.ReadWriteMany)
 	w.at50()
 	pa := w.pod("pa", "a", "cm")
@@ -141,7 +141,7 @@ func TestScenario04ReadWriteMany(t *testing.T) {
 		"650ms node b [m1]",
 	)
 	w.inUse("b", "m1")
-	w.mark()
+	w.Mark()
 	w.kill(pa)
 	w.Advance(5 * sec)
 	w.want("detached from one node only", "50ms node a []", "50ms delete VA m1@a", "50ms Detach m1@a OK")
@@ -149,7 +149,7 @@ func TestScenario04ReadWriteMany(t *testing.T) {
 
 // Scenario 5: a volume stays mounted on a node that is ready.
 func TestScenario05StuckHealthy(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.at50()
 	w.kill(p)
@@ -157,8 +157,8 @@ func TestScenario05StuckHealthy(t *testing.T) {
 	w.want("ATT-064: without limit")
 	w.wantAttached("ATT-062", "a", "h1")
 	// The stored node uses the volume again at once; nobody checks (ATT-063, ATT-064).
-	w.mark()
-	gets := w.faults.Fail(matchGetNode, errBroken)
+	w.Mark()
+	gets := w.Faults.Fail(matchGetNode, errBroken)
 	w.inUse("a")
 	w.Advance(5 * sec)
 	w.want("ATT-064: detached without the check", "50ms node a []", "50ms delete VA h1@a", "50ms Detach h1@a OK")
@@ -169,11 +169,11 @@ func TestScenario05StuckHealthy(t *testing.T) {
 
 // Scenario 6: a volume stays mounted on a node that is dead.
 func TestScenario06StuckDead(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.ready("a", "Unknown")
 	w.at50()
-	gets := w.faults.Fail(matchGetNode, errBroken)
+	gets := w.Faults.Fail(matchGetNode, errBroken)
 	w.kill(p)
 	w.Advance(6*minute + 60*ms)
 	w.want("ATT-063, ATT-064: not yet")
@@ -185,7 +185,7 @@ func TestScenario06StuckDead(t *testing.T) {
 }
 
 func TestScenario06WantedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.ready("a", "Unknown")
 	w.at50()
@@ -194,7 +194,7 @@ func TestScenario06WantedAgain(t *testing.T) {
 	p2 := w.pod("p2", "a", "c1")
 	w.Advance(2 * minute)
 	w.want("ATT-073: the time is cleared")
-	w.mark()
+	w.Mark()
 	w.kill(p2)
 	w.Advance(6*minute + 60*ms)
 	w.want("ATT-045: it begins anew")
@@ -204,14 +204,14 @@ func TestScenario06WantedAgain(t *testing.T) {
 
 // Scenario 7: forced detaching is disabled.
 func TestScenario07ForceDisabled(t *testing.T) {
-	w := newWorld(t, func(w *world) { w.cfg.DisableForceDetach = true })
+	w := newFixture(t, func(w *fixture) { w.cfg.DisableForceDetach = true })
 	p := w.moved("p", "a", "c1", "h1")
 	w.ready("a", "Unknown")
 	w.at50()
 	w.kill(p)
 	w.Advance(60 * minute)
 	w.want("ATT-063: never")
-	w.mark()
+	w.Mark()
 	w.taint("a")
 	w.Advance(sec)
 	w.want("ATT-063, ATT-064: the taint", "50ms node a []", "50ms delete VA h1@a", "50ms Detach h1@a OK")
@@ -220,7 +220,7 @@ func TestScenario07ForceDisabled(t *testing.T) {
 // Scenario 8: a node goes down without grace.
 func TestScenario08NodeShutdown(t *testing.T) {
 	for _, csiNode := range []bool{true, false} {
-		w := newWorld(t)
+		w := newFixture(t)
 		if _, err := newPodGC(w); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestScenario08NodeShutdown(t *testing.T) {
 		if !csiNode {
 			w.delete(csiNodeNamed("a"))
 		}
-		w.mark()
+		w.Mark()
 		w.taint("a")
 		w.Advance(25 * sec)
 		got := w.log()
@@ -252,19 +252,19 @@ func TestScenario08NodeShutdown(t *testing.T) {
 // Scenario 9: pods that let go early.
 func TestScenario09Early(t *testing.T) {
 	t.Run("a pod that is complete", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := w.moved("p", "a", "c1", "h1")
 		w.at50()
 		w.status(p, `{"status":{"phase":"Succeeded"}}`)
 		w.Advance(sec)
 		w.want("still mounted")
-		w.mark()
+		w.Mark()
 		w.inUse("a")
 		w.Advance(sec)
 		w.want("ATT-025, ATT-026", "50ms node a []", "50ms delete VA h1@a", "50ms Detach h1@a OK")
 	})
 	t.Run("a pod that never ran", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := w.pod("p", "a", "c1")
 		w.Advance(2 * sec)
 		w.inUse("a")
@@ -277,9 +277,9 @@ func TestScenario09Early(t *testing.T) {
 
 // Scenario 10: the driver refuses, then does it.
 func TestScenario10AttachError(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.at50()
-	w.faults.Fail(matchAttach, fakeInternal).Times(3)
+	w.Faults.Fail(matchAttach, fakeInternal).Times(3)
 	w.pod("p", "a", "c1")
 	w.Advance(5700 * ms)
 	internal := failedText + "rpc error: code = Internal desc = boom"
@@ -300,7 +300,7 @@ func TestScenario10AttachError(t *testing.T) {
 
 // Scenario 11: nobody attaches.
 func TestScenario11Timeout(t *testing.T) {
-	w := newWorld(t, withoutAttacher)
+	w := newFixture(t, withoutAttacher)
 	w.at50()
 	p := w.pod("p", "a", "c1")
 	w.Advance(125 * sec)
@@ -309,13 +309,13 @@ func TestScenario11Timeout(t *testing.T) {
 		"2m0.05s default/p "+failedText+"timed out waiting for external-attacher of d CSI driver to attach volume h1",
 	)
 	w.wantAttached("ATT-100", "a")
-	w.mark()
+	w.Mark()
 	w.kill(p)
 	w.Advance(4 * minute)
 	// The second operation runs until 240.65 s after the pod came; the volume counts as mounted.
 	w.want("ATT-044, ATT-213: the operation ends in its time, and nothing is detached",
 		"1m55.65s default/p "+failedText+"timed out waiting for external-attacher of d CSI driver to attach volume h1")
-	w.mark()
+	w.Mark()
 	w.inUse("a")
 	w.status(nodeNamed("a"), `{"status":{"phase":"Running"}}`)
 	w.Advance(5 * sec)
