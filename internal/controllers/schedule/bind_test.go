@@ -24,7 +24,7 @@ func volume(name, size string, opts ...fake.Option) *corev1.PersistentVolume {
 
 // TestBind: a pod whose one claim gets a volume and whose other one is provisioned.
 func TestBind(t *testing.T) {
-	w := waitingWorld(t, volume("v1", "1Gi"), volume("v2", "2Gi"), claimOf("small", "1Gi"), claimOf("middle", "2Gi"), claimOf("large", "9Gi"))
+	w := newWaitingFixture(t, volume("v1", "1Gi"), volume("v2", "2Gi"), claimOf("small", "1Gi"), claimOf("middle", "2Gi"), claimOf("large", "9Gi"))
 	w.create(fake.Pod("p", fake.Claims("large", "middle", "small")))
 	w.Advance(0)
 	w.want("SCHED-028: the nomination; SCHED-140: volumes by size, then claims",
@@ -66,7 +66,7 @@ func TestBind(t *testing.T) {
 
 // TestFirstCheck: however fast the claims are bound.
 func TestFirstCheck(t *testing.T) {
-	w := waitingWorld(t, volume("v1", "1Gi"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, volume("v1", "1Gi"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
 	w.bound("c", "v1")
 	w.Advance(999 * time.Millisecond)
@@ -77,7 +77,7 @@ func TestFirstCheck(t *testing.T) {
 
 // TestNothingToBind: a pod without unbound claims is bound at once, without a nomination.
 func TestNothingToBind(t *testing.T) {
-	w := waitingWorld(t, fake.Pod("p"))
+	w := newWaitingFixture(t, fake.Pod("p"))
 	w.Advance(0)
 	w.want("SCHED-028, SCHED-130",
 		"0s bind Pod/default/p",
@@ -88,7 +88,7 @@ func TestNothingToBind(t *testing.T) {
 func TestTwoVolumes(t *testing.T) {
 	pod := fake.Pod("p", fake.Claims("c"))
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "again", VolumeSource: pod.Spec.Volumes[0].VolumeSource})
-	w := waitingWorld(t, volume("v1", "1Gi"), volume("v2", "1Gi"), claimOf("c", "1Gi"), pod)
+	w := newWaitingFixture(t, volume("v1", "1Gi"), volume("v2", "1Gi"), claimOf("c", "1Gi"), pod)
 	w.Advance(0)
 	w.want("SCHED-148",
 		"0s patch-status Pod/default/p",
@@ -98,12 +98,12 @@ func TestTwoVolumes(t *testing.T) {
 
 // TestPreBoundVolume: a user's reservation is completed, and stays the user's.
 func TestPreBoundVolume(t *testing.T) {
-	w := waitingWorld(t, volume("v1", "5Gi", fake.ForClaim("c")), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, volume("v1", "5Gi", fake.ForClaim("c")), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
 	v1, _ := w.Store().Volumes.Get("v1")
 	require.NotEmpty(t, v1.Spec.ClaimRef.UID, "SCHED-131")
 	require.Empty(t, v1.Annotations, "SCHED-131")
-	w.patch(api.PersistentVolume, "v1", `{"metadata":{"labels":{"a":"b"}}}`, api.Main)
+	w.Patch(api.PersistentVolume, "v1", `{"metadata":{"labels":{"a":"b"}}}`)
 	w.bound("c", "v1")
 	w.Advance(time.Second)
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
@@ -111,8 +111,8 @@ func TestPreBoundVolume(t *testing.T) {
 
 // TestMeanwhile: the next pod is tried while the first is being bound, and sees what was decided for that.
 func TestMeanwhile(t *testing.T) {
-	w := waitingWorld(t, fake.Node("n2"), volume("v1", "1Gi", fake.FromNodes("n1")), volume("v2", "1Gi", fake.FromNodes("n2")), claimOf("c", "1Gi"), claimOf("d", "1Gi"))
-	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
+	w := newWaitingFixture(t, fake.Node("n2"), volume("v1", "1Gi", fake.FromNodes("n1")), volume("v2", "1Gi", fake.FromNodes("n2")), claimOf("c", "1Gi"), claimOf("d", "1Gi"))
+	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`)
 	w.create(fake.Pod("p", fake.Claims("c")), fake.Pod("q", fake.Claims("d")))
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("p").Status.NominatedNodeName, "SCHED-027")
@@ -123,7 +123,7 @@ func TestMeanwhile(t *testing.T) {
 
 // TestSharedClaim: two pods with a claim that is not bound go to the same node.
 func TestSharedClaim(t *testing.T) {
-	w := waitingWorld(t, fake.Node("n0"), claimOf("c", "1Gi"))
+	w := newWaitingFixture(t, fake.Node("n0"), claimOf("c", "1Gi"))
 	w.create(fake.Pod("p", fake.Claims("c")))
 	w.create(fake.Pod("q", fake.Claims("c")))
 	w.Advance(0)
@@ -147,7 +147,7 @@ func TestSharedClaim(t *testing.T) {
 func TestPresetNode(t *testing.T) {
 	other := fake.Pod("other")
 	other.Spec.SchedulerName = "mine"
-	w := waitingWorld(t, claimOf("c", "1Gi"), fake.Pod("p", fake.OnNode("n1"), fake.Claims("c")), other)
+	w := newWaitingFixture(t, claimOf("c", "1Gi"), fake.Pod("p", fake.OnNode("n1"), fake.Claims("c")), other)
 	w.Advance(time.Hour)
 	w.want("SCHED-020")
 	c, _ := w.Store().Claims.Get("default/c")
@@ -156,7 +156,7 @@ func TestPresetNode(t *testing.T) {
 }
 
 func TestDeletingPod(t *testing.T) {
-	w := newWorld(t, schedule.Config{}, engine.Config{})
+	w := newFixture(t, schedule.Config{}, engine.Config{})
 	w.create(fake.Pod("p", fake.Finalizers("x/y")))
 	_, err := w.API().Delete(w.User(), api.Ref{Kind: api.Pod, Key: "default/p"}, api.DeleteOptions{})
 	require.NoError(t, err)
@@ -167,8 +167,8 @@ func TestDeletingPod(t *testing.T) {
 
 // TestWriteFails: the first write that fails ends it; the earlier ones stay.
 func TestWriteFails(t *testing.T) {
-	w := waitingWorld(t, volume("v1", "1Gi"), volume("v2", "2Gi"), claimOf("c", "1Gi"), claimOf("d", "2Gi"), claimOf("e", "3Gi"))
-	w.faults.Fail(fake.Match{Verb: "update", Key: "v2"}, errors.New("no disk left")).Times(1)
+	w := newWaitingFixture(t, volume("v1", "1Gi"), volume("v2", "2Gi"), claimOf("c", "1Gi"), claimOf("d", "2Gi"), claimOf("e", "3Gi"))
+	w.Faults.Fail(fake.Match{Verb: "update", Key: "v2"}, errors.New("no disk left")).Times(1)
 	w.create(fake.Pod("p", fake.Claims("c", "d", "e")))
 	w.Advance(0)
 	w.want("SCHED-143, SCHED-144, SCHED-169",
@@ -195,8 +195,8 @@ func TestWriteFails(t *testing.T) {
 
 // TestBindFails: the volumes are bound, and the pod cannot be.
 func TestBindFails(t *testing.T) {
-	w := waitingWorld(t, fake.Pod("p", fake.Finalizers("x/y")), fake.Pod("q"))
-	w.faults.Fail(fake.Match{Verb: "bind", Key: "default/q"}, errors.New("try again")).Times(1)
+	w := newWaitingFixture(t, fake.Pod("p", fake.Finalizers("x/y")), fake.Pod("q"))
+	w.Faults.Fail(fake.Match{Verb: "bind", Key: "default/q"}, errors.New("try again")).Times(1)
 	w.Advance(0)
 	require.Contains(t, w.log(), `0s default/q FailedScheduling: running Bind plugin "DefaultBinder": try again`, "SCHED-170")
 	require.Equal(t, "SchedulerError", scheduled(w.pod("q")).Reason, "SCHED-170")
@@ -206,7 +206,7 @@ func TestBindFails(t *testing.T) {
 
 // TestTerminatingWhileBound: a mark of deletion does not end the wait; the binding fails then.
 func TestTerminatingWhileBound(t *testing.T) {
-	w := waitingWorld(t, volume("v1", "1Gi"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c"), fake.Finalizers("x/y")))
+	w := newWaitingFixture(t, volume("v1", "1Gi"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c"), fake.Finalizers("x/y")))
 	w.Advance(0)
 	_, err := w.API().Delete(w.User(), api.Ref{Kind: api.Pod, Key: "default/p"}, api.DeleteOptions{})
 	require.NoError(t, err)
@@ -221,15 +221,15 @@ func TestTerminatingWhileBound(t *testing.T) {
 
 // TestReplacedWhileBound: the pod is deleted and another one of its name is there before anybody notices.
 func TestReplacedWhileBound(t *testing.T) {
-	w := waitingWorld(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(1500 * time.Millisecond)
-	w.remove(api.Pod, "default/p")
+	w.DeleteNow(api.Pod, "default/p")
 	w.create(fake.Pod("p", fake.Claims("c")))
 	w.create(w.volumeFor("v", "c"))
 	w.bound("c", "v")
 	w.log()
 	w.Advance(0)
-	w.patch(api.Pod, "default/p", `{"status":{"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"}]}}`, api.Status)
+	w.PatchStatus(api.Pod, "default/p", `{"status":{"conditions":[{"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"}]}}`)
 	require.NoError(t, w.Settle(time.Minute))
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	lines := w.log()

@@ -25,9 +25,9 @@ import (
 
 // newCluster is a world with the PersistentVolume controller, the controller of ephemeral claims, and a CSI driver with its
 // provisioner.
-func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *world {
+func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *fixture {
 	t.Helper()
-	w := newWorld(t, cfg, ecfg)
+	w := newFixture(t, cfg, ecfg)
 	csi := fake.CSI("disk.example.com", fake.Latency(storage.Create, 1700*time.Millisecond))
 	set, err := backends.NewSet(csi)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *world {
 
 // TestCluster: pods with claims of all sorts come to their nodes, whatever the order of things; and the same seed gives the same run.
 func TestCluster(t *testing.T) {
-	play := func(seed int64) (*world, string) {
+	play := func(seed int64) (*fixture, string) {
 		w := newCluster(t, schedule.Config{}, engine.Config{Seed: seed})
 		require.NoError(t, w.Settle(time.Minute))
 		w.create(fake.Class("local", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()), fake.Class("disk", "disk.example.com", fake.WaitForFirstConsumer()))
@@ -51,7 +51,7 @@ func TestCluster(t *testing.T) {
 			w.create(fake.Node(node), &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
 				{Name: "disk.example.com", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(2))}},
 			}}})
-			w.patch(api.Node, node, `{"status":{"allocatable":{"pods":"2"}}}`, api.Status)
+			w.PatchStatus(api.Node, node, `{"status":{"allocatable":{"pods":"2"}}}`)
 			w.create(fake.Volume("local-"+node, "10Gi", fake.InClass("local"), fake.LocalSource("/disks", node)))
 		}
 		for i := range 3 {
@@ -62,7 +62,7 @@ func TestCluster(t *testing.T) {
 		}
 		require.NoError(t, w.Settle(time.Hour), "seed %d", seed)
 		var out bytes.Buffer
-		require.NoError(t, w.trace.WriteText(&out))
+		require.NoError(t, w.Trace().WriteText(&out))
 		return w, out.String()
 	}
 	for seed := range int64(12) {
@@ -97,7 +97,7 @@ func TestProvisioningTakesTime(t *testing.T) {
 	w.create(fake.Pod("p", fake.Claims("c")))
 	require.NoError(t, w.Settle(time.Hour))
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName, "SCHED-168")
-	require.Equal(t, 22*time.Second, w.elapsed(), "SCHED-168: 1.7 s after 20 s, and then the next whole second")
+	require.Equal(t, 22*time.Second, w.Elapsed(), "SCHED-168: 1.7 s after 20 s, and then the next whole second")
 }
 
 // TestEphemeralPod: its claim is there a moment after the pod.
@@ -112,14 +112,14 @@ func TestEphemeralPod(t *testing.T) {
 // TestNotLookedAtAgain: what the filter found true may have become false when it is written.
 func TestNotLookedAtAgain(t *testing.T) {
 	tracks := true
-	w := waitingWorld(t,
+	w := newWaitingFixture(t,
 		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: storagev1.CSIDriverSpec{StorageCapacity: &tracks}},
 		&storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "driver", Name: "all"}, StorageClassName: "wait",
 			NodeTopology: &metav1.LabelSelector{}, Capacity: new(quantity("1Gi"))},
 		claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("p").Status.NominatedNodeName)
-	w.remove(api.CSIStorageCapacity, "driver/all")
+	w.DeleteNow(api.CSIStorageCapacity, "driver/all")
 	w.create(w.volumeFor("v", "c"))
 	w.bound("c", "v")
 	w.Advance(time.Second)
@@ -128,7 +128,7 @@ func TestNotLookedAtAgain(t *testing.T) {
 
 // TestIdle: a day in which pods wait in vain, and a cluster without any.
 func TestIdle(t *testing.T) {
-	w := waitingWorld(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")), fake.Pod("q", fake.Claims("nosuch")))
+	w := newWaitingFixture(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")), fake.Pod("q", fake.Claims("nosuch")))
 	w.Advance(24 * time.Hour)
 	tries := map[string]int{}
 	for _, event := range w.Store().Events.List() {
@@ -137,7 +137,7 @@ func TestIdle(t *testing.T) {
 	// Each timeout is one, and so is each flush.
 	require.InDelta(t, 24*60/10, tries["p"], 5, "SCHED-167")
 	require.InDelta(t, 24*60/5.5, tries["q"], 5, "SCHED-253")
-	w = waitingWorld(t, fake.Pod("p"))
+	w = newWaitingFixture(t, fake.Pod("p"))
 	w.Advance(time.Second)
 	require.Empty(t, w.Pending())
 }

@@ -19,7 +19,7 @@ import (
 
 // TestReports: what everybody is told about a pod that fits nowhere.
 func TestReports(t *testing.T) {
-	w := waitingWorld(t, volume("v1", "1Gi", fake.FromNodes("n2")), fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, volume("v1", "1Gi", fake.FromNodes("n2")), fake.Pod("p", fake.Claims("c")))
 	w.Advance(500 * time.Millisecond)
 	const missing = `0/1 nodes are available: persistentvolumeclaim "c" not found. not found`
 	w.want("SCHED-231, SCHED-232, SCHED-235",
@@ -56,25 +56,25 @@ func TestReports(t *testing.T) {
 
 // TestNoNodes: a pod in an empty cluster is retried like one that met an error.
 func TestNoNodes(t *testing.T) {
-	w := newWorld(t, schedule.Config{}, engine.Config{})
+	w := newFixture(t, schedule.Config{}, engine.Config{})
 	w.create(fake.Pod("p"))
 	require.NoError(t, w.Settle(time.Hour))
-	require.Equal(t, time.Duration(0), w.elapsed())
+	require.Equal(t, time.Duration(0), w.Elapsed())
 	require.Equal(t, "no nodes available to schedule pods", scheduled(w.pod("p")).Message, "SCHED-022")
 	require.Equal(t, "Unschedulable", scheduled(w.pod("p")).Reason, "SCHED-022, SCHED-230")
 	w.Advance(500 * time.Millisecond)
 	w.create(fake.Node("n1"))
 	require.NoError(t, w.Settle(time.Hour))
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
-	require.Equal(t, 2*time.Second, w.elapsed(), "SCHED-254")
+	require.Equal(t, 2*time.Second, w.Elapsed(), "SCHED-254")
 }
 
 // TestGone: a pod that vanishes while it is tried is told about all the same.
 func TestGone(t *testing.T) {
-	w := waitingWorld(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
 	w.log()
-	w.remove(api.Pod, "default/p")
+	w.DeleteNow(api.Pod, "default/p")
 	w.Advance(time.Second)
 	lines := w.log()
 	require.Len(t, lines, 2, "SCHED-238")
@@ -87,7 +87,7 @@ func TestGone(t *testing.T) {
 // TestHolder: a claim for one pod at a time is free when the pod is over, not when it is about to be.
 func TestHolder(t *testing.T) {
 	for _, over := range []bool{false, true} {
-		w := waitingWorld(t, volume("v", "1Gi", fake.Modes("RWOP")), claimOf("c", "1Gi", fake.Modes("RWOP")))
+		w := newWaitingFixture(t, volume("v", "1Gi", fake.Modes("RWOP")), claimOf("c", "1Gi", fake.Modes("RWOP")))
 		w.bound("c", "v")
 		w.create(fake.Pod("holder", fake.Claims("c"), fake.Finalizers("x/y")))
 		w.Advance(0)
@@ -100,10 +100,10 @@ func TestHolder(t *testing.T) {
 		w.Advance(time.Second)
 		require.Empty(t, w.pod("p").Spec.NodeName, "SCHED-030, SCHED-187: it terminates")
 		if over {
-			w.patch(api.Pod, "default/holder", `{"status":{"phase":"Succeeded"}}`, api.Status)
+			w.PatchStatus(api.Pod, "default/holder", `{"status":{"phase":"Succeeded"}}`)
 		} else {
-			w.patch(api.Pod, "default/holder", `{"metadata":{"finalizers":null}}`, api.Main)
-			w.remove(api.Pod, "default/holder")
+			w.Patch(api.Pod, "default/holder", `{"metadata":{"finalizers":null}}`)
+			w.DeleteNow(api.Pod, "default/holder")
 		}
 		w.Advance(0)
 		require.Equal(t, "n1", w.pod("p").Spec.NodeName, "SCHED-030, SCHED-187, SCHED-277")
@@ -112,21 +112,21 @@ func TestHolder(t *testing.T) {
 
 // TestForgottenPodsWakeOthers: a binding that fails frees what the pod took up.
 func TestForgottenPodsWakeOthers(t *testing.T) {
-	w := waitingWorld(t, claimOf("c", "1Gi"))
-	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
+	w := newWaitingFixture(t, claimOf("c", "1Gi"))
+	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`)
 	w.create(fake.Pod("p", fake.Claims("c")), fake.Pod("q"))
 	w.Advance(100 * time.Second)
 	require.Empty(t, w.pod("q").Spec.NodeName)
 	require.Contains(t, scheduled(w.pod("q")).Message, "Too many pods")
-	w.remove(api.Pod, "default/p")
+	w.DeleteNow(api.Pod, "default/p")
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("q").Spec.NodeName, "SCHED-277, SCHED-169")
 }
 
 // TestPreemption: pods of lower priority go for one that is worth more, as few as will do.
 func TestPreemption(t *testing.T) {
-	w := waitingWorld(t)
-	w.patch(api.Node, "n1", `{"status":{"allocatable":{"cpu":"3"}}}`, api.Status)
+	w := newWaitingFixture(t)
+	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"cpu":"3"}}}`)
 	asking := func(name, cpu string, priority int32) *corev1.Pod {
 		pod := fake.Pod(name)
 		pod.Spec.Priority = &priority
@@ -148,10 +148,10 @@ func TestPreemption(t *testing.T) {
 	require.Nil(t, w.pod("c").DeletionTimestamp, "SCHED-234: it need not go")
 	require.Contains(t, strings.Join(lines, "\n"), "default/a Preempted: Preempted by pod "+string(w.pod("p").UID)+" on node n1")
 	w.create(asking("late", "1", 5))
-	w.remove(api.Pod, "default/a")
+	w.DeleteNow(api.Pod, "default/a")
 	w.Advance(0)
 	require.Contains(t, scheduled(w.pod("p")).Message, "not eligible due to a terminating pod on the nominated node.", "SCHED-234")
-	w.remove(api.Pod, "default/b")
+	w.DeleteNow(api.Pod, "default/b")
 	w.Advance(0)
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 	require.Empty(t, w.pod("late").Spec.NodeName, "the room was made for another")
@@ -159,8 +159,8 @@ func TestPreemption(t *testing.T) {
 
 // TestPreemptedBeforeItIsBound: a pod whose volumes are being bound makes room without being deleted.
 func TestPreemptedBeforeItIsBound(t *testing.T) {
-	w := waitingWorld(t, claimOf("c", "1Gi"))
-	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
+	w := newWaitingFixture(t, claimOf("c", "1Gi"))
+	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`)
 	w.create(fake.Pod("low", fake.Claims("c")))
 	w.Advance(1500 * time.Millisecond)
 	w.log()
@@ -178,11 +178,11 @@ func TestPreemptedBeforeItIsBound(t *testing.T) {
 
 // TestPreemptionIsRefused: a victim that cannot be deleted has the others stay, and the pod is tried again.
 func TestPreemptionIsRefused(t *testing.T) {
-	w := waitingWorld(t)
-	w.patch(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`, api.Status)
+	w := newWaitingFixture(t)
+	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`)
 	w.create(fake.Pod("low"))
 	w.Advance(1500 * time.Millisecond)
-	w.faults.Fail(fake.Match{Verb: "delete", Key: "default/low"}, errors.New("try again")).Times(1)
+	w.Faults.Fail(fake.Match{Verb: "delete", Key: "default/low"}, errors.New("try again")).Times(1)
 	high := fake.Pod("high")
 	high.Spec.Priority = new(int32(10))
 	w.create(high)
@@ -205,8 +205,8 @@ func TestStatusIsPatchedAgain(t *testing.T) {
 		{"SCHED-244", "too often", apierrors.NewServiceUnavailable("x"), 9, []string{"0s", "10ms", "60ms", "310ms"}},
 		{"SCHED-244", "it will not pass", gone, 1, []string{"0s"}},
 	} {
-		w := waitingWorld(t)
-		w.faults.Fail(fake.Match{Verb: "patch-status", Key: "default/p"}, tc.err).Times(tc.times)
+		w := newWaitingFixture(t)
+		w.Faults.Fail(fake.Match{Verb: "patch-status", Key: "default/p"}, tc.err).Times(tc.times)
 		w.create(fake.Pod("p", fake.Claims("nosuch")))
 		w.Advance(time.Second)
 		var at []string
@@ -221,11 +221,11 @@ func TestStatusIsPatchedAgain(t *testing.T) {
 
 // TestBoundAllTheSame: a binding whose answer is lost fails for the scheduler, which then says so of a pod that has its node.
 func TestBoundAllTheSame(t *testing.T) {
-	w := waitingWorld(t, fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, fake.Pod("p", fake.Claims("c")))
 	w.Advance(1500 * time.Millisecond)
 	require.Equal(t, corev1.ConditionFalse, scheduled(w.pod("p")).Status)
 	w.create(claimOf("c", "1Gi"))
-	w.faults.Lose(fake.Match{Verb: "bind", Key: "default/p"}, apierrors.NewInternalError(errors.New("x"))).Times(1)
+	w.Faults.Lose(fake.Match{Verb: "bind", Key: "default/p"}, apierrors.NewInternalError(errors.New("x"))).Times(1)
 	w.Advance(time.Millisecond)
 	w.create(w.volumeFor("v", "c"))
 	w.bound("c", "v")
@@ -237,12 +237,12 @@ func TestBoundAllTheSame(t *testing.T) {
 
 // TestPatchOnItsWay: a condition is put beside what others have written while the request was on its way.
 func TestPatchOnItsWay(t *testing.T) {
-	w := waitingWorld(t)
-	w.faults.Slow(fake.Match{Verb: "patch-status", Key: "default/p"}, 100*time.Millisecond)
+	w := newWaitingFixture(t)
+	w.Faults.Slow(fake.Match{Verb: "patch-status", Key: "default/p"}, 100*time.Millisecond)
 	w.create(fake.Pod("p", fake.Claims("nosuch")))
 	w.Advance(50 * time.Millisecond)
 	require.Empty(t, w.pod("p").Status.Conditions)
-	w.patch(api.Pod, "default/p", `{"status":{"conditions":[{"type":"Other","status":"True"}]}}`, api.Status)
+	w.PatchStatus(api.Pod, "default/p", `{"status":{"conditions":[{"type":"Other","status":"True"}]}}`)
 	w.Advance(100 * time.Millisecond)
 	require.Len(t, w.pod("p").Status.Conditions, 2, "SCHED-238: what others wrote stays")
 	require.Equal(t, corev1.ConditionFalse, scheduled(w.pod("p")).Status, "SCHED-238")

@@ -22,69 +22,69 @@ func TestWait(t *testing.T) {
 	const prefix = `default/p FailedScheduling: running PreBind plugin "VolumeBinding": `
 	const assigned = "default/p Scheduled: Successfully assigned default/p to n1"
 	static, dynamic, both := []string{"s"}, []string{"d"}, []string{"d", "s"}
-	reset := func(w *world) {
-		w.patch(api.PersistentVolume, "v1", `{"spec":{"claimRef":null}}`, api.Main)
+	reset := func(w *fixture) {
+		w.Patch(api.PersistentVolume, "v1", `{"spec":{"claimRef":null}}`)
 	}
-	unselect := func(w *world) {
-		w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null,"x":"y"}}}`, api.Main)
+	unselect := func(w *fixture) {
+		w.Patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null,"x":"y"}}}`)
 	}
 	for _, tc := range []struct {
 		rule, name string
 		claims     []string
-		happens    func(w *world)
+		happens    func(w *fixture)
 		want       string
 	}{
-		{"SCHED-150", "the node is gone", static, func(w *world) { w.remove(api.Node, "n1") }, prefix + `binding volumes: failed to get node "n1": node "n1" not found`},
-		{"SCHED-151", "the pod is gone", static, func(w *world) { w.remove(api.Pod, "default/p") }, prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
-		{"SCHED-151", "the pod is over", static, func(w *world) { w.patch(api.Pod, "default/p", `{"status":{"phase":"Failed"}}`, api.Status) },
+		{"SCHED-150", "the node is gone", static, func(w *fixture) { w.DeleteNow(api.Node, "n1") }, prefix + `binding volumes: failed to get node "n1": node "n1" not found`},
+		{"SCHED-151", "the pod is gone", static, func(w *fixture) { w.DeleteNow(api.Pod, "default/p") }, prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
+		{"SCHED-151", "the pod is over", static, func(w *fixture) { w.PatchStatus(api.Pod, "default/p", `{"status":{"phase":"Failed"}}`) },
 			prefix + `binding volumes: pod does not exist any more: pod "p" not found`},
-		{"SCHED-152", "the volume is gone", static, func(w *world) {
-			w.patch(api.PersistentVolume, "v1", `{"metadata":{"finalizers":null}}`, api.Main)
-			w.remove(api.PersistentVolume, "v1")
+		{"SCHED-152", "the volume is gone", static, func(w *fixture) {
+			w.Patch(api.PersistentVolume, "v1", `{"metadata":{"finalizers":null}}`)
+			w.DeleteNow(api.PersistentVolume, "v1")
 		}, prefix + `binding volumes: failed to check binding: persistentvolumes "v1" not found`},
-		{"SCHED-152", "the claim is gone", static, func(w *world) { w.removeClaim("s") }, prefix + `binding volumes: failed to check binding: persistentvolumeclaims "default/s" not found`},
-		{"SCHED-154", "the node has other labels", static, func(w *world) {
-			w.patch(api.Node, "n1", `{"metadata":{"labels":{"kubernetes.io/hostname":"n7"}}}`, api.Main)
+		{"SCHED-152", "the claim is gone", static, func(w *fixture) { w.removeClaim("s") }, prefix + `binding volumes: failed to check binding: persistentvolumeclaims "default/s" not found`},
+		{"SCHED-154", "the node has other labels", static, func(w *fixture) {
+			w.Patch(api.Node, "n1", `{"metadata":{"labels":{"kubernetes.io/hostname":"n7"}}}`)
 		},
 			prefix + `binding volumes: pv "v1" node affinity doesn't match node "n1": no matching NodeSelectorTerms`},
 		{"SCHED-155", "the volume was taken back", static, reset, prefix + `binding volumes: ClaimRef got reset for pv "v1"`},
-		{"SCHED-156", "the claim is half bound", static, func(w *world) {
-			w.patch(api.PersistentVolumeClaim, "default/s", `{"spec":{"volumeName":"v1"}}`, api.Main)
+		{"SCHED-156", "the claim is half bound", static, func(w *fixture) {
+			w.Patch(api.PersistentVolumeClaim, "default/s", `{"spec":{"volumeName":"v1"}}`)
 		}, ""},
-		{"SCHED-164", "the claim is bound", static, func(w *world) { w.bound("s", "v1") }, assigned},
-		{"SCHED-166", "to another volume", static, func(w *world) { w.bound("s", "elsewhere") }, assigned},
-		{"SCHED-157", "the claim is gone", dynamic, func(w *world) { w.removeClaim("d") }, prefix + `binding volumes: failed to check provisioning pvc: persistentvolumeclaims "default/d" not found`},
-		{"SCHED-159", "it has no annotations", dynamic, func(w *world) {
-			w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":null}}`, api.Main)
+		{"SCHED-164", "the claim is bound", static, func(w *fixture) { w.bound("s", "v1") }, assigned},
+		{"SCHED-166", "to another volume", static, func(w *fixture) { w.bound("s", "elsewhere") }, assigned},
+		{"SCHED-157", "the claim is gone", dynamic, func(w *fixture) { w.removeClaim("d") }, prefix + `binding volumes: failed to check provisioning pvc: persistentvolumeclaims "default/d" not found`},
+		{"SCHED-159", "it has no annotations", dynamic, func(w *fixture) {
+			w.Patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":null}}`)
 		}, prefix + `binding volumes: selectedNode annotation reset for PVC "d"`},
-		{"SCHED-159", "the provisioner gives up, and the annotation was the only one", dynamic, func(w *world) {
-			w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`, api.Main)
+		{"SCHED-159", "the provisioner gives up, and the annotation was the only one", dynamic, func(w *fixture) {
+			w.Patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`)
 		}, prefix + `binding volumes: selectedNode annotation reset for PVC "d"`},
 		{"SCHED-160", "the provisioner gives up", dynamic, unselect, prefix + `binding volumes: provisioning failed for PVC "d"`},
-		{"SCHED-160", "another node", dynamic, func(w *world) {
-			w.patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n2"}}}`, api.Main)
+		{"SCHED-160", "another node", dynamic, func(w *fixture) {
+			w.Patch(api.PersistentVolumeClaim, "default/d", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n2"}}}`)
 		}, prefix + `binding volumes: provisioning failed for PVC "d"`},
-		{"SCHED-161", "the volume is not there yet", dynamic, func(w *world) { w.bound("d", "v9") }, ""},
-		{"SCHED-162", "the volume is out of reach", dynamic, func(w *world) {
+		{"SCHED-161", "the volume is not there yet", dynamic, func(w *fixture) { w.bound("d", "v9") }, ""},
+		{"SCHED-162", "the volume is out of reach", dynamic, func(w *fixture) {
 			w.create(w.volumeFor("v9", "d", fake.FromNodes("n2")))
 			w.bound("d", "v9")
 		}, prefix + `binding volumes: pv "v9" node affinity doesn't match node "n1": no matching NodeSelectorTerms`},
-		{"SCHED-163", "the volume is there, and the claim not bound", dynamic, func(w *world) {
+		{"SCHED-163", "the volume is there, and the claim not bound", dynamic, func(w *fixture) {
 			w.create(w.volumeFor("v9", "d"))
-			w.patch(api.PersistentVolumeClaim, "default/d", `{"spec":{"volumeName":"v9"}}`, api.Main)
+			w.Patch(api.PersistentVolumeClaim, "default/d", `{"spec":{"volumeName":"v9"}}`)
 		}, ""},
-		{"SCHED-164", "the claim is provisioned", dynamic, func(w *world) {
+		{"SCHED-164", "the claim is provisioned", dynamic, func(w *fixture) {
 			w.create(w.volumeFor("v9", "d"))
 			w.bound("d", "v9")
 		}, assigned},
 		{"SCHED-165", "the second fails while the first is waited for", both, unselect, ""},
-		{"SCHED-165", "and shows when the first is done", both, func(w *world) {
+		{"SCHED-165", "and shows when the first is done", both, func(w *fixture) {
 			unselect(w)
 			w.bound("s", "v1")
 		}, prefix + `binding volumes: provisioning failed for PVC "d"`},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
-			w := waitingWorld(t, volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"), fake.Pod("p", fake.Claims(tc.claims...)))
+			w := newWaitingFixture(t, volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"), fake.Pod("p", fake.Claims(tc.claims...)))
 			w.Advance(1500 * time.Millisecond)
 			w.log()
 			tc.happens(w)
@@ -103,19 +103,19 @@ func TestWait(t *testing.T) {
 	}
 }
 
-func (w *world) removeClaim(name string) {
-	w.t.Helper()
-	w.remove(api.PersistentVolumeClaim, "default/"+name)
-	w.patch(api.PersistentVolumeClaim, "default/"+name, `{"metadata":{"finalizers":null}}`, api.Main)
+func (w *fixture) removeClaim(name string) {
+	w.T.Helper()
+	w.DeleteNow(api.PersistentVolumeClaim, "default/"+name)
+	w.Patch(api.PersistentVolumeClaim, "default/"+name, `{"metadata":{"finalizers":null}}`)
 }
 
 // TestTimeout: nothing happens for ten minutes; the retry is pinned to the node.
 func TestTimeout(t *testing.T) {
-	w := waitingWorld(t, fake.Node("n2"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, fake.Node("n2"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
 	w.log()
 	require.NoError(t, w.Settle(time.Hour))
-	require.Equal(t, time.Second, w.elapsed(), "the wait is no work while nothing happens")
+	require.Equal(t, time.Second, w.Elapsed(), "the wait is no work while nothing happens")
 	w.Advance(599*time.Second - time.Millisecond)
 	w.want("SCHED-005, SCHED-167")
 	w.Advance(time.Millisecond)
@@ -126,14 +126,14 @@ func TestTimeout(t *testing.T) {
 	require.Empty(t, w.pod("p").Status.NominatedNodeName, "SCHED-169")
 	c, _ := w.Store().Claims.Get("default/c")
 	require.Equal(t, "n1", c.Annotations["volume.kubernetes.io/selected-node"], "SCHED-169: it is not undone")
-	w.patch(api.Node, "n1", `{"spec":{"unschedulable":true}}`, api.Main)
+	w.Patch(api.Node, "n1", `{"spec":{"unschedulable":true}}`)
 	w.Advance(2 * time.Second)
 	require.Contains(t, scheduled(w.pod("p")).Message, "1 node(s) didn't find available persistent volumes to bind, 1 node(s) were unschedulable", "SCHED-070, SCHED-169")
 }
 
 // TestShortTimeout: the figure can be set.
 func TestShortTimeout(t *testing.T) {
-	w := newWorld(t, schedule.Config{BindTimeout: 2500 * time.Millisecond}, engine.Config{})
+	w := newFixture(t, schedule.Config{BindTimeout: 2500 * time.Millisecond}, engine.Config{})
 	w.create(fake.Node("n1"), fake.Class("wait", "d", fake.WaitForFirstConsumer()), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(2499 * time.Millisecond)
 	w.log()
@@ -143,7 +143,7 @@ func TestShortTimeout(t *testing.T) {
 
 // TestLag: what was written comes back late; until then the old version proves nothing.
 func TestLag(t *testing.T) {
-	w := newWorld(t, schedule.Config{}, engine.Config{Lag: map[string]time.Duration{actors.Scheduler: 1200 * time.Millisecond}})
+	w := newFixture(t, schedule.Config{}, engine.Config{Lag: map[string]time.Duration{actors.Scheduler: 1200 * time.Millisecond}})
 	w.create(fake.Node("n1"), fake.Class("wait", "d", fake.WaitForFirstConsumer()), volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"))
 	w.Advance(2 * time.Second)
 	w.create(fake.Pod("p", fake.Claims("s")), fake.Pod("q", fake.Claims("d")))
@@ -165,7 +165,7 @@ func TestLag(t *testing.T) {
 
 // TestRestart: what was decided and not written is forgotten; what was written binds the next life.
 func TestRestart(t *testing.T) {
-	w := waitingWorld(t, fake.Node("n0"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
+	w := newWaitingFixture(t, fake.Node("n0"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(10 * time.Second)
 	w.actor.Crash()
 	w.Advance(time.Minute)
