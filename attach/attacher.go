@@ -8,12 +8,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -32,58 +32,22 @@ type AttacherConfig struct {
 	ReconcilePeriod time.Duration
 }
 
-// attacherDefaults are those of external-attacher 4.13.
-var attacherDefaults = AttacherConfig{
-	RetryStart:      time.Second,
-	RetryMax:        5 * time.Minute,
-	Timeout:         15 * time.Second,
-	ResyncPeriod:    10 * time.Minute,
-	ReconcilePeriod: time.Minute,
-}
+// defaultAttacherWorkers is the default of options.Attacher.Workers.
+const defaultAttacherWorkers = 10
 
-const (
-	defaultAttacherWorkers = 10
-	// unlimitedWorkers is more than there can be keys.
-	unlimitedWorkers = 1 << 30
-)
-
-// complete sets defaults and checks values.
+// complete checks the configuration and fills in the defaults of external-attacher 4.13.
 func (cfg *AttacherConfig) complete() error {
-	for _, d := range []struct {
-		field        string
-		value        *time.Duration
-		defaultValue time.Duration
-	}{
-		{"RetryStart", &cfg.RetryStart, attacherDefaults.RetryStart},
-		{"RetryMax", &cfg.RetryMax, attacherDefaults.RetryMax},
-		{"ResyncPeriod", &cfg.ResyncPeriod, attacherDefaults.ResyncPeriod},
-		{"ReconcilePeriod", &cfg.ReconcilePeriod, attacherDefaults.ReconcilePeriod},
-	} {
-		if *d.value < 0 {
-			return fmt.Errorf("attach: AttacherConfig.%s is %v: give zero for the default of %v, or more", d.field, *d.value, d.defaultValue)
-		}
-		if *d.value == 0 {
-			*d.value = d.defaultValue
-		}
+	const name = "attach: AttacherConfig"
+	if err := sidecar.Complete(name,
+		sidecar.Duration{Field: "RetryStart", Value: &cfg.RetryStart, Default: time.Second},
+		sidecar.Duration{Field: "RetryMax", Value: &cfg.RetryMax, Default: 5 * time.Minute},
+		sidecar.Duration{Field: "Timeout", Value: &cfg.Timeout, Default: 15 * time.Second, MayBeNegative: true},
+		sidecar.Duration{Field: "ResyncPeriod", Value: &cfg.ResyncPeriod, Default: 10 * time.Minute},
+		sidecar.Duration{Field: "ReconcilePeriod", Value: &cfg.ReconcilePeriod, Default: time.Minute},
+	); err != nil {
+		return err
 	}
-	if cfg.RetryMax < cfg.RetryStart {
-		return fmt.Errorf("attach: AttacherConfig.RetryMax is %v, less than RetryStart with %v: give at least that", cfg.RetryMax, cfg.RetryStart)
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = attacherDefaults.Timeout
-	}
-	return nil
-}
-
-// workersOf returns the number of workers that the option stands for.
-func workersOf(workers int) int {
-	switch {
-	case workers == 0:
-		return defaultAttacherWorkers
-	case workers < 0:
-		return unlimitedWorkers
-	}
-	return workers
+	return sidecar.CheckRetries(name, cfg.RetryStart, cfg.RetryMax)
 }
 
 // attacher is the external-attacher of one CSI driver between two crashes.
@@ -93,6 +57,7 @@ type attacher struct {
 	actor   *engine.Actor
 	driver  string
 	backend storage.Backend
+	calls   sidecar.Driver
 
 	infAttachments *engine.Informer[*storagev1.VolumeAttachment]
 	infVolumes     *engine.Informer[*corev1.PersistentVolume]
@@ -115,7 +80,7 @@ func NewAttacher(e *engine.Engine, driver storage.Backend, cfg AttacherConfig, o
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	opts.Workers = workersOf(opts.Workers)
+	opts.Workers = sidecar.Workers(opts.Workers, defaultAttacherWorkers)
 	if opts.Finalizer == "" {
 		opts.Finalizer = objects.AttacherFinalizer(driver.Name())
 	}
@@ -130,6 +95,7 @@ func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfi
 		actor:          actor,
 		driver:         backend.Name(),
 		backend:        backend,
+		calls:          sidecar.Driver{Backend: backend, Timeout: cfg.Timeout},
 		infAttachments: engine.NewInformer(actor, s.Attachments),
 		infVolumes:     engine.NewInformer(actor, s.Volumes),
 		infNodes:       engine.NewInformer(actor, s.CSINodes),
@@ -250,16 +216,4 @@ func (a *attacher) attachWithoutDriver(p *engine.Process, va *storagev1.VolumeAt
 		return nil
 	}
 	return a.markAttached(p, va, nil)
-}
-
-// call calls the driver about the volume on the node, with the timeout of the attacher.
-func (a *attacher) call(p *engine.Process, op storage.Op, handle, node string, fn func() error) error {
-	call := api.Call{Target: a.driver, Verb: string(op), Key: handle, Node: node}
-	delay := backends.Delay(a.backend, op, handle)
-	safely := func() error { return backends.Safely(a.driver, op, fn) }
-	if a.cfg.Timeout < 0 {
-		return p.Backend(call, delay, safely)
-	}
-	// ATT-172, ATT-175: after the timeout the attacher sees DeadlineExceeded.
-	return p.BackendWithin(call, delay, a.cfg.Timeout, storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded"), safely)
 }

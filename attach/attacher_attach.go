@@ -58,7 +58,7 @@ func (a *attacher) publish(p *engine.Process, va *storagev1.VolumeAttachment) (*
 	}
 	// ATT-172, step 5: the driver attaches.
 	var resp storage.AttachResponse
-	err = a.call(p, storage.Attach, req.ID, req.Node, func() (err error) {
+	err = a.calls.Call(p, storage.Attach, req.ID, req.Node, func() (err error) {
 		resp, err = a.backend.(storage.Attacher).Attach(req)
 		return err
 	})

@@ -1,6 +1,10 @@
 package attach
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsim/volsim/trace"
+)
 
 // forceDetachAfter is how long a volume that no pod wants may stay mounted on a node that is not ready. After that it is detached by force
 // (ATT-063, ATT-064). Kubernetes calls it ReconcilerMaxWaitForUnmountDuration.
@@ -18,37 +22,27 @@ type DetachFacts struct {
 	Healthy bool
 }
 
-// DetachDecision is the result of DecideDetach.
-type DetachDecision struct {
-	// Detach: the volume is detached now; else the controller waits.
-	Detach bool
-	// Verify: it is detached only if the node, read from the API server, does not report it in use (ATT-103).
-	Verify bool
-	// Forced: it is detached although the node has it mounted.
-	Forced bool
-	// Why explains the decision in one sentence.
-	Why string
-}
-
-// DecideDetach decides whether a volume that no pod wants is detached now (ATT-064).
-func DecideDetach(f DetachFacts) DetachDecision {
+// DecideDetach decides whether a volume that no pod wants is detached now (ATT-064): unless the decision is Waiting. It leaves the volume, the
+// node and the time in the decision to the caller. verify: the volume is detached only if the node, read from the API server, does not report
+// it in use (ATT-103).
+func DecideDetach(f DetachFacts) (decision trace.Detach, verify bool) {
 	// ATT-064: the check is skipped for a node out of service and after 6 minutes, also if the volume is not mounted.
-	verify := !f.OutOfService && !f.Expired
+	verify = !f.OutOfService && !f.Expired
 	switch {
 	case !f.Mounted:
-		return DetachDecision{Detach: true, Verify: verify, Why: "no pod on the node wants the volume, and it is not mounted there"}
+		return trace.Detach{Why: "no pod on the node wants the volume, and it is not mounted there"}, verify
 	case f.OutOfService:
 		// ATT-064: the taint forces the detachment at once.
-		return DetachDecision{Detach: true, Forced: true,
-			Why: "no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter"}
+		return trace.Detach{Forced: true,
+			Why: "no pod on the node wants the volume, and the node is out of service: whether it is mounted does not matter"}, false
 	case f.Expired && !f.Healthy:
 		// ATT-064: after 6 minutes a node that is not ready cannot keep the volume.
-		return DetachDecision{Detach: true, Forced: true,
-			Why: "no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force"}
+		return trace.Detach{Forced: true,
+			Why: "no pod on the node has wanted the volume for more than 6 minutes, and the node is not ready: it is detached by force"}, false
 	case f.Healthy:
 		// ATT-064: there is no limit for a node that is ready.
-		return DetachDecision{Why: "the volume is still mounted on a node that is ready: waiting for as long as it is"}
+		return trace.Detach{Waiting: true, Why: "the volume is still mounted on a node that is ready: waiting for as long as it is"}, false
 	}
-	return DetachDecision{
-		Why: "the volume is still mounted on a node that is not ready: waiting for 6 minutes at most, unless forced detaching is disabled"}
+	return trace.Detach{Waiting: true,
+		Why: "the volume is still mounted on a node that is not ready: waiting for 6 minutes at most, unless forced detaching is disabled"}, false
 }

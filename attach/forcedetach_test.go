@@ -35,9 +35,9 @@ func TestDecideDetach(t *testing.T) {
 	}
 	for _, tt := range tests {
 		facts := attach.DetachFacts{Mounted: tt.mounted, OutOfService: tt.outOfService, Expired: tt.expired, Healthy: tt.health}
-		got := attach.DecideDetach(facts)
-		if got.Detach != tt.detach || got.Verify != tt.verify || got.Why == "" {
-			t.Errorf("%s: DecideDetach(%+v) = %+v, want detach %v, verify %v", tt.rule, facts, got, tt.detach, tt.verify)
+		got, verify := attach.DecideDetach(facts)
+		if got.Waiting == tt.detach || verify != tt.verify || got.Why == "" {
+			t.Errorf("%s: DecideDetach(%+v) = %+v, verify %v, want detach %v, verify %v", tt.rule, facts, got, verify, tt.detach, tt.verify)
 		}
 		if want := tt.detach && tt.mounted; got.Forced != want {
 			t.Errorf("%s: DecideDetach(%+v).Forced = %v, want %v", tt.rule, facts, got.Forced, want)

@@ -84,13 +84,14 @@ func (c *controller) detachOne(p *engine.Process, u undesired) {
 		Expired: elapsed > forceDetachAfter && !c.cfg.DisableForceDetach,
 		Healthy: objects.Healthy(node),
 	}
-	decision := DecideDetach(facts)
-	if !decision.Detach {
+	decision, verify := DecideDetach(facts)
+	decision.Volume, decision.Node, decision.Since = string(u.at.volume), u.at.node, entry.requested
+	if decision.Waiting {
 		// ATT-062: a volume that is not detached yet stays in the node's status.
 		c.awaitUnmount(p, u, entry, facts, decision, elapsed)
 		return
 	}
-	c.recordDetach(p, u, node, entry.requested, decision)
+	c.recordDetach(p, u, node, decision)
 	// ATT-066: the node's status loses the volume first, so that the kubelet does not start to mount it.
 	c.actual.unreport(u.at)
 	if err := c.writeNodeStatus(p, u.at.node); err != nil {
@@ -99,7 +100,7 @@ func (c *controller) detachOne(p *engine.Process, u undesired) {
 		c.wake()
 		return
 	}
-	if err := c.startDetach(key, u, decision.Verify); err != nil {
+	if err := c.startDetach(key, u, verify); err != nil {
 		// ATT-067: if the operation does not start, the volume returns to the node's status.
 		c.actual.report(u.at)
 		p.Decide("ATT-067", c.subject(u.spec, node), "detaching %s from node %s could not begin: %v", u.at.volume, u.at.node, err)
@@ -108,11 +109,11 @@ func (c *controller) detachOne(p *engine.Process, u undesired) {
 }
 
 // awaitUnmount records once why a mounted volume is not detached, and arms the reconciler for the end of the 6 minutes.
-func (c *controller) awaitUnmount(p *engine.Process, u undesired, entry *attachment, facts DetachFacts, decision DetachDecision, elapsed time.Duration) {
+func (c *controller) awaitUnmount(p *engine.Process, u undesired, entry *attachment, facts DetachFacts, decision trace.Detach, elapsed time.Duration) {
 	if entry.waiting != decision.Why {
 		entry.waiting = decision.Why
 		node, _ := c.infNodes.Get(u.at.node)
-		c.recordDetach(p, u, node, entry.requested, decision)
+		c.recordDetach(p, u, node, decision)
 	}
 	// For a node that is ready there is no limit; a change of the node is an event.
 	if !facts.Healthy && !c.cfg.DisableForceDetach {
@@ -120,21 +121,19 @@ func (c *controller) awaitUnmount(p *engine.Process, u undesired, entry *attachm
 	}
 }
 
-// recordDetach adds a decision about a detachment to the trace. since is when the volume became undesired.
-func (c *controller) recordDetach(p *engine.Process, u undesired, node *corev1.Node, since time.Time, decision DetachDecision) {
+// recordDetach adds a decision about a detachment to the trace.
+func (c *controller) recordDetach(p *engine.Process, u undesired, node *corev1.Node, decision trace.Detach) {
 	if !p.Tracing() {
 		return
 	}
 	text := "detach %s from node %s: %s"
-	if !decision.Detach {
+	if decision.Waiting {
 		text = "do not detach %s from node %s yet: %s"
 	}
 	p.Record(trace.Entry{
 		Type: trace.Decision, Rule: "ATT-064", Object: api.RefTo(c.subject(u.spec, node)),
-		Text: fmt.Sprintf(text, u.at.volume, u.at.node, decision.Why),
-		Detach: &trace.Detach{
-			Volume: string(u.at.volume), Node: u.at.node, Since: since, Waiting: !decision.Detach, Forced: decision.Forced, Why: decision.Why,
-		},
+		Text:   fmt.Sprintf(text, u.at.volume, u.at.node, decision.Why),
+		Detach: &decision,
 	})
 }
 

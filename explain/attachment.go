@@ -132,11 +132,11 @@ func (x *explainer) wantedBy(pv *corev1.PersistentVolume, node string) []*corev1
 func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name string) {
 	node := x.nodes[name]
 	facts := attach.DetachFacts{Mounted: x.mounted(pv, node), OutOfService: objects.OutOfService(node), Healthy: objects.Healthy(node)}
-	decision := attach.DecideDetach(facts)
+	decision, _ := attach.DecideDetach(facts)
 	// ATT-064
 	e.say("ATT-064", decision.Why)
 	switch {
-	case decision.Detach:
+	case !decision.Waiting:
 		e.next(actors.AttachDetach, "has to detach it from node "+name)
 		e.at(x.Now, "ATT-064", "at the next pass")
 	case facts.Healthy && !x.alive(node):

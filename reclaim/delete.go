@@ -14,7 +14,7 @@ import (
 
 // deleteVolume is the operation that deletes the asset of a released volume and then the volume (RECL-020 to RECL-029). pv is the
 // volume as it was when the operation was started.
-func (r *Reclaimer) deleteVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
+func (r *reclaimer) deleteVolume(p *engine.Process, pv *corev1.PersistentVolume) error {
 	deleter, rule, err := FindDeleter(r.backends, pv)
 	if err != nil {
 		// RECL-020: without a plugin the volume is Failed, and the operation does not back off.
@@ -70,7 +70,7 @@ func deleteAsset(p *engine.Process, plugin storage.Backend, pv *corev1.Persisten
 }
 
 // removeInTreeFinalizer removes the deletion finalizer from the newest version of the volume (RECL-025).
-func (r *Reclaimer) removeInTreeFinalizer(p *engine.Process, name string) error {
+func (r *reclaimer) removeInTreeFinalizer(p *engine.Process, name string) error {
 	live, err := p.API().Volumes.Get(p, name)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *Reclaimer) removeInTreeFinalizer(p *engine.Process, name string) error 
 }
 
 // deleteFailed records that the asset is still there (RECL-027). It never returns nil: the operation backs off (RECL-037).
-func (r *Reclaimer) deleteFailed(p *engine.Process, pv *corev1.PersistentVolume, failure error) error {
+func (r *reclaimer) deleteFailed(p *engine.Process, pv *corev1.PersistentVolume, failure error) error {
 	// RECL-027: a volume in use does not become Failed.
 	if errors.Is(failure, storage.ErrVolumeInUse) {
 		p.Decide("RECL-027", pv, "the asset is in use")

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -31,7 +32,7 @@ type world struct {
 	trace     *trace.Trace
 	faults    []func(api.Call) api.Fault
 	host      *host
-	reclaimer *reclaim.Reclaimer
+	reclaimer pvcontroller.Reclaimer
 	actor     *engine.Actor
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -39,9 +40,7 @@ func (d *driverCalls) call(p *engine.Process, op storage.Op, id string, fn func(
 	left := max(0, end.Sub(p.Now()))
 	if d.timeout > 0 && left > d.timeout {
 		// XPROV-001: each CSI call has a timeout.
-		return p.Backend(c, d.timeout, func() error {
-			return storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded")
-		})
+		return p.Backend(c, d.timeout, sidecar.Expired)
 	}
 	err := p.Backend(c, left, func() error { return backends.Safely(d.backend.Name(), op, fn) })
 	delete(d.ends, key)

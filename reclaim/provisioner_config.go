@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 )
 
 // ProvisionerConfig configures an external-provisioner. The zero value is the CSI sidecar with its defaults (XPROV-001).
 type ProvisionerConfig struct {
 	// RetryStart is the delay after the first error of an object; each further error doubles it. Zero is 1 s; negative is an error.
 	RetryStart time.Duration
-	// RetryMax is the longest delay between retries. Zero is 5 min; negative is an error.
+	// RetryMax is the longest delay between retries. Zero is 5 min; less than RetryStart is an error.
 	RetryMax time.Duration
 	// ResyncPeriod is the time between syncs of all claims and volumes. Zero is 15 min; negative is an error.
 	ResyncPeriod time.Duration
@@ -28,35 +29,29 @@ type provisionerSettings struct {
 	retryBucket bool
 }
 
-const (
-	// infeasibleDelay is the least delay after the driver rejected a request as invalid (XPROV-012).
-	infeasibleDelay = 5 * time.Minute
-	// unlimitedWorkers is more than there can be keys.
-	unlimitedWorkers = 1 << 30
-)
+// infeasibleDelay is the least delay after the driver rejected a request as invalid (XPROV-012).
+const infeasibleDelay = 5 * time.Minute
 
 // settings checks the values and fills in defaults (XPROV-001).
 func settings(cfg ProvisionerConfig, opts options.Provisioner) (provisionerSettings, error) {
-	if err := cfg.check(); err != nil {
-		return provisionerSettings{}, err
-	}
 	if opts.GiveUpAfter < 0 {
-		return provisionerSettings{}, fmt.Errorf(
-			"reclaim: GiveUpAfter is %d: give the number of retries, or zero for no limit", opts.GiveUpAfter)
+		return provisionerSettings{}, fmt.Errorf("reclaim: GiveUpAfter is %d: give the number of retries, or zero for no limit", opts.GiveUpAfter)
 	}
 	set := provisionerSettings{ProvisionerConfig: cfg, Provisioner: opts}
 	if opts.Library {
 		set.useLibraryDefaults()
 	}
-	setDefault(&set.Workers, 100)
-	if set.Workers < 0 {
-		set.Workers = unlimitedWorkers
+	set.Workers = sidecar.Workers(set.Workers, 100)
+	const name = "reclaim: ProvisionerConfig"
+	if err := sidecar.Complete(name,
+		sidecar.Duration{Field: "RetryStart", Value: &set.RetryStart, Default: time.Second},
+		sidecar.Duration{Field: "RetryMax", Value: &set.RetryMax, Default: 5 * time.Minute},
+		sidecar.Duration{Field: "ResyncPeriod", Value: &set.ResyncPeriod, Default: 15 * time.Minute},
+		sidecar.Duration{Field: "Timeout", Value: &set.Timeout, Default: 10 * time.Second, MayBeNegative: true},
+	); err != nil {
+		return provisionerSettings{}, err
 	}
-	setDefault(&set.RetryStart, time.Second)
-	setDefault(&set.RetryMax, 5*time.Minute)
-	setDefault(&set.ResyncPeriod, 15*time.Minute)
-	setDefault(&set.Timeout, 10*time.Second)
-	return set, nil
+	return set, sidecar.CheckRetries(name, set.RetryStart, set.RetryMax)
 }
 
 // useLibraryDefaults fills in the defaults of sig-storage-lib-external-provisioner (XPROV-001).
@@ -74,16 +69,4 @@ func setDefault[V comparable](field *V, value V) {
 	if *field == zero {
 		*field = value
 	}
-}
-
-func (cfg ProvisionerConfig) check() error {
-	for _, d := range []struct {
-		field string
-		value time.Duration
-	}{{"RetryStart", cfg.RetryStart}, {"RetryMax", cfg.RetryMax}, {"ResyncPeriod", cfg.ResyncPeriod}} {
-		if d.value < 0 {
-			return fmt.Errorf("reclaim: ProvisionerConfig.%s is %v: give a positive duration, or zero for the default", d.field, d.value)
-		}
-	}
-	return nil
 }

@@ -15,13 +15,13 @@ import (
 
 // recycleVolume is the operation that scrubs a released volume and makes it available again (RECL-060 to RECL-069). captured is
 // the volume as it was when the operation was started.
-func (r *Reclaimer) recycleVolume(p *engine.Process, captured *corev1.PersistentVolume) error {
+func (r *reclaimer) recycleVolume(p *engine.Process, captured *corev1.PersistentVolume) error {
 	// RECL-060: the operation never fails, so there is no backoff; the next sync of the volume retries.
 	r.recycle(p, captured)
 	return nil
 }
 
-func (r *Reclaimer) recycle(p *engine.Process, captured *corev1.PersistentVolume) {
+func (r *reclaimer) recycle(p *engine.Process, captured *corev1.PersistentVolume) {
 	// RECL-061, RECL-069: from here on the stored version counts.
 	pv, err := p.API().Volumes.Get(p, captured.Name)
 	if err != nil {
@@ -74,7 +74,7 @@ func podKeys(pods []*corev1.Pod) []string {
 }
 
 // scrub recycles the volume with the plugin, which does it by itself or with a pod.
-func (r *Reclaimer) scrub(p *engine.Process, plugin storage.Backend, pv *corev1.PersistentVolume) error {
+func (r *reclaimer) scrub(p *engine.Process, plugin storage.Backend, pv *corev1.PersistentVolume) error {
 	if backends.RecyclesByPod(plugin) {
 		return r.scrubByPod(p, pv)
 	}
@@ -92,7 +92,7 @@ func scrubDirectly(p *engine.Process, plugin storage.Backend, id string, source 
 }
 
 // recycleFailed sets the volume to Failed, on the version that this run has read (RECL-069). A failure of that write is ignored (RECL-060).
-func (r *Reclaimer) recycleFailed(p *engine.Process, rule string, pv *corev1.PersistentVolume, message string) {
+func (r *reclaimer) recycleFailed(p *engine.Process, rule string, pv *corev1.PersistentVolume, message string) {
 	p.Decide(rule, pv, "%s", message)
 	_, err := r.host.SetVolumePhaseWithEvent(p, pv, corev1.VolumeFailed, corev1.EventTypeWarning, reasonVolumeFailedRecycle, message)
 	if err != nil {

@@ -52,7 +52,7 @@ func recyclerDeadline(pv *corev1.PersistentVolume) int64 {
 }
 
 // scrubByPod runs the recycler pod of the volume to its end (RECL-070 to RECL-073).
-func (r *Reclaimer) scrubByPod(p *engine.Process, pv *corev1.PersistentVolume) error {
+func (r *reclaimer) scrubByPod(p *engine.Process, pv *corev1.PersistentVolume) error {
 	pod := RecyclerPod(pv, r.namespace)
 	pod.Spec.SchedulerName = r.scheduler
 	key := api.KeyOf(pod)
@@ -88,7 +88,7 @@ func (r *Reclaimer) scrubByPod(p *engine.Process, pv *corev1.PersistentVolume) e
 }
 
 // awaitPod waits without limit until the pod has ended, and copies the Events about it to the volume (RECL-072).
-func (r *Reclaimer) awaitPod(p *engine.Process, pv *corev1.PersistentVolume, watch *podWatch) error {
+func (r *reclaimer) awaitPod(p *engine.Process, pv *corev1.PersistentVolume, watch *podWatch) error {
 	for {
 		for _, seen := range watch.take() {
 			switch {

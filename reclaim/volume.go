@@ -14,9 +14,9 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Reclaimer is the half of the PersistentVolume controller that applies reclaim policies and decides about the in-tree deletion finalizer. It
+// reclaimer is the half of the PersistentVolume controller that applies reclaim policies and decides about the in-tree deletion finalizer. It
 // has no state: caches and operations are those of the host.
-type Reclaimer struct {
+type reclaimer struct {
 	host      pvcontroller.Host
 	backends  *backends.Set
 	migrated  func(plugin string) (driver string, ok bool)
@@ -24,9 +24,10 @@ type Reclaimer struct {
 	scheduler string
 }
 
-// NewReclaimer returns the reclaimer of a host. A nil set has no backends.
-func NewReclaimer(host pvcontroller.Host, set *backends.Set, opts options.Reclaimer) *Reclaimer {
-	r := &Reclaimer{host: host, backends: set, migrated: opts.Migration, namespace: opts.RecyclerNamespace, scheduler: opts.RecyclerScheduler}
+// NewReclaimer returns the half of the PersistentVolume controller that applies reclaim policies, for the half that is the host. A nil set
+// has no backends.
+func NewReclaimer(host pvcontroller.Host, set *backends.Set, opts options.Reclaimer) pvcontroller.Reclaimer {
+	r := &reclaimer{host: host, backends: set, migrated: opts.Migration, namespace: opts.RecyclerNamespace, scheduler: opts.RecyclerScheduler}
 	if r.backends == nil {
 		r.backends = &backends.Set{}
 	}
@@ -41,7 +42,7 @@ func NewReclaimer(host pvcontroller.Host, set *backends.Set, opts options.Reclai
 
 // Reclaim applies the reclaim policy of a released volume (RECL-001 to RECL-008). Each sync that finds a volume released calls it. The work
 // runs in the background. It returns an error if a phase could not be written.
-func (r *Reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) error {
+func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) error {
 	// RECL-001: a migrated volume is left to the external-provisioner.
 	if driver := pv.Annotations[objects.AnnMigratedTo]; driver != "" {
 		p.Decide("RECL-001", pv, "reclaiming is left to %s", driver)
@@ -71,7 +72,7 @@ func (r *Reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 }
 
 // start starts the operation, unless it runs or is in backoff (RECL-008).
-func (r *Reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume, operation func(*engine.Process, *corev1.PersistentVolume) error) {
+func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume, operation func(*engine.Process, *corev1.PersistentVolume) error) {
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
 	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Process) error {
 		p.WorksOn(api.RefTo(pv))
@@ -87,7 +88,7 @@ func (r *Reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.Persi
 
 // Finalizers returns the finalizers that a volume should have, and whether that is a change (RECL-040). It reads its argument only. Neither
 // phase nor deletionTimestamp counts (RECL-041).
-func (r *Reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string, changed bool) {
+func (r *reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string, changed bool) {
 	provisioner, provisioned := pv.Annotations[objects.AnnProvisionedBy]
 	// RECL-040: a static volume keeps its finalizers.
 	if !provisioned {

@@ -186,7 +186,7 @@ func (g *grower) ask(p *engine.Process, pv *corev1.PersistentVolume, size apires
 	}
 	req := storage.ExpandRequest{ID: storage.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
 	var resp storage.ExpandResponse
-	err = g.call(p, storage.Expand, req.ID, func() (err error) {
+	err = g.calls.Call(p, storage.Expand, req.ID, "", func() (err error) {
 		resp, err = expander.Expand(req)
 		return err
 	})

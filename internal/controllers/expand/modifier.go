@@ -209,7 +209,7 @@ func (m *modifier) ask(p *engine.Process, claim *corev1.PersistentVolumeClaim, p
 		req.Parameters["csi.storage.k8s.io/pvc/namespace"] = claim.Namespace
 		req.Parameters["csi.storage.k8s.io/pv/name"] = pv.Name
 	}
-	return m.call(p, storage.Modify, req.ID, func() error { return m.backend.(storage.Modifier).Modify(req) })
+	return m.calls.Call(p, storage.Modify, req.ID, "", func() error { return m.backend.(storage.Modifier).Modify(req) })
 }
 
 // changeFailed remembers what an error of the driver means, in the claim and here (VAC-012, VAC-013).

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -20,6 +21,7 @@ type resizer struct {
 	actor   *engine.Actor
 	driver  string
 	backend storage.Backend
+	calls   sidecar.Driver
 	started time.Time
 	events  *engine.Recorder
 
@@ -57,7 +59,7 @@ func Resizes(backend storage.Backend) bool {
 func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *resizer {
 	s := a.Engine().Store()
 	r := &resizer{
-		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, started: a.Engine().Now(),
+		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, calls: sidecar.Driver{Backend: backend, Timeout: cfg.Timeout}, started: a.Engine().Now(),
 		events: a.NewRecorder(resizerComponent(backend.Name())),
 		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
 	}
@@ -160,17 +162,6 @@ func (r *resizer) failed(rule string) func(*engine.Process, string, time.Duratio
 			p.Decide(rule, claim, "again in %v: %v", delay, err)
 		}
 	}
-}
-
-// call asks the driver something about a volume.
-func (r *resizer) call(p *engine.Process, op storage.Op, handle string, fn func() error) error {
-	call := api.Call{Target: r.driver, Verb: string(op), Key: handle}
-	delay := backends.Delay(r.backend, op, handle)
-	safely := func() error { return backends.Safely(r.driver, op, fn) }
-	if r.cfg.Timeout < 0 {
-		return p.Backend(call, delay, safely)
-	}
-	return p.BackendWithin(call, delay, r.cfg.Timeout, storage.Errorf(storage.DeadlineExceeded, "context deadline exceeded"), safely)
 }
 
 // patchClaim writes the status of a claim, with the error as the sidecar words it.

@@ -1,7 +1,7 @@
 package expand
 
 import (
-	"fmt"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"time"
 )
 
@@ -29,40 +29,17 @@ type ResizerConfig struct {
 	Migration Migration
 }
 
-// resizerDefaults are those of external-resizer 2.
-var resizerDefaults = ResizerConfig{RetryStart: time.Second, RetryMax: 5 * time.Minute, Timeout: 10 * time.Second, ResyncPeriod: 10 * time.Minute}
-
-// unlimitedWorkers is more than there can be keys.
-const unlimitedWorkers = 1 << 30
-
+// complete checks the configuration and fills in the defaults of external-resizer 2.
 func (cfg *ResizerConfig) complete() error {
-	for _, d := range []struct {
-		field        string
-		value        *time.Duration
-		defaultValue time.Duration
-	}{
-		{"RetryStart", &cfg.RetryStart, resizerDefaults.RetryStart},
-		{"RetryMax", &cfg.RetryMax, resizerDefaults.RetryMax},
-		{"ResyncPeriod", &cfg.ResyncPeriod, resizerDefaults.ResyncPeriod},
-	} {
-		if *d.value < 0 {
-			return fmt.Errorf("expand: ResizerConfig.%s is %v: give zero for the default of %v, or more", d.field, *d.value, d.defaultValue)
-		}
-		if *d.value == 0 {
-			*d.value = d.defaultValue
-		}
+	const name = "expand: ResizerConfig"
+	if err := sidecar.Complete(name,
+		sidecar.Duration{Field: "RetryStart", Value: &cfg.RetryStart, Default: time.Second},
+		sidecar.Duration{Field: "RetryMax", Value: &cfg.RetryMax, Default: 5 * time.Minute},
+		sidecar.Duration{Field: "Timeout", Value: &cfg.Timeout, Default: 10 * time.Second, MayBeNegative: true},
+		sidecar.Duration{Field: "ResyncPeriod", Value: &cfg.ResyncPeriod, Default: 10 * time.Minute},
+	); err != nil {
+		return err
 	}
-	if cfg.RetryMax < cfg.RetryStart {
-		return fmt.Errorf("expand: ResizerConfig.RetryMax is %v, less than RetryStart with %v: give at least that", cfg.RetryMax, cfg.RetryStart)
-	}
-	switch {
-	case cfg.Workers == 0:
-		cfg.Workers = defaultWorkers
-	case cfg.Workers < 0:
-		cfg.Workers = unlimitedWorkers
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = resizerDefaults.Timeout
-	}
-	return nil
+	cfg.Workers = sidecar.Workers(cfg.Workers, defaultWorkers)
+	return sidecar.CheckRetries(name, cfg.RetryStart, cfg.RetryMax)
 }
