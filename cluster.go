@@ -32,8 +32,9 @@ type Cluster struct {
 	CSINodes          Table[*storagev1.CSINode]
 	Capacities        Table[*storagev1.CSIStorageCapacity]
 
-	// Faults is all that can go wrong: calls that fail, wait or lose their reply, controllers and nodes that stop.
-	Faults *Faults
+	// Faults are the rules by which calls of controllers, kubelets and sidecars to the API server and to backends fail, wait, lose their
+	// reply, or crash the caller. Crash stops a controller, and the methods of Node stop and cut off a node.
+	Faults *fake.Faults
 
 	cfg      Config
 	engine   *engine.Engine
@@ -52,15 +53,14 @@ func New(cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
 	}
-	c := &Cluster{cfg: cfg, backends: backends}
-	c.Faults = &Faults{Faults: fake.NewFaults(), cluster: c}
+	c := &Cluster{cfg: cfg, backends: backends, Faults: fake.NewFaults()}
 	trace, err := c.newTrace()
 	if err != nil {
 		return nil, err
 	}
 	c.engine, err = engine.New(engine.Config{
 		Seed:     cfg.Seed,
-		Choose:   cfg.Choose,
+		Choose:   cfg.internal.Choose,
 		Start:    cfg.Start,
 		Latency:  cfg.Latency,
 		Lag:      cfg.Lag,
@@ -116,8 +116,8 @@ func (c *Cluster) Create(objs ...api.Object) error {
 	return nil
 }
 
-// CreateWith creates one object as Create does, with options.
-func (c *Cluster) CreateWith(obj api.Object, opts api.CreateOptions) error {
+// create creates one object.
+func (c *Cluster) create(obj api.Object, opts api.CreateOptions) error {
 	if err := c.checkObject("create", obj); err != nil {
 		return err
 	}
@@ -129,11 +129,6 @@ func (c *Cluster) CreateWith(obj api.Object, opts api.CreateOptions) error {
 // allows that; with one that is not the stored one it is a Conflict.
 func (c *Cluster) Update(obj api.Object) error {
 	return c.update(obj, api.Main, api.UpdateOptions{})
-}
-
-// UpdateWith replaces an object as Update does, with options.
-func (c *Cluster) UpdateWith(obj api.Object, opts api.UpdateOptions) error {
-	return c.update(obj, api.Main, opts)
 }
 
 // UpdateStatus replaces an object's status.
@@ -306,13 +301,6 @@ func (c *Cluster) Events() []*corev1.Event {
 	return Table[*corev1.Event]{c.engine.Store().Events}.List()
 }
 
-// Choices are what the engine chose so far; Config.Choose with engine.Replay repeats the run.
-func (c *Cluster) Choices() []engine.Choice { return c.engine.Choices() }
-
-// Engine is what runs the cluster, for tools that look deeper than a test has to: what is queued, what each event does. Its time and its
-// store are those of the cluster.
-func (c *Cluster) Engine() *engine.Engine { return c.engine }
-
 // Close ends the cluster. It need not be called, but a cluster that is dropped in the middle of something, with calls under way,
 // is only collected after Close.
 func (c *Cluster) Close() { c.engine.Close() }
@@ -326,7 +314,8 @@ func (c *Cluster) Controllers() []string {
 	return names
 }
 
-// Crash stops a controller at once, wherever it is. What it kept in memory is lost; what it wrote stays.
+// Crash stops a controller at once, even between two API calls, and reports an error if none has that name. Its memory is lost; what it
+// wrote stays.
 func (c *Cluster) Crash(controller string) error {
 	a, ok := c.engine.Actor(controller)
 	if !ok {
@@ -336,7 +325,7 @@ func (c *Cluster) Crash(controller string) error {
 	return nil
 }
 
-// Restart starts a controller that crashed; it knows only what the API says.
+// Restart starts a controller that crashed, and does nothing if it runs. It knows only what the API server stores.
 func (c *Cluster) Restart(controller string) error {
 	a, ok := c.engine.Actor(controller)
 	if !ok {
@@ -351,27 +340,28 @@ func (c *Cluster) AddController(ctl controller.Controller) error {
 	return controller.Run(c.engine, ctl)
 }
 
-// AddMachine adds a machine of that name and starts its kubelet, which creates the Node object unless it is there. A second machine of
-// a name is refused; so is any in a cluster without kubelets.
-func (c *Cluster) AddMachine(node string) (*mount.Node, error) {
+// AddNode adds a node of that name and starts its kubelet, which creates the Node object unless it exists. By default every Node object
+// has a node already; see Config.ManualNodes. It is an error if the node exists, or if the cluster runs no kubelets.
+func (c *Cluster) AddNode(name string) (*mount.Node, error) {
 	if c.nodes == nil {
-		return nil, fmt.Errorf("add machine %q: this cluster runs no kubelets", node)
+		return nil, fmt.Errorf("add node %q: the cluster runs no kubelets; remove %q from Config.Without", name, Kubelets)
 	}
-	n, err := c.nodes.Add(node)
+	n, err := c.nodes.Add(name)
 	if err != nil {
-		return nil, fmt.Errorf("add machine: %w", err)
+		return nil, fmt.Errorf("add node: %w", err)
 	}
 	return n, nil
 }
 
-// Machine is the machine behind a Node object: its disk, its containers, what they wrote.
-func (c *Cluster) Machine(node string) (*mount.Node, error) {
+// Node returns a node: its kubelet, power and network, which it can stop, cut and restore, its disk and its containers. The Node object is
+// in the table Nodes. It is an error if there is no such node.
+func (c *Cluster) Node(name string) (*mount.Node, error) {
 	if c.nodes == nil {
-		return nil, fmt.Errorf("machine %q: this cluster runs no kubelets", node)
+		return nil, fmt.Errorf("node %q: the cluster runs no kubelets; remove %q from Config.Without", name, Kubelets)
 	}
-	n, ok := c.nodes.Get(node)
+	n, ok := c.nodes.Get(name)
 	if !ok {
-		return nil, fmt.Errorf("machine %q: there is no such node", node)
+		return nil, fmt.Errorf("node %q: there is no such node", name)
 	}
 	return n, nil
 }

@@ -165,15 +165,10 @@ func TestNamesOfNothing(t *testing.T) {
 	c := newCluster(t, volsim.Config{})
 	require.ErrorContains(t, c.Crash("nobody"), `"nobody"`)
 	require.ErrorContains(t, c.Restart("nobody"), `"nobody"`)
-	_, err := c.Machine("n1")
-	require.ErrorContains(t, err, "there is no such node")
-	for _, err := range []error{
-		c.Faults.StopKubelet("n1"), c.Faults.PowerOff("n1"), c.Faults.Start("n1"), c.Faults.Reboot("n1"), c.Faults.Partition("n1", true),
-	} {
-		require.ErrorContains(t, err, `"n1"`)
-	}
+	_, err := c.Node("n1")
+	require.EqualError(t, err, `node "n1": there is no such node`)
 	none := newCluster(t, volsim.Config{Without: []string{volsim.Kubelets}})
-	_, err = none.Machine("n1")
+	_, err = none.Node("n1")
 	require.ErrorContains(t, err, "runs no kubelets")
 }
 

@@ -24,8 +24,6 @@ type Config struct {
 	// Seed chooses the order of what happens at the same instant. Zero: first in, first out. Any other seed shuffles, also in the
 	// middle of what a controller does. The same seed gives the same run.
 	Seed int64
-	// Choose, when set, takes the place of the seed: it picks one of n things that may happen next. See engine.Replay.
-	Choose func(n int) int
 	// Start is the virtual time at which the cluster begins; zero is 2026-01-01 00:00:00 UTC.
 	Start time.Time
 	// Backends are the storage systems, each with a name of its own. None: only volumes that exist can be bound.
@@ -61,16 +59,16 @@ type Config struct {
 	Kubelet  mount.Config
 	// Resizer sets up the external resizer of each CSI driver; the zero value is one with its defaults.
 	Resizer expand.ResizerConfig
-	// AddedMachines leaves it to Cluster.AddMachine which nodes have a machine with a kubelet. Otherwise every Node object gets one. A
-	// Node without a machine has no kubelet: whoever plays it writes its status.
-	AddedMachines bool
-	// Internal are settings for this module's own comparisons, recordings and scripts; other modules cannot name their type.
-	Internal options.Options
+	// ManualNodes: only Cluster.AddNode adds nodes with a kubelet. By default, false, every Node object has one. A Node object without a
+	// kubelet keeps the status that the test writes.
+	ManualNodes bool
 	// Check are invariants that are checked as things happen, see Cluster.Violations; check.All() has those that hold in every
 	// cluster. None: nothing is checked, and that costs nothing.
 	Check []check.Invariant
 	// Without lists controllers that do not run, by actor name; Kubelets is those of all nodes.
 	Without []string
+
+	internal options.Options // see package internals
 }
 
 // DefaultSettleLimit is the virtual time that Settle may take unless Config.SettleLimit says otherwise.

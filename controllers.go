@@ -36,7 +36,7 @@ func (c *Cluster) controllers() []component {
 			return err
 		}},
 		{actors.AttachDetach, func() error {
-			_, err := attach.New(c.engine, c.backends, c.cfg.Attach, c.cfg.Internal.Attach)
+			_, err := attach.New(c.engine, c.backends, c.cfg.Attach, c.cfg.internal.Attach)
 			return err
 		}},
 		{actors.PodGC, func() error {
@@ -60,13 +60,13 @@ func (c *Cluster) controllers() []component {
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
 			all = append(all, component{actors.Provisioner(name), func() error {
-				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner, c.cfg.Internal.Provisioner)
+				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner, c.cfg.internal.Provisioner)
 				return err
 			}})
 		}
 		if backends.Can(driver, storage.Attach) {
 			all = append(all, component{actors.Attacher(name), func() error {
-				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher, c.cfg.Internal.Attacher)
+				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher, c.cfg.internal.Attacher)
 				return err
 			}})
 		}
@@ -95,14 +95,14 @@ func (c *Cluster) reclaiming(name string) component {
 // Kubelets stands for the kubelets of all nodes in Config.Without. Each is an actor of its own, actors.Kubelet.
 const Kubelets = "kubelet"
 
-// startKubelets has a machine with a kubelet for every Node object, those to come included, unless they are added one by one.
+// startKubelets adds a node with a kubelet for every Node object, also later ones, unless Config.ManualNodes is set.
 func (c *Cluster) startKubelets() error {
-	nodes, err := mount.New(c.engine, c.backends, c.cfg.Kubelet, c.cfg.Internal.Kubelet)
+	nodes, err := mount.New(c.engine, c.backends, c.cfg.Kubelet, c.cfg.internal.Kubelet)
 	if err != nil {
 		return err
 	}
 	c.nodes = nodes
-	if c.cfg.AddedMachines {
+	if c.cfg.ManualNodes {
 		return nil
 	}
 	return nodes.Follow()

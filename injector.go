@@ -2,6 +2,7 @@ package volsim
 
 import (
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -19,7 +20,7 @@ func (c *Cluster) injector() api.Injector {
 
 // injectors are asked one after the other, until one has a fault.
 type injectors struct {
-	first  *Faults
+	first  *fake.Faults
 	second api.Injector
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -41,11 +42,11 @@ func TestMisuse(t *testing.T) {
 	calls := map[string]func(cluster, api.Object) error{
 		"create": func(c cluster, o api.Object) error { return c.Create(o) },
 		"create ": func(c cluster, o api.Object) error {
-			return c.CreateWith(o, api.CreateOptions{SkipValidation: true})
+			return internals.Create(c, o, api.CreateOptions{SkipValidation: true})
 		},
 		"update": func(c cluster, o api.Object) error { return c.Update(o) },
 		"update ": func(c cluster, o api.Object) error {
-			return c.UpdateWith(o, api.UpdateOptions{SkipValidation: true})
+			return internals.Update(c, o, api.UpdateOptions{SkipValidation: true})
 		},
 		"update  ": func(c cluster, o api.Object) error { return c.UpdateStatus(o) },
 		"patch":    func(c cluster, o api.Object) error { return c.Patch(o, "{}") },
@@ -76,8 +77,6 @@ func TestMisuse(t *testing.T) {
 		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards: give zero or more"},
 		{"until nothing", c.Until(nil, time.Second), "until: the condition is nil"},
 		{"a crash of nobody", c.Crash("nobody"), `crash "nobody": there is no such controller: there are [`},
-		{"a crash of nobody as a fault", c.Faults.CrashController("nobody"), `crash "nobody": there is no such controller`},
-		{"a restart of nobody as a fault", c.Faults.RestartController("nobody"), `restart "nobody": there is no such controller`},
 		{"a restart of nobody", c.Restart("nobody"), `restart "nobody": there is no such controller: there are [`},
 		{"a manifest that is none", c.Apply([]byte("a: b: c")), "apply: line 1: yaml: "},
 		{"a manifest of something else", c.Apply([]byte("apiVersion: v1\nkind: Secret")), "apply: line 1: Secret (v1) is not simulated"},

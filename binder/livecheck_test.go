@@ -55,8 +55,8 @@ func TestAwaitedReads(t *testing.T) {
 			require.NoError(t, c.Create(fake.Claim("c", "1Gi", fake.InClass("none"))))
 			if tt.restart {
 				require.NoError(t, c.Advance(30*time.Second-c.Now().Sub(engine.DefaultStart)))
-				require.NoError(t, c.Faults.CrashController(actors.PersistentVolume))
-				require.NoError(t, c.Faults.RestartController(actors.PersistentVolume))
+				require.NoError(t, c.Crash(actors.PersistentVolume))
+				require.NoError(t, c.Restart(actors.PersistentVolume))
 			}
 			require.NoError(t, c.Advance(time.Minute))
 			before := idle

@@ -11,7 +11,7 @@ import (
 
 // Controller is a controller to add to a cluster, with volsim's Cluster.AddController.
 type Controller struct {
-	// Name identifies the controller in the trace, in faults and for Faults.CrashController. It is required, and must be unique.
+	// Name identifies the controller in the trace, in faults and for Cluster.Crash. It is required, and must be unique.
 	Name string
 	// Start creates the caches, queues and periodic work of one life of the controller. It is required. It must not call the API server
 	// itself; use Setup.Go.

@@ -99,7 +99,7 @@ func load(t *testing.T, options ...fake.MemoryOption) *loaded {
 	objs, now := dump(t)
 	c, driver := cluster(t, now, options...)
 	require.NoError(t, c.Load(objs...))
-	node, err := c.Machine("n1")
+	node, err := c.Node("n1")
 	require.NoError(t, err)
 	return &loaded{Cluster: c, t: t, driver: driver, node: node}
 }

@@ -60,7 +60,7 @@ func TestExpansionInCluster(t *testing.T) {
 		{rule: "MNT-427", name: "on every node", claim: fake.Modes("RWX"), pod: fake.Claims("data"), pods: 2, want: []string{"n1", "n2"}},
 		{rule: "EXP-041", name: "while the kubelet restarts", claim: fake.Modes("RWO"), pod: fake.Claims("data"), pods: 1, want: []string{"n1"},
 			during: func(t *testing.T, c *volsim.Cluster) {
-				node, err := c.Machine("n1")
+				node, err := c.Node("n1")
 				require.NoError(t, err)
 				node.Stop()
 				require.NoError(t, c.Advance(time.Minute))
@@ -123,7 +123,7 @@ func TestAdoptedVolumeIsExpanded(t *testing.T) {
 	}
 	c, _ := cluster(t, now)
 	require.NoError(t, c.Load(objs...))
-	node, err := c.Machine("n1")
+	node, err := c.Node("n1")
 	require.NoError(t, err)
 	l := &loaded{Cluster: c, t: t, node: node}
 	l.adoptAll()

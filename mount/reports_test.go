@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/trace"
 )
@@ -29,7 +30,7 @@ func TestUnchangedReports(t *testing.T) {
 		differ := 0
 		for seed := uint64(200); seed < 225; seed++ {
 			some, few := playReports(t, opts, seed, func(*volsim.Config) {})
-			all, many := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Internal.Kubelet.EveryReport = true })
+			all, many := playReports(t, opts, seed, func(cfg *volsim.Config) { internals.Options(cfg).Kubelet.EveryReport = true })
 			if some != all {
 				t.Fatalf("seed %d of %+v: what all reports do differs (+):\n%s", seed, opts, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 			}
@@ -61,7 +62,7 @@ func TestLeftOutSyncs(t *testing.T) {
 	for seed := uint64(300); seed < 325; seed++ {
 		var few, many reads
 		some, _ := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector = &few })
-		all, _ := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector, cfg.Internal.Kubelet.EverySync = &many, true })
+		all, _ := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector, internals.Options(cfg).Kubelet.EverySync = &many, true })
 		if some != all {
 			t.Fatalf("seed %d: what all syncs do differs (+):\n%s", seed, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -65,7 +66,7 @@ func run(w io.Writer) error {
 }
 
 func waitForForce(s *scene) {
-	s.do("n1 loses its power", s.Faults.PowerOff("n1"))
+	s.doNode("n1 loses its power", (*mount.Node).PowerOff)
 	s.notice()
 	s.advance(evicted)
 	s.replace()
@@ -73,7 +74,7 @@ func waitForForce(s *scene) {
 }
 
 func outOfService(s *scene) {
-	s.do("n1 loses its power", s.Faults.PowerOff("n1"))
+	s.doNode("n1 loses its power", (*mount.Node).PowerOff)
 	s.notice()
 	s.advance(evicted)
 	s.do("the pod is deleted", s.Delete(pod("db-0", "n1")))
@@ -84,14 +85,14 @@ func outOfService(s *scene) {
 }
 
 func comesBack(s *scene) {
-	s.do("n1 loses its power", s.Faults.PowerOff("n1"))
+	s.doNode("n1 loses its power", (*mount.Node).PowerOff)
 	s.notice()
-	s.do("n1 has power again", s.Faults.Start("n1"))
+	s.doNode("n1 has power again", (*mount.Node).Start)
 	s.advance(patience)
 }
 
 func cutOff(s *scene) {
-	s.do("n1 is cut off", s.Faults.Partition("n1", true))
+	s.doNode("n1 is cut off", func(n1 *mount.Node) { n1.Partition(true) })
 	s.notice()
 	s.advance(evicted)
 	s.replace()
@@ -150,6 +151,15 @@ func (s *scene) do(what string, err error) {
 		s.err = fmt.Errorf("%s: %w", what, err)
 	}
 	s.printf("%8s  * %s\n", s.at(s.Now()).Round(100*time.Millisecond), what)
+}
+
+// doNode does something to node n1.
+func (s *scene) doNode(what string, action func(*mount.Node)) {
+	node, err := s.Node("n1")
+	if err == nil {
+		action(node)
+	}
+	s.do(what, err)
 }
 
 // notice is the node lifecycle controller's part: a node that does not report is not ready.
@@ -264,7 +274,7 @@ func (s *scene) writes(all []storage.Write) {
 
 // lost prints how often the containers of a node failed to write.
 func (s *scene) lost(node string) {
-	machine, err := s.Machine(node)
+	machine, err := s.Node(node)
 	if err != nil {
 		s.do("look at "+node, err)
 		return

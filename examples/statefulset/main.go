@@ -76,7 +76,11 @@ func run(w io.Writer) error {
 
 	s.title("A zone is lost", "The node of db-1 is gone for good, the pod is deleted by force and made anew. A new node in another zone has room, but the volume is\nnot there: it waits.")
 	lost := s.nodeOf(1)
-	s.do(s.Faults.PowerOff(lost))
+	node, err := s.Node(lost)
+	s.do(err)
+	if err == nil {
+		node.PowerOff()
+	}
 	s.do(s.Delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: lost}}))
 	s.do(s.DeleteWith(db.PodAt(1), api.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	s.do(s.Create(fake.Node("n4", fake.Labels(zone, "east"), fake.Allocatable("cpu", "1", "pods", "10")), db.PodAt(1)))

@@ -4,8 +4,11 @@ package options
 
 import "time"
 
-// Options are those of all controllers of a cluster.
+// Options are those of a cluster. See package internals.
 type Options struct {
+	// Choose takes the place of volsim.Config.Seed: it returns the index, from 0 to n-1, of the one of n due events that runs next.
+	// engine.Replay repeats a recorded run. Nil, the default, leaves it to the seed.
+	Choose      func(n int) int
 	Attach      Attach
 	Attacher    Attacher
 	Kubelet     Kubelet

@@ -74,7 +74,7 @@ func (p *nodeRunner) nodeState(name string) NodeState {
 
 // mounts returns the mounts of a node, with names of pods instead of uids.
 func (p *nodeRunner) mounts(node string) []mount.Mount {
-	machine, err := p.cluster.Machine(node)
+	machine, err := p.cluster.Node(node)
 	if err != nil {
 		return nil // it has none
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount"
@@ -93,26 +94,24 @@ func (p *nodeRunner) run(s NodeScenario, opts Options) ([]NodeObservation, error
 func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 	s := p.scenario
 	cfg := volsim.Config{
-		Seed:          opts.Seed,
-		Latency:       opts.Latency,
-		AddedMachines: true,
+		Seed:        opts.Seed,
+		Latency:     opts.Latency,
+		ManualNodes: true,
 		Attach: attach.Config{
 			SyncPeriod:         seconds(s.Controller.ReconcilerSyncSeconds),
 			DisableForceDetach: s.Controller.DisableForceDetachOnTimeout,
 		},
 		// The external attacher of the recordings is simple, and has all the time in the world.
 		Attacher: attach.AttacherConfig{Timeout: -1},
-		Internal: options.Options{
-			// The middle of the random 0 to 10 %.
-			Attach:   options.Attach{PollStretch: 0.05},
-			Attacher: options.Attacher{Plain: true, Workers: -1},
-			Kubelet:  options.Kubelet{EveryReport: true},
-		},
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
 			StopTime:     time.Duration(s.Kubelet.StopMs) * time.Millisecond,
 		},
 	}
+	internal := internals.Options(&cfg)
+	internal.Attach = options.Attach{PollStretch: 0.05} // the middle of the random 0 to 10 %
+	internal.Attacher = options.Attacher{Plain: true, Workers: -1}
+	internal.Kubelet = options.Kubelet{EveryReport: true}
 	if s.Controller.DisableReconcilerSync {
 		cfg.Attach.SyncPeriod = -1
 	}
@@ -125,10 +124,10 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 		p.backends[name] = b
 		cfg.Backends = append(cfg.Backends, b)
 		if !storage.IsInTree(b) {
-			if cfg.Internal.Attacher.Finalizer != "" {
+			if internal.Attacher.Finalizer != "" {
 				return cfg, fmt.Errorf("there are two CSI drivers")
 			}
-			cfg.Internal.Attacher.Finalizer = "external-attacher/" + name
+			internal.Attacher.Finalizer = "external-attacher/" + name
 			runs[actors.Attacher(b.Name())] = true
 		}
 	}
@@ -206,10 +205,11 @@ func (p *nodeRunner) until(t time.Time) error { return p.cluster.Advance(t.Sub(p
 
 // startNode starts the kubelet of a node, and creates the node if needed.
 func (p *nodeRunner) startNode(name string) error {
-	if _, err := p.cluster.Machine(name); err == nil {
-		return p.cluster.Faults.Start(name)
+	if node, err := p.cluster.Node(name); err == nil {
+		node.Start()
+		return nil
 	}
-	_, err := p.cluster.AddMachine(name)
+	_, err := p.cluster.AddNode(name)
 	return err
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
 
 // do runs one step.
 func (p *nodeRunner) do(step NodeStep) error {
-	faults := p.cluster.Faults
 	switch step.Op {
 	case "create":
 		objects := step.Objects
@@ -41,11 +41,11 @@ func (p *nodeRunner) do(step NodeStep) error {
 	case "clearBackend":
 		return p.clearOutcomes(step)
 	case "stopNode":
-		return faults.StopKubelet(step.Node)
+		return p.onNode(step.Node, (*mount.Node).Stop)
 	case "startNode":
 		return p.startingNode(step.Node)
 	case "rebootNode":
-		if err := faults.PowerOff(step.Node); err != nil {
+		if err := p.onNode(step.Node, (*mount.Node).PowerOff); err != nil {
 			return err
 		}
 		return p.startingNode(step.Node)
@@ -59,6 +59,16 @@ func (p *nodeRunner) do(step NodeStep) error {
 		return p.cluster.Advance(seconds(step.Seconds))
 	}
 	return fmt.Errorf("there is no op %q", step.Op)
+}
+
+// onNode calls do with a node.
+func (p *nodeRunner) onNode(name string, do func(*mount.Node)) error {
+	node, err := p.cluster.Node(name)
+	if err != nil {
+		return err
+	}
+	do(node)
+	return nil
 }
 
 // startingNode starts the kubelet of a node.
@@ -191,7 +201,7 @@ func (p *nodeRunner) exit(step NodeStep) error {
 	if err != nil {
 		return err
 	}
-	machine, err := p.cluster.Machine(pod.Spec.NodeName)
+	machine, err := p.cluster.Node(pod.Spec.NodeName)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
-	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
 // SettleTime is the virtual time that passes after each step, before the observation.
@@ -90,9 +90,9 @@ func (p *runner) start(opts Options) error {
 		FullResync: opts.FullResync,
 		Latency:    opts.Latency,
 		Backends:   p.backends.all(),
-		// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
-		Internal: options.Options{Provisioner: options.Provisioner{NoSecretAnnotations: true}},
 	}
+	// The provisioner of the recordings is the library, set up as in the CSI sidecar but without what the sidecar adds.
+	internals.Options(&cfg).Provisioner.NoSecretAnnotations = true
 	all, err := volsim.New(cfg)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (p *runner) create(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
-	if err := p.cluster.CreateWith(obj, api.CreateOptions{SkipValidation: skipValidation}); err != nil {
+	if err := internals.Create(p.cluster, obj, api.CreateOptions{SkipValidation: skipValidation}); err != nil {
 		return err
 	}
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
@@ -201,7 +201,7 @@ func (p *runner) update(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
-	return p.cluster.UpdateWith(obj, api.UpdateOptions{SkipValidation: skipValidation})
+	return internals.Update(p.cluster, obj, api.UpdateOptions{SkipValidation: skipValidation})
 }
 
 func (p *runner) patch(step Step) error {

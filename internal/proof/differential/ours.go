@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
@@ -64,22 +65,22 @@ func NewOurs(opts Options) (*Ours, error) {
 		// What the CSI sidecar adds to the library is left out as far as that can be.
 		Provisioner: reclaim.ProvisionerConfig{Timeout: -1},
 		Attacher:    attach.AttacherConfig{Timeout: -1},
-		Internal: options.Options{
-			Provisioner: options.Provisioner{NoSecretAnnotations: true},
-			// The middle of the random 0 to 10 %.
-			Attach:   options.Attach{PollStretch: 0.05},
-			Attacher: options.Attacher{Plain: true, Workers: -1},
-		},
+	}
+	*internals.Options(&cfg) = options.Options{
+		Provisioner: options.Provisioner{NoSecretAnnotations: true},
+		// The middle of the random 0 to 10 %.
+		Attach:   options.Attach{PollStretch: 0.05},
+		Attacher: options.Attacher{Plain: true, Workers: -1},
 	}
 	if opts.Kubelets {
 		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}
 		cfg.Backends[len(cfg.Backends)-1], cfg.Injector, w.injector = node, node, node
 		// Reports are compared with their times. No loop of a kubelet starts at the instant of a step, so the order at one instant does
 		// not matter.
-		cfg.Internal.Kubelet.EveryReport, cfg.Internal.Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
+		internals.Options(&cfg).Kubelet.EveryReport, internals.Options(&cfg).Kubelet.EveryPass, cfg.Kubelet.GroupChange = true, true, opts.GroupChange
 		// If requests take time, so do the populator's reads after a sync.
-		cfg.Internal.Kubelet.EverySync = opts.Latency > 0
-		cfg.Internal.Kubelet.StartDelay = func(node string) time.Duration {
+		internals.Options(&cfg).Kubelet.EverySync = opts.Latency > 0
+		internals.Options(&cfg).Kubelet.StartDelay = func(node string) time.Duration {
 			return map[string]time.Duration{"n1": 37 * time.Millisecond}[node] + 24*time.Millisecond
 		}
 	}
@@ -99,7 +100,7 @@ func NewOurs(opts Options) (*Ours, error) {
 	if w.cluster, err = volsim.New(cfg); err != nil || !opts.Watch {
 		return w, err
 	}
-	return w, w.order.observe(w.cluster.Engine())
+	return w, w.order.observe(internals.Engine(w.cluster))
 }
 
 // Actors are the controllers of both sides.
@@ -110,7 +111,7 @@ var AttachActors = []string{actors.AttachDetach, actors.Attacher(Driver)}
 
 // Create creates an object.
 func (w *Ours) Create(obj api.Object) (api.Object, error) {
-	if err := w.cluster.CreateWith(obj, api.CreateOptions{}); err != nil {
+	if err := internals.Create(w.cluster, obj, api.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	ref := api.RefTo(obj)
@@ -179,17 +180,20 @@ func named(ref api.Ref) (api.Object, error) {
 func (w *Ours) Storage(name string) *Backend { return w.backends[name] }
 
 // Fail adds a rule for failing requests.
-func (w *Ours) Fail(r Rule) error { return r.Add(w.cluster.Faults.Faults) }
+func (w *Ours) Fail(r Rule) error { return r.Add(w.cluster.Faults) }
 
 // Machine stops or starts a node or its kubelet.
 func (w *Ours) Machine(node string, what MachineOp) error {
-	do, ok := map[MachineOp]func(string) error{
-		StopKubelet: w.cluster.Faults.StopKubelet, PowerOff: w.cluster.Faults.PowerOff, Start: w.cluster.Faults.Start, Reboot: w.cluster.Faults.Reboot,
-	}[what]
+	n, err := w.cluster.Node(node)
+	if err != nil {
+		return err
+	}
+	do, ok := map[MachineOp]func(){StopKubelet: n.Stop, PowerOff: n.PowerOff, Start: n.Start, Reboot: func() { n.PowerOff(); n.Start() }}[what]
 	if !ok {
 		return fmt.Errorf("a machine cannot %q", what)
 	}
-	return do(node)
+	do()
+	return nil
 }
 
 // Advance advances virtual time.
@@ -201,7 +205,7 @@ func (w *Ours) Observe() (Observation, error) {
 	objects := slices.Concat(list(c.Volumes), list(c.Claims), list(c.Classes), list(c.Pods), list(c.Nodes), list(c.Attachments), list(c.CSINodes))
 	var machines []Machine
 	for _, name := range w.machines {
-		m, err := c.Machine(name)
+		m, err := c.Node(name)
 		if err != nil {
 			return Observation{}, err
 		}
@@ -217,7 +221,7 @@ func (w *Ours) Observe() (Observation, error) {
 
 // Add creates an object directly in the store, without a copy, like upstream.Cluster.Create.
 func (w *Ours) Add(obj api.Object) error {
-	e := w.cluster.Engine()
+	e := internals.Engine(w.cluster)
 	_, err := e.API().Create(e.User(), obj, api.CreateOptions{})
 	return err
 }

@@ -3,7 +3,6 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,15 +105,18 @@ func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) er
 func Calm(c *volsim.Cluster, d time.Duration) error {
 	c.Faults.Clear()
 	for _, name := range c.Controllers() {
-		if err := c.Faults.RestartController(name); err != nil {
+		if err := c.Restart(name); err != nil {
 			return err
 		}
 	}
 	for _, name := range nodes {
-		if _, err := c.Machine(name); err != nil {
+		node, err := c.Node(name)
+		if err != nil {
 			continue // there is no such node in this history
 		}
-		if err := errors.Join(c.Faults.Partition(name, false), c.Faults.Start(name), condemn(c, name, false)); err != nil {
+		node.Partition(false)
+		node.Start()
+		if err := condemn(c, name, false); err != nil {
 			return err
 		}
 	}
@@ -339,30 +341,46 @@ func (p *player) deletePodGracefully() error {
 }
 
 func (p *player) breakNode() error {
-	switch node := p.node(); p.choose(4) {
-	case 0:
-		return p.Faults.StopKubelet(node)
-	case 1:
-		return p.Faults.PowerOff(node)
-	case 2:
-		return p.Faults.Reboot(node)
-	default:
-		return p.Faults.Partition(node, true)
+	name := p.node()
+	what := p.choose(4)
+	node, err := p.Node(name)
+	if err != nil {
+		return err
 	}
+	switch what {
+	case 0:
+		node.Stop()
+	case 1:
+		node.PowerOff()
+	case 2:
+		node.PowerOff()
+		node.Start()
+	default:
+		node.Partition(true)
+	}
+	return nil
 }
 
 func (p *player) mendNode() error {
-	node := p.node()
-	return errors.Join(p.Faults.Partition(node, false), p.Faults.Start(node), condemn(p.Cluster, node, false))
+	name := p.node()
+	node, err := p.Node(name)
+	if err != nil {
+		return err
+	}
+	node.Partition(false)
+	node.Start()
+	return condemn(p.Cluster, name, false)
 }
 
 // condemnNode gives a node up, as an administrator does that cannot reach it: the node is tainted, and its pods are deleted by force.
 func (p *player) condemnNode() error {
 	node, now := p.node(), int64(0)
 	if !p.chance(3) {
-		if err := p.Faults.Partition(node, true); err != nil {
+		n, err := p.Node(node)
+		if err != nil {
 			return err
 		}
+		n.Partition(true)
 	}
 	for _, pod := range p.Pods.List() {
 		if pod.Spec.NodeName == node {
@@ -430,11 +448,11 @@ func (p *player) crash() error {
 		}
 	}
 	name := names[p.choose(len(names))]
-	if err := p.Faults.CrashController(name); err != nil {
+	if err := p.Crash(name); err != nil {
 		return err
 	}
 	if p.chance(2) {
-		return p.Faults.RestartController(name)
+		return p.Restart(name)
 	}
 	return nil
 }

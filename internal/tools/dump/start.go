@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
@@ -41,9 +42,9 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	c := &Cluster{}
 	c.Backends, c.Notes = d.Backends()
 	var err error
-	c.Cluster, err = volsim.New(volsim.Config{Start: opts.Now, Seed: opts.Seed, Backends: c.Backends,
-		Internal: options.Options{Provisioner: options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}}})
-	if err != nil {
+	cfg := volsim.Config{Start: opts.Now, Seed: opts.Seed, Backends: c.Backends}
+	internals.Options(&cfg).Provisioner = options.Provisioner{NoFinalizer: d.noFinalizer(), AnySource: true}
+	if c.Cluster, err = volsim.New(cfg); err != nil {
 		return nil, fmt.Errorf("start the dump: %w", err)
 	}
 	if err := c.Load(d.dependenciesFirst()...); err != nil {
@@ -111,7 +112,7 @@ func (c *Cluster) resume() {
 		}
 	}
 	for _, node := range c.Nodes.List() {
-		kubelet, err := c.Machine(node.Name)
+		kubelet, err := c.Node(node.Name)
 		if err != nil {
 			c.note("%v.", err)
 			continue

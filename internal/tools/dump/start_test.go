@@ -70,7 +70,7 @@ func TestObjectsKeepTheirState(t *testing.T) {
 func TestSilentNodes(t *testing.T) {
 	c := start(t, "dead-node.yaml")
 	require.Equal(t, []string{"Assumption: node ip-10-0-1-21 is NotReady; we assume it lost its network and its containers still run."}, c.Notes)
-	machine, err := c.Machine("ip-10-0-1-21")
+	machine, err := c.Node("ip-10-0-1-21")
 	require.NoError(t, err)
 	require.True(t, machine.Partitioned())
 	require.Len(t, machine.Internal().Containers(), 1)

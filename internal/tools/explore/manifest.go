@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -61,10 +62,10 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 	backends, _ := d.Backends()
 	cfg := volsim.Config{Seed: m.Seed, Backends: backends, Without: m.Without, Check: m.Check}
 	// Skipped reports are communication between actors outside the API server, which a state does not include.
-	cfg.Internal.Kubelet.EveryReport = true
+	internals.Options(&cfg).Kubelet.EveryReport = true
 	started := m.Starting
 	if choose != nil {
-		cfg.Choose = func(n int) int {
+		internals.Options(&cfg).Choose = func(n int) int {
 			if !started {
 				return 0
 			}
@@ -81,7 +82,7 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 		}
 		started = true
 	}
-	return &Run{Engine: c.Engine(), Backends: backends, Violations: c.Violations, Independent: independent,
+	return &Run{Engine: internals.Engine(c), Backends: backends, Violations: c.Violations, Independent: independent,
 		Execute: func() error { return m.execute(c, d.Objects) }}, nil
 }
 

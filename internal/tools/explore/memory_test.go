@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
 // functions returns the fields of function type that are reachable from a type, except in opaque types.
@@ -48,7 +49,7 @@ func TestFunctionsInMemory(t *testing.T) {
 	c, err := volsim.New(volsim.Config{})
 	require.NoError(t, err)
 	defer c.Close()
-	a, ok := c.Engine().Actor(actors.PersistentVolume)
+	a, ok := internals.Engine(c).Actor(actors.PersistentVolume)
 	require.True(t, ok)
 	require.Len(t, a.Memory(), 1)
 	all := functions(reflect.TypeOf(a.Memory()[0]), map[reflect.Type]bool{})
@@ -68,8 +69,8 @@ func TestMemory(t *testing.T) {
 		for range steps {
 			c.Step()
 		}
-		tr := newTracker(&Run{Engine: c.Engine(), Independent: independent}, func(api.Kind, api.Object) {}, nil)
-		a, ok := c.Engine().Actor(actors.PersistentVolume)
+		tr := newTracker(&Run{Engine: internals.Engine(c), Independent: independent}, func(api.Kind, api.Object) {}, nil)
+		a, ok := internals.Engine(c).Actor(actors.PersistentVolume)
 		require.True(t, ok)
 		require.NotEmpty(t, a.Memory())
 		d, counters := tr.memory(a)

@@ -11,6 +11,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
@@ -130,7 +131,7 @@ func (s *Script) Model(until time.Duration) Model {
 		c := session.Cluster()
 		var result *script.Result
 		return &Run{
-			Engine: c.Engine(), Violations: c.Violations, Independent: independent,
+			Engine: internals.Engine(c), Violations: c.Violations, Independent: independent,
 			Ordered: depends.Order, Injects: depends.Faults, Waits: session.Waiting,
 			Execute: func() (failure error) {
 				result, failure = session.Run()

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/mount"
 )
 
 // Step is one change of the cluster.
@@ -243,13 +244,16 @@ func (r *run) drain(node string) error {
 func (r *run) lose(node string) error {
 	r.stop(node, "stops: its node is powered off")
 	r.workloads.unreachable[node] = r.Now()
-	return r.Faults.PowerOff(node)
+	return r.node(node, (*mount.Node).PowerOff)
 }
 
 // reboot restarts the node.
 func (r *run) reboot(node string) error {
 	r.stop(node, "stops, and starts again after the reboot")
-	return r.Faults.Reboot(node)
+	return r.node(node, func(n *mount.Node) {
+		n.PowerOff()
+		n.Start()
+	})
 }
 
 // stop records that the running containers of a node stop.
@@ -264,16 +268,26 @@ func (r *run) stop(node, what string) {
 // cut disconnects the node from the API server; its containers keep running.
 func (r *run) cut(node string) error {
 	r.workloads.unreachable[node] = r.Now()
-	return r.Faults.Partition(node, true)
+	return r.node(node, func(n *mount.Node) { n.Partition(true) })
 }
 
 // recover reconnects and starts the node.
 func (r *run) recover(node string) error {
 	delete(r.workloads.unreachable, node)
-	if err := r.Faults.Partition(node, false); err != nil {
+	return r.node(node, func(n *mount.Node) {
+		n.Partition(false)
+		n.Start()
+	})
+}
+
+// node calls do with the node of that name.
+func (r *run) node(name string, do func(*mount.Node)) error {
+	n, err := r.Node(name)
+	if err != nil {
 		return err
 	}
-	return r.Faults.Start(node)
+	do(n)
+	return nil
 }
 
 // outOfService adds the taint by which an administrator declares the node powered off.

@@ -132,7 +132,7 @@ func readExpectKubelet(words []string) (step, error) {
 	node := words[0]
 	conditions, err := readConditions("kubelet", kubeletFields, words[1:])
 	return func(r *runner) error {
-		m, err := r.cluster.Machine(node)
+		m, err := r.cluster.Node(node)
 		if err != nil {
 			return err
 		}

@@ -33,17 +33,17 @@ func faultCommands() []*command {
 			name: "crash", group: breaking, usage: []string{"CONTROLLER"},
 			help:     "Stops a controller at once, even between two API calls. Its memory is lost. It stays down until `restart`. `controllers` prints the names.",
 			examples: []string{"crash persistentvolume-controller", "crash external-attacher/disk.example.com"},
-			read:     readControllerCommand("crash", func(r *runner, name string) error { return r.cluster.Faults.CrashController(name) }),
+			read:     readControllerCommand("crash", func(r *runner, name string) error { return r.cluster.Crash(name) }),
 		},
 		{
 			name: "restart", group: breaking, usage: []string{"CONTROLLER"},
 			help:     "Starts a controller that crashed; a running one crashes first. It rebuilds its state from the API.",
 			examples: []string{"restart persistentvolume-controller"},
 			read: readControllerCommand("restart", func(r *runner, name string) error {
-				if err := r.cluster.Faults.CrashController(name); err != nil {
+				if err := r.cluster.Crash(name); err != nil {
 					return err
 				}
-				return r.cluster.Faults.RestartController(name)
+				return r.cluster.Restart(name)
 			}),
 		},
 	}

@@ -77,7 +77,7 @@ var failing = []struct {
 	{"no match", "get pv\nstdout Bound", 2, "no match in:\nNo resources found"},
 	{"another output", "get pv\ncmp stdout want\n-- want --\nsomething\n", 2, "stdout and want differ:\n- something\n+ No resources found"},
 	{"two objects", "apply -f c\nset X pvc phase~. name\nset X pvc phase=Lost name\n-- c --\n" + claim, 3, "0 objects match, want exactly one"},
-	{"a kubelet", "expect kubelet n1 running=true", 1, `machine "n1": there is no such node`},
+	{"a kubelet", "expect kubelet n1 running=true", 1, `node "n1": there is no such node`},
 	{"far away", "advance 1000000h\nadvance 1000000h", 2, "run would exceed 1752000h0m0s of virtual time"},
 }
 

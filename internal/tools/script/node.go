@@ -72,11 +72,11 @@ func (r *runner) addNode(name string, labels []string, resources corev1.Resource
 	if err != nil {
 		return err
 	}
-	if u.config.AddedMachines {
+	if u.config.ManualNodes {
 		if len(labels) > 0 || len(resources) > 0 {
 			return errors.New("labels and resources do not apply with config manual-nodes=true; create the Node object first")
 		}
-		_, err := r.cluster.AddMachine(name)
+		_, err := r.cluster.AddNode(name)
 		return err
 	}
 	node := fake.Node(name, fake.Labels(labels...))
@@ -111,11 +111,11 @@ func readExit(_ *Script, args []string) (step, error) {
 		if node == "" {
 			return errors.New("the pod is not assigned to a node yet")
 		}
-		m, err := r.cluster.Machine(node)
+		n, err := r.cluster.Node(node)
 		if err != nil {
 			return err
 		}
-		return m.Exit(refs[0].Key, phase)
+		return n.Exit(refs[0].Key, phase)
 	}, nil
 }
 
@@ -126,29 +126,29 @@ type nodeFault struct {
 }
 
 var nodeFaults = []nodeFault{
-	{"poweroff", "", func(r *runner, node, _ string) error { return r.cluster.Faults.PowerOff(node) }},
-	{"start", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Start(node) }},
-	{"reboot", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Reboot(node) }},
-	{"stop-kubelet", "", func(r *runner, node, _ string) error { return r.cluster.Faults.StopKubelet(node) }},
-	{"partition", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Partition(node, true) }},
-	{"heal", "", func(r *runner, node, _ string) error { return r.cluster.Faults.Partition(node, false) }},
-	{"register", "DRIVER", onNode(func(m *mount.Node, driver string) { m.Register(driver) })},
-	{"unregister", "DRIVER", onNode(func(m *mount.Node, driver string) { m.Unregister(driver) })},
-	{"break-disk", "PATH", onNode(func(m *mount.Node, path string) { m.BreakDisk(path, errors.New("input/output error")) })},
-	{"mend-disk", "PATH", onNode(func(m *mount.Node, path string) { m.BreakDisk(path, nil) })},
-	{"shutdown", "", onNode(func(m *mount.Node, _ string) { m.ShutDown(map[int32]time.Duration{0: shutdownGrace}) })},
+	{"poweroff", "", onNode(func(n *mount.Node, _ string) { n.PowerOff() })},
+	{"start", "", onNode(func(n *mount.Node, _ string) { n.Start() })},
+	{"reboot", "", onNode(func(n *mount.Node, _ string) { n.PowerOff(); n.Start() })},
+	{"stop-kubelet", "", onNode(func(n *mount.Node, _ string) { n.Stop() })},
+	{"partition", "", onNode(func(n *mount.Node, _ string) { n.Partition(true) })},
+	{"heal", "", onNode(func(n *mount.Node, _ string) { n.Partition(false) })},
+	{"register", "DRIVER", onNode(func(n *mount.Node, driver string) { n.Register(driver) })},
+	{"unregister", "DRIVER", onNode(func(n *mount.Node, driver string) { n.Unregister(driver) })},
+	{"break-disk", "PATH", onNode(func(n *mount.Node, path string) { n.BreakDisk(path, errors.New("input/output error")) })},
+	{"mend-disk", "PATH", onNode(func(n *mount.Node, path string) { n.BreakDisk(path, nil) })},
+	{"shutdown", "", onNode(func(n *mount.Node, _ string) { n.ShutDown(map[int32]time.Duration{0: shutdownGrace}) })},
 }
 
 // shutdownGrace is the grace period of pods when their node shuts down.
 const shutdownGrace = 30 * time.Second
 
-func onNode(do func(m *mount.Node, argument string)) func(*runner, string, string) error {
+func onNode(do func(n *mount.Node, argument string)) func(*runner, string, string) error {
 	return func(r *runner, node, argument string) error {
-		m, err := r.cluster.Machine(node)
+		n, err := r.cluster.Node(node)
 		if err != nil {
 			return err
 		}
-		do(m, argument)
+		do(n, argument)
 		return nil
 	}
 }

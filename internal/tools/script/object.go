@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -154,7 +155,7 @@ func readCreate(s *Script, args []string) (step, error) {
 		return nil, fmt.Errorf("invalid --validate=%s: want true or false", validate)
 	}
 	return forObjects(s, files, func(r *runner, obj api.Object) error {
-		if err := r.cluster.CreateWith(obj, api.CreateOptions{SkipValidation: validate == "false"}); err != nil {
+		if err := internals.Create(r.cluster, obj, api.CreateOptions{SkipValidation: validate == "false"}); err != nil {
 			return err
 		}
 		if obj.GetName() == "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/options"
 )
 
@@ -66,7 +67,7 @@ var settings = []setting{
 	durationSetting("settle-limit", "maximum virtual time of `settle`; default 1h", func(c *volsim.Config) *time.Duration { return &c.SettleLimit }),
 	durationSetting("resync-period", "resync period of the PersistentVolume controller; default 15s", func(c *volsim.Config) *time.Duration { return &c.ResyncPeriod }),
 	boolSetting("disable-provisioning", "disables dynamic provisioning in the PersistentVolume controller", func(c *volsim.Config) *bool { return &c.DisableProvisioning }),
-	boolSetting("manual-nodes", "only `node add` starts kubelets; by default every Node object gets one", func(c *volsim.Config) *bool { return &c.AddedMachines }),
+	boolSetting("manual-nodes", "only `node add` starts kubelets; by default every Node object gets one", func(c *volsim.Config) *bool { return &c.ManualNodes }),
 	boolSetting("full-resync", "the PersistentVolume controller syncs every object at each resync, also those that cannot change; the outcome is the same", func(c *volsim.Config) *bool { return &c.FullResync }),
 	durationSetting("scheduler.bind-timeout", "how long a pod waits for its claims to be bound; default 10m", func(c *volsim.Config) *time.Duration { return &c.Scheduler.BindTimeout }),
 	durationSetting("attach.sync-period", "how often the attach/detach controller verifies that volumes are attached; default 1m", func(c *volsim.Config) *time.Duration { return &c.Attach.SyncPeriod }),
@@ -82,16 +83,16 @@ var settings = []setting{
 	}},
 	boolSetting("attach.disable-force-detach", "`--disable-force-detach-on-timeout`", func(c *volsim.Config) *bool { return &c.Attach.DisableForceDetach }),
 	durationSetting("attacher.timeout", "timeout of calls of the external attacher; default 15s", func(c *volsim.Config) *time.Duration { return &c.Attacher.Timeout }),
-	boolSetting("attacher.read-only", "the driver supports read-only attachments", func(c *volsim.Config) *bool { return &c.Internal.Attacher.PublishReadOnly }),
+	boolSetting("attacher.read-only", "the driver supports read-only attachments", func(c *volsim.Config) *bool { return &internals.Options(c).Attacher.PublishReadOnly }),
 	durationSetting("provisioner.timeout", "timeout of calls of the external provisioner; default 10s", func(c *volsim.Config) *time.Duration { return &c.Provisioner.Timeout }),
-	boolSetting("provisioner.no-finalizer", "does not set the external finalizer", func(c *volsim.Config) *bool { return &c.Internal.Provisioner.NoFinalizer }),
-	boolSetting("provisioner.blocking-save", "waits until the PersistentVolume is stored, and deletes the new volume if that fails", func(c *volsim.Config) *bool { return &c.Internal.Provisioner.BlockingSave }),
+	boolSetting("provisioner.no-finalizer", "does not set the external finalizer", func(c *volsim.Config) *bool { return &internals.Options(c).Provisioner.NoFinalizer }),
+	boolSetting("provisioner.blocking-save", "waits until the PersistentVolume is stored, and deletes the new volume if that fails", func(c *volsim.Config) *bool { return &internals.Options(c).Provisioner.BlockingSave }),
 	{"provisioner", "`csi`, the default, or `library`: the unmodified sig-storage-lib provisioner", func(u *setup, value string) error {
 		switch value {
 		case "csi":
-			u.config.Internal.Provisioner = options.Provisioner{}
+			internals.Options(&u.config).Provisioner = options.Provisioner{}
 		case "library":
-			u.config.Internal.Provisioner = options.Provisioner{Library: true}
+			internals.Options(&u.config).Provisioner = options.Provisioner{Library: true}
 		default:
 			return errors.New("want csi or library")
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
 // setup is the result of the setup lines, for one cluster.
@@ -45,7 +46,7 @@ func (s *Script) newCluster(seed int64, choose func(n int) int) (*volsim.Cluster
 	if err != nil {
 		return nil, nil, err
 	}
-	u.config.Seed, u.config.Choose = seed, choose
+	u.config.Seed, internals.Options(&u.config).Choose = seed, choose
 	c, err := volsim.New(u.config)
 	return c, u, err
 }

@@ -49,7 +49,13 @@ func Failover() (picture.Run, error) {
 				return c.Create(fake.Class("fast", driver), fake.Node("n1"), fake.Node("n2"), fake.Claim("data", "10Gi", fake.InClass("fast")), database("db-0", "n1", "data"))
 			},
 			func() error { return c.Advance(2 * time.Minute) },
-			func() error { return c.Faults.PowerOff("n1") },
+			func() error {
+				n1, err := c.Node("n1")
+				if err == nil {
+					n1.PowerOff()
+				}
+				return err
+			},
 			func() error { return c.Advance(40 * time.Second) },
 			func() error {
 				return c.PatchStatus(node, `{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}]}}`)

@@ -13,18 +13,18 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-func TestAddMachine(t *testing.T) {
-	c := newCluster(t, volsim.Config{AddedMachines: true})
+func TestAddNode(t *testing.T) {
+	c := newCluster(t, volsim.Config{ManualNodes: true})
 	require.NoError(t, c.Create(fake.Node("bare", fake.NotReady())))
 	require.NoError(t, c.Settle())
-	_, err := c.Machine("bare")
-	require.ErrorContains(t, err, "there is no such node", "a Node object makes no machine")
+	_, err := c.Node("bare")
+	require.ErrorContains(t, err, "there is no such node", "a Node object starts no kubelet")
 
-	added, err := c.AddMachine("n1")
+	added, err := c.AddNode("n1")
 	require.NoError(t, err)
 	require.NoError(t, c.Settle())
 	require.True(t, added.Running())
-	found, err := c.Machine("n1")
+	found, err := c.Node("n1")
 	require.NoError(t, err)
 	require.Same(t, added, found)
 	node, err := c.Nodes.Get("n1")
@@ -32,26 +32,26 @@ func TestAddMachine(t *testing.T) {
 	require.Equal(t, corev1.ConditionTrue, node.Status.Conditions[0].Status)
 	bare, err := c.Nodes.Get("bare")
 	require.NoError(t, err)
-	require.NotEqual(t, corev1.ConditionTrue, bare.Status.Conditions[0].Status, "nobody reports for it")
+	require.NotEqual(t, corev1.ConditionTrue, bare.Status.Conditions[0].Status, "no kubelet reports its status")
 
-	_, err = c.AddMachine("n1")
+	_, err = c.AddNode("n1")
 	require.ErrorContains(t, err, `"n1"`)
-	_, err = c.AddMachine("")
+	_, err = c.AddNode("")
 	require.ErrorContains(t, err, "without a name")
 	none := newCluster(t, volsim.Config{Without: []string{volsim.Kubelets}})
-	_, err = none.AddMachine("n1")
+	_, err = none.AddNode("n1")
 	require.ErrorContains(t, err, "runs no kubelets")
 }
 
-// A machine that is added by hand is the one of its Node, also where every Node gets one.
-func TestAddMachineBesidesOthers(t *testing.T) {
+// TestAddNodeBesidesOthers: a node that is added by hand is the one of its Node object, also if every Node object gets one.
+func TestAddNodeBesidesOthers(t *testing.T) {
 	c := newCluster(t, volsim.Config{})
-	added, err := c.AddMachine("n1")
+	added, err := c.AddNode("n1")
 	require.NoError(t, err)
 	require.NoError(t, c.Create(fake.Node("n2")))
 	require.NoError(t, c.Settle())
 	for _, name := range []string{"n1", "n2"} {
-		m, err := c.Machine(name)
+		m, err := c.Node(name)
 		require.NoError(t, err)
 		require.True(t, m.Running())
 		require.Equal(t, name == "n1", m == added)

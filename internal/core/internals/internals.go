@@ -1,0 +1,22 @@
+// Package internals gives packages of this module what a cluster hides from its users: the engine that runs it, and settings for comparisons
+// and recordings.
+//
+// Package volsim imports the controllers, so it cannot be imported here. It sets the functions when it is initialized; arguments are
+// therefore of type any.
+package internals
+
+import (
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/options"
+)
+
+var (
+	// Engine returns the engine of a *volsim.Cluster. Its time, store and actors are those of the cluster.
+	Engine func(cluster any) *engine.Engine
+	// Create and Update are the methods of a *volsim.Cluster, with options.
+	Create func(cluster any, obj api.Object, opts api.CreateOptions) error
+	Update func(cluster any, obj api.Object, opts api.UpdateOptions) error
+	// Options returns the internal settings of a *volsim.Config, which are part of the configuration and copied with it.
+	Options func(config any) *options.Options
+)
