@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
-	"github.com/volsim/volsim/trace"
 )
 
 // scratchClaim is the claim of the volume "scratch" of pod "p", owned by the pod with that uid.
@@ -53,7 +53,7 @@ func TestEphemeral(t *testing.T) {
 		rule, name string
 		pod        *corev1.Pod
 		claims     []api.Object
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		writes     []string
 		events     []string // within 4 ms
 	}{
@@ -69,21 +69,21 @@ func TestEphemeral(t *testing.T) {
 		{rule: "EPH-004", name: "its claim is being deleted", pod: pod(), claims: []api.Object{terminatingClaim}},
 		{rule: "EPH-004", name: "a foreign claim is not adopted (edge 23)", pod: pod(), claims: []api.Object{scratchClaim(nil)}, events: []string{notOwner}},
 		{rule: "EPH-004", name: "nor that of an earlier pod of the name", pod: pod(), claims: []api.Object{scratchClaim(other)}, events: []string{notOwner}},
-		{rule: "EPH-005", name: "the claim cannot be created", pod: pod(), prepare: func(w *world) {
+		{rule: "EPH-005", name: "the claim cannot be created", pod: pod(), prepare: func(w *fixture) {
 			w.fail(actors.Ephemeral, "create PersistentVolumeClaim", errors.New("broken"))
 		}, events: []string{"Warning FailedBinding: ephemeral volume scratch: create PVC p-scratch: broken"}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{})
+			w := newFixture(t, options.Reclaimer{})
 			w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
 			w.settle()
-			w.load(test.claims...)
+			w.Load(test.claims...)
 			w.Advance(0)
 			if test.prepare != nil {
 				test.prepare(w)
 			}
-			w.load(test.pod)
+			w.Load(test.pod)
 			w.Advance(4 * time.Millisecond)
 			equal(t, "writes", w.writes(0), test.writes)
 			equal(t, "events", w.events(0), test.events)
@@ -121,12 +121,12 @@ func TestEphemeralClaim(t *testing.T) {
 
 // EPH-002: a collision is an error loop with an Event at each turn (edge 23).
 func TestEphemeralRepeatsTheEvent(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
+	w := newFixture(t, options.Reclaimer{})
 	w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
 	w.settle()
-	w.load(scratchClaim(nil))
+	w.Load(scratchClaim(nil))
 	w.Advance(0)
-	w.load(ephemeralVolume(newPod("p"), "scratch"))
+	w.Load(ephemeralVolume(newPod("p"), "scratch"))
 	w.Advance(40 * time.Millisecond) // at 0, 5, 15 and 35 ms
 	if got := len(w.events(0)); got != 4 {
 		t.Errorf("EPH-002: %d Events after 40 ms, want 4", got)
@@ -135,44 +135,33 @@ func TestEphemeralRepeatsTheEvent(t *testing.T) {
 
 // EPH-005: a claim that the informer does not show yet makes the create fail; the retry finds it.
 func TestEphemeralClaimNotSeenYet(t *testing.T) {
-	trace := &trace.Trace{}
-	e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{actors.Ephemeral: 8 * time.Millisecond}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := &fixture{Rig: rig.New(t, engine.Config{Lag: map[string]time.Duration{actors.Ephemeral: 8 * time.Millisecond}})}
 	pod := ephemeralVolume(newPod("p"), "scratch")
-	if _, err := e.Store().Load(pod); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := reclaim.New(e, actors.Ephemeral, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Store().Load(scratchClaim(pod)); err != nil {
-		t.Fatal(err)
-	}
-	e.Advance(time.Minute)
-	w := &world{Engine: e, trace: trace, t: t}
+	w.Load(pod)
+	w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
+	w.Load(scratchClaim(pod))
+	w.Advance(time.Minute)
 	exists := `Warning FailedBinding: ephemeral volume scratch: create PVC p-scratch: persistentvolumeclaims "p-scratch" already exists`
 	equal(t, "EPH-005: events at 0 and 5 ms", w.events(0), []string{exists, exists})
 }
 
 // EPH-001, EPH-007: a claim that vanishes under its pod comes back, with another uid.
 func TestEphemeralClaimComesBack(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
+	w := newFixture(t, options.Reclaimer{})
 	w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
-	w.load(ephemeralVolume(newPod("p"), "scratch"))
+	w.Load(ephemeralVolume(newPod("p"), "scratch"))
 	w.settle()
 	first := w.claim("default/p-scratch")
-	w.load(finalizerless(first))
-	w.delete(api.PersistentVolumeClaim, "default/p-scratch")
+	w.Load(finalizerless(first))
+	w.Delete(api.PersistentVolumeClaim, "default/p-scratch")
 	w.settle()
 	if again := w.claim("default/p-scratch"); again.UID == first.UID {
 		t.Errorf("EPH-007: uid %s again, want another", again.UID)
 	}
 	pod := *newPod("p")
 	pod.Labels = map[string]string{"a": "b"}
-	before := w.trace.Seq()
-	w.load(ephemeralVolume(&pod, "scratch"))
+	before := w.Trace().Seq()
+	w.Load(ephemeralVolume(&pod, "scratch"))
 	w.settle()
 	equal(t, "EPH-001: writes after a pod update", w.writes(before), nil)
 }
@@ -189,13 +178,13 @@ func TestEphemeralClaimGoesWithThePod(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{})
+			w := newFixture(t, options.Reclaimer{})
 			w.must(reclaim.New(w.Engine, actors.Ephemeral, nil))
 			w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 			w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 			pod := ephemeralVolume(newPod("p"), "scratch")
 			pod.Finalizers = test.finalizer
-			w.load(pod)
+			w.Load(pod)
 			w.settle()
 			if !w.hasClaim("default/p-scratch") {
 				t.Fatalf("EPH-005: the claim was not created")
@@ -209,7 +198,7 @@ func TestEphemeralClaimGoesWithThePod(t *testing.T) {
 				if !w.hasClaim("default/p-scratch") {
 					t.Fatalf("the claim went before the pod")
 				}
-				w.delete(api.PersistentVolumeClaim, "default/p-scratch")
+				w.Delete(api.PersistentVolumeClaim, "default/p-scratch")
 				w.settle()
 			}
 			if w.hasClaim("default/p-scratch") {

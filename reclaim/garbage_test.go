@@ -71,14 +71,14 @@ func TestGarbageCollector(t *testing.T) {
 	for _, when := range []string{"before", "after"} {
 		for _, test := range tests {
 			t.Run(test.rule+" "+test.name+", loaded "+when+" the start", func(t *testing.T) {
-				w := newWorld(t, options.Reclaimer{})
+				w := newFixture(t, options.Reclaimer{})
 				if when == "before" {
-					w.load(test.objects...)
+					w.Load(test.objects...)
 				}
 				w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 				w.settle()
 				if when == "after" {
-					w.load(test.objects...)
+					w.Load(test.objects...)
 				}
 				w.settle()
 				equal(t, "writes", w.writes(0), test.writes)
@@ -96,11 +96,11 @@ func TestGarbageCollector(t *testing.T) {
 
 // API-273: the end of the owner counts, not its mark; there is no delay.
 func TestGarbageCollectorOwnerDeleted(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
+	w := newFixture(t, options.Reclaimer{})
 	w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 	pod := newPod("p")
 	pod.Finalizers = []string{"example.com/wait"}
-	w.load(pod, owned(podOwner("p", "p-uid")))
+	w.Load(pod, owned(podOwner("p", "p-uid")))
 	w.settle()
 	if _, err := w.Store().Pods.Delete("default/p", api.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestGarbageCollectorConflict(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{})
+			w := newFixture(t, options.Reclaimer{})
 			w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 			w.settle()
 			changed := false
@@ -143,11 +143,11 @@ func TestGarbageCollectorConflict(t *testing.T) {
 					changed = true
 					claim := owned(podOwner("gone", "g"))
 					test.change(claim)
-					w.load(claim)
+					w.Load(claim)
 				}
 				return api.Fault{}
 			})
-			w.load(newPod("p"), owned(podOwner("gone", "g")))
+			w.Load(newPod("p"), owned(podOwner("gone", "g")))
 			w.settle()
 			if got := !w.hasClaim("default/c1"); got != test.gone {
 				t.Errorf("the claim is gone: %v, want %v", got, test.gone)
@@ -163,7 +163,7 @@ func TestGarbageCollectorConflict(t *testing.T) {
 func TestGarbageCollectorRetry(t *testing.T) {
 	for _, verb := range []string{"get", "patch", "delete"} {
 		t.Run("API-271 "+verb, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{})
+			w := newFixture(t, options.Reclaimer{})
 			w.must(reclaim.New(w.Engine, actors.GarbageCollector, nil))
 			w.settle()
 			failures := 1
@@ -176,10 +176,10 @@ func TestGarbageCollectorRetry(t *testing.T) {
 			})
 			claim := owned(podOwner("gone", "g"))
 			if verb == "patch" {
-				w.load(newPod("p"))
+				w.Load(newPod("p"))
 				claim.OwnerReferences = append(claim.OwnerReferences, podOwner("p", "p-uid"))
 			}
-			w.load(claim)
+			w.Load(claim)
 			w.Advance(4 * time.Millisecond)
 			equal(t, "writes before the retry", w.writes(0), nil)
 			w.Advance(time.Millisecond)

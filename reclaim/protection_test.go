@@ -42,8 +42,8 @@ func TestVolumeProtection(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{})
-			w.load(test.pv)
+			w := newFixture(t, options.Reclaimer{})
+			w.Load(test.pv)
 			w.must(reclaim.New(w.Engine, actors.PVProtection, nil))
 			w.settle()
 			equal(t, "writes", w.writes(0), test.writes)
@@ -60,8 +60,8 @@ func TestVolumeProtection(t *testing.T) {
 
 // PROT-013: a kept finalizer goes with the update to another phase; a failed write is retried after 5 ms, then 10 ms.
 func TestVolumeProtectionRetry(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
-	w.load(newVolume(terminating, phase(corev1.VolumeBound)))
+	w := newFixture(t, options.Reclaimer{})
+	w.Load(newVolume(terminating, phase(corev1.VolumeBound)))
 	failures := 2
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "update" && failures > 0 {
@@ -74,7 +74,7 @@ func TestVolumeProtectionRetry(t *testing.T) {
 	w.settle()
 	equal(t, "writes while Bound", w.writes(0), nil)
 
-	w.load(newVolume(terminating))
+	w.Load(newVolume(terminating))
 	w.Advance(14 * time.Millisecond)
 	if !w.hasVolume("pv1") {
 		t.Errorf("the volume went before the second retry")
@@ -190,7 +190,7 @@ func deletedClaim(name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-func (w *world) hasClaim(key string) bool {
+func (w *fixture) hasClaim(key string) bool {
 	_, ok := w.Store().Claims.Lookup(key)
 	return ok
 }
@@ -221,8 +221,8 @@ func TestClaimProtection(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{})
-			w.load(test.objects...)
+			w := newFixture(t, options.Reclaimer{})
+			w.Load(test.objects...)
 			w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 			w.settle()
 			equal(t, "writes", w.writes(0), test.writes)
@@ -246,30 +246,30 @@ func TestClaimProtectionPodEvents(t *testing.T) {
 	replaced.UID = "another"
 	tests := []struct {
 		rule, name string
-		change     func(w *world)
+		change     func(w *fixture)
 		gone       bool
 		asked      bool // the claim was looked at, which takes a list of pods or a pod in the informer
 	}{
-		{"PROT-021", "the pod is deleted", func(w *world) {
+		{"PROT-021", "the pod is deleted", func(w *fixture) {
 			if _, err := w.Store().Pods.Delete("default/p", api.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}); err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
 		}, true, true},
-		{"PROT-021", "the pod runs on", func(w *world) {
+		{"PROT-021", "the pod runs on", func(w *fixture) {
 			pod := *running
 			pod.Labels = map[string]string{"a": "b"}
-			w.load(&pod)
+			w.Load(&pod)
 		}, false, false},
-		{"PROT-021", "the pod completes: looked at, but still in use", func(w *world) { w.load(succeeded) }, false, true},
-		{"PROT-021", "another pod takes its name in one update (edge 20)", func(w *world) { w.load(replaced) }, true, true},
+		{"PROT-021", "the pod completes: looked at, but still in use", func(w *fixture) { w.Load(succeeded) }, false, true},
+		{"PROT-021", "another pod takes its name in one update (edge 20)", func(w *fixture) { w.Load(replaced) }, true, true},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{})
-			w.load(deletedClaim("c1"), running)
+			w := newFixture(t, options.Reclaimer{})
+			w.Load(deletedClaim("c1"), running)
 			w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 			w.settle()
-			since := w.trace.Seq()
+			since := w.Trace().Seq()
 			test.change(w)
 			w.settle()
 			if got := !w.hasClaim("default/c1"); got != test.gone {
@@ -292,7 +292,7 @@ func TestClaimsOf(t *testing.T) {
 }
 
 // lists counts the live lists of pods.
-func (w *world) countLists() *[]string {
+func (w *fixture) countLists() *[]string {
 	var lists []string
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "list" {
@@ -305,11 +305,11 @@ func (w *world) countLists() *[]string {
 
 // PROT-022, PROT-024: one live list serves the claims of a namespace that come together; claims in use need none.
 func TestClaimProtectionBatch(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
+	w := newFixture(t, options.Reclaimer{})
 	lists := w.countLists()
 	other := deletedClaim("c4")
 	other.Namespace = "other"
-	w.load(deletedClaim("c1"), deletedClaim("c2"), deletedClaim("c3"), other, newPod("p", "c2"))
+	w.Load(deletedClaim("c1"), deletedClaim("c2"), deletedClaim("c3"), other, newPod("p", "c2"))
 	w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 	w.settle()
 	equal(t, "PROT-024: lists", *lists, []string{"Pod default", "Pod other"})
@@ -321,7 +321,7 @@ func TestClaimProtectionBatch(t *testing.T) {
 // PROT-022: the failure of one claim leaves the rest of the batch alone. PROT-024: a list that failed is asked for again.
 func TestClaimProtectionFailures(t *testing.T) {
 	t.Run("PROT-022 one write fails", func(t *testing.T) {
-		w := newWorld(t, options.Reclaimer{})
+		w := newFixture(t, options.Reclaimer{})
 		failures := 1
 		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "update" && c.Key == "default/c1" && failures > 0 {
@@ -332,7 +332,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 		})
 		w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 		w.settle()
-		w.load(deletedClaim("c1"), deletedClaim("c2"))
+		w.Load(deletedClaim("c1"), deletedClaim("c2"))
 		w.Advance(4 * time.Millisecond)
 		equal(t, "writes at once", w.writes(0), []string{"update PersistentVolumeClaim/default/c2"})
 		w.Advance(time.Millisecond)
@@ -341,7 +341,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 		}
 	})
 	t.Run("PROT-024 the list fails once", func(t *testing.T) {
-		w := newWorld(t, options.Reclaimer{})
+		w := newFixture(t, options.Reclaimer{})
 		failures := 1
 		w.faults = append(w.faults, func(c api.Call) api.Fault {
 			if c.Verb == "list" && failures > 0 {
@@ -352,7 +352,7 @@ func TestClaimProtectionFailures(t *testing.T) {
 		})
 		w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 		w.settle()
-		w.load(deletedClaim("c1"), deletedClaim("c2"))
+		w.Load(deletedClaim("c1"), deletedClaim("c2"))
 		w.Advance(4 * time.Millisecond)
 		equal(t, "writes at once", w.writes(0), []string{"update PersistentVolumeClaim/default/c2"})
 		w.settle()
@@ -386,8 +386,8 @@ func TestClaimProtectionAsksTheServer(t *testing.T) {
 
 // A crash forgets the batch; the next life begins with everything there is.
 func TestClaimProtectionCrash(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
-	w.load(deletedClaim("c1"))
+	w := newFixture(t, options.Reclaimer{})
+	w.Load(deletedClaim("c1"))
 	crashes := 1
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "update" && crashes > 0 {
@@ -410,7 +410,7 @@ func TestClaimProtectionCrash(t *testing.T) {
 // R1: protection, deletion finalizers and store together, without the PersistentVolume controller: PROT-001 puts the finalizers on,
 // the controllers take them off.
 func TestProtectionFromCreateToDelete(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
+	w := newFixture(t, options.Reclaimer{})
 	w.must(reclaim.New(w.Engine, actors.PVProtection, nil))
 	w.must(reclaim.New(w.Engine, actors.PVCProtection, nil))
 	pv := newVolume(finalizers(), claimRef(nil))
@@ -424,8 +424,8 @@ func TestProtectionFromCreateToDelete(t *testing.T) {
 	}
 	w.settle()
 	equal(t, "PROT-001: writes", w.writes(0), nil)
-	w.delete(api.PersistentVolume, "pv1")
-	w.delete(api.PersistentVolumeClaim, "default/c1")
+	w.Delete(api.PersistentVolume, "pv1")
+	w.Delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	if w.hasVolume("pv1") || w.hasClaim("default/c1") {
 		t.Errorf("PROT-011, PROT-023: volume there: %v, claim there: %v; want neither", w.hasVolume("pv1"), w.hasClaim("default/c1"))

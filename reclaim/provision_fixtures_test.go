@@ -141,31 +141,31 @@ type setup struct {
 	options options.Provisioner
 }
 
-// newProvisionerWorld runs the sidecar of a driver. It starts a minute before the objects are there, and knows the others before
+// newProvisionerFixture runs the sidecar of a driver. It starts a minute before the objects are there, and knows the others before
 // it sees the claims.
-func newProvisionerWorld(t *testing.T, d *driver, cfg setup, objs ...api.Object) *world {
+func newProvisionerFixture(t *testing.T, d *driver, cfg setup, objs ...api.Object) *fixture {
 	t.Helper()
-	w := newWorld(t, options.Reclaimer{})
+	w := newFixture(t, options.Reclaimer{})
 	w.must(reclaim.NewProvisioner(w.Engine, d, cfg.config, cfg.options))
 	w.settle()
 	for _, obj := range objs {
 		if _, ok := obj.(*corev1.PersistentVolumeClaim); !ok {
-			w.load(obj)
+			w.Load(obj)
 		}
 	}
 	w.Advance(0)
 	for _, obj := range objs {
 		if _, ok := obj.(*corev1.PersistentVolumeClaim); ok {
-			w.load(obj)
+			w.Load(obj)
 		}
 	}
 	return w
 }
 
 // failures lists how long after the start a sync of the sidecar failed, in seconds.
-func (w *world) failures(start time.Time) []float64 {
+func (w *fixture) failures(start time.Time) []float64 {
 	var at []float64
-	for entry := range w.trace.Entries() {
+	for entry := range w.Trace().Entries() {
 		if entry.Type == trace.KeyFailed || entry.Type == trace.OperationFailed {
 			at = append(at, entry.Time.Sub(start).Seconds())
 		}
@@ -174,9 +174,9 @@ func (w *world) failures(start time.Time) []float64 {
 }
 
 // attempts lists how long after the start a call reached the driver, in seconds.
-func (w *world) attempts(start time.Time, verb string) []float64 {
+func (w *fixture) attempts(start time.Time, verb string) []float64 {
 	var at []float64
-	for entry := range w.trace.Entries() {
+	for entry := range w.Trace().Entries() {
 		if entry.Type == trace.Storage && entry.Verb == "end" && entry.Call.Verb == verb {
 			at = append(at, entry.Time.Sub(start).Seconds())
 		}
@@ -184,19 +184,19 @@ func (w *world) attempts(start time.Time, verb string) []float64 {
 	return at
 }
 
-func (w *world) claim(key string) *corev1.PersistentVolumeClaim {
-	w.t.Helper()
+func (w *fixture) claim(key string) *corev1.PersistentVolumeClaim {
+	w.T.Helper()
 	claim, err := w.Store().Claims.Get(key)
 	if err != nil {
-		w.t.Fatalf("claim %s: %v", key, err)
+		w.T.Fatalf("claim %s: %v", key, err)
 	}
 	return claim
 }
 
 // touch updates an object so that its watchers hear of it.
-func (w *world) touch(key string) {
-	w.t.Helper()
+func (w *fixture) touch(key string) {
+	w.T.Helper()
 	claim := *w.claim(key)
 	claim.Labels = map[string]string{"touched": string(types.UID(claim.ResourceVersion))}
-	w.load(&claim)
+	w.Load(&claim)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -54,7 +55,7 @@ func TestProvisionerRetry(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			d := &driver{creates: repeat(final, test.fails)}
-			w := newProvisionerWorld(t, d, test.cfg, class(), wantedClaim())
+			w := newProvisionerFixture(t, d, test.cfg, class(), wantedClaim())
 			start := w.Now()
 			w.Advance(test.time)
 			if got := w.attempts(start, "Create"); !slices.Equal(got, test.want) {
@@ -67,7 +68,7 @@ func TestProvisionerRetry(t *testing.T) {
 // XPROV-028: what was given up has one try at its next event.
 func TestProvisionerGivesUp(t *testing.T) {
 	d := &driver{creates: repeat(storage.Errorf(storage.Aborted, "busy"), 4)}
-	w := newProvisionerWorld(t, d, setup{options: options.Provisioner{GiveUpAfter: 2}}, class(), wantedClaim())
+	w := newProvisionerFixture(t, d, setup{options: options.Provisioner{GiveUpAfter: 2}}, class(), wantedClaim())
 	w.settle()
 	w.touch("default/c1")
 	w.settle()
@@ -75,8 +76,8 @@ func TestProvisionerGivesUp(t *testing.T) {
 		t.Errorf("%d calls after three attempts and an event, want 4", got)
 	}
 	// It is not in progress any more: deleted, it is forgotten.
-	w.load(finalizerless(w.claim("default/c1")))
-	w.delete(api.PersistentVolumeClaim, "default/c1")
+	w.Load(finalizerless(w.claim("default/c1")))
+	w.Delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	if got := len(w.calls(0)); got != 4 {
 		t.Errorf("%d calls in the end, want 4 still", got)
@@ -143,7 +144,7 @@ func TestProvisionWanted(t *testing.T) {
 			if test.class != nil {
 				objs = append(objs, test.class)
 			}
-			w := newProvisionerWorld(t, &driver{}, test.cfg, append(objs, test.claim)...)
+			w := newProvisionerFixture(t, &driver{}, test.cfg, append(objs, test.claim)...)
 			start := w.Now()
 			w.Advance(500 * time.Millisecond)
 			if got := len(w.calls(0)); got != test.calls {
@@ -161,19 +162,19 @@ func named(name string) volumeOption { return func(pv *corev1.PersistentVolume) 
 // XPROV-010: claims are known by uid; every add and update counts, a delete does not.
 func TestProvisionerClaimEvents(t *testing.T) {
 	d := &driver{}
-	w := newProvisionerWorld(t, d, setup{}, class(delayed), finalizerless(wantedClaim()))
+	w := newProvisionerFixture(t, d, setup{}, class(delayed), finalizerless(wantedClaim()))
 	w.settle()
 	equal(t, "calls without a node", w.calls(0), nil)
-	w.load(finalizerless(wantedClaim(onNode("n1"))))
+	w.Load(finalizerless(wantedClaim(onNode("n1"))))
 	w.settle()
 	equal(t, "calls after the update", w.calls(0), []string{"Create pvc-u1"})
-	before := w.trace.Seq()
-	w.delete(api.PersistentVolumeClaim, "default/c1")
+	before := w.Trace().Seq()
+	w.Delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	equal(t, "calls after the delete", w.calls(before), nil)
 	again := finalizerless(wantedClaim(onNode("n1")))
 	again.UID = "u2"
-	w.load(again)
+	w.Load(again)
 	w.settle()
 	equal(t, "calls for another claim of that name", w.calls(before), []string{"Create pvc-u2"})
 }
@@ -181,9 +182,9 @@ func TestProvisionerClaimEvents(t *testing.T) {
 // XPROV-011: what may be going on for a deleted claim is driven to its end, and gives a volume (edge 25).
 func TestProvisionerDeletedClaimInProgress(t *testing.T) {
 	d := &driver{creates: []error{storage.Errorf(storage.DeadlineExceeded, "slow"), storage.Errorf(storage.Aborted, "busy")}}
-	w := newProvisionerWorld(t, d, setup{}, class(), finalizerless(wantedClaim()))
+	w := newProvisionerFixture(t, d, setup{}, class(), finalizerless(wantedClaim()))
 	w.Advance(500 * time.Millisecond)
-	w.delete(api.PersistentVolumeClaim, "default/c1")
+	w.Delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1", "Create pvc-u1"})
 	if ref := w.volume("pvc-u1").Spec.ClaimRef; ref.UID != "u1" {
@@ -197,11 +198,11 @@ func TestProvisionerDeletedClaimInProgress(t *testing.T) {
 // XPROV-014: a claim that is not wanted any more leaves the map, and is forgotten when it is deleted (edge 25).
 func TestProvisionerUnwantedLeavesTheMap(t *testing.T) {
 	d := &driver{creates: repeat(storage.Errorf(storage.Aborted, "busy"), 9)}
-	w := newProvisionerWorld(t, d, setup{}, class(delayed), finalizerless(wantedClaim(onNode("n1"))))
+	w := newProvisionerFixture(t, d, setup{}, class(delayed), finalizerless(wantedClaim(onNode("n1"))))
 	w.Advance(500 * time.Millisecond)
-	w.load(finalizerless(wantedClaim())) // the node is taken away
+	w.Load(finalizerless(wantedClaim())) // the node is taken away
 	w.Advance(0)
-	w.delete(api.PersistentVolumeClaim, "default/c1")
+	w.Delete(api.PersistentVolumeClaim, "default/c1")
 	w.settle()
 	equal(t, "calls", w.calls(0), []string{"Create pvc-u1"})
 }
@@ -215,7 +216,7 @@ func TestProvisionErrors(t *testing.T) {
 		err        error
 		topology   bool
 		node       string
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		event      string // the one that follows Provisioning; "" is none
 		retried    bool   // after a second
 		inProgress bool   // once deleted, the claim is still driven
@@ -234,7 +235,7 @@ func TestProvisionErrors(t *testing.T) {
 		{rule: "XPROV-032", name: "ResourceExhausted without a node", err: code(storage.ResourceExhausted), topology: true, event: failed(code(storage.ResourceExhausted)), retried: true},
 		{rule: "XPROV-026", name: "Reschedule: the node is given back, no retry (edge 26)", err: code(storage.ResourceExhausted), topology: true, node: "n1", event: failed(code(storage.ResourceExhausted))},
 		{rule: "XPROV-026", name: "Reschedule, but the node cannot be given back", err: code(storage.ResourceExhausted), topology: true, node: "n1",
-			prepare: func(w *world) { w.fail(sidecar, "update PersistentVolumeClaim", errors.New("broken")) },
+			prepare: func(w *fixture) { w.fail(sidecar, "update PersistentVolumeClaim", errors.New("broken")) },
 			event:   failed(code(storage.ResourceExhausted)), retried: true, node2: "n1"},
 		{rule: "XPROV-026", name: "a final error keeps the node (edge 26)", err: code(storage.Internal), topology: true, node: "n1", event: failed(code(storage.Internal)), retried: true, node2: "n1"},
 	}
@@ -247,11 +248,11 @@ func TestProvisionErrors(t *testing.T) {
 				delayed(fast)
 				claim.Annotations[objects.AnnSelectedNode] = test.node
 			}
-			w := newProvisionerWorld(t, d, setup{}, append(topology, fast)...)
+			w := newProvisionerFixture(t, d, setup{}, append(topology, fast)...)
 			if test.prepare != nil {
 				test.prepare(w)
 			}
-			w.load(claim)
+			w.Load(claim)
 			w.Advance(500 * time.Millisecond)
 			want := []string{provisioning}
 			if test.event != "" {
@@ -261,14 +262,14 @@ func TestProvisionErrors(t *testing.T) {
 			if got := w.claim("default/c1").Annotations[objects.AnnSelectedNode]; got != test.node2 {
 				t.Errorf("selected-node = %q, want %q", got, test.node2)
 			}
-			before := w.trace.Seq()
+			before := w.Trace().Seq()
 			w.Advance(time.Second)
 			if retried := len(w.calls(before)) > 0; retried != test.retried {
 				t.Errorf("retried after a second: %v, want %v", retried, test.retried)
 			}
-			w.delete(api.PersistentVolumeClaim, "default/c1")
+			w.Delete(api.PersistentVolumeClaim, "default/c1")
 			w.settle()
-			before = w.trace.Seq()
+			before = w.Trace().Seq()
 			w.settle()
 			if inProgress := len(w.calls(before)) > 0; inProgress != test.inProgress {
 				t.Errorf("driven after the claim's end: %v, want %v", inProgress, test.inProgress)
@@ -282,7 +283,7 @@ func TestProvisionErrors(t *testing.T) {
 func TestProvisionInfeasible(t *testing.T) {
 	invalid := storage.Errorf(storage.InvalidArgument, "no such type")
 	t.Run("XPROV-012 the delay", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
+		w := newProvisionerFixture(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		start := w.Now()
 		w.Advance(10 * time.Minute)
 		// The ordinary backoff has attempts at 1, 3, 7, ... 255 and 511 s; those before 300 s are refused.
@@ -297,32 +298,32 @@ func TestProvisionInfeasible(t *testing.T) {
 			provisioning, succeeded})
 	})
 	t.Run("XPROV-012 another class", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
+		w := newProvisionerFixture(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		start := w.Now()
 		w.Advance(5 * time.Second)
-		w.delete(api.StorageClass, "fast")
-		w.load(class(func(c *storagev1.StorageClass) { c.UID = "another" }))
+		w.Delete(api.StorageClass, "fast")
+		w.Load(class(func(c *storagev1.StorageClass) { c.UID = "another" }))
 		w.Advance(5 * time.Second)
 		if got, want := w.attempts(start, "Create"), []float64{0, 7}; !slices.Equal(got, want) {
 			t.Errorf("attempts at %v s, want %v", got, want)
 		}
 	})
 	t.Run("XPROV-012 even for a claim that was bound", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
+		w := newProvisionerFixture(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		start := w.Now()
 		w.Advance(500 * time.Millisecond)
-		w.load(wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv9" }))
+		w.Load(wantedClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv9" }))
 		w.Advance(0)
 		if got, want := w.failures(start), []float64{0, 0.5}; !slices.Equal(got, want) {
 			t.Errorf("failures at %v s, want %v", got, want)
 		}
 	})
 	t.Run("XPROV-012 not without a class", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
+		w := newProvisionerFixture(t, &driver{creates: []error{invalid}}, setup{}, class(), wantedClaim())
 		w.Advance(500 * time.Millisecond)
-		w.delete(api.StorageClass, "fast")
+		w.Delete(api.StorageClass, "fast")
 		w.settle()
-		for entry := range w.trace.Entries() {
+		for entry := range w.Trace().Entries() {
 			if (entry.Type == trace.KeyFailed || entry.Type == trace.OperationFailed) && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
 				t.Errorf("a failure without a class: %v", entry.Err)
 			}
@@ -337,22 +338,22 @@ func TestProvisionNoChange(t *testing.T) {
 		c.Spec.VolumeAttributesClassName = ptr("gold")
 	}
 	t.Run("XPROV-026 first", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, setup{}, class(), wantedClaim(vac))
+		w := newProvisionerFixture(t, &driver{}, setup{}, class(), wantedClaim(vac))
 		w.Advance(500 * time.Millisecond)
-		w.delete(api.PersistentVolumeClaim, "default/c1")
-		before := w.trace.Seq()
+		w.Delete(api.PersistentVolumeClaim, "default/c1")
+		before := w.Trace().Seq()
 		w.settle()
 		equal(t, "events after the claim's end", w.events(before), nil)
 	})
 	t.Run("XPROV-026 later", func(t *testing.T) {
 		gold := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, DriverName: driverName}
 		d := &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}
-		w := newProvisionerWorld(t, d, setup{}, class(), gold, wantedClaim(vac))
+		w := newProvisionerFixture(t, d, setup{}, class(), gold, wantedClaim(vac))
 		w.Advance(500 * time.Millisecond)
-		w.delete(api.VolumeAttributesClass, "gold")
+		w.Delete(api.VolumeAttributesClass, "gold")
 		w.Advance(time.Second) // NoChange
-		w.delete(api.PersistentVolumeClaim, "default/c1")
-		w.load(gold)
+		w.Delete(api.PersistentVolumeClaim, "default/c1")
+		w.Load(gold)
 		w.settle()
 		if !w.hasVolume("pvc-u1") {
 			t.Errorf("the claim in progress was forgotten")
@@ -377,7 +378,7 @@ func TestProvisionedVolume(t *testing.T) {
 		claim.Spec.VolumeMode = &block
 		claim.Spec.VolumeAttributesClassName = ptr("gold")
 	})
-	w := newProvisionerWorld(t, d, setup{}, c, gold, node("n1", map[string]string{zone: "a"}), csiNode("n1", zone), claim)
+	w := newProvisionerFixture(t, d, setup{}, c, gold, node("n1", map[string]string{zone: "a"}), csiNode("n1", zone), claim)
 	version := w.claim("default/c1").ResourceVersion
 	w.settle()
 	equal(t, "XPROV-024, XPROV-040: events", w.events(0), []string{provisioning, succeeded})
@@ -465,7 +466,7 @@ func TestProvisionedVolumeVariants(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newProvisionerWorld(t, &test.driver, test.cfg, test.class, test.claim)
+			w := newProvisionerFixture(t, &test.driver, test.cfg, test.class, test.claim)
 			w.settle()
 			if pv := w.volume("pvc-u1"); !test.check(pv) {
 				t.Errorf("volume: %+v", pv)
@@ -541,7 +542,7 @@ func TestProvisionPreChecks(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			d := &driver{}
-			w := newProvisionerWorld(t, d, setup{}, append(test.objects, class(), test.claim)...)
+			w := newProvisionerFixture(t, d, setup{}, append(test.objects, class(), test.claim)...)
 			start := w.Now()
 			w.Advance(0)
 			if test.event == "" {
@@ -604,7 +605,7 @@ func TestProvisionTopology(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			d := &driver{topology: true}
-			w := newProvisionerWorld(t, d, setup{}, append(slices.Clone(test.objects), test.class, test.claim)...)
+			w := newProvisionerFixture(t, d, setup{}, append(slices.Clone(test.objects), test.class, test.claim)...)
 			w.Advance(0)
 			if test.event != "" {
 				equal(t, "events", w.events(0), []string{provisioning, "Warning ProvisioningFailed: " + test.event})
@@ -632,7 +633,7 @@ func TestProvisionTopology(t *testing.T) {
 			d := &driver{topology: true}
 			claim := wantedClaim()
 			claim.Name = fmt.Sprintf("data-web-%d", i)
-			w := newProvisionerWorld(t, d, setup{}, append(slices.Clone(cluster), class(), claim)...)
+			w := newProvisionerFixture(t, d, setup{}, append(slices.Clone(cluster), class(), claim)...)
 			w.Advance(0)
 			first = append(first, d.requests[0].Preferred[0][zone])
 		}
@@ -668,12 +669,12 @@ func TestProvisionUselessAnswer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newProvisionerWorld(t, &test.driver, setup{}, class(), origin, originVolume, finalizerless(test.claim))
+			w := newProvisionerFixture(t, &test.driver, setup{}, class(), origin, originVolume, finalizerless(test.claim))
 			w.Advance(0)
 			equal(t, "events", w.events(0), []string{provisioning, "Warning ProvisioningFailed: " + test.event})
 			equal(t, "calls", w.calls(0), append([]string{"Create pvc-u1"}, slices.Repeat([]string{"Delete h-pvc-u1"}, test.deletes)...))
 			// Background: the claim is driven on after its end.
-			w.delete(api.PersistentVolumeClaim, "default/c1")
+			w.Delete(api.PersistentVolumeClaim, "default/c1")
 			test.driver.response = nil
 			w.settle()
 			if !w.hasVolume("pvc-u1") {
@@ -686,14 +687,14 @@ func TestProvisionUselessAnswer(t *testing.T) {
 // XPROV-021: only a provisioner that knows better refuses block volumes; it does not try again.
 func TestProvisionBlock(t *testing.T) {
 	block := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) }
-	w := newProvisionerWorld(t, &driver{noBlock: true}, setup{}, class(), wantedClaim(block))
+	w := newProvisionerFixture(t, &driver{noBlock: true}, setup{}, class(), wantedClaim(block))
 	start := w.Now()
 	w.settle()
 	equal(t, "XPROV-021: events", w.events(0), []string{"Warning ProvisioningFailed: disk.example.com does not support block volume provisioning"})
 	if got := w.failures(start); len(got) != 0 {
 		t.Errorf("XPROV-021: failures at %v s, want none", got)
 	}
-	w = newProvisionerWorld(t, &driver{}, setup{}, class(), wantedClaim(block))
+	w = newProvisionerFixture(t, &driver{}, setup{}, class(), wantedClaim(block))
 	w.settle()
 	equal(t, "XPROV-021: events of the sidecar", w.events(0), []string{provisioning, succeeded})
 }
@@ -701,15 +702,15 @@ func TestProvisionBlock(t *testing.T) {
 // XPROV-020, XPROV-022: what the informer does not show yet is asked for again, and the same.
 func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 	d := &driver{}
-	w := newProvisionerWorld(t, d, setup{}, class(), wantedClaim())
+	w := newProvisionerFixture(t, d, setup{}, class(), wantedClaim())
 	w.settle()
 	w.touch("default/c1")
 	w.settle()
 	equal(t, "XPROV-020: calls", w.calls(0), []string{"Create pvc-u1"})
 	// The volume goes, and nothing tells the claim: XPROV-010 has the resync find out.
-	w.load(newVolume(named("pvc-u1"), finalizers(), csi(driverName), phase(corev1.VolumeBound), policy(corev1.PersistentVolumeReclaimRetain)))
+	w.Load(newVolume(named("pvc-u1"), finalizers(), csi(driverName), phase(corev1.VolumeBound), policy(corev1.PersistentVolumeReclaimRetain)))
 	w.settle()
-	w.delete(api.PersistentVolume, "pvc-u1")
+	w.Delete(api.PersistentVolume, "pvc-u1")
 	w.settle()
 	equal(t, "XPROV-010: calls before the resync", w.calls(0), []string{"Create pvc-u1"})
 	w.Advance(15 * time.Minute)
@@ -718,10 +719,10 @@ func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 
 // XPROV-010: a class that was replaced is noticed by the resync. XPROV-022, XPROV-023: it decides at each attempt.
 func TestProvisionClassReplaced(t *testing.T) {
-	w := newProvisionerWorld(t, &driver{}, setup{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }), wantedClaim())
+	w := newProvisionerFixture(t, &driver{}, setup{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }), wantedClaim())
 	w.settle()
-	w.delete(api.StorageClass, "fast")
-	w.load(class())
+	w.Delete(api.StorageClass, "fast")
+	w.Load(class())
 	w.settle()
 	equal(t, "XPROV-023: calls before the resync", w.calls(0), nil)
 	w.Advance(15 * time.Minute)
@@ -730,8 +731,8 @@ func TestProvisionClassReplaced(t *testing.T) {
 
 func TestProvisionSave(t *testing.T) {
 	broken := errors.New("broken")
-	failCreates := func(n int) func(w *world) {
-		return func(w *world) {
+	failCreates := func(n int) func(w *fixture) {
+		return func(w *fixture) {
 			w.faults = append(w.faults, func(c api.Call) api.Fault {
 				if c.Verb == "create" && c.Kind == "PersistentVolume" && n > 0 {
 					n--
@@ -742,13 +743,13 @@ func TestProvisionSave(t *testing.T) {
 		}
 	}
 	t.Run("XPROV-040 in the background", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, setup{}, class())
+		w := newProvisionerFixture(t, &driver{}, setup{}, class())
 		failCreates(4)(w)
-		w.load(wantedClaim())
+		w.Load(wantedClaim())
 		start := w.Now()
 		w.settle()
 		var tries []float64
-		for entry := range w.trace.Entries() {
+		for entry := range w.Trace().Entries() {
 			if entry.Type == trace.Write && entry.Verb == "create" {
 				tries = append(tries, entry.Time.Sub(start).Seconds())
 			}
@@ -761,48 +762,35 @@ func TestProvisionSave(t *testing.T) {
 		equal(t, "calls: the asset stays", w.calls(0), []string{"Create pvc-u1"})
 	})
 	t.Run("XPROV-040 meanwhile the claim may be provisioned for again", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, setup{}, class())
+		w := newProvisionerFixture(t, &driver{}, setup{}, class())
 		failCreates(12)(w)
-		w.load(wantedClaim())
+		w.Load(wantedClaim())
 		w.Advance(time.Second)
 		w.touch("default/c1")
 		w.settle()
 		equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1"})
 	})
 	t.Run("XPROV-040 it exists", func(t *testing.T) {
-		trace := &trace.Trace{}
-		e, err := engine.New(engine.Config{Trace: trace, Lag: map[string]time.Duration{sidecar: time.Hour}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, obj := range []api.Object{class(), wantedClaim()} {
-			if _, err := e.Store().Load(obj); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.Store().Load(newVolume(named("pvc-u1"))); err != nil {
-			t.Fatal(err)
-		}
-		e.Advance(time.Minute)
-		w := &world{Engine: e, trace: trace, t: t}
+		w := &fixture{Rig: rig.New(t, engine.Config{Lag: map[string]time.Duration{sidecar: time.Hour}})}
+		w.Load(class(), wantedClaim())
+		w.must(reclaim.NewProvisioner(w.Engine, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}))
+		w.Load(newVolume(named("pvc-u1")))
+		w.Advance(time.Minute)
 		equal(t, "events", w.events(0), []string{provisioning, succeeded})
 	})
 	blocking := setup{options: options.Provisioner{BlockingSave: true}}
 	t.Run("XPROV-040 blocking, the fifth try", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, blocking, class())
+		w := newProvisionerFixture(t, &driver{}, blocking, class())
 		failCreates(4)(w)
-		w.load(wantedClaim())
+		w.Load(wantedClaim())
 		w.Advance(40 * time.Second)
 		equal(t, "events", w.events(0), []string{provisioning, succeeded})
 	})
 	notSaved := "Warning ProvisioningFailed: Error creating provisioned PV object for claim default/c1: broken. Deleting the volume."
 	t.Run("XPROV-040 blocking, in vain", func(t *testing.T) {
-		w := newProvisionerWorld(t, &driver{}, blocking, class())
+		w := newProvisionerFixture(t, &driver{}, blocking, class())
 		failCreates(5)(w)
-		w.load(wantedClaim())
+		w.Load(wantedClaim())
 		w.Advance(40*time.Second + 500*time.Millisecond)
 		equal(t, "events", w.events(0), []string{provisioning, notSaved})
 		equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Delete h-pvc-u1"})
@@ -811,9 +799,9 @@ func TestProvisionSave(t *testing.T) {
 	})
 	t.Run("XPROV-040 blocking, and the asset stays", func(t *testing.T) {
 		driverBroken := storage.Errorf(storage.Internal, "broken")
-		w := newProvisionerWorld(t, &driver{deletes: repeat(driverBroken, 5)}, blocking, class())
+		w := newProvisionerFixture(t, &driver{deletes: repeat(driverBroken, 5)}, blocking, class())
 		failCreates(5)(w)
-		w.load(wantedClaim())
+		w.Load(wantedClaim())
 		w.Advance(80 * time.Second)
 		equal(t, "events", w.events(0), []string{provisioning, notSaved,
 			"Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/c1: " + driverBroken.Error() + ". Please delete manually."})
@@ -837,7 +825,7 @@ func TestProvisionTimeout(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			d := &driver{delay: map[storage.Op]time.Duration{storage.Create: test.delay}}
-			w := newProvisionerWorld(t, d, test.cfg, class(), wantedClaim())
+			w := newProvisionerFixture(t, d, test.cfg, class(), wantedClaim())
 			start := w.Now()
 			w.settle()
 			if got := w.attempts(start, "Create"); !slices.Equal(got, test.want) {

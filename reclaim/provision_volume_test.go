@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -66,7 +67,7 @@ func TestExternalVolume(t *testing.T) {
 		cfg        setup
 		driver     driver
 		objects    []api.Object
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		calls      []string
 		writes     []string
 		events     []string
@@ -84,7 +85,7 @@ func TestExternalVolume(t *testing.T) {
 		{rule: "XPROV-051", name: "an unknown policy: neither", pv: newVolume(mine, policy("Shred"), bound, finalizers(external)), finalizers: []string{external}},
 		{rule: "XPROV-051", name: "disabled: removed", pv: newVolume(mine, bound, finalizers(protection, external)), cfg: noFinalizer, writes: []string{patch}, finalizers: []string{protection}},
 		{rule: "XPROV-051", name: "the write fails", pv: newVolume(mine, bound),
-			prepare: func(w *world) { w.fail(sidecar, "patch PersistentVolume", broken) }, finalizers: []string{protection}, fails: true},
+			prepare: func(w *fixture) { w.fail(sidecar, "patch PersistentVolume", broken) }, finalizers: []string{protection}, fails: true},
 		{rule: "RECL-045", name: "Retain frees a marked volume without a call", pv: newVolume(mine, retain, terminating, finalizers(external)), writes: []string{patch}, gone: true},
 
 		{rule: "XPROV-052", name: "Released, Delete", pv: newVolume(mine, finalizers(external, protection)),
@@ -107,7 +108,7 @@ func TestExternalVolume(t *testing.T) {
 			cfg: setup{options: options.Provisioner{NoFinalizer: true, AnySource: true}}, calls: []string{"Delete pv1"}, writes: []string{mark},
 			finalizers: []string{protection}},
 		{rule: "XPROV-053", name: "the volume cannot be deleted", pv: newVolume(mine, finalizers(external)),
-			prepare: func(w *world) { w.fail(sidecar, "delete PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(sidecar, "delete PersistentVolume", broken) },
 			calls:   []string{"Delete pv1-handle"}, finalizers: []string{external}, fails: true},
 		{rule: "XPROV-053", name: "no finalizers: gone with the delete", pv: newVolume(mine, finalizers()),
 			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, gone: true},
@@ -118,7 +119,7 @@ func TestExternalVolume(t *testing.T) {
 		{rule: "XPROV-053", name: "disabled: no patch", pv: newVolume(mine), cfg: noFinalizer,
 			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{protection}},
 		{rule: "XPROV-053", name: "the patch fails: again, since the mark is an event", pv: newVolume(mine, finalizers(external)),
-			prepare: func(w *world) { w.fail(sidecar, "patch PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(sidecar, "patch PersistentVolume", broken) },
 			calls:   []string{"Delete pv1-handle", "Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{external}, fails: true},
 
 		{rule: "XPROV-054", name: "still attached: an Event, and no call", pv: newVolume(mine, finalizers(external)), driver: driver{attaches: true}, objects: []api.Object{attached},
@@ -128,11 +129,11 @@ func TestExternalVolume(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newProvisionerWorld(t, &test.driver, test.cfg, test.objects...)
+			w := newProvisionerFixture(t, &test.driver, test.cfg, test.objects...)
 			if test.prepare != nil {
 				test.prepare(w)
 			}
-			w.load(test.pv)
+			w.Load(test.pv)
 			start := w.Now()
 			w.Advance(time.Millisecond)
 			// A volume that is only marked comes by once more, and must not be deleted twice.
@@ -158,7 +159,7 @@ func TestExternalVolume(t *testing.T) {
 
 // XPROV-055: when the API fails after the driver has succeeded everything is done again.
 func TestExternalDeleteIsRepeated(t *testing.T) {
-	w := newProvisionerWorld(t, &driver{}, setup{})
+	w := newProvisionerFixture(t, &driver{}, setup{})
 	failures := 1
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Verb == "delete" && failures > 0 {
@@ -167,7 +168,7 @@ func TestExternalDeleteIsRepeated(t *testing.T) {
 		}
 		return api.Fault{}
 	})
-	w.load(newVolume(csi(driverName), finalizers(objects.ExternalFinalizer)))
+	w.Load(newVolume(csi(driverName), finalizers(objects.ExternalFinalizer)))
 	start := w.Now()
 	w.settle()
 	if got, want := w.attempts(start, "Delete"), []float64{0, 1}; !slices.Equal(got, want) {
@@ -181,18 +182,18 @@ func TestExternalDeleteIsRepeated(t *testing.T) {
 // XPROV-056: a volume that goes takes its failures with it.
 func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
 	broken := storage.Errorf(storage.Internal, "broken")
-	w := newProvisionerWorld(t, &driver{deletes: repeat(broken, 20)}, setup{})
+	w := newProvisionerFixture(t, &driver{deletes: repeat(broken, 20)}, setup{})
 	pv := newVolume(csi(driverName), finalizers())
-	w.load(pv)
+	w.Load(pv)
 	w.Advance(10 * time.Second) // attempts at 0, 1, 3, 7 s; the next would be at 15 s
-	w.delete(api.PersistentVolume, "pv1")
+	w.Delete(api.PersistentVolume, "pv1")
 	w.settle()
-	w.load(pv)
+	w.Load(pv)
 	start := w.Now()
-	before := w.trace.Seq()
+	before := w.Trace().Seq()
 	w.Advance(5 * time.Second)
 	var at []float64
-	for entry := range w.trace.Since(before) {
+	for entry := range w.Trace().Since(before) {
 		if entry.Type == trace.Storage {
 			at = append(at, entry.Time.Sub(start).Seconds())
 		}
@@ -217,25 +218,18 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 		{"XPROV-051", "removed: what has come stays", []volumeOption{policy(corev1.PersistentVolumeReclaimRetain)}, []string{external}, []string{late, external, hold}, []string{late, hold}},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			log := &trace.Trace{}
-			e, err := engine.New(engine.Config{Trace: log, Latency: time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}); err != nil {
-				t.Fatal(err)
-			}
-			w := &world{Engine: e, trace: log, t: t}
+			w := &fixture{Rig: rig.New(t, engine.Config{Latency: time.Second})}
+			w.must(reclaim.NewProvisioner(w.Engine, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}))
 			volume := func(names []string) *corev1.PersistentVolume {
 				return newVolume(append([]volumeOption{csi(driverName), phase(corev1.VolumeBound), finalizers(names...)}, test.opts...)...)
 			}
-			w.load(volume(test.seen))
+			w.Load(volume(test.seen))
 			w.Advance(500 * time.Millisecond) // the patch is on its way
-			w.load(volume(test.stored))
+			w.Load(volume(test.stored))
 			w.settle()
 			equal(t, test.rule+": finalizers", w.volume("pv1").Finalizers, test.want)
 			var patches []string
-			for entry := range w.trace.Entries() {
+			for entry := range w.Trace().Entries() {
 				switch {
 				case entry.Type == trace.KeyFailed, entry.Type == trace.OperationFailed:
 					t.Errorf("%s: the sync failed: %v", test.rule, entry.Err)
@@ -251,7 +245,7 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 // R1, the provisioner's half: Released, DeleteVolume, marked, both finalizers go, gone. RECL-042: the finalizer was there from the
 // beginning.
 func TestExternalVolumeFromClaimToEnd(t *testing.T) {
-	w := newProvisionerWorld(t, &driver{}, setup{}, class(), wantedClaim())
+	w := newProvisionerFixture(t, &driver{}, setup{}, class(), wantedClaim())
 	w.must(reclaim.New(w.Engine, actors.PVProtection, nil))
 	w.settle()
 	if !slices.Contains(w.volume("pvc-u1").Finalizers, objects.ExternalFinalizer) {
@@ -259,8 +253,8 @@ func TestExternalVolumeFromClaimToEnd(t *testing.T) {
 	}
 	released := *w.volume("pvc-u1")
 	released.Status.Phase = corev1.VolumeReleased
-	before := w.trace.Seq()
-	w.load(&released)
+	before := w.Trace().Seq()
+	w.Load(&released)
 	w.settle()
 	if w.hasVolume("pvc-u1") {
 		t.Errorf("the volume is still there: %q", w.volume("pvc-u1").Finalizers)

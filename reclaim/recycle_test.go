@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -34,7 +35,7 @@ func TestRecycleOperation(t *testing.T) {
 		objects    []api.Object
 		noBackend  bool
 		plugin     plugin
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		calls      []string
 		writes     []string
 		events     []string
@@ -42,12 +43,12 @@ func TestRecycleOperation(t *testing.T) {
 		message    string
 	}{
 		{rule: "RECL-060", name: "a failure leaves no backoff", pv: newVolume(recycled), plugin: plugin{err: map[storage.Op]error{storage.Recycle: broken}},
-			prepare: func(w *world) { w.fail(hostName, "update-status PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(hostName, "update-status PersistentVolume", broken) },
 			calls:   []string{"Recycle pv1"}, phase: corev1.VolumeReleased},
 		{rule: "RECL-061", name: "the volume cannot be read", pv: newVolume(recycled),
-			prepare: func(w *world) { w.fail(hostName, "get PersistentVolume", broken) }, phase: corev1.VolumeReleased},
+			prepare: func(w *fixture) { w.fail(hostName, "get PersistentVolume", broken) }, phase: corev1.VolumeReleased},
 		{rule: "RECL-061", name: "claimed again meanwhile (edge 6)", pv: newVolume(recycled),
-			prepare: func(w *world) { w.host.own["default/c1"] = newClaim("c1", "u1", "") }, phase: corev1.VolumeReleased},
+			prepare: func(w *fixture) { w.host.own["default/c1"] = newClaim("c1", "u1", "") }, phase: corev1.VolumeReleased},
 		{rule: "RECL-062", name: "an unscheduled pod counts as a user (edge 8)", pv: newVolume(recycled), objects: []api.Object{pending},
 			events: []string{"Normal VolumeFailedRecycle: Volume is used by pods: default/p"}, phase: corev1.VolumeReleased},
 		{rule: "RECL-063", name: "users, sorted, in a Normal Event (edge 9)", pv: newVolume(recycled), objects: []api.Object{newPod("p", "c1"), another},
@@ -79,7 +80,7 @@ func TestRecycleOperation(t *testing.T) {
 			calls: []string{"Recycle pv1"}, writes: []string{"update PersistentVolume/pv1", "update-status PersistentVolume/pv1"},
 			events: []string{"Normal VolumeRecycled: Volume recycled"}, phase: corev1.VolumeAvailable},
 		{rule: "RECL-067", name: "the unbinding fails: nothing more", pv: newVolume(recycled),
-			prepare: func(w *world) { w.fail(hostName, "update PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(hostName, "update PersistentVolume", broken) },
 			calls:   []string{"Recycle pv1"}, events: []string{"Normal VolumeRecycled: Volume recycled"}, phase: corev1.VolumeReleased},
 	}
 	for _, test := range tests {
@@ -89,8 +90,8 @@ func TestRecycleOperation(t *testing.T) {
 				test.plugin.name = "kubernetes.io/host-path"
 				backends = append(backends, &test.plugin)
 			}
-			w := newWorld(t, options.Reclaimer{}, backends...)
-			w.load(append(test.objects, test.pv)...)
+			w := newFixture(t, options.Reclaimer{}, backends...)
+			w.Load(append(test.objects, test.pv)...)
 			if test.prepare != nil {
 				test.prepare(w)
 			}
@@ -105,7 +106,7 @@ func TestRecycleOperation(t *testing.T) {
 				t.Errorf("phase = %s, message %q; want %s, %q", pv.Status.Phase, pv.Status.Message, test.phase, test.message)
 			}
 			// RECL-060: the operation has succeeded, whatever came of it.
-			for entry := range w.trace.Entries() {
+			for entry := range w.Trace().Entries() {
 				if entry.Type == trace.KeyFailed || entry.Type == trace.OperationFailed {
 					t.Errorf("RECL-060: the operation failed: %v", entry.Err)
 				}
@@ -116,12 +117,12 @@ func TestRecycleOperation(t *testing.T) {
 
 // RECL-069: phases are written on the version that the operation read, so a change before that is no conflict (contrast RECL-029).
 func TestRecycleWritesOnTheLiveVersion(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
-	w.load(newVolume(recycled))
+	w := newFixture(t, options.Reclaimer{})
+	w.Load(newVolume(recycled))
 	captured := w.volume("pv1")
 	changed := *captured
 	changed.Labels = map[string]string{"changed": "yes"}
-	w.load(&changed)
+	w.Load(&changed)
 	if err := w.reclaimAs(captured); err != nil {
 		t.Fatalf("Reclaim: %v", err)
 	}
@@ -165,18 +166,18 @@ func TestRecyclerPod(t *testing.T) {
 }
 
 // podWorld recycles by pod; nobody runs the pods unless runner is set.
-func podWorld(t *testing.T, runner bool, b *plugin) *world {
+func podWorld(t *testing.T, runner bool, b *plugin) *fixture {
 	t.Helper()
 	b.name, b.byPod = "kubernetes.io/host-path", true
-	w := newWorld(t, options.Reclaimer{}, b)
+	w := newFixture(t, options.Reclaimer{}, b)
 	if runner {
-		w.must(reclaim.New(w.Engine, actors.RecyclerPodRunner, setOf(t, b)))
+		w.must(reclaim.New(w.Engine, actors.RecyclerPodRunner, rig.Backends(t, b)))
 	}
-	w.load(newVolume(recycled))
+	w.Load(newVolume(recycled))
 	return w
 }
 
-func (w *world) recyclerPod() *corev1.Pod {
+func (w *fixture) recyclerPod() *corev1.Pod {
 	pod, _ := w.Store().Pods.Lookup("default/recycler-for-pv1")
 	return pod
 }
@@ -197,43 +198,43 @@ func TestRecycleByPod(t *testing.T) {
 
 func TestRecyclerPodOutcome(t *testing.T) {
 	broken := errors.New("broken")
-	setStatus := func(phase corev1.PodPhase, message string) func(w *world) {
-		return func(w *world) {
+	setStatus := func(phase corev1.PodPhase, message string) func(w *fixture) {
+		return func(w *fixture) {
 			pod := *w.recyclerPod()
 			pod.Status.Phase, pod.Status.Message = phase, message
 			if _, err := w.Store().UpdateStatus(&pod); err != nil {
-				w.t.Fatal(err)
+				w.T.Fatal(err)
 			}
 		}
 	}
 	tests := []struct {
 		rule, name string
-		prepare    func(w *world)
-		happens    func(w *world) // after a minute
-		message    string         // of the volume; "" is success
+		prepare    func(w *fixture)
+		happens    func(w *fixture) // after a minute
+		message    string           // of the volume; "" is success
 		podLeft    bool
 	}{
-		{rule: "RECL-071", name: "a pod of that name is there: deleted, next time", prepare: func(w *world) {
+		{rule: "RECL-071", name: "a pod of that name is there: deleted, next time", prepare: func(w *fixture) {
 			old := newPod("recycler-for-pv1")
 			old.Spec.NodeName = ""
-			w.load(old)
+			w.Load(old)
 		}, message: "Recycle failed: old recycler pod found, will retry later"},
-		{rule: "RECL-071", name: "and it cannot be deleted", prepare: func(w *world) {
-			w.load(newPod("recycler-for-pv1"))
+		{rule: "RECL-071", name: "and it cannot be deleted", prepare: func(w *fixture) {
+			w.Load(newPod("recycler-for-pv1"))
 			w.fail(hostName, "delete Pod", broken)
 		}, message: "Recycle failed: failed to delete old recycler pod default/recycler-for-pv1: broken", podLeft: true},
-		{rule: "RECL-071", name: "the pod cannot be created", prepare: func(w *world) { w.fail(hostName, "create Pod", broken) },
+		{rule: "RECL-071", name: "the pod cannot be created", prepare: func(w *fixture) { w.fail(hostName, "create Pod", broken) },
 			message: "Recycle failed: unexpected error creating recycler pod:  broken"},
 		{rule: "RECL-072", name: "Succeeded", happens: setStatus(corev1.PodSucceeded, "")},
 		{rule: "RECL-072", name: "Failed with a message", happens: setStatus(corev1.PodFailed, "disk full"),
 			message: "Recycle failed: failed to recycle volume: disk full"},
 		{rule: "RECL-072", name: "Failed without a message", happens: setStatus(corev1.PodFailed, ""),
 			message: "Recycle failed: failed to recycle volume: pod failed, pod.Status.Message unknown"},
-		{rule: "RECL-072", name: "deleted", happens: func(w *world) { w.delete(api.Pod, "default/recycler-for-pv1") },
+		{rule: "RECL-072", name: "deleted", happens: func(w *fixture) { w.Delete(api.Pod, "default/recycler-for-pv1") },
 			message: "Recycle failed: failed to recycle volume: recycler pod was deleted"},
-		{rule: "RECL-073", name: "done, but the pod cannot be deleted", prepare: func(w *world) { w.fail(hostName, "delete Pod", broken) },
+		{rule: "RECL-073", name: "done, but the pod cannot be deleted", prepare: func(w *fixture) { w.fail(hostName, "delete Pod", broken) },
 			happens: setStatus(corev1.PodSucceeded, ""), message: "Recycle failed: failed to delete recycler pod: broken", podLeft: true},
-		{rule: "RECL-073", name: "failed, and the pod cannot be deleted: the first error counts", prepare: func(w *world) { w.fail(hostName, "delete Pod", broken) },
+		{rule: "RECL-073", name: "failed, and the pod cannot be deleted: the first error counts", prepare: func(w *fixture) { w.fail(hostName, "delete Pod", broken) },
 			happens: setStatus(corev1.PodFailed, "disk full"), message: "Recycle failed: failed to recycle volume: disk full", podLeft: true},
 	}
 	for _, test := range tests {
@@ -275,7 +276,7 @@ func TestRecyclerPodEvents(t *testing.T) {
 		t.Fatalf("Reclaim: %v", err)
 	}
 	emit := func(name, about, message string, count int32) {
-		w.load(&corev1.Event{
+		w.Load(&corev1.Event{
 			ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: name},
 			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: about},
 			Type:           corev1.EventTypeNormal, Reason: "Pulling", Message: message, Count: count,
@@ -343,14 +344,14 @@ func TestPodRunner(t *testing.T) {
 	})
 	t.Run("RECL-070 other pods", func(t *testing.T) {
 		w := podWorld(t, true, &plugin{})
-		w.load(newPod("p", "c1"))
+		w.Load(newPod("p", "c1"))
 		w.settle()
 		equal(t, "writes", w.writes(0), nil)
 	})
 	t.Run("RECL-070 a pod that nobody can serve", func(t *testing.T) {
-		w := newWorld(t, options.Reclaimer{})
+		w := newFixture(t, options.Reclaimer{})
 		w.must(reclaim.New(w.Engine, actors.RecyclerPodRunner, nil))
-		w.load(reclaim.RecyclerPod(newVolume(), "default"))
+		w.Load(reclaim.RecyclerPod(newVolume(), "default"))
 		w.settle()
 		pod := w.recyclerPod()
 		if pod.Status.Phase != corev1.PodFailed || pod.Status.Message != "no volume plugin matched" {
@@ -377,8 +378,8 @@ func TestRecycleCrash(t *testing.T) {
 	}
 	want := []string{"create", "delete", "update-status", "create"}
 	var verbs []string
-	for entry := range w.trace.Entries() {
-		if entry.Type == trace.Write && entry.Err == nil {
+	for entry := range w.Trace().Entries() {
+		if entry.Type == trace.Write && entry.Actor != api.User && entry.Err == nil {
 			verbs = append(verbs, entry.Verb)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
-	"github.com/volsim/volsim/trace"
 )
 
 // crashEvery makes every nth API call of a controller its end, for a while; half of the calls take effect before that.
@@ -31,22 +31,18 @@ func crashEvery(n int) api.Injector {
 }
 
 // story runs all controllers of this package over one of everything, and returns the trace as text.
-func story(t *testing.T, seed int64, crash int) (string, *world) {
+func story(t *testing.T, seed int64, crash int) (string, *fixture) {
 	t.Helper()
-	trace := &trace.Trace{}
-	e, err := engine.New(engine.Config{Seed: seed, Trace: trace, Injector: crashEvery(crash), Latency: time.Duration(seed%3) * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{Engine: e, t: t, trace: trace}
+	w := &fixture{Rig: rig.New(t, engine.Config{Seed: seed, Injector: crashEvery(crash), Latency: time.Duration(seed%3) * time.Millisecond})}
+	e := w.Engine
 	disk := &plugin{name: "kubernetes.io/host-path", byPod: true}
 	w.must(reclaim.New(e, actors.PVProtection, nil))
 	w.must(reclaim.New(e, actors.PVCProtection, nil))
 	w.must(reclaim.New(e, actors.Ephemeral, nil))
 	w.must(reclaim.New(e, actors.GarbageCollector, nil))
-	w.must(reclaim.New(e, actors.RecyclerPodRunner, setOf(t, disk)))
+	w.must(reclaim.New(e, actors.RecyclerPodRunner, rig.Backends(t, disk)))
 	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, reclaim.ProvisionerConfig{}, options.Provisioner{}))
-	w.load(class(), deletedClaim("d1"), deletedClaim("d2"), newPod("done", "d1"), ephemeralVolume(newPod("p"), "scratch"),
+	w.Load(class(), deletedClaim("d1"), deletedClaim("d2"), newPod("done", "d1"), ephemeralVolume(newPod("p"), "scratch"),
 		newVolume(csi(driverName), named("old")), reclaim.RecyclerPod(newVolume(), "default"), wantedClaim())
 	w.Advance(10 * time.Minute)
 	for _, pod := range []string{"default/done", "default/p"} {
@@ -56,7 +52,7 @@ func story(t *testing.T, seed int64, crash int) (string, *world) {
 	}
 	w.Advance(10 * time.Minute)
 	var text strings.Builder
-	for entry := range trace.Entries() {
+	for entry := range w.Trace().Entries() {
 		fmt.Fprintln(&text, entry.Time, entry.Actor, entry.Type, entry.Rule, entry.Object, entry.Verb, entry.Reason, entry.Text, entry.Call, entry.Err)
 	}
 	return text.String(), w

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -58,8 +59,8 @@ func TestReclaimDispatch(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
-			w.load(test.pv)
+			w := newFixture(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
+			w.Load(test.pv)
 			if err := w.reclaim("pv1"); err != nil {
 				t.Errorf("Reclaim: %v, want nil", err)
 			}
@@ -72,8 +73,8 @@ func TestReclaimDispatch(t *testing.T) {
 
 // RECL-005: the sync fails with the write.
 func TestReclaimUnknownPolicyWriteFailure(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{})
-	w.load(newVolume(policy("Shred")))
+	w := newFixture(t, options.Reclaimer{})
+	w.Load(newVolume(policy("Shred")))
 	broken := errors.New("broken")
 	w.fail(hostName, "update-status PersistentVolume", broken)
 	if err := w.reclaim("pv1"); !errors.Is(err, broken) {
@@ -84,8 +85,8 @@ func TestReclaimUnknownPolicyWriteFailure(t *testing.T) {
 
 // RECL-006: what counts is the policy of the version that is synced. RECL-007: the operation works on that very version.
 func TestReclaimTakesTheVersionOfTheSync(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
-	w.load(newVolume(policy(corev1.PersistentVolumeReclaimRetain)))
+	w := newFixture(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
+	w.Load(newVolume(policy(corev1.PersistentVolumeReclaimRetain)))
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
 	}
@@ -94,11 +95,11 @@ func TestReclaimTakesTheVersionOfTheSync(t *testing.T) {
 	edited := *w.volume("pv1")
 	edited.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	edited.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/tmp/captured"}
-	w.load(&edited)
+	w.Load(&edited)
 	captured := w.volume("pv1")
 	later := *captured
 	later.Labels = map[string]string{"later": "yes"}
-	w.load(&later)
+	w.Load(&later)
 	if err := w.reclaimAs(captured); err != nil {
 		t.Fatalf("Reclaim: %v", err)
 	}
@@ -108,8 +109,8 @@ func TestReclaimTakesTheVersionOfTheSync(t *testing.T) {
 // RECL-008: a start that is dropped is no error, and nothing is started twice.
 func TestReclaimStartDropped(t *testing.T) {
 	b := &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}}
-	w := newWorld(t, options.Reclaimer{}, b)
-	w.load(newVolume())
+	w := newFixture(t, options.Reclaimer{}, b)
+	w.Load(newVolume())
 	w.actor.Go("syncs", func(p *engine.Process) {
 		for range 3 {
 			// The first starts the operation; it is running at the second; at the third it backs off.
@@ -220,7 +221,7 @@ func TestFindDeleter(t *testing.T) {
 	disk := &plugin{name: "kubernetes.io/host-path"}
 	share := &plugin{name: "kubernetes.io/nfs", cannot: []storage.Op{storage.Delete},
 		supports: func(s *corev1.PersistentVolumeSource) bool { return s != nil && s.NFS != nil }}
-	set := setOf(t, disk, share)
+	set := rig.Backends(t, disk, share)
 	iscsi := func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{}}
 	}
@@ -271,7 +272,7 @@ func TestDeleteOperation(t *testing.T) {
 		pv         *corev1.PersistentVolume
 		noBackend  bool
 		plugin     plugin
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		writes     []string
 		events     []string
 		calls      []string
@@ -281,23 +282,23 @@ func TestDeleteOperation(t *testing.T) {
 		{rule: "RECL-020", name: "no plugin: Failed, no backoff (edge 4)", pv: newVolume(), noBackend: true,
 			writes: []string{"update-status PersistentVolume/pv1"}, events: []string{"Warning VolumeFailedDelete: " + noPlugin}, phase: corev1.VolumeFailed},
 		{rule: "RECL-020", name: "no plugin, and the write fails: backoff", pv: newVolume(), noBackend: true,
-			prepare: func(w *world) { w.fail(hostName, "update-status PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(hostName, "update-status PersistentVolume", broken) },
 			phase:   corev1.VolumeReleased, backoff: true},
 		{rule: "RECL-021", name: "external: nothing at all (edge 17)", pv: newVolume(csi("disk.example.com")), phase: corev1.VolumeReleased},
 		{rule: "RECL-022", name: "the volume cannot be read", pv: newVolume(),
-			prepare: func(w *world) { w.fail(hostName, "get PersistentVolume", broken) }, phase: corev1.VolumeReleased},
+			prepare: func(w *fixture) { w.fail(hostName, "get PersistentVolume", broken) }, phase: corev1.VolumeReleased},
 		{rule: "RECL-023", name: "claimed again meanwhile (edge 6)", pv: newVolume(),
-			prepare: func(w *world) { w.host.own["default/c1"] = newClaim("c1", "u1", "pv1") }, phase: corev1.VolumeReleased},
+			prepare: func(w *fixture) { w.host.own["default/c1"] = newClaim("c1", "u1", "pv1") }, phase: corev1.VolumeReleased},
 		{rule: "RECL-024", name: "success without finalizers", pv: newVolume(finalizers()),
 			calls: []string{"Delete pv1"}, writes: []string{"delete PersistentVolume/pv1"}},
 		{rule: "RECL-025", name: "the in-tree finalizer goes first, then the volume is marked", pv: newVolume(finalizers(objects.VolumeProtectionFinalizer, objects.InTreeFinalizer)),
 			calls: []string{"Delete pv1"}, writes: []string{"update PersistentVolume/pv1", "delete PersistentVolume/pv1"}, phase: corev1.VolumeReleased},
 		{rule: "RECL-025", name: "finalizer removal fails: Failed, although the asset is gone (edge 16)", pv: newVolume(finalizers(objects.InTreeFinalizer)),
-			prepare: func(w *world) { w.fail(hostName, "update PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(hostName, "update PersistentVolume", broken) },
 			calls:   []string{"Delete pv1"}, writes: []string{"update-status PersistentVolume/pv1"},
 			events: []string{"Warning VolumeFailedDelete: persistent volume controller can't update finalizer: broken"}, phase: corev1.VolumeFailed, backoff: true},
 		{rule: "RECL-026", name: "the volume cannot be deleted: success, no Event", pv: newVolume(finalizers()),
-			prepare: func(w *world) { w.fail(hostName, "delete PersistentVolume", broken) }, calls: []string{"Delete pv1"}, phase: corev1.VolumeReleased},
+			prepare: func(w *fixture) { w.fail(hostName, "delete PersistentVolume", broken) }, calls: []string{"Delete pv1"}, phase: corev1.VolumeReleased},
 		{rule: "RECL-027", name: "the plugin fails", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
 			calls: []string{"Delete pv1"}, writes: []string{"update-status PersistentVolume/pv1"},
 			events: []string{"Warning VolumeFailedDelete: broken"}, phase: corev1.VolumeFailed, backoff: true},
@@ -306,7 +307,7 @@ func TestDeleteOperation(t *testing.T) {
 		{rule: "RECL-027", name: "already Failed: no Event and no write (edge 3)", pv: newVolume(phase(corev1.VolumeFailed)), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
 			calls: []string{"Delete pv1"}, phase: corev1.VolumeFailed, backoff: true},
 		{rule: "RECL-027", name: "the phase write fails as well", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
-			prepare: func(w *world) { w.fail(hostName, "update-status PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(hostName, "update-status PersistentVolume", broken) },
 			calls:   []string{"Delete pv1"}, phase: corev1.VolumeReleased, backoff: true},
 		{rule: "RECL-028", name: "success emits no Event", pv: newVolume(),
 			calls: []string{"Delete pv1"}, writes: []string{"delete PersistentVolume/pv1"}, phase: corev1.VolumeReleased},
@@ -321,8 +322,8 @@ func TestDeleteOperation(t *testing.T) {
 				test.plugin.name = "kubernetes.io/host-path"
 				backends = append(backends, &test.plugin)
 			}
-			w := newWorld(t, options.Reclaimer{}, backends...)
-			w.load(test.pv)
+			w := newFixture(t, options.Reclaimer{}, backends...)
+			w.Load(test.pv)
 			if test.prepare != nil {
 				test.prepare(w)
 			}
@@ -334,7 +335,7 @@ func TestDeleteOperation(t *testing.T) {
 				}
 			})
 			w.Advance(0)
-			before := w.trace.Seq()
+			before := w.Trace().Seq()
 			w.actor.Go("next sync", func(p *engine.Process) {
 				restarted = w.host.Operations().Run(engine.OperationKey{Volume: "delete-pv1[pv1-uid]"}, "delete-pv1[pv1-uid]",
 					func(*engine.Process) error { return nil }) == nil
@@ -367,10 +368,10 @@ func TestDeleteOperation(t *testing.T) {
 // change in between is a conflict: no Event, not Failed, and backoff (RECL-039).
 func TestDeleteOperationRaces(t *testing.T) {
 	t.Run("RECL-022 gone", func(t *testing.T) {
-		w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
-		w.load(newVolume(finalizers()))
+		w := newFixture(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
+		w.Load(newVolume(finalizers()))
 		pv := w.volume("pv1")
-		w.delete(api.PersistentVolume, "pv1")
+		w.Delete(api.PersistentVolume, "pv1")
 		if err := w.reclaimAs(pv); err != nil {
 			t.Errorf("Reclaim: %v", err)
 		}
@@ -383,12 +384,12 @@ func TestDeleteOperationRaces(t *testing.T) {
 			if rule == "RECL-029" {
 				backends = append(backends, &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}})
 			}
-			w := newWorld(t, options.Reclaimer{}, backends...)
-			w.load(newVolume())
+			w := newFixture(t, options.Reclaimer{}, backends...)
+			w.Load(newVolume())
 			captured := w.volume("pv1")
 			changed := *captured
 			changed.Labels = map[string]string{"changed": "yes"}
-			w.load(&changed)
+			w.Load(&changed)
 			if err := w.reclaimAs(captured); err != nil {
 				t.Errorf("Reclaim: %v", err)
 			}
@@ -398,7 +399,7 @@ func TestDeleteOperationRaces(t *testing.T) {
 				t.Errorf("phase = %s, want Released", got)
 			}
 			var failures int
-			for entry := range w.trace.Entries() {
+			for entry := range w.Trace().Entries() {
 				if entry.Type == trace.OperationFailed {
 					failures++
 				}
@@ -412,8 +413,8 @@ func TestDeleteOperationRaces(t *testing.T) {
 
 // RECL-025: the controller keeps the copy it edited, under the version it read.
 func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
-	w := newWorld(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
-	w.load(newVolume(finalizers(objects.VolumeProtectionFinalizer, objects.InTreeFinalizer)))
+	w := newFixture(t, options.Reclaimer{}, &plugin{name: "kubernetes.io/host-path"})
+	w.Load(newVolume(finalizers(objects.VolumeProtectionFinalizer, objects.InTreeFinalizer)))
 	version := w.volume("pv1").ResourceVersion
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
@@ -430,8 +431,8 @@ func TestDeleteOperationKeepsTheEditedCopy(t *testing.T) {
 // RECL-037: with an instantly failing plugin and a sync every 15 s the attempts come at the ticks at which the backoff is over.
 func TestDeleteRetryTimeLine(t *testing.T) {
 	b := &plugin{name: "kubernetes.io/host-path", err: map[storage.Op]error{storage.Delete: errors.New("broken")}}
-	w := newWorld(t, options.Reclaimer{}, b)
-	w.load(newVolume())
+	w := newFixture(t, options.Reclaimer{}, b)
+	w.Load(newVolume())
 	var attempts []int
 	w.actor.Go("resync", func(p *engine.Process) {
 		for tick := range 60 {
@@ -456,8 +457,8 @@ func TestDeleteRetryTimeLine(t *testing.T) {
 // A panic of the plugin is a failure like any other (BIND-095).
 func TestDeletePanics(t *testing.T) {
 	b := &plugin{name: "kubernetes.io/host-path", during: func(storage.Op) { panic("boom") }}
-	w := newWorld(t, options.Reclaimer{}, b)
-	w.load(newVolume())
+	w := newFixture(t, options.Reclaimer{}, b)
+	w.Load(newVolume())
 	if err := w.reclaim("pv1"); err != nil {
 		t.Fatalf("Reclaim: %v", err)
 	}

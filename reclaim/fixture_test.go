@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -25,66 +25,46 @@ import (
 
 const hostName = "persistentvolume-controller"
 
-// world is an engine with a stand-in for the PersistentVolume controller, which does nothing of its own accord.
-type world struct {
-	*engine.Engine
-	t         *testing.T
-	trace     *trace.Trace
+// fixture is an engine with a stand-in for the PersistentVolume controller, which does nothing by itself.
+type fixture struct {
+	*rig.Rig
 	faults    []func(api.Call) api.Fault
 	host      *host
 	reclaimer pvcontroller.Reclaimer
 	actor     *engine.Actor
 }
 
-func newWorld(t *testing.T, cfg options.Reclaimer, backends ...storage.Backend) *world {
+func newFixture(t *testing.T, cfg options.Reclaimer, backends ...storage.Backend) *fixture {
 	t.Helper()
-	w := &world{t: t, trace: &trace.Trace{}}
-	e, err := engine.New(engine.Config{
-		Trace: w.trace,
-		Injector: api.InjectorFunc(func(c api.Call) api.Fault {
-			for _, fault := range w.faults {
-				if f := fault(c); f != (api.Fault{}) {
-					return f
-				}
+	w := &fixture{}
+	w.Rig = rig.New(t, engine.Config{Injector: api.InjectorFunc(func(c api.Call) api.Fault {
+		for _, fault := range w.faults {
+			if f := fault(c); f != (api.Fault{}) {
+				return f
 			}
-			return api.Fault{}
-		}),
-	})
-	if err != nil {
-		t.Fatalf("engine.New: %v", err)
-	}
-	w.Engine = e
-	set := setOf(t, backends...)
-	w.actor = w.must(e.NewActor(hostName, func(a *engine.Actor) {
+		}
+		return api.Fault{}
+	})})
+	set := rig.Backends(t, backends...)
+	w.actor = w.must(w.NewActor(hostName, func(a *engine.Actor) {
 		w.host = newHost(a)
 		w.reclaimer = reclaim.NewReclaimer(w.host, set, cfg)
 	}))
 	return w
 }
 
-func setOf(t *testing.T, all ...storage.Backend) *backends.Set {
-	t.Helper()
-	set, err := backends.NewSet(all...)
-	if err != nil {
-		t.Fatalf("backends.NewSet: %v", err)
-	}
-	return set
-}
-
-func (w *world) must(a *engine.Actor, err error) *engine.Actor {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatalf("new actor: %v", err)
-	}
+func (w *fixture) must(a *engine.Actor, err error) *engine.Actor {
+	w.T.Helper()
+	w.OK(err)
 	return a
 }
 
 // fail makes calls of an actor fail, as long as they match: "update PersistentVolume", "delete Pod", "Delete" of a backend.
-func (w *world) fail(actor, call string, err error) {
+func (w *fixture) fail(actor, call string, err error) {
 	w.fault(actor, call, api.Fault{Err: err})
 }
 
-func (w *world) fault(actor, call string, fault api.Fault) {
+func (w *fixture) fault(actor, call string, fault api.Fault) {
 	w.faults = append(w.faults, func(c api.Call) api.Fault {
 		if c.Actor == actor && strings.TrimSpace(c.Verb+" "+c.Kind) == call {
 			return fault
@@ -93,48 +73,31 @@ func (w *world) fault(actor, call string, fault api.Fault) {
 	})
 }
 
-// load puts objects into the store as they are.
-func (w *world) load(objs ...api.Object) {
-	w.t.Helper()
-	for _, obj := range objs {
-		if _, err := w.Store().Load(obj); err != nil {
-			w.t.Fatalf("load %s: %v", api.KeyOf(obj), err)
-		}
-	}
-}
-
-func (w *world) delete(kind api.Kind, key string) {
-	w.t.Helper()
-	if _, err := w.Store().Delete(kind, key, api.DeleteOptions{}); err != nil {
-		w.t.Fatalf("delete %s: %v", key, err)
-	}
-}
-
-func (w *world) volume(name string) *corev1.PersistentVolume {
-	w.t.Helper()
+func (w *fixture) volume(name string) *corev1.PersistentVolume {
+	w.T.Helper()
 	pv, err := w.Store().Volumes.Get(name)
 	if err != nil {
-		w.t.Fatalf("volume %s: %v", name, err)
+		w.T.Fatalf("volume %s: %v", name, err)
 	}
 	return pv
 }
 
-func (w *world) hasVolume(name string) bool {
+func (w *fixture) hasVolume(name string) bool {
 	_, ok := w.Store().Volumes.Lookup(name)
 	return ok
 }
 
 // settle runs for a while of virtual time.
-func (w *world) settle() { w.Advance(time.Minute) }
+func (w *fixture) settle() { w.Advance(time.Minute) }
 
 // reclaim has the stand-in sync a volume once, as it is now.
-func (w *world) reclaim(name string) error {
-	w.t.Helper()
+func (w *fixture) reclaim(name string) error {
+	w.T.Helper()
 	return w.reclaimAs(w.volume(name))
 }
 
 // reclaimAs has the stand-in sync this version of a volume.
-func (w *world) reclaimAs(pv *corev1.PersistentVolume) error {
+func (w *fixture) reclaimAs(pv *corev1.PersistentVolume) error {
 	err := fmt.Errorf("Reclaim has not returned")
 	w.actor.Go("volume sync", func(p *engine.Process) { err = w.reclaimer.Reclaim(p, pv) })
 	w.settle()
@@ -142,9 +105,9 @@ func (w *world) reclaimAs(pv *corev1.PersistentVolume) error {
 }
 
 // writes lists the successful writes since the given point as "verb Kind key", those that changed nothing left out.
-func (w *world) writes(since uint64) []string {
+func (w *fixture) writes(since uint64) []string {
 	var writes []string
-	for entry := range w.trace.Since(since) {
+	for entry := range w.Trace().Since(since) {
 		if entry.Type == trace.Write && entry.Err == nil && entry.Actor != api.User && entry.Old != entry.New {
 			writes = append(writes, entry.Verb+" "+entry.Object.String())
 		}
@@ -153,9 +116,9 @@ func (w *world) writes(since uint64) []string {
 }
 
 // events lists the Events since the given point as "type reason: message".
-func (w *world) events(since uint64) []string {
+func (w *fixture) events(since uint64) []string {
 	var events []string
-	for entry := range w.trace.Since(since) {
+	for entry := range w.Trace().Since(since) {
 		if entry.Type == trace.Emitted {
 			events = append(events, entry.Verb+" "+entry.Reason+": "+entry.Text)
 		}
@@ -164,8 +127,8 @@ func (w *world) events(since uint64) []string {
 }
 
 // decided reports whether a decision by the rule was recorded since the given point.
-func (w *world) decided(since uint64, rule string) bool {
-	for entry := range w.trace.Since(since) {
+func (w *fixture) decided(since uint64, rule string) bool {
+	for entry := range w.Trace().Since(since) {
 		if entry.Type == trace.Decision && entry.Rule == rule {
 			return true
 		}
@@ -174,9 +137,9 @@ func (w *world) decided(since uint64, rule string) bool {
 }
 
 // calls lists the calls that reached the backends since the given point as "Verb key".
-func (w *world) calls(since uint64) []string {
+func (w *fixture) calls(since uint64) []string {
 	var calls []string
-	for entry := range w.trace.Since(since) {
+	for entry := range w.Trace().Since(since) {
 		if entry.Type == trace.Storage && entry.Verb == "end" {
 			calls = append(calls, entry.Call.Verb+" "+entry.Call.Key)
 		}
