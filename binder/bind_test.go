@@ -199,7 +199,7 @@ func TestVolumePhase(t *testing.T) {
 // TestFailedWrites: BIND-100 to BIND-110, a write that fails, what it leaves behind, and who comes back for it. The nth write of its
 // sort fails once; left is the log until then, and later what comes after it, the retry 5 ms later first.
 func TestFailedWrites(t *testing.T) {
-	const again = "+5ms "
+	const again = "5ms "
 	tests := []struct {
 		rule, name string
 		fail       string
@@ -232,15 +232,15 @@ func TestFailedWrites(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			p := play(t, engine.Config{Injector: failing(test.fail, test.nth)}, binder.Config{})
-			p.load(test.objs...)
-			p.Advance(4 * time.Millisecond)
-			p.want("until the failure is retried", times("+0s ", test.left)...)
-			if got := stateOf(p.Store()); got != test.state {
+			f := newFixture(t, engine.Config{Injector: failing(test.fail, test.nth)}, binder.Config{})
+			f.Load(test.objs...)
+			f.Advance(4 * time.Millisecond)
+			f.want("until the failure is retried", times("0s ", test.left)...)
+			if got := stateOf(f.Store()); got != test.state {
 				t.Errorf("%s, want %s", got, test.state)
 			}
-			p.Advance(time.Second)
-			p.want("the retry", times(again, test.later)...)
+			f.Advance(time.Second)
+			f.want("the retry", times(again, test.later)...)
 		})
 	}
 }

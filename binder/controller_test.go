@@ -99,23 +99,23 @@ func TestVersions(t *testing.T) {
 		writes     int // of the user before the informer delivers the first
 		want       []string
 	}{
-		{"BIND-021", "the same version again is synced: resyncs of what waits are not inert", 0, []string{"+15s " + noVolume}},
-		{"BIND-021", "edge 26: versions are numbers, 10 is newer than 2", 12, []string{"+0s " + noVolume, "+15s " + noVolume}},
+		{"BIND-021", "the same version again is synced: resyncs of what waits are not inert", 0, []string{"15s " + noVolume}},
+		{"BIND-021", "edge 26: versions are numbers, 10 is newer than 2", 12, []string{"0s " + noVolume, "15s " + noVolume}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			p := play(t, engine.Config{}, binder.Config{})
-			p.create(fake.Claim("c", "5Gi"))
-			p.Advance(0)
-			p.log()
+			f := newFixture(t, engine.Config{}, binder.Config{})
+			f.Create(fake.Claim("c", "5Gi"))
+			f.Advance(0)
+			f.log()
 			for range test.writes {
-				p.create(fake.Claim("x"+strings.Repeat("x", p.Store().Len()), "5Gi", fake.InClass("missing")))
+				f.Create(fake.Claim("x"+strings.Repeat("x", f.Store().Len()), "5Gi", fake.InClass("missing")))
 			}
 			if test.writes > 0 {
-				p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
+				f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
 			}
-			p.Advance(15 * time.Second)
-			log := slices.DeleteFunc(p.log(), func(line string) bool { return strings.Contains(line, "missing") })
+			f.Advance(15 * time.Second)
+			log := slices.DeleteFunc(f.log(), func(line string) bool { return strings.Contains(line, "missing") })
 			diffLog(t, "log", log, test.want)
 		})
 	}
@@ -124,132 +124,132 @@ func TestVersions(t *testing.T) {
 // TestOldVersions: BIND-020, BIND-022, edge 27: what the informer delivers late is older than what the controller itself wrote, and
 // is finished without a sync. Without own caches each would end in a conflict.
 func TestOldVersions(t *testing.T) {
-	p := play(t, lagging(time.Second), binder.Config{})
-	p.create(fake.Volume("pv", "10Gi"), fake.Claim("c", "5Gi"))
-	p.Advance(time.Minute)
-	p.want("BIND-022", boundPair("+1s")...)
+	f := newFixture(t, lagging(time.Second), binder.Config{})
+	f.Create(fake.Volume("pv", "10Gi"), fake.Claim("c", "5Gi"))
+	f.Advance(time.Minute)
+	f.want("BIND-022", boundPair("1s")...)
 	// The user undoes what the controller wrote; the controller hears of its own write in between, and takes it as no news.
-	p.patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
-	p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
-	p.Advance(time.Minute)
-	p.want("a pointer that was cleared", "+1m1s PV.S Available", "+1m1s PV.U", "+1m1s PV.S Bound")
+	f.Patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
+	f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
+	f.Advance(time.Minute)
+	f.want("a pointer that was cleared", "1m1s PV.S Available", "1m1s PV.U", "1m1s PV.S Bound")
 }
 
 // TestOwnIsAhead: BIND-020, BIND-024, BIND-025, MATCH-024: what the controller has just bound is taken, although its informer does
 // not know yet.
 func TestOwnIsAhead(t *testing.T) {
-	p := play(t, lagging(time.Second), binder.Config{})
-	p.create(fake.Volume("pv", "10Gi"))
-	p.Advance(3 * time.Second)
-	p.want("a free volume", "+1s PV.S Available")
-	p.create(fake.Claim("c", "5Gi"), fake.Claim("d", "5Gi"))
-	p.Advance(time.Second)
-	p.want("two claims at once", "+4s PV.U", "+4s PV.S Bound", "+4s PVC.U", "+4s PVC.S Bound", "+4s "+noVolume)
+	f := newFixture(t, lagging(time.Second), binder.Config{})
+	f.Create(fake.Volume("pv", "10Gi"))
+	f.Advance(3 * time.Second)
+	f.want("a free volume", "1s PV.S Available")
+	f.Create(fake.Claim("c", "5Gi"), fake.Claim("d", "5Gi"))
+	f.Advance(time.Second)
+	f.want("two claims at once", "4s PV.U", "4s PV.S Bound", "4s PVC.U", "4s PVC.S Bound", "4s "+noVolume)
 }
 
 // TestConflicts: BIND-035, BIND-036, BIND-110: a write on an old version is refused, and tried again after 5, 10, 20 ms, as long as
 // the informer serves that version; the success resets the count.
 func TestConflicts(t *testing.T) {
-	p := play(t, lagging(100*time.Millisecond), binder.Config{})
-	p.create(fake.Claim("c", "5Gi"))
-	p.Advance(time.Second)
-	p.create(fake.Volume("pv", "10Gi"))
-	p.Advance(13*time.Second + 940*time.Millisecond)
-	p.log()
-	p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`) // known at 15.04 s
-	p.Advance(time.Second)
-	p.want("BIND-110", "+15s PV.U", "+15s PV.S Bound", "+15s PVC.U refused", "+15.005s PVC.U refused", "+15.015s PVC.U refused",
-		"+15.035s PVC.U refused", "+15.04s PVC.U", "+15.04s PVC.S Bound")
-	p.patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
-	p.faults.Fail(fake.Match{Verb: "update", Kind: "PersistentVolume"}, errBroken).Once()
-	p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"c"}}}`)
-	p.Advance(time.Second)
-	p.want("BIND-036: the next failure waits for 5 ms again", "+16.04s PV.S Available", "+16.04s PV.U refused", "+16.045s PV.U", "+16.045s PV.S Bound")
+	f := newFixture(t, lagging(100*time.Millisecond), binder.Config{})
+	f.Create(fake.Claim("c", "5Gi"))
+	f.Advance(time.Second)
+	f.Create(fake.Volume("pv", "10Gi"))
+	f.Advance(13*time.Second + 940*time.Millisecond)
+	f.log()
+	f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`) // known at 15.04 s
+	f.Advance(time.Second)
+	f.want("BIND-110", "15s PV.U", "15s PV.S Bound", "15s PVC.U refused", "15.005s PVC.U refused", "15.015s PVC.U refused",
+		"15.035s PVC.U refused", "15.04s PVC.U", "15.04s PVC.S Bound")
+	f.Patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":null}}`)
+	f.Faults.Fail(fake.Match{Verb: "update", Kind: "PersistentVolume"}, errBroken).Once()
+	f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"c"}}}`)
+	f.Advance(time.Second)
+	f.want("BIND-036: the next failure waits for 5 ms again", "16.04s PV.S Available", "16.04s PV.U refused", "16.045s PV.U", "16.045s PV.S Bound")
 }
 
 // TestTriggers: BIND-030 to BIND-033, BIND-037 to BIND-040, what has an object synced at once and what only the next resync sees.
 // Each story begins with a bound pair or what before makes, at 1 s; the resync is at 15 s.
 func TestTriggers(t *testing.T) {
-	pair := func(p *player) {
-		p.create(fake.Volume("pv", "10Gi"))
-		p.Advance(time.Millisecond)
-		p.create(fake.Claim("c", "5Gi"))
+	pair := func(f *fixture) {
+		f.Create(fake.Volume("pv", "10Gi"))
+		f.Advance(time.Millisecond)
+		f.Create(fake.Claim("c", "5Gi"))
 	}
 	tests := []struct {
 		rule, name string
-		before     func(p *player)
-		act        func(p *player)
+		before     func(f *fixture)
+		act        func(f *fixture)
 		want       []string
 	}{
-		{"BIND-030", "a volume is added", nil, func(p *player) { p.create(fake.Volume("pv", "10Gi")) }, []string{"+1s PV.S Available"}},
-		{"BIND-030", "a volume is changed", pair, func(p *player) { p.patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":{"uid":null}}}`) },
-			[]string{"+1s PV.S Available", "+15s PVC.S Lost", "+15s " + misbound}},
-		{"BIND-031", "a claim is added", nil, func(p *player) { p.create(fake.Claim("c", "5Gi")) }, []string{"+1s " + noVolume, "+15s " + noVolume}},
-		{"BIND-031", "a claim is changed", func(p *player) { p.create(fake.Claim("c", "5Gi")) }, func(p *player) {
-			p.patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
-		}, []string{"+1s " + noVolume, "+15s " + noVolume}},
-		{"BIND-030", "edge 7: a volume that becomes Available has no claim synced", func(p *player) { p.create(fake.Claim("c", "5Gi")) }, func(p *player) { p.create(fake.Volume("pv", "10Gi")) },
-			append([]string{"+1s PV.S Available"}, boundPair("+15s")[1:]...)},
-		{"BIND-033", "a class comes", func(p *player) { p.create(fake.Claim("c", "5Gi", fake.InClass("gold"))) }, func(p *player) { p.create(fake.Class("gold", "kubernetes.io/none")) },
-			[]string{"+15s " + provisioningFailed("no volume plugin matched name: kubernetes.io/none")}},
-		{"BIND-033", "edge 31: a pod comes", func(p *player) {
-			p.create(fake.Class("late", "kubernetes.io/none", fake.WaitForFirstConsumer()), fake.Claim("c", "5Gi", fake.InClass("late")))
-		}, func(p *player) { p.create(fake.Pod("web", fake.Claims("c"))) }, []string{"+15s EV PVC Normal WaitForPodScheduled: waiting for pod web to be scheduled"}},
-		{"BIND-038", "a bound volume is deleted: its claim is Lost at once", pair, func(p *player) { p.remove(api.PersistentVolume, "pv") }, []string{"+1s PVC.S Lost", "+1s " + lostVolume}},
-		{"BIND-038", "a free one is deleted", func(p *player) { p.create(fake.Volume("pv", "10Gi")) }, func(p *player) { p.remove(api.PersistentVolume, "pv") }, nil},
-		{"BIND-039", "a bound claim is deleted: its volume is Released at once", pair, func(p *player) { p.remove(api.PersistentVolumeClaim, claimKey) }, []string{"+1s PV.S Released"}},
-		{"BIND-039", "edge 21: an unbound claim is deleted: the volume reserved for it waits for the resync", func(p *player) {
-			p.load(pending(fake.Modes("RWX")), fake.Volume("pv", "10Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
-		}, func(p *player) { p.remove(api.PersistentVolumeClaim, claimKey) }, []string{"+15s PV.S Released"}},
-		{"BIND-065b", "a volume points at a claim that it is too small for: each resync syncs the claim for itself, and again for the volume", func(p *player) {
-			p.load(pending(), fake.Volume("pv", "1Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
-		}, func(*player) {}, []string{"+15s " + noVolume, "+15s " + noVolume}},
-		{"BIND-040", "edge 22: a bound claim is deleted and created again before the controller looks", pair, func(p *player) {
-			p.keepBusy()
-			p.remove(api.PersistentVolumeClaim, claimKey)
-			p.create(fake.Claim("c", "5Gi"))
-		}, append(busyUntil2s, "+2s "+noVolume, "+15s "+noVolume, "+15s PV.S Released")},
-		{"BIND-040", "edge 11: the same with the volume, which comes back smaller and is taken again unseen", pair, func(p *player) {
-			p.keepBusy()
-			p.remove(api.PersistentVolume, "pv")
-			p.create(fake.Volume("pv", "1Gi"))
-		}, append(busyUntil2s, "+2s PV.S Available", "+15s PV.U", "+15s PV.S Bound")},
-		{"BIND-037", "created and deleted before the controller looks", nil, func(p *player) {
-			p.keepBusy()
-			p.create(fake.Volume("pv", "10Gi"))
-			p.remove(api.PersistentVolume, "pv")
+		{"BIND-030", "a volume is added", nil, func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) }, []string{"1s PV.S Available"}},
+		{"BIND-030", "a volume is changed", pair, func(f *fixture) { f.Patch(api.PersistentVolume, "pv", `{"spec":{"claimRef":{"uid":null}}}`) },
+			[]string{"1s PV.S Available", "15s PVC.S Lost", "15s " + misbound}},
+		{"BIND-031", "a claim is added", nil, func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) }, []string{"1s " + noVolume, "15s " + noVolume}},
+		{"BIND-031", "a claim is changed", func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) }, func(f *fixture) {
+			f.Patch(api.PersistentVolumeClaim, claimKey, `{"metadata":{"labels":{"a":"b"}}}`)
+		}, []string{"1s " + noVolume, "15s " + noVolume}},
+		{"BIND-030", "edge 7: a volume that becomes Available has no claim synced", func(f *fixture) { f.Create(fake.Claim("c", "5Gi")) }, func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) },
+			append([]string{"1s PV.S Available"}, boundPair("15s")[1:]...)},
+		{"BIND-033", "a class comes", func(f *fixture) { f.Create(fake.Claim("c", "5Gi", fake.InClass("gold"))) }, func(f *fixture) { f.Create(fake.Class("gold", "kubernetes.io/none")) },
+			[]string{"15s " + provisioningFailed("no volume plugin matched name: kubernetes.io/none")}},
+		{"BIND-033", "edge 31: a pod comes", func(f *fixture) {
+			f.Create(fake.Class("late", "kubernetes.io/none", fake.WaitForFirstConsumer()), fake.Claim("c", "5Gi", fake.InClass("late")))
+		}, func(f *fixture) { f.Create(fake.Pod("web", fake.Claims("c"))) }, []string{"15s EV PVC Normal WaitForPodScheduled: waiting for pod web to be scheduled"}},
+		{"BIND-038", "a bound volume is deleted: its claim is Lost at once", pair, func(f *fixture) { f.remove(api.PersistentVolume, "pv") }, []string{"1s PVC.S Lost", "1s " + lostVolume}},
+		{"BIND-038", "a free one is deleted", func(f *fixture) { f.Create(fake.Volume("pv", "10Gi")) }, func(f *fixture) { f.remove(api.PersistentVolume, "pv") }, nil},
+		{"BIND-039", "a bound claim is deleted: its volume is Released at once", pair, func(f *fixture) { f.remove(api.PersistentVolumeClaim, claimKey) }, []string{"1s PV.S Released"}},
+		{"BIND-039", "edge 21: an unbound claim is deleted: the volume reserved for it waits for the resync", func(f *fixture) {
+			f.Load(pending(fake.Modes("RWX")), fake.Volume("pv", "10Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
+		}, func(f *fixture) { f.remove(api.PersistentVolumeClaim, claimKey) }, []string{"15s PV.S Released"}},
+		{"BIND-065b", "a volume points at a claim that it is too small for: each resync syncs the claim for itself, and again for the volume", func(f *fixture) {
+			f.Load(pending(), fake.Volume("pv", "1Gi", fake.Phase("Available"), fake.ForClaim("c", "uc")))
+		}, func(*fixture) {}, []string{"15s " + noVolume, "15s " + noVolume}},
+		{"BIND-040", "edge 22: a bound claim is deleted and created again before the controller looks", pair, func(f *fixture) {
+			f.keepBusy()
+			f.remove(api.PersistentVolumeClaim, claimKey)
+			f.Create(fake.Claim("c", "5Gi"))
+		}, append(busyUntil2s, "2s "+noVolume, "15s "+noVolume, "15s PV.S Released")},
+		{"BIND-040", "edge 11: the same with the volume, which comes back smaller and is taken again unseen", pair, func(f *fixture) {
+			f.keepBusy()
+			f.remove(api.PersistentVolume, "pv")
+			f.Create(fake.Volume("pv", "1Gi"))
+		}, append(busyUntil2s, "2s PV.S Available", "15s PV.U", "15s PV.S Bound")},
+		{"BIND-037", "created and deleted before the controller looks", nil, func(f *fixture) {
+			f.keepBusy()
+			f.Create(fake.Volume("pv", "10Gi"))
+			f.remove(api.PersistentVolume, "pv")
 		}, busyUntil2s},
 	}
 	for _, test := range tests {
 		for _, full := range []bool{false, true} {
 			t.Run(test.rule+" "+test.name, func(t *testing.T) {
-				p := play(t, engine.Config{}, binder.Config{FullResync: full})
+				f := newFixture(t, engine.Config{}, binder.Config{FullResync: full})
 				if test.before != nil {
-					test.before(p)
+					test.before(f)
 				}
-				p.Advance(time.Second - p.Now().Sub(engine.DefaultStart))
-				p.log()
-				test.act(p)
-				p.Advance(15 * time.Second)
-				diffLog(t, "log", p.log(), test.want)
+				f.Advance(time.Second - f.Now().Sub(engine.DefaultStart))
+				f.log()
+				test.act(f)
+				f.Advance(15 * time.Second)
+				diffLog(t, "log", f.log(), test.want)
 			})
 		}
 	}
 }
 
 // keepBusy has both workers wait for a second for the API server, whose answers about other objects of theirs take so long.
-func (p *player) keepBusy() {
-	p.t.Helper()
+func (f *fixture) keepBusy() {
+	f.T.Helper()
 	for _, kind := range []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim} {
-		p.faults.Slow(fake.Match{Verb: "update-status", Kind: string(kind), Key: shortKey(kind, "busy")}, time.Second)
+		f.Faults.Slow(fake.Match{Verb: "update-status", Kind: string(kind), Key: shortKey(kind, "busy")}, time.Second)
 	}
-	p.load(fake.Volume("busy", "1Ti", fake.InClass("busy"), fake.Phase("Pending")))
-	p.load(fake.Claim("busy", "1Ti", fake.UID("busy"), fake.InClass("busy"), fake.VolumeName("missing"), fake.Phase("Lost")))
-	p.Advance(0)
+	f.Load(fake.Volume("busy", "1Ti", fake.InClass("busy"), fake.Phase("Pending")))
+	f.Load(fake.Claim("busy", "1Ti", fake.UID("busy"), fake.InClass("busy"), fake.VolumeName("missing"), fake.Phase("Lost")))
+	f.Advance(0)
 }
 
 // busyUntil2s is what the workers do when they are done with that, after a second at 1 s.
-var busyUntil2s = slices.Clip([]string{"+2s PV.S Available", "+2s PVC.S Pending"})
+var busyUntil2s = slices.Clip([]string{"2s PV.S Available", "2s PVC.S Pending"})
 
 func shortKey(kind api.Kind, name string) string {
 	if kind == api.PersistentVolumeClaim {
@@ -260,79 +260,79 @@ func shortKey(kind api.Kind, name string) string {
 
 // TestResyncOrder: BIND-032, claims by key, then volumes by name; BIND-034, BIND-041, one worker for each, side by side.
 func TestResyncOrder(t *testing.T) {
-	p := play(t, engine.Config{}, binder.Config{})
+	f := newFixture(t, engine.Config{}, binder.Config{})
 	for _, name := range []string{"b", "other/a", "a", "c"} {
-		p.create(fake.Claim(name, "5Gi", fake.InClass("missing-"+strings.ReplaceAll(name, "/", "-"))))
+		f.Create(fake.Claim(name, "5Gi", fake.InClass("missing-"+strings.ReplaceAll(name, "/", "-"))))
 	}
-	p.Advance(14 * time.Second)
-	p.log()
-	p.Advance(time.Second)
+	f.Advance(14 * time.Second)
+	f.log()
+	f.Advance(time.Second)
 	var want []string
 	for _, name := range []string{"a", "b", "c", "other-a"} {
-		want = append(want, "+15s "+provisioningFailed(`storageclass.storage.k8s.io "missing-`+name+`" not found`))
+		want = append(want, "15s "+provisioningFailed(`storageclass.storage.k8s.io "missing-`+name+`" not found`))
 	}
-	p.want("BIND-032", want...)
+	f.want("BIND-032", want...)
 }
 
 // TestWorkers: BIND-034, BIND-041, with API calls that take a second: syncs of claims do not overlap, those of a volume and a claim do.
 func TestWorkers(t *testing.T) {
-	p := play(t, engine.Config{Latency: time.Second}, binder.Config{})
-	p.create(fake.Class("gold", disk, fake.Default()))
-	p.load(pending(fake.NoClass()), fake.Claim("d", "5Gi", fake.UID("ud"), fake.NoClass(), fake.Phase("Pending")), fake.Volume("pv", "10Gi", fake.InClass("x"), fake.Phase("Pending")))
-	p.Advance(2 * time.Second)
-	log := slices.DeleteFunc(p.log(), func(line string) bool { return strings.Contains(line, " EV ") })
-	diffLog(t, "BIND-041", log, []string{"+1s PVC.U", "+1s PV.S Available", "+2s PVC.U"})
+	f := newFixture(t, engine.Config{Latency: time.Second}, binder.Config{})
+	f.Create(fake.Class("gold", disk, fake.Default()))
+	f.Load(pending(fake.NoClass()), fake.Claim("d", "5Gi", fake.UID("ud"), fake.NoClass(), fake.Phase("Pending")), fake.Volume("pv", "10Gi", fake.InClass("x"), fake.Phase("Pending")))
+	f.Advance(2 * time.Second)
+	log := slices.DeleteFunc(f.log(), func(line string) bool { return strings.Contains(line, " EV ") })
+	diffLog(t, "BIND-041", log, []string{"1s PVC.U", "1s PV.S Available", "2s PVC.U"})
 }
 
 // TestStart: BIND-024, BIND-004: what is there at the start is in the own caches before anything is synced, and the first resync is
 // at once; the next come 15 s after it, or whatever Config says.
 func TestStart(t *testing.T) {
 	t.Run("BIND-024 the last of many volumes is known to the first sync", func(t *testing.T) {
-		p := play(t, engine.Config{}, binder.Config{})
-		p.actor.Crash()
-		p.load(pending(), fake.Volume("a", "20Gi", fake.Phase("Available")), fake.Volume("pv", "10Gi", fake.Phase("Available")))
-		p.actor.Start()
-		p.Advance(0)
-		p.want("start", "+0s PV.U", "+0s PV.S Bound", "+0s PVC.U", "+0s PVC.S Bound")
+		f := newFixture(t, engine.Config{}, binder.Config{})
+		f.actor.Crash()
+		f.Load(pending(), fake.Volume("a", "20Gi", fake.Phase("Available")), fake.Volume("pv", "10Gi", fake.Phase("Available")))
+		f.actor.Start()
+		f.Advance(0)
+		f.want("start", "0s PV.U", "0s PV.S Bound", "0s PVC.U", "0s PVC.S Bound")
 	})
 	t.Run("BIND-024 a restart begins the periods anew", func(t *testing.T) {
-		p := play(t, engine.Config{}, binder.Config{ResyncPeriod: 4 * time.Second})
-		p.create(fake.Claim("c", "5Gi"))
-		p.Advance(5 * time.Second)
-		p.want("before", "+0s "+noVolume, "+4s "+noVolume)
-		p.actor.Crash()
-		p.Advance(time.Second)
-		p.actor.Start()
-		p.Advance(5 * time.Second)
+		f := newFixture(t, engine.Config{}, binder.Config{ResyncPeriod: 4 * time.Second})
+		f.Create(fake.Claim("c", "5Gi"))
+		f.Advance(5 * time.Second)
+		f.want("before", "0s "+noVolume, "4s "+noVolume)
+		f.actor.Crash()
+		f.Advance(time.Second)
+		f.actor.Start()
+		f.Advance(5 * time.Second)
 		// The first sync of what is there and the first resync are one.
-		p.want("after", "+6s "+noVolume, "+10s "+noVolume)
+		f.want("after", "6s "+noVolume, "10s "+noVolume)
 	})
 	t.Run("BIND-004 the first resync is over when users begin", func(t *testing.T) {
-		p := play(t, engine.Config{}, binder.Config{})
-		p.create(fake.Claim("c", "5Gi"))
-		p.Advance(14 * time.Second)
-		p.want("one sync", "+0s "+noVolume)
+		f := newFixture(t, engine.Config{}, binder.Config{})
+		f.Create(fake.Claim("c", "5Gi"))
+		f.Advance(14 * time.Second)
+		f.want("one sync", "0s "+noVolume)
 	})
 }
 
 // TestCachesAreNotModified: BIND-026, whatever the controller writes, what caches and server held before stays as it was.
 func TestCachesAreNotModified(t *testing.T) {
-	p := play(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk))})
+	f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk))})
 	type seen struct{ obj, copy api.Object }
 	var all []seen
-	p.AfterEvent(func() {
+	f.AfterEvent(func() {
 		for _, kind := range []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim, api.StorageClass} {
-			for _, obj := range p.Store().List(kind) {
+			for _, obj := range f.Store().List(kind) {
 				all = append(all, seen{obj, obj.DeepCopyObject().(api.Object)})
 			}
 		}
 	})
-	p.create(fake.Class("gold", disk), fake.Claim("d", "5Gi", fake.InClass("gold"), fake.Annotations("mine", "yes")), fake.Claim("c", "5Gi", fake.Annotations("mine", "yes")),
+	f.Create(fake.Class("gold", disk), fake.Claim("d", "5Gi", fake.InClass("gold"), fake.Annotations("mine", "yes")), fake.Claim("c", "5Gi", fake.Annotations("mine", "yes")),
 		fake.Volume("pv", "10Gi", fake.Annotations("mine", "yes"), fake.ForClaim("c")))
-	p.Advance(time.Minute)
-	p.remove(api.PersistentVolumeClaim, claimKey)
-	p.remove(api.PersistentVolumeClaim, "default/d")
-	p.Advance(time.Minute)
+	f.Advance(time.Minute)
+	f.remove(api.PersistentVolumeClaim, claimKey)
+	f.remove(api.PersistentVolumeClaim, "default/d")
+	f.Advance(time.Minute)
 	if len(all) < 50 {
 		t.Fatalf("only %d versions were seen", len(all))
 	}
@@ -345,19 +345,19 @@ func TestCachesAreNotModified(t *testing.T) {
 
 // TestIdle: edge 37, a resync with nothing to do writes nothing, says nothing, and costs nothing.
 func TestIdle(t *testing.T) {
-	p := play(t, engine.Config{}, binder.Config{})
-	p.create(fake.Volume("pv", "10Gi"))
-	p.Advance(time.Second)
-	p.create(fake.Claim("c", "5Gi"))
-	p.Advance(time.Minute)
-	p.log()
-	version := p.Store().Version()
-	if pending := p.Pending(); len(pending) > 0 {
+	f := newFixture(t, engine.Config{}, binder.Config{})
+	f.Create(fake.Volume("pv", "10Gi"))
+	f.Advance(time.Second)
+	f.Create(fake.Claim("c", "5Gi"))
+	f.Advance(time.Minute)
+	f.log()
+	version := f.Store().Version()
+	if pending := f.Pending(); len(pending) > 0 {
 		t.Errorf("still queued: %v", pending)
 	}
-	p.Advance(365 * 24 * time.Hour)
-	p.want("a year")
-	if p.Store().Version() != version {
+	f.Advance(365 * 24 * time.Hour)
+	f.want("a year")
+	if f.Store().Version() != version {
 		t.Error("something was written")
 	}
 }

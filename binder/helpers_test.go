@@ -21,6 +21,7 @@ import (
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -148,12 +149,12 @@ func logLine(e trace.Entry) string {
 	return object + "." + shortVerbs[e.Verb]
 }
 
-// timed is a log with the virtual time since the start.
+// timed returns the log of a trace with the virtual time since the start.
 func timed(trace *trace.Trace, seq uint64) []string {
 	log := []string{}
 	for e := range trace.Since(seq) {
 		if line := logLine(e); line != "" {
-			log = append(log, "+"+e.Time.Sub(engine.DefaultStart).String()+" "+line)
+			log = append(log, e.Time.Sub(engine.DefaultStart).String()+" "+line)
 		}
 	}
 	return log
@@ -241,76 +242,32 @@ func claimStatus(claim *corev1.PersistentVolumeClaim) string {
 	return strings.Join(append([]string{string(claim.Status.Phase)}, parts...), " ")
 }
 
-// player is an engine with the PersistentVolume controller and no other.
-type player struct {
-	*engine.Engine
-	t      *testing.T
-	actor  *engine.Actor
-	faults *fake.Faults
-	seen   uint64
+// fixture is an engine with the PersistentVolume controller and no other.
+type fixture struct {
+	*rig.Rig
+	actor *engine.Actor
 }
 
-func play(t *testing.T, ecfg engine.Config, cfg binder.Config) *player {
+func newFixture(t *testing.T, ecfg engine.Config, cfg binder.Config) *fixture {
 	t.Helper()
-	p := &player{t: t, faults: fake.NewFaults()}
-	ecfg.Trace = &trace.Trace{}
-	if ecfg.Injector == nil {
-		ecfg.Injector = p.faults
-	}
-	e, err := engine.New(ecfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Engine = e
-	if p.actor, err = binder.New(e, withReclaimer(cfg)); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	f := &fixture{Rig: rig.New(t, ecfg)}
+	var err error
+	f.actor, err = binder.New(f.Engine, withReclaimer(cfg))
+	f.OK(err)
+	return f
 }
 
-// create, remove and load are what users do; they must succeed.
-func (p *player) create(objs ...api.Object) {
-	p.t.Helper()
-	for _, obj := range objs {
-		if _, err := p.API().Create(p.User(), obj.DeepCopyObject().(api.Object), api.CreateOptions{}); err != nil {
-			p.t.Fatalf("create %s: %v", api.RefTo(obj), err)
-		}
-	}
+// remove deletes an object immediately, whether it has finalizers or not.
+func (f *fixture) remove(kind api.Kind, key string) {
+	f.T.Helper()
+	f.Patch(kind, key, `{"metadata":{"finalizers":null}}`)
+	f.Delete(kind, key)
 }
 
-func (p *player) load(objs ...api.Object) {
-	p.t.Helper()
-	for _, obj := range objs {
-		if _, err := p.API().Load(p.User(), obj.DeepCopyObject().(api.Object)); err != nil {
-			p.t.Fatalf("load %s: %v", api.RefTo(obj), err)
-		}
-	}
-}
+// log returns what the controller did since the last call, with the virtual time since the start.
+func (f *fixture) log() []string { return f.Log(logLine) }
 
-// remove deletes an object at once, finalizers or not.
-func (p *player) remove(kind api.Kind, key string) {
-	p.t.Helper()
-	p.patch(kind, key, `{"metadata":{"finalizers":null}}`)
-	if _, err := p.API().Delete(p.User(), api.Ref{Kind: kind, Key: key}, api.DeleteOptions{}); err != nil {
-		p.t.Fatalf("delete %s %s: %v", kind, key, err)
-	}
-}
-
-func (p *player) patch(kind api.Kind, key, patch string) {
-	p.t.Helper()
-	if _, err := p.API().Patch(p.User(), api.Ref{Kind: kind, Key: key}, []byte(patch), api.Main); err != nil {
-		p.t.Fatalf("patch %s %s: %v", kind, key, err)
-	}
-}
-
-// log is what the controller did since the last call, with the virtual time since the start.
-func (p *player) log() []string {
-	log := timed(p.Trace(), p.seen)
-	p.seen = p.Trace().Seq()
-	return log
-}
-
-func (p *player) want(when string, want ...string) {
-	p.t.Helper()
-	diffLog(p.t, when, p.log(), want)
+func (f *fixture) want(when string, want ...string) {
+	f.T.Helper()
+	f.Want(when, f.log(), want...)
 }

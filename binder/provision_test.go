@@ -281,7 +281,7 @@ func TestSaveProvisionedVolume(t *testing.T) {
 	cleanup := func(why string) string {
 		return "EV PVC Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/c: " + why + ". Please delete manually."
 	}
-	refused := []string{"+0s CALL Create", "+0s PV.C refused", "+10s PV.C refused", "+20s PV.C refused", "+30s PV.C refused", "+40s PV.C refused", "+50s " + provisioningFailed(broken)}
+	refused := []string{"0s CALL Create", "0s PV.C refused", "10s PV.C refused", "20s PV.C refused", "30s PV.C refused", "40s PV.C refused", "50s " + provisioningFailed(broken)}
 	tests := []struct {
 		rule, name string
 		fails      int // how many attempts to save it fail
@@ -290,14 +290,14 @@ func TestSaveProvisionedVolume(t *testing.T) {
 		cannot     bool    // the plugin cannot delete
 		want       []string
 	}{
-		{rule: "PROV-048", name: "the last attempt", fails: 4, want: append(slices.Clone(refused[:5]), "+40s PV.C", "+40s "+provisionedText)},
-		{rule: "PROV-048", name: "edge 34: it exists meanwhile: a success like any other", exists: true, want: []string{"+0s CALL Create", "+0s PV.C refused", "+0s " + provisionedText}},
+		{rule: "PROV-048", name: "the last attempt", fails: 4, want: append(slices.Clone(refused[:5]), "40s PV.C", "40s "+provisionedText)},
+		{rule: "PROV-048", name: "edge 34: it exists meanwhile: a success like any other", exists: true, want: []string{"0s CALL Create", "0s PV.C refused", "0s " + provisionedText}},
 		// What is deleted has no object whose finalizer could be removed, and that counts as a failure.
 		{rule: "PROV-048", name: "edge 35: it is deleted, and reported as not cleaned up", fails: 5, removal: []error{nil},
-			want: append(slices.Clone(refused), "+50s CALL Delete", "+1m0s CALL Delete", "+1m10s CALL Delete", "+1m20s CALL Delete", "+1m30s CALL Delete", "+1m40s "+cleanup(`persistentvolumes "pvc-uc" not found`))},
+			want: append(slices.Clone(refused), "50s CALL Delete", "1m0s CALL Delete", "1m10s CALL Delete", "1m20s CALL Delete", "1m30s CALL Delete", "1m40s "+cleanup(`persistentvolumes "pvc-uc" not found`))},
 		{rule: "PROV-048", name: "it cannot be deleted", fails: 5, removal: []error{errors.New("stuck")},
-			want: append(slices.Clone(refused), "+50s CALL Delete failed", "+1m0s CALL Delete failed", "+1m10s CALL Delete failed", "+1m20s CALL Delete failed", "+1m30s CALL Delete failed", "+1m40s "+cleanup("stuck"))},
-		{rule: "PROV-048", name: "nobody can delete it", fails: 5, cannot: true, want: append(slices.Clone(refused), "+50s "+cleanup("no deletable volume plugin matched"))},
+			want: append(slices.Clone(refused), "50s CALL Delete failed", "1m0s CALL Delete failed", "1m10s CALL Delete failed", "1m20s CALL Delete failed", "1m30s CALL Delete failed", "1m40s "+cleanup("stuck"))},
+		{rule: "PROV-048", name: "nobody can delete it", fails: 5, cannot: true, want: append(slices.Clone(refused), "50s "+cleanup("no deletable volume plugin matched"))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestSaveProvisionedVolume(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := timed(tr.Trace(), 0)
-			onTheSecond := strings.NewReplacer(".000000001s", "s", "+1ns", "+0s") // BeforeOperation takes a nanosecond
+			onTheSecond := strings.NewReplacer(".000000001s", "s", "1ns ", "0s ") // BeforeOperation takes a nanosecond
 			for i := range log {
 				log[i] = onTheSecond.Replace(log[i])
 			}
@@ -415,54 +415,54 @@ func TestOperations(t *testing.T) {
 	failed := provisioningFailed(`Failed to provision volume with StorageClass "gold": `)
 	t.Run("BIND-094 nobody is told: failures are retried at those resyncs by which the backoff is over", func(t *testing.T) {
 		// BIND-092, BIND-093: 0.5, 1, 2, 4, 8, 16, 32, 64, 122, 122 s.
-		p := play(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk, fake.MaxSize("1Gi")))})
-		p.create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")))
-		p.Advance(10 * time.Minute)
+		f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk, fake.MaxSize("1Gi")))})
+		f.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")))
+		f.Advance(10 * time.Minute)
 		var at []string
-		for _, line := range p.log() {
+		for _, line := range f.log() {
 			if when, found := strings.CutSuffix(line, " CALL Create failed"); found {
 				at = append(at, when)
 			}
 		}
-		want := []string{"+0s", "+15s", "+30s", "+45s", "+1m0s", "+1m15s", "+1m45s", "+2m30s", "+3m45s", "+6m0s", "+8m15s"}
+		want := []string{"0s", "15s", "30s", "45s", "1m0s", "1m15s", "1m45s", "2m30s", "3m45s", "6m0s", "8m15s"}
 		if !slices.Equal(at, want) {
 			t.Errorf("attempts at %v, want %v", at, want)
 		}
 	})
 	t.Run("BIND-091 a running operation is left alone, and others run beside it", func(t *testing.T) {
-		p := play(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk, fake.Latency(storage.Create, 40*time.Second)))})
-		p.create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")), fake.Claim("d", "5Gi", fake.InClass("gold")))
-		p.Advance(39 * time.Second)
-		p.want("until the plugin is done", "+0s PVC.U", "+0s PVC.U")
-		p.Advance(time.Second)
+		f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk, fake.Latency(storage.Create, 40*time.Second)))})
+		f.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")), fake.Claim("d", "5Gi", fake.InClass("gold")))
+		f.Advance(39 * time.Second)
+		f.want("until the plugin is done", "0s PVC.U", "0s PVC.U")
+		f.Advance(time.Second)
 		var done []string
-		for _, line := range p.log() {
+		for _, line := range f.log() {
 			if strings.Contains(line, "CALL") {
 				done = append(done, line)
 			}
 		}
-		if want := []string{"+40s CALL Create", "+40s CALL Create"}; !slices.Equal(done, want) {
+		if want := []string{"40s CALL Create", "40s CALL Create"}; !slices.Equal(done, want) {
 			t.Errorf("done %v, want %v", done, want)
 		}
 	})
 	t.Run("BIND-095 a panic is an error", func(t *testing.T) {
 		b := plugin{name: disk, create: func(storage.CreateRequest) (storage.CreateResponse, error) { panic("oh") }}
-		p := play(t, engine.Config{}, binder.Config{Backends: set(t, b)})
-		p.create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")))
-		p.Advance(time.Second)
-		p.want("the first attempt", "+0s PVC.U", "+0s CALL Create failed", "+0s "+failed+"backend kubernetes.io/disk: Create panicked: oh")
+		f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, b)})
+		f.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")))
+		f.Advance(time.Second)
+		f.want("the first attempt", "0s PVC.U", "0s CALL Create failed", "0s "+failed+"backend kubernetes.io/disk: Create panicked: oh")
 	})
 	t.Run("BIND-096 recycling never fails as an operation: every resync tries again", func(t *testing.T) {
-		p := play(t, engine.Config{}, binder.Config{})
-		p.load(ours(fake.Policy(corev1.PersistentVolumeReclaimRecycle)))
-		p.Advance(0)
-		p.want("the first attempt", "+0s PV.S Released", "+0s PV.S Failed", "+0s EV PV Warning VolumeFailedRecycle: No recycler plugin found for the volume!")
+		f := newFixture(t, engine.Config{}, binder.Config{})
+		f.Load(ours(fake.Policy(corev1.PersistentVolumeReclaimRecycle)))
+		f.Advance(0)
+		f.want("the first attempt", "0s PV.S Released", "0s PV.S Failed", "0s EV PV Warning VolumeFailedRecycle: No recycler plugin found for the volume!")
 		var at []string
-		for e := range p.Trace().Since(p.seen) {
+		for e := range f.Since() {
 			t.Error("something happened:", e)
 		}
-		p.Advance(31 * time.Second)
-		for e := range p.Trace().Since(p.seen) {
+		f.Advance(31 * time.Second)
+		for e := range f.Since() {
 			if e.Type == trace.Decision && e.Rule == "RECL-003" {
 				at = append(at, e.Time.Sub(engine.DefaultStart).String())
 			}
@@ -475,16 +475,16 @@ func TestOperations(t *testing.T) {
 
 // TestExternalProvisioning: PROV-033, PROV-034, reference trace T2, edge 33.
 func TestExternalProvisioning(t *testing.T) {
-	p := play(t, engine.Config{}, binder.Config{})
-	p.create(fake.Class("gold", driver), fake.Claim("c", "5Gi", fake.InClass("gold")))
-	p.Advance(30 * time.Second)
+	f := newFixture(t, engine.Config{}, binder.Config{})
+	f.Create(fake.Class("gold", driver), fake.Claim("c", "5Gi", fake.InClass("gold")))
+	f.Advance(30 * time.Second)
 	said := waitsFor(driver)
-	p.want("PROV-033", "+0s PVC.U", "+0s "+said, "+0s "+said, "+15s "+said, "+30s "+said)
-	claim := theClaim(t, p.Store())
-	p.create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", claim.UID), fake.CSISource(driver, "h"), fake.Annotations(objects.AnnProvisionedBy, driver)))
-	p.Advance(time.Second)
-	p.want("PROV-034: the volume sync writes nothing, the claim sync binds", "+30s PV.S Bound", "+30s PVC.U", "+30s PVC.S Bound")
-	if pv := theVolume(t, p.Store()); slices.Contains(keys(pv.Annotations), byController) {
+	f.want("PROV-033", "0s PVC.U", "0s "+said, "0s "+said, "15s "+said, "30s "+said)
+	claim := theClaim(t, f.Store())
+	f.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", claim.UID), fake.CSISource(driver, "h"), fake.Annotations(objects.AnnProvisionedBy, driver)))
+	f.Advance(time.Second)
+	f.want("PROV-034: the volume sync writes nothing, the claim sync binds", "30s PV.S Bound", "30s PVC.U", "30s PVC.S Bound")
+	if pv := theVolume(t, f.Store()); slices.Contains(keys(pv.Annotations), byController) {
 		t.Errorf("the volume has %s", byController)
 	}
 }

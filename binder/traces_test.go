@@ -20,14 +20,14 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// story is a whole cluster, and what its PersistentVolume controller does in it.
+// story is a whole cluster. Its log shows what the PersistentVolume controller does.
 type story struct {
 	*volsim.Cluster
 	t    *testing.T
 	seen uint64
 }
 
-func tell(t *testing.T, cfg volsim.Config) *story {
+func newStory(t *testing.T, cfg volsim.Config) *story {
 	t.Helper()
 	c, err := volsim.New(cfg)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *story) do(err error) {
 	}
 }
 
-// then lets d pass and compares what the controller did since the last time.
+// then advances by d and compares what the controller did since the last call.
 func (s *story) then(when string, d time.Duration, want ...string) {
 	s.t.Helper()
 	s.do(s.Advance(d))
@@ -70,11 +70,11 @@ func TestTraces(t *testing.T) {
 	claim := fake.Claim("c", "5Gi")
 
 	t.Run("T1 BIND-054, BIND-070: a fresh bind, all in one sync of the claim", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Volume("pv", "10Gi")))
-		s.then("PV add", time.Second, "+0s PV.S Available")
+		s.then("PV add", time.Second, "0s PV.S Available")
 		s.do(s.Create(claim))
-		s.then("PVC add", time.Minute, "+1s PV.U", "+1s PV.S Bound", "+1s PVC.U", "+1s PVC.S Bound")
+		s.then("PVC add", time.Minute, "1s PV.U", "1s PV.S Bound", "1s PVC.U", "1s PVC.S Bound")
 		if got := claimStatus(s.claim()); got != "Bound ReadWriteOnce storage=10Gi" {
 			t.Errorf("claim: %s", got)
 		}
@@ -84,69 +84,69 @@ func TestTraces(t *testing.T) {
 	})
 
 	t.Run("T2 PROV-031 to PROV-034: external provisioning", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Class("gold", driver), fake.Claim("c", "5Gi", fake.InClass("gold"))))
 		said := waitsFor(driver)
-		s.then("the claim", 20*time.Second, "+0s PVC.U", "+0s "+said, "+0s "+said, "+15s "+said)
+		s.then("the claim", 20*time.Second, "0s PVC.U", "0s "+said, "0s "+said, "15s "+said)
 		s.do(s.Create(fake.Volume("pv", "5Gi", fake.InClass("gold"), fake.ForClaim("c", s.claim().UID), fake.CSISource(driver, "h"),
 			fake.Annotations(objects.AnnProvisionedBy, driver), fake.Policy(corev1.PersistentVolumeReclaimDelete))))
-		s.then("the volume", time.Minute, "+20s PV.S Bound", "+20s PVC.U", "+20s PVC.S Bound")
+		s.then("the volume", time.Minute, "20s PV.S Bound", "20s PVC.U", "20s PVC.S Bound")
 		if got := keys(s.volume("pv").Annotations); !slices.Equal(got, []string{objects.AnnProvisionedBy}) {
 			t.Errorf("annotations of the volume: %v", got)
 		}
 		t.Run("T3b BIND-039, BIND-064: its claim is deleted, and the driver is to delete it", func(t *testing.T) {
 			s.t = t
 			s.do(s.Delete(claim))
-			s.then("deletion", time.Minute, "+1m20s PV.S Released")
+			s.then("deletion", time.Minute, "1m20s PV.S Released")
 		})
 	})
 
 	t.Run("T3 BIND-039, BIND-064: a claim is deleted, its volume retained", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Volume("pv", "10Gi")))
 		s.do(s.Advance(0))
 		s.do(s.Create(claim))
-		s.then("bind", time.Second, boundPair("+0s")...)
+		s.then("bind", time.Second, boundPair("0s")...)
 		s.do(s.Delete(claim))
-		s.then("deletion", time.Minute, "+1s PV.S Released")
+		s.then("deletion", time.Minute, "1s PV.S Released")
 	})
 
 	t.Run("T4 PROV-041 to PROV-048: in-tree dynamic provisioning", func(t *testing.T) {
-		s := tell(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk)}})
+		s := newStory(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk)}})
 		s.do(s.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold"))))
 		name := "pvc-" + string(s.claim().UID)
-		s.then("the claim", time.Minute, "+0s PVC.U", "+0s CALL Create", "+0s PV.C",
-			"+0s EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume "+name+" using "+disk, "+0s PV.S Bound", "+0s PVC.U", "+0s PVC.S Bound")
+		s.then("the claim", time.Minute, "0s PVC.U", "0s CALL Create", "0s PV.C",
+			"0s EV PVC Normal ProvisioningSucceeded: Successfully provisioned volume "+name+" using "+disk, "0s PV.S Bound", "0s PVC.U", "0s PVC.S Bound")
 	})
 
 	t.Run("T5 BIND-060c, BIND-060e, BIND-063: a user clears the uid, and then the pointer", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(edit(fake.Volume("pv", "10Gi", fake.CSISource(driver, "h")), func(pv *corev1.PersistentVolume) { pv.Spec.VolumeAttributesClassName = new("silver") })))
 		s.do(s.Advance(0))
 		s.do(s.Create(edit(fake.Claim("c", "5Gi"), func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("silver") })))
-		s.then("bind", time.Second, boundPair("+0s")...)
+		s.then("bind", time.Second, boundPair("0s")...)
 		if got := claimStatus(s.claim()); got != "Bound ReadWriteOnce storage=10Gi vac=silver" {
 			t.Errorf("claim: %s", got)
 		}
 		s.do(s.Patch(fake.Volume("pv", "1Gi"), `{"spec":{"claimRef":{"uid":null}}}`))
-		s.then("no uid", time.Minute, "+1s PV.S Available", "+15s PVC.S Lost", "+15s "+misbound)
+		s.then("no uid", time.Minute, "1s PV.S Available", "15s PVC.S Lost", "15s "+misbound)
 		if got := claimStatus(s.claim()); got != "Lost" {
 			t.Errorf("claim: %s", got)
 		}
 		s.do(s.Patch(fake.Volume("pv", "1Gi"), `{"spec":{"claimRef":null}}`))
-		s.then("no pointer", time.Minute, "+1m15s PV.U", "+1m15s PV.S Bound", "+1m15s PVC.S Bound")
+		s.then("no pointer", time.Minute, "1m15s PV.U", "1m15s PV.S Bound", "1m15s PVC.S Bound")
 		if got := claimStatus(s.claim()); got != "Bound ReadWriteOnce storage=10Gi" {
 			t.Errorf("edge 12: claim: %s", got)
 		}
 	})
 
 	t.Run("T6 BIND-055, BIND-058, PROV-003: a default class appears later", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Claim("c", "5Gi", fake.NoClass())))
-		s.then("no class", 20*time.Second, "+0s "+noVolume, "+15s "+noVolume)
+		s.then("no class", 20*time.Second, "0s "+noVolume, "15s "+noVolume)
 		s.do(s.Create(fake.Class("gold", driver, fake.Default())))
 		said := waitsFor(driver)
-		s.then("a class", 25*time.Second, "+30s PVC.U", "+30s PVC.U", "+30s "+said, "+30s "+said, "+45s "+said)
+		s.then("a class", 25*time.Second, "30s PVC.U", "30s PVC.U", "30s "+said, "30s "+said, "45s "+said)
 		if class := s.claim().Spec.StorageClassName; class == nil || *class != "gold" {
 			t.Errorf("class %v", class)
 		}
@@ -198,19 +198,19 @@ func TestStories(t *testing.T) {
 	claim := fake.Claim("c", "5Gi")
 
 	t.Run("edge 38 BIND-051: a claim that a pod keeps from going is bound all the same", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Pod("web", fake.Claims("c"), fake.OnNode("n1")), claim))
-		s.then("the claim", time.Second, "+0s "+noVolume)
+		s.then("the claim", time.Second, "0s "+noVolume)
 		s.do(s.Delete(claim))
 		s.do(s.Create(fake.Volume("pv", "10Gi")))
-		s.then("the volume", 15*time.Second, append([]string{"+1s " + noVolume, "+1s PV.S Available"}, boundPair("+15s")[1:]...)...)
+		s.then("the volume", 15*time.Second, append([]string{"1s " + noVolume, "1s PV.S Available"}, boundPair("15s")[1:]...)...)
 		if s.claim().DeletionTimestamp == nil {
 			t.Error("the claim is not terminating")
 		}
 	})
 
 	t.Run("edge 18 BIND-062: a Released volume whose pointer is cleared is free, whatever its policy", func(t *testing.T) {
-		s := tell(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk, fake.Without(storage.Delete))}})
+		s := newStory(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk, fake.Without(storage.Delete))}})
 		s.do(s.Create(fake.Volume("pv", "10Gi", fake.Policy(corev1.PersistentVolumeReclaimDelete))))
 		s.do(s.Advance(0))
 		s.do(s.Create(claim))
@@ -228,7 +228,7 @@ func TestStories(t *testing.T) {
 	})
 
 	t.Run("edge 17 BIND-068: a provisioned volume that lost the race and is to be kept stays reserved for its claim", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Class("gold", driver), fake.Claim("c", "5Gi", fake.InClass("gold"))))
 		s.do(s.Advance(0))
 		s.do(s.Create(fake.Volume("winner", "5Gi", fake.InClass("gold"))))
@@ -242,24 +242,24 @@ func TestStories(t *testing.T) {
 	})
 
 	t.Run("edge 29 PROV-010: the class object is missing, and a volume of that class is there", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.do(s.Create(fake.Volume("pv", "10Gi", fake.InClass("gone"))))
 		s.do(s.Advance(0))
 		s.do(s.Create(fake.Claim("c", "5Gi", fake.InClass("gone"))))
-		s.then("bind", time.Second, boundPair("+0s")...)
+		s.then("bind", time.Second, boundPair("0s")...)
 	})
 
 	t.Run("BIND-109, BIND-095: a write that fails inside an operation is retried by the operation's next run", func(t *testing.T) {
-		s := tell(t, volsim.Config{})
+		s := newStory(t, volsim.Config{})
 		s.Faults.Fail(fake.Match{Verb: "update", Kind: "PersistentVolumeClaim"}, errBroken).Once()
 		s.do(s.Create(fake.Class("gold", driver), fake.Claim("c", "5Gi", fake.InClass("gold"))))
-		s.then("a failed write", 14*time.Second, "+0s PVC.U refused", "+0s "+provisioningFailed("Error saving claim: the server is broken"))
-		s.then("the next resync", time.Second, "+15s PVC.U", "+15s "+waitsFor(driver), "+15s "+waitsFor(driver))
+		s.then("a failed write", 14*time.Second, "0s PVC.U refused", "0s "+provisioningFailed("Error saving claim: the server is broken"))
+		s.then("the next resync", time.Second, "15s PVC.U", "15s "+waitsFor(driver), "15s "+waitsFor(driver))
 	})
 
 	t.Run("edge 37: pairs at peace are left alone, claims that wait are not", func(t *testing.T) {
 		for _, full := range []bool{false, true} {
-			s := tell(t, volsim.Config{FullResync: full})
+			s := newStory(t, volsim.Config{FullResync: full})
 			s.do(s.Create(fake.Volume("pv", "10Gi")))
 			s.do(s.Advance(0))
 			s.do(s.Create(claim))
@@ -286,7 +286,7 @@ func TestStories(t *testing.T) {
 
 // TestEventCatalogue: section 13, the events of a claim and their types.
 func TestEventCatalogue(t *testing.T) {
-	s := tell(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk)}})
+	s := newStory(t, volsim.Config{Backends: []storage.Backend{fake.InTree(disk)}})
 	s.do(s.Create(
 		fake.Class("late", driver, fake.WaitForFirstConsumer()), fake.Class("gold", disk), fake.Class("ext", driver),
 		fake.Volume("taken", "1Gi", fake.ForClaim("x")), fake.Volume("small", "1Gi", fake.InClass("s")),

@@ -143,19 +143,19 @@ func TestClaimOfAVolume(t *testing.T) {
 // TestVolumeQueuesClaim: BIND-065b, PROV-034, a volume whose claim is not bound yet has that claim synced, and one that cannot be
 // bound to it (BIND-065a) does not.
 func TestVolumeQueuesClaim(t *testing.T) {
-	p := play(t, engine.Config{}, binder.Config{})
-	p.create(fake.Claim("c", "5Gi", fake.InClass("missing")))
-	p.Advance(0)
+	f := newFixture(t, engine.Config{}, binder.Config{})
+	f.Create(fake.Claim("c", "5Gi", fake.InClass("missing")))
+	f.Advance(0)
 	const missing = `EV PVC Warning ProvisioningFailed: storageclass.storage.k8s.io "missing" not found`
-	p.want("a claim whose class is missing", "+0s "+missing)
-	u := theClaim(t, p.Store()).UID
-	p.create(fake.Volume("pv", "10Gi", fake.ForClaim("c", u), fake.Block()))
-	p.Advance(0)
-	p.want("BIND-065a", "+0s "+mismatchVolume, "+0s "+mismatchClaim)
-	p.remove(api.PersistentVolume, "pv")
-	p.Advance(0)
-	p.want("BIND-038", "+0s "+missing)
-	p.create(fake.Volume("pv", "10Gi", fake.ForClaim("c", u), fake.InClass("missing")))
-	p.Advance(0)
-	p.want("BIND-065b", "+0s PV.S Bound", "+0s PVC.U", "+0s PVC.S Bound")
+	f.want("a claim whose class is missing", "0s "+missing)
+	u := theClaim(t, f.Store()).UID
+	f.Create(fake.Volume("pv", "10Gi", fake.ForClaim("c", u), fake.Block()))
+	f.Advance(0)
+	f.want("BIND-065a", "0s "+mismatchVolume, "0s "+mismatchClaim)
+	f.remove(api.PersistentVolume, "pv")
+	f.Advance(0)
+	f.want("BIND-038", "0s "+missing)
+	f.Create(fake.Volume("pv", "10Gi", fake.ForClaim("c", u), fake.InClass("missing")))
+	f.Advance(0)
+	f.want("BIND-065b", "0s PV.S Bound", "0s PVC.U", "0s PVC.S Bound")
 }

@@ -4,6 +4,7 @@
 package rig
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -131,10 +132,13 @@ func (r *Rig) Elapsed() time.Duration { return r.Now().Sub(engine.DefaultStart) 
 // Mark begins a new log here. Its times count from now.
 func (r *Rig) Mark() { r.Begin, r.seen = r.Now(), r.Trace().Seq() }
 
+// Since iterates over the entries of the trace since the mark.
+func (r *Rig) Since() iter.Seq[trace.Entry] { return r.Trace().Since(r.seen) }
+
 // Lines returns the entries of the trace since the mark for which line returns a text.
 func (r *Rig) Lines(line func(trace.Entry) string) []string {
 	lines := []string{}
-	for e := range r.Trace().Since(r.seen) {
+	for e := range r.Since() {
 		if text := line(e); text != "" {
 			lines = append(lines, text)
 		}
