@@ -19,63 +19,63 @@ import (
 )
 
 // asked is a world whose driver is asked every minute, the first time a minute after the start, which was a second ago.
-func asked(t *testing.T, options ...func(*setup)) *world {
+func asked(t *testing.T, options ...func(*setup)) *fixture {
 	t.Helper()
 	period := int64(60)
-	w := newWorld(t, append([]func(*setup){func(s *setup) {
+	w := newFixture(t, append([]func(*setup){func(s *setup) {
 		s.driver = []fake.MemoryOption{fake.AttachLimit(5)}
 		s.object = func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = &period }
 	}}, options...)...)
-	w.base = w.Now().Add(-time.Second)
+	w.Begin = w.Now().Add(-time.Second)
 	return w
 }
 
 // until lets time pass up to so many seconds after the start.
-func (w *world) until(seconds float64) {
-	w.Advance(w.base.Add(time.Duration(seconds * float64(time.Second))).Sub(w.Now()))
+func (w *fixture) until(seconds float64) {
+	w.Advance(w.Begin.Add(time.Duration(seconds * float64(time.Second))).Sub(w.Now()))
 }
 
 // setDriver changes the CSIDriver.
-func (w *world) setDriver(change func(*storagev1.CSIDriver)) {
-	w.t.Helper()
+func (w *fixture) setDriver(change func(*storagev1.CSIDriver)) {
+	w.T.Helper()
 	d, err := w.Store().CSIDrivers.Get(driverName)
-	w.ok(err)
+	w.OK(err)
 	d = d.DeepCopy()
 	change(d)
 	_, err = w.Store().CSIDrivers.Update(d)
-	w.ok(err)
+	w.OK(err)
 }
 
 func every(seconds int64) func(*storagev1.CSIDriver) {
 	return func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = &seconds }
 }
 
-func (w *world) deleteDriver() {
-	w.t.Helper()
+func (w *fixture) deleteDriver() {
+	w.T.Helper()
 	_, err := w.Store().CSIDrivers.Delete(driverName, api.DeleteOptions{})
-	w.ok(err)
+	w.OK(err)
 }
 
-func (w *world) csiNode() *storagev1.CSINode {
-	w.t.Helper()
+func (w *fixture) csiNode() *storagev1.CSINode {
+	w.T.Helper()
 	node, err := w.Store().CSINodes.Get(nodeName)
-	w.ok(err)
+	w.OK(err)
 	return node
 }
 
 // setCSINode changes the drivers of the CSINode.
-func (w *world) setCSINode(change func([]storagev1.CSINodeDriver) []storagev1.CSINodeDriver) {
-	w.t.Helper()
+func (w *fixture) setCSINode(change func([]storagev1.CSINodeDriver) []storagev1.CSINodeDriver) {
+	w.T.Helper()
 	node := w.csiNode().DeepCopy()
 	node.Spec.Drivers = change(node.Spec.Drivers)
 	_, err := w.Store().CSINodes.Update(node)
-	w.ok(err)
+	w.OK(err)
 }
 
 // written tells of the kubelet's writes of the CSINode: when, and what it says then.
-func (w *world) written() []string {
+func (w *fixture) written() []string {
 	var told []string
-	for e := range w.Trace().Since(w.seen) {
+	for e := range w.Since() {
 		if e.Type != trace.Write || e.Err != nil || e.Actor != actors.Kubelet(nodeName) || e.Object.Kind != api.CSINode {
 			continue
 		}
@@ -87,7 +87,7 @@ func (w *world) written() []string {
 			}
 			drivers = append(drivers, d.Name+"="+limit)
 		}
-		told = append(told, fmt.Sprintf("%v %s %s", e.Time.Sub(w.base), e.Verb, strings.Join(drivers, " ")))
+		told = append(told, fmt.Sprintf("%v %s %s", e.Time.Sub(w.Begin), e.Verb, strings.Join(drivers, " ")))
 	}
 	return told
 }
@@ -96,20 +96,20 @@ func (w *world) written() []string {
 func TestLimitPeriod(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
-		play       func(w *world)
+		play       func(w *fixture)
 		want       []string
 	}{
-		{"MNT-359", "at the tick", func(w *world) { w.driver.SetAttachLimit("", 3) }, []string{"1m0s update d=3"}},
-		{"MNT-359", "at the next tick", func(w *world) { w.until(61); w.driver.SetAttachLimit(nodeName, 3) }, []string{"2m0s update d=3"}},
-		{"MNT-359", "no limit any more", func(w *world) { w.driver.SetAttachLimit("", -1) }, []string{"1m0s update d=any"}},
-		{"MNT-359", "between two ticks", func(w *world) {
+		{"MNT-359", "at the tick", func(w *fixture) { w.driver.SetAttachLimit("", 3) }, []string{"1m0s update d=3"}},
+		{"MNT-359", "at the next tick", func(w *fixture) { w.until(61); w.driver.SetAttachLimit(nodeName, 3) }, []string{"2m0s update d=3"}},
+		{"MNT-359", "no limit any more", func(w *fixture) { w.driver.SetAttachLimit("", -1) }, []string{"1m0s update d=any"}},
+		{"MNT-359", "between two ticks", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(50)
 			w.driver.SetAttachLimit("", 5)
 		}, nil},
-		{"MNT-359", "another node", func(w *world) { w.driver.SetAttachLimit("n2", 3) }, nil},
-		{"MNT-359", "one tick is kept", func(w *world) {
-			w.faults.Slow(fake.Match{Verb: "get", Kind: string(api.CSINode)}, 150*time.Second).Once()
+		{"MNT-359", "another node", func(w *fixture) { w.driver.SetAttachLimit("n2", 3) }, nil},
+		{"MNT-359", "one tick is kept", func(w *fixture) {
+			w.Faults.Slow(fake.Match{Verb: "get", Kind: string(api.CSINode)}, 150*time.Second).Once()
 			w.driver.SetAttachLimit("", 3)
 			w.until(70)
 			w.driver.SetAttachLimit("", 4)
@@ -117,98 +117,98 @@ func TestLimitPeriod(t *testing.T) {
 			w.driver.SetAttachLimit("", 6)
 		}, []string{"3m30s update d=3", "3m30s update d=4", "4m0s update d=6"}},
 
-		{"MNT-360", "another change of the CSIDriver", func(w *world) {
+		{"MNT-360", "another change of the CSIDriver", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.setDriver(func(d *storagev1.CSIDriver) { d.Spec.RequiresRepublish = new(bool) })
 		}, []string{"1m0s update d=3"}},
-		{"MNT-360", "another period", func(w *world) {
+		{"MNT-360", "another period", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.setDriver(every(40))
 		}, []string{"1m10s update d=3"}},
-		{"MNT-360", "longer than any clock", func(w *world) {
+		{"MNT-360", "longer than any clock", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.setDriver(every(1 << 62))
 		}, nil},
-		{"MNT-360", "no period any more", func(w *world) {
+		{"MNT-360", "no period any more", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.setDriver(func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = nil })
 		}, nil},
-		{"MNT-360", "the CSIDriver goes", func(w *world) {
+		{"MNT-360", "the CSIDriver goes", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.deleteDriver()
 		}, nil},
-		{"MNT-360", "it comes back", func(w *world) {
+		{"MNT-360", "it comes back", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.deleteDriver()
 			w.until(45)
-			w.create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName}, Spec: storagev1.CSIDriverSpec{NodeAllocatableUpdatePeriodSeconds: new(int64(20))}})
+			w.Create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName}, Spec: storagev1.CSIDriverSpec{NodeAllocatableUpdatePeriodSeconds: new(int64(20))}})
 		}, []string{"1m5s update d=3"}},
-		{"MNT-360", "the driver goes", func(w *world) {
+		{"MNT-360", "the driver goes", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.node.Unregister(driverName)
 		}, nil},
-		{"MNT-360", "it registers again", func(w *world) {
+		{"MNT-360", "it registers again", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.node.Unregister(driverName)
 			w.until(45)
 			w.node.Register(driverName)
 		}, []string{"1m45s update d=3"}},
-		{"MNT-360", "the kubelet stops", func(w *world) {
+		{"MNT-360", "the kubelet stops", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.node.Stop()
 		}, nil},
-		{"MNT-360", "it starts again", func(w *world) {
+		{"MNT-360", "it starts again", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.until(30)
 			w.node.Stop()
 			w.until(45)
 			w.node.Start()
 		}, []string{"1m45s update d=3"}},
-		{"MNT-360", "what is under way is brought to its end", func(w *world) {
-			w.faults.Slow(fake.Match{Verb: "get", Kind: string(api.CSINode)}, 100*time.Second).Once()
+		{"MNT-360", "what is under way is brought to its end", func(w *fixture) {
+			w.Faults.Slow(fake.Match{Verb: "get", Kind: string(api.CSINode)}, 100*time.Second).Once()
 			w.driver.SetAttachLimit("", 3)
 			w.until(61)
 			w.deleteDriver()
 			w.driver.SetAttachLimit("", 4)
 		}, []string{"2m40s update d=3"}},
 
-		{"MNT-361", "the third try but one", func(w *world) {
-			w.faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(3)
+		{"MNT-361", "the third try but one", func(w *fixture) {
+			w.Faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(3)
 			w.driver.SetAttachLimit("", 3)
 		}, []string{"1m0.31s update d=3"}},
-		{"MNT-361", "no fifth try before the next tick", func(w *world) {
-			w.faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(4)
+		{"MNT-361", "no fifth try before the next tick", func(w *fixture) {
+			w.Faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(4)
 			w.driver.SetAttachLimit("", 3)
 		}, []string{"2m0s update d=3"}},
-		{"MNT-361", "cut off", func(w *world) {
+		{"MNT-361", "cut off", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)
 			w.node.Partition(true)
 			w.until(90)
 			w.node.Partition(false)
 		}, []string{"2m0s update d=3"}},
-		{"MNT-361", "somebody else says otherwise", func(w *world) {
+		{"MNT-361", "somebody else says otherwise", func(w *fixture) {
 			w.setCSINode(func(d []storagev1.CSINodeDriver) []storagev1.CSINodeDriver { d[0].Allocatable = nil; return d })
 		}, []string{"1m0s update d=5"}},
-		{"MNT-361", "what changes comes last", func(w *world) {
+		{"MNT-361", "what changes comes last", func(w *fixture) {
 			w.setCSINode(func(d []storagev1.CSINodeDriver) []storagev1.CSINodeDriver {
 				return append(d, storagev1.CSINodeDriver{Name: "other", NodeID: "x"})
 			})
 			w.driver.SetAttachLimit("", 3)
 		}, []string{"1m0s update other=any d=3"}},
-		{"MNT-361", "the driver is missing", func(w *world) {
+		{"MNT-361", "the driver is missing", func(w *fixture) {
 			w.setCSINode(func([]storagev1.CSINodeDriver) []storagev1.CSINodeDriver { return nil })
 		}, []string{"1m0s update d=5"}},
-		{"MNT-361", "the CSINode is missing", func(w *world) {
+		{"MNT-361", "the CSINode is missing", func(w *fixture) {
 			_, err := w.Store().CSINodes.Delete(nodeName, api.DeleteOptions{})
-			w.ok(err)
+			w.OK(err)
 		}, []string{"1m0s create ", "1m0s update d=5"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -226,9 +226,9 @@ func TestLimitPeriodOwner(t *testing.T) {
 	w := asked(t)
 	owner := w.csiNode().OwnerReferences
 	_, err := w.Store().Nodes.Delete(nodeName, deleteNow)
-	w.ok(err)
+	w.OK(err)
 	_, err = w.Store().CSINodes.Delete(nodeName, api.DeleteOptions{})
-	w.ok(err)
+	w.OK(err)
 	w.until(70)
 	want(t, "MNT-361: owner", w.csiNode().OwnerReferences, owner)
 	want(t, "MNT-361: ID", w.csiNode().Spec.Drivers[0].NodeID, nodeName)
@@ -237,18 +237,18 @@ func TestLimitPeriodOwner(t *testing.T) {
 // MNT-359: ticks that would find nothing new are not played, but for one that a fault waits for, and those of a driver that does not tell when its limit
 // changes.
 func TestLimitPeriodIdle(t *testing.T) {
-	quiet := func(w *world) *engine.Timer { return w.node.kubelet.registrar.limits[driverName].timer }
+	quiet := func(w *fixture) *engine.Timer { return w.node.kubelet.registrar.limits[driverName].timer }
 	w := asked(t)
 	want(t, "MNT-359: no timer", quiet(w) == nil, true)
 	w.driver.SetAttachLimit("", 3)
 	want(t, "MNT-359: a timer", quiet(w) == nil, false)
 	w.until(61)
 	want(t, "MNT-359: none again", quiet(w) == nil, true)
-	w.faults.Slow(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.CSINode)}, time.Second).Once()
+	w.Faults.Slow(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.CSINode)}, time.Second).Once()
 	w.until(119)
-	want(t, "MNT-359: not before the tick", len(w.faults.Unused()), 1)
+	want(t, "MNT-359: not before the tick", len(w.Faults.Unused()), 1)
 	w.until(122)
-	want(t, "MNT-359: at the tick", len(w.faults.Unused()), 0)
+	want(t, "MNT-359: at the tick", len(w.Faults.Unused()), 0)
 	want(t, "MNT-359: no timer at the end", quiet(w) == nil, true)
 
 	limit := int32(5)
@@ -258,7 +258,7 @@ func TestLimitPeriodIdle(t *testing.T) {
 	w.until(200)
 	want(t, "MNT-359: silent", w.written(), []string{"1m0s update d=3"})
 
-	w = newWorld(t)
+	w = newFixture(t)
 	want(t, "MNT-360: nobody asks", len(w.node.kubelet.registrar.limits), 0)
 }
 

@@ -71,22 +71,22 @@ func TestOnlineExpansionEnds(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
 		options    []func(*setup)
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		change     func(*corev1.PersistentVolumeClaim)
 		steps      []string
 		claim      string
 		events     []string
 		size       string
 	}{
-		{rule: "MNT-416", name: "infeasible", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.InvalidArgument) },
+		{rule: "MNT-416", name: "infeasible", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.InvalidArgument) },
 			steps:  []string{note, "NodeExpand h1 = InvalidArgument", "patch-status 1Gi NodeResizeInfeasible"},
 			claim:  "1Gi of 2Gi NodeResizeInfeasible" + conditions,
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = InvalidArgument desc = no")}, size: "1Gi"},
-		{rule: "MNT-416", name: "not found", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.NotFound) },
+		{rule: "MNT-416", name: "not found", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.NotFound) },
 			steps:  []string{note, "NodeExpand h1 = NotFound", "patch-status 1Gi NodeResizeInfeasible"},
 			claim:  "1Gi of 2Gi NodeResizeInfeasible" + conditions,
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = NotFound desc = no")}, size: "1Gi"},
-		{rule: "MNT-418", name: "another error, then success", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
+		{rule: "MNT-418", name: "another error, then success", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
 			steps: []string{note, "NodeExpand h1 = Internal", note, note, "NodeExpand h1", "patch-status 2Gi "},
 			claim: "2Gi of 2Gi Other",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no"),
@@ -94,7 +94,7 @@ func TestOnlineExpansionEnds(t *testing.T) {
 		{rule: "MNT-418", name: "the driver cannot", options: []func(*setup){cannot},
 			steps: []string{note, note}, claim: "1Gi of 2Gi NodeResizeInProgress" + conditions,
 			events: []string{failure("NodeExpand is not supported by the CSI driver d")}, size: "1Gi"},
-		{rule: "MNT-422", name: "no answer is a final error", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.DeadlineExceeded).Times(1) },
+		{rule: "MNT-422", name: "no answer is a final error", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.DeadlineExceeded).Times(1) },
 			steps: []string{note, "NodeExpand h1 = DeadlineExceeded", note, note, "NodeExpand h1", "patch-status 2Gi "},
 			claim: "2Gi of 2Gi Other",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume : rpc error: code = DeadlineExceeded desc = no"),
@@ -104,7 +104,7 @@ func TestOnlineExpansionEnds(t *testing.T) {
 			claim: "0 of 2Gi NodeResizeInProgress Resizing Other FileSystemResizePending",
 			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded,
 				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "1Gi"},
-		{rule: "MNT-420", name: "the driver is not there", prepare: func(w *world) { w.node.Unregister(driverName) },
+		{rule: "MNT-420", name: "the driver is not there", prepare: func(w *fixture) { w.node.Unregister(driverName) },
 			steps: []string{note}, claim: "1Gi of 2Gi NodeResizeInProgress Resizing Other FileSystemResizePending",
 			events: []string{failure("driver name d not found in the list of registered CSI drivers")}, size: "1Gi"},
 		{rule: "MNT-415", name: "the driver cannot, and need not", options: []func(*setup){cannot, many}, change: done,
@@ -122,14 +122,14 @@ func TestOnlineExpansionEnds(t *testing.T) {
 			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
 		{rule: "MNT-421", name: "without notes, and the driver cannot", options: []func(*setup){cannot}, change: legacy,
 			claim: "1Gi of 0 Resizing Other FileSystemResizePending", size: "2Gi"},
-		{rule: "MNT-421", name: "without notes, in use", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.FailedPrecondition) }, change: legacy,
+		{rule: "MNT-421", name: "without notes, in use", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.FailedPrecondition) }, change: legacy,
 			steps: []string{"NodeExpand h1 = FailedPrecondition"}, claim: "1Gi of 0 Resizing Other FileSystemResizePending", size: "2Gi"},
-		{rule: "MNT-421", name: "without notes, infeasible", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.OutOfRange) }, change: legacy,
+		{rule: "MNT-421", name: "without notes, infeasible", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.OutOfRange) }, change: legacy,
 			steps: []string{"NodeExpand h1 = OutOfRange"}, claim: "1Gi of 0 Resizing Other FileSystemResizePending",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")}, size: "1Gi"},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
-			w := newWorld(t, tc.options...)
+			w := newFixture(t, tc.options...)
 			w.run("p1")
 			if tc.prepare != nil {
 				tc.prepare(w)
@@ -155,7 +155,7 @@ func TestOnlineExpansionEnds(t *testing.T) {
 
 // The first message about a failure stays (MNT-423, EXP-050).
 func TestFirstResizeErrorStays(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.NodeExpand, storage.Internal).Times(1)
 	w.run("p1")
 	w.grow("2Gi")
@@ -181,9 +181,9 @@ func TestExpansionNotesFail(t *testing.T) {
 			"patch-status 1Gi NodeResizeInProgress", "NodeExpand h1", "patch-status 2Gi "}},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.run("p1")
-			w.faults.Fail(fake.Match{Target: api.APIServer, Verb: "patch-status", Kind: string(api.PersistentVolumeClaim)}, fmt.Errorf("no")).Skip(tc.after).Times(1)
+			w.Faults.Fail(fake.Match{Target: api.APIServer, Verb: "patch-status", Kind: string(api.PersistentVolumeClaim)}, fmt.Errorf("no")).Skip(tc.after).Times(1)
 			w.grow("2Gi")
 			w.Advance(62 * time.Second)
 			want(t, "steps", w.steps(), tc.steps)

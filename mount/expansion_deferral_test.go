@@ -18,34 +18,34 @@ import (
 )
 
 // reader starts a pod that may only read c1.
-func (w *world) reader(name string) *corev1.Pod {
+func (w *fixture) reader(name string) *corev1.Pod {
 	pod := fake.Pod(name, fake.OnNode(nodeName))
 	addClaim(pod, "data", "c1")
 	pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
-	w.create(pod)
+	w.Create(pod)
 	return pod
 }
 
 // told are the Events of an expansion that was refused, as they are stored: "p1: 25 until 1s", since the mark.
-func (w *world) told() []string {
+func (w *fixture) told() []string {
 	var told []string
 	for e := range w.Store().Events.All() {
 		if e.Reason == refusedReason {
-			told = append(told, fmt.Sprintf("%s: %d until %v", e.InvolvedObject.Name, e.Count, e.LastTimestamp.Sub(w.base)))
+			told = append(told, fmt.Sprintf("%s: %d until %v", e.InvolvedObject.Name, e.Count, e.LastTimestamp.Sub(w.Begin)))
 		}
 	}
 	return told
 }
 
 // readers is a world with pods that read a volume that has grown, from the first pass on that finds it so.
-func readers(t *testing.T, options ...func(*setup)) *world {
+func readers(t *testing.T, options ...func(*setup)) *fixture {
 	t.Helper()
-	w := newWorld(t, options...)
+	w := newFixture(t, options...)
 	w.grow("2Gi")
 	w.reader("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	for len(w.node.kubelet.expansion.deferrals) == 0 {
 		w.Advance(10 * time.Millisecond)
 	}
@@ -57,7 +57,7 @@ func readers(t *testing.T, options ...func(*setup)) *world {
 func TestRefusedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		rule, name string
-		do         func(*world)
+		do         func(*fixture)
 		after      time.Duration
 		want       []string
 		passes     int // are played for that at most, and the mount
@@ -68,13 +68,13 @@ func TestRefusedAgain(t *testing.T) {
 		{"BIND-004", "until there are too many", nil, time.Minute, []string{"c1: 25 until 2s", "p1: 25 until 2s"}, 25},
 		{"BIND-004", "and then one in five minutes, which counts those between", nil, 302 * time.Second, []string{"c1: 3001 until 5m0s", "p1: 3001 until 5m0s"}, 26},
 		{"MNT-406", "which goes on", nil, 24*time.Hour + time.Second, []string{"c1: 864001 until 24h0m0s", "p1: 864001 until 24h0m0s"}, 25 + 288 + 4},
-		{"MNT-406", "until the claim has the size", func(w *world) {
+		{"MNT-406", "until the claim has the size", func(w *fixture) {
 			w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) {
 				c.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
 			})
 		}, time.Hour, []string{"c1: 25 until 2s", "p1: 25 until 2s"}, 26},
-		{"MNT-406", "or a pod may write", func(w *world) { w.pod("p2") }, time.Hour, []string{"c1: 25 until 2s", "p1: 25 until 2s"}, 25},
-		{"MNT-406", "or no pod is left", func(w *world) { w.deletePod("p1") }, time.Hour, []string{"c1: 25 until 2s", "p1: 25 until 2s"}, 25},
+		{"MNT-406", "or a pod may write", func(w *fixture) { w.pod("p2") }, time.Hour, []string{"c1: 25 until 2s", "p1: 25 until 2s"}, 25},
+		{"MNT-406", "or no pod is left", func(w *fixture) { w.deletePod("p1") }, time.Hour, []string{"c1: 25 until 2s", "p1: 25 until 2s"}, 25},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			w := readers(t)
@@ -111,7 +111,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 }
 
 // refusals counts what was told of c1 until 300 s after the mark, in a world like the other in which every pass is played.
-func (w *world) refusals(t *testing.T) int {
+func (w *fixture) refusals(t *testing.T) int {
 	t.Helper()
 	all := readers(t, func(s *setup) { s.opts.EveryPass = true })
 	all.Advance(100*time.Second + 50*time.Millisecond)
@@ -147,7 +147,7 @@ func TestLeftOutPasses(t *testing.T) {
 func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
-	w := newWorld(t, func(s *setup) {
+	w := newFixture(t, func(s *setup) {
 		s.opts.EveryPass = every
 		s.engine.Latency = []time.Duration{0, 0, 3 * time.Millisecond, 40 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond}[r.IntN(6)]
 	})
@@ -176,7 +176,7 @@ func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
 				w.deletePod(name)
 			}
 		case 8:
-			w.faults.Fail(get, storage.Errorf(storage.Internal, "no")).Skip(r.IntN(20)).Times(1 + r.IntN(3))
+			w.Faults.Fail(get, storage.Errorf(storage.Internal, "no")).Skip(r.IntN(20)).Times(1 + r.IntN(3))
 		case 9:
 			w.node.Partition(!w.node.Partitioned())
 		}

@@ -24,12 +24,12 @@ func groupPod(name string, policy corev1.PodFSGroupChangePolicy) *corev1.Pod {
 
 // A slow change of the group keeps the pod waiting, and is told of now and then (MNT-012, MNT-330, MNT-333).
 func TestSlowGroupChange(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.cfg.GroupChange = 3 * time.Minute })
+	w := newFixture(t, func(s *setup) { s.cfg.GroupChange = 3 * time.Minute })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
-	w.create(groupPod("p1", corev1.FSGroupChangeAlways))
+	w.Create(groupPod("p1", corev1.FSGroupChangeAlways))
 	w.Advance(11 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	w.Advance(29 * time.Second)
 	want(t, "MNT-012: events", w.events(), nil)
 	want(t, "MNT-333: operations", w.node.kubelet.operations.pending.Len(), 1)
@@ -54,7 +54,7 @@ func TestSlowGroupChange(t *testing.T) {
 		{"MNT-330", "p2", corev1.FSGroupChangeOnRootMismatch, corev1.PodRunning},
 		{"MNT-330", "p3", corev1.FSGroupChangeAlways, corev1.PodPending},
 	} {
-		w.create(groupPod(tc.pod, tc.policy))
+		w.Create(groupPod(tc.pod, tc.policy))
 		w.Advance(2 * time.Second)
 		want(t, tc.rule+" "+tc.pod, w.phase(tc.pod), tc.phase)
 	}
@@ -62,17 +62,17 @@ func TestSlowGroupChange(t *testing.T) {
 
 // The files of a local volume change their group as well, once (MNT-332, MNT-333).
 func TestSlowGroupChangeOfLocalVolume(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.cfg.GroupChange = time.Minute })
+	w := newFixture(t, func(s *setup) { s.cfg.GroupChange = time.Minute })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/x"}}
 	})
-	w.create(groupPod("p1", corev1.FSGroupChangeAlways))
+	w.Create(groupPod("p1", corev1.FSGroupChangeAlways))
 	w.Advance(50 * time.Second)
 	want(t, "MNT-333: events", len(w.events()), 1)
 	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodPending)
 	w.Advance(20 * time.Second)
 	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodRunning)
-	w.create(groupPod("p2", corev1.FSGroupChangeAlways))
+	w.Create(groupPod("p2", corev1.FSGroupChangeAlways))
 	w.Advance(2 * time.Second)
 	want(t, "MNT-332: phase", w.phase("p2"), corev1.PodRunning)
 }
@@ -80,7 +80,7 @@ func TestSlowGroupChangeOfLocalVolume(t *testing.T) {
 // What is on the device is not what the volume says: that is told on the volume as well (MNT-202, MNT-397).
 func TestFilesystemMismatch(t *testing.T) {
 	fsType := "xfs"
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/dev/x", FSType: &fsType}}
 	})
@@ -111,12 +111,12 @@ func TestMountGroup(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			asked := &groupsAsked{}
-			w := newWorld(t, func(s *setup) {
+			w := newFixture(t, func(s *setup) {
 				s.driver = tc.options
 				s.wrap = func(driver *fake.Memory) storage.Backend { asked.Memory = driver; return asked }
 			})
 			w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
-			w.create(groupPod("p1", corev1.FSGroupChangeAlways))
+			w.Create(groupPod("p1", corev1.FSGroupChangeAlways))
 			w.Advance(11 * time.Second)
 			w.attach(handle)
 			w.Advance(time.Second)
@@ -154,11 +154,11 @@ func (g *groupsAsked) Publish(req storage.PublishRequest) error {
 
 // Group 0 is one like any other: a volume that nobody changed is not its (MNT-330).
 func TestGroupZero(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.cfg.GroupChange = time.Minute })
+	w := newFixture(t, func(s *setup) { s.cfg.GroupChange = time.Minute })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
 	pod := groupPod("p1", corev1.FSGroupChangeOnRootMismatch)
 	*pod.Spec.SecurityContext.FSGroup = 0
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(11 * time.Second)
 	w.attach(handle)
 	w.Advance(50 * time.Second)
@@ -169,7 +169,7 @@ func TestGroupZero(t *testing.T) {
 
 // CSI volumes in pods are each pod's own, also those of the same name (MNT-303, MNT-330).
 func TestGroupOfInlineVolumes(t *testing.T) {
-	w := newWorld(t, func(s *setup) {
+	w := newFixture(t, func(s *setup) {
 		s.cfg.GroupChange, s.driver = time.Minute, []fake.MemoryOption{fake.Lenient()}
 		s.object = func(d *storagev1.CSIDriver) {
 			d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}
@@ -182,7 +182,7 @@ func TestGroupOfInlineVolumes(t *testing.T) {
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(5)), FSGroupChangePolicy: &policy}
 		pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driverName}}}}
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
-		w.create(pod)
+		w.Create(pod)
 		w.Advance(50 * time.Second)
 		want(t, "MNT-330: phase of "+name, w.phase(name), corev1.PodPending)
 		w.Advance(20 * time.Second)
@@ -192,7 +192,7 @@ func TestGroupOfInlineVolumes(t *testing.T) {
 
 // The group of a local volume is that of its files, whichever pod they got it from; nobody changes it who may only read (MNT-332).
 func TestGroupOfLocalVolume(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/x"}}
 	})
@@ -203,8 +203,8 @@ func TestGroupOfLocalVolume(t *testing.T) {
 			pod.Spec.SecurityContext = nil
 		}
 		pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = readOnly
-		w.mark()
-		w.create(pod)
+		w.Mark()
+		w.Create(pod)
 		w.Advance(time.Second)
 		want(t, "MNT-332: phase of "+name, w.phase(name), corev1.PodRunning)
 	}

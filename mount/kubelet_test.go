@@ -25,7 +25,7 @@ import (
 
 // MNT-060, MNT-061, MNT-062, MNT-063, MNT-064: which pods the populator adds.
 func TestWhichPods(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	k := w.node.kubelet
 	pod := fake.Pod("u", fake.UID("u"))
 	addClaim(pod, "data", "c1")
@@ -56,10 +56,10 @@ func TestWhichPods(t *testing.T) {
 	w.Advance(400 * time.Millisecond)
 	want(t, "MNT-064: processed", k.populator.processed[stored.UID], true)
 	reads := 0
-	w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New("no"))
+	w.Faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New("no"))
 	k.populator.ticker.Arm()
 	w.Advance(time.Second)
-	for e := range w.Trace().Since(w.seen) {
+	for e := range w.Since() {
 		if e.Type == trace.Injected {
 			reads++
 		}
@@ -69,7 +69,7 @@ func TestWhichPods(t *testing.T) {
 
 // MNT-063, MNT-131: the first complete pass of the populator, and what waits for it.
 func TestHasAddedPods(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
@@ -85,7 +85,7 @@ func TestHasAddedPods(t *testing.T) {
 
 // MNT-066, MNT-067, MNT-068: several volumes, some of which fail.
 func TestSomeVolumesFail(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.pod("p1", fake.Claims("missing", "c1"))
 	w.Advance(200 * time.Millisecond)
 	k := w.node.kubelet
@@ -97,7 +97,7 @@ func TestSomeVolumesFail(t *testing.T) {
 	}
 	// A pod that nobody waits for is tried again in the next pass.
 	delete(k.populator.processed, pod.UID)
-	w.mark()
+	w.Mark()
 	k.populator.ticker.Arm()
 	w.Advance(100 * time.Millisecond)
 	_, seen := k.populator.processed[pod.UID]
@@ -106,7 +106,7 @@ func TestSomeVolumesFail(t *testing.T) {
 
 // MNT-074: sizes.
 func TestSizes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	k := w.node.kubelet
 	dv, _ := k.desired.Volume(volumeName)
@@ -117,12 +117,12 @@ func TestSizes(t *testing.T) {
 
 // MNT-080, MNT-930: a CSIDriver that is replaced.
 func TestAttachabilityChanges(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.pod("p1")
 	w.Advance(time.Second)
 	w.stopAttaching()
 	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: nodeName})
-	w.ok(err)
+	w.OK(err)
 	w.Advance(500 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.Volume(volumeName)
 	want(t, "MNT-080: attachable", v.Attachable, false)
@@ -132,7 +132,7 @@ func TestAttachabilityChanges(t *testing.T) {
 
 // MNT-080: a CSIDriver that is replaced at the instant at which a pod ends.
 func TestAttachabilityChangesAtTheEnd(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.stopAttaching()
 	w.deletePod("p1")
@@ -142,26 +142,26 @@ func TestAttachabilityChangesAtTheEnd(t *testing.T) {
 }
 
 // stopAttaching replaces the CSIDriver by one whose volumes are not attached.
-func (w *world) stopAttaching() {
-	w.t.Helper()
+func (w *fixture) stopAttaching() {
+	w.T.Helper()
 	_, err := w.Store().CSIDrivers.Delete(driverName, deleteNow)
-	w.ok(err)
+	w.OK(err)
 	driver := &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}
 	driver.Name = driverName
-	w.create(driver)
+	w.Create(driver)
 }
 
 // MNT-195, MNT-041: a CSIDriver that did without attaching is gone, so the next mount asks for the attachment.
 func TestAttachabilityBegins(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.stopAttaching()
 	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: nodeName})
-	w.ok(err)
+	w.OK(err)
 	w.pod("p1")
 	w.Advance(time.Second)
 	want(t, "MNT-174: p1 is mounted", w.calls(), []string{"Stage h1", "Publish h1"})
 	_, err = w.Store().CSIDrivers.Delete(driverName, deleteNow)
-	w.ok(err)
+	w.OK(err)
 	w.pod("p2")
 	w.Advance(500 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.Volume(volumeName)
@@ -172,7 +172,7 @@ func TestAttachabilityBegins(t *testing.T) {
 
 // MNT-134, MNT-158, MNT-398, MNT-909: a volume that was verified too early backs off without an Event.
 func TestStaleNodeCache(t *testing.T) {
-	w := newWorld(t, func(s *setup) {
+	w := newFixture(t, func(s *setup) {
 		s.engine.Lag = map[string]time.Duration{actors.Kubelet(nodeName): 300 * time.Millisecond}
 	})
 	w.pod("p1")
@@ -187,11 +187,11 @@ func TestStaleNodeCache(t *testing.T) {
 
 // MNT-071: a source in the pod is taken as it is. MNT-004, MNT-036: and needs nothing to be attached.
 func TestSourceInThePod(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := fake.Pod("p1", fake.OnNode(nodeName))
 	pod.Spec.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}}
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(500 * time.Millisecond)
 	uid := w.stored("p1").UID
 	want(t, "MNT-071: phase", w.phase("p1"), corev1.PodRunning)
@@ -201,14 +201,14 @@ func TestSourceInThePod(t *testing.T) {
 
 // MNT-133, MNT-159: an operation goes on with what was desired when it began, and keeps all others of its volume waiting.
 func TestOperationGoesOn(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Stage, 5*time.Second)} })
+	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Stage, 5*time.Second)} })
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
 	w.Advance(time.Second)
 	w.pod("p2")
 	w.deletePod("p1")
-	w.mark()
+	w.Mark()
 	w.Advance(10 * time.Second)
 	want(t, "MNT-159: calls", w.calls(), []string{"Stage h1", "Publish h1", "Unpublish h1", "Publish h1"})
 	want(t, "MNT-133: phase", w.phase("p2"), corev1.PodRunning)
@@ -216,9 +216,9 @@ func TestOperationGoesOn(t *testing.T) {
 
 // MNT-013, MNT-130, MNT-136, MNT-137: what a kubelet knows at its start, and when.
 func TestStart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
-	w.ok(w.node.disk.Mkdir(w.node.kubelet.layout.PodVolume("old", "kubernetes.io/csi", "lost")))
+	w.OK(w.node.disk.Mkdir(w.node.kubelet.layout.PodVolume("old", "kubernetes.io/csi", "lost")))
 	w.node.Stop()
 	w.node.Start()
 	k := w.node.kubelet
@@ -233,11 +233,11 @@ func TestStart(t *testing.T) {
 
 // While the API server cannot be reached, Settle does not wait for it.
 func TestSettlePartitioned(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.node.Partition(true)
-	w.ok(w.node.Exit("default/p1", corev1.PodSucceeded))
-	w.ok(w.Settle(time.Hour))
+	w.OK(w.node.Exit("default/p1", corev1.PodSucceeded))
+	w.OK(w.Settle(time.Hour))
 	want(t, "phase", w.phase("p1"), corev1.PodRunning)
 	w.node.Partition(false)
 	w.Advance(time.Minute)
@@ -246,7 +246,7 @@ func TestSettlePartitioned(t *testing.T) {
 
 // MNT-084, MNT-085: what is remembered of pods that are gone.
 func TestForgottenPods(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.pod("p1", fake.Claims("missing"))
 	w.Advance(200 * time.Millisecond)
 	k := w.node.kubelet
@@ -260,7 +260,7 @@ func TestForgottenPods(t *testing.T) {
 
 // MNT-174, MNT-175, MNT-176, MNT-177: how a volume is verified.
 func TestVerify(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	k := w.node.kubelet
@@ -281,11 +281,11 @@ func TestVerify(t *testing.T) {
 	if text := verify(unreported); !strings.Contains(text, "has not been added to the list of VolumesInUse") {
 		t.Errorf("MNT-175: not reported: %q", text)
 	}
-	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: actors.Kubelet(nodeName)}, errors.New("no")).Once()
+	w.Faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: actors.Kubelet(nodeName)}, errors.New("no")).Once()
 	if text := verify(*dv); !strings.Contains(text, "failed fetching node") {
 		t.Errorf("MNT-175: no node: %q", text)
 	}
-	w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New("no")).Once()
+	w.Faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New("no")).Once()
 	if text := verify(*dv); !strings.Contains(text, "FetchPVC failed") {
 		t.Errorf("MNT-175: no claim: %q", text)
 	}
@@ -296,7 +296,7 @@ func TestVerify(t *testing.T) {
 	w.attach(handle)
 	w.Advance(time.Second)
 	w.setAttached()
-	w.mark()
+	w.Mark()
 	w.Advance(time.Minute)
 	want(t, "MNT-177: never again", w.calls(), nil)
 	want(t, "MNT-177: phase", w.phase("p1"), corev1.PodRunning)
@@ -310,14 +310,14 @@ func TestKeys(t *testing.T) {
 	want(t, "MNT-151: own", mountKey(own, "p"), engine.OperationKey{Volume: "v", Pod: "p"})
 	want(t, "MNT-152", podKey("v", "p"), engine.OperationKey{Volume: "v", Pod: "p"})
 	want(t, "MNT-150, MNT-153", volumeKey("v"), engine.OperationKey{Volume: "v"})
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Unpublish, time.Second)} })
+	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Unpublish, time.Second)} })
 	w.run("p1")
 	w.pod("p2")
 	w.Advance(time.Second)
-	w.mark()
+	w.Mark()
 	for _, pod := range []string{"p1", "p2"} {
 		_, err := w.Store().Pods.Delete("default/"+pod, api.DeleteOptions{})
-		w.ok(err)
+		w.OK(err)
 	}
 	w.Advance(5 * time.Second)
 	want(t, "MNT-154: side by side", w.timed()[:2], []string{"1s Unpublish h1", "1s Unpublish h1"})
@@ -325,13 +325,13 @@ func TestKeys(t *testing.T) {
 
 // MNT-155, MNT-908: an unmount does not wait for the backoff of mounts.
 func TestUnmountAfterFailedMount(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.Publish, storage.DeadlineExceeded)
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
 	w.Advance(30 * time.Second)
-	w.mark()
+	w.Mark()
 	w.deletePod("p1")
 	w.Advance(time.Second)
 	want(t, "MNT-908", w.calls(), []string{"Unpublish h1", "Unstage h1"})
@@ -339,12 +339,12 @@ func TestUnmountAfterFailedMount(t *testing.T) {
 
 // MNT-160, MNT-156: failed operations come again with growing delays, which success ends.
 func TestBackoffEnds(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.Publish, storage.Internal).Times(3)
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	w.Advance(10 * time.Second)
 	const failed = " Publish h1 = Internal"
 	want(t, "MNT-160", w.timed(), []string{"100ms Stage h1", "100ms" + failed, "700ms" + failed, "1.8s" + failed, "3.9s Publish h1"})
@@ -353,9 +353,9 @@ func TestBackoffEnds(t *testing.T) {
 
 // MNT-170, MNT-171, MNT-172, MNT-044, MNT-008: reports of the node's status.
 func TestReports(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pod("p1")
-	w.faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Times(5)
+	w.Faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Times(5)
 	w.Advance(9100 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.Volume(volumeName)
 	want(t, "MNT-172: failed five times, nothing fed back", []any{v.ReportedInUse, len(w.inUse())}, []any{false, 0})
@@ -363,7 +363,7 @@ func TestReports(t *testing.T) {
 	want(t, "MNT-172: the next round", []any{v.ReportedInUse, len(w.inUse())}, []any{true, 1})
 	writes := func() int {
 		n := 0
-		for e := range w.Trace().Since(w.seen) {
+		for e := range w.Since() {
 			if e.Type == trace.Write && e.Verb == "patch-status" && e.Object.Kind == api.Node && e.Err == nil {
 				n++
 			}
@@ -372,24 +372,24 @@ func TestReports(t *testing.T) {
 	}
 	w.attach(handle)
 	w.Advance(20 * time.Second)
-	w.mark()
+	w.Mark()
 	w.Advance(6 * time.Minute)
 	want(t, "MNT-008: unchanged", writes(), 1)
 	w.Advance(20 * time.Minute)
-	w.mark()
+	w.Mark()
 	w.Advance(24 * time.Hour)
 	want(t, "MNT-008: nothing to learn", writes(), 0)
 	// ATT-044: a volume that is attached and not in use may be taken for mounted, for as long as that is so.
 	w.bound("pv2", "h2", "c2")
 	w.attachment("h2", func(*storagev1.VolumeAttachment) {})
 	w.Advance(time.Hour)
-	w.mark()
+	w.Mark()
 	w.Advance(time.Hour)
 	want(t, "MNT-008: attached and not in use", writes(), 12)
 	_, err := w.Store().Attachments.Delete(objects.AttachmentName("h2", driverName, nodeName), deleteNow)
-	w.ok(err)
+	w.OK(err)
 	w.Advance(time.Hour)
-	w.mark()
+	w.Mark()
 	w.Advance(24 * time.Hour)
 	want(t, "MNT-008: nothing to learn again", writes(), 0)
 	// Somebody takes the list away: it comes back, and is fed again.
@@ -397,17 +397,17 @@ func TestReports(t *testing.T) {
 	changed := *node
 	changed.Status.VolumesInUse = nil
 	_, err = w.Store().Nodes.UpdateStatus(&changed)
-	w.ok(err)
+	w.OK(err)
 	w.Advance(11 * time.Second)
 	want(t, "MNT-044, MNT-910: in use", len(w.inUse()), 1)
 }
 
 // MNT-934: what a try of a round begins with.
 func TestReportsBeginWithTheWatch(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pod("p1")
-	w.faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: actors.Kubelet(nodeName)}, errors.New("no")).Times(100)
-	w.faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Once()
+	w.Faults.Fail(fake.Match{Verb: "get", Kind: "Node", Actor: actors.Kubelet(nodeName)}, errors.New("no")).Times(100)
+	w.Faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Once()
 	w.Advance(9100 * time.Millisecond)
 	want(t, "MNT-934: later tries ask the API server", len(w.inUse()), 0)
 	w.Advance(10 * time.Second)
@@ -415,10 +415,10 @@ func TestReportsBeginWithTheWatch(t *testing.T) {
 }
 
 func TestEveryReport(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.opts.EveryReport = true })
+	w := newFixture(t, func(s *setup) { s.opts.EveryReport = true })
 	w.Advance(time.Hour)
 	n := 0
-	for e := range w.Trace().Since(w.seen) {
+	for e := range w.Since() {
 		if e.Type == trace.Write && e.Verb == "patch-status" {
 			n++
 		}
@@ -428,14 +428,14 @@ func TestEveryReport(t *testing.T) {
 
 // MNT-350, MNT-351, MNT-904: a pod that has all it uses does not fail, and one that uses nothing does not wait.
 func TestWaitSucceeds(t *testing.T) {
-	w := newWorld(t)
-	w.create(fake.Pod("p0", fake.OnNode(nodeName)))
+	w := newFixture(t)
+	w.Create(fake.Pod("p0", fake.OnNode(nodeName)))
 	w.Advance(0)
 	want(t, "MNT-350: no volumes", w.phase("p0"), corev1.PodRunning)
 	w.run("p1")
 	_, err := w.Store().Claims.Delete("default/c1", deleteNow)
-	w.ok(err)
-	w.mark()
+	w.OK(err)
+	w.Mark()
 	w.Advance(3 * time.Minute)
 	want(t, "MNT-351, MNT-904: phase", w.phase("p1"), corev1.PodRunning)
 	want(t, "MNT-904: events", w.events(), nil)
@@ -443,7 +443,7 @@ func TestWaitSucceeds(t *testing.T) {
 
 // MNT-356: the end of a pod cancels its wait; MNT-355: several pods.
 func TestWaitEnds(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pod("p1")
 	w.Advance(time.Second)
 	k := w.node.kubelet
@@ -471,7 +471,7 @@ func TestWaitEnds(t *testing.T) {
 
 // MNT-354: the text of a wait for unmounting.
 func TestWaitForUnmountFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	k := w.node.kubelet
 	var err error
@@ -482,7 +482,7 @@ func TestWaitForUnmountFails(t *testing.T) {
 
 // MNT-357, MNT-385: containers get what is mounted.
 func TestContainersNeedVolumes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	k := w.node.kubelet
 	want(t, "MNT-357", k.mountedNames(pod.UID), []string{"data"})
@@ -530,10 +530,10 @@ func TestStatusIsTriedAgain(t *testing.T) {
 		{"refused twice, and tried again", 2, 20 * time.Second, corev1.PodRunning},
 	}
 	for _, tc := range tests {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.pod("p1")
 		w.Advance(11 * time.Second)
-		w.faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(tc.times)
+		w.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(tc.times)
 		w.attach(handle)
 		w.Advance(time.Second)
 		want(t, tc.name+": containers", len(w.node.Internal().Containers()), 1)
@@ -544,20 +544,20 @@ func TestStatusIsTriedAgain(t *testing.T) {
 
 // A status that is tried again does not take back the end of the pod.
 func TestStatusIsTriedAgainTooLate(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pod("p1")
 	w.Advance(11 * time.Second)
-	w.faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(1)
+	w.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(1)
 	w.attach(handle)
 	w.Advance(time.Second)
-	w.ok(w.node.Exit("default/p1", corev1.PodFailed))
+	w.OK(w.node.Exit("default/p1", corev1.PodFailed))
 	w.Advance(time.Minute)
 	want(t, "phase", w.phase("p1"), corev1.PodFailed)
 }
 
 // MNT-388: a pod that ends by itself gives its volumes back and stays in the API.
 func TestPodExits(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	if err := w.node.Exit("default/p1", corev1.PodRunning); err == nil {
 		t.Errorf("Exit with phase Running is accepted")
@@ -565,7 +565,7 @@ func TestPodExits(t *testing.T) {
 	if err := w.node.Exit("default/other", corev1.PodFailed); err == nil {
 		t.Errorf("Exit of a pod that does not run is accepted")
 	}
-	w.ok(w.node.Exit("default/p1", corev1.PodFailed))
+	w.OK(w.node.Exit("default/p1", corev1.PodFailed))
 	w.Advance(time.Second)
 	want(t, "MNT-388: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 	want(t, "MNT-388: phase", w.phase("p1"), corev1.PodFailed)
@@ -576,14 +576,14 @@ func TestPodExits(t *testing.T) {
 
 // MNT-011: what is left on the disk keeps a terminated pod.
 func TestLeftovers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	path := w.node.kubelet.layout.PodVolumes(pod.UID) + "/kubernetes.io~csi/other/mount"
-	w.ok(w.node.disk.Mount(disk.Mount{Path: path, Volume: "h9"}))
+	w.OK(w.node.disk.Mount(disk.Mount{Path: path, Volume: "h9"}))
 	w.deletePod("p1")
 	w.Advance(time.Minute)
 	want(t, "MNT-011, MNT-387: pod", w.phase("p1"), corev1.PodSucceeded)
-	w.ok(w.node.disk.Unmount(path))
+	w.OK(w.node.disk.Unmount(path))
 	w.node.kubelet.podVolumesChanged(pod.UID)
 	w.Advance(time.Second)
 	want(t, "MNT-387: pod", w.phase("p1"), "gone")
@@ -591,7 +591,7 @@ func TestLeftovers(t *testing.T) {
 
 // MNT-009: a pod that failed comes again after 10 s, one that runs after 60 s.
 func TestSyncPeriods(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pod("p1", fake.Claims("missing"))
 	w.Advance(65 * time.Second)
 	want(t, "MNT-009: failed syncs", len(w.events()), 7)
@@ -599,22 +599,22 @@ func TestSyncPeriods(t *testing.T) {
 
 // What a claim's change may bring about is waited for by Settle; a pod that can only wait is not.
 func TestSettle(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	w.pod("p1")
-	w.ok(w.Settle(time.Hour))
-	if passed := w.Now().Sub(w.base); passed > time.Minute {
+	w.OK(w.Settle(time.Hour))
+	if passed := w.Now().Sub(w.Begin); passed > time.Minute {
 		t.Errorf("Settle took %v", passed)
 	}
 	want(t, "phase", w.phase("p1"), corev1.PodPending)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
-	w.ok(w.Settle(time.Hour))
+	w.OK(w.Settle(time.Hour))
 	want(t, "desired", len(w.node.kubelet.desired.Volumes()), 1)
 }
 
 // A node with a running pod costs nothing while nothing happens.
 func TestIdle(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.Advance(10 * time.Minute)
 	steps := 0
@@ -623,7 +623,7 @@ func TestIdle(t *testing.T) {
 	if steps > 100 {
 		t.Errorf("MNT-001, MNT-002: an idle year took %d events, want next to none", steps)
 	}
-	w.mark()
+	w.Mark()
 	w.deletePod("p1")
 	w.Advance(time.Second)
 	want(t, "MNT-139: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})

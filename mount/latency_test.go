@@ -19,10 +19,10 @@ const latency = 20 * time.Millisecond
 func slow(s *setup) { s.engine.Latency = latency }
 
 // decided are the decisions by that rule since the mark, with their times.
-func (w *world) decided(rule string) (decided []string) {
-	for e := range w.Trace().Since(w.seen) {
+func (w *fixture) decided(rule string) (decided []string) {
+	for e := range w.Since() {
 		if e.Type == trace.Decision && e.Rule == rule {
-			decided = append(decided, fmt.Sprintf("%v %s", e.Time.Sub(w.base), e.Text))
+			decided = append(decided, fmt.Sprintf("%v %s", e.Time.Sub(w.Begin), e.Text))
 		}
 	}
 	return decided
@@ -30,10 +30,10 @@ func (w *world) decided(rule string) (decided []string) {
 
 // TestLoopsBeginWhenRegistered: MNT-001, MNT-002, the loops of a kubelet count from when the Node has been registered, which took 20 ms.
 func TestLoopsBeginWhenRegistered(t *testing.T) {
-	w := newWorld(t, slow)
+	w := newFixture(t, slow)
 	w.run("p1")
 	w.node.Stop()
-	w.mark()
+	w.Mark()
 	w.node.Start()
 	w.Advance(time.Second)
 	// MNT-457: the first pass asks for the Node, which takes 20 ms.
@@ -69,12 +69,12 @@ func TestSyncsThatFindNothing(t *testing.T) {
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			seen := &counter{}
-			w := newWorld(t, slow, func(s *setup) { s.opts.EverySync, s.engine.Injector = tc.every, seen })
+			w := newFixture(t, slow, func(s *setup) { s.opts.EverySync, s.engine.Injector = tc.every, seen })
 			w.run("p1")
 			seen.claims = 0
 			w.Advance(2*time.Minute + 570*time.Millisecond)
 			want(t, tc.rule+": claims read", seen.claims, tc.reads)
-			w.mark()
+			w.Mark()
 			w.forceDelete("p1")
 			w.Advance(time.Second)
 			want(t, tc.rule+": calls", w.timed()[:1], []string{tc.unpublish})
@@ -83,18 +83,18 @@ func TestSyncsThatFindNothing(t *testing.T) {
 }
 
 // twoVolumes makes a pod with a volume that is mounted on the node and one that is not.
-func (w *world) twoVolumes(name string) {
+func (w *fixture) twoVolumes(name string) {
 	pod := fake.Pod(name, fake.OnNode(nodeName))
 	addClaim(pod, "data", "c1")
 	addClaim(pod, "more", "c2")
-	w.create(pod)
+	w.Create(pod)
 }
 
 // TestBetweenVolumes: MNT-066, MNT-170, what comes while the volumes of a pod are being read finds those that have been.
 func TestBetweenVolumes(t *testing.T) {
 	first, second := "["+string(volumeName)+"]", objects.CSIVolumeName(driverName, "h2")
 	t.Run("MNT-066 a pass of the reconciler", func(t *testing.T) {
-		w := newWorld(t, slow)
+		w := newFixture(t, slow)
 		w.bound("pv2", "h2", "c2")
 		w.run("p1")
 		w.twoVolumes("p2")
@@ -105,7 +105,7 @@ func TestBetweenVolumes(t *testing.T) {
 		want(t, "MNT-066: calls", w.timed(), []string{"180ms Publish h1"})
 	})
 	t.Run("MNT-170 a round of the status", func(t *testing.T) {
-		w := newWorld(t, slow, func(s *setup) { s.cfg.StatusPeriod = 100 * time.Millisecond })
+		w := newFixture(t, slow, func(s *setup) { s.cfg.StatusPeriod = 100 * time.Millisecond })
 		w.bound("pv2", "h2", "c2")
 		w.twoVolumes("p1")
 		var seen []string
@@ -119,14 +119,14 @@ func TestBetweenVolumes(t *testing.T) {
 
 // TestFirstLook: MNT-003, MNT-014, a wait that begins at the instant of a pass looks before it, and finds what that brings on the next tick.
 func TestFirstLook(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	w.pod("p1")
 	w.Advance(25 * time.Second)
 	var at []string
-	for e := range w.Trace().Since(w.seen) {
+	for e := range w.Since() {
 		if e.Type == trace.Emitted {
-			at = append(at, e.Time.Sub(w.base).String())
+			at = append(at, e.Time.Sub(w.Begin).String())
 		}
 	}
 	want(t, "MNT-014: Events", at, []string{"300ms", "10.6s", "20.9s"})

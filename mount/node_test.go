@@ -25,29 +25,29 @@ import (
 
 // The kubelet registers its node, or marks the one that is there.
 func TestRegister(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	node, err := w.Store().Nodes.Get(nodeName)
-	w.ok(err)
+	w.OK(err)
 	want(t, "annotation", node.Annotations[objects.AnnManagedAttach], "true")
 	want(t, "ready", kubeletstatus.Ready(node), true)
-	w.create(fake.Node("n2"))
-	w.ok(w.nodes.Follow())
+	w.Create(fake.Node("n2"))
+	w.OK(w.nodes.Follow())
 	w.Advance(time.Second)
 	second, ok := w.nodes.Get("n2")
 	want(t, "followed", ok && second.Running(), true)
 	node, _ = w.Store().Nodes.Get("n2")
 	want(t, "annotation of a node that was there", node.Annotations[objects.AnnManagedAttach], "true")
-	w.create(fake.Node("n3"))
+	w.Create(fake.Node("n3"))
 	w.Advance(time.Second)
 	want(t, "nodes", len(w.nodes.names), 3)
 }
 
 // A node that could not be marked is marked in the next round of its status.
 func TestRegisterLater(t *testing.T) {
-	w := newWorld(t)
-	w.faults.Fail(fake.Match{Verb: "patch", Kind: "Node"}, errors.New("no")).Times(2)
-	w.create(fake.Node("n2"))
-	w.ok(w.nodes.Follow())
+	w := newFixture(t)
+	w.Faults.Fail(fake.Match{Verb: "patch", Kind: "Node"}, errors.New("no")).Times(2)
+	w.Create(fake.Node("n2"))
+	w.OK(w.nodes.Follow())
 	w.Advance(9 * time.Second)
 	node, _ := w.Store().Nodes.Get("n2")
 	want(t, "annotation", node.Annotations[objects.AnnManagedAttach], "")
@@ -58,7 +58,7 @@ func TestRegisterLater(t *testing.T) {
 
 // A call under way when the kubelet stops has no effect.
 func TestStopDuringCall(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Stage, 10*time.Second)} })
+	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Stage, 10*time.Second)} })
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -75,7 +75,7 @@ func TestStopDuringCall(t *testing.T) {
 
 // MNT-485: a reboot loses mounts and containers, not files; volumes are mounted again, and the reboot is told.
 func TestReboot(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.node.PowerOff()
 	w.node.Start()
@@ -95,7 +95,7 @@ func TestReboot(t *testing.T) {
 
 // MNT-485: what nobody wants any more after a reboot is unmounted although nothing is mounted.
 func TestRebootWithoutPod(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.node.PowerOff()
 	w.forceDelete("p1")
@@ -108,7 +108,7 @@ func TestRebootWithoutPod(t *testing.T) {
 
 // A partitioned kubelet neither sees nor writes anything; its containers run on, and afterwards it catches up.
 func TestPartition(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.node.Partition(true)
 	want(t, "partitioned", w.node.Partitioned(), true)
@@ -117,7 +117,7 @@ func TestPartition(t *testing.T) {
 	w.Advance(time.Minute)
 	want(t, "containers", len(w.node.Internal().Containers()), 1)
 	want(t, "calls", w.calls(), nil)
-	for e := range w.Trace().Since(w.seen) {
+	for e := range w.Since() {
 		if e.Type == trace.Write && e.Actor == actors.Kubelet(nodeName) {
 			t.Errorf("a partitioned kubelet wrote: %s %s", e.Verb, e.Object)
 		}
@@ -130,7 +130,7 @@ func TestPartition(t *testing.T) {
 
 // A partition that ends before the kubelet watches leaves it no pod of whose end it is never told.
 func TestPartitionEndsDuringStart(t *testing.T) {
-	w := newWorld(t, func(s *setup) {
+	w := newFixture(t, func(s *setup) {
 		s.engine.Latency = 10 * time.Millisecond
 		s.engine.Lag = map[string]time.Duration{actors.Kubelet(nodeName): time.Millisecond}
 	})
@@ -153,7 +153,7 @@ func TestPartitionEndsDuringStart(t *testing.T) {
 
 // MNT-450, MNT-456: a failing mount after a restart keeps what an earlier kubelet left.
 func TestMountFailsAfterRestart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.node.Stop()
 	w.failing(storage.Publish, storage.Internal)
@@ -161,7 +161,7 @@ func TestMountFailsAfterRestart(t *testing.T) {
 	w.Advance(5 * time.Second)
 	want(t, "MNT-456: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
 	want(t, "MNT-456: files", w.node.disk.Mounted(w.node.kubelet.layout.CSIMount(pod.UID, "pv1")), true)
-	w.mark()
+	w.Mark()
 	w.deletePod("p1")
 	w.Advance(5 * time.Second)
 	want(t, "MNT-456: unmounted later", w.calls(), []string{"Unpublish h1", "Unstage h1"})
@@ -169,7 +169,7 @@ func TestMountFailsAfterRestart(t *testing.T) {
 
 // MNT-457, MNT-928: a reconstructed volume that the node's status does not have is not reported in use, unless it is desired.
 func TestCorrection(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
@@ -185,14 +185,14 @@ func TestCorrection(t *testing.T) {
 
 // MNT-451, MNT-452, MNT-453: what can be read from the disk.
 func TestReconstruct(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS()} })
+	w := newFixture(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS()} })
 	k := w.node.kubelet
 	fs, l := w.node.disk, k.layout
-	w.ok(fs.WriteMetadata(l.PodVolume("u", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
-	w.ok(fs.WriteMetadata(l.CSIDeviceData("pv2")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv2", Driver: driverName, Handle: "h2"}))
-	w.ok(fs.Mkdir(l.PodVolume("u", "kubernetes.io/csi", "lost")))
-	w.ok(fs.Mkdir(l.PodVolume("u", "kubernetes.io/local-volume", "dir")))
-	w.ok(fs.Mount(disk.Mount{Path: l.GlobalMount(plugin.LocalPluginName, "dev")}))
+	w.OK(fs.WriteMetadata(l.PodVolume("u", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
+	w.OK(fs.WriteMetadata(l.CSIDeviceData("pv2")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv2", Driver: driverName, Handle: "h2"}))
+	w.OK(fs.Mkdir(l.PodVolume("u", "kubernetes.io/csi", "lost")))
+	w.OK(fs.Mkdir(l.PodVolume("u", "kubernetes.io/local-volume", "dir")))
+	w.OK(fs.Mount(disk.Mount{Path: l.GlobalMount(plugin.LocalPluginName, "dev")}))
 	for _, tc := range []struct {
 		rule  string
 		what  plugin.VolumeDir
@@ -226,13 +226,13 @@ func TestReconstruct(t *testing.T) {
 
 // MNT-480, MNT-481, MNT-482: orphaned directories.
 func TestHousekeeping(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	k := w.node.kubelet
 	fs, l := w.node.disk, k.layout
-	w.ok(fs.Mkdir(l.PodVolumes("empty") + "/kubernetes.io~csi/pv1/mount"))
-	w.ok(fs.WriteMetadata(l.PodVolume("file", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile, disk.Metadata{}))
-	w.ok(fs.Mount(disk.Mount{Path: l.CSIMount("mounted", "pv1")}))
-	w.ok(fs.Link(l.PodDevice("device", "kubernetes.io/csi", "pv1"), "/dev/x"))
+	w.OK(fs.Mkdir(l.PodVolumes("empty") + "/kubernetes.io~csi/pv1/mount"))
+	w.OK(fs.WriteMetadata(l.PodVolume("file", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile, disk.Metadata{}))
+	w.OK(fs.Mount(disk.Mount{Path: l.CSIMount("mounted", "pv1")}))
+	w.OK(fs.Link(l.PodDevice("device", "kubernetes.io/csi", "pv1"), "/dev/x"))
 	w.Advance(3 * time.Second)
 	want(t, "MNT-480: empty", fs.Exists(l.Pod("empty")), false)
 	want(t, "MNT-481: a file in the way", fs.Exists(l.PodVolume("file", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile), true)
@@ -242,7 +242,7 @@ func TestHousekeeping(t *testing.T) {
 
 // Containers of a pod that was deleted while no kubelet ran are ended.
 func TestOrphanedContainers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
@@ -254,17 +254,17 @@ func TestOrphanedContainers(t *testing.T) {
 
 // MNT-488: groups go down one after the other, within their grace.
 func TestShutDown(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.cfg.StopTime = 2 * time.Second })
+	w := newFixture(t, func(s *setup) { s.cfg.StopTime = 2 * time.Second })
 	w.run("p1")
 	w.bound("pv2", "h2", "c2")
 	high := int32(100)
 	pod := fake.Pod("p2", fake.OnNode(nodeName), fake.Claims("c2"))
 	pod.Spec.Priority = &high
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(11 * time.Second)
 	w.attach(handle, "h2")
 	w.Advance(time.Second)
-	w.mark()
+	w.Mark()
 	w.node.ShutDown(map[int32]time.Duration{100: 10 * time.Second, 0: 10 * time.Second})
 	w.Advance(time.Minute)
 	want(t, "MNT-488: calls", w.calls()[:1], []string{"Unpublish h1"})
@@ -275,7 +275,7 @@ func TestShutDown(t *testing.T) {
 
 // Containers write what the next reader finds, also on another node, and go on while their kubelet is cut off.
 func TestData(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Lenient()} })
+	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Lenient()} })
 	w.run("p1", fake.Annotations(AnnWriteEvery, "10s"))
 	first := w.node.Accesses()
 	want(t, "accesses", []bool{first[0].Wrote, first[1].Wrote}, []bool{false, true})
@@ -286,9 +286,9 @@ func TestData(t *testing.T) {
 		t.Errorf("content = %+v, want several writes from %s", v.Content, nodeName)
 	}
 	// The volume is taken away: what containers write no longer arrives.
-	w.ok(w.driver.Detach(storage.DetachRequest{ID: handle, Node: nodeName}))
+	w.OK(w.driver.Detach(storage.DetachRequest{ID: handle, Node: nodeName}))
 	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: "elsewhere"})
-	w.ok(err)
+	w.OK(err)
 	before := len(w.node.Accesses())
 	w.Advance(20 * time.Second)
 	after := w.node.Accesses()
@@ -311,8 +311,8 @@ func TestWorkload(t *testing.T) {
 	} {
 		want(t, tc.name, kubeletdefs.WorkloadOf(fake.Pod("p", fake.Annotations(tc.annotations...))), tc.want)
 	}
-	w := newWorld(t)
-	w.create(fake.Pod("job", fake.OnNode(nodeName), fake.Annotations(AnnRunFor, "30s")))
+	w := newFixture(t)
+	w.Create(fake.Pod("job", fake.OnNode(nodeName), fake.Annotations(AnnRunFor, "30s")))
 	w.Advance(29 * time.Second)
 	want(t, "running", w.phase("job"), corev1.PodRunning)
 	w.Advance(2 * time.Second)
@@ -323,7 +323,7 @@ func TestWorkload(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	for seed := int64(1); seed <= 40; seed++ {
 		run := func() string {
-			w := newWorld(t, func(s *setup) {
+			w := newFixture(t, func(s *setup) {
 				s.engine.Seed, s.engine.Latency = seed, time.Duration(seed%3)*7*time.Millisecond
 				s.driver = []fake.MemoryOption{fake.Latency(storage.Publish, time.Duration(seed%5)*100*time.Millisecond)}
 			})
@@ -343,7 +343,7 @@ func TestSeeds(t *testing.T) {
 			w.Advance(30 * time.Second)
 			w.clean(fmt.Sprintf("seed %d", seed))
 			var log strings.Builder
-			w.ok(w.Trace().WriteText(&log))
+			w.OK(w.Trace().WriteText(&log))
 			return log.String()
 		}
 		if first, second := run(), run(); first != second {
@@ -367,7 +367,7 @@ func TestCrashAnywhere(t *testing.T) {
 				}
 				return api.Fault{}
 			})
-			w := newWorldWith(t, crash)
+			w := newFixtureWith(t, crash)
 			w.pod("p1")
 			w.Advance(11 * time.Second)
 			w.attach(handle)
@@ -389,26 +389,26 @@ func TestCrashAnywhere(t *testing.T) {
 }
 
 // clean reports what is left of pods and volumes.
-func (w *world) clean(when string) {
-	w.t.Helper()
+func (w *fixture) clean(when string) {
+	w.T.Helper()
 	for pod := range w.Store().Pods.All() {
-		w.t.Errorf("%s: pod %s is still there, %s", when, api.KeyOf(pod), pod.Status.Phase)
+		w.T.Errorf("%s: pod %s is still there, %s", when, api.KeyOf(pod), pod.Status.Phase)
 	}
 	if mounts := w.node.disk.Mounts(); len(mounts) > 0 {
-		w.t.Errorf("%s: still mounted: %v", when, mounts)
+		w.T.Errorf("%s: still mounted: %v", when, mounts)
 	}
 	if v, ok := w.driver.Volume(handle); ok && len(v.Staged)+len(v.Published) > 0 {
-		w.t.Errorf("%s: the storage still has %+v %+v", when, v.Staged, v.Published)
+		w.T.Errorf("%s: the storage still has %+v %+v", when, v.Staged, v.Published)
 	}
 	if n := len(w.node.kubelet.actual.Volumes()); n > 0 {
-		w.t.Errorf("%s: %d records", when, n)
+		w.T.Errorf("%s: %d records", when, n)
 	}
 	if got := w.inUse(); len(got) > 0 {
-		w.t.Errorf("%s: in use %v", when, got)
+		w.T.Errorf("%s: in use %v", when, got)
 	}
 	if w.node.disk.Exists(kubeletdefs.Root + "/pods") {
 		for _, uid := range w.node.disk.Children(kubeletdefs.Root + "/pods") {
-			w.t.Errorf("%s: the directory of pod %s is still there", when, uid)
+			w.T.Errorf("%s: the directory of pod %s is still there", when, uid)
 		}
 	}
 }

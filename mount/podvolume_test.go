@@ -14,16 +14,16 @@ import (
 )
 
 // plainPod is a pod with one volume of its own.
-func plainPod(w *world, source corev1.VolumeSource) types.UID {
+func plainPod(w *fixture, source corev1.VolumeSource) types.UID {
 	pod := fake.Pod("p1", fake.OnNode(nodeName))
 	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}}
 	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
-	w.create(pod)
+	w.Create(pod)
 	return w.stored("p1").UID
 }
 
 // below lists what there is in the directories of volumes and plugins of a pod, mounts with a star.
-func below(w *world, uid types.UID) (paths []string) {
+func below(w *fixture, uid types.UID) (paths []string) {
 	dir := w.node.kubelet.layout.Pod(uid) + "/"
 	for _, path := range w.node.disk.Paths() {
 		if rest, ok := strings.CutPrefix(path, dir); ok && strings.Count(rest, "/") > 1 {
@@ -57,7 +57,7 @@ func TestPodVolumes(t *testing.T) {
 		{"MNT-313", "image", corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "example.com/x"}}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			uid := plainPod(w, tc.source)
 			w.Advance(time.Second)
 			want(t, tc.rule+": phase", w.phase("p1"), corev1.PodRunning)
@@ -79,7 +79,7 @@ func TestPodVolumes(t *testing.T) {
 
 // A repository is not cloned any more (MNT-313).
 func TestGitRepo(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	plainPod(w, corev1.VolumeSource{GitRepo: &corev1.GitRepoVolumeSource{Repository: "https://example.com/x"}})
 	w.Advance(300 * time.Millisecond)
 	want(t, "MNT-313: events", w.events(), []string{

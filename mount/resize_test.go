@@ -23,13 +23,13 @@ func TestExpansionAtMount(t *testing.T) {
 	block := func(s *setup) { s.volume = []fake.Option{fake.Block()} }
 	const note, note0 = "patch-status 1Gi NodeResizeInProgress", "patch-status 0 NodeResizeInProgress"
 	told := []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}
-	loseCapacity := func(w *world) {
+	loseCapacity := func(w *fixture) {
 		w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = nil })
 	}
 	for _, tc := range []struct {
 		rule, name string
 		options    []func(*setup)
-		prepare    func(w *world)
+		prepare    func(w *fixture)
 		pod        fake.Option
 		steps      []string
 		events     []string
@@ -38,18 +38,18 @@ func TestExpansionAtMount(t *testing.T) {
 		{rule: "MNT-410", name: "after SetUp",
 			steps:  []string{"Stage h1", "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
 			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
-		{rule: "MNT-419", name: "in use does not keep the pod waiting", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.FailedPrecondition) },
+		{rule: "MNT-419", name: "in use does not keep the pod waiting", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.FailedPrecondition) },
 			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = FailedPrecondition", note}, phase: corev1.PodRunning},
-		{rule: "MNT-198", name: "a final error keeps it", prepare: func(w *world) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
+		{rule: "MNT-198", name: "a final error keeps it", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
 			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
 			events: []string{`FailedMount default/p1: MountVolume.Setup failed while expanding volume for volume "pv1" : Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no`,
 				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
-		{rule: "MNT-410", name: "the controller is not so far", prepare: func(w *world) {
+		{rule: "MNT-410", name: "the controller is not so far", prepare: func(w *fixture) {
 			w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) {
 				objects.SetResizeStatus(c, corev1.PersistentVolumeClaimControllerResizeInProgress)
 			})
 		}, steps: []string{"Stage h1", "Publish h1"}, phase: corev1.PodRunning},
-		{rule: "MNT-229", name: "a device that cannot", options: []func(*setup){block}, prepare: func(w *world) { w.failing(storage.NodeExpand, storage.Internal) },
+		{rule: "MNT-229", name: "a device that cannot", options: []func(*setup){block}, prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal) },
 			pod: fake.BlockClaims("c1"), steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1 = Internal", note},
 			phase: corev1.PodPending},
 		{rule: "MNT-430", name: "a claim that has lost its capacity", prepare: loseCapacity,
@@ -58,7 +58,7 @@ func TestExpansionAtMount(t *testing.T) {
 			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(told, told), phase: corev1.PodPending},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
-			w := newWorld(t, tc.options...)
+			w := newFixture(t, tc.options...)
 			w.grow("2Gi")
 			if tc.prepare != nil {
 				tc.prepare(w)
@@ -103,12 +103,12 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 	reads := func(pod *corev1.Pod) { pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true }
 	refused := []string{"FileSystemResizeFailed default/p1: " + readOnly, "FileSystemResizeFailed default/c1: " + readOnly}
 	t.Run("MNT-410", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.grow("2Gi")
 		pod := fake.Pod("p1", fake.OnNode(nodeName))
 		addClaim(pod, "data", "c1")
 		reads(pod)
-		w.create(pod)
+		w.Create(pod)
 		w.Advance(11 * time.Second)
 		w.attach(handle)
 		w.Advance(5 * time.Minute)
@@ -118,7 +118,7 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		want(t, "MNT-410: the pod", w.phase("p1"), corev1.PodRunning)
 	})
 	t.Run("MNT-406", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.run("p1")
 		k := w.node.kubelet
 		v, _ := k.desired.Volume(volumeName)
@@ -131,11 +131,11 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		want(t, "MNT-406: steps", w.steps(), nil)
 	})
 	t.Run("a writer comes first", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.run("p1")
 		second := fake.Pod("p2", fake.OnNode(nodeName), fake.UID("zzz"))
 		addClaim(second, "data", "c1")
-		w.create(second)
+		w.Create(second)
 		w.Advance(time.Second)
 		first := w.stored("p1").UID
 		v, _ := w.node.kubelet.desired.Volume(volumeName)
@@ -151,18 +151,18 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 // One expansion serves all pods of the node; block volumes grow in the same way, at the place of the device (MNT-424, MNT-429).
 func TestExpansionServesAll(t *testing.T) {
 	t.Run("MNT-429", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.run("p1")
 		w.pod("p2")
 		w.Advance(time.Second)
-		w.mark()
+		w.Mark()
 		w.grow("2Gi")
 		w.Advance(3 * time.Minute)
 		want(t, "calls", w.calls(), []string{"NodeExpand h1"})
 		want(t, "events", len(w.events()), 2)
 	})
 	t.Run("MNT-429 block", func(t *testing.T) {
-		w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
+		w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
 		pod := w.run("p1", fake.BlockClaims("c1"))
 		w.grow("2Gi")
 		w.Advance(61 * time.Second)
@@ -171,17 +171,17 @@ func TestExpansionServesAll(t *testing.T) {
 		k := w.node.kubelet
 		av, _ := k.actual.Volume(volumeName)
 		got, err := k.expansion.newExpandRequest(av.Spec, pod, av.DevicePath)
-		w.ok(err)
+		w.OK(err)
 		want(t, "MNT-424: device path", got.VolumePath, k.layout.CSIPublish("pv1", pod.UID))
 		want(t, "MNT-424: staging path", got.StagingPath, k.layout.CSIStaging("pv1"))
 	})
 	t.Run("MNT-424", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		pod := w.run("p1")
 		k := w.node.kubelet
 		av, _ := k.actual.Volume(volumeName)
 		got, err := k.expansion.newExpandRequest(av.Spec, pod, av.DevicePath)
-		w.ok(err)
+		w.OK(err)
 		want(t, "MNT-424: volume path", got.VolumePath, k.layout.CSIMount(pod.UID, "pv1"))
 		want(t, "MNT-424: staging path", got.StagingPath, k.layout.CSIGlobalMount(driverName, handle))
 	})
@@ -217,7 +217,7 @@ func TestStagingPathWhileMapping(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			e := &expanding{asked: map[string]string{}}
-			w := newWorld(t, func(s *setup) {
+			w := newFixture(t, func(s *setup) {
 				s.volume, s.driver = []fake.Option{fake.Block()}, tt.driver
 				s.wrap = func(driver *fake.Memory) storage.Backend {
 					e.Memory = driver
@@ -243,22 +243,22 @@ func TestStagingPathWhileMapping(t *testing.T) {
 // MNT-068, MNT-069: a larger volume that could not be read at one sync is seen at the next.
 func TestGrownVolumeIsReadAgain(t *testing.T) {
 	t.Run("a failed call", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.run("p1")
 		w.grow("2Gi")
-		w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolume"}, errors.New("no")).Once()
+		w.Faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolume"}, errors.New("no")).Once()
 		w.Advance(61 * time.Second)
 		want(t, "MNT-068: not seen", w.calls(), nil)
-		w.ok(w.Settle(time.Hour))
+		w.OK(w.Settle(time.Hour))
 		want(t, "MNT-069: Settle waits for it", w.calls(), []string{"NodeExpand h1"})
 	})
 	t.Run("a partition", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.run("p1")
 		w.grow("2Gi")
 		w.node.Partition(true)
 		w.Advance(5 * time.Minute)
-		w.ok(w.Settle(time.Hour))
+		w.OK(w.Settle(time.Hour))
 		w.node.Partition(false)
 		w.Advance(61 * time.Second)
 		want(t, "MNT-069", w.calls(), []string{"NodeExpand h1"})
@@ -274,20 +274,20 @@ func TestGrownVolumeIsReadAgain(t *testing.T) {
 
 // Each node expands a volume of many when its own pods notice (MNT-427).
 func TestEveryNodeExpands(t *testing.T) {
-	w := newWorld(t, func(s *setup) {
+	w := newFixture(t, func(s *setup) {
 		s.volume = []fake.Option{fake.Modes("RWX")}
 		s.object = func(driver *storagev1.CSIDriver) { no := false; driver.Spec.AttachRequired = &no }
 		s.driver = []fake.MemoryOption{fake.WithoutAttach()}
 	})
 	second, err := w.nodes.Add("n2")
-	w.ok(err)
+	w.OK(err)
 	w.pod("p1")
 	other := fake.Pod("p2", fake.OnNode("n2"))
 	addClaim(other, "data", "c1")
 	w.Advance(20 * time.Second)
-	w.create(other)
+	w.Create(other)
 	w.Advance(20 * time.Second)
-	w.mark()
+	w.Mark()
 	w.grow("2Gi")
 	w.Advance(35 * time.Second)
 	want(t, "MNT-427: the first node", w.steps(), []string{"patch-status 1Gi NodeResizeInProgress", "NodeExpand h1", "patch-status 2Gi "})
@@ -307,7 +307,7 @@ func TestLookAfterMount(t *testing.T) {
 		{"RWX", []string{"Stage h1", "Publish h1", "NodeExpand h1", "NodeExpand h1"}},
 	} {
 		t.Run("MNT-426 "+tc.mode, func(t *testing.T) {
-			w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Modes(tc.mode)} })
+			w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.Modes(tc.mode)} })
 			w.grow("2Gi")
 			w.pod("p1")
 			w.Advance(11 * time.Second)
@@ -323,7 +323,7 @@ func TestLookAfterMount(t *testing.T) {
 // A failure for good is remembered as long as the kubelet runs, also when the volume is gone from the node; a driver that refused while
 // the volume was used is asked again after that (MNT-107, MNT-419, MNT-425).
 func TestWhatIsRememberedOfFailures(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.NodeExpand, storage.FailedPrecondition).Times(1)
 	w.run("p1")
 	w.grow("2Gi")
@@ -334,7 +334,7 @@ func TestWhatIsRememberedOfFailures(t *testing.T) {
 	_, there := k.actual.Volume(volumeName)
 	want(t, "MNT-107: the record", there, false)
 	want(t, "MNT-425: remembered", k.actual.FailedExpansions[volumeName], true)
-	w.mark()
+	w.Mark()
 	w.pod("p2")
 	w.Advance(20 * time.Second)
 	want(t, "MNT-419: asked again", count(w.calls(), "NodeExpand h1"), 1)
@@ -346,7 +346,7 @@ func TestWhatIsRememberedOfFailures(t *testing.T) {
 
 // After a restart the size is that of the claim, and what was under way goes on with the mount (MNT-410, MNT-455).
 func TestExpansionAfterRestart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.grow("2Gi")
 	w.node.Stop()
@@ -362,7 +362,7 @@ func TestExpansionAfterRestart(t *testing.T) {
 
 // What the controller does later is seen in the next pass (MNT-406, MNT-925).
 func TestUndecidedExpansionGoesOn(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.grow("2Gi", func(c *corev1.PersistentVolumeClaim) { objects.SetResizeStatus(c, infeasible) })
 	w.Advance(2 * time.Minute)
@@ -376,10 +376,10 @@ func TestUndecidedExpansionGoesOn(t *testing.T) {
 func TestClaimCannotBeRead(t *testing.T) {
 	get := fake.Match{Target: api.APIServer, Verb: "get", Kind: string(api.PersistentVolumeClaim)}
 	t.Run("MNT-406", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.run("p1")
 		// The populator reads it first.
-		w.faults.Fail(get, errors.New("no")).Skip(1).Once()
+		w.Faults.Fail(get, errors.New("no")).Skip(1).Once()
 		w.grow("2Gi")
 		w.Advance(62 * time.Second)
 		want(t, "MNT-393: events", w.events(), []string{
@@ -388,12 +388,12 @@ func TestClaimCannotBeRead(t *testing.T) {
 		})
 	})
 	t.Run("MNT-410", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.grow("2Gi")
 		pod := w.pod("p1")
 		w.Advance(11 * time.Second)
 		// Verifying reads it, too.
-		w.faults.Fail(get, errors.New("no")).Skip(1).Once()
+		w.Faults.Fail(get, errors.New("no")).Skip(1).Once()
 		w.attach(handle)
 		w.Advance(300 * time.Millisecond)
 		want(t, "MNT-198: events", w.events(), []string{

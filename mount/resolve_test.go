@@ -43,7 +43,7 @@ func TestResolve(t *testing.T) {
 		}, want: `failed to get Plugin from volumeSpec for volume "pv1" err=no volume plugin matched`},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			if tc.claim != nil {
 				w.setClaim("c1", tc.claim)
 			}
@@ -58,9 +58,9 @@ func TestResolve(t *testing.T) {
 			w.node.kubeletActor.Go("test", func(p *engine.Process) {
 				switch tc.gone {
 				case "claim":
-					w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New(`persistentvolumeclaims "c1" not found`))
+					w.Faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolumeClaim"}, errors.New(`persistentvolumeclaims "c1" not found`))
 				case "volume":
-					w.faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolume"}, errors.New(`persistentvolumes "pv1" not found`))
+					w.Faults.Fail(fake.Match{Verb: "get", Kind: "PersistentVolume"}, errors.New(`persistentvolumes "pv1" not found`))
 				}
 				_, err := w.node.kubelet.populator.resolve(p, pod, &pod.Spec.Volumes[0], mounts, devices)
 				got := ""
@@ -80,13 +80,13 @@ func TestResolve(t *testing.T) {
 
 // MNT-020: a volume that two plugins are in charge of is an error.
 func TestTwoPlugins(t *testing.T) {
-	w := newWorld(t, func(s *setup) {
+	w := newFixture(t, func(s *setup) {
 		s.backends = []storage.Backend{fake.InTree("kubernetes.io/a"), fake.InTree("kubernetes.io/b")}
 	})
 	pod := fake.Pod("p", fake.OnNode(nodeName))
 	pod.Spec.Volumes = []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}}
 	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "x", MountPath: "/x"}}
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(400 * time.Millisecond)
 	want(t, "MNT-020", w.events(), []string{"FailedMount default/p: Unable to attach or mount volumes: unmounted volumes=[x], unattached volumes=[], failed to process volumes=[x]: " +
 		`failed to get Plugin from volumeSpec for volume "x" err=multiple volume plugins matched: kubernetes.io/a,kubernetes.io/b`})

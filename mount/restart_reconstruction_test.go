@@ -10,7 +10,7 @@ import (
 
 // A pod that was deleted while no kubelet ran goes as soon as what nobody can reconstruct is unmounted (MNT-387, MNT-453, MNT-461).
 func TestFailedReconstructionOfDeletedPod(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/x"}}
 	})

@@ -12,7 +12,7 @@ import (
 
 // Scenario 20: MNT-394, MNT-400, MNT-405, MNT-406, MNT-411, MNT-413, MNT-414, EXP-040, EXP-041.
 func TestScenario20OnlineExpansion(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.grow("2Gi")
 	w.Advance(50 * time.Second)
@@ -25,7 +25,7 @@ func TestScenario20OnlineExpansion(t *testing.T) {
 	})
 	v, _ := w.node.kubelet.actual.Volume(volumeName)
 	want(t, "MNT-406: size", v.Size, int64(2<<30))
-	w.mark()
+	w.Mark()
 	w.Advance(10 * time.Minute)
 	want(t, "MNT-405: no more of it", w.steps(), nil)
 }
@@ -33,7 +33,7 @@ func TestScenario20OnlineExpansion(t *testing.T) {
 // Scenario 21: MNT-417, MNT-418, MNT-419, MNT-423, MNT-428, MNT-923, MNT-924, EXP-042.
 func TestScenario21ExpansionFailures(t *testing.T) {
 	t.Run("a: in use", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.failing(storage.NodeExpand, storage.FailedPrecondition)
 		w.run("p1")
 		w.grow("2Gi")
@@ -44,7 +44,7 @@ func TestScenario21ExpansionFailures(t *testing.T) {
 		want(t, "MNT-419: the pod", w.phase("p1"), corev1.PodRunning)
 	})
 	t.Run("b: infeasible during mount", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.failing(storage.NodeExpand, storage.OutOfRange)
 		w.grow("2Gi")
 		pod := w.pod("p1")
@@ -62,7 +62,7 @@ func TestScenario21ExpansionFailures(t *testing.T) {
 			"failed to expand pvc with Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")
 	})
 	t.Run("c: the user gives in", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.failing(storage.NodeExpand, storage.Internal)
 		w.run("p1")
 		w.grow("2Gi")
@@ -74,7 +74,7 @@ func TestScenario21ExpansionFailures(t *testing.T) {
 		w.Advance(10 * time.Second)
 		want(t, "MNT-417, MNT-924: claim", w.claim(), "1Gi of 2Gi NodeResizeInfeasible Resizing Other FileSystemResizePending NodeResizeError")
 		w.Advance(time.Minute)
-		w.mark()
+		w.Mark()
 		w.Advance(10 * time.Minute)
 		want(t, "MNT-925: a quiet time", append(w.steps(), w.events()...), nil)
 	})

@@ -25,7 +25,7 @@ import (
 
 // Scenario 1: MNT-139, MNT-170, MNT-173, MNT-174, MNT-175, MNT-178, MNT-195, MNT-196, MNT-197, MNT-199, MNT-200, MNT-380.
 func TestScenario01FirstMount(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.pod("p1")
 	w.Advance(100 * time.Millisecond)
 	want(t, "MNT-065: desired", w.node.kubelet.desired.HasPodVolume(volumeName, pod.UID), true)
@@ -47,19 +47,19 @@ func TestScenario01FirstMount(t *testing.T) {
 
 // Scenario 2: MNT-021, MNT-201, MNT-135, MNT-287, MNT-932.
 func TestScenario02SharedDevice(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.pod("p2")
 	w.Advance(time.Second)
 	want(t, "MNT-201: calls", w.calls(), []string{"Publish h1"})
 	v, _ := w.node.kubelet.actual.Volume(volumeName)
 	want(t, "MNT-021: pods of the record", v.Pods.Len(), 2)
-	w.mark()
+	w.Mark()
 	w.deletePod("p1")
 	w.Advance(20 * time.Second)
 	want(t, "MNT-135: calls", w.calls(), []string{"Unpublish h1"})
 	want(t, "MNT-170: in use", w.inUse(), []corev1.UniqueVolumeName{volumeName})
-	w.mark()
+	w.Mark()
 	w.deletePod("p2")
 	w.Advance(500 * time.Millisecond)
 	want(t, "MNT-284: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
@@ -71,7 +71,7 @@ func TestScenario02SharedDevice(t *testing.T) {
 
 // Scenario 3: MNT-081, MNT-083, MNT-132, MNT-138, MNT-139, MNT-263, MNT-387.
 func TestScenario03Deletion(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.cfg.StopTime = 2 * time.Second })
+	w := newFixture(t, func(s *setup) { s.cfg.StopTime = 2 * time.Second })
 	w.run("p1")
 	w.deletePod("p1")
 	w.Advance(1900 * time.Millisecond)
@@ -84,7 +84,7 @@ func TestScenario03Deletion(t *testing.T) {
 
 // Scenario 4: MNT-174, MNT-352, MNT-382, MNT-900, MNT-909.
 func TestScenario04NeverAttached(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pod("p1")
 	w.Advance(120 * time.Second)
 	want(t, "MNT-909: operations", w.node.kubelet.operations.pending.Len(), 0)
@@ -101,7 +101,7 @@ func TestScenario04NeverAttached(t *testing.T) {
 
 // Scenario 5: MNT-068, MNT-069, MNT-072c, MNT-350, MNT-358, MNT-381, MNT-903.
 func TestScenario05UnboundClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	w.pod("p1")
 	const text = "FailedMount default/p1: Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: error processing PVC default/c1: PVC is not bound"
@@ -110,7 +110,7 @@ func TestScenario05UnboundClaim(t *testing.T) {
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
 	w.Advance(9 * time.Second)
 	want(t, "MNT-068: desired", len(w.node.kubelet.desired.Volumes()), 0)
-	w.mark()
+	w.Mark()
 	w.Advance(1200 * time.Millisecond)
 	// The first poll of the next sync comes before the populator, and finds no error left over: the last one was taken.
 	want(t, "MNT-358: events", w.events(), nil)
@@ -119,20 +119,20 @@ func TestScenario05UnboundClaim(t *testing.T) {
 
 // Scenario 5, second half: the error that a failed sync leaves behind meets the sync after it (MNT-358).
 func TestScenario05LeftOver(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	pod := w.pod("p1")
 	w.Advance(300 * time.Millisecond)
 	k := w.node.kubelet
 	k.desired.AddPodError(pod.UID, "error processing PVC default/c1: PVC is not bound")
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound })
-	w.mark()
+	w.Mark()
 	w.Advance(10200 * time.Millisecond)
 	want(t, "MNT-358: events", len(w.events()), 1)
 	want(t, "MNT-358: desired in the background", len(k.desired.Volumes()), 1)
 	w.Advance(10 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	w.Advance(12 * time.Second)
 	want(t, "MNT-358: phase", w.phase("p1"), corev1.PodRunning)
 	want(t, "MNT-358: no more events", w.events(), nil)
@@ -142,24 +142,24 @@ func TestScenario05LeftOver(t *testing.T) {
 func TestScenario06WrongVolume(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
-		change     func(w *world)
+		change     func(w *fixture)
 		pod        []fake.Option
 		want       string
 	}{
-		{"MNT-072h", "the volume points at another claim", func(w *world) {
+		{"MNT-072h", "the volume points at another claim", func(w *fixture) {
 			w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.ClaimRef.UID = "other" })
 		}, nil, "found PV object pv1 but its pv.Spec.ClaimRef.UID other does not point to claim.UID uid-c1"},
-		{"MNT-072g", "the volume points at no claim", func(w *world) {
+		{"MNT-072g", "the volume points at no claim", func(w *fixture) {
 			w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.ClaimRef = nil })
 		}, nil, "found PV object pv1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
-		{"MNT-072k", "a block volume is mounted", func(w *world) {
+		{"MNT-072k", "a block volume is mounted", func(w *fixture) {
 			w.setVolume("pv1", func(pv *corev1.PersistentVolume) { block := corev1.PersistentVolumeBlock; pv.Spec.VolumeMode = &block })
 		}, nil, "volume data has volumeMode Block, but is specified in volumeMounts"},
-		{"MNT-072e", "the claim of the ephemeral volume is another's", func(w *world) { w.bound("pv2", "h2", "p1-scratch") },
+		{"MNT-072e", "the claim of the ephemeral volume is another's", func(w *fixture) { w.bound("pv2", "h2", "p1-scratch") },
 			[]fake.Option{fake.Ephemeral("scratch", "1Gi", "")}, "PVC default/p1-scratch was not created for pod default/p1 (pod is not owner)"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			tc.change(w)
 			w.pod("p1", tc.pod...)
 			w.Advance(400 * time.Millisecond)
@@ -184,7 +184,7 @@ func TestScenario07ClaimBeingDeleted(t *testing.T) {
 		{"MNT-072b", []string{"example.com/other"}, 0},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp, c.Finalizers = &now, tc.finalizers })
 			w.pod("p1")
 			w.Advance(400 * time.Millisecond)
@@ -198,12 +198,12 @@ func TestScenario07ClaimBeingDeleted(t *testing.T) {
 
 // Scenario 8: MNT-005, MNT-082, MNT-243, MNT-282, MNT-390, MNT-901, MNT-911, MNT-933.
 func TestScenario08StageTimesOut(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.Stage, storage.DeadlineExceeded)
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	w.Advance(10 * time.Second)
 	const failed = " Stage h1 = DeadlineExceeded"
 	want(t, "MNT-933: retries", w.timed(), []string{"100ms" + failed, "700ms" + failed, "1.8s" + failed, "3.9s" + failed, "8s" + failed})
@@ -211,10 +211,10 @@ func TestScenario08StageTimesOut(t *testing.T) {
 	want(t, "MNT-243: state", w.state(pod.UID), "VolumeNotMounted DeviceMountUncertain")
 	w.hold("p1") // the object stays when its kubelet deletes it
 	w.deletePod("p1")
-	w.mark()
+	w.Mark()
 	w.Advance(10 * time.Second)
 	want(t, "MNT-901: retries go on", w.calls(), []string{"Stage h1 = DeadlineExceeded"})
-	w.mark()
+	w.Mark()
 	w.letGo("p1")
 	w.Advance(30 * time.Second)
 	want(t, "MNT-911: calls", w.calls(), []string{"Unstage h1"})
@@ -223,7 +223,7 @@ func TestScenario08StageTimesOut(t *testing.T) {
 
 // Scenario 9: MNT-244, MNT-911.
 func TestScenario09StageTimesOutThenFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.Stage, storage.DeadlineExceeded).Once()
 	w.failing(storage.Stage, storage.InvalidArgument)
 	pod := w.pod("p1")
@@ -234,7 +234,7 @@ func TestScenario09StageTimesOutThenFails(t *testing.T) {
 	w.Advance(time.Second)
 	want(t, "MNT-244: state", w.state(pod.UID), "VolumeNotMounted DeviceNotMounted")
 	w.deletePod("p1")
-	w.mark()
+	w.Mark()
 	w.Advance(20 * time.Second)
 	want(t, "MNT-911: calls", w.calls(), nil)
 	want(t, "MNT-135: state", w.state(pod.UID), "-")
@@ -242,7 +242,7 @@ func TestScenario09StageTimesOutThenFails(t *testing.T) {
 
 // Scenario 10: MNT-197, MNT-246, MNT-302, MNT-912.
 func TestScenario10PublishFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.Publish, storage.Internal)
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
@@ -253,7 +253,7 @@ func TestScenario10PublishFails(t *testing.T) {
 	w.hold("p1")
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
-	w.mark()
+	w.Mark()
 	w.letGo("p1")
 	w.Advance(20 * time.Second)
 	want(t, "MNT-912: calls", w.calls(), []string{"Unstage h1"})
@@ -261,12 +261,12 @@ func TestScenario10PublishFails(t *testing.T) {
 
 // Scenario 11: MNT-246, MNT-249.
 func TestScenario11PublishTimesOutOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.Publish, storage.DeadlineExceeded).Once()
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	w.Advance(200 * time.Millisecond)
 	want(t, "MNT-246: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
 	w.Advance(2 * time.Second)
@@ -276,7 +276,7 @@ func TestScenario11PublishTimesOutOnce(t *testing.T) {
 
 // Scenario 12: MNT-262, MNT-264, MNT-354, MNT-902, MNT-915.
 func TestScenario12UnpublishFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.failing(storage.Unpublish, storage.Internal).Times(3)
 	w.deletePod("p1")
@@ -292,7 +292,7 @@ func TestScenario12UnpublishFails(t *testing.T) {
 
 // Scenario 13: MNT-241, MNT-247, MNT-913.
 func TestScenario13DriverGone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.failing(storage.Publish, storage.DeadlineExceeded).Once()
 	pod := w.pod("p1")
 	w.Advance(11 * time.Second)
@@ -302,7 +302,7 @@ func TestScenario13DriverGone(t *testing.T) {
 	w.Advance(2 * time.Second)
 	want(t, "MNT-247: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
 	w.deletePod("p1")
-	w.mark()
+	w.Mark()
 	w.Advance(2 * time.Second)
 	want(t, "MNT-913: calls", w.calls(), nil)
 	want(t, "MNT-913: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
@@ -313,13 +313,13 @@ func TestScenario13DriverGone(t *testing.T) {
 
 // Scenario 14: MNT-151, MNT-156, MNT-157, MNT-907.
 func TestScenario14SharedBackoff(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p0")
 	w.failing(storage.Publish, storage.Internal).Times(4)
 	w.pod("p1")
 	w.Advance(4 * time.Second)
 	w.pod("p2")
-	w.mark()
+	w.Mark()
 	// Both pods wait for the window of the volume; whoever comes first by uid takes it, and success of one lets the other try at once.
 	w.Advance(5 * time.Second)
 	want(t, "MNT-907: calls", w.timed(), []string{"3.9s Publish h1", "4s Publish h1"})
@@ -327,7 +327,7 @@ func TestScenario14SharedBackoff(t *testing.T) {
 
 // Scenario 15: MNT-194, MNT-221, MNT-922.
 func TestScenario15OnePod(t *testing.T) {
-	w := newWorld(t, func(s *setup) {
+	w := newFixture(t, func(s *setup) {
 		s.volume = []fake.Option{fake.Modes("RWOP")}
 		s.driver = []fake.MemoryOption{fake.Lenient()}
 	})
@@ -345,11 +345,11 @@ func TestScenario15OnePod(t *testing.T) {
 
 // Scenario 16: MNT-042, MNT-906.
 func TestScenario16SameClaimTwice(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := fake.Pod("p1", fake.OnNode(nodeName))
 	addClaim(pod, "a", "c1")
 	addClaim(pod, "b", "c1")
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(11 * time.Second)
 	w.attach(handle)
 	w.Advance(time.Second)
@@ -360,7 +360,7 @@ func TestScenario16SameClaimTwice(t *testing.T) {
 
 // Scenario 17: MNT-222, MNT-223, MNT-224, MNT-225, MNT-226, MNT-227, MNT-228, MNT-230, MNT-231, MNT-270, MNT-286, MNT-307, MNT-308, MNT-392.
 func TestScenario17Block(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
+	w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
 	w.pod("p1", fake.BlockClaims("c1"))
 	w.Advance(11 * time.Second)
 	w.attach(handle)
@@ -374,7 +374,7 @@ func TestScenario17Block(t *testing.T) {
 		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" volumeMapPath %q`, k.layout.PodDevices(pod.UID)+"/kubernetes.io~csi"),
 	})
 	want(t, "MNT-380: phase", w.phase("p1"), corev1.PodRunning)
-	w.mark()
+	w.Mark()
 	w.deletePod("p1")
 	w.Advance(time.Second)
 	want(t, "MNT-270, MNT-286: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
@@ -385,7 +385,7 @@ func TestScenario17Block(t *testing.T) {
 
 // Scenario 18: MNT-104, MNT-154, MNT-289, MNT-917.
 func TestScenario18ComesBackDuringUnstage(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Unstage, 5*time.Second)} })
+	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Unstage, 5*time.Second)} })
 	w.run("p1")
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
@@ -403,12 +403,12 @@ func TestScenario18ComesBackDuringUnstage(t *testing.T) {
 // Scenario 19: MNT-067, MNT-070, MNT-248, MNT-302, MNT-914.
 func TestScenario19Republish(t *testing.T) {
 	yes := true
-	w := newWorld(t, func(s *setup) { s.object = func(d *storagev1.CSIDriver) { d.Spec.RequiresRepublish = &yes } })
+	w := newFixture(t, func(s *setup) { s.object = func(d *storagev1.CSIDriver) { d.Spec.RequiresRepublish = &yes } })
 	pod := w.run("p1")
 	w.Advance(61 * time.Second)
 	want(t, "MNT-070: calls", w.calls(), []string{"Publish h1"})
 	w.failing(storage.Publish, storage.Internal)
-	w.mark()
+	w.Mark()
 	w.Advance(60 * time.Second)
 	want(t, "MNT-248: failed", w.calls()[0], "Publish h1 = Internal")
 	want(t, "MNT-248: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
@@ -421,7 +421,7 @@ func TestScenario19Republish(t *testing.T) {
 
 // Scenario 22: MNT-450, MNT-451, MNT-452, MNT-455, MNT-462, MNT-171.
 func TestScenario22Restart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.node.Stop()
 	w.Advance(time.Second)
@@ -433,7 +433,7 @@ func TestScenario22Restart(t *testing.T) {
 	want(t, "MNT-455: calls", w.calls(), []string{"Stage h1", "Publish h1"})
 	want(t, "MNT-456: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
 	w.Advance(20 * time.Second)
-	for e := range w.Trace().Since(w.seen) {
+	for e := range w.Since() {
 		if node, ok := e.New.(*corev1.Node); ok && len(node.Status.VolumesInUse) == 0 {
 			t.Errorf("MNT-462: the volume left the list at %v", e.Time)
 		}
@@ -442,11 +442,11 @@ func TestScenario22Restart(t *testing.T) {
 
 // Scenario 23: MNT-131, MNT-454, MNT-457, MNT-459, MNT-460, MNT-480, MNT-927.
 func TestScenario23RestartAfterDeletion(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	w.faults.Fail(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
+	w.Faults.Fail(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
 	w.node.Start()
 	// The first reports use five of the failures, the correction two.
 	w.Advance(90 * time.Millisecond)
@@ -461,12 +461,12 @@ func TestScenario23RestartAfterDeletion(t *testing.T) {
 
 // Scenario 24: MNT-260, MNT-453, MNT-461, MNT-462, MNT-481.
 func TestScenario24LostMetadata(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
 	mount := kubeletdefs.Root + "/pods/" + string(pod.UID) + "/volumes/kubernetes.io~csi/pv1"
-	w.ok(w.node.disk.Remove(mount + "/" + disk.MetadataFile))
+	w.OK(w.node.disk.Remove(mount + "/" + disk.MetadataFile))
 	w.node.Start()
 	w.Advance(30 * time.Second)
 	want(t, "MNT-461: calls", w.calls(), nil)
@@ -489,7 +489,7 @@ func TestScenario25AttachLimit(t *testing.T) {
 		{"MNT-382", 0, corev1.PodPending, "", nil},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			w := newWorld(t, func(s *setup) {
+			w := newFixture(t, func(s *setup) {
 				s.object = func(d *storagev1.CSIDriver) {
 					if tc.period > 0 {
 						d.Spec.NodeAllocatableUpdatePeriodSeconds = &tc.period
@@ -524,29 +524,29 @@ func TestScenario25Refresh(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			period := int64(3600) // too long to matter
-			w := newWorld(t, func(s *setup) {
+			w := newFixture(t, func(s *setup) {
 				s.driver = tc.options
 				s.object = func(d *storagev1.CSIDriver) { d.Spec.NodeAllocatableUpdatePeriodSeconds = &period }
 			})
 			limit := func() string {
 				node, err := w.Store().CSINodes.Get(nodeName)
-				w.ok(err)
+				w.OK(err)
 				if node.Spec.Drivers[0].Allocatable == nil {
 					return "none"
 				}
 				return fmt.Sprint(*node.Spec.Drivers[0].Allocatable.Count)
 			}
 			node, err := w.Store().CSINodes.Get(nodeName)
-			w.ok(err)
+			w.OK(err)
 			stale, old := node.DeepCopy(), int32(5)
 			stale.Spec.Drivers[0].Allocatable = &storagev1.VolumeNodeResources{Count: &old}
-			w.load(stale)
+			w.Load(stale)
 			full := int32(8)
 			w.attachment(handle, func(va *storagev1.VolumeAttachment) {
 				va.Status.AttachError = &storagev1.VolumeError{Message: "full", ErrorCode: &full}
 			})
 			if tc.fails > 0 {
-				w.faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(tc.fails)
+				w.Faults.Fail(fake.Match{Verb: "update", Kind: string(api.CSINode)}, errors.New("broken")).Times(tc.fails)
 			}
 			w.pod("p1")
 			want(t, "before", limit(), "5")

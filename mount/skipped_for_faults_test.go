@@ -39,7 +39,7 @@ func TestAwaitedRequests(t *testing.T) {
 	for _, tt := range []struct {
 		rule, name string
 		match      fake.Match
-		before     func(*world) // with the pod running
+		before     func(*fixture) // with the pod running
 		after      time.Duration
 		skip       int
 		want       time.Duration // after the last sync, or the last report, the next 100 ms; zero is never
@@ -51,21 +51,21 @@ func TestAwaitedRequests(t *testing.T) {
 		{rule: "MNT-009", name: "calls that a fault leaves alone count", match: get(api.PersistentVolumeClaim, "default/c1"), skip: 4, after: 150 * time.Second, want: 7 * minute},
 		{rule: "MNT-069", name: "nobody reads another claim", match: get(api.PersistentVolumeClaim, "default/c2"), after: 150 * time.Second},
 		{rule: "MNT-069", name: "or one of which the pod uses no volume", match: get(api.PersistentVolumeClaim, "default/c1"), after: 150 * time.Second,
-			before: func(w *world) { w.forceDelete("p1") }},
+			before: func(w *fixture) { w.forceDelete("p1") }},
 		{rule: "MNT-380", name: "the status of a pod that goes on is not read", match: get(api.Pod, "default/p1"), after: 150 * time.Second},
 		{rule: "MNT-172", name: "neither is its Node", match: get(api.Node, nodeName), after: 150 * time.Second},
 		{rule: "MNT-172", name: "unless the watch does not show it", match: get(api.Node, nodeName), after: 155 * time.Second, want: 160 * time.Second,
-			before: func(w *world) { _, err := w.Store().Nodes.Delete(nodeName, deleteNow); w.ok(err) }},
+			before: func(w *fixture) { _, err := w.Store().Nodes.Delete(nodeName, deleteNow); w.OK(err) }},
 		{rule: "MNT-008", name: "an unchanged report is made", match: fake.Match{Verb: "patch-status", Kind: string(api.Node)}, after: 62 * minute,
 			want: 13 * (5*minute + 10*time.Second)},
 		{rule: "MNT-925", name: "a claim whose volume has grown is read in each pass", match: get(api.PersistentVolumeClaim, "default/c1"), after: 30*time.Second + 20*time.Millisecond,
-			before: func(w *world) {
+			before: func(w *fixture) {
 				w.grow("2Gi", func(c *corev1.PersistentVolumeClaim) { objects.SetResizeStatus(c, infeasible) })
 				w.Advance(2 * minute)
 			}, want: 30*time.Second + 100*time.Millisecond},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.run("p1")
 			w.Advance(time.Second)
 			if tt.before != nil {
@@ -83,7 +83,7 @@ func TestAwaitedRequests(t *testing.T) {
 				from = k.workers[w.stored("p1").UID].lastSync
 			}
 			w.Advance(from.Add(tt.after).Sub(w.Now()))
-			rule := w.faults.Fail(tt.match, errors.New("no")).Skip(tt.skip).Once()
+			rule := w.Faults.Fail(tt.match, errors.New("no")).Skip(tt.skip).Once()
 			if tt.want == 0 {
 				w.Advance(30 * minute)
 				want(t, "faults met", rule.Fired(), 0)
@@ -99,13 +99,13 @@ func TestAwaitedRequests(t *testing.T) {
 
 // A fault that a kubelet without a way to the API server cannot meet waits for it.
 func TestAwaitedBehindAPartition(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.run("p1")
 	w.Advance(5 * time.Minute)
 	from := w.node.kubelet.workers[w.stored("p1").UID].lastSync
 	w.node.Partition(true)
 	w.Advance(5 * time.Second)
-	rule := w.faults.Fail(fake.Match{Verb: "get", Kind: string(api.PersistentVolumeClaim)}, errors.New("no")).Once()
+	rule := w.Faults.Fail(fake.Match{Verb: "get", Kind: string(api.PersistentVolumeClaim)}, errors.New("no")).Once()
 	w.Advance(3 * time.Minute)
 	want(t, "MNT-009: faults met", rule.Fired(), 0)
 	w.node.Partition(false)
@@ -129,7 +129,7 @@ func TestForesight(t *testing.T) {
 		{"MNT-009", "with it", with, &with.reads, 0},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
-			w := newWorldWith(t, tt.injector)
+			w := newFixtureWith(t, tt.injector)
 			w.run("p1")
 			before := *tt.reads
 			w.Advance(time.Hour)

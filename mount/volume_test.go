@@ -23,43 +23,43 @@ func TestMountSteps(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
 		volume     []fake.Option
-		change     func(w *world)
+		change     func(w *fixture)
 		event      string
 		calls      []string
 	}{
 		{"MNT-191", "the volume is for another node", []fake.Option{fake.FromNodes("n2")}, nil,
 			`MountVolume.NodeAffinity check failed for volume "pv1" : no matching NodeSelectorTerms`, nil},
-		{"MNT-191", "the Node is gone", nil, func(w *world) {
+		{"MNT-191", "the Node is gone", nil, func(w *fixture) {
 			_, err := w.Store().Nodes.Delete(nodeName, api.DeleteOptions{})
-			w.ok(err)
+			w.OK(err)
 		}, `MountVolume.NodeAffinity check failed for volume "pv1" : error retrieving node: node "n1" not found`, nil},
-		{"MNT-195", "the attachment is gone", nil, func(w *world) {
+		{"MNT-195", "the attachment is gone", nil, func(w *fixture) {
 			_, err := w.Store().Attachments.Delete(objects.AttachmentName(handle, driverName, nodeName), deleteNow)
-			w.ok(err)
+			w.OK(err)
 		}, `MountVolume.WaitForAttach failed for volume "pv1" : volume h1 has GET error for volume attachment`, nil},
-		{"MNT-300", "the attachment failed", nil, func(w *world) {
+		{"MNT-300", "the attachment failed", nil, func(w *fixture) {
 			w.attachment(handle, func(va *storagev1.VolumeAttachment) {
 				va.Status.AttachError = &storagev1.VolumeError{Message: "on fire"}
 			})
 		}, `MountVolume.WaitForAttach failed for volume "pv1" : on fire`, nil},
-		{"MNT-300", "the attachment is not done", nil, func(w *world) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) },
+		{"MNT-300", "the attachment is not done", nil, func(w *fixture) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) },
 			`MountVolume.WaitForAttach failed for volume "pv1" : volume h1 is not attached for volume attachment`, nil},
-		{"MNT-196", "staging fails", nil, func(w *world) { w.failing(storage.Stage, storage.Internal) },
+		{"MNT-196", "staging fails", nil, func(w *fixture) { w.failing(storage.Stage, storage.Internal) },
 			`MountVolume.MountDevice failed for volume "pv1" : rpc error: code = Internal desc = no`, []string{"Stage h1 = Internal"}},
-		{"MNT-197", "publishing fails", nil, func(w *world) { w.failing(storage.Publish, storage.Internal) },
+		{"MNT-197", "publishing fails", nil, func(w *fixture) { w.failing(storage.Publish, storage.Internal) },
 			`MountVolume.SetUp failed for volume "pv1" : rpc error: code = Internal desc = no`, []string{"Stage h1", "Publish h1 = Internal"}},
-		{"MNT-241", "no driver", nil, func(w *world) { w.node.Unregister(driverName) },
+		{"MNT-241", "no driver", nil, func(w *fixture) { w.node.Unregister(driverName) },
 			`MountVolume.MountDevice failed for volume "pv1" : kubernetes.io/csi: attacher.MountDevice failed to get CSI client: driver name d not found in the list of registered CSI drivers`, nil},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
-			w := newWorld(t, func(s *setup) { s.volume = tc.volume })
+			w := newFixture(t, func(s *setup) { s.volume = tc.volume })
 			w.pod("p1")
 			w.Advance(11 * time.Second)
 			w.attach(handle)
 			if tc.change != nil {
 				tc.change(w)
 			}
-			w.mark()
+			w.Mark()
 			w.Advance(200 * time.Millisecond)
 			events := w.events()
 			if len(events) != 1 || !strings.HasPrefix(events[0], "FailedMount default/p1: "+tc.event) {
@@ -72,7 +72,7 @@ func TestMountSteps(t *testing.T) {
 
 // MNT-193: a hostPath takes no mount options; MNT-192 and MNT-190 are about plugins that cannot be found or made.
 func TestMountOptionsNotSupported(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.backends = []storage.Backend{fake.HostPath()} })
+	w := newFixture(t, func(s *setup) { s.backends = []storage.Backend{fake.HostPath()} })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/x"}}
 		pv.Spec.MountOptions = []string{"ro"}
@@ -95,24 +95,24 @@ func TestMapBeforeTheStart(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
 		volume     []fake.Option
-		change     func(*world)
+		change     func(*fixture)
 		why        string
 	}{
 		{"MNT-220", "the volume is for another node", []fake.Option{fake.FromNodes("n2")}, nil, "no matching NodeSelectorTerms"},
-		{"MNT-220", "the Node is gone", nil, func(w *world) {
+		{"MNT-220", "the Node is gone", nil, func(w *fixture) {
 			_, err := w.Store().Nodes.Delete(nodeName, api.DeleteOptions{})
-			w.ok(err)
+			w.OK(err)
 		}, `error retrieving node: node "n1" not found`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, func(s *setup) { s.volume = append([]fake.Option{fake.Block()}, tc.volume...) })
+			w := newFixture(t, func(s *setup) { s.volume = append([]fake.Option{fake.Block()}, tc.volume...) })
 			w.pod("p1", fake.BlockClaims("c1"))
 			w.Advance(11 * time.Second)
 			w.attach(handle)
 			if tc.change != nil {
 				tc.change(w)
 			}
-			w.mark()
+			w.Mark()
 			w.Advance(time.Second)
 			events := w.events()
 			if len(events) < 9 || events[0] != `FailedMount default/p1: MapVolume.NodeAffinity check failed for volume "pv1" : `+tc.why {
@@ -125,13 +125,13 @@ func TestMapBeforeTheStart(t *testing.T) {
 
 // MNT-226, MNT-227, MNT-918: a map that fails after the storage gave out the device is uncertain, though the error is final.
 func TestMapFailsAfterPublish(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
+	w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
 	pod := w.pod("p1", fake.BlockClaims("c1"))
 	link := w.node.kubelet.layout.PodDevice(pod.UID, objects.CSIPluginName, "pv1")
 	w.node.disk.Break(link, errors.New("read-only file system"))
 	w.Advance(11 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	w.Advance(200 * time.Millisecond)
 	want(t, "MNT-918: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
 	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], `FailedMapVolume default/p1: MapVolume.MapBlockVolume failed for volume "pv1"`) {
@@ -152,21 +152,21 @@ func TestMapFailsAfterPublish(t *testing.T) {
 func TestMapSteps(t *testing.T) {
 	for _, tc := range []struct {
 		rule   string
-		change func(w *world)
+		change func(w *fixture)
 		event  string
 		state  string
 	}{
-		{"MNT-222", func(w *world) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) }, "MapVolume.WaitForAttach failed", "VolumeNotMounted DeviceNotMounted"},
-		{"MNT-223", func(w *world) { w.failing(storage.Stage, storage.DeadlineExceeded) }, "MapVolume.SetUpDevice failed", "VolumeNotMounted DeviceMountUncertain"},
-		{"MNT-225", func(w *world) { w.failing(storage.Publish, storage.Internal) }, "MapVolume.MapPodDevice failed", "VolumeNotMounted DeviceGloballyMounted"},
+		{"MNT-222", func(w *fixture) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) }, "MapVolume.WaitForAttach failed", "VolumeNotMounted DeviceNotMounted"},
+		{"MNT-223", func(w *fixture) { w.failing(storage.Stage, storage.DeadlineExceeded) }, "MapVolume.SetUpDevice failed", "VolumeNotMounted DeviceMountUncertain"},
+		{"MNT-225", func(w *fixture) { w.failing(storage.Publish, storage.Internal) }, "MapVolume.MapPodDevice failed", "VolumeNotMounted DeviceGloballyMounted"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			w := newWorld(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
+			w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })
 			pod := w.pod("p1", fake.BlockClaims("c1"))
 			w.Advance(11 * time.Second)
 			w.attach(handle)
 			tc.change(w)
-			w.mark()
+			w.Mark()
 			w.Advance(200 * time.Millisecond)
 			if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "FailedMapVolume default/p1: "+tc.event) {
 				t.Errorf("%s: events = %q, want %q", tc.rule, events, tc.event)
@@ -178,11 +178,11 @@ func TestMapSteps(t *testing.T) {
 
 // MNT-261, MNT-915: what a subPath still holds keeps the volume mounted, and it stays Mounted.
 func TestSubpathCleanup(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := fake.Pod("p1", fake.OnNode(nodeName))
 	addClaim(pod, "data", "c1")
 	pod.Spec.Containers[0].VolumeMounts[0].SubPath = "part"
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(11 * time.Second)
 	w.attach(handle)
 	w.Advance(time.Second)
@@ -190,7 +190,7 @@ func TestSubpathCleanup(t *testing.T) {
 	part := w.node.kubelet.layout.Subpath(uid, "pv1", "main", 0)
 	want(t, "MNT-037: mounted", w.node.disk.Mounted(part), true)
 	w.node.disk.Break(part, errors.New("device or resource busy"))
-	w.mark()
+	w.Mark()
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
 	want(t, "MNT-261: calls", w.calls(), nil)
@@ -204,43 +204,43 @@ func TestSubpathCleanup(t *testing.T) {
 
 // MNT-260, MNT-140, MNT-921: an unmount that cannot start is silent and without backoff, and the pod stays.
 func TestUnmountCannotStart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	data := w.node.kubelet.layout.PodVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + disk.MetadataFile
 	kept, _ := w.node.disk.ReadMetadata(data)
-	w.ok(w.node.disk.Remove(data))
+	w.OK(w.node.disk.Remove(data))
 	w.deletePod("p1")
 	w.Advance(time.Minute)
 	want(t, "MNT-921: pod", w.phase("p1"), corev1.PodSucceeded)
 	want(t, "MNT-260: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
 	want(t, "MNT-398: events", w.events(), nil)
 	want(t, "MNT-140: operations", w.node.kubelet.operations.pending.Len(), 0)
-	w.ok(w.node.disk.WriteMetadata(data, kept))
+	w.OK(w.node.disk.WriteMetadata(data, kept))
 	w.Advance(time.Second)
 	want(t, "MNT-260: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 }
 
 // MNT-281: a mount that somebody made from the device keeps the device mounted.
 func TestDeviceStillReferenced(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	other := disk.Mount{Path: "/mnt/backup", Source: w.node.kubelet.layout.CSIGlobalMount(driverName, handle)}
-	w.ok(w.node.disk.Mount(other))
-	w.ok(w.node.disk.Mount(disk.Mount{Path: w.node.kubelet.layout.Root + "/plugins/kubernetes.io/csi/x", Source: other.Source}))
+	w.OK(w.node.disk.Mount(other))
+	w.OK(w.node.disk.Mount(disk.Mount{Path: w.node.kubelet.layout.Root + "/plugins/kubernetes.io/csi/x", Source: other.Source}))
 	want(t, "MNT-281: references", w.node.kubelet.operations.otherRefs(other.Source), []string{
 		"/mnt/backup", w.node.kubelet.layout.CSIMount(pod.UID, "pv1")})
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)
 	want(t, "MNT-281: calls", w.calls(), []string{"Unpublish h1"})
 	want(t, "MNT-281: state", w.state(pod.UID), "VolumeNotMounted DeviceGloballyMounted")
-	w.ok(w.node.disk.Unmount(other.Path))
+	w.OK(w.node.disk.Unmount(other.Path))
 	w.Advance(10 * time.Second)
 	want(t, "MNT-281: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 }
 
 // MNT-280, MNT-282, MNT-916: after a failed unmount of the device a new pod stages it again.
 func TestUnstageFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	w.failing(storage.Unstage, storage.Internal).Once()
 	w.deletePod("p1")
@@ -253,9 +253,9 @@ func TestUnstageFails(t *testing.T) {
 
 // MNT-283, MNT-288: a device that is still open makes its unmount uncertain.
 func TestDeviceOpened(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	k := w.node.kubelet
-	w.ok(w.node.disk.Mount(disk.Mount{Path: "/dev/x", Block: true}))
+	w.OK(w.node.disk.Mount(disk.Mount{Path: "/dev/x", Block: true}))
 	w.node.disk.Lock("/dev/x", true)
 	if err := k.operations.checkOpened("/dev/x"); err == nil {
 		t.Errorf("MNT-283: an open device passes")
@@ -272,19 +272,19 @@ func TestDeviceOpened(t *testing.T) {
 
 // MNT-006: a call that takes longer than two minutes ends then, without effect.
 func TestCallBudget(t *testing.T) {
-	w := newWorld(t)
-	w.faults.Slow(fake.Match{Target: driverName, Verb: "Stage"}, 3*time.Minute).Once()
+	w := newFixture(t)
+	w.Faults.Slow(fake.Match{Target: driverName, Verb: "Stage"}, 3*time.Minute).Once()
 	w.pod("p1")
 	w.Advance(11 * time.Second)
 	w.attach(handle)
-	w.mark()
+	w.Mark()
 	w.Advance(4 * time.Minute)
 	want(t, "MNT-006", w.timed()[:2], []string{"2m0.1s Stage h1 = DeadlineExceeded", "2m0.7s Stage h1"})
 }
 
 // MNT-301, MNT-306, MNT-920: a driver without staging goes through the states, and its directory stays.
 func TestWithoutStaging(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.WithoutStage()} })
+	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.WithoutStage()} })
 	pod := w.run("p1")
 	want(t, "MNT-920: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
 	w.deletePod("p1")
@@ -296,11 +296,11 @@ func TestWithoutStaging(t *testing.T) {
 
 // MNT-302: what the driver is told, and what is left beside the mount; MNT-305: what is left afterwards.
 func TestPublishFiles(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pod := w.run("p1")
 	l, fs := w.node.kubelet.layout, w.node.disk
 	data, err := fs.ReadMetadata(l.PodVolume(pod.UID, objects.CSIPluginName, "pv1") + "/" + disk.MetadataFile)
-	w.ok(err)
+	w.OK(err)
 	want(t, "MNT-302: metadata", data, disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle})
 	v, _ := w.driver.Volume(handle)
 	want(t, "MNT-030: target", v.Published[0].Target, l.CSIMount(pod.UID, "pv1"))
@@ -321,7 +321,7 @@ func TestInlineVolume(t *testing.T) {
 		{"MNT-303", []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}, 1},
 		{"MNT-302", nil, 0},
 	} {
-		w := newWorld(t, func(s *setup) {
+		w := newFixture(t, func(s *setup) {
 			s.driver = []fake.MemoryOption{fake.Lenient()}
 			yes := true
 			s.object = func(d *storagev1.CSIDriver) { d.Spec.VolumeLifecycleModes, d.Spec.PodInfoOnMount = tc.modes, &yes }
@@ -329,7 +329,7 @@ func TestInlineVolume(t *testing.T) {
 		pod := fake.Pod("p1", fake.OnNode(nodeName))
 		pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driverName}}}}
 		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/x"}}
-		w.create(pod)
+		w.Create(pod)
 		w.Advance(500 * time.Millisecond)
 		uid := w.stored("p1").UID
 		want(t, tc.rule+": calls", len(w.calls()), tc.calls)
@@ -341,7 +341,7 @@ func TestInlineVolume(t *testing.T) {
 
 // MNT-035, MNT-036, MNT-481: plugins of the kubelet itself.
 func TestTreePlugins(t *testing.T) {
-	w := newWorld(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS(), fake.HostPath()} })
+	w := newFixture(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS(), fake.HostPath()} })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/x"}}
 	})
@@ -365,7 +365,7 @@ func TestTreePlugins(t *testing.T) {
 
 // MNT-034: a local volume with a file system type is a device.
 func TestLocalDevice(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	fsType := "ext4"
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/dev/sdb", FSType: &fsType}}
@@ -377,7 +377,7 @@ func TestLocalDevice(t *testing.T) {
 		g := group
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &g}
 		group++
-		w.create(pod)
+		w.Create(pod)
 		w.Advance(time.Second)
 	}
 	global := w.node.kubelet.layout.GlobalMount(plugin.LocalPluginName, "pv1")
@@ -394,13 +394,13 @@ func TestLocalDevice(t *testing.T) {
 
 // MNT-304, MNT-330, MNT-331: the group of a CSI volume's files.
 func TestGroupOfFiles(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
 	pod := fake.Pod("p1", fake.OnNode(nodeName))
 	addClaim(pod, "data", "c1")
 	group := int64(7)
 	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &group}
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(11 * time.Second)
 	w.attach(handle)
 	w.Advance(time.Second)

@@ -137,7 +137,7 @@ func (r *Rig) Since() iter.Seq[trace.Entry] { return r.Trace().Since(r.seen) }
 
 // Lines returns the entries of the trace since the mark for which line returns a text.
 func (r *Rig) Lines(line func(trace.Entry) string) []string {
-	lines := []string{}
+	var lines []string
 	for e := range r.Since() {
 		if text := line(e); text != "" {
 			lines = append(lines, text)

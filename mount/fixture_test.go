@@ -15,10 +15,10 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/mount/internal/volumes"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -33,16 +33,12 @@ const (
 
 var volumeName = objects.CSIVolumeName(driverName, handle)
 
-// world is a node without controllers: the test plays the attach/detach controller.
-type world struct {
-	*engine.Engine
-	t      *testing.T
+// fixture is a node without controllers. The test takes the part of the attach/detach controller.
+type fixture struct {
+	*rig.Rig
 	nodes  *Nodes
 	node   *Node
 	driver *fake.Memory
-	faults *fake.Faults
-	seen   uint64
-	base   time.Time
 }
 
 type setup struct {
@@ -53,87 +49,58 @@ type setup struct {
 	backends []storage.Backend
 	object   func(*storagev1.CSIDriver)
 	volume   []fake.Option
-	wrap     func(driver *fake.Memory) storage.Backend // stands before the driver; nil for nothing
+	wrap     func(driver *fake.Memory) storage.Backend // returns the backend that wraps the driver; nil: none does
 }
 
-func newWorld(t *testing.T, options ...func(*setup)) *world {
+func newFixture(t *testing.T, options ...func(*setup)) *fixture {
 	t.Helper()
 	s := &setup{}
 	for _, option := range options {
 		option(s)
 	}
-	w := &world{t: t, faults: fake.NewFaults(), driver: fake.CSI(driverName, s.driver...)}
+	w := &fixture{Rig: rig.New(t, s.engine), driver: fake.CSI(driverName, s.driver...)}
 	var driver storage.Backend = w.driver
 	if s.wrap != nil {
 		driver = s.wrap(w.driver)
 	}
-	set, err := backends.NewSet(append(s.backends, driver)...)
-	w.ok(err)
-	s.engine.Trace = &trace.Trace{}
-	if s.engine.Injector == nil {
-		s.engine.Injector = w.faults
-	}
-	w.Engine, err = engine.New(s.engine)
-	w.ok(err)
-	w.nodes, err = New(w.Engine, set, s.cfg, s.opts)
-	w.ok(err)
+	var err error
+	w.nodes, err = New(w.Engine, rig.Backends(t, append(s.backends, driver)...), s.cfg, s.opts)
+	w.OK(err)
 	required := true
 	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName}, Spec: storagev1.CSIDriverSpec{AttachRequired: &required}}
 	if s.object != nil {
 		s.object(object)
 	}
-	w.create(object)
+	w.Create(object)
 	w.bound("pv1", handle, "c1", s.volume...)
 	w.node, err = w.nodes.Add(nodeName)
-	w.ok(err)
+	w.OK(err)
 	w.Advance(time.Second)
-	w.mark()
+	w.Mark()
 	return w
 }
 
-func (w *world) ok(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) create(objs ...api.Object) {
-	w.t.Helper()
-	for _, obj := range objs {
-		_, err := w.Store().Create(obj)
-		w.ok(err)
-	}
-}
-
-// load stores an object with its status.
-func (w *world) load(obj api.Object) {
-	w.t.Helper()
-	_, err := w.Store().Load(obj)
-	w.ok(err)
-}
-
 // bound makes a volume and a claim that are bound to each other.
-func (w *world) bound(name, handle, claim string, options ...fake.Option) {
-	w.t.Helper()
+func (w *fixture) bound(name, handle, claim string, options ...fake.Option) {
+	w.T.Helper()
 	uid := types.UID("uid-" + claim)
 	pv := fake.Volume(name, "1Gi", append([]fake.Option{fake.CSISource(driverName, handle), fake.ForClaim(claim, uid)}, options...)...)
 	pv.Status.Phase = corev1.VolumeBound
-	w.load(pv)
+	w.Load(pv)
 	pvc := fake.Claim(claim, "1Gi", fake.UID(uid), fake.VolumeName(name), fake.Phase("Bound"))
 	pvc.Spec.AccessModes, pvc.Spec.VolumeMode = pv.Spec.AccessModes, pv.Spec.VolumeMode
 	pvc.Status.Capacity = pv.Spec.Capacity
-	w.load(pvc)
+	w.Load(pvc)
 }
 
 // pod makes a pod with claim c1 as volume data, unless options say otherwise, and lets it arrive.
-func (w *world) pod(name string, options ...fake.Option) *corev1.Pod {
-	w.t.Helper()
+func (w *fixture) pod(name string, options ...fake.Option) *corev1.Pod {
+	w.T.Helper()
 	pod := fake.Pod(name, append([]fake.Option{fake.OnNode(nodeName)}, options...)...)
 	if len(pod.Spec.Volumes) == 0 {
 		addClaim(pod, "data", "c1")
 	}
-	w.create(pod)
+	w.Create(pod)
 	w.Advance(0)
 	return w.stored(name)
 }
@@ -145,14 +112,14 @@ func addClaim(pod *corev1.Pod, volume, claim string) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: "/" + volume})
 }
 
-func (w *world) stored(pod string) *corev1.Pod {
-	w.t.Helper()
+func (w *fixture) stored(pod string) *corev1.Pod {
+	w.T.Helper()
 	stored, err := w.Store().Pods.Get("default/" + pod)
-	w.ok(err)
+	w.OK(err)
 	return stored
 }
 
-func (w *world) phase(pod string) corev1.PodPhase {
+func (w *fixture) phase(pod string) corev1.PodPhase {
 	stored, ok := w.Store().Pods.Lookup("default/" + pod)
 	if !ok {
 		return "gone"
@@ -160,30 +127,27 @@ func (w *world) phase(pod string) corev1.PodPhase {
 	return stored.Status.Phase
 }
 
-func (w *world) deletePod(pod string) {
-	w.t.Helper()
-	_, err := w.Store().Pods.Delete("default/"+pod, api.DeleteOptions{})
-	w.ok(err)
+func (w *fixture) deletePod(pod string) {
+	w.T.Helper()
+	w.Delete(api.Pod, "default/"+pod)
 	w.Advance(0)
 }
 
-func (w *world) forceDelete(pod string) {
-	w.t.Helper()
-	now := int64(0)
-	_, err := w.Store().Pods.Delete("default/"+pod, api.DeleteOptions{GracePeriodSeconds: &now})
-	w.ok(err)
+func (w *fixture) forceDelete(pod string) {
+	w.T.Helper()
+	w.DeleteNow(api.Pod, "default/"+pod)
 	w.Advance(0)
 }
 
 // attach does what controller and attacher do: VolumeAttachment, storage, status of the node.
-func (w *world) attach(handles ...string) {
-	w.t.Helper()
+func (w *fixture) attach(handles ...string) {
+	w.T.Helper()
 	var attached []corev1.AttachedVolume
 	for _, h := range handles {
 		w.attachment(h, func(va *storagev1.VolumeAttachment) { va.Status.Attached = true })
 		if slices.Contains(handles, h) {
 			_, err := w.driver.Attach(storage.AttachRequest{ID: h, Node: nodeName})
-			w.ok(err)
+			w.OK(err)
 		}
 		attached = append(attached, corev1.AttachedVolume{Name: objects.CSIVolumeName(driverName, h)})
 	}
@@ -191,84 +155,73 @@ func (w *world) attach(handles ...string) {
 	w.Advance(0)
 }
 
-func (w *world) attachment(h string, change func(*storagev1.VolumeAttachment)) {
-	w.t.Helper()
+func (w *fixture) attachment(h string, change func(*storagev1.VolumeAttachment)) {
+	w.T.Helper()
 	pv := "pv" + strings.TrimPrefix(h, "h")
 	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: objects.AttachmentName(h, driverName, nodeName)}}
 	va.Spec = storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: nodeName, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}
 	change(va)
-	w.load(va)
+	w.Load(va)
 }
 
-func (w *world) setAttached(attached ...corev1.AttachedVolume) {
-	w.t.Helper()
+func (w *fixture) setAttached(attached ...corev1.AttachedVolume) {
+	w.T.Helper()
 	node, err := w.Store().Nodes.Get(nodeName)
-	w.ok(err)
+	w.OK(err)
 	changed := *node
 	changed.Status.VolumesAttached = attached
 	_, err = w.Store().Nodes.UpdateStatus(&changed)
-	w.ok(err)
+	w.OK(err)
 }
 
 // run brings a pod to Running, from the beginning.
-func (w *world) run(pod string, options ...fake.Option) *corev1.Pod {
-	w.t.Helper()
+func (w *fixture) run(pod string, options ...fake.Option) *corev1.Pod {
+	w.T.Helper()
 	w.pod(pod, options...)
 	w.Advance(11 * time.Second)
 	w.attach(handle)
 	w.Advance(time.Second)
 	if got := w.phase(pod); got != corev1.PodRunning {
-		w.t.Fatalf("pod %s is %s, want Running", pod, got)
+		w.T.Fatalf("pod %s is %s, want Running", pod, got)
 	}
-	w.mark()
+	w.Mark()
 	return w.stored(pod)
 }
 
-// mark begins a new stretch of the log.
-func (w *world) mark() { w.seen, w.base = w.Trace().Seq(), w.Now() }
+// calls returns the storage calls that ended since the mark: "Stage h1", or "Stage h1 = Internal".
+func (w *fixture) calls() []string { return w.Lines(endedCall) }
 
-// calls are the storage calls that ended since the mark: "Stage h1", or "Stage h1 = Internal".
-func (w *world) calls() []string {
-	var calls []string
-	for e := range w.Trace().Since(w.seen) {
-		if e.Type == trace.Storage && e.Verb == "end" {
-			calls = append(calls, callLine(e))
+// timed returns the calls with the time since the mark.
+func (w *fixture) timed() []string {
+	return w.Lines(func(e trace.Entry) string {
+		if call := endedCall(e); call != "" {
+			return fmt.Sprintf("%v %s", e.Time.Sub(w.Begin), call)
 		}
-	}
-	return calls
+		return ""
+	})
 }
 
-// timed are the calls with the time since the mark.
-func (w *world) timed() []string {
-	var calls []string
-	for e := range w.Trace().Since(w.seen) {
-		if e.Type == trace.Storage && e.Verb == "end" {
-			calls = append(calls, fmt.Sprintf("%v %s", e.Time.Sub(w.base), callLine(e)))
+func endedCall(e trace.Entry) string {
+	switch {
+	case e.Type != trace.Storage || e.Verb != "end":
+		return ""
+	case e.Err != nil:
+		return fmt.Sprintf("%s %s = %s", e.Call.Verb, e.Call.Key, storage.CodeOf(e.Err))
+	}
+	return e.Call.Verb + " " + e.Call.Key
+}
+
+// events returns the Events since the mark: "FailedMount default/p1: text".
+func (w *fixture) events() []string {
+	return w.Lines(func(e trace.Entry) string {
+		if e.Type != trace.Emitted {
+			return ""
 		}
-	}
-	return calls
+		return fmt.Sprintf("%s %s: %s", e.Reason, e.Object.Key, e.Text)
+	})
 }
 
-func callLine(e trace.Entry) string {
-	line := e.Call.Verb + " " + e.Call.Key
-	if e.Err != nil {
-		line += " = " + string(storage.CodeOf(e.Err))
-	}
-	return line
-}
-
-// events are the Events since the mark: "FailedMount default/p1: text".
-func (w *world) events() []string {
-	var events []string
-	for e := range w.Trace().Since(w.seen) {
-		if e.Type == trace.Emitted {
-			events = append(events, fmt.Sprintf("%s %s: %s", e.Reason, e.Object.Key, e.Text))
-		}
-	}
-	return events
-}
-
-func (w *world) inUse() []corev1.UniqueVolumeName {
+func (w *fixture) inUse() []corev1.UniqueVolumeName {
 	node, ok := w.Store().Nodes.Lookup(nodeName)
 	if !ok {
 		return nil
@@ -277,7 +230,7 @@ func (w *world) inUse() []corev1.UniqueVolumeName {
 }
 
 // state is how the volume is mounted for a pod, and on the node: "VolumeMounted DeviceGloballyMounted", "-" without a record.
-func (w *world) state(uid types.UID) string {
+func (w *fixture) state(uid types.UID) string {
 	k := w.node.kubelet
 	v, ok := k.actual.Volume(volumeName)
 	if !ok {
@@ -290,7 +243,7 @@ func (w *world) state(uid types.UID) string {
 	return string(pod) + " " + string(v.Device)
 }
 
-func want[T any](t *testing.T, what string, got, want T) {
+func want[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -298,49 +251,49 @@ func want[T any](t *testing.T, what string, got, want T) {
 }
 
 // failing makes the next calls of an operation fail with a code.
-func (w *world) failing(op storage.Op, code storage.Code) *fake.Rule {
-	return w.faults.Fail(fake.Match{Target: driverName, Verb: string(op)}, storage.Errorf(code, "no"))
+func (w *fixture) failing(op storage.Op, code storage.Code) *fake.Rule {
+	return w.Faults.Fail(fake.Match{Target: driverName, Verb: string(op)}, storage.Errorf(code, "no"))
 }
 
-func (w *world) setClaim(name string, change func(*corev1.PersistentVolumeClaim)) {
-	w.t.Helper()
+func (w *fixture) setClaim(name string, change func(*corev1.PersistentVolumeClaim)) {
+	w.T.Helper()
 	claim, err := w.Store().Claims.Get("default/" + name)
-	w.ok(err)
+	w.OK(err)
 	changed := claim.DeepCopy()
 	change(changed)
-	w.load(changed)
+	w.Load(changed)
 }
 
-func (w *world) setVolume(name string, change func(*corev1.PersistentVolume)) {
-	w.t.Helper()
+func (w *fixture) setVolume(name string, change func(*corev1.PersistentVolume)) {
+	w.T.Helper()
 	pv, err := w.Store().Volumes.Get(name)
-	w.ok(err)
+	w.OK(err)
 	changed := pv.DeepCopy()
 	change(changed)
-	w.load(changed)
+	w.Load(changed)
 }
 
-// hold keeps a pod in the API after its deletion, letGo ends that.
-func (w *world) hold(pod string) { w.finalizers(pod, "example.com/hold") }
+// hold adds a finalizer to a pod; letGo removes it.
+func (w *fixture) hold(pod string) { w.finalizers(pod, "example.com/hold") }
 
-func (w *world) letGo(pod string) { w.finalizers(pod) }
+func (w *fixture) letGo(pod string) { w.finalizers(pod) }
 
-func (w *world) finalizers(pod string, names ...string) {
-	w.t.Helper()
+func (w *fixture) finalizers(pod string, names ...string) {
+	w.T.Helper()
 	changed := *w.stored(pod)
 	changed.Finalizers = names
 	_, err := w.Store().Pods.Update(&changed)
-	w.ok(err)
+	w.OK(err)
 	w.Advance(0)
 }
 
 // deleteNow deletes without conditions.
 var deleteNow = api.DeleteOptions{}
 
-// newWorldWith is a world with another injector.
-func newWorldWith(t *testing.T, injector api.Injector) *world {
+// newFixtureWith returns a fixture with another injector.
+func newFixtureWith(t *testing.T, injector api.Injector) *fixture {
 	t.Helper()
-	return newWorld(t, func(s *setup) { s.engine.Injector = injector })
+	return newFixture(t, func(s *setup) { s.engine.Injector = injector })
 }
 
 // testSpec is the spec of a volume of a pod.

@@ -22,8 +22,8 @@ const (
 )
 
 // grow does what the user and the controller do to expand c1, up to where the node takes over (MNT-400).
-func (w *world) grow(size string, changes ...func(*corev1.PersistentVolumeClaim)) {
-	w.t.Helper()
+func (w *fixture) grow(size string, changes ...func(*corev1.PersistentVolumeClaim)) {
+	w.T.Helper()
 	quantity := resource.MustParse(size)
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {
 		pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: quantity}
@@ -44,10 +44,10 @@ func (w *world) grow(size string, changes ...func(*corev1.PersistentVolumeClaim)
 }
 
 // claim tells what is known about the size of c1: "2Gi of 2Gi", with the status and the conditions of an expansion.
-func (w *world) claim() string {
-	w.t.Helper()
+func (w *fixture) claim() string {
+	w.T.Helper()
 	c, err := w.Store().Claims.Get("default/c1")
-	w.ok(err)
+	w.OK(err)
 	capacity, allocated := c.Status.Capacity[corev1.ResourceStorage], c.Status.AllocatedResources[corev1.ResourceStorage]
 	words := []string{capacity.String() + " of " + allocated.String()}
 	if status := objects.ResizeStatus(c); status != "" {
@@ -60,10 +60,10 @@ func (w *world) claim() string {
 }
 
 // conditionMessage is the message of a condition of c1.
-func (w *world) conditionMessage(kind corev1.PersistentVolumeClaimConditionType) string {
-	w.t.Helper()
+func (w *fixture) conditionMessage(kind corev1.PersistentVolumeClaimConditionType) string {
+	w.T.Helper()
 	c, err := w.Store().Claims.Get("default/c1")
-	w.ok(err)
+	w.OK(err)
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == kind {
 			return condition.Message
@@ -73,19 +73,19 @@ func (w *world) conditionMessage(kind corev1.PersistentVolumeClaimConditionType)
 }
 
 // nextSync lets the time pass until the next sync of p1 has its consequences.
-func (w *world) nextSync() {
-	w.t.Helper()
+func (w *fixture) nextSync() {
+	w.T.Helper()
 	w.Advance(59 * time.Second)
-	want(w.t, "MNT-069: steps before the sync", w.steps(), nil)
+	want(w.T, "MNT-069: steps before the sync", w.steps(), nil)
 	worker := w.node.kubelet.workers[w.stored("p1").UID]
 	w.Advance(worker.next.due.Sub(w.Now()))
 	w.Advance(100 * time.Millisecond)
 }
 
 // steps are the writes of claims and the storage calls since the mark, in their order.
-func (w *world) steps() []string {
+func (w *fixture) steps() []string {
 	var steps []string
-	for e := range w.Trace().Since(w.seen) {
+	for e := range w.Since() {
 		switch {
 		case e.Type == trace.Write && e.Object.Kind == api.PersistentVolumeClaim && e.Verb != "load" && e.Actor != api.User:
 			claim, _ := e.New.(*corev1.PersistentVolumeClaim)
@@ -96,7 +96,7 @@ func (w *world) steps() []string {
 			capacity := claim.Status.Capacity[corev1.ResourceStorage]
 			steps = append(steps, fmt.Sprintf("%s %s %s", e.Verb, capacity.String(), objects.ResizeStatus(claim)))
 		case e.Type == trace.Storage && e.Verb == "end":
-			steps = append(steps, callLine(e))
+			steps = append(steps, endedCall(e))
 		}
 	}
 	return steps
