@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
@@ -172,7 +173,7 @@ func phaseOf(obj api.Object) string {
 
 func diffLog(t *testing.T, call string, got, want []string) {
 	t.Helper()
-	if diff := cmp.Diff(got, append([]string{}, want...)); diff != "" {
+	if diff := cmp.Diff(got, want, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s: log -got +want:\n%s", call, diff)
 	}
 }
