@@ -26,9 +26,9 @@ func attributes(name string, pairs ...string) *storagev1.VolumeAttributesClass {
 }
 
 // attributesWorld has two classes, gold and silver.
-func attributesWorld(t *testing.T, opts ...fake.MemoryOption) *world {
+func attributesWorld(t *testing.T, opts ...fake.MemoryOption) *fixture {
 	t.Helper()
-	w := newWorld(t, opts...)
+	w := newFixture(t, opts...)
 	w.must(w.Create(attributes("gold", "iops", "900"), attributes("silver", "iops", "100")))
 	w.settle()
 	w.mark()
@@ -36,7 +36,7 @@ func attributesWorld(t *testing.T, opts ...fake.MemoryOption) *world {
 }
 
 // be has the claim name another class; "" is none.
-func (w *world) be(class string) {
+func (w *fixture) be(class string) {
 	w.t.Helper()
 	value := `"` + class + `"`
 	if class == "" {
@@ -45,7 +45,7 @@ func (w *world) be(class string) {
 	w.must(w.Patch(fake.Claim("data", "1Gi"), `{"spec":{"volumeAttributesClassName":`+value+`}}`))
 }
 
-func (w *world) condition(condition corev1.PersistentVolumeClaimConditionType) corev1.PersistentVolumeClaimCondition {
+func (w *fixture) condition(condition corev1.PersistentVolumeClaimConditionType) corev1.PersistentVolumeClaimCondition {
 	w.t.Helper()
 	for _, c := range w.claim().Status.Conditions {
 		if c.Type == condition {
@@ -56,7 +56,7 @@ func (w *world) condition(condition corev1.PersistentVolumeClaimConditionType) c
 	return corev1.PersistentVolumeClaimCondition{}
 }
 
-func (w *world) iops() string {
+func (w *fixture) iops() string {
 	v, _ := w.disk.Volume(w.pv)
 	return v.Modified["iops"]
 }
@@ -82,7 +82,7 @@ func TestModify(t *testing.T) {
 }
 
 func TestModifyWithMetadata(t *testing.T) {
-	w := newWorldWith(t, volsim.Config{Resizer: expand.ResizerConfig{ExtraMetadata: true}})
+	w := newFixtureWith(t, volsim.Config{Resizer: expand.ResizerConfig{ExtraMetadata: true}})
 	w.must(w.Create(attributes("gold", "iops", "900")))
 	w.settle()
 	w.be("gold")

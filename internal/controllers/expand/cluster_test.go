@@ -13,7 +13,7 @@ import (
 
 // A whole cluster, kubelet included: the volume of a running pod grows, controller, sidecar and node each doing their part.
 func TestWholeCluster(t *testing.T) {
-	w := &world{t: t, disk: fake.CSI(driver)}
+	w := &fixture{t: t, disk: fake.CSI(driver)}
 	w.start(volsim.Config{Backends: []storage.Backend{w.disk}})
 	w.must(w.Create(fake.Node("n1"), fake.Class("fast", driver, fake.Expandable())))
 	w.settle()

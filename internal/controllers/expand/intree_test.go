@@ -20,9 +20,9 @@ var errSome = errors.New("some error")
 const flex = "example.com/flex"
 
 // newFlexWorld has the claim bound to a volume of a FlexVolume driver.
-func newFlexWorld(t *testing.T, opts ...fake.Option) *world {
+func newFlexWorld(t *testing.T, opts ...fake.Option) *fixture {
 	t.Helper()
-	w := &world{t: t, pv: "static-1"}
+	w := &fixture{t: t, pv: "static-1"}
 	w.start(volsim.Config{Backends: []storage.Backend{fake.FlexVolume(flex)}, Without: []string{volsim.Kubelets}})
 	claim := append([]fake.Option{fake.InClass("fast")}, opts...)
 	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", append(claim, fake.FlexSource(flex))...),
@@ -85,7 +85,7 @@ func TestFlexVolumeBlock(t *testing.T) {
 
 // An in-tree plugin of one's own, without anything to do on nodes.
 func TestInTreePlugin(t *testing.T) {
-	w := &world{t: t, pv: "static-1"}
+	w := &fixture{t: t, pv: "static-1"}
 	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/grows", fake.Only(storage.Expand))}, Without: []string{volsim.Kubelets}})
 	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
 		fake.Claim("data", "1Gi", fake.InClass("fast"))))
@@ -107,7 +107,7 @@ func TestInTreePlugin(t *testing.T) {
 
 // EXP-014: a source that more than one plugin claims.
 func TestTwoPlugins(t *testing.T) {
-	w := &world{t: t, pv: "static-1"}
+	w := &fixture{t: t, pv: "static-1"}
 	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/a", fake.Only(storage.Expand)), fake.InTree("kubernetes.io/b", fake.Only(storage.Expand))}, Without: []string{volsim.Kubelets}})
 	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
 		fake.Claim("data", "1Gi", fake.InClass("fast"))))
@@ -140,7 +140,7 @@ func TestFlexVolumeFails(t *testing.T) {
 // A volume of an in-tree plugin that a CSI driver took over from.
 func TestMigrated(t *testing.T) {
 	const ebs = "ebs.csi.aws.com"
-	w := &world{t: t, pv: "static-1", disk: fake.CSI(ebs, fake.Without(storage.NodeExpand))}
+	w := &fixture{t: t, pv: "static-1", disk: fake.CSI(ebs, fake.Without(storage.NodeExpand))}
 	w.start(volsim.Config{Backends: []storage.Backend{w.disk}, Without: []string{volsim.Kubelets}})
 	pv := fake.Volume("static-1", "1Gi", fake.InClass("fast"))
 	pv.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"}}

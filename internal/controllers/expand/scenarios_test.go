@@ -16,7 +16,7 @@ import (
 )
 
 func TestRaise(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.must(w.ask("2Gi"))
 	w.settle()
 	w.want("EXP-014, EXP-021, EXP-022, EXP-023", external,
@@ -36,7 +36,7 @@ func TestRaise(t *testing.T) {
 }
 
 func TestRaiseWithoutNodes(t *testing.T) {
-	w := newWorld(t, fake.Without(storage.NodeExpand))
+	w := newFixture(t, fake.Without(storage.NodeExpand))
 	w.must(w.ask("2Gi"))
 	w.settle()
 	w.want("EXP-024", external,
@@ -53,7 +53,7 @@ func TestRaiseWithoutNodes(t *testing.T) {
 }
 
 func TestRaiseOnNodesOnly(t *testing.T) {
-	w := newWorld(t, fake.Without(storage.Expand))
+	w := newFixture(t, fake.Without(storage.Expand))
 	w.must(w.ask("2Gi"))
 	w.settle()
 	w.want("EXP-030: a driver that expands on nodes only is not asked here", external,
@@ -66,7 +66,7 @@ func TestRaiseOnNodesOnly(t *testing.T) {
 
 // The size is the driver's, in its unit.
 func TestRoundedSize(t *testing.T) {
-	w := newWorld(t, fake.Without(storage.NodeExpand))
+	w := newFixture(t, fake.Without(storage.NodeExpand))
 	w.must(w.ask("1500M"))
 	w.settle()
 	w.wantState("EXP-022, EXP-024", "1500M, allocated 1500M, no node | 1500M")
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 		{"EXP-001", "expandable", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", true, nil},
 		{"EXP-002", "what it has", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "1Gi", false, apierrors.IsInvalid},
 	} {
-		w := &world{t: t}
+		w := &fixture{t: t}
 		w.start(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Without: []string{volsim.Kubelets}})
 		w.must(w.Create(tt.objects...))
 		w.settle()
@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 
 // Infeasible: the driver is asked twice, and then every five minutes, until another size is asked for.
 func TestInfeasible(t *testing.T) {
-	w := newWorld(t, fake.MaxSize("3Gi"), fake.Without(storage.NodeExpand))
+	w := newFixture(t, fake.MaxSize("3Gi"), fake.Without(storage.NodeExpand))
 	w.must(w.ask("4Gi"))
 	failure := `resize volume "pv" by resizer "disk.example.com" failed: rpc error: code = OutOfRange desc = volume pv cannot have 4294967296 bytes, only 3221225472`
 	w.advance(30 * sec)
@@ -135,7 +135,7 @@ func TestInfeasible(t *testing.T) {
 
 // An error that leaves the outcome open: the driver may be at it, so the size stays although the user wants less.
 func TestLoweredWhileUncertain(t *testing.T) {
-	w := newWorld(t, fake.Without(storage.NodeExpand))
+	w := newFixture(t, fake.Without(storage.NodeExpand))
 	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.ResourceExhausted, "full")).Times(3)
 	w.must(w.ask("4Gi"))
 	w.advance(500_000_000)
@@ -167,7 +167,7 @@ func TestLoweredWhileUncertain(t *testing.T) {
 
 // A final error that says nothing about the size: the next size is the one that is asked for.
 func TestLoweredAfterFailure(t *testing.T) {
-	w := newWorld(t, fake.Without(storage.NodeExpand))
+	w := newFixture(t, fake.Without(storage.NodeExpand))
 	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Internal, "on fire")).Times(2)
 	w.must(w.ask("4Gi"))
 	w.advance(0)
@@ -179,7 +179,7 @@ func TestLoweredAfterFailure(t *testing.T) {
 
 // The memory of a final error does not survive a restart.
 func TestLoweredAfterFailureAndRestart(t *testing.T) {
-	w := newWorld(t, fake.Without(storage.NodeExpand))
+	w := newFixture(t, fake.Without(storage.NodeExpand))
 	rule := w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Internal, "on fire"))
 	w.must(w.ask("4Gi"))
 	w.advance(0)
@@ -195,21 +195,21 @@ func TestLoweredAfterFailureAndRestart(t *testing.T) {
 func TestCrashAndLostReply(t *testing.T) {
 	for _, tt := range []struct {
 		rule, name string
-		fault      func(*world)
+		fault      func(*fixture)
 	}{
-		{"EXP-022", "crash after the call", func(w *world) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Effect().Once() }},
-		{"EXP-021", "crash before the call", func(w *world) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Once() }},
-		{"EXP-025", "the reply is lost", func(w *world) {
+		{"EXP-022", "crash after the call", func(w *fixture) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Effect().Once() }},
+		{"EXP-021", "crash before the call", func(w *fixture) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Once() }},
+		{"EXP-025", "the reply is lost", func(w *fixture) {
 			w.Faults.Lose(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Once()
 		}},
-		{"EXP-022", "the volume cannot be written", func(w *world) {
+		{"EXP-022", "the volume cannot be written", func(w *fixture) {
 			w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch", Kind: "PersistentVolume"}, apierrors.NewInternalError(errSome)).Once()
 		}},
-		{"EXP-023", "the claim cannot be written at the end", func(w *world) {
+		{"EXP-023", "the claim cannot be written at the end", func(w *fixture) {
 			w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch-status"}, apierrors.NewInternalError(errSome)).Skip(1).Once()
 		}},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		tt.fault(w)
 		w.must(w.ask("2Gi"))
 		w.advance(10 * minute)
@@ -222,7 +222,7 @@ func TestCrashAndLostReply(t *testing.T) {
 
 // A claim that was written by others in the meantime: the driver is not called on what is out of date.
 func TestConflictBeforeTheCall(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch-status"},
 		apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), "data", errSome)).Once()
 	w.must(w.ask("2Gi"))
@@ -233,7 +233,7 @@ func TestConflictBeforeTheCall(t *testing.T) {
 }
 
 func TestSlowDriver(t *testing.T) {
-	w := newWorld(t, fake.Latency(storage.Expand, 20*sec))
+	w := newFixture(t, fake.Latency(storage.Expand, 20*sec))
 	w.must(w.ask("2Gi"))
 	w.advance(15 * sec)
 	require.Contains(t, w.log(), "10s Expand DeadlineExceeded", "EXP-020: the sidecar waits for 10 s")
@@ -241,7 +241,7 @@ func TestSlowDriver(t *testing.T) {
 }
 
 // attach has a pod use the volume.
-func (w *world) attach() {
+func (w *fixture) attach() {
 	w.t.Helper()
 	w.must(w.Create(fake.Node("n1"), fake.Pod("db", fake.Claims("data"), fake.OnNode("n1"))))
 	_, err := w.disk.Attach(storage.AttachRequest{ID: w.pv, Node: "n1"})
@@ -252,7 +252,7 @@ func (w *world) attach() {
 
 // A driver that does not expand what is in use.
 func TestInUse(t *testing.T) {
-	w := newWorld(t, fake.OfflineExpansion(), fake.Without(storage.NodeExpand))
+	w := newFixture(t, fake.OfflineExpansion(), fake.Without(storage.NodeExpand))
 	w.attach()
 	w.must(w.ask("2Gi"))
 	w.advance(0)
@@ -271,7 +271,7 @@ func TestInUse(t *testing.T) {
 	w.must(w.Until(func() bool { return w.claim().Status.Capacity.Storage().String() == "2Gi" }, 30*minute))
 	w.wantState("EXP-025: the pod is gone", "2Gi, allocated 2Gi, no node | 2Gi")
 
-	w = newWorldWith(t, volsim.Config{Resizer: expand.ResizerConfig{IgnoreUse: true}}, fake.OfflineExpansion())
+	w = newFixtureWith(t, volsim.Config{Resizer: expand.ResizerConfig{IgnoreUse: true}}, fake.OfflineExpansion())
 	w.attach()
 	w.must(w.ask("2Gi"))
 	w.advance(10 * sec)
@@ -282,7 +282,7 @@ func TestInUse(t *testing.T) {
 
 // What the resizer looks at, and what it leaves alone.
 func TestTriggers(t *testing.T) {
-	w := newWorldWith(t, volsim.Config{Backends: []storage.Backend{fake.CSI("other.example.com")}})
+	w := newFixtureWith(t, volsim.Config{Backends: []storage.Backend{fake.CSI("other.example.com")}})
 	w.must(w.Create(fake.Volume("foreign", "1Gi", fake.CSISource("other.example.com", "h"), fake.Annotations("volume.alpha.kubernetes.io/pre-resize-capacity", "1Gi"),
 		fake.ForClaim("other"), fake.InClass("fast")), fake.Claim("other", "1Gi", fake.InClass("fast"), fake.VolumeName("foreign"))))
 	w.settle()
@@ -316,7 +316,7 @@ func TestTriggers(t *testing.T) {
 
 // EXP-011: the volume is read from the server, and a failure of that is tried again.
 func TestVolumeCannotBeRead(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Faults.Fail(fake.Match{Actor: actors.Expander, Verb: "get"}, apierrors.NewInternalError(errSome)).Once()
 	w.must(w.ask("2Gi"))
 	w.settle()
@@ -325,7 +325,7 @@ func TestVolumeCannotBeRead(t *testing.T) {
 
 // EXP-011: a bound claim whose volume is not there is no work that Settle waits for; it is looked at again from time to time.
 func TestVolumeIsGone(t *testing.T) {
-	w := &world{t: t, pv: "gone"}
+	w := &fixture{t: t, pv: "gone"}
 	w.start(volsim.Config{Without: []string{volsim.Kubelets, "persistentvolume-controller"}})
 	claim := fake.Claim("data", "2Gi", fake.InClass("fast"), fake.VolumeName("gone"), fake.Phase("Bound"), fake.UID("u1"))
 	w.must(w.Load(claim))
@@ -337,7 +337,7 @@ func TestVolumeIsGone(t *testing.T) {
 
 // A claim whose volume belongs to another one.
 func TestNotItsVolume(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	other := fake.Claim("wrong", "3Gi", fake.InClass("fast"), fake.VolumeName(w.pv), fake.Phase("Bound"), fake.UID("u9"))
 	w.must(w.Load(other))
 	w.settle()

@@ -16,10 +16,10 @@ import (
 
 // troubled is a world in which two sizes and two classes are asked for, while calls fail, replies are lost, events come late and the
 // sidecar crashes.
-func troubled(t *testing.T, seed int64) *world {
+func troubled(t *testing.T, seed int64) *fixture {
 	t.Helper()
 	resizer := actors.Resizer(driver)
-	w := newWorldWith(t, volsim.Config{
+	w := newFixtureWith(t, volsim.Config{
 		Seed: seed, Latency: 20 * time.Millisecond, Lag: map[string]time.Duration{resizer: time.Duration(seed%7) * 300 * time.Millisecond},
 	}, fake.Without(storage.NodeExpand), fake.Latency(storage.Expand, time.Duration(seed%5)*sec))
 	w.must(w.Create(attributes("gold", "iops", "900"), attributes("silver", "iops", "100")))
@@ -77,7 +77,7 @@ func TestSameTrace(t *testing.T) {
 
 // EXP-020: what the sidecar wrote itself it knows, however late the event.
 func TestOwnWritesAreKnown(t *testing.T) {
-	w := newWorldWith(t, volsim.Config{Lag: map[string]time.Duration{actors.Resizer(driver): 30 * sec}}, fake.Without(storage.NodeExpand))
+	w := newFixtureWith(t, volsim.Config{Lag: map[string]time.Duration{actors.Resizer(driver): 30 * sec}}, fake.Without(storage.NodeExpand))
 	w.advance(minute)
 	w.Faults.Fail(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Times(3)
 	w.must(w.ask("2Gi"))

@@ -16,7 +16,7 @@ func binding(name, node string) *corev1.Binding {
 }
 
 func TestBind(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	create(w, node("n1"))
 	before := create(w, pod("web"))
 	w.changes()
@@ -46,7 +46,7 @@ func TestBind(t *testing.T) {
 }
 
 func TestBindIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	create(w, node("n1"))
 	create(w, pod("web"))
 	create(w, running("busy"))

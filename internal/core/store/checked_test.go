@@ -56,7 +56,7 @@ func TestMetadataOnTrust(t *testing.T) {
 		}, true},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			s := newWorld(t).Store
+			s := newFixture(t).Store
 			stored, err := test.stored(s)
 			require.NoError(t, err)
 			require.Equal(t, test.wantErr, updated(s, stored) != nil)

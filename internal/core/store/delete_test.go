@@ -17,7 +17,7 @@ import (
 )
 
 func TestDeleteWithoutGrace(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	_, err := w.Delete(api.StorageClass, "fast", api.DeleteOptions{})
 	status := w.refused("API-050", err, http.StatusNotFound, metav1.StatusReasonNotFound, 0)
 	assert.Equal(t, `storageclasses.storage.k8s.io "fast" not found`, status.Message, "API-050, API-022")
@@ -72,23 +72,23 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		call func(*world, *corev1.PersistentVolume) (*corev1.PersistentVolume, error)
+		call func(*fixture, *corev1.PersistentVolume) (*corev1.PersistentVolume, error)
 	}{
-		{"by an update", func(w *world, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+		{"by an update", func(w *fixture, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 			return w.Volumes.Update(with(v, drop))
 		}},
-		{"by an update of the status", func(w *world, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+		{"by an update of the status", func(w *fixture, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 			return w.Volumes.UpdateStatus(with(v, drop))
 		}},
-		{"by a patch", func(w *world, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+		{"by a patch", func(w *fixture, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 			return w.Volumes.Patch("disk", []byte(`{"metadata":{"finalizers":null,"labels":{"last":"words"}}}`), api.Main)
 		}},
-		{"without a version", func(w *world, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+		{"without a version", func(w *fixture, v *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 			return w.Volumes.Update(with(v, func(v *corev1.PersistentVolume) { drop(v); v.ResourceVersion = "" }))
 		}},
 	} {
 		t.Run("API-055 "+test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			var changes []api.Change[*corev1.PersistentVolume]
 			marked := remove(w, create(w, disk("disk"))).(*corev1.PersistentVolume)
 			_, err := w.Volumes.Watch(store.WatchOptions[*corev1.PersistentVolume]{From: w.Version()}, func(c api.Change[*corev1.PersistentVolume]) {
@@ -114,7 +114,7 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 		})
 	}
 	t.Run("API-055 validation comes first", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		marked := remove(w, create(w, disk("disk"))).(*corev1.PersistentVolume)
 		w.changes()
 		_, err := w.Update(with(marked, func(v *corev1.PersistentVolume) { v.Finalizers, v.Spec.AccessModes = nil, nil }))
@@ -124,21 +124,21 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 		assert.Equal(t, 1, w.Volumes.Len())
 	})
 	t.Run("API-055 one finalizer left", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		marked := remove(w, create(w, held(disk("disk")))).(*corev1.PersistentVolume)
 		w.changes()
 		update(w, with(marked, func(v *corev1.PersistentVolume) { v.Finalizers = v.Finalizers[:1] }))
 		assert.Equal(t, []string{"MODIFIED PersistentVolume/disk 3"}, w.changes())
 	})
 	t.Run("API-055 not before it is deleted", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		pv := create(w, disk("disk"))
 		w.changes()
 		update(w, with(pv, func(v *corev1.PersistentVolume) { v.Finalizers = nil }))
 		assert.Equal(t, []string{"MODIFIED PersistentVolume/disk 2"}, w.changes())
 	})
 	t.Run("API-243 not through the status of an attachment", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		marked := remove(w, create(w, held(attachment("att")))).(*storagev1.VolumeAttachment)
 		w.changes()
 		_, err := w.Attachments.UpdateStatus(with(marked, func(va *storagev1.VolumeAttachment) { va.Finalizers = nil }))
@@ -146,7 +146,7 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 		assert.Empty(t, w.changes(), "API-243, API-014")
 	})
 	t.Run("API-055 the answer has the new generation", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		marked := remove(w, create(w, held(driver("csi.example.com")))).(*storagev1.CSIDriver)
 		answer := update(w, with(marked, func(d *storagev1.CSIDriver) { d.Finalizers, d.Spec.PodInfoOnMount = nil, new(true) }))
 		assert.Equal(t, marked.Generation+1, answer.Generation)
@@ -155,7 +155,7 @@ func TestFinalizerRemovalDeletes(t *testing.T) {
 }
 
 func TestRecreate(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	first := create(w, class("fast"))
 	remove(w, first)
 	second := create(w, class("fast"))
@@ -164,7 +164,7 @@ func TestRecreate(t *testing.T) {
 }
 
 func TestPreconditions(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pv := create(w, disk("disk"))
 	w.changes()
 	for _, test := range []struct {
@@ -187,7 +187,7 @@ func TestPreconditions(t *testing.T) {
 }
 
 func TestDeleteAll(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, name := range []string{"a", "b", "c"} {
 		create(w, class(name))
 	}
@@ -232,7 +232,7 @@ func TestPodGrace(t *testing.T) {
 		{"API-062", "running", phase(corev1.PodRunning), nil, 30},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			p := running("web")
 			if test.change != nil {
 				test.change(p)
@@ -277,7 +277,7 @@ func TestDeletePodAgain(t *testing.T) {
 		{"API-064", "nothing", 20 * time.Second, new(int64(0)), 0, 20 * time.Second, []string{"MODIFIED Pod/default/web 4", "DELETED Pod/default/web 5"}},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			p := create(w, running("web"))
 			remove(w, p)
 			// API-065: that nothing runs any more does not count now.
@@ -296,7 +296,7 @@ func TestDeletePodAgain(t *testing.T) {
 }
 
 func TestPodsAndFinalizers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	create(w, held(running("web")))
 	w.changes()
 	obj, err := w.Pods.Delete("default/web", api.DeleteOptions{GracePeriodSeconds: new(int64(0))})
@@ -335,7 +335,7 @@ func TestHalfDeleted(t *testing.T) {
 	} {
 		for _, obj := range []api.Object{class("a"), running("a")} {
 			t.Run(test.rule+" "+test.name+", a "+string(api.KindOf(obj)), func(t *testing.T) {
-				w := newWorld(t)
+				w := newFixture(t)
 				load(w, with(obj, func(o api.Object) {
 					o.SetDeletionTimestamp(&test.at)
 					o.SetDeletionGracePeriodSeconds(test.grace)

@@ -119,7 +119,7 @@ func TestErrors(t *testing.T) {
 			}}},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			create(w, disk("disk"))
 			create(w, class("fast"))
 			create(w, driver("csi.example.com"))
@@ -150,7 +150,7 @@ func TestPlurals(t *testing.T) {
 		api.VolumeAttachment: "volumeattachments.storage.k8s.io", api.CSIDriver: "csidrivers.storage.k8s.io",
 		api.CSINode: "csinodes.storage.k8s.io", api.CSIStorageCapacity: "csistoragecapacities.storage.k8s.io", api.Event: "events",
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, kind := range store.Kinds() {
 		_, err := w.Get(kind, "x")
 		status := w.refused("API-026", err, http.StatusNotFound, metav1.StatusReasonNotFound, 0)

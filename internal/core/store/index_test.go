@@ -19,7 +19,7 @@ func byClass(v *corev1.PersistentVolume) []string {
 }
 
 func TestIndex(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	inClass := func(name string) func(*corev1.PersistentVolume) {
 		return func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = name }
 	}

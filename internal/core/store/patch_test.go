@@ -33,7 +33,7 @@ func TestPatch(t *testing.T) {
 		{"API-210", "the status, by the wrong way", `{"status":{"phase":"Bound"}}`, nil},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			stored := create(w, with(disk("disk"), func(v *corev1.PersistentVolume) {
 				v.Labels, v.Spec.MountOptions = map[string]string{"a": "1"}, []string{"ro", "sync"}
 			}))
@@ -49,7 +49,7 @@ func TestPatch(t *testing.T) {
 		})
 	}
 	t.Run("API-016 the status", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		create(w, disk("disk"))
 		got, err := w.Volumes.Patch("disk", []byte(`{"status":{"phase":"Bound"},"spec":{"storageClassName":"x"}}`), api.Status)
 		require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestPatch(t *testing.T) {
 		assert.Empty(t, got.Spec.StorageClassName)
 	})
 	t.Run("API-016 a patch never conflicts by itself", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		create(w, attachment("att")) // updates of this kind must name a version
 		for _, patch := range []string{`{"metadata":{"labels":{"a":"1"}}}`, `{"metadata":{"labels":{"a":"2"}}}`} {
 			_, err := w.Attachments.Patch("att", []byte(patch), api.Main)
@@ -107,7 +107,7 @@ func TestPatchIsRefused(t *testing.T) {
 		{"API-221", "a change that is not allowed", `{"spec":{"resources":{"requests":{"storage":"6Gi"}}}}`, 422, metav1.StatusReasonInvalid, ""},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			create(w, claim("data"))
 			w.changes()
 			_, err := w.Claims.Patch("default/data", []byte(test.patch), api.Main)
@@ -117,7 +117,7 @@ func TestPatchIsRefused(t *testing.T) {
 			}
 		})
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	create(w, class("fast"))
 	w.changes()
 	_, err := w.Patch(api.StorageClass, "fast", []byte(`{}`), api.Status)

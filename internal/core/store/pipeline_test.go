@@ -52,7 +52,7 @@ func TestMatrix(t *testing.T) {
 			edit: func(o api.Object) { o.(*corev1.Pod).Spec.Containers[0].Image = "example.com/app:2" }},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			kind, key := api.KindOf(test.good), api.KeyOf(test.good)
 			// API-009: the scope decides what a namespace means.
 			assert.Equal(t, test.namespaced, strings.Contains(key, "/"), "%s: key %q", test.rule, key)
@@ -98,7 +98,7 @@ func TestMatrix(t *testing.T) {
 }
 
 func TestGeneration(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	// API-031: a value sent on create is kept where the type does not set it, and ignored on update.
 	pv := create(w, held(with(disk("disk"), func(v *corev1.PersistentVolume) { v.Generation = 5 })))
 	assert.EqualValues(t, 5, pv.Generation, "API-031 on create")
@@ -115,7 +115,7 @@ func TestGeneration(t *testing.T) {
 func TestCreate(t *testing.T) {
 	t.Run("API-001 what a client may not say is wiped", func(t *testing.T) {
 		for _, obj := range every() {
-			w := newWorld(t)
+			w := newFixture(t)
 			yesterday := metav1.NewTime(noon.Add(-24 * time.Hour))
 			sent := with(obj, func(o api.Object) {
 				o.SetUID("mine")
@@ -134,20 +134,20 @@ func TestCreate(t *testing.T) {
 		}
 	})
 	t.Run("API-001 the status is reset, defaults and admission are applied", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		pv := create(w, with(disk("disk"), func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeBound }))
 		assert.Equal(t, corev1.VolumePending, pv.Status.Phase)
 		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, pv.Spec.PersistentVolumeReclaimPolicy)
 		assert.Equal(t, []string{"kubernetes.io/pv-protection"}, pv.Finalizers)
 	})
 	t.Run("API-001 a refused create leaves nothing behind", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		_, err := w.Create(with(disk("disk"), func(v *corev1.PersistentVolume) { v.Spec.AccessModes = nil }))
 		w.refused("API-001", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 0)
 		assert.Zero(t, w.Len())
 	})
 	t.Run("API-017 a version is a server error, once everything else is right", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		_, err := w.Create(with(disk("disk"), func(v *corev1.PersistentVolume) { v.ResourceVersion = "7" }))
 		status := w.refused("API-017", err, http.StatusInternalServerError, "", 0)
 		assert.Equal(t, "resourceVersion should not be set on objects to be created", status.Message)
@@ -161,7 +161,7 @@ func TestCreate(t *testing.T) {
 		w.refused("API-017 before the name", err, http.StatusInternalServerError, "", version)
 	})
 	t.Run("API-036 an owner that is given twice counts once", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Controller: new(true)}
 		other := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "q", UID: "v"}
 		twice := func(c *corev1.PersistentVolumeClaim) {
@@ -174,7 +174,7 @@ func TestCreate(t *testing.T) {
 		assert.Equal(t, version, w.Version(), "on update, too")
 	})
 	t.Run("dry run", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		obj, err := w.CreateWith(disk("disk"), api.CreateOptions{DryRun: true})
 		require.NoError(t, err)
 		assert.NotEmpty(t, obj.GetUID())
@@ -191,7 +191,7 @@ func TestCreate(t *testing.T) {
 		w.refused("API-023", err, http.StatusConflict, metav1.StatusReasonAlreadyExists, 1)
 	})
 	t.Run("skip validation", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		bad := with(disk("disk"), func(v *corev1.PersistentVolume) { v.Spec.AccessModes, v.Spec.Capacity = nil, nil })
 		obj, err := w.CreateWith(bad, api.CreateOptions{SkipValidation: true})
 		require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	// API-005: one counter for all kinds and namespaces.
 	for i, obj := range every() {
 		stored := create(w, obj)
@@ -226,7 +226,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.now = noon.Add(1999 * time.Millisecond)
 	second := metav1.NewTime(noon.Add(time.Second))
 	pv := create(w, disk("disk"))
@@ -249,7 +249,7 @@ func TestTimes(t *testing.T) {
 // TestReads is API-007: whatever is stored has its defaults, so that giving them again changes nothing.
 func TestReads(t *testing.T) {
 	for _, obj := range every() {
-		w := newWorld(t)
+		w := newFixture(t)
 		created := create(w, obj)
 		version := w.Version()
 		update(w, created)
@@ -261,14 +261,14 @@ func TestReads(t *testing.T) {
 		update(w, loaded)
 		assert.Equal(t, version, w.Version(), "API-007 %s as loaded", api.KindOf(obj))
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	pv := load(w, disk("disk"))
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, pv.Spec.PersistentVolumeReclaimPolicy, "API-007")
 	assert.Equal(t, corev1.VolumePending, pv.Status.Phase, "API-007")
 }
 
 func TestGenerateName(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	named := func(base string) *corev1.PersistentVolumeClaim {
 		return with(claim(""), func(c *corev1.PersistentVolumeClaim) { c.GenerateName = base })
 	}
@@ -285,7 +285,7 @@ func TestGenerateName(t *testing.T) {
 	var taken []string
 	const filler = 20
 	draw := func() (*corev1.PersistentVolumeClaim, error) {
-		w := newWorld(t)
+		w := newFixture(t)
 		for i := range filler {
 			name := fmt.Sprintf("other-%d", i)
 			if i < len(taken) {
@@ -307,7 +307,7 @@ func TestGenerateName(t *testing.T) {
 }
 
 func TestNamespaces(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	inNamespace := func(v *corev1.PersistentVolume) { v.Namespace = "somewhere" }
 	pv := create(w, with(disk("disk"), inNamespace))
 	assert.Empty(t, pv.Namespace, "API-009: cleared on create")
@@ -359,7 +359,7 @@ func TestUpdate(t *testing.T) {
 			`persistentvolumeclaims "data" is forbidden: only dynamically provisioned pvc can be resized`},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			stored := create(w, claim("data"))
 			bound, err := w.Claims.UpdateStatus(with(stored, func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimBound }))
 			require.NoError(t, err)
@@ -375,7 +375,7 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestUpdateIsAccepted(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	old := create(w, disk("disk"))
 	label := func(value string) func(*corev1.PersistentVolume) {
 		return func(v *corev1.PersistentVolume) { v.Labels = map[string]string{"a": value} }
@@ -417,7 +417,7 @@ func TestUpdateIsAccepted(t *testing.T) {
 }
 
 func TestStatusUpdate(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	pv := create(w, disk("disk"))
 	changed := with(pv, func(v *corev1.PersistentVolume) {
 		v.Status.Phase, v.Spec.StorageClassName, v.Labels = corev1.VolumeAvailable, "other", map[string]string{"a": "b"}
@@ -461,7 +461,7 @@ func TestStatusUpdate(t *testing.T) {
 }
 
 func TestWalksGoOnWhileWriting(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, name := range []string{"a", "b", "c"} {
 		create(w, disk(name))
 	}
@@ -486,7 +486,7 @@ func TestWalksGoOnWhileWriting(t *testing.T) {
 }
 
 func TestUntyped(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var missing *corev1.PersistentVolume
 	for name, call := range map[string]func() error{
 		"create nil":           func() error { _, err := w.Create(nil); return err },

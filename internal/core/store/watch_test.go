@@ -33,7 +33,7 @@ func label(value string) func(*corev1.PersistentVolume) {
 }
 
 func TestWatch(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var seen []string
 	listen(t, w.Store, volumeWatch{}, &seen)
 	pv := create(w, held(with(disk("disk"), label("0"))))
@@ -99,7 +99,7 @@ func TestWatchFrom(t *testing.T) {
 }
 
 func TestWatchMatch(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var seen []string
 	listen(t, w.Store, volumeWatch{Match: func(v *corev1.PersistentVolume) bool { return v.Labels["a"] != "" }}, &seen)
 	pv := create(w, disk("disk"))
@@ -126,7 +126,7 @@ func TestWatchMatch(t *testing.T) {
 
 // TestSchedulerSelector is API-076: a pod that completes is deleted for those who watch pods in other phases.
 func TestSchedulerSelector(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var seen []string
 	_, err := w.Pods.Watch(store.WatchOptions[*corev1.Pod]{Match: func(p *corev1.Pod) bool {
 		return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
@@ -144,7 +144,7 @@ func TestSchedulerSelector(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var first, second []string
 	var other *store.Watch[*corev1.PersistentVolume]
 	one, err := w.Volumes.Watch(volumeWatch{}, func(c api.Change[*corev1.PersistentVolume]) {
@@ -166,7 +166,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	at := metav1.NewTime(noon.Add(-1000))
 	given := with(disk("disk"), func(v *corev1.PersistentVolume) {
 		v.UID, v.ResourceVersion, v.Generation, v.Finalizers, v.Status.Phase = "u", "99", 3, []string{hold}, corev1.VolumeBound

@@ -93,7 +93,7 @@ func (s *OurScheduler) Do(step Step) (err error) {
 		err = step.Rule.Add(s.faults)
 	case Advance:
 	default:
-		err = fmt.Errorf("a world of pods that want nodes has no %q", step.Op)
+		err = fmt.Errorf("a scheduling scenario has no step %q", step.Op)
 	}
 	return err
 }

@@ -34,13 +34,13 @@ func TestSchedule(t *testing.T) {
 	reported, lines, raced := 0, 0, 1
 	for i := range number {
 		seed := *first + uint64(i)
-		world := differential.GenerateSchedule(seed)
-		ours := scheduleHere(t, world)
+		cluster := differential.GenerateSchedule(seed)
+		ours := scheduleHere(t, cluster)
 		lines += len(ours)
 		diff := ""
 		// If two pods are bound at the same instant, goroutines race.
 		for run := range uint64(mostRaces) {
-			diff = cmp.Diff(strings.Join(scheduleThere(t, world, run), "\n"), strings.Join(ours, "\n"))
+			diff = cmp.Diff(strings.Join(scheduleThere(t, cluster, run), "\n"), strings.Join(ours, "\n"))
 			if diff == "" {
 				break
 			}
@@ -49,33 +49,33 @@ func TestSchedule(t *testing.T) {
 		if diff == "" {
 			continue
 		}
-		t.Errorf("-first=%d: -upstream +ours:\n%s\n%s", seed, diff, world)
+		t.Errorf("-first=%d: -upstream +ours:\n%s\n%s", seed, diff, cluster)
 		if reported++; reported == mostReported {
-			t.Fatalf("%d worlds so far", i+1)
+			t.Fatalf("%d clusters so far", i+1)
 		}
 	}
 	t.Logf("%d scenarios: %d lines; at most %d upstream runs for one", number, lines, raced)
 }
 
 // scheduleHere runs a scenario with our scheduler.
-func scheduleHere(t *testing.T, world differential.Scheduling) []string {
+func scheduleHere(t *testing.T, cluster differential.Scheduling) []string {
 	t.Helper()
-	s, err := differential.NewOurScheduler(world.Objects)
+	s, err := differential.NewOurScheduler(cluster.Objects)
 	require.NoError(t, err)
 	defer s.Close()
-	seen, err := differential.Schedule(s, world)
+	seen, err := differential.Schedule(s, cluster)
 	require.NoError(t, err)
 	return seen
 }
 
 // scheduleThere runs a scenario with kube-scheduler.
-func scheduleThere(t *testing.T, world differential.Scheduling, run uint64) (seen []string) {
+func scheduleThere(t *testing.T, cluster differential.Scheduling, run uint64) (seen []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := upstream.NewScheduler(world.Objects, run, synctest.Wait)
+		s, err := upstream.NewScheduler(cluster.Objects, run, synctest.Wait)
 		require.NoError(t, err)
 		defer s.Close()
-		seen, err = differential.Schedule(s, world)
+		seen, err = differential.Schedule(s, cluster)
 		require.NoError(t, err)
 	})
 	return seen
@@ -103,13 +103,13 @@ func TestScheduleHints(t *testing.T) {
 				}
 				if got := schedule.Requeues(plugin, c.Pod, c.Old, c.New); got != want && reported < mostReported {
 					reported++
-					world := differential.Scheduling{Objects: []api.Object{c.Pod}}
+					cluster := differential.Scheduling{Objects: []api.Object{c.Pod}}
 					for _, obj := range []api.Object{c.Old, c.New} {
 						if obj != nil {
-							world.Objects = append(world.Objects, obj)
+							cluster.Objects = append(cluster.Objects, obj)
 						}
 					}
-					t.Errorf("-first=%d: %s: queued %v, upstream %v; new %t, gone %t\n%s", seed, plugin, got, want, c.Old == nil, c.New == nil, world)
+					t.Errorf("-first=%d: %s: queued %v, upstream %v; new %t, gone %t\n%s", seed, plugin, got, want, c.Old == nil, c.New == nil, cluster)
 				}
 			}
 		}
@@ -125,12 +125,12 @@ func TestScheduleHints(t *testing.T) {
 func TestScheduleNotices(t *testing.T) {
 	altered, noticed := 0, 0
 	for seed := range uint64(8) {
-		world := differential.GenerateSchedule(seed + 1)
-		want := scheduleThere(t, world, 0)
-		require.Equal(t, want, scheduleHere(t, world))
-		for i := range world.Objects {
-			other := world
-			other.Objects = slices.Delete(slices.Clone(world.Objects), i, i+1)
+		cluster := differential.GenerateSchedule(seed + 1)
+		want := scheduleThere(t, cluster, 0)
+		require.Equal(t, want, scheduleHere(t, cluster))
+		for i := range cluster.Objects {
+			other := cluster
+			other.Objects = slices.Delete(slices.Clone(cluster.Objects), i, i+1)
 			if cmp.Equal(want, scheduleThere(t, other, 0)) {
 				continue
 			}
@@ -147,7 +147,7 @@ func TestScheduleNotices(t *testing.T) {
 
 // TestScheduleHappens checks that the scenarios really contain what they are about, often enough to mean something.
 func TestScheduleHappens(t *testing.T) {
-	const worlds = 1000
+	const clusters = 1000
 	seen := map[string]int{}
 	wanted := []string{
 		"by VolumeRestrictions: node(s) had no available disk", "by VolumeRestrictions: node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod",
@@ -158,7 +158,7 @@ func TestScheduleHappens(t *testing.T) {
 		"no nodes available", "annotations[volume.kubernetes.io/selected-node]", "spec.claimRef", "annotations[pv.kubernetes.io/bound-by-controller]",
 		"Normal Scheduled", "Normal Preempted", "binding volumes: context deadline exceeded", "annotation reset for PVC", "running PreBind plugin",
 	}
-	for seed := range uint64(worlds) {
+	for seed := range uint64(clusters) {
 		text := strings.Join(scheduleHere(t, differential.GenerateSchedule(seed+1)), "\n")
 		for _, want := range wanted {
 			if strings.Contains(text, want) {
@@ -167,7 +167,7 @@ func TestScheduleHappens(t *testing.T) {
 		}
 	}
 	for _, want := range wanted {
-		require.GreaterOrEqual(t, seen[want], worlds/500, "%q", want)
+		require.GreaterOrEqual(t, seen[want], clusters/500, "%q", want)
 	}
 	t.Log(seen)
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// world is a store with a clock to set and a watch on every kind.
-type world struct {
+// fixture is a store with a settable clock and a watch on every kind.
+type fixture struct {
 	*store.Store
 	t   *testing.T
 	now time.Time
-	// seen are the changes since the last look, as "ADDED PersistentVolume/disk 7".
+	// seen lists the changes since the last call of changes, as "ADDED PersistentVolume/disk 7".
 	seen []string
 }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{t: t, now: noon}
+	w := &fixture{t: t, now: noon}
 	w.Store = store.New(store.Config{Now: func() time.Time { return w.now }})
 	follow(w, w.Volumes)
 	follow(w, w.Claims)
@@ -45,22 +45,22 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func follow[T api.Object](w *world, table *store.Table[T]) {
+func follow[T api.Object](w *fixture, table *store.Table[T]) {
 	_, err := table.Watch(store.WatchOptions[T]{}, func(c api.Change[T]) {
 		w.seen = append(w.seen, fmt.Sprintf("%s %s/%s %d", c.Type, table.Kind(), c.Key, c.Version))
 	})
 	require.NoError(w.t, err)
 }
 
-// changes are the changes since the last call.
-func (w *world) changes() []string {
+// changes returns the changes since the last call.
+func (w *fixture) changes() []string {
 	seen := w.seen
 	w.seen = nil
 	return seen
 }
 
 // create creates an object that must be accepted.
-func create[T api.Object](w *world, obj T) T {
+func create[T api.Object](w *fixture, obj T) T {
 	w.t.Helper()
 	stored, err := w.Create(obj)
 	require.NoError(w.t, err)
@@ -68,7 +68,7 @@ func create[T api.Object](w *world, obj T) T {
 }
 
 // update updates an object, which must be accepted.
-func update[T api.Object](w *world, obj T) T {
+func update[T api.Object](w *fixture, obj T) T {
 	w.t.Helper()
 	stored, err := w.Update(obj)
 	require.NoError(w.t, err)
@@ -76,7 +76,7 @@ func update[T api.Object](w *world, obj T) T {
 }
 
 // load loads an object, which must be accepted.
-func load[T api.Object](w *world, obj T) T {
+func load[T api.Object](w *fixture, obj T) T {
 	w.t.Helper()
 	stored, err := w.Load(obj)
 	require.NoError(w.t, err)
@@ -84,7 +84,7 @@ func load[T api.Object](w *world, obj T) T {
 }
 
 // remove deletes an object, which must be there.
-func remove(w *world, obj api.Object) api.Object {
+func remove(w *fixture, obj api.Object) api.Object {
 	w.t.Helper()
 	last, err := w.Delete(api.KindOf(obj), api.KeyOf(obj), api.DeleteOptions{})
 	require.NoError(w.t, err)
@@ -99,7 +99,7 @@ func with[T api.Object](obj T, change func(T)) T {
 }
 
 // refused checks that a call failed as an API server would have it, and that it left no trace.
-func (w *world) refused(rule string, err error, code int32, reason metav1.StatusReason, version uint64) metav1.Status {
+func (w *fixture) refused(rule string, err error, code int32, reason metav1.StatusReason, version uint64) metav1.Status {
 	w.t.Helper()
 	require.Error(w.t, err, rule)
 	api, ok := err.(apierrors.APIStatus)

@@ -24,8 +24,8 @@ const (
 	minute = time.Minute
 )
 
-// world is a cluster with a driver and a claim of 1Gi that is bound to a volume of it. There are no kubelets: the test plays them.
-type world struct {
+// fixture is a cluster with a driver and a claim of 1Gi that is bound to a volume of it. There are no kubelets: the test takes their part.
+type fixture struct {
 	*volsim.Cluster
 	t    *testing.T
 	disk *fake.Memory
@@ -34,13 +34,13 @@ type world struct {
 	seq  uint64
 }
 
-func newWorld(t *testing.T, opts ...fake.MemoryOption) *world {
-	return newWorldWith(t, volsim.Config{}, opts...)
+func newFixture(t *testing.T, opts ...fake.MemoryOption) *fixture {
+	return newFixtureWith(t, volsim.Config{}, opts...)
 }
 
-func newWorldWith(t *testing.T, cfg volsim.Config, opts ...fake.MemoryOption) *world {
+func newFixtureWith(t *testing.T, cfg volsim.Config, opts ...fake.MemoryOption) *fixture {
 	t.Helper()
-	w := &world{t: t, disk: fake.CSI(driver, opts...)}
+	w := &fixture{t: t, disk: fake.CSI(driver, opts...)}
 	cfg.Backends = append(cfg.Backends, w.disk)
 	cfg.Without = append(cfg.Without, volsim.Kubelets)
 	w.start(cfg)
@@ -54,7 +54,7 @@ func newWorldWith(t *testing.T, cfg volsim.Config, opts ...fake.MemoryOption) *w
 	return w
 }
 
-func (w *world) start(cfg volsim.Config) {
+func (w *fixture) start(cfg volsim.Config) {
 	w.t.Helper()
 	c, err := volsim.New(cfg)
 	require.NoError(w.t, err)
@@ -62,36 +62,36 @@ func (w *world) start(cfg volsim.Config) {
 	w.Cluster = c
 }
 
-func (w *world) must(err error) { w.t.Helper(); require.NoError(w.t, err) }
+func (w *fixture) must(err error) { w.t.Helper(); require.NoError(w.t, err) }
 
-func (w *world) settle() { w.t.Helper(); w.must(w.Settle()) }
+func (w *fixture) settle() { w.t.Helper(); w.must(w.Settle()) }
 
-func (w *world) advance(d time.Duration) { w.t.Helper(); w.must(w.Advance(d)) }
+func (w *fixture) advance(d time.Duration) { w.t.Helper(); w.must(w.Advance(d)) }
 
 // mark begins the log, and its times, here.
-func (w *world) mark() { w.base, w.seq = w.Now(), w.Trace().Seq() }
+func (w *fixture) mark() { w.base, w.seq = w.Now(), w.Trace().Seq() }
 
-func (w *world) claim() *corev1.PersistentVolumeClaim {
+func (w *fixture) claim() *corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	claim, err := w.Claims.Get(key)
 	w.must(err)
 	return claim
 }
 
-func (w *world) volume() *corev1.PersistentVolume {
+func (w *fixture) volume() *corev1.PersistentVolume {
 	w.t.Helper()
 	pv, err := w.Volumes.Get(w.pv)
 	w.must(err)
 	return pv
 }
 
-// ask has the claim ask for another size.
-func (w *world) ask(size string) error {
+// ask changes the requested size of the claim.
+func (w *fixture) ask(size string) error {
 	return w.Patch(fake.Claim("data", "1Gi"), `{"spec":{"resources":{"requests":{"storage":"`+size+`"}}}}`)
 }
 
-// nodeStatus is what a kubelet writes into the status of the claim.
-func (w *world) nodeStatus(status, capacity string) {
+// nodeStatus writes the status of the claim as a kubelet does.
+func (w *fixture) nodeStatus(status, capacity string) {
 	w.t.Helper()
 	patch := `{"status":{"allocatedResourceStatuses":{"storage":"` + status + `"}}}`
 	if capacity != "" {
@@ -100,8 +100,8 @@ func (w *world) nodeStatus(status, capacity string) {
 	w.must(w.PatchStatus(fake.Claim("data", "1Gi"), patch))
 }
 
-// state is the claim and its volume: usable, status, allocated and conditions of the one, size of the other.
-func (w *world) state() string { return stateOf(w.claim()) + " | " + sizeOf(w.volume()) }
+// state describes the claim (capacity, status, allocated size, conditions) and its volume (size).
+func (w *fixture) state() string { return stateOf(w.claim()) + " | " + sizeOf(w.volume()) }
 
 func stateOf(claim *corev1.PersistentVolumeClaim) string {
 	var parts []string
@@ -147,8 +147,8 @@ func sizeOf(pv *corev1.PersistentVolume) string {
 	return text
 }
 
-// log is what the controllers of this package did since the mark. It begins anew then, but times go on.
-func (w *world) log() []string {
+// log returns what the controllers of this package did since the mark. A new log begins; its times count from the same mark.
+func (w *fixture) log() []string {
 	actors := []string{actors.Expander, actors.Resizer(driver), actors.VACProtection}
 	var lines []string
 	for e := range w.Trace().Since(w.seq) {
@@ -194,7 +194,7 @@ func written(e trace.Entry) string {
 }
 
 // want compares the log with the lines.
-func (w *world) want(rule string, lines ...string) {
+func (w *fixture) want(rule string, lines ...string) {
 	w.t.Helper()
 	got := w.log()
 	if !slices.Equal(got, lines) {
@@ -203,7 +203,7 @@ func (w *world) want(rule string, lines ...string) {
 }
 
 // wantState compares claim and volume.
-func (w *world) wantState(rule, want string) {
+func (w *fixture) wantState(rule, want string) {
 	w.t.Helper()
 	if got := w.state(); got != want {
 		w.t.Errorf("%s: claim and volume are %q, want %q", rule, got, want)
