@@ -175,8 +175,8 @@ func TestNamesOfNothing(t *testing.T) {
 // panicky is a driver that does not bear being asked.
 type panicky struct{}
 
-func (panicky) Name() string                                                 { return "panicky.example.com" }
-func (panicky) Create(storage.CreateRequest) (storage.CreateResponse, error) { panic("no disk left") }
+func (panicky) Name() string                                         { return "panicky.example.com" }
+func (panicky) Create(storage.CreateRequest) (storage.Volume, error) { panic("no disk left") }
 
 func TestABackendThatPanicsIsAFailedCall(t *testing.T) {
 	c := newCluster(t, volsim.Config{Backends: []storage.Backend{panicky{}}})

@@ -55,7 +55,7 @@ func (c *Cluster) controllers() []component {
 	}
 	// Each CSI driver comes with its sidecars.
 	for name, driver := range c.backends.All() {
-		if storage.IsInTree(driver) {
+		if backends.IsInTree(driver) {
 			continue
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {

@@ -74,7 +74,7 @@ type attacher struct {
 // NewAttacher adds the external-attacher of a CSI driver to the engine, as actors.Attacher of its name. It returns an error for a negative
 // period or delay, for a RetryMax below RetryStart, and for a backend that is no CSI driver.
 func NewAttacher(e *engine.Engine, driver storage.Backend, cfg AttacherConfig, opts options.Attacher) (*engine.Actor, error) {
-	if driver == nil || storage.IsInTree(driver) {
+	if driver == nil || backends.IsInTree(driver) {
 		return nil, fmt.Errorf("attach: the backend of an external attacher must be a CSI driver: in-tree plugins attach by themselves")
 	}
 	if err := cfg.complete(); err != nil {

@@ -57,12 +57,12 @@ func (a *attacher) publish(p *engine.Process, va *storagev1.VolumeAttachment) (*
 		return va, nil, fmt.Errorf("could not save VolumeAttachment: %w", err)
 	}
 	// ATT-172, step 5: the driver attaches.
-	var resp storage.AttachResponse
+	var metadata map[string]string
 	err = a.calls.Call(p, storage.Attach, req.ID, req.Node, func() (err error) {
-		resp, err = a.backend.(storage.Attacher).Attach(req)
+		metadata, err = a.backend.(storage.Attacher).Attach(req)
 		return err
 	})
-	return va, resp.Context, err
+	return va, metadata, err
 }
 
 // volumeToAttach returns the PersistentVolume of a VolumeAttachment, after it has the finalizer. With Plain it may be nil.
@@ -98,18 +98,18 @@ func (a *attacher) volumeOf(va *storagev1.VolumeAttachment) (*corev1.PersistentV
 }
 
 // publishRequest returns the request to the driver (step 3 of ATT-172).
-func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) (storage.AttachRequest, error) {
+func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) (storage.NodeRequest, error) {
 	if pv == nil || pv.Spec.CSI == nil {
 		if a.opts.Plain {
-			return storage.AttachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}, nil
+			return storage.NodeRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}, nil
 		}
-		return storage.AttachRequest{}, errors.New("pv contained non-CSI source that was not migrated")
+		return storage.NodeRequest{}, errors.New("pv contained non-CSI source that was not migrated")
 	}
 	mode, err := PublishMode(pv.Spec.AccessModes, a.opts.SingleNodeMultiWriter)
 	if err != nil && !a.opts.Plain {
-		return storage.AttachRequest{}, err
+		return storage.NodeRequest{}, err
 	}
-	return storage.AttachRequest{
+	return storage.NodeRequest{
 		ID:   pv.Spec.CSI.VolumeHandle,
 		Node: va.Spec.NodeName,
 		Mode: accessMode(mode),
@@ -123,7 +123,7 @@ func (a *attacher) publishRequest(pv *corev1.PersistentVolume, va *storagev1.Vol
 func handleOf(pv *corev1.PersistentVolume, va *storagev1.VolumeAttachment) string {
 	switch {
 	case pv != nil:
-		return storage.Handle(pv)
+		return backends.Handle(pv)
 	case va.Spec.Source.PersistentVolumeName != nil:
 		return *va.Spec.Source.PersistentVolumeName
 	}
@@ -203,7 +203,7 @@ func (a *attacher) saveError(p *engine.Process, va *storagev1.VolumeAttachment, 
 
 // isStatus reports whether the driver returned the error with a code.
 func isStatus(err error) bool {
-	_, ok := errors.AsType[*storage.Error](err)
+	_, _, ok := backends.Status(err)
 	return ok
 }
 

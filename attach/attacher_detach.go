@@ -39,7 +39,7 @@ func (a *attacher) unpublish(p *engine.Process, va *storagev1.VolumeAttachment) 
 		return err
 	}
 	// ATT-175, step 3: after any error, also NotFound, the volume is not detached.
-	req := storage.DetachRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
+	req := storage.NodeRequest{ID: handleOf(pv, va), Node: va.Spec.NodeName}
 	err = a.calls.Call(p, storage.Detach, req.ID, req.Node, func() error { return a.backend.(storage.Attacher).Detach(req) })
 	if err != nil {
 		return err

@@ -342,14 +342,14 @@ func TestCannotAttach(t *testing.T) {
 // spy is a driver that keeps the requests, tells its nodes something, and knows what is attached.
 type spy struct {
 	*fake.Memory
-	requests  []storage.AttachRequest
+	requests  []storage.NodeRequest
 	published map[string][]string
 }
 
-func (s *spy) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
+func (s *spy) Attach(req storage.NodeRequest) (map[string]string, error) {
 	s.requests = append(s.requests, req)
 	_, err := s.Memory.Attach(req)
-	return storage.AttachResponse{Context: map[string]string{"lun": "7"}}, err
+	return map[string]string{"lun": "7"}, err
 }
 
 func (s *spy) Published() (map[string][]string, error) { return s.published, nil }

@@ -38,7 +38,7 @@ func (c *controller) attachWith(p *engine.Process, plugin objects.Plugin, spec o
 	if !ok {
 		return "", fmt.Errorf("plugin %s does not attach", plugin.Name)
 	}
-	req := storage.AttachRequest{ID: spec.ID(), Node: node, ReadOnly: spec.ReadOnly}
+	req := storage.NodeRequest{ID: spec.ID(), Node: node, ReadOnly: spec.ReadOnly}
 	if modes := spec.PV.Spec.AccessModes; len(modes) > 0 {
 		req.Mode = modes[0]
 	}
@@ -54,7 +54,7 @@ func (c *controller) detachWith(p *engine.Process, plugin objects.Plugin, name, 
 	if !ok {
 		return fmt.Errorf("plugin %s does not detach", plugin.Name)
 	}
-	return callBackend(p, plugin.Backend, storage.Detach, name, node, func() error { return attacher.Detach(storage.DetachRequest{ID: name, Node: node}) })
+	return callBackend(p, plugin.Backend, storage.Detach, name, node, func() error { return attacher.Detach(storage.NodeRequest{ID: name, Node: node}) })
 }
 
 // callBackend calls a backend about a volume on a node. The call takes the time that the backend returns for it.

@@ -18,7 +18,7 @@ import (
 )
 
 // csiPlugin is the one plugin that may copy data (PROV-040).
-const csiPlugin = storage.InTreePrefix + "csi"
+const csiPlugin = backends.InTreePrefix + "csi"
 
 // provision decides how a claim gets a volume that does not exist yet, and starts the operation for it (PROV-020 to PROV-026).
 func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
@@ -181,11 +181,11 @@ func segments(term corev1.TopologySelectorTerm) []storage.Segment {
 }
 
 // createStorage has the plugin make the volume.
-func (c *controller) createStorage(p *engine.Process, plugin storage.Backend, request storage.CreateRequest) (response storage.CreateResponse, err error) {
+func (c *controller) createStorage(p *engine.Process, plugin storage.Backend, request storage.CreateRequest) (response storage.Volume, err error) {
 	call := api.Call{Target: plugin.Name(), Verb: string(storage.Create), Key: request.Name, Node: request.Node}
 	err = p.Backend(call, backends.Delay(plugin, storage.Create, request.Name), func() error {
 		return backends.Safely(plugin.Name(), storage.Create, func() error {
-			response, err = plugin.(storage.Creator).Create(request)
+			response, err = plugin.(storage.Provisioner).Create(request)
 			return err
 		})
 	})

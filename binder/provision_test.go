@@ -204,12 +204,12 @@ func TestProvisionWorksOnWhatWasScheduled(t *testing.T) {
 // plugin is an in-tree plugin by functions.
 type plugin struct {
 	name   string
-	create func(storage.CreateRequest) (storage.CreateResponse, error)
+	create func(storage.CreateRequest) (storage.Volume, error)
 	remove func(storage.DeleteRequest) error
 }
 
 func (p plugin) Name() string { return p.name }
-func (p plugin) Create(r storage.CreateRequest) (storage.CreateResponse, error) {
+func (p plugin) Create(r storage.CreateRequest) (storage.Volume, error) {
 	return p.create(r)
 }
 func (p plugin) Delete(r storage.DeleteRequest) error { return p.remove(r) }
@@ -217,9 +217,9 @@ func (p plugin) Delete(r storage.DeleteRequest) error { return p.remove(r) }
 // TestProvisionedVolume: PROV-046, PROV-047, what the plugin is asked for and what becomes of its answer.
 func TestProvisionedVolume(t *testing.T) {
 	var asked storage.CreateRequest
-	b := plugin{name: disk, create: func(r storage.CreateRequest) (storage.CreateResponse, error) {
+	b := plugin{name: disk, create: func(r storage.CreateRequest) (storage.Volume, error) {
 		asked = r
-		return storage.CreateResponse{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
+		return storage.Volume{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
 	}}
 	topologies := func(class *storagev1.StorageClass) {
 		class.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
@@ -303,8 +303,8 @@ func TestSaveProvisionedVolume(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			calls, ops := 0, 0
 			var b storage.Backend = plugin{name: disk,
-				create: func(r storage.CreateRequest) (storage.CreateResponse, error) {
-					return storage.CreateResponse{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
+				create: func(r storage.CreateRequest) (storage.Volume, error) {
+					return storage.Volume{ID: r.Name, Source: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, nil
 				},
 				remove: func(storage.DeleteRequest) error {
 					calls++
@@ -446,7 +446,7 @@ func TestOperations(t *testing.T) {
 		}
 	})
 	t.Run("BIND-095 a panic is an error", func(t *testing.T) {
-		b := plugin{name: disk, create: func(storage.CreateRequest) (storage.CreateResponse, error) { panic("oh") }}
+		b := plugin{name: disk, create: func(storage.CreateRequest) (storage.Volume, error) { panic("oh") }}
 		f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, b)})
 		f.Create(fake.Class("gold", disk), fake.Claim("c", "5Gi", fake.InClass("gold")))
 		f.Advance(time.Second)

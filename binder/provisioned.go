@@ -26,7 +26,7 @@ const (
 )
 
 // provisionedVolume is the object for a volume that a plugin made (PROV-047).
-func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin string, made storage.CreateResponse) *corev1.PersistentVolume {
+func provisionedVolume(name string, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, plugin string, made storage.Volume) *corev1.PersistentVolume {
 	// PROV-047
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
@@ -106,11 +106,11 @@ func (c *controller) saveVolume(p *engine.Process, claim *corev1.PersistentVolum
 
 // deleteStorage has the plugin delete what it made for a volume that could not be saved.
 func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, pv *corev1.PersistentVolume) error {
-	id := storage.Handle(pv)
+	id := backends.Handle(pv)
 	call := api.Call{Target: deleter.Name(), Verb: string(storage.Delete), Key: id}
 	err := p.Backend(call, backends.Delay(deleter, storage.Delete, id), func() error {
 		return backends.Safely(deleter.Name(), storage.Delete, func() error {
-			return deleter.(storage.Deleter).Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
+			return deleter.(storage.Provisioner).Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource})
 		})
 	})
 	if err != nil {

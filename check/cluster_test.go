@@ -69,7 +69,7 @@ func TestForcedDetach(t *testing.T) {
 type stuck struct{ *fake.Memory }
 
 // Unpublish never works.
-func (d stuck) Unpublish(storage.UnpublishRequest) error {
+func (d stuck) Unpublish(storage.NodeRequest) error {
 	return storage.Errorf(storage.Internal, "it is busy")
 }
 

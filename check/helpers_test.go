@@ -204,6 +204,6 @@ func capacityOf(size string) corev1.ResourceList {
 
 // expand has the backend grow a volume.
 func (h *history) expand(id string, size int64) {
-	_, err := h.disk.Expand(storage.ExpandRequest{ID: id, Size: size})
+	_, _, err := h.disk.Expand(storage.ExpandRequest{ID: id, Size: size})
 	require.NoError(h.t, err)
 }

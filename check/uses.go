@@ -64,7 +64,7 @@ func (s *state) noteReply(e trace.Entry) {
 
 // final reports whether the caller treats the error as final: every error of an in-tree plugin, some of a CSI driver.
 func (s *state) final(call api.Call, err error) bool {
-	return strings.HasPrefix(call.Target, storage.InTreePrefix) || !backends.UnknownOutcome(storage.Op(call.Verb), err)
+	return strings.HasPrefix(call.Target, backends.InTreePrefix) || !backends.UnknownOutcome(storage.Op(call.Verb), err)
 }
 
 // lostReply is Violation.Forced for a caller that got a final error although its call took effect.

@@ -35,7 +35,7 @@ func provisionerOf(class *storagev1.StorageClass) (name string, inTree bool) {
 		return migrated, false
 	}
 	// PROV-023, PROV-024
-	return class.Provisioner, strings.HasPrefix(class.Provisioner, storage.InTreePrefix)
+	return class.Provisioner, strings.HasPrefix(class.Provisioner, backends.InTreePrefix)
 }
 
 // driverProvisions is a claim that an external provisioner is to make a volume for (PROV-025).

@@ -15,15 +15,15 @@ func ExampleMemory() {
 	made, _ := disk.Create(storage.CreateRequest{Name: "pvc-1", Size: 1 << 30})
 
 	pod := storage.PodRef{Namespace: "default", Name: "db-0"}
-	disk.Attach(storage.AttachRequest{ID: made.ID, Node: "n1"})
-	disk.Stage(storage.StageRequest{ID: made.ID, Node: "n1", Path: "/stage"})
-	disk.Publish(storage.PublishRequest{ID: made.ID, Node: "n1", StagingPath: "/stage", Target: "/db", Pod: pod})
+	disk.Attach(storage.NodeRequest{ID: made.ID, Node: "n1"})
+	disk.Stage(storage.NodeRequest{ID: made.ID, Node: "n1", StagingPath: "/stage"})
+	disk.Publish(storage.NodeRequest{ID: made.ID, Node: "n1", StagingPath: "/stage", TargetPath: "/db", Pod: pod})
 	disk.Write(made.ID, pod, "n1", time.Unix(0, 0))
 
-	_, err := disk.Attach(storage.AttachRequest{ID: made.ID, Node: "n2"})
+	_, err := disk.Attach(storage.NodeRequest{ID: made.ID, Node: "n2"})
 	fmt.Println(err)
 
-	disk.Detach(storage.DetachRequest{ID: made.ID, Node: "n1"}) // by force: the pod is still there
+	disk.Detach(storage.NodeRequest{ID: made.ID, Node: "n1"}) // by force: the pod is still there
 	for _, problem := range disk.Report(nil) {
 		fmt.Println(problem)
 	}

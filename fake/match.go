@@ -51,7 +51,7 @@ func (m Match) check() error {
 	backend := m.Target != "" && m.Target != api.APIServer || backends.IsOp(storage.Op(m.Verb)) || m.Node != "" || m.Pod != ""
 	switch {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !backends.IsOp(storage.Op(m.Verb)):
-		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, storage.Ops(), apiVerbs)
+		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, backends.Ops(), apiVerbs)
 	case m.Kind != "" && !slices.Contains(store.Kinds(), api.Kind(m.Kind)):
 		return fmt.Errorf("there is no kind %q: write it as in a manifest, one of %v", m.Kind, store.Kinds())
 	case server && backend:

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -21,7 +22,7 @@ import (
 // before attaching, publishing before staging, unstaging while a pod uses the volume, deleting a volume in use. It never refuses to
 // detach, because the control plane may force it; but the remaining pods cannot write any more.
 //
-// Besides the methods below it has those of package storage ([storage.Creator] and so on), which controllers call.
+// Besides the methods below it has those of package storage ([storage.Provisioner] and so on), which controllers call.
 type Memory struct {
 	contract
 	model *model
@@ -31,16 +32,16 @@ type Memory struct {
 type contract interface {
 	storage.Backend
 	storage.Describer
-	storage.Creator
-	storage.Deleter
-	storage.Recycler
+	storage.Provisioner
+	backends.Recycler
+	backends.InTreeDescriber
 	storage.Attacher
 	storage.Stager
 	storage.Publisher
 	storage.Expander
 	storage.NodeExpander
 	storage.Modifier
-	storage.Delayer
+	backends.Delayer
 	storage.Rebooter
 	storage.AttachLimiter
 	NotifyAttachLimit(self storage.Backend, fn func()) bool
@@ -100,6 +101,7 @@ type model struct {
 	problems []Problem
 
 	capabilities storage.Capabilities // what the options allow
+	asPlugin     backends.InTreeCapabilities
 
 	nodeLimits map[string]int32 // attach limits of single nodes
 	heard      []func()         // called after each change of a limit
@@ -125,7 +127,7 @@ type settings struct {
 type volume struct {
 	id        string
 	request   *storage.CreateRequest // nil: static
-	response  storage.CreateResponse
+	response  storage.Volume
 	size      int64             // 0: unknown
 	used      int64             // how much of size a file system makes use of
 	modified  map[string]string // by Modify
@@ -175,7 +177,7 @@ func (m *model) apply(opts []MemoryOption) {
 		m.fault("MinSize %d is more than MaxSize %d", m.minSize, m.maxSize)
 	}
 	m.capabilities.TopologyKeys = m.topologyKeys()
-	for _, op := range storage.Ops() {
+	for _, op := range backends.Ops() {
 		if !m.able[op] {
 			m.capabilities.Without = append(m.capabilities.Without, op)
 		}
@@ -199,6 +201,9 @@ func (m *model) Name() string { return m.name }
 
 // Capabilities is what the options allow.
 func (m *model) Capabilities() storage.Capabilities { return m.capabilities }
+
+// InTreeCapabilities is what the in-tree plugin allows.
+func (m *model) InTreeCapabilities() backends.InTreeCapabilities { return m.asPlugin }
 
 // Delay is that of the option Latency, for every volume.
 func (m *model) Delay(op storage.Op, _ string) time.Duration { return m.latency[op] }

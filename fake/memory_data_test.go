@@ -1,6 +1,7 @@
 package fake_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func TestWhoCannotWrite(t *testing.T) {
 	readOnly := toPod("v", "n1", "p1")
 	readOnly.ReadOnly = true
 	attachReadOnly := func(m *fake.Memory) error {
-		_, err := m.Attach(storage.AttachRequest{ID: "v", Node: "n1", ReadOnly: true})
+		_, err := m.Attach(storage.NodeRequest{ID: "v", Node: "n1", ReadOnly: true})
 		return err
 	}
 	for _, tt := range []struct {
@@ -67,16 +68,16 @@ func TestWhoCannotWrite(t *testing.T) {
 		steps       []step
 		read, write storage.Code
 	}{
-		{"whoever has it", all("v", "n1", "p1"), storage.OK, storage.OK},
+		{"whoever has it", all("v", "n1", "p1"), "OK", "OK"},
 		{"no volume", nil, storage.NotFound, storage.NotFound},
 		{"not published", []step{ok(attach("v", "n1")), ok(stage("v", "n1"))}, storage.FailedPrecondition, storage.FailedPrecondition},
 		{"published to another pod", all("v", "n1", "p2"), storage.FailedPrecondition, storage.FailedPrecondition},
 		{"published elsewhere", all("v", "n2", "p1"), storage.FailedPrecondition, storage.FailedPrecondition},
-		{"published for reading", []step{ok(attach("v", "n1")), ok(stage("v", "n1")), ok(publishAs(readOnly))}, storage.OK, storage.FailedPrecondition},
-		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, storage.OK, storage.FailedPrecondition},
+		{"published for reading", []step{ok(attach("v", "n1")), ok(stage("v", "n1")), ok(publishAs(readOnly))}, "OK", storage.FailedPrecondition},
+		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, "OK", storage.FailedPrecondition},
 		{"detached by force", then(all("v", "n1", "p1"), ok(detach("v", "n1"))), storage.FailedPrecondition, storage.FailedPrecondition},
 		{"rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n1"); return nil })), storage.FailedPrecondition, storage.FailedPrecondition},
-		{"another node rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n2"); return nil })), storage.OK, storage.OK},
+		{"another node rebooted", then(all("v", "n1", "p1"), ok(func(m *fake.Memory) error { m.Reboot("n2"); return nil })), "OK", "OK"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fake.CSI("disk.example.com")
@@ -110,7 +111,7 @@ func TestRecycledVolumeIsEmpty(t *testing.T) {
 	if _, err := p.Write("pv1", podNamed("p1"), "n1", at(1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Recycle(storage.RecycleRequest{ID: "pv1"}); err != nil {
+	if err := p.Recycle("pv1", nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := p.Read("pv1", podNamed("p1"), "n1"); err != nil || got != (storage.Write{}) {
@@ -127,23 +128,24 @@ func TestExpandedVolume(t *testing.T) {
 	for _, tt := range []struct {
 		id   string
 		size int64
-		want storage.ExpandResponse
+		want string
 	}{
-		{"fs", gi, storage.ExpandResponse{Size: gi}},
-		{"fs", 3 * gi, storage.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
-		{"fs", 2 * gi, storage.ExpandResponse{Size: 3 * gi, NodeExpansion: true}},
-		{"raw", 3 * gi, storage.ExpandResponse{Size: 3 * gi}},
+		{"fs", gi, "1Gi, on the node false"},
+		{"fs", 3 * gi, "3Gi, on the node true"},
+		{"fs", 2 * gi, "3Gi, on the node true"},
+		{"raw", 3 * gi, "3Gi, on the node false"},
 	} {
-		if got, err := m.Expand(storage.ExpandRequest{ID: tt.id, Size: tt.size}); err != nil || got != tt.want {
-			t.Errorf("Expand(%s, %d) = %+v, %v, want %+v", tt.id, tt.size, got, err, tt.want)
+		size, onNode, err := m.Expand(storage.ExpandRequest{ID: tt.id, Size: tt.size})
+		if got := fmt.Sprintf("%dGi, on the node %t", size/gi, onNode); err != nil || got != tt.want {
+			t.Errorf("Expand(%s, %d) = %s, %v, want %s", tt.id, tt.size, got, err, tt.want)
 		}
 	}
 	do(t, m, all("fs", "n1", "p1")...)
-	if got, err := m.NodeExpand(storage.NodeExpandRequest{ID: "fs", Node: "n1", Size: 3 * gi}); err != nil || got.Size != 3*gi {
-		t.Errorf("NodeExpand = %+v, %v, want 3Gi", got, err)
+	if got, err := m.NodeExpand(storage.NodeRequest{ID: "fs", Node: "n1", Size: 3 * gi}); err != nil || got != 3*gi {
+		t.Errorf("NodeExpand = %d, %v, want 3Gi", got, err)
 	}
-	if got, err := m.Expand(storage.ExpandRequest{ID: "fs", Size: 3 * gi}); err != nil || got.NodeExpansion {
-		t.Errorf("Expand after NodeExpand = %+v, %v, want nothing left to do", got, err)
+	if _, onNode, err := m.Expand(storage.ExpandRequest{ID: "fs", Size: 3 * gi}); err != nil || onNode {
+		t.Errorf("Expand after NodeExpand = %t, %v, want nothing left to do", onNode, err)
 	}
 	if state, _ := m.Volume("fs"); state.Size != 3*gi || state.Usable != 3*gi {
 		t.Errorf("Volume = %d bytes, %d usable, want 3Gi", state.Size, state.Usable)
@@ -222,7 +224,7 @@ func TestReport(t *testing.T) {
 func TestPluginReport(t *testing.T) {
 	p := fake.InTree("kubernetes.io/mock-storage")
 	do(t, p.Memory, ok(create(storage.CreateRequest{Name: "pv1"})), ok(create(storage.CreateRequest{Name: "pv2"})), ok(publish("pv1", "n1", "p1")))
-	if err := p.Recycle(storage.RecycleRequest{ID: "pv1"}); err != nil {
+	if err := p.Recycle("pv1", nil); err != nil {
 		t.Fatal(err)
 	}
 	got := p.Report([]*corev1.PersistentVolume{fake.Volume("pv1", "1Gi"), fake.Volume("pv2", "1Gi", fake.NFSSource("s", "/"))})

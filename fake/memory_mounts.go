@@ -33,36 +33,36 @@ type Publication struct {
 }
 
 // Attach makes the volume available at the node.
-func (m *model) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
+func (m *model) Attach(req storage.NodeRequest) (map[string]string, error) {
 	if err := m.check(storage.Attach, "ID", req.ID, "node", req.Node); err != nil {
-		return storage.AttachResponse{}, err
+		return nil, err
 	}
 	v, err := m.use(req.ID)
 	if err != nil {
-		return storage.AttachResponse{}, err
+		return nil, err
 	}
 	a := Attachment{Node: req.Node, Mode: mode(req.Mode), ReadOnly: req.ReadOnly}
 	at, found := slices.BinarySearchFunc(v.attached, a.Node, func(a Attachment, node string) int { return strings.Compare(a.Node, node) })
 	if found {
 		if v.attached[at] != a && !m.lenient {
-			return storage.AttachResponse{}, m.refuse(storage.AlreadyExists, "volume %s is attached to node %s in another way", req.ID, req.Node)
+			return nil, m.refuse(storage.AlreadyExists, "volume %s is attached to node %s in another way", req.ID, req.Node)
 		}
 		v.attached[at] = a
-		return storage.AttachResponse{}, nil
+		return nil, nil
 	}
 	for _, other := range v.attached {
 		if !m.lenient && !(manyNodes(a.Mode) && manyNodes(other.Mode)) {
-			return storage.AttachResponse{}, m.refuse(storage.FailedPrecondition, "volume %s is attached to node %s", req.ID, other.Node)
+			return nil, m.refuse(storage.FailedPrecondition, "volume %s is attached to node %s", req.ID, other.Node)
 		}
 	}
 	v.attached = slices.Insert(v.attached, at, a)
 	m.keep(v)
 	m.watchWriters(v)
-	return storage.AttachResponse{}, nil
+	return nil, nil
 }
 
 // Detach takes the volume from the node, or from every node when none is named.
-func (m *model) Detach(req storage.DetachRequest) error {
+func (m *model) Detach(req storage.NodeRequest) error {
 	if err := m.check(storage.Detach, "ID", req.ID); err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (m *model) Detach(req storage.DetachRequest) error {
 }
 
 // Stage mounts the volume on the node.
-func (m *model) Stage(req storage.StageRequest) error {
-	if err := m.check(storage.Stage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
+func (m *model) Stage(req storage.NodeRequest) error {
+	if err := m.check(storage.Stage, "ID", req.ID, "node", req.Node, "staging path", req.StagingPath); err != nil {
 		return err
 	}
 	v, err := m.use(req.ID)
@@ -96,7 +96,7 @@ func (m *model) Stage(req storage.StageRequest) error {
 	if !m.lenient && m.able[storage.Attach] && !v.isAttached(req.Node) {
 		return m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
 	}
-	s := Staging{Node: req.Node, Path: req.Path, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode)}
+	s := Staging{Node: req.Node, Path: req.StagingPath, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode)}
 	at, found := slices.BinarySearchFunc(v.staged, s.Node, func(s Staging, node string) int { return strings.Compare(s.Node, node) })
 	if found {
 		if v.staged[at] != s && !m.lenient {
@@ -111,15 +111,15 @@ func (m *model) Stage(req storage.StageRequest) error {
 }
 
 // Unstage takes the volume's mount off the node.
-func (m *model) Unstage(req storage.UnstageRequest) error {
-	if err := m.check(storage.Unstage, "ID", req.ID, "node", req.Node, "staging path", req.Path); err != nil {
+func (m *model) Unstage(req storage.NodeRequest) error {
+	if err := m.check(storage.Unstage, "ID", req.ID, "node", req.Node, "staging path", req.StagingPath); err != nil {
 		return err
 	}
 	v, ok := m.volumes[req.ID]
 	if !ok {
 		return nil
 	}
-	at := slices.IndexFunc(v.staged, func(s Staging) bool { return s.Node == req.Node && s.Path == req.Path })
+	at := slices.IndexFunc(v.staged, func(s Staging) bool { return s.Node == req.Node && s.Path == req.StagingPath })
 	if at < 0 {
 		return nil
 	}
@@ -133,8 +133,8 @@ func (m *model) Unstage(req storage.UnstageRequest) error {
 }
 
 // Publish gives the volume to the pod.
-func (m *model) Publish(req storage.PublishRequest) error {
-	if err := m.check(storage.Publish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
+func (m *model) Publish(req storage.NodeRequest) error {
+	if err := m.check(storage.Publish, "ID", req.ID, "node", req.Node, "target path", req.TargetPath); err != nil {
 		return err
 	}
 	v, err := m.use(req.ID)
@@ -146,12 +146,12 @@ func (m *model) Publish(req storage.PublishRequest) error {
 			return err
 		}
 	}
-	p := Publication{Node: req.Node, Target: req.Target, Pod: req.Pod, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode),
+	p := Publication{Node: req.Node, Target: req.TargetPath, Pod: req.Pod, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode),
 		ReadOnly: req.ReadOnly}
 	at, found := slices.BinarySearchFunc(v.published, p, byNodeAndTarget)
 	if found {
 		if v.published[at] != p && !m.lenient {
-			return m.refuse(storage.AlreadyExists, "volume %s is published at %s in another way", req.ID, req.Target)
+			return m.refuse(storage.AlreadyExists, "volume %s is published at %s in another way", req.ID, req.TargetPath)
 		}
 		v.published[at] = p
 		return nil
@@ -173,7 +173,7 @@ func byNodeAndTarget(a, b Publication) int {
 }
 
 // ready reports what must come before the volume can be published, if anything.
-func (m *model) ready(v *volume, req storage.PublishRequest) error {
+func (m *model) ready(v *volume, req storage.NodeRequest) error {
 	switch {
 	case m.able[storage.Attach] && !v.isAttached(req.Node):
 		return m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
@@ -187,12 +187,12 @@ func (m *model) ready(v *volume, req storage.PublishRequest) error {
 }
 
 // Unpublish takes the volume from the pod.
-func (m *model) Unpublish(req storage.UnpublishRequest) error {
-	if err := m.check(storage.Unpublish, "ID", req.ID, "node", req.Node, "target path", req.Target); err != nil {
+func (m *model) Unpublish(req storage.NodeRequest) error {
+	if err := m.check(storage.Unpublish, "ID", req.ID, "node", req.Node, "target path", req.TargetPath); err != nil {
 		return err
 	}
 	if v, ok := m.volumes[req.ID]; ok {
-		v.published = slices.DeleteFunc(v.published, func(p Publication) bool { return p.Node == req.Node && p.Target == req.Target })
+		v.published = slices.DeleteFunc(v.published, func(p Publication) bool { return p.Node == req.Node && p.Target == req.TargetPath })
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/core/backends"
 )
 
 // ProblemKind is a way to misuse a volume.
@@ -69,7 +69,7 @@ func (m *model) compare(pvs []*corev1.PersistentVolume) []Problem {
 		if pv == nil || !m.supports(&pv.Spec.PersistentVolumeSource) {
 			continue
 		}
-		id := storage.Handle(pv)
+		id := backends.Handle(pv)
 		known[id] = true
 		if wanted(pv) && m.lost(id, pv.UID) {
 			problems = append(problems, Problem{DeletedWhenWanted, id, fmt.Sprintf("PersistentVolume %s is %s", pv.Name, phase(pv))})

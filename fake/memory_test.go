@@ -20,7 +20,7 @@ type step struct {
 	want storage.Code
 }
 
-func ok(call func(*fake.Memory) error) step { return step{call, storage.OK} }
+func ok(call func(*fake.Memory) error) step { return step{call, "OK"} }
 
 func refused(code storage.Code, call func(*fake.Memory) error) step { return step{call, code} }
 
@@ -33,7 +33,7 @@ func remove(id string) func(*fake.Memory) error {
 }
 
 func attach(id, node string, mode ...corev1.PersistentVolumeAccessMode) func(*fake.Memory) error {
-	req := storage.AttachRequest{ID: id, Node: node}
+	req := storage.NodeRequest{ID: id, Node: node}
 	if len(mode) > 0 {
 		req.Mode = mode[0]
 	}
@@ -41,50 +41,52 @@ func attach(id, node string, mode ...corev1.PersistentVolumeAccessMode) func(*fa
 }
 
 func detach(id, node string) func(*fake.Memory) error {
-	return func(m *fake.Memory) error { return m.Detach(storage.DetachRequest{ID: id, Node: node}) }
+	return func(m *fake.Memory) error { return m.Detach(storage.NodeRequest{ID: id, Node: node}) }
 }
 
 func stage(id, node string) func(*fake.Memory) error {
-	return func(m *fake.Memory) error { return m.Stage(storage.StageRequest{ID: id, Node: node, Path: "/stage"}) }
+	return func(m *fake.Memory) error {
+		return m.Stage(storage.NodeRequest{ID: id, Node: node, StagingPath: "/stage"})
+	}
 }
 
 func unstage(id, node string) func(*fake.Memory) error {
 	return func(m *fake.Memory) error {
-		return m.Unstage(storage.UnstageRequest{ID: id, Node: node, Path: "/stage"})
+		return m.Unstage(storage.NodeRequest{ID: id, Node: node, StagingPath: "/stage"})
 	}
 }
 
 func podNamed(name string) storage.PodRef { return storage.PodRef{Namespace: "default", Name: name} }
 
-func publishAs(req storage.PublishRequest) func(*fake.Memory) error {
+func publishAs(req storage.NodeRequest) func(*fake.Memory) error {
 	return func(m *fake.Memory) error { return m.Publish(req) }
 }
 
-func toPod(id, node, pod string) storage.PublishRequest {
-	return storage.PublishRequest{ID: id, Node: node, Target: "/" + pod, StagingPath: "/stage", Pod: podNamed(pod)}
+func toPod(id, node, pod string) storage.NodeRequest {
+	return storage.NodeRequest{ID: id, Node: node, TargetPath: "/" + pod, StagingPath: "/stage", Pod: podNamed(pod)}
 }
 
 func publish(id, node, pod string) func(*fake.Memory) error { return publishAs(toPod(id, node, pod)) }
 
 func unpublish(id, node, pod string) func(*fake.Memory) error {
 	return func(m *fake.Memory) error {
-		return m.Unpublish(storage.UnpublishRequest{ID: id, Node: node, Target: "/" + pod})
+		return m.Unpublish(storage.NodeRequest{ID: id, Node: node, TargetPath: "/" + pod})
 	}
 }
 
 func expand(req storage.ExpandRequest) func(*fake.Memory) error {
-	return func(m *fake.Memory) error { _, err := m.Expand(req); return err }
+	return func(m *fake.Memory) error { _, _, err := m.Expand(req); return err }
 }
 
 func modify(id, parameter string) func(*fake.Memory) error {
 	return func(m *fake.Memory) error {
-		return m.Modify(storage.ModifyRequest{ID: id, Parameters: map[string]string{parameter: "1"}})
+		return m.Modify(id, map[string]string{parameter: "1"})
 	}
 }
 
 func nodeExpand(id, node string, size int64) func(*fake.Memory) error {
 	return func(m *fake.Memory) error {
-		_, err := m.NodeExpand(storage.NodeExpandRequest{ID: id, Node: node, Size: size})
+		_, err := m.NodeExpand(storage.NodeRequest{ID: id, Node: node, Size: size})
 		return err
 	}
 }
@@ -196,7 +198,7 @@ func TestInTreeDeleteInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := p.Delete(storage.DeleteRequest{ID: "pv1"})
-	if !errors.Is(err, storage.ErrVolumeInUse) || err.Error() != "volume pv1 is in use: published to default/p1 on n1" {
+	if !errors.Is(err, backends.ErrVolumeInUse) || err.Error() != "volume pv1 is in use: published to default/p1 on n1" {
 		t.Errorf("Delete = %v, want ErrVolumeInUse that tells by whom", err)
 	}
 }
@@ -211,17 +213,17 @@ func TestCreateAnswers(t *testing.T) {
 		name string
 		opts []fake.MemoryOption
 		req  storage.CreateRequest
-		want storage.CreateResponse
+		want storage.Volume
 		code storage.Code
 	}{
-		{name: "as asked", req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.CreateResponse{ID: "v", Size: gi}},
-		{name: "at least the smallest", opts: []fake.MemoryOption{fake.MinSize("4Gi")}, req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.CreateResponse{ID: "v", Size: 4 * gi}},
-		{name: "content is confirmed", req: storage.CreateRequest{Name: "v", Content: &corev1.TypedObjectReference{Name: "other"}}, want: storage.CreateResponse{ID: "v", Content: true}},
-		{name: "the first zone", opts: zoned, req: asked(nil, nil), want: storage.CreateResponse{ID: "v", Size: gi, Topology: []storage.Segment{zone("a")}}},
-		{name: "the zone preferred", opts: zoned, req: asked([]storage.Segment{zone("a"), zone("b")}, []storage.Segment{zone("c"), zone("b")}), want: storage.CreateResponse{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
-		{name: "a zone required", opts: zoned, req: asked([]storage.Segment{zone("b")}, nil), want: storage.CreateResponse{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
+		{name: "as asked", req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.Volume{ID: "v", Size: gi}},
+		{name: "at least the smallest", opts: []fake.MemoryOption{fake.MinSize("4Gi")}, req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.Volume{ID: "v", Size: 4 * gi}},
+		{name: "content is confirmed", req: storage.CreateRequest{Name: "v", Content: &corev1.TypedObjectReference{Name: "other"}}, want: storage.Volume{ID: "v", Content: true}},
+		{name: "the first zone", opts: zoned, req: asked(nil, nil), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("a")}}},
+		{name: "the zone preferred", opts: zoned, req: asked([]storage.Segment{zone("a"), zone("b")}, []storage.Segment{zone("c"), zone("b")}), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
+		{name: "a zone required", opts: zoned, req: asked([]storage.Segment{zone("b")}, nil), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
 		{name: "no such zone", opts: zoned, req: asked([]storage.Segment{zone("c")}, nil), code: storage.ResourceExhausted},
-		{name: "zones do not matter to a driver without", req: asked([]storage.Segment{zone("c")}, nil), want: storage.CreateResponse{ID: "v", Size: gi}},
+		{name: "zones do not matter to a driver without", req: asked([]storage.Segment{zone("c")}, nil), want: storage.Volume{ID: "v", Size: gi}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fake.CSI("disk.example.com", tt.opts...)

@@ -7,40 +7,41 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
 // Create makes a volume, or finds the one that the same request made before.
-func (m *model) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (m *model) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if err := m.check(storage.Create, "name", req.Name); err != nil {
-		return storage.CreateResponse{}, err
+		return storage.Volume{}, err
 	}
 	if req.Size < 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
-		return storage.CreateResponse{}, m.refuse(storage.InvalidArgument, "volume %s of %d bytes, at most %d: not a size", req.Name, req.Size, req.Limit)
+		return storage.Volume{}, m.refuse(storage.InvalidArgument, "volume %s of %d bytes, at most %d: not a size", req.Name, req.Size, req.Limit)
 	}
 	if v, ok := m.volumes[req.Name]; ok {
 		if v.request == nil {
-			return storage.CreateResponse{}, m.refuse(storage.AlreadyExists, "volume %s exists and was not created here", req.Name)
+			return storage.Volume{}, m.refuse(storage.AlreadyExists, "volume %s exists and was not created here", req.Name)
 		}
 		if differs := v.differs(req); differs != "" {
 			m.problem(DoubleCreate, req.Name, "created again with another %s", differs)
-			return storage.CreateResponse{}, m.refuse(storage.AlreadyExists, "volume %s exists with another %s", req.Name, differs)
+			return storage.Volume{}, m.refuse(storage.AlreadyExists, "volume %s exists with another %s", req.Name, differs)
 		}
 		return v.answer(), nil
 	}
 	size := max(req.Size, m.minSize)
 	if req.Limit > 0 && size > req.Limit || m.maxSize > 0 && size > m.maxSize {
-		return storage.CreateResponse{}, m.refuse(storage.OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
+		return storage.Volume{}, m.refuse(storage.OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
 	}
 	if m.quota > 0 && size > m.quota-m.total() {
-		return storage.CreateResponse{}, m.refuse(storage.ResourceExhausted, "no room for %d bytes", size)
+		return storage.Volume{}, m.refuse(storage.ResourceExhausted, "no room for %d bytes", size)
 	}
 	v := &volume{id: req.Name, request: remember(req), size: size, used: size, block: req.VolumeMode == corev1.PersistentVolumeBlock}
-	v.response = storage.CreateResponse{ID: v.id, Content: req.Content != nil}
+	v.response = storage.Volume{ID: v.id, Content: req.Content != nil}
 	if len(m.segments) > 0 {
 		segment, ok := m.place(req)
 		if !ok {
-			return storage.CreateResponse{}, m.refuse(storage.ResourceExhausted, "no segment that is asked for can hold volume %s", req.Name)
+			return storage.Volume{}, m.refuse(storage.ResourceExhausted, "no segment that is asked for can hold volume %s", req.Name)
 		}
 		v.response.Topology = []storage.Segment{segment}
 	}
@@ -55,7 +56,7 @@ func remember(req storage.CreateRequest) *storage.CreateRequest {
 }
 
 // answer is a fresh answer to Create.
-func (v *volume) answer() storage.CreateResponse {
+func (v *volume) answer() storage.Volume {
 	resp := v.response
 	resp.Size = v.size
 	resp.Topology = make([]storage.Segment, len(v.response.Topology))
@@ -128,7 +129,7 @@ func (m *model) Delete(req storage.DeleteRequest) error {
 		if !m.lenient {
 			if m.inTree {
 				// RECL-027: the volume stays Released and is tried again.
-				return storage.VolumeInUse("volume " + req.ID + " is in use: " + who)
+				return backends.VolumeInUse("volume " + req.ID + " is in use: " + who)
 			}
 			return m.refuse(storage.FailedPrecondition, "volume %s is in use: %s", req.ID, who)
 		}
@@ -157,16 +158,16 @@ func (v *volume) users() []string {
 }
 
 // Recycle removes what was written. It is not refused while pods have the volume: to see to that is the controller's job.
-func (m *model) Recycle(req storage.RecycleRequest) error {
-	if err := m.check(storage.Recycle, "ID", req.ID); err != nil {
+func (m *model) Recycle(id string, _ *corev1.PersistentVolumeSource) error {
+	if err := m.check(storage.Recycle, "ID", id); err != nil {
 		return err
 	}
-	v, err := m.use(req.ID)
+	v, err := m.use(id)
 	if err != nil {
 		return err
 	}
 	if len(v.published) > 0 {
-		m.problem(RecycledInUse, req.ID, "recycled while %s", strings.Join(v.users(), ", "))
+		m.problem(RecycledInUse, id, "recycled while %s", strings.Join(v.users(), ", "))
 	}
 	v.content = storage.Write{}
 	m.keep(v)
@@ -174,32 +175,32 @@ func (m *model) Recycle(req storage.RecycleRequest) error {
 }
 
 // Expand grows the volume, never less than it is. A file system on it needs NodeExpand afterwards, if the driver can do that.
-func (m *model) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
+func (m *model) Expand(req storage.ExpandRequest) (size int64, onNode bool, err error) {
 	if err := m.check(storage.Expand, "ID", req.ID); err != nil {
-		return storage.ExpandResponse{}, err
+		return 0, false, err
 	}
 	if req.Size <= 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
-		return storage.ExpandResponse{}, m.refuse(storage.InvalidArgument, "volume %s to %d bytes, at most %d: not a size", req.ID, req.Size, req.Limit)
+		return 0, false, m.refuse(storage.InvalidArgument, "volume %s to %d bytes, at most %d: not a size", req.ID, req.Size, req.Limit)
 	}
 	v, err := m.use(req.ID)
 	if err != nil {
-		return storage.ExpandResponse{}, err
+		return 0, false, err
 	}
 	if v.size < req.Size {
 		if m.offline && len(v.attached) > 0 && !m.tooLarge(req.Size) {
-			return storage.ExpandResponse{}, m.refuse(storage.FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
+			return 0, false, m.refuse(storage.FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
 		}
 		if err := m.grow(v, req.Size); err != nil {
-			return storage.ExpandResponse{}, err
+			return 0, false, err
 		}
 	} else if req.Limit > 0 && v.size > req.Limit {
-		return storage.ExpandResponse{}, m.refuse(storage.OutOfRange, "volume %s has %d bytes already", req.ID, v.size)
+		return 0, false, m.refuse(storage.OutOfRange, "volume %s has %d bytes already", req.ID, v.size)
 	}
 	if v.request == nil {
 		v.block = req.VolumeMode == corev1.PersistentVolumeBlock
 	}
 	m.keep(v)
-	return storage.ExpandResponse{Size: v.size, NodeExpansion: m.able[storage.NodeExpand] && !v.block && v.used < v.size}, nil
+	return v.size, m.able[storage.NodeExpand] && !v.block && v.used < v.size, nil
 }
 
 // grow gives the volume more room, if there is that much.
@@ -218,28 +219,28 @@ func (m *model) tooLarge(size int64) bool { return m.maxSize > 0 && size > m.max
 
 // NodeExpand lets the file system have all of the volume. The volume must be staged or published on the node. A driver that cannot
 // Expand grows the volume here.
-func (m *model) NodeExpand(req storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
+func (m *model) NodeExpand(req storage.NodeRequest) (int64, error) {
 	if err := m.check(storage.NodeExpand, "ID", req.ID, "node", req.Node); err != nil {
-		return storage.NodeExpandResponse{}, err
+		return 0, err
 	}
 	v, err := m.use(req.ID)
 	if err != nil {
-		return storage.NodeExpandResponse{}, err
+		return 0, err
 	}
 	onNode := slices.ContainsFunc(v.staged, func(s Staging) bool { return s.Node == req.Node }) ||
 		slices.ContainsFunc(v.published, func(p Publication) bool { return p.Node == req.Node })
 	switch {
 	case !onNode && !m.lenient:
-		return storage.NodeExpandResponse{}, m.refuse(storage.NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
+		return 0, m.refuse(storage.NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
 	case m.able[storage.Expand] && v.size > 0 && req.Size > v.size:
-		return storage.NodeExpandResponse{}, m.refuse(storage.OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
+		return 0, m.refuse(storage.OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
 	}
 	if !m.able[storage.Expand] && v.size < req.Size {
 		if err := m.grow(v, req.Size); err != nil {
-			return storage.NodeExpandResponse{}, err
+			return 0, err
 		}
 	}
 	v.used = max(v.used, v.size)
 	m.keep(v)
-	return storage.NodeExpandResponse{Size: v.size}, nil
+	return v.size, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -17,10 +18,9 @@ type Plugin struct {
 
 // pluginContract is how controllers see a Plugin, as far as it differs from a Memory.
 type pluginContract interface {
-	storage.Supporter
-	storage.Preparer
-	storage.Creator
-	storage.Deleter
+	backends.InTreePlugin
+	backends.Preparer
+	storage.Provisioner
 }
 
 // InTree returns a plugin that can create, delete, recycle and publish volumes with a hostPath source, and accepts no mount options.
@@ -33,10 +33,10 @@ func InTree(name string, opts ...MemoryOption) *Plugin {
 // HostPath returns the hostPath plugin as kube-controller-manager configures it: kubernetes.io/host-path recycles, deletes only below
 // /tmp/ (RECL-036), and has a provisioner that is disabled. It is [Lenient].
 func HostPath(opts ...MemoryOption) *Plugin {
-	p := newPlugin(storage.InTreePrefix+"host-path", storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
+	p := newPlugin(backends.InTreePrefix+"host-path", storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
 	p.disabled = true
 	p.tmpOnly = true
-	p.capabilities.RecyclerPod = true
+	p.asPlugin.RecyclerPod = true
 	p.lenient = true
 	return p.plugin(opts)
 }
@@ -44,10 +44,10 @@ func HostPath(opts ...MemoryOption) *Plugin {
 // NFS returns the NFS plugin: kubernetes.io/nfs recycles, is mounted without attaching or staging, and accepts mount options. It is
 // [Lenient].
 func NFS(opts ...MemoryOption) *Plugin {
-	p := newPlugin(storage.InTreePrefix+"nfs", storage.Recycle, storage.Publish, storage.Unpublish)
+	p := newPlugin(backends.InTreePrefix+"nfs", storage.Recycle, storage.Publish, storage.Unpublish)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool { return s.NFS != nil }
-	p.capabilities.MountOptions = true
-	p.capabilities.RecyclerPod = true
+	p.asPlugin.MountOptions = true
+	p.asPlugin.RecyclerPod = true
 	p.lenient = true
 	return p.plugin(opts)
 }
@@ -96,13 +96,13 @@ func (p *pluginModel) Prepare(storage.CreateRequest) error {
 }
 
 // Create makes a volume with a source. It refuses what Prepare refuses.
-func (p *pluginModel) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (p *pluginModel) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if err := p.Prepare(req); err != nil {
-		return storage.CreateResponse{}, err
+		return storage.Volume{}, err
 	}
 	resp, err := p.model.Create(req)
 	if err != nil {
-		return storage.CreateResponse{}, err
+		return storage.Volume{}, err
 	}
 	resp.Source.HostPath = &corev1.HostPathVolumeSource{Path: "/tmp/hostpath_pv/" + resp.ID}
 	return resp, nil

@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/mount/internal/volumes"
-	"github.com/volsim/volsim/storage"
 )
 
 func (n internals) Resume() error {
@@ -24,7 +24,7 @@ func (n internals) Resume() error {
 	n.bootID = node.Status.NodeInfo.BootID
 	if csiNode, ok := s.CSINodes.Lookup(n.name); ok {
 		for name, b := range n.nodes.backends.All() {
-			n.unregistered[name] = !storage.IsInTree(b) && !lists(csiNode, name)
+			n.unregistered[name] = !backends.IsInTree(b) && !lists(csiNode, name)
 		}
 	}
 	if n.kubelet != nil {

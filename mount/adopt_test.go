@@ -301,7 +301,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"a backend that refuses", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
 			claim, err := l.Claims.Get("default/raw")
 			require.NoError(l.t, err)
-			_, err = l.driver.Attach(storage.AttachRequest{ID: claim.Spec.VolumeName, Node: "elsewhere"})
+			_, err = l.driver.Attach(storage.NodeRequest{ID: claim.Spec.VolumeName, Node: "elsewhere"})
 			require.NoError(l.t, err)
 			return pod
 		}, "is attached to node elsewhere"},

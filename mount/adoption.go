@@ -112,7 +112,7 @@ func (ad *adopter) adoptAttachment(spec *volumes.Spec, name corev1.UniqueVolumeN
 	if b == nil || !backends.Can(b, storage.Attach) {
 		return devicePath, nil
 	}
-	req := storage.AttachRequest{ID: spec.ID(), Node: ad.k.node.name, Mode: attachMode(spec.PV.Spec.AccessModes)}
+	req := storage.NodeRequest{ID: spec.ID(), Node: ad.k.node.name, Mode: attachMode(spec.PV.Spec.AccessModes)}
 	err = backends.Safely(b.Name(), storage.Attach, func() error { _, err := b.(storage.Attacher).Attach(req); return err })
 	if storage.CodeOf(err) == storage.AlreadyExists {
 		return devicePath, nil

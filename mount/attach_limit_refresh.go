@@ -12,7 +12,6 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/storage"
 )
 
 // limitWatch asks a driver at regular intervals how many volumes the node can have (MNT-359). Ticks at which it would learn and write nothing
@@ -149,7 +148,7 @@ func (ns *Nodes) csiNodeChanged(c api.Change[*storagev1.CSINode]) {
 // followLimits listens to what ticks could find.
 func (ns *Nodes) followLimits(from store.WatchOptions[*storagev1.CSINode]) error {
 	for name, b := range ns.backends.All() {
-		ns.telling[name] = !storage.IsInTree(b) && backends.OnAttachLimit(b, ns.limitChanged)
+		ns.telling[name] = !backends.IsInTree(b) && backends.OnAttachLimit(b, ns.limitChanged)
 	}
 	_, err := ns.engine.Store().CSINodes.Watch(from, ns.csiNodeChanged)
 	return err

@@ -99,7 +99,7 @@ func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.
 func (dr *driverRegistrar) csiDrivers() []storagev1.CSINodeDriver {
 	var drivers []storagev1.CSINodeDriver
 	for name, b := range dr.k.node.nodes.backends.All() {
-		if !storage.IsInTree(b) && !dr.k.node.unregistered[name] {
+		if !backends.IsInTree(b) && !dr.k.node.unregistered[name] {
 			drivers = append(drivers, dr.csiDriver(name, b))
 		}
 	}

@@ -146,7 +146,7 @@ func (w *fixture) attach(handles ...string) {
 	for _, h := range handles {
 		w.attachment(h, func(va *storagev1.VolumeAttachment) { va.Status.Attached = true })
 		if slices.Contains(handles, h) {
-			_, err := w.driver.Attach(storage.AttachRequest{ID: h, Node: nodeName})
+			_, err := w.driver.Attach(storage.NodeRequest{ID: h, Node: nodeName})
 			w.OK(err)
 		}
 		attached = append(attached, corev1.AttachedVolume{Name: objects.CSIVolumeName(driverName, h)})

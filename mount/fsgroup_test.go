@@ -142,12 +142,12 @@ func (g *groupsAsked) note(group *int64) {
 	g.groups = append(g.groups, fmt.Sprint(*group))
 }
 
-func (g *groupsAsked) Stage(req storage.StageRequest) error {
+func (g *groupsAsked) Stage(req storage.NodeRequest) error {
 	g.note(req.Group)
 	return g.Memory.Stage(req)
 }
 
-func (g *groupsAsked) Publish(req storage.PublishRequest) error {
+func (g *groupsAsked) Publish(req storage.NodeRequest) error {
 	g.note(req.Group)
 	return g.Memory.Publish(req)
 }

@@ -121,7 +121,7 @@ func TestAttachabilityChanges(t *testing.T) {
 	pod := w.pod("p1")
 	w.Advance(time.Second)
 	w.stopAttaching()
-	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: nodeName})
+	_, err := w.driver.Attach(storage.NodeRequest{ID: handle, Node: nodeName})
 	w.OK(err)
 	w.Advance(500 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.Volume(volumeName)
@@ -155,7 +155,7 @@ func (w *fixture) stopAttaching() {
 func TestAttachabilityBegins(t *testing.T) {
 	w := newFixture(t)
 	w.stopAttaching()
-	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: nodeName})
+	_, err := w.driver.Attach(storage.NodeRequest{ID: handle, Node: nodeName})
 	w.OK(err)
 	w.pod("p1")
 	w.Advance(time.Second)

@@ -286,8 +286,8 @@ func TestData(t *testing.T) {
 		t.Errorf("content = %+v, want several writes from %s", v.Content, nodeName)
 	}
 	// The volume is taken away: what containers write no longer arrives.
-	w.OK(w.driver.Detach(storage.DetachRequest{ID: handle, Node: nodeName}))
-	_, err := w.driver.Attach(storage.AttachRequest{ID: handle, Node: "elsewhere"})
+	w.OK(w.driver.Detach(storage.NodeRequest{ID: handle, Node: nodeName}))
+	_, err := w.driver.Attach(storage.NodeRequest{ID: handle, Node: "elsewhere"})
 	w.OK(err)
 	before := len(w.node.Accesses())
 	w.Advance(20 * time.Second)

@@ -194,11 +194,11 @@ type expanding struct {
 	cannot string
 }
 
-func (e *expanding) NodeExpand(req storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
-	if req.Path == e.cannot {
-		return storage.NodeExpandResponse{}, storage.Errorf(storage.Unavailable, "not there")
+func (e *expanding) NodeExpand(req storage.NodeRequest) (int64, error) {
+	if req.TargetPath == e.cannot {
+		return 0, storage.Errorf(storage.Unavailable, "not there")
 	}
-	e.asked[req.Path] = req.StagingPath
+	e.asked[req.TargetPath] = req.StagingPath
 	return e.Memory.NodeExpand(req)
 }
 

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
@@ -58,12 +59,12 @@ func (r *reclaimer) deleteVolume(p *engine.Process, pv *corev1.PersistentVolume)
 
 // deleteAsset deletes the asset of the volume with a plugin (RECL-024).
 func deleteAsset(p *engine.Process, plugin storage.Backend, pv *corev1.PersistentVolume) error {
-	deleter, ok := plugin.(storage.Deleter)
+	deleter, ok := plugin.(storage.Provisioner)
 	if !ok {
 		// RECL-024: FindDeleter returns no such plugin; this check replaces a panic.
 		return fmt.Errorf("failed to create deleter for volume %q: plugin %s cannot delete", pv.Name, plugin.Name())
 	}
-	id := storage.Handle(pv)
+	id := backends.Handle(pv)
 	return callBackend(p, plugin, storage.Delete, id, func() error {
 		return deleter.Delete(storage.DeleteRequest{ID: id, Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
 	})
@@ -91,7 +92,7 @@ func (r *reclaimer) removeInTreeFinalizer(p *engine.Process, name string) error 
 // deleteFailed records that the asset is still there (RECL-027). It never returns nil: the operation backs off (RECL-037).
 func (r *reclaimer) deleteFailed(p *engine.Process, pv *corev1.PersistentVolume, failure error) error {
 	// RECL-027: a volume in use does not become Failed.
-	if errors.Is(failure, storage.ErrVolumeInUse) {
+	if errors.Is(failure, backends.ErrVolumeInUse) {
 		p.Decide("RECL-027", pv, "the asset is in use")
 		r.host.Event(p, pv, corev1.EventTypeNormal, reasonVolumeDelete, failure.Error())
 		return failure

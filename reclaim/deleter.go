@@ -13,15 +13,15 @@ import (
 
 // FindDeleter returns the in-tree plugin that deletes the asset of a volume, and the rule that decided (RECL-030 to RECL-036). With a nil
 // plugin and no error, an external provisioner deletes it.
-func FindDeleter(backends *backends.Set, pv *corev1.PersistentVolume) (plugin storage.Backend, rule string, err error) {
+func FindDeleter(set *backends.Set, pv *corev1.PersistentVolume) (plugin storage.Backend, rule string, err error) {
 	// An empty annotation counts as none.
 	if name := pv.Annotations[objects.AnnProvisionedBy]; name != "" {
-		plugin, err := backends.DeletableByName(name)
+		plugin, err := set.DeletableByName(name)
 		switch {
 		case err == nil:
 			// RECL-030: the plugin that made the volume deletes it.
 			return plugin, "RECL-030", nil
-		case !strings.HasPrefix(name, storage.InTreePrefix):
+		case !strings.HasPrefix(name, backends.InTreePrefix):
 			// RECL-031: a CSI driver made it.
 			return nil, "RECL-031", nil
 		}
@@ -37,7 +37,7 @@ func FindDeleter(backends *backends.Set, pv *corev1.PersistentVolume) (plugin st
 		return nil, "RECL-034", nil
 	}
 	// RECL-035, RECL-036: the plugin for the volume's source deletes it, if it can.
-	plugin, err = backends.DeletableBySource(&pv.Spec.PersistentVolumeSource)
+	plugin, err = set.DeletableBySource(&pv.Spec.PersistentVolumeSource)
 	if err != nil {
 		return nil, "RECL-035", fmt.Errorf("error getting deleter volume plugin for volume %q: %w", pv.Name, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
@@ -248,14 +249,20 @@ func (b *plugin) Supports(source *corev1.PersistentVolumeSource) bool {
 }
 
 func (b *plugin) Capabilities() storage.Capabilities {
-	return storage.Capabilities{Without: b.cannot, RecyclerPod: b.byPod}
+	return storage.Capabilities{Without: b.cannot}
+}
+
+func (b *plugin) InTreeCapabilities() backends.InTreeCapabilities {
+	return backends.InTreeCapabilities{RecyclerPod: b.byPod}
 }
 
 func (b *plugin) Delay(op storage.Op, _ string) time.Duration { return b.delay[op] }
 
 func (b *plugin) Delete(storage.DeleteRequest) error { return b.answer(storage.Delete) }
 
-func (b *plugin) Recycle(storage.RecycleRequest) error { return b.answer(storage.Recycle) }
+func (b *plugin) Recycle(string, *corev1.PersistentVolumeSource) error {
+	return b.answer(storage.Recycle)
+}
 
 func (b *plugin) answer(op storage.Op) error {
 	if b.during != nil {

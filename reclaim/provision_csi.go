@@ -28,11 +28,11 @@ func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVo
 	if err != nil {
 		return nil, state, err
 	}
-	creator, ok := c.driver.backend.(storage.Creator)
+	creator, ok := c.driver.backend.(storage.Provisioner)
 	if !ok || !backends.Can(c.driver.backend, storage.Create) {
 		return nil, finished, fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}
-	var resp storage.CreateResponse
+	var resp storage.Volume
 	err = c.driver.call(p, storage.Create, req.Name, func() (err error) {
 		resp, err = creator.Create(req)
 		return err
@@ -149,7 +149,7 @@ func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 }
 
 // volumeOf returns the volume for the driver's response (XPROV-030).
-func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest, resp storage.CreateResponse) *corev1.PersistentVolume {
+func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest, resp storage.Volume) *corev1.PersistentVolume {
 	attributes := map[string]string{attributeProvisioner: fmt.Sprintf("%d-%s", c.started.UnixMilli(), c.name)}
 	for key, value := range resp.Context {
 		attributes[key] = value

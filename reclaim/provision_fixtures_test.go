@@ -26,7 +26,7 @@ const (
 // driver is a CSI driver that answers what it is told to, one answer after the other, and then with success.
 type driver struct {
 	creates, deletes []error
-	response         func(storage.CreateRequest, *storage.CreateResponse)
+	response         func(storage.CreateRequest, *storage.Volume)
 	delay            map[storage.Op]time.Duration
 	topology         bool
 	attaches         bool
@@ -39,7 +39,7 @@ func (d *driver) Name() string { return driverName }
 func (d *driver) Delay(op storage.Op, _ string) time.Duration { return d.delay[op] }
 
 func (d *driver) Capabilities() storage.Capabilities {
-	c := storage.Capabilities{NoBlock: d.noBlock}
+	var c storage.Capabilities
 	if d.topology {
 		c.TopologyKeys = []string{zone}
 	}
@@ -49,12 +49,14 @@ func (d *driver) Capabilities() storage.Capabilities {
 	return c
 }
 
-func (d *driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (d *driver) SupportsBlock() bool { return !d.noBlock }
+
+func (d *driver) Create(req storage.CreateRequest) (storage.Volume, error) {
 	d.requests = append(d.requests, req)
 	if err := next(&d.creates); err != nil {
-		return storage.CreateResponse{}, err
+		return storage.Volume{}, err
 	}
-	resp := storage.CreateResponse{ID: "h-" + req.Name, Size: req.Size, Content: true}
+	resp := storage.Volume{ID: "h-" + req.Name, Size: req.Size, Content: true}
 	if d.response != nil {
 		d.response(req, &resp)
 	}
@@ -63,11 +65,11 @@ func (d *driver) Create(req storage.CreateRequest) (storage.CreateResponse, erro
 
 func (d *driver) Delete(storage.DeleteRequest) error { return next(&d.deletes) }
 
-func (d *driver) Attach(storage.AttachRequest) (storage.AttachResponse, error) {
-	return storage.AttachResponse{}, nil
+func (d *driver) Attach(storage.NodeRequest) (map[string]string, error) {
+	return nil, nil
 }
 
-func (d *driver) Detach(storage.DetachRequest) error { return nil }
+func (d *driver) Detach(storage.NodeRequest) error { return nil }
 
 // next takes the next answer.
 func next(answers *[]error) error {

@@ -363,7 +363,7 @@ func TestProvisionNoChange(t *testing.T) {
 
 func TestProvisionedVolume(t *testing.T) {
 	block := corev1.PersistentVolumeBlock
-	d := &driver{topology: true, response: func(_ storage.CreateRequest, resp *storage.CreateResponse) {
+	d := &driver{topology: true, response: func(_ storage.CreateRequest, resp *storage.Volume) {
 		resp.Size = 0
 		resp.Context = map[string]string{"pool": "p1"}
 		resp.Topology = []storage.Segment{{zone: "a"}, {zone: "b"}}
@@ -444,18 +444,18 @@ func TestProvisionedVolumeVariants(t *testing.T) {
 			func(pv *corev1.PersistentVolume) bool {
 				return pv.Annotations[objects.AnnProvisionedBy] == "kubernetes.io/disk"
 			}},
-		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 2 << 30 }}, setup{},
+		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 2 << 30 }}, setup{},
 			class(func(c *storagev1.StorageClass) { c.Parameters = map[string]string{"fstype": "ext4"} }), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.Cmp(resource.MustParse("2Gi")) == 0 && pv.Spec.CSI.FSType == "ext4"
 			}},
-		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 1_500_000_000 }}, setup{},
+		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 1_500_000_000 }}, setup{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.String() == "1500M"
 			}},
-		{"XPROV-030", "no topology without the capability", driver{response: func(_ storage.CreateRequest, resp *storage.CreateResponse) {
+		{"XPROV-030", "no topology without the capability", driver{response: func(_ storage.CreateRequest, resp *storage.Volume) {
 			resp.Topology = []storage.Segment{{zone: "a"}}
 		}}, setup{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool { return pv.Spec.NodeAffinity == nil }},
@@ -645,8 +645,8 @@ func TestProvisionTopology(t *testing.T) {
 // XPROV-033: what is of no use is deleted, in up to five tries, and asked for again.
 func TestProvisionUselessAnswer(t *testing.T) {
 	broken := storage.Errorf(storage.Internal, "broken")
-	small := func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Size = 1 }
-	unfilled := func(_ storage.CreateRequest, resp *storage.CreateResponse) { resp.Content = false }
+	small := func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 1 }
+	unfilled := func(_ storage.CreateRequest, resp *storage.Volume) { resp.Content = false }
 	clone := func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "origin"}
 	}

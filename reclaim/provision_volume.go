@@ -120,7 +120,7 @@ func (c *provisioner) deleteVolumeAsset(p *engine.Process, pv *corev1.Persistent
 			return fmt.Errorf("persistentvolume %s is still attached to node %s", pv.Name, va.Spec.NodeName)
 		}
 	}
-	return c.deleteHandle(p, storage.DeleteRequest{ID: storage.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
+	return c.deleteHandle(p, storage.DeleteRequest{ID: backends.Handle(pv), Source: &pv.Spec.PersistentVolumeSource, UID: pv.UID})
 }
 
 // translatable reports whether CSI drivers took over from the plugin of a source.
@@ -130,7 +130,7 @@ func translatable(source *corev1.PersistentVolumeSource) bool {
 }
 
 func (c *provisioner) deleteHandle(p *engine.Process, req storage.DeleteRequest) error {
-	deleter, ok := c.driver.backend.(storage.Deleter)
+	deleter, ok := c.driver.backend.(storage.Provisioner)
 	if !ok || !backends.Can(c.driver.backend, storage.Delete) {
 		return fmt.Errorf("CSI driver %s does not support dynamic provisioning: plugin CREATE_DELETE_VOLUME capability is missing", c.name)
 	}

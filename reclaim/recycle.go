@@ -78,16 +78,16 @@ func (r *reclaimer) scrub(p *engine.Process, plugin storage.Backend, pv *corev1.
 	if backends.RecyclesByPod(plugin) {
 		return r.scrubByPod(p, pv)
 	}
-	return scrubDirectly(p, plugin, storage.Handle(pv), &pv.Spec.PersistentVolumeSource)
+	return scrubDirectly(p, plugin, backends.Handle(pv), &pv.Spec.PersistentVolumeSource)
 }
 
 func scrubDirectly(p *engine.Process, plugin storage.Backend, id string, source *corev1.PersistentVolumeSource) error {
-	recycler, ok := plugin.(storage.Recycler)
+	recycler, ok := plugin.(backends.Recycler)
 	if !ok {
 		return fmt.Errorf("plugin %s cannot recycle", plugin.Name())
 	}
 	return callBackend(p, plugin, storage.Recycle, id, func() error {
-		return recycler.Recycle(storage.RecycleRequest{ID: id, Source: source})
+		return recycler.Recycle(id, source)
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
-	"github.com/volsim/volsim/storage"
 )
 
 // reclaimer is the half of the PersistentVolume controller that applies reclaim policies and decides about the in-tree deletion finalizer. It
@@ -99,7 +98,7 @@ func (r *reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string
 		return without(pv.Finalizers, objects.InTreeFinalizer)
 	}
 	// RECL-040: the volume of a CSI driver is left to its external-provisioner.
-	if !strings.HasPrefix(provisioner, storage.InTreePrefix) {
+	if !strings.HasPrefix(provisioner, backends.InTreePrefix) {
 		return pv.Finalizers, false
 	}
 	finalizers = pv.Finalizers

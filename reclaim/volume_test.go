@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
@@ -302,7 +303,7 @@ func TestDeleteOperation(t *testing.T) {
 		{rule: "RECL-027", name: "the plugin fails", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
 			calls: []string{"Delete pv1"}, writes: []string{"update-status PersistentVolume/pv1"},
 			events: []string{"Warning VolumeFailedDelete: broken"}, phase: corev1.VolumeFailed, backoff: true},
-		{rule: "RECL-027", name: "in use: Normal Event, still Released, but backoff (edge 5)", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: storage.VolumeInUse("busy")}},
+		{rule: "RECL-027", name: "in use: Normal Event, still Released, but backoff (edge 5)", pv: newVolume(), plugin: plugin{err: map[storage.Op]error{storage.Delete: backends.VolumeInUse("busy")}},
 			calls: []string{"Delete pv1"}, events: []string{"Normal VolumeDelete: busy"}, phase: corev1.VolumeReleased, backoff: true},
 		{rule: "RECL-027", name: "already Failed: no Event and no write (edge 3)", pv: newVolume(phase(corev1.VolumeFailed)), plugin: plugin{err: map[storage.Op]error{storage.Delete: broken}},
 			calls: []string{"Delete pv1"}, phase: corev1.VolumeFailed, backoff: true},

@@ -5,76 +5,69 @@ import (
 	"fmt"
 )
 
-// Code is a gRPC status code by name.
+// Code is the name of a gRPC status code.
 type Code string
 
-// The gRPC codes that drivers use. Other codes can be written as Code("PermissionDenied").
+// The gRPC codes that controllers distinguish or that package fake returns. Other codes can be written as Code("PermissionDenied").
 const (
-	OK                 Code = "OK"
-	Canceled           Code = "Canceled"
-	Unknown            Code = "Unknown"
-	InvalidArgument    Code = "InvalidArgument"
-	DeadlineExceeded   Code = "DeadlineExceeded"
-	NotFound           Code = "NotFound"
-	AlreadyExists      Code = "AlreadyExists"
-	ResourceExhausted  Code = "ResourceExhausted"
-	FailedPrecondition Code = "FailedPrecondition"
-	Aborted            Code = "Aborted"
-	OutOfRange         Code = "OutOfRange"
-	Unimplemented      Code = "Unimplemented"
-	Internal           Code = "Internal"
-	Unavailable        Code = "Unavailable"
+	Canceled           Code = "Canceled"           // the outcome is unknown
+	Unknown            Code = "Unknown"            // also of errors without a code
+	InvalidArgument    Code = "InvalidArgument"    // no volume can have what was requested
+	DeadlineExceeded   Code = "DeadlineExceeded"   // the outcome is unknown
+	NotFound           Code = "NotFound"           // there is no such volume
+	AlreadyExists      Code = "AlreadyExists"      // with other properties
+	ResourceExhausted  Code = "ResourceExhausted"  // no space, or too many volumes on the node
+	FailedPrecondition Code = "FailedPrecondition" // the volume is in use, or not yet attached or staged
+	Aborted            Code = "Aborted"            // another operation on the volume is running; the outcome is unknown
+	OutOfRange         Code = "OutOfRange"         // no volume can have that size
+	Unimplemented      Code = "Unimplemented"      // the driver cannot do it
+	Internal           Code = "Internal"           // any other error
+	Unavailable        Code = "Unavailable"        // the driver cannot be reached; the outcome is unknown
 )
 
-// Error is an error with a gRPC status, as a CSI driver returns it.
-type Error struct {
-	Code    Code   // of the status; OK is no error, see Errorf
-	Message string // of the status
-}
+// ok is the code of no error.
+const ok Code = "OK"
 
-// Errorf returns an [Error]; with code OK it returns nil.
+// Errorf returns an error with a gRPC code, as a CSI driver returns it. Its text is that of gRPC: "rpc error: code = ... desc = ...".
+// For the code "OK" it returns nil.
 func Errorf(code Code, format string, args ...any) error {
-	if code == OK {
+	if code == ok {
 		return nil
 	}
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &statusError{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// Error prints the status as gRPC does.
-func (e *Error) Error() string {
-	return fmt.Sprintf("rpc error: code = %s desc = %s", e.Code, e.Message)
-}
-
-// CodeOf returns the code of an error, also of a wrapped one: OK for nil, Internal for a panic, Unknown for an error without status.
+// CodeOf returns the code of an error, also of a wrapped one: "OK" for nil, [Internal] for a panic of a backend, [Unknown] for an error
+// without a code.
 func CodeOf(err error) Code {
 	if err == nil {
-		return OK
+		return ok
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
+	if e, found := errors.AsType[*statusError](err); found {
+		return e.code
 	}
-	if _, ok := errors.AsType[panicked](err); ok {
+	if _, found := errors.AsType[panicked](err); found {
 		return Internal
 	}
 	return Unknown
 }
 
-// panicked is the error for a call to a backend that panicked.
+// statusError is an error with a gRPC status. Package backends reads it with Status.
+type statusError struct {
+	code    Code
+	message string
+}
+
+// Error formats the status as gRPC does.
+func (e *statusError) Error() string {
+	return fmt.Sprintf("rpc error: code = %s desc = %s", e.code, e.message)
+}
+
+// Status returns the two parts of the status.
+func (e *statusError) Status() (Code, string) { return e.code, e.message }
+
+// panicked is the error of a call to a backend that panicked.
 type panicked interface {
 	error
 	BackendPanicked()
 }
-
-// ErrVolumeInUse is the error of an in-tree plugin's Delete while the volume is in use. The PersistentVolume then stays
-// Released, and the deletion is retried (RECL-027). Test for it with errors.Is.
-var ErrVolumeInUse = errors.New("volume is in use")
-
-// VolumeInUse returns an error with exactly this message that is [ErrVolumeInUse].
-func VolumeInUse(message string) error { return volumeInUse(message) }
-
-type volumeInUse string
-
-func (e volumeInUse) Error() string { return string(e) }
-
-// RECL-027: the one error that the PersistentVolume controller distinguishes from all others.
-func (e volumeInUse) Is(target error) bool { return target == ErrVolumeInUse }

@@ -1,11 +1,9 @@
 package storage
 
-import "slices"
-
-// Op names an operation of a backend. It is the Verb of the api.Call that precedes the request.
+// Op names an operation of a backend. It is the Verb of the api.Call for it, which faults match.
 type Op string
 
-// The operations, with the CSI call that each stands for.
+// The operations, with their CSI calls.
 const (
 	Create     Op = "Create"     // CreateVolume; in-tree: provision
 	Delete     Op = "Delete"     // DeleteVolume
@@ -20,8 +18,3 @@ const (
 	NodeExpand Op = "NodeExpand" // NodeExpandVolume
 	Modify     Op = "Modify"     // ControllerModifyVolume
 )
-
-var ops = []Op{Create, Delete, Recycle, Attach, Detach, Stage, Unstage, Publish, Unpublish, Expand, NodeExpand, Modify}
-
-// Ops lists every operation, in the order of a volume's life.
-func Ops() []Op { return slices.Clone(ops) }

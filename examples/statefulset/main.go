@@ -199,7 +199,7 @@ func (s *story) volume(name string) (where, data string) {
 		}
 	}
 	for _, v := range s.disk.Volumes() {
-		if v.ID == storage.Handle(pv) && len(v.Writes) > 0 {
+		if v.ID == pv.Spec.CSI.VolumeHandle && len(v.Writes) > 0 {
 			return where, fmt.Sprintf("version %d", len(v.Writes))
 		}
 	}

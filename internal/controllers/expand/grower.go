@@ -184,14 +184,14 @@ func (g *grower) ask(p *engine.Process, pv *corev1.PersistentVolume, size apires
 		// EXP-030: a driver that expands on nodes only has nothing to do here.
 		return size, true, nil
 	}
-	req := storage.ExpandRequest{ID: storage.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
-	var resp storage.ExpandResponse
+	req := storage.ExpandRequest{ID: backends.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
+	var expanded int64
 	err = g.calls.Call(p, storage.Expand, req.ID, "", func() (err error) {
-		resp, err = expander.Expand(req)
+		expanded, onNode, err = expander.Expand(req)
 		return err
 	})
 	// EXP-022: the size is the driver's.
-	return objects.Bytes(resp.Size), resp.NodeExpansion, err
+	return objects.Bytes(expanded), onNode, err
 }
 
 // resizeFailed remembers what an error of the driver means, in the claim and here (EXP-025).

@@ -77,19 +77,19 @@ func (plugin *plugin) expand(p *engine.Process, pv *corev1.PersistentVolume, siz
 	if b == nil {
 		return size, nil
 	}
-	req := storage.ExpandRequest{ID: storage.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
-	var resp storage.ExpandResponse
+	req := storage.ExpandRequest{ID: backends.Handle(pv), Size: size.Value(), VolumeMode: objects.VolumeModeOf(pv.Spec.VolumeMode)}
+	var expanded int64
 	call := api.Call{Target: b.Name(), Verb: string(storage.Expand), Key: req.ID}
 	err := p.Backend(call, backends.Delay(b, storage.Expand, req.ID), func() error {
 		return backends.Safely(b.Name(), storage.Expand, func() (err error) {
-			resp, err = b.(storage.Expander).Expand(req)
+			expanded, _, err = b.(storage.Expander).Expand(req)
 			return err
 		})
 	})
-	if err != nil || resp.Size <= size.Value() {
+	if err != nil || expanded <= size.Value() {
 		return size, err // as it was asked for, in the same words
 	}
-	return objects.Bytes(resp.Size), nil
+	return objects.Bytes(expanded), nil
 }
 
 // markInProgress says in the claim what is about to be done, and by whom (EXP-016).

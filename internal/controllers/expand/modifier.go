@@ -199,17 +199,17 @@ func (m *modifier) change(p *engine.Process, key string, claim *corev1.Persisten
 // ask is the call to the driver.
 func (m *modifier) ask(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, class *storagev1.VolumeAttributesClass) error {
 	// VAC-010
-	req := storage.ModifyRequest{ID: storage.Handle(pv), Parameters: class.Parameters}
+	id, parameters := backends.Handle(pv), class.Parameters
 	if m.cfg.ExtraMetadata {
-		req.Parameters = maps.Clone(class.Parameters)
-		if req.Parameters == nil {
-			req.Parameters = map[string]string{}
+		parameters = maps.Clone(class.Parameters)
+		if parameters == nil {
+			parameters = map[string]string{}
 		}
-		req.Parameters["csi.storage.k8s.io/pvc/name"] = claim.Name
-		req.Parameters["csi.storage.k8s.io/pvc/namespace"] = claim.Namespace
-		req.Parameters["csi.storage.k8s.io/pv/name"] = pv.Name
+		parameters["csi.storage.k8s.io/pvc/name"] = claim.Name
+		parameters["csi.storage.k8s.io/pvc/namespace"] = claim.Namespace
+		parameters["csi.storage.k8s.io/pv/name"] = pv.Name
 	}
-	return m.calls.Call(p, storage.Modify, req.ID, "", func() error { return m.backend.(storage.Modifier).Modify(req) })
+	return m.calls.Call(p, storage.Modify, id, "", func() error { return m.backend.(storage.Modifier).Modify(id, parameters) })
 }
 
 // changeFailed remembers what an error of the driver means, in the claim and here (VAC-012, VAC-013).
@@ -243,11 +243,8 @@ func (m *modifier) changeFailed(p *engine.Process, key string, claim *corev1.Per
 
 // statusOf is the gRPC status of an error; ok is false if it has none.
 func statusOf(err error) (code storage.Code, text string, ok bool) {
-	if e, ok := err.(*storage.Error); ok {
-		return e.Code, e.Message, true
-	}
-	if _, ok := errors.AsType[*storage.Error](err); ok {
-		return storage.CodeOf(err), err.Error(), true
+	if code, text, ok := backends.Status(err); ok {
+		return code, text, true
 	}
 	_, ok = errors.AsType[*backends.PanicError](err)
 	return storage.CodeOf(err), err.Error(), ok

@@ -39,7 +39,7 @@ type resizer struct {
 // (EXP-020 to EXP-026), if it can Expand or NodeExpand, and gives them other attributes (VAC-001 to VAC-014), if it can Modify. It
 // refuses a backend that is no CSI driver or can do none of this, negative periods and delays, and a RetryMax below RetryStart.
 func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*engine.Actor, error) {
-	if backend == nil || storage.IsInTree(backend) {
+	if backend == nil || backends.IsInTree(backend) {
 		return nil, fmt.Errorf("expand: the backend of an external resizer must be a CSI driver: in-tree plugins are the expand controller's")
 	}
 	if !Resizes(backend) {

@@ -244,7 +244,7 @@ func TestSlowDriver(t *testing.T) {
 func (w *fixture) attach() {
 	w.t.Helper()
 	w.must(w.Create(fake.Node("n1"), fake.Pod("db", fake.Claims("data"), fake.OnNode("n1"))))
-	_, err := w.disk.Attach(storage.AttachRequest{ID: w.pv, Node: "n1"})
+	_, err := w.disk.Attach(storage.NodeRequest{ID: w.pv, Node: "n1"})
 	w.must(err)
 	w.settle()
 	w.mark()
@@ -264,7 +264,7 @@ func TestInUse(t *testing.T) {
 		`0s Warning VolumeResizeFailed: resize volume "pv" by resizer "disk.example.com" failed: rpc error: code = FailedPrecondition desc = volume pv must not be expanded while attached to n1`,
 		"0s claim 1Gi, allocated 2Gi, ControllerResizeInProgress, [Resizing ControllerResizeError]",
 		"0s Warning VolumeResizeFailed: Unable to expand default/data because CSI driver disk.example.com only supports offline expansion and volume is currently in-use")
-	w.must(w.disk.Detach(storage.DetachRequest{ID: w.pv}))
+	w.must(w.disk.Detach(storage.NodeRequest{ID: w.pv}))
 	w.advance(minute)
 	w.wantState("EXP-025: the pod has not ended", "1Gi, allocated 2Gi, ControllerResizeInProgress, [Resizing ControllerResizeError] | 1Gi")
 	w.must(w.DeleteWith(fake.Pod("db"), api.DeleteOptions{GracePeriodSeconds: new(int64)}))

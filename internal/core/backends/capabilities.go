@@ -7,8 +7,14 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
+var ops = []storage.Op{storage.Create, storage.Delete, storage.Recycle, storage.Attach, storage.Detach, storage.Stage, storage.Unstage,
+	storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify}
+
+// Ops lists every operation, in the order of a volume's life.
+func Ops() []storage.Op { return slices.Clone(ops) }
+
 // IsOp reports whether op is one of the operations.
-func IsOp(op storage.Op) bool { return slices.Contains(storage.Ops(), op) }
+func IsOp(op storage.Op) bool { return slices.Contains(ops, op) }
 
 // Can reports whether the backend can do op: it has the method, and its Capabilities do not exclude it.
 func Can(b storage.Backend, op storage.Op) bool {
@@ -17,12 +23,10 @@ func Can(b storage.Backend, op storage.Op) bool {
 
 func implements(b storage.Backend, op storage.Op) (ok bool) {
 	switch op {
-	case storage.Create:
-		_, ok = b.(storage.Creator)
-	case storage.Delete:
-		_, ok = b.(storage.Deleter)
+	case storage.Create, storage.Delete:
+		_, ok = b.(storage.Provisioner)
 	case storage.Recycle:
-		_, ok = b.(storage.Recycler)
+		_, ok = b.(Recycler)
 	case storage.Attach, storage.Detach:
 		_, ok = b.(storage.Attacher)
 	case storage.Stage, storage.Unstage:
@@ -39,7 +43,7 @@ func implements(b storage.Backend, op storage.Op) (ok bool) {
 	return ok
 }
 
-// capabilities are those of a Describer; the zero value for any other backend, and for one that panics.
+// capabilities returns those of a Describer; the zero value for any other backend, and for one that panics.
 func capabilities(b storage.Backend) (c storage.Capabilities) {
 	d, ok := b.(storage.Describer)
 	if !ok {
@@ -51,10 +55,22 @@ func capabilities(b storage.Backend) (c storage.Capabilities) {
 	return c
 }
 
+// inTreeCapabilities returns those of an InTreeDescriber; the zero value for any other backend, and for one that panics.
+func inTreeCapabilities(b storage.Backend) (c InTreeCapabilities) {
+	d, ok := b.(InTreeDescriber)
+	if !ok {
+		return c
+	}
+	if err := Safely(b.Name(), "Capabilities", func() error { c = d.InTreeCapabilities(); return nil }); err != nil {
+		return InTreeCapabilities{}
+	}
+	return c
+}
+
 // TakesMountOptions reports whether a class of the backend may have mount options.
 func TakesMountOptions(b storage.Backend) bool {
-	// PROV-043: an in-tree plugin that does not claim support has none.
-	return !storage.IsInTree(b) || capabilities(b).MountOptions
+	// PROV-043: an in-tree plugin has none unless it declares support; CSI drivers always accept them.
+	return !IsInTree(b) || inTreeCapabilities(b).MountOptions
 }
 
 // HasTopology reports whether only some nodes can reach a volume of the backend.
@@ -71,15 +87,24 @@ func TopologyKeys(b storage.Backend) []string {
 func MountsWithGroup(b storage.Backend) bool { return capabilities(b).MountGroup }
 
 // RecyclesByPod reports whether a pod scrubs the volumes of the backend.
-func RecyclesByPod(b storage.Backend) bool { return capabilities(b).RecyclerPod }
+func RecyclesByPod(b storage.Backend) bool { return inTreeCapabilities(b).RecyclerPod }
 
-// SupportsBlock reports whether the backend's provisioner makes block volumes.
-func SupportsBlock(b storage.Backend) bool { return !capabilities(b).NoBlock }
+// SupportsBlock reports whether the backend's provisioner creates block volumes: any but a [BlockSupporter] that does not.
+func SupportsBlock(b storage.Backend) bool {
+	s, ok := b.(BlockSupporter)
+	if !ok {
+		return true
+	}
+	supports := true
+	if err := Safely(b.Name(), "SupportsBlock", func() error { supports = s.SupportsBlock(); return nil }); err != nil {
+		return true
+	}
+	return supports
+}
 
-// Delay is how long the call takes: what a [storage.Delayer] says, else zero. A negative delay is zero, and so is that of a Delayer that
-// panics.
+// Delay returns how long the call takes: the delay of a [Delayer], else zero. It is zero also for a negative delay, and if Delay panics.
 func Delay(b storage.Backend, op storage.Op, id string) time.Duration {
-	d, ok := b.(storage.Delayer)
+	d, ok := b.(Delayer)
 	if !ok {
 		return 0
 	}
@@ -90,16 +115,16 @@ func Delay(b storage.Backend, op storage.Op, id string) time.Duration {
 	return max(delay, 0)
 }
 
-// PrepareCreate calls Prepare of a [storage.Preparer]; for any other backend it returns nil.
+// PrepareCreate calls Prepare of a [Preparer]; for any other backend it returns nil.
 func PrepareCreate(b storage.Backend, req storage.CreateRequest) error {
-	preparer, ok := b.(storage.Preparer)
+	preparer, ok := b.(Preparer)
 	if !ok {
 		return nil
 	}
 	return Safely(b.Name(), "Prepare", func() error { return preparer.Prepare(req) })
 }
 
-// AttachLimit is the limit of a [storage.AttachLimiter] for the node; ok is false for no limit.
+// AttachLimit returns the limit of a [storage.AttachLimiter] for the node; ok is false for no limit.
 func AttachLimit(b storage.Backend, node string) (limit int32, ok bool) {
 	l, ok := b.(storage.AttachLimiter)
 	if !ok {

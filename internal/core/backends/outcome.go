@@ -8,17 +8,35 @@ import (
 )
 
 // codes are in the order of their gRPC numbers.
-var codes = []storage.Code{storage.OK, storage.Canceled, storage.Unknown, storage.InvalidArgument, storage.DeadlineExceeded, storage.NotFound,
+var codes = []storage.Code{"OK", storage.Canceled, storage.Unknown, storage.InvalidArgument, storage.DeadlineExceeded, storage.NotFound,
 	storage.AlreadyExists, "PermissionDenied", storage.ResourceExhausted, storage.FailedPrecondition, storage.Aborted, storage.OutOfRange,
 	storage.Unimplemented, storage.Internal, storage.Unavailable, "DataLoss", "Unauthenticated"}
 
-// CodeNumber is the gRPC number of the code, which a VolumeAttachment shows as errorCode; -1 for a name that gRPC does not have.
+// CodeNumber returns the gRPC number of the code, which a VolumeAttachment shows as errorCode; -1 for a name that gRPC does not have.
 func CodeNumber(c storage.Code) int { return slices.Index(codes, c) }
 
-// status returns the code of an error that has one: of its gRPC status, or Internal for a panic.
-func status(err error) (storage.Code, bool) {
-	if e, ok := errors.AsType[*storage.Error](err); ok {
-		return e.Code, true
+// Status returns the code of an error that a backend returned with [storage.Errorf], also if it was wrapped, and its message. The message
+// of a wrapped error is its whole text. ok is false for errors without a code.
+func Status(err error) (code storage.Code, message string, ok bool) {
+	type status interface {
+		error
+		Status() (storage.Code, string)
+	}
+	if s, ok := err.(status); ok {
+		code, message = s.Status()
+		return code, message, true
+	}
+	if s, ok := errors.AsType[status](err); ok {
+		code, _ = s.Status()
+		return code, err.Error(), true
+	}
+	return "", "", false
+}
+
+// codeOrPanic returns the code of an error that has one, or Internal for a panic.
+func codeOrPanic(err error) (storage.Code, bool) {
+	if code, _, ok := Status(err); ok {
+		return code, true
 	}
 	if _, ok := errors.AsType[*PanicError](err); ok {
 		return storage.Internal, true
@@ -41,7 +59,7 @@ func UnknownOutcome(op storage.Op, err error) bool {
 	if err == nil {
 		return false
 	}
-	code, ok := status(err)
+	code, ok := codeOrPanic(err)
 	switch op {
 	case storage.Create:
 		// XPROV-032: an error without status, or one of four codes, leaves provisioning in the background.

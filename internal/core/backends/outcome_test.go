@@ -8,7 +8,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-var allCodes = []storage.Code{storage.OK, storage.Canceled, storage.Unknown, storage.InvalidArgument, storage.DeadlineExceeded, storage.NotFound,
+var allCodes = []storage.Code{"OK", storage.Canceled, storage.Unknown, storage.InvalidArgument, storage.DeadlineExceeded, storage.NotFound,
 	storage.AlreadyExists, "PermissionDenied", storage.ResourceExhausted, storage.FailedPrecondition, storage.Aborted, storage.OutOfRange,
 	storage.Unimplemented, storage.Internal, storage.Unavailable, "DataLoss", "Unauthenticated"}
 

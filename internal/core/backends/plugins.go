@@ -23,25 +23,25 @@ func (s *Set) ByName(name string) (storage.Backend, error) {
 	return s.entries[at].backend, nil
 }
 
-// ProvisionableByName returns the in-tree plugin of that name, a [storage.Creator]. PROV-024 has the errors.
+// ProvisionableByName returns the in-tree plugin of that name, a [storage.Provisioner]. PROV-024 has the errors.
 func (s *Set) ProvisionableByName(name string) (storage.Backend, error) {
 	// PROV-024: a plugin that exists but cannot provision is another error.
 	return able(storage.Create, "no provisionable volume plugin matched")(s.ByName(name))
 }
 
-// DeletableByName returns the in-tree plugin of that name, a [storage.Deleter] (RECL-030). RECL-032 has the errors.
+// DeletableByName returns the in-tree plugin of that name, a [storage.Provisioner] (RECL-030). RECL-032 has the errors.
 func (s *Set) DeletableByName(name string) (storage.Backend, error) {
 	// RECL-030, RECL-032: a plugin that cannot delete is another error.
 	return able(storage.Delete, noDeletable)(s.ByName(name))
 }
 
-// DeletableBySource returns the in-tree plugin that supports the source, a [storage.Deleter]. RECL-035 ends with the error.
+// DeletableBySource returns the in-tree plugin that supports the source, a [storage.Provisioner]. RECL-035 ends with the error.
 func (s *Set) DeletableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
 	// RECL-035: exactly one plugin must support the source, and be able to delete.
 	return able(storage.Delete, noDeletable)(s.BySource(source))
 }
 
-// RecyclableBySource returns the in-tree plugin that supports the source, a [storage.Recycler]. Whatever the error, the controller reports
+// RecyclableBySource returns the in-tree plugin that supports the source, a [Recycler]. Whatever the error, the controller reports
 // its own text (RECL-064).
 func (s *Set) RecyclableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
 	// RECL-064: the plugin must be able to recycle.
@@ -80,7 +80,7 @@ func (s *Set) BySource(source *corev1.PersistentVolumeSource) (storage.Backend, 
 	var match storage.Backend
 	var names []string
 	for _, e := range s.entries {
-		plugin, ok := e.backend.(storage.Supporter)
+		plugin, ok := e.backend.(InTreePlugin)
 		if !ok {
 			continue
 		}

@@ -35,7 +35,7 @@ func NewSet(backends ...storage.Backend) (*Set, error) {
 			return nil, fmt.Errorf("backend %d of %d is nil: leave it out", i+1, len(backends))
 		}
 		e := entry{backend: b}
-		if err := Safely(fmt.Sprint(i+1), "Name", func() error { e.name = b.Name(); e.inTree = storage.IsInTree(b); return nil }); err != nil {
+		if err := Safely(fmt.Sprint(i+1), "Name", func() error { e.name = b.Name(); e.inTree = IsInTree(b); return nil }); err != nil {
 			return nil, fmt.Errorf("backend %d of %d (%T) does not return its name: %w", i+1, len(backends), b, err)
 		}
 		if err := e.check(); err != nil {

@@ -126,7 +126,7 @@ func TestSetFindsByName(t *testing.T) {
 }
 
 func TestCan(t *testing.T) {
-	for _, op := range storage.Ops() {
+	for _, op := range backends.Ops() {
 		if backends.Can(named("a"), op) {
 			t.Errorf("Can(%s) of a backend with a name alone = true", op)
 		}

@@ -41,7 +41,7 @@ func Provision(class *storagev1.StorageClass, disabled bool, migration objects.M
 	case err == nil:
 		// PROV-023: the controller creates the volume, with the plugin.
 		return Provisioning{Rule: "PROV-023", Provisioner: class.Provisioner, Plugin: plugin}
-	case strings.HasPrefix(class.Provisioner, storage.InTreePrefix):
+	case strings.HasPrefix(class.Provisioner, backends.InTreePrefix):
 		// PROV-024: no external provisioner acts for an in-tree name.
 		return Provisioning{Rule: "PROV-024", Err: err}
 	}

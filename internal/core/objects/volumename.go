@@ -73,7 +73,7 @@ func (s VolumeSpec) CSI() *corev1.CSIPersistentVolumeSource {
 	return s.PV.Spec.CSI
 }
 
-// Source returns the source for storage.Supporter, or nil for sources that only a pod can have, such as an emptyDir.
+// Source returns the source for backends.InTreePlugin, or nil for sources that only a pod can have, such as an emptyDir.
 func (s VolumeSpec) Source() *corev1.PersistentVolumeSource {
 	if s.PV != nil {
 		return &s.PV.Spec.PersistentVolumeSource
@@ -93,10 +93,10 @@ func (s VolumeSpec) Source() *corev1.PersistentVolumeSource {
 	return nil
 }
 
-// ID returns the name of the volume within its plugin: storage.Handle of a PersistentVolume, or the name in the pod.
+// ID returns the name of the volume within its plugin: backends.Handle of a PersistentVolume, or the name in the pod.
 func (s VolumeSpec) ID() string {
 	if s.PV != nil {
-		return storage.Handle(s.PV)
+		return backends.Handle(s.PV)
 	}
 	return s.Name()
 }

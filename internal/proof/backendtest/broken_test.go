@@ -67,21 +67,21 @@ type (
 
 var changes, made int
 
-func (b *forgetful) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (b *forgetful) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if b.made++; req.Name != "" {
 		req.Name = fmt.Sprintf("%s-%d", req.Name, b.made)
 	}
 	return b.Memory.Create(req)
 }
 
-func (b generous) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (b generous) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if _, ok := b.Volume(req.Name); ok {
 		req.Size = 0
 	}
 	return b.Memory.Create(req)
 }
 
-func (b stingy) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (b stingy) Create(req storage.CreateRequest) (storage.Volume, error) {
 	resp, err := b.Memory.Create(req)
 	resp.Size /= 2
 	return resp, err
@@ -96,28 +96,27 @@ func (b onceOnly) Delete(req storage.DeleteRequest) error {
 
 func (b changing) Name() string { changes++; return fmt.Sprintf("disk-%d", changes) }
 
-func (b panicking) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
-	return storage.AttachResponse{Context: map[string]string{"first": req.ID[:1]}}, nil
+func (b panicking) Attach(req storage.NodeRequest) (map[string]string, error) {
+	return map[string]string{"first": req.ID[:1]}, nil
 }
 
-func (b unstaged) Publish(req storage.PublishRequest) error {
+func (b unstaged) Publish(req storage.NodeRequest) error {
 	if err := b.Memory.Publish(req); storage.CodeOf(err) == storage.InvalidArgument {
 		return err
 	}
 	return nil
 }
 
-func (b modifiesOnce) Modify(req storage.ModifyRequest) error {
-	if v, ok := b.Volume(req.ID); ok && v.Modified != nil {
+func (b modifiesOnce) Modify(id string, parameters map[string]string) error {
+	if v, ok := b.Volume(id); ok && v.Modified != nil {
 		return storage.Errorf(storage.InvalidArgument, "nothing to modify")
 	}
-	return b.Memory.Modify(req)
+	return b.Memory.Modify(id, parameters)
 }
 
-func (b shrinking) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
-	resp, err := b.Memory.Expand(req)
-	resp.Size = req.Size
-	return resp, err
+func (b shrinking) Expand(req storage.ExpandRequest) (size int64, onNode bool, err error) {
+	_, onNode, err = b.Memory.Expand(req)
+	return req.Size, onNode, err
 }
 
 func (b amnesiac) Read(string, storage.PodRef, string) (storage.Write, error) {
@@ -132,7 +131,7 @@ func (b oneWay) Capabilities() storage.Capabilities {
 
 func (b backwards) Delay(storage.Op, string) time.Duration { return -time.Second }
 
-func (b meddling) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (b meddling) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if req.Parameters != nil {
 		req.Parameters["seen"] = "true"
 	}
@@ -146,14 +145,14 @@ func (b undead) Delete(req storage.DeleteRequest) error {
 	return nil
 }
 
-func (b unrefusing) Stage(req storage.StageRequest) error {
+func (b unrefusing) Stage(req storage.NodeRequest) error {
 	if req.ID == "" {
 		return nil
 	}
 	return b.Memory.Stage(req)
 }
 
-func (b wrongCode) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (b wrongCode) Create(req storage.CreateRequest) (storage.Volume, error) {
 	resp, err := b.Memory.Create(req)
 	if storage.CodeOf(err) == storage.AlreadyExists {
 		err = storage.Errorf(storage.Internal, "%v", err)
@@ -165,13 +164,13 @@ func (b supportsAll) Supports(*corev1.PersistentVolumeSource) bool { return true
 
 func (idle) Name() string { return "idle.example.com" }
 
-func (b incomparable) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (b incomparable) Create(req storage.CreateRequest) (storage.Volume, error) {
 	resp, err := b.Memory.Create(req)
 	resp.Context = map[string]string{"backend": fmt.Sprintf("%p", b.Memory)}
 	return resp, err
 }
 
-func (b unpublishOnce) Unpublish(req storage.UnpublishRequest) error {
+func (b unpublishOnce) Unpublish(req storage.NodeRequest) error {
 	if v, ok := b.Volume(req.ID); req.ID != "" && (!ok || len(v.Published) == 0) {
 		return storage.Errorf(storage.Internal, "not mounted")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -52,7 +53,7 @@ var data = []check{
 		err := steps(
 			func() error { return s.unmounted(id, node) },
 			func() error {
-				return wrap(s.b.(storage.Recycler).Recycle(storage.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
+				return wrap(s.b.(backends.Recycler).Recycle(id, s.source), "Recycle(%s)", id)
 			},
 			func() error { return s.mounted(id, node) },
 		)

@@ -19,12 +19,12 @@ var general = []check{
 		return err
 	}},
 	{name: "it can do something", run: func(s *subject) error {
-		for _, op := range storage.Ops() {
+		for _, op := range backends.Ops() {
 			if backends.Can(s.b, op) {
 				return nil
 			}
 		}
-		return fmt.Errorf("Can is false for all of %v: implement one of the interfaces of package fake", storage.Ops())
+		return fmt.Errorf("Can is false for all of %v: implement one of the interfaces of package storage", backends.Ops())
 	}},
 	{name: "operations come with their opposites", run: func(s *subject) error {
 		for _, pair := range [][2]storage.Op{{storage.Attach, storage.Detach}, {storage.Stage, storage.Unstage}, {storage.Publish, storage.Unpublish}} {
@@ -35,7 +35,7 @@ var general = []check{
 		return nil
 	}},
 	{name: "an empty request is refused", run: func(s *subject) error {
-		for _, op := range storage.Ops() {
+		for _, op := range backends.Ops() {
 			if !backends.Can(s.b, op) {
 				continue
 			}
@@ -46,9 +46,9 @@ var general = []check{
 		}
 		return nil
 	}},
-	{name: "delays are not negative and stay", only: is[storage.Delayer], run: func(s *subject) error {
-		delayer := s.b.(storage.Delayer)
-		for _, op := range storage.Ops() {
+	{name: "delays are not negative and stay", only: is[backends.Delayer], run: func(s *subject) error {
+		delayer := s.b.(backends.Delayer)
+		for _, op := range backends.Ops() {
 			d, again := delayer.Delay(op, "backendtest-1"), delayer.Delay(op, "backendtest-1")
 			if d < 0 || d != again {
 				return fmt.Errorf("Delay(%s) = %s, then %s: want the same, not negative", op, d, again)
@@ -56,8 +56,8 @@ var general = []check{
 		}
 		return nil
 	}},
-	{name: "no source is not supported", only: is[storage.Supporter], run: func(s *subject) error {
-		plugin := s.b.(storage.Supporter)
+	{name: "no source is not supported", only: is[backends.InTreePlugin], run: func(s *subject) error {
+		plugin := s.b.(backends.InTreePlugin)
 		for _, source := range []*corev1.PersistentVolumeSource{nil, {}} {
 			if plugin.Supports(source) {
 				return fmt.Errorf("Supports(%v) = true, want false", source)
@@ -77,29 +77,29 @@ func is[I any](b storage.Backend) bool {
 func empty(b storage.Backend, op storage.Op) (err error) {
 	switch op {
 	case storage.Create:
-		_, err = b.(storage.Creator).Create(storage.CreateRequest{})
+		_, err = b.(storage.Provisioner).Create(storage.CreateRequest{})
 	case storage.Delete:
-		err = b.(storage.Deleter).Delete(storage.DeleteRequest{})
+		err = b.(storage.Provisioner).Delete(storage.DeleteRequest{})
 	case storage.Recycle:
-		err = b.(storage.Recycler).Recycle(storage.RecycleRequest{})
+		err = b.(backends.Recycler).Recycle("", nil)
 	case storage.Attach:
-		_, err = b.(storage.Attacher).Attach(storage.AttachRequest{})
+		_, err = b.(storage.Attacher).Attach(storage.NodeRequest{})
 	case storage.Detach:
-		err = b.(storage.Attacher).Detach(storage.DetachRequest{})
+		err = b.(storage.Attacher).Detach(storage.NodeRequest{})
 	case storage.Stage:
-		err = b.(storage.Stager).Stage(storage.StageRequest{})
+		err = b.(storage.Stager).Stage(storage.NodeRequest{})
 	case storage.Unstage:
-		err = b.(storage.Stager).Unstage(storage.UnstageRequest{})
+		err = b.(storage.Stager).Unstage(storage.NodeRequest{})
 	case storage.Publish:
-		err = b.(storage.Publisher).Publish(storage.PublishRequest{})
+		err = b.(storage.Publisher).Publish(storage.NodeRequest{})
 	case storage.Unpublish:
-		err = b.(storage.Publisher).Unpublish(storage.UnpublishRequest{})
+		err = b.(storage.Publisher).Unpublish(storage.NodeRequest{})
 	case storage.Expand:
-		_, err = b.(storage.Expander).Expand(storage.ExpandRequest{})
+		_, _, err = b.(storage.Expander).Expand(storage.ExpandRequest{})
 	case storage.NodeExpand:
-		_, err = b.(storage.NodeExpander).NodeExpand(storage.NodeExpandRequest{})
+		_, err = b.(storage.NodeExpander).NodeExpand(storage.NodeRequest{})
 	case storage.Modify:
-		err = b.(storage.Modifier).Modify(storage.ModifyRequest{})
+		err = b.(storage.Modifier).Modify("", nil)
 	}
 	return err
 }

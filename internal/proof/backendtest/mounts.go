@@ -45,7 +45,7 @@ var mounts = []check{
 		if err := s.delete(id); err != nil {
 			return err
 		}
-		_, err = s.b.(storage.Attacher).Attach(storage.AttachRequest{ID: id, Node: node})
+		_, err = s.b.(storage.Attacher).Attach(storage.NodeRequest{ID: id, Node: node})
 		return s.refused("Attach of a deleted volume", err, storage.NotFound)
 	}},
 	{name: "Stage is idempotent", needs: []storage.Op{storage.Stage}, run: func(s *subject) error {
@@ -148,21 +148,21 @@ var mounts = []check{
 		if err != nil {
 			return err
 		}
-		grown, err := s.b.(storage.Expander).Expand(storage.ExpandRequest{ID: id, Size: 3 * gi})
+		grown, _, err := s.b.(storage.Expander).Expand(storage.ExpandRequest{ID: id, Size: 3 * gi})
 		if err != nil {
 			return fmt.Errorf("Expand(%s) = %w, want success", id, err)
 		}
 		if err := s.mounted(id, node); err != nil {
 			return err
 		}
-		req := storage.NodeExpandRequest{ID: id, Node: node, Path: target, StagingPath: staging, Size: grown.Size}
+		req := storage.NodeRequest{ID: id, Node: node, TargetPath: target, StagingPath: staging, Size: grown}
 		for range 2 {
-			resp, err := s.b.(storage.NodeExpander).NodeExpand(req)
+			size, err := s.b.(storage.NodeExpander).NodeExpand(req)
 			if err != nil {
 				return fmt.Errorf("NodeExpand(%s, %d bytes) = %w, want success", id, req.Size, err)
 			}
-			if resp.Size != 0 && resp.Size < req.Size {
-				return fmt.Errorf("NodeExpand(%s, %d bytes) gave %d bytes", id, req.Size, resp.Size)
+			if size != 0 && size < req.Size {
+				return fmt.Errorf("NodeExpand(%s, %d bytes) gave %d bytes", id, req.Size, size)
 			}
 		}
 		return nil

@@ -42,7 +42,7 @@ func (s *subject) make() (string, error) {
 		s.source = s.config.source
 		return s.config.static, nil
 	}
-	resp, err := s.b.(storage.Creator).Create(request("backendtest-1", gi))
+	resp, err := s.b.(storage.Provisioner).Create(request("backendtest-1", gi))
 	if err != nil {
 		return "", fmt.Errorf("Create(1Gi) = %w, want a volume", err)
 	}
@@ -50,8 +50,8 @@ func (s *subject) make() (string, error) {
 	return resp.ID, nil
 }
 
-func (s *subject) create(req storage.CreateRequest) (storage.CreateResponse, error) {
-	resp, err := s.b.(storage.Creator).Create(req)
+func (s *subject) create(req storage.CreateRequest) (storage.Volume, error) {
+	resp, err := s.b.(storage.Provisioner).Create(req)
 	if err != nil {
 		return resp, fmt.Errorf("Create(%s, %d bytes) = %w, want a volume", req.Name, req.Size, err)
 	}
@@ -62,8 +62,8 @@ func (s *subject) attachTo(id, node string) error {
 	if !backends.Can(s.b, storage.Attach) {
 		return nil
 	}
-	resp, err := s.b.(storage.Attacher).Attach(storage.AttachRequest{ID: id, Node: node, Mode: corev1.ReadWriteOnce, Context: s.volume})
-	s.attach = resp.Context
+	attach, err := s.b.(storage.Attacher).Attach(storage.NodeRequest{ID: id, Node: node, Mode: corev1.ReadWriteOnce, Context: s.volume})
+	s.attach = attach
 	return wrap(err, "Attach(%s, %s)", id, node)
 }
 
@@ -71,14 +71,14 @@ func (s *subject) detach(id, node string) error {
 	if !backends.Can(s.b, storage.Attach) {
 		return nil
 	}
-	return wrap(s.b.(storage.Attacher).Detach(storage.DetachRequest{ID: id, Node: node}), "Detach(%s, %s)", id, node)
+	return wrap(s.b.(storage.Attacher).Detach(storage.NodeRequest{ID: id, Node: node}), "Detach(%s, %s)", id, node)
 }
 
 func (s *subject) stage(id, node string) error {
 	if !backends.Can(s.b, storage.Stage) {
 		return nil
 	}
-	req := storage.StageRequest{ID: id, Node: node, Path: staging, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume}
+	req := storage.NodeRequest{ID: id, Node: node, StagingPath: staging, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume}
 	return wrap(s.b.(storage.Stager).Stage(req), "Stage(%s, %s)", id, node)
 }
 
@@ -86,11 +86,11 @@ func (s *subject) unstage(id, node string) error {
 	if !backends.Can(s.b, storage.Stage) {
 		return nil
 	}
-	return wrap(s.b.(storage.Stager).Unstage(storage.UnstageRequest{ID: id, Node: node, Path: staging}), "Unstage(%s, %s)", id, node)
+	return wrap(s.b.(storage.Stager).Unstage(storage.NodeRequest{ID: id, Node: node, StagingPath: staging}), "Unstage(%s, %s)", id, node)
 }
 
-func (s *subject) publishRequest(id, node, target string, pod storage.PodRef) storage.PublishRequest {
-	req := storage.PublishRequest{ID: id, Node: node, Target: target, Pod: pod, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume, Source: s.source}
+func (s *subject) publishRequest(id, node, target string, pod storage.PodRef) storage.NodeRequest {
+	req := storage.NodeRequest{ID: id, Node: node, TargetPath: target, Pod: pod, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume, Source: s.source}
 	if backends.Can(s.b, storage.Stage) {
 		req.StagingPath = staging
 	}
@@ -102,7 +102,7 @@ func (s *subject) publish(id, node, target string, pod storage.PodRef) error {
 }
 
 func (s *subject) unpublish(id, node, target string) error {
-	req := storage.UnpublishRequest{ID: id, Node: node, Target: target}
+	req := storage.NodeRequest{ID: id, Node: node, TargetPath: target}
 	return wrap(s.b.(storage.Publisher).Unpublish(req), "Unpublish(%s, %s, %s)", id, node, target)
 }
 
@@ -125,7 +125,7 @@ func (s *subject) unmounted(id, node string) error {
 }
 
 func (s *subject) delete(id string) error {
-	return wrap(s.b.(storage.Deleter).Delete(storage.DeleteRequest{ID: id, Source: s.source}), "Delete(%s)", id)
+	return wrap(s.b.(storage.Provisioner).Delete(storage.DeleteRequest{ID: id, Source: s.source}), "Delete(%s)", id)
 }
 
 // steps does one after the other up to the first error.
@@ -153,7 +153,7 @@ func (s *subject) refused(call string, err error, codes ...storage.Code) error {
 	if panicked, ok := errors.AsType[*backends.PanicError](err); ok {
 		return fmt.Errorf("%s: %w\n%s", call, err, panicked.Stack)
 	}
-	if storage.IsInTree(s.b) {
+	if backends.IsInTree(s.b) {
 		return nil
 	}
 	for _, code := range codes {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -19,10 +20,10 @@ var volumes = []check{
 			return errors.New("Create gave no ID")
 		case resp.Size != 0 && resp.Size < gi:
 			return fmt.Errorf("Create(%d bytes) gave %d bytes", gi, resp.Size)
-		case storage.IsInTree(s.b) && resp.ID != "backendtest-1":
+		case backends.IsInTree(s.b) && resp.ID != "backendtest-1":
 			return fmt.Errorf("Create(backendtest-1) gave ID %q: an in-tree plugin's ID is the name", resp.ID)
 		}
-		plugin, ok := s.b.(storage.Supporter)
+		plugin, ok := s.b.(backends.InTreePlugin)
 		if ok && !plugin.Supports(&resp.Source) {
 			return fmt.Errorf("Create gave source %s, which the plugin does not support", resp.Source.String())
 		}
@@ -48,7 +49,7 @@ var volumes = []check{
 			return err
 		}
 		larger := max(first.Size, gi) + gi
-		_, err = s.b.(storage.Creator).Create(request("backendtest-1", larger))
+		_, err = s.b.(storage.Provisioner).Create(request("backendtest-1", larger))
 		return s.refused(fmt.Sprintf("Create(%d bytes) after Create(%d bytes) of the same name", larger, gi), err, storage.AlreadyExists)
 	}},
 	{name: "two names are two volumes", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
@@ -70,7 +71,7 @@ var volumes = []check{
 		if err != nil {
 			return err
 		}
-		other, err := s.newBackend().(storage.Creator).Create(request("backendtest-1", gi))
+		other, err := s.newBackend().(storage.Provisioner).Create(request("backendtest-1", gi))
 		if err != nil || !reflect.DeepEqual(first, other) {
 			return fmt.Errorf("Create gave %s, and %s, error %v on another backend: want the same", show(first), show(other), err)
 		}
@@ -123,7 +124,7 @@ var volumes = []check{
 			return err
 		}
 		recycle := func() error {
-			return wrap(s.b.(storage.Recycler).Recycle(storage.RecycleRequest{ID: id, Source: s.source}), "Recycle(%s)", id)
+			return wrap(s.b.(backends.Recycler).Recycle(id, s.source), "Recycle(%s)", id)
 		}
 		return steps(recycle, recycle)
 	}},
@@ -134,16 +135,16 @@ var volumes = []check{
 		}
 		reached := int64(0)
 		for _, size := range []int64{3 * gi, 3 * gi, 2 * gi, 4 * gi} {
-			resp, err := s.b.(storage.Expander).Expand(storage.ExpandRequest{ID: id, Size: size})
+			grown, _, err := s.b.(storage.Expander).Expand(storage.ExpandRequest{ID: id, Size: size})
 			switch {
 			case err != nil:
 				return fmt.Errorf("Expand(%s, %d bytes) = %w, want success", id, size, err)
-			case resp.Size < size:
-				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes", id, size, resp.Size)
-			case resp.Size < reached:
-				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes, after %d", id, size, resp.Size, reached)
+			case grown < size:
+				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes", id, size, grown)
+			case grown < reached:
+				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes, after %d", id, size, grown, reached)
 			}
-			reached = resp.Size
+			reached = grown
 		}
 		return nil
 	}},
@@ -154,7 +155,7 @@ var volumes = []check{
 		}
 		var first error
 		for i := range 2 {
-			err := s.b.(storage.Modifier).Modify(storage.ModifyRequest{ID: id, Parameters: map[string]string{"backendtest": "yes"}})
+			err := s.b.(storage.Modifier).Modify(id, map[string]string{"backendtest": "yes"})
 			if err != nil && storage.CodeOf(err) != storage.InvalidArgument {
 				return fmt.Errorf("Modify(%s, backendtest=yes) = %w, want success or code %s", id, err, storage.InvalidArgument)
 			}
@@ -168,6 +169,6 @@ var volumes = []check{
 }
 
 // show has what the checks compare, without the many kinds of source that are not set.
-func show(resp storage.CreateResponse) string {
+func show(resp storage.Volume) string {
 	return fmt.Sprintf("{ID %q, %d bytes, source %s, context %v, topology %v}", resp.ID, resp.Size, resp.Source.String(), resp.Context, resp.Topology)
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -96,7 +97,7 @@ func (p *nodeRunner) podState(pod *corev1.Pod) (PodState, error) {
 		claim, err := p.cluster.Claims.Get(api.Key(pod.Namespace, v.PersistentVolumeClaim.ClaimName))
 		if err == nil {
 			if pv, err := p.cluster.Volumes.Get(claim.Spec.VolumeName); err == nil {
-				handle = storage.Handle(pv)
+				handle = backends.Handle(pv)
 			}
 		}
 		s.Mounted[v.Name] = slices.ContainsFunc(mounts, func(m mount.Mount) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
@@ -123,7 +124,7 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 		}
 		p.backends[name] = b
 		cfg.Backends = append(cfg.Backends, b)
-		if !storage.IsInTree(b) {
+		if !backends.IsInTree(b) {
 			if internal.Attacher.Finalizer != "" {
 				return cfg, fmt.Errorf("there are two CSI drivers")
 			}

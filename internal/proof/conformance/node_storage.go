@@ -57,9 +57,9 @@ func (s nodeStorage) Name() string { return s.name }
 
 func (s nodeStorage) Delay(op storage.Op, _ string) time.Duration { return s.delay[op] }
 
-func (s nodeStorage) Publish(storage.PublishRequest) error { return nil }
+func (s nodeStorage) Publish(storage.NodeRequest) error { return nil }
 
-func (s nodeStorage) Unpublish(storage.UnpublishRequest) error { return nil }
+func (s nodeStorage) Unpublish(storage.NodeRequest) error { return nil }
 
 // csiStorage is a CSI driver.
 type csiStorage struct {
@@ -74,15 +74,15 @@ func (s csiStorage) Capabilities() storage.Capabilities {
 	return storage.Capabilities{Without: []storage.Op{storage.Stage, storage.Unstage}}
 }
 
-func (s csiStorage) Attach(storage.AttachRequest) (storage.AttachResponse, error) {
-	return storage.AttachResponse{}, nil
+func (s csiStorage) Attach(storage.NodeRequest) (map[string]string, error) {
+	return nil, nil
 }
 
-func (s csiStorage) Detach(storage.DetachRequest) error { return nil }
+func (s csiStorage) Detach(storage.NodeRequest) error { return nil }
 
-func (s csiStorage) Stage(storage.StageRequest) error { return nil }
+func (s csiStorage) Stage(storage.NodeRequest) error { return nil }
 
-func (s csiStorage) Unstage(storage.UnstageRequest) error { return nil }
+func (s csiStorage) Unstage(storage.NodeRequest) error { return nil }
 
 // nfsStorage is the plugin of volumes with an nfs source.
 type nfsStorage struct{ nodeStorage }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -85,7 +86,7 @@ func (b *backend) end(op storage.Op, id string) setting {
 func (b *backend) result(op storage.Op, id string) error {
 	s := b.end(op, id)
 	if op == storage.Delete && s.InUse != "" {
-		return storage.VolumeInUse(s.InUse)
+		return backends.VolumeInUse(s.InUse)
 	}
 	if text, fails := s.Fail[opNames[op]]; fails {
 		return errors.New(text)
@@ -100,18 +101,18 @@ func (m mockStorage) Supports(source *corev1.PersistentVolumeSource) bool {
 	return source.HostPath != nil
 }
 
-func (m mockStorage) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (m mockStorage) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if err := m.result(storage.Create, req.Name); err != nil {
-		return storage.CreateResponse{}, err
+		return storage.Volume{}, err
 	}
 	source := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/" + req.Name}}
-	return storage.CreateResponse{ID: req.Name, Source: source}, nil
+	return storage.Volume{ID: req.Name, Source: source}, nil
 }
 
 func (m mockStorage) Delete(req storage.DeleteRequest) error { return m.result(storage.Delete, req.ID) }
 
-func (m mockStorage) Recycle(req storage.RecycleRequest) error {
-	return m.result(storage.Recycle, req.ID)
+func (m mockStorage) Recycle(id string, _ *corev1.PersistentVolumeSource) error {
+	return m.result(storage.Recycle, id)
 }
 
 // nfs is an in-tree plugin that only recycles volumes with an nfs source.
@@ -119,16 +120,18 @@ type nfs struct{ *backend }
 
 func (n nfs) Supports(source *corev1.PersistentVolumeSource) bool { return source.NFS != nil }
 
-func (n nfs) Recycle(req storage.RecycleRequest) error { return n.result(storage.Recycle, req.ID) }
+func (n nfs) Recycle(id string, _ *corev1.PersistentVolumeSource) error {
+	return n.result(storage.Recycle, id)
+}
 
 // driver is a CSI driver with an external provisioner. Its error codes are final.
 type driver struct{ *backend }
 
-func (d driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (d driver) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if err := d.result(storage.Create, req.Name); err != nil {
-		return storage.CreateResponse{}, storage.Errorf(storage.Internal, "%v", err)
+		return storage.Volume{}, storage.Errorf(storage.Internal, "%v", err)
 	}
-	return storage.CreateResponse{ID: req.Name}, nil
+	return storage.Volume{ID: req.Name}, nil
 }
 
 func (d driver) Delete(req storage.DeleteRequest) error {

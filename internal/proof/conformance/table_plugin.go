@@ -27,9 +27,9 @@ func (p *scriptedPlugin) Name() string { return p.script.Name }
 // Supports returns true for every source, because there is no other plugin.
 func (p *scriptedPlugin) Supports(*corev1.PersistentVolumeSource) bool { return true }
 
-func (p *scriptedPlugin) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
+func (p *scriptedPlugin) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if len(p.script.Provision) == 0 {
-		return storage.CreateResponse{}, p.unexpected("provision", req.Name)
+		return storage.Volume{}, p.unexpected("provision", req.Name)
 	}
 	next := p.script.Provision[0]
 	p.script.Provision = p.script.Provision[1:]
@@ -37,18 +37,18 @@ func (p *scriptedPlugin) Create(req storage.CreateRequest) (storage.CreateRespon
 		p.wrong = append(p.wrong, fmt.Sprintf("provision %s: parameters, -recorded +observed:\n%s", req.Name, diff))
 	}
 	if next.Error != nil {
-		return storage.CreateResponse{}, errors.New(*next.Error)
+		return storage.Volume{}, errors.New(*next.Error)
 	}
 	source := corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{}}
-	return storage.CreateResponse{ID: req.Name, Source: source}, nil
+	return storage.Volume{ID: req.Name, Source: source}, nil
 }
 
 func (p *scriptedPlugin) Delete(req storage.DeleteRequest) error {
 	return p.next("delete", req.ID, &p.script.Delete)
 }
 
-func (p *scriptedPlugin) Recycle(req storage.RecycleRequest) error {
-	return p.next("recycle", req.ID, &p.script.Recycle)
+func (p *scriptedPlugin) Recycle(id string, _ *corev1.PersistentVolumeSource) error {
+	return p.next("recycle", id, &p.script.Recycle)
 }
 
 func (p *scriptedPlugin) next(operation, id string, results *[]*string) error {

@@ -63,29 +63,29 @@ func groupText(group *int64) string {
 	return strconv.FormatInt(*group, 10)
 }
 
-func (d *nodeDriver) Stage(r storage.StageRequest) error {
-	d.Asked(NodeRequest{Op: storage.Stage, ID: r.ID, Node: r.Node, Staging: r.Path, Mode: accessMode(r.Mode), FSType: r.FSType, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group),
+func (d *nodeDriver) Stage(r storage.NodeRequest) error {
+	d.Asked(NodeRequest{Op: storage.Stage, ID: r.ID, Node: r.Node, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group),
 		Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
 
-func (d *nodeDriver) Unstage(r storage.UnstageRequest) error {
-	d.Asked(NodeRequest{Op: storage.Unstage, ID: r.ID, Node: r.Node, Staging: r.Path})
+func (d *nodeDriver) Unstage(r storage.NodeRequest) error {
+	d.Asked(NodeRequest{Op: storage.Unstage, ID: r.ID, Node: r.Node, Staging: r.StagingPath})
 	return nil
 }
 
-func (d *nodeDriver) Publish(r storage.PublishRequest) error {
-	d.Asked(NodeRequest{Op: storage.Publish, ID: r.ID, Node: r.Node, Path: r.Target, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType,
+func (d *nodeDriver) Publish(r storage.NodeRequest) error {
+	d.Asked(NodeRequest{Op: storage.Publish, ID: r.ID, Node: r.Node, Path: r.TargetPath, Staging: r.StagingPath, Mode: accessMode(r.Mode), FSType: r.FSType,
 		Block: r.VolumeMode == corev1.PersistentVolumeBlock, Group: groupText(r.Group), ReadOnly: r.ReadOnly, Options: r.MountOptions, Attach: r.AttachContext, Context: r.Context})
 	return nil
 }
 
-func (d *nodeDriver) Unpublish(r storage.UnpublishRequest) error {
-	d.Asked(NodeRequest{Op: storage.Unpublish, ID: r.ID, Node: r.Node, Path: r.Target})
+func (d *nodeDriver) Unpublish(r storage.NodeRequest) error {
+	d.Asked(NodeRequest{Op: storage.Unpublish, ID: r.ID, Node: r.Node, Path: r.TargetPath})
 	return nil
 }
 
-func (d *nodeDriver) NodeExpand(r storage.NodeExpandRequest) (storage.NodeExpandResponse, error) {
-	d.Asked(NodeRequest{Op: storage.NodeExpand, ID: r.ID, Node: r.Node, Path: r.Path, Staging: r.StagingPath, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
-	return storage.NodeExpandResponse{Size: r.Size}, nil
+func (d *nodeDriver) NodeExpand(r storage.NodeRequest) (int64, error) {
+	d.Asked(NodeRequest{Op: storage.NodeExpand, ID: r.ID, Node: r.Node, Path: r.TargetPath, Staging: r.StagingPath, Block: r.VolumeMode == corev1.PersistentVolumeBlock, Size: r.Size})
+	return r.Size, nil
 }

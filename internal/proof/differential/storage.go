@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -86,7 +87,7 @@ func (s *simulated) end(op storage.Op, id string) error {
 func (s *simulated) delete(id string) error {
 	err := s.end(storage.Delete, id)
 	if errors.Is(err, ErrInUse) {
-		return storage.VolumeInUse(err.Error())
+		return backends.VolumeInUse(err.Error())
 	}
 	return err
 }
@@ -96,16 +97,18 @@ type inTree struct{ simulated }
 
 func (p *inTree) Supports(source *corev1.PersistentVolumeSource) bool { return source.HostPath != nil }
 
-func (p *inTree) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
-	return storage.CreateResponse{ID: req.Name, Source: HostPath(req.Name)}, p.end(storage.Create, req.Name)
+func (p *inTree) Create(req storage.CreateRequest) (storage.Volume, error) {
+	return storage.Volume{ID: req.Name, Source: HostPath(req.Name)}, p.end(storage.Create, req.Name)
 }
 
 func (p *inTree) Delete(req storage.DeleteRequest) error { return p.delete(req.ID) }
 
-func (p *inTree) Recycle(req storage.RecycleRequest) error { return p.end(storage.Recycle, req.ID) }
+func (p *inTree) Recycle(id string, _ *corev1.PersistentVolumeSource) error {
+	return p.end(storage.Recycle, id)
+}
 
-func (p *inTree) Expand(req storage.ExpandRequest) (storage.ExpandResponse, error) {
-	return storage.ExpandResponse{Size: req.Size}, p.end(storage.Expand, req.ID)
+func (p *inTree) Expand(req storage.ExpandRequest) (int64, bool, error) {
+	return req.Size, false, p.end(storage.Expand, req.ID)
 }
 
 // HostPath returns the source of a volume that InTree provisions.
@@ -118,30 +121,32 @@ type nfs struct{ simulated }
 
 func (p *nfs) Supports(source *corev1.PersistentVolumeSource) bool { return source.NFS != nil }
 
-func (p *nfs) Recycle(req storage.RecycleRequest) error { return p.end(storage.Recycle, req.ID) }
+func (p *nfs) Recycle(id string, _ *corev1.PersistentVolumeSource) error {
+	return p.end(storage.Recycle, id)
+}
 
 // driver is the CSI driver Driver. Its errors are final.
 type driver struct{ simulated }
 
-func (p *driver) Create(req storage.CreateRequest) (storage.CreateResponse, error) {
-	return storage.CreateResponse{ID: req.Name}, Internal(p.end(storage.Create, req.Name))
+func (p *driver) Create(req storage.CreateRequest) (storage.Volume, error) {
+	return storage.Volume{ID: req.Name}, Internal(p.end(storage.Create, req.Name))
 }
 
 func (p *driver) Delete(req storage.DeleteRequest) error {
 	return Internal(p.end(storage.Delete, req.ID))
 }
 
-func (p *driver) Attach(req storage.AttachRequest) (storage.AttachResponse, error) {
-	return storage.AttachResponse{}, Internal(p.end(storage.Attach, req.ID))
+func (p *driver) Attach(req storage.NodeRequest) (map[string]string, error) {
+	return nil, Internal(p.end(storage.Attach, req.ID))
 }
 
-func (p *driver) Detach(req storage.DetachRequest) error {
+func (p *driver) Detach(req storage.NodeRequest) error {
 	return Internal(p.end(storage.Detach, req.ID))
 }
 
 // Internal returns an error as a CSI driver returns it. An error with a code keeps it.
 func Internal(err error) error {
-	if _, coded := errors.AsType[*storage.Error](err); err == nil || coded {
+	if _, _, coded := backends.Status(err); err == nil || coded {
 		return err
 	}
 	return storage.Errorf(storage.Internal, "%v", err)

@@ -20,10 +20,10 @@ const longestName = 63
 
 // Backends infers the storage systems: a CSI driver for each name that objects mention, and the in-tree plugins of
 // kube-controller-manager. notes names drivers that are skipped because their names are invalid.
-func (d *Dump) Backends() (backends []storage.Backend, notes []string) {
+func (d *Dump) Backends() (all []storage.Backend, notes []string) {
 	drivers := map[string]*storagev1.CSIDriver{}
 	mention := func(name string) {
-		if _, known := drivers[name]; name != "" && !known && !strings.HasPrefix(name, storage.InTreePrefix) {
+		if _, known := drivers[name]; name != "" && !known && !strings.HasPrefix(name, backends.InTreePrefix) {
 			drivers[name] = nil
 		}
 	}
@@ -61,9 +61,9 @@ func (d *Dump) Backends() (backends []storage.Backend, notes []string) {
 			notes = append(notes, fmt.Sprintf("Driver %s is not simulated: its name is longer than 63 characters.", name))
 			continue
 		}
-		backends = append(backends, d.driver(name, drivers[name]))
+		all = append(all, d.driver(name, drivers[name]))
 	}
-	return append(backends, fake.HostPath(), fake.NFS()), notes
+	return append(all, fake.HostPath(), fake.NFS()), notes
 }
 
 // driver returns a driver of that name. object is its CSIDriver, nil if there is none.
@@ -124,7 +124,7 @@ func (d *Dump) attach(b *fake.Memory) {
 		}
 		if pv := pvs[*name]; pv != nil && pv.Spec.CSI != nil {
 			// The driver may reject a combination that the real one allowed.
-			_, _ = b.Attach(storage.AttachRequest{ID: storage.Handle(pv), Node: va.Spec.NodeName, Mode: attachMode(pv.Spec.AccessModes)})
+			_, _ = b.Attach(storage.NodeRequest{ID: backends.Handle(pv), Node: va.Spec.NodeName, Mode: attachMode(pv.Spec.AccessModes)})
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -40,7 +41,7 @@ func indexOf(log *trace.Trace) index {
 			}
 			ix.byUID[string(obj.GetUID())] = e.Object
 			if pv, ok := obj.(*corev1.PersistentVolume); ok {
-				for _, handle := range []string{storage.Handle(pv), pv.Name} {
+				for _, handle := range []string{backends.Handle(pv), pv.Name} {
 					if _, known := ix.byHandle[handle]; !known {
 						ix.byHandle[handle] = pv.Name
 					}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -217,7 +218,7 @@ func nodeChange(e *trace.Entry) string {
 	return ""
 }
 
-func handleOf(pv *corev1.PersistentVolume) string { return storage.Handle(pv) }
+func handleOf(pv *corev1.PersistentVolume) string { return backends.Handle(pv) }
 
 // backendOf returns the name of the storage system of the volume.
 func backendOf(pv *corev1.PersistentVolume) string {

@@ -62,7 +62,7 @@ func opsOption(name, help string, option func(...storage.Op) fake.MemoryOption) 
 		var ops []storage.Op
 		for op := range strings.SplitSeq(value, ",") {
 			if !backends.IsOp(storage.Op(op)) {
-				return nil, fmt.Errorf("unknown operation %q: want one of %v", op, storage.Ops())
+				return nil, fmt.Errorf("unknown operation %q: want one of %v", op, backends.Ops())
 			}
 			ops = append(ops, storage.Op(op))
 		}
@@ -96,7 +96,7 @@ var backendOptions = []backendOption{
 	{"latency.OP=DURATION", "duration of each call of the operation", func(key, value string, _ bool) (fake.MemoryOption, error) {
 		op := storage.Op(strings.TrimPrefix(key, "latency."))
 		if !backends.IsOp(op) {
-			return nil, fmt.Errorf("unknown operation %q: want one of %v", op, storage.Ops())
+			return nil, fmt.Errorf("unknown operation %q: want one of %v", op, backends.Ops())
 		}
 		d, err := time.ParseDuration(value)
 		if err != nil {
@@ -115,8 +115,8 @@ func backendHelp() string {
 	for _, o := range backendOptions {
 		fmt.Fprintf(&out, "- `%s`: %s\n", o.form, o.help)
 	}
-	ops := make([]string, len(storage.Ops()))
-	for i, op := range storage.Ops() {
+	ops := make([]string, len(backends.Ops()))
+	for i, op := range backends.Ops() {
 		ops[i] = "`" + string(op) + "`"
 	}
 	fmt.Fprintf(&out, "\nOperations are %s.", strings.Join(ops, ", "))
@@ -147,7 +147,7 @@ func readBackend(s *Script, args []string) (step, error) {
 		case name == "kubernetes.io/host-path":
 			plugin := fake.HostPath(options...)
 			u.backends[name], u.config.Backends = plugin, append(u.config.Backends, plugin)
-		case strings.HasPrefix(name, storage.InTreePrefix):
+		case strings.HasPrefix(name, backends.InTreePrefix):
 			plugin := fake.InTree(name, options...)
 			u.backends[name], u.config.Backends = plugin, append(u.config.Backends, plugin)
 		default:

@@ -148,7 +148,7 @@ func (f *faultRule) setError(v string) error {
 		f.err = func() error { return apiError(code, message, f.match) }
 		return nil
 	}
-	if backends.CodeNumber(storage.Code(code)) < 0 || storage.Code(code) == storage.OK {
+	if backends.CodeNumber(storage.Code(code)) < 0 || code == "OK" {
 		return fmt.Errorf("unknown gRPC code %q: want an error code such as Internal or Unavailable", code)
 	}
 	if message == "" {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/internal/core/backends"
 )
 
 // File is a manifest.
@@ -88,9 +88,9 @@ func storageOf(obj api.Object) []string {
 		case source.CSI != nil:
 			return []string{source.CSI.Driver}
 		case source.NFS != nil:
-			return []string{storage.InTreePrefix + "nfs"}
+			return []string{backends.InTreePrefix + "nfs"}
 		case source.HostPath != nil:
-			return []string{storage.InTreePrefix + "host-path"}
+			return []string{backends.InTreePrefix + "host-path"}
 		}
 	}
 	return nil

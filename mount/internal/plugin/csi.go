@@ -101,8 +101,8 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		return err
 	}
 	// MNT-334: staging does not depend on read-only.
-	req := storage.StageRequest{
-		ID: source.VolumeHandle, Node: c.h.Node, Path: mountPath, Mode: spec.AccessMode(), FSType: source.FSType,
+	req := storage.NodeRequest{
+		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(), FSType: source.FSType,
 		MountOptions: spec.PV.Spec.MountOptions, AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 	}
 	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
@@ -134,7 +134,7 @@ func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath s
 		// MNT-306: a driver that does not stage is not called.
 		return c.h.removeMountDir(mountPath)
 	}
-	req := storage.UnstageRequest{ID: data.Handle, Node: c.h.Node, Path: mountPath}
+	req := storage.NodeRequest{ID: data.Handle, Node: c.h.Node, StagingPath: mountPath}
 	err = c.h.call(p, driver, storage.Unstage, data.Handle, func() error { return driver.(storage.Stager).Unstage(req) },
 		func() error { return fs.Unmount(mountPath) })
 	if err != nil {

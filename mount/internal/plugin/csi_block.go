@@ -60,8 +60,8 @@ func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, e
 	if err := fs.Mkdir(staging); err != nil {
 		return "", err
 	}
-	req := storage.StageRequest{
-		ID: source.VolumeHandle, Node: c.h.Node, Path: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock,
+	req := storage.NodeRequest{
+		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock,
 		AttachContext: attachContext, Context: source.VolumeAttributes,
 	}
 	err = c.h.call(p, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(req) }, func() error {
@@ -96,8 +96,8 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 	if err := c.h.Disk.Mkdir(path.Dir(target)); err != nil {
 		return "", err
 	}
-	req := storage.PublishRequest{
-		ID: source.handle, Node: c.h.Node, Target: target, StagingPath: staging, Pod: PodRef(pod), Mode: spec.AccessMode(),
+	req := storage.NodeRequest{
+		ID: source.handle, Node: c.h.Node, TargetPath: target, StagingPath: staging, Pod: PodRef(pod), Mode: spec.AccessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
 	}
 	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
@@ -137,7 +137,7 @@ func (c csiPlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) error {
 	staging := c.h.Layout.CSIStaging(spec.Name())
 	// MNT-307: a volume that was never staged is not unstaged.
 	if fs.Exists(staging) && backends.Can(driver, storage.Stage) {
-		req := storage.UnstageRequest{ID: source.VolumeHandle, Node: c.h.Node, Path: staging}
+		req := storage.NodeRequest{ID: source.VolumeHandle, Node: c.h.Node, StagingPath: staging}
 		err := c.h.call(p, driver, storage.Unstage, req.ID, func() error { return driver.(storage.Stager).Unstage(req) },
 			func() error { return fs.Unmount(staging) })
 		if err != nil {

@@ -70,8 +70,8 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 		return err
 	}
 	policy := c.fsGroupPolicy(source.driver)
-	req := storage.PublishRequest{
-		ID: source.handle, Node: c.h.Node, Target: target, Pod: PodRef(pod), Mode: spec.AccessMode(), FSType: source.fsType,
+	req := storage.NodeRequest{
+		ID: source.handle, Node: c.h.Node, TargetPath: target, Pod: PodRef(pod), Mode: spec.AccessMode(), FSType: source.fsType,
 		ReadOnly: spec.MountsReadOnly(), Context: c.attributes(source, pod), Group: mountGroup(driver, pod),
 	}
 	if spec.PV != nil {
@@ -153,7 +153,7 @@ func (c csiPlugin) unpublish(p *engine.Process, driver storage.Backend, handle s
 	if !ok {
 		return unimplemented(storage.Unpublish)
 	}
-	req := storage.UnpublishRequest{ID: handle, Node: c.h.Node, Target: target}
+	req := storage.NodeRequest{ID: handle, Node: c.h.Node, TargetPath: target}
 	return c.h.callForPod(p, driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
 		func() error { return c.h.Disk.Unmount(target) })
 }

@@ -74,7 +74,7 @@ func (t inTreePlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req Expa
 
 // nodeExpandCall returns the call to a backend.
 func (h *Host) nodeExpandCall(b storage.Backend, spec *volumes.Spec, req ExpandRequest) func() error {
-	ask := storage.NodeExpandRequest{ID: spec.ID(), Node: h.Node, Path: req.VolumePath, StagingPath: req.StagingPath, Size: req.Size}
+	ask := storage.NodeRequest{ID: spec.ID(), Node: h.Node, TargetPath: req.VolumePath, StagingPath: req.StagingPath, Size: req.Size}
 	if spec.Block() {
 		ask.VolumeMode = corev1.PersistentVolumeBlock
 	}

@@ -67,7 +67,7 @@ func (t inTreePlugin) MountDevice(p *engine.Process, spec *volumes.Spec, _ *core
 	if !ok || !backends.Can(t.backend(), storage.Stage) {
 		return t.h.MountFiles(mount)
 	}
-	req := storage.StageRequest{ID: spec.ID(), Node: t.h.Node, Path: mountPath, Mode: spec.AccessMode(), MountOptions: spec.PV.Spec.MountOptions}
+	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(), MountOptions: spec.PV.Spec.MountOptions}
 	return t.h.call(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return t.h.MountFiles(mount) })
 }
 
@@ -103,8 +103,8 @@ func (t inTreePlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.P
 	case !ok:
 		return effect()
 	}
-	req := storage.PublishRequest{
-		ID: spec.ID(), Node: t.h.Node, Target: target, StagingPath: mount.Source, Pod: PodRef(pod), Mode: spec.AccessMode(),
+	req := storage.NodeRequest{
+		ID: spec.ID(), Node: t.h.Node, TargetPath: target, StagingPath: mount.Source, Pod: PodRef(pod), Mode: spec.AccessMode(),
 		ReadOnly: spec.MountsReadOnly(), Source: spec.Source(),
 	}
 	if spec.PV != nil {
@@ -138,7 +138,7 @@ func (t inTreePlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Pro
 	return func(p *engine.Process) error {
 		publisher, ok := t.backend().(storage.Publisher)
 		if ok {
-			req := storage.UnpublishRequest{ID: name, Node: t.h.Node, Target: target}
+			req := storage.NodeRequest{ID: name, Node: t.h.Node, TargetPath: target}
 			err := t.h.callForPod(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
 				func() error { return fs.Unmount(target) })
 			if err != nil {
@@ -159,7 +159,7 @@ func (t inTreePlugin) UnmountDevice(p *engine.Process, spec *volumes.Spec, mount
 	}
 	stager, ok := t.backend().(storage.Stager)
 	if ok && backends.Can(t.backend(), storage.Stage) {
-		req := storage.UnstageRequest{ID: spec.ID(), Node: t.h.Node, Path: mountPath}
+		req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath}
 		err := t.h.call(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return fs.Unmount(mountPath) })
 		if err != nil {
 			return err

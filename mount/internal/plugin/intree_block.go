@@ -31,7 +31,7 @@ func (t inTreePlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string
 		return "", nil
 	}
 	staging, fs := t.StagingPath(spec), t.h.Disk
-	req := storage.StageRequest{ID: spec.ID(), Node: t.h.Node, Path: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock}
+	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock}
 	err := t.h.call(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
 	})
@@ -48,19 +48,19 @@ func (t inTreePlugin) device(id string, pod types.UID) string {
 
 func (t inTreePlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod) (string, error) {
 	publisher, fs := t.backend().(storage.Publisher), t.h.Disk
-	req := storage.PublishRequest{
-		ID: spec.ID(), Node: t.h.Node, Target: t.device(spec.ID(), pod.UID), Pod: PodRef(pod), Mode: spec.AccessMode(),
+	req := storage.NodeRequest{
+		ID: spec.ID(), Node: t.h.Node, TargetPath: t.device(spec.ID(), pod.UID), Pod: PodRef(pod), Mode: spec.AccessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), Source: spec.Source(),
 	}
 	if backends.Can(t.backend(), storage.Stage) {
 		req.StagingPath = t.GlobalMapPath(spec) + "/staging"
 	}
-	mount := disk.Mount{Path: req.Target, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
+	mount := disk.Mount{Path: req.TargetPath, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
 	err := t.h.callForPod(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return fs.Mount(mount) })
 	if err != nil {
 		return "", err
 	}
-	return req.Target, nil
+	return req.TargetPath, nil
 }
 
 func (t inTreePlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Process) error, error) {
@@ -70,7 +70,7 @@ func (t inTreePlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Proc
 			return nil
 		}
 		target, fs := t.device(name, pod), t.h.Disk
-		req := storage.UnpublishRequest{ID: name, Node: t.h.Node, Target: target}
+		req := storage.NodeRequest{ID: name, Node: t.h.Node, TargetPath: target}
 		err := t.h.callForPod(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) }, func() error { return fs.Unmount(target) })
 		if err != nil {
 			return err
@@ -85,6 +85,6 @@ func (t inTreePlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) erro
 	if !ok || !fs.Mounted(staging) {
 		return nil
 	}
-	req := storage.UnstageRequest{ID: spec.ID(), Node: t.h.Node, Path: staging}
+	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging}
 	return t.h.call(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return fs.Unmount(staging) })
 }

@@ -123,7 +123,7 @@ func (h *Host) callForPod(p *engine.Process, b storage.Backend, op storage.Op, i
 	// MNT-014: a pass that is due at the instant at which the call ends does not see its result yet.
 	defer h.AfterPasses(p)
 	delay := backends.Delay(b, op, id)
-	if storage.IsInTree(b) {
+	if backends.IsInTree(b) {
 		return p.Backend(what, delay, do)
 	}
 	// MNT-006: CSI calls time out after two minutes; here, a call that takes longer has no effect.

@@ -172,8 +172,8 @@ func (a *attacher) detach(ctx context.Context, va *storagev1.VolumeAttachment) e
 // failed writes an error into the status, and returns it.
 func (a *attacher) failed(ctx context.Context, va *storagev1.VolumeAttachment, field string, failure error) error {
 	e := storagev1.VolumeError{Time: metav1.Now(), Message: failure.Error()}
-	if code, ok := errors.AsType[*storage.Error](failure); ok && field == "attachError" {
-		e.ErrorCode = new(int32(backends.CodeNumber(code.Code)))
+	if code, _, ok := backends.Status(failure); ok && field == "attachError" {
+		e.ErrorCode = new(int32(backends.CodeNumber(code)))
 	}
 	// If the write fails, the error is not recorded.
 	_, err := a.patch(ctx, va.Name, "status", map[string]any{field: e})
@@ -199,7 +199,7 @@ func (a *attacher) call(op storage.Op, va *storagev1.VolumeAttachment) error {
 	if name := va.Spec.Source.PersistentVolumeName; name != nil {
 		handle = *name
 		if obj, ok, err := a.volumes.GetByKey(*name); err == nil && ok {
-			handle = storage.Handle(obj.(*corev1.PersistentVolume))
+			handle = backends.Handle(obj.(*corev1.PersistentVolume))
 		}
 	}
 	return a.cluster.callAt(actors.Attacher(differential.Driver), differential.Driver, op, handle, va.Spec.NodeName)

@@ -287,8 +287,8 @@ func (n *csiNode) call(ctx context.Context, op storage.Op, id, pod string, effec
 	err = differential.Internal(err)
 	e.Time, e.Verb, e.Err = time.Now(), "end", err
 	k.cluster.record(e)
-	if failure, ok := errors.AsType[*storage.Error](err); ok {
-		return status.Error(codes.Code(backends.CodeNumber(failure.Code)), failure.Message)
+	if code, message, ok := backends.Status(err); ok {
+		return status.Error(codes.Code(backends.CodeNumber(code)), message)
 	}
 	return err
 }
