@@ -172,11 +172,12 @@ func TestNamesOfNothing(t *testing.T) {
 	require.ErrorContains(t, err, "runs no kubelets")
 }
 
-// panicky is a driver that does not bear being asked.
+// panicky is a driver that panics when it creates a volume.
 type panicky struct{}
 
 func (panicky) Name() string                                         { return "panicky.example.com" }
 func (panicky) Create(storage.CreateRequest) (storage.Volume, error) { panic("no disk left") }
+func (panicky) Delete(storage.DeleteRequest) error                   { return nil }
 
 func TestABackendThatPanicsIsAFailedCall(t *testing.T) {
 	c := newCluster(t, volsim.Config{Backends: []storage.Backend{panicky{}}})

@@ -249,7 +249,7 @@ func (b *plugin) Supports(source *corev1.PersistentVolumeSource) bool {
 }
 
 func (b *plugin) Capabilities() storage.Capabilities {
-	return storage.Capabilities{Without: b.cannot}
+	return storage.Capabilities{Without: append([]storage.Op{storage.Create}, b.cannot...)}
 }
 
 func (b *plugin) InTreeCapabilities() backends.InTreeCapabilities {
@@ -257,6 +257,10 @@ func (b *plugin) InTreeCapabilities() backends.InTreeCapabilities {
 }
 
 func (b *plugin) Delay(op storage.Op, _ string) time.Duration { return b.delay[op] }
+
+func (b *plugin) Create(storage.CreateRequest) (storage.Volume, error) {
+	return storage.Volume{}, b.answer(storage.Create)
+}
 
 func (b *plugin) Delete(storage.DeleteRequest) error { return b.answer(storage.Delete) }
 

@@ -21,6 +21,14 @@ func Can(b storage.Backend, op storage.Op) bool {
 	return implements(b, op) && !slices.Contains(capabilities(b).Without, op)
 }
 
+// interfaces are the names of the interfaces that operations need.
+var interfaces = map[storage.Op]string{
+	storage.Create: "storage.Provisioner", storage.Delete: "storage.Provisioner", storage.Recycle: "backends.Recycler",
+	storage.Attach: "storage.Attacher", storage.Detach: "storage.Attacher", storage.Stage: "storage.Stager", storage.Unstage: "storage.Stager",
+	storage.Publish: "storage.Publisher", storage.Unpublish: "storage.Publisher", storage.Expand: "storage.Expander",
+	storage.NodeExpand: "storage.NodeExpander", storage.Modify: "storage.Modifier",
+}
+
 func implements(b storage.Backend, op storage.Op) (ok bool) {
 	switch op {
 	case storage.Create, storage.Delete:

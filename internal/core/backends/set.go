@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,7 +28,8 @@ type entry struct {
 const longestDriverName = 63
 
 // NewSet makes a set. It returns an error that names the backend for a nil backend, a name that is empty, taken, too long for a CSI
-// driver, or the one that means the API server in faults, and for a fake.Memory with invalid options.
+// driver, or the one that means the API server in faults, for an operation that is implemented in part, and for a fake.Memory with invalid
+// options.
 func NewSet(backends ...storage.Backend) (*Set, error) {
 	s := &Set{}
 	for i, b := range backends {
@@ -59,8 +61,22 @@ func (e entry) check() error {
 	case !e.inTree && len(e.name) > longestDriverName:
 		return fmt.Errorf("the name %q has %d characters: a CSI driver may have %d", e.name, len(e.name), longestDriverName)
 	}
+	if err := checkMethods(e.backend); err != nil {
+		return err
+	}
 	if checked, ok := e.backend.(interface{ Err() error }); ok {
 		return checked.Err()
+	}
+	return nil
+}
+
+// checkMethods returns an error for a method with the name of an operation whose interface the backend does not implement. The operation
+// would never be called.
+func checkMethods(b storage.Backend) error {
+	for _, op := range ops {
+		if _, found := reflect.TypeOf(b).MethodByName(string(op)); found && !implements(b, op) {
+			return fmt.Errorf("it has a method %s but does not implement %s; implement all its methods, and list what it cannot do in Capabilities.Without", op, interfaces[op])
+		}
 	}
 	return nil
 }

@@ -38,6 +38,11 @@ func (lazy) Delay(op storage.Op, _ string) (d time.Duration) {
 	return -1
 }
 
+// halfAttacher cannot detach.
+type halfAttacher struct{ named }
+
+func (halfAttacher) Attach(storage.NodeRequest) (map[string]string, error) { return nil, nil }
+
 func setOf(t *testing.T, all ...storage.Backend) *backends.Set {
 	t.Helper()
 	s, err := backends.NewSet(all...)
@@ -63,6 +68,7 @@ func TestNewSet(t *testing.T) {
 		{"taken", []storage.Backend{named("a"), named("b"), fake.CSI("a")}, `backend 3 of 3 (*fake.Memory): there is another backend named "a": give it a name of its own`},
 		{"too long", []storage.Backend{named(strings.Repeat("a", 64))}, "has 64 characters: a CSI driver may have 63"},
 		{"long enough", []storage.Backend{named(strings.Repeat("a", 63)), greedy{named(strings.Repeat("b", 64))}}, ""},
+		{"half of an interface", []storage.Backend{halfAttacher{named("a")}}, "it has a method Attach but does not implement storage.Attacher; implement all its methods, and list what it cannot do in Capabilities.Without"},
 		{"wrong options", []storage.Backend{fake.CSI("a", fake.Quota("much"), nil)}, `backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size: write it like 10Gi; option 2 is nil`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
