@@ -2,10 +2,12 @@ package volsim
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
@@ -91,26 +93,31 @@ func New(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Create creates objects in order, as an API server would: defaults, admission, validation, uid, finalizers. When it would refuse
-// any of them, none is created. Errors are those of k8s.io/apimachinery/pkg/api/errors.
+// Create creates objects in order, as the API server does: defaults, admission, validation, finalizers. Like client.Client, it writes the
+// result back into the objects: uid, resourceVersion, creationTimestamp, defaults. If the server rejects one of them, none is created.
+// An object without a namespace, whose kind has one, belongs to namespace default; that holds for all methods. Errors are those of
+// k8s.io/apimachinery/pkg/api/errors.
 func (c *Cluster) Create(objs ...api.Object) error {
 	given := make(map[api.Ref]bool, len(objs))
-	for _, obj := range objs {
-		if err := c.checkObject("create", obj); err != nil {
+	sent := make([]api.Object, len(objs))
+	for i, obj := range objs {
+		var err error
+		if sent[i], err = c.request("create", obj); err != nil {
 			return err
 		}
-		if _, err := c.engine.Store().CreateWith(obj, api.CreateOptions{DryRun: true}); err != nil {
-			return describe("create", obj, err)
+		if _, err := c.engine.Store().CreateWith(sent[i], api.CreateOptions{DryRun: true}); err != nil {
+			return describe("create", sent[i], err)
 		}
-		if ref := api.RefTo(obj); obj.GetName() != "" && given[ref] {
-			return fmt.Errorf("create %s: it is given twice", ref)
-		} else {
-			given[ref] = true
+		ref := api.RefTo(sent[i])
+		if obj.GetName() != "" && given[ref] {
+			return fmt.Errorf("create %s: the object is given twice", ref)
 		}
+		given[ref] = true
 	}
-	for _, obj := range objs {
-		if _, err := c.engine.API().Create(c.engine.User(), deepCopy(obj), api.CreateOptions{}); err != nil {
-			return describe("create", obj, err)
+	for i, obj := range objs {
+		stored, err := c.engine.API().Create(c.engine.User(), sent[i], api.CreateOptions{})
+		if err := c.respond("create", obj, sent[i], stored, err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -118,87 +125,88 @@ func (c *Cluster) Create(objs ...api.Object) error {
 
 // create creates one object.
 func (c *Cluster) create(obj api.Object, opts api.CreateOptions) error {
-	if err := c.checkObject("create", obj); err != nil {
+	sent, err := c.request("create", obj)
+	if err != nil {
 		return err
 	}
-	_, err := c.engine.API().Create(c.engine.User(), deepCopy(obj), opts)
-	return describe("create", obj, err)
+	stored, err := c.engine.API().Create(c.engine.User(), sent, opts)
+	return c.respond("create", obj, sent, stored, err)
 }
 
-// Update replaces an object, leaving its status alone. Without a resourceVersion it overwrites whatever is there, where the kind
-// allows that; with one that is not the stored one it is a Conflict.
+// Update replaces an object except for its status, and writes the result back into obj. If obj has a resourceVersion that is not the stored
+// one, because a controller wrote in between, the error is a Conflict; get the object again. Without a resourceVersion Update overwrites
+// what is stored, for kinds that allow that.
 func (c *Cluster) Update(obj api.Object) error {
 	return c.update(obj, api.Main, api.UpdateOptions{})
 }
 
-// UpdateStatus replaces an object's status.
+// UpdateStatus is Update for the status of an object. It leaves everything else alone.
 func (c *Cluster) UpdateStatus(obj api.Object) error {
 	return c.update(obj, api.Status, api.UpdateOptions{})
 }
 
 func (c *Cluster) update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) error {
-	if err := c.checkObject("update", obj); err != nil {
+	sent, err := c.request("update", obj)
+	if err != nil {
 		return err
 	}
-	_, err := c.engine.API().Update(c.engine.User(), deepCopy(obj), sub, opts)
-	return describe("update", obj, err)
+	stored, err := c.engine.API().Update(c.engine.User(), sent, sub, opts)
+	return c.respond("update", obj, sent, stored, err)
 }
 
-// Patch applies a JSON merge patch to the object that obj names by type, namespace and name.
+// Patch applies a JSON merge patch to the object that obj names by type, namespace and name, and writes the result into obj.
 func (c *Cluster) Patch(obj api.Object, patch string) error { return c.patch(obj, patch, api.Main) }
 
-// PatchStatus applies a JSON merge patch to the status of the object that obj names.
+// PatchStatus is Patch for the status of an object. It leaves everything else alone.
 func (c *Cluster) PatchStatus(obj api.Object, patch string) error {
 	return c.patch(obj, patch, api.Status)
 }
 
 func (c *Cluster) patch(obj api.Object, patch string, sub api.Subresource) error {
-	if err := c.checkObject("patch", obj); err != nil {
+	sent, err := c.request("patch", obj)
+	if err != nil {
 		return err
 	}
-	_, err := c.engine.API().Patch(c.engine.User(), api.RefTo(obj), []byte(patch), sub)
-	return describe("patch", obj, err)
+	stored, err := c.engine.API().Patch(c.engine.User(), api.RefTo(sent), []byte(patch), sub)
+	return c.respond("patch", obj, sent, stored, err)
 }
 
-// Delete deletes the object that obj names by type, namespace and name. One with finalizers stays, marked, until they are gone.
-// A uid or resourceVersion in obj is a precondition.
+// Delete deletes the object that obj names by type, namespace and name, whatever its uid and resourceVersion. An object with finalizers
+// stays, marked as deleted, until they are removed.
 func (c *Cluster) Delete(obj api.Object) error {
 	return c.DeleteWith(obj, api.DeleteOptions{})
 }
 
-// DeleteWith is Delete with options; preconditions in them win over those in obj.
+// DeleteWith is Delete with options: a grace period, and preconditions.
 func (c *Cluster) DeleteWith(obj api.Object, opts api.DeleteOptions) error {
-	if err := c.checkObject("delete", obj); err != nil {
+	sent, err := c.request("delete", obj)
+	if err != nil {
 		return err
 	}
-	if opts.UID == "" {
-		opts.UID = obj.GetUID()
-	}
-	if opts.ResourceVersion == "" {
-		opts.ResourceVersion = obj.GetResourceVersion()
-	}
-	_, err := c.engine.API().Delete(c.engine.User(), api.RefTo(obj), opts)
-	return describe("delete", obj, err)
+	_, err = c.engine.API().Delete(c.engine.User(), api.RefTo(sent), opts)
+	return describe("delete", sent, err)
 }
 
-// Load stores objects as they are, status, uid, timestamps and finalizers included, as from a dump of another cluster. An object
-// of the same name is replaced.
+// Load stores objects unchanged, with status, uid, timestamps and finalizers, for example from a dump of another cluster. It replaces an
+// object of the same name. It does not validate more than names.
 func (c *Cluster) Load(objs ...api.Object) error {
-	for _, obj := range objs {
-		if err := c.checkObject("load", obj); err != nil {
+	sent := make([]api.Object, len(objs))
+	for i, obj := range objs {
+		var err error
+		if sent[i], err = c.request("load", obj); err != nil {
 			return err
 		}
 	}
-	for _, obj := range objs {
-		if _, err := c.engine.API().Load(c.engine.User(), deepCopy(obj)); err != nil {
+	for _, obj := range sent {
+		if _, err := c.engine.API().Load(c.engine.User(), obj); err != nil {
 			return describe("load", obj, err)
 		}
 	}
 	return nil
 }
 
-// Apply creates the objects of a manifest, YAML or JSON, or replaces those that exist. A manifest that cannot be read changes
-// nothing; when an object is refused, those before it stay, as with kubectl.
+// Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist. A malformed manifest changes nothing. If the
+// server rejects an object, those before it stay, as with kubectl.
 func (c *Cluster) Apply(manifest []byte) error {
 	objs, err := store.ReadManifests(manifest)
 	if err != nil {
@@ -213,7 +221,7 @@ func (c *Cluster) Apply(manifest []byte) error {
 }
 
 func (c *Cluster) apply(obj api.Object) error {
-	stored, err := c.engine.Store().Get(api.KindOf(obj), api.KeyOf(obj))
+	stored, err := c.engine.Store().Get(api.KindOf(obj), withNamespace(api.KindOf(obj), api.KeyOf(obj)))
 	if err != nil {
 		return c.Create(obj)
 	}
@@ -240,15 +248,34 @@ func (c *Cluster) checkObject(verb string, obj api.Object) error {
 	return nil
 }
 
-// describe says which call failed, keeping the API's error underneath.
+// request checks obj and returns a copy to send to the API server, which keeps it.
+func (c *Cluster) request(verb string, obj api.Object) (api.Object, error) {
+	if err := c.checkObject(verb, obj); err != nil {
+		return nil, err
+	}
+	sent := copyOf(obj)
+	if sent.GetNamespace() == "" && namespaced(api.KindOf(sent)) {
+		sent.SetNamespace(metav1.NamespaceDefault)
+	}
+	return sent, nil
+}
+
+// respond writes the stored object into the caller's, or describes the error of the request. The stored object is shared, so obj gets a copy.
+func (c *Cluster) respond(verb string, obj, sent, stored api.Object, err error) error {
+	if err != nil {
+		return describe(verb, sent, err)
+	}
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(copyOf(stored)).Elem())
+	return nil
+}
+
+// describe adds the call to the API server's error.
 func describe(verb string, obj api.Object, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s %s: %w", verb, api.RefTo(obj), err)
 }
-
-func deepCopy(obj api.Object) api.Object { return obj.DeepCopyObject().(api.Object) }
 
 // Now is the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }

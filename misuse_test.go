@@ -70,8 +70,8 @@ func TestMisuse(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"twice in one call", c.Create(goodVolume("new"), goodVolume("new")), "create PersistentVolume/new: it is given twice"},
-		{"twice, a namespace aside", c.Create(goodVolume("new"), inNamespace), "create PersistentVolume/new: it is given twice"},
+		{"twice in one call", c.Create(goodVolume("new"), goodVolume("new")), "create PersistentVolume/new: the object is given twice"},
+		{"twice, a namespace aside", c.Create(goodVolume("new"), inNamespace), "create PersistentVolume/new: the object is given twice"},
 		{"a good one before a nil", c.Create(goodVolume("new"), nil), "the object is nil"},
 		{"loading a good one before a nil", c.Load(goodVolume("new"), missing), "the object is nil"},
 		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards: give zero or more"},

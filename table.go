@@ -2,6 +2,7 @@ package volsim
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -9,12 +10,11 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Table reads the objects of one kind. What it returns are copies, free to change.
+// Table reads the objects of one kind. It returns copies, which the caller may change.
 type Table[T api.Object] struct{ table *store.Table[T] }
 
-// Get returns a copy of the object; key is namespace/name or name. A name without a namespace means that of namespace default, for kinds
-// with namespaces. An object that does not exist
-// is an error for which apierrors.IsNotFound holds.
+// Get returns a copy of the object; key is namespace/name or name. A name without a namespace is in namespace default, if the kind has
+// namespaces. If the object does not exist, apierrors.IsNotFound holds for the error.
 func (t Table[T]) Get(key string) (T, error) {
 	obj, err := t.table.Get(withNamespace(t.table.Kind(), key))
 	if err != nil {
@@ -35,8 +35,8 @@ func (t Table[T]) List() []T {
 // Len is the number of objects.
 func (t Table[T]) Len() int { return t.table.Len() }
 
-// Watch calls fn with each change from now on, in order and as it happens, the objects copied. An Added for each object there is
-// comes first. fn must not write to the cluster. The returned function ends the watch.
+// Watch calls fn with an Added for each object that exists, and then with each change as it happens, in order. Objects are copies. fn
+// must not write to the cluster. The returned function ends the watch.
 func (t Table[T]) Watch(fn func(api.Change[T])) (stop func(), err error) {
 	var none T
 	if fn == nil {
@@ -83,13 +83,19 @@ func List[T api.Object](c *Cluster) []T {
 
 // withNamespace adds the namespace default to the key of an object that needs one.
 func withNamespace(kind api.Kind, key string) string {
-	switch kind {
-	case api.PersistentVolumeClaim, api.Pod, api.CSIStorageCapacity, api.Event:
-		if namespace, name := api.SplitKey(key); namespace == "" {
-			return api.Key(metav1.NamespaceDefault, name)
-		}
+	if namespaced(kind) && !strings.Contains(key, "/") {
+		return api.Key(metav1.NamespaceDefault, key)
 	}
 	return key
+}
+
+// namespaced reports whether objects of that kind have a namespace.
+func namespaced(kind api.Kind) bool {
+	switch kind {
+	case api.PersistentVolumeClaim, api.Pod, api.CSIStorageCapacity, api.Event:
+		return true
+	}
+	return false
 }
 
 func copyOf[T api.Object](obj T) T { return obj.DeepCopyObject().(T) }

@@ -89,7 +89,7 @@ func (m Manifest) run(d *dump.Dump, choose func(n int) int) (*Run, error) {
 // execute creates the objects one by one, as kubectl does, and lets the controllers settle.
 func (m Manifest) execute(c *volsim.Cluster, objs []api.Object) error {
 	for _, obj := range objs {
-		if err := c.Create(obj); err != nil {
+		if err := c.Create(obj.DeepCopyObject().(api.Object)); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func lives(t *testing.T) *trace.Trace {
 	settle(c.Delete(large))
 	settle(c.Delete(small))
 	settle(c.Delete(kept))
-	settle(c.Create(large))
+	settle(c.Create(fake.Claim("large", "2Gi")))
 	settle(c.Delete(recycled))
 	settle(c.Patch(recycled, `{"metadata":{"finalizers":null}}`))
 	return c.Trace()

@@ -158,10 +158,6 @@ func readCreate(s *Script, args []string) (step, error) {
 		if err := internals.Create(r.cluster, obj, api.CreateOptions{SkipValidation: validate == "false"}); err != nil {
 			return err
 		}
-		if obj.GetName() == "" {
-			r.printf("%s/%s* created\n", singular(api.KindOf(obj)), obj.GetGenerateName())
-			return nil
-		}
 		r.printf("%s created\n", displayName(api.RefTo(obj)))
 		return nil
 	})
