@@ -18,7 +18,7 @@ func (n internals) Resume() error {
 	if !ok {
 		return fmt.Errorf("resume node %s: the API has no such Node: load it first", n.name)
 	}
-	if n.kubelet != nil && n.kubelet.begun() {
+	if n.kubelet != nil && n.kubelet.working() {
 		return fmt.Errorf("resume node %s: its kubelet works already: do it before time goes on, or stop the kubelet first", n.name)
 	}
 	n.bootID = node.Status.NodeInfo.BootID
@@ -71,7 +71,7 @@ func (n internals) Adopt(pod *corev1.Pod) error {
 	return nil
 }
 
-// adoptable returns the pod of the API, or an error if it cannot be adopted.
+// adoptable returns the pod as stored in the API, or an error if it cannot be adopted.
 func (n internals) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
 	if pod == nil {
 		return nil, fmt.Errorf("adopt: the pod is nil")

@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// driver is the CSIDriver object of that name, nil if there is none.
+// CSIDriver returns the CSIDriver object of that name, nil if there is none.
 func (k *kubelet) CSIDriver(name string) *storagev1.CSIDriver {
 	if k.drivers == nil {
 		object, _ := k.node.nodes.engine.Store().CSIDrivers.Lookup(name)
@@ -23,18 +23,18 @@ func (k *kubelet) CSIDriver(name string) *storagev1.CSIDriver {
 	return object
 }
 
-// event emits an Event, if the API server can be reached and there is anything new to tell. None is ever about attaching: that is for the
-// attach/detach controller to tell (MNT-396).
+// Event emits an Event, unless the API server cannot be reached. The kubelet emits no Events about attaching; the attach/detach
+// controller does (MNT-396).
 func (k *kubelet) Event(p *engine.Process, obj api.Object, eventType, reason, text string, args ...any) {
 	if !k.node.partitioned && !k.plugins.Silent {
 		k.events.Event(p, obj, eventType, reason, text, args...)
 	}
 }
 
-// errUnreachable is what a partitioned kubelet gets from the API server.
+// errUnreachable is the error of every API call of a partitioned kubelet.
 var errUnreachable = errors.New("dial tcp: connect: network is unreachable")
 
-// The calls to the API server.
+// Calls to the API server. They fail while the node is partitioned.
 
 func (k *kubelet) getClaim(p *engine.Process, key string) (*corev1.PersistentVolumeClaim, error) {
 	return reach(k, func() (*corev1.PersistentVolumeClaim, error) { return p.API().Claims.Get(p, key) })

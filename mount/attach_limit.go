@@ -17,13 +17,13 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// limitReached is the driver of one of the volumes that could not be attached for want of room on the node (MNT-353), "" if there
-// is none.
+// limitReached returns the driver of a volume that could not be attached because the node has as many volumes as it can have (MNT-353),
+// or "".
 func (dr *driverRegistrar) limitReached(p *engine.Process, unattached []*volumes.DesiredVolume) (driver string) {
 	for _, v := range unattached {
 		var source *corev1.CSIPersistentVolumeSource
 		v.Pods.Scan(func(_ types.UID, dp *volumes.DesiredPod) bool { source = dp.Spec.CSI(); return false })
-		// MNT-353: only for drivers that ask for it.
+		// MNT-353: only drivers whose CSIDriver requests updates of the limit count.
 		if source == nil || !dr.watchesLimit(source.Driver) || !dr.k.plugins.AttachRequired(source.Driver) {
 			continue
 		}
@@ -38,23 +38,23 @@ func (dr *driverRegistrar) limitReached(p *engine.Process, unattached []*volumes
 	return ""
 }
 
-// watchesLimit reports whether the driver wants its limit to be kept up to date.
+// watchesLimit reports whether the CSIDriver requests updates of the limit.
 func (dr *driverRegistrar) watchesLimit(driver string) bool {
 	return limitPeriod(dr.k.CSIDriver(driver)) != 0
 }
 
-// limitTries is how often the kubelet tries to write a limit down, firstLimitPause how long after the first try it tries again. Each pause is
-// five times as long as the one before (MNT-353, MNT-361).
+// limitTries is the number of attempts to write a limit, firstLimitPause the time between the first two. Each further pause is five times
+// as long as the one before (MNT-353, MNT-361).
 const (
 	limitTries      = 4
 	firstLimitPause = 10 * time.Millisecond
 )
 
-// refreshLimit asks the driver how many volumes the node can have, and says so in the CSINode, for the reason that the rule gives. If that
-// fails, it stays as it is.
+// refreshLimit asks the driver how many volumes the node can have, and writes the answer to the CSINode. rule is the reason. If all
+// attempts fail, the CSINode keeps the old limit.
 func (dr *driverRegistrar) refreshLimit(p *engine.Process, driver, rule string) {
 	b, ok := dr.k.node.nodes.backends.Driver(driver)
-	// MNT-361: a driver that is not there says nothing.
+	// MNT-361: a driver that is not registered is not asked.
 	if !ok || dr.k.node.unregistered[driver] {
 		return
 	}
@@ -65,16 +65,16 @@ func (dr *driverRegistrar) refreshLimit(p *engine.Process, driver, rule string) 
 		err = dr.writeLimit(p, entry)
 	}
 	if err != nil {
-		// MNT-361: nobody tells but the log.
+		// MNT-361: the failure is only logged.
 		p.Decide(rule, dr.k.nodeRef(), "the limit of driver %s stays as it was: %v", driver, err)
 	}
 }
 
-// writeLimit has the CSINode say what the driver says now (MNT-361). What it says otherwise about a driver that it has stays.
+// writeLimit writes the driver's current limit to the CSINode (MNT-361). The driver's other fields there stay as they are.
 func (dr *driverRegistrar) writeLimit(p *engine.Process, entry storagev1.CSINodeDriver) error {
 	node, err := reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Get(p, dr.k.node.name) })
 	if apierrors.IsNotFound(err) {
-		// MNT-361: a CSINode that is gone comes back, at first with nothing in it.
+		// MNT-361: a missing CSINode is created again, first without drivers.
 		node, err = dr.createCSINode(p, []storagev1.CSINodeDriver{})
 	}
 	if err != nil {
@@ -84,14 +84,14 @@ func (dr *driverRegistrar) writeLimit(p *engine.Process, entry storagev1.CSINode
 	at := slices.IndexFunc(updated.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == entry.Name })
 	if at >= 0 {
 		old := updated.Spec.Drivers[at]
-		// MNT-361: what is as it was is not written.
+		// MNT-361: an unchanged limit is not written.
 		if equality.Semantic.DeepEqual(old.Allocatable, entry.Allocatable) {
 			return nil
 		}
 		entry.NodeID, entry.TopologyKeys = old.NodeID, old.TopologyKeys
 		updated.Spec.Drivers = slices.Delete(updated.Spec.Drivers, at, at+1)
 	}
-	// MNT-353, MNT-361: what has changed comes last.
+	// MNT-353, MNT-361: the changed entry moves to the end.
 	updated.Spec.Drivers = append(updated.Spec.Drivers, entry)
 	_, err = reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Update(p, updated) })
 	return err

@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// limitWatch asks a driver at regular intervals how many volumes the node can have (MNT-359). Ticks at which it would learn and write nothing
-// are left out; as long as that is so for all to come, there is not even a timer.
+// limitWatch asks a driver at regular intervals how many volumes the node can have (MNT-359). Ticks at which nothing would change are
+// skipped. If the backend reports changes of its limit, there is no timer until one is due.
 type limitWatch struct {
 	k      *kubelet
 	driver string
@@ -26,7 +26,8 @@ type limitWatch struct {
 	over   bool
 }
 
-// limitPeriod is how often the driver of the object wants to be asked, zero for never. Periods that no clock can hold end with it.
+// limitPeriod returns how often the CSIDriver requests an update; zero is never. Periods longer than a time.Duration are cut to its
+// maximum.
 func limitPeriod(object *storagev1.CSIDriver) time.Duration {
 	if object == nil || object.Spec.NodeAllocatableUpdatePeriodSeconds == nil {
 		return 0
@@ -34,7 +35,7 @@ func limitPeriod(object *storagev1.CSIDriver) time.Duration {
 	return time.Duration(min(*object.Spec.NodeAllocatableUpdatePeriodSeconds, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
-// watchLimits begins the periods of all drivers: they have registered.
+// watchLimits starts the periods of all drivers, once they are registered.
 func (dr *driverRegistrar) watchLimits() {
 	dr.registered = true
 	for name := range dr.k.node.nodes.backends.All() {
@@ -42,7 +43,7 @@ func (dr *driverRegistrar) watchLimits() {
 	}
 }
 
-// watchLimit has the period of the driver begin anew, or end (MNT-360).
+// watchLimit restarts the period of the driver, or ends it (MNT-360).
 func (dr *driverRegistrar) watchLimit(driver string) {
 	if old, ok := dr.limits[driver]; ok {
 		old.stop()
@@ -50,7 +51,7 @@ func (dr *driverRegistrar) watchLimit(driver string) {
 	}
 	_, there := dr.k.node.nodes.backends.Driver(driver)
 	period := limitPeriod(dr.k.CSIDriver(driver))
-	// MNT-360: there is one for a driver that has registered, and wants it.
+	// MNT-360: only a registered driver that requests updates has a period.
 	if !dr.registered || !there || dr.k.node.unregistered[driver] || period <= 0 {
 		return
 	}
@@ -59,7 +60,7 @@ func (dr *driverRegistrar) watchLimit(driver string) {
 	u.rest()
 }
 
-// stop ends the ticks. What is under way goes on.
+// stop ends the ticks. A request that is in progress continues.
 func (u *limitWatch) stop() {
 	u.over = true
 	if u.timer != nil {
@@ -68,12 +69,12 @@ func (u *limitWatch) stop() {
 	}
 }
 
-// rest has the next tick come, unless nothing could come of it as things are.
+// rest schedules the next tick, unless nothing would change at it.
 func (u *limitWatch) rest() {
-	if u.over || u.asking || u.timer != nil || u.k.node.nodes.telling[u.driver] && !u.due() {
+	if u.over || u.asking || u.timer != nil || u.k.node.nodes.reportsLimit[u.driver] && !u.due() {
 		return
 	}
-	// MNT-359: each tick is a whole number of periods after the begin.
+	// MNT-359: each tick is a whole number of periods after the first one.
 	u.after(u.period - u.k.actor.Engine().Now().Sub(u.begun)%u.period)
 }
 
@@ -81,8 +82,8 @@ func (u *limitWatch) after(d time.Duration) {
 	u.timer = u.k.actor.Background(d, "limit of "+u.driver, u.tick)
 }
 
-// due reports whether a tick now would do more than find that all is as it was. [SIM] A kubelet does not watch its CSINode; this only decides
-// which ticks could find something new.
+// due reports whether a tick now would change the CSINode, or a pending fault matches its request. [SIM] A kubelet does not watch its
+// CSINode; this only decides which ticks are skipped.
 func (u *limitWatch) due() bool {
 	k := u.k
 	if k.faultPending("get", api.CSINode, k.node.name) {
@@ -97,7 +98,7 @@ func (u *limitWatch) due() bool {
 	return at < 0 || !equality.Semantic.DeepEqual(node.Spec.Drivers[at].Allocatable, k.registrar.allocatable(b))
 }
 
-// tick asks the driver, if that is of any use.
+// tick asks the driver, if the tick is due.
 func (u *limitWatch) tick(p *engine.Process) {
 	u.timer = nil
 	if !u.due() {
@@ -109,7 +110,7 @@ func (u *limitWatch) tick(p *engine.Process) {
 	u.asking = true
 	u.k.registrar.refreshLimit(p, u.driver, "MNT-359")
 	u.asking = false
-	// MNT-359: of the ticks that came meanwhile, one is kept.
+	// MNT-359: of the ticks that passed meanwhile, one remains.
 	if !u.over && ticks() > before {
 		u.after(0)
 		return
@@ -117,7 +118,7 @@ func (u *limitWatch) tick(p *engine.Process) {
 	u.rest()
 }
 
-// lookAtLimits looks again which ticks could find something new.
+// recheckLimits schedules ticks that have become due.
 func (dr *driverRegistrar) recheckLimits() {
 	if len(dr.limits) == 0 {
 		return
@@ -129,7 +130,7 @@ func (dr *driverRegistrar) recheckLimits() {
 	}
 }
 
-// limitChanged has the kubelets learn, at their next ticks, that a driver may say something else than before.
+// limitChanged is called when the limit of a driver may have changed. Kubelets notice at their next ticks.
 func (ns *Nodes) limitChanged() {
 	for _, name := range ns.names {
 		if k := ns.byName[name].kubelet; k != nil {
@@ -138,17 +139,17 @@ func (ns *Nodes) limitChanged() {
 	}
 }
 
-// csiNodeChanged does that for the kubelet of a CSINode that somebody changed.
+// csiNodeChanged is called when a CSINode has changed, for its kubelet.
 func (ns *Nodes) csiNodeChanged(c api.Change[*storagev1.CSINode]) {
 	if n, ok := ns.byName[c.Key]; ok && n.kubelet != nil {
 		n.kubelet.registrar.recheckLimits()
 	}
 }
 
-// followLimits listens to what ticks could find.
+// followLimits watches CSINodes and the limits of drivers, which decide what a tick would change.
 func (ns *Nodes) followLimits(from store.WatchOptions[*storagev1.CSINode]) error {
 	for name, b := range ns.backends.All() {
-		ns.telling[name] = !backends.IsInTree(b) && backends.OnAttachLimit(b, ns.limitChanged)
+		ns.reportsLimit[name] = !backends.IsInTree(b) && backends.OnAttachLimit(b, ns.limitChanged)
 	}
 	_, err := ns.engine.Store().CSINodes.Watch(from, ns.csiNodeChanged)
 	return err

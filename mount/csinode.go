@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// The pauses between two tries to write a CSINode; each is twice the one before.
+// The first and the longest pause between two attempts to write a CSINode; each is twice the one before.
 const (
 	firstCSINodePause = 500 * time.Millisecond
 	lastCSINodePause  = 2 * time.Minute
@@ -28,12 +28,12 @@ type driverRegistrar struct {
 	nodeUID types.UID
 	// registered says that the CSINode lists the drivers of the node.
 	registered bool
-	// limits are the drivers that are asked at regular intervals how many volumes the node can have (MNT-359).
+	// limits are the watches of drivers that are asked at regular intervals how many volumes the node can have (MNT-359).
 	limits map[string]*limitWatch
 }
 
-// publishDrivers lists the CSI drivers of the node in its CSINode, as the kubelet does when the node part of a driver registers:
-// attachers and the scheduler look there. It tries until it succeeds.
+// publishDrivers lists the CSI drivers of the node in its CSINode, as the kubelet does when the node plugin of a driver registers. The
+// attachers and the scheduler read it. publishDrivers repeats the write until it succeeds.
 func (dr *driverRegistrar) publishDrivers(p *engine.Process) {
 	for pause := firstCSINodePause; ; pause = min(2*pause, lastCSINodePause) {
 		if dr.writeCSINode(p) == nil {
@@ -62,7 +62,7 @@ func (dr *driverRegistrar) writeCSINode(p *engine.Process) error {
 			dr.nodeUID = owner.UID
 		}
 	}
-	// What others have said about a driver of the node stays; drivers that are missing are added.
+	// Existing entries stay as they are; only missing drivers are added.
 	updated := old.DeepCopy()
 	for _, d := range drivers {
 		if !slices.ContainsFunc(old.Spec.Drivers, func(other storagev1.CSINodeDriver) bool { return other.Name == d.Name }) {
@@ -76,7 +76,7 @@ func (dr *driverRegistrar) writeCSINode(p *engine.Process) error {
 	return err
 }
 
-// createCSINode creates the CSINode. Once the kubelet knows the uid of its Node, it does not ask again.
+// createCSINode creates the CSINode. It reads the uid of the Node once.
 func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.CSINodeDriver) (*storagev1.CSINode, error) {
 	if dr.nodeUID == "" {
 		node, err := dr.k.getNode(p)
@@ -95,7 +95,7 @@ func (dr *driverRegistrar) createCSINode(p *engine.Process, drivers []storagev1.
 	return reach(dr.k, func() (*storagev1.CSINode, error) { return p.API().CSINodes.Create(p, csiNode) })
 }
 
-// csiDrivers is what a CSINode says about the drivers of the node, by name.
+// csiDrivers returns the entries of the CSINode for the drivers of the node, by name.
 func (dr *driverRegistrar) csiDrivers() []storagev1.CSINodeDriver {
 	var drivers []storagev1.CSINodeDriver
 	for name, b := range dr.k.node.nodes.backends.All() {
@@ -106,12 +106,12 @@ func (dr *driverRegistrar) csiDrivers() []storagev1.CSINodeDriver {
 	return drivers
 }
 
-// csiDriver is what it says about one. The node's ID is its name.
+// csiDriver returns the entry for one driver. The ID of the node is its name.
 func (dr *driverRegistrar) csiDriver(name string, b storage.Backend) storagev1.CSINodeDriver {
 	return storagev1.CSINodeDriver{Name: name, NodeID: dr.k.node.name, TopologyKeys: backends.TopologyKeys(b), Allocatable: dr.allocatable(b)}
 }
 
-// allocatable is how many volumes of the driver the node can have; nil is any number.
+// allocatable returns how many volumes of the driver the node can have; nil is no limit.
 func (dr *driverRegistrar) allocatable(b storage.Backend) *storagev1.VolumeNodeResources {
 	limit, limited := backends.AttachLimit(b, dr.k.node.name)
 	if !limited {

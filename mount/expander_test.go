@@ -25,7 +25,7 @@ func TestJudge(t *testing.T) {
 		status     corev1.ClaimResourceStatus
 		mode       corev1.PersistentVolumeAccessMode
 		change     func(*corev1.PersistentVolumeClaim)
-		want       verdict
+		want       nodeStep
 	}{
 		{"MNT-412", "the size is there", "2Gi", "", corev1.ReadWriteOnce, nil, finished},
 		{"MNT-412", "more than the size is there", "3Gi", "", corev1.ReadWriteOnce, nil, finished},
@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 			if tc.change != nil {
 				tc.change(claim)
 			}
-			want(t, "judge", judge(claim, resource.MustParse("2Gi")), tc.want)
+			want(t, "judge", nextStep(claim, resource.MustParse("2Gi")), tc.want)
 		})
 	}
 }

@@ -16,23 +16,24 @@ import (
 // volumeExpansion expands file systems and devices on the node after the controller has expanded the volume.
 type volumeExpansion struct {
 	k *kubelet
-	// undecided are the claims whose volumes are larger than the node knows, and for which nothing can be done until they change (MNT-406).
+	// undecided are the claims whose volumes are larger than the node knows, and for which nothing can be done until the claim changes
+	// (MNT-406).
 	undecided map[string]bool
-	// deferrals are the volumes that the last pass did not expand, because no pod may write to them (MNT-406).
+	// deferrals are the volumes that the last pass did not expand because no pod may write to them (MNT-406).
 	deferrals map[corev1.UniqueVolumeName]*expansionDeferral
 }
 
-// is reports whether there is an error of type T in err.
+// is reports whether err is or wraps an error of type T.
 func is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
 }
 
-// paths are the places of a volume on the node (MNT-424).
+// newExpandRequest returns a request with the paths of the volume on the node, without a size (MNT-424).
 func (ex *volumeExpansion) newExpandRequest(spec *volumes.Spec, pod *corev1.Pod, devicePath string) (plugin.ExpandRequest, error) {
 	volumePlugin := ex.k.plugins.For(spec.Plugin.Name)
 	if spec.Block() {
-		// MNT-424: a device is not mounted, so its own path stands for it.
+		// MNT-424: a block device is not mounted, so its own path is the volume path.
 		return plugin.ExpandRequest{VolumePath: devicePath, StagingPath: volumePlugin.StagingPath(spec)}, nil
 	}
 	req := plugin.ExpandRequest{VolumePath: ex.k.podMountPath(spec, pod)}
@@ -40,7 +41,7 @@ func (ex *volumeExpansion) newExpandRequest(spec *volumes.Spec, pod *corev1.Pod,
 		return req, nil
 	}
 	var err error
-	// MNT-424
+	// MNT-424: a file system that is mounted once per node has a staging path.
 	req.StagingPath, err = volumePlugin.DeviceMountPath(spec)
 	return req, err
 }
@@ -50,23 +51,23 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 	av, ok := ex.k.actual.Volume(v.Name)
 	if !ok || volumes.PlanExpansion(volumes.Usage{
 		DesiredSize: v.Size, ActualSize: av.Size, RefusesInUse: av.RefusesExpansionInUse,
-		// MNT-405: this depends on the driver, not on the volume.
+		// MNT-405: whether it can be expanded depends on the driver, not on the volume.
 		Expandable: ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec),
 		Busy:       ex.k.operations.pending.Running(volumeKey(v.Name)),
 	}) != volumes.Expand {
 		return false
 	}
-	// MNT-406, MNT-925: without a change of the claim, another attempt would come to no decision again; it is skipped.
+	// MNT-406, MNT-925: until the claim changes, another attempt would find the same, so it is skipped.
 	key := claimKey(spec)
 	return !ex.undecided[key] || ex.checksEveryPass(key)
 }
 
-// looksAgain reports whether each pass looks at a claim that it came to no decision about.
+// checksEveryPass reports whether each pass checks an undecided claim again.
 func (ex *volumeExpansion) checksEveryPass(claim string) bool {
 	return ex.k.opts.EveryPass || ex.k.faultPending("get", api.PersistentVolumeClaim, claim)
 }
 
-// claimKey is the claim of a volume.
+// claimKey returns the key of the claim of a volume, "" if it has none.
 func claimKey(spec *volumes.Spec) string {
 	if spec.PV == nil || spec.PV.Spec.ClaimRef == nil {
 		return ""
@@ -74,40 +75,40 @@ func claimKey(spec *volumes.Spec) string {
 	return api.Key(spec.PV.Spec.ClaimRef.Namespace, spec.PV.Spec.ClaimRef.Name)
 }
 
-// expandInUse starts to expand a volume that pods have, for all of them (MNT-429).
+// expandInUse starts to expand a mounted volume, for all of its pods (MNT-429).
 func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
 	snapshot, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
-	// MNT-153, MNT-406
-	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) }, func(p *engine.Process) error {
+	// MNT-153, MNT-406: the operation is on the volume as a whole, and has a backoff only after an error.
+	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, pod, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) }, func(p *engine.Process) error {
 		err := ex.expandMounted(p, snapshot, spec, pod)
 		if err == nil || is[panicError](err) {
 			return err
 		}
 		err = fmt.Errorf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %w", spec.Name(), err)
-		// MNT-393
+		// MNT-393: each failed operation emits an Event.
 		ex.k.Event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
 		return err
 	})
 }
 
-// afterExpansion has a pass come after an attempt to expand a volume in use.
+// afterExpansion requests the next pass after an attempt to expand a mounted volume.
 func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim string) {
-	refused, next := ex.deferrals[name], ex.k.actor.Engine().Now().Add(1)
+	deferral, next := ex.deferrals[name], ex.k.actor.Engine().Now().Add(1)
 	switch {
 	case ex.k.operations.blocked[name]:
 		ex.k.reconciler.ticker.Next()
-	case refused != nil && !ex.checksEveryPass(claim):
-		// MNT-406: in each pass, of which those are left out that no Event is stored of.
-		ex.k.reconciler.ticker.RestAt(ex.nextDeferral(refused, next))
-	case refused != nil, ex.undecided[claim] && ex.checksEveryPass(claim):
-		// MNT-406, MNT-925: it is likely to come to the same.
+	case deferral != nil && !ex.checksEveryPass(claim):
+		// MNT-406: each pass repeats the attempt; those whose Events would not be stored are skipped.
+		ex.k.reconciler.ticker.RestAt(ex.nextDeferral(deferral, next))
+	case deferral != nil, ex.undecided[claim] && ex.checksEveryPass(claim):
+		// MNT-406, MNT-925: each pass repeats the attempt, in the background, because it is likely to find the same.
 		ex.k.reconciler.ticker.RestAt(next)
 	default:
 		ex.k.reconciler.ticker.Next()
 	}
 }
 
-// expandMounted is the operation (MNT-406).
+// expandMounted runs the operation (MNT-406).
 func (ex *volumeExpansion) expandMounted(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) error {
 	av, ok := ex.k.actual.Volume(v.Name)
 	if !ok || v.Size <= av.Size {
@@ -115,7 +116,7 @@ func (ex *volumeExpansion) expandMounted(p *engine.Process, v volumes.DesiredVol
 	}
 	p.Decide("MNT-405", pod, "volume %s is larger than the node knows", v.Name)
 	key := claimKey(spec)
-	// Whatever happens to the claim from here on may change the answer.
+	// Any change of the claim from here on may change the decision.
 	ex.undecided[key] = true
 	if spec.MountsReadOnly() {
 		delete(ex.undecided, key)
@@ -127,17 +128,17 @@ func (ex *volumeExpansion) expandMounted(p *engine.Process, v volumes.DesiredVol
 		return err
 	}
 	if !done {
-		// MNT-406, MNT-925: the operation succeeds, and the decision is the same again in the next pass.
+		// MNT-406, MNT-925: the operation succeeds without an expansion, and the next pass repeats it.
 		p.Decide("MNT-406", pod, "volume %s waits to be expanded", v.Name)
 		return nil
 	}
-	// MNT-406, MNT-427: on this node, whatever others do.
+	// MNT-406, MNT-427: the size counts for this node only.
 	av.Size = size
 	delete(ex.undecided, key)
 	return nil
 }
 
-// tryExpansion is expand with the claim read first.
+// tryExpansion reads the claim and expands the volume.
 func (ex *volumeExpansion) tryExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) (done bool, size int64, err error) {
 	claim, err := ex.claimOf(p, spec)
 	if err != nil {
@@ -151,20 +152,20 @@ func (ex *volumeExpansion) tryExpansion(p *engine.Process, v volumes.DesiredVolu
 	return ex.expand(p, v.Name, spec, pod, claim, req)
 }
 
-// expandAtMount expands a volume that has just been given to a pod, if that is left to do (MNT-410). An error keeps the pod from it. A device may
-// have been staged for it.
+// expandAtMount expands a volume that has just been mounted for a pod, if it is larger than the claim (MNT-410). With an error, the pod
+// does not get the volume. staged is where a device was staged, "" if it was not.
 func (ex *volumeExpansion) expandAtMount(p *engine.Process, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod, staged string) error {
-	// MNT-410: a volume of a claim. What is adopted is as it was left.
+	// MNT-410: only volumes of claims are expanded. Adopted volumes stay as they are.
 	if ex.k.plugins.Silent || claimKey(spec) == "" || !ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec) {
 		return nil
 	}
-	// With a new pod the question is open again.
+	// A new pod may change the decision.
 	delete(ex.undecided, claimKey(spec))
 	claim, err := ex.claimOf(p, spec)
 	if err != nil {
 		return err
 	}
-	// MNT-410, EXP-040: the volume as the pod got it, the claim as it is.
+	// MNT-410, EXP-040: the size of the volume is that at the start of the operation, the claim is read live.
 	if claimSize(claim) >= spec.Capacity() {
 		return nil
 	}
@@ -181,11 +182,11 @@ func (ex *volumeExpansion) expandAtMount(p *engine.Process, name corev1.UniqueVo
 		return err
 	}
 	if spec.Block() {
-		// MNT-424: nobody says where the device was staged before.
+		// MNT-424: only the operation itself knows where the device was staged.
 		req.StagingPath = staged
 	}
 	req.Size = spec.Capacity()
-	// MNT-410, MNT-426: the size that the node knows stays, so that once the pod has the volume there is one more look at it.
+	// MNT-410, MNT-426: the recorded size stays, so the next pass checks once more.
 	_, _, err = ex.expand(p, name, spec, pod, claim, req)
 	return err
 }
@@ -199,8 +200,8 @@ func (ex *volumeExpansion) claimOf(p *engine.Process, spec *volumes.Spec) (*core
 	return claim, nil
 }
 
-// writer is the pair to expand a volume for: the first pod that has it and may write to it, or the given one. [SIM] Upstream takes
-// whichever its map has first, which is a writer sooner or later.
+// writablePair returns the pair for which a volume is expanded: the first pod that has it and may write to it, or else pr. [SIM] Upstream
+// takes the first pod of its map, which is one that may write sooner or later.
 func (ex *volumeExpansion) writablePair(pr volumes.DesiredPair) volumes.DesiredPair {
 	best := pr
 	if !pr.Pod.Spec.MountsReadOnly() {

@@ -13,9 +13,8 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// expansionDeferral is a volume that a pass did not expand, because the pods that have it may only read (MNT-406). Each following pass
-// finds the same and repeats the Events. Passes whose Events client-go would drop as too many (BIND-004) are skipped; the next pass counts
-// them.
+// expansionDeferral is a volume that a pass did not expand because its pods may only read (MNT-406). Each following pass finds the same
+// and repeats the Events. Passes whose Events client-go would drop as too many (BIND-004) are skipped; the next pass counts them.
 type expansionDeferral struct {
 	pod   *corev1.Pod
 	claim *corev1.PersistentVolumeClaim
@@ -24,13 +23,13 @@ type expansionDeferral struct {
 	took  time.Duration // until its Events were emitted
 }
 
-// slow reports whether emitting the Events took a whole pass, so it is unknown which passes would change something.
+// slow reports whether emitting the Events took a whole pass. Then it is unknown which passes would change something.
 func (r *expansionDeferral) slow() bool { return r.took >= passPeriod }
 
-// refusedReason is the reason of the Events about a deferral (MNT-395).
-const refusedReason = "FileSystemResizeFailed"
+// deferralReason is the reason of the Events about a deferral (MNT-395).
+const deferralReason = "FileSystemResizeFailed"
 
-// deferExpansion is the operation for a pod that may only read (MNT-406).
+// deferExpansion runs the operation for a pod that may only read (MNT-406).
 func (ex *volumeExpansion) deferExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) error {
 	began := p.Now()
 	claim, err := ex.claimOf(p, spec)
@@ -49,14 +48,14 @@ func (ex *volumeExpansion) deferExpansion(p *engine.Process, v volumes.DesiredVo
 // reportReadOnly emits the Events about a volume that is not expanded because this pod may not write to it (MNT-395).
 func (ex *volumeExpansion) reportReadOnly(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (text string) {
 	text = fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", spec.Name())
-	// MNT-395, MNT-334, EXP-042
+	// MNT-395, MNT-334, EXP-042: a read-only mount is not expanded; both the pod and the claim get an Event.
 	for _, obj := range []api.Object{pod, claim} {
-		ex.k.Event(p, obj, corev1.EventTypeWarning, refusedReason, "%s", text)
+		ex.k.Event(p, obj, corev1.EventTypeWarning, deferralReason, "%s", text)
 	}
 	return text
 }
 
-// nextDeferral returns from when on a pass must run for a deferral whose Events were just emitted.
+// nextDeferral returns when the next pass must run for a deferral whose Events were just emitted, soonest at the earliest.
 func (ex *volumeExpansion) nextDeferral(r *expansionDeferral, soonest time.Time) time.Time {
 	if r.slow() {
 		return soonest
@@ -77,9 +76,9 @@ func (ex *volumeExpansion) countSkippedDeferrals() {
 	for _, name := range slices.Sorted(maps.Keys(ex.deferrals)) {
 		r := ex.deferrals[name]
 		if left := int(now.Sub(r.began)/passPeriod) - 1; !r.slow() {
-			// MNT-395, MNT-406
+			// MNT-395, MNT-406: each skipped pass would have emitted both Events.
 			for _, obj := range []api.Object{r.pod, r.claim} {
-				ex.k.events.Dropped(obj, corev1.EventTypeWarning, refusedReason, r.text, left)
+				ex.k.events.Dropped(obj, corev1.EventTypeWarning, deferralReason, r.text, left)
 			}
 		}
 		delete(ex.deferrals, name)

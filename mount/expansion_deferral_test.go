@@ -30,7 +30,7 @@ func (w *fixture) reader(name string) *corev1.Pod {
 func (w *fixture) told() []string {
 	var told []string
 	for e := range w.Store().Events.All() {
-		if e.Reason == refusedReason {
+		if e.Reason == deferralReason {
 			told = append(told, fmt.Sprintf("%s: %d until %v", e.InvolvedObject.Name, e.Count, e.LastTimestamp.Sub(w.Begin)))
 		}
 	}
@@ -84,7 +84,7 @@ func TestRefusedAgain(t *testing.T) {
 			}
 			w.Advance(tt.after)
 			want(t, "Events", w.told(), tt.want)
-			if got := count(w.events(), refusedReason) / 2; got > tt.passes {
+			if got := count(w.events(), deferralReason) / 2; got > tt.passes {
 				t.Errorf("%d passes were played, want %d at most", got, tt.passes)
 			}
 			want(t, "work is left", w.Working(), false)
@@ -103,7 +103,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	// p1 in 1002 passes with that of the mount, and p2 in the others until there was a token for the claim again.
 	var got []string
 	for e := range w.Store().Events.All() {
-		if e.Reason == refusedReason && e.InvolvedObject.Name != "p2" {
+		if e.Reason == deferralReason && e.InvolvedObject.Name != "p2" {
 			got = append(got, fmt.Sprintf("%s: %d", e.InvolvedObject.Name, e.Count))
 		}
 	}
@@ -119,7 +119,7 @@ func (w *fixture) refusals(t *testing.T) int {
 	all.Advance(30 * time.Second)
 	all.reader("p2")
 	all.Advance(169*time.Second + 900*time.Millisecond)
-	return count(all.events(), refusedReason+" default/c1")
+	return count(all.events(), deferralReason+" default/c1")
 }
 
 // TestLeftOutPasses: MNT-406, BIND-004, leaving out the passes that nothing comes of does to the world exactly what playing all of them

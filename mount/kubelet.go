@@ -73,7 +73,7 @@ func (n *Node) start(a *engine.Actor) {
 	n.kubelet = k
 	a.OnStop(func() {
 		for _, w := range k.workers {
-			n.nodes.forget(w)
+			n.nodes.unwatchClaims(w)
 		}
 		if n.kubelet == k {
 			n.kubelet = nil
@@ -111,8 +111,8 @@ func (n *Node) newKubelet() *kubelet {
 	return k
 }
 
-// begun reports whether the process has started to work.
-func (k *kubelet) begun() bool { return k.drivers != nil }
+// working reports whether the process has started to work.
+func (k *kubelet) working() bool { return k.drivers != nil }
 
 // component is the source of the kubelet's Events.
 const component = "kubelet"
@@ -153,8 +153,8 @@ func (k *kubelet) run(p *engine.Process) {
 	k.watching = true
 	k.sourcesReady = !k.node.partitioned
 	if k.resumed {
-		// The last report was made by the same kubelet, and its pods are not new.
-		k.status.last.sent, k.status.last.awaited, k.status.last.until = p.Now(), false, p.Now()
+		// The same kubelet made the last report, and its pods are not new.
+		k.status.last.sent, k.status.last.due, k.status.last.until = p.Now(), false, p.Now()
 	}
 	k.reconciler.ticker.Arm()
 	k.populator.ticker.Arm()
@@ -162,14 +162,14 @@ func (k *kubelet) run(p *engine.Process) {
 	k.housekeeping.ticker.Rest()
 }
 
-// makeLoops makes the loops of a process that begins its work now.
+// makeLoops creates the loops of a process that begins to work now.
 func (k *kubelet) makeLoops(now time.Time) {
-	// MNT-001: the first pass comes at once, however long registering took.
+	// MNT-001: the first pass runs at once, no matter how long registering took.
 	k.reconciler.ticker = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconciler.pass)
-	// MNT-002
+	// MNT-002: the first pass runs one period after the start.
 	firstPopulate := now.Add(passPeriod)
 	if k.resumed {
-		// Its first pass was long ago: what it wants is known before anything is reported.
+		// Its first pass was long ago, so the desired state is complete before the first report.
 		firstPopulate = now
 	}
 	k.populator.ticker = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populator.pass)
@@ -178,7 +178,7 @@ func (k *kubelet) makeLoops(now time.Time) {
 	k.node.disk.OnChange = k.diskChanged
 }
 
-// sorted lists the keys of a map by pods in order.
+// sorted returns the keys of a map in order.
 func sorted[T any](m map[types.UID]T) []types.UID {
 	uids := make([]types.UID, 0, len(m))
 	for uid := range m {

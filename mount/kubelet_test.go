@@ -358,7 +358,7 @@ func TestReports(t *testing.T) {
 	w.Faults.Fail(fake.Match{Verb: "patch-status", Kind: "Node"}, errors.New("no")).Times(5)
 	w.Advance(9100 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.Volume(volumeName)
-	want(t, "MNT-172: failed five times, nothing fed back", []any{v.ReportedInUse, len(w.inUse())}, []any{false, 0})
+	want(t, "MNT-172: failed five times, nothing reported back", []any{v.ReportedInUse, len(w.inUse())}, []any{false, 0})
 	w.Advance(10 * time.Second)
 	want(t, "MNT-172: the next round", []any{v.ReportedInUse, len(w.inUse())}, []any{true, 1})
 	writes := func() int {
@@ -392,7 +392,7 @@ func TestReports(t *testing.T) {
 	w.Mark()
 	w.Advance(24 * time.Hour)
 	want(t, "MNT-008: nothing to learn again", writes(), 0)
-	// Somebody takes the list away: it comes back, and is fed again.
+	// Somebody takes the list away: it comes back, and is reported again.
 	node, _ := w.Store().Nodes.Get(nodeName)
 	changed := *node
 	changed.Status.VolumesInUse = nil

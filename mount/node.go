@@ -63,7 +63,7 @@ func (n *Node) PowerOff() {
 	n.lose()
 }
 
-// lose drops what a node loses when it goes down.
+// lose drops the state that a node loses when it goes down.
 func (n *Node) lose() {
 	n.nodeActor.Crash()
 	// MNT-485: mounts are lost; directories and files stay.
@@ -89,7 +89,7 @@ func (n *Node) Partition(cut bool) {
 	case !cut:
 		n.kubelet.relist()
 	case len(n.kubelet.expansion.deferrals) > 0:
-		// MNT-406: the next read of the claim fails.
+		// MNT-406: during the partition, the next read of the claim fails.
 		n.kubelet.reconciler.ticker.RestAt(n.kubeletActor.Engine().Now().Add(1))
 	}
 }

@@ -28,11 +28,11 @@ type statusReporter struct {
 type report struct {
 	registered bool
 	sent       time.Time
-	// fed is the list of volumes in use as last reported; known says that there was a report.
-	fed   []corev1.UniqueVolumeName
-	known bool
-	// awaited says that the next report is due even if nothing has changed.
-	awaited bool
+	// reported is the list of volumes in use in the last report; known is false before the first report.
+	reported []corev1.UniqueVolumeName
+	known    bool
+	// due says that a report is due even if nothing has changed.
+	due bool
 	// until is when unchanged reports end after the last change of a pod or an attachment.
 	until time.Time
 }
@@ -84,7 +84,7 @@ func (sr *statusReporter) reportIfChanged() {
 		return
 	}
 	inUse := sr.inUse()
-	if !sr.last.known || !slices.Equal(inUse, sr.last.fed) || sr.k.object != nil && !slices.Equal(sr.k.object.Status.VolumesInUse, inUse) {
+	if !sr.last.known || !slices.Equal(inUse, sr.last.reported) || sr.k.object != nil && !slices.Equal(sr.k.object.Status.VolumesInUse, inUse) {
 		sr.ticker.Arm()
 	}
 }
@@ -146,26 +146,26 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 	}
 	sr.noteReboot(p, node)
 	now := p.Now()
-	// MNT-008, MNT-172
+	// MNT-008, MNT-172: a changed status is written at once, an unchanged one after ReportPeriod.
 	if kubeletstatus.Changed(node, inUse, sr.bootID()) || now.Sub(sr.last.sent) > kubeletdefs.ReportPeriod {
 		patch, err := kubeletstatus.Patch(node, inUse, sr.bootID(), now)
 		if err != nil {
 			return err
 		}
 		// A request during the write asks for another report.
-		awaited := sr.last.awaited
-		sr.last.awaited = false
+		due := sr.last.due
+		sr.last.due = false
 		node, err = reach(sr.k, func() (*corev1.Node, error) { return p.API().Nodes.Patch(p, sr.k.node.name, patch, api.Status) })
 		if err != nil {
 			// MNT-172: after a failed write, no volume is marked.
-			sr.last.awaited = sr.last.awaited || awaited
+			sr.last.due = sr.last.due || due
 			return err
 		}
 		sr.last.sent = now
 		// MNT-172: the object that the API server returned counts.
 		inUse = node.Status.VolumesInUse
 	}
-	sr.last.fed, sr.last.known = slices.Clone(inUse), true
+	sr.last.reported, sr.last.known = slices.Clone(inUse), true
 	if sr.k.desired.MarkReportedInUse(inUse) {
 		sr.k.reconciler.ticker.Arm()
 	}
@@ -174,7 +174,7 @@ func (sr *statusReporter) tryReport(p *engine.Process, again bool) error {
 
 // noteReboot emits an Event if the status still names an earlier boot (MNT-485).
 func (sr *statusReporter) noteReboot(p *engine.Process, node *corev1.Node) {
-	// MNT-485
+	// MNT-485: the boot ID in the status is that of an earlier boot.
 	if text := kubeletstatus.Rebooted(node, sr.bootID()); text != "" {
 		sr.k.Event(p, node, corev1.EventTypeWarning, "Rebooted", "%s", text)
 	}
@@ -186,7 +186,7 @@ const extraHeartbeats = 3
 
 // extendHeartbeats makes unchanged reports for a while: something happened from which the attach/detach controller may draw conclusions.
 func (sr *statusReporter) extendHeartbeats() {
-	sr.last.awaited = true
+	sr.last.due = true
 	sr.last.until = sr.k.actor.Engine().Now().Add(extraHeartbeats * (kubeletdefs.ReportPeriod + sr.k.cfg.StatusPeriod))
 	sr.scheduleReport()
 }
@@ -197,7 +197,7 @@ func (sr *statusReporter) extendHeartbeats() {
 // changes, and while a fault waits for one.
 func (sr *statusReporter) mayBeObserved() bool {
 	now := sr.k.actor.Engine().Now()
-	return sr.k.opts.EveryReport || sr.last.awaited || now.Before(sr.last.until) || sr.k.node.nodes.unsettled(sr.k.node.name, sr.last.fed) ||
+	return sr.k.opts.EveryReport || sr.last.due || now.Before(sr.last.until) || sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported) ||
 		sr.k.faultPending("patch-status", api.Node, sr.k.node.name)
 }
 

@@ -25,16 +25,16 @@ type Nodes struct {
 	opts     options.Kubelet
 	byName   map[string]*Node
 	names    []string // in the order in which they were added
-	// A kubelet watches the Node of its name and the pods on it.
+	// A kubelet watches the Node of its name and the pods on that node.
 	nodesByName *store.Index[*corev1.Node]
 	podsByNode  *store.Index[*corev1.Pod]
-	// byClaim are the workers whose pods use a claim: it may affect what they wait for. [SIM] Kubelets do not watch claims;
-	// this only decides which of their periodic syncs could find something new.
+	// byClaim has the workers whose pods use a claim, which may affect what they wait for. [SIM] Kubelets do not watch claims; this only
+	// decides which periodic syncs are skipped.
 	byClaim map[string][]*podWorker
-	// attachments are the VolumeAttachments there are, by node and name.
+	// attachments are all VolumeAttachments, by node and name.
 	attachments map[string]map[string]*storagev1.VolumeAttachment
-	// telling are the drivers that report when the limit of a node changes.
-	telling map[string]bool
+	// reportsLimit are the drivers whose backend reports changes of a node's limit.
+	reportsLimit map[string]bool
 	// owners are the groups that own the files of volumes.
 	owners *plugin.Owners
 }
@@ -49,7 +49,7 @@ func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) 
 		set = &backends.Set{}
 	}
 	ns := &Nodes{engine: e, backends: set, cfg: cfg, opts: opts, byName: map[string]*Node{}, byClaim: map[string][]*podWorker{},
-		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, telling: map[string]bool{}}
+		attachments: map[string]map[string]*storagev1.VolumeAttachment{}, reportsLimit: map[string]bool{}}
 	ns.owners = plugin.NewOwners(ns.groupChanged)
 	s := e.Store()
 	ns.nodesByName = s.Nodes.NewIndexWith(
@@ -111,8 +111,8 @@ func (ns *Nodes) Get(name string) (*Node, bool) {
 	return n, ok
 }
 
-// listen requeues the pod of a worker when its claims change; forget ends that.
-func (ns *Nodes) listen(w *podWorker) {
+// watchClaims requeues the pod of a worker when its claims change; unwatchClaims ends that.
+func (ns *Nodes) watchClaims(w *podWorker) {
 	for _, claim := range objects.ClaimsOf(w.pod) {
 		if !slices.Contains(ns.byClaim[claim], w) {
 			ns.byClaim[claim] = append(ns.byClaim[claim], w)
@@ -120,7 +120,7 @@ func (ns *Nodes) listen(w *podWorker) {
 	}
 }
 
-func (ns *Nodes) forget(w *podWorker) {
+func (ns *Nodes) unwatchClaims(w *podWorker) {
 	for _, claim := range objects.ClaimsOf(w.pod) {
 		rest := slices.DeleteFunc(ns.byClaim[claim], func(other *podWorker) bool { return other == w })
 		if len(rest) == 0 {
@@ -134,7 +134,7 @@ func (ns *Nodes) forget(w *podWorker) {
 func (ns *Nodes) claimChanged(c api.Change[*corev1.PersistentVolumeClaim]) {
 	ns.requeuePods(c.Key)
 	for _, w := range ns.byClaim[c.Key] {
-		// MNT-406, MNT-925: an expansion that could not be decided, or was refused, may be decided otherwise now.
+		// MNT-406, MNT-925: an undecided or deferred expansion is checked again.
 		if w.k.expansion.undecided[c.Key] || w.k.expansion.isDeferred(c.Key) {
 			delete(w.k.expansion.undecided, c.Key)
 			w.k.reconciler.ticker.Arm()
@@ -157,7 +157,7 @@ func (ns *Nodes) volumeChanged(c api.Change[*corev1.PersistentVolume]) {
 	for _, w := range users {
 		w.requeue(true)
 		if grown {
-			// MNT-405: the next sync has something to do.
+			// MNT-405: the next sync will expand the volume.
 			w.promote()
 		}
 	}
@@ -185,12 +185,12 @@ func (ns *Nodes) attachmentChanged(c api.Change[*storagev1.VolumeAttachment]) {
 	}
 }
 
-// unsettled reports whether the node has an attachment of a volume that it does not use, or of an unknown volume.
-func (ns *Nodes) unsettled(node string, inUse []corev1.UniqueVolumeName) bool {
+// hasUnusedAttachment reports whether the node has an attachment of a volume that is not in use, or of an unknown volume.
+func (ns *Nodes) hasUnusedAttachment(node string, inUse []corev1.UniqueVolumeName) bool {
 	for _, va := range ns.attachments[node] {
 		name := va.Spec.Source.PersistentVolumeName
 		if name == nil {
-			continue // ATT-132: the controller does not look at these
+			continue // ATT-132: the controller ignores these
 		}
 		pv, ok := ns.engine.Store().Volumes.Lookup(*name)
 		if !ok || pv.Spec.CSI == nil || !slices.Contains(inUse, objects.CSIVolumeName(pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle)) {

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
@@ -22,8 +23,8 @@ const (
 	opExpand        = "volume_fs_resize"
 )
 
-// operations runs what the reconciler starts. At most one operation runs per key. A failed operation is refused until its backoff is
-// over: engine.NestedOperations holds the backoff for each key, and startThen arms the reconciler for its end.
+// operations runs what the reconciler starts. At most one operation runs per key. A failed operation cannot start again until its backoff
+// is over: engine.NestedOperations keeps the backoff of each key, and startThen requests a pass for its end.
 type operations struct {
 	k       *kubelet
 	pending *engine.NestedOperations
@@ -31,7 +32,7 @@ type operations struct {
 	blocked map[corev1.UniqueVolumeName]bool
 }
 
-// volumeKey is the key of operations on a volume as a whole, podKey that of operations on one pod's mount of it.
+// volumeKey returns the key of operations on a volume as a whole, podKey that of operations on one pod's mount of it.
 func volumeKey(name corev1.UniqueVolumeName) engine.OperationKey {
 	return engine.OperationKey{Volume: string(name)}
 }
@@ -40,32 +41,34 @@ func podKey(name corev1.UniqueVolumeName, uid types.UID) engine.OperationKey {
 	return engine.OperationKey{Volume: string(name), Pod: string(uid)}
 }
 
-// mountKey is the key of a mount (MNT-151).
+// mountKey returns the key of a mount (MNT-151).
 func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
 	if v.Attachable || v.DeviceMountable {
-		// MNT-151, MNT-157: one at a time for all pods of the node, and one backoff.
+		// MNT-151, MNT-157: a volume that is mounted once per node is mounted for one pod at a time, with one backoff for all.
 		return volumeKey(v.Name)
 	}
-	// MNT-151
+	// MNT-151: other volumes are mounted for each pod independently.
 	return podKey(v.Name, uid)
 }
 
-// start starts an operation. If the key is busy or backing off, it does nothing (MNT-140); a later pass tries again.
-func (op *operations) start(key engine.OperationKey, name string, fn func(p *engine.Process) error) {
-	// MNT-014, MNT-160: the pass after the operation decides what comes next.
-	op.startThen(key, name, op.k.reconciler.ticker.Next, fn)
+// start starts an operation about a pod or the Node, which trace entries about a failure name. If one with the key is running or in backoff, it does nothing (MNT-140); a later pass tries again.
+func (op *operations) start(key engine.OperationKey, name string, about api.Object, fn func(p *engine.Process) error) {
+	// MNT-014, MNT-160: the pass after the operation decides on the next step.
+	op.startThen(key, name, about, op.k.reconciler.ticker.Next, fn)
 }
 
 // startThen is like start, and calls then after the operation.
-func (op *operations) startThen(key engine.OperationKey, name string, then func(), fn func(p *engine.Process) error) {
+func (op *operations) startThen(key engine.OperationKey, name string, about api.Object, then func(), fn func(p *engine.Process) error) {
 	err := op.pending.Run(key, name, func(p *engine.Process) error {
+		p.WorksOn(api.RefTo(about))
 		err := fn(p)
 		then()
 		delete(op.blocked, corev1.UniqueVolumeName(key.Volume))
 		return err
 	})
 	if errors.Is(err, engine.ErrBackoff) {
-		// MNT-005, MNT-158, MNT-907, MNT-933: the backoff belongs to the key, so another pod may have caused it; its end itself is too early.
+		// MNT-005, MNT-158, MNT-907, MNT-933: the backoff belongs to the key, so the operation of another pod may have caused it. A pass
+		// at its very end is too early.
 		left, _ := op.pending.RetryAfter(key, name)
 		over := op.k.actor.Engine().Now().Add(left + 1)
 		if op.k.node.partitioned {

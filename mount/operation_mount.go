@@ -14,21 +14,21 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// errOnePod is what a second pod gets for a volume that is for one (MNT-194).
+// errOnePod is the error of a second pod that uses a ReadWriteOncePod volume (MNT-194).
 var errOnePod = errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
 
-// errNodeAffinity is what a pod gets for a volume that is for other nodes (MNT-191).
+// errNodeAffinity is the error of a volume whose node affinity excludes this node (MNT-191).
 var errNodeAffinity = errors.New("no matching NodeSelectorTerms")
 
 // mountVolume starts to mount a file system for a pod.
 func (op *operations) mountVolume(p *engine.Process, pr volumes.DesiredPair) {
-	// MNT-159: what is desired now counts until the operation ends.
+	// MNT-159: the operation uses the desired state as it is now, even if that changes.
 	desired, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
-	// MNT-151
-	op.start(mountKey(pr.Volume, pod.UID), opMount, func(p *engine.Process) error {
+	// MNT-151: volumes that are mounted once per node share a key.
+	op.start(mountKey(pr.Volume, pod.UID), opMount, pod, func(p *engine.Process) error {
 		prefix, err := op.mount(p, desired, spec, pod)
 		if err == nil {
-			// MNT-200: no word of success.
+			// MNT-200: success emits no Event.
 			p.Decide("MNT-199", pod, "volume %s is mounted as %s", desired.Name, spec.PodName)
 			return nil
 		}
@@ -36,31 +36,31 @@ func (op *operations) mountVolume(p *engine.Process, pr volumes.DesiredPair) {
 			return err
 		}
 		err = fmt.Errorf("%s for volume %q : %w", prefix, spec.Name(), err)
-		// MNT-390
+		// MNT-390: each failed operation emits an Event.
 		op.k.Event(p, pod, corev1.EventTypeWarning, "FailedMount", "%s", err.Error())
 		return err
 	})
 }
 
-// mount is the operation, one step after the other (MNT-203): the error comes with the step that failed.
+// mount runs the operation step by step (MNT-203). With an error, failed names the step.
 func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod) (failed string, err error) {
-	// MNT-190
+	// MNT-190: step 1: a plugin supports the volume.
 	if _, err := objects.PluginOf(op.k.node.nodes.backends, spec.VolumeSpec); err != nil {
 		return "MountVolume.FindPluginBySpec failed", err
 	}
 	if err := op.checkAffinity(spec); err != nil {
 		return "MountVolume.NodeAffinity check failed", err
 	}
-	// MNT-192
+	// MNT-192: step 3: the plugin creates a mounter.
 	volumePlugin := op.k.plugins.For(spec.Plugin.Name)
 	if err := op.checkMounter(spec); err != nil {
 		return "MountVolume.NewMounter initialization failed", err
 	}
-	// MNT-193
+	// MNT-193: step 4: the plugin supports the mount options.
 	if spec.PV != nil && len(spec.PV.Spec.MountOptions) > 0 && !takesMountOptions(spec.Plugin) {
 		return "MountVolume.MountOptionSupport check failed", fmt.Errorf("mount options are not supported for this volume type")
 	}
-	// MNT-194, MNT-922: before anything is asked of the storage.
+	// MNT-194, MNT-922: step 5: a ReadWriteOncePod volume has one pod; the storage is not called otherwise.
 	if spec.SinglePod() && op.usedByOther(v.Name, pod.UID) {
 		return "MountVolume.SetUp failed", errOnePod
 	}
@@ -69,12 +69,12 @@ func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *vo
 		devicePath = av.DevicePath
 	}
 	if op.mustAttach(v, spec) {
-		// MNT-195, MNT-177
+		// MNT-195, MNT-177: step 6: the volume must be attached. CSI checks that again at each mount.
 		if devicePath, err = volumePlugin.WaitForAttach(p, spec, devicePath); err != nil {
 			return "MountVolume.WaitForAttach failed", err
 		}
 	}
-	// MNT-196, MNT-201, MNT-916: also when it is uncertain.
+	// MNT-196, MNT-201, MNT-916: step 7: the device is mounted on the node, also if its state is uncertain.
 	if av, ok := op.k.actual.Volume(v.Name); ok && v.DeviceMountable && av.Device != volumes.DeviceMounted {
 		mountPath, err := volumePlugin.DeviceMountPath(spec)
 		if err != nil {
@@ -85,27 +85,27 @@ func (op *operations) mount(p *engine.Process, v volumes.DesiredVolume, spec *vo
 			op.deviceFailed(av, err, devicePath, mountPath)
 			return "MountVolume.MountDevice failed", err
 		}
-		// MNT-203: seen by others before the next step.
+		// MNT-203: other operations see the mounted device before the next step.
 		av.SetDevice(volumes.DeviceMounted, devicePath, mountPath)
 	}
-	// MNT-197
+	// MNT-197: step 8: the volume is mounted for the pod.
 	ap, known := op.k.actual.PodVolume(v.Name, pod.UID)
 	how := plugin.SetUpOptions{Reconstructed: op.k.actual.PodReconstructed(v.Name, pod.UID), Remount: known && ap.State == volumes.Mounted}
 	if err := volumePlugin.SetUp(p, spec, pod, how); err != nil {
 		op.reportMismatch(p, spec, err)
-		// MNT-912: the device stays as it is.
+		// MNT-912: the state of the device stays.
 		op.podFailed(v.Name, pod.UID, spec, err)
 		return "MountVolume.SetUp failed", err
 	}
 	if err := op.k.expansion.expandAtMount(p, v.Name, spec, pod, ""); is[panicError](err) {
-		// MNT-430: the pod has it, and the kubelet does not know.
+		// MNT-430: the volume is mounted for the pod, but the kubelet does not record it.
 		return "", err
 	} else if err != nil {
-		// MNT-198, MNT-923: it is mounted, and the pod must not use it, even if it did before.
+		// MNT-198, MNT-923: step 9: the volume is mounted, but the pod must not use it, even if it did before.
 		op.setPodState(v.Name, pod.UID, spec, volumes.MountUncertain)
 		return "MountVolume.Setup failed while expanding volume", err
 	}
-	// MNT-199
+	// MNT-199: step 10: the volume is mounted for the pod.
 	op.setPodState(v.Name, pod.UID, spec, volumes.Mounted)
 	return "", nil
 }
@@ -117,12 +117,12 @@ var errFilesystemMismatch = errors.New("wrong file system type")
 // reportMismatch emits an Event on the PersistentVolume if it has the wrong file system (MNT-202).
 func (op *operations) reportMismatch(p *engine.Process, spec *volumes.Spec, err error) {
 	if spec.PV != nil && errors.Is(err, errFilesystemMismatch) {
-		// MNT-202, MNT-397
+		// MNT-202, MNT-397: the wrong file system emits an Event on the PersistentVolume.
 		op.k.Event(p, spec.PV, corev1.EventTypeWarning, "FailedMountOnFilesystemMismatch", "MountVolume failed for volume %q %s", spec.Name(), err.Error())
 	}
 }
 
-// checkMounter refuses what no mounter can be made for: a CSI source without a driver.
+// checkMounter returns an error for a volume that no mounter can be created for: a CSI source without a driver.
 func (op *operations) checkMounter(spec *volumes.Spec) error {
 	if spec.Plugin.Name == objects.CSIPluginName && spec.Plugin.Driver == "" {
 		return fmt.Errorf("kubernetes.io/csi: volume %s names no driver", spec.Name())
@@ -130,7 +130,7 @@ func (op *operations) checkMounter(spec *volumes.Spec) error {
 	return nil
 }
 
-// takesMountOptions reports whether the plugin mounts with options (MNT-193).
+// takesMountOptions reports whether the plugin supports mount options (MNT-193).
 func takesMountOptions(plugin objects.Plugin) bool {
 	if plugin.Name == objects.CSIPluginName {
 		return true
@@ -138,7 +138,7 @@ func takesMountOptions(plugin objects.Plugin) bool {
 	return plugin.Backend != nil && backends.TakesMountOptions(plugin.Backend)
 }
 
-// usedByOther reports whether another pod has the volume, or may have it.
+// usedByOther reports whether the volume is, or may be, mounted for another pod.
 func (op *operations) usedByOther(name corev1.UniqueVolumeName, uid types.UID) bool {
 	v, ok := op.k.actual.Volume(name)
 	if !ok {
@@ -152,12 +152,12 @@ func (op *operations) usedByOther(name corev1.UniqueVolumeName, uid types.UID) b
 	return other
 }
 
-// deviceFailed and podFailed note what a failed step may have left (MNT-243 to MNT-248).
+// deviceFailed and podFailed record the state that a failed step leaves (MNT-243 to MNT-248).
 func (op *operations) deviceFailed(av *volumes.ActualVolume, err error, devicePath, mountPath string) {
 	class := volumes.ClassOf(err)
 	switch after := volumes.DeviceAfterFailure(av.Device, class, op.k.actual.DeviceReconstructed(av.Name)); {
 	case after == volumes.DeviceNotMounted && av.Device != volumes.DeviceNotMounted:
-		// MNT-911
+		// MNT-911: a final error shows that the device is not mounted.
 		av.SetDevice(volumes.DeviceNotMounted, devicePath, "")
 	case after == volumes.DeviceUncertain && class == volumes.Uncertain:
 		av.SetDevice(volumes.DeviceUncertain, devicePath, mountPath)
@@ -180,32 +180,27 @@ func (op *operations) podFailed(name corev1.UniqueVolumeName, uid types.UID, spe
 			op.setPodState(name, uid, spec, volumes.MountUncertain)
 		}
 	case volumes.Mounted:
-		// MNT-248: the mount stays and so does the wish to do it again.
+		// MNT-248: the mount stays, and the next pass repeats the remount.
 	}
 }
 
-// setPod is actualState.setPod with word to the pod's worker.
+// setPodState records the state of a pod's mount and wakes the pod's worker.
 func (op *operations) setPodState(name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, state volumes.PodState) {
 	op.k.actual.SetPodState(name, uid, spec, state)
 	op.k.podVolumesChanged(uid)
 }
 
-// checkAffinity tells why a volume cannot be mounted on this node (MNT-191, MNT-220).
+// checkAffinity returns an error if the volume cannot be mounted on this node (MNT-191, MNT-220).
 func (op *operations) checkAffinity(spec *volumes.Spec) error {
 	switch {
 	case spec.PV == nil:
 		return nil
 	case op.k.object == nil:
-		// MNT-191: without the Node there are no labels to compare, whether or not the volume is for certain nodes.
+		// MNT-191: without the Node object there are no labels to compare, so even volumes without affinity fail.
 		return fmt.Errorf("error retrieving node: node %q not found", op.k.node.name)
 	case !objects.AdmitsNode(spec.PV, op.k.object.Labels):
-		// MNT-191, MNT-919
+		// MNT-191, MNT-919: the required node affinity does not match the labels of the node.
 		return errNodeAffinity
 	}
 	return nil
-}
-
-// pluginTakesDevice reports whether the volume is mounted from a device that the node has once.
-func (k *kubelet) pluginTakesDevice(spec *volumes.Spec) bool {
-	return spec.Plugin.DeviceMountable(spec.VolumeSpec)
 }

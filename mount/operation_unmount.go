@@ -12,18 +12,18 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// unmountVolume starts to take a file system from a pod. No Event tells of it (MNT-264, MNT-398).
+// unmountVolume starts to unmount a file system from a pod. It emits no Events (MNT-264, MNT-398).
 func (op *operations) unmountVolume(p *engine.Process, v *volumes.ActualVolume, ap *volumes.ActualPod) {
 	name, uid, spec := v.Name, ap.UID, ap.Spec
 	tearDown, err := op.k.plugins.For(spec.Plugin.Name).NewUnmounter(uid, spec.Name())
 	if err != nil {
-		// MNT-260, MNT-140, MNT-921: the next pass finds the same, as long as the disk is as it is.
+		// MNT-260, MNT-140, MNT-921: the next pass fails in the same way, until the disk changes.
 		p.Decide("MNT-260", op.k.podRef(uid), "cannot unmount %s: %v", name, err)
 		op.k.reconciler.diskBlocked = true
 		return
 	}
-	// MNT-152, MNT-154, MNT-908: beside the unmounts of other pods, and at once even if mounting just failed.
-	op.start(podKey(name, uid), opUnmount, func(p *engine.Process) error {
+	// MNT-152, MNT-154, MNT-908: unmounts of different pods run in parallel, and do not wait for the backoff of a mount.
+	op.start(podKey(name, uid), opUnmount, op.k.podRef(uid), func(p *engine.Process) error {
 		err := op.unmountFrom(p, v.Name, uid, spec, tearDown)
 		if err == nil {
 			p.Decide("MNT-263", op.k.podRef(uid), "volume %s is unmounted", name)
@@ -32,35 +32,35 @@ func (op *operations) unmountVolume(p *engine.Process, v *volumes.ActualVolume, 
 	})
 }
 
-// unmountFrom is the operation.
+// unmountFrom runs the operation.
 func (op *operations) unmountFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, tearDown func(*engine.Process) error) error {
-	// MNT-261, MNT-915: subPath mounts come first, and their failure changes nothing.
+	// MNT-261, MNT-915: step 1: subPath mounts are removed first; an error there changes no state.
 	if err := op.removeSubpaths(uid, spec.Name()); err != nil {
 		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
 	}
 	if err := tearDown(p); err != nil {
-		// MNT-262, MNT-264, MNT-915: whatever the error, it may be half gone.
+		// MNT-262, MNT-264, MNT-915: step 2: after any error, the mount may be partly gone.
 		op.setPodState(name, uid, spec, volumes.MountUncertain)
 		return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", spec.Name(), err)
 	}
-	// MNT-263
+	// MNT-263: step 3: the pod no longer has the volume.
 	op.k.actual.RemovePodVolume(name, uid)
 	op.k.podVolumesChanged(uid)
 	return nil
 }
 
-// unmapVolume starts to take a block device from a pod.
+// unmapVolume starts to unmap a block device from a pod.
 func (op *operations) unmapVolume(p *engine.Process, v *volumes.ActualVolume, ap *volumes.ActualPod) {
 	name, uid, spec, mapPath := v.Name, ap.UID, ap.Spec, v.DeviceMountPath
 	unmap, err := op.k.plugins.For(spec.Plugin.Name).NewUnmapper(uid, spec.Name())
 	if err != nil {
-		// MNT-270, MNT-140
+		// MNT-270, MNT-140: the next pass fails in the same way, until the disk changes.
 		p.Decide("MNT-270", op.k.podRef(uid), "cannot unmap %s: %v", name, err)
 		op.k.reconciler.diskBlocked = true
 		return
 	}
-	// MNT-152
-	op.start(podKey(name, uid), opUnmap, func(p *engine.Process) error {
+	// MNT-152: each pod has a key of its own.
+	op.start(podKey(name, uid), opUnmap, op.k.podRef(uid), func(p *engine.Process) error {
 		err := op.unmapFrom(p, name, uid, spec, mapPath, unmap)
 		if err == nil {
 			p.Decide("MNT-270", op.k.podRef(uid), "volume %s is unmapped", name)
@@ -69,9 +69,9 @@ func (op *operations) unmapVolume(p *engine.Process, v *volumes.ActualVolume, ap
 	})
 }
 
-// unmapFrom is the operation.
+// unmapFrom runs the operation.
 func (op *operations) unmapFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, mapPath string, unmap func(*engine.Process) error) error {
-	// MNT-270, MNT-918: before anything is touched. Each step may find its work done.
+	// MNT-270, MNT-918: the state becomes uncertain first. Each step succeeds if its work was done before.
 	op.setPodState(name, uid, spec, volumes.MountUncertain)
 	fs, bind := op.k.node.disk, mapPath+"/"+string(uid)
 	if mapPath == "" {
@@ -95,7 +95,7 @@ func (op *operations) unmapFrom(p *engine.Process, name corev1.UniqueVolumeName,
 	return nil
 }
 
-// removeSubpaths unmounts what containers have of a volume by subPath.
+// removeSubpaths unmounts the parts of a volume that containers use by subPath.
 func (op *operations) removeSubpaths(uid types.UID, spec string) error {
 	fs, dir := op.k.node.disk, op.k.layout.Subpaths(uid)+"/"+spec
 	for _, m := range fs.MountsUnder(dir) {
@@ -109,14 +109,14 @@ func (op *operations) removeSubpaths(uid types.UID, spec string) error {
 	if err := fs.RemoveAll(dir); err != nil {
 		return err
 	}
-	// MNT-261: the last one takes away the directory of all.
+	// MNT-261: the last volume removes the parent directory.
 	if err := fs.Remove(op.k.layout.Subpaths(uid)); err != nil && !errors.Is(err, disk.ErrNotEmpty) {
 		return err
 	}
 	return nil
 }
 
-// podRef is a pod as an object that decisions are about; one that is gone is known by its uid alone.
+// podRef returns the pod for decisions about it. For a pod that is gone, it has the uid as its name.
 func (k *kubelet) podRef(uid types.UID) *corev1.Pod {
 	if w, ok := k.workers[uid]; ok {
 		return w.pod

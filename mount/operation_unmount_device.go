@@ -8,10 +8,10 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// unmountDevice starts to take a device's mount off the node.
+// unmountDevice starts to unmount a device from the node.
 func (op *operations) unmountDevice(p *engine.Process, v *volumes.ActualVolume) {
-	// MNT-153
-	op.start(volumeKey(v.Name), opUnmountDevice, func(p *engine.Process) error {
+	// MNT-153: the operation is on the volume as a whole.
+	op.start(volumeKey(v.Name), opUnmountDevice, op.k.nodeRef(), func(p *engine.Process) error {
 		err := op.unmountDeviceFromNode(p, v)
 		if err == nil {
 			p.Decide("MNT-284", op.k.nodeRef(), "volume %s is no longer mounted on the node", v.Name)
@@ -20,38 +20,38 @@ func (op *operations) unmountDevice(p *engine.Process, v *volumes.ActualVolume) 
 	})
 }
 
-// takeDeviceMount is the operation.
+// unmountDeviceFromNode runs the operation.
 func (op *operations) unmountDeviceFromNode(p *engine.Process, v *volumes.ActualVolume) error {
 	spec, volumePlugin := v.Spec, op.k.plugins.For(v.Spec.Plugin.Name)
-	// MNT-280
+	// MNT-280: step 1: the path follows from the spec.
 	mountPath, err := volumePlugin.DeviceMountPath(spec)
 	if err != nil {
 		return fmt.Errorf("GetDeviceMountPath failed for volume %q : %w", spec.Name(), err)
 	}
-	// MNT-281
+	// MNT-281: step 2: a device that other mounts come from stays mounted.
 	if refs := op.otherRefs(mountPath); len(refs) > 0 {
 		return fmt.Errorf("UnmountDevice failed for volume %q : the device mount path %q is still mounted by other references %v", spec.Name(), mountPath, refs)
 	}
 	if err := volumePlugin.UnmountDevice(p, spec, mountPath); err != nil {
-		// MNT-282, MNT-916
+		// MNT-282, MNT-916: step 3: after an error the state is uncertain, so that a new pod stages the volume again.
 		v.SetDevice(volumes.DeviceUncertain, "", mountPath)
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
 	}
-	// MNT-283, MNT-288
+	// MNT-283, MNT-288: step 4: a device that is still open makes the operation fail.
 	if err := op.checkOpened(v.DevicePath); err != nil {
 		v.SetDevice(volumes.DeviceUncertain, "", mountPath)
 		return fmt.Errorf("UnmountDevice failed for volume %q : %w", spec.Name(), err)
 	}
-	// MNT-284, MNT-289: the device path is kept.
+	// MNT-284, MNT-289: the device path stays recorded.
 	v.SetDevice(volumes.DeviceNotMounted, "", "")
 	return nil
 }
 
-// otherRefs are the mounts made from a device mount, but for those among the mounts of devices themselves.
+// otherRefs lists the mounts made from a device mount, except mounts of devices.
 func (op *operations) otherRefs(mountPath string) []string {
 	var refs []string
 	for _, m := range op.k.node.disk.Mounts() {
-		// MNT-281
+		// MNT-281: mounts below the directory of a plugin do not count.
 		if m.Source == mountPath && m.Path != mountPath && !strings.Contains(m.Path, "/plugins/kubernetes.io/") {
 			refs = append(refs, m.Path)
 		}
@@ -59,9 +59,9 @@ func (op *operations) otherRefs(mountPath string) []string {
 	return refs
 }
 
-// checkOpened is an error if somebody still has the device open, or if that cannot be found out.
+// checkOpened returns an error if the device is still open, or if that cannot be found out.
 func (op *operations) checkOpened(devicePath string) error {
-	// MNT-283, MNT-288: a loop device holds it open; a bad disk does not tell.
+	// MNT-283, MNT-288: a loop device keeps it open; a broken disk cannot be read.
 	if err := op.k.node.disk.Err(devicePath); devicePath != "" && err != nil {
 		return err
 	}
@@ -71,10 +71,10 @@ func (op *operations) checkOpened(devicePath string) error {
 	return nil
 }
 
-// unmapDevice starts to take a block device off the node.
+// unmapDevice starts to unmap a block device from the node.
 func (op *operations) unmapDevice(p *engine.Process, v *volumes.ActualVolume) {
-	// MNT-153
-	op.start(volumeKey(v.Name), opUnmapDevice, func(p *engine.Process) error {
+	// MNT-153: the operation is on the volume as a whole.
+	op.start(volumeKey(v.Name), opUnmapDevice, op.k.nodeRef(), func(p *engine.Process) error {
 		err := op.unmapDeviceFromNode(p, v)
 		if err == nil {
 			p.Decide("MNT-286", op.k.nodeRef(), "volume %s is no longer mapped on the node", v.Name)
@@ -83,18 +83,18 @@ func (op *operations) unmapDevice(p *engine.Process, v *volumes.ActualVolume) {
 	})
 }
 
-// takeDeviceMap is the operation.
+// unmapDeviceFromNode runs the operation.
 func (op *operations) unmapDeviceFromNode(p *engine.Process, v *volumes.ActualVolume) error {
 	spec, volumePlugin := v.Spec, op.k.plugins.For(v.Spec.Plugin.Name)
 	mapPath, fs := v.DeviceMountPath, op.k.node.disk
 	if mapPath == "" {
 		mapPath = volumePlugin.GlobalMapPath(spec)
 	}
-	// MNT-286: each pod that has the device has an entry here.
+	// MNT-286: the directory has one entry for each pod with the device.
 	if refs := fs.Children(mapPath); len(refs) > 0 {
 		return fmt.Errorf("UnmapDevice failed for volume %q : the device %q is still referenced from other Pods %v", spec.Name(), mapPath, refs)
 	}
-	// MNT-286: from here on it may be half gone.
+	// MNT-286: from here on the state is uncertain.
 	v.SetDevice(volumes.DeviceUncertain, "", mapPath)
 	if err := volumePlugin.TearDownDevice(p, spec); err != nil {
 		return fmt.Errorf("UnmapDevice.TearDownDevice failed for volume %q : %w", spec.Name(), err)

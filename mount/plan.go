@@ -2,13 +2,17 @@ package mount
 
 import "github.com/volsim/volsim/mount/internal/volumes"
 
-// The decisions of the reconciler are pure functions. A program can ask what a kubelet does next about a volume in a given state.
+// The decisions of the reconciler are pure functions. A program can ask them for a kubelet's next step about a volume in a given state.
 type (
-	// Step is what a kubelet does next about a volume, as a short phrase such as "mount". "" is nothing.
+	// Step is the next step of a kubelet about a volume, as a short phrase such as "mount". "" is no step.
 	Step = volumes.Step
-	// PodVolume describes one volume and one pod.
+	// PodVolume describes one volume and one pod. Its fields say whether the volume is Desired, Attached, to Remount and a Block device,
+	// whether an operation on it is running (Busy), and in which State its mount is: "VolumeNotMounted" or "", "VolumeMounted",
+	// "VolumeMountUncertain".
 	PodVolume = volumes.PodVolume
-	// Device describes a volume on the node as a whole.
+	// Device describes a volume on the node as a whole. Its fields say whether the volume is Desired and a Block device, for how many
+	// Pods it is mounted, whether an operation on it is running (Busy), and in which State its device is: "DeviceNotMounted",
+	// "DeviceGloballyMounted", "DeviceMountUncertain".
 	Device = volumes.Device
 )
 

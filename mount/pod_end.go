@@ -12,7 +12,8 @@ import (
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
-// end begins the end of the pod: from now on no volume is mounted for it. phase is how its containers ended, "" if they are to be stopped.
+// end begins the end of the pod: from now on no volume is mounted for it. phase is the phase in which its containers ended, "" if they
+// still have to be stopped.
 func (w *podWorker) end(phase corev1.PodPhase) {
 	w.signal.Broadcast()
 	if w.exit == "" {
@@ -21,7 +22,7 @@ func (w *podWorker) end(phase corev1.PodPhase) {
 	if w.state.ending() {
 		return
 	}
-	// MNT-356: what the worker waits for is canceled.
+	// MNT-356: the worker stops waiting for volumes.
 	w.state = w.state.after(endRequested)
 	if w.k.populator.ticker != nil {
 		w.k.populator.ticker.Arm()
@@ -31,7 +32,7 @@ func (w *podWorker) end(phase corev1.PodPhase) {
 // reject ends a pod that the node cannot run (MNT-383).
 func (w *podWorker) reject(p *engine.Process, reason, text string) {
 	w.k.Event(p, w.pod, corev1.EventTypeWarning, reason, "%s", text)
-	// MNT-383: it fails without having started, and then ends like every pod.
+	// MNT-383: the pod fails without having started, and then ends like every other pod.
 	w.reason, w.message = reason, "Pod was rejected: "+text
 	w.end(corev1.PodFailed)
 }
@@ -46,7 +47,7 @@ func (w *podWorker) stopContainers(p *engine.Process) {
 		}
 	}
 	k.node.runtime.remove(w.uid)
-	// MNT-387: from here on the populator may drop its volumes.
+	// MNT-387: the populator may now drop its volumes.
 	w.state = w.state.after(containersStopped)
 	k.populator.ticker.Arm()
 	if w.exit == "" {

@@ -2,7 +2,7 @@ package mount
 
 import "fmt"
 
-// podState is where a pod is on its way through a kubelet. Exactly one state holds at a time:
+// podState is the state of a pod on its node. Exactly one applies at a time:
 //
 //	syncing ──sync failed──────► retrying ──due──► syncing
 //	syncing ──sync succeeded──► idle ──something changed──► scheduled ──due──► syncing
@@ -28,7 +28,7 @@ const (
 	podFinished
 )
 
-// podEvent is what moves a pod from one state to the next.
+// podEvent moves a pod from one state to the next.
 type podEvent int
 
 const (

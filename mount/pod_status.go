@@ -12,15 +12,15 @@ import (
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
-// podStatusWriter remembers what was written of a pod's status.
+// podStatusWriter keeps the status of a pod that was written last.
 type podStatusWriter struct {
 	// written is the pod when its status was last written, or last found up to date.
 	written *corev1.Pod
-	// failed says that the last write failed, retrying that a timer will write the status again.
+	// failed says that the last write failed, retrying that a timer is set to write the status again.
 	failed, retrying bool
 }
 
-// computeStatus computes a status from the pod as the API has it. The same status means that there is nothing to write.
+// computeStatus computes a status from the stored pod. If it returns the same status, nothing is written.
 type computeStatus func(pod *corev1.Pod) corev1.PodStatus
 
 // errOtherPod is the error of a write when the API has another pod of that name.

@@ -43,7 +43,7 @@ type podWorker struct {
 func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 	w := &podWorker{k: k, uid: pod.UID, pod: pod, started: pod.Status.Phase == corev1.PodRunning || k.node.runtime.runs(pod.UID)}
 	k.workers[pod.UID] = w
-	k.node.nodes.listen(w)
+	k.node.nodes.watchClaims(w)
 	k.actor.Go("pod "+api.KeyOf(pod), w.run)
 	// Containers that ended while no kubelet ran are noticed at once.
 	if c, ok := k.node.runtime.running[pod.UID]; ok && c.exit != "" {
@@ -52,10 +52,10 @@ func (k *kubelet) newWorker(pod *corev1.Pod) *podWorker {
 	return w
 }
 
-// run is the life of a pod on a node.
+// run leads the pod through its states.
 func (w *podWorker) run(p *engine.Process) {
 	if !w.state.ending() && !w.k.node.runtime.runs(w.uid) {
-		// MNT-380: the status comes first.
+		// MNT-380: the status is written first.
 		w.publish(p, kubeletstatus.Waiting)
 	}
 	for !w.state.ending() {
@@ -73,7 +73,7 @@ func (w *podWorker) run(p *engine.Process) {
 func (w *podWorker) sync(p *engine.Process) error {
 	k := w.k
 	w.served, w.demand = w.demand, notDemanded
-	// MNT-380: the directories come first, then the volumes, then all containers.
+	// MNT-380: first the directories, then the volumes, then all containers.
 	for _, dir := range []string{k.layout.PodVolumes(w.uid), k.layout.Pod(w.uid) + "/plugins"} {
 		if err := k.node.disk.Mkdir(dir); err != nil {
 			return err
@@ -87,10 +87,10 @@ func (w *podWorker) sync(p *engine.Process) error {
 		w.reject(p, "VolumeAttachmentLimitExceeded", limit.Error())
 		return err
 	case errors.Is(err, errDeadline), errors.Is(err, errCanceled):
-		// MNT-382, MNT-900: no Event.
+		// MNT-382, MNT-900: a wait that ended emits no Event.
 		return err
 	case err != nil:
-		// MNT-381: any other error has an Event.
+		// MNT-381: any other error emits an Event.
 		k.Event(p, w.pod, corev1.EventTypeWarning, "FailedMount", "Unable to attach or mount volumes: %s", err.Error())
 		return err
 	}

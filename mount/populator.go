@@ -12,21 +12,21 @@ import (
 type populator struct {
 	k      *kubelet
 	ticker *grid
-	// processed says whether the volumes of a pod are in the desired state: true is done, false is to be done again, absent is a pod
-	// that was never processed (MNT-064).
+	// processed says whether the volumes of a pod are in the desired state: true is done, false is to be repeated, absent is a pod that
+	// was never processed (MNT-064).
 	processed map[types.UID]bool
 	// hasAddedPods says that all pods known at the start are in the desired state (MNT-063).
 	hasAddedPods bool
 }
 
-// populatePass is a pass of the populator, the only writer of the desired state (MNT-013).
+// pass updates the desired state.
 func (pp *populator) pass(p *engine.Process) {
 	ready := pp.k.sourcesReady
 	pp.populate(p)
 	if ready && !pp.hasAddedPods {
-		// MNT-063: a pass that began with all pods known has put all of them in.
+		// MNT-063: a pass that began with all pods known has added all of them.
 		pp.hasAddedPods = true
-		// MNT-002: and at once another one, by the other rule.
+		// MNT-002: one more pass follows at once; terminating pods are now treated differently.
 		pp.populate(p)
 		pp.k.reconciler.ticker.Arm()
 	}
@@ -34,13 +34,13 @@ func (pp *populator) pass(p *engine.Process) {
 }
 
 func (pp *populator) populate(p *engine.Process) {
-	// MNT-060: whatever the phase.
+	// MNT-060: pods of all phases are processed.
 	for _, uid := range sorted(pp.k.pods) {
 		pod, ok := pp.k.pods[uid]
 		if !ok || pp.skips(uid) {
 			continue
 		}
-		// MNT-064: done is done.
+		// MNT-064: a processed pod is not processed again.
 		if pp.processed[uid] {
 			continue
 		}
@@ -55,28 +55,28 @@ func (pp *populator) skips(uid types.UID) bool {
 		// MNT-061, MNT-460: a terminating pod may have containers, so its volumes must not be torn down.
 		return pp.runtimeRemoved(uid)
 	}
-	// MNT-062: later on, whoever begins to end gets nothing more.
+	// MNT-062: later, a pod that ends gets no more volumes.
 	w, known := pp.k.workers[uid]
 	return !known || w.state.ending()
 }
 
-// runtimeRemoved reports whether no container of the pod runs or ever will.
+// runtimeRemoved reports whether no container of the pod runs or ever will run.
 func (pp *populator) runtimeRemoved(uid types.UID) bool {
 	w, known := pp.k.workers[uid]
 	return !known || w.state.containersGone()
 }
 
-// processPod puts the volumes of a pod into the desired state.
+// processPod adds the volumes of a pod to the desired state.
 func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
 	mounts, devices := volumes.UsedBy(pod)
 	failed := false
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
-		// MNT-065, MNT-931
+		// MNT-065, MNT-931: volumes that no container uses are ignored.
 		if !mounts[volume.Name] && !devices[volume.Name] {
 			continue
 		}
-		// MNT-066: in the order of the spec; what fails is noted, and the others go on.
+		// MNT-066: volumes are processed in the order of the spec; an error is stored, and the next volume follows.
 		r, err := pp.resolve(p, pod, volume, mounts, devices)
 		if err != nil {
 			pp.k.desired.AddPodError(pod.UID, err.Error())
@@ -89,35 +89,35 @@ func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
 	_, seen := pp.processed[pod.UID]
 	switch {
 	case !failed:
-		// MNT-067
+		// MNT-067: a pod without errors is processed, and its stored errors are dropped.
 		pp.processed[pod.UID] = true
 		pp.markRemounts(pod.UID)
 		pp.k.desired.ClearPodErrors(pod.UID)
 	case seen:
-		// MNT-068: the worker will ask again, also one whose pod has all it needs: what is desired for it may be out of date.
+		// MNT-068: the worker requests the next attempt, also for a pod with all its volumes, whose desired state may be out of date.
 		pp.processed[pod.UID] = true
 		if w, known := pp.k.workers[pod.UID]; known {
 			w.volumesStale()
 		}
 	default:
-		// MNT-068: nobody asked yet, so the next pass tries again.
+		// MNT-068: at the first attempt, the next pass tries again.
 		pp.k.populator.ticker.Rest()
 	}
 	pp.k.podVolumesChanged(pod.UID)
 	pp.k.reconciler.ticker.Arm()
 }
 
-// want adds one volume, and what is known of its size.
+// addVolume adds one volume to the desired state, with its size.
 func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) {
 	object := pp.k.CSIDriver(r.spec.Plugin.Driver)
 	id := volumes.Identify(r.spec, pod.UID, object)
 	if pp.k.desired.AddPodVolume(id, pod, r.spec) {
 		p.Decide("MNT-066", pod, "wants volume %s as %s", id.Name, r.spec.PodName)
 	}
-	// MNT-066: a pass of the reconciler or a round of the status may come before the next volume of the pod has been read.
+	// MNT-066: a pass of the reconciler or a status report may run before the next volume of the pod has been read.
 	pp.k.reconciler.ticker.Arm()
 	pp.k.status.reportIfChanged()
-	// MNT-074: sizes matter only where the file system may be written to.
+	// MNT-074: sizes matter only for pods that may write.
 	if r.claim == nil || r.spec.MountsReadOnly() {
 		return
 	}
@@ -128,7 +128,7 @@ func (pp *populator) addVolume(p *engine.Process, pod *corev1.Pod, r resolved) {
 	}
 }
 
-// markRemounts has volumes of the pod set up again whose plugin wants that at each sync (MNT-067, MNT-070).
+// markRemounts requests another SetUp for the pod's volumes whose plugin requires that at each sync (MNT-067, MNT-070).
 func (pp *populator) markRemounts(uid types.UID) {
 	for _, v := range pp.k.actual.Volumes() {
 		if ap, ok := v.Pods.Get(uid); ok && volumes.RequiresRemount(ap.Spec, pp.k.CSIDriver(ap.Spec.Plugin.Driver)) {
@@ -137,27 +137,27 @@ func (pp *populator) markRemounts(uid types.UID) {
 	}
 }
 
-// removePods takes out what is desired no longer (MNT-080 to MNT-085).
+// removePods removes what is no longer desired (MNT-080 to MNT-085).
 func (pp *populator) removePods() {
 	for _, pr := range pp.k.desired.PodVolumes() {
 		uid := pr.Pod.Pod.UID
 		_, managed := pp.k.pods[uid]
 		switch {
 		case managed && pr.Volume.Attachable && !pp.k.operations.stillAttachable(pr.Pod.Spec):
-			// MNT-080, MNT-930: under the same name.
+			// MNT-080, MNT-930: the volume becomes not attachable, and keeps its name.
 			pr.Volume.Attachable = false
 			pp.k.reconciler.ticker.Arm()
-			// Whether the pair is desired any longer is for the next pass to see.
+			// The next pass decides whether the pair is still desired.
 			pp.k.populator.ticker.Next()
 			continue
 		case !pp.runtimeRemoved(uid):
-			// MNT-081: containers may still use it, whatever became of the pod.
+			// MNT-081: containers may still use it, even if the pod is gone.
 			continue
 		case managed && !pp.k.actual.MayBeMounted(pr.Volume.Name, uid):
 			// MNT-082, MNT-901: there is nothing to unmount.
 			continue
 		}
-		// MNT-083
+		// MNT-083: otherwise the pair is removed.
 		pp.k.desired.RemovePodVolume(pr.Volume.Name, uid)
 		delete(pp.processed, uid)
 		pp.k.podVolumesChanged(uid)
@@ -166,7 +166,7 @@ func (pp *populator) removePods() {
 	pp.forgetPods()
 }
 
-// forgetPods drops what is remembered of pods that are gone.
+// forgetPods drops what is stored about pods that are gone.
 func (pp *populator) forgetPods() {
 	if len(pp.processed) > 0 {
 		wanted := map[types.UID]bool{}
@@ -174,50 +174,50 @@ func (pp *populator) forgetPods() {
 			wanted[pr.Pod.Pod.UID] = true
 		}
 		for _, uid := range sorted(pp.processed) {
-			// MNT-084
+			// MNT-084: pods without desired volumes and without containers are forgotten.
 			if _, managed := pp.k.pods[uid]; !managed && !wanted[uid] && pp.runtimeRemoved(uid) {
 				delete(pp.processed, uid)
 			}
 		}
 	}
 	for _, uid := range pp.k.desired.PodsWithErrors() {
-		// MNT-085
+		// MNT-085: the errors of pods that are gone are dropped.
 		if _, managed := pp.k.pods[uid]; !managed {
 			pp.k.desired.ClearPodErrors(uid)
 		}
 	}
 }
 
-// stillAttachable asks the plugin again whether the volume is attached before it is used.
+// stillAttachable asks the plugin again whether the volume must be attached before it is used.
 func (op *operations) stillAttachable(spec *volumes.Spec) bool {
 	return spec.Plugin.Attachable(spec.VolumeSpec, op.k.CSIDriver(spec.Plugin.Driver))
 }
 
-// mustAttach reports whether a volume has to be attached before an operation goes on with it: the plugin is asked anew, whatever it said when the
-// volume came to be wanted (MNT-041). What is adopted is as it was left.
+// mustAttach reports whether an operation needs the volume to be attached. The plugin is asked again, whatever its answer was when the
+// volume became desired (MNT-041). Adopted volumes keep the first answer.
 func (op *operations) mustAttach(v volumes.DesiredVolume, spec *volumes.Spec) bool {
 	if op.k.plugins.Silent {
 		return v.Attachable
 	}
-	// MNT-195, MNT-222
+	// MNT-195, MNT-222: the current answer of the plugin counts.
 	return op.stillAttachable(spec)
 }
 
-// reprocess has the populator look at a pod again (MNT-069).
+// reprocess makes the populator process a pod again (MNT-069).
 func (pp *populator) reprocess(uid types.UID) {
-	// MNT-069: so what is desired is refreshed once for each sync of the pod.
+	// MNT-069: the desired state is refreshed once for each sync of the pod.
 	pp.processed[uid] = false
 	pp.k.populator.ticker.Arm()
 }
 
-// changed tells the pod's worker that something about its volumes is new.
+// podVolumesChanged wakes the pod's worker after a change of its volumes.
 func (k *kubelet) podVolumesChanged(uid types.UID) {
 	if w, ok := k.workers[uid]; ok {
 		w.signal.Broadcast()
 		if w.state == podRetrying {
 			w.requeue(true)
 		}
-		// MNT-082: what a terminated pod got after all must go again.
+		// MNT-082: a volume that was mounted for a terminated pod must be unmounted.
 		if w.state.containersGone() {
 			k.populator.ticker.Next()
 		}

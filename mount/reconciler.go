@@ -33,7 +33,7 @@ func (rc *reconciler) pass(p *engine.Process) {
 		// MNT-132, MNT-138: unmounts come first, so that a volume can move to another pod in the same pass.
 		rc.unmountVolumes(p)
 	}
-	// MNT-133, MNT-455: mounting never waits for that.
+	// MNT-133, MNT-455: mounting does not wait for that.
 	pairs := k.desired.PodVolumes()
 	rc.mountVolumes(p, pairs)
 	rc.expandVolumes(pairs)
@@ -74,7 +74,7 @@ func (rc *reconciler) unmountVolumes(p *engine.Process) {
 	}
 }
 
-// mountVolumes starts whatever brings desired pairs closer to being mounted.
+// mountVolumes starts the next step towards mounting each desired pair.
 func (rc *reconciler) mountVolumes(p *engine.Process, pairs []volumes.DesiredPair) {
 	op := rc.k.operations
 	for _, pr := range pairs {
@@ -104,7 +104,7 @@ func (rc *reconciler) expandVolumes(pairs []volumes.DesiredPair) {
 	}
 }
 
-// unmountDevices takes volumes that no pod has any more off the node.
+// unmountDevices starts to remove volumes that no pod has from the node.
 func (rc *reconciler) unmountDevices(p *engine.Process) {
 	k, op := rc.k, rc.k.operations
 	for _, v := range k.actual.Volumes() {
@@ -129,7 +129,7 @@ func (rc *reconciler) unmountDevices(p *engine.Process) {
 	}
 }
 
-// nodeRef is the Node as an object that decisions are about.
+// nodeRef returns the Node for decisions about it.
 func (k *kubelet) nodeRef() *corev1.Node {
 	if k.object != nil {
 		return k.object

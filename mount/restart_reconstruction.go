@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// reconstruct reads from the disk what an earlier kubelet had mounted (MNT-450).
+// reconstruct reads from the disk which volumes an earlier kubelet mounted (MNT-450).
 func (rc *reconciler) reconstruct(p *engine.Process) {
 	fs := rc.k.node.disk
 	for _, pod := range fs.Children(rc.k.layout.Pods()) {
@@ -33,26 +33,26 @@ func (rc *reconciler) reconstruct(p *engine.Process) {
 	}
 }
 
-// reconstructVolume makes uncertain records of one directory.
+// reconstructVolume adds uncertain records for one directory.
 func (rc *reconciler) reconstructVolume(p *engine.Process, l plugin.VolumeDir, block bool) {
 	spec, err := rc.k.plugins.Reconstruct(l, block)
 	if err != nil {
-		// MNT-451
+		// MNT-451: a directory that cannot be reconstructed is cleaned up later.
 		p.Decide("MNT-451", rc.k.podRef(l.Pod), "cannot reconstruct volume %s of %s: %v", l.Name, l.Plugin, err)
 		rc.unreconstructed = append(rc.unreconstructed, l)
 		return
 	}
-	// MNT-451: what the plugin says about the device comes first; the API is not asked.
+	// MNT-451: the plugin decides whether the volume has a device; the API is not read.
 	id := volumes.Identify(spec, l.Pod, nil)
 	if _, known := rc.k.actual.Volume(id.Name); !known {
-		// MNT-452
+		// MNT-452: whether the volume is attached is uncertain.
 		rc.k.actual.MarkAttached(id.Name, spec, volumes.AttachableUncertain, "")
 		rc.k.actual.Reconstructed[id.Name] = map[types.UID]bool{}
-		// MNT-454: until the node's status is read nothing is unmounted.
+		// MNT-454: nothing is unmounted until the node's status has been read.
 		rc.unverified = append(rc.unverified, id.Name)
 	}
 	v, _ := rc.k.actual.Volume(id.Name)
-	// MNT-452
+	// MNT-452: the mounts for the pod and on the node are uncertain, too.
 	rc.k.actual.SetPodState(id.Name, l.Pod, spec, volumes.MountUncertain)
 	rc.k.actual.Reconstructed[id.Name][l.Pod] = true
 	volumePlugin := rc.k.plugins.For(l.Plugin)
@@ -67,7 +67,7 @@ func (rc *reconciler) reconstructVolume(p *engine.Process, l plugin.VolumeDir, b
 	p.Decide("MNT-452", rc.k.podRef(l.Pod), "volume %s may be mounted", id.Name)
 }
 
-// correct compares what was reconstructed with the status of the node (MNT-457).
+// correctReconstructed compares the reconstructed volumes with the status of the node (MNT-457).
 func (rc *reconciler) correctReconstructed(p *engine.Process) {
 	node, err := rc.k.getNode(p)
 	if err != nil {
@@ -83,13 +83,13 @@ func (rc *reconciler) correctReconstructed(p *engine.Process) {
 		at := slices.IndexFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == name })
 		switch {
 		case at >= 0:
-			// MNT-457: what an operation has found out meanwhile is better.
+			// MNT-457: a path that an operation has found out meanwhile stays.
 			if v.Device == volumes.DeviceUncertain {
 				v.DevicePath = node.Status.VolumesAttached[at].DevicePath
 			}
 			v.Attachable = volumes.Attachable
 		case v.Attachable == volumes.AttachableUncertain:
-			// MNT-457, MNT-928
+			// MNT-457, MNT-928: a volume that the status does not list is not reported in use.
 			v.Attachable = volumes.NotAttachable
 		}
 		p.Decide("MNT-457", node, "volume %s is attached: %v", name, at >= 0)
@@ -98,14 +98,14 @@ func (rc *reconciler) correctReconstructed(p *engine.Process) {
 	rc.k.reconciler.ticker.Arm()
 }
 
-// cleanUpFailed deals once with what could not be reconstructed (MNT-461).
+// cleanUpUnreconstructed tries once to unmount what could not be reconstructed (MNT-461).
 func (rc *reconciler) cleanUpUnreconstructed(p *engine.Process) {
 	failed := rc.unreconstructed
-	// MNT-461: whatever comes of it.
+	// MNT-461: there is no second attempt.
 	rc.unreconstructed = nil
 	for _, l := range failed {
 		if rc.isDesired(l) {
-			// MNT-461: its SetUp makes the state anew.
+			// MNT-461: mounting the volume again replaces the state.
 			continue
 		}
 		tearDown, err := rc.k.plugins.For(l.Plugin).NewUnmounter(l.Pod, l.Name)
@@ -114,21 +114,21 @@ func (rc *reconciler) cleanUpUnreconstructed(p *engine.Process) {
 			continue
 		}
 		name := corev1.UniqueVolumeName(l.Plugin + "/" + string(l.Pod) + "-" + l.Name)
-		rc.k.operations.start(podKey(name, l.Pod), opUnmount, func(p *engine.Process) error {
+		rc.k.operations.start(podKey(name, l.Pod), opUnmount, rc.k.podRef(l.Pod), func(p *engine.Process) error {
 			if err := rc.k.operations.removeSubpaths(l.Pod, l.Name); err != nil {
 				return err
 			}
 			if err := tearDown(p); err != nil {
 				return err
 			}
-			// MNT-387, MNT-461: a pod that ends waits for what is on the disk, too.
+			// MNT-387, MNT-461: a pod that ends waits for mounts on the disk, too.
 			rc.k.podVolumesChanged(l.Pod)
 			return nil
 		})
 	}
 }
 
-// wants reports whether the pod wants a volume of that name.
+// isDesired reports whether the pod wants a volume of that name.
 func (rc *reconciler) isDesired(l plugin.VolumeDir) bool {
 	return slices.ContainsFunc(rc.k.desired.PodVolumes(), func(pr volumes.DesiredPair) bool {
 		return pr.Pod.Pod.UID == l.Pod && pr.Pod.Spec.Name() == l.Name

@@ -14,26 +14,26 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// runtime runs the containers of a node. They do not need the kubelet to go on.
+// runtime runs the containers of a node. They run even while the kubelet does not.
 type runtime struct {
 	node     *Node
 	running  map[types.UID]*container
 	accesses []Access
 }
 
-// container stands for all containers of a pod.
+// container represents all containers of a pod.
 type container struct {
 	pod     *corev1.Pod
 	volumes []containerVolume
 	groups  []int64
 	exit    corev1.PodPhase // "" while they run
-	// stopping says that they were told to stop although no pod stands for them.
+	// stopping says that housekeeping is stopping them, because their pod is gone.
 	stopping bool
-	// ends and again are when they exit by themselves, and when they use their volumes next.
+	// ends fires when they exit by themselves, again when they use their volumes next.
 	ends, again *engine.Timer
 }
 
-// containerVolume is a volume as containers see it.
+// containerVolume is a volume in the containers.
 type containerVolume struct {
 	name, id string
 	data     storage.DataHolder
@@ -72,20 +72,20 @@ func (r *runtime) runs(uid types.UID) bool {
 
 // start starts the containers of a pod.
 func (r *runtime) start(c *container) {
-	load := r.keep(c)
+	load := r.add(c)
 	if load.Read || load.Write {
 		r.node.nodeActor.Go("workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
 	}
 }
 
-// resume takes up the containers of a pod in the middle of their run: what they do at their start is over.
+// resume adds containers that already run: what they do at their start is over.
 func (r *runtime) resume(c *container) {
-	load := r.keep(c)
+	load := r.add(c)
 	r.useLater(c, load)
 }
 
-// keep has containers run until the end that their workload has.
-func (r *runtime) keep(c *container) kubeletdefs.Workload {
+// add adds the containers of a pod and schedules their exit.
+func (r *runtime) add(c *container) kubeletdefs.Workload {
 	r.running[c.pod.UID] = c
 	load := kubeletdefs.WorkloadOf(c.pod)
 	if load.RunFor > 0 {
@@ -94,7 +94,7 @@ func (r *runtime) keep(c *container) kubeletdefs.Workload {
 	return load
 }
 
-// use reads and writes the volumes of a pod, and again after a while. That is background work: it never ends.
+// use reads and writes the volumes of a pod, and schedules the next access in the background.
 func (r *runtime) use(p *engine.Process, c *container, load kubeletdefs.Workload) {
 	if r.running[c.pod.UID] != c || c.exit != "" {
 		return
@@ -105,24 +105,24 @@ func (r *runtime) use(p *engine.Process, c *container, load kubeletdefs.Workload
 		}
 		if load.Read {
 			found, err := v.data.Read(v.id, plugin.PodRef(c.pod), r.node.name)
-			r.note(p, c, v, false, found, err)
+			r.recordAccess(p, c, v, false, found, err)
 		}
 		if load.Write && !v.readOnly {
 			written, err := v.data.Write(v.id, plugin.PodRef(c.pod), r.node.name, p.Now())
-			r.note(p, c, v, true, written, err)
+			r.recordAccess(p, c, v, true, written, err)
 		}
 	}
 	r.useLater(c, load)
 }
 
-// useLater has the containers use their volumes again if they do so every so often.
+// useLater schedules the next access, if the workload repeats it.
 func (r *runtime) useLater(c *container, load kubeletdefs.Workload) {
 	if load.Every > 0 {
 		c.again = r.node.nodeActor.Background(load.Every, "workload of "+c.pod.Name, func(p *engine.Process) { r.use(p, c, load) })
 	}
 }
 
-func (r *runtime) note(p *engine.Process, c *container, v containerVolume, wrote bool, data storage.Write, err error) {
+func (r *runtime) recordAccess(p *engine.Process, c *container, v containerVolume, wrote bool, data storage.Write, err error) {
 	verb := "reads"
 	if wrote {
 		verb = "writes"
@@ -135,7 +135,7 @@ func (r *runtime) note(p *engine.Process, c *container, v containerVolume, wrote
 	r.accesses = append(r.accesses, Access{Pod: plugin.PodRef(c.pod), Volume: v.id, Wrote: wrote, Data: data, Err: err})
 }
 
-// exit ends the containers of a pod by themselves. Their kubelet hears of it if it runs.
+// exit makes the containers of a pod exit by themselves. The kubelet notices at once if it runs.
 func (r *runtime) exit(c *container, phase corev1.PodPhase) {
 	if r.running[c.pod.UID] != c || c.exit != "" {
 		return
@@ -149,7 +149,7 @@ func (r *runtime) exit(c *container, phase corev1.PodPhase) {
 	}
 }
 
-// remove takes the containers of a pod away, whether or not they still run.
+// remove removes the containers of a pod, running or not.
 func (r *runtime) remove(uid types.UID) {
 	if c, ok := r.running[uid]; ok {
 		c.stop()
@@ -157,7 +157,7 @@ func (r *runtime) remove(uid types.UID) {
 	}
 }
 
-// clear loses all containers.
+// clear removes all containers.
 func (r *runtime) clear() {
 	for _, c := range r.list() {
 		r.remove(c.pod.UID)
@@ -173,14 +173,14 @@ func (c *container) stop() {
 	}
 }
 
-// supplementalGroups are the groups that volumes give to the containers of a pod (MNT-386).
+// supplementalGroups returns the groups that volumes add to the containers of a pod (MNT-386).
 func supplementalGroups(pod *corev1.Pod, specs []*volumes.Spec) []int64 {
 	var listed, groups []int64
 	if context := pod.Spec.SecurityContext; context != nil {
 		listed = context.SupplementalGroups
 	}
 	for _, spec := range specs {
-		// MNT-386: what is no number is passed over.
+		// MNT-386: a value that is not a number is ignored.
 		gid, err := strconv.ParseInt(spec.GID(), 10, 64)
 		if err == nil && !slices.Contains(listed, gid) && !slices.Contains(groups, gid) {
 			groups = append(groups, gid)

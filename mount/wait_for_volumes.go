@@ -15,16 +15,17 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// How a wait ends that nobody answers, and one that is not wanted any more (MNT-352, MNT-356).
+// The errors of a wait that has lasted too long, and of one that was canceled (MNT-352, MNT-356).
 var (
 	errDeadline = errors.New("context deadline exceeded")
 	errCanceled = errors.New("context canceled")
 )
 
-// limitError says that the node cannot attach more volumes (MNT-353).
+// limitError reports that the node cannot attach more volumes (MNT-353).
 type limitError struct{ error }
 
-// waitForAttachAndMount returns when every volume that the pod uses is mounted for it (MNT-350), or with what is in the way.
+// waitForAttachAndMount returns nil when every volume that the pod uses is mounted for it (MNT-350), or an error that says what is
+// missing.
 func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 	uid := w.uid
 	mounts, devices := volumes.UsedBy(w.pod)
@@ -35,9 +36,9 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 		return nil
 	}
 	k.populator.reprocess(uid)
-	// MNT-356: a pod that ends waits no longer.
+	// MNT-356: the end of the pod cancels the wait.
 	cause := k.poll(p, w, func() bool { return w.state.ending() }, func() (bool, error) {
-		// MNT-350, MNT-358, MNT-903: errors come first, also those left over from the last time.
+		// MNT-350, MNT-358, MNT-903: stored errors come first, including those from before this wait.
 		if texts := k.desired.TakePodErrors(uid); len(texts) > 0 {
 			return false, errors.New(strings.Join(texts, "; "))
 		}
@@ -48,40 +49,40 @@ func (k *kubelet) waitForAttachAndMount(p *engine.Process, w *podWorker) error {
 	}
 	unmounted := k.unmounted(uid, used)
 	if len(unmounted) == 0 {
-		// MNT-351, MNT-904: a pod that has all it uses does not fail.
+		// MNT-351, MNT-904: a pod with all its volumes does not fail.
 		return nil
 	}
 	unattached, volumes := k.unattached(uid)
-	// MNT-352
+	// MNT-352: the error lists what is missing at each stage.
 	err := fmt.Errorf("unmounted volumes=%v, unattached volumes=%v, failed to process volumes=%v: %w",
 		unmounted, unattached, k.unprocessed(uid, used), cause)
 	if driver := k.registrar.limitReached(p, volumes); driver != "" {
 		k.registrar.refreshLimit(p, driver, "MNT-353")
-		// MNT-353: whatever the cause of the wait's end.
+		// MNT-353: this replaces the error of the wait, whatever it was.
 		return limitError{fmt.Errorf("Node has reached its volume attachment limit, rejecting pod. %w", err)}
 	}
 	return err
 }
 
-// waitForUnmount returns when no volume is mounted for the pod (MNT-354).
+// waitForUnmount returns nil when no volume is mounted for the pod (MNT-354).
 func (k *kubelet) waitForUnmount(p *engine.Process, w *podWorker) error {
 	k.populator.reprocess(w.uid)
 	cause := k.poll(p, w, func() bool { return false }, func() (bool, error) {
 		if texts := k.desired.TakePodErrors(w.uid); len(texts) > 0 {
 			return false, errors.New(strings.Join(texts, "; "))
 		}
-		// MNT-354, MNT-902: what is uncertain does not count here.
+		// MNT-354, MNT-902: uncertain mounts do not count here.
 		return len(k.actual.PodMounts(w.uid, false)) == 0, nil
 	})
 	mounted := k.actual.PodMounts(w.uid, false)
 	if cause == nil || len(mounted) == 0 {
-		// MNT-354
+		// MNT-354: stored errors do not matter if nothing is mounted.
 		return nil
 	}
 	return fmt.Errorf("mounted volumes=%v: %w", mounted, cause)
 }
 
-// waitForAllPodsUnmount waits for several pods side by side, and at most for limit (MNT-355).
+// waitForAllPodsUnmount waits for several pods in parallel, at most for limit (MNT-355).
 func (k *kubelet) waitForAllPodsUnmount(p *engine.Process, workers []*podWorker, limit time.Duration) error {
 	var done engine.Signal
 	var errs []error
@@ -96,7 +97,7 @@ func (k *kubelet) waitForAllPodsUnmount(p *engine.Process, workers []*podWorker,
 			done.Broadcast()
 		})
 	}
-	// MNT-355: without pods there is nothing to wait for.
+	// MNT-355: without pods it returns at once.
 	for left > 0 {
 		rest := end.Sub(p.Now())
 		if rest <= 0 || !done.Wait(p, rest) && left > 0 && !p.Now().Before(end) {
@@ -106,28 +107,28 @@ func (k *kubelet) waitForAllPodsUnmount(p *engine.Process, workers []*podWorker,
 	return utilerrors.NewAggregate(errs)
 }
 
-// poll looks at a condition now and then on every tick, until it holds or fails, the wait is cancelled, or it is over (MNT-003).
-// Ticks before which nothing happened are left out.
+// poll checks a condition on the ticks of pollPeriod until it holds or fails, the wait is canceled, or WaitLimit is over (MNT-003). Ticks
+// before which nothing has happened are skipped.
 func (k *kubelet) poll(p *engine.Process, w *podWorker, canceled func() bool, cond func() (bool, error)) error {
 	start, ticks := p.Now(), time.Duration(0)
 	end := start.Add(k.cfg.WaitLimit)
 	for {
-		// MNT-003, MNT-014: the first look is at once.
+		// MNT-003, MNT-014: the first check is at once.
 		switch done, err := cond(); {
 		case err != nil:
 			return err
 		case done:
 			return nil
 		}
-		// Until something changes the next looks would find the same.
+		// Until something changes, the next checks would find the same.
 		if !canceled() && !w.signal.Wait(p, end.Sub(p.Now())) {
-			// MNT-003: the limit is looked at before the condition.
+			// MNT-003: the limit counts before the condition.
 			return errDeadline
 		}
 		if canceled() {
 			return errCanceled
 		}
-		// MNT-003: looks are on the ticks of a clock that began with the first one.
+		// MNT-003: ticks count from the first check.
 		past := p.Now().Sub(start)
 		ticks = max(ticks+1, (past+pollPeriod-1)/pollPeriod)
 		tick := start.Add(ticks * pollPeriod)
@@ -143,12 +144,12 @@ func (k *kubelet) poll(p *engine.Process, w *podWorker, canceled func() bool, co
 		if !tick.Before(end) {
 			return errDeadline
 		}
-		// MNT-014: at one instant, looks come after passes.
+		// MNT-014: at one instant, checks come after passes.
 		afterPasses(p)
 	}
 }
 
-// outers finds a pod's desired volumes by their names in the pod.
+// desiredByPodName returns a pod's desired volumes by their names in the pod.
 func (k *kubelet) desiredByPodName(uid types.UID) map[string]*volumes.DesiredVolume {
 	names := map[string]*volumes.DesiredVolume{}
 	for _, pr := range k.desired.PodVolumes() {
@@ -161,21 +162,21 @@ func (k *kubelet) desiredByPodName(uid types.UID) map[string]*volumes.DesiredVol
 	return names
 }
 
-// unmounted are the used volumes that are not mounted, those not desired included.
+// unmounted returns the used volumes that are not mounted, including those that are not desired.
 func (k *kubelet) unmounted(uid types.UID, used []string) []string {
 	outers := k.desiredByPodName(uid)
-	// MNT-352
+	// MNT-352: an uncertain mount counts as not mounted.
 	return slices.DeleteFunc(slices.Clone(used), func(name string) bool {
 		v, desired := outers[name]
 		return desired && k.actual.IsMounted(v.Name, uid)
 	})
 }
 
-// unattached are the desired volumes that have to be attached and are not.
+// unattached returns the desired volumes that have to be attached and are not recorded as attached.
 func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*volumes.DesiredVolume) {
 	outers := k.desiredByPodName(uid)
 	for _, name := range slices.Sorted(maps.Keys(outers)) {
-		// MNT-352
+		// MNT-352: a record means that the volume is attached.
 		if _, attached := k.actual.Volume(outers[name].Name); outers[name].Attachable && !attached {
 			names = append(names, name)
 			volumes = append(volumes, outers[name])
@@ -184,16 +185,16 @@ func (k *kubelet) unattached(uid types.UID) (names []string, volumes []*volumes.
 	return names, volumes
 }
 
-// unprocessed are the used volumes that are not desired.
+// unprocessed returns the used volumes that are not desired.
 func (k *kubelet) unprocessed(uid types.UID, used []string) []string {
 	outers := k.desiredByPodName(uid)
-	// MNT-352
+	// MNT-352: the populator has not added them yet, or could not.
 	return slices.DeleteFunc(slices.Clone(used), func(name string) bool { return outers[name] != nil })
 }
 
-// mountedNames are a pod's volumes by their names in the pod that are mounted (MNT-357).
+// mountedNames returns the names in the pod of its mounted volumes, sorted (MNT-357).
 func (k *kubelet) mountedNames(uid types.UID) []string {
 	outers := k.desiredByPodName(uid)
-	// MNT-357
+	// MNT-357: only desired volumes count.
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(outers)), func(name string) bool { return !k.actual.IsMounted(outers[name].Name, uid) })
 }

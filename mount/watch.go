@@ -7,7 +7,7 @@ import (
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
 
-// podChanged takes a new or changed pod from the watch.
+// podChanged receives a new or changed pod from the watch.
 func (k *kubelet) podChanged(pod *corev1.Pod) {
 	if k.node.partitioned {
 		return
@@ -26,7 +26,7 @@ func (k *kubelet) podChanged(pod *corev1.Pod) {
 	k.populator.ticker.Arm()
 }
 
-// podDeleted takes the end of a pod from the watch.
+// podDeleted receives the deletion of a pod from the watch.
 func (k *kubelet) podDeleted(pod *corev1.Pod) {
 	if k.node.partitioned {
 		return
@@ -48,13 +48,13 @@ func (k *kubelet) podDeleted(pod *corev1.Pod) {
 	w.end("")
 }
 
-// forget drops a worker that has nothing left to do.
+// forgetWorker drops a worker that has nothing left to do.
 func (k *kubelet) forgetWorker(w *podWorker) {
 	delete(k.workers, w.uid)
-	k.node.nodes.forget(w)
+	k.node.nodes.unwatchClaims(w)
 }
 
-// nodeChanged takes the Node from the watch.
+// nodeChanged receives the Node from the watch.
 func (k *kubelet) nodeChanged(node *corev1.Node) {
 	if k.node.partitioned {
 		return
@@ -71,16 +71,16 @@ func (k *kubelet) nodeChanged(node *corev1.Node) {
 	}
 }
 
-// driversChanged looks again at what depends on CSIDriver objects.
+// driversChanged requests what depends on CSIDriver objects.
 func (k *kubelet) driversChanged() {
-	// MNT-080, MNT-930
+	// MNT-080, MNT-930: the populator asks the plugins again whether volumes are attachable.
 	k.populator.ticker.Arm()
 	for _, uid := range sorted(k.workers) {
 		k.workers[uid].requeue(false)
 	}
 }
 
-// diskChanged follows changes of what is mounted.
+// diskChanged requests passes that depend on what is mounted.
 func (k *kubelet) diskChanged() {
 	k.housekeeping.ticker.Rest()
 	if k.reconciler.diskBlocked {
@@ -89,8 +89,8 @@ func (k *kubelet) diskChanged() {
 	}
 }
 
-// relist makes up for the changes that a partition kept from the kubelet. A kubelet that does not watch yet has missed none, and would
-// never be told of the end of a pod that it takes now.
+// relist processes the changes that the kubelet missed during a partition. A kubelet that does not watch yet has missed none: it would
+// never see the end of a pod that is added here.
 func (k *kubelet) relist() {
 	if !k.watching {
 		return

@@ -33,7 +33,7 @@ func (c csiPlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandR
 		return volumes.TransientError{Err: fmt.Errorf("driver name %s not found in the list of registered CSI drivers", source.Driver)}
 	}
 	if !backends.Can(driver, storage.NodeExpand) {
-		// MNT-422
+		// MNT-422: a driver without the capability is not called.
 		return NotSupportedError{fmt.Errorf("NodeExpand is not supported by the CSI driver %s", source.Driver)}
 	}
 	call := c.h.nodeExpandCall(driver, spec, req)

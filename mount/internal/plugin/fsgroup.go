@@ -20,7 +20,7 @@ import (
 // fsGroup returns the group that the pod wants its files to belong to, nil for none. Zero is a group, too.
 func fsGroup(pod *corev1.Pod) *int64 {
 	if context := pod.Spec.SecurityContext; context != nil {
-		// MNT-330
+		// MNT-330: the group comes from the pod.
 		return context.FSGroup
 	}
 	return nil
@@ -30,10 +30,10 @@ func fsGroup(pod *corev1.Pod) *int64 {
 func changesGroup(policy storagev1.FSGroupPolicy, fsType string, modes []corev1.PersistentVolumeAccessMode, inline, readOnly bool) bool {
 	switch {
 	case readOnly, policy == storagev1.NoneFSGroupPolicy:
-		// MNT-331, MNT-334
+		// MNT-331, MNT-334: never for read-only volumes, and never with policy None.
 		return false
 	case policy == storagev1.FileFSGroupPolicy:
-		// MNT-331
+		// MNT-331: policy File: always.
 		return true
 	case fsType == "":
 		return false
@@ -133,7 +133,7 @@ func (h *Host) changeGroup(p *engine.Process, spec *volumes.Spec, pod *corev1.Po
 		if p.Now().Sub(begin) == firstGroupWarning {
 			text = fmt.Sprintf("Setting volume ownership for %s is taking longer than expected, consider using OnRootMismatch - %s", shown, groupChangeHelp)
 		}
-		// MNT-012, MNT-333, MNT-397
+		// MNT-012, MNT-333, MNT-397: a slow change emits an Event after 30 s, then every minute.
 		h.API.Event(p, pod, corev1.EventTypeWarning, "VolumePermissionChangeInProgress", "%s", text)
 	}
 	p.Sleep(end.Sub(p.Now()))

@@ -74,7 +74,7 @@ func PodAfterFailure(prior PodState, class ErrorClass, reconstructed bool) PodSt
 		// MNT-248, MNT-914: a failed remount leaves the mount in place.
 		return Mounted
 	case class == Uncertain:
-
+		// MNT-246, MNT-247: it may be mounted, and must be unmounted (MNT-249).
 		return MountUncertain
 	case prior == MountUncertain && (class == Transient || reconstructed):
 		// MNT-247, MNT-456: its files stay for a later unmount.

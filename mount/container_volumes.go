@@ -13,10 +13,10 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// newContainer is the containers of a pod with what its volumes give them.
+// newContainer returns the containers of a pod, with the volumes and groups that they get.
 func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 	outers, c := k.desiredByPodName(pod.UID), &container{pod: pod}
-	// MNT-385: looked at again, volume by volume, where they are needed.
+	// MNT-385: whether the volumes are still mounted is checked again here.
 	if err := k.checkContainers(pod); err != nil {
 		return nil, err
 	}
@@ -35,27 +35,27 @@ func (k *kubelet) newContainer(pod *corev1.Pod) (*container, error) {
 		cv.data, _ = dp.Spec.Plugin.Backend.(storage.DataHolder)
 		c.volumes = append(c.volumes, cv)
 	}
-	// MNT-386
+	// MNT-386: the groups of the volumes are added to those of the pod.
 	c.groups = supplementalGroups(pod, specs)
 	k.mountSubpaths(pod, outers)
 	return c, nil
 }
 
-// checkContainers reports the first volume that a container needs and that is not mounted (MNT-385).
+// checkContainers returns an error for the first volume that a container needs and that is not mounted (MNT-385).
 func (k *kubelet) checkContainers(pod *corev1.Pod) error {
-	// MNT-357
+	// MNT-357: mounted volumes count under their names in the pod.
 	mounted := k.mountedNames(pod.UID)
 	there := func(name string) bool { return slices.Contains(mounted, name) }
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, m := range c.VolumeMounts {
 			if !there(m.Name) {
-				// MNT-385
+				// MNT-385: a missing file system is an error of the container.
 				return fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
 			}
 		}
 		for _, d := range c.VolumeDevices {
 			if !there(d.Name) {
-				// MNT-385
+				// MNT-385: a missing device is an error of the container.
 				return fmt.Errorf("cannot find volume %q to pass into container %q", d.Name, c.Name)
 			}
 		}
@@ -63,7 +63,7 @@ func (k *kubelet) checkContainers(pod *corev1.Pod) error {
 	return nil
 }
 
-// mountSubpaths mounts parts of volumes for containers that want no more (MNT-037).
+// mountSubpaths mounts the parts of volumes that containers use by subPath (MNT-037).
 func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*volumes.DesiredVolume) {
 	for _, c := range pod.Spec.Containers {
 		for i, m := range c.VolumeMounts {
@@ -73,7 +73,7 @@ func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*volumes.Desi
 			}
 			dp, _ := v.Pods.Get(pod.UID)
 			of := k.plugins.Files(dp.Spec, pod.UID)
-			// MNT-037: a bad disk shows when the mount is to go.
+			// MNT-037: an error of a broken disk shows when the mount is removed.
 			_ = k.plugins.MountFiles(disk.Mount{
 				Path: k.layout.Subpath(pod.UID, dp.Spec.Name(), c.Name, i), Source: k.podMountPath(dp.Spec, pod),
 				Plugin: of.Plugin, Volume: of.Volume, Pod: string(pod.UID),
@@ -82,7 +82,7 @@ func (k *kubelet) mountSubpaths(pod *corev1.Pod, outers map[string]*volumes.Desi
 	}
 }
 
-// podMountPath is where the volume is mounted for the pod.
+// podMountPath returns where the volume is mounted for the pod.
 func (k *kubelet) podMountPath(spec *volumes.Spec, pod *corev1.Pod) string {
 	if spec.Plugin.Name == objects.CSIPluginName {
 		return k.layout.CSIMount(pod.UID, spec.Name())

@@ -14,13 +14,14 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// adopter brings the kubelet into the state in which it already runs pods, for a cluster that is loaded from a dump.
+// adopter puts the kubelet into the state in which it already runs pods, for a cluster that is loaded from a dump.
 type adopter struct {
 	k    *kubelet
 	pods map[types.UID]bool // that were adopted
 }
 
-// resolveAdopted finds what stands behind a volume that was mounted at some time: whether it could be mounted now does not matter.
+// resolveAdopted finds the claim, the PersistentVolume and the plugin of a volume that was mounted at some time, even if it could not be
+// mounted now.
 func (ad *adopter) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resolved, error) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
@@ -41,7 +42,7 @@ func (ad *adopter) resolveAdopted(pod *corev1.Pod, volume *corev1.Volume) (resol
 	return resolved{}, fmt.Errorf("the PersistentVolume of claim %s/%s is not in the API: load it first", pod.Namespace, name)
 }
 
-// adopt makes it so that the volumes are mounted for the pod and its containers run.
+// adoptPod mounts the volumes for the pod, without trace and faults, and adds its running containers.
 func (ad *adopter) adoptPod(p *engine.Process, pod *corev1.Pod, volumes []resolved) error {
 	for _, dir := range []string{ad.k.layout.PodVolumes(pod.UID), ad.k.layout.Pod(pod.UID) + "/plugins"} {
 		if err := ad.k.node.disk.Mkdir(dir); err != nil {
@@ -82,7 +83,7 @@ func (ad *adopter) adoptVolume(p *engine.Process, pod *corev1.Pod, r resolved) e
 	if r.claim != nil {
 		av.Size = claimSize(r.claim)
 	}
-	// Nobody looks at the attachment any more.
+	// The volume was attached when it was mounted, so mounting does not check that again.
 	snapshot := *desired
 	snapshot.Attachable = false
 	if !spec.Block() {
@@ -97,7 +98,7 @@ func (ad *adopter) adoptVolume(p *engine.Process, pod *corev1.Pod, r resolved) e
 	return err
 }
 
-// adoptAttachment has the volume attached to the node and returns the path of its device.
+// adoptAttachment attaches the volume to the node in its backend, and returns the path of its device.
 func (ad *adopter) adoptAttachment(spec *volumes.Spec, name corev1.UniqueVolumeName) (devicePath string, err error) {
 	if source := spec.CSI(); source != nil {
 		devicePath = objects.AttachmentName(source.VolumeHandle, source.Driver, ad.k.node.name)
@@ -120,7 +121,7 @@ func (ad *adopter) adoptAttachment(spec *volumes.Spec, name corev1.UniqueVolumeN
 	return devicePath, err
 }
 
-// attachMode is the one mode that stands for those of a volume when it is attached.
+// attachMode returns the access mode with which a volume of these modes is attached.
 func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolumeAccessMode {
 	best := corev1.ReadWriteOnce
 	for _, mode := range modes {
@@ -134,7 +135,7 @@ func attachMode(modes []corev1.PersistentVolumeAccessMode) corev1.PersistentVolu
 	return best
 }
 
-// takeBack takes a volume from a pod as far as that can be done.
+// takeBack unmounts a volume from a pod, as far as possible.
 func (ad *adopter) takeBack(p *engine.Process, pr volumes.ActualPair) {
 	name, uid, spec := pr.Volume.Name, pr.Pod.UID, pr.Pod.Spec
 	volumePlugin := ad.k.plugins.For(spec.Plugin.Name)
@@ -149,7 +150,7 @@ func (ad *adopter) takeBack(p *engine.Process, pr volumes.ActualPair) {
 	}
 }
 
-// disown takes back what was done for a pod that could not be adopted.
+// disown undoes what was done for a pod that could not be adopted.
 func (ad *adopter) disown(p *engine.Process, pod *corev1.Pod) {
 	for _, pr := range ad.k.actual.PodVolumes() {
 		if pr.Pod.UID == pod.UID {

@@ -14,24 +14,24 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// resolved is a pod's volume with what stands behind it.
+// resolved is a pod's volume with its source and its claim.
 type resolved struct {
 	spec  *volumes.Spec
 	claim *corev1.PersistentVolumeClaim // nil for a source in the pod
 }
 
-// resolve finds what stands behind a volume of a pod, by live reads of the API (MNT-071, MNT-072a).
+// resolve finds the source of a volume of a pod. It reads the API live (MNT-071, MNT-072a).
 func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.Volume, mounts, devices map[string]bool) (resolved, error) {
 	name := objects.ClaimOf(pod, volume)
 	if name == "" {
-		// MNT-071: the pod has the source itself.
+		// MNT-071: the pod contains the source.
 		return pp.withPlugin(resolved{spec: &volumes.Spec{VolumeSpec: objects.SpecOfInline(volume), PodName: volume.Name}})
 	}
 	key := api.Key(pod.Namespace, name)
 	processing := func(why string, args ...any) error {
 		return fmt.Errorf("error processing PVC %s: %s", key, fmt.Sprintf(why, args...))
 	}
-	// MNT-072a
+	// MNT-072a: the claim is read live.
 	claim, err := pp.k.getClaim(p, key)
 	if err != nil {
 		return resolved{}, processing("failed to fetch PVC from API server: %v", err)
@@ -39,21 +39,21 @@ func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.
 	if why := unusable(claim); why != "" {
 		return resolved{}, processing("%s", why)
 	}
-	// MNT-072e: a claim of that name may be anybody's.
+	// MNT-072e: a claim of that name may have another owner.
 	if volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim) {
 		return resolved{}, fmt.Errorf("PVC %s was not created for pod %s (pod is not owner)", key, api.KeyOf(pod))
 	}
-	// MNT-072f
+	// MNT-072f: the PersistentVolume is read live.
 	pv, err := pp.k.getVolume(p, claim.Spec.VolumeName)
 	if err != nil {
 		return resolved{}, processing("failed to fetch PV %s from API server: %v", claim.Spec.VolumeName, err)
 	}
 	switch ref := pv.Spec.ClaimRef; {
 	case ref == nil:
-		// MNT-072g
+		// MNT-072g: a volume without a claimRef is not bound.
 		return resolved{}, processing("found PV object %s but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim", pv.Name)
 	case ref.UID != claim.UID:
-		// MNT-072h, MNT-073: neither the phase of the volume nor the name it points at is looked at.
+		// MNT-072h, MNT-073: only the uid counts; the phase of the volume and the name in its claimRef do not.
 		return resolved{}, processing("found PV object %s but its pv.Spec.ClaimRef.UID %s does not point to claim.UID %s", pv.Name, ref.UID, claim.UID)
 	}
 	if err := checkMode(volume.Name, pv, mounts, devices); err != nil {
@@ -62,51 +62,51 @@ func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.
 	return pp.withPlugin(resolved{&volumes.Spec{VolumeSpec: objects.SpecOfVolume(volume, pv), PodName: volume.Name}, claim})
 }
 
-// withPlugin finds the plugin in charge of the volume (MNT-020).
+// withPlugin finds the plugin of the volume (MNT-020).
 func (pp *populator) withPlugin(r resolved) (resolved, error) {
 	plugin, err := objects.PluginOf(pp.k.node.nodes.backends, r.spec.VolumeSpec)
 	if err != nil {
-		// MNT-020, MNT-047: no plugin, or more than one.
+		// MNT-020, MNT-047: no plugin supports it, or more than one does.
 		return resolved{}, fmt.Errorf("failed to get Plugin from volumeSpec for volume %q err=%v", r.spec.Name(), err)
 	}
 	r.spec.Plugin = plugin
 	return r, nil
 }
 
-// unusable says why a claim cannot be mounted, "" if it can.
+// unusable returns why the volume of a claim cannot be mounted, "" if it can.
 func unusable(claim *corev1.PersistentVolumeClaim) string {
 	switch {
 	case claim.DeletionTimestamp != nil && !slices.Contains(claim.Finalizers, objects.ClaimProtectionFinalizer):
-		// MNT-072b, MNT-905: with the finalizer some pod may be using it, after a restart of the kubelet perhaps this one.
+		// MNT-072b, MNT-905: with the finalizer, a pod may be using it, perhaps this one before a restart of the kubelet.
 		return "PVC is being deleted"
 	case claim.Status.Phase != corev1.ClaimBound:
-		// MNT-072c
+		// MNT-072c: the claim is not bound.
 		return "PVC is not bound"
 	case claim.Spec.VolumeName == "":
-		// MNT-072d
+		// MNT-072d: the claim names no volume.
 		return "PVC has empty pvc.Spec.VolumeName"
 	}
 	return ""
 }
 
-// checkMode compares how containers use a volume with what it is.
+// checkMode returns an error if containers use a device as a file system, or a file system as a device.
 func checkMode(outer string, pv *corev1.PersistentVolume, mounts, devices map[string]bool) error {
 	mode := pv.Spec.VolumeMode
 	switch {
 	case mode == nil:
-		// MNT-072j
+		// MNT-072j: the volume has no mode.
 		return fmt.Errorf("cannot get volumeMode for volume: %s", pv.Name)
 	case mounts[outer] && *mode != corev1.PersistentVolumeFilesystem:
-		// MNT-072k
+		// MNT-072k: a device cannot be mounted.
 		return fmt.Errorf("volume %s has volumeMode Block, but is specified in volumeMounts", outer)
 	case devices[outer] && *mode != corev1.PersistentVolumeBlock:
-		// MNT-072l
+		// MNT-072l: a file system is not a device.
 		return fmt.Errorf("volume %s has volumeMode Filesystem, but is specified in volumeDevices", outer)
 	}
 	return nil
 }
 
-// claimSize is how large the claim is known to be, in bytes.
+// claimSize returns the capacity in the claim's status, in bytes.
 func claimSize(claim *corev1.PersistentVolumeClaim) int64 {
 	size, ok := claim.Status.Capacity[corev1.ResourceStorage]
 	if !ok {
@@ -115,5 +115,5 @@ func claimSize(claim *corev1.PersistentVolumeClaim) int64 {
 	return size.Value()
 }
 
-// errNotInStatus is what verifying a volume ends with when the node's status does not have it (MNT-175).
+// errNotInStatus is the error of a verification when the node's status does not list the volume (MNT-175).
 var errNotInStatus = errors.New("Volume not attached according to node status")

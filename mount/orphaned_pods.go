@@ -12,9 +12,9 @@ type housekeeper struct {
 	ticker *grid
 }
 
-// keepHouse looks after what pods left behind (MNT-480), and ends containers that no pod stands for any more.
+// pass removes the directories of pods that are gone (MNT-480), and stops containers without a pod.
 func (hk *housekeeper) pass(p *engine.Process) {
-	// MNT-010: a pod that is not known yet is no orphan.
+	// MNT-010: until all pods are known, an unknown pod is not an orphan.
 	if !hk.k.sourcesReady || !hk.k.populator.hasAddedPods {
 		hk.ticker.Rest()
 		return
@@ -38,7 +38,7 @@ func (hk *housekeeper) pass(p *engine.Process) {
 	}
 }
 
-// stopOrphan ends the containers of a pod that the API does not have.
+// stopOrphan stops the containers of a pod that the API does not have.
 func (hk *housekeeper) stopOrphan(c *container) {
 	uid := c.pod.UID
 	if c.stopping {
@@ -51,10 +51,10 @@ func (hk *housekeeper) stopOrphan(c *container) {
 	})
 }
 
-// removePodDir removes the directory of an orphaned pod as far as that is safe, and says what it stopped at.
+// removePodDir removes the directory of an orphaned pod. It returns why it stopped early, "" if the directory is gone.
 func (hk *housekeeper) removePodDir(uid types.UID) (why string) {
 	fs := hk.k.node.disk
-	// MNT-480: nothing is removed that may be mounted. MNT-482: of block volumes only memory knows.
+	// MNT-480: nothing that may be mounted is removed. MNT-482: block volumes are known from memory only.
 	if len(hk.k.actual.PodMounts(uid, true)) > 0 {
 		return "volumes may be mounted"
 	}
@@ -64,7 +64,7 @@ func (hk *housekeeper) removePodDir(uid types.UID) (why string) {
 	for _, plugin := range fs.Children(hk.k.layout.PodVolumes(uid)) {
 		dir := hk.k.layout.PodVolumes(uid) + "/" + plugin
 		for _, name := range fs.Children(dir) {
-			// MNT-480, MNT-481: a file in it may be the last trace of a volume.
+			// MNT-480, MNT-481: the directory of a volume is not removed while it contains a file.
 			fs.RemoveIfExists(dir + "/" + name + "/mount")
 			if err := fs.RemoveIfExists(dir + "/" + name); err != nil {
 				return err.Error()
@@ -74,7 +74,7 @@ func (hk *housekeeper) removePodDir(uid types.UID) (why string) {
 	if err := fs.RemoveAll(hk.k.layout.Subpaths(uid)); err != nil {
 		return err.Error()
 	}
-	// MNT-480: by now there are only directories.
+	// MNT-480: only directories are left.
 	if err := fs.RemoveAll(hk.k.layout.PodVolumes(uid)); err != nil {
 		return err.Error()
 	}
