@@ -65,8 +65,8 @@ type attacher struct {
 
 	attachments *retryQueue
 	volumes     *retryQueue
-	resync      *engine.Loop
-	reconciler  *engine.Loop
+	resync      *engine.Ticker
+	reconciler  *engine.Ticker
 	// forced are VolumeAttachments that are synced although their status needs no change (ATT-181).
 	forced map[string]bool
 }
@@ -103,8 +103,8 @@ func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfi
 	}
 	a.attachments = newRetryQueue(actor, "attachments", cfg, opts, a.syncAttachment)
 	a.volumes = newRetryQueue(actor, "volumes", cfg, opts, a.syncVolume)
-	a.resync = actor.NewLoop("resync", cfg.ResyncPeriod, a.enqueueAll)
-	a.reconciler = actor.NewLoop("reconcile state", cfg.ReconcilePeriod, a.compare)
+	a.resync = actor.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Pass: a.enqueueAll})
+	a.reconciler = actor.NewTicker(engine.TickerConfig{Name: "reconcile state", Period: cfg.ReconcilePeriod, Pass: a.compare})
 	return a
 }
 
@@ -131,7 +131,7 @@ func (a *attacher) run() {
 		})
 	}
 	if _, ok := a.backend.(storage.PublishedLister); ok && !a.opts.Plain {
-		a.reconciler.Arm()
+		a.reconciler.ArmBackground()
 	}
 }
 
@@ -204,7 +204,7 @@ func (a *attacher) syncAttachment(p *engine.Process, name string) (known bool, e
 		err = a.detach(p, va)
 	}
 	if err != nil && !a.opts.Plain {
-		a.resync.Arm()
+		a.resync.ArmBackground()
 	}
 	return true, err
 }

@@ -10,7 +10,7 @@ import (
 
 // compare queues the VolumeAttachments whose status differs from what the driver reports (ATT-181). It does not change the status.
 func (a *attacher) compare(p *engine.Process) {
-	a.reconciler.Arm()
+	a.reconciler.ArmBackground()
 	lister, ok := a.backend.(storage.PublishedLister)
 	if !ok {
 		return

@@ -49,7 +49,7 @@ func (a *attacher) syncVolume(p *engine.Process, name string) (known bool, err e
 		return slices.Delete(slices.Clone(stored), at, at+1), nil
 	})
 	if err != nil {
-		a.resync.Arm()
+		a.resync.ArmBackground()
 	}
 	return true, err
 }

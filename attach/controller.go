@@ -59,7 +59,7 @@ type controller struct {
 
 	claimQueue *engine.Queue
 	reconciler *engine.Ticker
-	populator  *engine.Loop
+	populator  *engine.Ticker
 	// relist: the populator has to read all pods again, because something changed since it last did.
 	relist   bool
 	started  time.Time
@@ -129,8 +129,8 @@ func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.
 	// ATT-031: claims are synced one after the other.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
 	// ATT-060: the first pass is at once, each later one 100 ms after the end of the last.
-	c.reconciler = a.NewTicker("reconciler", reconcilerPeriod, c.reconcile)
-	c.populator = a.NewLoop("populator", populatorPeriod, c.populate)
+	c.reconciler = a.NewTicker(engine.TickerConfig{Name: "reconciler", Period: reconcilerPeriod, Pass: c.reconcile})
+	c.populator = a.NewTicker(engine.TickerConfig{Name: "populator", Period: populatorPeriod, Pass: c.populate})
 	c.started = a.Engine().Now()
 	// ATT-120: the first sync is a period after construction.
 	c.verifier.last = constructed

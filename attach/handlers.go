@@ -59,7 +59,7 @@ func (c *controller) attachmentChanged(va *storagev1.VolumeAttachment) {
 // scheduleRelist makes the populator read all pods again at its next due pass.
 func (c *controller) scheduleRelist() {
 	c.relist = true
-	c.populator.Arm()
+	c.populator.ArmBackground()
 }
 
 func (c *controller) nodeAdded(node *corev1.Node) {

@@ -18,7 +18,7 @@ const podGCPeriod = 20 * time.Second
 type podGC struct {
 	infPods  *engine.Informer[*corev1.Pod]
 	infNodes *engine.Informer[*corev1.Node]
-	loop     *engine.Loop
+	ticker   *engine.Ticker
 }
 
 // NewPodGC adds the part of the pod garbage collector that force-deletes terminating pods on nodes that are out of service: their kubelets
@@ -27,7 +27,7 @@ func NewPodGC(e *engine.Engine) (*engine.Actor, error) {
 	return e.NewActor(actors.PodGC, func(a *engine.Actor) {
 		s := e.Store()
 		gc := &podGC{infPods: engine.NewInformer(a, s.Pods), infNodes: engine.NewInformer(a, s.Nodes)}
-		gc.loop = a.NewLoop("collect", podGCPeriod, gc.collect)
+		gc.ticker = a.NewTicker(engine.TickerConfig{Name: "collect", Period: podGCPeriod, Pass: gc.collect})
 		// ATT-196: passes are every 20 s; only those after one of these changes can find something.
 		gc.infPods.Handle(engine.Handler[*corev1.Pod]{
 			Add:    func(pod *corev1.Pod) { gc.wake(pod.DeletionTimestamp != nil) },
@@ -42,7 +42,7 @@ func NewPodGC(e *engine.Engine) (*engine.Actor, error) {
 
 func (gc *podGC) wake(maybe bool) {
 	if maybe {
-		gc.loop.Arm()
+		gc.ticker.ArmBackground()
 	}
 }
 
@@ -57,7 +57,7 @@ func (gc *podGC) collect(p *engine.Process) {
 		p.Decide("ATT-196", pod, "the pod is being deleted and its node %s is out of service: end it", node.Name)
 		if err := gc.end(p, pod); err != nil {
 			p.Decide("ATT-196", pod, "the pod could not be ended: %v", err)
-			gc.loop.Arm()
+			gc.ticker.ArmBackground()
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (c *controller) populate(p *engine.Process) {
 		c.relist = false
 	}
 	if removed || attachable || c.relist {
-		c.populator.Arm()
+		c.populator.ArmBackground()
 	}
 }
 

@@ -117,7 +117,7 @@ func (c *controller) awaitUnmount(p *engine.Process, u undesired, entry *attachm
 	}
 	// For a node that is ready there is no limit; a change of the node is an event.
 	if !facts.Healthy && !c.cfg.DisableForceDetach {
-		c.reconciler.ArmAfter(forceDetachAfter - elapsed)
+		c.reconciler.ArmAt(p.Now().Add(forceDetachAfter - elapsed))
 	}
 }
 
@@ -215,6 +215,6 @@ func (c *controller) retry(key engine.OperationKey, operation string, err error)
 func (c *controller) awaitRetry(key engine.OperationKey, operation string) {
 	if wait, backsOff := c.ops.RetryAfter(key, operation); backsOff {
 		// ATT-084: the operation is retried at the first tick after its backoff.
-		c.reconciler.ArmAfter(wait)
+		c.reconciler.ArmAt(c.actor.Engine().Now().Add(wait))
 	}
 }

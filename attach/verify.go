@@ -33,7 +33,7 @@ func (c *controller) scheduleVerification() {
 func (c *controller) awaitVerification() {
 	// ATT-120: the next one is at the first tick more than a period after the last.
 	due := c.verifier.last.Add(c.cfg.SyncPeriod)
-	c.reconciler.ArmInBackground(due.Sub(c.actor.Engine().Now()))
+	c.reconciler.ArmBackgroundAt(due)
 }
 
 // catchUp sets the time of the last verification before the given time. Those in between were skipped because they would have found nothing.

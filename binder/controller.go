@@ -65,7 +65,7 @@ type controller struct {
 
 	claimQueue  *engine.Queue
 	volumeQueue *engine.Queue
-	resync      *engine.Loop
+	resync      *engine.Ticker
 	dirty       dirtySet
 }
 
@@ -128,7 +128,7 @@ func newController(a *engine.Actor, cfg Config, podsByClaim *store.Index[*corev1
 	// BIND-034: one worker per queue.
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Kind: api.PersistentVolumeClaim, Sync: c.processClaim})
 	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Sync: c.processVolume})
-	c.resync = a.NewLoop("resync", cfg.ResyncPeriod, c.resyncAll)
+	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Pass: c.resyncAll})
 	if cfg.NewReclaimer != nil {
 		c.reclaimer = cfg.NewReclaimer(c)
 	}
@@ -156,7 +156,7 @@ func (c *controller) run() {
 		Delete: func(claim *corev1.PersistentVolumeClaim) { c.claimQueue.Add(c.infClaims.KeyOf(claim)) },
 	})
 	// BIND-004: the first resync is now, even if it has nothing to do; the periods count from here.
-	c.resync.Arm()
+	c.resync.ArmBackground()
 }
 
 // processClaim syncs the claim of a key that the claim worker took from its queue (BIND-037).

@@ -45,7 +45,7 @@ func (c *controller) markClaim(entry *match.ClaimEntry) {
 		entry.Listed = true
 		c.dirty.claims = append(c.dirty.claims, entry)
 	}
-	c.resync.Arm()
+	c.resync.ArmBackground()
 }
 
 func (c *controller) markVolume(entry *match.VolumeEntry) {
@@ -54,7 +54,7 @@ func (c *controller) markVolume(entry *match.VolumeEntry) {
 		entry.Listed = true
 		c.dirty.volumes = append(c.dirty.volumes, entry)
 	}
-	c.resync.Arm()
+	c.resync.ArmBackground()
 }
 
 // volumeChanged marks what reads a volume that has changed: the volume itself and the claims that name it. Unbound claims that name none

@@ -25,7 +25,7 @@ func (c *controller) resyncAll(*engine.Process) {
 	if c.cfg.FullResync {
 		// In the background, because its reads may take time, and the period counts from the end of the resync.
 		c.actor.Background(0, "full resync", func(p *engine.Process) { c.syncClean(p, claims, volumes) })
-		c.resync.Arm()
+		c.resync.ArmBackground()
 	}
 }
 

@@ -14,14 +14,12 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// limitWatch asks a driver at regular intervals how many volumes the node can have (MNT-359). Ticks at which nothing would change are
-// skipped. If the backend reports changes of its limit, there is no timer until one is due.
+// limitWatch asks a driver at regular intervals how many volumes the node can have (MNT-359). A tick at which nothing would
+// change is skipped.
 type limitWatch struct {
 	k      *kubelet
 	driver string
-	period time.Duration
-	begun  time.Time // ticks come every period from here
-	timer  *engine.Timer
+	ticker *engine.Ticker
 	asking bool
 	over   bool
 }
@@ -55,31 +53,25 @@ func (dr *driverRegistrar) watchLimit(driver string) {
 	if !dr.registered || !there || dr.k.node.unregistered[driver] || period <= 0 {
 		return
 	}
-	u := &limitWatch{k: dr.k, driver: driver, period: period, begun: dr.k.actor.Engine().Now()}
+	u := &limitWatch{k: dr.k, driver: driver}
+	// MNT-359: each tick is a whole number of periods after the begin; of the ticks that come during a call, one is kept.
+	u.ticker = dr.k.actor.NewTicker(engine.TickerConfig{Name: "limit of " + driver, Period: period, First: period, Fixed: true, Pass: u.tick})
 	dr.limits[driver] = u
-	u.rest()
+	u.arm()
 }
 
 // stop ends the ticks. A request that is in progress continues.
 func (u *limitWatch) stop() {
 	u.over = true
-	if u.timer != nil {
-		u.timer.Stop()
-		u.timer = nil
-	}
+	u.ticker.Stop()
 }
 
-// rest schedules the next tick, unless nothing would change at it.
-func (u *limitWatch) rest() {
-	if u.over || u.asking || u.timer != nil || u.k.node.nodes.reportsLimit[u.driver] && !u.due() {
+// arm requests the next tick, unless nothing would change at it.
+func (u *limitWatch) arm() {
+	if u.over || u.asking || u.k.node.nodes.reportsLimit[u.driver] && !u.due() {
 		return
 	}
-	// MNT-359: each tick is a whole number of periods after the first one.
-	u.after(u.period - u.k.actor.Engine().Now().Sub(u.begun)%u.period)
-}
-
-func (u *limitWatch) after(d time.Duration) {
-	u.timer = u.k.actor.Background(d, "limit of "+u.driver, u.tick)
+	u.ticker.ArmBackground()
 }
 
 // due reports whether a tick now would change the CSINode, or a pending fault matches its request. [SIM] A kubelet does not watch its
@@ -100,32 +92,22 @@ func (u *limitWatch) due() bool {
 
 // tick asks the driver, if the tick is due.
 func (u *limitWatch) tick(p *engine.Process) {
-	u.timer = nil
-	if !u.due() {
-		u.rest()
-		return
+	if u.due() {
+		u.asking = true
+		u.k.registrar.refreshLimit(p, u.driver, "MNT-359")
+		u.asking = false
 	}
-	ticks := func() time.Duration { return p.Now().Sub(u.begun) / u.period }
-	before := ticks()
-	u.asking = true
-	u.k.registrar.refreshLimit(p, u.driver, "MNT-359")
-	u.asking = false
-	// MNT-359: of the ticks that passed meanwhile, one remains.
-	if !u.over && ticks() > before {
-		u.after(0)
-		return
-	}
-	u.rest()
+	u.arm()
 }
 
-// recheckLimits schedules ticks that have become due.
+// recheckLimits requests ticks that have become due.
 func (dr *driverRegistrar) recheckLimits() {
 	if len(dr.limits) == 0 {
 		return
 	}
 	for name := range dr.k.node.nodes.backends.All() {
 		if u, ok := dr.limits[name]; ok {
-			u.rest()
+			u.arm()
 		}
 	}
 }

@@ -96,15 +96,15 @@ func (ex *volumeExpansion) afterExpansion(name corev1.UniqueVolumeName, claim st
 	deferral, next := ex.deferrals[name], ex.k.actor.Engine().Now().Add(1)
 	switch {
 	case ex.k.operations.blocked[name]:
-		ex.k.reconciler.ticker.Next()
+		ex.k.reconciler.ticker.ArmNext()
 	case deferral != nil && !ex.checksEveryPass(claim):
 		// MNT-406: each pass repeats the attempt; those whose Events would not be stored are skipped.
-		ex.k.reconciler.ticker.RestAt(ex.nextDeferral(deferral, next))
+		ex.k.reconciler.ticker.ArmBackgroundAt(ex.nextDeferral(deferral, next))
 	case deferral != nil, ex.undecided[claim] && ex.checksEveryPass(claim):
 		// MNT-406, MNT-925: each pass repeats the attempt, in the background, because it is likely to find the same.
-		ex.k.reconciler.ticker.RestAt(next)
+		ex.k.reconciler.ticker.ArmBackgroundAt(next)
 	default:
-		ex.k.reconciler.ticker.Next()
+		ex.k.reconciler.ticker.ArmNext()
 	}
 }
 

@@ -66,6 +66,13 @@ const (
 	rankPoll      = 4
 )
 
+// afterPasses lets the passes of this instant come first (MNT-014).
+func afterPasses(p *engine.Process) {
+	for range rankPoll {
+		p.Sleep(0)
+	}
+}
+
 // start begins a life of the kubelet.
 func (n *Node) start(a *engine.Actor) {
 	k := n.newKubelet()
@@ -128,7 +135,7 @@ func (k *kubelet) run(p *engine.Process) {
 	k.actor.Go("CSI drivers", k.registrar.publishDrivers)
 	// MNT-130: what an earlier kubelet left is read before the first pass.
 	k.reconciler.reconstruct(p)
-	k.makeLoops(p.Now())
+	k.makeTickers()
 	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
 		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
 		Update: func(old, d *storagev1.CSIDriver) {
@@ -159,23 +166,29 @@ func (k *kubelet) run(p *engine.Process) {
 	k.reconciler.ticker.Arm()
 	k.populator.ticker.Arm()
 	k.status.ticker.Arm()
-	k.housekeeping.ticker.Rest()
+	k.housekeeping.ticker.ArmBackground()
 }
 
-// makeLoops creates the loops of a process that begins to work now.
-func (k *kubelet) makeLoops(now time.Time) {
+// makeTickers creates the loops of a process that begins to work now. The pause between two passes counts from the end of a pass (MNT-001,
+// MNT-002); passes at which nothing could have changed are not armed.
+func (k *kubelet) makeTickers() {
 	// MNT-001: the first pass runs at once, no matter how long registering took.
-	k.reconciler.ticker = newGrid(k.actor, "reconciler", now, passPeriod, rankReconcile, k.reconciler.pass)
+	k.reconciler.ticker = k.newTicker("reconciler", 0, passPeriod, rankReconcile, k.reconciler.pass)
 	// MNT-002: the first pass runs one period after the start.
-	firstPopulate := now.Add(passPeriod)
+	firstPopulate := passPeriod
 	if k.resumed {
 		// Its first pass was long ago, so the desired state is complete before the first report.
-		firstPopulate = now
+		firstPopulate = 0
 	}
-	k.populator.ticker = newGrid(k.actor, "populator", firstPopulate, passPeriod, rankPopulator, k.populator.pass)
-	k.housekeeping.ticker = newGrid(k.actor, "housekeeping", now.Add(kubeletdefs.Housekeeping), kubeletdefs.Housekeeping, rankPoll, k.housekeeping.pass)
-	k.status.ticker = newGrid(k.actor, "node status", now.Add(kubeletdefs.StatusDelay), k.cfg.StatusPeriod, rankReport, k.status.pass)
+	k.populator.ticker = k.newTicker("populator", firstPopulate, passPeriod, rankPopulator, k.populator.pass)
+	k.housekeeping.ticker = k.newTicker("housekeeping", kubeletdefs.Housekeeping, kubeletdefs.Housekeeping, rankPoll, k.housekeeping.pass)
+	k.status.ticker = k.newTicker("node status", kubeletdefs.StatusDelay, k.cfg.StatusPeriod, rankReport, k.status.pass)
 	k.node.disk.OnChange = k.diskChanged
+}
+
+// newTicker creates one of the loops. MNT-014: other events of an instant come before its pass.
+func (k *kubelet) newTicker(name string, first, period time.Duration, rank int, pass func(*engine.Process)) *engine.Ticker {
+	return k.actor.NewTicker(engine.TickerConfig{Name: name, Period: period, First: first, Rank: rank, Pass: pass})
 }
 
 // sorted returns the keys of a map in order.

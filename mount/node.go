@@ -90,7 +90,7 @@ func (n *Node) Partition(cut bool) {
 		n.kubelet.relist()
 	case len(n.kubelet.expansion.deferrals) > 0:
 		// MNT-406: during the partition, the next read of the claim fails.
-		n.kubelet.reconciler.ticker.RestAt(n.kubeletActor.Engine().Now().Add(1))
+		n.kubelet.reconciler.ticker.ArmBackgroundAt(n.kubeletActor.Engine().Now().Add(1))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // statusReporter registers the node and reports its status: volumes in use, readiness and boot (MNT-172).
 type statusReporter struct {
 	k      *kubelet
-	ticker *grid
+	ticker *engine.Ticker
 	last   report
 }
 
@@ -96,14 +96,14 @@ func (sr *statusReporter) pass(p *engine.Process) {
 		if err = sr.tryReport(p, try > 0); err == nil {
 			sr.scheduleReport()
 			if !sr.last.registered {
-				sr.ticker.Rest()
+				sr.ticker.ArmBackground()
 			}
 			return
 		}
 	}
 	if !apierrors.IsNotFound(err) {
 		// MNT-160: the next round tries again.
-		sr.ticker.Rest()
+		sr.ticker.ArmBackground()
 		return
 	}
 	// When the Node object comes back, the watch requests the next round.
@@ -113,7 +113,7 @@ func (sr *statusReporter) pass(p *engine.Process) {
 // reportMissingNode requests a round that reads the missing Node object, if a fault waits for that request.
 func (sr *statusReporter) reportMissingNode() {
 	if sr.k.object == nil && sr.k.faultPending("get", api.Node, sr.k.node.name) {
-		sr.ticker.RestAt(sr.k.actor.Engine().Now().Add(1))
+		sr.ticker.ArmBackgroundAt(sr.k.actor.Engine().Now().Add(1))
 	}
 }
 
@@ -212,7 +212,7 @@ func (sr *statusReporter) scheduleReport() {
 	if late := now.Sub(sr.last.sent) / every; late > 0 {
 		sr.last.sent = sr.last.sent.Add(late * every)
 	}
-	sr.ticker.RestAt(sr.last.sent.Add(kubeletdefs.ReportPeriod + 1))
+	sr.ticker.ArmBackgroundAt(sr.last.sent.Add(kubeletdefs.ReportPeriod + 1))
 }
 
 // bootID returns the ID of the node's current boot.

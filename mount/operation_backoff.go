@@ -54,7 +54,7 @@ func mountKey(v *volumes.DesiredVolume, uid types.UID) engine.OperationKey {
 // start starts an operation about a pod or the Node, which trace entries about a failure name. If one with the key is running or in backoff, it does nothing (MNT-140); a later pass tries again.
 func (op *operations) start(key engine.OperationKey, name string, about api.Object, fn func(p *engine.Process) error) {
 	// MNT-014, MNT-160: the pass after the operation decides on the next step.
-	op.startThen(key, name, about, op.k.reconciler.ticker.Next, fn)
+	op.startThen(key, name, about, op.k.reconciler.ticker.ArmNext, fn)
 }
 
 // startThen is like start, and calls then after the operation.
@@ -72,7 +72,7 @@ func (op *operations) startThen(key engine.OperationKey, name string, about api.
 		left, _ := op.pending.RetryAfter(key, name)
 		over := op.k.actor.Engine().Now().Add(left + 1)
 		if op.k.node.partitioned {
-			op.k.reconciler.ticker.RestAt(over)
+			op.k.reconciler.ticker.ArmBackgroundAt(over)
 		} else {
 			op.k.reconciler.ticker.ArmAt(over)
 		}

@@ -18,14 +18,14 @@ func (op *operations) mapVolume(p *engine.Process, pr volumes.DesiredPair) {
 	// MNT-220, MNT-919: these checks come before the operation starts, so each pass repeats them and emits an Event, without backoff.
 	if err := op.checkAffinity(spec); err != nil {
 		op.k.Event(p, pod, corev1.EventTypeWarning, "FailedMount", "MapVolume.NodeAffinity check failed for volume %q : %v", spec.Name(), err)
-		op.k.reconciler.ticker.Rest()
+		op.k.reconciler.ticker.ArmBackground()
 		return
 	}
 	// MNT-308: creating a mapper writes to the disk, even if the operation then does not start.
 	if err := volumePlugin.PrepareMap(spec); err != nil {
 		// MNT-220, MNT-391: a mapper that cannot be created emits an Event in each pass.
 		op.k.Event(p, pod, corev1.EventTypeWarning, "FailedMapVolume", "MapVolume.NewBlockVolumeMapper initialization failed for volume %q : %v", spec.Name(), err)
-		op.k.reconciler.ticker.Rest()
+		op.k.reconciler.ticker.ArmBackground()
 		return
 	}
 	// MNT-151: the key is that of a mount.

@@ -9,14 +9,14 @@ import (
 // housekeeper removes what pods that no longer exist left on the node.
 type housekeeper struct {
 	k      *kubelet
-	ticker *grid
+	ticker *engine.Ticker
 }
 
 // pass removes the directories of pods that are gone (MNT-480), and stops containers without a pod.
 func (hk *housekeeper) pass(p *engine.Process) {
 	// MNT-010: until all pods are known, an unknown pod is not an orphan.
 	if !hk.k.sourcesReady || !hk.k.populator.hasAddedPods {
-		hk.ticker.Rest()
+		hk.ticker.ArmBackground()
 		return
 	}
 	for _, c := range hk.k.node.runtime.list() {
@@ -47,7 +47,7 @@ func (hk *housekeeper) stopOrphan(c *container) {
 	c.stopping = true
 	hk.k.actor.After(hk.k.cfg.StopTime, "end of orphan "+c.pod.Name, func(*engine.Process) {
 		hk.k.node.runtime.remove(uid)
-		hk.ticker.Rest()
+		hk.ticker.ArmBackground()
 	})
 }
 

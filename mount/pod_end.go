@@ -102,7 +102,7 @@ func (w *podWorker) finish(p *engine.Process) {
 		w.persist(p, func(pod *corev1.Pod) corev1.PodStatus { return kubeletstatus.Terminated(pod, corev1.PodFailed, "", "") })
 	}
 	w.state = w.state.after(volumesUnmounted)
-	w.k.housekeeping.ticker.Rest()
+	w.k.housekeeping.ticker.ArmBackground()
 	// MNT-388: a pod that ended by itself stays in the API until a user or a controller deletes it.
 	for !w.deleted && w.pod.DeletionTimestamp == nil {
 		w.signal.Wait(p, 0)

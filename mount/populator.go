@@ -11,7 +11,7 @@ import (
 // populator keeps the desired state up to date with the pods of the node. It is the only writer of that state (MNT-013).
 type populator struct {
 	k      *kubelet
-	ticker *grid
+	ticker *engine.Ticker
 	// processed says whether the volumes of a pod are in the desired state: true is done, false is to be repeated, absent is a pod that
 	// was never processed (MNT-064).
 	processed map[types.UID]bool
@@ -101,7 +101,7 @@ func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
 		}
 	default:
 		// MNT-068: at the first attempt, the next pass tries again.
-		pp.k.populator.ticker.Rest()
+		pp.k.populator.ticker.ArmBackground()
 	}
 	pp.k.podVolumesChanged(pod.UID)
 	pp.k.reconciler.ticker.Arm()
@@ -148,7 +148,7 @@ func (pp *populator) removePods() {
 			pr.Volume.Attachable = false
 			pp.k.reconciler.ticker.Arm()
 			// The next pass decides whether the pair is still desired.
-			pp.k.populator.ticker.Next()
+			pp.k.populator.ticker.ArmNext()
 			continue
 		case !pp.runtimeRemoved(uid):
 			// MNT-081: containers may still use it, even if the pod is gone.
@@ -219,7 +219,7 @@ func (k *kubelet) podVolumesChanged(uid types.UID) {
 		}
 		// MNT-082: a volume that was mounted for a terminated pod must be unmounted.
 		if w.state.containersGone() {
-			k.populator.ticker.Next()
+			k.populator.ticker.ArmNext()
 		}
 	}
 }

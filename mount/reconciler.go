@@ -11,7 +11,7 @@ import (
 // reconciler compares the desired with the actual state and starts operations. Nothing else starts operations (MNT-013).
 type reconciler struct {
 	k      *kubelet
-	ticker *grid
+	ticker *engine.Ticker
 	// unverified are reconstructed volumes that have not been compared with the node's status yet (MNT-457).
 	unverified []corev1.UniqueVolumeName
 	// unreconstructed are directories of volumes that could not be reconstructed (MNT-451).

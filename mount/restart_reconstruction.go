@@ -72,7 +72,7 @@ func (rc *reconciler) correctReconstructed(p *engine.Process) {
 	node, err := rc.k.getNode(p)
 	if err != nil {
 		// MNT-457: the next pass tries again.
-		rc.k.reconciler.ticker.Rest()
+		rc.k.reconciler.ticker.ArmBackground()
 		return
 	}
 	for _, name := range rc.unverified {

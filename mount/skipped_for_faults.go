@@ -58,13 +58,13 @@ func (k *kubelet) faultsChanged() {
 	for _, claim := range slices.Sorted(maps.Keys(k.expansion.undecided)) {
 		if k.faultPending("get", api.PersistentVolumeClaim, claim) {
 			// MNT-406, MNT-925
-			k.reconciler.ticker.RestAt(next)
+			k.reconciler.ticker.ArmBackgroundAt(next)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.expansion.deferrals)) {
 		if k.expansion.checksEveryPass(api.KeyOf(k.expansion.deferrals[name].claim)) {
 			// MNT-406
-			k.reconciler.ticker.RestAt(next)
+			k.reconciler.ticker.ArmBackgroundAt(next)
 		}
 	}
 	// MNT-359

@@ -78,7 +78,7 @@ func TestAwaitedRequests(t *testing.T) {
 				w.Advance(30 * minute) // until no report is of any use
 				from = k.status.last.sent
 			case tt.rule == "MNT-172":
-				from = k.status.ticker.base.Add(-k.status.ticker.period)
+				from = k.status.ticker.TickAfter(time.Time{}).Add(-k.cfg.StatusPeriod)
 			case tt.rule != "MNT-925" && w.phase("p1") == corev1.PodRunning:
 				from = k.workers[w.stored("p1").UID].lastSync
 			}

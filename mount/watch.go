@@ -34,7 +34,7 @@ func (k *kubelet) podDeleted(pod *corev1.Pod) {
 	delete(k.pods, pod.UID)
 	k.status.extendHeartbeats()
 	k.populator.ticker.Arm()
-	k.housekeeping.ticker.Rest()
+	k.housekeeping.ticker.ArmBackground()
 	w, ok := k.workers[pod.UID]
 	if !ok {
 		return
@@ -82,10 +82,10 @@ func (k *kubelet) driversChanged() {
 
 // diskChanged requests passes that depend on what is mounted.
 func (k *kubelet) diskChanged() {
-	k.housekeeping.ticker.Rest()
+	k.housekeeping.ticker.ArmBackground()
 	if k.reconciler.diskBlocked {
 		k.reconciler.diskBlocked = false
-		k.reconciler.ticker.Rest()
+		k.reconciler.ticker.ArmBackground()
 	}
 }
 
@@ -115,6 +115,6 @@ func (k *kubelet) relist() {
 	k.status.ticker.Arm()
 	k.reconciler.ticker.Arm()
 	k.populator.ticker.Arm()
-	k.housekeeping.ticker.Rest()
+	k.housekeeping.ticker.ArmBackground()
 	k.faultsChanged()
 }

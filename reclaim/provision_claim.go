@@ -196,7 +196,7 @@ func (c *provisioner) provisionFailed(p *engine.Process, claim *corev1.Persisten
 	// XPROV-026: the driver leaves the claim to another provisioner.
 	if errors.Is(err, ErrIgnored) {
 		p.Decide("XPROV-026", claim, "provisioning is left to others: %v", err)
-		c.armResync()
+		c.resync.ArmBackground()
 		return finished, errStop
 	}
 	// XPROV-026, XPROV-012: an invalid request is delayed, from its first rejection on.

@@ -83,7 +83,7 @@ func (c *provisioner) deleteVolume(p *engine.Process, pv *corev1.PersistentVolum
 	p.Decide("XPROV-052", pv, "driver %s deletes the volume", c.name)
 	if err := c.deleteVolumeAsset(p, pv); errors.Is(err, ErrIgnored) {
 		// XPROV-053: the driver leaves the volume to another provisioner.
-		c.armResync()
+		c.resync.ArmBackground()
 		return nil
 	} else if err != nil {
 		// XPROV-053: after an error the phase stays Released.

@@ -80,7 +80,8 @@ type provisioner struct {
 	claimQueue  *engine.Queue // by uid
 	volumeQueue *engine.Queue // by name
 	saveQueue   *engine.Queue // by name
-	armed       bool          // a resync is scheduled
+	// resync queues claims without a volume and objects that failed (XPROV-001). It is armed when that could find something.
+	resync *engine.Ticker
 
 	inProgress map[types.UID]*corev1.PersistentVolumeClaim // claims for which a call to the driver may still run (XPROV-011)
 	edited     map[types.UID]*corev1.PersistentVolumeClaim // claims as written here, until the informer has them (XPROV-026)
@@ -96,6 +97,8 @@ func (c *provisioner) start(a *engine.Actor) {
 		rate, burst = 10, 100
 	}
 	limiter := engine.NewLimiter(c.cfg.RetryStart, c.cfg.RetryMax, rate, burst)
+	// XPROV-001: resyncs come at fixed times from the start on.
+	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: c.cfg.ResyncPeriod, First: c.cfg.ResyncPeriod, Fixed: true, Pass: c.resyncAll})
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Workers: c.cfg.Workers, Limiter: limiter, Sync: c.syncClaimKey})
 	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Workers: c.cfg.Workers, Limiter: limiter, Sync: c.syncVolumeKey})
 	// XPROV-001: four workers save volumes in the background.
@@ -113,9 +116,9 @@ func (c *provisioner) start(a *engine.Actor) {
 	})
 	// Upstream ignores changes of classes; the next resync finds their effect.
 	c.classes.Handle(engine.Handler[*storagev1.StorageClass]{
-		Add:    func(*storagev1.StorageClass) { c.armResync() },
-		Update: func(_, _ *storagev1.StorageClass) { c.armResync() },
-		Delete: func(*storagev1.StorageClass) { c.armResync() },
+		Add:    func(*storagev1.StorageClass) { c.resync.ArmBackground() },
+		Update: func(_, _ *storagev1.StorageClass) { c.resync.ArmBackground() },
+		Delete: func(*storagev1.StorageClass) { c.resync.ArmBackground() },
 	})
 }
 
@@ -130,24 +133,13 @@ func (c *provisioner) volumeDeleted(pv *corev1.PersistentVolume) {
 	// XPROV-010: the claim that it was for is synced at the next resync.
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		if claim := c.claimByUID(ref.UID); claim != nil && claim.Spec.VolumeName == "" {
-			c.armResync()
+			c.resync.ArmBackground()
 		}
 	}
 }
 
-// armResync schedules the next resync. Resyncs have fixed times from the start on (XPROV-001); those that would find nothing are skipped.
-func (c *provisioner) armResync() {
-	if c.armed {
-		return
-	}
-	c.armed = true
-	past := c.actor.Engine().Now().Sub(c.started)
-	c.actor.Background(c.cfg.ResyncPeriod-past%c.cfg.ResyncPeriod, "resync", c.resyncAll)
-}
-
 // resyncAll queues claims without a volume, and objects that failed (XPROV-001). A sync of the other objects would change nothing.
 func (c *provisioner) resyncAll(*engine.Process) {
-	c.armed = false
 	for claim := range c.claims.All() {
 		if claim.Spec.VolumeName == "" || c.claimQueue.Failures(string(claim.UID)) > 0 || c.givenUp[string(claim.UID)] {
 			c.enqueueClaim(claim)
@@ -195,7 +187,7 @@ func (c *provisioner) retryOrGiveUp(queue *engine.Queue, key string, err error) 
 		return nil
 	}
 	// The next resync also queues objects that failed.
-	c.armResync()
+	c.resync.ArmBackground()
 	limit := c.cfg.GiveUpAfter
 	if limit == 0 || !c.givenUp[key] && queue.Failures(key) < limit {
 		return err

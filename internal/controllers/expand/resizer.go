@@ -22,7 +22,6 @@ type resizer struct {
 	driver  string
 	backend storage.Backend
 	calls   sidecar.Driver
-	started time.Time
 	events  *engine.Recorder
 
 	claims  *cache[*corev1.PersistentVolumeClaim]
@@ -30,9 +29,9 @@ type resizer struct {
 	pods    *engine.Informer[*corev1.Pod]
 	classes *engine.Informer[*storagev1.VolumeAttributesClass]
 
-	grower   *grower   // nil: the driver does not expand
-	modifier *modifier // nil: the driver does not modify
-	armed    bool      // for the next resync
+	grower   *grower        // nil: the driver does not expand
+	modifier *modifier      // nil: the driver does not modify
+	resync   *engine.Ticker // armed when it could find something
 }
 
 // NewResizer adds the external resizer of a CSI driver to the engine, under the name ResizerName: the sidecar that expands its volumes
@@ -59,10 +58,12 @@ func Resizes(backend storage.Backend) bool {
 func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *resizer {
 	s := a.Engine().Store()
 	r := &resizer{
-		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, calls: sidecar.Driver{Backend: backend, Timeout: cfg.Timeout}, started: a.Engine().Now(),
+		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, calls: sidecar.Driver{Backend: backend, Timeout: cfg.Timeout},
 		events: a.NewRecorder(resizerComponent(backend.Name())),
 		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
 	}
+	// EXP-020: resyncs come at fixed times from the start on.
+	r.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: cfg.ResyncPeriod, Fixed: true, Pass: r.resyncAll})
 	if backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) {
 		r.grower = newGrower(r)
 	}
@@ -122,24 +123,12 @@ func (r *resizer) volumeChanged(pv *corev1.PersistentVolume) {
 	}
 	claim, ok := r.claims.get(api.Key(ref.Namespace, ref.Name))
 	if ok && claim.Spec.VolumeName == pv.Name && (r.grower != nil && r.grower.concerns(claim) || r.modifier != nil && r.modifier.concerns(claim)) {
-		r.armResync()
+		r.resync.ArmBackground()
 	}
 }
 
-// armResync has the next resync take place. They come at fixed intervals from the start (EXP-020), but those that would find nothing
-// are left out.
-func (r *resizer) armResync() {
-	if r.armed {
-		return
-	}
-	r.armed = true
-	past := r.actor.Engine().Now().Sub(r.started)
-	r.actor.Background(r.cfg.ResyncPeriod-past%r.cfg.ResyncPeriod, "resync", func(*engine.Process) { r.resync() })
-}
-
-// resync looks at all claims again.
-func (r *resizer) resync() {
-	r.armed = false
+// resyncAll queues all claims with work again.
+func (r *resizer) resyncAll(*engine.Process) {
 	for _, known := range r.claims.informer.List() {
 		claim, _ := r.claims.get(api.KeyOf(known))
 		if r.grower != nil {
@@ -157,7 +146,7 @@ func (r *resizer) resync() {
 func (r *resizer) failed(rule string) func(*engine.Process, string, time.Duration, error) {
 	return func(p *engine.Process, key string, delay time.Duration, err error) {
 		// A failure is looked at by the resync as well, whatever its delay.
-		r.armResync()
+		r.resync.ArmBackground()
 		if claim, ok := r.claims.get(key); ok {
 			p.Decide(rule, claim, "again in %v: %v", delay, err)
 		}

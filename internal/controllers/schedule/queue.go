@@ -64,7 +64,9 @@ func newQueue(a *engine.Actor, cfg *Config, ready func()) *queue {
 		active: tree(before), backoff: tree(byExpiry), errors: tree(byExpiry), unschedulable: tree(before), gated: tree(before),
 	}
 	// SCHED-009: the periods count from the start of the scheduler.
-	q.flush = a.NewTicker("flush of unschedulable pods", flushPeriod, func(*engine.Process) { q.flushUnschedulable() })
+	q.flush = a.NewTicker(engine.TickerConfig{
+		Name: "flush of unschedulable pods", Period: flushPeriod, Pass: func(*engine.Process) { q.flushUnschedulable() },
+	})
 	return q
 }
 
@@ -196,7 +198,7 @@ func (q *queue) requeueFailed(item *queuedPod) {
 		// SCHED-250, SCHED-251: it waits for a change. None came during the attempt, because that is a single step.
 		q.put(q.unschedulable, item)
 		// SCHED-009, SCHED-253: without a change it is tried again after a while. Settle does not wait for that.
-		q.flush.ArmInBackground(q.cfg.UnschedulableTimeout)
+		q.flush.ArmBackgroundAt(item.since.Add(q.cfg.UnschedulableTimeout))
 		return
 	}
 	// SCHED-254: after an error it is tried again when its backoff is over.
@@ -298,7 +300,7 @@ func (q *queue) flushUnschedulable() {
 		if age := q.now().Sub(item.since); age > q.cfg.UnschedulableTimeout {
 			q.requeue(item)
 		} else {
-			q.flush.ArmInBackground(q.cfg.UnschedulableTimeout - age)
+			q.flush.ArmBackgroundAt(item.since.Add(q.cfg.UnschedulableTimeout))
 		}
 	}
 }

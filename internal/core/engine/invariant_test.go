@@ -40,7 +40,7 @@ func (c *chaos) start(a *Actor) {
 	rng := c.rng
 	recorder := a.NewRecorder(a.Name())
 	operations := a.NewNestedOperations()
-	loop := a.NewLoop("loop", 7, func(p *Process) { p.Sleep(time.Duration(rng.IntN(12))) })
+	loop := a.NewTicker(TickerConfig{Name: "loop", Period: 7, Pass: func(p *Process) { p.Sleep(time.Duration(rng.IntN(12))) }})
 	var queue *Queue
 	queue = a.NewQueue(QueueConfig{Name: "queue", Workers: 2, Limiter: NewLimiter(3, 100, 0, 0), Sync: func(p *Process, key string) error {
 		for range rng.IntN(3) {
@@ -70,7 +70,7 @@ func (c *chaos) cancel() {
 	}
 }
 
-func (c *chaos) act(p *Process, queue *Queue, loop *Loop, operations *NestedOperations, recorder *Recorder) {
+func (c *chaos) act(p *Process, queue *Queue, loop *Ticker, operations *NestedOperations, recorder *Recorder) {
 	a, rng := p.Actor(), c.rng
 	d := time.Duration(rng.IntN(6))
 	name := fmt.Sprint("n", rng.IntN(4))
@@ -82,7 +82,7 @@ func (c *chaos) act(p *Process, queue *Queue, loop *Loop, operations *NestedOper
 	case 2:
 		queue.AddAfter(name, d)
 	case 3:
-		loop.Arm()
+		loop.ArmBackground()
 	case 4:
 		_ = operations.Run(OperationKey{Volume: name}, name, func(p *Process) error {
 			p.Sleep(d)

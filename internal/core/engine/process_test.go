@@ -300,7 +300,7 @@ func newWorkplace(t *testing.T, cfg engine.Config) *workplace {
 			return nil
 		}})
 		operations := a.NewNestedOperations()
-		loop := a.NewLoop("loop", time.Minute, func(p *engine.Process) { note("pass") })
+		loop := a.NewTicker(engine.TickerConfig{Name: "loop", Period: time.Minute, Pass: func(p *engine.Process) { note("pass") }})
 		informer := engine.NewInformer(a, w.e.Store().Nodes)
 		informer.Handle(engine.Handler[*corev1.Node]{Add: func(n *corev1.Node) { note("add " + n.Name) }})
 		a.After(time.Second, "work", func(p *engine.Process) {
@@ -318,7 +318,7 @@ func newWorkplace(t *testing.T, cfg engine.Config) *workplace {
 				note("operation")
 				return nil
 			})
-			loop.Arm()
+			loop.ArmBackground()
 			mustCreate(t, w.e.Store().Nodes, node(fmt.Sprintf("n%d", life), nil))
 			p.Sleep(time.Second)
 			w.onWork(p)

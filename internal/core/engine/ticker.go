@@ -2,104 +2,161 @@ package engine
 
 import "time"
 
-// Ticker is a periodic pass of an actor for foreground work: unlike with Loop, Settle waits for an armed pass, and a pass can be armed
-// for a later time. Passes fall on the grid of the period, counted from the start or the end of the last pass. Of several requests the
-// earliest counts, and one pass answers them all: a later pass must be requested again.
+// Ticker is a periodic pass of an actor that costs nothing while there is nothing to do: a pass runs only at a tick for which the ticker
+// was armed. Of several requests the earliest counts, and one pass answers them all: a later pass must be requested again. A request
+// during a pass is served after it.
 type Ticker struct {
-	actor    *Actor
-	name     string
-	period   time.Duration
-	base     time.Duration // of the grid
-	fresh    bool          // no pass has run: the base itself is a tick
-	active   bool          // a pass is on its way
-	pass     func(*Process)
-	requests [2]request // foreground and background
+	actor   *Actor
+	cfg     TickerConfig
+	created time.Duration
+	base    time.Duration // a tick: the first one, or the first one after the last pass
+	timer   *Timer        // of the next pass; nil if none is requested
+	due     time.Duration // of the timer
+	waits   bool          // Settle waits for the timer
+	state   tickerState
+	again   tickerRequest // made during a pass
 }
 
-// request asks for a pass at the first tick after a time.
-type request struct {
-	set   bool
-	after time.Duration
-	timer *Timer
+// tickerRequest asks for a pass at the first tick that is not too early for the time at.
+type tickerRequest struct {
+	set        bool
+	at         time.Duration
+	foreground bool
 }
+
+type tickerState int
 
 const (
-	asWork = iota
-	inBackground
+	tickerIdle  tickerState = iota
+	tickerBegun             // the tick is there, and other events of its instant come first; see TickerConfig.Rank
+	tickerActive
 )
 
-// NewTicker makes a ticker whose first tick is now, if it is armed at this instant, and whose next ticks follow every period.
-func (a *Actor) NewTicker(name string, period time.Duration, pass func(*Process)) *Ticker {
-	return &Ticker{actor: a, name: name, period: period, base: a.engine.now, fresh: true, pass: pass}
+// TickerConfig sets up a ticker. Name, Period and Pass are required.
+type TickerConfig struct {
+	Name string
+	// Period is the time between two ticks.
+	Period time.Duration
+	// First is the time from the creation of the ticker to its first tick; the default is none: a ticker that is armed at the instant of
+	// its creation runs at once.
+	First time.Duration
+	// Fixed keeps the ticks at whole periods from the first one, as those of a time.Ticker: of the ticks during a pass one is kept, and
+	// comes at the end of the pass. The default: the next tick comes a period after the end of a pass, as with wait.Until.
+	Fixed bool
+	// Rank orders passes that are due at the same instant. At zero, the default, a pass begins when its timer fires, and a request at the
+	// instant of a tick, except at the instant of the ticker's creation, is too late for it. With a positive rank the other events of the
+	// instant come first, then the passes in the order of their ranks, and a request at that instant is in time.
+	Rank int
+	// Pass is the work.
+	Pass func(*Process)
 }
 
-// Arm requests a pass at the next tick. Arming twice is the same as once. A ticker that is armed during a pass has its next tick a period
-// after the end of that pass; one that is armed on a tick, except the first, has missed it.
-func (t *Ticker) Arm() { t.ArmAfter(0) }
-
-// ArmAfter requests a pass at the first tick that is later than d from now.
-func (t *Ticker) ArmAfter(d time.Duration) { t.arm(asWork, d) }
-
-// ArmInBackground is ArmAfter for a pass that Settle does not wait for.
-func (t *Ticker) ArmInBackground(d time.Duration) { t.arm(inBackground, d) }
-
-func (t *Ticker) arm(kind int, d time.Duration) {
-	w, after := &t.requests[kind], t.actor.engine.in(max(d, 0))
-	if w.set && w.after <= after {
-		return
-	}
-	w.set, w.after = true, after
-	if !t.active {
-		t.schedule(kind)
-	}
+// NewTicker adds a ticker to this life of the actor.
+func (a *Actor) NewTicker(cfg TickerConfig) *Ticker {
+	now := a.engine.now
+	return &Ticker{actor: a, cfg: cfg, created: now, base: now + cfg.First}
 }
 
-func (t *Ticker) schedule(kind int) {
-	w := &t.requests[kind]
-	w.stop()
-	w.timer = t.actor.timer(t.tickAfter(w.after)-t.actor.engine.now, t.name, kind == inBackground, t.tick)
-}
+// Arm requests a pass at the next tick. Arming twice is the same as once.
+func (t *Ticker) Arm() { t.arm(t.actor.engine.now, true) }
 
-func (w *request) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
-	}
-}
+// ArmAt requests a pass at the first tick after the given time, or also at that time with a positive rank.
+func (t *Ticker) ArmAt(at time.Time) { t.arm(t.since(at), true) }
 
-// TickAfter is the first tick after the given time, if no pass runs before.
+// ArmNext requests a pass at the first tick after this instant, whatever the rank.
+func (t *Ticker) ArmNext() { t.arm(t.actor.engine.now+1, true) }
+
+// ArmBackground is Arm for a pass that is likely to find nothing new: Settle does not wait for it.
+func (t *Ticker) ArmBackground() { t.arm(t.actor.engine.now, false) }
+
+// ArmBackgroundAt is ArmAt for a pass that Settle does not wait for.
+func (t *Ticker) ArmBackgroundAt(at time.Time) { t.arm(t.since(at), false) }
+
+// TickAfter returns the tick at which a pass runs that is requested for the given time, if no pass runs before.
 func (t *Ticker) TickAfter(at time.Time) time.Time {
-	start := t.actor.engine.start
-	return start.Add(t.tickAfter(at.Sub(start)))
+	return t.actor.engine.start.Add(t.tick(t.since(at)))
 }
 
-func (t *Ticker) tickAfter(at time.Duration) time.Duration {
-	past := max(at-t.base, 0)
-	if t.fresh && past == 0 {
+// Stop withdraws all requests. A pass that has begun goes on.
+func (t *Ticker) Stop() {
+	t.again = tickerRequest{}
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer, t.due, t.waits = nil, 0, false
+	}
+}
+
+func (t *Ticker) since(at time.Time) time.Duration { return at.Sub(t.actor.engine.start) }
+
+func (t *Ticker) arm(at time.Duration, foreground bool) {
+	now := t.actor.engine.now
+	at = max(at, now)
+	switch {
+	case t.state == tickerIdle:
+		t.request(t.tick(at), foreground)
+	case t.state == tickerBegun && at == now:
+		// The pass that is about to begin answers the request.
+	case t.again.set:
+		t.again.at, t.again.foreground = min(at, t.again.at), foreground || t.again.foreground
+	default:
+		t.again = tickerRequest{set: true, at: at, foreground: foreground}
+	}
+}
+
+// request schedules a pass for the tick, unless an earlier one is scheduled.
+func (t *Ticker) request(tick time.Duration, foreground bool) {
+	if t.timer != nil {
+		if t.due <= tick {
+			if t.waits || !foreground {
+				return
+			}
+			tick = t.due
+		}
+		foreground = foreground || t.waits
+		t.timer.Stop()
+	}
+	t.due, t.waits = tick, foreground
+	t.timer = t.actor.timer(tick-t.actor.engine.now, t.cfg.Name, !foreground, func() { t.actor.spawn(t.cfg.Name, t.run) })
+}
+
+// tick returns the first tick that a request for the given time is not too late for.
+func (t *Ticker) tick(at time.Duration) time.Duration {
+	at = max(at, t.created)
+	if at == t.created || t.cfg.Rank > 0 {
+		at--
+	}
+	return t.next(at)
+}
+
+// next returns the first tick later than at.
+func (t *Ticker) next(at time.Duration) time.Duration {
+	if at < t.base {
 		return t.base
 	}
-	wait := t.period - past%t.period
-	if at > forever-wait {
-		return forever
-	}
-	return t.base + past + wait
+	return later(at, t.cfg.Period-(at-t.base)%t.cfg.Period)
 }
 
-// tick runs a pass, which answers all requests so far.
-func (t *Ticker) tick() {
-	for kind := range t.requests {
-		t.requests[kind].stop()
-		t.requests[kind].set = false
+func (t *Ticker) run(p *Process) {
+	e := p.engine
+	t.timer, t.due, t.waits, t.state = nil, 0, false, tickerBegun
+	begin := e.now
+	for range t.cfg.Rank {
+		p.Sleep(0)
 	}
-	t.actor.spawn(t.name, func(p *Process) {
-		t.active = true
-		t.pass(p)
-		t.active, t.fresh = false, false
-		t.base = p.engine.now
-		for kind := range t.requests {
-			if t.requests[kind].set {
-				t.schedule(kind)
-			}
-		}
-	})
+	t.state = tickerActive
+	t.cfg.Pass(p)
+	t.state = tickerIdle
+	if !t.cfg.Fixed {
+		t.base = later(e.now, t.cfg.Period)
+	}
+	if !t.again.set {
+		return
+	}
+	r := t.again
+	t.again = tickerRequest{}
+	tick := t.tick(max(r.at, e.now))
+	if t.cfg.Fixed && r.at <= e.now && t.next(begin) <= e.now {
+		tick = e.now // kept
+	}
+	t.request(tick, r.foreground)
 }

@@ -37,7 +37,8 @@ const differenceTag = "difference"
 // stands for all its instances.
 var opaque = typeSet(
 	reflect.TypeFor[engine.Actor](), reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.API](), reflect.TypeFor[engine.Queue](),
-	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Client[api.Object]](), reflect.TypeFor[engine.Informer[api.Object]](),
+	reflect.TypeFor[engine.Recorder](), reflect.TypeFor[engine.Timer](), reflect.TypeFor[engine.Client[api.Object]](),
+	reflect.TypeFor[engine.Informer[api.Object]](),
 	reflect.TypeFor[store.Store](), reflect.TypeFor[store.Index[api.Object]](), reflect.TypeFor[store.Table[api.Object]](),
 	reflect.TypeFor[backends.Set](),
 )

@@ -55,7 +55,7 @@ func TestFunctionsInMemory(t *testing.T) {
 	all := functions(reflect.TypeOf(a.Memory()[0]), map[reflect.Type]bool{})
 	slices.Sort(all)
 	require.Equal(t, []string{
-		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.Loop.pass", "engine.NestedOperations.Before",
+		"binder.Config.Migration", "binder.Config.NewReclaimer", "btree.BTreeG.less", "engine.NestedOperations.Before", "engine.TickerConfig.Pass",
 	}, all)
 }
 
