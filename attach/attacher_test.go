@@ -47,7 +47,7 @@ func TestAttacherConfig(t *testing.T) {
 	}
 }
 
-// attacherOnly is a world in which the test plays the attach/detach controller.
+// attacherOnly returns a fixture in which the test takes the part of the attach/detach controller.
 func attacherOnly(t *testing.T, opts ...option) *fixture {
 	t.Helper()
 	w := newFixture(t, opts...)
@@ -289,7 +289,7 @@ func TestDetachCrash(t *testing.T) {
 	}
 }
 
-// A PersistentVolume is let go when nothing names it any more, whatever the driver (ATT-178).
+// The finalizer of a PersistentVolume is removed when no attachment refers to it, for every driver (ATT-178).
 func TestVolumeFinalizer(t *testing.T) {
 	w := attacherOnly(t)
 	w.request("va", "pv1")
@@ -339,7 +339,7 @@ func TestCannotAttach(t *testing.T) {
 	}
 }
 
-// spy is a driver that keeps the requests, tells its nodes something, and knows what is attached.
+// spy is a driver that records requests, returns a publish context, and lists its attachments.
 type spy struct {
 	*fake.Memory
 	requests  []storage.NodeRequest

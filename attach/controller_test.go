@@ -228,7 +228,7 @@ func TestPodRecreated(t *testing.T) {
 	w.wantAttached("ATT-002", "a")
 }
 
-// What an earlier life has left, and what it takes with it (ATT-130 to ATT-135).
+// The state after a restart: what survives a controller process and what does not (ATT-130 to ATT-135).
 func TestRestart(t *testing.T) {
 	t.Run("attached and desired", func(t *testing.T) {
 		w := newFixture(t)
@@ -312,7 +312,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// The handlers run before the worlds are filled, and everything again is no news (ATT-130).
+// The handlers run before the desired and actual state are filled; the second delivery changes nothing (ATT-130).
 func TestStartWithPods(t *testing.T) {
 	w := prepare(t)
 	w.pod("p", "a", "c1")
@@ -321,7 +321,7 @@ func TestStartWithPods(t *testing.T) {
 	w.want("ATT-060, ATT-130: the first pass is at once", "0s create VA h1@a", "0s Attach h1@a OK", "500ms default/p "+attachedText, "600ms node a [h1]")
 }
 
-// A controller begins when it sees that its caches are filled, which is not at the first look (ATT-130).
+// A controller begins at the first check that finds its caches filled; the first check is too early (ATT-130).
 func TestCacheWait(t *testing.T) {
 	w := prepare(t)
 	w.opts.CacheWait = 0
@@ -395,7 +395,7 @@ func TestTwoNodes(t *testing.T) {
 	)
 }
 
-// inTree is an in-tree plugin that attaches by itself.
+// inTree is an in-tree plugin that attaches without an external attacher.
 type inTree struct{ *fake.Memory }
 
 func (inTree) Supports(source *corev1.PersistentVolumeSource) bool {
@@ -459,7 +459,7 @@ func TestOrderOfKinds(t *testing.T) {
 	w.want("ATT-034: the populator has put it right")
 }
 
-// Settle waits until what is wanted is attached and the node knows, and not for what comes round by itself.
+// Settle waits until the desired volumes are attached and reported in the Node's status. It does not wait for periodic work.
 func TestSettle(t *testing.T) {
 	w := newFixture(t)
 	w.pod("p", "a", "c1")

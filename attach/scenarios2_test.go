@@ -71,7 +71,7 @@ func TestScenario12SameNode(t *testing.T) {
 	}
 }
 
-// Scenario 12, variant (ii): the old VolumeAttachment vanishes before anybody looks.
+// Scenario 12, variant (ii): the old VolumeAttachment vanishes before any component reads it.
 func TestScenario12Vanishes(t *testing.T) {
 	w, broken := stuckDetach(t)
 	broken.Times(1)
@@ -144,7 +144,7 @@ func TestScenario14NodeWriteFails(t *testing.T) {
 	)
 }
 
-// Scenario 15: the node uses the volume, and the cache does not know.
+// Scenario 15: the node uses the volume, and the cache is not up to date.
 func TestScenario15SafeCheck(t *testing.T) {
 	w := newFixture(t, func(w *fixture) { w.lag = 10 * sec })
 	p := w.pod("p", "a", "c1")
@@ -193,7 +193,7 @@ func TestScenario17RestartDetaching(t *testing.T) {
 	w.Mark()
 	w.status(nodeNamed("a"), `{"status":{"phase":"Running"}}`)
 	w.Advance(11 * minute)
-	// Each wait finds the old error at its first look; the attacher succeeds at its own pace, and a DELETE that finds nothing ends it.
+	// Each wait finds the old error at its first check; the attacher succeeds in its own time, and a DELETE of a missing object ends it.
 	w.want("ATT-084, ATT-135, ATT-144: deleted again until it is gone",
 		"100ms delete VA h1@a",
 		"1.2s delete VA h1@a",

@@ -156,7 +156,7 @@ func TestScenario05StuckHealthy(t *testing.T) {
 	w.Advance(30 * minute)
 	w.want("ATT-064: without limit")
 	w.wantAttached("ATT-062", "a", "h1")
-	// The stored node uses the volume again at once; nobody checks (ATT-063, ATT-064).
+	// The stored Node uses the volume again immediately; the controller does not check (ATT-063, ATT-064).
 	w.Mark()
 	gets := w.Faults.Fail(matchGetNode, errBroken)
 	w.inUse("a")
@@ -298,7 +298,7 @@ func TestScenario10AttachError(t *testing.T) {
 	w.want("ATT-142: success", "5.85s default/p "+attachedText, "5.95s node a [h1]")
 }
 
-// Scenario 11: nobody attaches.
+// Scenario 11: no attacher runs.
 func TestScenario11Timeout(t *testing.T) {
 	w := newFixture(t, withoutAttacher)
 	w.at50()

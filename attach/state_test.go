@@ -144,7 +144,7 @@ func TestActualWorld(t *testing.T) {
 	}
 }
 
-// Spec and device path belong to the volume, whatever the node (ATT-040, ATT-042).
+// Spec and device path belong to the volume and are the same for every node (ATT-040, ATT-042).
 func TestActualWorldShares(t *testing.T) {
 	w := newActualState()
 	attachIt(&w, pair{"v", "m"})

@@ -81,7 +81,7 @@ func TestClaimRef(t *testing.T) {
 	diffLog(t, "BIND-073: SyncClaim() of a bound pair", logSince(tr.Trace(), seq), nil)
 }
 
-// TestUnbind: BIND-072, what is left of a volume's pointer.
+// TestUnbind: BIND-072, the claimRef after an unbind.
 func TestUnbind(t *testing.T) {
 	tests := []struct {
 		rule, name string

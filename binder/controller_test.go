@@ -237,7 +237,7 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// keepBusy has both workers wait for a second for the API server, whose answers about other objects of theirs take so long.
+// keepBusy blocks both workers for a second: the API server answers slowly for the object that each of them syncs.
 func (f *fixture) keepBusy() {
 	f.T.Helper()
 	for _, kind := range []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim} {
@@ -248,7 +248,7 @@ func (f *fixture) keepBusy() {
 	f.Advance(0)
 }
 
-// busyUntil2s is what the workers do when they are done with that, after a second at 1 s.
+// busyUntil2s lists the writes that the workers make 1 s later.
 var busyUntil2s = slices.Clip([]string{"2s PV.S Available", "2s PVC.S Pending"})
 
 func shortKey(kind api.Kind, name string) string {
@@ -304,7 +304,7 @@ func TestStart(t *testing.T) {
 		f.Advance(time.Second)
 		f.actor.Start()
 		f.Advance(5 * time.Second)
-		// The first sync of what is there and the first resync are one.
+		// The first sync of existing objects and the first resync are one.
 		f.want("after", "6s "+noVolume, "10s "+noVolume)
 	})
 	t.Run("BIND-004 the first resync is over when users begin", func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// TestCachesAreNotModified: BIND-026, whatever the controller writes, what caches and server held before stays as it was.
+// TestCachesAreNotModified: BIND-026, no write of the controller changes an object that caches or the server held before.
 func TestCachesAreNotModified(t *testing.T) {
 	f := newFixture(t, engine.Config{}, binder.Config{Backends: set(t, fake.InTree(disk))})
 	type seen struct{ obj, copy api.Object }

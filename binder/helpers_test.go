@@ -121,7 +121,7 @@ var (
 	shortVerbs = map[string]string{"create": "C", "update": "U", "update-status": "S", "delete": "D"}
 )
 
-// logLine is an entry in the log, "" for what is no part of it. Calls to backends appear when they are over.
+// logLine formats an entry for the log; "" omits it. Calls to backends appear when they end.
 func logLine(e trace.Entry) string {
 	object := shortKinds[e.Object.Kind]
 	switch {

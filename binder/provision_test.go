@@ -267,7 +267,7 @@ func TestProvisionedVolume(t *testing.T) {
 			if pv.Spec.StorageClassName != "gold" || pv.Spec.PersistentVolumeReclaimPolicy != *test.class.ReclaimPolicy || pv.Spec.Capacity.Storage().String() != "5Gi" {
 				t.Errorf("class %q, policy %q, capacity %v", pv.Spec.StorageClassName, pv.Spec.PersistentVolumeReclaimPolicy, pv.Spec.Capacity)
 			}
-			// BIND-010: edge 36, whatever phase was sent.
+			// BIND-010: edge 36, the phase of the request is ignored.
 			if pv.Status.Phase != corev1.VolumePending {
 				t.Errorf("edge 36: phase %s, want Pending", pv.Status.Phase)
 			}

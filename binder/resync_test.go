@@ -16,8 +16,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// TestFullResync: BIND-032, a resync that leaves out what is at peace does to the world exactly what one that looks at everything
-// does, at the same instants: API writes, backend calls and Events.
+// TestFullResync: BIND-032, a resync that skips clean objects has exactly the effects of one that syncs every object.
 func TestFullResync(t *testing.T) {
 	lag := func(d time.Duration) map[string]time.Duration {
 		return map[string]time.Duration{actors.PersistentVolume: d}
@@ -41,9 +40,9 @@ func TestFullResync(t *testing.T) {
 					cfg, _ := history.Config(0)
 					cfg.FullResync, cfg.Lag = full, test.lag
 					// What falls on the instant of a resync by chance comes before or after it as its timer was set earlier or later.
-					// So whoever has timers of his own and nothing to do with resyncs stays out.
+					// So components with their own timers that do not depend on resyncs are omitted.
 					cfg.Without = []string{actors.Scheduler, actors.AttachDetach, actors.PodGC, actors.Attacher(history.Driver), volsim.Kubelets}
-					return playPicks(r, cfg, test.opts, picks)
+					return runPicks(r, cfg, test.opts, picks)
 				}
 				some, all := play(false), play(true)
 				if some != all {
@@ -54,8 +53,8 @@ func TestFullResync(t *testing.T) {
 	}
 }
 
-// playPicks plays the history that the picks make up, and then 2 minutes without users. It returns what was done to the world.
-func playPicks(r *rapid.T, cfg volsim.Config, opts history.Options, picks []int) string {
+// runPicks runs the history of the picks, and then 2 minutes without users. It returns all effects.
+func runPicks(r *rapid.T, cfg volsim.Config, opts history.Options, picks []int) string {
 	c, err := volsim.New(cfg)
 	if err != nil {
 		r.Fatal(err)

@@ -113,7 +113,7 @@ func (l *loaded) adoptAll() {
 	l.seen = l.Trace().Seq()
 }
 
-// restart has the controllers read what was loaded. The kubelets have not begun.
+// restart restarts the controllers, so that they read the loaded objects. The kubelets have not started.
 func (l *loaded) restart() {
 	for _, name := range l.Controllers() {
 		if !strings.HasPrefix(name, actors.Kubelet("")) && !strings.HasPrefix(name, actors.Node("")) {
@@ -191,7 +191,7 @@ func TestAdoptedPodIsDeleted(t *testing.T) {
 	require.Empty(t, l.Events())
 }
 
-// A kubelet that does not run finds what was adopted when it starts, as any kubelet after a restart (MNT-455).
+// A stopped kubelet finds the adopted volumes when it starts, as after any restart (MNT-455).
 func TestAdoptWithoutKubelet(t *testing.T) {
 	l := load(t)
 	l.node.Stop()
@@ -208,7 +208,7 @@ func TestAdoptWithoutKubelet(t *testing.T) {
 	}
 }
 
-// The status of a pod that is told to be Running is not told again, even if a container waits.
+// A pod whose status says Running is not reported again, even if a container waits.
 func TestAdoptLeavesStatusAlone(t *testing.T) {
 	l := load(t)
 	pod, err := l.Pods.Get("default/scratch")
@@ -351,7 +351,7 @@ func sorted(words []string) []string {
 	return words
 }
 
-// Resume keeps the boot and the drivers that the API knows; the next boot is a new one.
+// Resume keeps the boot ID and the drivers of the API objects; the next boot is a new one.
 func TestResume(t *testing.T) {
 	l := load(t)
 	require.NoError(t, l.node.Internal().Resume())
@@ -371,7 +371,7 @@ func TestResume(t *testing.T) {
 	require.NotEqual(t, "6f1ce0de", node.Status.NodeInfo.BootID)
 }
 
-// Only the attach/detach controller tells of attaching (MNT-396).
+// Only the attach/detach controller reports attachments (MNT-396).
 func TestKubeletsDoNotTellOfAttaching(t *testing.T) {
 	c, _ := cluster(t, time.Time{})
 	c.Faults.Fail(fake.Match{Target: csiName, Verb: string(storage.Attach)}, storage.Errorf(storage.Internal, "no")).Times(6)

@@ -18,7 +18,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// asked is a world whose driver is asked every minute, the first time a minute after the start, which was a second ago.
+// asked returns a fixture whose kubelet queries the driver every minute. It started a second ago; the first query is due in 59 s.
 func asked(t *testing.T, options ...func(*setup)) *fixture {
 	t.Helper()
 	period := int64(60)
@@ -72,7 +72,7 @@ func (w *fixture) setCSINode(change func([]storagev1.CSINodeDriver) []storagev1.
 	w.OK(err)
 }
 
-// written tells of the kubelet's writes of the CSINode: when, and what it says then.
+// written returns the kubelet's writes of the CSINode: the time and the limit.
 func (w *fixture) written() []string {
 	var told []string
 	for e := range w.Since() {
@@ -92,7 +92,7 @@ func (w *fixture) written() []string {
 	return told
 }
 
-// A driver is asked a whole period after the begin and then every period, and only what is new is written.
+// A kubelet queries a driver one period after the start and then every period, and writes only changes.
 func TestLimitPeriod(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
@@ -264,7 +264,7 @@ func TestLimitPeriodIdle(t *testing.T) {
 	want(t, "MNT-360: nobody asks", len(w.node.kubelet.registrar.limits), 0)
 }
 
-// silent has a limit of its own, which changes without a word.
+// silent is a driver whose limit changes without notification.
 type silent struct {
 	*fake.Memory
 	limit *int32

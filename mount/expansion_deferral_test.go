@@ -26,7 +26,7 @@ func (w *fixture) reader(name string) *corev1.Pod {
 	return pod
 }
 
-// told are the Events of an expansion that was refused, as they are stored: "p1: 25 until 1s", since the mark.
+// told returns the stored Events of rejected expansions since the mark: "p1: 25 until 1s".
 func (w *fixture) told() []string {
 	var told []string
 	for e := range w.Store().Events.All() {
@@ -37,7 +37,7 @@ func (w *fixture) told() []string {
 	return told
 }
 
-// readers is a world with pods that read a volume that has grown, from the first pass on that finds it so.
+// readers returns a fixture with pods that read a volume that has grown, at the first pass that finds it.
 func readers(t *testing.T, options ...func(*setup)) *fixture {
 	t.Helper()
 	w := newFixture(t, options...)
@@ -92,7 +92,7 @@ func TestRefusedAgain(t *testing.T) {
 	}
 }
 
-// What is told of a volume that is refused counts for its claim whoever goes and comes (MNT-395, MNT-406).
+// The Events of a rejected volume are counted for its claim, whichever pods come and go (MNT-395, MNT-406).
 func TestRefusalsAreCounted(t *testing.T) {
 	w := readers(t)
 	w.Advance(100*time.Second + 50*time.Millisecond)
@@ -110,7 +110,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	want(t, "MNT-406: Events", got, []string{fmt.Sprintf("c1: %d", w.refusals(t)), "p1: 25"})
 }
 
-// refusals counts what was told of c1 until 300 s after the mark, in a world like the other in which every pass is played.
+// refusals counts the Events about c1 until 300 s after the mark, in a second fixture in which every pass runs.
 func (w *fixture) refusals(t *testing.T) int {
 	t.Helper()
 	all := readers(t, func(s *setup) { s.opts.EveryPass = true })
@@ -122,13 +122,12 @@ func (w *fixture) refusals(t *testing.T) int {
 	return count(all.events(), deferralReason+" default/c1")
 }
 
-// TestLeftOutPasses: MNT-406, BIND-004, leaving out the passes that nothing comes of does to the world exactly what playing all of them
-// does, at the same instants.
-func TestLeftOutPasses(t *testing.T) {
+// TestSkippedPasses: MNT-406, BIND-004, skipping passes that find nothing new has exactly the effects of running all of them.
+func TestSkippedPasses(t *testing.T) {
 	fewer := 0
 	for seed := uint64(1); seed <= 60; seed++ {
-		some, few := playReaders(t, seed, false)
-		all, many := playReaders(t, seed, true)
+		some, few := runReaders(t, seed, false)
+		all, many := runReaders(t, seed, true)
 		want(t, fmt.Sprintf("MNT-406: seed %d: with every pass", seed), strings.Split(some, "\n"), strings.Split(all, "\n"))
 		if few < many {
 			fewer++
@@ -138,13 +137,12 @@ func TestLeftOutPasses(t *testing.T) {
 		}
 	}
 	if fewer < 15 {
-		t.Errorf("passes are left out in %d of 60 histories only, want 15 or more", fewer)
+		t.Errorf("passes are skipped in %d of 60 histories only, want 15 or more", fewer)
 	}
 }
 
-// playReaders plays a random history of pods that share a volume that grows. It returns what was done to the world, and how many Events
-// were emitted.
-func playReaders(t *testing.T, seed uint64, every bool) (string, int) {
+// runReaders runs a random history of pods that share a volume that grows. It returns all effects, and how many Events it emitted.
+func runReaders(t *testing.T, seed uint64, every bool) (string, int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := newFixture(t, func(s *setup) {

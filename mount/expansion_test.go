@@ -26,7 +26,7 @@ func raise(t *testing.T, c *volsim.Cluster, size string) {
 	require.NoError(t, c.Update(claim))
 }
 
-// capacity is the size that the claim has, with what is said about its expansion.
+// capacity returns the size of the claim and the status of its expansion.
 func capacity(t *testing.T, c *volsim.Cluster) string {
 	t.Helper()
 	claim, err := c.Claims.Get("default/data")
@@ -46,7 +46,7 @@ func nodeExpansions(c *volsim.Cluster) map[string]int {
 	return calls
 }
 
-// The controller and the kubelets of a cluster expand a volume together, in whatever order things happen (EXP-040, EXP-041, MNT-427).
+// The controller and the kubelets of a cluster expand a volume together, for every seed (EXP-040, EXP-041, MNT-427).
 func TestExpansionInCluster(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// groupPod is a pod whose files are to belong to group 5.
+// groupPod returns a pod with fsGroup 5.
 func groupPod(name string, policy corev1.PodFSGroupChangePolicy) *corev1.Pod {
 	group := int64(5)
 	pod := fake.Pod(name, fake.OnNode(nodeName))
@@ -22,7 +22,7 @@ func groupPod(name string, policy corev1.PodFSGroupChangePolicy) *corev1.Pod {
 	return pod
 }
 
-// A slow change of the group keeps the pod waiting, and is told of now and then (MNT-012, MNT-330, MNT-333).
+// A slow change of the group keeps the pod waiting, and is reported at intervals (MNT-012, MNT-330, MNT-333).
 func TestSlowGroupChange(t *testing.T) {
 	w := newFixture(t, func(s *setup) { s.cfg.GroupChange = 3 * time.Minute })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
@@ -77,7 +77,7 @@ func TestSlowGroupChangeOfLocalVolume(t *testing.T) {
 	want(t, "MNT-332: phase", w.phase("p2"), corev1.PodRunning)
 }
 
-// What is on the device is not what the volume says: that is told on the volume as well (MNT-202, MNT-397).
+// A wrong file system on the device is reported on the volume as well (MNT-202, MNT-397).
 func TestFilesystemMismatch(t *testing.T) {
 	fsType := "xfs"
 	w := newFixture(t)
@@ -98,7 +98,7 @@ func TestFilesystemMismatch(t *testing.T) {
 	want(t, "MNT-202: phase", w.phase("p1"), corev1.PodRunning)
 }
 
-// Drivers that mount with a group are told which, and the kubelet changes nothing (MNT-331).
+// Drivers with VOLUME_MOUNT_GROUP receive the group, and the kubelet changes nothing (MNT-331).
 func TestMountGroup(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
@@ -128,7 +128,7 @@ func TestMountGroup(t *testing.T) {
 	}
 }
 
-// groupsAsked notes which groups a driver is told.
+// groupsAsked records the groups that a driver receives.
 type groupsAsked struct {
 	*fake.Memory
 	groups []string
@@ -152,7 +152,7 @@ func (g *groupsAsked) Publish(req storage.NodeRequest) error {
 	return g.Memory.Publish(req)
 }
 
-// Group 0 is one like any other: a volume that nobody changed is not its (MNT-330).
+// Group 0 is a group like any other: an unchanged volume does not belong to it (MNT-330).
 func TestGroupZero(t *testing.T) {
 	w := newFixture(t, func(s *setup) { s.cfg.GroupChange = time.Minute })
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) { pv.Spec.CSI.FSType = "ext4" })
@@ -190,7 +190,7 @@ func TestGroupOfInlineVolumes(t *testing.T) {
 	}
 }
 
-// The group of a local volume is that of its files, whichever pod they got it from; nobody changes it who may only read (MNT-332).
+// The group of a local volume is that of its files, whichever pod set it; a pod that only reads does not change it (MNT-332).
 func TestGroupOfLocalVolume(t *testing.T) {
 	w := newFixture(t)
 	w.setVolume("pv1", func(pv *corev1.PersistentVolume) {

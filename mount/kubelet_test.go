@@ -95,7 +95,7 @@ func TestSomeVolumesFail(t *testing.T) {
 	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "FailedMount default/p1: Unable to attach or mount volumes: unmounted volumes=[c1 missing], unattached volumes=[c1], failed to process volumes=[missing]: error processing PVC default/missing:") {
 		t.Errorf("MNT-352, MNT-381: events = %q", events)
 	}
-	// A pod that nobody waits for is tried again in the next pass.
+	// A pod without a waiting sync is tried again in the next pass.
 	delete(k.populator.processed, pod.UID)
 	w.Mark()
 	k.populator.ticker.Arm()
@@ -151,7 +151,7 @@ func (w *fixture) stopAttaching() {
 	w.Create(driver)
 }
 
-// MNT-195, MNT-041: a CSIDriver that did without attaching is gone, so the next mount asks for the attachment.
+// MNT-195, MNT-041: a CSIDriver without attachRequired is gone, so the next mount needs the attachment.
 func TestAttachabilityBegins(t *testing.T) {
 	w := newFixture(t)
 	w.stopAttaching()
@@ -199,7 +199,7 @@ func TestSourceInThePod(t *testing.T) {
 	want(t, "directory", w.node.disk.Exists(w.node.kubelet.layout.PodVolume(uid, "kubernetes.io/empty-dir", "tmp")), true)
 }
 
-// MNT-133, MNT-159: an operation goes on with what was desired when it began, and keeps all others of its volume waiting.
+// MNT-133, MNT-159: an operation continues with the desired state of its start, and blocks all others of its volume.
 func TestOperationGoesOn(t *testing.T) {
 	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Latency(storage.Stage, 5*time.Second)} })
 	w.pod("p1")
@@ -214,7 +214,7 @@ func TestOperationGoesOn(t *testing.T) {
 	want(t, "MNT-133: phase", w.phase("p2"), corev1.PodRunning)
 }
 
-// MNT-013, MNT-130, MNT-136, MNT-137: what a kubelet knows at its start, and when.
+// MNT-013, MNT-130, MNT-136, MNT-137: what a kubelet has synced after its start, and when.
 func TestStart(t *testing.T) {
 	w := newFixture(t)
 	w.run("p1")
@@ -244,7 +244,7 @@ func TestSettlePartitioned(t *testing.T) {
 	want(t, "phase", w.phase("p1"), corev1.PodSucceeded)
 }
 
-// MNT-084, MNT-085: what is remembered of pods that are gone.
+// MNT-084, MNT-085: the records of deleted pods.
 func TestForgottenPods(t *testing.T) {
 	w := newFixture(t)
 	pod := w.pod("p1", fake.Claims("missing"))
@@ -480,7 +480,7 @@ func TestWaitForUnmountFails(t *testing.T) {
 	want(t, "MNT-354", err.Error(), "mounted volumes=[kubernetes.io/csi/d^h1]: context deadline exceeded")
 }
 
-// MNT-357, MNT-385: containers get what is mounted.
+// MNT-357, MNT-385: containers get the mounted volumes.
 func TestContainersNeedVolumes(t *testing.T) {
 	w := newFixture(t)
 	pod := w.run("p1")
@@ -555,7 +555,7 @@ func TestStatusIsTriedAgainTooLate(t *testing.T) {
 	want(t, "phase", w.phase("p1"), corev1.PodFailed)
 }
 
-// MNT-388: a pod that ends by itself gives its volumes back and stays in the API.
+// MNT-388: a finished pod releases its volumes and stays in the API.
 func TestPodExits(t *testing.T) {
 	w := newFixture(t)
 	w.run("p1")
@@ -574,7 +574,7 @@ func TestPodExits(t *testing.T) {
 	want(t, "workers", len(w.node.kubelet.workers), 0)
 }
 
-// MNT-011: what is left on the disk keeps a terminated pod.
+// MNT-011: directories on the disk keep a terminated pod.
 func TestLeftovers(t *testing.T) {
 	w := newFixture(t)
 	pod := w.run("p1")
@@ -597,7 +597,7 @@ func TestSyncPeriods(t *testing.T) {
 	want(t, "MNT-009: failed syncs", len(w.events()), 7)
 }
 
-// What a claim's change may bring about is waited for by Settle; a pod that can only wait is not.
+// Settle waits for the consequences of a claim's change; it does not wait for a pod that can only wait.
 func TestSettle(t *testing.T) {
 	w := newFixture(t)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })

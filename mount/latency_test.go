@@ -36,9 +36,9 @@ func TestLoopsBeginWhenRegistered(t *testing.T) {
 	w.Mark()
 	w.node.Start()
 	w.Advance(time.Second)
-	// MNT-457: the first pass asks for the Node, which takes 20 ms.
+	// MNT-457: the first pass reads the Node, which takes 20 ms.
 	want(t, "MNT-001: the first pass", w.decided("MNT-457"), []string{fmt.Sprintf("40ms volume %s is attached: true", volumeName)})
-	// MNT-066: the first pass of the populator asks for claim and volume.
+	// MNT-066: the first pass of the populator reads claim and volume.
 	want(t, "MNT-002: the first pass", w.decided("MNT-066"), []string{fmt.Sprintf("160ms wants volume %s as data", volumeName)})
 }
 
@@ -101,7 +101,7 @@ func TestBetweenVolumes(t *testing.T) {
 		w.Advance(time.Second)
 		want(t, "MNT-066: wanted", w.decided("MNT-066"), []string{
 			fmt.Sprintf("120ms wants volume %s as data", volumeName), fmt.Sprintf("160ms wants volume %s as more", second)})
-		// The pass comes after 140 ms, and asks for the VolumeAttachment twice.
+		// The pass comes after 140 ms, and reads the VolumeAttachment twice.
 		want(t, "MNT-066: calls", w.timed(), []string{"180ms Publish h1"})
 	})
 	t.Run("MNT-170 a round of the status", func(t *testing.T) {
@@ -117,8 +117,8 @@ func TestBetweenVolumes(t *testing.T) {
 	})
 }
 
-// TestFirstLook: MNT-003, MNT-014, a wait that begins at the instant of a pass looks before it, and finds what that brings on the next tick.
-func TestFirstLook(t *testing.T) {
+// TestFirstCheck: MNT-003, MNT-014, a wait that begins at the instant of a pass checks before it, and finds its result at the next tick.
+func TestFirstCheck(t *testing.T) {
 	w := newFixture(t)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	w.pod("p1")

@@ -73,7 +73,7 @@ func TestStopDuringCall(t *testing.T) {
 	want(t, "phase", w.phase("p1"), corev1.PodRunning)
 }
 
-// MNT-485: a reboot loses mounts and containers, not files; volumes are mounted again, and the reboot is told.
+// MNT-485: a reboot loses mounts and containers, not files; volumes are mounted again, and an Event reports the reboot.
 func TestReboot(t *testing.T) {
 	w := newFixture(t)
 	pod := w.run("p1")
@@ -93,7 +93,7 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// MNT-485: what nobody wants any more after a reboot is unmounted although nothing is mounted.
+// MNT-485: volumes that no pod uses after a reboot are unmounted although nothing is mounted.
 func TestRebootWithoutPod(t *testing.T) {
 	w := newFixture(t)
 	pod := w.run("p1")
@@ -128,7 +128,7 @@ func TestPartition(t *testing.T) {
 	want(t, "p2", w.phase("p2"), corev1.PodRunning)
 }
 
-// A partition that ends before the kubelet watches leaves it no pod of whose end it is never told.
+// A partition that ends before the kubelet watches leaves no pod whose deletion it misses.
 func TestPartitionEndsDuringStart(t *testing.T) {
 	w := newFixture(t, func(s *setup) {
 		s.engine.Latency = 10 * time.Millisecond
@@ -319,7 +319,7 @@ func TestWorkload(t *testing.T) {
 	want(t, "over", w.phase("job"), corev1.PodSucceeded)
 }
 
-// Whatever the order of things at one instant, pods come and go and leave nothing behind; and the same seed gives the same run.
+// For every seed pods come and go and leave nothing behind; and the same seed gives the same run.
 func TestSeeds(t *testing.T) {
 	for seed := int64(1); seed <= 40; seed++ {
 		run := func() string {
@@ -388,7 +388,7 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// clean reports what is left of pods and volumes.
+// clean fails the test if pods or volumes have left anything behind.
 func (w *fixture) clean(when string) {
 	w.T.Helper()
 	for pod := range w.Store().Pods.All() {

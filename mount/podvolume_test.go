@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/mount/internal/disk"
 )
 
-// plainPod is a pod with one volume of its own.
+// plainPod returns a pod with one volume that no driver provides.
 func plainPod(w *fixture, source corev1.VolumeSource) types.UID {
 	pod := fake.Pod("p1", fake.OnNode(nodeName))
 	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}}
@@ -36,7 +36,7 @@ func below(w *fixture, uid types.UID) (paths []string) {
 	return paths
 }
 
-// What the kubelet makes for a pod without any driver, and what is left of it after a reboot (MNT-039, MNT-310, MNT-311, MNT-312).
+// The volumes that the kubelet creates without a driver, and their state after a reboot (MNT-039, MNT-310, MNT-311, MNT-312).
 func TestPodVolumes(t *testing.T) {
 	labels := []corev1.DownwardAPIVolumeFile{{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}}}
 	for _, tc := range []struct {

@@ -19,8 +19,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// TestUnchangedReports: MNT-008, ATT-044, leaving out the reports that nobody waits for does to the world exactly what making all of
-// them does, at the same instants: API writes, backend calls and Events.
+// TestUnchangedReports: MNT-008, ATT-044, skipping reports that change nothing has exactly the effects of making all of them.
 func TestUnchangedReports(t *testing.T) {
 	for _, opts := range []history.Options{
 		{Steps: 60, Whole: true, Nodes: true},
@@ -29,8 +28,8 @@ func TestUnchangedReports(t *testing.T) {
 	} {
 		differ := 0
 		for seed := uint64(200); seed < 225; seed++ {
-			some, few := playReports(t, opts, seed, func(*volsim.Config) {})
-			all, many := playReports(t, opts, seed, func(cfg *volsim.Config) { internals.Options(cfg).Kubelet.EveryReport = true })
+			some, few := runReports(t, opts, seed, func(*volsim.Config) {})
+			all, many := runReports(t, opts, seed, func(cfg *volsim.Config) { internals.Options(cfg).Kubelet.EveryReport = true })
 			if some != all {
 				t.Fatalf("seed %d of %+v: what all reports do differs (+):\n%s", seed, opts, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 			}
@@ -55,14 +54,14 @@ func (r *reads) Inject(call api.Call) api.Fault {
 func (r *reads) Awaits(api.Call) bool { return false }
 func (r *reads) OnFault(func())       {}
 
-// TestLeftOutSyncs: MNT-009, MNT-069, where requests take no time, leaving out the syncs of pods that run well does to the world exactly what
-// playing all of them does.
-func TestLeftOutSyncs(t *testing.T) {
+// TestSkippedSyncs: MNT-009, MNT-069, where requests take no time, skipping the syncs of pods that run well has exactly the effects of
+// making all of them.
+func TestSkippedSyncs(t *testing.T) {
 	opts, differ := history.Options{Steps: 60, Whole: true, Nodes: true}, 0
 	for seed := uint64(300); seed < 325; seed++ {
 		var few, many reads
-		some, _ := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector = &few })
-		all, _ := playReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector, internals.Options(cfg).Kubelet.EverySync = &many, true })
+		some, _ := runReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector = &few })
+		all, _ := runReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector, internals.Options(cfg).Kubelet.EverySync = &many, true })
 		if some != all {
 			t.Fatalf("seed %d: what all syncs do differs (+):\n%s", seed, cmp.Diff(strings.Split(some, "\n"), strings.Split(all, "\n")))
 		}
@@ -70,18 +69,18 @@ func TestLeftOutSyncs(t *testing.T) {
 			differ++
 		}
 	}
-	require.Greater(t, differ, 10, "few syncs are left out")
+	require.Greater(t, differ, 10, "few syncs are skipped")
 }
 
-// Of reports these tell nothing but the time; and versions count them.
+// These fields of reports contain only the time, or count the reports.
 var (
 	heartbeat = regexp.MustCompile(`status\.conditions\[\d\]\.lastHeartbeatTime \S+ -> \S+(, )?`)
 	version   = regexp.MustCompile(`[vV]ersion (none|"\d+") -> (none|"\d+")`)
 )
 
-// playReports plays a history and then time without users in which everything comes to rest. It returns what was done to the world, and
-// the number of reports that say nothing new.
-func playReports(t *testing.T, opts history.Options, seed uint64, change func(*volsim.Config)) (string, int) {
+// runReports runs a history, and then time without users until nothing changes. It returns all effects, and how many events the engine
+// ran.
+func runReports(t *testing.T, opts history.Options, seed uint64, change func(*volsim.Config)) (string, int) {
 	cfg, _ := history.Config(0)
 	change(&cfg)
 	c, err := volsim.New(cfg)

@@ -43,7 +43,7 @@ func (w *fixture) grow(size string, changes ...func(*corev1.PersistentVolumeClai
 	})
 }
 
-// claim tells what is known about the size of c1: "2Gi of 2Gi", with the status and the conditions of an expansion.
+// claim describes the size of c1: "2Gi of 2Gi", with the status and the conditions of an expansion.
 func (w *fixture) claim() string {
 	w.T.Helper()
 	c, err := w.Store().Claims.Get("default/c1")

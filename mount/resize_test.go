@@ -202,7 +202,7 @@ func (e *expanding) NodeExpand(req storage.NodeRequest) (int64, error) {
 	return e.Memory.NodeExpand(req)
 }
 
-// MNT-424: an expansion while a device is being mapped tells where it was staged only if that was just done.
+// MNT-424: an expansion during a map operation names the staging path only if this operation staged the volume.
 func TestStagingPathWhileMapping(t *testing.T) {
 	tests := []struct {
 		rule   string
@@ -297,7 +297,7 @@ func TestEveryNodeExpands(t *testing.T) {
 	want(t, "MNT-427: size on the second node", v.Size, int64(2<<30))
 }
 
-// The mount side does not touch the size the node knows, so one more look follows; for many it is one more call (MNT-426).
+// The mount does not change the size that the node records, so one more check follows; for many drivers it is one more call (MNT-426).
 func TestLookAfterMount(t *testing.T) {
 	for _, tc := range []struct {
 		mode  string
@@ -344,7 +344,7 @@ func TestWhatIsRememberedOfFailures(t *testing.T) {
 	want(t, "MNT-425: forgotten", w.node.kubelet.actual.FailedExpansions[volumeName], false)
 }
 
-// After a restart the size is that of the claim, and what was under way goes on with the mount (MNT-410, MNT-455).
+// After a restart the size is that of the claim, and an expansion in progress continues with the mount (MNT-410, MNT-455).
 func TestExpansionAfterRestart(t *testing.T) {
 	w := newFixture(t)
 	w.run("p1")

@@ -320,7 +320,7 @@ func TestScenario14SharedBackoff(t *testing.T) {
 	w.Advance(4 * time.Second)
 	w.pod("p2")
 	w.Mark()
-	// Both pods wait for the window of the volume; whoever comes first by uid takes it, and success of one lets the other try at once.
+	// Both pods wait for the backoff of the volume; the first by uid is tried, and its success lets the other try immediately.
 	w.Advance(5 * time.Second)
 	want(t, "MNT-907: calls", w.timed(), []string{"3.9s Publish h1", "4s Publish h1"})
 }

@@ -90,7 +90,7 @@ func TestMountOptionsNotSupported(t *testing.T) {
 	}
 }
 
-// MNT-220, MNT-919: what keeps a map operation from starting is told in every pass, under another reason.
+// MNT-220, MNT-919: the reason why a map operation cannot start is reported in every pass, under another Event reason.
 func TestMapBeforeTheStart(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
@@ -148,7 +148,7 @@ func TestMapFailsAfterPublish(t *testing.T) {
 	want(t, "MNT-387: pod", w.phase("p1"), "gone")
 }
 
-// Failures of a map are told as such (MNT-222, MNT-223, MNT-225).
+// Failures of a map operation have their own Event reasons (MNT-222, MNT-223, MNT-225).
 func TestMapSteps(t *testing.T) {
 	for _, tc := range []struct {
 		rule   string
@@ -220,7 +220,7 @@ func TestUnmountCannotStart(t *testing.T) {
 	want(t, "MNT-260: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 }
 
-// MNT-281: a mount that somebody made from the device keeps the device mounted.
+// MNT-281: another mount of the device keeps the device mounted.
 func TestDeviceStillReferenced(t *testing.T) {
 	w := newFixture(t)
 	pod := w.run("p1")
@@ -294,7 +294,7 @@ func TestWithoutStaging(t *testing.T) {
 	want(t, "MNT-135: state", w.state(pod.UID), "-")
 }
 
-// MNT-302: what the driver is told, and what is left beside the mount; MNT-305: what is left afterwards.
+// MNT-302: the request to the driver, and the files beside the mount; MNT-305: what remains afterwards.
 func TestPublishFiles(t *testing.T) {
 	w := newFixture(t)
 	pod := w.run("p1")

@@ -97,7 +97,7 @@ func foreign(name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// EPH-005: what the claim looks like. API-276: it is the pod's.
+// EPH-005: the claim. API-276: the pod owns it.
 func TestEphemeralClaim(t *testing.T) {
 	pod := ephemeralVolume(newPod("p"), "scratch")
 	claim := reclaim.EphemeralClaim(pod, &pod.Spec.Volumes[0])
@@ -194,7 +194,7 @@ func TestEphemeralClaimGoesWithThePod(t *testing.T) {
 			}
 			w.settle()
 			if test.podLeft {
-				// Nobody deletes the claim before the pod is gone; somebody who waits for it may.
+				// The claim is not deleted before the pod is gone.
 				if !w.hasClaim("default/p-scratch") {
 					t.Fatalf("the claim went before the pod")
 				}

@@ -228,7 +228,7 @@ func (h *host) Event(p *engine.Process, obj api.Object, eventType, reason, text 
 	h.recorder.Event(p, obj, eventType, reason, text, args...)
 }
 
-// plugin is an in-tree plugin for hostPath volumes, or whatever supports says. It counts no calls: the trace does.
+// plugin is an in-tree plugin for hostPath volumes, or for the sources that supports accepts.
 type plugin struct {
 	name     string
 	supports func(*corev1.PersistentVolumeSource) bool

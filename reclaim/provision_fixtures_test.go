@@ -23,7 +23,7 @@ const (
 	zone       = "topology.example.com/zone"
 )
 
-// driver is a CSI driver that answers what it is told to, one answer after the other, and then with success.
+// driver is a CSI driver with prepared answers; after the last one it succeeds.
 type driver struct {
 	creates, deletes []error
 	response         func(storage.CreateRequest, *storage.Volume)
@@ -107,7 +107,7 @@ func delayed(c *storagev1.StorageClass) {
 	c.VolumeBindingMode = ptr(storagev1.VolumeBindingWaitForFirstConsumer)
 }
 
-// wantedClaim is a claim default/c1 with uid u1 for which the driver is to provision, as the PersistentVolume controller leaves it.
+// wantedClaim returns a claim default/c1 with uid u1 that the PersistentVolume controller has assigned to the driver.
 func wantedClaim(options ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	claim := newClaim("c1", "u1", "")
 	claim.Spec.StorageClassName = ptr("fast")
@@ -195,7 +195,7 @@ func (w *fixture) claim(key string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// touch updates an object so that its watchers hear of it.
+// touch updates an object so that its watchers receive a change.
 func (w *fixture) touch(key string) {
 	w.T.Helper()
 	claim := *w.claim(key)

@@ -65,7 +65,7 @@ func TestProvisionerRetry(t *testing.T) {
 	}
 }
 
-// XPROV-028: what was given up has one try at its next event.
+// XPROV-028: an abandoned claim is tried once at its next event.
 func TestProvisionerGivesUp(t *testing.T) {
 	d := &driver{creates: repeat(storage.Errorf(storage.Aborted, "busy"), 4)}
 	w := newProvisionerFixture(t, d, setup{options: options.Provisioner{GiveUpAfter: 2}}, class(), wantedClaim())
@@ -558,7 +558,7 @@ func TestProvisionPreChecks(t *testing.T) {
 	}
 }
 
-// XPROV-031: with topology the node must be known, and tells where the volume is wanted.
+// XPROV-031: with topology the node must exist; it determines where the volume is created.
 func TestProvisionTopology(t *testing.T) {
 	zoneOf := func(z string) map[string]string { return map[string]string{zone: z} }
 	cluster := []api.Object{
@@ -642,7 +642,7 @@ func TestProvisionTopology(t *testing.T) {
 	})
 }
 
-// XPROV-033: what is of no use is deleted, in up to five tries, and asked for again.
+// XPROV-033: an unusable volume is deleted, in up to five tries, and requested again.
 func TestProvisionUselessAnswer(t *testing.T) {
 	broken := storage.Errorf(storage.Internal, "broken")
 	small := func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 1 }
@@ -684,7 +684,7 @@ func TestProvisionUselessAnswer(t *testing.T) {
 	}
 }
 
-// XPROV-021: only a provisioner that knows better refuses block volumes; it does not try again.
+// XPROV-021: only a provisioner with NoBlock rejects block volumes; it does not retry.
 func TestProvisionBlock(t *testing.T) {
 	block := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) }
 	w := newProvisionerFixture(t, &driver{noBlock: true}, setup{}, class(), wantedClaim(block))
@@ -707,7 +707,7 @@ func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 	w.touch("default/c1")
 	w.settle()
 	equal(t, "XPROV-020: calls", w.calls(0), []string{"Create pvc-u1"})
-	// The volume goes, and nothing tells the claim: XPROV-010 has the resync find out.
+	// The volume is deleted without an event for the claim: the resync of XPROV-010 finds it.
 	w.Load(newVolume(named("pvc-u1"), finalizers(), csi(driverName), phase(corev1.VolumeBound), policy(corev1.PersistentVolumeReclaimRetain)))
 	w.settle()
 	w.Delete(api.PersistentVolume, "pvc-u1")

@@ -203,7 +203,7 @@ func TestExternalVolumeGoneForgetsFailures(t *testing.T) {
 	}
 }
 
-// XPROV-051: the patch touches one finalizer only, whatever happened to the others on its way to the server.
+// XPROV-051: the patch changes one finalizer only, even if others changed meanwhile.
 func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 	const external, late, hold = objects.ExternalFinalizer, "example.com/late", "example.com/hold"
 	for _, test := range []struct {

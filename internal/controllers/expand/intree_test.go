@@ -63,7 +63,7 @@ func TestFlexVolumeInfeasibleOnNode(t *testing.T) {
 	w.must(w.ask("3Gi"))
 	w.settle()
 	w.nodeStatus("NodeResizeInfeasible", "")
-	// EXP-010: nothing of this queues the claim; a new life of the controller looks at it.
+	// EXP-010: none of these changes queues the claim; a restarted controller reads it.
 	w.must(w.Crash(actors.Expander))
 	w.mark()
 	w.must(w.Restart(actors.Expander))

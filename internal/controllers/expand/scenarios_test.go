@@ -220,7 +220,7 @@ func TestCrashAndLostReply(t *testing.T) {
 	}
 }
 
-// A claim that was written by others in the meantime: the driver is not called on what is out of date.
+// The claim has changed meanwhile: the resizer does not call the driver for an outdated claim.
 func TestConflictBeforeTheCall(t *testing.T) {
 	w := newFixture(t)
 	w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch-status"},
@@ -250,7 +250,7 @@ func (w *fixture) attach() {
 	w.mark()
 }
 
-// A driver that does not expand what is in use.
+// A driver that does not expand a volume in use.
 func TestInUse(t *testing.T) {
 	w := newFixture(t, fake.OfflineExpansion(), fake.Without(storage.NodeExpand))
 	w.attach()
@@ -280,7 +280,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// What the resizer looks at, and what it leaves alone.
+// Which claims the resizer expands, and which it ignores.
 func TestTriggers(t *testing.T) {
 	w := newFixtureWith(t, volsim.Config{Backends: []storage.Backend{fake.CSI("other.example.com")}})
 	w.must(w.Create(fake.Volume("foreign", "1Gi", fake.CSISource("other.example.com", "h"), fake.Annotations("volume.alpha.kubernetes.io/pre-resize-capacity", "1Gi"),
@@ -308,7 +308,7 @@ func TestTriggers(t *testing.T) {
 		"0s claim 1Gi, allocated 2Gi, NodeResizePending, [Resizing FileSystemResizePending]",
 		"0s Normal FileSystemResizeRequired: Require file system resize of volume on node")
 
-	// EXP-020: the volume's size is put right by somebody else: found by the resync.
+	// EXP-020: another client corrects the volume's size; the resync finds it.
 	w.must(w.PatchStatus(fake.Claim("data", "1Gi"), `{"status":{"allocatedResourceStatuses":null,"conditions":null}}`))
 	w.settle()
 	w.wantState("EXP-030: idle with a size, it goes on with that", "1Gi, allocated 2Gi, NodeResizePending, [Resizing FileSystemResizePending] | 2Gi before 1Gi")

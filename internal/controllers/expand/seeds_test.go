@@ -43,7 +43,7 @@ func troubled(t *testing.T, seed int64) *fixture {
 	return w
 }
 
-// EXP-020, VAC-001: whatever comes in between, in the end the claim has at least what it asks for, says so, and is right.
+// EXP-020, VAC-001: in the end the claim has at least the requested size and class, and its status says so.
 func TestManyOrders(t *testing.T) {
 	for seed := range int64(60) {
 		w := troubled(t, seed)
@@ -75,7 +75,7 @@ func TestSameTrace(t *testing.T) {
 	require.Equal(t, text(), text())
 }
 
-// EXP-020: what the sidecar wrote itself it knows, however late the event.
+// EXP-020: the sidecar knows its own writes before their events arrive.
 func TestOwnWritesAreKnown(t *testing.T) {
 	w := newFixtureWith(t, volsim.Config{Lag: map[string]time.Duration{actors.Resizer(driver): 30 * sec}}, fake.Without(storage.NodeExpand))
 	w.advance(minute)

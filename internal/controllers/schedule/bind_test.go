@@ -109,7 +109,7 @@ func TestPreBoundVolume(t *testing.T) {
 	require.Equal(t, "n1", w.pod("p").Spec.NodeName)
 }
 
-// TestMeanwhile: the next pod is tried while the first is being bound, and sees what was decided for that.
+// TestMeanwhile: the scheduler tries the next pod while it binds the first, and takes the first decision into account.
 func TestMeanwhile(t *testing.T) {
 	w := newWaitingFixture(t, fake.Node("n2"), volume("v1", "1Gi", fake.FromNodes("n1")), volume("v2", "1Gi", fake.FromNodes("n2")), claimOf("c", "1Gi"), claimOf("d", "1Gi"))
 	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"pods":"1"}}}`)

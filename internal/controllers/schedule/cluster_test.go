@@ -40,7 +40,7 @@ func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *fixture 
 	return w
 }
 
-// TestCluster: pods with claims of all sorts come to their nodes, whatever the order of things; and the same seed gives the same run.
+// TestCluster: pods with all kinds of claims are bound to nodes for every seed; and the same seed gives the same run.
 func TestCluster(t *testing.T) {
 	play := func(seed int64) (*fixture, string) {
 		w := newCluster(t, schedule.Config{}, engine.Config{Seed: seed})

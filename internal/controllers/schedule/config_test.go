@@ -93,7 +93,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestPluginOrder: PreFilter asks one plugin after the other, and the first that knows of no way ends it.
+// TestPluginOrder: PreFilter calls the plugins in order, and ends at the first that rejects the pod.
 func TestPluginOrder(t *testing.T) {
 	f := newFixture(t, Config{}, fake.Node("n1"), boundClaim("c", "gone", fake.Phase("Lost")))
 	c := newCycle(f.look, fake.Pod("p", fake.Claims("c")))
@@ -106,7 +106,7 @@ func TestPluginOrder(t *testing.T) {
 	require.True(t, c.restrictions.skip && c.binding.skip, "SCHED-023: nothing to do for them")
 }
 
-// TestErrors: a plugin that cannot tell fails the attempt.
+// TestErrors: an error of a plugin fails the attempt.
 func TestErrors(t *testing.T) {
 	f := newFixture(t, Config{}, fake.Node("n1"), fake.Node("n2"))
 	f.load(fake.Pod("p"))

@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// TestReports: what everybody is told about a pod that fits nowhere.
+// TestReports: condition and Event of a pod that fits no node.
 func TestReports(t *testing.T) {
 	w := newWaitingFixture(t, volume("v1", "1Gi", fake.FromNodes("n2")), fake.Pod("p", fake.Claims("c")))
 	w.Advance(500 * time.Millisecond)
@@ -69,7 +69,7 @@ func TestNoNodes(t *testing.T) {
 	require.Equal(t, 2*time.Second, w.Elapsed(), "SCHED-254")
 }
 
-// TestGone: a pod that vanishes while it is tried is told about all the same.
+// TestGone: a pod that is deleted during its attempt gets its Event nevertheless.
 func TestGone(t *testing.T) {
 	w := newWaitingFixture(t, claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(0)
@@ -123,7 +123,7 @@ func TestForgottenPodsWakeOthers(t *testing.T) {
 	require.Equal(t, "n1", w.pod("q").Spec.NodeName, "SCHED-277, SCHED-169")
 }
 
-// TestPreemption: pods of lower priority go for one that is worth more, as few as will do.
+// TestPreemption: the scheduler evicts as few pods of lower priority as possible.
 func TestPreemption(t *testing.T) {
 	w := newWaitingFixture(t)
 	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"cpu":"3"}}}`)

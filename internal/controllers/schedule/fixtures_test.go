@@ -18,7 +18,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// fixture is a scheduler that does nothing by itself, over objects as they are given.
+// fixture is a scheduler without its loop, over objects that are stored unchanged.
 type fixture struct {
 	*scheduler
 	t      *testing.T
@@ -211,7 +211,7 @@ func requesting(name, cpu, memory string) *corev1.Pod {
 	return pod
 }
 
-// wants makes a pod ask for nodes by a field.
+// wants requires a node field in the pod's affinity.
 func wants(field, value string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

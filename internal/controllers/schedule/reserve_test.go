@@ -43,7 +43,7 @@ func TestReserve(t *testing.T) {
 	stored, _ := f.inf.volumes.Get("v1")
 	require.Nil(t, stored.Spec.ClaimRef, "SCHED-132: and nobody else")
 
-	// Another pod with the claim that is to be provisioned goes where that will be.
+	// Another pod with the claim goes to the node for which the claim will be provisioned.
 	other := fake.Pod("q", fake.Claims("e"))
 	other.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
 	node, why, _ = f.find(other)
@@ -109,7 +109,7 @@ func TestAssumeCache(t *testing.T) {
 	require.Empty(t, f.claims.assumed, "SCHED-134: deleted")
 }
 
-// TestCandidates: the volumes that a cycle looks at are collected once, assumed versions included.
+// TestCandidates: a cycle collects its candidate volumes once, assumed versions included.
 func TestCandidates(t *testing.T) {
 	f := newFixture(t, Config{}, fake.Node("n1"), waitClass("x"), free("v1", "1Gi"), free("v2", "2Gi"), waitingClaim("c", "1Gi"))
 	pv, _ := f.inf.volumes.Get("v1")
@@ -149,7 +149,7 @@ func TestPreemptionOfHolders(t *testing.T) {
 			require.Equal(t, "n2", *nominate, "SCHED-186: %s", tc.name)
 		}
 	}
-	// The count goes down by the name of a claim, in whatever namespace.
+	// The count decreases for the name of a claim, in any namespace.
 	r := podRestrictions{single: []string{"c"}, inUse: 1}
 	require.Zero(t, r.without(fake.Pod("elsewhere/h", fake.Claims("c"))).inUse, "SCHED-186")
 	require.Equal(t, 1, r.without(fake.Pod("h", fake.Claims("d"))).inUse, "SCHED-186")
@@ -168,13 +168,13 @@ func TestExpectedPods(t *testing.T) {
 	} {
 		f := newFixture(t, Config{}, fake.Node("n1"), boundClaim("c", "v", fake.Modes("RWOP")), fake.Volume("v", "1Gi"))
 		f.nominate(with(fake.Pod("first", fake.Claims("c")), func(p *corev1.Pod) { p.Spec.Priority, p.Status.NominatedNodeName = &tc.expected, "n1" }))
-		// Its disk has the plugin look at the node at all: nobody else has the claim so far (SCHED-182).
+		// Its disk makes the plugin examine the node: no other pod uses the claim yet (SCHED-182).
 		node, _, _ := f.find(with(with(fake.Pod("p", fake.Claims("c")), inline(gce("disk", true))), priority(10)))
 		require.Equal(t, tc.want, node, "%s: %s", tc.rule, tc.name)
 	}
 }
 
-// TestPreemptionFails: what goes wrong on the only node that could be cleared is what the pod is told.
+// TestPreemptionFails: the pod's message names the failure on the only node where preemption could help.
 func TestPreemptionFails(t *testing.T) {
 	stranger := with(fake.Pod("s", fake.OnNode("n1"), fake.Ephemeral("own", "1Gi", "wait")), priority(50))
 	all := objs{fake.Node("n1"), waitClass("d"), csiNode("n1", map[string]int32{"d": 5}), fake.Claim("s-own", "1Gi", fake.InClass("wait")),

@@ -141,7 +141,7 @@ func TestShortTimeout(t *testing.T) {
 	require.Contains(t, w.log()[0], "context deadline exceeded", "SCHED-005")
 }
 
-// TestLag: what was written comes back late; until then the old version proves nothing.
+// TestLag: own writes arrive late in the cache; until then an old version proves nothing.
 func TestLag(t *testing.T) {
 	w := newFixture(t, schedule.Config{}, engine.Config{Lag: map[string]time.Duration{actors.Scheduler: 1200 * time.Millisecond}})
 	w.create(fake.Node("n1"), fake.Class("wait", "d", fake.WaitForFirstConsumer()), volume("v1", "1Gi", fake.FromNodes("n1")), claimOf("s", "1Gi"), claimOf("d", "9Gi"))
@@ -163,7 +163,7 @@ func TestLag(t *testing.T) {
 	require.Equal(t, "n1", w.pod("q").Spec.NodeName)
 }
 
-// TestRestart: what was decided and not written is forgotten; what was written binds the next life.
+// TestRestart: a restart forgets decisions that were not written; written ones remain binding.
 func TestRestart(t *testing.T) {
 	w := newWaitingFixture(t, fake.Node("n0"), claimOf("c", "1Gi"), fake.Pod("p", fake.Claims("c")))
 	w.Advance(10 * time.Second)

@@ -37,7 +37,7 @@ func (panicky) Name() string                       { return "panicky.example.com
 func (panicky) Capabilities() storage.Capabilities { panic("no keys") }
 func (panicky) AttachLimit(string) int32           { panic("no limit") }
 
-// What was said last about a node holds, and whoever follows the limits hears of it.
+// The last limit of a node applies, and followers are notified.
 func TestSetAttachLimit(t *testing.T) {
 	m := fake.CSI("disk.example.com", fake.AttachLimit(2))
 	heard := 0

@@ -18,7 +18,7 @@ type named string
 
 func (n named) Name() string { return string(n) }
 
-// greedy is an in-tree plugin by what it says, and panics over CSI sources.
+// greedy claims to support every source, and panics for CSI sources.
 type greedy struct{ named }
 
 func (greedy) Supports(source *corev1.PersistentVolumeSource) bool {

@@ -23,7 +23,7 @@ func conditions(message string, types ...corev1.PersistentVolumeClaimConditionTy
 	return made
 }
 
-// TestPatch checks EXP-005: a patch with a version is as strict as an update; without one it is applied to whatever is stored.
+// TestPatch checks EXP-005: a patch with a version is as strict as an update; without one it applies to any stored version.
 func TestPatch(t *testing.T) {
 	e, err := engine.New(engine.Config{})
 	require.NoError(t, err)

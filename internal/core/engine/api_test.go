@@ -47,7 +47,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// PatchNewest patches what the server has when the patch takes effect, whatever became of it on the way.
+// PatchNewest patches the version that the server has when the patch takes effect.
 func TestPatchNewest(t *testing.T) {
 	e := newEngine(t, engine.Config{Latency: time.Second, Trace: &trace.Trace{}})
 	claims := e.Store().Claims
@@ -80,7 +80,7 @@ func TestPatchNewest(t *testing.T) {
 	}
 }
 
-// A handler has the key of what it is told at hand; of anything else the key is made.
+// KeyOf allocates no key for the object that a handler receives, and one for any other.
 func TestInformerKeyOf(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	claims := e.Store().Claims

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A list of changes behaves as a slice does, whatever is added and removed.
+// A list of changes behaves like a slice for every sequence of additions and removals.
 func TestArrivals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var list deltaList[*corev1.Node]

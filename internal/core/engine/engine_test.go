@@ -392,7 +392,7 @@ func TestAfterEvent(t *testing.T) {
 	}
 }
 
-// However often processes wait, and whoever ends them, each event ends once, with no process running.
+// Each event ends exactly once, with no process running, no matter how often processes wait and how they end.
 func TestEachEventEndsOnce(t *testing.T) {
 	for seed := range int64(20) {
 		e := newEngine(t, engine.Config{Seed: seed})
@@ -434,7 +434,7 @@ func TestEachEventEndsOnce(t *testing.T) {
 	}
 }
 
-// A process that does not wait costs no coroutine of its own.
+// A process that does not wait needs no coroutine.
 func TestNoCoroutineForWhoDoesNotWait(t *testing.T) {
 	before, most := runtime.NumGoroutine(), 0
 	e := newEngine(t, engine.Config{})
@@ -456,7 +456,7 @@ func TestNoCoroutineForWhoDoesNotWait(t *testing.T) {
 	}
 }
 
-// An engine that was only stepped, and that nobody has any more, does not stay in memory, although its idle coroutine does.
+// An unreferenced engine that was only stepped is collected, although its idle coroutine stays in memory.
 func TestSteppedEngineIsCollected(t *testing.T) {
 	collected := make(chan struct{})
 	func() {

@@ -23,7 +23,7 @@ func sequence(events []event) []uint64 {
 	return seqs
 }
 
-// The heap gives what a sorted list gives, whatever is added, taken and dropped.
+// The heap returns the same events as a sorted list for every sequence of operations.
 func TestTimerHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var heap timerHeap

@@ -40,7 +40,7 @@ func (n nodes) only(match func(*corev1.Node) bool) nodes {
 	return rest
 }
 
-// watcher is an informer with a copy of its view that is kept by what its handlers are told.
+// watcher is an informer with a second copy of its cache, maintained by its handlers.
 type watcher struct {
 	inf   *engine.Informer[*corev1.Node]
 	match func(*corev1.Node) bool
@@ -116,7 +116,7 @@ func indexZones(e *engine.Engine) *store.Index[*corev1.Node] {
 	})
 }
 
-// An informer shows the store as it was lag ago, whatever is written and however often its actor crashes.
+// An informer shows the store as it was lag ago, for all writes and crashes of its actor.
 func TestInformerShowsThePast(t *testing.T) {
 	inX := func(n *corev1.Node) bool { return n.Labels["zone"] == "x" }
 	rapid.Check(t, func(rt *rapid.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// step is what an observer was told of one event.
+// step records one event as an observer receives it.
 type step struct {
 	kind    engine.DueKind
 	code    bool
@@ -45,7 +45,7 @@ func (o *observer) End(f *engine.Footprint) {
 	o.steps = append(o.steps, s)
 }
 
-// TestObserve: an observer is told of each event, what it read and did, and whether code of the actor ran in it.
+// TestObserve: an observer receives each event, its reads and effects, and whether code of the actor ran in it.
 func TestObserve(t *testing.T) {
 	e := newEngine(t, engine.Config{Choose: func(int) int { return 0 }})
 	a, err := e.NewActor("a", func(a *engine.Actor) {
@@ -96,8 +96,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestLate: what is on its way to an informer.
-func TestLate(t *testing.T) {
+// TestUndelivered: the changes that an informer has not delivered.
+func TestUndelivered(t *testing.T) {
 	e := newEngine(t, engine.Config{Lag: map[string]time.Duration{"a": time.Minute}})
 	a, err := e.NewActor("a", func(a *engine.Actor) {
 		engine.NewInformer(a, e.Store().Nodes)
@@ -159,7 +159,7 @@ func TestActivity(t *testing.T) {
 	}
 }
 
-// TestSince: entries are found by their numbers, whatever of the trace is kept.
+// TestSince: entries are found by their numbers, also when the trace has dropped the oldest.
 func TestSince(t *testing.T) {
 	for _, limit := range []int{0, 1, 4, 100} {
 		log := &trace.Trace{Limit: limit}

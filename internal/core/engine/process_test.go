@@ -236,7 +236,7 @@ func TestClose(t *testing.T) {
 	e.Close()
 }
 
-// A panic in a process is a bug in it, and reaches whoever drives the engine. The engine can go on.
+// A panic in a process reaches the caller that runs the engine. The engine can continue.
 func TestPanicReachesTheCaller(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	d := &diary{e: e}
@@ -362,7 +362,7 @@ func TestCrashFromOutside(t *testing.T) {
 	}
 }
 
-// An actor may be crashed by one of its own processes, and by one of another actor.
+// A process may crash its own actor or another one.
 func TestCrashFromWithin(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		w := newWorkplace(t, engine.Config{})
@@ -463,7 +463,7 @@ func TestRestartIsForOneCrash(t *testing.T) {
 	}
 }
 
-// What a process defers still runs when its actor crashes, but it cannot reach the world any more.
+// Deferred functions of a process run when its actor crashes, but have no effect on the store or on backends.
 func TestDeferredCallsOfTheDead(t *testing.T) {
 	for _, self := range []bool{true, false} {
 		e := newEngine(t, engine.Config{Trace: &trace.Trace{}})
@@ -557,7 +557,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Effects counts attempts to do something to the world, and nothing else.
+// Effects counts attempted writes and storage calls, and nothing else.
 func TestEffects(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	n := mustCreate(t, e.Store().Nodes, node("n", nil))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What a queue remembers of keys that are done is dropped, and what it remembers for a while does not keep a key from coming again.
+// A queue drops its records of finished keys; until then they do not prevent a key from being added again.
 func TestQueueDropsKeys(t *testing.T) {
 	const keys, rounds = 3000, 3
 	tests := []struct {

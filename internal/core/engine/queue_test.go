@@ -238,7 +238,7 @@ func TestDefaultLimiter(t *testing.T) {
 	})
 }
 
-// Whatever is added when, no key is worked on twice at once, and each key is worked on after it was last added.
+// No key is processed by two workers at a time, and each key is processed after it was last added.
 func TestQueueLosesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		e := newEngine(t, engine.Config{Seed: int64(rapid.IntRange(0, 5).Draw(rt, "seed"))})

@@ -21,7 +21,7 @@ func (o *told) End(f *engine.Footprint) {
 	o.queues = append(o.queues, len(f.Queues))
 }
 
-// TestAnswers: an observer is told what code reads of queues and timers, and that a queue is touched whatever is done with it.
+// TestAnswers: an observer receives what code reads of queues and timers, and each use of a queue.
 func TestAnswers(t *testing.T) {
 	limited := func() *engine.Limiter { return engine.NewLimiter(time.Second, time.Hour, 0, 0) }
 	for _, tt := range []struct {

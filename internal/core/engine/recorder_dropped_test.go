@@ -10,7 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// TestDropped: BIND-004, Events of which only the number is told, for none of them is stored, count as those that are emitted.
+// TestDropped: BIND-004, Events that are only counted, since none of them would be stored, count like emitted ones.
 func TestDropped(t *testing.T) {
 	// play says the same in each of so many periods, and counts what it emits.
 	play := func(texts int, few bool) (stored string, emitted int) {

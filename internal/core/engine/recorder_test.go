@@ -340,7 +340,7 @@ func (p *press) edit(change func(*corev1.Event)) {
 	}
 }
 
-// Every Event is traced as it was emitted, whatever becomes of it; storing it is no write of the actor and takes no time.
+// Every emitted Event is traced, stored or not; storing it is no write of the actor and takes no time.
 func TestEventsInTheTrace(t *testing.T) {
 	p := newPress(t, engine.Config{Trace: &trace.Trace{}, Latency: time.Second, Seed: 1})
 	n := mustCreate(t, p.e.Store().Nodes, node("n", nil))

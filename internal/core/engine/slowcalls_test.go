@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// TestSlowCalls makes calls that take time by themselves, by a fault or both, with and without a limit, and looks at what is traced.
+// TestSlowCalls checks the trace of calls that are slow because of the backend, a fault or both, with and without a limit.
 func TestSlowCalls(t *testing.T) {
 	errLate, errDown := errors.New("late"), errors.New("down")
 	tests := []struct {

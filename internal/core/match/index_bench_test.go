@@ -118,7 +118,7 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkIndexBind is what a bind costs the index: a match, the volume put back as bound, then deleted and put as free.
+// BenchmarkIndexBind measures the index's part of a bind: a match, the volume put back as bound, then deleted and put as free.
 func BenchmarkIndexBind(b *testing.B) {
 	for _, n := range benchSizes {
 		index := NewIndex()

@@ -89,7 +89,7 @@ func walk(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolum
 	return nil
 }
 
-// quantities are sizes that are hard to tell apart, or hard to hold in an integer.
+// quantities are sizes that differ little, or exceed an integer.
 var quantities = slices.Concat(
 	parseAll("0", "1", "999m", "1000m", "1001m", "1500u", "1.5", "2", "1k", "1Ki", "1024", "1023999m", "1Gi", "1073741824", "1073741824001u", "1G",
 		"9223372036854775807", "9223372036854775806", "9223372036854775806500m", "9223372036854775807001m", "7E", "8Ei", "9E", "10E", "20E", "20000P", "-1", "-1500m", "-1.5", "-2"),
@@ -322,7 +322,7 @@ func TestSizeOf(t *testing.T) {
 	}
 }
 
-// MATCH-024: what was bound is no longer free, what was freed is free again.
+// MATCH-024: a bound volume is not free; an unbound one is free again.
 func TestIndexFollowsChanges(t *testing.T) {
 	index := NewIndex()
 	index.PutVolume(pv("a", "1Gi"))

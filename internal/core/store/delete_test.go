@@ -65,7 +65,7 @@ func TestDeleteWithoutGrace(t *testing.T) {
 	w.refused("API-038", err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, 7)
 }
 
-// TestFinalizerRemovalDeletes is API-055 and API-056: what the last finalizer's removal looks like, by whichever way it comes.
+// TestFinalizerRemovalDeletes is API-055 and API-056: the removal of the last finalizer deletes the object, by update or patch.
 func TestFinalizerRemovalDeletes(t *testing.T) {
 	drop := func(v *corev1.PersistentVolume) {
 		v.Finalizers, v.Labels, v.Status.Phase = nil, map[string]string{"last": "words"}, corev1.VolumeFailed

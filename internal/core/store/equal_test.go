@@ -150,7 +150,7 @@ func drawn[T api.Object](t *rapid.T, good func() T, rows []row[T], changes []cha
 	obj := good()
 	for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(rows)+2*len(changes)-1), 0, 6).Draw(t, "changes") {
 		func() {
-			// A change of a source that another one took away has nothing to change.
+			// A change of a volume source that an earlier change removed does nothing.
 			defer func() { _ = recover() }()
 			switch {
 			case i < len(rows):
@@ -186,7 +186,7 @@ func checkLaws[T api.Object](t *testing.T, s strategy[T], good func() T, rows []
 		if !s.equal(obj, obj.DeepCopyObject().(T)) || !s.equal(obj, s.shallow(obj)) {
 			t.Error("API-014: an object is not equal to its copy")
 		}
-		// API-101: an update that sends back what is stored is no change, whatever it is.
+		// API-101: an update that sends the stored object back changes nothing, for every kind.
 		if same := s.shallow(obj); s.equal(same, obj) != s.equal(obj, same) {
 			t.Error("API-014: equality is not symmetric")
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// TestErrors: how each refusal looks to a client. The store holds disk, class fast (which does not expand) and a bound claim data.
+// TestErrors: the error that a client receives for each rejection. The store holds disk, class fast (not expandable) and a bound claim data.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		rule, name string

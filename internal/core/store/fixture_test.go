@@ -194,7 +194,7 @@ func every() []api.Object {
 		disk("disk"), claim("data"), pod("web"), attachment("att"), event("told")}
 }
 
-// hold is a finalizer of nobody.
+// hold is a finalizer that no controller removes.
 const hold = "example.com/hold"
 
 func held[T api.Object](obj T) T {

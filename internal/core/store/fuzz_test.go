@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// FuzzManifests: any bytes are an error or objects, and what is an object can be given to a store, which takes it or says no.
+// FuzzManifests: any bytes give an error or objects, and a store accepts or rejects each object.
 func FuzzManifests(f *testing.F) {
 	for _, seed := range []string{"", classYAML, claimJSON, "---\n" + classYAML + "--- # x\n" + claimJSON, "a: &a [*a]", "{", "%YAML 1.1\n---\n~",
 		`{"kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","generateName":"n-"}}]}`, "? {a: b}\n: c", "<<: {a: b}",
@@ -63,7 +63,7 @@ func FuzzManifests(f *testing.F) {
 	})
 }
 
-// FuzzMergePatch: any bytes as a patch are an error, or give an object that is what RFC 7386 says, and that validates.
+// FuzzMergePatch: any bytes as a patch give an error, or the object of RFC 7386, which then is validated.
 func FuzzMergePatch(f *testing.F) {
 	for _, seed := range []string{`{}`, `null`, `[]`, `{"metadata":null}`, `{"spec":null}`, `{"metadata":{"labels":{"a":"b","c":null}}}`,
 		`{"spec":{"capacity":{"storage":"1e3"}}}`, `{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{}]}}}}`,

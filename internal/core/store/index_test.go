@@ -41,7 +41,7 @@ func TestIndex(t *testing.T) {
 	assert.Equal(t, []string{"b"}, ix.Keys("any"), "gone, by what was stored")
 }
 
-// TestIndexAgrees: whatever is written, an index finds what a search would find.
+// TestIndexAgrees: an index finds the same objects as a search, for every sequence of writes.
 func TestIndexAgrees(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := store.New(store.Config{})

@@ -23,7 +23,7 @@ provisioner: csi.example.com
 const claimJSON = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},
  "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"5Gi"}}}}`
 
-// refs says what was read: "line kind/key", or the error.
+// refs returns "line kind/key" for each object, or the error.
 func refs(found []store.Manifest) []string {
 	var all []string
 	for _, m := range found {
@@ -123,7 +123,7 @@ func TestReadManifests(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestBombs: what is small and would be huge is refused, soon.
+// TestBombs: a small manifest that expands to a huge one is rejected quickly.
 func TestBombs(t *testing.T) {
 	var aliases, texts strings.Builder
 	aliases.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")

@@ -284,7 +284,7 @@ func TestVolumeDefaults(t *testing.T) {
 
 func TestVolumeStatus(t *testing.T) {
 	now := clock(noon)
-	// API-105: a new volume has a status of its own.
+	// API-105: a new volume gets its own status.
 	volume := goodVolume()
 	volume.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound, Message: "hello"}
 	prepareVolume(volume, now)

@@ -246,7 +246,7 @@ func TestTimes(t *testing.T) {
 	assert.Equal(t, &second, loaded.DeletionTimestamp, "API-006 loaded")
 }
 
-// TestReads is API-007: whatever is stored has its defaults, so that giving them again changes nothing.
+// TestReads is API-007: every stored object has its defaults, so setting them again changes nothing.
 func TestReads(t *testing.T) {
 	for _, obj := range every() {
 		w := newFixture(t)

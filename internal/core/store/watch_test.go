@@ -69,17 +69,17 @@ func TestWatchFrom(t *testing.T) {
 	var fresh []string
 	listen(t, s, volumeWatch{}, &fresh)
 	assert.Equal(t, []string{"ADDED cd 2 2", "ADDED disk 6 6"}, fresh, "API-074")
-	// API-074: after version V comes what is newer; a list and then a watch miss nothing.
+	// API-074: a watch from version V delivers newer changes only; a list followed by a watch misses nothing.
 	for from := uint64(2); from <= 6; from++ {
 		var seen []string
 		listen(t, s, volumeWatch{From: from}, &seen)
 		assert.Equal(t, all[from:], append([]string{}, seen...), "API-074 from %d", from)
 	}
-	// API-074: what is forgotten is an error.
+	// API-074: a version older than the history is an error.
 	_, err = s.Volumes.Watch(volumeWatch{From: 1}, func(api.Change[*corev1.PersistentVolume]) { t.Error("API-074: something came") })
 	require.True(t, apierrors.IsResourceExpired(err), "API-074: %v", err)
 	assert.EqualValues(t, http.StatusGone, err.(apierrors.APIStatus).Status().Code, "API-074")
-	// API-074: of the future, only what is newer.
+	// API-074: with a future version, only newer changes.
 	var future []string
 	listen(t, s, volumeWatch{From: 7}, &future)
 	for _, value := range []string{"7", "8"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// recorder is a T that keeps what it is told.
+// recorder is a T that records failures.
 type recorder struct{ failures []string }
 
 func (r *recorder) Helper() {}
