@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/trace"
@@ -105,7 +106,7 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		if sent[i], err = c.request("create", obj); err != nil {
 			return err
 		}
-		if _, err := c.engine.Store().CreateWith(sent[i], api.CreateOptions{DryRun: true}); err != nil {
+		if _, err := c.engine.Store().CreateWith(sent[i], store.CreateOptions{DryRun: true}); err != nil {
 			return describe("create", sent[i], err)
 		}
 		ref := api.RefTo(sent[i])
@@ -115,7 +116,7 @@ func (c *Cluster) Create(objs ...api.Object) error {
 		given[ref] = true
 	}
 	for i, obj := range objs {
-		stored, err := c.engine.API().Create(c.engine.User(), sent[i], api.CreateOptions{})
+		stored, err := c.engine.API().Create(c.engine.User(), sent[i], store.CreateOptions{})
 		if err := c.respond("create", obj, sent[i], stored, err); err != nil {
 			return err
 		}
@@ -124,7 +125,7 @@ func (c *Cluster) Create(objs ...api.Object) error {
 }
 
 // create creates one object.
-func (c *Cluster) create(obj api.Object, opts api.CreateOptions) error {
+func (c *Cluster) create(obj api.Object, opts store.CreateOptions) error {
 	sent, err := c.request("create", obj)
 	if err != nil {
 		return err
@@ -137,15 +138,15 @@ func (c *Cluster) create(obj api.Object, opts api.CreateOptions) error {
 // one, because a controller wrote in between, the error is a Conflict; get the object again. Without a resourceVersion Update overwrites
 // what is stored, for kinds that allow that.
 func (c *Cluster) Update(obj api.Object) error {
-	return c.update(obj, api.Main, api.UpdateOptions{})
+	return c.update(obj, api.Main, store.UpdateOptions{})
 }
 
 // UpdateStatus is Update for the status of an object. It leaves everything else alone.
 func (c *Cluster) UpdateStatus(obj api.Object) error {
-	return c.update(obj, api.Status, api.UpdateOptions{})
+	return c.update(obj, api.Status, store.UpdateOptions{})
 }
 
-func (c *Cluster) update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) error {
+func (c *Cluster) update(obj api.Object, sub api.Subresource, opts store.UpdateOptions) error {
 	sent, err := c.request("update", obj)
 	if err != nil {
 		return err
@@ -233,7 +234,7 @@ func (c *Cluster) apply(obj api.Object) error {
 }
 
 func (c *Cluster) checkObject(verb string, obj api.Object) error {
-	if api.IsNil(obj) {
+	if objects.IsNil(obj) {
 		return fmt.Errorf("%s: the object is nil: pass a pointer to a k8s.io/api type", verb)
 	}
 	if api.KindOf(obj) == "" {

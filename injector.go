@@ -26,7 +26,7 @@ type injectors struct {
 
 // Inject asks both.
 func (both injectors) Inject(call api.Call) api.Fault {
-	if fault := both.first.Inject(call); !fault.None() {
+	if fault := both.first.Inject(call); !engine.NoFault(fault) {
 		return fault
 	}
 	return both.second.Inject(call)

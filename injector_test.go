@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -16,7 +17,7 @@ import (
 // waits for these, or cannot tell.
 func TestInjectors(t *testing.T) {
 	read := fake.Match{Actor: "kubelet/n1", Verb: "get", Kind: "PersistentVolumeClaim"}
-	none := api.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} })
+	none := engine.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} })
 	for _, tt := range []struct {
 		name     string
 		injector func() (api.Injector, *fake.Rule) // and a rule of it, if it has one

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -42,11 +43,11 @@ func TestMisuse(t *testing.T) {
 	calls := map[string]func(cluster, api.Object) error{
 		"create": func(c cluster, o api.Object) error { return c.Create(o) },
 		"create ": func(c cluster, o api.Object) error {
-			return internals.Create(c, o, api.CreateOptions{SkipValidation: true})
+			return internals.Create(c, o, store.CreateOptions{SkipValidation: true})
 		},
 		"update": func(c cluster, o api.Object) error { return c.Update(o) },
 		"update ": func(c cluster, o api.Object) error {
-			return internals.Update(c, o, api.UpdateOptions{SkipValidation: true})
+			return internals.Update(c, o, store.UpdateOptions{SkipValidation: true})
 		},
 		"update  ": func(c cluster, o api.Object) error { return c.UpdateStatus(o) },
 		"patch":    func(c cluster, o api.Object) error { return c.Patch(o, "{}") },

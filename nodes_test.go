@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -61,7 +62,7 @@ func TestAddNodeBesidesOthers(t *testing.T) {
 // Calls say for which pod a volume is set up and torn down.
 func TestCallsNameThePod(t *testing.T) {
 	pods := map[string]map[string]bool{}
-	note := api.InjectorFunc(func(call api.Call) api.Fault {
+	note := engine.InjectorFunc(func(call api.Call) api.Fault {
 		if call.Target != api.APIServer {
 			if pods[call.Verb] == nil {
 				pods[call.Verb] = map[string]bool{}

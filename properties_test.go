@@ -258,7 +258,7 @@ func isBlock(mode *corev1.PersistentVolumeMode) bool {
 func lastEvent(c *volsim.Cluster, name string) string {
 	last := "no event tells why"
 	for e := range c.Trace().Entries() {
-		if _, of := api.SplitKey(e.Object.Key); e.Type == trace.Emitted && of == name {
+		if _, of := objects.SplitKey(e.Object.Key); e.Type == trace.Emitted && of == name {
 			last = e.Reason + ": " + e.Text
 		}
 	}

@@ -3,7 +3,7 @@
 // Objects are the Go types of k8s.io/api. This package adds what callers of the other packages need beside them:
 //
 //   - [Kind], [Key] and [Ref] name a kind, an object within its kind, and an object;
-//   - [CreateOptions], [UpdateOptions] and [DeleteOptions] change how a write is carried out;
+//   - [DeleteOptions] changes how an object is deleted;
 //   - [Change] is one event of a watch;
 //   - [Call], [Fault] and [Injector] describe a request and what goes wrong with it.
 //

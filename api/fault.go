@@ -1,19 +1,24 @@
 package api
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Call describes a request of an actor to the API server or to a storage backend.
 type Call struct {
-	Actor  string // the caller, for example "persistentvolume-controller"
-	Target string // APIServer, or the name of a backend
-	Verb   string // API: create, update, update-status, patch, patch-status, delete, get, list, bind; backends: the operation, as in storage.Op
-	Kind   string // API: the kind of object; "" for backends
-	Key    string // API: namespace/name or name; backends: the volume's handle or name
-	Node   string // backends: the node, if any
-	Pod    string // backends: the uid of the pod that the volume is published to or unpublished from, if any
+	// Actor is the caller, persistentvolume-controller or kubelet/n1 for example.
+	Actor string
+	// Target is APIServer, or the name of a backend.
+	Target string
+	// Verb of the API is create, update, update-status, patch, patch-status, delete, get, list or bind. For backends it is the operation, as
+	// in storage.Op.
+	Verb string
+	// Kind is the kind of the object; "" for backends.
+	Kind string
+	// Key is namespace/name or name of the object. For backends it is the handle of the volume, or its name when it is created.
+	Key string
+	// Node is the node for which a backend is called; "" for other calls.
+	Node string
+	// Pod is the uid of the pod that a volume is published to or unpublished from; "" for other calls.
+	Pod string
 }
 
 // APIServer is the Target of calls to the API server.
@@ -21,47 +26,21 @@ const APIServer = "api"
 
 // Fault describes what goes wrong with a call. The zero value is no fault.
 type Fault struct {
-	// Delay passes before the call takes effect.
+	// Delay is the virtual time that passes before the call takes effect; default none.
 	Delay time.Duration
-	// Err replaces the call's own error; nil leaves the result alone.
+	// Err replaces the error of the call; the default nil leaves the result alone.
 	Err error
-	// Effect: the call takes effect although the caller gets Err, because the reply is lost. Without it a call with Err has no effect.
+	// Effect: the call takes effect although the caller gets Err, because the reply is lost. By default, false, a call with Err has no
+	// effect.
 	Effect bool
-	// Crash stops the calling actor before the call takes effect, or after it with Effect. The actor restarts after Restart; zero is
-	// immediately.
-	Crash   bool
+	// Crash stops the calling actor before the call takes effect, or after it with Effect; default false.
+	Crash bool
+	// Restart is the virtual time from the crash until the actor starts again; the default zero is at once.
 	Restart time.Duration
 }
 
-// Injector is called before every call. It must be deterministic: the same calls in the same order give the same faults.
+// Injector decides which calls fail. Inject is called before every call. It must be deterministic: the same calls in the same order get the
+// same faults.
 type Injector interface {
 	Inject(call Call) Fault
 }
-
-// InjectorFunc is an Injector that cannot say which calls its faults match, so no idle work is skipped.
-type InjectorFunc func(Call) Fault
-
-// Inject calls f.
-func (f InjectorFunc) Inject(call Call) Fault { return f(call) }
-
-// String describes the fault.
-func (f Fault) String() string {
-	var parts []string
-	if f.Delay > 0 {
-		parts = append(parts, "delay "+f.Delay.String())
-	}
-	if f.Err != nil {
-		lost := ""
-		if f.Effect {
-			lost = " (it took effect)"
-		}
-		parts = append(parts, "error "+f.Err.Error()+lost)
-	}
-	if f.Crash {
-		parts = append(parts, "crash, restart after "+f.Restart.String())
-	}
-	return strings.Join(parts, ", ")
-}
-
-// None reports whether nothing goes wrong.
-func (f Fault) None() bool { return f.Delay <= 0 && f.Err == nil && !f.Crash }

@@ -12,22 +12,6 @@ const (
 	Status Subresource = "status"
 )
 
-// CreateOptions changes how an object is created. The zero value is what a client sends by default.
-type CreateOptions struct {
-	// SkipValidation stores the object even if an API server would reject it as Invalid; default false. Defaults and admission still
-	// apply. Use it to study what controllers do with objects that should not exist.
-	SkipValidation bool
-	// DryRun does everything except storing the object; default false.
-	DryRun bool
-}
-
-// UpdateOptions changes how an object is updated. The zero value is what a client sends by default.
-type UpdateOptions struct {
-	// SkipValidation stores the object even if an API server would reject it as Invalid; default false. Conflicts, defaults and
-	// admission still apply.
-	SkipValidation bool
-}
-
 // DeleteOptions changes how an object is deleted. The zero value sets no precondition and keeps the grace period of the object.
 type DeleteOptions struct {
 	// GracePeriodSeconds overrides the grace period of a pod, in seconds (API-062); default nil: the period in its spec. Other kinds

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"strings"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -16,7 +16,7 @@ type Ref struct {
 
 // RefTo returns the name of obj. For nil, or a nil pointer of some type, it returns the zero Ref.
 func RefTo(obj Object) Ref {
-	if IsNil(obj) {
+	if v := reflect.ValueOf(obj); obj == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return Ref{}
 	}
 	return Ref{Kind: KindOf(obj), Key: KeyOf(obj)}
@@ -51,12 +51,4 @@ func KeyOf(obj Object) string {
 		return Key(obj.Namespace, obj.Name)
 	}
 	return obj.GetName()
-}
-
-// SplitKey splits a key into namespace and name. The namespace is "" for kinds without one.
-func SplitKey(key string) (namespace, name string) {
-	if i := strings.IndexByte(key, '/'); i >= 0 {
-		return key[:i], key[i+1:]
-	}
-	return "", key
 }

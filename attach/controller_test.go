@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -179,7 +180,7 @@ func TestEphemeral(t *testing.T) {
 			claim, _ := w.Store().Claims.Get("default/p-v")
 			claim = claim.DeepCopy()
 			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: stored.UID, Controller: &yes}}
-			if _, err := w.API().Update(w.User(), claim, api.Main, api.UpdateOptions{}); err != nil {
+			if _, err := w.API().Update(w.User(), claim, api.Main, store.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -181,7 +181,7 @@ func diffLog(t *testing.T, call string, got, want []string) {
 // failing is an injector that makes the nth call (from 1) of a log's sort, PV.S for example, fail with errBroken; PV.G is a read.
 func failing(what string, nth int) api.Injector {
 	count := 0
-	return api.InjectorFunc(func(c api.Call) api.Fault {
+	return engine.InjectorFunc(func(c api.Call) api.Fault {
 		verb := shortVerbs[c.Verb]
 		if c.Verb == "get" {
 			verb = "G"

@@ -317,7 +317,7 @@ func TestSaveProvisionedVolume(t *testing.T) {
 			var tr *binder.Trial
 			cfg := binder.TrialConfig{BeforeOperation: func(string) { ops++ }}
 			cfg.Backends = set(t, b)
-			cfg.Injector = api.InjectorFunc(func(c api.Call) api.Fault {
+			cfg.Injector = engine.InjectorFunc(func(c api.Call) api.Fault {
 				if c.Verb != "create" || c.Kind != "PersistentVolume" {
 					return api.Fault{}
 				}
@@ -354,7 +354,7 @@ func TestSaveProvisionedVolume(t *testing.T) {
 		lost := 0
 		cfg := binder.TrialConfig{}
 		cfg.Backends = set(t, fake.InTree(disk))
-		cfg.Injector = api.InjectorFunc(func(c api.Call) api.Fault {
+		cfg.Injector = engine.InjectorFunc(func(c api.Call) api.Fault {
 			if c.Verb != "create" || c.Kind != "PersistentVolume" || lost == 5 {
 				return api.Fault{}
 			}

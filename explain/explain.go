@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -58,7 +59,7 @@ func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 		return Explanation{}, fmt.Errorf("explain %s: only claims (pvc), pods (pod), volumes (pv) and attachments (va) are explained", Name(ref))
 	}
 	gvk := store.GroupVersionKind(ref.Kind)
-	_, name := api.SplitKey(ref.Key)
+	_, name := objects.SplitKey(ref.Key)
 	missing := apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, name)
 	return Explanation{}, fmt.Errorf("explain %s: %w", Name(ref), missing)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -357,7 +358,7 @@ func TestCrashAnywhere(t *testing.T) {
 	for _, effect := range []bool{false, true} {
 		for nth := 1; nth <= 40; nth++ {
 			calls, verb := 0, ""
-			crash := api.InjectorFunc(func(c api.Call) api.Fault {
+			crash := engine.InjectorFunc(func(c api.Call) api.Fault {
 				if c.Actor != actors.Kubelet(nodeName) {
 					return api.Fault{}
 				}

@@ -38,7 +38,7 @@ type fixture struct {
 func newFixture(t *testing.T, cfg options.Reclaimer, backends ...storage.Backend) *fixture {
 	t.Helper()
 	w := &fixture{}
-	w.Rig = rig.New(t, engine.Config{Injector: api.InjectorFunc(func(c api.Call) api.Fault {
+	w.Rig = rig.New(t, engine.Config{Injector: engine.InjectorFunc(func(c api.Call) api.Fault {
 		for _, fault := range w.faults {
 			if f := fault(c); f != (api.Fault{}) {
 				return f

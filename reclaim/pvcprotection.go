@@ -82,7 +82,7 @@ func (c *pvcProtection) podChanged(pod *corev1.Pod, deleted bool) {
 
 // wait puts a claim into the batch of its namespace and waits for the result (PROT-022).
 func (c *pvcProtection) wait(p *engine.Process, key string) error {
-	namespace, _ := api.SplitKey(key)
+	namespace, _ := objects.SplitKey(key)
 	t := &request{key: key}
 	if len(c.batches[namespace]) == 0 {
 		c.namespaces.Add(namespace)

@@ -20,7 +20,7 @@ import (
 // crashEvery makes every nth API call of a controller its end, for a while; half of the calls take effect before that.
 func crashEvery(n int) api.Injector {
 	calls, crashes := 0, 0
-	return api.InjectorFunc(func(c api.Call) api.Fault {
+	return engine.InjectorFunc(func(c api.Call) api.Fault {
 		calls++
 		if n == 0 || calls%n != 0 || crashes == 10 {
 			return api.Fault{}

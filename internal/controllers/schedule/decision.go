@@ -77,7 +77,7 @@ func (c *cycle) attributeRestrictions(r *NodeResult) {
 	}
 	r.Rule = "SCHED-184"
 	for _, key := range namedClaims(c.pod) {
-		_, name := api.SplitKey(key)
+		_, name := objects.SplitKey(key)
 		if slices.Contains(c.restrictions.single, name) && c.look.inUse(key) {
 			r.Claim = key
 			return

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // podRestrictions is the state of VolumeRestrictions for one pod (SCHED-181).
@@ -27,7 +27,7 @@ func (c *cycle) preFilterRestrictions() status {
 		claim, ok := c.look.claim(key)
 		if !ok {
 			// SCHED-180, SCHED-041: this is the first plugin that finds a claim missing.
-			_, name := api.SplitKey(key)
+			_, name := objects.SplitKey(key)
 			return rejectFor(noClaim(name).Error()).by("SCHED-041")
 		}
 		// SCHED-181: only ReadWriteOncePod claims matter.

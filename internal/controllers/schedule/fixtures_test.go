@@ -113,7 +113,7 @@ func driver(name string, tracks bool) *storagev1.CSIDriver {
 
 // capacity reports room for class wait; limit and size may be "".
 func capacity(key, size, limit string, at *metav1.LabelSelector) *storagev1.CSIStorageCapacity {
-	namespace, name := api.SplitKey(key)
+	namespace, name := objects.SplitKey(key)
 	c := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StorageClassName: "wait", NodeTopology: at}
 	if size != "" {
 		c.Capacity = new(resource.MustParse(size))

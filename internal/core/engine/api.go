@@ -205,12 +205,12 @@ func (server *API) write(p *Process, verb string, ref api.Ref, fn func() (api.Ob
 }
 
 // Create stores a new object of any kind in the name of p.
-func (server *API) Create(p *Process, obj api.Object, opts api.CreateOptions) (api.Object, error) {
+func (server *API) Create(p *Process, obj api.Object, opts store.CreateOptions) (api.Object, error) {
 	return server.write(p, "create", api.RefTo(obj), func() (api.Object, error) { return server.engine.store.CreateWith(obj, opts) })
 }
 
 // Update replaces an object of any kind, or its status, in the name of p.
-func (server *API) Update(p *Process, obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
+func (server *API) Update(p *Process, obj api.Object, sub api.Subresource, opts store.UpdateOptions) (api.Object, error) {
 	return server.write(p, verbOf("update", sub), api.RefTo(obj), func() (api.Object, error) { return server.engine.store.UpdateWith(obj, sub, opts) })
 }
 

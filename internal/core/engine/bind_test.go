@@ -19,7 +19,7 @@ import (
 func TestBind(t *testing.T) {
 	var calls []api.Call
 	log := &trace.Trace{}
-	e, err := engine.New(engine.Config{Trace: log, Injector: api.InjectorFunc(func(c api.Call) api.Fault {
+	e, err := engine.New(engine.Config{Trace: log, Injector: engine.InjectorFunc(func(c api.Call) api.Fault {
 		calls = append(calls, c)
 		return api.Fault{}
 	})})

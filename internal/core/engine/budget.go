@@ -27,7 +27,7 @@ func (p *Process) BackendWithin(call api.Call, latency, budget time.Duration, la
 	if delay > 0 {
 		p.traceCall(call, "begin", nil)
 	}
-	if !fault.None() {
+	if !NoFault(fault) {
 		p.traceFault(call, fault)
 	}
 	// MNT-006: the caller has given up before the call takes effect.

@@ -24,7 +24,7 @@ func TestBackendWithin(t *testing.T) {
 		{"MNT-006", "a fault", 0, api.Fault{Err: lost}, 0, false, lost},
 		{"MNT-006", "a lost reply", time.Second, api.Fault{Err: lost, Effect: true}, time.Second, true, lost},
 	} {
-		e, err := New(Config{Injector: api.InjectorFunc(func(api.Call) api.Fault { return tc.fault })})
+		e, err := New(Config{Injector: InjectorFunc(func(api.Call) api.Fault { return tc.fault })})
 		if err != nil {
 			t.Fatal(err)
 		}

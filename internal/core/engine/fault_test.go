@@ -31,7 +31,7 @@ func TestAwaited(t *testing.T) {
 		want     bool
 	}{
 		{"nobody injects anything", nil, "kubelet/n1", false},
-		{"somebody who cannot tell", api.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} }), "kubelet/n1", true},
+		{"somebody who cannot tell", engine.InjectorFunc(func(api.Call) api.Fault { return api.Fault{} }), "kubelet/n1", true},
 		{"somebody who knows of one", &oracle{verbs: []string{"get"}}, "kubelet/n1", true},
 		{"of none", &oracle{}, "kubelet/n1", false},
 		{"of none for this actor", &oracle{verbs: []string{"get"}}, "kubelet/n2", false},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -30,7 +31,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 }
 
 func claim(key string) *corev1.PersistentVolumeClaim {
-	namespace, name := api.SplitKey(key)
+	namespace, name := objects.SplitKey(key)
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{

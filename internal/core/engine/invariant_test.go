@@ -126,7 +126,7 @@ func TestWaitingIsCounted(t *testing.T) {
 	events := 0
 	for seed := range uint64(200) {
 		c := &chaos{rng: rand.New(rand.NewPCG(seed, 0))}
-		cfg := Config{Seed: int64(seed), Lag: map[string]time.Duration{"a1": 3}, Injector: api.InjectorFunc(func(api.Call) api.Fault {
+		cfg := Config{Seed: int64(seed), Lag: map[string]time.Duration{"a1": 3}, Injector: InjectorFunc(func(api.Call) api.Fault {
 			switch c.rng.IntN(20) {
 			case 0:
 				return api.Fault{Crash: true, Effect: c.rng.IntN(2) == 0, Restart: time.Duration(c.rng.IntN(10))}

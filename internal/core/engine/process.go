@@ -159,7 +159,7 @@ func (p *Process) before(call api.Call, latency time.Duration) (api.Fault, error
 	if p.engine.injector != nil {
 		call.Actor = p.actor.name
 		fault = p.engine.injector.Inject(call)
-		if !fault.None() {
+		if !NoFault(fault) {
 			p.traceFault(call, fault)
 		}
 	}

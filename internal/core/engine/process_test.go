@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -66,7 +67,7 @@ func TestLatency(t *testing.T) {
 
 // The user's process never waits, is not asked for faults, and has its calls take effect at once.
 func TestUser(t *testing.T) {
-	refuse := api.InjectorFunc(func(api.Call) api.Fault { return api.Fault{Err: errors.New("injected")} })
+	refuse := engine.InjectorFunc(func(api.Call) api.Fault { return api.Fault{Err: errors.New("injected")} })
 	e := newEngine(t, engine.Config{Seed: 1, Latency: time.Hour, Injector: refuse})
 	p := e.User()
 	p.Sleep(time.Hour)
@@ -86,7 +87,7 @@ func TestUser(t *testing.T) {
 // The methods for objects of any kind, and those of one kind, do the same.
 func TestAPIVerbs(t *testing.T) {
 	var verbs []string
-	note := api.InjectorFunc(func(c api.Call) api.Fault {
+	note := engine.InjectorFunc(func(c api.Call) api.Fault {
 		verbs = append(verbs, c.Verb+" "+c.Kind+"/"+c.Key)
 		if c.Actor != "a" || c.Target != api.APIServer {
 			t.Errorf("call %+v, want it from a to %s", c, api.APIServer)
@@ -126,7 +127,7 @@ func TestAPIVerbs(t *testing.T) {
 				t.Errorf("get of what is deleted: no error")
 			}
 
-			_, err = server.Create(p, claim("default/c"), api.CreateOptions{})
+			_, err = server.Create(p, claim("default/c"), store.CreateOptions{})
 			check("create of any kind", err)
 			other, err := server.Claims.List(p, "other")
 			check("list", err)
@@ -140,7 +141,7 @@ func TestAPIVerbs(t *testing.T) {
 			loaded.UID = "from elsewhere"
 			stored, err := server.Load(p, loaded)
 			check("load", err)
-			_, err = server.Update(p, stored, api.Status, api.UpdateOptions{})
+			_, err = server.Update(p, stored, api.Status, store.UpdateOptions{})
 			check("update of any kind", err)
 			_, err = server.Patch(p, ref, []byte(`{"metadata":{"labels":{"c":"d"}}}`), api.Main)
 			check("patch of any kind", err)
@@ -393,7 +394,7 @@ func TestCrashByFault(t *testing.T) {
 	for _, effect := range []bool{false, true} {
 		for seed := range int64(5) {
 			armed := true
-			cfg := engine.Config{Seed: seed, Trace: &trace.Trace{}, Injector: api.InjectorFunc(func(c api.Call) api.Fault {
+			cfg := engine.Config{Seed: seed, Trace: &trace.Trace{}, Injector: engine.InjectorFunc(func(c api.Call) api.Fault {
 				if armed && c.Verb == "create" {
 					armed = false
 					return api.Fault{Crash: true, Effect: effect, Restart: 10 * time.Second}
@@ -442,7 +443,7 @@ func TestCrashByFault(t *testing.T) {
 
 // A restart that a crash has arranged is off once the actor has lived again.
 func TestRestartIsForOneCrash(t *testing.T) {
-	crash := api.InjectorFunc(func(c api.Call) api.Fault { return api.Fault{Crash: true, Restart: time.Minute} })
+	crash := engine.InjectorFunc(func(c api.Call) api.Fault { return api.Fault{Crash: true, Restart: time.Minute} })
 	e := newEngine(t, engine.Config{Injector: crash})
 	lives := 0
 	a := startActor(t, e, "a", func(a *engine.Actor) {
@@ -519,7 +520,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := newEngine(t, engine.Config{Trace: &trace.Trace{}, Injector: api.InjectorFunc(func(api.Call) api.Fault { return test.fault })})
+			e := newEngine(t, engine.Config{Trace: &trace.Trace{}, Injector: engine.InjectorFunc(func(api.Call) api.Fault { return test.fault })})
 			var errs [2]error
 			effect := false
 			startActor(t, e, "a", func(a *engine.Actor) {
@@ -552,8 +553,8 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
-	if got, want := (api.Fault{Crash: true, Restart: time.Second}).String(), "crash, restart after 1s"; got != want {
-		t.Errorf("String() = %q, want %q", got, want)
+	if got, want := engine.FaultText(api.Fault{Crash: true, Restart: time.Second}), "crash, restart after 1s"; got != want {
+		t.Errorf("FaultText = %q, want %q", got, want)
 	}
 }
 

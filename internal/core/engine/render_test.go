@@ -19,6 +19,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -40,7 +41,7 @@ func tellStory(t *testing.T) *trace.Trace {
 	t.Helper()
 	log := &trace.Trace{}
 	calls := 0
-	e := newEngine(t, engine.Config{Trace: log, Injector: api.InjectorFunc(func(c api.Call) api.Fault {
+	e := newEngine(t, engine.Config{Trace: log, Injector: engine.InjectorFunc(func(c api.Call) api.Fault {
 		calls++
 		switch {
 		case calls == 1:
@@ -92,7 +93,7 @@ func tellStory(t *testing.T) *trace.Trace {
 	})
 	startActor(t, e, "kubelet/n1", func(a *engine.Actor) {})
 	create := func(obj api.Object) {
-		if _, err := e.API().Create(e.User(), obj, api.CreateOptions{}); err != nil {
+		if _, err := e.API().Create(e.User(), obj, store.CreateOptions{}); err != nil {
 			t.Fatalf("create: %v", err)
 		}
 	}

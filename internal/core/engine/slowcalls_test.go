@@ -38,7 +38,7 @@ func TestSlowCalls(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			log := &trace.Trace{}
-			e := newEngine(t, engine.Config{Trace: log, Injector: api.InjectorFunc(func(api.Call) api.Fault { return tt.fault })})
+			e := newEngine(t, engine.Config{Trace: log, Injector: engine.InjectorFunc(func(api.Call) api.Fault { return tt.fault })})
 			effect, err := false, error(nil)
 			_, failed := e.NewActor("a", func(a *engine.Actor) {
 				a.Go("call", func(p *engine.Process) {

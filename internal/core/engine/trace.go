@@ -23,7 +23,7 @@ func (p *Process) traceCall(call api.Call, verb string, err error) {
 }
 
 func (p *Process) traceFault(call api.Call, fault api.Fault) {
-	p.Record(trace.Entry{Type: trace.Injected, Call: call, Text: fault.String(), Err: fault.Err})
+	p.Record(trace.Entry{Type: trace.Injected, Call: call, Text: FaultText(fault), Err: fault.Err})
 }
 
 func (e *Engine) traceActor(name string, what trace.EntryType) {

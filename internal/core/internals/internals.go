@@ -9,14 +9,15 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 var (
 	// Engine returns the engine of a *volsim.Cluster. Its time, store and actors are those of the cluster.
 	Engine func(cluster any) *engine.Engine
 	// Create and Update are the methods of a *volsim.Cluster, with options.
-	Create func(cluster any, obj api.Object, opts api.CreateOptions) error
-	Update func(cluster any, obj api.Object, opts api.UpdateOptions) error
+	Create func(cluster any, obj api.Object, opts store.CreateOptions) error
+	Update func(cluster any, obj api.Object, opts store.UpdateOptions) error
 	// Options returns the internal settings of a *volsim.Config, which are part of the configuration and copied with it.
 	Options func(config any) *options.Options
 )

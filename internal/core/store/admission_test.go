@@ -187,7 +187,7 @@ func TestBackDoor(t *testing.T) {
 	s := New(Config{})
 	volume := goodVolume()
 	volume.Spec.PersistentVolumeReclaimPolicy = "Keep"
-	stored, err := s.Volumes.CreateWith(volume, api.CreateOptions{SkipValidation: true})
+	stored, err := s.Volumes.CreateWith(volume, CreateOptions{SkipValidation: true})
 	if err != nil {
 		t.Fatal(err)
 	}

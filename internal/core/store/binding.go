@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,7 @@ func (s *Store) Bind(key string, binding *corev1.Binding) (*corev1.Pod, error) {
 	if binding == nil {
 		return nil, s.Pods.badRequest("bind", "the binding is nil")
 	}
-	namespace, name := api.SplitKey(key)
+	namespace, name := objects.SplitKey(key)
 	// API-020, API-009: a binding has the name of its pod.
 	if binding.Namespace != "" && binding.Namespace != namespace {
 		return nil, errOtherNamespace()

@@ -30,7 +30,7 @@ func TestMetadataOnTrust(t *testing.T) {
 			return s.Pods.Create(with(pod("p"), func(p *corev1.Pod) { p.Annotations = good }))
 		}, false},
 		{"API-035", "it was created unchecked", func(s *store.Store) (*corev1.Pod, error) {
-			return s.Pods.CreateWith(with(pod("p"), func(p *corev1.Pod) { p.Annotations = bad }), api.CreateOptions{SkipValidation: true})
+			return s.Pods.CreateWith(with(pod("p"), func(p *corev1.Pod) { p.Annotations = bad }), store.CreateOptions{SkipValidation: true})
 		}, true},
 		{"API-035", "it was loaded", func(s *store.Store) (*corev1.Pod, error) {
 			return s.Pods.Load(with(pod("p"), func(p *corev1.Pod) { p.Annotations = bad }))
@@ -46,7 +46,7 @@ func TestMetadataOnTrust(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return s.Pods.UpdateWith(with(created, func(p *corev1.Pod) { p.Annotations = bad }), api.Main, api.UpdateOptions{SkipValidation: true})
+			return s.Pods.UpdateWith(with(created, func(p *corev1.Pod) { p.Annotations = bad }), api.Main, store.UpdateOptions{SkipValidation: true})
 		}, true},
 		{"API-262", "it came with a binding", func(s *store.Store) (*corev1.Pod, error) {
 			if _, err := s.Pods.Create(pod("p")); err != nil {

@@ -7,10 +7,10 @@ import (
 
 // Create stores a new object (API-001) and returns it as stored: defaulted, admitted, with uid, creationTimestamp and
 // resourceVersion. Errors are those of the API server: Invalid, AlreadyExists, Forbidden.
-func (t *Table[T]) Create(obj T) (T, error) { return t.CreateWith(obj, api.CreateOptions{}) }
+func (t *Table[T]) Create(obj T) (T, error) { return t.CreateWith(obj, CreateOptions{}) }
 
 // CreateWith is Create with options.
-func (t *Table[T]) CreateWith(obj T, opts api.CreateOptions) (T, error) {
+func (t *Table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 	var none T
 	if absent(obj) {
 		return none, t.badRequest("create", "the object is nil")
@@ -64,7 +64,7 @@ func clearServerFields(meta *metav1.ObjectMeta) {
 
 // createNamed prepares, validates and stores a new object whose name is known. taken reports that the error is AlreadyExists. versioned
 // says that the request named a resourceVersion.
-func (t *Table[T]) createNamed(obj T, versioned bool, opts api.CreateOptions) (taken bool, err error) {
+func (t *Table[T]) createNamed(obj T, versioned bool, opts CreateOptions) (taken bool, err error) {
 	meta := metaOf(obj)
 	if t.strategy.prepareCreate != nil {
 		t.strategy.prepareCreate(obj, meta.CreationTimestamp)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,7 +27,7 @@ func errVersionOnCreate() error {
 
 // notFound returns the error for an object that does not exist (API-022).
 func (t *Table[T]) notFound(key string) error {
-	_, name := api.SplitKey(key)
+	_, name := objects.SplitKey(key)
 	return apierrors.NewNotFound(t.resource.groupResource(), name)
 }
 

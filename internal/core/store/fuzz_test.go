@@ -102,7 +102,7 @@ func FuzzMergePatch(f *testing.F) {
 					continue
 				}
 				checkMerged(t, wasText, patch, encode(t, got), sub)
-				if _, err := s.UpdateWith(got, sub, api.UpdateOptions{}); err != nil {
+				if _, err := s.UpdateWith(got, sub, store.UpdateOptions{}); err != nil {
 					t.Fatalf("what a patch made is refused when it comes again: %v", err)
 				}
 			}

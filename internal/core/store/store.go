@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 )
@@ -73,8 +74,8 @@ func (s *Store) Version() uint64 { return s.version }
 
 // table is a Table without its type, for callers that handle objects of any kind.
 type table interface {
-	create(obj api.Object, opts api.CreateOptions) (api.Object, error)
-	update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error)
+	create(obj api.Object, opts CreateOptions) (api.Object, error)
+	update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error)
 	load(obj api.Object) (api.Object, error)
 	patch(key string, patch []byte, sub api.Subresource) (api.Object, error)
 	delete(key string, opts api.DeleteOptions) (api.Object, error)
@@ -84,7 +85,7 @@ type table interface {
 }
 
 func (s *Store) tableFor(obj api.Object) (table, error) {
-	if api.IsNil(obj) {
+	if objects.IsNil(obj) {
 		return nil, fmt.Errorf("the object is nil: pass a pointer to a k8s.io/api type")
 	}
 	kind := api.KindOf(obj)
@@ -104,11 +105,11 @@ func (s *Store) tableOf(kind api.Kind) (table, error) {
 
 // Create stores a new object of any kind, as Table.Create does.
 func (s *Store) Create(obj api.Object) (api.Object, error) {
-	return s.CreateWith(obj, api.CreateOptions{})
+	return s.CreateWith(obj, CreateOptions{})
 }
 
 // CreateWith is Create with options.
-func (s *Store) CreateWith(obj api.Object, opts api.CreateOptions) (api.Object, error) {
+func (s *Store) CreateWith(obj api.Object, opts CreateOptions) (api.Object, error) {
 	t, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err
@@ -118,16 +119,16 @@ func (s *Store) CreateWith(obj api.Object, opts api.CreateOptions) (api.Object, 
 
 // Update replaces an object of any kind, as Table.Update does.
 func (s *Store) Update(obj api.Object) (api.Object, error) {
-	return s.UpdateWith(obj, api.Main, api.UpdateOptions{})
+	return s.UpdateWith(obj, api.Main, UpdateOptions{})
 }
 
 // UpdateStatus replaces the status of an object of any kind, as Table.UpdateStatus does.
 func (s *Store) UpdateStatus(obj api.Object) (api.Object, error) {
-	return s.UpdateWith(obj, api.Status, api.UpdateOptions{})
+	return s.UpdateWith(obj, api.Status, UpdateOptions{})
 }
 
 // UpdateWith is Update or UpdateStatus with options.
-func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
+func (s *Store) UpdateWith(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
 	t, err := s.tableFor(obj)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 // The methods of the interface table.
 
-func (t *Table[T]) create(obj api.Object, opts api.CreateOptions) (api.Object, error) {
+func (t *Table[T]) create(obj api.Object, opts CreateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err
@@ -15,7 +15,7 @@ func (t *Table[T]) create(obj api.Object, opts api.CreateOptions) (api.Object, e
 	return untyped(t.CreateWith(typed, opts))
 }
 
-func (t *Table[T]) update(obj api.Object, sub api.Subresource, opts api.UpdateOptions) (api.Object, error) {
+func (t *Table[T]) update(obj api.Object, sub api.Subresource, opts UpdateOptions) (api.Object, error) {
 	typed, err := t.typed(obj)
 	if err != nil {
 		return nil, err

@@ -37,13 +37,13 @@ func BenchmarkStore(b *testing.B) {
 	run("update", func(s *store.Store, pv *corev1.PersistentVolume, _ int) error {
 		changed := *pv
 		changed.Spec.ClaimRef = &corev1.ObjectReference{Name: "data", ResourceVersion: pv.ResourceVersion}
-		_, err := s.Volumes.UpdateWith(&changed, api.Main, api.UpdateOptions{})
+		_, err := s.Volumes.UpdateWith(&changed, api.Main, store.UpdateOptions{})
 		return err
 	})
 	run("update-status", func(s *store.Store, pv *corev1.PersistentVolume, _ int) error {
 		changed := *pv
 		changed.Status.Message = pv.ResourceVersion
-		_, err := s.Volumes.UpdateWith(&changed, api.Status, api.UpdateOptions{})
+		_, err := s.Volumes.UpdateWith(&changed, api.Status, store.UpdateOptions{})
 		return err
 	})
 	run("patch", func(s *store.Store, pv *corev1.PersistentVolume, _ int) error {
@@ -103,7 +103,7 @@ func BenchmarkEngine(b *testing.B) {
 			for b.Loop() {
 				changed := *pv
 				changed.Status.Message = pv.ResourceVersion
-				pv, err = e.Store().Volumes.UpdateWith(&changed, api.Status, api.UpdateOptions{})
+				pv, err = e.Store().Volumes.UpdateWith(&changed, api.Status, store.UpdateOptions{})
 				must(b, err)
 				must(b, e.Settle(0))
 			}

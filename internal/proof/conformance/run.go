@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // SettleTime is the virtual time that passes after each step, before the observation.
@@ -182,7 +183,7 @@ func (p *runner) create(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
-	if err := internals.Create(p.cluster, obj, api.CreateOptions{SkipValidation: skipValidation}); err != nil {
+	if err := internals.Create(p.cluster, obj, store.CreateOptions{SkipValidation: skipValidation}); err != nil {
 		return err
 	}
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
@@ -201,7 +202,7 @@ func (p *runner) update(obj api.Object, skipValidation bool) error {
 	if storedAsGiven(obj) {
 		return p.cluster.Load(obj)
 	}
-	return internals.Update(p.cluster, obj, api.UpdateOptions{SkipValidation: skipValidation})
+	return internals.Update(p.cluster, obj, store.UpdateOptions{SkipValidation: skipValidation})
 }
 
 func (p *runner) patch(step Step) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func (g *generator) createVolume() Step {
@@ -158,7 +159,7 @@ func (g *generator) podRef() api.Ref {
 }
 
 func (g *generator) createPod() Step {
-	_, claim := api.SplitKey(g.known())
+	_, claim := objects.SplitKey(g.known())
 	opts := []fake.Option{fake.Claims(claim)}
 	if g.chance(2) {
 		opts = append(opts, fake.OnNode("n1"))

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 func (g *schedulingGenerator) pod(key string) *corev1.Pod {
-	namespace, name := api.SplitKey(key)
+	namespace, name := objects.SplitKey(key)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + namespace + "-" + name)}}
 	pod.Spec.SchedulerName = corev1.DefaultSchedulerName
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}

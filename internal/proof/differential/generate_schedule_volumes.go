@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
@@ -129,7 +128,7 @@ func (g *schedulingGenerator) volume(name string) *corev1.PersistentVolume {
 }
 
 func (g *schedulingGenerator) claim(key string) *corev1.PersistentVolumeClaim {
-	namespace, name := api.SplitKey(key)
+	namespace, name := objects.SplitKey(key)
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + namespace + "-" + name)}}
 	claim.Spec.AccessModes = g.accessModes()
 	claim.Spec.Resources.Requests = g.size()

@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/reclaim"
@@ -111,7 +112,7 @@ var AttachActors = []string{actors.AttachDetach, actors.Attacher(Driver)}
 
 // Create creates an object.
 func (w *Ours) Create(obj api.Object) (api.Object, error) {
-	if err := internals.Create(w.cluster, obj, api.CreateOptions{}); err != nil {
+	if err := internals.Create(w.cluster, obj, store.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	ref := api.RefTo(obj)
@@ -169,7 +170,7 @@ func named(ref api.Ref) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace, name := api.SplitKey(ref.Key)
+	namespace, name := objects.SplitKey(ref.Key)
 	meta := objs[0].(metav1.Object)
 	meta.SetNamespace(namespace)
 	meta.SetName(name)
@@ -222,7 +223,7 @@ func (w *Ours) Observe() (Observation, error) {
 // Add creates an object directly in the store, without a copy, like upstream.Cluster.Create.
 func (w *Ours) Add(obj api.Object) error {
 	e := internals.Engine(w.cluster)
-	_, err := e.API().Create(e.User(), obj, api.CreateOptions{})
+	_, err := e.API().Create(e.User(), obj, store.CreateOptions{})
 	return err
 }
 

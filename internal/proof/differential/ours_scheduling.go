@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/snapshot"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -84,7 +85,7 @@ func (s *OurScheduler) Do(step Step) (err error) {
 	server, user := s.engine.API(), s.engine.User()
 	switch step.Op {
 	case Create:
-		_, err = server.Create(user, step.Object.DeepCopyObject().(api.Object), api.CreateOptions{})
+		_, err = server.Create(user, step.Object.DeepCopyObject().(api.Object), store.CreateOptions{})
 	case Patch:
 		_, err = server.Patch(user, step.Ref, []byte(step.Patch), step.Sub)
 	case Delete:

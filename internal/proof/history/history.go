@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -224,7 +225,7 @@ func (p *player) createClass() error {
 }
 
 func (p *player) deleteClaim() error {
-	namespace, name := api.SplitKey(p.claim())
+	namespace, name := objects.SplitKey(p.claim())
 	return p.try(p.Delete(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}))
 }
 
@@ -245,7 +246,7 @@ func (p *player) onVolume(fn func(pv *corev1.PersistentVolume) error) error {
 }
 
 func (p *player) onClaim(patch string) error {
-	namespace, name := api.SplitKey(p.claim())
+	namespace, name := objects.SplitKey(p.claim())
 	return p.try(p.Patch(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, patch))
 }
 
@@ -282,7 +283,7 @@ func (p *player) selectNode() error {
 
 func (p *player) createPod() error {
 	p.pods++
-	_, claim := api.SplitKey(p.claim())
+	_, claim := objects.SplitKey(p.claim())
 	opts := []fake.Option{fake.Claims(claim)}
 	if !p.chance(3) {
 		opts = append(opts, fake.OnNode(p.node()))

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -68,7 +69,7 @@ func (r *Rig) Create(objs ...api.Object) {
 	r.T.Helper()
 	for _, obj := range objs {
 		r.OK(fake.Err(obj))
-		if _, err := r.API().Create(r.User(), copyOf(obj), api.CreateOptions{}); err != nil {
+		if _, err := r.API().Create(r.User(), copyOf(obj), store.CreateOptions{}); err != nil {
 			r.T.Fatalf("create %s: %v", api.RefTo(obj), err)
 		}
 	}

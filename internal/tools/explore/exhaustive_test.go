@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -56,7 +56,7 @@ func counting(actors int) Model {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := e.API().Create(e.User(), fake.Volume("counter", "1Gi"), api.CreateOptions{}); err != nil {
+		if _, err := e.API().Create(e.User(), fake.Volume("counter", "1Gi"), store.CreateOptions{}); err != nil {
 			return nil, err
 		}
 		var names []string

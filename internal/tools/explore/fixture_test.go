@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -86,7 +87,7 @@ func newModel(t *testing.T, build func(s *fixture), change ...func(*engine.Confi
 
 func (s *fixture) create(objs ...api.Object) {
 	for _, obj := range objs {
-		_, err := s.API().Create(s.User(), obj, api.CreateOptions{})
+		_, err := s.API().Create(s.User(), obj, store.CreateOptions{})
 		require.NoError(s.t, err)
 	}
 }
@@ -214,7 +215,7 @@ func (s *fixture) counting(start func(a *actor, m *counted)) {
 func traced(cfg *engine.Config) { cfg.Trace = &trace.Trace{} }
 
 func crashing(cfg *engine.Config) {
-	cfg.Injector = api.InjectorFunc(func(c api.Call) api.Fault {
+	cfg.Injector = engine.InjectorFunc(func(c api.Call) api.Fault {
 		return api.Fault{Crash: c.Kind == string(api.Node), Restart: pause}
 	})
 }

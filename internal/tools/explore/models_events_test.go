@@ -174,7 +174,7 @@ var modelsOfEvents = []smallModel{
 		})
 	}, change: func(cfg *engine.Config) {
 		n := 0
-		cfg.Injector = api.InjectorFunc(func(api.Call) (f api.Fault) {
+		cfg.Injector = engine.InjectorFunc(func(api.Call) (f api.Fault) {
 			if n++; n == 1 {
 				f.Err = errors.New("no luck")
 			}

@@ -212,7 +212,7 @@ var modelsOfPast = []smallModel{
 		s.does("second", func(p *proc) { label(p, "a", "1") })
 	}, change: func(cfg *engine.Config) {
 		n := 0
-		cfg.Injector = api.InjectorFunc(func(api.Call) (f api.Fault) {
+		cfg.Injector = engine.InjectorFunc(func(api.Call) (f api.Fault) {
 			if n++; n == 1 {
 				f.Err = errors.New("no luck")
 			}
@@ -229,7 +229,7 @@ var modelsOfPast = []smallModel{
 		})
 	}, change: func(cfg *engine.Config) {
 		last := ""
-		cfg.Injector = api.InjectorFunc(func(c api.Call) (f api.Fault) {
+		cfg.Injector = engine.InjectorFunc(func(c api.Call) (f api.Fault) {
 			if c.Actor == "third" && last == "first" {
 				f.Err = errors.New("no luck")
 			}

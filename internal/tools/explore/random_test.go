@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -71,11 +72,11 @@ func (w randomModel) make(choose func(n int) int) (*Run, error) {
 	}
 	objects := []string{"a", "b"}
 	for _, name := range objects {
-		if _, err := e.API().Create(e.User(), fake.Volume(name, "1Gi"), api.CreateOptions{}); err != nil {
+		if _, err := e.API().Create(e.User(), fake.Volume(name, "1Gi"), store.CreateOptions{}); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := e.API().Create(e.User(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, api.CreateOptions{}); err != nil {
+	if _, err := e.API().Create(e.User(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, store.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	run := &Run{Engine: e}
@@ -147,7 +148,7 @@ func (w randomModel) execute(e *engine.Engine, target string) error {
 	if len(pv.Finalizers) > 1 {
 		pv = pv.DeepCopy()
 		pv.Labels = map[string]string{"user": fmt.Sprint(len(pv.Finalizers))}
-		if _, err := e.API().Update(e.User(), pv, api.Main, api.UpdateOptions{}); err != nil {
+		if _, err := e.API().Update(e.User(), pv, api.Main, store.UpdateOptions{}); err != nil {
 			return err
 		}
 	}

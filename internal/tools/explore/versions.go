@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	coreobjects "github.com/volsim/volsim/internal/core/objects"
 )
 
 // versions are the resourceVersions of an object. A resourceVersion counts the writes to all objects, so it differs between runs that differ in
@@ -102,7 +103,7 @@ func (t *tracker) versionIndex(ref api.Ref, version string) []byte {
 // content returns the digest of an object, with the index of its version in place of the resourceVersion. Stored objects are immutable, so each
 // is read once.
 func (t *tracker) content(obj api.Object) digest {
-	if api.IsNil(obj) {
+	if coreobjects.IsNil(obj) {
 		return digest{}
 	}
 	if d, ok := t.contents[obj]; ok {

@@ -7,11 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // About reports whether an Event is about the object.
 func About(e *corev1.Event, ref api.Ref) bool {
-	namespace, name := api.SplitKey(ref.Key)
+	namespace, name := objects.SplitKey(ref.Key)
 	return e.InvolvedObject.Kind == string(ref.Kind) && e.InvolvedObject.Name == name && e.InvolvedObject.Namespace == namespace
 }
 

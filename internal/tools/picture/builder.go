@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/tools/graph"
 	"github.com/volsim/volsim/internal/tools/rules"
 	"github.com/volsim/volsim/trace"
@@ -204,17 +205,17 @@ func (b *builder) fail(err error) {
 
 // write stores what a write did to its object.
 func (b *builder) write(e trace.Entry, lane, entry int, at int64) {
-	if e.Err != nil || api.IsNil(e.Old) && api.IsNil(e.New) {
+	if e.Err != nil || objects.IsNil(e.Old) && objects.IsNil(e.New) {
 		return
 	}
-	if !api.IsNil(e.Old) && b.states[lane].seen != e.Old {
+	if !objects.IsNil(e.Old) && b.states[lane].seen != e.Old {
 		// What came before is not in the trace.
 		b.fail(b.version(lane, -1, e.Old))
 		b.bar(lane, b.unseen(lane, at), e.Old, -1)
 	}
 	b.fail(b.version(lane, entry, e.New))
 	b.bar(lane, at, e.New, entry)
-	if !api.IsNil(e.New) {
+	if !objects.IsNil(e.New) {
 		b.relate(lane, e.New)
 	}
 }

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -118,9 +119,9 @@ func outcome(e trace.Entry) string {
 	switch {
 	case e.Err != nil:
 		return "refused"
-	case api.IsNil(e.New):
+	case objects.IsNil(e.New):
 		return "gone"
-	case api.IsNil(e.Old):
+	case objects.IsNil(e.Old):
 		return "created"
 	case e.Old == e.New:
 		return "unchanged"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -36,7 +37,7 @@ func indexOf(log *trace.Trace) index {
 			ix.stops[e.Actor] = true
 		}
 		for _, obj := range []api.Object{e.Old, e.New} {
-			if e.Type != trace.Write || api.IsNil(obj) {
+			if e.Type != trace.Write || objects.IsNil(obj) {
 				continue
 			}
 			ix.byUID[string(obj.GetUID())] = e.Object

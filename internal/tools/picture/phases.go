@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // tone is a colour of bars; the style sheet knows which.
@@ -102,7 +103,7 @@ func attachmentPhase(va *storagev1.VolumeAttachment) phase {
 
 // bar has the lane show the object as it is from now on; nil is gone.
 func (b *builder) bar(lane int, at int64, obj api.Object, entry int) {
-	if api.IsNil(obj) {
+	if objects.IsNil(obj) {
 		b.bars(lane, at, -1, false, entry)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/tools/picture"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -75,7 +76,7 @@ func TestRetries(t *testing.T) {
 	require.NoError(t, err)
 	var created api.Object
 	for _, obj := range []api.Object{fake.Volume("pv", "1Gi", fake.CSISource("csi", "handle-1")), fake.Claim("data", "1Gi"), fake.Node("n1"), fake.Pod("web")} {
-		created, err = e.API().Create(e.User(), obj, api.CreateOptions{})
+		created, err = e.API().Create(e.User(), obj, store.CreateOptions{})
 		require.NoError(t, err)
 	}
 	broken := errors.New("broken")

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // version is how an object was after a write.
@@ -36,7 +37,7 @@ type laneState struct {
 // version stores how the object of a lane is from an entry on; nil is gone.
 func (b *builder) version(lane, entry int, obj api.Object) error {
 	s, l := b.states[lane], b.doc.Lanes[lane]
-	if api.IsNil(obj) {
+	if objects.IsNil(obj) {
 		if s.doc != nil {
 			l.Versions = append(l.Versions, version{Entry: entry, Gone: true})
 		}

@@ -282,7 +282,7 @@ func (r *run) recreateClaims(pod *corev1.Pod) error {
 
 // emptyObject returns an object with only its kind and name.
 func emptyObject(ref api.Ref) api.Object {
-	namespace, name := api.SplitKey(ref.Key)
+	namespace, name := objects.SplitKey(ref.Key)
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	return emptyOf(ref.Kind, meta)
 }

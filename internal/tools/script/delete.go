@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // deletion holds the arguments of the command delete.
@@ -121,7 +122,7 @@ func (d deletion) run(r *runner) error {
 		if d.forced {
 			verb = "force deleted"
 		}
-		namespace, name := api.SplitKey(ref.Key)
+		namespace, name := objects.SplitKey(ref.Key)
 		if namespace != "" {
 			where = " from " + namespace + " namespace"
 		}

@@ -3,7 +3,7 @@ package script
 import (
 	"strings"
 
-	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -83,9 +83,9 @@ func entryOutcome(_ *runner, e trace.Entry) string {
 		return ""
 	case e.Err != nil:
 		return "refused"
-	case api.IsNil(e.New):
+	case objects.IsNil(e.New):
 		return "gone"
-	case api.IsNil(e.Old):
+	case objects.IsNil(e.Old):
 		return "created"
 	case e.Old == e.New:
 		return "unchanged"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -139,7 +140,7 @@ func refsOf(words []string, namespace string) ([]api.Ref, error) {
 
 // displayName returns the name of an object as kubectl prints it, such as persistentvolume/pv1.
 func displayName(ref api.Ref) string {
-	_, name := api.SplitKey(ref.Key)
+	_, name := objects.SplitKey(ref.Key)
 	return singular(ref.Kind) + "/" + name
 }
 
@@ -211,7 +212,7 @@ var tables = map[api.Kind]kindTable{
 // emptyObject returns an object that has only this kind, namespace and name.
 func emptyObject(ref api.Ref) api.Object {
 	obj := tables[ref.Kind].named()
-	namespace, name := api.SplitKey(ref.Key)
+	namespace, name := objects.SplitKey(ref.Key)
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
 	return obj
@@ -219,6 +220,6 @@ func emptyObject(ref api.Ref) api.Object {
 
 // notFound returns the error of kubectl for a missing object.
 func notFound(ref api.Ref) error {
-	_, name := api.SplitKey(ref.Key)
+	_, name := objects.SplitKey(ref.Key)
 	return fmt.Errorf("%s %q not found", plural(ref.Kind), name)
 }

@@ -155,7 +155,7 @@ func readCreate(s *Script, args []string) (step, error) {
 		return nil, fmt.Errorf("invalid --validate=%s: want true or false", validate)
 	}
 	return forObjects(s, files, func(r *runner, obj api.Object) error {
-		if err := internals.Create(r.cluster, obj, api.CreateOptions{SkipValidation: validate == "false"}); err != nil {
+		if err := internals.Create(r.cluster, obj, store.CreateOptions{SkipValidation: validate == "false"}); err != nil {
 			return err
 		}
 		r.printf("%s created\n", displayName(api.RefTo(obj)))

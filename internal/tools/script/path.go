@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -210,7 +211,7 @@ func valueText(v any) string {
 
 // documentOf returns the object as the decoded JSON of its manifest.
 func documentOf(obj api.Object) map[string]any {
-	if !api.IsNil(obj) {
+	if !objects.IsNil(obj) {
 		if gvk := store.GroupVersionKind(api.KindOf(obj)); obj.GetObjectKind().GroupVersionKind().Empty() {
 			obj.GetObjectKind().SetGroupVersionKind(gvk)
 		}

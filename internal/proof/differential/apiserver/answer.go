@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
 
@@ -155,7 +156,7 @@ func (s *Server) carryOut(r *request, verb string, ref api.Ref, obj api.Object) 
 	if key := api.KeyOf(obj); key != ref.Key {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is %s, the path is that of %s", key, ref.Key))
 	}
-	return s.store.UpdateWith(obj, api.Subresource(r.sub), api.UpdateOptions{})
+	return s.store.UpdateWith(obj, api.Subresource(r.sub), store.UpdateOptions{})
 }
 
 func (s *Server) delete(r *request, ref api.Ref) (api.Object, error) {

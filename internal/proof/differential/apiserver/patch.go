@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // patch applies a patch to the newest version of an object.
@@ -40,5 +41,5 @@ func (s *Server) strategicPatch(r *request, ref api.Ref) (api.Object, error) {
 	if obj, err = r.resource.decode(patched); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	return s.store.UpdateWith(obj, api.Subresource(r.sub), api.UpdateOptions{})
+	return s.store.UpdateWith(obj, api.Subresource(r.sub), store.UpdateOptions{})
 }

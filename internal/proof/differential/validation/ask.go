@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Create asks both sides about a new object.
@@ -81,7 +82,7 @@ func (k Kind) Update(old, obj api.Object, sub api.Subresource) (ours, theirs Ver
 	if err != nil {
 		return ours, theirs, err
 	}
-	updated, refusal := s.UpdateWith(obj.DeepCopyObject().(api.Object), sub, api.UpdateOptions{})
+	updated, refusal := s.UpdateWith(obj.DeepCopyObject().(api.Object), sub, store.UpdateOptions{})
 	if ours, err = verdict(updated, refusal); err != nil {
 		return ours, theirs, err
 	}
