@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// What a claim says about its expansion decides who acts (MNT-412, MNT-926).
+// The status of a claim decides who expands (MNT-412, MNT-926).
 func TestJudge(t *testing.T) {
 	annotated := func(c *corev1.PersistentVolumeClaim) {
 		c.Annotations = map[string]string{objects.AnnNodeExpansionNotRequired: "true"}
@@ -153,7 +153,7 @@ func TestOnlineExpansionEnds(t *testing.T) {
 	}
 }
 
-// The first message about a failure stays (MNT-423, EXP-050).
+// The message of the first failure stays (MNT-423, EXP-050).
 func TestFirstResizeErrorStays(t *testing.T) {
 	w := newFixture(t)
 	w.failing(storage.NodeExpand, storage.Internal).Times(1)
@@ -169,7 +169,7 @@ func TestFirstResizeErrorStays(t *testing.T) {
 	}
 }
 
-// A note that cannot be made keeps the driver from being asked; a result that cannot be noted has it asked again (MNT-413, MNT-414).
+// The driver is not called if the status cannot be written before; it is called again if the result cannot be written (MNT-413, MNT-414).
 func TestExpansionNotesFail(t *testing.T) {
 	for _, tc := range []struct {
 		rule  string

@@ -80,7 +80,7 @@ func newFixture(t *testing.T, options ...func(*setup)) *fixture {
 	return w
 }
 
-// bound makes a volume and a claim that are bound to each other.
+// bound creates a volume and a claim that are bound to each other.
 func (w *fixture) bound(name, handle, claim string, options ...fake.Option) {
 	w.T.Helper()
 	uid := types.UID("uid-" + claim)
@@ -93,7 +93,7 @@ func (w *fixture) bound(name, handle, claim string, options ...fake.Option) {
 	w.Load(pvc)
 }
 
-// pod makes a pod with claim c1 as volume data, unless options say otherwise, and lets it arrive.
+// pod creates a pod with claim c1 as volume data, unless options say otherwise, and lets the kubelet see it.
 func (w *fixture) pod(name string, options ...fake.Option) *corev1.Pod {
 	w.T.Helper()
 	pod := fake.Pod(name, append([]fake.Option{fake.OnNode(nodeName)}, options...)...)
@@ -139,7 +139,7 @@ func (w *fixture) forceDelete(pod string) {
 	w.Advance(0)
 }
 
-// attach does what controller and attacher do: VolumeAttachment, storage, status of the node.
+// attach does the work of controller and attacher: VolumeAttachment, storage, status of the node.
 func (w *fixture) attach(handles ...string) {
 	w.T.Helper()
 	var attached []corev1.AttachedVolume
@@ -174,7 +174,7 @@ func (w *fixture) setAttached(attached ...corev1.AttachedVolume) {
 	w.OK(err)
 }
 
-// run brings a pod to Running, from the beginning.
+// run creates a pod and advances until it is Running.
 func (w *fixture) run(pod string, options ...fake.Option) *corev1.Pod {
 	w.T.Helper()
 	w.pod(pod, options...)
@@ -229,7 +229,7 @@ func (w *fixture) inUse() []corev1.UniqueVolumeName {
 	return node.Status.VolumesInUse
 }
 
-// state is how the volume is mounted for a pod, and on the node: "VolumeMounted DeviceGloballyMounted", "-" without a record.
+// state returns how the volume is mounted for a pod, and on the node: "VolumeMounted DeviceGloballyMounted", "-" without a record.
 func (w *fixture) state(uid types.UID) string {
 	k := w.node.kubelet
 	v, ok := k.actual.Volume(volumeName)
@@ -296,7 +296,7 @@ func newFixtureWith(t *testing.T, injector api.Injector) *fixture {
 	return newFixture(t, func(s *setup) { s.engine.Injector = injector })
 }
 
-// testSpec is the spec of a volume of a pod.
+// testSpec returns the spec of a volume of a pod.
 func testSpec(name string) *volumes.Spec {
 	return &volumes.Spec{VolumeSpec: objects.VolumeSpec{PV: fake.Volume("pv1", "1Gi")}, PodName: name}
 }

@@ -21,7 +21,7 @@ const (
 	readOnly   = `MountVolume.NodeExpandVolume failed for volume "pv1" requested read-only file system`
 )
 
-// grow does what the user and the controller do to expand c1, up to where the node takes over (MNT-400).
+// grow does the work of user and controller to expand c1, up to the part of the node (MNT-400).
 func (w *fixture) grow(size string, changes ...func(*corev1.PersistentVolumeClaim)) {
 	w.T.Helper()
 	quantity := resource.MustParse(size)
@@ -59,7 +59,7 @@ func (w *fixture) claim() string {
 	return strings.Join(words, " ")
 }
 
-// conditionMessage is the message of a condition of c1.
+// conditionMessage returns the message of a condition of c1.
 func (w *fixture) conditionMessage(kind corev1.PersistentVolumeClaimConditionType) string {
 	w.T.Helper()
 	c, err := w.Store().Claims.Get("default/c1")
@@ -72,7 +72,7 @@ func (w *fixture) conditionMessage(kind corev1.PersistentVolumeClaimConditionTyp
 	return ""
 }
 
-// nextSync lets the time pass until the next sync of p1 has its consequences.
+// nextSync advances until the next sync of p1 has had its effects.
 func (w *fixture) nextSync() {
 	w.T.Helper()
 	w.Advance(59 * time.Second)
@@ -82,7 +82,7 @@ func (w *fixture) nextSync() {
 	w.Advance(100 * time.Millisecond)
 }
 
-// steps are the writes of claims and the storage calls since the mark, in their order.
+// steps returns the writes of claims and the storage calls since the mark, in order.
 func (w *fixture) steps() []string {
 	var steps []string
 	for e := range w.Since() {

@@ -72,13 +72,13 @@ func TestResolve(t *testing.T) {
 			w.Advance(0)
 		})
 	}
-	// MNT-072j: only an API server without defaults has it.
+	// MNT-072j: only an API server without defaults has such a volume.
 	if err := checkMode("data", &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}, nil, nil); err == nil || err.Error() != "cannot get volumeMode for volume: pv" {
 		t.Errorf("MNT-072j: checkMode = %v", err)
 	}
 }
 
-// MNT-020: a volume that two plugins are in charge of is an error.
+// MNT-020: a volume that two plugins support is an error.
 func TestTwoPlugins(t *testing.T) {
 	w := newFixture(t, func(s *setup) {
 		s.backends = []storage.Backend{fake.InTree("kubernetes.io/a"), fake.InTree("kubernetes.io/b")}

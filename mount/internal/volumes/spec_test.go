@@ -114,7 +114,7 @@ func TestAccessMode(t *testing.T) {
 			t.Errorf("%s: modes %v: accessMode() = %s, forOnePod() = %v, want %s, %v", tc.rule, tc.modes, spec.AccessMode(), spec.SinglePod(), tc.mode, tc.onePod)
 		}
 	}
-	// MNT-303: a source in the pod is for one node.
+	// MNT-303: a source in the pod belongs to one node.
 	want(t, "MNT-303", (&Spec{VolumeSpec: inline("s", corev1.VolumeSource{})}).AccessMode(), corev1.ReadWriteOnce)
 }
 

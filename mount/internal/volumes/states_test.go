@@ -20,7 +20,7 @@ func specNamed(outer string) *Spec {
 func TestDesiredState(t *testing.T) {
 	d := NewDesired()
 	id := Identity{"v", true, true}
-	// MNT-045: labels are all empty, so that to be desired is all that counts.
+	// MNT-045: labels are all empty, so only Desired counts.
 	want(t, "MNT-040: new", d.AddPodVolume(id, podNamed("a"), specNamed("data")), true)
 	v, _ := d.Volume("v")
 	want(t, "MNT-040: record", []any{v.Attachable, v.DeviceMountable, v.GID, v.ReportedInUse, v.Size}, []any{true, true, "9", false, int64(1 << 30)})
