@@ -18,7 +18,8 @@ type retryQueue struct {
 	timers map[string]*engine.Timer
 }
 
-func newRetryQueue(a *engine.Actor, name string, cfg AttacherConfig, opts options.Attacher, sync func(*engine.Process, string) (bool, error)) *retryQueue {
+func newRetryQueue(a *engine.Actor, name string, cfg AttacherConfig, opts options.Attacher,
+	sync func(*engine.Process, string) (bool, error)) *retryQueue {
 	q := &retryQueue{
 		actor:   a,
 		limiter: engine.NewLimiter(cfg.RetryStart, cfg.RetryMax, 0, 0),

@@ -106,7 +106,8 @@ func complete(cfg *Config, opts *options.Attach) error {
 	return nil
 }
 
-func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.Attach, podsByClaim *store.Index[*corev1.Pod], constructed time.Time) *controller {
+func newController(a *engine.Actor, set *backends.Set, cfg Config, opts options.Attach, podsByClaim *store.Index[*corev1.Pod],
+	constructed time.Time) *controller {
 	s := a.Engine().Store()
 	c := &controller{
 		cfg:            cfg,

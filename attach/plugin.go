@@ -54,7 +54,8 @@ func (c *controller) detachWith(p *engine.Process, plugin objects.Plugin, name, 
 	if !ok {
 		return fmt.Errorf("plugin %s does not detach", plugin.Name)
 	}
-	return callBackend(p, plugin.Backend, storage.Detach, name, node, func() error { return attacher.Detach(storage.NodeRequest{ID: name, Node: node}) })
+	return callBackend(p, plugin.Backend, storage.Detach, name, node,
+		func() error { return attacher.Detach(storage.NodeRequest{ID: name, Node: node}) })
 }
 
 // callBackend calls a backend about a volume on a node. The call takes the time that the backend returns for it.

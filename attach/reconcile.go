@@ -109,7 +109,8 @@ func (c *controller) detachOne(p *engine.Process, u undesired) {
 }
 
 // awaitUnmount records once why a mounted volume is not detached, and arms the reconciler for the end of the 6 minutes.
-func (c *controller) awaitUnmount(p *engine.Process, u undesired, entry *attachment, facts DetachFacts, decision trace.Detach, elapsed time.Duration) {
+func (c *controller) awaitUnmount(p *engine.Process, u undesired, entry *attachment, facts DetachFacts, decision trace.Detach,
+	elapsed time.Duration) {
 	if entry.waiting != decision.Why {
 		entry.waiting = decision.Why
 		node, _ := c.infNodes.Get(u.at.node)
@@ -191,7 +192,8 @@ func (c *controller) reportMultiAttach(p *engine.Process, at pair, v *desiredVol
 		return
 	}
 	v.multiAttachReported = true
-	p.Decide("ATT-070", c.subject(v.spec, nil), "do not attach %s to node %s: it is attached to %v and allows one node only", at.volume, at.node, elsewhere)
+	p.Decide("ATT-070", c.subject(v.spec, nil), "do not attach %s to node %s: it is attached to %v and allows one node only", at.volume,
+		at.node, elsewhere)
 	blocking := c.desired.podsOn(at.volume, elsewhere)
 	for _, pod := range v.podList() {
 		c.events.Event(p, pod, corev1.EventTypeWarning, reasonFailed, multiAttachText(v.spec, pod.Namespace, blocking))

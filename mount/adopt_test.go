@@ -140,7 +140,7 @@ func TestAdoptedPodsGoOn(t *testing.T) {
 	l.adoptAll()
 	require.Len(t, l.node.Internal().Containers(), 4)
 	require.NoError(t, l.Advance(20*time.Minute))
-	require.Empty(t, l.did(), "nothing is written, mounted or told")
+	require.Empty(t, l.did(), "nothing is written, mounted or reported")
 	db, err := l.Pods.Get("default/db")
 	require.NoError(t, err)
 	require.Len(t, l.node.Internal().MountedVolumes(db.UID), 2)
@@ -261,7 +261,7 @@ func TestAdoptWhatIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestAdoptRefuses(t *testing.T) {
+func TestAdoptErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(l *loaded, pod *corev1.Pod) *corev1.Pod
@@ -298,7 +298,7 @@ func TestAdoptRefuses(t *testing.T) {
 			require.NoError(l.t, l.Load(pod))
 			return pod
 		}, "adopt pod default/db: volume data: failed to get Plugin"},
-		{"a backend that refuses", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
+		{"a backend that fails", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
 			claim, err := l.Claims.Get("default/raw")
 			require.NoError(l.t, err)
 			_, err = l.driver.Attach(storage.NodeRequest{ID: claim.Spec.VolumeName, Node: "elsewhere"})
@@ -379,12 +379,12 @@ func TestKubeletsDoNotTellOfAttaching(t *testing.T) {
 	require.NoError(t, c.Settle())
 	require.NoError(t, c.Create(fake.Pod("db", fake.OnNode("n1"), fake.Claims("data"))))
 	require.NoError(t, c.Settle())
-	told := map[string]bool{}
+	emitted := map[string]bool{}
 	for e := range c.Trace().Since(0) {
 		if e.Type == trace.Emitted && strings.HasSuffix(e.Reason, "AttachVolume") {
 			require.Equal(t, actors.AttachDetach, e.Actor)
-			told[e.Reason] = true
+			emitted[e.Reason] = true
 		}
 	}
-	require.Equal(t, map[string]bool{"FailedAttachVolume": true, "SuccessfulAttachVolume": true}, told)
+	require.Equal(t, map[string]bool{"FailedAttachVolume": true, "SuccessfulAttachVolume": true}, emitted)
 }

@@ -74,7 +74,7 @@ func (w *fixture) setCSINode(change func([]storagev1.CSINodeDriver) []storagev1.
 
 // written returns the kubelet's writes of the CSINode: the time and the limit.
 func (w *fixture) written() []string {
-	var told []string
+	var writes []string
 	for e := range w.Since() {
 		if e.Type != trace.Write || e.Err != nil || e.Actor != actors.Kubelet(nodeName) || e.Object.Kind != api.CSINode {
 			continue
@@ -87,16 +87,16 @@ func (w *fixture) written() []string {
 			}
 			drivers = append(drivers, d.Name+"="+limit)
 		}
-		told = append(told, fmt.Sprintf("%v %s %s", e.Time.Sub(w.Begin), e.Verb, strings.Join(drivers, " ")))
+		writes = append(writes, fmt.Sprintf("%v %s %s", e.Time.Sub(w.Begin), e.Verb, strings.Join(drivers, " ")))
 	}
-	return told
+	return writes
 }
 
 // A kubelet queries a driver one period after the start and then every period, and writes only changes.
 func TestLimitPeriod(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name string
-		play       func(w *fixture)
+		run        func(w *fixture)
 		want       []string
 	}{
 		{"MNT-359", "at the tick", func(w *fixture) { w.driver.SetAttachLimit("", 3) }, []string{"1m0s update d=3"}},
@@ -194,7 +194,7 @@ func TestLimitPeriod(t *testing.T) {
 			w.until(90)
 			w.node.Partition(false)
 		}, []string{"2m0s update d=3"}},
-		{"MNT-361", "somebody else says otherwise", func(w *fixture) {
+		{"MNT-361", "another component changes it", func(w *fixture) {
 			w.setCSINode(func(d []storagev1.CSINodeDriver) []storagev1.CSINodeDriver { d[0].Allocatable = nil; return d })
 		}, []string{"1m0s update d=5"}},
 		{"MNT-361", "what changes comes last", func(w *fixture) {
@@ -213,7 +213,7 @@ func TestLimitPeriod(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := asked(t)
-			tc.play(w)
+			tc.run(w)
 			w.until(300)
 			want(t, tc.rule, w.written(), tc.want)
 			want(t, "MNT-361: events", w.events(), nil)
@@ -255,13 +255,13 @@ func TestLimitPeriodIdle(t *testing.T) {
 
 	limit := int32(5)
 	w = asked(t, func(s *setup) { s.wrap = func(d *fake.Memory) storage.Backend { return silent{d, &limit} } })
-	want(t, "MNT-359: who does not tell is asked", quiet(w), false)
+	want(t, "MNT-359: a driver that does not report changes is asked", quiet(w), false)
 	limit = 3
 	w.until(200)
 	want(t, "MNT-359: silent", w.written(), []string{"1m0s update d=3"})
 
 	w = newFixture(t)
-	want(t, "MNT-360: nobody asks", len(w.node.kubelet.registrar.limits), 0)
+	want(t, "MNT-360: no driver is asked", len(w.node.kubelet.registrar.limits), 0)
 }
 
 // silent is a driver whose limit changes without notification.

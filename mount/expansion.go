@@ -79,16 +79,17 @@ func claimKey(spec *volumes.Spec) string {
 func (ex *volumeExpansion) expandInUse(pr volumes.DesiredPair) {
 	snapshot, pod, spec := *pr.Volume, pr.Pod.Pod, pr.Pod.Spec
 	// MNT-153, MNT-406: the operation is on the volume as a whole, and has a backoff only after an error.
-	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, pod, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) }, func(p *engine.Process) error {
-		err := ex.expandMounted(p, snapshot, spec, pod)
-		if err == nil || is[panicError](err) {
+	ex.k.operations.startThen(volumeKey(snapshot.Name), opExpand, pod, func() { ex.afterExpansion(snapshot.Name, claimKey(spec)) },
+		func(p *engine.Process) error {
+			err := ex.expandMounted(p, snapshot, spec, pod)
+			if err == nil || is[panicError](err) {
+				return err
+			}
+			err = fmt.Errorf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %w", spec.Name(), err)
+			// MNT-393: each failed operation emits an Event.
+			ex.k.Event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
 			return err
-		}
-		err = fmt.Errorf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %w", spec.Name(), err)
-		// MNT-393: each failed operation emits an Event.
-		ex.k.Event(p, pod, corev1.EventTypeWarning, "VolumeResizeFailed", "%s", err.Error())
-		return err
-	})
+		})
 }
 
 // afterExpansion requests the next pass after an attempt to expand a mounted volume.
@@ -139,7 +140,8 @@ func (ex *volumeExpansion) expandMounted(p *engine.Process, v volumes.DesiredVol
 }
 
 // tryExpansion reads the claim and expands the volume.
-func (ex *volumeExpansion) tryExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) (done bool, size int64, err error) {
+func (ex *volumeExpansion) tryExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod,
+	av *volumes.ActualVolume) (done bool, size int64, err error) {
 	claim, err := ex.claimOf(p, spec)
 	if err != nil {
 		return false, 0, err
@@ -154,7 +156,8 @@ func (ex *volumeExpansion) tryExpansion(p *engine.Process, v volumes.DesiredVolu
 
 // expandAtMount expands a volume that has just been mounted for a pod, if it is larger than the claim (MNT-410). With an error, the pod
 // does not get the volume. staged is where a device was staged, "" if it was not.
-func (ex *volumeExpansion) expandAtMount(p *engine.Process, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod, staged string) error {
+func (ex *volumeExpansion) expandAtMount(p *engine.Process, name corev1.UniqueVolumeName, spec *volumes.Spec, pod *corev1.Pod,
+	staged string) error {
 	// MNT-410: only volumes of claims are expanded. Adopted volumes stay as they are.
 	if ex.k.plugins.Silent || claimKey(spec) == "" || !ex.k.plugins.For(spec.Plugin.Name).CanExpandOnNode(spec) {
 		return nil

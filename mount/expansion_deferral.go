@@ -30,7 +30,8 @@ func (r *expansionDeferral) slow() bool { return r.took >= passPeriod }
 const deferralReason = "FileSystemResizeFailed"
 
 // deferExpansion runs the operation for a pod that may only read (MNT-406).
-func (ex *volumeExpansion) deferExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, av *volumes.ActualVolume) error {
+func (ex *volumeExpansion) deferExpansion(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod,
+	av *volumes.ActualVolume) error {
 	began := p.Now()
 	claim, err := ex.claimOf(p, spec)
 	if err != nil {
@@ -46,7 +47,8 @@ func (ex *volumeExpansion) deferExpansion(p *engine.Process, v volumes.DesiredVo
 }
 
 // reportReadOnly emits the Events about a volume that is not expanded because this pod may not write to it (MNT-395).
-func (ex *volumeExpansion) reportReadOnly(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (text string) {
+func (ex *volumeExpansion) reportReadOnly(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
+	claim *corev1.PersistentVolumeClaim) (text string) {
 	text = fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", spec.Name())
 	// MNT-395, MNT-334, EXP-042: a read-only mount is not expanded; both the pod and the claim get an Event.
 	for _, obj := range []api.Object{pod, claim} {

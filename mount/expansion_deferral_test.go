@@ -26,15 +26,15 @@ func (w *fixture) reader(name string) *corev1.Pod {
 	return pod
 }
 
-// told returns the stored Events of rejected expansions since the mark: "p1: 25 until 1s".
-func (w *fixture) told() []string {
-	var told []string
+// deferralEvents returns the stored Events about a deferred expansion since the mark: "p1: 25 until 1s".
+func (w *fixture) deferralEvents() []string {
+	var events []string
 	for e := range w.Store().Events.All() {
 		if e.Reason == deferralReason {
-			told = append(told, fmt.Sprintf("%s: %d until %v", e.InvolvedObject.Name, e.Count, e.LastTimestamp.Sub(w.Begin)))
+			events = append(events, fmt.Sprintf("%s: %d until %v", e.InvolvedObject.Name, e.Count, e.LastTimestamp.Sub(w.Begin)))
 		}
 	}
-	return told
+	return events
 }
 
 // readers returns a fixture with pods that read a volume that has grown, at the first pass that finds it.
@@ -52,9 +52,9 @@ func readers(t *testing.T, options ...func(*setup)) *fixture {
 	return w
 }
 
-// A volume that all of a node's pods only read is not expanded, which is told ten times a second; client-go's limit of Events about an
-// object applies, and all are counted (MNT-395, MNT-406, BIND-004).
-func TestRefusedAgain(t *testing.T) {
+// A volume that the pods of a node only read is not expanded. Ten times a second, an Event reports that; client-go limits the Events
+// about an object, and counts all of them (MNT-395, MNT-406, BIND-004).
+func TestDeferredAgain(t *testing.T) {
 	for _, tt := range []struct {
 		rule, name string
 		do         func(*fixture)
@@ -83,20 +83,20 @@ func TestRefusedAgain(t *testing.T) {
 				tt.do(w)
 			}
 			w.Advance(tt.after)
-			want(t, "Events", w.told(), tt.want)
+			want(t, "Events", w.deferralEvents(), tt.want)
 			if got := count(w.events(), deferralReason) / 2; got > tt.passes {
-				t.Errorf("%d passes were played, want %d at most", got, tt.passes)
+				t.Errorf("%d passes were run, want %d at most", got, tt.passes)
 			}
 			want(t, "work is left", w.Working(), false)
 		})
 	}
 }
 
-// The Events of a rejected volume are counted for its claim, whichever pods come and go (MNT-395, MNT-406).
-func TestRefusalsAreCounted(t *testing.T) {
+// The Events about a deferral count for its claim, even if its pods change (MNT-395, MNT-406).
+func TestDeferralEventsAreCounted(t *testing.T) {
 	w := readers(t)
 	w.Advance(100*time.Second + 50*time.Millisecond)
-	w.deletePod("p1") // seen by the pass to come, which tells nothing
+	w.deletePod("p1") // the next pass sees it, and emits nothing
 	w.Advance(30 * time.Second)
 	w.reader("p2")
 	w.Advance(200 * time.Second)
@@ -107,11 +107,11 @@ func TestRefusalsAreCounted(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %d", e.InvolvedObject.Name, e.Count))
 		}
 	}
-	want(t, "MNT-406: Events", got, []string{fmt.Sprintf("c1: %d", w.refusals(t)), "p1: 25"})
+	want(t, "MNT-406: Events", got, []string{fmt.Sprintf("c1: %d", w.claimEvents(t)), "p1: 25"})
 }
 
-// refusals counts the Events about c1 until 300 s after the mark, in a second fixture in which every pass runs.
-func (w *fixture) refusals(t *testing.T) int {
+// claimEvents counts the Events about c1 until 300 s after the mark, in a fixture that runs every pass.
+func (w *fixture) claimEvents(t *testing.T) int {
 	t.Helper()
 	all := readers(t, func(s *setup) { s.opts.EveryPass = true })
 	all.Advance(100*time.Second + 50*time.Millisecond)
@@ -122,8 +122,9 @@ func (w *fixture) refusals(t *testing.T) int {
 	return count(all.events(), deferralReason+" default/c1")
 }
 
-// TestSkippedPasses: MNT-406, BIND-004, skipping passes that find nothing new has exactly the effects of running all of them.
-func TestSkippedPasses(t *testing.T) {
+// TestSkippedDeferralPasses: MNT-406, BIND-004, skipping passes that change nothing has the same effects, at the same times, as running
+// all of them.
+func TestSkippedDeferralPasses(t *testing.T) {
 	fewer := 0
 	for seed := uint64(1); seed <= 60; seed++ {
 		some, few := runReaders(t, seed, false)
@@ -141,7 +142,7 @@ func TestSkippedPasses(t *testing.T) {
 	}
 }
 
-// runReaders runs a random history of pods that share a volume that grows. It returns all effects, and how many Events it emitted.
+// runReaders runs a random history of pods that share a volume that grows. It returns the effects, and how many Events were emitted.
 func runReaders(t *testing.T, seed uint64, every bool) (string, int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))

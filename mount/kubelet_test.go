@@ -166,7 +166,7 @@ func TestAttachabilityBegins(t *testing.T) {
 	w.Advance(500 * time.Millisecond)
 	v, _ := w.node.kubelet.desired.Volume(volumeName)
 	want(t, "MNT-041: fixed", v.Attachable, false)
-	want(t, "MNT-195: told", strings.Contains(strings.Join(w.events(), "\n"), "MountVolume.WaitForAttach failed"), true)
+	want(t, "MNT-195: Event", strings.Contains(strings.Join(w.events(), "\n"), "MountVolume.WaitForAttach failed"), true)
 	want(t, "MNT-195: no call", w.calls(), []string{"Stage h1", "Publish h1"})
 }
 
@@ -524,10 +524,10 @@ func TestStatusIsTriedAgain(t *testing.T) {
 		after time.Duration
 		want  corev1.PodPhase
 	}{
-		{"refused once, told already", 1, 0, corev1.PodPending},
-		{"refused once, and tried again", 1, 10 * time.Second, corev1.PodRunning},
-		{"refused twice", 2, 10 * time.Second, corev1.PodPending},
-		{"refused twice, and tried again", 2, 20 * time.Second, corev1.PodRunning},
+		{"fails once, reported already", 1, 0, corev1.PodPending},
+		{"fails once, and is repeated", 1, 10 * time.Second, corev1.PodRunning},
+		{"fails twice", 2, 10 * time.Second, corev1.PodPending},
+		{"fails twice, and is repeated", 2, 20 * time.Second, corev1.PodRunning},
 	}
 	for _, tc := range tests {
 		w := newFixture(t)

@@ -63,9 +63,9 @@ func TestSyncsThatFindNothing(t *testing.T) {
 		reads      int
 		unpublish  string
 	}{
-		{"MNT-009", "the syncs of a pod that runs well are left out", false, 0, "70ms Unpublish h1"},
-		// Each of them keeps the populator for 40 ms from its next pass, so that the one which sees the end of the pod comes later.
-		{"MNT-069", "two of them, each followed by a look at the claim", true, 2, "170ms Unpublish h1"},
+		{"MNT-009", "the syncs of a pod that runs well are skipped", false, 0, "70ms Unpublish h1"},
+		// Each of them delays the populator's next passes by 40 ms, so the end of the pod is seen later.
+		{"MNT-069", "two of them, each followed by a read of the claim", true, 2, "170ms Unpublish h1"},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			seen := &counter{}

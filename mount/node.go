@@ -118,7 +118,8 @@ func (n *Node) register(driver string, there bool) {
 // the pod does not run here, or if the phase is another one.
 func (n *Node) Exit(pod string, phase corev1.PodPhase) error {
 	if !terminal(phase) {
-		return fmt.Errorf("exit of pod %s: phase %q is not one in which pods end: give %s or %s", pod, phase, corev1.PodSucceeded, corev1.PodFailed)
+		return fmt.Errorf("exit of pod %s: phase %q is not one in which pods end: give %s or %s", pod, phase, corev1.PodSucceeded,
+			corev1.PodFailed)
 	}
 	for _, c := range n.runtime.list() {
 		if api.KeyOf(c.pod) == pod && c.exit == "" {

@@ -84,7 +84,8 @@ func (sr *statusReporter) reportIfChanged() {
 		return
 	}
 	inUse := sr.inUse()
-	if !sr.last.known || !slices.Equal(inUse, sr.last.reported) || sr.k.object != nil && !slices.Equal(sr.k.object.Status.VolumesInUse, inUse) {
+	if !sr.last.known || !slices.Equal(inUse, sr.last.reported) ||
+		sr.k.object != nil && !slices.Equal(sr.k.object.Status.VolumesInUse, inUse) {
 		sr.ticker.Arm()
 	}
 }
@@ -197,7 +198,8 @@ func (sr *statusReporter) extendHeartbeats() {
 // changes, and while a fault waits for one.
 func (sr *statusReporter) mayBeObserved() bool {
 	now := sr.k.actor.Engine().Now()
-	return sr.k.opts.EveryReport || sr.last.due || now.Before(sr.last.until) || sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported) ||
+	return sr.k.opts.EveryReport || sr.last.due || now.Before(sr.last.until) ||
+		sr.k.node.nodes.hasUnusedAttachment(sr.k.node.name, sr.last.reported) ||
 		sr.k.faultPending("patch-status", api.Node, sr.k.node.name)
 }
 

@@ -24,7 +24,8 @@ func (op *operations) mapVolume(p *engine.Process, pr volumes.DesiredPair) {
 	// MNT-308: creating a mapper writes to the disk, even if the operation then does not start.
 	if err := volumePlugin.PrepareMap(spec); err != nil {
 		// MNT-220, MNT-391: a mapper that cannot be created emits an Event in each pass.
-		op.k.Event(p, pod, corev1.EventTypeWarning, "FailedMapVolume", "MapVolume.NewBlockVolumeMapper initialization failed for volume %q : %v", spec.Name(), err)
+		op.k.Event(p, pod, corev1.EventTypeWarning, "FailedMapVolume",
+			"MapVolume.NewBlockVolumeMapper initialization failed for volume %q : %v", spec.Name(), err)
 		op.k.reconciler.ticker.ArmBackground()
 		return
 	}
@@ -46,7 +47,8 @@ func (op *operations) mapVolume(p *engine.Process, pr volumes.DesiredPair) {
 }
 
 // mapDevice runs the operation. With an error, failed names the step.
-func (op *operations) mapDevice(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod, volumePlugin plugin.Plugin) (failed string, err error) {
+func (op *operations) mapDevice(p *engine.Process, v volumes.DesiredVolume, spec *volumes.Spec, pod *corev1.Pod,
+	volumePlugin plugin.Plugin) (failed string, err error) {
 	// MNT-221: step 1: a ReadWriteOncePod volume has one pod.
 	if spec.SinglePod() && op.usedByOther(v.Name, pod.UID) {
 		return "MapVolume.SetUpDevice failed", errOnePod
@@ -92,8 +94,10 @@ func (op *operations) mapDevice(p *engine.Process, v volumes.DesiredVolume, spec
 		return prefix, err
 	}
 	// MNT-228, MNT-392: success emits two Events.
-	op.k.Event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q globalMapPath %q", spec.Name(), mapPath)
-	op.k.Event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", spec.Name(), op.podMapDir(spec, pod))
+	op.k.Event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q globalMapPath %q",
+		spec.Name(), mapPath)
+	op.k.Event(p, pod, corev1.EventTypeNormal, "SuccessfulMountVolume", "MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q",
+		spec.Name(), op.podMapDir(spec, pod))
 	if err := op.k.expansion.expandAtMount(p, v.Name, spec, pod, staged); is[panicError](err) {
 		// MNT-430: the state of the pod's mount is not recorded.
 		return "", err
@@ -108,7 +112,8 @@ func (op *operations) mapDevice(p *engine.Process, v volumes.DesiredVolume, spec
 }
 
 // bindDevice links the device in the directories of the volume and of the pod.
-func (op *operations) bindDevice(av *volumes.ActualVolume, spec *volumes.Spec, pod *corev1.Pod, devicePath, mapPath string) (failed string, err error) {
+func (op *operations) bindDevice(av *volumes.ActualVolume, spec *volumes.Spec, pod *corev1.Pod, devicePath, mapPath string,
+) (failed string, err error) {
 	// MNT-226: step 6: a device needs a path.
 	if devicePath == "" {
 		return "MapVolume failed", fmt.Errorf("Device path of the volume is empty")
@@ -116,7 +121,8 @@ func (op *operations) bindDevice(av *volumes.ActualVolume, spec *volumes.Spec, p
 	av.SetDevice(volumes.DeviceMounted, devicePath, mapPath)
 	// MNT-227, MNT-231: step 7: the bind file marks the pod as a user of the device.
 	fs, bind := op.k.node.disk, mapPath+"/"+string(pod.UID)
-	if err := fs.Mount(disk.Mount{Path: bind, Source: devicePath, Plugin: spec.Plugin.Name, Volume: spec.ID(), Pod: string(pod.UID), Block: true}); err != nil {
+	if err := fs.Mount(disk.Mount{Path: bind, Source: devicePath, Plugin: spec.Plugin.Name, Volume: spec.ID(), Pod: string(pod.UID),
+		Block: true}); err != nil {
 		return "MapVolume.MapBlockVolume failed", err
 	}
 	if err := fs.Link(op.k.layout.PodDevice(pod.UID, spec.Plugin.Name, spec.Name()), devicePath); err != nil {

@@ -118,7 +118,8 @@ var errFilesystemMismatch = errors.New("wrong file system type")
 func (op *operations) reportMismatch(p *engine.Process, spec *volumes.Spec, err error) {
 	if spec.PV != nil && errors.Is(err, errFilesystemMismatch) {
 		// MNT-202, MNT-397: the wrong file system emits an Event on the PersistentVolume.
-		op.k.Event(p, spec.PV, corev1.EventTypeWarning, "FailedMountOnFilesystemMismatch", "MountVolume failed for volume %q %s", spec.Name(), err.Error())
+		op.k.Event(p, spec.PV, corev1.EventTypeWarning, "FailedMountOnFilesystemMismatch", "MountVolume failed for volume %q %s", spec.Name(),
+			err.Error())
 	}
 }
 

@@ -33,7 +33,8 @@ func (op *operations) unmountVolume(p *engine.Process, v *volumes.ActualVolume, 
 }
 
 // unmountFrom runs the operation.
-func (op *operations) unmountFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, tearDown func(*engine.Process) error) error {
+func (op *operations) unmountFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec,
+	tearDown func(*engine.Process) error) error {
 	// MNT-261, MNT-915: step 1: subPath mounts are removed first; an error there changes no state.
 	if err := op.removeSubpaths(uid, spec.Name()); err != nil {
 		return fmt.Errorf("error cleaning subPath mounts for volume %q : %w", spec.Name(), err)
@@ -70,7 +71,8 @@ func (op *operations) unmapVolume(p *engine.Process, v *volumes.ActualVolume, ap
 }
 
 // unmapFrom runs the operation.
-func (op *operations) unmapFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, mapPath string, unmap func(*engine.Process) error) error {
+func (op *operations) unmapFrom(p *engine.Process, name corev1.UniqueVolumeName, uid types.UID, spec *volumes.Spec, mapPath string,
+	unmap func(*engine.Process) error) error {
 	// MNT-270, MNT-918: the state becomes uncertain first. Each step succeeds if its work was done before.
 	op.setPodState(name, uid, spec, volumes.MountUncertain)
 	fs, bind := op.k.node.disk, mapPath+"/"+string(uid)

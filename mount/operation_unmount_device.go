@@ -30,7 +30,8 @@ func (op *operations) unmountDeviceFromNode(p *engine.Process, v *volumes.Actual
 	}
 	// MNT-281: step 2: a device that other mounts come from stays mounted.
 	if refs := op.otherRefs(mountPath); len(refs) > 0 {
-		return fmt.Errorf("UnmountDevice failed for volume %q : the device mount path %q is still mounted by other references %v", spec.Name(), mountPath, refs)
+		return fmt.Errorf("UnmountDevice failed for volume %q : the device mount path %q is still mounted by other references %v", spec.Name(),
+			mountPath, refs)
 	}
 	if err := volumePlugin.UnmountDevice(p, spec, mountPath); err != nil {
 		// MNT-282, MNT-916: step 3: after an error the state is uncertain, so that a new pod stages the volume again.

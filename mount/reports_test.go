@@ -37,7 +37,7 @@ func TestUnchangedReports(t *testing.T) {
 				differ++
 			}
 		}
-		require.Positive(t, differ, "no report is ever left out")
+		require.Positive(t, differ, "no report is ever skipped")
 	}
 }
 
@@ -54,8 +54,8 @@ func (r *reads) Inject(call api.Call) api.Fault {
 func (r *reads) Awaits(api.Call) bool { return false }
 func (r *reads) OnFault(func())       {}
 
-// TestSkippedSyncs: MNT-009, MNT-069, where requests take no time, skipping the syncs of pods that run well has exactly the effects of
-// making all of them.
+// TestSkippedSyncs: MNT-009, MNT-069, where requests take no time, skipping the syncs of pods that run well has the same effects as
+// running all of them.
 func TestSkippedSyncs(t *testing.T) {
 	opts, differ := history.Options{Steps: 60, Whole: true, Nodes: true}, 0
 	for seed := uint64(300); seed < 325; seed++ {
@@ -78,8 +78,8 @@ var (
 	version   = regexp.MustCompile(`[vV]ersion (none|"\d+") -> (none|"\d+")`)
 )
 
-// runReports runs a history, and then time without users until nothing changes. It returns all effects, and how many events the engine
-// ran.
+// runReports runs a history and then advances without users until everything is idle. It returns the effects, and the number of unchanged
+// reports.
 func runReports(t *testing.T, opts history.Options, seed uint64, change func(*volsim.Config)) (string, int) {
 	cfg, _ := history.Config(0)
 	change(&cfg)

@@ -22,7 +22,7 @@ import (
 func TestExpansionAtMount(t *testing.T) {
 	block := func(s *setup) { s.volume = []fake.Option{fake.Block()} }
 	const note, note0 = "patch-status 1Gi NodeResizeInProgress", "patch-status 0 NodeResizeInProgress"
-	told := []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}
+	success := []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}
 	loseCapacity := func(w *fixture) {
 		w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = nil })
 	}
@@ -53,9 +53,9 @@ func TestExpansionAtMount(t *testing.T) {
 			pod: fake.BlockClaims("c1"), steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1 = Internal", note},
 			phase: corev1.PodPending},
 		{rule: "MNT-430", name: "a claim that has lost its capacity", prepare: loseCapacity,
-			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(told, told), phase: corev1.PodPending},
+			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(success, success), phase: corev1.PodPending},
 		{rule: "MNT-430", name: "the same of a device", options: []func(*setup){block}, prepare: loseCapacity, pod: fake.BlockClaims("c1"),
-			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(told, told), phase: corev1.PodPending},
+			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(success, success), phase: corev1.PodPending},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			w := newFixture(t, tc.options...)
@@ -101,7 +101,7 @@ func each(lines []string) (different []string) {
 // A volume that pods may only read is not expanded (MNT-395, MNT-406, MNT-410, EXP-042).
 func TestReadOnlyIsNotExpanded(t *testing.T) {
 	reads := func(pod *corev1.Pod) { pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true }
-	refused := []string{"FileSystemResizeFailed default/p1: " + readOnly, "FileSystemResizeFailed default/c1: " + readOnly}
+	deferred := []string{"FileSystemResizeFailed default/p1: " + readOnly, "FileSystemResizeFailed default/c1: " + readOnly}
 	t.Run("MNT-410", func(t *testing.T) {
 		w := newFixture(t)
 		w.grow("2Gi")
@@ -112,8 +112,8 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		w.Advance(11 * time.Second)
 		w.attach(handle)
 		w.Advance(5 * time.Minute)
-		// How often is for TestRefusedAgain.
-		want(t, "MNT-395: events", each(w.events()), refused)
+		// TestDeferredAgain counts them.
+		want(t, "MNT-395: events", each(w.events()), deferred)
 		want(t, "MNT-410: steps", w.steps(), []string{"Stage h1", "Publish h1"})
 		want(t, "MNT-410: the pod", w.phase("p1"), corev1.PodRunning)
 	})
@@ -126,8 +126,8 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		v.Size = 2 << 30 // of the time when a pod could write
 		k.reconciler.ticker.Arm()
 		w.Advance(time.Minute)
-		// How often is for TestRefusedAgain.
-		want(t, "MNT-395: events", each(w.events()), refused)
+		// TestDeferredAgain counts them.
+		want(t, "MNT-395: events", each(w.events()), deferred)
 		want(t, "MNT-406: steps", w.steps(), nil)
 	})
 	t.Run("a writer comes first", func(t *testing.T) {
@@ -351,7 +351,7 @@ func TestExpansionAfterRestart(t *testing.T) {
 	w.grow("2Gi")
 	w.node.Stop()
 	w.Advance(time.Minute)
-	want(t, "MNT-405: nobody looks", w.calls(), nil)
+	want(t, "MNT-405: no call", w.calls(), nil)
 	w.node.Start()
 	w.Advance(5 * time.Second)
 	want(t, "MNT-410: calls", w.calls(), []string{"Stage h1", "Publish h1", "NodeExpand h1"})

@@ -54,7 +54,8 @@ func (pp *populator) resolve(p *engine.Process, pod *corev1.Pod, volume *corev1.
 		return resolved{}, processing("found PV object %s but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim", pv.Name)
 	case ref.UID != claim.UID:
 		// MNT-072h, MNT-073: only the uid counts; the phase of the volume and the name in its claimRef do not.
-		return resolved{}, processing("found PV object %s but its pv.Spec.ClaimRef.UID %s does not point to claim.UID %s", pv.Name, ref.UID, claim.UID)
+		return resolved{}, processing("found PV object %s but its pv.Spec.ClaimRef.UID %s does not point to claim.UID %s", pv.Name, ref.UID,
+			claim.UID)
 	}
 	if err := checkMode(volume.Name, pv, mounts, devices); err != nil {
 		return resolved{}, err

@@ -38,7 +38,7 @@ func TestResolve(t *testing.T) {
 		{rule: "MNT-073", name: "a volume in another phase", volume: func(v *corev1.PersistentVolume) {
 			v.Status.Phase, v.Spec.ClaimRef.Name = corev1.VolumeAvailable, "other"
 		}, want: ""},
-		{rule: "MNT-047", name: "a source that nobody supports", volume: func(v *corev1.PersistentVolume) {
+		{rule: "MNT-047", name: "a source that no plugin supports", volume: func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Glusterfs: &corev1.GlusterfsPersistentVolumeSource{EndpointsName: "e", Path: "/"}}
 		}, want: `failed to get Plugin from volumeSpec for volume "pv1" err=no volume plugin matched`},
 	} {

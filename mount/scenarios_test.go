@@ -117,8 +117,8 @@ func TestScenario05UnboundClaim(t *testing.T) {
 	want(t, "MNT-069: desired", len(w.node.kubelet.desired.Volumes()), 1)
 }
 
-// Scenario 5, second half: the error that a failed sync leaves behind meets the sync after it (MNT-358).
-func TestScenario05LeftOver(t *testing.T) {
+// Scenario 5, second half: the next sync finds the error that a failed sync leaves (MNT-358).
+func TestScenario05StoredError(t *testing.T) {
 	w := newFixture(t)
 	w.setClaim("c1", func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	pod := w.pod("p1")

@@ -192,7 +192,8 @@ func (c *provisioner) provisionClaim(p *engine.Process, claim *corev1.Persistent
 }
 
 // provisionFailed handles an error of the driver (XPROV-026).
-func (c *provisioner) provisionFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, state provisionState, err error) (provisionState, error) {
+func (c *provisioner) provisionFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
+	state provisionState, err error) (provisionState, error) {
 	// XPROV-026: the driver leaves the claim to another provisioner.
 	if errors.Is(err, ErrIgnored) {
 		p.Decide("XPROV-026", claim, "provisioning is left to others: %v", err)

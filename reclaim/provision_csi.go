@@ -23,7 +23,8 @@ const (
 
 // createVolume is the CSI sidecar's part of provisioning: it checks the claim, calls the driver, and returns the volume for its response
 // (XPROV-030 to XPROV-033).
-func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
+func (c *provisioner) createVolume(p *engine.Process, claim *corev1.PersistentVolumeClaim,
+	class *storagev1.StorageClass) (*corev1.PersistentVolume, provisionState, error) {
 	req, state, err := c.prepare(p, claim, class)
 	if err != nil {
 		return nil, state, err
@@ -80,7 +81,8 @@ func (c *provisioner) cleanUp(p *engine.Process, name, id string, reason error) 
 }
 
 // prepare checks the claim before the call, and returns the request (XPROV-031).
-func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (storage.CreateRequest, provisionState, error) {
+func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeClaim,
+	class *storagev1.StorageClass) (storage.CreateRequest, provisionState, error) {
 	req := storage.CreateRequest{
 		Name:         volumeNameFor(claim),
 		Modes:        claim.Spec.AccessModes,
@@ -134,7 +136,8 @@ func (c *provisioner) prepare(p *engine.Process, claim *corev1.PersistentVolumeC
 		}
 		if vac.DriverName != c.name {
 			// XPROV-031: a VolumeAttributesClass of another driver is a final error.
-			return req, finished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", name, vac.DriverName, c.name)
+			return req, finished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", name, vac.DriverName,
+				c.name)
 		}
 	}
 	return req, finished, nil
@@ -149,7 +152,8 @@ func selectedNode(claim *corev1.PersistentVolumeClaim) string {
 }
 
 // volumeOf returns the volume for the driver's response (XPROV-030).
-func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest, resp storage.Volume) *corev1.PersistentVolume {
+func (c *provisioner) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req storage.CreateRequest,
+	resp storage.Volume) *corev1.PersistentVolume {
 	attributes := map[string]string{attributeProvisioner: fmt.Sprintf("%d-%s", c.started.UnixMilli(), c.name)}
 	for key, value := range resp.Context {
 		attributes[key] = value

@@ -38,7 +38,8 @@ func (c *provisioner) syncFinalizer(p *engine.Process, pv *corev1.PersistentVolu
 
 // patchFinalizer adds or removes the external finalizer as a strategic merge patch does: computed from pv, applied to the stored volume,
 // without conflicts (XPROV-051).
-func patchFinalizer(p *engine.Process, pv *corev1.PersistentVolume, edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
+func patchFinalizer(p *engine.Process, pv *corev1.PersistentVolume,
+	edit func(finalizers []string, finalizer string) ([]string, bool)) (*corev1.PersistentVolume, error) {
 	wanted, _ := edit(pv.Finalizers, objects.ExternalFinalizer)
 	return p.API().Volumes.PatchNewest(p, pv.Name, func(newest *corev1.PersistentVolume) ([]byte, error) {
 		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": mergeFinalizers(newest.Finalizers, wanted)}})
@@ -48,8 +49,10 @@ func patchFinalizer(p *engine.Process, pv *corev1.PersistentVolume, edit func(fi
 // mergeFinalizers returns the stored finalizers, with the external one if it is wanted and without it otherwise. They have the order of
 // wanted. Each of the others comes before the first of these that is stored behind it (XPROV-051).
 func mergeFinalizers(stored, wanted []string) []string {
-	known := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return name != objects.ExternalFinalizer && !slices.Contains(stored, name) })
-	others := slices.DeleteFunc(slices.Clone(stored), func(name string) bool { return name == objects.ExternalFinalizer || slices.Contains(wanted, name) })
+	known := slices.DeleteFunc(slices.Clone(wanted),
+		func(name string) bool { return name != objects.ExternalFinalizer && !slices.Contains(stored, name) })
+	others := slices.DeleteFunc(slices.Clone(stored),
+		func(name string) bool { return name == objects.ExternalFinalizer || slices.Contains(wanted, name) })
 	var merged []string
 	for _, name := range known {
 		// XPROV-051: a finalizer that is not stored yet comes last.

@@ -36,7 +36,8 @@ func dataSourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectRefere
 var errSourceUnbound = errors.New("claim in dataSource not bound or invalid")
 
 // checkSource returns an error while a volume cannot be created from a source (XPROV-031).
-func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, source *corev1.TypedObjectReference) error {
+func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
+	source *corev1.TypedObjectReference) error {
 	// XPROV-031: snapshots are not simulated; each is missing.
 	if source.Kind == kindSnapshot {
 		return fmt.Errorf("volumesnapshots.snapshot.storage.k8s.io %q not found", source.Name)
@@ -50,7 +51,8 @@ func (c *provisioner) checkSource(p *engine.Process, claim *corev1.PersistentVol
 	size := existing[corev1.ResourceStorage]
 	switch {
 	case !ok:
-		return fmt.Errorf("error getting PVC %s (namespace %q) from api server: persistentvolumeclaim %q not found", source.Name, namespace, source.Name)
+		return fmt.Errorf("error getting PVC %s (namespace %q) from api server: persistentvolumeclaim %q not found", source.Name, namespace,
+			source.Name)
 	// XPROV-031: the source must be Bound and not being deleted.
 	case origin.Status.Phase != corev1.ClaimBound:
 		return fmt.Errorf("the PVC DataSource %s must have a status of Bound.  Got %v", source.Name, origin.Status.Phase)

@@ -16,7 +16,8 @@ import (
 )
 
 // setTopology sets the topology requirements of a request (XPROV-031). The state is that after an error.
-func (c *provisioner) setTopology(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, req *storage.CreateRequest) (provisionState, error) {
+func (c *provisioner) setTopology(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
+	req *storage.CreateRequest) (provisionState, error) {
 	requisite, selected, err := c.requisite(class, req.Node)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -31,7 +32,8 @@ func (c *provisioner) setTopology(claim *corev1.PersistentVolumeClaim, class *st
 	if req.Node == "" {
 		first = spread(claim.Name, len(requisite))
 	} else if first = slices.IndexFunc(requisite, func(s storage.Segment) bool { return within(s, selected) }); first < 0 {
-		return noChange, fmt.Errorf("error generating accessibility requirements: topology %s from selected node %q is not in requisite", segmentText(selected), req.Node)
+		return noChange, fmt.Errorf("error generating accessibility requirements: topology %s from selected node %q is not in requisite",
+			segmentText(selected), req.Node)
 	}
 	req.Requisite = requisite
 	// The preferred segment comes first, the others follow in order.
@@ -40,7 +42,8 @@ func (c *provisioner) setTopology(claim *corev1.PersistentVolumeClaim, class *st
 }
 
 // requisite returns the allowed segments, and that of the selected node if there is one.
-func (c *provisioner) requisite(class *storagev1.StorageClass, node string) (segments []storage.Segment, selected storage.Segment, err error) {
+func (c *provisioner) requisite(class *storagev1.StorageClass, node string) (segments []storage.Segment, selected storage.Segment,
+	err error) {
 	keys, err := c.topologyKeys(node)
 	if err != nil {
 		return nil, nil, err

@@ -98,9 +98,11 @@ func (c *provisioner) start(a *engine.Actor) {
 	}
 	limiter := engine.NewLimiter(c.cfg.RetryStart, c.cfg.RetryMax, rate, burst)
 	// XPROV-001: resyncs come at fixed times from the start on.
-	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: c.cfg.ResyncPeriod, First: c.cfg.ResyncPeriod, Fixed: true, Pass: c.resyncAll})
+	c.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: c.cfg.ResyncPeriod, First: c.cfg.ResyncPeriod, Fixed: true,
+		Pass: c.resyncAll})
 	c.claimQueue = a.NewQueue(engine.QueueConfig{Name: "claims", Workers: c.cfg.Workers, Limiter: limiter, Sync: c.syncClaimKey})
-	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Workers: c.cfg.Workers, Limiter: limiter, Sync: c.syncVolumeKey})
+	c.volumeQueue = a.NewQueue(engine.QueueConfig{Name: "volumes", Kind: api.PersistentVolume, Workers: c.cfg.Workers, Limiter: limiter,
+		Sync: c.syncVolumeKey})
 	// XPROV-001: four workers save volumes in the background.
 	c.saveQueue = a.NewQueue(engine.QueueConfig{Name: "unsavedpvs", Kind: api.PersistentVolume, Workers: 4, Sync: c.saveKey})
 	// XPROV-010: every add and update queues a claim; a deletion does not.

@@ -71,7 +71,8 @@ func (r *reclaimer) Reclaim(p *engine.Process, pv *corev1.PersistentVolume) erro
 }
 
 // start starts the operation, unless it runs or is in backoff (RECL-008).
-func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume, operation func(*engine.Process, *corev1.PersistentVolume) error) {
+func (r *reclaimer) start(p *engine.Process, rule, verb string, pv *corev1.PersistentVolume,
+	operation func(*engine.Process, *corev1.PersistentVolume) error) {
 	name := verb + "-" + pv.Name + "[" + string(pv.UID) + "]"
 	err := r.host.Operations().Run(engine.OperationKey{Volume: name}, name, func(p *engine.Process) error {
 		p.WorksOn(api.RefTo(pv))

@@ -96,7 +96,8 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		// MNT-301, MNT-920: without staging, only an empty directory is left, and no metadata.
 		return nil
 	}
-	if err := fs.WriteMetadata(path.Dir(mountPath)+"/"+disk.MetadataFile, disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle}); err != nil {
+	if err := fs.WriteMetadata(path.Dir(mountPath)+"/"+disk.MetadataFile,
+		disk.Metadata{Driver: source.Driver, Handle: source.VolumeHandle}); err != nil {
 		_ = c.h.removeMountDir(mountPath)
 		return err
 	}

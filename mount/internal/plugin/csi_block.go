@@ -98,7 +98,8 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 	}
 	req := storage.NodeRequest{
 		ID: source.handle, Node: c.h.Node, TargetPath: target, StagingPath: staging, Pod: PodRef(pod), Mode: spec.AccessMode(),
-		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), AttachContext: attachContext, Context: c.attributes(source, pod),
+		VolumeMode: corev1.PersistentVolumeBlock, ReadOnly: spec.MountsReadOnly(), AttachContext: attachContext,
+		Context: c.attributes(source, pod),
 	}
 	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
 	err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },

@@ -93,7 +93,8 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	mount := disk.Mount{Path: target, Source: req.StagingPath, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID)}
 	err = unimplemented(storage.Publish)
 	if publisher, ok := driver.(storage.Publisher); ok {
-		err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return c.h.MountFiles(mount) })
+		err = c.h.callForPod(p, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+			func() error { return c.h.MountFiles(mount) })
 	}
 	err = volumes.ClassifyRPC(storage.Publish, err)
 	if err != nil && volumes.ClassOf(err) == volumes.Final && !how.Reconstructed && !how.Remount {

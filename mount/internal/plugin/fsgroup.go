@@ -61,7 +61,8 @@ func (c csiPlugin) fsGroupPolicy(driver string) storagev1.FSGroupPolicy {
 
 // takeGroup changes the group of the files of a CSI volume, if the kubelet has to do that. policy is that of the driver before the volume
 // was mounted.
-func (c csiPlugin) takeGroup(p *engine.Process, spec *volumes.Spec, source csiSource, pod *corev1.Pod, target string, policy storagev1.FSGroupPolicy) {
+func (c csiPlugin) takeGroup(p *engine.Process, spec *volumes.Spec, source csiSource, pod *corev1.Pod, target string,
+	policy storagev1.FSGroupPolicy) {
 	var modes []corev1.PersistentVolumeAccessMode
 	if spec.PV != nil {
 		modes = spec.PV.Spec.AccessModes
@@ -131,7 +132,8 @@ func (h *Host) changeGroup(p *engine.Process, spec *volumes.Spec, pod *corev1.Po
 		p.Sleep(next.Sub(p.Now()))
 		text := fmt.Sprintf("Setting volume ownership for %s, processed %d files.", shown, p.Now().Sub(begin).Milliseconds())
 		if p.Now().Sub(begin) == firstGroupWarning {
-			text = fmt.Sprintf("Setting volume ownership for %s is taking longer than expected, consider using OnRootMismatch - %s", shown, groupChangeHelp)
+			text = fmt.Sprintf("Setting volume ownership for %s is taking longer than expected, consider using OnRootMismatch - %s", shown,
+				groupChangeHelp)
 		}
 		// MNT-012, MNT-333, MNT-397: a slow change emits an Event after 30 s, then every minute.
 		h.API.Event(p, pod, corev1.EventTypeWarning, "VolumePermissionChangeInProgress", "%s", text)

@@ -67,8 +67,10 @@ func (t inTreePlugin) MountDevice(p *engine.Process, spec *volumes.Spec, _ *core
 	if !ok || !backends.Can(t.backend(), storage.Stage) {
 		return t.h.MountFiles(mount)
 	}
-	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(), MountOptions: spec.PV.Spec.MountOptions}
-	return t.h.call(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error { return t.h.MountFiles(mount) })
+	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(),
+		MountOptions: spec.PV.Spec.MountOptions}
+	return t.h.call(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) },
+		func() error { return t.h.MountFiles(mount) })
 }
 
 func (t inTreePlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod, how SetUpOptions) error {
@@ -160,7 +162,8 @@ func (t inTreePlugin) UnmountDevice(p *engine.Process, spec *volumes.Spec, mount
 	stager, ok := t.backend().(storage.Stager)
 	if ok && backends.Can(t.backend(), storage.Stage) {
 		req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath}
-		err := t.h.call(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return fs.Unmount(mountPath) })
+		err := t.h.call(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) },
+			func() error { return fs.Unmount(mountPath) })
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,8 @@ func (t inTreePlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string
 		return "", nil
 	}
 	staging, fs := t.StagingPath(spec), t.h.Disk
-	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock}
+	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging, Mode: spec.AccessMode(),
+		VolumeMode: corev1.PersistentVolumeBlock}
 	err := t.h.call(p, t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(req) }, func() error {
 		return fs.Mount(disk.Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
 	})
@@ -56,7 +57,8 @@ func (t inTreePlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *c
 		req.StagingPath = t.GlobalMapPath(spec) + "/staging"
 	}
 	mount := disk.Mount{Path: req.TargetPath, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err := t.h.callForPod(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) }, func() error { return fs.Mount(mount) })
+	err := t.h.callForPod(p, t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(req) },
+		func() error { return fs.Mount(mount) })
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +73,8 @@ func (t inTreePlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Proc
 		}
 		target, fs := t.device(name, pod), t.h.Disk
 		req := storage.NodeRequest{ID: name, Node: t.h.Node, TargetPath: target}
-		err := t.h.callForPod(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) }, func() error { return fs.Unmount(target) })
+		err := t.h.callForPod(p, t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
+			func() error { return fs.Unmount(target) })
 		if err != nil {
 			return err
 		}
@@ -86,5 +89,6 @@ func (t inTreePlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) erro
 		return nil
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging}
-	return t.h.call(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) }, func() error { return fs.Unmount(staging) })
+	return t.h.call(p, t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) },
+		func() error { return fs.Unmount(staging) })
 }
