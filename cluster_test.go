@@ -156,7 +156,7 @@ func TestExplainNeedsAClaim(t *testing.T) {
 	require.NoError(t, c.Settle())
 	why, err := c.Explain("default/data")
 	require.NoError(t, err)
-	require.Equal(t, "BIND-058", why.Because.Rule)
+	require.Equal(t, "BIND-058", why.Rule)
 	require.Len(t, why.Candidates, 1)
 	require.Equal(t, "MATCH-011", why.Candidates[0].Rule)
 }

@@ -38,11 +38,11 @@ func Example() {
 	// more: Pending, volume ""
 	// pvc/default/more is Pending
 	//   because    no volume fits, and it has no storage class that could create one (BIND-058)
-	//   refused    huge  capacity 100Gi, needs at least 200Gi (MATCH-011)
+	//   rejected   huge  capacity 100Gi, needs at least 200Gi (MATCH-011)
 	//              snug  already reserved for claim default/data (MATCH-010)
 	//              tiny  capacity 1Gi, needs at least 200Gi (MATCH-011)
-	//   next       somebody has to create a volume that fits
-	//   changes    never by itself: the PersistentVolume controller looks at it every 15 s and finds the same
+	//   to do      create a volume that fits
+	//   changes    only when you act: the PersistentVolume controller syncs it every 15s with the same result
 }
 
 // Storage that loses a reply: the volume is made once, although the provisioner asks twice.

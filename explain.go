@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/trace"
 )
@@ -17,7 +18,7 @@ import (
 // (pvc/namespace/name, or namespace/name), a pod (pod/namespace/name), a volume (pv/name) or an attachment (va/name). One that does
 // not exist is an error for which apierrors.IsNotFound holds.
 func (c *Cluster) Explain(object string) (explain.Explanation, error) {
-	ref, err := explain.ParseRef(object)
+	ref, err := objname.Parse(object)
 	if err != nil {
 		return explain.Explanation{}, fmt.Errorf("explain: %w", err)
 	}

@@ -35,7 +35,7 @@ func TestExplainNames(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 	}
 	_, err := c.Explain("data")
-	require.EqualError(t, err, `explain: "data" names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name`)
+	require.EqualError(t, err, `explain: invalid object name "data": want pvc/namespace/name, pod/namespace/name or pv/name`)
 }
 
 // failover is a cluster in which a pod on n2 waits for a volume that the dead node n1 has mounted, and how long it has waited.
@@ -61,10 +61,10 @@ func TestExplainForetellsTheForcedDetach(t *testing.T) {
 	c := failover(t, volsim.Config{})
 	x, err := c.Explain("pod/new")
 	require.NoError(t, err)
-	require.Equal(t, "ATT-070", x.Because.Rule, x)
+	require.Equal(t, "ATT-070", x.Rule, x)
 	at := x.Changes.At
 	require.WithinDuration(t, c.Now().Add(4*time.Minute), at, time.Second, x)
-	require.Contains(t, x.Because.Text, "attached to node n1 since 2026-01-01T00:00:0")
+	require.Contains(t, x.Why, "attached to node n1 since 2026-01-01T00:00:0")
 	held := func() bool {
 		for _, va := range c.Attachments.List() {
 			if va.Spec.NodeName == "n1" {
@@ -118,18 +118,18 @@ func TestExplainWhatGrows(t *testing.T) {
 		wait              time.Duration
 		when              explain.When
 	}{
-		{rule: "EXP-021", name: "at it", patch: more, used: true, opts: []fake.MemoryOption{fake.Latency(storage.Expand, 5*time.Second)}, when: explain.ByItself},
-		{rule: "EXP-040", name: "up to the node", patch: more, used: true, when: explain.ByItself},
+		{rule: "EXP-021", name: "at it", patch: more, used: true, opts: []fake.MemoryOption{fake.Latency(storage.Expand, 5*time.Second)}, when: explain.Automatic},
+		{rule: "EXP-040", name: "up to the node", patch: more, used: true, when: explain.Automatic},
 		{rule: "BIND-060d", name: "and soon", patch: more, used: true, wait: 3 * time.Minute, when: explain.Settled},
-		{rule: "EXP-023", name: "no pod", patch: more, wait: 3 * time.Minute, when: explain.Never},
-		{rule: "EXP-025", name: "in use", patch: more, used: true, opts: []fake.MemoryOption{fake.OfflineExpansion()}, wait: time.Minute, when: explain.Never},
-		{rule: "EXP-025", name: "too large", patch: more, opts: []fake.MemoryOption{fake.MaxSize("1Gi")}, wait: time.Hour, when: explain.Never},
-		{rule: "EXP-014", name: "not able", patch: more, opts: []fake.MemoryOption{fake.Without(storage.Expand, storage.NodeExpand, storage.Modify)}, wait: time.Minute, when: explain.Never},
-		{rule: "VAC-007", name: "at it", patch: gold, opts: []fake.MemoryOption{fake.Latency(storage.Modify, 5*time.Second)}, when: explain.ByItself},
+		{rule: "EXP-023", name: "no pod", patch: more, wait: 3 * time.Minute, when: explain.Manual},
+		{rule: "EXP-025", name: "in use", patch: more, used: true, opts: []fake.MemoryOption{fake.OfflineExpansion()}, wait: time.Minute, when: explain.Manual},
+		{rule: "EXP-025", name: "too large", patch: more, opts: []fake.MemoryOption{fake.MaxSize("1Gi")}, wait: time.Hour, when: explain.Manual},
+		{rule: "EXP-014", name: "not able", patch: more, opts: []fake.MemoryOption{fake.Without(storage.Expand, storage.NodeExpand, storage.Modify)}, wait: time.Minute, when: explain.Manual},
+		{rule: "VAC-007", name: "at it", patch: gold, opts: []fake.MemoryOption{fake.Latency(storage.Modify, 5*time.Second)}, when: explain.Automatic},
 		{rule: "BIND-060d", name: "changed soon", patch: gold, wait: time.Minute, when: explain.Settled},
-		{rule: "VAC-006", name: "no class", patch: `{"spec":{"volumeAttributesClassName":"none"}}`, wait: time.Minute, when: explain.Never},
-		{rule: "VAC-013", name: "not possible", patch: gold, opts: []fake.MemoryOption{fake.Mutable("type")}, wait: time.Minute, when: explain.Never},
-		{rule: "VAC-002", name: "not able", patch: gold, opts: []fake.MemoryOption{fake.Without(storage.Modify)}, wait: time.Minute, when: explain.Never},
+		{rule: "VAC-006", name: "no class", patch: `{"spec":{"volumeAttributesClassName":"none"}}`, wait: time.Minute, when: explain.Manual},
+		{rule: "VAC-013", name: "not possible", patch: gold, opts: []fake.MemoryOption{fake.Mutable("type")}, wait: time.Minute, when: explain.Manual},
+		{rule: "VAC-002", name: "not able", patch: gold, opts: []fake.MemoryOption{fake.Without(storage.Modify)}, wait: time.Minute, when: explain.Manual},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			c := growing(t, tt.used, tt.opts...)
@@ -137,11 +137,11 @@ func TestExplainWhatGrows(t *testing.T) {
 			require.NoError(t, c.Advance(tt.wait))
 			x, err := c.Explain("pvc/data")
 			require.NoError(t, err)
-			require.Equal(t, tt.rule, x.Because.Rule, x)
+			require.Equal(t, tt.rule, x.Rule, x)
 			require.Equal(t, tt.when, x.Changes.When, x)
 			before := statusOf(t, c)
 			require.NoError(t, c.Advance(time.Hour))
-			require.Equal(t, tt.when == explain.ByItself, statusOf(t, c) != before, x)
+			require.Equal(t, tt.when == explain.Automatic, statusOf(t, c) != before, x)
 		})
 	}
 }
@@ -183,11 +183,11 @@ func explained(t *testing.T, c *volsim.Cluster) map[string]explain.Explanation {
 // whole checks that an explanation is complete: its rules are in the catalogue, and whoever waits knows for whom.
 func whole(t *testing.T, x *explain.Explanation, known map[string]bool) {
 	t.Helper()
-	require.True(t, known[x.Because.Rule], "no rule %q: %s", x.Because.Rule, x)
-	require.NotEmpty(t, x.Because.Text)
+	require.True(t, known[x.Rule], "no rule %q: %s", x.Rule, x)
+	require.NotEmpty(t, x.Why)
 	require.True(t, x.Changes.Rule == "" || known[x.Changes.Rule], "no rule %q: %s", x.Changes.Rule, x)
-	require.Equal(t, x.Changes.When == explain.ByItself, !x.Changes.At.IsZero(), x)
-	if x.Changes.When == explain.Never {
+	require.Equal(t, x.Changes.When == explain.Automatic, !x.Changes.At.IsZero(), x)
+	if x.Changes.When == explain.Manual {
 		require.NotEmpty(t, x.Next, x)
 	}
 	for _, c := range x.Candidates {
@@ -243,7 +243,7 @@ func TestExplanationsHold(t *testing.T) {
 		moves := ""
 		for _, x := range before {
 			whole(t, &x, known)
-			if x.Changes.When == explain.ByItself {
+			if x.Changes.When == explain.Automatic {
 				moves += x.String() + "\n"
 			}
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// forceDetachAfter is how long a volume that is still mounted on a node that is not ready stays attached there (ATT-063).
+// forceDetachAfter is the wait before a volume that is still mounted is detached from a node that is not ready (ATT-063).
 const forceDetachAfter = 6 * time.Minute
 
-// podGCPeriod is how often pods on nodes out of service are looked for (ATT-196).
+// podGCPeriod is the period in which PodGC checks for pods on nodes that are out of service (ATT-196).
 const podGCPeriod = 20 * time.Second
 
-// attachment explains a VolumeAttachment: on its way, in place, or what keeps it.
+// attachment explains a VolumeAttachment: what it waits for, or why it stays.
 func (x *explainer) attachment(va *storagev1.VolumeAttachment) Explanation {
 	phase := "Attaching"
 	if va.Status.Attached {
@@ -30,23 +30,23 @@ func (x *explainer) attachment(va *storagev1.VolumeAttachment) Explanation {
 	pv, known := x.attachedVolume(va)
 	switch {
 	case va.DeletionTimestamp != nil && !known && len(va.Finalizers) > 0:
-		e.say("ATT-177", "it is being detached, but its volume does not exist any more")
-		e.next(Somebody, "has to detach the volume in the storage system, and take the finalizer off")
-		e.never("without the volume the attacher cannot detach it")
+		e.because("ATT-177", "it is being detached, but its volume no longer exists")
+		e.todo("detach the volume in the storage system, then remove the finalizer of the VolumeAttachment")
+		e.manual("without the volume the external attacher cannot detach it")
 	case va.DeletionTimestamp != nil:
-		e.say("ATT-175", fmt.Sprintf("it is being detached from node %s", va.Spec.NodeName))
+		e.because("ATT-175", fmt.Sprintf("it is being detached from node %s", va.Spec.NodeName))
 		if failed := va.Status.DetachError; failed != nil {
-			e.Notes = append(e.Notes, fmt.Sprintf("last error of the driver, at %s: %s", stamp(failed.Time.Time), failed.Message))
+			e.Notes = append(e.Notes, fmt.Sprintf("last failure of the driver (%s): %s", stamp(failed.Time.Time), failed.Message))
 		}
-		e.next(actors.Attacher(va.Spec.Attacher), "has to detach the volume")
-		e.at(x.Now, "ATT-175", "as soon as the driver has detached it; after an error it tries again, at most 5 min apart (ATT-171)")
+		e.next(actors.Attacher(va.Spec.Attacher), "detaches the volume")
+		e.automatic(x.Now, "ATT-175", "when the driver has detached it; failures are retried within 5m (ATT-171)")
 	case !va.Status.Attached:
 		x.attaching(&e, va)
 	case !known:
-		// ATT-132
-		e.say("ATT-132", "it is attached, and its volume does not exist any more")
-		e.next(Somebody, "has to delete it")
-		e.never("after a restart the attach/detach controller does not know it")
+		// ATT-132: after a restart, the controller skips attachments without a volume.
+		e.because("ATT-132", "it is attached, but its volume no longer exists")
+		e.todo("delete the VolumeAttachment")
+		e.manual("the attach/detach controller skips it after a restart")
 	default:
 		x.attached(&e, va, pv)
 	}
@@ -61,57 +61,57 @@ func (x *explainer) attachedVolume(va *storagev1.VolumeAttachment) (*corev1.Pers
 	return pv, ok
 }
 
-// attaching is an attachment that is not there yet (ATT-172).
+// attaching explains a volume that is not attached yet (ATT-172).
 func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
-	e.say("ATT-172", fmt.Sprintf("the driver has not attached it to node %s yet", va.Spec.NodeName))
+	e.because("ATT-172", fmt.Sprintf("the driver has not attached it to node %s yet", va.Spec.NodeName))
 	if failed := va.Status.AttachError; failed != nil {
-		e.say("ATT-142", fmt.Sprintf("the driver could not attach it to node %s, at %s: %s", va.Spec.NodeName, stamp(failed.Time.Time), failed.Message))
+		e.because("ATT-142", fmt.Sprintf("the driver could not attach it to node %s (%s): %s", va.Spec.NodeName, stamp(failed.Time.Time), failed.Message))
 	}
 	pv, ok := x.attachedVolume(va)
 	switch {
 	case !ok:
-		e.next(Somebody, "has to delete it, and the pod that wants it: the volume does not exist any more")
-		e.never("a volume that is gone is not attached any more")
+		e.todo("delete the VolumeAttachment and the pod that uses it: the volume no longer exists")
+		e.manual("a missing volume cannot be attached")
 		return
 	case pv.DeletionTimestamp != nil:
-		// ATT-172: step 1.
-		e.next(Somebody, fmt.Sprintf("has to delete the pod that wants it: volume %s is being deleted", pv.Name))
-		e.never("a volume that is being deleted is not attached any more")
+		// ATT-172: a volume that is being deleted is not attached.
+		e.todo(fmt.Sprintf("delete the pod that uses it: volume %s is being deleted", pv.Name))
+		e.manual("a volume that is being deleted is not attached")
 		return
 	case x.held(e, "the volume", pv, va.Spec.NodeName):
 		return
 	}
 	if csiNode, ok := x.csiNodes[va.Spec.NodeName]; !ok || !runsDriver(csiNode, va.Spec.Attacher) {
-		// ATT-172: step 3.
-		e.Notes = append(e.Notes, fmt.Sprintf("driver %s is not registered on node %s: no CSINode lists it there", va.Spec.Attacher, va.Spec.NodeName))
+		// ATT-172: the driver has to be registered on the node.
+		e.Notes = append(e.Notes, fmt.Sprintf("driver %s is not registered on node %s (its CSINode does not list it)", va.Spec.Attacher, va.Spec.NodeName))
 		if !x.alive(x.nodes[va.Spec.NodeName]) {
-			e.next(Somebody, fmt.Sprintf("has to bring node %s back, for the driver to register", va.Spec.NodeName))
-			e.never("without the driver on the node the volume is not attached to it")
+			e.todo(fmt.Sprintf("bring node %s back, so that the driver registers", va.Spec.NodeName))
+			e.manual("a volume is attached only to nodes where its driver is registered")
 			return
 		}
 	}
-	e.next(actors.Attacher(va.Spec.Attacher), "has to attach the volume")
-	e.at(x.Now, "ATT-171", "as soon as the driver has attached it; after an error it tries again, at most 5 min apart")
+	e.next(actors.Attacher(va.Spec.Attacher), "attaches the volume")
+	e.automatic(x.Now, "ATT-171", "when the driver has attached it; failures are retried within 5m")
 }
 
 func runsDriver(csiNode *storagev1.CSINode, driver string) bool {
 	return slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
 }
 
-// attached is an attachment in place: wanted by pods there, or about to go.
+// attached explains an attached volume: pods use it, or it is about to be detached.
 func (x *explainer) attached(e *Explanation, va *storagev1.VolumeAttachment, pv *corev1.PersistentVolume) {
 	wanted := x.wantedBy(pv, va.Spec.NodeName)
 	if len(wanted) > 0 {
-		// ATT-025
-		e.say("ATT-025", fmt.Sprintf("pod %s on node %s uses it", api.KeyOf(wanted[0]), va.Spec.NodeName))
+		// ATT-025: pods on the node use it.
+		e.because("ATT-025", fmt.Sprintf("pod %s on node %s uses it", api.KeyOf(wanted[0]), va.Spec.NodeName))
 		e.settled()
 		return
 	}
 	x.release(e, pv, va.Spec.NodeName)
 }
 
-// wantedBy are the pods on a node for which the volume stays attached there (ATT-025): those of the claim that it points at, and of
-// claims that point at it, since what was attached for a pod stays for it.
+// wantedBy returns the pods on a node that keep the volume attached there (ATT-025): pods of the claim that the volume points at, and of
+// claims that name the volume.
 func (x *explainer) wantedBy(pv *corev1.PersistentVolume, node string) []*corev1.Pod {
 	claims := slices.Clone(x.byVolumeName[pv.Name])
 	if ref := pv.Spec.ClaimRef; ref != nil && !slices.Contains(claims, api.Key(ref.Namespace, ref.Name)) {
@@ -128,50 +128,50 @@ func (x *explainer) wantedBy(pv *corev1.PersistentVolume, node string) []*corev1
 	return wanted
 }
 
-// release explains when a volume that no pod on the node wants is detached from it (ATT-064).
+// release explains when a volume that no pod on the node uses is detached (ATT-064).
 func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name string) {
 	node := x.nodes[name]
 	facts := attach.DetachFacts{Mounted: x.mounted(pv, node), OutOfService: objects.OutOfService(node), Healthy: objects.Healthy(node)}
 	decision, _ := attach.DecideDetach(facts)
-	// ATT-064
-	e.say("ATT-064", decision.Why)
+	// ATT-064: the same decision as the controller's.
+	e.because("ATT-064", decision.Why)
 	switch {
 	case !decision.Waiting:
-		e.next(actors.AttachDetach, "has to detach it from node "+name)
-		e.at(x.Now, "ATT-064", "at the next pass")
+		e.next(actors.AttachDetach, "detaches it from node "+name)
+		e.automatic(x.Now, "ATT-064", "with the next pass of the controller")
 	case facts.Healthy && !x.alive(node):
-		e.next(Somebody, fmt.Sprintf("has to bring the kubelet of node %s back", name))
-		e.never("the kubelet does not unmount it, and the node counts as ready")
+		e.todo(fmt.Sprintf("bring the kubelet of node %s back", name))
+		e.manual("the kubelet does not unmount it, and no forced detach follows while the Node object is Ready")
 	case facts.Healthy:
-		e.next("kubelet/"+name, "has to unmount it, and to report that it does not use it any more")
-		e.at(x.Now, "MNT-170", "as soon as the kubelet has unmounted it and reported")
+		e.next(actors.Kubelet(name), "unmounts it, and reports that it is no longer in use")
+		e.automatic(x.Now, "MNT-170", "when the kubelet has unmounted and reported it")
 	default:
-		e.next(Somebody, fmt.Sprintf("can have it detached at once: taint node %s with %s", name, corev1.TaintNodeOutOfService))
-		e.at(x.forceDetachAt(pv, name), "ATT-064", fmt.Sprintf("it is detached by force from node %s, mounted or not", name))
+		e.todo(fmt.Sprintf("to detach it immediately, taint node %s with %s (only if the machine is off)", name, corev1.TaintNodeOutOfService))
+		e.automatic(x.forceDetachAt(pv, name), "ATT-064", fmt.Sprintf("forced detach from node %s, mounted or not", name))
 	}
 }
 
-// forceDetachAt is when a volume that no pod wants is detached from a node that is not ready, at the earliest.
+// forceDetachAt returns the earliest time at which an unused volume is detached from a node that is not ready.
 func (x *explainer) forceDetachAt(pv *corev1.PersistentVolume, node string) time.Time {
 	if x.DetachPendingSince != nil {
 		if since, ok := x.DetachPendingSince(volumeName(pv), node); ok {
 			return since.Add(forceDetachAfter)
 		}
 	}
-	// ATT-045, ATT-134: the controller counts from when it found out.
+	// ATT-045, ATT-134: the controller counts from the pass that found the volume unused.
 	return x.Now.Add(forceDetachAfter)
 }
 
-// mounted reports whether the node says that it uses the volume (ATT-043).
+// mounted reports whether the node status lists the volume as in use (ATT-043).
 func (x *explainer) mounted(pv *corev1.PersistentVolume, node *corev1.Node) bool {
 	if node == nil {
-		// ATT-044: nothing says that it is not.
+		// ATT-044: without a Node object, nothing shows that it is unmounted.
 		return true
 	}
 	return slices.Contains(node.Status.VolumesInUse, volumeName(pv))
 }
 
-// volumeName is the unique name of a CSI volume (ATT-001), "" for any other.
+// volumeName returns the unique name of a CSI volume (ATT-001), "" for any other volume.
 func volumeName(pv *corev1.PersistentVolume) corev1.UniqueVolumeName {
 	if pv.Spec.CSI == nil {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/volsim/volsim/reclaim"
 )
 
-// claim explains a claim: what keeps it from being deleted, or what its controller finds.
+// claim explains a claim: what blocks its deletion, or what the next sync of its controller decides.
 func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 	e := x.begin(claim, string(claim.Status.Phase))
 	if claim.DeletionTimestamp != nil {
@@ -24,7 +24,7 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 		return e
 	}
 	s, rejected := x.search(claim)
-	e.say(s.rule, s.text)
+	e.because(s.rule, s.text)
 	e.Candidates = rejected
 	switch s.rule {
 	case "BIND-054", "BIND-055", "BIND-059c", "BIND-059d", "BIND-060c":
@@ -41,19 +41,19 @@ func (x *explainer) claim(claim *corev1.PersistentVolumeClaim) Explanation {
 		}
 		x.addVolume(&e, claim.Spec.VolumeName)
 	case "BIND-060a":
-		// BIND-060a: nothing says which volume it was.
-		e.next(Somebody, "has to create another claim; the volume it had still points at it, if there is one")
-		e.never("a claim that is Lost stays so")
+		// BIND-060a: the claim no longer names the volume it had.
+		e.todo("create another claim; find the old volume by its claimRef, which still points at this claim")
+		e.manual("a Lost claim stays Lost")
 	default:
-		e.next(Somebody, "has to "+s.todo)
-		e.never("the PersistentVolume controller looks at it every 15 s and finds the same")
+		e.todo(s.todo)
+		e.manual(fmt.Sprintf("the PersistentVolume controller syncs it every %v with the same result", binder.DefaultResyncPeriod))
 		x.addVolume(&e, claim.Spec.VolumeName)
 	}
 	x.awaitFree(&e, claim)
 	return e
 }
 
-// search returns the next sync of a claim, and the volumes that it rejects.
+// search returns the next sync of a claim, and the volumes that it rejects. It remembers both.
 func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (claimSync, []Candidate) {
 	found, ok := x.searches[claim]
 	if !ok {
@@ -67,7 +67,7 @@ func (x *explainer) search(claim *corev1.PersistentVolumeClaim) (claimSync, []Ca
 	return found.claimSync, found.candidates
 }
 
-// boundClaim is a claim that has its volume: it may still wait for the volume to grow, or to be given other attributes.
+// boundClaim explains a claim that has its volume. It may still wait for the volume to be expanded or modified.
 func (x *explainer) boundClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
 	e.settled()
 	pv, ok := x.volumes[claim.Spec.VolumeName]
@@ -82,10 +82,10 @@ func (x *explainer) boundClaim(e *Explanation, claim *corev1.PersistentVolumeCla
 	case e.Changes.When == Settled:
 		*e = modified
 	default:
-		// The growth is told first, the other thing it waits for beside it.
-		e.Notes = append(e.Notes, withRule(modified.Because.Text, modified.Because.Rule))
+		// It waits for both: the expansion decides, and the modification is a note.
+		e.Notes = append(e.Notes, withRule(modified.Why, modified.Rule))
 		e.Next = append(e.Next, modified.Next...)
-		if c := modified.Changes; c.When == ByItself && (e.Changes.When != ByItself || c.At.Before(e.Changes.At)) {
+		if c := modified.Changes; c.When == Automatic && (e.Changes.When != Automatic || c.At.Before(e.Changes.At)) {
 			e.Changes = c
 		}
 	}
@@ -102,14 +102,14 @@ func candidates(rejections []match.Rejection) []Candidate {
 	return all
 }
 
-// bySync is for what the PersistentVolume controller does as soon as it looks.
+// bySync explains a claim that the next sync of the PersistentVolume controller changes.
 func (x *explainer) bySync(e *Explanation) {
-	e.next(actors.PersistentVolume, "has to sync the claim")
-	// BIND-032: an event may be under way; if not, the next resync finds it.
-	e.at(x.Now, "BIND-032", fmt.Sprintf("the next sync of the claim comes within %v", binder.DefaultResyncPeriod))
+	e.next(actors.PersistentVolume, "syncs the claim")
+	// BIND-032: if no watch event is on its way, the next resync finds the claim.
+	e.automatic(x.Now, "BIND-032", fmt.Sprintf("with the next sync of the claim, within %v", binder.DefaultResyncPeriod))
 }
 
-// waitingClaim is a claim that waits for a pod to be scheduled (BIND-056).
+// waitingClaim explains a claim that waits for a pod to be scheduled (BIND-056).
 func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
 	var running []string
 	more := 0
@@ -125,39 +125,39 @@ func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeC
 		}
 	}
 	if more > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("%d more pods without a node use it", more))
+		e.Notes = append(e.Notes, fmt.Sprintf("%d more unscheduled pods use it", more))
 	}
 	switch {
 	case len(e.Related) > 0:
-		e.next(actors.Scheduler, "has to place a pod that uses it")
+		e.next(actors.Scheduler, "places a pod that uses the claim")
 		e.follow()
 	case len(running) > 0:
-		// SCHED-020: nobody selects a node for the claims of a pod that came with one.
-		e.say("SCHED-020", fmt.Sprintf("it waits for the scheduler, but pod %s, which uses it, has its node already", strings.Join(running, ", ")))
-		e.next(Somebody, "has to delete the pod and create one without nodeName")
-		e.never("the scheduler does not look at pods that have a node")
+		// SCHED-020: the scheduler skips pods that were created with a node, and no other component selects a node for their claims.
+		e.because("SCHED-020", fmt.Sprintf("it waits for the scheduler, which skips pod %s because its nodeName is set", strings.Join(running, ", ")))
+		e.todo("delete the pod, and create it again without nodeName")
+		e.manual("the scheduler skips pods with a nodeName")
 	case x.cycle(claim):
-		// The pod that it waits for is what is being explained.
-		e.next(actors.Scheduler, "has to place a pod that uses it")
-		e.Changes = Change{When: Along, Text: "when the pod is placed"}
+		// The pod that it waits for is explained above.
+		e.next(actors.Scheduler, "places a pod that uses the claim")
+		e.Changes = Change{When: Follows, Text: "when the pod is placed"}
 	default:
-		e.next(Somebody, "has to create a pod that uses it, for the scheduler to place")
-		e.never("no pod uses it")
+		e.todo("create a pod that uses it, without nodeName")
+		e.manual("no pod uses it")
 	}
 }
 
-// cycle reports whether a pod that waits for a node with the claim is further up.
+// cycle reports whether an unscheduled pod that uses the claim is explained already.
 func (x *explainer) cycle(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(x.byClaim[api.KeyOf(claim)], func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == "" && x.seen[api.RefTo(pod)]
 	})
 }
 
-// terminatingClaim says what keeps a claim that is being deleted, and what becomes of its volume.
+// terminatingClaim explains what blocks the deletion of a claim, and what happens to its volume afterwards.
 func (x *explainer) terminatingClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
 	var users []*corev1.Pod
 	for _, pod := range x.byClaim[api.KeyOf(claim)] {
-		// PROT-026
+		// PROT-026: a pod that uses the claim blocks its deletion.
 		if reclaim.UsesClaim(pod, claim) {
 			users = append(users, pod)
 		}
@@ -170,28 +170,28 @@ func (x *explainer) terminatingClaim(e *Explanation, claim *corev1.PersistentVol
 		for _, pod := range users {
 			names = append(names, pod.Name)
 		}
-		e.say("PROT-026", fmt.Sprintf("it is being deleted, and pod %s, which uses it, keeps it", strings.Join(names, ", ")))
+		e.because("PROT-026", fmt.Sprintf("it is being deleted, but pod %s still uses it", strings.Join(names, ", ")))
 		x.awaitEnd(e, users)
 	case protected:
-		// PROT-023
-		e.say("PROT-023", "it is being deleted, and no pod uses it")
-		e.next(actors.PVCProtection, "has to take the finalizer off")
-		e.at(x.Now, "PROT-023", "as soon as the controller looks at it")
+		// PROT-023: without users, the finalizer is removed.
+		e.because("PROT-023", "it is being deleted, and no pod uses it")
+		e.next(actors.PVCProtection, "removes its finalizer")
+		e.automatic(x.Now, "PROT-023", "with the next sync of that controller")
 	case len(others) > 0:
 		x.keptBy(e, others)
 	default:
-		e.say("BIND-016", "it is being deleted, and nothing keeps it")
-		e.at(x.Now, "BIND-016", "it is gone with the next write")
+		e.because("BIND-016", "it is being deleted, and nothing blocks that")
+		e.automatic(x.Now, "BIND-016", "the next write removes it")
 	}
 	if protected && len(others) > 0 {
-		e.Notes = append(e.Notes, "finalizer "+strings.Join(others, ", ")+" keeps it, too")
+		e.Notes = append(e.Notes, "finalizer "+strings.Join(others, ", ")+" also blocks its deletion")
 	}
 	if pv, ok := x.volumes[claim.Spec.VolumeName]; ok && claim.Spec.VolumeName != "" {
-		e.Notes = append(e.Notes, fmt.Sprintf("when it is gone, volume %s is Released: %s", pv.Name, x.fate(pv)))
+		e.Notes = append(e.Notes, fmt.Sprintf("when it is gone, volume %s becomes Released: %s", pv.Name, x.fate(pv)))
 	}
 }
 
-// awaitEnd has an object wait for pods to be gone. Only those that are being deleted go by themselves.
+// awaitEnd explains an object that waits until pods are gone. Pods that are not being deleted need the user.
 func (x *explainer) awaitEnd(e *Explanation, pods []*corev1.Pod) {
 	var staying []string
 	for _, pod := range pods {
@@ -202,29 +202,29 @@ func (x *explainer) awaitEnd(e *Explanation, pods []*corev1.Pod) {
 		x.addPod(e, pod)
 	}
 	if len(staying) > 0 {
-		e.next(Somebody, "has to delete pod "+strings.Join(staying, ", "))
-		e.never("pod " + strings.Join(staying, ", ") + " is not being deleted; one that is finished counts until its object is gone")
+		e.todo("delete pod " + strings.Join(staying, ", "))
+		e.manual("pod " + strings.Join(staying, ", ") + " is not being deleted; completed pods count too, until they are deleted")
 		return
 	}
-	e.next("kubelet", "has to end the pod")
+	e.next("kubelet", "stops the pod")
 	e.follow()
 }
 
-// fate says what becomes of a volume once its claim is gone.
+// fate says what happens to a volume when its claim is gone.
 func (x *explainer) fate(pv *corev1.PersistentVolume) string {
 	switch pv.Spec.PersistentVolumeReclaimPolicy {
 	case corev1.PersistentVolumeReclaimDelete:
-		// RECL-004
-		return "its policy is Delete, so it is deleted with its data (RECL-004)"
+		// RECL-004: Delete removes volume and data.
+		return "its reclaim policy is Delete, so it is deleted with its data (RECL-004)"
 	case corev1.PersistentVolumeReclaimRecycle:
-		// RECL-003
-		return "its policy is Recycle, so its data is removed and it becomes Available (RECL-003)"
+		// RECL-003: Recycle removes the data.
+		return "its reclaim policy is Recycle, so its data is removed and it becomes Available (RECL-003)"
 	case corev1.PersistentVolumeReclaimRetain:
-		// RECL-002
-		return "its policy is Retain, so it stays with its data (RECL-002)"
+		// RECL-002: Retain keeps both.
+		return "its reclaim policy is Retain, so it stays with its data (RECL-002)"
 	}
-	// RECL-005
-	return fmt.Sprintf("its policy %q is unknown, so it becomes Failed (RECL-005)", pv.Spec.PersistentVolumeReclaimPolicy)
+	// RECL-005: any other policy is an error.
+	return fmt.Sprintf("its reclaim policy %q is unknown, so it becomes Failed (RECL-005)", pv.Spec.PersistentVolumeReclaimPolicy)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

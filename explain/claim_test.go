@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
 
@@ -36,7 +37,7 @@ func TestVolumesThatWereNamed(t *testing.T) {
 			if test.claim == nil {
 				test.claim = fake.Claim("data", "10Gi", fake.VolumeName("pv"))
 			}
-			x, err := explain.Object(api.RefTo(test.claim), reasons.SnapshotOf(t, test.claim, test.pv))
+			x, err := explain.New(reasons.SnapshotOf(t, test.claim, test.pv)).Object(api.RefTo(test.claim))
 			require.NoError(t, err)
 			require.Equal(t, []explain.Candidate{{Name: "pv", Rule: "MATCH-030", Got: test.got, Needed: test.needed}}, x.Candidates)
 		})
@@ -45,41 +46,12 @@ func TestVolumesThatWereNamed(t *testing.T) {
 
 func TestObjectsThatAreNotExplained(t *testing.T) {
 	for _, name := range []string{"pvc/data", "pod/p", "pv/pv", "va/a", "shop/data"} {
-		ref, err := explain.ParseRef(name)
+		ref, err := objname.Parse(name)
 		require.NoError(t, err)
-		_, err = explain.Object(ref, reasons.SnapshotOf(t))
+		_, err = explain.New(reasons.SnapshotOf(t)).Object(ref)
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.ErrorContains(t, err, "explain ")
 	}
-	_, err := explain.Object(api.Ref{Kind: api.Node, Key: "n1"}, reasons.SnapshotOf(t, fake.Node("n1")))
-	require.EqualError(t, err, "explain node/n1: only claims (pvc), pods (pod), volumes (pv) and attachments (va) are explained")
-}
-
-func TestParseRef(t *testing.T) {
-	for text, want := range map[string]string{
-		"pvc/shop/data":                  "PersistentVolumeClaim/shop/data",
-		"pvc/data":                       "PersistentVolumeClaim/default/data",
-		"shop/data":                      "PersistentVolumeClaim/shop/data",
-		"PersistentVolumeClaim/shop/d":   "PersistentVolumeClaim/shop/d",
-		"po/shop/db-0":                   "Pod/shop/db-0",
-		"pv/pv1":                         "PersistentVolume/pv1",
-		"no/n1":                          "Node/n1",
-		"volumeattachment/csi-1":         "VolumeAttachment/csi-1",
-		"":                               `"" names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name`,
-		"data":                           `"data" names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name`,
-		"pv/default/pv1":                 `"pv/default/pv1" names no PersistentVolume: write it like pv/name`,
-		"pvc/a/b/c":                      `"pvc/a/b/c" names no PersistentVolumeClaim: write it like pvc/namespace/name`,
-		"deployment/default/web":         `"deployment/default/web" names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name`,
-		"pvc//data":                      `"pvc//data" names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name`,
-		"storageclass/fast":              "StorageClass/fast",
-		"csidriver/" + reasons.Driver:    "CSIDriver/" + reasons.Driver,
-		"persistentvolumeclaims/default": "PersistentVolumeClaim/default/default",
-	} {
-		ref, err := explain.ParseRef(text)
-		if err != nil {
-			require.EqualError(t, err, want)
-			continue
-		}
-		require.Equal(t, want, ref.String(), text)
-	}
+	_, err := explain.New(reasons.SnapshotOf(t, fake.Node("n1"))).Object(api.Ref{Kind: api.Node, Key: "n1"})
+	require.EqualError(t, err, "explain node/n1: cannot explain this kind; want a claim (pvc), pod (pod), volume (pv) or attachment (va)")
 }

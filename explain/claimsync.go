@@ -65,7 +65,7 @@ func (x *explainer) syncOf(claim *corev1.PersistentVolumeClaim) claimSync {
 	return s
 }
 
-// unbound is a claim that names no volume.
+// unbound explains a claim that names no volume.
 func (s *claimSync) unbound(claim *corev1.PersistentVolumeClaim, d claimsync.Decision) {
 	class := objects.ClassOf(claim)
 	switch d.Rule {
@@ -90,7 +90,7 @@ func (s *claimSync) unbound(claim *corev1.PersistentVolumeClaim, d claimsync.Dec
 // createFitting is the remedy where no component creates a volume.
 const createFitting = "create a volume that fits"
 
-// provisioning is a claim for which a volume has to be created.
+// provisioning explains a claim for which a volume is created.
 func (x *explainer) provisioning(s *claimSync, claim *corev1.PersistentVolumeClaim) {
 	name := objects.ClassOf(claim)
 	class := x.classes[name]
@@ -105,14 +105,14 @@ func (x *explainer) provisioning(s *claimSync, claim *corev1.PersistentVolumeCla
 	case d.Rule == "PROV-024" && x.Backends != nil:
 		s.set(d.Rule, fmt.Sprintf("no volume fits, and no plugin %s can create one", class.Provisioner), createFitting)
 	default:
-		s.set("BIND-057", fmt.Sprintf("no volume fits; %s has to create one", class.Provisioner), "")
+		s.set("BIND-057", fmt.Sprintf("no volume fits, so %s creates one", class.Provisioner), "")
 	}
 }
 
 // noProvisioner is the provisioner of classes whose volumes an administrator creates.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// naming is a claim that names its volume.
+// naming explains a claim that names its volume.
 func (s *claimSync) naming(claim *corev1.PersistentVolumeClaim, d claimsync.Decision) {
 	name := claim.Spec.VolumeName
 	switch d.Rule {

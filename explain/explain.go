@@ -10,32 +10,29 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Explainer explains objects of a snapshot. It may be asked again and again, as long as nothing in the snapshot changes. What it returns may
-// share memory with what it returns later: it is not to be modified.
+// Explainer explains the objects of one snapshot. Its answers may share memory, so they must not be changed.
 type Explainer struct {
 	snapshot *snapshot.Snapshot
 	ix       *index
 }
 
-// Brief is an explainer of the same snapshot that leaves candidates out: for looking at many objects.
+// New returns an Explainer of a snapshot, which must not change afterwards.
+func New(s snapshot.Snapshot) *Explainer { return &Explainer{snapshot: &s, ix: newIndex(&s)} }
+
+// Brief returns an Explainer of the same snapshot that omits candidates. It is faster for many objects.
 func (ex *Explainer) Brief() *Explainer {
 	ix := *ex.ix
 	ix.brief, ix.searches = true, map[*corev1.PersistentVolumeClaim]search{}
 	return &Explainer{snapshot: ex.snapshot, ix: &ix}
 }
 
-// New returns an Explainer of a snapshot.
-func New(s snapshot.Snapshot) *Explainer { return &Explainer{snapshot: &s, ix: newIndex(&s)} }
-
-// Object explains one object of a snapshot; see Explainer.Object.
-func Object(ref api.Ref, s snapshot.Snapshot) (Explanation, error) { return New(s).Object(ref) }
-
-// Object explains the claim, pod, volume or attachment of that name. One that does not exist is an error for which
-// apierrors.IsNotFound holds; other kinds are refused.
+// Object explains a claim, pod, volume or attachment. Other kinds are an error. If the object does not exist, apierrors.IsNotFound holds
+// for the error.
 func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 	x := &explainer{Snapshot: ex.snapshot, index: ex.ix, seen: map[api.Ref]bool{}}
 	switch ref.Kind {
@@ -56,15 +53,15 @@ func (ex *Explainer) Object(ref api.Ref) (Explanation, error) {
 			return x.attachment(va), nil
 		}
 	default:
-		return Explanation{}, fmt.Errorf("explain %s: only claims (pvc), pods (pod), volumes (pv) and attachments (va) are explained", Name(ref))
+		return Explanation{}, fmt.Errorf("explain %s: cannot explain this kind; want a claim (pvc), pod (pod), volume (pv) or attachment (va)", objname.Of(ref))
 	}
 	gvk := store.GroupVersionKind(ref.Kind)
 	_, name := objects.SplitKey(ref.Key)
 	missing := apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, name)
-	return Explanation{}, fmt.Errorf("explain %s: %w", Name(ref), missing)
+	return Explanation{}, fmt.Errorf("explain %s: %w", objname.Of(ref), missing)
 }
 
-// explainer draws up one explanation. What was explained once is not explained again further down.
+// explainer builds one explanation. Each object is explained once in it.
 type explainer struct {
 	*snapshot.Snapshot
 	*index
@@ -77,7 +74,7 @@ func (x *explainer) begin(obj api.Object, phase string) Explanation {
 	if obj.GetDeletionTimestamp() != nil {
 		phase = "Terminating"
 	}
-	return Explanation{Object: nameOf(obj), Phase: phase}
+	return Explanation{Object: objname.Of(api.RefTo(obj)), Phase: phase, now: x.Now}
 }
 
 func (x *explainer) addClaim(e *Explanation, key string) {
@@ -98,15 +95,15 @@ func (x *explainer) addPod(e *Explanation, pod *corev1.Pod) {
 	}
 }
 
-// keptBy explains an object whose finalizers nobody here takes off.
+// keptBy explains an object that is being deleted and has finalizers which no simulated component removes.
 func (x *explainer) keptBy(e *Explanation, finalizers []string) {
-	// BIND-016
-	e.say("BIND-016", "it is being deleted, and finalizer "+strings.Join(finalizers, ", ")+" keeps it")
-	e.next(Somebody, "has to take the finalizer off: whoever put it there")
-	e.never("no component that is simulated takes that finalizer off")
+	// BIND-016: an object is gone when its last finalizer is removed.
+	e.because("BIND-016", "it is being deleted, and finalizer "+strings.Join(finalizers, ", ")+" blocks that")
+	e.todo("check the component that set the finalizer, or remove the finalizer")
+	e.manual("no simulated component removes that finalizer")
 }
 
-// without lists the finalizers of an object that are none of these.
+// without returns the finalizers of an object that are not among known.
 func without(obj api.Object, known ...string) []string {
 	var others []string
 	for _, finalizer := range obj.GetFinalizers() {

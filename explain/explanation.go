@@ -2,115 +2,114 @@ package explain
 
 import "time"
 
-// Explanation says why one object is in the state it is in.
+// Explanation says why one object is in its state, and what changes that.
 type Explanation struct {
 	// Object names it: pvc/namespace/name, pod/namespace/name, pv/name or va/name.
 	Object string `json:"object"`
-	// Phase is its phase, Terminating for one that is being deleted.
+	// Phase is its phase; Terminating if it is being deleted, Attaching or Attached for an attachment.
 	Phase string `json:"phase"`
-	// Because is what decides.
-	Because Reason `json:"because"`
-	// Candidates are what was considered for it, in the order of the search: volumes for a claim, nodes for a pod.
-	Candidates []Candidate `json:"candidates,omitempty"`
-	// Next says who has to do what for anything to change; empty when nothing is to be done.
-	Next []Step `json:"next,omitempty"`
-	// Changes says when anything can change.
-	Changes Change `json:"changes"`
-	// Notes are what else is worth knowing, such as what becomes of the data.
-	Notes []string `json:"notes,omitempty"`
-	// Related are the explanations of the objects that it waits for or stands on, the one that is in the way first.
-	Related []Explanation `json:"related,omitempty"`
-}
-
-// Reason is a rule and what it comes to here, in words.
-type Reason struct {
+	// Rule decides, and Why says what it decides here.
 	Rule string `json:"rule"`
-	Text string `json:"text"`
+	Why  string `json:"why"`
+	// Candidates are the volumes considered for a claim, or the nodes considered for a pod, in the order of the search.
+	Candidates []Candidate `json:"candidates,omitempty"`
+	// Next lists who does what next. It is empty if nothing needs doing.
+	Next []Step `json:"next,omitempty"`
+	// Changes says when the state can change.
+	Changes Change `json:"changes"`
+	// Notes add facts that do not decide, such as what happens to the data when the object is deleted.
+	Notes []string `json:"notes,omitempty"`
+	// Related explains the objects that this one waits for or depends on; the one that blocks it comes first.
+	Related []Explanation `json:"related,omitempty"`
+
+	// now is the time of the snapshot.
+	now time.Time
 }
 
 // Candidate is a volume or a node that was considered.
 type Candidate struct {
-	// Name is that of the volume or the node.
+	// Name is the name of the volume or the node.
 	Name string `json:"name"`
-	// Rule is the first rule that refused it, "" for one that was not refused.
+	// Rule is the first rule that rejected it; "" if it fits.
 	Rule string `json:"rule,omitempty"`
 	// Got describes the candidate, and Needed what is needed instead; Needed is "" where Got says it all.
 	Got    string `json:"got,omitempty"`
 	Needed string `json:"needed,omitempty"`
-	// Candidates are, for a node without a volume that a claim could have, the volumes looked at there.
+	// Candidates are, for a node that reaches no volume for a claim, the volumes considered on that node.
 	Candidates []Candidate `json:"candidates,omitempty"`
 }
 
-// Step is something to be done.
+// Step is one action.
 type Step struct {
-	// Actor is the component, by its name as an actor, or Somebody.
-	Actor string `json:"actor"`
-	Does  string `json:"does"`
+	// Actor is the component that acts, by its name as an actor; "" for the user.
+	Actor string `json:"actor,omitempty"`
+	// Does is the action: "binds the claim" for a component, "create volume pv-1" for the user.
+	Does string `json:"does"`
 }
 
-// Somebody is the actor of a step that no component takes by itself.
-const Somebody = "somebody"
-
-// When says whether an object changes by itself.
+// When says how the state of an object changes.
 type When string
 
-// What When can be.
+// The values of When.
 const (
-	// Settled: it is as it should be.
+	// Settled: the object has reached the state that its spec asks for.
 	Settled When = "settled"
-	// ByItself: it can change without anybody's doing, from Change.At on.
-	ByItself When = "by itself"
-	// Never: nothing changes until somebody acts.
-	Never When = "never"
-	// Along: it changes with the object that it is related to, which is explained above it.
-	Along When = "along"
+	// Automatic: a component changes the state, at Change.At or later.
+	Automatic When = "automatic"
+	// Manual: nothing changes until the user acts.
+	Manual When = "manual"
+	// Follows: the state changes together with the object whose explanation lists this one as related.
+	Follows When = "follows"
 )
 
-// Change says when an object can change.
+// Change says when the state of an object can change.
 type Change struct {
 	When When `json:"when"`
-	// At is the earliest virtual time at which it can change by itself; zero unless When is ByItself.
+	// At is the earliest virtual time of an automatic change; zero unless When is Automatic.
 	At time.Time `json:"at,omitzero"`
-	// Rule and Text say what happens then, or why nothing does.
+	// Rule and Text say what triggers the change, or why there is none. Rule may be "".
 	Rule string `json:"rule,omitempty"`
 	Text string `json:"text,omitempty"`
 }
 
-// Root is the explanation at the end of the chain: of the object that is in the way and waits for no other. It is x itself when nothing
-// related is unsettled.
+// Root returns the explanation at the end of the chain of blocking objects: the object that waits for no other one. It returns x if no
+// related object blocks it.
 func (x *Explanation) Root() *Explanation {
 	if x.Changes.When == Settled {
 		return x
 	}
 	for i := range x.Related {
-		if c := x.Related[i].Changes.When; c != Settled && c != Along {
+		if c := x.Related[i].Changes.When; c != Settled && c != Follows {
 			return x.Related[i].Root()
 		}
 	}
 	return x
 }
 
-// say sets what decides.
-func (x *Explanation) say(rule, text string) { x.Because = Reason{Rule: rule, Text: text} }
+func (x *Explanation) because(rule, why string) { x.Rule, x.Why = rule, why }
 
+// next adds what a component does.
 func (x *Explanation) next(actor, does string) {
 	x.Next = append(x.Next, Step{Actor: actor, Does: does})
 }
 
+// todo adds what the user has to do.
+func (x *Explanation) todo(does string) { x.Next = append(x.Next, Step{Does: does}) }
+
 func (x *Explanation) settled() { x.Changes = Change{When: Settled} }
 
-func (x *Explanation) never(text string) { x.Changes = Change{When: Never, Text: text} }
+func (x *Explanation) manual(text string) { x.Changes = Change{When: Manual, Text: text} }
 
-func (x *Explanation) at(at time.Time, rule, text string) {
-	x.Changes = Change{When: ByItself, At: at, Rule: rule, Text: text}
+func (x *Explanation) automatic(at time.Time, rule, text string) {
+	x.Changes = Change{When: Automatic, At: at, Rule: rule, Text: text}
 }
 
-// follow has x change when one of those it waits for does: the first of them to change.
+// follow makes x change with the first related object that changes.
 func (x *Explanation) follow() {
-	first := Change{When: Never, Text: "nothing that it waits for changes by itself"}
+	first := Change{When: Manual, Text: "everything that it waits for needs your action"}
 	for i := range x.Related {
 		c := x.Related[i].Changes
-		if c.When == ByItself && (first.When == Never || c.At.Before(first.At)) {
+		if c.When == Automatic && (first.When == Manual || c.At.Before(first.At)) {
 			first = c
 			first.Text = x.Related[i].Object + ": " + c.Text
 		}

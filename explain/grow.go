@@ -15,67 +15,67 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// growth is a claim that asks for more than it has.
+// growth is a claim that requests more storage than it has.
 type growth struct {
 	claim *corev1.PersistentVolumeClaim
 	pv    *corev1.PersistentVolume
-	// actor is who grows the volume outside of nodes, as an actor; "" if nobody does.
+	// actor is the component that expands the volume in the storage system; "" if there is none.
 	actor string
-	// inTree says that it is the expand controller; if not it is the resizer of a driver that canExpand, or leaves all to nodes.
+	// inTree marks the expand controller; otherwise actor is a resizer. Without canExpand, only the node expands.
 	inTree, canExpand bool
 	has, wants        resource.Quantity
 }
 
-// grownClaim is a bound claim that asks for more than it has; any other is left as it is.
+// grownClaim explains a bound claim that requests more storage than it has. It leaves e unchanged for other claims.
 func (x *explainer) grownClaim(e *Explanation, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
 	g := &growth{claim: claim, pv: pv, has: claim.Status.Capacity[corev1.ResourceStorage], wants: claim.Spec.Resources.Requests[corev1.ResourceStorage]}
-	// EXP-012
+	// EXP-012: the claim has what it requests.
 	if g.wants.Cmp(g.has) <= 0 {
 		return
 	}
 	x.findGrower(g)
 	if g.actor == "" {
-		// EXP-014
-		e.say("EXP-014", g.text("nothing expands volume %s: neither an in-tree plugin nor a CSI driver that can", pv.Name))
-		e.next(Somebody, "has to lower the request again, or move the data to a claim that is larger")
-		e.never("Kubernetes waits for an external controller that is not there")
+		// EXP-014: without an expander, the controller waits for an external one.
+		e.because("EXP-014", g.text("no plugin or CSI driver can expand volume %s", pv.Name))
+		e.todo("lower the request again, or move the data to a larger claim")
+		e.manual("Kubernetes waits for an external controller that does not exist")
 		return
 	}
 	if failed := x.lastEvent(claim, reasoned("VolumeResizeFailed")); failed != nil {
-		e.Notes = append(e.Notes, fmt.Sprintf("last error, at %s: %s", stamp(timeOf(failed)), failed.Message))
+		e.Notes = append(e.Notes, fmt.Sprintf("last failure (%s): %s", stamp(timeOf(failed)), failed.Message))
 	}
 	switch objects.ResizeStatus(claim) {
 	case corev1.PersistentVolumeClaimControllerResizeInfeasible:
-		e.say("EXP-025", g.text("%s was told that this size cannot be had%s", g.actor, g.said(corev1.PersistentVolumeClaimControllerResizeError)))
-		e.next(Somebody, fmt.Sprintf("has to lower the request to what the storage has, to more than %s", g.has.String()))
-		// EXP-026
-		e.Changes = Change{When: Never, Rule: "EXP-026", Text: "the storage is asked again every 5 min, and has no other answer until it has room"}
+		e.because("EXP-025", g.text("%s reports that the storage cannot provide this size%s", g.actor, g.failure(corev1.PersistentVolumeClaimControllerResizeError)))
+		e.todo(fmt.Sprintf("lower the request to a size that the storage can provide, above %s", g.has.String()))
+		// EXP-026: an infeasible size is retried slowly.
+		e.Changes = Change{When: Manual, Rule: "EXP-026", Text: "each retry, 5m apart, fails the same way until the storage has room"}
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:
 		x.grownOnNode(e, g)
 	case corev1.PersistentVolumeClaimNodeResizeInfeasible:
-		e.say("EXP-042", g.text("a node was told that this size cannot be had%s", g.said(corev1.PersistentVolumeClaimNodeResizeError)))
-		e.next(g.actor, "hands it to the node again, through the storage")
-		e.next(Somebody, fmt.Sprintf("can lower the request, to more than %s", g.has.String()))
-		e.at(x.Now, "EXP-030", "at the next attempt")
+		e.because("EXP-042", g.text("a node reports that this size is not possible%s", g.failure(corev1.PersistentVolumeClaimNodeResizeError)))
+		e.next(g.actor, "expands the volume again, then the node retries")
+		e.todo(fmt.Sprintf("or lower the request, above %s", g.has.String()))
+		e.automatic(x.Now, "EXP-030", "with the next retry")
 	default:
 		x.grownOutside(e, g)
 	}
 }
 
-// text says what the claim has and wants, and why that is so.
+// text starts with what the claim requests and has.
 func (g *growth) text(format string, args ...any) string {
-	return fmt.Sprintf("it asks for %s and has %s: ", g.wants.String(), g.has.String()) + fmt.Sprintf(format, args...)
+	return fmt.Sprintf("it requests %s and has %s: ", g.wants.String(), g.has.String()) + fmt.Sprintf(format, args...)
 }
 
-// said is the message of a condition of the claim, after a colon; "" without one.
-func (g *growth) said(condition corev1.PersistentVolumeClaimConditionType) string {
+// failure returns the message of a condition of the claim after a colon; "" without one.
+func (g *growth) failure(condition corev1.PersistentVolumeClaimConditionType) string {
 	if message := conditionMessage(g.claim, condition); message != "" {
 		return ": " + message
 	}
 	return ""
 }
 
-// conditionMessage is the message of a condition that holds, "" without one.
+// conditionMessage returns the message of a condition with status True; "" without one.
 func conditionMessage(claim *corev1.PersistentVolumeClaim, condition corev1.PersistentVolumeClaimConditionType) string {
 	for _, c := range claim.Status.Conditions {
 		if c.Type == condition && c.Status == corev1.ConditionTrue {
@@ -85,17 +85,17 @@ func conditionMessage(claim *corev1.PersistentVolumeClaim, condition corev1.Pers
 	return ""
 }
 
-// findGrower finds out who grows the volume.
+// findGrower sets the component that expands the volume.
 func (x *explainer) findGrower(g *growth) {
 	driver := ""
 	if csi := g.pv.Spec.CSI; csi != nil {
 		driver = csi.Driver
 	} else if migrated := g.pv.Annotations[objects.AnnMigratedTo]; migrated != "" {
-		// EXP-013
+		// EXP-013: a CSI driver replaced the plugin.
 		driver = migrated
 	}
 	if driver == "" {
-		// EXP-015
+		// EXP-015: an in-tree plugin that can expand, or FlexVolume.
 		plugin, _ := x.backends().ExpandableBySource(&g.pv.Spec.PersistentVolumeSource)
 		if plugin != nil || g.pv.Spec.FlexVolume != nil {
 			g.actor, g.inTree = actors.Expander, true
@@ -104,12 +104,12 @@ func (x *explainer) findGrower(g *growth) {
 	}
 	backend, known := x.backends().Driver(driver)
 	if !known || backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) {
-		// EXP-020
+		// EXP-020: the resizer of the driver.
 		g.actor, g.canExpand = actors.Resizer(driver), !known || backends.Can(backend, storage.Expand)
 	}
 }
 
-// step is what is done next outside of nodes (EXP-030).
+// step returns the next expansion in the storage system (EXP-030).
 func (g *growth) step() expand.Step {
 	if g.inTree {
 		return expand.InTreeSize(g.claim, g.pv)
@@ -117,11 +117,11 @@ func (g *growth) step() expand.Step {
 	return expand.ResizerSize(g.claim, g.pv, objects.HasCondition(g.claim, corev1.PersistentVolumeClaimControllerResizeError), g.canExpand)
 }
 
-// grownOutside is a claim whose volume has to grow before its node has something to do.
+// grownOutside explains a claim whose volume is expanded in the storage system first.
 func (x *explainer) grownOutside(e *Explanation, g *growth) {
 	step := g.step()
 	if step.Stop {
-		// EXP-030: a resizer that leaves no notes has done its part.
+		// EXP-030: a resizer that records no progress has finished its step.
 		x.grownOnNode(e, g)
 		return
 	}
@@ -132,28 +132,26 @@ func (x *explainer) grownOutside(e *Explanation, g *growth) {
 		rule = "EXP-016"
 	}
 	switch {
-	case x.refusedInUse(e, g):
+	case x.rejectedInUse(e, g):
 	case failed:
-		e.say("EXP-025", g.text("%s failed%s", g.actor, g.said(corev1.PersistentVolumeClaimControllerResizeError)))
-		e.next(g.actor, fmt.Sprintf("tries again to expand volume %s to %s", g.pv.Name, step.Size.String()))
-		e.at(x.Now, "EXP-020", "at the next attempt, at most 5 min after the last")
+		e.because("EXP-025", g.text("%s failed%s", g.actor, g.failure(corev1.PersistentVolumeClaimControllerResizeError)))
+		e.next(g.actor, fmt.Sprintf("retries the expansion of volume %s to %s", g.pv.Name, step.Size.String()))
+		e.automatic(x.Now, "EXP-020", "retried within 5m")
 	case begun:
-		e.say(rule, g.text("volume %s is being expanded to %s", g.pv.Name, step.Size.String()))
-		e.next(g.actor, "has to expand volume "+g.pv.Name)
-		e.at(x.Now, rule, "as soon as the storage has expanded it; after an error it tries again, at most 5 min apart")
+		e.because(rule, g.text("volume %s is being expanded to %s", g.pv.Name, step.Size.String()))
+		e.next(g.actor, "expands volume "+g.pv.Name)
+		e.automatic(x.Now, rule, "when the storage has expanded it; failures are retried within 5m")
 	default:
-		e.say(rule, g.text("volume %s has not begun to grow", g.pv.Name))
-		e.next(g.actor, fmt.Sprintf("has to expand volume %s to %s", g.pv.Name, step.Size.String()))
-		e.at(x.Now, rule, "as soon as it looks at the claim")
+		e.because(rule, g.text("the expansion of volume %s has not started", g.pv.Name))
+		e.next(g.actor, fmt.Sprintf("expands volume %s to %s", g.pv.Name, step.Size.String()))
+		e.automatic(x.Now, rule, "with its next sync of the claim")
 	}
 }
 
-// refusedInUse is a claim whose driver does not expand a volume that is used (EXP-025).
-func (x *explainer) refusedInUse(e *Explanation, g *growth) bool {
+// rejectedInUse explains a claim whose driver does not expand a volume in use (EXP-025). It reports false for other claims.
+func (x *explainer) rejectedInUse(e *Explanation, g *growth) bool {
 	last := x.lastEvent(g.claim, reasoned("VolumeResizeFailed"))
-	refused := strings.Contains(g.said(corev1.PersistentVolumeClaimControllerResizeError), "FailedPrecondition") ||
-		last != nil && (strings.Contains(last.Message, "only supports offline expansion") || strings.Contains(last.Message, "FailedPrecondition"))
-	if !refused {
+	if !saysInUse(conditionMessage(g.claim, corev1.PersistentVolumeClaimControllerResizeError)) && (last == nil || !saysInUse(last.Message)) {
 		return false
 	}
 	var users []*corev1.Pod
@@ -166,12 +164,12 @@ func (x *explainer) refusedInUse(e *Explanation, g *growth) bool {
 	if len(users) == 0 {
 		return false
 	}
-	e.say("EXP-025", g.text("the driver does not expand volume %s while it is used, and pod %s uses it", g.pv.Name, strings.Join(names, ", ")))
+	e.because("EXP-025", g.text("the driver does not expand volume %s while it is in use, and pod %s uses it", g.pv.Name, strings.Join(names, ", ")))
 	x.awaitEnd(e, users)
 	return true
 }
 
-// grownOnNode is a claim whose volume has grown, and what is on it has to grow on a node (EXP-040).
+// grownOnNode explains a claim whose volume is expanded, and whose file system still has to be expanded on a node (EXP-040).
 func (x *explainer) grownOnNode(e *Explanation, g *growth) {
 	var placed, waiting []*corev1.Pod
 	for _, pod := range x.byClaim[api.KeyOf(g.claim)] {
@@ -187,23 +185,23 @@ func (x *explainer) grownOnNode(e *Explanation, g *growth) {
 	case len(placed) > 0:
 		x.grownUnderPod(e, g, placed)
 	case len(waiting) > 0:
-		e.say("EXP-023", g.text("volume %s has grown; what is on it grows on the node of a pod, and none is placed", g.pv.Name))
+		e.because("EXP-023", g.text("volume %s is expanded; its file system is expanded on the node of a pod, and no pod has a node", g.pv.Name))
 		for _, pod := range waiting[:min(len(waiting), manyNames)] {
 			x.addPod(e, pod)
 		}
-		e.next("kubelet", "has to expand the file system when the pod is on its node")
+		e.next("kubelet", "expands the file system when a pod has a node")
 		e.follow()
 		if len(e.Related) == 0 {
-			e.Changes = Change{When: Along, Text: "when the pod is on a node"}
+			e.Changes = Change{When: Follows, Text: "when the pod has a node"}
 		}
 	default:
-		e.say("EXP-023", g.text("volume %s has grown; what is on it grows on the node of a pod, and no pod uses it", g.pv.Name))
-		e.next(Somebody, "has to start a pod that uses it")
-		e.never("a file system grows where it is mounted")
+		e.because("EXP-023", g.text("volume %s is expanded; its file system is expanded on the node of a pod, and no pod uses the claim", g.pv.Name))
+		e.todo("start a pod that uses the claim")
+		e.manual("a file system is expanded where it is mounted")
 	}
 }
 
-// grownUnderPod is such a claim with pods on nodes.
+// grownUnderPod explains such a claim with pods on nodes.
 func (x *explainer) grownUnderPod(e *Explanation, g *growth, pods []*corev1.Pod) {
 	pod := pods[0]
 	for _, other := range pods {
@@ -213,31 +211,31 @@ func (x *explainer) grownUnderPod(e *Explanation, g *growth, pods []*corev1.Pod)
 		}
 	}
 	node := pod.Spec.NodeName
-	said := g.said(corev1.PersistentVolumeClaimNodeResizeError)
+	message, failure := conditionMessage(g.claim, corev1.PersistentVolumeClaimNodeResizeError), g.failure(corev1.PersistentVolumeClaimNodeResizeError)
 	switch {
 	case !x.alive(x.nodes[node]):
-		e.say("EXP-040", g.text("volume %s has grown; what is on it has to grow on node %s, which is not ready", g.pv.Name, node))
-		e.next(Somebody, fmt.Sprintf("has to bring node %s back, or move pod %s elsewhere", node, pod.Name))
-		e.never("until the node is back")
-	case strings.Contains(said, "FailedPrecondition") && running(pod):
-		e.say("EXP-042", g.text("the driver does not expand what is on volume %s while pod %s uses it on node %s%s", g.pv.Name, pod.Name, node, said))
-		e.next(Somebody, fmt.Sprintf("has to stop pod %s, and start it when the volume is unmounted", pod.Name))
-		e.never("it is not tried again on this node as long as the volume is there")
-	case said != "":
-		e.say("EXP-042", g.text("node %s could not expand what is on volume %s%s", node, g.pv.Name, said))
-		e.next(actors.Kubelet(node), "tries again")
-		e.at(x.Now, "EXP-042", "at the next attempt, at most 2m2s after the last")
+		e.because("EXP-040", g.text("volume %s is expanded; its file system is expanded on node %s, which is not ready", g.pv.Name, node))
+		e.todo(fmt.Sprintf("bring node %s back, or move pod %s to another node", node, pod.Name))
+		e.manual("nothing happens before the node comes back")
+	case saysInUse(message) && running(pod):
+		e.because("EXP-042", g.text("the driver does not expand the file system of volume %s while pod %s uses it on node %s%s", g.pv.Name, pod.Name, node, failure))
+		e.todo(fmt.Sprintf("stop pod %s, and start it again when the volume is unmounted", pod.Name))
+		e.manual("the kubelet does not retry while the volume is mounted on this node")
+	case failure != "":
+		e.because("EXP-042", g.text("node %s could not expand the file system of volume %s%s", node, g.pv.Name, failure))
+		e.next(actors.Kubelet(node), "retries")
+		e.automatic(x.Now, "EXP-042", "retried within 2m2s")
 	case !running(pod):
-		e.say("EXP-040", g.text("volume %s has grown; what is on it grows when pod %s has it on node %s", g.pv.Name, pod.Name, node))
+		e.because("EXP-040", g.text("volume %s is expanded; its file system is expanded when pod %s mounts it on node %s", g.pv.Name, pod.Name, node))
 		x.addPod(e, pod)
-		e.next(actors.Kubelet(node), "expands it as it mounts it")
+		e.next(actors.Kubelet(node), "expands the file system when it mounts the volume")
 		e.follow()
 		if len(e.Related) == 0 {
-			e.Changes = Change{When: Along, Text: "when the pod has its volumes"}
+			e.Changes = Change{When: Follows, Text: "when the volumes of the pod are mounted"}
 		}
 	default:
-		e.say("EXP-040", g.text("volume %s has grown; what is on it has to grow on node %s, under pod %s", g.pv.Name, node, pod.Name))
-		e.next(actors.Kubelet(node), "has to expand it")
-		e.at(x.Now, "EXP-041", "when the kubelet notices, at the next look at the pod")
+		e.because("EXP-040", g.text("volume %s is expanded; its file system is being expanded on node %s for pod %s", g.pv.Name, node, pod.Name))
+		e.next(actors.Kubelet(node), "expands the file system")
+		e.automatic(x.Now, "EXP-041", "with the next sync of the pod")
 	}
 }

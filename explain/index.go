@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/snapshot"
 )
 
-// index finds the objects of a snapshot by key, and by what they point at.
+// index finds the objects of a snapshot by key and by reference.
 type index struct {
 	claims      map[string]*corev1.PersistentVolumeClaim
 	volumes     map[string]*corev1.PersistentVolume
@@ -24,23 +24,23 @@ type index struct {
 	drivers     map[string]*storagev1.CSIDriver
 	csiNodes    map[string]*storagev1.CSINode
 	attachments map[string]*storagev1.VolumeAttachment
-	// byVolume are the attachments that name a volume, byVolumeName the keys of the claims that do, byClaim the pods that name a claim.
+	// byVolume has the attachments that name a volume, byVolumeName the keys of the claims that do, byClaim the pods that name a claim.
 	byVolume     map[string][]*storagev1.VolumeAttachment
 	byVolumeName map[string][]string
 	byClaim      map[string][]*corev1.Pod
-	// byClass are the volumes of a class, and holders the nodes whose status lists a volume as attached, in the order of the snapshot.
+	// byClass has the volumes of a class, and holders the nodes whose status lists a volume as attached, in the order of the snapshot.
 	byClass map[string][]*corev1.PersistentVolume
 	holders map[corev1.UniqueVolumeName][]*corev1.Node
-	// leaving are the pods on nodes that are being deleted.
+	// leaving has the pods that are being deleted and have a node.
 	leaving []*corev1.Pod
-	// freeing are the volumes that nobody can have now and that may be free later.
+	// freeing has the volumes that no claim can get now and that may become free.
 	freeing []*corev1.PersistentVolume
 	// scheduler evaluates pods without a node; nil before the first.
 	scheduler *schedule.Evaluator
-	// searches holds the next syncs of claims that were explained.
+	// searches remembers the next syncs of claims.
 	searches map[*corev1.PersistentVolumeClaim]search
-	brief    bool // candidates are left out
-	// events are those about an object.
+	brief    bool // candidates are omitted
+	// events has the Events about each object.
 	events map[api.Ref][]*corev1.Event
 }
 
@@ -120,12 +120,12 @@ func byKey[T api.Object](objs []T) map[string]T {
 	return m
 }
 
-// sorted are the objects in the order of their keys.
+// sorted returns the objects in the order of their keys.
 func sorted[T api.Object](objs []T) []T {
 	return slices.SortedFunc(slices.Values(objs), func(a, b T) int { return strings.Compare(api.KeyOf(a), api.KeyOf(b)) })
 }
 
-// lastEvent is the newest Event about an object that match accepts, nil if there is none.
+// lastEvent returns the newest Event about an object that match accepts; nil if there is none.
 func (ix *index) lastEvent(obj api.Object, match func(*corev1.Event) bool) *corev1.Event {
 	var last *corev1.Event
 	for _, event := range ix.events[api.RefTo(obj)] {

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,48 +11,49 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// modifiedClaim is a bound claim whose volume is to have other attributes; any other is left as it is.
+// modifiedClaim explains a bound claim that asks for another VolumeAttributesClass. It leaves e unchanged for other claims.
 func (x *explainer) modifiedClaim(e *Explanation, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
 	wanted, has := objects.ValueOf(claim.Spec.VolumeAttributesClassName), objects.ValueOf(claim.Status.CurrentVolumeAttributesClassName)
 	status := claim.Status.ModifyVolumeStatus
-	// VAC-003
+	// VAC-003: nothing to modify.
 	if status == nil && wanted == has {
 		return
 	}
-	what := fmt.Sprintf("it asks for the attributes of class %q and has those of %q", wanted, has)
+	what := fmt.Sprintf("it asks for VolumeAttributesClass %q and has %q", wanted, has)
 	driver, able := x.modifierOf(pv)
 	switch {
 	case !able:
-		// VAC-002
-		e.say("VAC-002", what+": "+driver+" does not change volumes")
-		e.next(Somebody, "has to name the class it had, or move the data to another claim")
-		e.never("nobody changes a volume of that kind")
+		// VAC-002: the driver cannot modify volumes.
+		e.because("VAC-002", what+": "+driver+" cannot modify volumes")
+		e.todo("set the previous class again, or move the data to another claim")
+		e.manual("no component modifies this volume")
 	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInProgress:
 		x.modifying(e, claim, driver, status.TargetVolumeAttributesClassName)
 	case wanted == "":
-		// VAC-004
-		e.say("VAC-004", what+": a volume is not changed back to having no class")
-		e.next(Somebody, "has to name a class that has the attributes wanted")
-		e.never("no class is no change")
+		// VAC-004: removing the class is not a modification.
+		e.because("VAC-004", what+": removing the class does not modify the volume")
+		e.todo("set a class with the attributes that you want")
+		e.manual("without a class nothing is modified")
 	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumePending:
 		x.modifyPending(e, what, wanted, driver)
 	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible && status.TargetVolumeAttributesClassName == wanted:
-		e.say("VAC-013", fmt.Sprintf("%s: the driver was told to change the volume, and cannot%s", what, modifyError(claim)))
-		e.next(Somebody, "has to name another class")
-		e.Changes = Change{When: Never, Rule: "VAC-014", Text: "the driver is asked again after 5 min and more, and has no other answer until the class or the driver has changed"}
+		failure, _ := modifyError(claim)
+		e.because("VAC-013", fmt.Sprintf("%s: the driver cannot modify the volume that way%s", what, failure))
+		e.todo("set another class")
+		e.Changes = Change{When: Manual, Rule: "VAC-014", Text: "each retry, 5m and more apart, fails the same way until the class or the driver changes"}
 	case x.attributes[wanted] == nil:
-		// VAC-006
-		e.say("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
-		e.next(Somebody, fmt.Sprintf("has to create VolumeAttributesClass %q, or to name another", wanted))
-		e.never("nothing makes a class")
+		// VAC-006: the class is missing.
+		e.because("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
+		e.todo(fmt.Sprintf("create VolumeAttributesClass %q, or set another class", wanted))
+		e.manual("no component creates classes")
 	default:
-		e.say("VAC-007", what+": the change has not begun")
-		e.next(actors.Resizer(driver), "has to change the volume")
-		e.at(x.Now, "VAC-007", "as soon as it looks at the claim")
+		e.because("VAC-007", what+": the modification has not started")
+		e.next(actors.Resizer(driver), "modifies the volume")
+		e.automatic(x.Now, "VAC-007", "with its next sync of the claim")
 	}
 }
 
-// modifierOf is the driver of the volume, and whether it changes volumes.
+// modifierOf returns the driver of the volume, and whether it can modify volumes.
 func (x *explainer) modifierOf(pv *corev1.PersistentVolume) (driver string, able bool) {
 	if pv.Spec.CSI == nil {
 		return "an in-tree plugin", false
@@ -62,51 +62,54 @@ func (x *explainer) modifierOf(pv *corev1.PersistentVolume) (driver string, able
 	return pv.Spec.CSI.Driver, !known || backends.Can(backend, storage.Modify)
 }
 
-// modifyError is what the driver said last, after a colon; "" if it did not complain.
-func modifyError(claim *corev1.PersistentVolumeClaim) string {
+// modifyError returns the last error of the driver after a colon, "" if there is none. final reports that the driver no longer modifies the
+// volume; otherwise it may.
+func modifyError(claim *corev1.PersistentVolumeClaim) (text string, final bool) {
 	for _, c := range claim.Status.Conditions {
 		if c.Type == corev1.PersistentVolumeClaimVolumeModifyVolumeError && c.Status == corev1.ConditionTrue {
-			return fmt.Sprintf(": %s: %s", c.Reason, c.Message)
+			// VAC-012, VAC-013: the reason is the code of the driver's error.
+			return fmt.Sprintf(": %s: %s", c.Reason, c.Message), !backends.UnknownOutcome(storage.Modify, storage.Errorf(storage.Code(c.Reason), "%s", c.Message))
 		}
 	}
-	return ""
+	return "", false
 }
 
-// modifying is a claim whose volume is being changed (VAC-007), with or without an error.
+// modifying explains a claim whose volume is being modified (VAC-007), after an error or not.
 func (x *explainer) modifying(e *Explanation, claim *corev1.PersistentVolumeClaim, driver, target string) {
-	said := modifyError(claim)
+	failure, final := modifyError(claim)
 	switch {
 	case x.attributes[target] == nil:
-		// VAC-005
-		e.say("VAC-005", fmt.Sprintf("its volume is being changed to class %q, which does not exist any more", target))
-		e.next(Somebody, fmt.Sprintf("has to create VolumeAttributesClass %q again, or to name another", target))
-		e.never("what was begun is brought to its end first, and for that its class is needed")
-	case said != "":
+		// VAC-005: a started modification is finished first.
+		e.because("VAC-005", fmt.Sprintf("its volume is being modified to class %q, which no longer exists", target))
+		e.todo(fmt.Sprintf("create VolumeAttributesClass %q again, or set another class", target))
+		e.manual("a started modification is finished first, and needs its class")
+	case failure != "":
+		// VAC-012: the driver may still modify the volume. VAC-013: it does not.
 		rule := "VAC-012"
-		if strings.Contains(conditionMessage(claim, corev1.PersistentVolumeClaimVolumeModifyingVolume), "Waiting for retry") {
+		if final {
 			rule = "VAC-013"
 		}
-		e.say(rule, fmt.Sprintf("its volume is being changed to class %q, and the driver failed%s", target, said))
-		e.next(actors.Resizer(driver), "tries again")
-		e.at(x.Now, "VAC-001", "at the next attempt, at most 5 min after the last")
+		e.because(rule, fmt.Sprintf("its volume is being modified to class %q, and the driver failed%s", target, failure))
+		e.next(actors.Resizer(driver), "retries")
+		e.automatic(x.Now, "VAC-001", "retried within 5m")
 	default:
-		e.say("VAC-007", fmt.Sprintf("its volume is being changed to class %q", target))
-		e.next(actors.Resizer(driver), "has to change the volume")
-		e.at(x.Now, "VAC-011", "as soon as the driver has changed it; after an error it tries again, at most 5 min apart")
+		e.because("VAC-007", fmt.Sprintf("its volume is being modified to class %q", target))
+		e.next(actors.Resizer(driver), "modifies the volume")
+		e.automatic(x.Now, "VAC-011", "when the driver has modified it; failures are retried within 5m")
 	}
 	if wanted := objects.ValueOf(claim.Spec.VolumeAttributesClassName); wanted != target {
-		e.Notes = append(e.Notes, fmt.Sprintf("then it is changed to class %q, which it asks for by now", wanted))
+		e.Notes = append(e.Notes, fmt.Sprintf("next it is modified to class %q, which the claim asks for now", wanted))
 	}
 }
 
-// modifyPending is a claim that named a class that did not exist (VAC-006).
+// modifyPending explains a claim whose class did not exist when the resizer synced it (VAC-006).
 func (x *explainer) modifyPending(e *Explanation, what, wanted, driver string) {
 	if x.attributes[wanted] == nil {
-		e.say("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
-		e.next(Somebody, fmt.Sprintf("has to name a class that exists; if %q is created, %s has to be restarted as well", wanted, actors.Resizer(driver)))
+		e.because("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
+		e.todo(fmt.Sprintf("set a class that exists; or create class %q and restart %s", wanted, actors.Resizer(driver)))
 	} else {
-		e.say("VAC-006", fmt.Sprintf("%s: class %q was created too late", what, wanted))
-		e.next(Somebody, fmt.Sprintf("has to restart %s, or to name another class and then this one again", actors.Resizer(driver)))
+		e.because("VAC-006", fmt.Sprintf("%s: class %q was created after the resizer looked for it", what, wanted))
+		e.todo(fmt.Sprintf("restart %s, or set another class and then this one again", actors.Resizer(driver)))
 	}
-	e.Changes = Change{When: Never, Rule: "VAC-001", Text: "a class that comes later is not noticed"}
+	e.Changes = Change{When: Manual, Rule: "VAC-001", Text: "the resizer does not notice a class that is created later"}
 }

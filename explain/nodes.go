@@ -25,7 +25,7 @@ func (x *explainer) nodeReason(pod *corev1.Pod, r schedule.NodeResult) (got, nee
 	case "SCHED-070":
 		return fmt.Sprintf("claim %s is being provisioned for node %s", r.Claim, x.claims[r.Claim].Annotations[objects.AnnSelectedNode]), ""
 	case "SCHED-102":
-		return fmt.Sprintf("it reaches no free volume for claim %s, and storage class %q does not create volumes",
+		return fmt.Sprintf("no free volume for claim %s is reachable, and storage class %q does not create volumes",
 			r.Claim, objects.ClassOf(x.claims[r.Claim])), ""
 	case "SCHED-103":
 		return "labels " + describeLabels(node.Labels),

@@ -14,26 +14,26 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// attachmentLimit is the reason of a pod whose node could not attach its volumes (MNT-383).
+// attachmentLimit is the status reason of a pod that its kubelet rejected because a volume could not be attached (MNT-383).
 const attachmentLimit = "VolumeAttachmentLimitExceeded"
 
-// pod explains a pod: why it has no node, or which of its volumes it waits for.
+// pod explains a pod: why it has no node, or which volume it waits for.
 func (x *explainer) pod(pod *corev1.Pod) Explanation {
 	e := x.begin(pod, string(pod.Status.Phase))
 	switch {
 	case pod.DeletionTimestamp != nil:
 		x.terminatingPod(&e, pod)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		e.say("RECL-066", "its containers have ended")
+		e.because("RECL-066", "its containers have terminated")
 		if pod.Status.Reason == attachmentLimit {
-			e.say("MNT-383", fmt.Sprintf("the kubelet of node %s rejected it, and it is not tried again", pod.Spec.NodeName))
+			e.because("MNT-383", fmt.Sprintf("the kubelet of node %s rejected it, and a rejected pod is not retried", pod.Spec.NodeName))
 		}
 		if pod.Status.Message != "" {
 			e.Notes = append(e.Notes, strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message))
 		}
 		e.settled()
 		if claims := objects.ClaimsOf(pod); len(claims) > 0 {
-			e.Notes = append(e.Notes, "as long as its object is there, its claims cannot be deleted (PROT-026)")
+			e.Notes = append(e.Notes, "its claims cannot be deleted before it is deleted (PROT-026)")
 		}
 	case pod.Spec.NodeName == "":
 		x.unscheduledPod(&e, pod)
@@ -43,16 +43,16 @@ func (x *explainer) pod(pod *corev1.Pod) Explanation {
 	return e
 }
 
-// unscheduledPod is one without a node.
+// unscheduledPod explains a pod without a node.
 func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 	if len(pod.Spec.SchedulingGates) > 0 {
-		e.say("SCHED-020", fmt.Sprintf("scheduling gate %q holds it back", pod.Spec.SchedulingGates[0].Name))
-		e.next(Somebody, "has to take the gate off: whoever put it there")
-		e.never("the scheduler does not look at a pod with gates")
+		e.because("SCHED-020", fmt.Sprintf("scheduling gate %q blocks scheduling", pod.Spec.SchedulingGates[0].Name))
+		e.todo("check the component that set the gate, or remove the gate")
+		e.manual("the scheduler skips pods with gates")
 		return
 	}
 	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
-		e.Notes = append(e.Notes, fmt.Sprintf("it asks for scheduler %q; this is what the default scheduler would find", name))
+		e.Notes = append(e.Notes, fmt.Sprintf("it asks for scheduler %q; this explanation is about the default scheduler", name))
 	}
 	if x.scheduler == nil {
 		x.scheduler = schedule.NewEvaluator(x.Snapshot)
@@ -60,24 +60,24 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 	d := x.scheduler.Decide(pod)
 	switch {
 	case d.Rule == "SCHED-022":
-		e.say(d.Rule, d.Message)
-		e.next(Somebody, "has to add a node")
-		e.never("there are no nodes")
+		e.because(d.Rule, d.Message)
+		e.todo("add a node")
+		e.manual("the cluster has no nodes")
 	case d.Rule != "":
-		e.say(d.Rule, d.Message)
+		e.because(d.Rule, d.Message)
 		x.addClaims(e, pod)
 		x.afterClaims(e)
 	case d.Fits():
 		x.placeable(e, pod, d)
 	default:
-		e.say("SCHED-024", fmt.Sprintf("none of %d nodes will do", len(d.Nodes)))
+		e.because("SCHED-024", fmt.Sprintf("no node fits (%d checked)", len(d.Nodes)))
 		e.Candidates = x.nodeCandidates(pod, d)
 		x.unplaceable(e, pod, d)
 	}
 }
 
-// addClaims relates the claims of a pod. One that has its volume is not in the way of the pod, even if it waits for something itself,
-// such as more room: that is noted.
+// addClaims adds the claims of a pod as related objects. A bound claim does not block the pod, even if it waits for an expansion: that
+// becomes a note.
 func (x *explainer) addClaims(e *Explanation, pod *corev1.Pod) {
 	for _, key := range objects.ClaimsOf(pod) {
 		claim, ok := x.claims[key]
@@ -87,45 +87,45 @@ func (x *explainer) addClaims(e *Explanation, pod *corev1.Pod) {
 		about := x.claim(claim)
 		_, bound := claim.Annotations[objects.AnnBindCompleted]
 		if bound && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil && isGrowth(&about) {
-			e.Notes = append(e.Notes, about.Object+": "+withRule(about.Because.Text, about.Because.Rule))
+			e.Notes = append(e.Notes, about.Object+": "+withRule(about.Why, about.Rule))
 			continue
 		}
 		e.Related = append(e.Related, about)
 	}
 }
 
-// isGrowth reports whether a claim waits for its volume to grow, or to be given other attributes.
+// isGrowth reports whether a claim waits for its volume to be expanded or modified.
 func isGrowth(claim *Explanation) bool {
-	return strings.HasPrefix(claim.Because.Rule, "EXP-") || strings.HasPrefix(claim.Because.Rule, "VAC-")
+	return strings.HasPrefix(claim.Rule, "EXP-") || strings.HasPrefix(claim.Rule, "VAC-")
 }
 
-// afterClaims is for a pod that can only be placed when its claims are in order.
+// afterClaims explains a pod that cannot be placed because of its claims.
 func (x *explainer) afterClaims(e *Explanation) {
 	for i := range e.Related {
 		if r := &e.Related[i]; r.Changes.When != Settled {
-			e.next(actors.Scheduler, fmt.Sprintf("tries again when %s has changed (SCHED-260)", r.Object))
+			e.next(actors.Scheduler, fmt.Sprintf("retries when %s changes (SCHED-260)", r.Object))
 			e.follow()
 			return
 		}
 	}
-	switch e.Because.Rule {
+	switch e.Rule {
 	case "SCHED-041":
-		// SCHED-278
-		e.next(Somebody, "has to create the claim; then the scheduler tries again")
-		e.never("nothing makes a claim that a pod names")
+		// SCHED-278: a new claim makes the scheduler retry.
+		e.todo("create the claim; then the scheduler retries")
+		e.manual("no component creates a claim that a pod names")
 	case "SCHED-042":
-		e.next("ephemeral-volume-controller", "has to create the claim")
-		e.at(x.Now, "EPH-005", "as soon as the claim is there")
+		e.next("ephemeral-volume-controller", "creates the claim")
+		e.automatic(x.Now, "EPH-005", "when the claim exists")
 	case "SCHED-045":
-		e.next(Somebody, "has to delete the claim that is in the way, so that the pod's own can be created")
-		e.never("a claim of that name stays what it is")
+		e.todo("delete the claim with that name, so that the pod's own claim can be created")
+		e.manual("the existing claim does not go away")
 	default:
-		e.next(Somebody, "has to repair the claims of the pod or their class")
-		e.never("the scheduler tries again when something changes, and every 5 min (SCHED-253), with the same outcome")
+		e.todo("repair the claims of the pod or their class")
+		e.manual("the scheduler retries after changes and every 5m (SCHED-253), with the same result")
 	}
 }
 
-// placeable is a pod that fits on a node: it is about to be placed, or its claims are being bound.
+// placeable explains a pod that fits on a node: the scheduler is about to place it, or its claims are being bound.
 func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
 	e.Candidates = x.nodeCandidates(pod, d)
 	var binding []string
@@ -137,20 +137,20 @@ func (x *explainer) placeable(e *Explanation, pod *corev1.Pod, d schedule.Decisi
 	}
 	failedBy, failure, failed := bindFailure(pod)
 	if len(binding) == 0 {
-		e.say("SCHED-026", "there is a node for it")
+		e.because("SCHED-026", "a node fits")
 		if failed {
-			e.say(failedBy, "there is a node for it, but the scheduler could not bind it to one: "+failure)
+			e.because(failedBy, "a node fits, but the last attempt to bind the pod to a node failed: "+failure)
 		}
-		e.next(actors.Scheduler, "has to try it")
-		e.at(x.Now, "SCHED-252", "as soon as the scheduler comes to it")
+		e.next(actors.Scheduler, "places it")
+		e.automatic(x.Now, "SCHED-252", "when its turn comes in the scheduling queue")
 		return
 	}
 	if failed {
-		e.Notes = append(e.Notes, "last attempt of the scheduler: "+withRule(failure, failedBy))
+		e.Notes = append(e.Notes, "last failure of the scheduler: "+withRule(failure, failedBy))
 	}
-	// SCHED-163, SCHED-167
-	e.say("SCHED-163", fmt.Sprintf("its node is chosen, and claim %s is not bound yet", strings.Join(binding, ", ")))
-	e.next(actors.Scheduler, fmt.Sprintf("waits for the claim, for at most %v at a time (SCHED-167)", schedule.DefaultBindTimeout))
+	// SCHED-163, SCHED-167: the scheduler waits until the claims are bound.
+	e.because("SCHED-163", fmt.Sprintf("its node is chosen, but claim %s is not bound yet", strings.Join(binding, ", ")))
+	e.next(actors.Scheduler, fmt.Sprintf("waits for the claim, at most %v per attempt (SCHED-167)", schedule.DefaultBindTimeout))
 	e.follow()
 }
 
@@ -170,7 +170,7 @@ func (x *explainer) nodeCandidates(pod *corev1.Pod, d schedule.Decision) []Candi
 	return all
 }
 
-// volumesFor says why none of the volumes of a claim's class will do on a node (MATCH-022).
+// volumesFor says why no volume of the claim's class fits on a node (MATCH-022).
 func (x *explainer) volumesFor(key, name string) []Candidate {
 	claim, ok := x.claims[key]
 	node := x.nodes[name]
@@ -180,7 +180,7 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 	return candidates(match.Best(claim, x.byClass[objects.ClassOf(claim)], match.Options{Node: node, Explain: true}).Rejections)
 }
 
-// unplaceable says what has to happen for a pod that no node will do for.
+// unplaceable explains what makes a node fit for a pod that fits on none.
 func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
 	rules := map[string]bool{}
 	for _, n := range d.Nodes {
@@ -188,7 +188,7 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 	}
 	var leaving []*corev1.Pod
 	for _, n := range d.Nodes {
-		// SCHED-267, SCHED-274: the end of a pod can make room.
+		// SCHED-267, SCHED-274: a pod that goes away can make room.
 		if n.Rule == "SCHED-184" || n.Rule == "SCHED-216" || n.Rule == "SCHED-183" || n.Plugin == "NodeResourcesFit" {
 			leaving = append(leaving, x.leavingFrom(n.Node, n.Claim)...)
 		}
@@ -197,16 +197,16 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 	case rules["SCHED-070"]:
 		x.pinned(e, pod)
 	case rules["SCHED-184"]:
-		e.next(Somebody, "has to delete the pod that has the claim")
+		e.todo("delete the pod that uses the claim")
 	case rules["SCHED-102"]:
-		e.next(Somebody, "has to create a volume that a node reaches; or delete the one of a claim that is gone and make it again")
+		e.todo("create a volume that a node can reach, or delete a Released volume and create it again")
 	case rules["SCHED-110"] || rules["SCHED-202"]:
-		e.next(Somebody, "has to make a node in the reach of the volume fit for the pod, or restore the data on a volume elsewhere")
+		e.todo("free up or add a node that can reach the volume, or restore the data to a volume elsewhere")
 	default:
-		e.next(Somebody, "has to make room on a node, add one, or change what the pod asks for")
+		e.todo("free up a node, add a node, or change what the pod requires")
 	}
 	if e.Changes.When == "" {
-		e.never("the scheduler tries again when something changes, and every 5 min (SCHED-253), with the same outcome")
+		e.manual("the scheduler retries after changes and every 5m (SCHED-253), with the same result")
 	}
 	if len(leaving) > 0 {
 		for _, other := range leaving {
@@ -215,12 +215,12 @@ func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Deci
 		e.follow()
 	}
 	x.addClaims(e, pod)
-	if e.Changes.When == Never && rules["SCHED-102"] {
+	if e.Changes.When == Manual && rules["SCHED-102"] {
 		x.awaitLocal(e, d)
 	}
 }
 
-// awaitLocal is for a pod whose claim finds no volume on any node: one may become free by itself.
+// awaitLocal changes the explanation of a pod whose claim finds no volume on any node: one may become free without user action.
 func (x *explainer) awaitLocal(e *Explanation, d schedule.Decision) {
 	found := x.firstFree(e, func(free *corev1.PersistentVolume) bool {
 		for _, n := range d.Nodes {
@@ -232,11 +232,11 @@ func (x *explainer) awaitLocal(e *Explanation, d schedule.Decision) {
 		return false
 	})
 	if found {
-		e.Next = append([]Step{{Actor: actors.Scheduler, Does: "places it when that volume is free"}}, e.Next...)
+		e.Next = append([]Step{{Actor: actors.Scheduler, Does: "places the pod when that volume is free"}}, e.Next...)
 	}
 }
 
-// pinned is a pod whose claim was given to a provisioner for one node (SCHED-070, SCHED-071).
+// pinned explains a pod with a claim that is being provisioned for one node (SCHED-070, SCHED-071).
 func (x *explainer) pinned(e *Explanation, pod *corev1.Pod) {
 	for _, key := range objects.ClaimsOf(pod) {
 		claim, ok := x.claims[key]
@@ -248,21 +248,21 @@ func (x *explainer) pinned(e *Explanation, pod *corev1.Pod) {
 			continue
 		}
 		if x.nodes[selected] == nil {
-			e.say("SCHED-071", fmt.Sprintf("claim %s is to be provisioned for node %q, which does not exist", key, selected))
+			e.because("SCHED-071", fmt.Sprintf("claim %s is being provisioned for node %q, which does not exist", key, selected))
 			if driver, ok := x.csiProvisioner(claim); ok {
-				// XPROV-031, XPROV-026: for a node that is gone the sidecar asks for another one.
-				e.next(actors.Provisioner(driver), fmt.Sprintf("has to take the annotation %s off claim %s", objects.AnnSelectedNode, key))
-				e.at(x.Now, "XPROV-026", "as soon as the provisioner looks at the claim")
+				// XPROV-031, XPROV-026: for a missing node, the provisioner asks the scheduler for another one.
+				e.next(actors.Provisioner(driver), fmt.Sprintf("removes annotation %s from claim %s", objects.AnnSelectedNode, key))
+				e.automatic(x.Now, "XPROV-026", "with the next sync of the provisioner")
 				return
 			}
-			e.next(Somebody, fmt.Sprintf("has to remove the annotation %s of claim %s", objects.AnnSelectedNode, key))
+			e.todo(fmt.Sprintf("remove annotation %s from claim %s", objects.AnnSelectedNode, key))
 			return
 		}
-		e.next(Somebody, fmt.Sprintf("has to make node %q fit for the pod, or remove the annotation %s of claim %s", selected, objects.AnnSelectedNode, key))
+		e.todo(fmt.Sprintf("make node %q fit for the pod, or remove annotation %s from claim %s", selected, objects.AnnSelectedNode, key))
 	}
 }
 
-// leavingFrom are the pods that are going from a node by themselves, or that use the claim, wherever they are.
+// leavingFrom returns the pods that are being deleted: those on a node, or, with a claim, those that use it on any node.
 func (x *explainer) leavingFrom(node, claim string) []*corev1.Pod {
 	var found []*corev1.Pod
 	for _, pod := range x.leaving {
@@ -273,30 +273,30 @@ func (x *explainer) leavingFrom(node, claim string) []*corev1.Pod {
 	return found
 }
 
-// terminatingPod says who ends a pod that is being deleted.
+// terminatingPod explains who stops a pod that is being deleted.
 func (x *explainer) terminatingPod(e *Explanation, pod *corev1.Pod) {
 	node := x.nodes[pod.Spec.NodeName]
 	switch {
 	case len(pod.Finalizers) > 0 && objects.Terminated(pod):
 		x.keptBy(e, pod.Finalizers)
 	case pod.Spec.NodeName == "":
-		e.say("BIND-016", "it is being deleted, and has no node")
-		e.at(x.Now, "BIND-016", "it is gone with the next write")
+		e.because("BIND-016", "it is being deleted and has no node")
+		e.automatic(x.Now, "BIND-016", "the next write removes it")
 	case objects.OutOfService(node) && !objects.Healthy(node):
-		// ATT-196
-		e.say("ATT-196", fmt.Sprintf("it is being deleted, and node %s is out of service", node.Name))
-		e.next(actors.PodGC, "has to end it")
-		e.at(x.Now, "ATT-196", fmt.Sprintf("within %v", podGCPeriod))
+		// ATT-196: PodGC deletes pods on nodes that are out of service.
+		e.because("ATT-196", fmt.Sprintf("it is being deleted, and its node %s is out of service", node.Name))
+		e.next(actors.PodGC, "deletes it")
+		e.automatic(x.Now, "ATT-196", fmt.Sprintf("with the next run of PodGC, within %v", podGCPeriod))
 	case !x.alive(node):
-		// ATT-195
-		e.say("ATT-195", fmt.Sprintf("it is being deleted, and the kubelet of node %s, which would have to end it, is not heard of", pod.Spec.NodeName))
-		e.next(Somebody, fmt.Sprintf("has to taint node %s with %s, if the machine is off, or delete the pod by force", pod.Spec.NodeName, corev1.TaintNodeOutOfService))
-		e.never("until the node is back, not even the 6 minutes to a forced detach begin")
+		// ATT-195: only the kubelet can confirm that the pod stopped.
+		e.because("ATT-195", fmt.Sprintf("it is being deleted, but the kubelet of node %s does not respond, so nothing confirms that it stopped", pod.Spec.NodeName))
+		e.todo(fmt.Sprintf("if the machine is off, taint node %s with %s; or delete the pod by force", pod.Spec.NodeName, corev1.TaintNodeOutOfService))
+		e.manual("before the node comes back, not even the 6 minutes before a forced detach start")
 	default:
-		e.say("MNT-387", fmt.Sprintf("it is being deleted; the kubelet of node %s stops its containers, then unmounts its volumes", node.Name))
-		e.next("kubelet/"+node.Name, "has to end it")
-		// DeletionTimestamp is when the grace period is over.
-		e.at(later(x.Now, pod.DeletionTimestamp.Time), "MNT-387", "when its containers have stopped, at the end of its grace period at the latest, and its volumes are unmounted")
+		e.because("MNT-387", fmt.Sprintf("it is being deleted: the kubelet of node %s stops its containers, then unmounts its volumes", node.Name))
+		e.next(actors.Kubelet(node.Name), "stops it")
+		// DeletionTimestamp is the end of the grace period.
+		e.automatic(later(x.Now, pod.DeletionTimestamp.Time), "MNT-387", "when its containers have stopped (at the latest when its grace period ends) and its volumes are unmounted")
 	}
 }
 

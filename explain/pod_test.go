@@ -16,9 +16,9 @@ import (
 
 // SCHED-102: a node without a volume for the claim says why each volume of the class would not do.
 func TestVolumesLookedAtForANode(t *testing.T) {
-	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, reasons.SnapshotOf(t, reasons.User("p", ""), fake.Node("n1"),
+	x, err := explain.New(reasons.SnapshotOf(t, reasons.User("p", ""), fake.Node("n1"),
 		fake.Class("static", "kubernetes.io/no-provisioner", fake.WaitForFirstConsumer()), fake.Claim("data", "10Gi", fake.InClass("static")),
-		reasons.Available("far", "10Gi", fake.InClass("static"), fake.FromNodes("n2")), reasons.Available("small", "1Gi", fake.InClass("static")), reasons.Available("other", "10Gi")))
+		reasons.Available("far", "10Gi", fake.InClass("static"), fake.FromNodes("n2")), reasons.Available("small", "1Gi", fake.InClass("static")), reasons.Available("other", "10Gi"))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
 	require.NoError(t, err)
 	require.Len(t, x.Candidates, 1)
 	var rules []string
@@ -36,7 +36,7 @@ func TestForcedDetachIsCountedFromItsBeginning(t *testing.T) {
 	s.DetachPendingSince = func(volume corev1.UniqueVolumeName, node string) (time.Time, bool) {
 		return since, volume == objects.CSIVolumeName(reasons.Driver, "h1") && node == "n2"
 	}
-	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"}, s)
+	x, err := explain.New(s).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
 	require.NoError(t, err)
 	require.Equal(t, since.Add(6*time.Minute), x.Changes.At, x.String())
 	require.Contains(t, x.String(), "attached to node n2 since 2026-03-01T11:00:00Z")

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// podAttached reports whether a volume is attached to the pod's node, or need not be; if not, it explains at which step it is.
+// podAttached reports whether a volume is attached to the pod's node, or needs no attachment; if not, it explains what is missing.
 func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolume, node *corev1.Node) bool {
 	csi := pv.Spec.CSI
 	plugin, err := objects.PluginOf(x.backends(), objects.SpecOfVolume(volume, pv))
@@ -21,13 +21,13 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 	id := volumeName(pv)
 	if inStatus(node, id) {
 		if !slices.Contains(node.Status.VolumesInUse, id) {
-			e.say("MNT-174", fmt.Sprintf("volume %s is attached to node %s, and the kubelet has not reported that it uses it", volume.Name, node.Name))
+			e.because("MNT-174", fmt.Sprintf("volume %s is attached to node %s, but the kubelet has not reported it as in use yet", volume.Name, node.Name))
 			if !x.alive(node) {
 				x.kubeletGone(e, pod)
 				return false
 			}
-			e.next(actors.Kubelet(node.Name), "has to report the volume as in use")
-			e.at(x.Now, "MNT-172", "at the next report of the node's status, within 10 s")
+			e.next(actors.Kubelet(node.Name), "reports the volume as in use")
+			e.automatic(x.Now, "MNT-172", "with the next node status report, within 10s")
 			return false
 		}
 		return x.usedOnce(e, pod, volume, pv)
@@ -48,24 +48,24 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 	return false
 }
 
-// underWay is a volume whose attachment exists.
+// underWay explains a volume whose attachment exists.
 func (x *explainer) underWay(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, name string) {
 	va, _ := x.attachments[name]
 	switch {
 	case va.DeletionTimestamp != nil:
-		e.say("ATT-141", fmt.Sprintf("volume %s is still being detached from node %s, and can only then be attached again", volume.Name, pod.Spec.NodeName))
-		e.next(actors.AttachDetach, "attaches it when it is detached")
+		e.because("ATT-141", fmt.Sprintf("volume %s is still being detached from node %s, and is attached again only after that", volume.Name, pod.Spec.NodeName))
+		e.next(actors.AttachDetach, "attaches it after the detach")
 	case va.Status.Attached:
-		e.say("ATT-111", fmt.Sprintf("volume %s is attached, and the status of node %s does not say so yet", volume.Name, pod.Spec.NodeName))
-		e.next(actors.AttachDetach, "has to write the status of the node")
-		e.at(x.Now, "ATT-145", "when the controller looks at the attachment, within 7 s")
+		e.because("ATT-111", fmt.Sprintf("volume %s is attached, but the status of node %s does not list it yet", volume.Name, pod.Spec.NodeName))
+		e.next(actors.AttachDetach, "adds it to the node status")
+		e.automatic(x.Now, "ATT-145", "when the controller next checks the attachment, within 7s")
 	default:
-		e.say("ATT-145", fmt.Sprintf("volume %s is being attached to node %s", volume.Name, pod.Spec.NodeName))
-		e.next(actors.AttachDetach, "waits for the external attacher of "+va.Spec.Attacher)
+		e.because("ATT-145", fmt.Sprintf("volume %s is being attached to node %s", volume.Name, pod.Spec.NodeName))
+		e.next(actors.AttachDetach, "waits until "+actors.Attacher(va.Spec.Attacher)+" has attached it")
 	}
 }
 
-// held reports whether the volume allows one node only and is attached to another than this one (ATT-069, ATT-070); what names it.
+// held reports whether the volume allows one node only and is attached to another node (ATT-069, ATT-070); what names the volume.
 func (x *explainer) held(e *Explanation, what string, pv *corev1.PersistentVolume, node string) bool {
 	if objects.MultiAttachAllowed(objects.VolumeSpec{PV: pv}) {
 		return false
@@ -74,7 +74,7 @@ func (x *explainer) held(e *Explanation, what string, pv *corev1.PersistentVolum
 	if holder == "" {
 		return false
 	}
-	e.say("ATT-070", fmt.Sprintf("%s allows one node only, and is attached to node %s%s", what, holder, since))
+	e.because("ATT-070", fmt.Sprintf("%s allows one node only and is attached to node %s%s", what, holder, since))
 	var staying, leaving []*corev1.Pod
 	for _, other := range x.wantedBy(pv, holder) {
 		if other.DeletionTimestamp == nil {
@@ -85,13 +85,13 @@ func (x *explainer) held(e *Explanation, what string, pv *corev1.PersistentVolum
 	}
 	switch {
 	case len(staying) > 0:
-		e.next(Somebody, fmt.Sprintf("has to delete pod %s, which uses it on node %s", api.KeyOf(staying[0]), holder))
-		e.never(fmt.Sprintf("as long as pod %s is there, the volume stays on node %s", api.KeyOf(staying[0]), holder))
+		e.todo(fmt.Sprintf("delete pod %s, which uses the volume on node %s", api.KeyOf(staying[0]), holder))
+		e.manual(fmt.Sprintf("the volume stays on node %[2]s until pod %[1]s is deleted", api.KeyOf(staying[0]), holder))
 	case len(leaving) > 0:
 		for _, other := range leaving {
 			x.addPod(e, other)
 		}
-		e.next(actors.AttachDetach, fmt.Sprintf("detaches it when pod %s is gone from node %s", api.KeyOf(leaving[0]), holder))
+		e.next(actors.AttachDetach, fmt.Sprintf("detaches it when pod %s on node %s is gone", api.KeyOf(leaving[0]), holder))
 		e.follow()
 	default:
 		x.awaitRelease(e, pv, holder)
@@ -99,29 +99,29 @@ func (x *explainer) held(e *Explanation, what string, pv *corev1.PersistentVolum
 	return true
 }
 
-// triedElsewhere reports whether the volume is on its way to or from another node: there is one operation at a time on a volume
-// that allows one node only (ATT-081, ATT-088).
+// triedElsewhere reports whether the volume is being attached to or detached from another node. A volume that allows one node only has one
+// operation at a time (ATT-081, ATT-088).
 func (x *explainer) triedElsewhere(e *Explanation, volume *corev1.Volume, pv *corev1.PersistentVolume) bool {
 	others := x.byVolume[pv.Name]
 	if len(others) == 0 || objects.MultiAttachAllowed(objects.VolumeSpec{PV: pv}) {
 		return false
 	}
-	e.say("ATT-081", fmt.Sprintf("volume %s (%s) allows one node only, and is on its way to or from node %s", volume.Name, pv.Name, others[0].Spec.NodeName))
-	e.next(actors.AttachDetach, "does one thing at a time with it")
+	e.because("ATT-081", fmt.Sprintf("volume %s (%s) allows one node only and is being attached to or detached from node %s", volume.Name, pv.Name, others[0].Spec.NodeName))
+	e.next(actors.AttachDetach, "waits until that operation ends")
 	e.Related = append(e.Related, x.attachment(others[0]))
 	e.follow()
 	return true
 }
 
-// awaitRelease has the pod wait for a detachment that nobody's pods are in the way of.
+// awaitRelease explains a pod that waits for a detach which no pod blocks.
 func (x *explainer) awaitRelease(e *Explanation, pv *corev1.PersistentVolume, holder string) {
-	because := e.Because
+	rule, why := e.Rule, e.Why
 	x.release(e, pv, holder)
-	e.Notes = append(e.Notes, withRule(e.Because.Text, e.Because.Rule))
-	e.Because = because
+	e.Notes = append(e.Notes, withRule(e.Why, e.Rule))
+	e.because(rule, why)
 }
 
-// holder is another node that has the volume, and since when as far as the attachment tells.
+// holder returns another node to which the volume is attached, and since when if the attachment is known.
 func (x *explainer) holder(pv *corev1.PersistentVolume, except string) (node, since string) {
 	for _, va := range x.byVolume[pv.Name] {
 		if va.Spec.NodeName != except && va.Status.Attached {
@@ -136,26 +136,26 @@ func (x *explainer) holder(pv *corev1.PersistentVolume, except string) (node, si
 	return "", ""
 }
 
-// notBegun is a volume that the attach/detach controller has not begun to attach.
+// notBegun explains a volume without an attachment.
 func (x *explainer) notBegun(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, node *corev1.Node) {
 	if node != nil {
 		if _, managed := node.Annotations[objects.AnnManagedAttach]; !managed {
-			// ATT-021
-			e.say("ATT-021", fmt.Sprintf("volume %s is not attached, and node %s is not managed by the attach/detach controller", volume.Name, node.Name))
-			e.next(actors.Kubelet(node.Name), "has to annotate its node with "+objects.AnnManagedAttach)
-			e.never("without the annotation nobody attaches volumes to the node")
+			// ATT-021: the controller attaches only to nodes with the annotation.
+			e.because("ATT-021", fmt.Sprintf("volume %s is not attached, because the attach/detach controller does not manage node %s", volume.Name, node.Name))
+			e.next(actors.Kubelet(node.Name), "sets annotation "+objects.AnnManagedAttach+" on the Node object")
+			e.manual("without the annotation no component attaches volumes to the node")
 			return
 		}
 	}
-	e.say("ATT-068", fmt.Sprintf("volume %s is not attached to node %s", volume.Name, pod.Spec.NodeName))
+	e.because("ATT-068", fmt.Sprintf("volume %s is not attached to node %s", volume.Name, pod.Spec.NodeName))
 	if failed := x.lastEvent(pod, reasoned("FailedAttachVolume")); failed != nil {
-		e.Notes = append(e.Notes, fmt.Sprintf("last error, at %s: %s", stamp(timeOf(failed)), failed.Message))
+		e.Notes = append(e.Notes, fmt.Sprintf("last failure (%s): %s", stamp(timeOf(failed)), failed.Message))
 	}
-	e.next(actors.AttachDetach, "has to attach it")
-	e.at(x.Now, "ATT-084", "at the next pass; after an error it tries again, at most 2m2s apart")
+	e.next(actors.AttachDetach, "attaches it")
+	e.automatic(x.Now, "ATT-084", "with the next pass of the controller; failures are retried within 2m2s")
 }
 
-// usedOnce reports whether no other pod on the node has a volume that one pod at a time may use (MNT-194).
+// usedOnce reports whether no other pod on the node uses a ReadWriteOncePod volume (MNT-194).
 func (x *explainer) usedOnce(e *Explanation, pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolume) bool {
 	if !slices.Equal(pv.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}) {
 		return true
@@ -164,7 +164,7 @@ func (x *explainer) usedOnce(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 		if other.UID == pod.UID || other.Spec.NodeName != pod.Spec.NodeName || objects.Terminated(other) || !running(other) {
 			continue
 		}
-		e.say("MNT-194", fmt.Sprintf("volume %s may be used by one pod at a time, and pod %s uses it", volume.Name, other.Name))
+		e.because("MNT-194", fmt.Sprintf("volume %s is ReadWriteOncePod, and pod %s uses it", volume.Name, other.Name))
 		x.awaitEnd(e, []*corev1.Pod{other})
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/proof/reasons"
 )
@@ -38,7 +39,7 @@ func TestBrief(t *testing.T) {
 	}
 	for name, rows := range reasons.Tables() {
 		for _, r := range rows {
-			ref, err := explain.ParseRef(r.Ask)
+			ref, err := objname.Parse(r.Ask)
 			require.NoError(t, err)
 			s := reasons.SnapshotOf(t, r.Objs...)
 			s.Backends = r.Backends
@@ -57,12 +58,12 @@ func TestBrief(t *testing.T) {
 func TestGrowthIsNotInTheWayOfPods(t *testing.T) {
 	claim, pv := reasons.BoundPair()
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
-	x, err := explain.Object(api.Ref{Kind: api.Pod, Key: "default/p"},
-		reasons.SnapshotOf(t, reasons.Runs(reasons.User("p", "n1")), reasons.Machine("n1", true, true), claim, pv, reasons.Attachment("n1", true)))
+	x, err := explain.New(reasons.SnapshotOf(t, reasons.Runs(reasons.User("p", "n1")), reasons.Machine("n1", true, true), claim, pv,
+		reasons.Attachment("n1", true))).Object(api.Ref{Kind: api.Pod, Key: "default/p"})
 	require.NoError(t, err)
 	require.Equal(t, explain.Settled, x.Changes.When, x.String())
 	require.Empty(t, x.Related)
-	require.Equal(t, []string{"pvc/default/data: it asks for 20Gi and has 10Gi: volume pv has not begun to grow (EXP-021)"}, x.Notes)
+	require.Equal(t, []string{"pvc/default/data: it requests 20Gi and has 10Gi: the expansion of volume pv has not started (EXP-021)"}, x.Notes)
 }
 
 // A claim that many pods wait with names a few.
@@ -71,10 +72,10 @@ func TestManyPodsWaitWithAClaim(t *testing.T) {
 	for i := range 9 {
 		objs = append(objs, reasons.User(fmt.Sprintf("p%d", i), ""))
 	}
-	x, err := explain.Object(api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/data"}, reasons.SnapshotOf(t, objs...))
+	x, err := explain.New(reasons.SnapshotOf(t, objs...)).Object(api.Ref{Kind: api.PersistentVolumeClaim, Key: "default/data"})
 	require.NoError(t, err)
 	require.Len(t, x.Related, 3)
-	require.Equal(t, []string{"6 more pods without a node use it"}, x.Notes)
+	require.Equal(t, []string{"6 more unscheduled pods use it"}, x.Notes)
 }
 
 // BenchmarkAll explains each object of a cluster of 150 nodes and 3000 pods, of which some wait for a node.

@@ -2,29 +2,18 @@ package explain
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 )
 
-// String is the explanation in lines for people to read, those of related objects indented below.
+// String returns the explanation as lines of text, without a final newline. Related objects are indented below it.
 func (x Explanation) String() string {
-	var b strings.Builder
-	// It cannot fail: a Builder takes everything.
-	_ = x.WriteText(&b, time.Time{})
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// WriteText writes what String returns. Times are also given as what is left of them from now on, unless now is zero. The error is
-// that of w.
-func (x Explanation) WriteText(w io.Writer, now time.Time) error {
-	p := &printer{now: now}
+	p := &printer{now: x.now}
 	p.explanation(&x, "")
 	if root := x.Root(); root.Object != x.Object {
-		p.line("", "root cause", fmt.Sprintf("%s: %s (%s)", root.Object, root.Because.Text, root.Because.Rule))
+		p.line("", "root cause", root.Object+": "+withRule(root.Why, root.Rule))
 	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return strings.TrimSuffix(p.b.String(), "\n")
 }
 
 type printer struct {
@@ -32,7 +21,7 @@ type printer struct {
 	now time.Time
 }
 
-// labelWidth is that of the longest label, with a blank after it.
+// labelWidth is the width of the longest label, with a space after it.
 const labelWidth = len("root cause ")
 
 func (p *printer) line(indent, label, text string) {
@@ -40,34 +29,45 @@ func (p *printer) line(indent, label, text string) {
 }
 
 func (p *printer) explanation(x *Explanation, indent string) {
-	fmt.Fprintf(&p.b, "%s%s is %s\n", indent, x.Object, orNone(x.Phase))
+	state := " is " + x.Phase
+	if x.Phase == "" {
+		state = " has no phase"
+	}
+	fmt.Fprintf(&p.b, "%s%s%s\n", indent, x.Object, state)
 	inner := indent + "  "
-	p.line(inner, "because", withRule(x.Because.Text, x.Because.Rule))
-	p.candidates(x.Candidates, inner, "refused")
-	for i, step := range x.Next {
-		label := "next"
-		if i > 0 {
-			label = ""
+	p.line(inner, "because", withRule(x.Why, x.Rule))
+	p.candidates(x.Candidates, inner, "rejected")
+	last := ""
+	for _, step := range x.Next {
+		label, text := "next", step.Actor+" "+step.Does
+		if step.Actor == "" {
+			label, text = "to do", step.Does
 		}
-		p.line(inner, label, step.Actor+" "+step.Does)
+		p.line(inner, unlessSame(label, &last), text)
 	}
 	p.line(inner, "changes", p.change(x.Changes))
-	for i, note := range x.Notes {
-		label := "note"
-		if i > 0 {
-			label = ""
-		}
-		p.line(inner, label, note)
+	last = ""
+	for _, note := range x.Notes {
+		p.line(inner, unlessSame("note", &last), note)
 	}
 	for i := range x.Related {
 		p.explanation(&x.Related[i], inner)
 	}
 }
 
-// manyLines is how many lines a rule gets for those that it refused.
+// unlessSame returns the label, or "" if the line before has the same one.
+func unlessSame(label string, last *string) string {
+	if label == *last {
+		return ""
+	}
+	*last = label
+	return label
+}
+
+// manyLines is the number of lines that one rule gets for the candidates that it rejected.
 const manyLines = 4
 
-// candidates writes a line for all candidates of which the same is to be said, and one for what is more than a rule's share of lines.
+// candidates writes one line for all candidates with the same text, and one that counts what exceeds manyLines for a rule.
 func (p *printer) candidates(candidates []Candidate, indent, label string) {
 	groups := folded(grouped(candidates))
 	width := 0
@@ -85,12 +85,12 @@ func (p *printer) candidates(candidates []Candidate, indent, label string) {
 		p.line(indent, label, fmt.Sprintf("%-*s  %s", width, g.names(), text))
 		label = ""
 		if !g.more {
-			p.candidates(g.all[0].Candidates, indent+"  ", "of these")
+			p.candidates(g.all[0].Candidates, indent+"  ", "volumes")
 		}
 	}
 }
 
-// folded puts the groups of a rule together that are more than manyLines.
+// folded merges the groups of a rule that exceed manyLines.
 func folded(groups []group) []group {
 	lines := map[string]int{}
 	for _, g := range groups {
@@ -98,7 +98,7 @@ func folded(groups []group) []group {
 	}
 	kept := groups[:0:0]
 	shown := map[string]int{}
-	rest := map[string]int{} // where the rest of a rule's groups goes
+	rest := map[string]int{} // index in kept of the merged group of a rule
 	for _, g := range groups {
 		rule := g.all[0].Rule
 		at, folds := rest[rule]
@@ -116,20 +116,20 @@ func folded(groups []group) []group {
 	return kept
 }
 
-// group is candidates that a line stands for.
+// group is the candidates of one line.
 type group struct {
 	all  []*Candidate
-	more bool // the line only counts them, for they were refused in other words
+	more bool // their texts differ, so the line only counts them
 }
 
-// text says why they were refused, "" if they were not.
+// text says why the candidates were rejected; "" if they fit.
 func (g group) text() string {
 	c := g.all[0]
 	switch {
 	case c.Rule == "":
 		return ""
 	case g.more:
-		return withRule("refused likewise", c.Rule)
+		return withRule("rejected by the same rule", c.Rule)
 	}
 	text := c.Got
 	if c.Needed != "" {
@@ -138,7 +138,7 @@ func (g group) text() string {
 	return withRule(text, c.Rule)
 }
 
-// grouped puts candidates together that were refused in the same words. One with candidates of its own stays alone.
+// grouped puts candidates with the same text together. A candidate that has candidates stays alone.
 func grouped(candidates []Candidate) []group {
 	type words struct{ rule, got, needed string }
 	var groups []group
@@ -159,7 +159,7 @@ func grouped(candidates []Candidate) []group {
 	return groups
 }
 
-// manyNames is how many candidates a line names.
+// manyNames is the number of names in one line.
 const manyNames = 3
 
 func (g group) names() string {
@@ -179,22 +179,21 @@ func (g group) names() string {
 func (p *printer) change(c Change) string {
 	switch c.When {
 	case Settled:
-		return "nothing is to be done"
-	case Along:
+		return "nothing to do"
+	case Follows:
 		return c.Text
-	case Never:
+	case Manual:
 		if c.Text == "" {
-			return "never by itself"
+			return "only when you act"
 		}
-		return withRule("never by itself: "+c.Text, c.Rule)
+		return withRule("only when you act: "+c.Text, c.Rule)
 	}
-	when := "at " + c.At.UTC().Format(time.RFC3339)
-	switch wait := c.At.Sub(p.now); {
-	case p.now.IsZero():
-	case wait <= 0:
-		when = "at once"
-	default:
-		when += " (in " + wait.Round(time.Second).String() + ")"
+	when := "automatically"
+	if c.At.After(p.now) {
+		when += " at " + c.At.UTC().Format(time.RFC3339)
+		if !p.now.IsZero() {
+			when += " (in " + c.At.Sub(p.now).Round(time.Second).String() + ")"
+		}
 	}
 	return withRule(when+": "+c.Text, c.Rule)
 }
@@ -204,11 +203,4 @@ func withRule(text, rule string) string {
 		return text
 	}
 	return text + " (" + rule + ")"
-}
-
-func orNone(phase string) string {
-	if phase == "" {
-		return "without a phase"
-	}
-	return phase
 }

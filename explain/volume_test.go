@@ -19,10 +19,10 @@ func TestFate(t *testing.T) {
 		corev1.PersistentVolumeReclaimDelete:  "it is deleted with its data (RECL-004)",
 		corev1.PersistentVolumeReclaimRecycle: "its data is removed and it becomes Available (RECL-003)",
 		corev1.PersistentVolumeReclaimRetain:  "it stays with its data (RECL-002)",
-		"Shred":                               `its policy "Shred" is unknown, so it becomes Failed (RECL-005)`,
+		"Shred":                               `its reclaim policy "Shred" is unknown, so it becomes Failed (RECL-005)`,
 	} {
 		claim, pv := reasons.BoundPair(fake.Policy(policy))
-		x, err := explain.Object(api.RefTo(claim), reasons.SnapshotOf(t, reasons.Deleting(claim, objects.ClaimProtectionFinalizer), pv))
+		x, err := explain.New(reasons.SnapshotOf(t, reasons.Deleting(claim, objects.ClaimProtectionFinalizer), pv)).Object(api.RefTo(claim))
 		require.NoError(t, err)
 		require.Len(t, x.Notes, 1)
 		require.Contains(t, x.Notes[0], want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/predict"
 )
@@ -47,7 +48,7 @@ func newExplain() *cobra.Command {
 			}
 			var refs []api.Ref
 			for _, arg := range args {
-				ref, err := explain.ParseRef(arg)
+				ref, err := objname.Parse(arg)
 				if err != nil {
 					return usageError{err}
 				}
@@ -95,7 +96,7 @@ func explainDump(d *dump.Dump, refs []api.Ref, opts dump.Options, ahead time.Dur
 	explainer := c.Explainer()
 	explained := map[string]bool{} // already explained as part of another object
 	for _, ref := range refs {
-		if all && explained[explain.Name(ref)] {
+		if all && explained[objname.Of(ref)] {
 			continue
 		}
 		x, err := explainer.Object(ref)
@@ -172,9 +173,7 @@ func (a *answer) writeText(w io.Writer) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := a.Explanations[i].WriteText(w, a.Now); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, a.Explanations[i])
 	}
 	switch {
 	case a.Ahead == 0:

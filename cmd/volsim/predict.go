@@ -84,9 +84,7 @@ func writePrediction(w io.Writer, p *predict.Prediction) error {
 	if len(p.Stuck) > 0 {
 		fmt.Fprintf(w, "\nStuck after %s:\n", predict.Span(p.Until.Sub(p.From)))
 		for i := range p.Stuck {
-			if err := p.Stuck[i].WriteText(w, p.Until); err != nil {
-				return err
-			}
+			fmt.Fprintln(w, p.Stuck[i])
 		}
 	}
 	return writeNotes(w, p.Notes)

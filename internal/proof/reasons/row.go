@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/objname"
 )
 
 // Row is a question and its expected answer.
@@ -22,7 +23,7 @@ type Row struct {
 	// When is when it changes, "" for Never, and After the time from now.
 	When  explain.When
 	After time.Duration
-	// Actor acts first, "" for none.
+	// Actor acts first: a component, or Admin; "" if nothing needs doing.
 	Actor string
 	// Candidate is the rule that rejected the first rejected candidate, "" if none was rejected.
 	Candidate string
@@ -32,6 +33,9 @@ type Row struct {
 	// nothing.
 	Dumped *Dumped
 }
+
+// Admin is the Actor of a step that the user has to take.
+const Admin = "administrator"
 
 // Dumped is the command's answer for a row. "" means as in the row.
 type Dumped struct {
@@ -59,14 +63,14 @@ func asking(object string, rows []Row) []Row {
 // Check asks package explain.
 func (r Row) Check(t *testing.T) {
 	t.Helper()
-	ref, err := explain.ParseRef(r.Ask)
+	ref, err := objname.Parse(r.Ask)
 	require.NoError(t, err)
 	s := SnapshotOf(t, r.Objs...)
 	s.Backends = r.Backends
-	x, err := explain.Object(ref, s)
+	x, err := explain.New(s).Object(ref)
 	require.NoError(t, err)
 	r.CheckAnswer(t, x)
-	if x.Changes.When == explain.ByItself {
+	if x.Changes.When == explain.Automatic {
 		require.Equal(t, Now.Add(r.After), x.Changes.At, x.String())
 	}
 }
@@ -75,21 +79,23 @@ func (r Row) Check(t *testing.T) {
 func (r Row) CheckAnswer(t *testing.T, x explain.Explanation) {
 	t.Helper()
 	text := x.String()
-	require.Equal(t, r.Rule, x.Because.Rule, text)
+	require.Equal(t, r.Rule, x.Rule, text)
 	root := r.Root
 	if root == "" {
 		root = r.Rule
 	}
-	require.Equal(t, root, x.Root().Because.Rule, text)
+	require.Equal(t, root, x.Root().Rule, text)
 	when := r.When
 	if when == "" {
-		when = explain.Never
+		when = explain.Manual
 	}
 	require.Equal(t, when, x.Changes.When, text)
-	require.Equal(t, when == explain.ByItself, !x.Changes.At.IsZero(), text)
+	require.Equal(t, when == explain.Automatic, !x.Changes.At.IsZero(), text)
 	actor := ""
 	if len(x.Next) > 0 {
-		actor = x.Next[0].Actor
+		if actor = x.Next[0].Actor; actor == "" {
+			actor = Admin
+		}
 	}
 	require.Equal(t, r.Actor, actor, text)
 	refused := ""

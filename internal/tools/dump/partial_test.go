@@ -33,8 +33,8 @@ func TestPartialDumps(t *testing.T) {
 				case api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment:
 					x, err := explainer.Object(api.RefTo(obj))
 					require.NoError(t, err)
-					require.NotEmpty(t, x.Because.Rule)
-					require.True(t, x.Changes.When == explain.Settled || len(x.Next) > 0 || x.Changes.When == explain.ByItself, x)
+					require.NotEmpty(t, x.Rule)
+					require.True(t, x.Changes.When == explain.Settled || len(x.Next) > 0 || x.Changes.When == explain.Automatic, x)
 				}
 			}
 			require.NoError(t, c.Advance(time.Minute))

@@ -8,9 +8,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -73,7 +73,7 @@ func (r *run) observe() {
 
 // warned records a Warning Event, once.
 func (r *run) warned(e *trace.Entry) {
-	o := Outcome{At: e.Time, Kind: Warns, Object: explain.Name(e.Object), What: e.Reason + ": " + e.Text}
+	o := Outcome{At: e.Time, Kind: Warns, Object: objname.Of(e.Object), What: e.Reason + ": " + e.Text}
 	if id := o.id(); !r.reportedWarnings[id] {
 		r.reportedWarnings[id] = true
 		r.outcome(o)
@@ -103,7 +103,7 @@ func (r *run) lost(e *trace.Entry) {
 
 // written records the outcome of a write, if it has one.
 func (r *run) written(e *trace.Entry) {
-	o := Outcome{At: e.Time, Kind: Changes, Object: explain.Name(e.Object)}
+	o := Outcome{At: e.Time, Kind: Changes, Object: objname.Of(e.Object)}
 	if pv, ok := e.New.(*corev1.PersistentVolume); ok {
 		r.volumes[pv.Name] = pv
 	}

@@ -300,7 +300,7 @@ func (r *run) stuck(without *run) []explain.Explanation {
 			continue // deleted, or in its desired state
 		}
 		before, err := then.Object(ref)
-		if err == nil && before.Because == x.Because && before.Phase == x.Phase {
+		if err == nil && before.Rule == x.Rule && before.Why == x.Why && before.Phase == x.Phase {
 			continue
 		}
 		if x, err = now.Object(ref); err == nil {

@@ -153,7 +153,7 @@ func TestStepsThatMakeNoSense(t *testing.T) {
 		"":                      "missing STEP argument",
 		"conquer node/n1":       `unknown step "conquer": want one of: delete [--force] OBJECT...`,
 		"delete":                `invalid step "delete": missing object; usage: delete [--force] OBJECT...`,
-		"delete deployment/a/b": `names no object`,
+		"delete deployment/a/b": `invalid object name`,
 		"drain":                 `invalid step "drain": want one node, got 0; usage: drain NODE`,
 		"drain pod/p":           `"pod/p" is not a node`,
 		"wait":                  "want one duration",

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
 )
@@ -146,7 +146,7 @@ func parseDelete(args []string) (func(*run) error, error) {
 	}
 	var refs []api.Ref
 	for _, arg := range args {
-		ref, err := explain.ParseRef(arg)
+		ref, err := objname.Parse(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func parsePatch(args []string) (func(*run) error, error) {
 	if len(args) != 2 {
 		return nil, errors.New("want an object and a JSON merge patch")
 	}
-	ref, err := explain.ParseRef(args[0])
+	ref, err := objname.Parse(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (r *run) reboot(node string) error {
 func (r *run) stop(node, what string) {
 	for _, pod := range r.Pods.List() {
 		if pod.Spec.NodeName == node && running(pod) {
-			r.outcome(Outcome{Kind: Stops, Object: explain.Name(api.RefTo(pod)), What: what})
+			r.outcome(Outcome{Kind: Stops, Object: objname.Of(api.RefTo(pod)), What: what})
 		}
 	}
 }

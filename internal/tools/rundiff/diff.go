@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 )
@@ -112,7 +112,7 @@ func compareObjects(a, b []api.Object, n *names) ([]Object, error) {
 	maps.Copy(all, inB)
 	var differ []Object
 	for _, ref := range slices.SortedFunc(maps.Keys(all), byKind) {
-		object := Object{Name: explain.Name(ref)}
+		object := Object{Name: objname.Of(ref)}
 		x, hasA := inA[ref]
 		y, hasB := inB[ref]
 		if hasB && y.name != object.Name {
@@ -150,7 +150,7 @@ func documents(objs []api.Object, n *names) (map[api.Ref]found, error) {
 			return nil, err
 		}
 		ref := api.RefTo(obj)
-		name := explain.Name(ref)
+		name := objname.Of(ref)
 		if n != nil {
 			aligned := api.Ref{Kind: ref.Kind, Key: n.translate(ref.Key)}
 			if _, taken := docs[aligned]; !taken {
@@ -180,7 +180,7 @@ func countEvents(objs []api.Object, n *names) map[string]int {
 		if e.Series != nil {
 			times = max(times, int(e.Series.Count))
 		}
-		counts[translated(n, fmt.Sprintf("%s %s %s: %s", e.Type, e.Reason, explain.Name(about), e.Message))] += max(times, 1)
+		counts[translated(n, fmt.Sprintf("%s %s %s: %s", e.Type, e.Reason, objname.Of(about), e.Message))] += max(times, 1)
 	}
 	return counts
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -213,11 +213,11 @@ func (r *runner) because(t target) string {
 	if !explained {
 		return ""
 	}
-	x, err := r.cluster.Explain(explain.Name(t.ref))
-	if err != nil || x.Because.Text == "" {
+	x, err := r.cluster.Explain(objname.Of(t.ref))
+	if err != nil || x.Why == "" {
 		return ""
 	}
-	return " (" + x.Because.Rule + ": " + x.Because.Text + ")"
+	return " (" + x.Rule + ": " + x.Why + ")"
 }
 
 func countError(count condition, n int, what string, others []string) error {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -185,11 +185,9 @@ func readExplain(_ *Script, args []string) (step, error) {
 
 // explanation returns the text of explain for an object.
 func (r *runner) explanation(ref api.Ref) (string, error) {
-	x, err := r.cluster.Explain(explain.Name(ref))
+	x, err := r.cluster.Explain(objname.Of(ref))
 	if err != nil {
 		return "", err
 	}
-	var out strings.Builder
-	err = x.WriteText(&out, r.cluster.Now())
-	return out.String(), err
+	return x.String() + "\n", nil
 }

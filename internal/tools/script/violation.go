@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/objname"
 )
 
 // invariants returns the invariants with these comma-separated names; "all" returns all.
@@ -82,7 +82,7 @@ func (r *runner) violationField(v check.Violation, field string) string {
 	}
 	names := make([]string, len(v.Objects))
 	for i, ref := range v.Objects {
-		names[i] = explain.Name(ref)
+		names[i] = objname.Of(ref)
 	}
 	return strings.Join(names, ",")
 }

@@ -1,4 +1,5 @@
-package explain
+// Package objname reads and writes names of objects as users type them: pvc/namespace/name, pv/name.
+package objname
 
 import (
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// kinds maps what people write before the slash to kinds. The first name of a kind is the one that explanations print.
+// kinds lists the names of kinds that Parse accepts before the slash. Of prints the first one.
 var kinds = []struct {
 	kind       api.Kind
 	names      []string
@@ -24,13 +25,13 @@ var kinds = []struct {
 	{api.CSINode, []string{"csinode", "csinodes"}, false},
 }
 
-// ParseRef reads how people name an object: pvc/namespace/name, pod/namespace/name, pv/name, node/name, sc/name, va/name and so on.
-// A claim or a pod without a namespace is in "default", and namespace/name without a kind is a claim.
-func ParseRef(text string) (api.Ref, error) {
+// Parse reads the name of an object: pvc/namespace/name, pod/namespace/name, pv/name, node/name, sc/name, va/name and so on. A claim or a
+// pod without a namespace is in "default", and namespace/name without a kind is a claim.
+func Parse(text string) (api.Ref, error) {
 	parts := strings.Split(text, "/")
 	for _, part := range parts {
 		if part == "" {
-			return api.Ref{}, fmt.Errorf("%q names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name", text)
+			return api.Ref{}, fmt.Errorf("invalid object name %q: want pvc/namespace/name, pod/namespace/name or pv/name", text)
 		}
 	}
 	for _, k := range kinds {
@@ -45,12 +46,12 @@ func ParseRef(text string) (api.Ref, error) {
 		case !k.namespaced && len(parts) == 2:
 			return api.Ref{Kind: k.kind, Key: parts[1]}, nil
 		}
-		return api.Ref{}, fmt.Errorf("%q names no %s: write it like %s", text, k.kind, example(k.names[0], k.namespaced))
+		return api.Ref{}, fmt.Errorf("invalid %[2]s name %[1]q: want %[3]s", text, k.kind, example(k.names[0], k.namespaced))
 	}
 	if len(parts) == 2 {
 		return api.Ref{Kind: api.PersistentVolumeClaim, Key: api.Key(parts[0], parts[1])}, nil
 	}
-	return api.Ref{}, fmt.Errorf("%q names no object: write it like pvc/namespace/name, pod/namespace/name or pv/name", text)
+	return api.Ref{}, fmt.Errorf("invalid object name %q: want pvc/namespace/name, pod/namespace/name or pv/name", text)
 }
 
 func example(kind string, namespaced bool) string {
@@ -60,8 +61,8 @@ func example(kind string, namespaced bool) string {
 	return kind + "/name"
 }
 
-// Name is how explanations name an object: pvc/namespace/name, pv/name.
-func Name(ref api.Ref) string {
+// Of returns the name of an object: pvc/namespace/name, pv/name.
+func Of(ref api.Ref) string {
 	for _, k := range kinds {
 		if k.kind == ref.Kind {
 			return k.names[0] + "/" + ref.Key
@@ -69,5 +70,3 @@ func Name(ref api.Ref) string {
 	}
 	return strings.ToLower(string(ref.Kind)) + "/" + ref.Key
 }
-
-func nameOf(obj api.Object) string { return Name(api.RefTo(obj)) }

@@ -1,0 +1,38 @@
+package objname_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/internal/core/objname"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{
+		"pvc/shop/data":                  "PersistentVolumeClaim/shop/data",
+		"pvc/data":                       "PersistentVolumeClaim/default/data",
+		"shop/data":                      "PersistentVolumeClaim/shop/data",
+		"PersistentVolumeClaim/shop/d":   "PersistentVolumeClaim/shop/d",
+		"po/shop/db-0":                   "Pod/shop/db-0",
+		"pv/pv1":                         "PersistentVolume/pv1",
+		"no/n1":                          "Node/n1",
+		"volumeattachment/csi-1":         "VolumeAttachment/csi-1",
+		"":                               `invalid object name "": want pvc/namespace/name, pod/namespace/name or pv/name`,
+		"data":                           `invalid object name "data": want pvc/namespace/name, pod/namespace/name or pv/name`,
+		"pv/default/pv1":                 `invalid PersistentVolume name "pv/default/pv1": want pv/name`,
+		"pvc/a/b/c":                      `invalid PersistentVolumeClaim name "pvc/a/b/c": want pvc/namespace/name`,
+		"deployment/default/web":         `invalid object name "deployment/default/web": want pvc/namespace/name, pod/namespace/name or pv/name`,
+		"pvc//data":                      `invalid object name "pvc//data": want pvc/namespace/name, pod/namespace/name or pv/name`,
+		"storageclass/fast":              "StorageClass/fast",
+		"csidriver/disk.example.com":     "CSIDriver/disk.example.com",
+		"persistentvolumeclaims/default": "PersistentVolumeClaim/default/default",
+	} {
+		ref, err := objname.Parse(text)
+		if err != nil {
+			require.EqualError(t, err, want)
+			continue
+		}
+		require.Equal(t, want, ref.String(), text)
+	}
+}
