@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-func (n internals) Resume() error {
+func (n nodeInternals) Resume() error {
 	s := n.nodes.engine.Store()
 	node, ok := s.Nodes.Lookup(n.name)
 	if !ok {
@@ -33,7 +33,7 @@ func (n internals) Resume() error {
 	return nil
 }
 
-func (n internals) Adopt(pod *corev1.Pod) error {
+func (n nodeInternals) Adopt(pod *corev1.Pod) error {
 	stored, err := n.adoptable(pod)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (n internals) Adopt(pod *corev1.Pod) error {
 }
 
 // adoptable returns the pod as stored in the API, or an error if it cannot be adopted.
-func (n internals) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
+func (n nodeInternals) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
 	if pod == nil {
 		return nil, fmt.Errorf("adopt: the pod is nil")
 	}

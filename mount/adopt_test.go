@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
@@ -107,7 +108,7 @@ func load(t *testing.T, options ...fake.MemoryOption) *loaded {
 func (l *loaded) adoptAll() {
 	l.t.Helper()
 	for _, pod := range l.Pods.List() {
-		require.NoError(l.t, l.node.Internal().Adopt(pod))
+		require.NoError(l.t, internals.Node(l.node).Adopt(pod))
 	}
 	l.restart()
 	l.seen = l.Trace().Seq()
@@ -138,12 +139,12 @@ func (l *loaded) did() []string {
 func TestAdoptedPodsGoOn(t *testing.T) {
 	l := load(t)
 	l.adoptAll()
-	require.Len(t, l.node.Internal().Containers(), 4)
+	require.Len(t, internals.Node(l.node).Containers(), 4)
 	require.NoError(t, l.Advance(20*time.Minute))
 	require.Empty(t, l.did(), "nothing is written, mounted or reported")
 	db, err := l.Pods.Get("default/db")
 	require.NoError(t, err)
-	require.Len(t, l.node.Internal().MountedVolumes(db.UID), 2)
+	require.Len(t, internals.Node(l.node).MountedVolumes(db.UID), 2)
 	require.Empty(t, l.driver.Problems())
 }
 
@@ -198,11 +199,11 @@ func TestAdoptWithoutKubelet(t *testing.T) {
 	l.adoptAll()
 	require.NoError(t, l.Advance(time.Minute))
 	require.Empty(t, l.did())
-	require.Len(t, l.node.Internal().Containers(), 4)
+	require.Len(t, internals.Node(l.node).Containers(), 4)
 	l.node.Start()
 	require.NoError(t, l.Advance(time.Minute))
 	require.Equal(t, []string{"Stage", "Stage", "Publish", "Publish", "Publish"}, sorted(l.calls()))
-	require.Len(t, l.node.Internal().Containers(), 4)
+	require.Len(t, internals.Node(l.node).Containers(), 4)
 	for _, event := range l.Events() {
 		require.Equal(t, "SuccessfulMountVolume", event.Reason)
 	}
@@ -250,13 +251,13 @@ func TestAdoptWhatIsIncomplete(t *testing.T) {
 			tc.remove(l)
 			l.adoptAll()
 			require.NoError(t, l.Advance(time.Minute))
-			require.Len(t, l.node.Internal().Containers(), 4)
+			require.Len(t, internals.Node(l.node).Containers(), 4)
 			for _, call := range l.calls() {
 				require.NotContains(t, []string{"Stage", "Publish", "Unpublish"}, call)
 			}
 			db, err := l.Pods.Get("default/db")
 			require.NoError(t, err)
-			require.Len(t, l.node.Internal().MountedVolumes(db.UID), 2)
+			require.Len(t, internals.Node(l.node).MountedVolumes(db.UID), 2)
 		})
 	}
 }
@@ -281,7 +282,7 @@ func TestAdoptErrors(t *testing.T) {
 			return pod
 		}, "it has ended (Succeeded)"},
 		{"twice", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
-			require.NoError(l.t, l.node.Internal().Adopt(pod))
+			require.NoError(l.t, internals.Node(l.node).Adopt(pod))
 			return pod
 		}, "it runs here already"},
 		{"too late", func(l *loaded, pod *corev1.Pod) *corev1.Pod {
@@ -311,9 +312,9 @@ func TestAdoptErrors(t *testing.T) {
 			pod, err := l.Pods.Get("default/db")
 			require.NoError(t, err)
 			pod = tc.change(l, pod)
-			require.ErrorContains(t, l.node.Internal().Adopt(pod), tc.want)
+			require.ErrorContains(t, internals.Node(l.node).Adopt(pod), tc.want)
 			if tc.name != "twice" && tc.name != "too late" {
-				require.Empty(t, l.node.Internal().Containers())
+				require.Empty(t, internals.Node(l.node).Containers())
 				require.Empty(t, l.node.Mounts())
 				require.Empty(t, l.below("/pods/"))
 				for _, v := range l.driver.Volumes() {
@@ -326,13 +327,13 @@ func TestAdoptErrors(t *testing.T) {
 	t.Run("no Node", func(t *testing.T) {
 		l := load(t)
 		require.NoError(t, l.Delete(fake.Node("n1")))
-		require.ErrorContains(t, l.node.Internal().Resume(), "resume node n1: the API has no such Node")
+		require.ErrorContains(t, internals.Node(l.node).Resume(), "resume node n1: the API has no such Node")
 	})
 }
 
 // below lists what is on the disk below a directory of the kubelet.
 func (l *loaded) below(dir string) []string {
-	return slices.DeleteFunc(l.node.Internal().Paths(), func(path string) bool {
+	return slices.DeleteFunc(internals.Node(l.node).Paths(), func(path string) bool {
 		return !strings.HasPrefix(path, kubeletdefs.Root+dir) || path == kubeletdefs.Root+dir
 	})
 }
@@ -354,7 +355,7 @@ func sorted(words []string) []string {
 // Resume keeps the boot ID and the drivers of the API objects; the next boot is a new one.
 func TestResume(t *testing.T) {
 	l := load(t)
-	require.NoError(t, l.node.Internal().Resume())
+	require.NoError(t, internals.Node(l.node).Resume())
 	l.restart()
 	require.NoError(t, l.Advance(time.Minute))
 	node, err := l.Nodes.Get("n1")

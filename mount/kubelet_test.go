@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
@@ -536,7 +537,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 		w.Faults.Fail(fake.Match{Verb: "update-status", Kind: "Pod"}, errors.New("no")).Times(tc.times)
 		w.attach(handle)
 		w.Advance(time.Second)
-		want(t, tc.name+": containers", len(w.node.Internal().Containers()), 1)
+		want(t, tc.name+": containers", len(internals.Node(w.node).Containers()), 1)
 		w.Advance(tc.after)
 		want(t, tc.name, w.phase("p1"), tc.want)
 	}

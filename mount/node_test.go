@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -81,14 +82,14 @@ func TestReboot(t *testing.T) {
 	w.node.PowerOff()
 	w.node.Start()
 	want(t, "MNT-485: mounts", w.node.disk.Mounts(), nil)
-	want(t, "MNT-485: containers", w.node.Internal().Containers(), nil)
+	want(t, "MNT-485: containers", internals.Node(w.node).Containers(), nil)
 	v, _ := w.driver.Volume(handle)
 	want(t, "MNT-485: storage", []int{len(v.Staged), len(v.Published), len(v.Attached)}, []int{0, 0, 1})
 	w.Advance(0)
 	want(t, "MNT-485: state", w.state(pod.UID), "VolumeMountUncertain DeviceMountUncertain")
 	w.Advance(5 * time.Second)
 	want(t, "MNT-485: calls", w.calls(), []string{"Stage h1", "Publish h1"})
-	want(t, "MNT-485: containers", w.node.Internal().Containers(), []types.UID{pod.UID})
+	want(t, "MNT-485: containers", internals.Node(w.node).Containers(), []types.UID{pod.UID})
 	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Rebooted n1") {
 		t.Errorf("MNT-485: events = %q", events)
 	}
@@ -116,7 +117,7 @@ func TestPartition(t *testing.T) {
 	w.deletePod("p1")
 	w.pod("p2")
 	w.Advance(time.Minute)
-	want(t, "containers", len(w.node.Internal().Containers()), 1)
+	want(t, "containers", len(internals.Node(w.node).Containers()), 1)
 	want(t, "calls", w.calls(), nil)
 	for e := range w.Since() {
 		if e.Type == trace.Write && e.Actor == actors.Kubelet(nodeName) {
@@ -247,10 +248,10 @@ func TestOrphanedContainers(t *testing.T) {
 	w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	want(t, "containers", len(w.node.Internal().Containers()), 1)
+	want(t, "containers", len(internals.Node(w.node).Containers()), 1)
 	w.node.Start()
 	w.Advance(5 * time.Second)
-	want(t, "containers", len(w.node.Internal().Containers()), 0)
+	want(t, "containers", len(internals.Node(w.node).Containers()), 0)
 }
 
 // MNT-488: groups go down one after the other, within their grace.

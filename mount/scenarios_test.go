@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/mount/internal/disk"
@@ -76,7 +77,7 @@ func TestScenario03Deletion(t *testing.T) {
 	w.deletePod("p1")
 	w.Advance(1900 * time.Millisecond)
 	want(t, "MNT-081: calls", w.calls(), nil)
-	want(t, "MNT-387: containers", len(w.node.Internal().Containers()), 1)
+	want(t, "MNT-387: containers", len(internals.Node(w.node).Containers()), 1)
 	w.Advance(time.Second)
 	want(t, "MNT-139: calls", w.calls(), []string{"Unpublish h1", "Unstage h1"})
 	want(t, "MNT-387: pod", w.phase("p1"), "gone")
@@ -354,7 +355,7 @@ func TestScenario16SameClaimTwice(t *testing.T) {
 	w.attach(handle)
 	w.Advance(time.Second)
 	want(t, "MNT-042: calls", w.calls(), []string{"Stage h1", "Publish h1"})
-	want(t, "MNT-906: mounted", w.node.Internal().MountedVolumes(w.stored("p1").UID), []string{"a", "b"})
+	want(t, "MNT-906: mounted", internals.Node(w.node).MountedVolumes(w.stored("p1").UID), []string{"a", "b"})
 	want(t, "MNT-906: phase", w.phase("p1"), corev1.PodRunning)
 }
 
@@ -425,7 +426,7 @@ func TestScenario22Restart(t *testing.T) {
 	pod := w.run("p1")
 	w.node.Stop()
 	w.Advance(time.Second)
-	want(t, "MNT-450: containers outlive the kubelet", w.node.Internal().Containers(), []types.UID{pod.UID})
+	want(t, "MNT-450: containers outlive the kubelet", internals.Node(w.node).Containers(), []types.UID{pod.UID})
 	w.node.Start()
 	w.Advance(0)
 	want(t, "MNT-452: state", w.state(pod.UID), "VolumeMountUncertain DeviceMountUncertain")

@@ -1,13 +1,14 @@
-// Package internals gives packages of this module what a cluster hides from its users: the engine that runs it, and settings for comparisons
-// and recordings.
+// Package internals gives packages of this module what a cluster hides from its users: the engine that runs it, settings for comparisons
+// and recordings, and more access to its nodes.
 //
-// Package volsim imports the controllers, so it cannot be imported here. It sets the functions when it is initialized; arguments are
-// therefore of type any.
+// Packages volsim and mount import this package indirectly, so they cannot be imported here. They set the functions when they are
+// initialized; arguments are therefore of type any.
 package internals
 
 import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -20,4 +21,6 @@ var (
 	Update func(cluster any, obj api.Object, opts store.UpdateOptions) error
 	// Options returns the internal settings of a *volsim.Config, which are part of the configuration and copied with it.
 	Options func(config any) *options.Options
+	// Node returns what tools need of a *mount.Node beyond its methods.
+	Node func(node any) kubeletdefs.Node
 )

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Node gives the tools and comparisons of this module access to more of a node than mount.Node does. mount.Node.Internal returns it.
+// Node gives the tools and comparisons of this module access to more of a node than mount.Node does. internals.Node returns it.
 type Node interface {
 	// Resume makes the node continue as the API describes it, for a cluster that is loaded from a dump. The node has not booted since its
 	// status was written, the CSI drivers of its CSINode are registered, and the kubelet has been running for long, so that nothing it

@@ -210,7 +210,7 @@ func (w *Ours) Observe() (Observation, error) {
 		if err != nil {
 			return Observation{}, err
 		}
-		machines = append(machines, ourMachine{m, m.Internal()})
+		machines = append(machines, ourMachine{m, internals.Node(m)})
 	}
 	if c.Trace() == nil {
 		return Observe(Epoch, objects, machines, nil, func(func(trace.Entry) bool) {})

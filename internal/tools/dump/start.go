@@ -117,11 +117,11 @@ func (c *Cluster) resume() {
 			c.note("%v.", err)
 			continue
 		}
-		if err := kubelet.Internal().Resume(); err != nil {
+		if err := internals.Node(kubelet).Resume(); err != nil {
 			c.note("%v.", err)
 		}
 		for _, pod := range pods[node.Name] {
-			if err := kubelet.Internal().Adopt(pod); err != nil {
+			if err := internals.Node(kubelet).Adopt(pod); err != nil {
 				c.note("%v; it is started again.", err)
 			}
 		}

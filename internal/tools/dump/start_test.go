@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -73,7 +74,7 @@ func TestSilentNodes(t *testing.T) {
 	machine, err := c.Node("ip-10-0-1-21")
 	require.NoError(t, err)
 	require.True(t, machine.Partitioned())
-	require.Len(t, machine.Internal().Containers(), 1)
+	require.Len(t, internals.Node(machine).Containers(), 1)
 	require.NoError(t, c.Advance(30*time.Minute))
 	node, err := c.Nodes.Get("ip-10-0-1-21")
 	require.NoError(t, err)

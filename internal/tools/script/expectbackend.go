@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -158,7 +159,7 @@ func kubeletField(m *mount.Node, field string) string {
 	case "partitioned":
 		return strconv.FormatBool(m.Partitioned())
 	case "containers":
-		return strconv.Itoa(len(m.Internal().Containers()))
+		return strconv.Itoa(len(internals.Node(m).Containers()))
 	case "mounts":
 		return strconv.Itoa(len(m.Mounts()))
 	case "reads":

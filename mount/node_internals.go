@@ -5,21 +5,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// Internal gives this module's own tools and comparisons more access to the node. Other modules cannot name its type.
-func (n *Node) Internal() kubeletdefs.Node { return internals{n} }
+func init() {
+	internals.Node = func(node any) kubeletdefs.Node { return nodeInternals{node.(*Node)} }
+}
 
-// internals implements kubeletdefs.Node, which documents its methods.
-type internals struct{ *Node }
+// nodeInternals implements kubeletdefs.Node, which documents its methods.
+type nodeInternals struct{ *Node }
 
-func (n internals) Paths() []string { return n.disk.Paths() }
+func (n nodeInternals) Paths() []string { return n.disk.Paths() }
 
-func (n internals) Locked(path string) bool { return n.disk.Locked(path) }
+func (n nodeInternals) Locked(path string) bool { return n.disk.Locked(path) }
 
-func (n internals) FileGroup(path string) int64 {
+func (n nodeInternals) FileGroup(path string) int64 {
 	for _, m := range n.disk.Mounts() {
 		if m.Path == path {
 			return m.Group
@@ -28,7 +30,7 @@ func (n internals) FileGroup(path string) int64 {
 	return 0
 }
 
-func (n internals) Containers() []types.UID {
+func (n nodeInternals) Containers() []types.UID {
 	var uids []types.UID
 	for _, c := range n.runtime.list() {
 		if c.exit == "" {
@@ -38,14 +40,14 @@ func (n internals) Containers() []types.UID {
 	return uids
 }
 
-func (n internals) Groups(pod types.UID) []int64 {
+func (n nodeInternals) Groups(pod types.UID) []int64 {
 	if c, ok := n.runtime.running[pod]; ok {
 		return c.groups
 	}
 	return nil
 }
 
-func (n internals) MountedVolumes(pod types.UID) []string {
+func (n nodeInternals) MountedVolumes(pod types.UID) []string {
 	if n.kubelet == nil {
 		return nil
 	}
