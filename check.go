@@ -7,13 +7,9 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Violations are the moments at which an invariant of Config.Check did not hold, in order, each with the entries that prove it. They
-// are data: nothing stops at a violation. Those that somebody forced, by a forced detachment for example, say so; check.Unforced leaves
-// them out. A test that plays without force wants none at all:
-//
-//	require.Empty(t, c.Violations())
-//
-// What was to end within a time is judged as of Now. Without Config.Check there are none.
+// Violations returns the times at which an invariant of Config.Check did not hold, in order, each with the entries that prove it. A
+// violation stops nothing. One that a user forced, by a forced detach for example, says so; check.Unforced removes those. Deadlines are
+// evaluated as of Now. Without Config.Check there are none. Package volsimtest fails the test if there are any.
 func (c *Cluster) Violations() []check.Violation {
 	if c.checker == nil {
 		return nil
@@ -22,11 +18,11 @@ func (c *Cluster) Violations() []check.Violation {
 	return c.checker.Violations()
 }
 
-// newTrace makes the trace of the configuration, nil for none. Invariants listen to it as it is written; with NoTrace it keeps a
-// single entry.
+// newTrace returns the trace of the configuration, nil for none. Invariants observe each entry, so with Config.Check there is always a
+// trace; it keeps a single entry if the configuration wants none.
 func (c *Cluster) newTrace() (*trace.Trace, error) {
 	if len(c.cfg.Check) == 0 {
-		if c.cfg.NoTrace {
+		if c.cfg.TraceLimit < 0 {
 			return nil, nil
 		}
 		return &trace.Trace{Limit: c.cfg.TraceLimit}, nil
@@ -39,7 +35,7 @@ func (c *Cluster) newTrace() (*trace.Trace, error) {
 	}
 	c.checker = checker
 	limit := c.cfg.TraceLimit
-	if c.cfg.NoTrace {
+	if limit < 0 {
 		limit = 1
 	}
 	return &trace.Trace{Limit: limit, Sink: checker.Observe}, nil

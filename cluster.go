@@ -21,9 +21,11 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Cluster is the storage control plane of one Kubernetes cluster: its API objects, its controllers, and virtual time.
-// It is not safe for concurrent use; clusters are independent of each other.
+// Cluster is the storage control plane of one Kubernetes cluster: its API objects, its controllers, and virtual time. It is not safe for
+// concurrent use. Clusters are independent of each other.
 type Cluster struct {
+	// The API objects, by kind. Get and List are generic alternatives.
+
 	Volumes           Table[*corev1.PersistentVolume]
 	Claims            Table[*corev1.PersistentVolumeClaim]
 	Classes           Table[*storagev1.StorageClass]
@@ -315,10 +317,10 @@ func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
 	return nil
 }
 
-// Trace is every decision, write, backend call and event so far; nil with Config.NoTrace.
+// Trace returns the record of every decision, write, backend call and event so far; nil if Config.TraceLimit is negative.
 func (c *Cluster) Trace() *trace.Trace {
-	if c.cfg.NoTrace {
-		return nil // an invariant may have needed one
+	if c.cfg.TraceLimit < 0 {
+		return nil // Config.Check needs one
 	}
 	return c.engine.Trace()
 }

@@ -6,75 +6,99 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/check"
-	"github.com/volsim/volsim/internal/controllers/expand"
-	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/mount"
-	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
 
-// Config sets up a cluster. The zero value is a cluster without storage backends, that plays in order, without latency, and
-// keeps a trace.
+// Config configures a cluster. The zero value is a cluster without storage backends and without latency, in which events that are due at
+// the same time run first in, first out, and which keeps a trace. Durations are virtual time.
 type Config struct {
-	// Seed chooses the order of what happens at the same instant. Zero: first in, first out. Any other seed shuffles, also in the
-	// middle of what a controller does. The same seed gives the same run.
+	// Seed chooses the order of events that are due at the same time. Zero is first in, first out. Any other seed shuffles them, and may
+	// interrupt a controller between two API calls. The same seed gives the same run.
 	Seed int64
-	// Start is the virtual time at which the cluster begins; zero is 2026-01-01 00:00:00 UTC.
+	// Start is the time at which the cluster begins. Zero is 2026-01-01 00:00:00 UTC.
 	Start time.Time
-	// Backends are the storage systems, each with a name of its own. None: only volumes that exist can be bound.
+	// Backends are the storage systems, each with its own name; see package fake. With none, the default, only PersistentVolumes that
+	// exist can be bound.
 	Backends []storage.Backend
-	// Latency is how long each API call of a controller takes; zero is none.
+	// Latency is how long each API call of a controller takes. Zero is no time; negative is an error.
 	Latency time.Duration
-	// Lag is how long watch events take to reach a controller, by the controller's name; a name left out has none, one that no
-	// controller has is an error.
+	// Lag is how long watch events take to reach a controller, by the name of the controller: persistentvolume-controller, or kubelet/n1
+	// for example. The default is no time. Names that no controller has are errors; controllers added with AddController have a Lag of
+	// their own.
 	Lag map[string]time.Duration
-	// Injector is asked for a fault before each API call of a controller and each backend call, after Cluster.Faults; nil is none.
+	// Injector is asked for a fault before each API call of a controller and each backend call, after Cluster.Faults. Nil, the default, is
+	// none.
 	Injector api.Injector
-	// NoTrace switches the trace off, and Events with it are still stored. It saves time and about 1 KiB per write.
-	NoTrace bool
-	// TraceLimit is how many entries the trace keeps, the newest; zero keeps all.
+	// TraceLimit is the number of entries that the trace keeps, the newest ones. Zero keeps all; negative keeps no trace, which saves time
+	// and about 1 KiB per write.
 	TraceLimit int
-	// SettleLimit is how much virtual time Settle may take; zero is an hour.
+	// SettleLimit is the time that Settle may take. Zero is 1 hour; negative is an error.
 	SettleLimit time.Duration
-	// ResyncPeriod is that of the PersistentVolume controller; zero is 15 s.
-	ResyncPeriod time.Duration
-	// FullResync has that controller look at every object at each resync, as upstream does, instead of only at those where
-	// something could happen. The outcome is the same.
-	FullResync bool
-	// DisableProvisioning turns dynamic provisioning by the PersistentVolume controller off.
-	DisableProvisioning bool
-	// Provisioner sets up the external provisioner of each CSI driver; the zero value is the CSI sidecar with its defaults.
-	Provisioner reclaim.ProvisionerConfig
-	// Scheduler sets up the scheduler.
-	Scheduler schedule.Config
-	// Attach sets up the attach/detach controller, Attacher the external attacher of each CSI driver, Kubelet the kubelets of all
-	// nodes. Their Backends are filled in.
-	Attach   attach.Config
-	Attacher attach.AttacherConfig
-	Kubelet  mount.Config
-	// Resizer sets up the external resizer of each CSI driver; the zero value is one with its defaults.
-	Resizer expand.ResizerConfig
+	// Check lists the invariants that are evaluated while the cluster runs; see Cluster.Violations. check.All returns those that hold in
+	// every cluster. The default is none, which costs nothing.
+	Check []check.Invariant
+	// Without lists controllers that do not run, by name; Kubelets stands for the kubelets of all nodes. Cluster.Controllers returns the
+	// names. The default is none.
+	Without []string
 	// ManualNodes: only Cluster.AddNode adds nodes with a kubelet. By default, false, every Node object has one. A Node object without a
 	// kubelet keeps the status that the test writes.
 	ManualNodes bool
-	// Check are invariants that are checked as things happen, see Cluster.Violations; check.All() has those that hold in every
-	// cluster. None: nothing is checked, and that costs nothing.
-	Check []check.Invariant
-	// Without lists controllers that do not run, by actor name; Kubelets is those of all nodes.
-	Without []string
+
+	// ResyncPeriod is the time between two syncs of all objects by the PersistentVolume controller. Zero is 15 s; negative is an error.
+	ResyncPeriod time.Duration
+	// FullResync makes that controller sync every object at each resync, as Kubernetes does, instead of only those where something could
+	// happen. The outcome is the same. The default is false.
+	FullResync bool
+	// DisableProvisioning disables dynamic provisioning by the PersistentVolume controller. The default is false.
+	DisableProvisioning bool
+	// Scheduler configures the scheduler.
+	Scheduler SchedulerConfig
+	// Attach configures the attach/detach controller.
+	Attach attach.Config
+	// Kubelet configures the kubelets of all nodes.
+	Kubelet mount.Config
+	// Provisioner, Attacher and Resizer configure the sidecars of each CSI driver: external-provisioner, external-attacher and
+	// external-resizer.
+	Provisioner, Attacher, Resizer SidecarConfig
 
 	internal options.Options // see package internals
 }
 
-// DefaultSettleLimit is the virtual time that Settle may take unless Config.SettleLimit says otherwise.
-const DefaultSettleLimit = time.Hour
+// SchedulerConfig configures the scheduler. The zero value has the defaults of Kubernetes.
+type SchedulerConfig struct {
+	// Profiles are the values of spec.schedulerName whose pods it schedules. The default is default-scheduler only.
+	Profiles []string
+	// BindTimeout limits how long a pod waits for its claims to be bound. Zero is 10 minutes; negative is an error (SCHED-005).
+	BindTimeout time.Duration
+	// Score rates a node that the pod fits on, from its arguments alone. The node with the highest score wins, ties are decided by name
+	// (SCHED-026). With nil, the default, the pod goes to the first node that fits (SCHED-120).
+	Score func(pod *corev1.Pod, node *corev1.Node) int64
+}
 
-// maxStartYear leaves room for time to pass: the API writes years with four digits.
+// SidecarConfig configures one of the sidecars of a CSI driver.
+type SidecarConfig struct {
+	// RetryStart is the delay after the first error of an object; each further error doubles it. Zero is 1 s; negative is an error.
+	RetryStart time.Duration
+	// RetryMax is the longest delay between retries. Zero is 5 min; less than RetryStart is an error.
+	RetryMax time.Duration
+	// ResyncPeriod is the time between syncs of all objects. Zero is 10 min, and 15 min for the provisioner; negative is an error.
+	ResyncPeriod time.Duration
+	// Timeout is how long a call to the driver may take. Zero is 10 s, and 15 s for the attacher; negative is no limit.
+	Timeout time.Duration
+}
+
+// defaultSettleLimit is the default of Config.SettleLimit.
+const defaultSettleLimit = time.Hour
+
+// maxStartYear leaves time to pass until the year 9999; the API writes years with four digits.
 const maxStartYear = 9000
 
 func (cfg *Config) check() error {
@@ -86,7 +110,7 @@ func (cfg *Config) check() error {
 			return fmt.Errorf("volsim: Config.%s is %v: give zero for the default, or more", d.field, d.value)
 		}
 	}
-	// Times outside of these years cannot be written down in an object.
+	// Objects cannot contain other years.
 	if year := cfg.Start.Year(); !cfg.Start.IsZero() && (year < 1 || year > maxStartYear) {
 		return fmt.Errorf("volsim: Config.Start is in the year %d: give zero for the default, or a time from 1 to %d", year, maxStartYear)
 	}
@@ -95,19 +119,13 @@ func (cfg *Config) check() error {
 			return fmt.Errorf("volsim: Config.Lag of %q is %v: give zero for none, or more", name, lag)
 		}
 	}
-	if cfg.TraceLimit < 0 {
-		return fmt.Errorf("volsim: Config.TraceLimit is %d: give zero to keep all, or the number of entries to keep", cfg.TraceLimit)
-	}
-	if cfg.NoTrace && cfg.TraceLimit > 0 {
-		return fmt.Errorf("volsim: Config.TraceLimit is %d but NoTrace is set: leave out one of them", cfg.TraceLimit)
-	}
 	if cfg.SettleLimit == 0 {
-		cfg.SettleLimit = DefaultSettleLimit
+		cfg.SettleLimit = defaultSettleLimit
 	}
 	return nil
 }
 
-// checkNames looks for names of controllers that do not exist.
+// checkNames returns an error for the name of a controller that does not exist.
 func (cfg *Config) checkNames(controllers []string) error {
 	for _, name := range cfg.Without {
 		if !slices.Contains(controllers, name) {
@@ -115,12 +133,12 @@ func (cfg *Config) checkNames(controllers []string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Lag)) {
-		// A kubelet is called after its node, which may come later.
+		// The name of a kubelet contains that of its node, which may be created later.
 		node, isKubelet := actors.NodeOfKubelet(name)
 		if isKubelet && node != "" || name != Kubelets && slices.Contains(controllers, name) {
 			continue
 		}
-		return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller: there are %q, kubelets under the name of their node, as %q",
+		return fmt.Errorf("volsim: Config.Lag names %q: there is no such controller: there are %q, and one per node, such as %q",
 			name, controllers, actors.Kubelet("n1"))
 	}
 	return nil

@@ -32,7 +32,8 @@ func (c *Cluster) controllers() []component {
 		c.reclaiming(actors.Ephemeral),
 		c.reclaiming(actors.GarbageCollector),
 		{actors.Scheduler, func() error {
-			_, err := schedule.New(c.engine, c.cfg.Scheduler)
+			cfg := c.cfg.Scheduler
+			_, err := schedule.New(c.engine, schedule.Config{Profiles: cfg.Profiles, BindTimeout: cfg.BindTimeout, Score: cfg.Score})
 			return err
 		}},
 		{actors.AttachDetach, func() error {
@@ -60,23 +61,26 @@ func (c *Cluster) controllers() []component {
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
 			all = append(all, component{actors.Provisioner(name), func() error {
-				_, err := reclaim.NewProvisioner(c.engine, driver, c.cfg.Provisioner, c.cfg.internal.Provisioner)
+				_, err := reclaim.NewProvisioner(c.engine, driver, reclaim.ProvisionerConfig(c.cfg.Provisioner), c.cfg.internal.Provisioner)
 				return err
 			}})
 		}
 		if backends.Can(driver, storage.Attach) {
 			all = append(all, component{actors.Attacher(name), func() error {
-				_, err := attach.NewAttacher(c.engine, driver, c.cfg.Attacher, c.cfg.internal.Attacher)
+				cfg := c.cfg.Attacher
+				_, err := attach.NewAttacher(c.engine, driver, attach.AttacherConfig{
+					RetryStart: cfg.RetryStart, RetryMax: cfg.RetryMax, Timeout: cfg.Timeout, ResyncPeriod: cfg.ResyncPeriod,
+				}, c.cfg.internal.Attacher)
 				return err
 			}})
 		}
 		if expand.Resizes(driver) {
 			all = append(all, component{actors.Resizer(name), func() error {
-				cfg := c.cfg.Resizer
-				if cfg.Migration == nil {
-					cfg.Migration = objects.MigratedDriver
-				}
-				_, err := expand.NewResizer(c.engine, driver, cfg)
+				cfg, opts := c.cfg.Resizer, c.cfg.internal.Resizer
+				_, err := expand.NewResizer(c.engine, driver, expand.ResizerConfig{
+					RetryStart: cfg.RetryStart, RetryMax: cfg.RetryMax, Timeout: cfg.Timeout, ResyncPeriod: cfg.ResyncPeriod,
+					IgnoreUse: opts.IgnoreUse, ExtraMetadata: opts.ExtraMetadata, Migration: objects.MigratedDriver,
+				})
 				return err
 			}})
 		}

@@ -22,17 +22,17 @@ func (c *Cluster) Explain(object string) (explain.Explanation, error) {
 	if err != nil {
 		return explain.Explanation{}, fmt.Errorf("explain: %w", err)
 	}
-	return c.Explainer().Object(ref)
+	return explain.New(c.snapshot()).Object(ref)
 }
 
-// Explainer explains objects as they are now: for asking about many of them. Ask for another one when something has happened.
-func (c *Cluster) Explainer() *explain.Explainer {
+// snapshot returns the objects as they are now, with what the cluster knows about them besides.
+func (c *Cluster) snapshot() snapshot.Snapshot {
 	s := snapshot.Of(c.engine.Store(), c.Now())
 	s.Backends = c.backends
 	s.DisableProvisioning = c.cfg.DisableProvisioning
 	s.DetachPendingSince = c.detachPendingSince
 	s.Unreachable = c.unreachable
-	return explain.New(s)
+	return s
 }
 
 // unreachable reports whether a node's kubelet is down or cut off. One without a machine is played by the user, and as its Node says.

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/proof/history"
 	"github.com/volsim/volsim/internal/tools/rules"
 	"github.com/volsim/volsim/storage"
@@ -83,7 +84,7 @@ func TestExplainForetellsTheForcedDetach(t *testing.T) {
 	require.Equal(t, explain.Settled, x.Changes.When, x)
 
 	// Without a trace, and after a restart of the controller, the six minutes begin now (ATT-134).
-	c = failover(t, volsim.Config{NoTrace: true})
+	c = failover(t, volsim.Config{TraceLimit: -1})
 	x, err = c.Explain("pod/new")
 	require.NoError(t, err)
 	require.Equal(t, c.Now().Add(6*time.Minute), x.Changes.At)
@@ -159,7 +160,7 @@ func statusOf(t *testing.T, c *volsim.Cluster) string {
 func explained(t *testing.T, c *volsim.Cluster) map[string]explain.Explanation {
 	t.Helper()
 	all := map[string]explain.Explanation{}
-	explainer := c.Explainer()
+	explainer := explain.New(internals.Snapshot(c))
 	ask := func(obj api.Object) {
 		x, err := explainer.Object(api.RefTo(obj))
 		require.NoError(t, err)

@@ -5,16 +5,23 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 func init() {
-	internals.Engine = func(cluster any) *engine.Engine { return cluster.(*Cluster).engine }
+	internals.Engine = func(cluster any) *engine.Engine { return clusterOf(cluster).engine }
 	internals.Create = func(cluster any, obj api.Object, opts store.CreateOptions) error {
-		return cluster.(*Cluster).create(obj, opts)
+		return clusterOf(cluster).create(obj, opts)
 	}
 	internals.Update = func(cluster any, obj api.Object, opts store.UpdateOptions) error {
-		return cluster.(*Cluster).update(obj, api.Main, opts)
+		return clusterOf(cluster).update(obj, api.Main, opts)
 	}
+	internals.Snapshot = func(cluster any) snapshot.Snapshot { return clusterOf(cluster).snapshot() }
 	internals.Options = func(config any) *options.Options { return &config.(*Config).internal }
 }
+
+// clusterOf returns the *Cluster that its argument is, or embeds.
+func clusterOf(cluster any) *Cluster { return cluster.(interface{ self() *Cluster }).self() }
+
+func (c *Cluster) self() *Cluster { return c }

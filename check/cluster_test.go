@@ -37,7 +37,11 @@ var now = int64(0)
 // elsewhere. Both are reported as what they are, and nothing else is.
 func TestForcedDetach(t *testing.T) {
 	for _, noTrace := range []bool{false, true} {
-		c := newCluster(t, volsim.Config{Backends: []storage.Backend{fake.CSI(driver, fake.Lenient())}, NoTrace: noTrace})
+		cfg := volsim.Config{Backends: []storage.Backend{fake.CSI(driver, fake.Lenient())}}
+		if noTrace {
+			cfg.TraceLimit = -1
+		}
+		c := newCluster(t, cfg)
 		require.NoError(t, c.Create(fake.Node("n1"), fake.Node("n2"),
 			fake.Volume("v", "1Gi", fake.CSISource(driver, "v")), fake.Claim("c", "1Gi"), fake.Pod("db-0", fake.Claims("c"), fake.OnNode("n1"))))
 		require.NoError(t, c.Advance(time.Minute))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/predict"
@@ -93,7 +94,7 @@ func explainDump(d *dump.Dump, refs []api.Ref, opts dump.Options, ahead time.Dur
 	if all {
 		refs = refsOf(d)
 	}
-	explainer := c.Explainer()
+	explainer := explain.New(internals.Snapshot(c))
 	explained := map[string]bool{} // already explained as part of another object
 	for _, ref := range refs {
 		if all && explained[objname.Of(ref)] {

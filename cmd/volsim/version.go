@@ -6,14 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/tools/rules"
 )
+
+// kubernetesVersion is the version of Kubernetes that is simulated.
+const kubernetesVersion = "v1.36.3"
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which Kubernetes version's rules are held",
+		Short: "Print the version, and that of the simulated Kubernetes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			version := "(devel)"
@@ -27,7 +29,7 @@ func newVersion() *cobra.Command {
 				}
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "volsim %s\nKubernetes %s: %d rules, %d not simulated\n",
-				version, volsim.KubernetesVersion, len(rules.All()), notSimulated)
+				version, kubernetesVersion, len(rules.All()), notSimulated)
 			return err
 		},
 	}

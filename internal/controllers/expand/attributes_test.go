@@ -9,11 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -82,7 +81,7 @@ func TestModify(t *testing.T) {
 }
 
 func TestModifyWithMetadata(t *testing.T) {
-	w := newFixtureWith(t, volsim.Config{Resizer: expand.ResizerConfig{ExtraMetadata: true}})
+	w := newFixtureWith(t, resizing(options.Resizer{ExtraMetadata: true}))
 	w.must(w.Create(attributes("gold", "iops", "900")))
 	w.settle()
 	w.be("gold")

@@ -13,6 +13,8 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -211,3 +213,10 @@ func (w *fixture) wantState(rule, want string) {
 }
 
 const external = "0s Normal ExternalExpanding: waiting for an external controller to expand this PVC"
+
+// resizing returns a configuration with settings of the resizer.
+func resizing(opts options.Resizer) volsim.Config {
+	var cfg volsim.Config
+	internals.Options(&cfg).Resizer = opts
+	return cfg
+}

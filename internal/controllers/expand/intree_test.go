@@ -164,12 +164,12 @@ func TestMigrated(t *testing.T) {
 func TestConfigs(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		cfg  expand.ResizerConfig
+		cfg  volsim.SidecarConfig
 		want string
 	}{
-		{"retry", expand.ResizerConfig{RetryStart: -1}, "ResizerConfig.RetryStart is -1ns"},
-		{"retries", expand.ResizerConfig{RetryStart: 2, RetryMax: 1}, "less than RetryStart"},
-		{"resync", expand.ResizerConfig{ResyncPeriod: -1}, "ResizerConfig.ResyncPeriod is -1ns"},
+		{"retry", volsim.SidecarConfig{RetryStart: -1}, "ResizerConfig.RetryStart is -1ns"},
+		{"retries", volsim.SidecarConfig{RetryStart: 2, RetryMax: 1}, "less than RetryStart"},
+		{"resync", volsim.SidecarConfig{ResyncPeriod: -1}, "ResizerConfig.ResyncPeriod is -1ns"},
 	} {
 		_, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Resizer: tt.cfg})
 		require.ErrorContains(t, err, tt.want, tt.name)

@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
-	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -271,7 +271,7 @@ func TestInUse(t *testing.T) {
 	w.must(w.Until(func() bool { return w.claim().Status.Capacity.Storage().String() == "2Gi" }, 30*minute))
 	w.wantState("EXP-025: the pod is gone", "2Gi, allocated 2Gi, no node | 2Gi")
 
-	w = newFixtureWith(t, volsim.Config{Resizer: expand.ResizerConfig{IgnoreUse: true}}, fake.OfflineExpansion())
+	w = newFixtureWith(t, resizing(options.Resizer{IgnoreUse: true}), fake.OfflineExpansion())
 	w.attach()
 	w.must(w.ask("2Gi"))
 	w.advance(10 * sec)

@@ -2,7 +2,7 @@
 // and recordings, and more access to its nodes.
 //
 // Packages volsim and mount import this package indirectly, so they cannot be imported here. They set the functions when they are
-// initialized; arguments are therefore of type any.
+// initialized, and arguments are of type any. A cluster may also be a struct that embeds a *volsim.Cluster.
 package internals
 
 import (
@@ -10,6 +10,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletdefs"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -19,6 +20,8 @@ var (
 	// Create and Update are the methods of a *volsim.Cluster, with options.
 	Create func(cluster any, obj api.Object, opts store.CreateOptions) error
 	Update func(cluster any, obj api.Object, opts store.UpdateOptions) error
+	// Snapshot returns the objects of a *volsim.Cluster as they are now, for package explain.
+	Snapshot func(cluster any) snapshot.Snapshot
 	// Options returns the internal settings of a *volsim.Config, which are part of the configuration and copied with it.
 	Options func(config any) *options.Options
 	// Node returns what tools need of a *mount.Node beyond its methods.

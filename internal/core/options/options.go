@@ -13,6 +13,7 @@ type Options struct {
 	Attacher    Attacher
 	Kubelet     Kubelet
 	Provisioner Provisioner
+	Resizer     Resizer
 }
 
 // Attach is for the attach/detach controller.
@@ -88,4 +89,12 @@ type Kubelet struct {
 	EverySync bool
 	// StartDelay returns how long after its start the kubelet of a node begins to work, which shifts its periods. Nil is no delay.
 	StartDelay func(node string) time.Duration
+}
+
+// Resizer is for the external-resizer.
+type Resizer struct {
+	// IgnoreUse retries a claim while a pod uses it, although the driver has rejected the expansion of a volume in use (EXP-025).
+	IgnoreUse bool
+	// ExtraMetadata adds the names of claim and volume to the parameters of a modification (VAC-010).
+	ExtraMetadata bool
 }

@@ -77,7 +77,7 @@ func (c bindCase) run(b *testing.B, n int) {
 		b.StopTimer()
 		before := heap()
 		start := time.Now()
-		cluster := newCluster(b, volsim.Config{NoTrace: true})
+		cluster := newCluster(b, volsim.Config{TraceLimit: -1})
 		create(b, cluster, n, func(i int) api.Object { pv, _ := c.pair(i, n); return pv })
 		must(b, cluster.Settle())
 		create(b, cluster, n, func(i int) api.Object { _, claim := c.pair(i, n); return claim })

@@ -22,7 +22,7 @@ const (
 // podWorld is a cluster with nodes, a CSI driver and a class.
 func podWorld(b *testing.B, nodes int) *volsim.Cluster {
 	b.Helper()
-	c := newCluster(b, volsim.Config{NoTrace: true, Backends: []storage.Backend{fake.CSI(diskDriver)}})
+	c := newCluster(b, volsim.Config{TraceLimit: -1, Backends: []storage.Backend{fake.CSI(diskDriver)}})
 	must(b, c.Create(fake.Class("disk", diskDriver)))
 	for i := range nodes {
 		must(b, c.Create(fake.Node(fmt.Sprintf("n%05d", i))))

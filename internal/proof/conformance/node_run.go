@@ -103,7 +103,7 @@ func (p *nodeRunner) config(opts Options) (volsim.Config, error) {
 			DisableForceDetach: s.Controller.DisableForceDetachOnTimeout,
 		},
 		// The external attacher of the recordings is simple, and has all the time in the world.
-		Attacher: attach.AttacherConfig{Timeout: -1},
+		Attacher: volsim.SidecarConfig{Timeout: -1},
 		Kubelet: mount.Config{
 			StatusPeriod: seconds(s.Kubelet.NodeStatusSeconds),
 			StopTime:     time.Duration(s.Kubelet.StopMs) * time.Millisecond,

@@ -10,13 +10,11 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
 )
@@ -61,17 +59,20 @@ func NewOurs(opts Options) (*Ours, error) {
 		return simulated{w.backends[name], map[string][]error{}}
 	}
 	cfg := volsim.Config{
-		Seed: opts.Seed, Latency: opts.Latency, Start: Epoch, NoTrace: opts.NoTrace,
+		Seed: opts.Seed, Latency: opts.Latency, Start: Epoch,
 		Backends: []storage.Backend{&inTree{backend(InTree)}, &nfs{backend(NFS)}, &driver{backend(Driver)}},
 		// What the CSI sidecar adds to the library is left out as far as that can be.
-		Provisioner: reclaim.ProvisionerConfig{Timeout: -1},
-		Attacher:    attach.AttacherConfig{Timeout: -1},
+		Provisioner: volsim.SidecarConfig{Timeout: -1},
+		Attacher:    volsim.SidecarConfig{Timeout: -1},
 	}
 	*internals.Options(&cfg) = options.Options{
 		Provisioner: options.Provisioner{NoSecretAnnotations: true},
 		// The middle of the random 0 to 10 %.
 		Attach:   options.Attach{PollStretch: 0.05},
 		Attacher: options.Attacher{Plain: true, Workers: -1},
+	}
+	if opts.NoTrace {
+		cfg.TraceLimit = -1
 	}
 	if opts.Kubelets {
 		node := &nodeDriver{driver{backend(Driver)}, opts.Cannot, opts.MountGroup}

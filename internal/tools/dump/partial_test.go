@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -27,7 +28,7 @@ func TestPartialDumps(t *testing.T) {
 			d.Objects = slices.Delete(slices.Clone(whole.Objects), i, i+1)
 			c, err := d.Start(dump.Options{})
 			require.NoError(t, err)
-			explainer := c.Explainer()
+			explainer := explain.New(internals.Snapshot(c))
 			for _, obj := range d.Objects {
 				switch api.KindOf(obj) {
 				case api.Pod, api.PersistentVolumeClaim, api.PersistentVolume, api.VolumeAttachment:

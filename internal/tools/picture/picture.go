@@ -35,7 +35,7 @@ type Violation struct {
 }
 
 // ErrNoTrace says that there is nothing to draw.
-var ErrNoTrace = errors.New("the run has no trace: record one, with volsim.Config.NoTrace unset")
+var ErrNoTrace = errors.New("the run has no trace; do not set volsim.Config.TraceLimit to a negative number")
 
 // Write writes the picture of a run as one HTML file. The same run gives the same bytes. The error is ErrNoTrace, or w's.
 func Write(w io.Writer, run Run) error {

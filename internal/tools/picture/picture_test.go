@@ -131,7 +131,7 @@ func TestWriteManyObjects(t *testing.T) {
 func TestWriteRefuses(t *testing.T) {
 	err := picture.Write(&bytes.Buffer{}, picture.Run{Title: "none"})
 	require.ErrorIs(t, err, picture.ErrNoTrace)
-	require.EqualError(t, err, `picture of "none": the run has no trace: record one, with volsim.Config.NoTrace unset`)
+	require.EqualError(t, err, `picture of "none": the run has no trace; do not set volsim.Config.TraceLimit to a negative number`)
 	run, err := samples.Bind()
 	require.NoError(t, err)
 	require.ErrorIs(t, picture.Write(full{}, run), errFull)

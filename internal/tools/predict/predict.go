@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
@@ -286,8 +287,8 @@ func (r *run) stuck(without *run) []explain.Explanation {
 		refs = append(refs, api.RefTo(pod))
 	}
 	slices.SortFunc(refs, func(a, b api.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
-	now := r.Explainer()
-	brief, then := now.Brief(), without.Explainer().Brief()
+	now := explain.New(internals.Snapshot(r.Cluster))
+	brief, then := now.Brief(), explain.New(internals.Snapshot(without)).Brief()
 	var stuck []explain.Explanation
 	for _, ref := range slices.Compact(refs) {
 		switch ref.Kind {

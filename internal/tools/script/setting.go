@@ -99,7 +99,7 @@ var settings = []setting{
 		return nil
 	}},
 	durationSetting("resizer.timeout", "timeout of calls of the external resizer; default 10s", func(c *volsim.Config) *time.Duration { return &c.Resizer.Timeout }),
-	boolSetting("resizer.ignore-use", "retries even if the driver reported that it cannot expand a volume in use", func(c *volsim.Config) *bool { return &c.Resizer.IgnoreUse }),
+	boolSetting("resizer.ignore-use", "retries even if the driver reported that it cannot expand a volume in use", func(c *volsim.Config) *bool { return &internals.Options(c).Resizer.IgnoreUse }),
 	durationSetting("kubelet.group-change", "how long applying the fsGroup of a pod to a volume takes", func(c *volsim.Config) *time.Duration { return &c.Kubelet.GroupChange }),
 	durationSetting("kubelet.stop-time", "how long containers take to exit on SIGTERM", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StopTime }),
 	durationSetting("kubelet.status-period", "how often a kubelet reports the status of its node; default 10s", func(c *volsim.Config) *time.Duration { return &c.Kubelet.StatusPeriod }),
