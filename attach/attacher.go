@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -63,8 +64,8 @@ type attacher struct {
 	infVolumes     *engine.Informer[*corev1.PersistentVolume]
 	infNodes       *engine.Informer[*storagev1.CSINode]
 
-	attachments *retryQueue
-	volumes     *retryQueue
+	attachments *engine.Queue
+	volumes     *engine.Queue
 	resync      *engine.Ticker
 	reconciler  *engine.Ticker
 	// forced are VolumeAttachments that are synced although their status needs no change (ATT-181).
@@ -101,11 +102,22 @@ func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfi
 		infNodes:       engine.NewInformer(actor, s.CSINodes),
 		forced:         map[string]bool{},
 	}
-	a.attachments = newRetryQueue(actor, "attachments", cfg, opts, a.syncAttachment)
-	a.volumes = newRetryQueue(actor, "volumes", cfg, opts, a.syncVolume)
+	a.attachments = a.newQueue("attachments", api.VolumeAttachment, a.syncAttachment)
+	a.volumes = a.newQueue("volumes", api.PersistentVolume, a.syncVolume)
 	a.resync = actor.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Pass: a.enqueueAll})
 	a.reconciler = actor.NewTicker(engine.TickerConfig{Name: "reconcile state", Period: cfg.ReconcilePeriod, Pass: a.compare})
 	return a
+}
+
+// newQueue adds a queue whose failed keys are synced again after a backoff (ATT-171).
+func (a *attacher) newQueue(name string, kind api.Kind, sync func(*engine.Process, string) error) *engine.Queue {
+	return a.actor.NewQueue(engine.QueueConfig{
+		Name: name, Kind: kind, Workers: a.opts.Workers, Sync: sync,
+		// ATT-171: the backoff is 1 s, 2 s, 4 s and so on, for every kind of error; the earliest of several pending retries counts.
+		Limiter: engine.NewLimiter(a.cfg.RetryStart, a.cfg.RetryMax, 0, 0),
+		// The plain attacher has one pending retry of a key, and an event replaces it.
+		SingleRetry: a.opts.Plain,
+	})
 }
 
 // run registers the handlers. They receive all objects first.
@@ -120,7 +132,7 @@ func (a *attacher) run() {
 		Delete: func(va *storagev1.VolumeAttachment) {
 			// ATT-170: the volume may be attached nowhere now, and lose its finalizer.
 			if name := va.Spec.Source.PersistentVolumeName; name != nil && va.Spec.Attacher == a.driver && !a.opts.Plain {
-				a.volumes.add(*name)
+				a.volumes.Add(*name)
 			}
 		},
 	})
@@ -139,7 +151,7 @@ func (a *attacher) run() {
 func (a *attacher) enqueue(va *storagev1.VolumeAttachment) {
 	// ATT-170: VolumeAttachments of other drivers are ignored.
 	if va.Spec.Attacher == a.driver {
-		a.attachments.add(va.Name)
+		a.attachments.Add(va.Name)
 	}
 }
 
@@ -171,7 +183,7 @@ func withoutErrors(va *storagev1.VolumeAttachment) *storagev1.VolumeAttachment {
 func (a *attacher) enqueueVolume(pv *corev1.PersistentVolume) {
 	// ATT-170: only volumes that are being deleted and have the finalizer are synced.
 	if pv.DeletionTimestamp != nil && hasFinalizer(pv.Finalizers, a.opts.Finalizer) {
-		a.volumes.add(pv.Name)
+		a.volumes.Add(pv.Name)
 	}
 }
 
@@ -188,11 +200,12 @@ func (a *attacher) enqueueAll(*engine.Process) {
 	}
 }
 
-// syncAttachment attaches or detaches for a VolumeAttachment. It reports whether the object exists.
-func (a *attacher) syncAttachment(p *engine.Process, name string) (known bool, err error) {
+// syncAttachment attaches or detaches for a VolumeAttachment.
+func (a *attacher) syncAttachment(p *engine.Process, name string) (err error) {
 	va, ok := a.infAttachments.Get(name)
 	if !ok {
-		return false, nil
+		// ATT-171: the failures of an object that is gone count for the next one with its name.
+		return engine.Gone
 	}
 	switch {
 	case !backends.Can(a.backend, storage.Attach):
@@ -206,7 +219,7 @@ func (a *attacher) syncAttachment(p *engine.Process, name string) (known bool, e
 	if err != nil && !a.opts.Plain {
 		a.resync.ArmBackground()
 	}
-	return true, err
+	return err
 }
 
 // attachWithoutDriver sets status.attached for a driver that cannot attach.

@@ -34,7 +34,7 @@ func (a *attacher) compare(p *engine.Process) {
 		// ATT-181: the VolumeAttachment is synced once, whatever its status.
 		p.Decide("ATT-181", va, "status.attached is %v, but the driver reports the opposite", va.Status.Attached)
 		a.forced[va.Name] = true
-		a.attachments.add(va.Name)
+		a.attachments.Add(va.Name)
 	}
 }
 

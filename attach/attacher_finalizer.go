@@ -25,23 +25,23 @@ func (a *attacher) addVolumeFinalizer(p *engine.Process, pv *corev1.PersistentVo
 }
 
 // syncVolume removes the finalizer of a PersistentVolume that is being deleted and has no VolumeAttachment (ATT-178).
-func (a *attacher) syncVolume(p *engine.Process, name string) (known bool, err error) {
+func (a *attacher) syncVolume(p *engine.Process, name string) error {
 	pv, ok := a.infVolumes.Get(name)
 	if !ok {
-		return false, nil
+		return engine.Gone
 	}
 	at := slices.Index(pv.Finalizers, a.opts.Finalizer)
 	// ATT-178: a volume that is not being deleted keeps the finalizer.
 	if pv.DeletionTimestamp == nil || at < 0 {
-		return true, nil
+		return nil
 	}
 	for va := range a.infAttachments.All() {
 		// ATT-178: VolumeAttachments of all drivers count.
 		if source := va.Spec.Source.PersistentVolumeName; source != nil && *source == name {
-			return true, nil
+			return nil
 		}
 	}
-	err = a.patchFinalizers(p, name, func(stored []string) ([]string, error) {
+	err := a.patchFinalizers(p, name, func(stored []string) ([]string, error) {
 		// ATT-178: it is removed at the index that it has in the cache; the patch fails if another one is there.
 		if at >= len(stored) || stored[at] != a.opts.Finalizer {
 			return nil, fmt.Errorf("the finalizer of PersistentVolume %q is not where it was", name)
@@ -51,7 +51,7 @@ func (a *attacher) syncVolume(p *engine.Process, name string) (known bool, err e
 	if err != nil {
 		a.resync.ArmBackground()
 	}
-	return true, err
+	return err
 }
 
 // patchFinalizers changes the finalizers as a JSON patch does: on the stored object, and again if a write comes in between.

@@ -2,7 +2,6 @@ package expand
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +30,6 @@ type controller struct {
 	cfg    Config
 	claims *engine.Informer[*corev1.PersistentVolumeClaim]
 	queue  *engine.Queue
-	absent *absentees
 	events *engine.Recorder
 }
 
@@ -43,7 +41,6 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	return e.NewActor(actors.Expander, func(a *engine.Actor) {
 		c := &controller{cfg: cfg, claims: engine.NewInformer(a, e.Store().Claims), events: a.NewRecorder(component)}
 		c.queue = a.NewQueue(engine.QueueConfig{Name: "volume_expand", Kind: api.PersistentVolumeClaim, Workers: defaultWorkers, Sync: c.sync})
-		c.absent = newAbsentees(a, c.queue, engine.NewLimiter(5*time.Millisecond, 1000*time.Second, 0, 0))
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 			Add: c.enqueue,
 			Update: func(old, claim *corev1.PersistentVolumeClaim) {
@@ -69,7 +66,6 @@ func (c *controller) enqueue(claim *corev1.PersistentVolumeClaim) {
 func (c *controller) sync(p *engine.Process, key string) error {
 	claim, ok := c.claims.Get(key)
 	if !ok {
-		c.absent.forget(key)
 		return nil
 	}
 	// EXP-011: the volume is read from the server.
@@ -78,16 +74,13 @@ func (c *controller) sync(p *engine.Process, key string) error {
 	switch {
 	case err != nil && apierrors.IsNotFound(err):
 		p.Decide("EXP-011", claim, "volume %s does not exist", claim.Spec.VolumeName)
-		c.absent.retry(key)
-		return nil
+		return absent(err)
 	case err != nil:
 		return fmt.Errorf("failed to get PV %q: %w", claim.Spec.VolumeName, err)
 	case !isBoundTo(pv, claim):
 		p.Decide("EXP-011", claim, "volume %s is not bound to this claim", pv.Name)
-		c.absent.retry(key)
-		return nil
+		return absent(fmt.Errorf("volume %s is not bound to claim %s", pv.Name, key))
 	}
-	c.absent.forget(key)
 	// EXP-012
 	if !wantsMore(claim) && !hasPreResize(pv) {
 		return nil

@@ -18,7 +18,7 @@ import (
 // grower is the half of an external resizer that expands volumes.
 type grower struct {
 	*resizer
-	queue    *retries
+	queue    *engine.Queue
 	tookOver bool // the driver did, from an in-tree plugin
 	slow     *slowSet
 	failures map[string]bool    // claims, by key, whose last call had a final error (EXP-025)
@@ -30,7 +30,7 @@ func newGrower(r *resizer) *grower {
 		resizer: r, tookOver: r.cfg.Migration.tookOver(r.driver), slow: newSlowSet(r.cfg.RetryMax),
 		failures: map[string]bool{}, inUse: map[types.UID]bool{},
 	}
-	g.queue = newRetries(r.actor, "claims", r.cfg, g.sync, r.failed("EXP-020"))
+	g.queue = r.newQueue("claims", "EXP-020", g.sync)
 	return g
 }
 
@@ -47,7 +47,7 @@ func growthMatters(old, claim *corev1.PersistentVolumeClaim) bool {
 // look queues a claim, unless that would come to nothing.
 func (g *grower) look(claim *corev1.PersistentVolumeClaim) {
 	if g.concerns(claim) {
-		g.queue.queue.Add(api.KeyOf(claim))
+		g.queue.Add(api.KeyOf(claim))
 	}
 }
 
@@ -80,7 +80,7 @@ func (g *grower) sync(p *engine.Process, key string) error {
 	pv, ok := g.volumes.get(claim.Spec.VolumeName)
 	if !ok {
 		// EXP-020: the cache may be behind.
-		return fmt.Errorf("%w: %q of claim %s", errAbsent, claim.Spec.VolumeName, key)
+		return absent(fmt.Errorf("PV not found: %q of claim %s", claim.Spec.VolumeName, key))
 	}
 	// EXP-020: first of all, and whatever the volume's driver.
 	if hasPreResize(pv) && hasAll(claim, pv) {
@@ -115,7 +115,10 @@ func (g *grower) expand(p *engine.Process, key string, claim *corev1.PersistentV
 	if again && isSlow {
 		wait := g.slow.remaining(key, p.Now())
 		p.Decide("EXP-026", claim, "the size %s was infeasible: again in %v", step.Size.String(), wait)
-		return &later{after: wait, text: "skipping volume expansion for pvc " + key + ", because expansion previously failed with infeasible error"}
+		return &engine.Retry{
+			Err:   errors.New("skipping volume expansion for pvc " + key + ", because expansion previously failed with infeasible error"),
+			After: wait,
+		}
 	}
 	p.Decide("EXP-021", claim, "expand volume %s to %s", pv.Name, step.Size.String())
 	capacity := capacityOf(claim)

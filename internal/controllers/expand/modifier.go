@@ -19,14 +19,14 @@ import (
 // modifier is the half of an external resizer that gives volumes other attributes.
 type modifier struct {
 	*resizer
-	queue     *retries
+	queue     *engine.Queue
 	slow      *slowSet
 	uncertain map[string]bool // claims, by key, whose change the driver may still be making (VAC-012)
 }
 
 func newModifier(r *resizer) *modifier {
 	m := &modifier{resizer: r, slow: newSlowSet(r.cfg.RetryMax), uncertain: map[string]bool{}}
-	m.queue = newRetries(r.actor, "modified claims", r.cfg, m.sync, r.failed("VAC-001"))
+	m.queue = r.newQueue("modified claims", "VAC-001", m.sync)
 	return m
 }
 
@@ -68,7 +68,7 @@ func (m *modifier) changeMatters(old, claim *corev1.PersistentVolumeClaim) bool 
 // look queues a claim, unless that would come to nothing.
 func (m *modifier) look(claim *corev1.PersistentVolumeClaim) {
 	if m.concerns(claim) {
-		m.queue.queue.Add(api.KeyOf(claim))
+		m.queue.Add(api.KeyOf(claim))
 	}
 }
 
@@ -94,7 +94,7 @@ func (m *modifier) sync(p *engine.Process, key string) error {
 	pv, ok := m.volumes.get(claim.Spec.VolumeName)
 	if !ok {
 		// VAC-002: the cache may be behind.
-		return fmt.Errorf("%w: %q of claim %s", errAbsent, claim.Spec.VolumeName, key)
+		return absent(fmt.Errorf("PV not found: %q of claim %s", claim.Spec.VolumeName, key))
 	}
 	if !m.responsible(claim, pv) {
 		return nil

@@ -108,10 +108,10 @@ func (r *resizer) claimDeleted(claim *corev1.PersistentVolumeClaim) {
 	// EXP-020, VAC-001: what else is remembered of it is kept, for the next one of that name.
 	key := api.KeyOf(claim)
 	if r.grower != nil {
-		r.grower.queue.forget(key)
+		r.grower.queue.Forget(key)
 	}
 	if r.modifier != nil {
-		r.modifier.queue.forget(key)
+		r.modifier.queue.Forget(key)
 	}
 }
 
@@ -142,16 +142,25 @@ func (r *resizer) resyncAll(*engine.Process) {
 	}
 }
 
-// failed notes a failure that is tried again.
-func (r *resizer) failed(rule string) func(*engine.Process, string, time.Duration, error) {
-	return func(p *engine.Process, key string, delay time.Duration, err error) {
-		// A failure is looked at by the resync as well, whatever its delay.
-		r.resync.ArmBackground()
-		if claim, ok := r.claims.get(key); ok {
-			p.Decide(rule, claim, "again in %v: %v", delay, err)
-		}
-	}
+// newQueue adds a queue of claims. A claim that fails is synced again after a delay that grows with its failures (rule).
+func (r *resizer) newQueue(name, rule string, sync func(*engine.Process, string) error) *engine.Queue {
+	return r.actor.NewQueue(engine.QueueConfig{
+		Name: name, Kind: api.PersistentVolumeClaim, Workers: r.cfg.Workers, Sync: sync,
+		// EXP-020: 1 s, 2 s, 4 s and so on, up to 5 min.
+		Limiter: engine.NewLimiter(r.cfg.RetryStart, r.cfg.RetryMax, 0, 0),
+		OnFailure: func(p *engine.Process, key string, delay time.Duration, err error) {
+			// The resync queues a failed claim as well, whatever its delay.
+			r.resync.ArmBackground()
+			if claim, ok := r.claims.get(key); ok {
+				p.Decide(rule, claim, "again in %v: %v", delay, err)
+			}
+		},
+	})
 }
+
+// absent is the failure of a claim whose volume does not exist, or is not bound to it. It is retried like any other, but in the background:
+// it is likely to fail again until something changes.
+func absent(err error) error { return &engine.Retry{Err: err, Background: true} }
 
 // patchClaim writes the status of a claim, with the error as the sidecar words it.
 func (r *resizer) patchClaim(p *engine.Process, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,14 +17,16 @@ type Queue struct {
 	kind    api.Kind
 	sync    func(p *Process, key string) error
 	limiter *Limiter
+	failure func(p *Process, key string, delay time.Duration, err error)
+	single  bool
 	keys    fifo[*queued]
 	all     map[string]*queued // keys that are queued or worked on, and some earlier ones
 	busy    int                // number of keys that are queued or worked on
 	unused  []*queued
-	resting []*Process // ended processes, reused by later turns
-	waiting map[string]*delayed
-	free    int // idle workers
-	starts  int // number of workers that are about to take a key
+	resting []*Process             // ended processes, reused by later turns
+	waiting [2]map[string]*delayed // pending delays of keys, in the foreground and in the background
+	free    int                    // idle workers
+	starts  int                    // number of workers that are about to take a key
 }
 
 // queued is a key in a queue.
@@ -47,10 +50,34 @@ type QueueConfig struct {
 	Workers int
 	// Limiter computes the delay of a failed key; the default is DefaultLimiter.
 	Limiter *Limiter
-	// Sync works on one key. After an error the key is added again after the limiter's delay (BIND-035); success resets the delay
-	// (BIND-036).
+	// Sync works on one key. After an error the key is added again after the limiter's delay (BIND-035), or as a *Retry in the error says;
+	// success resets the delay (BIND-036). Every error but Gone is recorded.
 	Sync func(p *Process, key string) error
+	// OnFailure, when set, is called before a failed key is added again after the limiter's delay. It is not called for a *Retry.
+	OnFailure func(p *Process, key string, delay time.Duration, err error)
+	// SingleRetry withdraws the pending retry of a key that is added.
+	SingleRetry bool
 }
+
+// Retry is an error of QueueConfig.Sync with a retry of its own.
+type Retry struct {
+	// Err is the failure.
+	Err error
+	// After is the delay. The failure does not count for the limiter then. Zero: the delay is the limiter's.
+	After time.Duration
+	// Background is set if Settle is not to wait for the retry, because it is likely to fail again.
+	Background bool
+}
+
+// Error is the failure.
+func (r *Retry) Error() string { return r.Err.Error() }
+
+// Unwrap returns the failure.
+func (r *Retry) Unwrap() error { return r.Err }
+
+// Gone is the error of QueueConfig.Sync for a key whose object does not exist. It is no failure, but the key's failures are not reset: they
+// count for the next object of that name.
+var Gone = errors.New("the object does not exist")
 
 // NewQueue adds a queue with its workers to the actor.
 func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
@@ -61,8 +88,8 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 		cfg.Limiter = DefaultLimiter()
 	}
 	q := &Queue{
-		actor: a, name: cfg.Name, kind: cfg.Kind, sync: cfg.Sync, limiter: cfg.Limiter, free: cfg.Workers,
-		all: map[string]*queued{}, waiting: map[string]*delayed{},
+		actor: a, name: cfg.Name, kind: cfg.Kind, sync: cfg.Sync, limiter: cfg.Limiter, failure: cfg.OnFailure, single: cfg.SingleRetry,
+		free: cfg.Workers, all: map[string]*queued{}, waiting: [2]map[string]*delayed{{}, {}},
 	}
 	a.queues = append(a.queues, q)
 	return q
@@ -71,6 +98,9 @@ func (a *Actor) NewQueue(cfg QueueConfig) *Queue {
 // Add queues a key, unless it is queued already.
 func (q *Queue) Add(key string) {
 	q.touched()
+	if q.single {
+		q.withdraw(key)
+	}
 	item := q.all[key]
 	if item == nil {
 		item = q.item(key)
@@ -145,11 +175,11 @@ func (q *Queue) turn(p *Process, item *queued) {
 	}
 	err := q.sync(p, item.key)
 	q.touched()
-	if err != nil {
-		p.Record(trace.Entry{Type: trace.KeyFailed, Object: p.object, Reason: q.name, Text: item.key, Err: err})
-		q.AddRateLimited(item.key)
-	} else {
+	switch {
+	case err == nil:
 		q.limiter.Forget(item.key)
+	case !errors.Is(err, Gone):
+		q.retry(p, item.key, err)
 	}
 	q.free++
 	item.working = false
@@ -160,6 +190,21 @@ func (q *Queue) turn(p *Process, item *queued) {
 	q.busy--
 	q.done(item)
 	q.wake()
+}
+
+// retry records a failed key and adds it again later.
+func (q *Queue) retry(p *Process, key string, err error) {
+	p.Record(trace.Entry{Type: trace.KeyFailed, Object: p.object, Reason: q.name, Text: key, Err: err})
+	how, isRetry := errors.AsType[*Retry](err)
+	if isRetry && how.After > 0 {
+		q.addAfter(key, how.After, how.Background)
+		return
+	}
+	delay := q.limiter.When(key, q.actor.engine.now)
+	if q.failure != nil && !isRetry {
+		q.failure(p, key, delay, err)
+	}
+	q.addAfter(key, delay, isRetry && how.Background)
 }
 
 // done removes a key that is neither queued nor worked on. It retains some of many keys: removing them together is cheaper, and the keys
@@ -199,14 +244,20 @@ func (q *Queue) Len() int {
 }
 
 // AddAfter queues a key after d. Of several pending delays of a key the shortest counts.
-func (q *Queue) AddAfter(key string, d time.Duration) {
+func (q *Queue) AddAfter(key string, d time.Duration) { q.addAfter(key, d, false) }
+
+func (q *Queue) addAfter(key string, d time.Duration, background bool) {
 	q.touched()
 	if d <= 0 {
 		q.Add(key)
 		return
 	}
+	waiting := q.waiting[0]
+	if background {
+		waiting = q.waiting[1]
+	}
 	at := q.actor.engine.now + d
-	if w, ok := q.waiting[key]; ok {
+	if w, ok := waiting[key]; ok {
 		if w.at <= at {
 			q.actor.engine.answers(0)
 			return
@@ -214,10 +265,20 @@ func (q *Queue) AddAfter(key string, d time.Duration) {
 		w.timer.Stop()
 	}
 	q.actor.engine.answers(int64(d))
-	q.waiting[key] = &delayed{at: at, timer: q.actor.timer(d, q.name+" retry of "+key, false, func() {
-		delete(q.waiting, key)
+	waiting[key] = &delayed{at: at, timer: q.actor.timer(d, q.name+" retry of "+key, background, func() {
+		delete(waiting, key)
 		q.Add(key)
 	})}
+}
+
+// withdraw cancels the pending delays of a key.
+func (q *Queue) withdraw(key string) {
+	for _, waiting := range q.waiting {
+		if w, ok := waiting[key]; ok {
+			w.timer.Stop()
+			delete(waiting, key)
+		}
+	}
 }
 
 // AddRateLimited queues a key after the delay that its failures require.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/trace"
 )
 
 var errSync = errors.New("sync failed")
@@ -281,4 +282,74 @@ func TestQueueLosesNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestQueueRetries lists how the result of a sync decides about the next one of its key.
+func TestQueueRetries(t *testing.T) {
+	broken := errors.New("broken")
+	later := &engine.Retry{Err: broken, After: 7 * time.Second}
+	idle := &engine.Retry{Err: broken, Background: true}
+	tests := []struct {
+		name     string
+		results  []error
+		single   bool
+		add      time.Duration // when the key is added again
+		want     []string      // syncs, and the delays that OnFailure gets
+		settled  time.Duration // when Settle returns
+		recorded int           // failures
+	}{
+		{name: "errors are retried after a growing delay", results: []error{broken, broken}, settled: 3 * time.Second, recorded: 2,
+			want: []string{"0s sync", "0s again in 1s", "1s sync", "1s again in 2s", "3s sync"}},
+		{name: "a wrapped retry with a delay of its own does not count", results: []error{fmt.Errorf("wrapped: %w", later), broken},
+			settled: 8 * time.Second, recorded: 2, want: []string{"0s sync", "7s sync", "7s again in 1s", "8s sync"}},
+		{name: "Settle does not wait for a retry in the background, which counts", results: []error{idle, broken}, settled: 0, recorded: 2,
+			want: []string{"0s sync", "1s sync", "1s again in 2s", "3s sync"}},
+		{name: "success resets the delay", results: []error{broken, nil, broken}, add: 10 * time.Second, settled: time.Second, recorded: 2,
+			want: []string{"0s sync", "0s again in 1s", "1s sync", "10s sync", "10s again in 1s", "11s sync"}},
+		{name: "an object that is gone does not", results: []error{broken, engine.Gone, broken}, add: 10 * time.Second, settled: time.Second,
+			recorded: 2, want: []string{"0s sync", "0s again in 1s", "1s sync", "10s sync", "10s again in 2s", "12s sync"}},
+		{name: "a key that is added comes again when its delay is over", results: []error{later}, add: time.Second, settled: 7 * time.Second,
+			recorded: 1, want: []string{"0s sync", "1s sync", "7s sync"}},
+		{name: "with a single retry it does not", single: true, results: []error{later}, add: time.Second, settled: time.Second, recorded: 1,
+			want: []string{"0s sync", "1s sync"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			log := &trace.Trace{}
+			e := newEngine(t, engine.Config{Trace: log})
+			d := &diary{e: e}
+			startActor(t, e, "a", func(a *engine.Actor) {
+				n := 0
+				q := a.NewQueue(engine.QueueConfig{
+					Name: "keys", Limiter: engine.NewLimiter(time.Second, time.Minute, 0, 0), SingleRetry: tt.single,
+					Sync: func(*engine.Process, string) error {
+						d.note("sync")
+						if n++; n <= len(tt.results) {
+							return tt.results[n-1]
+						}
+						return nil
+					},
+					OnFailure: func(_ *engine.Process, _ string, delay time.Duration, _ error) { d.note("again in " + delay.String()) },
+				})
+				q.Add("key")
+				if tt.add > 0 {
+					a.Background(tt.add, "add", func(*engine.Process) { q.Add("key") })
+				}
+			})
+			if err := e.Settle(time.Hour); err != nil || since(e) != tt.settled {
+				t.Errorf("Settle = %v until %v, want nil until %v", err, since(e), tt.settled)
+			}
+			e.Advance(time.Hour)
+			d.want(t, tt.want...)
+			failed := 0
+			for entry := range log.Entries() {
+				if entry.Type == trace.KeyFailed {
+					failed++
+				}
+			}
+			if failed != tt.recorded {
+				t.Errorf("%d failures are recorded, want %d", failed, tt.recorded)
+			}
+		})
+	}
 }
