@@ -27,9 +27,7 @@ func (c *Cluster) newTrace() (*trace.Trace, error) {
 		}
 		return &trace.Trace{Limit: c.cfg.TraceLimit}, nil
 	}
-	checker, err := check.New(check.Config{
-		Invariants: c.cfg.Check, Backends: c.backends, Reachable: c.reachable,
-	})
+	checker, err := check.New(c.cfg.Check, c.backends, c.reachable)
 	if err != nil {
 		return nil, fmt.Errorf("volsim: Config.Check: %w", err)
 	}

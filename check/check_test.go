@@ -232,22 +232,22 @@ func TestInvariants(t *testing.T) {
   +0s kubelet/n2: disk.example.com Publish v on n2 for pod uid-p1
 +0s publish-to-owner: v of disk.example.com is published to a pod with uid uid-p9 on n1: no such pod ever existed
   +0s kubelet/n1: disk.example.com Publish v on n1 for pod uid-p9`},
-		{"grown-before-told", "in order", func(h *history) {
+		{"expanded-before-reported", "in order", func(h *history) {
 			h.bound()
 			h.put("external-resizer", grown(pv("v"), "2Gi"))
 			h.put("external-resizer", shown(claim("v"), "2Gi"))
 		}, ""},
-		{"grown-before-told", "by the claim first", func(h *history) {
+		{"expanded-before-reported", "by the claim first", func(h *history) {
 			h.bound()
 			h.put("external-resizer", shown(claim("v"), "2Gi"))
-		}, `+0s grown-before-told: claim default/c-v has capacity 2Gi, but PersistentVolume v has 1Gi
+		}, `+0s expanded-before-reported: claim default/c-v has capacity 2Gi, but PersistentVolume v has 1Gi
   +0s external-resizer: update PersistentVolumeClaim/default/c-v: status.capacity.storage none -> 2Gi`},
-		{"grown-before-told", "by the PersistentVolume before the backend", func(h *history) {
+		{"expanded-before-reported", "by the PersistentVolume before the backend", func(h *history) {
 			h.bound()
 			h.expand("v", 2<<30)
 			h.put("external-resizer", grown(pv("v"), "2Gi"))
 			h.put("external-resizer", grown(pv("v"), "3Gi"))
-		}, `+0s grown-before-told: PersistentVolume v has capacity 3Gi, but v of disk.example.com has 2147483648 bytes
+		}, `+0s expanded-before-reported: PersistentVolume v has capacity 3Gi, but v of disk.example.com has 2147483648 bytes
   +0s external-resizer: update PersistentVolume/v: spec.capacity.storage 2Gi -> 3Gi`},
 		{"allocated-covers-capacity", "in order", func(h *history) {
 			h.bound()

@@ -9,16 +9,6 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Config configures a Checker.
-type Config struct {
-	// Invariants are the invariants to check. Their names are unique.
-	Invariants []Invariant
-	// Backends are the storage systems of the cluster; nil is none.
-	Backends *backends.Set
-	// Reachable reports whether the kubelet of a node runs and reaches the API server, so it can make progress. Nil: each does.
-	Reachable func(node string) bool
-}
-
 // Checker checks invariants of one cluster from its start on. volsim.Config.Check sets one up. Call Advance with the start time, then Observe
 // with each trace entry, in order. It changes nothing.
 type Checker struct {
@@ -26,15 +16,16 @@ type Checker struct {
 	watchers []Watcher
 }
 
-// New returns a checker for an empty cluster. It returns an error for an invariant without Name or Watch, a duplicate name, and a negative
-// Within.
-func New(cfg Config) (*Checker, error) {
-	if cfg.Backends == nil {
-		cfg.Backends = &backends.Set{}
+// New returns a checker of these invariants for an empty cluster with these storage systems; nil is none. reachable reports whether the kubelet
+// of a node runs and reaches the API server, so that it can make progress; nil: each does. New returns an error for an invariant without Name or
+// Watch, a duplicate name, and a negative Within.
+func New(invariants []Invariant, systems *backends.Set, reachable func(node string) bool) (*Checker, error) {
+	if systems == nil {
+		systems = &backends.Set{}
 	}
-	c := &Checker{state: newState(cfg)}
+	c := &Checker{state: newState(systems, reachable)}
 	names := map[string]bool{}
-	for i, inv := range cfg.Invariants {
+	for i, inv := range invariants {
 		switch {
 		case inv.Name == "":
 			return nil, fmt.Errorf("check: invariant %d has no name; set Name", i+1)

@@ -19,21 +19,21 @@ import (
 func TestNew(t *testing.T) {
 	watch := func(*check.View) check.Watcher { return check.Watcher{} }
 	tests := []struct {
-		name string
-		cfg  check.Config
-		want string
+		name       string
+		invariants []check.Invariant
+		want       string
 	}{
-		{"nothing", check.Config{}, ""},
-		{"all", check.Config{Invariants: check.All()}, ""},
-		{"no name", check.Config{Invariants: []check.Invariant{{Watch: watch}}}, "invariant 1 has no name; set Name"},
-		{"twice", check.Config{Invariants: append(check.All(), check.All()[0])}, "invariant one-writer is listed twice"},
-		{"no Watch", check.Config{Invariants: []check.Invariant{{Name: "mine"}}}, "invariant mine has no Watch; set Watch, or take the invariant from All"},
-		{"backwards", check.Config{Invariants: []check.Invariant{{Name: "mine", Watch: watch, Within: -time.Second}}},
+		{"nothing", nil, ""},
+		{"all", check.All(), ""},
+		{"no name", []check.Invariant{{Watch: watch}}, "invariant 1 has no name; set Name"},
+		{"twice", append(check.All(), check.All()[0]), "invariant one-writer is listed twice"},
+		{"no Watch", []check.Invariant{{Name: "mine"}}, "invariant mine has no Watch; set Watch, or take the invariant from All"},
+		{"backwards", []check.Invariant{{Name: "mine", Watch: watch, Within: -time.Second}},
 			"invariant mine: Within is -1s; set zero or more"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			checker, err := check.New(tt.cfg)
+			checker, err := check.New(tt.invariants, nil, nil)
 			if tt.want == "" {
 				require.NoError(t, err)
 				require.Empty(t, checker.Violations())
@@ -94,7 +94,7 @@ func TestCustomInvariant(t *testing.T) {
 		Description: "no volume is used more than once",
 		Watch: func(v *check.View) check.Watcher {
 			return check.Watcher{Called: func(e trace.Entry) {
-				if uses := v.Uses(check.VolumeID{Backend: e.Call.Target, ID: e.Call.Key}); len(uses) > 1 {
+				if uses := v.Uses(e.Call.Target, e.Call.Key); len(uses) > 1 {
 					v.Report(e.Call.Key+" is used twice", uses[1], uses[0])
 				}
 			}}
@@ -102,7 +102,7 @@ func TestCustomInvariant(t *testing.T) {
 	}
 	h := newHistory(t)
 	var err error
-	h.checker, err = check.New(check.Config{Invariants: []check.Invariant{fewUses}})
+	h.checker, err = check.New([]check.Invariant{fewUses}, nil, nil)
 	require.NoError(t, err)
 	h.checker.Advance(h.now)
 	h.call(storage.Attach, "v", "n1", "")
@@ -110,7 +110,8 @@ func TestCustomInvariant(t *testing.T) {
 	require.Equal(t, `+0s few-uses: v is used twice
   +0s sidecar: disk.example.com Attach v on n1
   +0s kubelet/n1: disk.example.com Stage v on n1`, h.violations())
-	require.Equal(t, check.VolumeID{Backend: driver, ID: "v"}, h.checker.Violations()[0].Volume)
+	require.Equal(t, driver, h.checker.Violations()[0].Backend)
+	require.Equal(t, "v", h.checker.Violations()[0].Volume)
 }
 
 // TestView checks that objects are as of the entry, and that a violation names the objects of its witness.
@@ -132,7 +133,7 @@ func TestView(t *testing.T) {
 	}}
 	h := newHistory(t)
 	var err error
-	h.checker, err = check.New(check.Config{Invariants: []check.Invariant{paired}})
+	h.checker, err = check.New([]check.Invariant{paired}, nil, nil)
 	require.NoError(t, err)
 	h.checker.Advance(h.now)
 	h.put("user", pv("v"))

@@ -38,14 +38,14 @@ var oneCreate = Invariant{
 				if len(live[name]) > 1 {
 					first := live[name][0]
 					s.report(inv, Violation{
-						Volume:  idOfCall(e),
+						Backend: e.Call.Target, Volume: e.Call.Key,
 						Text:    fmt.Sprintf("%s is created although %s exists for the same claim", idOfCall(e), idOfCall(first)),
 						Witness: []trace.Entry{first, e},
 					})
 				}
 			case e.Verb == "end" && e.Call.Verb == string(storage.Create) && storage.CodeOf(e.Err) == storage.AlreadyExists && len(live[name]) > 0:
 				s.report(inv, Violation{
-					Volume:  idOfCall(e),
+					Backend: e.Call.Target, Volume: e.Call.Key,
 					Text:    fmt.Sprintf("%s is requested again with other properties", idOfCall(e)),
 					Witness: []trace.Entry{live[name][0], e},
 				})
@@ -71,7 +71,7 @@ var wantedDataStays = Invariant{
 	Within:      time.Minute,
 	Exceptions:  []string{"a policy that is changed during the deletion, because the policy is not read again"},
 	watch: func(inv Invariant, s *state) Watcher {
-		d := &deletions{inv: inv, state: s, retained: map[string]trace.Entry{}, begun: map[VolumeID]*Violation{}}
+		d := &deletions{inv: inv, state: s, retained: map[string]trace.Entry{}, begun: map[volumeID]*Violation{}}
 		return Watcher{Called: d.called, Written: d.written}
 	},
 }
@@ -81,7 +81,7 @@ type deletions struct {
 	inv      Invariant
 	state    *state
 	retained map[string]trace.Entry  // the writes that set the policy Retain, by PersistentVolume
-	begun    map[VolumeID]*Violation // the violations found when a call began
+	begun    map[volumeID]*Violation // the violations found when a call began
 }
 
 func (d *deletions) written(e trace.Entry) {
@@ -122,11 +122,11 @@ func (d *deletions) called(e trace.Entry) {
 }
 
 // evaluate returns the violation if the data of a volume is destroyed now, nil if there is none.
-func (d *deletions) evaluate(id VolumeID, e trace.Entry) *Violation {
+func (d *deletions) evaluate(id volumeID, e trace.Entry) *Violation {
 	s := d.state
 	for _, pv := range s.volumesOf(id) {
 		ref := api.RefTo(pv)
-		v := Violation{Volume: id, Objects: []api.Ref{ref}}
+		v := Violation{Backend: id.Backend, Volume: id.ID, Objects: []api.Ref{ref}}
 		if owner := pv.Spec.ClaimRef; owner != nil {
 			key := api.Key(owner.Namespace, owner.Name)
 			claim := s.claims[key]

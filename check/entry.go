@@ -8,7 +8,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-func idOfCall(e trace.Entry) VolumeID { return VolumeID{e.Call.Target, e.Call.Key} }
+func idOfCall(e trace.Entry) volumeID { return volumeID{e.Call.Target, e.Call.Key} }
 
 func podOfCall(e trace.Entry) types.UID { return types.UID(e.Call.Pod) }
 

@@ -33,16 +33,16 @@ func (s *state) applyDecision(e trace.Entry) {
 }
 
 // idOfUnique returns the volume for which nodes use this name (ATT-001).
-func idOfUnique(unique corev1.UniqueVolumeName) (VolumeID, bool) {
+func idOfUnique(unique corev1.UniqueVolumeName) (volumeID, bool) {
 	plugin, name, err := objects.SplitVolumeName(unique)
 	if err != nil {
-		return VolumeID{}, false
+		return volumeID{}, false
 	}
 	if plugin != objects.CSIPluginName {
-		return VolumeID{plugin, name}, true
+		return volumeID{plugin, name}, true
 	}
 	driver, handle, ok := objects.SplitCSIName(name)
-	return VolumeID{driver, handle}, ok
+	return volumeID{driver, handle}, ok
 }
 
 // deletedByForce describes who deleted a pod without waiting for its node, with the write; "" if the kubelet deleted it or it exists.

@@ -13,9 +13,9 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-var grownFirst = Invariant{
-	Name:        "grown-before-told",
-	Description: "no controller reports that a volume has grown before its backend has expanded it, or that a claim has more capacity than its PersistentVolume",
+var expandedFirst = Invariant{
+	Name:        "expanded-before-reported",
+	Description: "no controller reports a larger volume before its backend has expanded it, or a larger capacity of a claim than of its PersistentVolume",
 	Rules:       []string{"EXP-004", "EXP-022", "EXP-024", "EXP-041"},
 	Exceptions:  []string{"backends that do not report the size of their volumes", "a capacity of a PersistentVolume that a user writes"},
 	watch: func(inv Invariant, s *state) Watcher {
@@ -59,13 +59,13 @@ func (s *state) checkGrown(inv Invariant, old, pv *corev1.PersistentVolume, e tr
 	} else if named, err := s.backends.ByName(id.Backend); err == nil {
 		b = named
 	}
-	backend, tells := b.(sizer)
-	if !ok || !tells {
+	backend, reports := b.(sizer)
+	if !ok || !reports {
 		return
 	}
 	// EXP-022: the backend expands first.
-	if v, there := backend.Volume(id.ID); there && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
-		s.report(inv, Violation{Volume: id, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{e},
+	if v, exists := backend.Volume(id.ID); exists && v.Size > 0 && capacity.CmpInt64(v.Size) > 0 {
+		s.report(inv, Violation{Backend: id.Backend, Volume: id.ID, Objects: []api.Ref{e.Object}, Witness: []trace.Entry{e},
 			Text: fmt.Sprintf("PersistentVolume %s has capacity %s, but %s has %d bytes", pv.Name, capacity.String(), id, v.Size)})
 	}
 }

@@ -47,9 +47,7 @@ func newHistory(t *testing.T, invariants ...string) *history {
 	h.disk = fake.CSI(driver)
 	backends, err := backends.NewSet(h.disk, fake.InTree(inTree), fake.NFS())
 	require.NoError(t, err)
-	h.checker, err = check.New(check.Config{
-		Invariants: picked, Backends: backends, Reachable: func(node string) bool { return !h.cutOff[node] },
-	})
+	h.checker, err = check.New(picked, backends, func(node string) bool { return !h.cutOff[node] })
 	require.NoError(t, err)
 	h.checker.Advance(h.now)
 	return h

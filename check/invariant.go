@@ -50,7 +50,7 @@ type Watcher struct {
 	Passed func(now time.Time)
 
 	// changed is called with each volume whose uses, or the pods that need it, changed.
-	changed func(id VolumeID)
+	changed func(id volumeID)
 }
 
 // All returns the invariants of this package, in a fixed order.
@@ -61,7 +61,7 @@ func All() []Invariant {
 		nothingLeft, podsGo,
 		noLeak, oneCreate, wantedDataStays, usedDataStays,
 		boundOnce, boundBothWays, protected, knownPhases,
-		grownFirst, allocatedEnough,
+		expandedFirst, allocatedEnough,
 	}
 }
 

@@ -23,7 +23,7 @@ type made struct {
 	retained      bool          // its PersistentVolume is gone and had another policy than Delete
 	elsewhere     trace.Entry   // the write that bound its claim to another volume
 	lost          trace.Entry   // the fault that hid its creation from the provisioner
-	id            VolumeID      // the name, until a PersistentVolume has the ID
+	id            volumeID      // the name, until a PersistentVolume has the ID
 }
 
 func (m *made) key() string { return m.backend + "\x00" + m.name }
@@ -45,7 +45,7 @@ var noLeak = Invariant{
 	},
 	watch: func(inv Invariant, s *state) Watcher {
 		l := &leaks{inv: inv, state: s, due: newDeadlines(s, inv.Within), made: map[string]*made{}, byName: map[string][]*made{},
-			byID: map[VolumeID]*made{}, policies: map[string]trace.Entry{}}
+			byID: map[volumeID]*made{}, policies: map[string]trace.Entry{}}
 		return Watcher{Called: l.called, Written: l.written, Passed: l.due.passed}
 	},
 }
@@ -57,7 +57,7 @@ type leaks struct {
 	due    *deadlines
 	made   map[string]*made
 	byName map[string][]*made
-	byID   map[VolumeID]*made
+	byID   map[volumeID]*made
 	// policies are the changes of policy by users, by PersistentVolume.
 	policies map[string]trace.Entry
 }
@@ -190,8 +190,8 @@ func (l *leaks) wanted(m *made) bool {
 
 func (l *leaks) report(m *made) {
 	v := Violation{
-		Volume:  VolumeID{m.backend, m.name},
-		Text:    fmt.Sprintf("%s was created, and for %v there was neither a PersistentVolume nor a claim for it", VolumeID{m.backend, m.name}, l.inv.Within),
+		Backend: m.backend, Volume: m.name,
+		Text:    fmt.Sprintf("%s was created, and for %v there was neither a PersistentVolume nor a claim for it", volumeID{m.backend, m.name}, l.inv.Within),
 		Witness: []trace.Entry{m.entry},
 	}
 	switch {

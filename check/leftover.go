@@ -27,20 +27,20 @@ var nothingLeft = Invariant{
 	watch: func(inv Invariant, s *state) Watcher {
 		due := newDeadlines(s, inv.Within)
 		return Watcher{
-			changed: func(id VolumeID) { s.reviewUses(inv, due, id) },
+			changed: func(id volumeID) { s.reviewUses(inv, due, id) },
 			Passed:  due.passed,
 		}
 	},
 }
 
-func useKey(id VolumeID, u use) string {
+func useKey(id volumeID, u use) string {
 	return id.Backend + "\x00" + id.ID + "\x00" + string(u.Op) + "\x00" + u.Node + "\x00" + string(u.Pod)
 }
 
 var pastWords = map[storage.Op]string{storage.Attach: "attached to", storage.Stage: "staged on", storage.Publish: "published on"}
 
 // reviewUses starts and ends the deadlines of the uses of a volume.
-func (s *state) reviewUses(inv Invariant, due *deadlines, id VolumeID) {
+func (s *state) reviewUses(inv Invariant, due *deadlines, id volumeID) {
 	for _, u := range s.ended {
 		due.end(useKey(id, u))
 	}

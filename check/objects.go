@@ -18,7 +18,7 @@ type podInfo struct {
 	end     trace.Entry // the write that deleted it
 	since   trace.Entry // the write that bound it to its node
 	claims  []string
-	allowed []VolumeID // the volumes that its claims are or were bound to
+	allowed []volumeID // the volumes that its claims are or were bound to
 }
 
 // active reports whether the pod exists and has not ended.

@@ -201,7 +201,7 @@ func (s *state) staged(r *record) bool {
 
 // about returns a violation about a volume.
 func (s *state) about(r *record, text string, witness ...trace.Entry) Violation {
-	v := Violation{Volume: r.id, Text: text, Witness: witness}
+	v := Violation{Backend: r.id.Backend, Volume: r.id.ID, Text: text, Witness: witness}
 	for _, name := range r.pvs {
 		v.Objects = append(v.Objects, api.Ref{Kind: api.PersistentVolume, Key: name})
 	}

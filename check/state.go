@@ -31,11 +31,11 @@ type state struct {
 	attachments map[string]*storagev1.VolumeAttachment
 	pods        map[types.UID]*podInfo
 	podsByClaim map[string][]*podInfo // existing pods, by the claims they name
-	records     map[VolumeID]*record
-	podsOf      map[VolumeID][]*podInfo // existing pods, by the volumes they may use
+	records     map[volumeID]*record
+	podsOf      map[volumeID][]*podInfo // existing pods, by the volumes they may use
 
 	// The effects of the current entry.
-	changed []VolumeID
+	changed []volumeID
 	ended   []use
 	lost    trace.Entry // the fault that hid the success of a call from its caller
 
@@ -46,10 +46,10 @@ type state struct {
 	violations       []Violation
 }
 
-func newState(cfg Config) *state {
+func newState(systems *backends.Set, reachable func(node string) bool) *state {
 	return &state{
-		backends:         cfg.Backends,
-		reachable:        cfg.Reachable,
+		backends:         systems,
+		reachable:        reachable,
 		objects:          map[api.Ref]api.Object{},
 		volumes:          map[string]*corev1.PersistentVolume{},
 		claims:           map[string]*corev1.PersistentVolumeClaim{},
@@ -59,8 +59,8 @@ func newState(cfg Config) *state {
 		attachments:      map[string]*storagev1.VolumeAttachment{},
 		pods:             map[types.UID]*podInfo{},
 		podsByClaim:      map[string][]*podInfo{},
-		records:          map[VolumeID]*record{},
-		podsOf:           map[VolumeID][]*podInfo{},
+		records:          map[volumeID]*record{},
+		podsOf:           map[volumeID][]*podInfo{},
 		disruptions:      newDisruptions(),
 		faults:           map[api.Call]trace.Entry{},
 		uncertainCreates: map[api.Ref]trace.Entry{},
@@ -69,7 +69,7 @@ func newState(cfg Config) *state {
 }
 
 // volumesOf returns the PersistentVolumes of a volume, by name.
-func (s *state) volumesOf(id VolumeID) []*corev1.PersistentVolume {
+func (s *state) volumesOf(id volumeID) []*corev1.PersistentVolume {
 	r := s.records[id]
 	if r == nil {
 		return nil
@@ -90,7 +90,7 @@ func (s *state) report(inv Invariant, v Violation) {
 }
 
 // record returns the record of a volume and creates it if there is none.
-func (s *state) record(id VolumeID) *record {
+func (s *state) record(id volumeID) *record {
 	r := s.records[id]
 	if r == nil {
 		r = &record{id: id}
@@ -99,7 +99,7 @@ func (s *state) record(id VolumeID) *record {
 	return r
 }
 
-func (s *state) touch(id VolumeID) {
+func (s *state) touch(id volumeID) {
 	if !slices.Contains(s.changed, id) {
 		s.changed = append(s.changed, id)
 	}

@@ -15,7 +15,7 @@ import (
 
 // applyCall records where volumes are attached, staged and published.
 func (s *state) applyCall(e trace.Entry) {
-	id := VolumeID{e.Call.Target, e.Call.Key}
+	id := volumeID{e.Call.Target, e.Call.Key}
 	pod := types.UID(e.Call.Pod)
 	switch op := storage.Op(e.Call.Verb); op {
 	case storage.Attach, storage.Stage, storage.Publish:
@@ -71,7 +71,7 @@ func (s *state) final(call api.Call, err error) bool {
 const lostReply = "a fault hid the success of the call from its caller, which treats the error as final"
 
 // end removes uses.
-func (s *state) end(id VolumeID, which func(use) bool) {
+func (s *state) end(id volumeID, which func(use) bool) {
 	r := s.records[id]
 	if r == nil {
 		return
@@ -99,7 +99,7 @@ func (s *state) end(id VolumeID, which func(use) bool) {
 }
 
 // cleared records that the node has unstaged the volume. Nothing of it is left there, unless a pod has it.
-func (s *state) cleared(id VolumeID, node string) {
+func (s *state) cleared(id volumeID, node string) {
 	if r := s.records[id]; r != nil && !r.mountedOn(node) {
 		delete(r.found, node)
 		delete(r.files, node)
@@ -125,7 +125,7 @@ func (s *state) applyLifecycle(e trace.Entry) {
 		return
 	}
 	// MNT-485: a reboot removes mounts; attachments and directories stay.
-	var ids []VolumeID
+	var ids []volumeID
 	for id := range s.records {
 		ids = append(ids, id)
 	}
@@ -164,7 +164,7 @@ func (s *state) noteFound(node string, e trace.Entry) {
 // by the directories of pods (MNT-450).
 const orphanedStage = "the kubelet was started when no pod had the volume, and does not know that it is staged (MNT-450)"
 
-func compareIDs(a, b VolumeID) int {
+func compareIDs(a, b volumeID) int {
 	if order := strings.Compare(a.Backend, b.Backend); order != 0 {
 		return order
 	}

@@ -16,9 +16,10 @@ type View struct {
 // Object returns the stored object, nil if there is none. It is shared and must not be modified.
 func (v *View) Object(ref api.Ref) api.Object { return v.state.objects[ref] }
 
-// Uses returns the storage calls that attached, staged and published a volume, oldest first, without those that were undone.
-func (v *View) Uses(id VolumeID) []trace.Entry {
-	r := v.state.records[id]
+// Uses returns the storage calls that attached, staged and published a volume (its handle at a backend), oldest first, without those that were
+// undone.
+func (v *View) Uses(backend, volume string) []trace.Entry {
+	r := v.state.records[volumeID{backend, volume}]
 	if r == nil {
 		return nil
 	}
@@ -37,8 +38,8 @@ func (v *View) Report(text string, witness ...trace.Entry) {
 		if e.Object != (api.Ref{}) && !slices.Contains(violation.Objects, e.Object) {
 			violation.Objects = append(violation.Objects, e.Object)
 		}
-		if e.Type == trace.Storage && violation.Volume == (VolumeID{}) {
-			violation.Volume = idOfCall(e)
+		if e.Type == trace.Storage && violation.Volume == "" {
+			violation.Backend, violation.Volume = e.Call.Target, e.Call.Key
 		}
 	}
 	v.state.report(v.invariant, violation)

@@ -15,8 +15,8 @@ type Violation struct {
 	Invariant string
 	// At is the time of the violation, or the deadline that passed.
 	At time.Time
-	// Volume is the volume concerned; zero if there is none.
-	Volume VolumeID
+	// Volume is the handle of the volume concerned at Backend; both are "" if there is none.
+	Backend, Volume string
 	// Objects are the API objects concerned.
 	Objects []api.Ref
 	// Text describes it.

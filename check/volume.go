@@ -12,22 +12,20 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// VolumeID identifies a volume at a storage backend. Two PersistentVolumes may refer to the same one.
-type VolumeID struct {
-	Backend, ID string
-}
+// volumeID identifies a volume at a backend. Two PersistentVolumes may refer to the same one.
+type volumeID struct{ Backend, ID string }
 
 // String returns "ID of backend".
-func (id VolumeID) String() string { return id.ID + " of " + id.Backend }
+func (id volumeID) String() string { return id.ID + " of " + id.Backend }
 
-// use is a volume that is attached, staged or published somewhere, as far as the calls tell.
+// use is an attachment, stage or publication of a volume, as the calls show it.
 type use struct {
 	// Op is storage.Attach, storage.Stage or storage.Publish.
 	Op   storage.Op
 	Node string
-	// Pod has a published volume.
+	// Pod is the pod of a published volume.
 	Pod types.UID
-	// Entry is the call that made it so.
+	// Entry is the call.
 	Entry trace.Entry
 	// Lost is the fault that turned the success of the last such call into a final error for its caller; its Seq is zero if there is none.
 	Lost trace.Entry
@@ -35,7 +33,7 @@ type use struct {
 
 // record is the state of one volume.
 type record struct {
-	id   VolumeID
+	id   volumeID
 	pvs  []string                 // names of the PersistentVolumes about it, in order
 	last *corev1.PersistentVolume // the one written last, even if it is deleted
 	uses []use                    // in the order in which they came about
@@ -72,16 +70,16 @@ func (r *record) mountedOn(node string) bool {
 }
 
 // idOf returns the volume of a PersistentVolume, and the name that nodes use for it. ok is false if no backend serves it.
-func (s *state) idOf(pv *corev1.PersistentVolume) (id VolumeID, unique corev1.UniqueVolumeName, ok bool) {
+func (s *state) idOf(pv *corev1.PersistentVolume) (id volumeID, unique corev1.UniqueVolumeName, ok bool) {
 	spec := objects.VolumeSpec{PV: pv}
 	if csi := pv.Spec.CSI; csi != nil {
-		return VolumeID{csi.Driver, csi.VolumeHandle}, objects.CSIVolumeName(csi.Driver, csi.VolumeHandle), true
+		return volumeID{csi.Driver, csi.VolumeHandle}, objects.CSIVolumeName(csi.Driver, csi.VolumeHandle), true
 	}
 	plugin, err := objects.PluginOf(s.backends, spec)
 	if err != nil || plugin.Backend == nil {
-		return VolumeID{}, "", false
+		return volumeID{}, "", false
 	}
-	return VolumeID{plugin.Backend.Name(), spec.ID()}, objects.UniqueVolumeName(plugin, spec), true
+	return volumeID{plugin.Backend.Name(), spec.ID()}, objects.UniqueVolumeName(plugin, spec), true
 }
 
 // attachable reports whether the volume must be attached before a node can use it.
@@ -94,4 +92,4 @@ func (s *state) attachable(pv *corev1.PersistentVolume) bool {
 }
 
 // can reports whether the backend of the volume supports op.
-func (s *state) can(id VolumeID, op storage.Op) bool { return s.backends.Has(id.Backend, op) }
+func (s *state) can(id volumeID, op storage.Op) bool { return s.backends.Has(id.Backend, op) }

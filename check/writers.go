@@ -48,7 +48,7 @@ func done(e trace.Entry, op storage.Op) bool {
 
 // checkSingle reports uses of the volume of a call on other nodes.
 func (s *state) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how string) {
-	id := VolumeID{e.Call.Target, e.Call.Key}
+	id := volumeID{e.Call.Target, e.Call.Key}
 	r := s.records[id]
 	if r == nil || r.last == nil || objects.MultiAttachAllowed(objects.VolumeSpec{PV: r.last}) || !s.attachable(r.last) {
 		return
@@ -62,7 +62,7 @@ func (s *state) checkSingle(inv Invariant, e trace.Entry, op storage.Op, how str
 			continue
 		}
 		v := Violation{
-			Volume:  id,
+			Backend: id.Backend, Volume: id.ID,
 			Objects: []api.Ref{api.RefTo(r.last)},
 			Text:    fmt.Sprintf("%s is %s on %s and on %s, and its access modes are %v", id, how, u.Node, e.Call.Node, modes(r.last)),
 			Witness: []trace.Entry{u.Entry, e},

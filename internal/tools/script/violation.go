@@ -78,7 +78,7 @@ func (r *runner) violationField(v check.Violation, field string) string {
 	case "at":
 		return v.At.Sub(r.start).String()
 	case "volume":
-		return v.Volume.ID
+		return v.Volume
 	}
 	names := make([]string, len(v.Objects))
 	for i, ref := range v.Objects {
