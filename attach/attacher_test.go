@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/attach"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -269,7 +270,7 @@ func TestDetachCrash(t *testing.T) {
 	w.Advance(sec)
 	w.log()
 	w.Mark()
-	w.Faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
+	w.Faults.Add(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, api.Fault{Crash: true, Effect: true, Restart: sec}).Once()
 	w.delete(w.stored("va"))
 	w.Advance(minute)
 	w.want("ATT-175", "0s Detach h1@a OK")

@@ -75,7 +75,7 @@ func TestCadence(t *testing.T) {
 	w := newFixture(t)
 	p := w.moved("p", "a", "c1", "h1")
 	w.at50()
-	w.Faults.Fail(matchNodeList, errBroken).Once().Delay(70 * ms)
+	w.Faults.Add(matchNodeList, api.Fault{Err: errBroken, Delay: 70 * ms}).Once()
 	w.Faults.Slow(matchNodeList, 70*ms).Once()
 	w.kill(p)
 	w.inUse("a")

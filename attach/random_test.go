@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -69,7 +70,7 @@ func history(t *testing.T, seed int64) string {
 		case 3:
 			w.Faults.Crash(fake.Match{Actor: actors.AttachDetach, Verb: "create", Kind: "VolumeAttachment"}, sec).Once()
 		case 4:
-			w.Faults.Crash(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, sec).Effect().Once()
+			w.Faults.Add(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, api.Fault{Crash: true, Effect: true, Restart: sec}).Once()
 		}
 		w.Advance(time.Duration(rng.IntN(3000)) * ms)
 		report()

@@ -20,22 +20,22 @@ var (
 	errB = storage.Errorf(storage.Unavailable, "b")
 )
 
-// answers are what the injector says to the same call again and again.
+// answers returns the faults of the same call, repeated.
 func answers(f *fake.Faults, call api.Call, times int) string {
-	var said []string
+	var got []string
 	for range times {
 		switch fault := f.Inject(call); {
 		case fault.Crash:
-			said = append(said, "crash")
+			got = append(got, "crash")
 		case fault.Err != nil:
-			said = append(said, strings.ToLower(string(storage.CodeOf(fault.Err))))
+			got = append(got, strings.ToLower(string(storage.CodeOf(fault.Err))))
 		case fault.Delay > 0:
-			said = append(said, fault.Delay.String())
+			got = append(got, fault.Delay.String())
 		default:
-			said = append(said, "-")
+			got = append(got, "-")
 		}
 	}
-	return strings.Join(said, " ")
+	return strings.Join(got, " ")
 }
 
 func TestFaultOrder(t *testing.T) {
@@ -44,17 +44,17 @@ func TestFaultOrder(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		rules func(f *fake.Faults)
-		want  string // the answers to five calls
+		want  string // the faults of five calls
 	}{
 		{"no rules", func(f *fake.Faults) {}, "- - - - -"},
-		{"forever unless said", func(f *fake.Faults) { f.Fail(any, errA) }, "internal internal internal internal internal"},
-		{"forever when said", func(f *fake.Faults) { f.Fail(any, errA).Times(2).Times(-1) }, "internal internal internal internal internal"},
+		{"no limit by default", func(f *fake.Faults) { f.Fail(any, errA) }, "internal internal internal internal internal"},
+		{"the limit removed", func(f *fake.Faults) { f.Fail(any, errA).Times(2).Times(-1) }, "internal internal internal internal internal"},
 		{"once", func(f *fake.Faults) { f.Fail(any, errA).Once() }, "internal - - - -"},
 		{"twice", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, "internal internal - - -"},
-		{"the rule added first is used up first", func(f *fake.Faults) { f.Fail(any, errA).Times(2); f.Fail(any, errB).Once() }, "internal internal unavailable - -"},
-		{"a rule without end hides the next", func(f *fake.Faults) { f.Fail(any, errA); f.Fail(any, errB) }, "internal internal internal internal internal"},
-		{"skipped calls go to the next", func(f *fake.Faults) { f.Fail(any, errA).Skip(2); f.Fail(any, errB).Once() }, "unavailable - internal internal internal"},
-		{"a rule for others does not count", func(f *fake.Faults) {
+		{"the first rule is used up first", func(f *fake.Faults) { f.Fail(any, errA).Times(2); f.Fail(any, errB).Once() }, "internal internal unavailable - -"},
+		{"a rule without a limit hides the next", func(f *fake.Faults) { f.Fail(any, errA); f.Fail(any, errB) }, "internal internal internal internal internal"},
+		{"the next rule applies to skipped calls", func(f *fake.Faults) { f.Fail(any, errA).Skip(2); f.Fail(any, errB).Once() }, "unavailable - internal internal internal"},
+		{"a rule for another verb", func(f *fake.Faults) {
 			f.Fail(fake.Match{Verb: "Delete"}, errB)
 			f.Slow(fake.Match{Verb: "Create"}, time.Second).Once()
 		}, "1s - - - -"},
@@ -65,7 +65,7 @@ func TestFaultOrder(t *testing.T) {
 			f.Fail(any, errB).Once()
 			f.Clear("Create", "Delete")
 		}, "unavailable - - - -"},
-		{"a refused rule does nothing", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, "- - - - -"},
+		{"an invalid rule has no effect", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, "- - - - -"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := fake.NewFaults()
@@ -110,7 +110,7 @@ func TestFaultMatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := f.Inject(c.call).Err != nil; got != c.want {
-				t.Errorf("%s covers %+v: %t, want %t", tt.match, c.call, got, c.want)
+				t.Errorf("%+v covers %+v: %t, want %t", tt.match, c.call, got, c.want)
 			}
 		}
 	}
@@ -127,11 +127,11 @@ func TestFaultKinds(t *testing.T) {
 			"{Verb: Create}: error rpc error: code = Internal desc = a"},
 		{"lose", func(f *fake.Faults) *fake.Rule { return f.Lose(fake.Match{}, errA).Once() }, api.Fault{Err: errA, Effect: true},
 			"{}: error rpc error: code = Internal desc = a, after taking effect, 0 left"},
-		{"slow failure", func(f *fake.Faults) *fake.Rule { return f.Fail(fake.Match{}, errA).Delay(time.Second) }, api.Fault{Err: errA, Delay: time.Second},
+		{"slow failure", func(f *fake.Faults) *fake.Rule { return f.Add(fake.Match{}, api.Fault{Err: errA, Delay: time.Second}) }, api.Fault{Err: errA, Delay: time.Second},
 			"{}: delay 1s error rpc error: code = Internal desc = a"},
 		{"slow", func(f *fake.Faults) *fake.Rule { return f.Slow(fake.Match{}, time.Second) }, api.Fault{Delay: time.Second}, "{}: delay 1s"},
 		{"crash before", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, time.Minute) }, api.Fault{Crash: true, Restart: time.Minute}, "{}: crash, restart after 1m0s"},
-		{"crash after", func(f *fake.Faults) *fake.Rule { return f.Crash(fake.Match{}, 0).Effect() }, api.Fault{Crash: true, Effect: true},
+		{"crash after", func(f *fake.Faults) *fake.Rule { return f.Add(fake.Match{}, api.Fault{Crash: true, Effect: true}) }, api.Fault{Crash: true, Effect: true},
 			"{}: crash, restart after 0s, after taking effect"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestFaultKinds(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("Inject (-want +got):\n%s", diff)
 			}
-			if rule.String() != tt.text {
-				t.Errorf("String = %q, want %q", rule, tt.text)
+			if got := rule.Describe(); got != tt.text {
+				t.Errorf("text = %q, want %q", got, tt.text)
 			}
 			if rule.Fired() != 1 || f.Unused() != nil {
 				t.Errorf("Fired = %d, Unused = %v after one call", rule.Fired(), f.Unused())
@@ -165,21 +165,23 @@ func TestImpossibleFaults(t *testing.T) {
 		{"anything", fake.Match{}, failing, ""},
 		{"backend", fake.Match{Target: "disk", Verb: "Publish", Node: "n1", Key: "v"}, failing, ""},
 		{"API", fake.Match{Target: "api", Verb: "patch-status", Kind: "Node"}, failing, ""},
-		{"unknown verb", fake.Match{Verb: "Mount"}, failing, `fault {Verb: Mount}: there is no verb "Mount": backends have [Create Delete`},
-		{"lower case", fake.Match{Target: "disk", Verb: "delete"}, failing, "fault {Target: disk, Verb: delete}: no call is one to the API server"},
-		{"backend verb at the API", fake.Match{Target: "api", Verb: "Delete"}, failing, "no call is one to the API server"},
-		{"node at the API", fake.Match{Target: "api", Node: "n1"}, failing, "no call is one to the API server"},
-		{"pod at the API", fake.Match{Target: "api", Pod: "uid-1"}, failing, "no call is one to the API server"},
-		{"kind at a backend", fake.Match{Target: "disk", Kind: "Pod"}, failing, "no call is one to the API server"},
-		{"unknown kind", fake.Match{Kind: "pods"}, failing, `there is no kind "pods": write it as in a manifest, one of [`},
-		{"no fault", fake.Match{}, api.Fault{}, "fault {}: nothing goes wrong: set Err, Crash or Delay"},
-		{"effect alone", fake.Match{}, api.Fault{Effect: true}, "an effect without an error or a crash is no fault"},
-		{"negative delay", fake.Match{}, api.Fault{Delay: -1}, "a delay of -1ns: it must not be negative"},
-		{"negative restart", fake.Match{}, api.Fault{Crash: true, Restart: -1}, "a restart after -1ns: it must not be negative"},
-		{"restart without crash", fake.Match{}, api.Fault{Err: errA, Restart: 1}, "a restart without a crash: set Crash"},
+		{"unknown verb", fake.Match{Verb: "Mount"}, failing, `fault {Verb: Mount}: there is no verb "Mount"; backends have [Create Delete`},
+		{"lower case", fake.Match{Target: "disk", Verb: "delete"}, failing, "fault {Target: disk, Verb: delete}: no call matches"},
+		{"backend verb at the API", fake.Match{Target: "api", Verb: "Delete"}, failing, "no call matches"},
+		{"node at the API", fake.Match{Target: "api", Node: "n1"}, failing, "no call matches"},
+		{"pod at the API", fake.Match{Target: "api", Pod: "uid-1"}, failing, "no call matches"},
+		{"kind at a backend", fake.Match{Target: "disk", Kind: "Pod"}, failing, "no call matches"},
+		{"unknown kind", fake.Match{Kind: "pods"}, failing, `there is no kind "pods"; write it as in a manifest, one of [`},
+		{"no fault", fake.Match{}, api.Fault{}, "fault {}: nothing fails; set Err, Crash or Delay"},
+		{"effect alone", fake.Match{}, api.Fault{Effect: true}, "an effect without an error or a crash; set Err or Crash"},
+		{"negative delay", fake.Match{}, api.Fault{Delay: -1}, "a delay of -1ns; it must not be negative"},
+		{"negative restart", fake.Match{}, api.Fault{Crash: true, Restart: -1}, "a restart after -1ns; it must not be negative"},
+		{"restart without crash", fake.Match{}, api.Fault{Err: errA, Restart: 1}, "a restart without a crash; set Crash"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := fake.NewFaults().Add(tt.match, tt.fault)
+			f := fake.NewFaults()
+			f.Add(tt.match, tt.fault)
+			err := f.Err()
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("Add = %v, want %q", err, tt.want)
 			}
@@ -193,15 +195,15 @@ func TestFaultErrors(t *testing.T) {
 	f.Fail(fake.Match{}, errA).Times(0).Once()
 	f.Fail(fake.Match{}, errA).Times(-2).Once()
 	f.Fail(fake.Match{}, errA).Skip(-1).Once()
-	f.Fail(fake.Match{}, errA).Delay(-1).Once()
-	f.Slow(fake.Match{}, 1).Effect().Once()
+	f.Add(fake.Match{}, api.Fault{Err: errA, Delay: -1}).Once()
+	f.Add(fake.Match{}, api.Fault{Delay: 1, Effect: true}).Once()
 	want := []string{
-		"fault {}: nothing goes wrong: set Err, Crash or Delay",
-		"fault {}: 0 times: give it 1 or more, or -1 for no limit",
-		"fault {}: -2 times: give it 1 or more, or -1 for no limit",
-		"fault {}: skip -1 calls: give it 0 or more",
-		"fault {}: a delay of -1ns: it must not be negative",
-		"fault {}: an effect without an error or a crash is no fault",
+		"fault {}: nothing fails; set Err, Crash or Delay",
+		"fault {}: Times(0); give 1 or more, or -1 for no limit",
+		"fault {}: Times(-2); give 1 or more, or -1 for no limit",
+		"fault {}: Skip(-1); give 0 or more",
+		"fault {}: a delay of -1ns; it must not be negative",
+		"fault {}: an effect without an error or a crash; set Err or Crash",
 	}
 	if diff := cmp.Diff(strings.Join(want, "\n"), fmt.Sprint(f.Err())); diff != "" {
 		t.Errorf("Err (-want +got):\n%s", diff)
@@ -216,7 +218,7 @@ func TestFaultErrors(t *testing.T) {
 	}
 }
 
-// Rules that are not used up wait for the calls they match, also while others are before them; and whoever wants to is told of new ones.
+// Awaits holds for calls that match a rule that is not used up, even if other rules apply first. OnFault is notified of new rules.
 func TestFaultsAwait(t *testing.T) {
 	create, any := api.Call{Target: "disk", Verb: "Create"}, fake.Match{}
 	for _, tt := range []struct {
@@ -224,30 +226,30 @@ func TestFaultsAwait(t *testing.T) {
 		rules func(f *fake.Faults)
 		calls int // that were made
 		want  bool
-		told  int
+		times int // that OnFault was notified
 	}{
 		{"no rules", func(*fake.Faults) {}, 0, false, 0},
 		{"a rule", func(f *fake.Faults) { f.Fail(any, errA) }, 5, true, 1},
-		{"a rule for others", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Delete"}, errA) }, 0, false, 1},
-		{"one that is not used up", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 1, true, 2},
-		{"one that is", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 2, false, 2},
-		{"one that applies later", func(f *fake.Faults) { f.Slow(any, time.Second).Skip(3).Once() }, 2, true, 2},
-		{"one behind another", func(f *fake.Faults) { f.Fail(any, errA).Once(); f.Fail(any, errB).Once() }, 1, true, 4},
+		{"a rule for another verb", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Delete"}, errA) }, 0, false, 1},
+		{"a rule that is not used up", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 1, true, 2},
+		{"a rule that is used up", func(f *fake.Faults) { f.Fail(any, errA).Times(2) }, 2, false, 2},
+		{"a rule that skips calls", func(f *fake.Faults) { f.Slow(any, time.Second).Skip(3).Once() }, 2, true, 2},
+		{"a rule behind another", func(f *fake.Faults) { f.Fail(any, errA).Once(); f.Fail(any, errB).Once() }, 1, true, 4},
 		{"cleared", func(f *fake.Faults) { f.Fail(any, errA); f.Clear() }, 0, false, 1},
-		{"a refused rule", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, 0, false, 0},
+		{"an invalid rule", func(f *fake.Faults) { f.Fail(fake.Match{Verb: "Make"}, errA) }, 0, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, told := fake.NewFaults(), 0
-			f.OnFault(func() { told++ })
+			f, times := fake.NewFaults(), 0
+			f.OnFault(func() { times++ })
 			tt.rules(f)
 			answers(f, create, tt.calls)
-			for range 2 { // asking changes nothing
+			for range 2 { // Awaits does not change the rules
 				if got := f.Awaits(create); got != tt.want {
 					t.Errorf("Awaits = %t, want %t", got, tt.want)
 				}
 			}
-			if told != tt.told {
-				t.Errorf("OnFault was told %d times, want %d", told, tt.told)
+			if times != tt.times {
+				t.Errorf("OnFault was notified %d times, want %d", times, tt.times)
 			}
 		})
 	}

@@ -11,22 +11,16 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Match says which calls a rule is about: those whose fields equal all that are set. A field left out matches anything. The
-// fields are those of engine.Call.
-type Match struct {
-	Actor  string // who asks
-	Target string // engine.APIServer, or the name of a backend
-	Verb   string // what of an API server ("update-status"), or an Op ("Create")
-	Kind   string // the kind of object, for calls to the API server
-	Key    string // namespace/name or name of an object; handle or name of a volume
-	Node   string // the node, for calls to a backend
-	Pod    string // the uid of a pod, for calls to a backend
-}
+// Match selects the calls that a rule of [Faults] applies to: those with the same value in every field that is set. An empty field matches
+// any value.
+type Match = api.Call
 
-// String lists the fields that are set: "{Target: api, Verb: get}".
-func (m Match) String() string {
+// matchText lists the fields that are set: "{Target: api, Verb: get}".
+func matchText(m Match) string {
 	var set []string
-	for _, field := range [][2]string{{"Actor", m.Actor}, {"Target", m.Target}, {"Verb", m.Verb}, {"Kind", m.Kind}, {"Key", m.Key}, {"Node", m.Node}, {"Pod", m.Pod}} {
+	for _, field := range [...][2]string{
+		{"Actor", m.Actor}, {"Target", m.Target}, {"Verb", m.Verb}, {"Kind", m.Kind}, {"Key", m.Key}, {"Node", m.Node}, {"Pod", m.Pod},
+	} {
 		if field[1] != "" {
 			set = append(set, field[0]+": "+field[1])
 		}
@@ -34,28 +28,29 @@ func (m Match) String() string {
 	return "{" + strings.Join(set, ", ") + "}"
 }
 
-func (m Match) covers(call api.Call) bool {
-	return suits(m.Actor, call.Actor) && suits(m.Target, call.Target) && suits(m.Verb, call.Verb) && suits(m.Kind, call.Kind) &&
-		suits(m.Key, call.Key) && suits(m.Node, call.Node) && suits(m.Pod, call.Pod)
+func covers(m Match, call api.Call) bool {
+	return matches(m.Actor, call.Actor) && matches(m.Target, call.Target) && matches(m.Verb, call.Verb) && matches(m.Kind, call.Kind) &&
+		matches(m.Key, call.Key) && matches(m.Node, call.Node) && matches(m.Pod, call.Pod)
 }
 
-func suits(wanted, is string) bool { return wanted == "" || wanted == is }
+func matches(pattern, value string) bool { return pattern == "" || pattern == value }
 
-// apiVerbs are the verbs of engine.Call for the API server.
+// apiVerbs are the verbs of calls to the API server.
 var apiVerbs = []string{"create", "update", "update-status", "patch", "patch-status", "delete", "get", "list", "bind"}
 
-// check refuses what no call can meet: calls to the API server have a kind and no node, calls to backends may have a node and
-// have no kind, and each have verbs of their own.
-func (m Match) check() error {
+// checkMatch returns an error for a match that no call can satisfy. Calls to the API server have a kind and no node; calls to backends have
+// no kind; each have their own verbs.
+func checkMatch(m Match) error {
 	server := m.Target == api.APIServer || slices.Contains(apiVerbs, m.Verb) || m.Kind != ""
 	backend := m.Target != "" && m.Target != api.APIServer || backends.IsOp(storage.Op(m.Verb)) || m.Node != "" || m.Pod != ""
 	switch {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !backends.IsOp(storage.Op(m.Verb)):
-		return fmt.Errorf("there is no verb %q: backends have %v, the API server %v", m.Verb, backends.Ops(), apiVerbs)
+		return fmt.Errorf("there is no verb %q; backends have %v, the API server %v", m.Verb, backends.Ops(), apiVerbs)
 	case m.Kind != "" && !slices.Contains(store.Kinds(), api.Kind(m.Kind)):
-		return fmt.Errorf("there is no kind %q: write it as in a manifest, one of %v", m.Kind, store.Kinds())
+		return fmt.Errorf("there is no kind %q; write it as in a manifest, one of %v", m.Kind, store.Kinds())
 	case server && backend:
-		return fmt.Errorf("no call is one to the API server (target %s, a lower case verb, a kind) and to a backend (its name, an Op, a node) at once", api.APIServer)
+		return fmt.Errorf("no call matches; the API server has the target %q, lower-case verbs and kinds, a backend has its name as target, "+
+			"operations, nodes and pods", api.APIServer)
 	}
 	return nil
 }

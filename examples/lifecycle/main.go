@@ -67,7 +67,8 @@ and the claim stays Bound as if nothing had happened.`)
 	walk.advance(15 * time.Second)
 
 	walk.step("5. Delete the claim", "The volume is Released. Its policy is Recycle, so a recycler pod is on its way to scrub it.")
-	cluster.Faults.Fail(fake.Match{Target: "kubernetes.io/nfs", Verb: string(storage.Recycle)}, errors.New("nfs.example.com does not answer")).Delay(time.Minute)
+	cluster.Faults.Add(fake.Match{Target: "kubernetes.io/nfs", Verb: string(storage.Recycle)},
+		api.Fault{Err: errors.New("nfs.example.com does not answer"), Delay: time.Minute})
 	walk.do(cluster.Faults.Err())
 	walk.do(cluster.Delete(claim))
 	walk.advance(time.Second)

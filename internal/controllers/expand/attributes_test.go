@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
@@ -166,7 +167,7 @@ func TestModifyUncertain(t *testing.T) {
 // What is in progress at a restart counts as uncertain, and its class has to be there.
 func TestModifyRestart(t *testing.T) {
 	w := attributesWorld(t)
-	w.Faults.Crash(fake.Match{Verb: "Modify"}, minute).Effect().Once()
+	w.Faults.Add(fake.Match{Verb: "Modify"}, api.Fault{Crash: true, Effect: true, Restart: minute}).Once()
 	w.be("gold")
 	w.advance(sec)
 	w.wantState("VAC-007", "1Gi, InProgress gold, [ModifyingVolume] | 1Gi")

@@ -197,7 +197,9 @@ func TestCrashAndLostReply(t *testing.T) {
 		rule, name string
 		fault      func(*fixture)
 	}{
-		{"EXP-022", "crash after the call", func(w *fixture) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Effect().Once() }},
+		{"EXP-022", "crash after the call", func(w *fixture) {
+			w.Faults.Add(fake.Match{Verb: "Expand"}, api.Fault{Crash: true, Effect: true, Restart: minute}).Once()
+		}},
 		{"EXP-021", "crash before the call", func(w *fixture) { w.Faults.Crash(fake.Match{Verb: "Expand"}, minute).Once() }},
 		{"EXP-025", "the reply is lost", func(w *fixture) {
 			w.Faults.Lose(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Once()

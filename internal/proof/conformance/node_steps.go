@@ -172,10 +172,7 @@ func (p *nodeRunner) addOutcome(step NodeStep) error {
 	if step.LatencyMs != nil {
 		fault.Delay = time.Duration(*step.LatencyMs)*time.Millisecond - backends.Delay(b, ops[0], step.Volume)
 	}
-	rule, err := p.cluster.Faults.Add(fake.Match{Target: b.Name(), Verb: string(ops[0]), Key: step.Volume, Node: step.Node}, fault)
-	if err != nil {
-		return err
-	}
+	rule := p.cluster.Faults.Add(fake.Match{Target: b.Name(), Verb: string(ops[0]), Key: step.Volume, Node: step.Node}, fault)
 	rule.Times(step.Times)
 	return p.cluster.Faults.Err()
 }

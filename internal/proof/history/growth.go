@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
@@ -30,7 +31,7 @@ func (p *player) failExpansion() error {
 	if p.chance(3) {
 		p.Faults.Lose(match, err).Times(times)
 	} else {
-		p.Faults.Fail(match, err).Delay(pick(p.choose, 0, time.Second, time.Minute)).Times(times)
+		p.Faults.Add(match, api.Fault{Err: err, Delay: pick(p.choose, 0, time.Second, time.Minute)}).Times(times)
 	}
 	return p.Faults.Err()
 }

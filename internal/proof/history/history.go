@@ -435,7 +435,7 @@ func (p *player) failBackend() error {
 	if p.chance(2) {
 		p.Faults.Lose(match, err).Times(times)
 	} else {
-		p.Faults.Fail(match, err).Delay(pick(p.choose, 0, time.Second, time.Minute)).Times(times)
+		p.Faults.Add(match, api.Fault{Err: err, Delay: pick(p.choose, 0, time.Second, time.Minute)}).Times(times)
 	}
 	return p.Faults.Err()
 }

@@ -51,7 +51,9 @@ func readFaultRule(words []string, f faultRule) (step, error) {
 		f.fault.Err = f.err()
 	}
 	// Reject a rule that can never apply when the script is parsed.
-	if _, err := fake.NewFaults().Add(f.match, f.fault); err != nil {
+	check := fake.NewFaults()
+	check.Add(f.match, f.fault)
+	if err := check.Err(); err != nil {
 		return nil, err
 	}
 	return f.run, nil
@@ -170,13 +172,10 @@ func (f faultRule) run(r *runner) error {
 	if actor := f.match.Actor; actor != "" && !slices.Contains(r.cluster.Controllers(), actor) {
 		return fmt.Errorf("unknown controller %q: want one of %q", actor, r.cluster.Controllers())
 	}
-	rule, err := r.cluster.Faults.Add(f.match, f.fault)
-	if err != nil {
-		return err
-	}
+	rule := r.cluster.Faults.Add(f.match, f.fault)
 	if f.times > 0 {
 		rule.Times(f.times)
 	}
 	rule.Skip(f.skip)
-	return nil
+	return r.cluster.Faults.Err()
 }
