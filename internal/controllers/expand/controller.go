@@ -17,15 +17,15 @@ import (
 // component is the source of the expand controller's Events.
 const component = "volume_expand"
 
-// Config sets up the expand controller. The zero value is one of a cluster without in-tree plugins.
+// Config configures the expand controller. The zero value has no in-tree plugins.
 type Config struct {
-	// Backends has the in-tree plugins; nil is none.
+	// Backends are the in-tree plugins; nil means none.
 	Backends *backends.Set
 	// Migration returns the CSI driver that took over from an in-tree plugin (PROV-051); nil: no plugin is migrated.
 	Migration Migration
 }
 
-// controller is one life of the expand controller.
+// controller is the expand controller between two crashes.
 type controller struct {
 	cfg    Config
 	claims *engine.Informer[*corev1.PersistentVolumeClaim]
@@ -44,7 +44,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 			Add: c.enqueue,
 			Update: func(old, claim *corev1.PersistentVolumeClaim) {
-				// EXP-010: a request that shrinks is left to the resizer.
+				// EXP-010: a smaller request is handled by the resizer.
 				if request, capacity := requestOf(claim), capacityOf(claim); request.Cmp(requestOf(old)) > 0 || capacity.Cmp(capacityOf(old)) > 0 {
 					c.enqueue(claim)
 				}
@@ -57,7 +57,7 @@ func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 const defaultWorkers = 10
 
 func (c *controller) enqueue(claim *corev1.PersistentVolumeClaim) {
-	// EXP-010
+	// EXP-010: only bound claims are queued.
 	if claim.Status.Phase == corev1.ClaimBound {
 		c.queue.Add(c.claims.KeyOf(claim))
 	}
@@ -68,9 +68,9 @@ func (c *controller) sync(p *engine.Process, key string) error {
 	if !ok {
 		return nil
 	}
-	// EXP-011: the volume is read from the server.
+	// EXP-011: the volume is read live.
 	pv, err := p.API().Volumes.Get(p, claim.Spec.VolumeName)
-	// EXP-011: whatever is wrong with the volume is tried again.
+	// EXP-011: any problem with the volume is retried.
 	switch {
 	case err != nil && apierrors.IsNotFound(err):
 		p.Decide("EXP-011", claim, "volume %s does not exist", claim.Spec.VolumeName)
@@ -81,7 +81,7 @@ func (c *controller) sync(p *engine.Process, key string) error {
 		p.Decide("EXP-011", claim, "volume %s is not bound to this claim", pv.Name)
 		return absent(fmt.Errorf("volume %s is not bound to claim %s", pv.Name, key))
 	}
-	// EXP-012
+	// EXP-012: without a larger request and an unfinished expansion there is nothing to do.
 	if !wantsMore(claim) && !hasPreResize(pv) {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (c *controller) sync(p *engine.Process, key string) error {
 	}
 	plugin, err := c.expandable(pv)
 	if plugin == nil {
-		// EXP-014: more than one plugin is a warning, with the same words.
+		// EXP-014: more than one plugin changes only the type of the Event.
 		eventType := corev1.EventTypeNormal
 		if err != nil {
 			eventType = corev1.EventTypeWarning
@@ -99,14 +99,14 @@ func (c *controller) sync(p *engine.Process, key string) error {
 		c.events.Event(p, claim, eventType, reasonExternalExpanding, "waiting for an external controller to expand this PVC")
 		return nil
 	}
-	// EXP-015: what is finished is tidied up.
+	// EXP-015: after a finished expansion, the annotation is removed.
 	if !wantsMore(claim) && hasAll(claim, pv) && hasPreResize(pv) {
 		p.Decide("EXP-015", claim, "the expansion of volume %s is finished", pv.Name)
 		_, err := removePreResize(p, pv)
 		return err
 	}
 	if err := c.expand(p, claim, pv, plugin); err != nil {
-		// EXP-016
+		// EXP-016: an error emits an Event, and the claim is retried.
 		c.events.Event(p, claim, corev1.EventTypeWarning, reasonResizeFailed, err.Error())
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *controller) sync(p *engine.Process, key string) error {
 
 // handOver leaves the claim to the resizer of the CSI driver that took over from the plugin (EXP-013).
 func (c *controller) handOver(p *engine.Process, claim *corev1.PersistentVolumeClaim, plugin, driver string) error {
-	// EXP-013
+	// EXP-013: an Event and an annotation name the CSI driver.
 	c.events.Event(p, claim, corev1.EventTypeNormal, reasonExternalExpanding,
 		"CSI migration enabled for "+plugin+"; waiting for external resizer to expand the pvc")
 	edited := objects.CopyOfClaim(claim)
@@ -128,7 +128,7 @@ func (c *controller) handOver(p *engine.Process, claim *corev1.PersistentVolumeC
 	return nil
 }
 
-// patchClaim writes the status of a claim, with the error as the controllers of Kubernetes word it.
+// patchClaim writes the status of a claim. Errors have the text of kube-controller-manager.
 func patchClaim(p *engine.Process, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	newer, err := claimstatus.Patch(p, old, edited)
 	if err != nil {

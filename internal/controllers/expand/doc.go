@@ -1,18 +1,18 @@
-// Package expand makes volumes larger, and gives them other attributes.
+// Package expand expands volumes, and gives them the attributes of other VolumeAttributesClasses.
 //
-// In a real cluster three parts have to do with it. A user raises the request of a claim, or names another VolumeAttributesClass in it.
-// The expand controller of kube-controller-manager grows volumes of in-tree plugins, of which FlexVolume is the last that can grow,
-// and for all others only says who has to do it. That is the external-resizer, a sidecar that each CSI driver brings along: it has the
-// driver grow the volume, or change it, and writes down in the claim how far that is. What is left for a file system to grow is the
-// kubelet's, in package mount. A third controller keeps VolumeAttributesClasses from being deleted while volumes have them.
+// A user raises the request of a claim, or names another class in it. The expand controller of kube-controller-manager expands volumes of
+// in-tree plugins, of which FlexVolume is the last; for all others it records which component is responsible. That is the external-resizer,
+// a sidecar of each CSI driver: it calls the driver to expand or to modify the volume, and records the progress in the claim. The kubelet
+// expands the file system (package mount). A third controller protects VolumeAttributesClasses in use from deletion.
 //
-// [New] adds the expand controller, [NewResizer] the sidecar of one driver with its two halves, and [NewAttributesProtection] the third.
-// Which size comes next is a function of objects alone: [InTreeSize], [ResizerSize].
+// [New] adds the expand controller, [NewResizer] the external-resizer of a driver with its two halves, expander and modifier, and
+// [NewVACProtection] the protection. The size of the next step is a function of objects: [InTreeSize], [ResizerSize].
 //
-// Left out: secrets; the translation of in-tree sources to CSI ones, so that the driver that took over from a plugin is asked about a
-// handle that is the name of the PersistentVolume. The external-resizer puts what it wrote into its own cache; an update that it then
-// gets of it is compared with what the cache had before, as if the event had come first (SIM: upstream either may).
+// Not simulated: secrets, and the translation of in-tree sources to CSI sources: the driver that took over from a plugin gets the name of
+// the PersistentVolume as the handle. The external-resizer puts what it wrote into its own cache; an update that it receives then is
+// compared with the earlier content of the cache, as if the event had come first ([SIM] upstream, either order is possible).
 //
-// Rules held here, of docs/rules/reclaim.md: EXP-010 to EXP-030 and VAC-001 to VAC-022. EXP-001 and EXP-002 are in package store,
-// EXP-003 to EXP-005 and EXP-050 in internal/core/objects.
+// The rules are EXP-010 to EXP-030 and VAC-001 to VAC-022 in docs/rules/reclaim.md. EXP-001 and EXP-002 are in package store, EXP-003 to
+// EXP-005 and EXP-050 in internal/core/objects. Start reading in controller.go, which has the expand controller, or in resizer.go.
+// next_size.go decides on the size, infeasible_set.go how long an infeasible request is not retried.
 package expand

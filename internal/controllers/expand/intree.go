@@ -14,17 +14,17 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// plugin is what an in-tree plugin is to the expand controller.
+// plugin is an in-tree plugin, as far as the expand controller uses it.
 type plugin struct {
 	name string
-	// backend is asked for the size; nil: there is nothing to be done before the node.
+	// backend expands the volume; nil: only the node does.
 	backend storage.Backend
-	onNode  bool // a file system has to grow as well
+	onNode  bool // nodes have to expand file systems
 }
 
-// expandable is the in-tree plugin that expands the volume; nil, with or without an error, if there is none.
+// expandable returns the in-tree plugin that expands the volume; nil, with or without an error, if there is none.
 func (c *controller) expandable(pv *corev1.PersistentVolume) (*plugin, error) {
-	// EXP-015: the controller does not know FlexVolume drivers, and leaves all to the node.
+	// EXP-015: the controller does not call FlexVolume drivers; the node expands.
 	if flex := pv.Spec.FlexVolume; flex != nil {
 		return &plugin{name: flex.Driver, onNode: true}, nil
 	}
@@ -35,7 +35,7 @@ func (c *controller) expandable(pv *corev1.PersistentVolume) (*plugin, error) {
 	return &plugin{name: backend.Name(), backend: backend, onNode: backends.Can(backend, storage.NodeExpand)}, nil
 }
 
-// expand has an in-tree plugin grow a volume (EXP-016).
+// expand expands a volume of an in-tree plugin (EXP-016).
 func (c *controller) expand(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, plugin *plugin) error {
 	step := InTreeSize(claim, pv)
 	switch {
@@ -55,12 +55,12 @@ func (c *controller) expand(p *engine.Process, claim *corev1.PersistentVolumeCla
 	if err != nil {
 		return fmt.Errorf("error expanding pvc %s: %w", api.KeyOf(claim), err)
 	}
-	// EXP-016: if this fails, the claim stays in progress, and the same size is tried again.
+	// EXP-016: after an error here, the claim stays in progress, and the next attempt has the same size.
 	name := pv.Name
 	if pv, err = capacityPatch(pv, size).apply(p, name); err != nil {
 		return fmt.Errorf("error updating pv for pvc %s: error Patching PV %q with error : %w", api.KeyOf(claim), name, err)
 	}
-	// EXP-016: a block device has no file system to grow.
+	// EXP-016: only file systems are expanded on nodes.
 	if plugin.onNode && objects.VolumeModeOf(pv.Spec.VolumeMode) == corev1.PersistentVolumeFilesystem {
 		return c.markNodePending(p, claim, pv)
 	}
@@ -71,7 +71,7 @@ func (c *controller) expand(p *engine.Process, claim *corev1.PersistentVolumeCla
 	return nil
 }
 
-// expand asks the plugin for a size and tells what it gave.
+// expand calls the plugin. It returns the size that the volume has now.
 func (plugin *plugin) expand(p *engine.Process, pv *corev1.PersistentVolume, size apiresource.Quantity) (apiresource.Quantity, error) {
 	b := plugin.backend
 	if b == nil {
@@ -87,23 +87,24 @@ func (plugin *plugin) expand(p *engine.Process, pv *corev1.PersistentVolume, siz
 		})
 	})
 	if err != nil || expanded <= size.Value() {
-		return size, err // as it was asked for, in the same words
+		return size, err // the requested quantity, in its own notation
 	}
 	return objects.Bytes(expanded), nil
 }
 
-// markInProgress says in the claim what is about to be done, and by whom (EXP-016).
-func (c *controller) markInProgress(p *engine.Process, claim *corev1.PersistentVolumeClaim, plugin string, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+// markInProgress records in the claim that an expansion begins, and the plugin (EXP-016).
+func (c *controller) markInProgress(p *engine.Process, claim *corev1.PersistentVolumeClaim, plugin string,
+	size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, false, resizing(p))
 	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimControllerResizeInProgress)
-	// EXP-004
+	// EXP-004: the size is allocated.
 	objects.SetAllocated(edited, size)
 	objects.SetClaimAnnotation(edited, objects.AnnStorageResizer, plugin)
 	return patchClaim(p, claim, edited)
 }
 
-// markNodePending leaves the rest to the node (EXP-023).
+// markNodePending records in the claim that the node has to expand (EXP-023).
 func (c *controller) markNodePending(p *engine.Process, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	edited := objects.CopyOfClaim(claim)
 	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, true, nodePending(p))
@@ -112,7 +113,7 @@ func (c *controller) markNodePending(p *engine.Process, claim *corev1.Persistent
 	if err != nil {
 		return fmt.Errorf("error marking pvc %s for node expansion: %w", api.KeyOf(claim), err)
 	}
-	// EXP-016: should the claim go, the next one of the volume learns from it what can be used.
+	// EXP-016: if the claim is deleted, the next claim of the volume learns the usable size from the annotation.
 	if hasPreResize(pv) {
 		return nil
 	}
@@ -126,8 +127,9 @@ func (c *controller) markNodePending(p *engine.Process, claim *corev1.Persistent
 	return nil
 }
 
-// markFinished ends an expansion in which nodes have no part (EXP-024).
-func (c *controller) markFinished(p *engine.Process, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+// markFinished records in the claim that the expansion is finished and nodes have nothing to do (EXP-024).
+func (c *controller) markFinished(p *engine.Process, claim *corev1.PersistentVolumeClaim,
+	size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	edited.Status.Conditions = objects.MergeResizeConditions(claim.Status.Conditions, false)
 	objects.SetResizeStatus(edited, "")
@@ -135,13 +137,13 @@ func (c *controller) markFinished(p *engine.Process, claim *corev1.PersistentVol
 	return patchClaim(p, claim, edited)
 }
 
-// resizing is the condition of an expansion that goes on.
+// resizing returns the condition of an expansion in progress.
 func resizing(p *engine.Process) corev1.PersistentVolumeClaimCondition {
 	return corev1.PersistentVolumeClaimCondition{
 		Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now())}
 }
 
-// nodePending is the condition of an expansion that waits for a node (EXP-023).
+// nodePending returns the condition of an expansion that waits for a node (EXP-023).
 func nodePending(p *engine.Process) corev1.PersistentVolumeClaimCondition {
 	return corev1.PersistentVolumeClaimCondition{
 		Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now()),

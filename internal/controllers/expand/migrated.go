@@ -2,10 +2,10 @@ package expand
 
 import corev1 "k8s.io/api/core/v1"
 
-// Migration tells which CSI driver took over from an in-tree plugin; ok is false if none did.
+// Migration returns the CSI driver that took over from an in-tree plugin; ok is false if none did.
 type Migration func(plugin string) (driver string, ok bool)
 
-// migratable are the in-tree plugins whose volumes can be told by their source.
+// migratable lists the in-tree plugins that the source of a volume identifies.
 var migratable = []struct {
 	plugin string
 	has    func(*corev1.PersistentVolumeSource) bool
@@ -19,7 +19,7 @@ var migratable = []struct {
 	{"kubernetes.io/portworx-volume", func(s *corev1.PersistentVolumeSource) bool { return s.PortworxVolume != nil }},
 }
 
-// ofSource is the in-tree plugin that the source belongs to, and the CSI driver that took over from it.
+// ofSource returns the in-tree plugin of a source, and the CSI driver that took over from it.
 func (m Migration) ofSource(source *corev1.PersistentVolumeSource) (plugin, driver string, ok bool) {
 	if m == nil {
 		return "", "", false

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// resizer is one life of the external resizer of one CSI driver: the caches and the two controllers that share them.
+// resizer is the external-resizer of one CSI driver between two crashes: the caches, and the two halves that share them.
 type resizer struct {
 	cfg     ResizerConfig
 	actor   *engine.Actor
@@ -29,20 +29,21 @@ type resizer struct {
 	pods    *engine.Informer[*corev1.Pod]
 	classes *engine.Informer[*storagev1.VolumeAttributesClass]
 
-	grower   *grower        // nil: the driver does not expand
-	modifier *modifier      // nil: the driver does not modify
+	expander *expander      // nil if the driver does not expand
+	modifier *modifier      // nil if the driver does not modify
 	resync   *engine.Ticker // armed when it could find something
 }
 
-// NewResizer adds the external resizer of a CSI driver to the engine, under the name ResizerName: the sidecar that expands its volumes
-// (EXP-020 to EXP-026), if it can Expand or NodeExpand, and gives them other attributes (VAC-001 to VAC-014), if it can Modify. It
-// refuses a backend that is no CSI driver or can do none of this, negative periods and delays, and a RetryMax below RetryStart.
+// NewResizer adds the external-resizer of a CSI driver to the engine, as actors.Resizer of its name. It expands volumes if the driver can
+// Expand or NodeExpand (EXP-020 to EXP-026), and modifies them if it can Modify (VAC-001 to VAC-014). It returns an error for a backend
+// that is no CSI driver or can do none of this, for a negative period or delay, and for a RetryMax below RetryStart.
 func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*engine.Actor, error) {
 	if backend == nil || backends.IsInTree(backend) {
 		return nil, fmt.Errorf("expand: the backend of an external resizer must be a CSI driver: in-tree plugins are the expand controller's")
 	}
 	if !Resizes(backend) {
-		return nil, fmt.Errorf("expand: the backend %s can neither %s nor %s nor %s: it needs no external resizer", backend.Name(), storage.Expand, storage.NodeExpand, storage.Modify)
+		return nil, fmt.Errorf("expand: the backend %s can neither %s nor %s nor %s: it needs no external resizer", backend.Name(),
+			storage.Expand, storage.NodeExpand, storage.Modify)
 	}
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*
 	return e.NewActor(actors.Resizer(backend.Name()), func(a *engine.Actor) { newResizer(a, backend, cfg) })
 }
 
-// Resizes reports whether a driver comes with an external resizer.
+// Resizes reports whether a driver needs an external-resizer.
 func Resizes(backend storage.Backend) bool {
 	return backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) || backends.Can(backend, storage.Modify)
 }
@@ -63,9 +64,10 @@ func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *re
 		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
 	}
 	// EXP-020: resyncs come at fixed times from the start on.
-	r.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: cfg.ResyncPeriod, Fixed: true, Pass: r.resyncAll})
+	r.resync = a.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, First: cfg.ResyncPeriod, Fixed: true,
+		Pass: r.resyncAll})
 	if backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) {
-		r.grower = newGrower(r)
+		r.expander = newExpander(r)
 	}
 	if backends.Can(backend, storage.Modify) {
 		r.modifier = newModifier(r)
@@ -75,7 +77,7 @@ func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *re
 	})
 	claims := engine.NewInformer(a, s.Claims)
 	if r.modifier != nil {
-		r.modifier.remember(claims.List())
+		r.modifier.rememberInProgress(claims.List())
 	}
 	r.claims = newCache(claims, engine.Handler[*corev1.PersistentVolumeClaim]{})
 	r.claims.informer.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
@@ -87,42 +89,44 @@ func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *re
 }
 
 func (r *resizer) claimAdded(claim *corev1.PersistentVolumeClaim) {
-	if r.grower != nil {
-		r.grower.look(claim)
+	if r.expander != nil {
+		r.expander.enqueue(claim)
 	}
 	if r.modifier != nil {
-		r.modifier.look(claim)
+		r.modifier.enqueue(claim)
 	}
 }
 
 func (r *resizer) claimUpdated(old, claim *corev1.PersistentVolumeClaim) {
-	if r.grower != nil && growthMatters(old, claim) {
-		r.grower.look(claim)
+	if r.expander != nil && expansionChanged(old, claim) {
+		r.expander.enqueue(claim)
 	}
-	if r.modifier != nil && r.modifier.changeMatters(old, claim) {
-		r.modifier.look(claim)
+	if r.modifier != nil && r.modifier.modificationChanged(old, claim) {
+		r.modifier.enqueue(claim)
 	}
 }
 
 func (r *resizer) claimDeleted(claim *corev1.PersistentVolumeClaim) {
-	// EXP-020, VAC-001: what else is remembered of it is kept, for the next one of that name.
+	// EXP-020, VAC-001: other state about the claim stays, for the next one of that name.
 	key := api.KeyOf(claim)
-	if r.grower != nil {
-		r.grower.queue.Forget(key)
+	if r.expander != nil {
+		r.expander.queue.Forget(key)
 	}
 	if r.modifier != nil {
 		r.modifier.queue.Forget(key)
 	}
 }
 
-// volumeChanged sees to it that the resync takes place if the change of a volume made work: it has no event of its own.
+// volumeChanged arms the resync if the change of a volume requires a sync. Upstream ignores changes of volumes; the next resync finds
+// their effect.
 func (r *resizer) volumeChanged(pv *corev1.PersistentVolume) {
 	ref := pv.Spec.ClaimRef
 	if ref == nil {
 		return
 	}
 	claim, ok := r.claims.get(api.Key(ref.Namespace, ref.Name))
-	if ok && claim.Spec.VolumeName == pv.Name && (r.grower != nil && r.grower.concerns(claim) || r.modifier != nil && r.modifier.concerns(claim)) {
+	if ok && claim.Spec.VolumeName == pv.Name && (r.expander != nil && r.expander.hasWork(claim) || r.modifier != nil &&
+		r.modifier.hasWork(claim)) {
 		r.resync.ArmBackground()
 	}
 }
@@ -131,13 +135,13 @@ func (r *resizer) volumeChanged(pv *corev1.PersistentVolume) {
 func (r *resizer) resyncAll(*engine.Process) {
 	for _, known := range r.claims.informer.List() {
 		claim, _ := r.claims.get(api.KeyOf(known))
-		if r.grower != nil {
-			// EXP-020
-			r.grower.look(claim)
+		if r.expander != nil {
+			// EXP-020: a resync queues all claims with work.
+			r.expander.enqueue(claim)
 		}
-		// VAC-001: one that waits for its class is not looked at.
-		if r.modifier != nil && r.modifier.changeMatters(claim, claim) {
-			r.modifier.look(claim)
+		// VAC-001: a claim that waits for its class is not queued.
+		if r.modifier != nil && r.modifier.modificationChanged(claim, claim) {
+			r.modifier.enqueue(claim)
 		}
 	}
 }
@@ -162,8 +166,9 @@ func (r *resizer) newQueue(name, rule string, sync func(*engine.Process, string)
 // it is likely to fail again until something changes.
 func absent(err error) error { return &engine.Retry{Err: err, Background: true} }
 
-// patchClaim writes the status of a claim, with the error as the sidecar words it.
-func (r *resizer) patchClaim(p *engine.Process, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
+// patchClaim writes the status of a claim. Errors have the text of the sidecar.
+func (r *resizer) patchClaim(p *engine.Process, old, edited *corev1.PersistentVolumeClaim,
+	patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
 	newer, err := patch(p, old, edited)
 	if err != nil {
 		return old, fmt.Errorf("can't patch status of  PVC %s with %w", api.KeyOf(old), err)
@@ -171,5 +176,5 @@ func (r *resizer) patchClaim(p *engine.Process, old, edited *corev1.PersistentVo
 	return newer, nil
 }
 
-// claimPatch is one of claimstatus.Patch and claimstatus.Force.
+// claimPatch is claimstatus.Patch or claimstatus.Force.
 type claimPatch func(p *engine.Process, old, edited *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)

@@ -7,14 +7,14 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// cache is an informer's view into which the sidecar also puts what it wrote itself. It stands there until the informer delivers
-// a change of the object.
+// cache is an informer's cache into which the sidecar also puts the objects that it wrote. They stay until the informer delivers a change
+// of the object.
 type cache[T api.Object] struct {
 	informer *engine.Informer[T]
 	own      map[string]T
 }
 
-// newCache has handle called for changes, after the cache knows of them. Nil functions ignore theirs.
+// newCache returns a cache, which is up to date when handle is called for a change. Nil functions of handle ignore changes.
 func newCache[T api.Object](informer *engine.Informer[T], handle engine.Handler[T]) *cache[T] {
 	c := &cache[T]{informer: informer, own: map[string]T{}}
 	forget := func(obj T) { delete(c.own, api.KeyOf(obj)) }
@@ -30,7 +30,7 @@ func (c *cache[T]) get(key string) (T, bool) {
 	return c.informer.Get(key)
 }
 
-// put is for an object as it was written. If the informer knows that or something newer already, there is nothing to remember.
+// put adds an object that was written, unless the informer has that version or a newer one.
 func (c *cache[T]) put(obj T) {
 	key := api.KeyOf(obj)
 	if known, ok := c.informer.Get(key); ok && version(known) < version(obj) {

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// vacProtection is one life of the controller.
+// vacProtection is the controller between two crashes.
 type vacProtection struct {
 	classes  *engine.Informer[*storagev1.VolumeAttributesClass]
 	claims   *engine.Informer[*corev1.PersistentVolumeClaim]
@@ -38,7 +38,7 @@ func NewVACProtection(e *engine.Engine) (*engine.Actor, error) {
 			Add:    c.enqueue,
 			Update: func(_, class *storagev1.VolumeAttributesClass) { c.enqueue(class) },
 		})
-		// VAC-020: what a claim or a volume does not name any more may be free.
+		// VAC-020: a class that a claim or volume no longer names may be unused.
 		c.claims.Handle(engine.Handler[*corev1.PersistentVolumeClaim]{
 			Update: func(old, claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(old), classesOfClaim(claim)) },
 			Delete: func(claim *corev1.PersistentVolumeClaim) { c.released(classesOfClaim(claim), nil) },
@@ -51,7 +51,7 @@ func NewVACProtection(e *engine.Engine) (*engine.Actor, error) {
 }
 
 func (c *vacProtection) enqueue(class *storagev1.VolumeAttributesClass) {
-	// VAC-020: only a finalizer that is in the wrong state makes work.
+	// VAC-020: only a class whose finalizer is misplaced is synced.
 	if isMisplaced(class) {
 		c.queue.Add(class.Name)
 	}
@@ -60,7 +60,7 @@ func (c *vacProtection) enqueue(class *storagev1.VolumeAttributesClass) {
 // released queues the classes that are named before and not after.
 func (c *vacProtection) released(before, after []string) {
 	for _, name := range before {
-		// VAC-020: a class that stays is no work.
+		// VAC-020: a class that is still named is not synced.
 		if class, ok := c.classes.Get(name); ok && !slices.Contains(after, name) && isMisplaced(class) {
 			c.queue.Add(name)
 		}
@@ -74,7 +74,7 @@ func isMisplaced(class *storagev1.VolumeAttributesClass) bool {
 
 func (c *vacProtection) sync(p *engine.Process, name string) error {
 	class, ok := c.classes.Get(name)
-	// VAC-021: gone, or in order.
+	// VAC-021: the class is gone, or its finalizer is right.
 	if !ok || !isMisplaced(class) {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (c *vacProtection) sync(p *engine.Process, name string) error {
 		p.Decide("VAC-021", class, "the protection finalizer is missing")
 		edited.Finalizers = append(slices.Clone(class.Finalizers), objects.VACProtectionFinalizer)
 	case c.isUsed(name):
-		// VAC-021: the end of its use comes by here again.
+		// VAC-021: when it is no longer used, it is queued again.
 		p.Decide("VAC-022", class, "the class is being deleted but in use")
 		return nil
 	default:
@@ -96,13 +96,13 @@ func (c *vacProtection) sync(p *engine.Process, name string) error {
 	return err
 }
 
-// isUsed reports whether a volume has the class, or a claim has to do with it.
+// isUsed reports whether a volume or a claim refers to the class.
 func (c *vacProtection) isUsed(name string) bool {
-	// VAC-022: the server is not asked, so this may be out of date.
+	// VAC-022: this reads the caches, which may be out of date.
 	return len(c.volumes.ByIndex(c.byVolume, name)) > 0 || len(c.claims.ByIndex(c.byClaim, name)) > 0
 }
 
-// classesOfClaim are the classes that a claim has to do with, each once (VAC-022).
+// classesOfClaim returns the classes that a claim refers to, each once (VAC-022).
 func classesOfClaim(claim *corev1.PersistentVolumeClaim) []string {
 	var names []string
 	add := func(name string) {
@@ -110,7 +110,7 @@ func classesOfClaim(claim *corev1.PersistentVolumeClaim) []string {
 			names = append(names, name)
 		}
 	}
-	// VAC-022
+	// VAC-022: the requested, the current and the target class count.
 	add(wantedClass(claim))
 	add(objects.ValueOf(claim.Status.CurrentVolumeAttributesClassName))
 	if status := claim.Status.ModifyVolumeStatus; status != nil {
@@ -119,7 +119,7 @@ func classesOfClaim(claim *corev1.PersistentVolumeClaim) []string {
 	return names
 }
 
-// classesOfVolume is the class that a volume has.
+// classesOfVolume returns the class of a volume.
 func classesOfVolume(pv *corev1.PersistentVolume) []string {
 	if name := objects.ValueOf(pv.Spec.VolumeAttributesClassName); name != "" {
 		return []string{name}

@@ -13,32 +13,34 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// mark writes the status of a claim and puts it into the cache.
-func (g *grower) mark(p *engine.Process, old, edited *corev1.PersistentVolumeClaim, patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
-	newer, err := g.patchClaim(p, old, edited, patch)
+// patchStatus writes the status of a claim and puts the claim into the cache.
+func (ex *expander) patchStatus(p *engine.Process, old, edited *corev1.PersistentVolumeClaim,
+	patch claimPatch) (*corev1.PersistentVolumeClaim, error) {
+	newer, err := ex.patchClaim(p, old, edited, patch)
 	if err == nil {
-		g.claims.put(newer)
+		ex.claims.put(newer)
 	}
 	return newer, err
 }
 
-// markInProgress says in the claim what is about to be done (EXP-021). again says that the size is the one of the last time.
-func (g *grower) markInProgress(p *engine.Process, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity, again bool) (*corev1.PersistentVolumeClaim, error) {
+// markInProgress records in the claim that an expansion begins (EXP-021). again: the size is that of the last attempt.
+func (ex *expander) markInProgress(p *engine.Process, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity,
+	again bool) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
-	// EXP-021: of the same size, status and errors stay as they are.
+	// EXP-021: with the same size, status and errors stay.
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, again, resizing(p))
 	if !again {
 		objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimControllerResizeInProgress)
 	}
 	objects.RemoveClaimAnnotation(edited, objects.AnnNodeExpansionNotRequired)
 	objects.SetAllocated(edited, size)
-	return g.mark(p, claim, edited, claimstatus.Patch)
+	return ex.patchStatus(p, claim, edited, claimstatus.Patch)
 }
 
-// setCapacity writes the size that the driver gave into the volume (EXP-022). before is what the claim could use.
-func (g *grower) setCapacity(p *engine.Process, pv *corev1.PersistentVolume, size, before apiresource.Quantity, onNode bool) error {
+// setCapacity writes the size that the driver returned to the volume (EXP-022). before is the size that the claim could use until now.
+func (ex *expander) setCapacity(p *engine.Process, pv *corev1.PersistentVolume, size, before apiresource.Quantity, onNode bool) error {
 	patch := capacityPatch(pv, size)
-	// EXP-022: only while the node has something to do, and the first value stays.
+	// EXP-022: the size before is recorded only if the node has to expand, and only once.
 	if onNode && !hasPreResize(pv) {
 		was := before.String()
 		patch.setPreResize(&was)
@@ -47,44 +49,46 @@ func (g *grower) setCapacity(p *engine.Process, pv *corev1.PersistentVolume, siz
 	if err != nil {
 		return fmt.Errorf("update capacity of PV %s failed: %w", pv.Name, err)
 	}
-	g.volumes.put(newer)
+	ex.volumes.put(newer)
 	return nil
 }
 
-// markNodePending leaves the rest to the node (EXP-023).
-func (g *grower) markNodePending(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+// markNodePending records in the claim that the node has to expand (EXP-023).
+func (ex *expander) markNodePending(p *engine.Process, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
-	// EXP-023: Resizing stays.
+	// EXP-023: the condition Resizing stays.
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, true, nodePending(p))
 	objects.RemoveClaimAnnotation(edited, objects.AnnNodeExpansionNotRequired)
 	objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimNodeResizePending)
-	newer, err := g.mark(p, claim, edited, claimstatus.Patch)
+	newer, err := ex.patchStatus(p, claim, edited, claimstatus.Patch)
 	if err != nil {
 		return claim, fmt.Errorf("mark PVC %q as node expansion required failed: %w", api.KeyOf(claim), err)
 	}
-	// EXP-023
-	g.events.Event(p, newer, corev1.EventTypeNormal, reasonFileSystemRequired, "Require file system resize of volume on node")
+	// EXP-023: an Event reports that the node has to expand.
+	ex.events.Event(p, newer, corev1.EventTypeNormal, reasonFileSystemRequired, "Require file system resize of volume on node")
 	return newer, nil
 }
 
-// markFinished ends an expansion in which nodes have no part (EXP-024).
-func (g *grower) markFinished(p *engine.Process, claim *corev1.PersistentVolumeClaim, size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
+// markFinished records in the claim that the expansion is finished and nodes have nothing to do (EXP-024).
+func (ex *expander) markFinished(p *engine.Process, claim *corev1.PersistentVolumeClaim,
+	size apiresource.Quantity) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	objects.SetClaimCapacity(edited, size)
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, false)
 	objects.SetResizeStatus(edited, "")
-	// EXP-024: so that no kubelet expands what is expanded.
+	// EXP-024: with the annotation, no kubelet expands the volume again.
 	objects.SetClaimAnnotation(edited, objects.AnnNodeExpansionNotRequired, "true")
-	newer, err := g.mark(p, claim, edited, claimstatus.Patch)
+	newer, err := ex.patchStatus(p, claim, edited, claimstatus.Patch)
 	if err != nil {
 		return claim, fmt.Errorf("mark PVC %q as resize finished failed: %w", api.KeyOf(claim), err)
 	}
-	g.events.Event(p, newer, corev1.EventTypeNormal, reasonResizeSuccessful, "Resize volume succeeded")
+	ex.events.Event(p, newer, corev1.EventTypeNormal, reasonResizeSuccessful, "Resize volume succeeded")
 	return newer, nil
 }
 
-// markFailed writes a final error into the claim, whatever its version (EXP-025).
-func (g *grower) markFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, cause error, infeasible bool) (*corev1.PersistentVolumeClaim, error) {
+// markFailed records a final error in the claim (EXP-025).
+func (ex *expander) markFailed(p *engine.Process, claim *corev1.PersistentVolumeClaim, cause error,
+	infeasible bool) (*corev1.PersistentVolumeClaim, error) {
 	edited := objects.CopyOfClaim(claim)
 	if infeasible {
 		objects.SetResizeStatus(edited, corev1.PersistentVolumeClaimControllerResizeInfeasible)
@@ -92,8 +96,8 @@ func (g *grower) markFailed(p *engine.Process, claim *corev1.PersistentVolumeCla
 	edited.Status.Conditions = objects.ReplaceResizeConditions(claim.Status.Conditions, true, corev1.PersistentVolumeClaimCondition{
 		Type: corev1.PersistentVolumeClaimControllerResizeError, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now()),
 		Message: fmt.Sprintf("failed to expand pvc with %v", cause)})
-	// EXP-025: that it failed is true of any version.
-	newer, err := g.mark(p, claim, edited, claimstatus.Force)
+	// EXP-025: the patch has no version, so it never conflicts.
+	newer, err := ex.patchStatus(p, claim, edited, claimstatus.Force)
 	if err != nil {
 		return claim, fmt.Errorf("mark PVC %q as controller expansion failed, errored with: %w", api.KeyOf(claim), err)
 	}

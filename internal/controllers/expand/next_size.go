@@ -7,17 +7,17 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// Step is what is to be done for a claim that asks for more than it has (EXP-030).
+// Step is the next step for a claim whose request is larger than its capacity (EXP-030).
 type Step struct {
-	// Size is what the volume is to be expanded to.
+	// Size is the size to expand the volume to.
 	Size apiresource.Quantity
-	// Stop says that nothing is to be done here.
+	// Stop: there is nothing to do now.
 	Stop bool
-	// NodeOnly says that only the node has to try again (EXP-023), without a call to the plugin.
+	// NodeOnly: only the node has to try again, without a call to the plugin (EXP-023).
 	NodeOnly bool
 }
 
-// InTreeSize is the next step of the expand controller for a volume of an in-tree plugin (EXP-030). It reads its arguments only.
+// InTreeSize returns the next step of the expand controller for a volume of an in-tree plugin (EXP-030). It reads its arguments only.
 func InTreeSize(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) Step {
 	s := sizesOf(claim, pv)
 	// EXP-030: the column of in-tree plugins.
@@ -35,8 +35,8 @@ func InTreeSize(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume
 	return Step{Size: s.allocated}
 }
 
-// ResizerSize is the next step of the external resizer (EXP-030). failed says that the last call to the driver had a final error;
-// canExpand that the driver does something outside of nodes. It reads its arguments only.
+// ResizerSize returns the next step of the external-resizer (EXP-030). failed: the last call to the driver had a final error; canExpand:
+// the driver expands in the controller, not only on nodes. It reads its arguments only.
 func ResizerSize(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume, failed, canExpand bool) Step {
 	s := sizesOf(claim, pv)
 	if s.smaller {
@@ -59,17 +59,17 @@ func ResizerSize(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolum
 	return Step{Size: s.allocated}
 }
 
-// smallerStep is the column of CSI drivers in EXP-030, where the volume is smaller than the request.
+// smallerStep returns the step for a volume that is smaller than the request (EXP-030, column of CSI drivers).
 func (s sizes) smallerStep(status corev1.ClaimResourceStatus, failed bool) Step {
-	// EXP-030
+	// EXP-030: the status decides.
 	switch status {
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:
-		// The node finishes what was begun before something larger is begun.
+		// The node finishes the current expansion before a larger one begins.
 		return Step{Size: s.allocated, Stop: s.volume.Cmp(s.allocated) >= 0}
 	case corev1.PersistentVolumeClaimNodeResizeInfeasible:
 		return Step{Size: s.allocated}
 	case corev1.PersistentVolumeClaimControllerResizeInProgress:
-		// The driver may still be at it, unless it has said that it failed.
+		// The driver may still be working on it, unless it has reported a final error.
 		if !failed {
 			return Step{Size: s.allocated}
 		}
@@ -77,7 +77,7 @@ func (s sizes) smallerStep(status corev1.ClaimResourceStatus, failed bool) Step 
 	return Step{Size: s.request}
 }
 
-// sizes are those that EXP-030 looks at.
+// sizes are the sizes that EXP-030 compares.
 type sizes struct {
 	request, volume apiresource.Quantity
 	allocated       apiresource.Quantity // the request if there is none
@@ -109,19 +109,19 @@ func wantsMore(claim *corev1.PersistentVolumeClaim) bool {
 	return request.Cmp(capacityOf(claim)) > 0
 }
 
-// hasAll reports whether the claim can use all of the volume.
+// hasAll reports whether the capacity of the claim is that of the volume.
 func hasAll(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
 	capacity := capacityOf(claim)
 	return capacity.Cmp(pv.Spec.Capacity[corev1.ResourceStorage]) >= 0
 }
 
-// isBoundTo reports whether the volume is bound to this very claim. The name is not looked at.
+// isBoundTo reports whether the volume is bound to this claim. Namespace and uid count, the name does not.
 func isBoundTo(pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	ref := pv.Spec.ClaimRef
 	return ref != nil && ref.Namespace == claim.Namespace && ref.UID == claim.UID
 }
 
-// hasPreResize reports whether the volume remembers its capacity before an expansion.
+// hasPreResize reports whether the volume has the annotation with its capacity before an expansion.
 func hasPreResize(pv *corev1.PersistentVolume) bool {
 	_, ok := pv.Annotations[objects.AnnPreResizeCapacity]
 	return ok

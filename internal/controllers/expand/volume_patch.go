@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// volumePatch changes a PersistentVolume, whatever its version (EXP-005).
+// volumePatch is a patch of a PersistentVolume (EXP-005).
 type volumePatch struct {
 	Metadata *volumePatchMetadata `json:"metadata,omitempty"`
 	Spec     *volumePatchSpec     `json:"spec,omitempty"`
@@ -32,16 +32,16 @@ func (patch volumePatch) apply(p *engine.Process, name string) (*corev1.Persiste
 	if err != nil {
 		panic("expand: a patch cannot be written as JSON: " + err.Error())
 	}
-	// EXP-005: no version, so it never conflicts.
+	// EXP-005: the patch has no version, so it never conflicts.
 	return p.API().Volumes.Patch(p, name, data, api.Main)
 }
 
-// setPreResize sets pre-resize-capacity; nil removes it.
+// setPreResize sets the annotation pre-resize-capacity; nil removes it.
 func (patch *volumePatch) setPreResize(value *string) {
 	patch.Metadata = &volumePatchMetadata{Annotations: map[string]*string{objects.AnnPreResizeCapacity: value}}
 }
 
-// capacityPatch gives a volume its new size.
+// capacityPatch returns a patch that sets the capacity of a volume. It is empty if that is the capacity already.
 func capacityPatch(pv *corev1.PersistentVolume, size apiresource.Quantity) volumePatch {
 	var patch volumePatch
 	if was := pv.Spec.Capacity[corev1.ResourceStorage]; was.Cmp(size) != 0 || was.String() != size.String() {
@@ -50,7 +50,7 @@ func capacityPatch(pv *corev1.PersistentVolume, size apiresource.Quantity) volum
 	return patch
 }
 
-// removePreResize takes pre-resize-capacity off a volume.
+// removePreResize removes the annotation pre-resize-capacity.
 func removePreResize(p *engine.Process, pv *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	var patch volumePatch
 	patch.setPreResize(nil)
