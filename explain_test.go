@@ -232,7 +232,7 @@ func TestExplanationsHold(t *testing.T) {
 		cfg, _ := history.Config(seed)
 		c := newCluster(t, cfg)
 		chance := rand.New(rand.NewPCG(uint64(seed), 1))
-		require.NoError(t, history.Play(c, chance.IntN, history.Options{Steps: 40, Nodes: true, Faults: seed%2 == 1, Meddling: seed%4 >= 2}, nil))
+		require.NoError(t, history.Run(c, chance.IntN, history.Options{Steps: 40, Nodes: true, Faults: seed%2 == 1, UserEdits: seed%4 >= 2}, nil))
 		c.Faults.Clear()
 		for _, name := range c.Controllers() {
 			if name != "kubelet/n1" && name != "machine/n1" {

@@ -32,7 +32,7 @@ func TestHistoriesWithFaults(t *testing.T) {
 }
 
 func TestHistoriesWithMeddlers(t *testing.T) {
-	playHistories(t, history.Options{Steps: 40, Faults: true, Meddling: true})
+	playHistories(t, history.Options{Steps: 40, Faults: true, UserEdits: true})
 }
 
 func TestHistoriesOfPods(t *testing.T) {
@@ -51,10 +51,10 @@ func playHistories(t *testing.T, opts history.Options) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		w := &witness{Cluster: c, gentle: !opts.Meddling}
+		w := &witness{Cluster: c, gentle: !opts.UserEdits}
 		w.watch(r)
 		choose := func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "choice") }
-		if err := history.Play(c, choose, opts, w.check); err != nil {
+		if err := history.Run(c, choose, opts, w.check); err != nil {
 			r.Fatal(err)
 		}
 		if err := calmDown(c, opts); err != nil {
@@ -76,18 +76,18 @@ func playHistories(t *testing.T, opts history.Options) {
 // calmDown ends all faults and waits until everything that can run runs, every deleted pod is gone, and nothing is left over that has
 // to go.
 func calmDown(c *volsim.Cluster, opts history.Options) error {
-	if err := history.Calm(c, history.Patience); err != nil {
+	if err := history.Recover(c, history.SettleTime); err != nil {
 		return err
 	}
 	if err := allBound(c); err != nil {
-		return fmt.Errorf("%w after %v without faults", err, history.Patience)
+		return fmt.Errorf("%w after %v without faults", err, history.SettleTime)
 	}
 	if opts.Nodes {
 		if err := podsSettled(c); err != nil {
-			return fmt.Errorf("%w after %v without faults", err, history.Patience)
+			return fmt.Errorf("%w after %v without faults", err, history.SettleTime)
 		}
 	}
-	if err := c.Advance(history.Leftovers); err != nil {
+	if err := c.Advance(history.CleanupTime); err != nil {
 		return err
 	}
 	if opts.Growth {
@@ -106,7 +106,7 @@ func TestHistoriesBySeed(t *testing.T) {
 	}{
 		{"gentle users", history.Options{Steps: 60}, nil},
 		{"faults", history.Options{Steps: 60, Faults: true}, nil},
-		{"meddlers", history.Options{Steps: 60, Faults: true, Meddling: true}, []string{"bound-both-ways"}},
+		{"meddlers", history.Options{Steps: 60, Faults: true, UserEdits: true}, []string{"bound-both-ways"}},
 		{"pods", history.Options{Steps: 60, Nodes: true}, nil},
 		{"growing volumes", history.Options{Steps: 60, Nodes: true, Growth: true}, nil},
 		{"growing volumes and faults", history.Options{Steps: 60, Nodes: true, Faults: true, Growth: true}, nil},
@@ -121,7 +121,7 @@ func TestHistoriesBySeed(t *testing.T) {
 				c, err := volsim.New(cfg)
 				require.NoError(t, err)
 				rng := rand.New(rand.NewPCG(uint64(seed), 42))
-				require.NoError(t, history.Play(c, rng.IntN, sort.opts, nil), "seed %d", seed)
+				require.NoError(t, history.Run(c, rng.IntN, sort.opts, nil), "seed %d", seed)
 				require.NoError(t, calmDown(c, sort.opts), "seed %d", seed)
 				if broken := check.Unforced(c.Violations()); len(broken) > 0 {
 					t.Fatalf("seed %d: %v", seed, broken[0])

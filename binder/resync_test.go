@@ -26,16 +26,16 @@ func TestFullResync(t *testing.T) {
 		opts history.Options
 		lag  map[string]time.Duration
 	}{
-		{name: "gentle users", opts: history.Options{Steps: 50}},
-		{name: "meddlers", opts: history.Options{Steps: 50, Meddling: true}},
-		{name: "a watch that lags", opts: history.Options{Steps: 50, Meddling: true}, lag: lag(700 * time.Millisecond)},
-		{name: "a watch that lags by more than a resync", opts: history.Options{Steps: 50, Meddling: true}, lag: lag(17 * time.Second)},
+		{name: "users", opts: history.Options{Steps: 50}},
+		{name: "users who edit the fields of controllers", opts: history.Options{Steps: 50, UserEdits: true}},
+		{name: "a watch that lags", opts: history.Options{Steps: 50, UserEdits: true}, lag: lag(700 * time.Millisecond)},
+		{name: "a watch that lags by more than a resync", opts: history.Options{Steps: 50, UserEdits: true}, lag: lag(17 * time.Second)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				picks := rapid.SliceOfN(rapid.IntRange(0, 1<<20), 300, 300).Draw(r, "picks")
-				test.opts.Whole = true
+				test.opts.SpansOnly = true
 				play := func(full bool) string {
 					cfg, _ := history.Config(0)
 					cfg.FullResync, cfg.Lag = full, test.lag
@@ -64,10 +64,10 @@ func runPicks(r *rapid.T, cfg volsim.Config, opts history.Options, picks []int) 
 		at++
 		return picks[at%len(picks)] % n
 	}
-	if err := history.Play(c, choose, opts, nil); err != nil {
+	if err := history.Run(c, choose, opts, nil); err != nil {
 		r.Fatal(err)
 	}
-	if err := history.Calm(c, 2*time.Minute); err != nil {
+	if err := history.Recover(c, 2*time.Minute); err != nil {
 		r.Fatal(err)
 	}
 	var out strings.Builder

@@ -22,9 +22,9 @@ import (
 // TestUnchangedReports: MNT-008, ATT-044, skipping reports that change nothing has exactly the effects of making all of them.
 func TestUnchangedReports(t *testing.T) {
 	for _, opts := range []history.Options{
-		{Steps: 60, Whole: true, Nodes: true},
-		{Steps: 60, Whole: true, Nodes: true, Faults: true, Writes: true},
-		{Steps: 60, Whole: true, Nodes: true, Faults: true, Writes: true, Meddling: true},
+		{Steps: 60, SpansOnly: true, Nodes: true},
+		{Steps: 60, SpansOnly: true, Nodes: true, Faults: true, WritesOnly: true},
+		{Steps: 60, SpansOnly: true, Nodes: true, Faults: true, WritesOnly: true, UserEdits: true},
 	} {
 		differ := 0
 		for seed := uint64(200); seed < 225; seed++ {
@@ -57,7 +57,7 @@ func (r *reads) OnFault(func())       {}
 // TestSkippedSyncs: MNT-009, MNT-069, where requests take no time, skipping the syncs of pods that run well has the same effects as
 // running all of them.
 func TestSkippedSyncs(t *testing.T) {
-	opts, differ := history.Options{Steps: 60, Whole: true, Nodes: true}, 0
+	opts, differ := history.Options{Steps: 60, SpansOnly: true, Nodes: true}, 0
 	for seed := uint64(300); seed < 325; seed++ {
 		var few, many reads
 		some, _ := runReports(t, opts, seed, func(cfg *volsim.Config) { cfg.Injector = &few })
@@ -86,8 +86,8 @@ func runReports(t *testing.T, opts history.Options, seed uint64, change func(*vo
 	c, err := volsim.New(cfg)
 	require.NoError(t, err)
 	defer c.Close()
-	require.NoError(t, history.Play(c, rand.New(rand.NewPCG(seed, 7)).IntN, opts, nil))
-	require.NoError(t, history.Calm(c, 40*time.Minute))
+	require.NoError(t, history.Run(c, rand.New(rand.NewPCG(seed, 7)).IntN, opts, nil))
+	require.NoError(t, history.Recover(c, 40*time.Minute))
 	var out strings.Builder
 	unchanged := 0
 	for e := range c.Trace().Entries() {

@@ -11,27 +11,27 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// changeRequest has a user ask for another size: more, or less again after an expansion failed. Many of these are refused.
-func (p *player) changeRequest() error {
-	claims := p.Claims.List()
+// changeRequest requests another size for a claim: a larger one, or a smaller one after a failed expansion. The API server rejects many.
+func (r *runner) changeRequest() error {
+	claims := r.Claims.List()
 	if len(claims) == 0 {
 		return nil
 	}
-	claim := claims[p.choose(len(claims))]
-	size := pick(p.choose, "2Gi", "3Gi", "4Gi", "6Gi", "12Gi", "20Gi")
-	return p.try(p.Patch(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}},
+	claim := claims[r.choose(len(claims))]
+	size := pick(r.choose, "2Gi", "3Gi", "4Gi", "6Gi", "12Gi", "20Gi")
+	return r.try(r.Patch(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}},
 		`{"spec":{"resources":{"requests":{"storage":"`+size+`"}}}}`))
 }
 
-// failExpansion has the driver refuse to expand volumes, on the node or outside of it, or lose its replies.
-func (p *player) failExpansion() error {
-	match := fake.Match{Target: Driver, Verb: string(pick(p.choose, storage.Expand, storage.NodeExpand))}
-	err := storage.Errorf(pick(p.choose, storage.Internal, storage.DeadlineExceeded, storage.OutOfRange, storage.FailedPrecondition, storage.ResourceExhausted), "cannot grow")
-	times := 1 + p.choose(3)
-	if p.chance(3) {
-		p.Faults.Lose(match, err).Times(times)
+// failExpansion makes the driver fail to expand volumes, in the storage system or on the node, or lose its replies.
+func (r *runner) failExpansion() error {
+	match := fake.Match{Target: Driver, Verb: string(pick(r.choose, storage.Expand, storage.NodeExpand))}
+	err := storage.Errorf(pick(r.choose, storage.Internal, storage.DeadlineExceeded, storage.OutOfRange, storage.FailedPrecondition, storage.ResourceExhausted), "cannot grow")
+	times := 1 + r.choose(3)
+	if r.oneIn(3) {
+		r.Faults.Lose(match, err).Times(times)
 	} else {
-		p.Faults.Add(match, api.Fault{Err: err, Delay: pick(p.choose, 0, time.Second, time.Minute)}).Times(times)
+		r.Faults.Add(match, api.Fault{Err: err, Delay: pick(r.choose, 0, time.Second, time.Minute)}).Times(times)
 	}
-	return p.Faults.Err()
+	return r.Faults.Err()
 }

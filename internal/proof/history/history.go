@@ -1,5 +1,5 @@
-// Package history makes up random histories of a cluster: what users do, what goes wrong, how time passes. Whoever chooses is a
-// parameter, so that the same moves serve property tests, which shrink, and runs by seed, which are fast.
+// Package history generates random histories of a cluster: actions of users, faults, and the passing of time. The source of choices is a
+// parameter, so that property tests, which shrink, and runs by seed, which are fast, share the same steps.
 package history
 
 import (
@@ -19,23 +19,24 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Choose picks a number from 0 to n-1.
+// Choose returns a number from 0 to n-1.
 type Choose func(n int) int
 
-// Options say what may happen. The zero value is users who leave pointers alone, and no faults.
+// Options select the steps of a history. With the zero value, users edit only their own fields, and there are no faults.
 type Options struct {
+	// Steps is the number of steps.
 	Steps int
-	// Meddling has users edit what controllers own: claimRef, finalizers, annotations.
-	Meddling bool
-	// Faults has API calls and backend calls fail, wait and lose their replies, and controllers crash.
+	// UserEdits adds edits by users of fields that controllers own: claimRef, finalizers, annotations.
+	UserEdits bool
+	// Faults adds API calls and backend calls that fail, take long or lose their replies, and crashes of controllers.
 	Faults bool
-	// Whole has time pass in spans only, never event by event, so that the same choices mean the same to runs whose events differ.
-	Whole bool
-	// Writes has API faults hit writes only, so that the same choices mean the same to runs that read more or less often.
-	Writes bool
-	// Nodes has pods run on two nodes; with Faults, these stop, reboot, lose the network and are taken out of service.
+	// SpansOnly advances time in spans, never event by event, so that the same choices mean the same in runs whose events differ.
+	SpansOnly bool
+	// WritesOnly limits API faults to writes, so that the same choices mean the same in runs that read more or less often.
+	WritesOnly bool
+	// Nodes adds pods on two nodes; with Faults, nodes stop, reboot, lose the network and are taken out of service.
 	Nodes bool
-	// Growth has classes whose volumes can be expanded, and users who ask for more, and for less again; with Faults, expansions fail.
+	// Growth adds classes whose volumes can be expanded, and requests for other sizes; with Faults, expansions fail.
 	Growth bool
 }
 
@@ -48,7 +49,7 @@ const (
 	Driver = "disk.example.com"
 )
 
-// Config is the configuration of a cluster for a history. The backends in it keep what happened to the data.
+// Config returns the configuration of a cluster for a history, and its backends, which record what happened to the data.
 func Config(seed int64) (volsim.Config, []*fake.Memory) {
 	inTree := fake.InTree(InTree, fake.Lenient())
 	nfs := fake.NFS()
@@ -57,20 +58,20 @@ func Config(seed int64) (volsim.Config, []*fake.Memory) {
 		[]*fake.Memory{inTree.Memory, nfs.Memory, driver}
 }
 
-// Play makes moves on the cluster. What the API server refuses is part of history; an error means that the cluster itself is wrong.
-// Each call to moved follows a move.
-func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) error {
-	p := &player{Cluster: c, choose: choose, opts: opts}
-	moves := []func() error{
-		p.createVolume, p.createVolume, p.createClaim, p.createClaim, p.createClaim, p.createClass,
-		p.deleteClaim, p.deleteVolume, p.createPod, p.deletePod, p.changePolicy,
-		p.wait, p.wait, p.run, p.run,
+// Run takes random steps in the cluster, and calls afterStep, unless it is nil, after each. A request that the API server rejects is part of the
+// history; an error means that the cluster itself is wrong.
+func Run(c *volsim.Cluster, choose Choose, opts Options, afterStep func() error) error {
+	r := &runner{Cluster: c, choose: choose, opts: opts}
+	steps := []func() error{
+		r.createVolume, r.createVolume, r.createClaim, r.createClaim, r.createClaim, r.createClass,
+		r.deleteClaim, r.deleteVolume, r.createPod, r.deletePod, r.changePolicy,
+		r.wait, r.wait, r.stepEvents, r.stepEvents,
 	}
-	if opts.Meddling {
-		moves = append(moves, p.clearClaimRef, p.clearUID, p.dropFinalizers, p.dropAnnotation, p.selectNode)
+	if opts.UserEdits {
+		steps = append(steps, r.clearClaimRef, r.clearUID, r.dropFinalizers, r.dropAnnotation, r.selectNode)
 	}
 	if opts.Faults {
-		moves = append(moves, p.failAPI, p.failBackend, p.crash)
+		steps = append(steps, r.failAPI, r.failBackend, r.crash)
 	}
 	if opts.Nodes {
 		for _, name := range nodes {
@@ -78,23 +79,23 @@ func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) er
 				return err
 			}
 		}
-		moves = append(moves, p.createPod, p.createDatabase, p.createDatabase, p.createDatabase, p.deletePodGracefully, p.wait)
+		steps = append(steps, r.createPod, r.createDatabase, r.createDatabase, r.createDatabase, r.deletePodGracefully, r.wait)
 		if opts.Faults {
-			moves = append(moves, p.breakNode, p.mendNode, p.condemnNode)
+			steps = append(steps, r.breakNode, r.repairNode, r.giveUpNode)
 		}
 	}
 	if opts.Growth {
-		moves = append(moves, p.changeRequest, p.changeRequest, p.changeRequest)
+		steps = append(steps, r.changeRequest, r.changeRequest, r.changeRequest)
 		if opts.Faults {
-			moves = append(moves, p.failExpansion, p.failExpansion)
+			steps = append(steps, r.failExpansion, r.failExpansion)
 		}
 	}
 	for range opts.Steps {
-		if err := moves[choose(len(moves))](); err != nil {
+		if err := steps[choose(len(steps))](); err != nil {
 			return err
 		}
-		if moved != nil {
-			if err := moved(); err != nil {
+		if afterStep != nil {
+			if err := afterStep(); err != nil {
 				return err
 			}
 		}
@@ -102,8 +103,8 @@ func Play(c *volsim.Cluster, choose Choose, opts Options, moved func() error) er
 	return nil
 }
 
-// Calm ends all faults, starts what has crashed and lets d pass.
-func Calm(c *volsim.Cluster, d time.Duration) error {
+// Recover ends all faults, restarts crashed controllers and nodes, and advances time by d.
+func Recover(c *volsim.Cluster, d time.Duration) error {
 	c.Faults.Clear()
 	for _, name := range c.Controllers() {
 		if err := c.Restart(name); err != nil {
@@ -113,19 +114,19 @@ func Calm(c *volsim.Cluster, d time.Duration) error {
 	for _, name := range nodes {
 		node, err := c.Node(name)
 		if err != nil {
-			continue // there is no such node in this history
+			continue // this history has no nodes
 		}
 		node.Partition(false)
 		node.Start()
-		if err := condemn(c, name, false); err != nil {
+		if err := setOutOfService(c, name, false); err != nil {
 			return err
 		}
 	}
 	return c.Advance(d)
 }
 
-// condemn taints a node as out of service, so that its volumes are detached by force, or takes the taint away.
-func condemn(c *volsim.Cluster, node string, outOfService bool) error {
+// setOutOfService taints a node as out of service, so that its volumes are detached by force, or removes the taint.
+func setOutOfService(c *volsim.Cluster, node string, outOfService bool) error {
 	patch := `{"spec":{"taints":null}}`
 	if outOfService {
 		patch = `{"spec":{"taints":[{"key":"` + corev1.TaintNodeOutOfService + `","effect":"NoExecute"}]}}`
@@ -133,7 +134,7 @@ func condemn(c *volsim.Cluster, node string, outOfService bool) error {
 	return c.Patch(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, patch)
 }
 
-type player struct {
+type runner struct {
 	*volsim.Cluster
 	choose Choose
 	opts   Options
@@ -142,209 +143,209 @@ type player struct {
 
 func pick[T any](choose Choose, from ...T) T { return from[choose(len(from))] }
 
-func (p *player) chance(oneIn int) bool { return p.choose(oneIn) == oneIn-1 }
+func (r *runner) oneIn(n int) bool { return r.choose(n) == n-1 }
 
-// try takes the outcome of an API call by a user: a refusal is nothing special.
-func (p *player) try(error) error { return nil }
+// try ignores the error of a user's API call: a rejected request is part of the history.
+func (r *runner) try(error) error { return nil }
 
-func (p *player) size() string { return pick(p.choose, "1Gi", "2Gi", "3Gi", "5Gi", "5Gi", "10Gi") }
-func (p *player) modes() []string {
-	if p.opts.Nodes {
-		// With both modes a volume goes to any number of nodes, and drivers are told that only one may write.
-		return pick(p.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWX"}, []string{"ROX"}, []string{"RWOP"})
+func (r *runner) size() string { return pick(r.choose, "1Gi", "2Gi", "3Gi", "5Gi", "5Gi", "10Gi") }
+func (r *runner) modes() []string {
+	if r.opts.Nodes {
+		// No RWO together with RWX: such a volume is attached to any number of nodes, but the driver is asked for a single writer.
+		return pick(r.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWX"}, []string{"ROX"}, []string{"RWOP"})
 	}
-	return pick(p.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWO", "ROX"}, []string{"RWX"}, []string{"RWO", "RWX"})
+	return pick(r.choose, []string{"RWO"}, []string{"RWO"}, []string{"RWO", "ROX"}, []string{"RWX"}, []string{"RWO", "RWX"})
 }
-func (p *player) class() string {
-	return pick(p.choose, "", "", "static", "fast", "late", "external", "external-late")
+func (r *runner) class() string {
+	return pick(r.choose, "", "", "static", "fast", "late", "external", "external-late")
 }
-func (p *player) volume() string { return pick(p.choose, "pv1", "pv2", "pv3", "pv4", "pv5") }
-func (p *player) claim() string {
-	return pick(p.choose, "default/c1", "default/c2", "default/c3", "other/c1")
+func (r *runner) volume() string { return pick(r.choose, "pv1", "pv2", "pv3", "pv4", "pv5") }
+func (r *runner) claim() string {
+	return pick(r.choose, "default/c1", "default/c2", "default/c3", "other/c1")
 }
 
-func (p *player) createVolume() error {
+func (r *runner) createVolume() error {
 	opts := []fake.Option{
-		fake.Modes(p.modes()...), fake.InClass(p.class()),
-		fake.Policy(pick(p.choose, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle)),
+		fake.Modes(r.modes()...), fake.InClass(r.class()),
+		fake.Policy(pick(r.choose, corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle)),
 	}
-	name := p.volume()
-	switch p.choose(3) {
+	name := r.volume()
+	switch r.choose(3) {
 	case 0:
 		opts = append(opts, fake.NFSSource("nfs.example.com", "/"+name))
 	case 1:
 		opts = append(opts, fake.CSISource(Driver, name))
 	}
-	if p.chance(5) {
-		opts = append(opts, fake.ForClaim(p.claim()))
+	if r.oneIn(5) {
+		opts = append(opts, fake.ForClaim(r.claim()))
 	}
-	if p.chance(8) {
+	if r.oneIn(8) {
 		opts = append(opts, fake.Block())
 	}
-	if p.chance(3) {
+	if r.oneIn(3) {
 		opts = append(opts, fake.Labels("tier", "gold"))
 	}
-	return p.try(p.Create(fake.Volume(name, p.size(), opts...)))
+	return r.try(r.Create(fake.Volume(name, r.size(), opts...)))
 }
 
-func (p *player) createClaim() error {
-	opts := []fake.Option{fake.Modes(p.modes()...)}
-	if p.chance(4) {
+func (r *runner) createClaim() error {
+	opts := []fake.Option{fake.Modes(r.modes()...)}
+	if r.oneIn(4) {
 		opts = append(opts, fake.NoClass())
 	} else {
-		opts = append(opts, fake.InClass(p.class()))
+		opts = append(opts, fake.InClass(r.class()))
 	}
-	if p.chance(6) {
-		opts = append(opts, fake.VolumeName(p.volume()))
+	if r.oneIn(6) {
+		opts = append(opts, fake.VolumeName(r.volume()))
 	}
-	if p.chance(8) {
+	if r.oneIn(8) {
 		opts = append(opts, fake.Block())
 	}
-	if p.chance(6) {
+	if r.oneIn(6) {
 		opts = append(opts, fake.Selector("tier", "gold"))
 	}
-	return p.try(p.Create(fake.Claim(p.claim(), p.size(), opts...)))
+	return r.try(r.Create(fake.Claim(r.claim(), r.size(), opts...)))
 }
 
-func (p *player) createClass() error {
+func (r *runner) createClass() error {
 	var opts []fake.Option
-	if p.opts.Growth {
+	if r.opts.Growth {
 		opts = append(opts, fake.Expandable())
 	}
-	switch p.choose(5) {
+	switch r.choose(5) {
 	case 0:
-		return p.try(p.Create(fake.Class("fast", InTree, opts...)))
+		return r.try(r.Create(fake.Class("fast", InTree, opts...)))
 	case 1:
-		return p.try(p.Create(fake.Class("late", InTree, append(opts, fake.WaitForFirstConsumer())...)))
+		return r.try(r.Create(fake.Class("late", InTree, append(opts, fake.WaitForFirstConsumer())...)))
 	case 2:
-		return p.try(p.Create(fake.Class("external", Driver, opts...)))
+		return r.try(r.Create(fake.Class("external", Driver, opts...)))
 	case 3:
-		return p.try(p.Create(fake.Class("external-late", Driver, append(opts, fake.WaitForFirstConsumer())...)))
+		return r.try(r.Create(fake.Class("external-late", Driver, append(opts, fake.WaitForFirstConsumer())...)))
 	}
-	return p.try(p.Create(fake.Class("default", InTree, append(opts, fake.Default())...)))
+	return r.try(r.Create(fake.Class("default", InTree, append(opts, fake.Default())...)))
 }
 
-func (p *player) deleteClaim() error {
-	namespace, name := objects.SplitKey(p.claim())
-	return p.try(p.Delete(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}))
+func (r *runner) deleteClaim() error {
+	namespace, name := objects.SplitKey(r.claim())
+	return r.try(r.Delete(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}))
 }
 
-// anyVolume is one of those that exist, provisioned ones included; nil if there is none.
-func (p *player) anyVolume() *corev1.PersistentVolume {
-	volumes := p.Volumes.List()
+// anyVolume returns a volume that exists, also a provisioned one; nil if there is none.
+func (r *runner) anyVolume() *corev1.PersistentVolume {
+	volumes := r.Volumes.List()
 	if len(volumes) == 0 {
 		return nil
 	}
-	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volumes[p.choose(len(volumes))].Name}}
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volumes[r.choose(len(volumes))].Name}}
 }
 
-func (p *player) onVolume(fn func(pv *corev1.PersistentVolume) error) error {
-	if pv := p.anyVolume(); pv != nil {
-		return p.try(fn(pv))
+func (r *runner) onVolume(fn func(pv *corev1.PersistentVolume) error) error {
+	if pv := r.anyVolume(); pv != nil {
+		return r.try(fn(pv))
 	}
 	return nil
 }
 
-func (p *player) onClaim(patch string) error {
-	namespace, name := objects.SplitKey(p.claim())
-	return p.try(p.Patch(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, patch))
+func (r *runner) onClaim(patch string) error {
+	namespace, name := objects.SplitKey(r.claim())
+	return r.try(r.Patch(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, patch))
 }
 
-func (p *player) deleteVolume() error {
-	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Delete(pv) })
+func (r *runner) deleteVolume() error {
+	return r.onVolume(func(pv *corev1.PersistentVolume) error { return r.Delete(pv) })
 }
 
-func (p *player) changePolicy() error {
-	policy := pick(p.choose, "Retain", "Delete", "Recycle")
-	return p.onVolume(func(pv *corev1.PersistentVolume) error {
-		return p.Patch(pv, `{"spec":{"persistentVolumeReclaimPolicy":"`+policy+`"}}`)
+func (r *runner) changePolicy() error {
+	policy := pick(r.choose, "Retain", "Delete", "Recycle")
+	return r.onVolume(func(pv *corev1.PersistentVolume) error {
+		return r.Patch(pv, `{"spec":{"persistentVolumeReclaimPolicy":"`+policy+`"}}`)
 	})
 }
 
-func (p *player) clearClaimRef() error {
-	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Patch(pv, `{"spec":{"claimRef":null}}`) })
+func (r *runner) clearClaimRef() error {
+	return r.onVolume(func(pv *corev1.PersistentVolume) error { return r.Patch(pv, `{"spec":{"claimRef":null}}`) })
 }
 
-func (p *player) clearUID() error {
-	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Patch(pv, `{"spec":{"claimRef":{"uid":null}}}`) })
+func (r *runner) clearUID() error {
+	return r.onVolume(func(pv *corev1.PersistentVolume) error { return r.Patch(pv, `{"spec":{"claimRef":{"uid":null}}}`) })
 }
 
-func (p *player) dropFinalizers() error {
-	return p.onVolume(func(pv *corev1.PersistentVolume) error { return p.Patch(pv, `{"metadata":{"finalizers":null}}`) })
+func (r *runner) dropFinalizers() error {
+	return r.onVolume(func(pv *corev1.PersistentVolume) error { return r.Patch(pv, `{"metadata":{"finalizers":null}}`) })
 }
 
-func (p *player) dropAnnotation() error {
-	return p.onClaim(`{"metadata":{"annotations":{"` + pick(p.choose, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller") + `":null}}}`)
+func (r *runner) dropAnnotation() error {
+	return r.onClaim(`{"metadata":{"annotations":{"` + pick(r.choose, "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller") + `":null}}}`)
 }
 
-func (p *player) selectNode() error {
-	return p.onClaim(`{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n1"}}}`)
+func (r *runner) selectNode() error {
+	return r.onClaim(`{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":"n1"}}}`)
 }
 
-func (p *player) createPod() error {
-	p.pods++
-	_, claim := objects.SplitKey(p.claim())
+func (r *runner) createPod() error {
+	r.pods++
+	_, claim := objects.SplitKey(r.claim())
 	opts := []fake.Option{fake.Claims(claim)}
-	if !p.chance(3) {
-		opts = append(opts, fake.OnNode(p.node()))
+	if !r.oneIn(3) {
+		opts = append(opts, fake.OnNode(r.node()))
 	}
-	if p.chance(3) {
+	if r.oneIn(3) {
 		opts = append(opts, fake.Annotations("volsim.dev/write-every", "30s"))
-	} else if p.chance(4) {
+	} else if r.oneIn(4) {
 		opts = append(opts, fake.Annotations("volsim.dev/run-for", "20s"))
 	}
-	return p.try(p.Create(fake.Pod(fmt.Sprintf("default/p%d", p.pods%4), opts...)))
+	return r.try(r.Create(fake.Pod(fmt.Sprintf("default/p%d", r.pods%4), opts...)))
 }
 
-// createDatabase makes a pod with a disk that only one node can have, and the disk if there is none.
-func (p *player) createDatabase() error {
-	p.pods++
-	n := p.choose(2)
+// createDatabase creates a pod with a disk that allows one node only, and the disk if it does not exist.
+func (r *runner) createDatabase() error {
+	r.pods++
+	n := r.choose(2)
 	claim, disk := fmt.Sprintf("db%d", n), fmt.Sprintf("disk%d", n)
 	class := ""
-	if p.opts.Growth {
-		// What is to grow has to have a class that allows it.
+	if r.opts.Growth {
+		// Only a class can allow expansion.
 		class = "external"
-		_ = p.try(p.Create(fake.Class(class, Driver, fake.Expandable())))
+		_ = r.try(r.Create(fake.Class(class, Driver, fake.Expandable())))
 	}
-	_ = p.try(p.Create(fake.Volume(disk, "1Gi", fake.CSISource(Driver, disk), fake.ForClaim("default/"+claim), fake.InClass(class))))
-	_ = p.try(p.Create(fake.Claim(claim, "1Gi", fake.VolumeName(disk), fake.InClass(class))))
+	_ = r.try(r.Create(fake.Volume(disk, "1Gi", fake.CSISource(Driver, disk), fake.ForClaim("default/"+claim), fake.InClass(class))))
+	_ = r.try(r.Create(fake.Claim(claim, "1Gi", fake.VolumeName(disk), fake.InClass(class))))
 	opts := []fake.Option{fake.Claims(claim)}
-	if !p.chance(3) {
-		opts = append(opts, fake.OnNode(p.node()))
+	if !r.oneIn(3) {
+		opts = append(opts, fake.OnNode(r.node()))
 	}
-	return p.try(p.Create(fake.Pod(fmt.Sprintf("default/p%d", p.pods%4), opts...)))
+	return r.try(r.Create(fake.Pod(fmt.Sprintf("default/p%d", r.pods%4), opts...)))
 }
 
-func (p *player) deletePod() error {
-	pods := p.Pods.List()
+func (r *runner) deletePod() error {
+	pods := r.Pods.List()
 	if len(pods) == 0 {
 		return nil
 	}
-	if p.opts.Nodes && !p.opts.Faults {
-		return p.deletePodGracefully() // by force a pod goes while its volumes are mounted
+	if r.opts.Nodes && !r.opts.Faults {
+		return r.deletePodGracefully() // a forced deletion removes a pod whose volumes are still mounted
 	}
 	now := int64(0)
-	pod := pods[p.choose(len(pods))]
-	return p.try(p.DeleteWith(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}},
+	pod := pods[r.choose(len(pods))]
+	return r.try(r.DeleteWith(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}},
 		api.DeleteOptions{GracePeriodSeconds: &now}))
 }
 
-func (p *player) node() string { return nodes[p.choose(len(nodes))] }
+func (r *runner) node() string { return nodes[r.choose(len(nodes))] }
 
-func (p *player) deletePodGracefully() error {
-	pods := p.Pods.List()
+func (r *runner) deletePodGracefully() error {
+	pods := r.Pods.List()
 	if len(pods) == 0 {
 		return nil
 	}
-	pod := pods[p.choose(len(pods))]
-	return p.try(p.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}))
+	pod := pods[r.choose(len(pods))]
+	return r.try(r.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}))
 }
 
-func (p *player) breakNode() error {
-	name := p.node()
-	what := p.choose(4)
-	node, err := p.Node(name)
+func (r *runner) breakNode() error {
+	name := r.node()
+	what := r.choose(4)
+	node, err := r.Node(name)
 	if err != nil {
 		return err
 	}
@@ -362,105 +363,105 @@ func (p *player) breakNode() error {
 	return nil
 }
 
-func (p *player) mendNode() error {
-	name := p.node()
-	node, err := p.Node(name)
+func (r *runner) repairNode() error {
+	name := r.node()
+	node, err := r.Node(name)
 	if err != nil {
 		return err
 	}
 	node.Partition(false)
 	node.Start()
-	return condemn(p.Cluster, name, false)
+	return setOutOfService(r.Cluster, name, false)
 }
 
-// condemnNode gives a node up, as an administrator does that cannot reach it: the node is tainted, and its pods are deleted by force.
-func (p *player) condemnNode() error {
-	node, now := p.node(), int64(0)
-	if !p.chance(3) {
-		n, err := p.Node(node)
+// giveUpNode taints a node as out of service and deletes its pods by force, as an administrator does with a node that cannot be reached.
+func (r *runner) giveUpNode() error {
+	node, now := r.node(), int64(0)
+	if !r.oneIn(3) {
+		n, err := r.Node(node)
 		if err != nil {
 			return err
 		}
 		n.Partition(true)
 	}
-	for _, pod := range p.Pods.List() {
+	for _, pod := range r.Pods.List() {
 		if pod.Spec.NodeName == node {
-			_ = p.try(p.DeleteWith(pod, api.DeleteOptions{GracePeriodSeconds: &now}))
+			_ = r.try(r.DeleteWith(pod, api.DeleteOptions{GracePeriodSeconds: &now}))
 		}
 	}
-	return condemn(p.Cluster, node, true)
+	return setOutOfService(r.Cluster, node, true)
 }
 
-func (p *player) wait() error {
-	return p.Advance(pick(p.choose, time.Millisecond, 600*time.Millisecond, 4*time.Second, 15*time.Second, 40*time.Second))
+func (r *runner) wait() error {
+	return r.Advance(pick(r.choose, time.Millisecond, 600*time.Millisecond, 4*time.Second, 15*time.Second, 40*time.Second))
 }
 
-// run lets a few events happen, so that the next move falls into the middle of something.
-func (p *player) run() error {
-	if p.opts.Whole {
-		return p.wait()
+// stepEvents runs a few events, so that the next step happens in the middle of the controllers' work.
+func (r *runner) stepEvents() error {
+	if r.opts.SpansOnly {
+		return r.wait()
 	}
-	for range 1 + p.choose(12) {
-		if !p.Step() {
+	for range 1 + r.choose(12) {
+		if !r.Step() {
 			break
 		}
 	}
 	return nil
 }
 
-func (p *player) failAPI() error {
+func (r *runner) failAPI() error {
 	verbs := []string{"update", "update-status", "create", "delete", "get", "patch"}
-	if p.opts.Writes {
+	if r.opts.WritesOnly {
 		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return verb == "get" })
 	}
-	verb := pick(p.choose, verbs...)
+	verb := pick(r.choose, verbs...)
 	match := fake.Match{Target: api.APIServer, Verb: verb}
-	times := 1 + p.choose(3)
+	times := 1 + r.choose(3)
 	err := fmt.Errorf("the server is not able to handle the request")
-	switch p.choose(3) {
+	switch r.choose(3) {
 	case 0:
-		p.Faults.Fail(match, err).Times(times)
+		r.Faults.Fail(match, err).Times(times)
 	case 1:
-		p.Faults.Lose(match, err).Times(times)
+		r.Faults.Lose(match, err).Times(times)
 	default:
-		p.Faults.Slow(match, 3*time.Second).Times(times)
+		r.Faults.Slow(match, 3*time.Second).Times(times)
 	}
-	return p.Faults.Err()
+	return r.Faults.Err()
 }
 
-func (p *player) failBackend() error {
-	match := fake.Match{Target: pick(p.choose, InTree, Driver, "kubernetes.io/nfs")}
-	err := storage.Errorf(pick(p.choose, storage.Internal, storage.Unavailable, storage.DeadlineExceeded), "storage is broken")
-	times := 1 + p.choose(3)
-	if p.chance(2) {
-		p.Faults.Lose(match, err).Times(times)
+func (r *runner) failBackend() error {
+	match := fake.Match{Target: pick(r.choose, InTree, Driver, "kubernetes.io/nfs")}
+	err := storage.Errorf(pick(r.choose, storage.Internal, storage.Unavailable, storage.DeadlineExceeded), "storage is broken")
+	times := 1 + r.choose(3)
+	if r.oneIn(2) {
+		r.Faults.Lose(match, err).Times(times)
 	} else {
-		p.Faults.Add(match, api.Fault{Err: err, Delay: pick(p.choose, 0, time.Second, time.Minute)}).Times(times)
+		r.Faults.Add(match, api.Fault{Err: err, Delay: pick(r.choose, 0, time.Second, time.Minute)}).Times(times)
 	}
-	return p.Faults.Err()
+	return r.Faults.Err()
 }
 
-func (p *player) crash() error {
+func (r *runner) crash() error {
 	var names []string
-	for _, name := range p.Controllers() {
-		// What a machine does when it stops is more than that its containers end: breakNode.
+	for _, name := range r.Controllers() {
+		// breakNode stops nodes: that does more than a crash.
 		if !strings.HasPrefix(name, actors.Node("")) {
 			names = append(names, name)
 		}
 	}
-	name := names[p.choose(len(names))]
-	if err := p.Crash(name); err != nil {
+	name := names[r.choose(len(names))]
+	if err := r.Crash(name); err != nil {
 		return err
 	}
-	if p.chance(2) {
-		return p.Restart(name)
+	if r.oneIn(2) {
+		return r.Restart(name)
 	}
 	return nil
 }
 
-// Patience is the virtual time within which everything that can be bound is bound once nothing goes wrong any more: the longest
-// backoff of an operation (2 min 2 s), the retries of keys that a few injected faults have delayed, and some resyncs.
-const Patience = 10 * time.Minute
+// SettleTime is the virtual time after the last fault within which everything that can be bound is bound: the longest backoff of an operation
+// (2m2s), the retries of keys that injected faults delayed, and some resyncs.
+const SettleTime = 10 * time.Minute
 
-// Leftovers is the virtual time after Patience within which what nobody wants any more is gone.
-const Leftovers = 10 * time.Minute
+// CleanupTime is the virtual time after SettleTime within which storage that is no longer used is deleted.
+const CleanupTime = 10 * time.Minute
