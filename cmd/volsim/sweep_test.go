@@ -119,7 +119,8 @@ func TestSweepExhaustiveScript(t *testing.T) {
 		require.NotContains(t, errOut, "choices")
 		require.Contains(t, out, "as chosen", status)
 	}
-	status, out, _ = play(sweepSmall, "sweep", "-q", "--exhaustive", "--until", "20s", "-")
+	alone := strings.Replace(sweepSmall, sweepVolume+"---\n", "", 1)
+	status, out, _ = play(alone, "sweep", "-q", "--exhaustive", "--until", "20s", "-")
 	require.Zero(t, status)
 	require.Regexp(t, `replay: volsim run --choices [0-9,]+ --until 20s -\n`, out)
 	model := write(t, dir, "model.yaml", runClaim)
@@ -144,6 +145,7 @@ func TestSweepExhaustiveScript(t *testing.T) {
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, errOut, "some.txtar:6: some expect pvc/data phase=Lost: holds in no order")
 	require.Regexp(t, `line 5 held in \d+ runs: some expect pvc/data phase=Pending; replay: volsim run --choices [0-9,]+ `, out)
+	some = write(t, dir, "alone.txtar", "seeds 1..9\n"+strings.Replace(alone, "-- both", "some expect pvc/data phase=Pending\nsome expect pvc/data phase=Lost\n-- both", 1))
 	status, out, errOut = play("", "sweep", "-q", "--exhaustive", "-o", "json", some)
 	require.Zero(t, status, errOut)
 	var report explorationReport
