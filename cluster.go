@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/mount"
@@ -365,9 +366,10 @@ func (c *Cluster) Restart(controller string) error {
 	return nil
 }
 
-// AddController adds a controller of your own and starts it. Seeds, virtual time, faults and crashes apply to it as to the others.
+// AddController adds a controller of your own and starts it. Seeds, virtual time, faults and crashes apply to it as to the others. Its
+// lag is a field of Controller; Config.Lag and Config.Without name the controllers of Kubernetes only.
 func (c *Cluster) AddController(ctl controller.Controller) error {
-	return controller.Run(c.engine, ctl)
+	return internals.AddController(c.engine, ctl)
 }
 
 // AddNode adds a node of that name and starts its kubelet, which creates the Node object unless it exists. By default every Node object

@@ -2,29 +2,34 @@ package controller
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Handler receives the changes of one kind of object, in order. Its functions only queue keys; nil ignores that kind of change. The
-// objects are shared: do not modify them.
-type Handler[T api.Object] struct {
-	Add    func(obj T)      // an object that is new to the cache
-	Update func(old, obj T) // a change of an object
-	Delete func(obj T)      // the last version of an object that is gone
-}
-
 // Cache is a controller's view of one kind of object, as an informer keeps it. It lags behind the API server by the changes that are
 // not delivered yet.
 type Cache[T api.Object] struct{ informer *engine.Informer[T] }
 
-// Watch starts a cache and calls the handler with each change, beginning with an Add for each object that exists. T is a pointer to one
-// of the types that volsim simulates, such as *corev1.Pod; Watch panics for other types.
-func Watch[T api.Object](s *Setup, h Handler[T]) *Cache[T] {
+// Watch starts a cache and calls changed with each change that it receives, beginning with an Added for each object that exists. changed
+// only queues keys. T is a pointer to one of the types that volsim simulates, such as *corev1.Pod; Watch panics for other types.
+func Watch[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 	informer := engine.NewInformer(s.actor, tableOf[T](s.actor.Engine().Store()))
-	informer.Handle(engine.Handler[T]{Add: h.Add, Update: h.Update, Delete: h.Delete})
+	notify := func(kind api.ChangeType, old *T, obj T) {
+		change := api.Change[T]{Type: kind, Key: api.KeyOf(obj), Object: copyOf(obj)}
+		change.Version, _ = strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+		if old != nil {
+			change.Old = copyOf(*old)
+		}
+		changed(change)
+	}
+	informer.Handle(engine.Handler[T]{
+		Add:    func(obj T) { notify(api.Added, nil, obj) },
+		Update: func(old, obj T) { notify(api.Modified, &old, obj) },
+		Delete: func(obj T) { notify(api.Deleted, &obj, obj) },
+	})
 	return &Cache[T]{informer}
 }
 

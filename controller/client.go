@@ -13,19 +13,6 @@ func Get[T api.Object](p *Process, key string) (T, error) {
 	return copied(clientOf[T](p).Get(p.proc, key))
 }
 
-// List reads all objects of a namespace from the API server; "" is every namespace.
-func List[T api.Object](p *Process, namespace string) ([]T, error) {
-	shared, err := clientOf[T](p).List(p.proc, namespace)
-	if err != nil {
-		return nil, err
-	}
-	var objs []T
-	for _, obj := range shared {
-		objs = append(objs, copyOf(obj))
-	}
-	return objs, nil
-}
-
 // Create creates an object and returns it as stored.
 func Create[T api.Object](p *Process, obj T) (T, error) {
 	return copied(clientOf[T](p).Create(p.proc, copyOf(obj)))

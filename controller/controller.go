@@ -7,25 +7,38 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/internals"
 )
 
 // Controller is a controller to add to a cluster, with volsim's Cluster.AddController.
 type Controller struct {
-	// Name identifies the controller in the trace, in faults and for Cluster.Crash. It is required, and must be unique.
+	// Name identifies the controller in the trace, in fault rules, and for Cluster.Crash and Restart. It is required, and must be unique.
 	Name string
-	// Start creates the caches, queues and periodic work of one life of the controller. It is required. It must not call the API server
-	// itself; use Setup.Go.
+	// Lag is how long watch events take to reach its caches, in virtual time. The default zero is no time; negative is an error.
+	Lag time.Duration
+	// Start creates the caches, queues and periodic work of one life of the controller. It is required. It runs again after each crash. It
+	// must not call the API server itself; queue a key instead.
 	Start func(*Setup)
 }
 
-// Run adds the controller to the engine of a cluster and starts it. Tests call Cluster.AddController instead.
-func Run(e *engine.Engine, c Controller) error {
+func init() {
+	internals.AddController = func(e *engine.Engine, controller any) error { return run(e, controller.(Controller)) }
+}
+
+// run adds the controller to the engine of a cluster and starts it.
+func run(e *engine.Engine, c Controller) error {
 	switch {
 	case c.Name == "":
 		return errors.New("add controller: Controller.Name is empty; name the controller")
 	case c.Start == nil:
 		return fmt.Errorf("add controller %q: Controller.Start is nil; give it a function", c.Name)
+	case c.Lag < 0:
+		return fmt.Errorf("add controller %q: Controller.Lag is %v; give zero or more", c.Name, c.Lag)
 	}
+	if _, ok := e.Actor(c.Name); ok {
+		return fmt.Errorf("add controller %q: there is a controller with that name; choose another", c.Name)
+	}
+	e.SetLag(c.Name, c.Lag)
 	_, err := e.NewActor(c.Name, func(a *engine.Actor) {
 		c.Start(&Setup{actor: a, recorder: a.NewRecorder(c.Name)})
 	})
@@ -39,11 +52,6 @@ func Run(e *engine.Engine, c Controller) error {
 type Setup struct {
 	actor    *engine.Actor
 	recorder *engine.Recorder
-}
-
-// Go runs fn once, as soon as possible.
-func (s *Setup) Go(fn func(*Process)) {
-	s.actor.Go("go", func(p *engine.Process) { fn(s.process(p)) })
 }
 
 // Every runs fn after each period; the period begins anew when fn returns. It is background work, for which Settle does not wait.

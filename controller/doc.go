@@ -9,9 +9,7 @@
 //			_, err := controller.Patch[*corev1.PersistentVolumeClaim](p, key, `{"metadata":{"labels":{"seen":"yes"}}}`)
 //			return err // an error is retried, with backoff
 //		})
-//		controller.Watch(s, controller.Handler[*corev1.PersistentVolumeClaim]{
-//			Add: func(claim *corev1.PersistentVolumeClaim) { queue.Add(api.KeyOf(claim)) },
-//		})
+//		controller.Watch(s, func(c api.Change[*corev1.PersistentVolumeClaim]) { queue.Add(c.Key) })
 //	}})
 //
 // Code of a controller starts no goroutines and reads no wall clock: it uses [Process.Now], [Process.Sleep] and queues. At each call

@@ -2,6 +2,7 @@ package examples_test
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/scenario"
-	"github.com/volsim/volsim/volsimtest"
 )
 
 // lessons are the scripts of this folder, in reading order.
@@ -46,7 +46,7 @@ func TestLessons(t *testing.T) {
 			got.WriteString(s.Name() + ": " + result.Summary() + "\n")
 
 			golden := filepath.Join(filepath.Dir(file), "want.txt")
-			if volsimtest.Updating() {
+			if updating() {
 				require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
 			}
 			want, err := os.ReadFile(golden)
@@ -110,3 +110,6 @@ func TestReadingOrder(t *testing.T) {
 		require.Contains(t, string(text), "go run ./cmd/volsim run examples/"+filepath.ToSlash(file)+"\n")
 	}
 }
+
+// updating reports whether the flag -update-scripts of package volsimtest was given.
+func updating() bool { return flag.Lookup("update-scripts").Value.String() == "true" }

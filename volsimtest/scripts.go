@@ -35,9 +35,6 @@ func RunScripts(t *testing.T, patterns ...string) {
 	}
 }
 
-// Updating reports whether the flag -update-scripts was given.
-func Updating() bool { return *update }
-
 func runScript(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -1,4 +1,5 @@
-// Package volsimtest helps to write tests with volsim. [New] returns a cluster whose methods fail the test themselves:
+// Package volsimtest helps to write tests with volsim. [New] returns a cluster whose methods end the test where those of volsim.Cluster
+// return an error:
 //
 //	func TestSmallestVolumeWins(t *testing.T) {
 //		c := volsimtest.New(t)
@@ -8,9 +9,15 @@
 //		c.Settle()
 //		require.Equal(t, "snug", c.Claim("data").Spec.VolumeName)
 //	}
+//
+// At the end of the test it reports the violations of invariants as errors. If the test failed, it also logs the objects that the test
+// used last: each as YAML, why it is in its state, and the last lines of the trace about it.
+//
+// [RunScripts] runs scripts as tests, and [TestBackend] tests a storage backend.
 package volsimtest
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -18,17 +25,24 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/check"
+	"github.com/volsim/volsim/controller"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/mount"
 )
 
 // Cluster is a cluster in a test. Its methods end the test where those of the embedded cluster return an error. For a call that
-// is expected to fail, use the embedded cluster: c.Cluster.Create(obj).
+// is expected to fail, use the embedded cluster: err := c.Cluster.Create(obj).
 type Cluster struct {
 	*volsim.Cluster
-	t testing.TB
+	t    testing.TB
+	used []api.Ref // the objects that the test used, the last one last
 }
 
 // New returns a new cluster, which is closed at the end of the test. It takes at most one configuration; none is the zero Config.
+//
+// If Config.Check is nil, New sets it to check.All. At the end of the test, each violation that no user or fault forced (check.Unforced) is
+// an error of the test. Set Config.Check to an empty slice to check nothing.
 func New(t testing.TB, cfg ...volsim.Config) *Cluster {
 	t.Helper()
 	if len(cfg) > 1 {
@@ -38,49 +52,94 @@ func New(t testing.TB, cfg ...volsim.Config) *Cluster {
 	if len(cfg) == 1 {
 		config = cfg[0]
 	}
-	c, err := volsim.New(config)
+	if config.Check == nil {
+		config.Check = check.All()
+	}
+	inner, err := volsim.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
-	return &Cluster{c, t}
+	c := &Cluster{Cluster: inner, t: t}
+	t.Cleanup(c.end)
+	return c
 }
 
-func (c *Cluster) must(err error) {
+// reported has the tests for which a cluster has reported: only the newest one does.
+var reported sync.Map
+
+// end finishes the test: it reports violations and, if the test failed, what the objects that it used look like.
+func (c *Cluster) end() {
 	c.t.Helper()
+	for _, violation := range check.Unforced(c.Violations()) {
+		c.t.Errorf("an invariant was broken: %v", violation)
+	}
+	if c.t.Failed() {
+		if _, done := reported.LoadOrStore(c.t, true); !done {
+			c.report()
+		}
+	}
+	c.Close()
+}
+
+// must ends the test if a call failed. objs are the objects of the call.
+func (c *Cluster) must(err error, objs ...api.Object) {
+	c.t.Helper()
+	for _, obj := range objs {
+		if api.KindOf(obj) != "" {
+			c.use(api.KindOf(obj), api.KeyOf(obj))
+		}
+	}
 	if err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// Create creates objects in order.
+// Create creates objects in order, and writes what is stored back into them.
 func (c *Cluster) Create(objs ...api.Object) {
 	c.t.Helper()
-	c.must(c.Cluster.Create(objs...))
+	c.must(c.Cluster.Create(objs...), objs...)
 }
 
 // Update replaces an object except for its status.
 func (c *Cluster) Update(obj api.Object) {
 	c.t.Helper()
-	c.must(c.Cluster.Update(obj))
+	c.must(c.Cluster.Update(obj), obj)
 }
 
 // UpdateStatus replaces the status of an object.
 func (c *Cluster) UpdateStatus(obj api.Object) {
 	c.t.Helper()
-	c.must(c.Cluster.UpdateStatus(obj))
+	c.must(c.Cluster.UpdateStatus(obj), obj)
 }
 
 // Patch applies a JSON merge patch to the object that obj names by type, namespace and name.
 func (c *Cluster) Patch(obj api.Object, patch string) {
 	c.t.Helper()
-	c.must(c.Cluster.Patch(obj, patch))
+	c.must(c.Cluster.Patch(obj, patch), obj)
+}
+
+// PatchStatus applies a JSON merge patch to the status of the object that obj names.
+func (c *Cluster) PatchStatus(obj api.Object, patch string) {
+	c.t.Helper()
+	c.must(c.Cluster.PatchStatus(obj, patch), obj)
 }
 
 // Delete deletes the object that obj names by type, namespace and name.
 func (c *Cluster) Delete(obj api.Object) {
 	c.t.Helper()
-	c.must(c.Cluster.Delete(obj))
+	c.must(c.Cluster.Delete(obj), obj)
+}
+
+// DeleteWith is Delete with options.
+func (c *Cluster) DeleteWith(obj api.Object, opts api.DeleteOptions) {
+	c.t.Helper()
+	c.must(c.Cluster.DeleteWith(obj, opts), obj)
+}
+
+// Load stores objects unchanged, including status and uid.
+func (c *Cluster) Load(objs ...api.Object) {
+	c.t.Helper()
+	c.must(c.Cluster.Load(objs...), objs...)
 }
 
 // Apply creates or replaces the objects of a manifest.
@@ -106,6 +165,32 @@ func (c *Cluster) Advance(d time.Duration) {
 func (c *Cluster) Until(cond func() bool, limit time.Duration) {
 	c.t.Helper()
 	c.must(c.Cluster.Until(cond, limit))
+}
+
+// AddController adds a controller of the test's own and starts it.
+func (c *Cluster) AddController(ctl controller.Controller) {
+	c.t.Helper()
+	c.must(c.Cluster.AddController(ctl))
+}
+
+// Crash stops a controller at once.
+func (c *Cluster) Crash(controller string) {
+	c.t.Helper()
+	c.must(c.Cluster.Crash(controller))
+}
+
+// Restart starts a controller that crashed.
+func (c *Cluster) Restart(controller string) {
+	c.t.Helper()
+	c.must(c.Cluster.Restart(controller))
+}
+
+// Node returns a node, which can be stopped, cut off and started. The Node object is in the table Nodes.
+func (c *Cluster) Node(name string) *mount.Node {
+	c.t.Helper()
+	node, err := c.Cluster.Node(name)
+	c.must(err)
+	return node
 }
 
 // Explain says why an object is in its state, such as "pvc/data" or "pod/web".
@@ -138,6 +223,7 @@ func (c *Cluster) Pod(key string) *corev1.Pod {
 func Get[T api.Object](c *Cluster, key string) T {
 	c.t.Helper()
 	obj, err := volsim.Get[T](c.Cluster, key)
+	c.use(api.KindOf(obj), key)
 	c.must(err)
 	return obj
 }

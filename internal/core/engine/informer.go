@@ -2,6 +2,7 @@ package engine
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -109,6 +110,15 @@ func (inf *Informer[T]) deliver(c *api.Change[T]) {
 	}
 	var none T
 	inf.delivered, inf.key = none, ""
+}
+
+// SetLag sets how long changes take to reach the informers that the actor creates from now on.
+func (e *Engine) SetLag(actor string, lag time.Duration) {
+	e.lag = maps.Clone(e.lag) // it is the caller's, from Config
+	if e.lag == nil {
+		e.lag = map[string]time.Duration{}
+	}
+	e.lag[actor] = lag
 }
 
 // KeyOf is store.KeyOf. For the object that a handler receives it allocates no string.

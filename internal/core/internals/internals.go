@@ -1,7 +1,7 @@
 // Package internals gives packages of this module what a cluster hides from its users: the engine that runs it, settings for comparisons
 // and recordings, and more access to its nodes.
 //
-// Packages volsim and mount import this package indirectly, so they cannot be imported here. They set the functions when they are
+// Packages volsim, controller and mount cannot be imported here, because they import this package. They set the functions when they are
 // initialized, and arguments are of type any. A cluster may also be a struct that embeds a *volsim.Cluster.
 package internals
 
@@ -22,6 +22,8 @@ var (
 	Update func(cluster any, obj api.Object, opts store.UpdateOptions) error
 	// Snapshot returns the objects of a *volsim.Cluster as they are now, for package explain.
 	Snapshot func(cluster any) snapshot.Snapshot
+	// AddController adds a controller.Controller to an engine and starts it.
+	AddController func(e *engine.Engine, controller any) error
 	// Options returns the internal settings of a *volsim.Config, which are part of the configuration and copied with it.
 	Options func(config any) *options.Options
 	// Node returns what tools need of a *mount.Node beyond its methods.

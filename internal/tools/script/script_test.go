@@ -1,6 +1,7 @@
 package script_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -14,10 +15,13 @@ func TestScripts(t *testing.T) { volsimtest.RunScripts(t, "testdata/*.txtar") }
 
 func TestReference(t *testing.T) {
 	const file = "../../../docs/scripts.md"
-	if volsimtest.Updating() {
+	if updating() {
 		require.NoError(t, os.WriteFile(file, []byte(script.Reference()), 0o644))
 	}
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, script.Reference(), string(data), "docs/scripts.md is not current: run go test ./internal/tools/script -run TestReference -update-scripts")
 }
+
+// updating reports whether the flag -update-scripts of package volsimtest was given.
+func updating() bool { return flag.Lookup("update-scripts").Value.String() == "true" }
