@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/pvcontroller"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -61,26 +62,21 @@ func (c *Cluster) controllers() []component {
 		}
 		if backends.Can(driver, storage.Create) || backends.Can(driver, storage.Delete) {
 			all = append(all, component{actors.Provisioner(name), func() error {
-				_, err := reclaim.NewProvisioner(c.engine, driver, reclaim.ProvisionerConfig(c.cfg.Provisioner), c.cfg.internal.Provisioner)
+				_, err := reclaim.NewProvisioner(c.engine, driver, sidecar.Config(c.cfg.Provisioner), c.cfg.internal.Provisioner)
 				return err
 			}})
 		}
 		if backends.Can(driver, storage.Attach) {
 			all = append(all, component{actors.Attacher(name), func() error {
-				cfg := c.cfg.Attacher
-				_, err := attach.NewAttacher(c.engine, driver, attach.AttacherConfig{
-					RetryStart: cfg.RetryStart, RetryMax: cfg.RetryMax, Timeout: cfg.Timeout, ResyncPeriod: cfg.ResyncPeriod,
-				}, c.cfg.internal.Attacher)
+				_, err := attach.NewAttacher(c.engine, driver, sidecar.Config(c.cfg.Attacher), c.cfg.internal.Attacher)
 				return err
 			}})
 		}
 		if expand.Resizes(driver) {
 			all = append(all, component{actors.Resizer(name), func() error {
-				cfg, opts := c.cfg.Resizer, c.cfg.internal.Resizer
-				_, err := expand.NewResizer(c.engine, driver, expand.ResizerConfig{
-					RetryStart: cfg.RetryStart, RetryMax: cfg.RetryMax, Timeout: cfg.Timeout, ResyncPeriod: cfg.ResyncPeriod,
-					IgnoreUse: opts.IgnoreUse, ExtraMetadata: opts.ExtraMetadata, Migration: objects.MigratedDriver,
-				})
+				opts := c.cfg.internal.Resizer
+				opts.Migration = objects.MigratedDriver
+				_, err := expand.NewResizer(c.engine, driver, sidecar.Config(c.cfg.Resizer), opts)
 				return err
 			}})
 		}

@@ -141,7 +141,7 @@ func TestBadConfig(t *testing.T) {
 		{"news for the kubelet of no node", volsim.Config{Lag: map[string]time.Duration{actors.Kubelet(""): 1}}, []string{`Config.Lag names "kubelet/"`}},
 		{"without nobody", volsim.Config{Without: []string{"nobody"}}, []string{`Config.Without names "nobody"`, "there are [", actors.PersistentVolume}},
 		{"provisioning retries that shrink", volsim.Config{Backends: []storage.Backend{fake.CSI("a.example.com")},
-			Provisioner: volsim.SidecarConfig{RetryStart: time.Hour}}, []string{"ProvisionerConfig.RetryMax is 5m0s"}},
+			Provisioner: volsim.SidecarConfig{RetryStart: time.Hour}}, []string{"Provisioner.RetryMax is 5m0s"}},
 		{"a scheduler that gives up before it starts", volsim.Config{Scheduler: volsim.SchedulerConfig{BindTimeout: -1}}, []string{"BindTimeout is -1ns"}},
 		{"the far future", volsim.Config{Start: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year 20000", "give zero"}},
 		{"before the calendar", volsim.Config{Start: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"Config.Start is in the year -5", "give zero"}},

@@ -18,42 +18,21 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// AttacherConfig configures an external-attacher. The zero value has the defaults of external-attacher 4.13.
-type AttacherConfig struct {
-	// RetryStart is the delay after the first error of an object; each further error doubles it. Zero is 1 s; negative is an error (ATT-171).
-	RetryStart time.Duration
-	// RetryMax is the longest delay between retries. Zero is 5 min; less than RetryStart is an error (ATT-171).
-	RetryMax time.Duration
-	// Timeout is how long a call to the driver may take. Zero is 15 s; negative is no limit (ATT-172).
-	Timeout time.Duration
-	// ResyncPeriod is the time between syncs of all objects. Zero is 10 min; negative is an error (ATT-170).
-	ResyncPeriod time.Duration
-	// ReconcilePeriod is the time between comparisons with the volumes that the driver reports as attached. Zero is 1 min; negative is an
-	// error (ATT-181).
-	ReconcilePeriod time.Duration
+// attacherDefaults are the settings of external-attacher 4.13 (ATT-170 to ATT-172).
+var attacherDefaults = sidecar.Config{
+	RetryStart: time.Second, RetryMax: 5 * time.Minute, ResyncPeriod: 10 * time.Minute, Timeout: 15 * time.Second,
 }
 
-// defaultAttacherWorkers is the default of options.Attacher.Workers.
-const defaultAttacherWorkers = 10
-
-// complete checks the configuration and fills in the defaults of external-attacher 4.13.
-func (cfg *AttacherConfig) complete() error {
-	const name = "attach: AttacherConfig"
-	if err := sidecar.Complete(name,
-		sidecar.Duration{Field: "RetryStart", Value: &cfg.RetryStart, Default: time.Second},
-		sidecar.Duration{Field: "RetryMax", Value: &cfg.RetryMax, Default: 5 * time.Minute},
-		sidecar.Duration{Field: "Timeout", Value: &cfg.Timeout, Default: 15 * time.Second, MayBeNegative: true},
-		sidecar.Duration{Field: "ResyncPeriod", Value: &cfg.ResyncPeriod, Default: 10 * time.Minute},
-		sidecar.Duration{Field: "ReconcilePeriod", Value: &cfg.ReconcilePeriod, Default: time.Minute},
-	); err != nil {
-		return err
-	}
-	return sidecar.CheckRetries(name, cfg.RetryStart, cfg.RetryMax)
-}
+const (
+	// defaultAttacherWorkers is the default of options.Attacher.Workers.
+	defaultAttacherWorkers = 10
+	// comparePeriod is the time between comparisons with the volumes that the driver reports as attached (ATT-181).
+	comparePeriod = time.Minute
+)
 
 // attacher is the external-attacher of one CSI driver between two crashes.
 type attacher struct {
-	cfg     AttacherConfig
+	cfg     sidecar.Config
 	opts    options.Attacher
 	actor   *engine.Actor
 	driver  string
@@ -74,11 +53,11 @@ type attacher struct {
 
 // NewAttacher adds the external-attacher of a CSI driver to the engine, as actors.Attacher of its name. It returns an error for a negative
 // period or delay, for a RetryMax below RetryStart, and for a backend that is no CSI driver.
-func NewAttacher(e *engine.Engine, driver storage.Backend, cfg AttacherConfig, opts options.Attacher) (*engine.Actor, error) {
+func NewAttacher(e *engine.Engine, driver storage.Backend, cfg sidecar.Config, opts options.Attacher) (*engine.Actor, error) {
 	if driver == nil || backends.IsInTree(driver) {
 		return nil, fmt.Errorf("attach: the backend of an external attacher must be a CSI driver: in-tree plugins attach by themselves")
 	}
-	if err := cfg.complete(); err != nil {
+	if err := cfg.Complete("attach: Attacher", attacherDefaults); err != nil {
 		return nil, err
 	}
 	opts.Workers = sidecar.Workers(opts.Workers, defaultAttacherWorkers)
@@ -88,7 +67,7 @@ func NewAttacher(e *engine.Engine, driver storage.Backend, cfg AttacherConfig, o
 	return e.NewActor(actors.Attacher(driver.Name()), func(a *engine.Actor) { newAttacher(a, driver, cfg, opts).run() })
 }
 
-func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfig, opts options.Attacher) *attacher {
+func newAttacher(actor *engine.Actor, backend storage.Backend, cfg sidecar.Config, opts options.Attacher) *attacher {
 	s := actor.Engine().Store()
 	a := &attacher{
 		cfg:            cfg,
@@ -105,7 +84,7 @@ func newAttacher(actor *engine.Actor, backend storage.Backend, cfg AttacherConfi
 	a.attachments = a.newQueue("attachments", api.VolumeAttachment, a.syncAttachment)
 	a.volumes = a.newQueue("volumes", api.PersistentVolume, a.syncVolume)
 	a.resync = actor.NewTicker(engine.TickerConfig{Name: "resync", Period: cfg.ResyncPeriod, Pass: a.enqueueAll})
-	a.reconciler = actor.NewTicker(engine.TickerConfig{Name: "reconcile state", Period: cfg.ReconcilePeriod, Pass: a.compare})
+	a.reconciler = actor.NewTicker(engine.TickerConfig{Name: "reconcile state", Period: comparePeriod, Pass: a.compare})
 	return a
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -26,23 +27,22 @@ func TestAttacherConfig(t *testing.T) {
 	}
 	disk := fake.CSI(driver)
 	for _, tt := range []struct {
-		cfg  attach.AttacherConfig
+		cfg  sidecar.Config
 		want string
 	}{
-		{attach.AttacherConfig{RetryStart: -1}, "RetryStart"},
-		{attach.AttacherConfig{RetryMax: -1}, "RetryMax"},
-		{attach.AttacherConfig{RetryStart: time.Hour}, "RetryMax"},
-		{attach.AttacherConfig{ResyncPeriod: -1}, "ResyncPeriod"},
-		{attach.AttacherConfig{ReconcilePeriod: -1}, "ReconcilePeriod"},
+		{sidecar.Config{RetryStart: -1}, "RetryStart"},
+		{sidecar.Config{RetryMax: -1}, "RetryMax"},
+		{sidecar.Config{RetryStart: time.Hour}, "RetryMax"},
+		{sidecar.Config{ResyncPeriod: -1}, "ResyncPeriod"},
 	} {
 		if _, err := attach.NewAttacher(e, disk, tt.cfg, options.Attacher{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("NewAttacher(%+v) = %v, want an error that names %s", tt.cfg, err, tt.want)
 		}
 	}
-	if _, err := attach.NewAttacher(e, fake.NFS(), attach.AttacherConfig{}, options.Attacher{}); err == nil {
+	if _, err := attach.NewAttacher(e, fake.NFS(), sidecar.Config{}, options.Attacher{}); err == nil {
 		t.Error("NewAttacher of an in-tree plugin = nil, want an error")
 	}
-	a, err := attach.NewAttacher(e, disk, attach.AttacherConfig{}, options.Attacher{})
+	a, err := attach.NewAttacher(e, disk, sidecar.Config{}, options.Attacher{})
 	if err != nil || a.Name() != "external-attacher/d" {
 		t.Errorf("NewAttacher(d) = %v, %v, want external-attacher/d", a, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 )
 
 // BenchmarkAttach attaches a volume for one pod more, and detaches it again, in a cluster that has many.
@@ -33,7 +34,7 @@ func BenchmarkAttach(b *testing.B) {
 			if _, err := attach.New(e, set, attach.Config{}, options.Attach{}); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := attach.NewAttacher(e, disk, attach.AttacherConfig{}, options.Attacher{}); err != nil {
+			if _, err := attach.NewAttacher(e, disk, sidecar.Config{}, options.Attacher{}); err != nil {
 				b.Fatal(err)
 			}
 			must := func(err error) {

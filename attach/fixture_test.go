@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -32,7 +33,7 @@ type fixture struct {
 	disk   *fake.Memory
 	cfg    attach.Config
 	opts   options.Attach
-	ea     attach.AttacherConfig
+	ea     sidecar.Config
 	eaOpts options.Attacher
 	// backend is the storage behind the attacher; nil means disk.
 	backend storage.Backend

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -19,7 +20,7 @@ import (
 
 const (
 	driverName = "disk.example.com"
-	sidecar    = "external-provisioner/" + driverName
+	actorName  = "external-provisioner/" + driverName
 	zone       = "topology.example.com/zone"
 )
 
@@ -139,7 +140,7 @@ func csiNode(name string, keys ...string) *storagev1.CSINode {
 
 // setup is how a test sets up an external-provisioner.
 type setup struct {
-	config  reclaim.ProvisionerConfig
+	config  sidecar.Config
 	options options.Provisioner
 }
 

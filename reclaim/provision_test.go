@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -45,7 +46,7 @@ func TestProvisionerRetry(t *testing.T) {
 			[]float64{0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811}},
 		{"XPROV-001", "library: 15 s, doubled", setup{options: options.Provisioner{Library: true}}, 5, 830 * time.Second,
 			[]float64{0, 15, 45, 105, 225, 465}},
-		{"XPROV-001", "a short pause of one's own", setup{config: reclaim.ProvisionerConfig{RetryStart: time.Second, RetryMax: 2 * time.Second}}, 4, time.Minute,
+		{"XPROV-001", "a short pause of one's own", setup{config: sidecar.Config{RetryStart: time.Second, RetryMax: 2 * time.Second}}, 4, time.Minute,
 			[]float64{0, 1, 3, 5, 7}},
 		{"XPROV-001", "given up after two retries", setup{options: options.Provisioner{GiveUpAfter: 2}}, 9, 830 * time.Second,
 			[]float64{0, 1, 3}},
@@ -235,7 +236,7 @@ func TestProvisionErrors(t *testing.T) {
 		{rule: "XPROV-032", name: "ResourceExhausted without a node", err: code(storage.ResourceExhausted), topology: true, event: failed(code(storage.ResourceExhausted)), retried: true},
 		{rule: "XPROV-026", name: "Reschedule: the node is given back, no retry (edge 26)", err: code(storage.ResourceExhausted), topology: true, node: "n1", event: failed(code(storage.ResourceExhausted))},
 		{rule: "XPROV-026", name: "Reschedule, but the node cannot be given back", err: code(storage.ResourceExhausted), topology: true, node: "n1",
-			prepare: func(w *fixture) { w.fail(sidecar, "update PersistentVolumeClaim", errors.New("broken")) },
+			prepare: func(w *fixture) { w.fail(actorName, "update PersistentVolumeClaim", errors.New("broken")) },
 			event:   failed(code(storage.ResourceExhausted)), retried: true, node2: "n1"},
 		{rule: "XPROV-026", name: "a final error keeps the node (edge 26)", err: code(storage.Internal), topology: true, node: "n1", event: failed(code(storage.Internal)), retried: true, node2: "n1"},
 	}
@@ -771,9 +772,9 @@ func TestProvisionSave(t *testing.T) {
 		equal(t, "calls", w.calls(0), []string{"Create pvc-u1", "Create pvc-u1"})
 	})
 	t.Run("XPROV-040 it exists", func(t *testing.T) {
-		w := &fixture{Rig: rig.New(t, engine.Config{Lag: map[string]time.Duration{sidecar: time.Hour}})}
+		w := &fixture{Rig: rig.New(t, engine.Config{Lag: map[string]time.Duration{actorName: time.Hour}})}
 		w.Load(class(), wantedClaim())
-		w.must(reclaim.NewProvisioner(w.Engine, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}))
+		w.must(reclaim.NewProvisioner(w.Engine, &driver{}, sidecar.Config{}, options.Provisioner{}))
 		w.Load(newVolume(named("pvc-u1")))
 		w.Advance(time.Minute)
 		equal(t, "events", w.events(0), []string{provisioning, succeeded})
@@ -820,7 +821,7 @@ func TestProvisionTimeout(t *testing.T) {
 		{"XPROV-001", "within the timeout", 10 * time.Second, setup{}, []float64{10}, 0},
 		{"XPROV-001", "beyond it", 15 * time.Second, setup{}, []float64{10, 15}, 1},
 		{"XPROV-001", "far beyond it", 25 * time.Second, setup{}, []float64{10, 21, 25}, 2},
-		{"XPROV-001", "no timeout", 25 * time.Second, setup{config: reclaim.ProvisionerConfig{Timeout: -1}}, []float64{25}, 0},
+		{"XPROV-001", "no timeout", 25 * time.Second, setup{config: sidecar.Config{Timeout: -1}}, []float64{25}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -852,9 +853,9 @@ func TestProvisionerConfig(t *testing.T) {
 		want   string
 	}{
 		{nil, setup{}, "the driver is nil"},
-		{&driver{}, setup{config: reclaim.ProvisionerConfig{RetryStart: -1}}, "ProvisionerConfig.RetryStart is -1ns"},
-		{&driver{}, setup{config: reclaim.ProvisionerConfig{RetryMax: -1}}, "ProvisionerConfig.RetryMax is -1ns"},
-		{&driver{}, setup{config: reclaim.ProvisionerConfig{ResyncPeriod: -1}}, "ProvisionerConfig.ResyncPeriod is -1ns"},
+		{&driver{}, setup{config: sidecar.Config{RetryStart: -1}}, "Provisioner.RetryStart is -1ns"},
+		{&driver{}, setup{config: sidecar.Config{RetryMax: -1}}, "Provisioner.RetryMax is -1ns"},
+		{&driver{}, setup{config: sidecar.Config{ResyncPeriod: -1}}, "Provisioner.ResyncPeriod is -1ns"},
 		{&driver{}, setup{options: options.Provisioner{GiveUpAfter: -1}}, "GiveUpAfter is -1"},
 	}
 	for _, test := range tests {
@@ -862,7 +863,7 @@ func TestProvisionerConfig(t *testing.T) {
 			t.Errorf("NewProvisioner: error %v, want one with %q", err, test.want)
 		}
 	}
-	if a, err := reclaim.NewProvisioner(e, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}); err != nil || a.Name() != sidecar {
-		t.Errorf("NewProvisioner = %v, %v; want actor %s", a, err, sidecar)
+	if a, err := reclaim.NewProvisioner(e, &driver{}, sidecar.Config{}, options.Provisioner{}); err != nil || a.Name() != actorName {
+		t.Errorf("NewProvisioner = %v, %v; want actor %s", a, err, actorName)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -85,7 +86,7 @@ func TestExternalVolume(t *testing.T) {
 		{rule: "XPROV-051", name: "an unknown policy: neither", pv: newVolume(mine, policy("Shred"), bound, finalizers(external)), finalizers: []string{external}},
 		{rule: "XPROV-051", name: "disabled: removed", pv: newVolume(mine, bound, finalizers(protection, external)), cfg: noFinalizer, writes: []string{patch}, finalizers: []string{protection}},
 		{rule: "XPROV-051", name: "the write fails", pv: newVolume(mine, bound),
-			prepare: func(w *fixture) { w.fail(sidecar, "patch PersistentVolume", broken) }, finalizers: []string{protection}, fails: true},
+			prepare: func(w *fixture) { w.fail(actorName, "patch PersistentVolume", broken) }, finalizers: []string{protection}, fails: true},
 		{rule: "RECL-045", name: "Retain frees a marked volume without a call", pv: newVolume(mine, retain, terminating, finalizers(external)), writes: []string{patch}, gone: true},
 
 		{rule: "XPROV-052", name: "Released, Delete", pv: newVolume(mine, finalizers(external, protection)),
@@ -108,7 +109,7 @@ func TestExternalVolume(t *testing.T) {
 			cfg: setup{options: options.Provisioner{NoFinalizer: true, AnySource: true}}, calls: []string{"Delete pv1"}, writes: []string{mark},
 			finalizers: []string{protection}},
 		{rule: "XPROV-053", name: "the volume cannot be deleted", pv: newVolume(mine, finalizers(external)),
-			prepare: func(w *fixture) { w.fail(sidecar, "delete PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(actorName, "delete PersistentVolume", broken) },
 			calls:   []string{"Delete pv1-handle"}, finalizers: []string{external}, fails: true},
 		{rule: "XPROV-053", name: "no finalizers: gone with the delete", pv: newVolume(mine, finalizers()),
 			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, gone: true},
@@ -119,7 +120,7 @@ func TestExternalVolume(t *testing.T) {
 		{rule: "XPROV-053", name: "disabled: no patch", pv: newVolume(mine), cfg: noFinalizer,
 			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{protection}},
 		{rule: "XPROV-053", name: "the patch fails: again, since the mark is an event", pv: newVolume(mine, finalizers(external)),
-			prepare: func(w *fixture) { w.fail(sidecar, "patch PersistentVolume", broken) },
+			prepare: func(w *fixture) { w.fail(actorName, "patch PersistentVolume", broken) },
 			calls:   []string{"Delete pv1-handle", "Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{external}, fails: true},
 
 		{rule: "XPROV-054", name: "still attached: an Event, and no call", pv: newVolume(mine, finalizers(external)), driver: driver{attaches: true}, objects: []api.Object{attached},
@@ -219,7 +220,7 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			w := &fixture{Rig: rig.New(t, engine.Config{Latency: time.Second})}
-			w.must(reclaim.NewProvisioner(w.Engine, &driver{}, reclaim.ProvisionerConfig{}, options.Provisioner{}))
+			w.must(reclaim.NewProvisioner(w.Engine, &driver{}, sidecar.Config{}, options.Provisioner{}))
 			volume := func(names []string) *corev1.PersistentVolume {
 				return newVolume(append([]volumeOption{csi(driverName), phase(corev1.VolumeBound), finalizers(names...)}, test.opts...)...)
 			}

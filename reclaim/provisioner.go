@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/storage"
 )
@@ -21,7 +22,7 @@ import (
 // NewProvisioner adds the external-provisioner of a CSI driver: the sidecar that creates volumes for claims (XPROV-010 to XPROV-040) and
 // deletes released ones (XPROV-050 to XPROV-056). A crash loses which claims were in progress and which volumes were still to be saved; the
 // driver goes on.
-func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg ProvisionerConfig, opts options.Provisioner) (*engine.Actor, error) {
+func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg sidecar.Config, opts options.Provisioner) (*engine.Actor, error) {
 	if driver == nil {
 		return nil, fmt.Errorf("reclaim: NewProvisioner: the driver is nil: give a backend")
 	}

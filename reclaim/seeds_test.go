@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/internal/proof/rig"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
@@ -41,7 +42,7 @@ func story(t *testing.T, seed int64, crash int) (string, *fixture) {
 	w.must(reclaim.New(e, actors.Ephemeral, nil))
 	w.must(reclaim.New(e, actors.GarbageCollector, nil))
 	w.must(reclaim.New(e, actors.RecyclerPodRunner, rig.Backends(t, disk)))
-	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, reclaim.ProvisionerConfig{}, options.Provisioner{}))
+	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, sidecar.Config{}, options.Provisioner{}))
 	w.Load(class(), deletedClaim("d1"), deletedClaim("d2"), newPod("done", "d1"), ephemeralVolume(newPod("p"), "scratch"),
 		newVolume(csi(driverName), named("old")), reclaim.RecyclerPod(newVolume(), "default"), wantedClaim())
 	w.Advance(10 * time.Minute)

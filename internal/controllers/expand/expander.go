@@ -27,7 +27,7 @@ type expander struct {
 
 func newExpander(r *resizer) *expander {
 	ex := &expander{
-		resizer: r, tookOver: r.cfg.Migration.tookOver(r.driver), infeasible: newInfeasibleSet(r.cfg.RetryMax),
+		resizer: r, tookOver: Migration(r.opts.Migration).tookOver(r.driver), infeasible: newInfeasibleSet(r.cfg.RetryMax),
 		failures: map[string]bool{}, inUse: map[types.UID]bool{},
 	}
 	ex.queue = r.newQueue("claims", "EXP-020", ex.sync)
@@ -145,7 +145,7 @@ func (ex *expander) expand(p *engine.Process, key string, claim *corev1.Persiste
 
 // isUsed reports whether a pod that has not ended uses the claim.
 func (ex *expander) isUsed(claim *corev1.PersistentVolumeClaim) bool {
-	if ex.cfg.IgnoreUse {
+	if ex.opts.IgnoreUse {
 		return false
 	}
 	for pod := range ex.pods.All() {

@@ -12,6 +12,8 @@ import (
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/controllers/expand"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -167,15 +169,15 @@ func TestConfigs(t *testing.T) {
 		cfg  volsim.SidecarConfig
 		want string
 	}{
-		{"retry", volsim.SidecarConfig{RetryStart: -1}, "ResizerConfig.RetryStart is -1ns"},
+		{"retry", volsim.SidecarConfig{RetryStart: -1}, "Resizer.RetryStart is -1ns"},
 		{"retries", volsim.SidecarConfig{RetryStart: 2, RetryMax: 1}, "less than RetryStart"},
-		{"resync", volsim.SidecarConfig{ResyncPeriod: -1}, "ResizerConfig.ResyncPeriod is -1ns"},
+		{"resync", volsim.SidecarConfig{ResyncPeriod: -1}, "Resizer.ResyncPeriod is -1ns"},
 	} {
 		_, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Resizer: tt.cfg})
 		require.ErrorContains(t, err, tt.want, tt.name)
 	}
-	_, err := expand.NewResizer(nil, fake.HostPath(), expand.ResizerConfig{})
+	_, err := expand.NewResizer(nil, fake.HostPath(), sidecar.Config{}, options.Resizer{})
 	require.ErrorContains(t, err, "must be a CSI driver")
-	_, err = expand.NewResizer(nil, fake.CSI(driver, fake.ProvisionOnly()), expand.ResizerConfig{})
+	_, err = expand.NewResizer(nil, fake.CSI(driver, fake.ProvisionOnly()), sidecar.Config{}, options.Resizer{})
 	require.ErrorContains(t, err, "needs no external resizer")
 }

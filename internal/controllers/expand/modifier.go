@@ -206,7 +206,7 @@ func (m *modifier) callDriver(p *engine.Process, claim *corev1.PersistentVolumeC
 	class *storagev1.VolumeAttributesClass) error {
 	// VAC-010: the driver gets the parameters of the class.
 	id, parameters := backends.Handle(pv), class.Parameters
-	if m.cfg.ExtraMetadata {
+	if m.opts.ExtraMetadata {
 		parameters = maps.Clone(class.Parameters)
 		if parameters == nil {
 			parameters = map[string]string{}

@@ -11,13 +11,24 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/options"
 	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/storage"
 )
 
+// resizerDefaults are the settings of external-resizer 2 (EXP-020). RetryMax is also the time for which an infeasible request is not retried
+// (EXP-026, VAC-014).
+var resizerDefaults = sidecar.Config{
+	RetryStart: time.Second, RetryMax: 5 * time.Minute, ResyncPeriod: 10 * time.Minute, Timeout: 10 * time.Second,
+}
+
+// resizerComponent returns the source of the Events of a driver's external-resizer.
+func resizerComponent(driver string) string { return "external-resizer " + driver }
+
 // resizer is the external-resizer of one CSI driver between two crashes: the caches, and the two halves that share them.
 type resizer struct {
-	cfg     ResizerConfig
+	cfg     sidecar.Config
+	opts    options.Resizer
 	actor   *engine.Actor
 	driver  string
 	backend storage.Backend
@@ -37,7 +48,7 @@ type resizer struct {
 // NewResizer adds the external-resizer of a CSI driver to the engine, as actors.Resizer of its name. It expands volumes if the driver can
 // Expand or NodeExpand (EXP-020 to EXP-026), and modifies them if it can Modify (VAC-001 to VAC-014). It returns an error for a backend
 // that is no CSI driver or can do none of this, for a negative period or delay, and for a RetryMax below RetryStart.
-func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*engine.Actor, error) {
+func NewResizer(e *engine.Engine, backend storage.Backend, cfg sidecar.Config, opts options.Resizer) (*engine.Actor, error) {
 	if backend == nil || backends.IsInTree(backend) {
 		return nil, fmt.Errorf("expand: the backend of an external resizer must be a CSI driver: in-tree plugins are the expand controller's")
 	}
@@ -45,10 +56,10 @@ func NewResizer(e *engine.Engine, backend storage.Backend, cfg ResizerConfig) (*
 		return nil, fmt.Errorf("expand: the backend %s can neither %s nor %s nor %s: it needs no external resizer", backend.Name(),
 			storage.Expand, storage.NodeExpand, storage.Modify)
 	}
-	if err := cfg.complete(); err != nil {
+	if err := cfg.Complete("expand: Resizer", resizerDefaults); err != nil {
 		return nil, err
 	}
-	return e.NewActor(actors.Resizer(backend.Name()), func(a *engine.Actor) { newResizer(a, backend, cfg) })
+	return e.NewActor(actors.Resizer(backend.Name()), func(a *engine.Actor) { newResizer(a, backend, cfg, opts) })
 }
 
 // Resizes reports whether a driver needs an external-resizer.
@@ -56,10 +67,10 @@ func Resizes(backend storage.Backend) bool {
 	return backends.Can(backend, storage.Expand) || backends.Can(backend, storage.NodeExpand) || backends.Can(backend, storage.Modify)
 }
 
-func newResizer(a *engine.Actor, backend storage.Backend, cfg ResizerConfig) *resizer {
+func newResizer(a *engine.Actor, backend storage.Backend, cfg sidecar.Config, opts options.Resizer) *resizer {
 	s := a.Engine().Store()
 	r := &resizer{
-		cfg: cfg, actor: a, driver: backend.Name(), backend: backend, calls: sidecar.Driver{Backend: backend, Timeout: cfg.Timeout},
+		cfg: cfg, opts: opts, actor: a, driver: backend.Name(), backend: backend, calls: sidecar.Driver{Backend: backend, Timeout: cfg.Timeout},
 		events: a.NewRecorder(resizerComponent(backend.Name())),
 		pods:   engine.NewInformer(a, s.Pods), classes: engine.NewInformer(a, s.AttributesClasses),
 	}
@@ -149,7 +160,7 @@ func (r *resizer) resyncAll(*engine.Process) {
 // newQueue adds a queue of claims. A claim that fails is synced again after a delay that grows with its failures (rule).
 func (r *resizer) newQueue(name, rule string, sync func(*engine.Process, string) error) *engine.Queue {
 	return r.actor.NewQueue(engine.QueueConfig{
-		Name: name, Kind: api.PersistentVolumeClaim, Workers: r.cfg.Workers, Sync: sync,
+		Name: name, Kind: api.PersistentVolumeClaim, Workers: sidecar.Workers(r.opts.Workers, defaultWorkers), Sync: sync,
 		// EXP-020: 1 s, 2 s, 4 s and so on, up to 5 min.
 		Limiter: engine.NewLimiter(r.cfg.RetryStart, r.cfg.RetryMax, 0, 0),
 		OnFailure: func(p *engine.Process, key string, delay time.Duration, err error) {

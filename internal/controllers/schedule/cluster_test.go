@@ -19,6 +19,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/reclaim"
 	"github.com/volsim/volsim/storage"
 )
@@ -33,7 +34,7 @@ func newCluster(t *testing.T, cfg schedule.Config, ecfg engine.Config) *fixture 
 	require.NoError(t, err)
 	_, err = binder.New(w.Engine, binder.Config{Backends: set})
 	require.NoError(t, err)
-	_, err = reclaim.NewProvisioner(w.Engine, csi, reclaim.ProvisionerConfig{}, options.Provisioner{})
+	_, err = reclaim.NewProvisioner(w.Engine, csi, sidecar.Config{}, options.Provisioner{})
 	require.NoError(t, err)
 	_, err = reclaim.New(w.Engine, actors.Ephemeral, nil)
 	require.NoError(t, err)

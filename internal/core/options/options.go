@@ -93,6 +93,10 @@ type Kubelet struct {
 
 // Resizer is for the external-resizer.
 type Resizer struct {
+	// Migration returns the CSI driver that took over from an in-tree plugin (PROV-051). Nil means that no plugin is migrated.
+	Migration func(plugin string) (driver string, ok bool)
+	// Workers is the number of claims that are expanded, and of those that are modified, side by side. Zero is 10, negative is no limit.
+	Workers int
 	// IgnoreUse retries a claim while a pod uses it, although the driver has rejected the expansion of a volume in use (EXP-025).
 	IgnoreUse bool
 	// ExtraMetadata adds the names of claim and volume to the parameters of a modification (VAC-010).

@@ -1,5 +1,5 @@
 // Package sidecar holds what the simulated sidecars of a CSI driver share. The external-attacher, the external-provisioner and the
-// external-resizer complete their configuration in the same way; two of them also call their driver in the same way.
+// external-resizer have the same configuration; the first and the last also call their driver in the same way.
 package sidecar
 
 import (
@@ -7,36 +7,44 @@ import (
 	"time"
 )
 
-// Duration is a duration in a configuration.
-type Duration struct {
-	// Field is its name.
-	Field string
-	// Value points to it. Zero means Default.
-	Value *time.Duration
-	// Default is the value that zero stands for.
-	Default time.Duration
-	// MayBeNegative: a negative value has a meaning, such as no limit.
-	MayBeNegative bool
+// Config configures a sidecar. The zero value has the defaults of the sidecar.
+type Config struct {
+	// RetryStart is the delay after the first error of an object; each further error doubles it. Zero is the default, 1 s; negative is an
+	// error.
+	RetryStart time.Duration
+	// RetryMax is the longest delay between retries. Zero is the default, 5 min; less than RetryStart is an error.
+	RetryMax time.Duration
+	// ResyncPeriod is the time between syncs of all objects. Zero is the default, 10 min, or 15 min for the provisioner; negative is an
+	// error.
+	ResyncPeriod time.Duration
+	// Timeout is how long a call to the driver may take. Zero is the default, 10 s, or 15 s for the attacher; negative is no limit.
+	Timeout time.Duration
 }
 
-// Complete replaces zero durations by their defaults. It returns an error that names the field for a negative one without a meaning. config
-// is the name of the configuration for errors, such as "attach: AttacherConfig".
-func Complete(config string, durations ...Duration) error {
-	for _, d := range durations {
-		if *d.Value < 0 && !d.MayBeNegative {
-			return fmt.Errorf("%s.%s is %v: give zero for the default of %v, or more", config, d.Field, *d.Value, d.Default)
+// Complete replaces zero values by the defaults. It returns an error that names the field if a value is invalid; name is that of the
+// sidecar's configuration, such as "attach: Attacher".
+func (cfg *Config) Complete(name string, defaults Config) error {
+	for _, d := range []struct {
+		field        string
+		value        *time.Duration
+		defaultValue time.Duration
+	}{
+		{"RetryStart", &cfg.RetryStart, defaults.RetryStart},
+		{"RetryMax", &cfg.RetryMax, defaults.RetryMax},
+		{"ResyncPeriod", &cfg.ResyncPeriod, defaults.ResyncPeriod},
+	} {
+		if *d.value < 0 {
+			return fmt.Errorf("%s.%s is %v: give zero for the default of %v, or more", name, d.field, *d.value, d.defaultValue)
 		}
-		if *d.Value == 0 {
-			*d.Value = d.Default
+		if *d.value == 0 {
+			*d.value = d.defaultValue
 		}
 	}
-	return nil
-}
-
-// CheckRetries returns an error if the longest delay between retries is less than the first one.
-func CheckRetries(config string, retryStart, retryMax time.Duration) error {
-	if retryMax < retryStart {
-		return fmt.Errorf("%s.RetryMax is %v, less than RetryStart with %v: give at least that", config, retryMax, retryStart)
+	if cfg.RetryMax < cfg.RetryStart {
+		return fmt.Errorf("%s.RetryMax is %v, less than RetryStart with %v: give at least that", name, cfg.RetryMax, cfg.RetryStart)
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaults.Timeout
 	}
 	return nil
 }

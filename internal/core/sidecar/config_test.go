@@ -10,21 +10,24 @@ import (
 )
 
 func TestComplete(t *testing.T) {
-	zero, set, unlimited := time.Duration(0), time.Minute, -time.Second
-	require.NoError(t, sidecar.Complete("x: Config",
-		sidecar.Duration{Field: "RetryStart", Value: &zero, Default: time.Second},
-		sidecar.Duration{Field: "RetryMax", Value: &set, Default: time.Second},
-		sidecar.Duration{Field: "Timeout", Value: &unlimited, Default: time.Second, MayBeNegative: true},
-	))
-	require.Equal(t, []time.Duration{time.Second, time.Minute, -time.Second}, []time.Duration{zero, set, unlimited})
-	require.EqualError(t, sidecar.Complete("x: Config", sidecar.Duration{Field: "ResyncPeriod", Value: &unlimited, Default: time.Minute}),
-		"x: Config.ResyncPeriod is -1s: give zero for the default of 1m0s, or more")
-}
-
-func TestCheckRetries(t *testing.T) {
-	require.NoError(t, sidecar.CheckRetries("x: Config", time.Second, time.Second))
-	require.EqualError(t, sidecar.CheckRetries("x: Config", 2*time.Second, time.Second),
-		"x: Config.RetryMax is 1s, less than RetryStart with 2s: give at least that")
+	defaults := sidecar.Config{RetryStart: time.Second, RetryMax: time.Minute, ResyncPeriod: time.Hour, Timeout: 10 * time.Second}
+	cfg := sidecar.Config{RetryMax: time.Second}
+	require.NoError(t, cfg.Complete("x", defaults))
+	require.Equal(t, sidecar.Config{RetryStart: time.Second, RetryMax: time.Second, ResyncPeriod: time.Hour, Timeout: 10 * time.Second}, cfg)
+	for _, tt := range []struct {
+		cfg  sidecar.Config
+		want string
+	}{
+		{sidecar.Config{RetryStart: -1}, "x.RetryStart is -1ns: give zero for the default of 1s, or more"},
+		{sidecar.Config{RetryMax: -1}, "x.RetryMax is -1ns: give zero for the default of 1m0s, or more"},
+		{sidecar.Config{ResyncPeriod: -1}, "x.ResyncPeriod is -1ns: give zero for the default of 1h0m0s, or more"},
+		{sidecar.Config{RetryStart: time.Hour}, "x.RetryMax is 1m0s, less than RetryStart with 1h0m0s: give at least that"},
+	} {
+		require.EqualError(t, tt.cfg.Complete("x", defaults), tt.want)
+	}
+	unlimited := sidecar.Config{Timeout: -1}
+	require.NoError(t, unlimited.Complete("x", defaults))
+	require.Equal(t, time.Duration(-1), unlimited.Timeout)
 }
 
 func TestWorkers(t *testing.T) {
