@@ -33,7 +33,9 @@ func script(t *testing.T, file string) *scenario.Script {
 	return s
 }
 
-// TestLessons: what a lesson prints is, byte for byte, what stands in want.txt beside it. -update-scripts writes it.
+var update = flag.Bool("update-scripts", false, "write want.txt of each lesson instead of comparing")
+
+// TestLessons: each lesson prints exactly what its want.txt contains. -update-scripts writes the file.
 func TestLessons(t *testing.T) {
 	for _, file := range lessons(t) {
 		t.Run(filepath.Dir(file), func(t *testing.T) {
@@ -46,7 +48,7 @@ func TestLessons(t *testing.T) {
 			got.WriteString(s.Name() + ": " + result.Summary() + "\n")
 
 			golden := filepath.Join(filepath.Dir(file), "want.txt")
-			if updating() {
+			if *update {
 				require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
 			}
 			want, err := os.ReadFile(golden)
@@ -110,6 +112,3 @@ func TestReadingOrder(t *testing.T) {
 		require.Contains(t, string(text), "go run ./cmd/volsim run examples/"+filepath.ToSlash(file)+"\n")
 	}
 }
-
-// updating reports whether the flag -update-scripts of package volsimtest was given.
-func updating() bool { return flag.Lookup("update-scripts").Value.String() == "true" }
