@@ -141,10 +141,10 @@ func TestHistoriesBySeed(t *testing.T) {
 // wrong reports whether a problem must not be in a history of these options.
 func wrong(p fake.Problem, b storage.Backend, opts history.Options) bool {
 	switch p.Kind {
-	case fake.TwoWriters:
+	case "TwoWriters":
 		// A volume that is not attached can be mounted anywhere, whatever its access modes say.
 		return backends.Can(b, storage.Attach)
-	case fake.RecycledInUse, fake.DeletedInUse, fake.DetachedInUse:
+	case "RecycledInUse", "DeletedInUse", "DetachedInUse":
 		// Pods that are deleted by force, and nodes that are cut off, hold volumes that nobody knows to be in use.
 		return !opts.Nodes || !opts.Faults
 	}

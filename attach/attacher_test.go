@@ -326,7 +326,7 @@ func TestVolumeFinalizer(t *testing.T) {
 
 // A driver that cannot attach has its VolumeAttachments marked, and that is all (ATT-179).
 func TestCannotAttach(t *testing.T) {
-	w := attacherOnly(t, func(w *fixture) { w.disk = fake.CSI(driver, fake.WithoutAttach()) })
+	w := attacherOnly(t, func(w *fixture) { w.disk = fake.CSI(driver, fake.Without(storage.Attach)) })
 	w.request("va", "missing")
 	w.Advance(sec)
 	w.want("ATT-179")

@@ -30,7 +30,7 @@ func ExampleMemory() {
 	// Output:
 	// rpc error: code = FailedPrecondition desc = volume pvc-1 is attached to node n1
 	// DetachedInUse pvc-1: detached from n1 while published to default/db-0
-	// Leaked pvc-1: no PersistentVolume knows it
+	// Leaked pvc-1: no PersistentVolume has it
 }
 
 // Rules for the same calls come one after the other.

@@ -17,20 +17,28 @@ type VolumeState struct {
 	Size      int64             // bytes; 0 for a static volume that was never expanded
 	Usable    int64             // bytes that the file system uses
 	Static    bool              // not created by this backend
-	Deleted   bool              // it no longer exists
-	Topology  []storage.Segment // segments that reach it; none is every node
+	Topology  []storage.Segment // segments that reach the volume; none: all nodes
 	Modified  map[string]string // parameters set by Modify; nil if none
-	Attached  []Attachment      // by node
-	Staged    []Staging         // by node
-	Published []Publication     // by node and target path
-	Content   storage.Write     // what the next reader finds
-	Writes    []storage.Write   // every write, in order
+	Attached  []Use             // sorted by node
+	Staged    []Use             // sorted by node
+	Published []Use             // sorted by node and path
+	Content   storage.Write     // the content of the volume; zero if nothing was written since it was created or recycled
+	Writes    []storage.Write   // all writes, in order
+}
+
+// Use is a volume attached to a node, staged on a node, or published to a pod there. Fields have the values of the request.
+type Use struct {
+	Node       string                            // name of the node
+	Path       string                            // where the volume is staged or published; "" for attached volumes
+	Pod        storage.PodRef                    // the pod of a published volume
+	Mode       corev1.PersistentVolumeAccessMode // default ReadWriteOnce
+	VolumeMode corev1.PersistentVolumeMode       // default Filesystem; "" for attached volumes
+	ReadOnly   bool                              // attached or published for reading only
 }
 
 func (v *volume) state() VolumeState {
-	return VolumeState{ID: v.id, Size: v.size, Usable: v.used, Static: v.request == nil, Deleted: v.deleted, Topology: v.answer().Topology,
-		Modified: maps.Clone(v.modified),
-		Attached: slices.Clone(v.attached), Staged: slices.Clone(v.staged), Published: slices.Clone(v.published),
+	return VolumeState{ID: v.id, Size: v.size, Usable: v.usable, Static: v.request == nil, Topology: v.describe().Topology,
+		Modified: maps.Clone(v.modified), Attached: slices.Clone(v.attached), Staged: slices.Clone(v.staged), Published: slices.Clone(v.published),
 		Content: v.content, Writes: slices.Clone(v.writes)}
 }
 
@@ -54,24 +62,16 @@ func (m *model) Volume(id string) (VolumeState, bool) {
 
 // Deleted implements Memory.Deleted.
 func (m *model) Deleted() []VolumeState {
-	states := make([]VolumeState, len(m.gone))
-	for i, v := range m.gone {
+	states := make([]VolumeState, len(m.deleted))
+	for i, v := range m.deleted {
 		states[i] = v.state()
 	}
 	return states
 }
 
-// Writers implements Memory.Writers.
-func (m *model) Writers(id string) []Publication {
-	v, ok := m.volumes[id]
-	if !ok {
-		return nil
-	}
-	return m.writers(v)
-}
-
-func (m *model) writers(v *volume) []Publication {
-	var writers []Publication
+// writers returns the publications through which the volume can be written now.
+func (m *model) writers(v *volume) []Use {
+	var writers []Use
 	for _, p := range v.published {
 		if p.writable() && m.reaches(v, p.Node, true) {
 			writers = append(writers, p)
@@ -81,14 +81,14 @@ func (m *model) writers(v *volume) []Publication {
 }
 
 // writable reports whether the pod may write. A volume with mode ReadOnlyMany is mounted for reading.
-func (p Publication) writable() bool { return !p.ReadOnly && p.Mode != corev1.ReadOnlyMany }
+func (u Use) writable() bool { return !u.ReadOnly && u.Mode != corev1.ReadOnlyMany }
 
-// reaches reports whether the node can access the data: always, if the backend does not attach.
+// reaches reports whether the node can access the data. If the backend does not attach, every node can.
 func (m *model) reaches(v *volume, node string, write bool) bool {
 	if !m.able[storage.Attach] || m.lenient && len(v.attached) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(v.attached, func(a Attachment) bool { return a.Node == node && !(write && a.ReadOnly) })
+	return slices.ContainsFunc(v.attached, func(u Use) bool { return u.Node == node && !(write && u.ReadOnly) })
 }
 
 // Write implements Memory.Write.
@@ -115,7 +115,7 @@ func (m *model) Read(id string, pod storage.PodRef, node string) (storage.Write,
 func (m *model) access(id string, pod storage.PodRef, node string, write bool) (*volume, error) {
 	v, ok := m.volumes[id]
 	if !ok {
-		return nil, m.refuse(storage.NotFound, "volume %s does not exist", id)
+		return nil, m.fail(storage.NotFound, "volume %s does not exist", id)
 	}
 	published := false
 	for _, p := range v.published {
@@ -125,16 +125,16 @@ func (m *model) access(id string, pod storage.PodRef, node string, write bool) (
 	}
 	switch {
 	case !published && write:
-		return nil, m.refuse(storage.FailedPrecondition, "volume %s is not published to pod %s on node %s for writing", id, pod, node)
+		return nil, m.fail(storage.FailedPrecondition, "volume %s is not published to pod %s on node %s for writing", id, pod, node)
 	case !published:
-		return nil, m.refuse(storage.FailedPrecondition, "volume %s is not published to pod %s on node %s", id, pod, node)
+		return nil, m.fail(storage.FailedPrecondition, "volume %s is not published to pod %s on node %s", id, pod, node)
 	case !m.reaches(v, node, write):
-		return nil, m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", id, node)
+		return nil, m.fail(storage.FailedPrecondition, "volume %s is not attached to node %s", id, node)
 	}
 	return v, nil
 }
 
-// samePod compares by UID; by name when one side has no UID.
+// samePod compares pods by UID, or by name if one has no UID.
 func samePod(a, b storage.PodRef) bool {
 	if a.UID != "" && b.UID != "" {
 		return a.UID == b.UID

@@ -180,9 +180,9 @@ func TestReport(t *testing.T) {
 		want  []string
 	}{
 		{"in order", nil, []step{ok(create(one))}, pvs(csi("Bound")), nil},
-		{"leaked", nil, []step{ok(create(one))}, nil, []string{"Leaked v: no PersistentVolume knows it"}},
+		{"leaked", nil, []step{ok(create(one))}, nil, []string{"Leaked v: no PersistentVolume has it"}},
 		{"another driver's volume of that handle", nil, []step{ok(create(one))}, pvs(fake.Volume("pv", "1Gi", fake.CSISource("other", "v")), nil),
-			[]string{"Leaked v: no PersistentVolume knows it"}},
+			[]string{"Leaked v: no PersistentVolume has it"}},
 		{"a static volume does not leak", nil, []step{ok(attach("v", "n1"))}, nil, nil},
 		{"deleted while bound", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(csi("Bound")), []string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
 		{"deleted while bound and deleted", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(boundDeleting), []string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
@@ -205,7 +205,7 @@ func TestReport(t *testing.T) {
 		{"deleted in use", lenient, then(all("v", "n1", "p1"), ok(remove("v"))), nil, []string{"DeletedInUse v: deleted while attached to n1, staged on n1, published to default/p1 on n1"}},
 		{"what happened, then what leaked, by name", nil, []step{ok(create(storage.CreateRequest{Name: "w"})), ok(create(one)),
 			refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "w", Size: 1}))}, nil,
-			[]string{"DoubleCreate w: created again with another size", "Leaked v: no PersistentVolume knows it", "Leaked w: no PersistentVolume knows it"}},
+			[]string{"DoubleCreate w: created again with another size", "Leaked v: no PersistentVolume has it", "Leaked w: no PersistentVolume has it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fake.CSI("disk.example.com", tt.opts...)
@@ -229,8 +229,8 @@ func TestPluginReport(t *testing.T) {
 	}
 	got := p.Report([]*corev1.PersistentVolume{fake.Volume("pv1", "1Gi"), fake.Volume("pv2", "1Gi", fake.NFSSource("s", "/"))})
 	want := []fake.Problem{
-		{Kind: fake.RecycledInUse, Volume: "pv1", Detail: "recycled while published to default/p1 on n1"},
-		{Kind: fake.Leaked, Volume: "pv2", Detail: "no PersistentVolume knows it"},
+		{Kind: "RecycledInUse", Volume: "pv1", Detail: "recycled while published to default/p1 on n1"},
+		{Kind: "Leaked", Volume: "pv2", Detail: "no PersistentVolume has it"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Report (-want +got):\n%s", diff)

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,59 +10,36 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Attachment is a volume attached to a node.
-type Attachment struct {
-	Node     string                            // name of the node
-	Mode     corev1.PersistentVolumeAccessMode // as requested; ReadWriteOnce by default
-	ReadOnly bool                              // attached for reading only
-}
-
-// Staging is a volume mounted on a node for all pods there.
-type Staging struct {
-	Node, Path string                            // name of the node; where it is mounted
-	Mode       corev1.PersistentVolumeAccessMode // as requested; ReadWriteOnce by default
-	VolumeMode corev1.PersistentVolumeMode       // as requested; Filesystem by default
-}
-
-// Publication is a volume mounted for a pod.
-type Publication struct {
-	Node, Target string                            // name of the node; where it is mounted
-	Pod          storage.PodRef                    // the pod
-	Mode         corev1.PersistentVolumeAccessMode // as requested; ReadWriteOnce by default
-	VolumeMode   corev1.PersistentVolumeMode       // as requested; Filesystem by default
-	ReadOnly     bool                              // mounted for reading only
-}
-
-// Attach makes the volume available at the node.
+// Attach attaches the volume to the node.
 func (m *model) Attach(req storage.NodeRequest) (map[string]string, error) {
 	if err := m.check(storage.Attach, "ID", req.ID, "node", req.Node); err != nil {
 		return nil, err
 	}
-	v, err := m.use(req.ID)
+	v, err := m.find(req.ID)
 	if err != nil {
 		return nil, err
 	}
-	a := Attachment{Node: req.Node, Mode: mode(req.Mode), ReadOnly: req.ReadOnly}
-	at, found := slices.BinarySearchFunc(v.attached, a.Node, func(a Attachment, node string) int { return strings.Compare(a.Node, node) })
+	a := Use{Node: req.Node, Mode: mode(req.Mode), ReadOnly: req.ReadOnly}
+	at, found := slices.BinarySearchFunc(v.attached, a, byNodeAndPath)
 	if found {
 		if v.attached[at] != a && !m.lenient {
-			return nil, m.refuse(storage.AlreadyExists, "volume %s is attached to node %s in another way", req.ID, req.Node)
+			return nil, m.fail(storage.AlreadyExists, "volume %s is attached to node %s with other properties", req.ID, req.Node)
 		}
 		v.attached[at] = a
 		return nil, nil
 	}
 	for _, other := range v.attached {
 		if !m.lenient && !(manyNodes(a.Mode) && manyNodes(other.Mode)) {
-			return nil, m.refuse(storage.FailedPrecondition, "volume %s is attached to node %s", req.ID, other.Node)
+			return nil, m.fail(storage.FailedPrecondition, "volume %s is attached to node %s", req.ID, other.Node)
 		}
 	}
 	v.attached = slices.Insert(v.attached, at, a)
-	m.keep(v)
+	m.store(v)
 	m.watchWriters(v)
 	return nil, nil
 }
 
-// Detach takes the volume from the node, or from every node when none is named.
+// Detach detaches the volume from the node, or from all nodes if the request names none.
 func (m *model) Detach(req storage.NodeRequest) error {
 	if err := m.check(storage.Detach, "ID", req.ID); err != nil {
 		return err
@@ -70,13 +48,13 @@ func (m *model) Detach(req storage.NodeRequest) error {
 	if !ok {
 		return nil
 	}
-	v.attached = slices.DeleteFunc(v.attached, func(a Attachment) bool {
+	v.attached = slices.DeleteFunc(v.attached, func(a Use) bool {
 		if req.Node != "" && a.Node != req.Node {
 			return false
 		}
 		for _, p := range v.published {
 			if p.Node == a.Node {
-				m.problem(DetachedInUse, v.id, "detached from %s while published to %s", a.Node, p.Pod)
+				m.problem(detachedInUse, v.id, "detached from %s while published to %s", a.Node, p.Pod)
 			}
 		}
 		return true
@@ -84,33 +62,33 @@ func (m *model) Detach(req storage.NodeRequest) error {
 	return nil
 }
 
-// Stage mounts the volume on the node.
+// Stage stages the volume on the node.
 func (m *model) Stage(req storage.NodeRequest) error {
 	if err := m.check(storage.Stage, "ID", req.ID, "node", req.Node, "staging path", req.StagingPath); err != nil {
 		return err
 	}
-	v, err := m.use(req.ID)
+	v, err := m.find(req.ID)
 	if err != nil {
 		return err
 	}
 	if !m.lenient && m.able[storage.Attach] && !v.isAttached(req.Node) {
-		return m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
+		return m.fail(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
 	}
-	s := Staging{Node: req.Node, Path: req.StagingPath, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode)}
-	at, found := slices.BinarySearchFunc(v.staged, s.Node, func(s Staging, node string) int { return strings.Compare(s.Node, node) })
+	s := Use{Node: req.Node, Path: req.StagingPath, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode)}
+	at, found := slices.BinarySearchFunc(v.staged, s.Node, func(u Use, node string) int { return strings.Compare(u.Node, node) })
 	if found {
 		if v.staged[at] != s && !m.lenient {
-			return m.refuse(storage.AlreadyExists, "volume %s is staged on node %s in another way", req.ID, req.Node)
+			return m.fail(storage.AlreadyExists, "volume %s is staged on node %s with other properties", req.ID, req.Node)
 		}
 		v.staged[at] = s
 		return nil
 	}
 	v.staged = slices.Insert(v.staged, at, s)
-	m.keep(v)
+	m.store(v)
 	return nil
 }
 
-// Unstage takes the volume's mount off the node.
+// Unstage removes the staging of the volume from the node.
 func (m *model) Unstage(req storage.NodeRequest) error {
 	if err := m.check(storage.Unstage, "ID", req.ID, "node", req.Node, "staging path", req.StagingPath); err != nil {
 		return err
@@ -119,25 +97,25 @@ func (m *model) Unstage(req storage.NodeRequest) error {
 	if !ok {
 		return nil
 	}
-	at := slices.IndexFunc(v.staged, func(s Staging) bool { return s.Node == req.Node && s.Path == req.StagingPath })
+	at := slices.IndexFunc(v.staged, func(u Use) bool { return u.Node == req.Node && u.Path == req.StagingPath })
 	if at < 0 {
 		return nil
 	}
 	for _, p := range v.published {
 		if p.Node == req.Node && !m.lenient {
-			return m.refuse(storage.FailedPrecondition, "volume %s is published to %s on node %s", req.ID, p.Pod, req.Node)
+			return m.fail(storage.FailedPrecondition, "volume %s is published to %s on node %s", req.ID, p.Pod, req.Node)
 		}
 	}
 	v.staged = slices.Delete(v.staged, at, at+1)
 	return nil
 }
 
-// Publish gives the volume to the pod.
+// Publish publishes the volume to the pod.
 func (m *model) Publish(req storage.NodeRequest) error {
 	if err := m.check(storage.Publish, "ID", req.ID, "node", req.Node, "target path", req.TargetPath); err != nil {
 		return err
 	}
-	v, err := m.use(req.ID)
+	v, err := m.find(req.ID)
 	if err != nil {
 		return err
 	}
@@ -146,57 +124,54 @@ func (m *model) Publish(req storage.NodeRequest) error {
 			return err
 		}
 	}
-	p := Publication{Node: req.Node, Target: req.TargetPath, Pod: req.Pod, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode),
+	p := Use{Node: req.Node, Path: req.TargetPath, Pod: req.Pod, Mode: mode(req.Mode), VolumeMode: volumeMode(req.VolumeMode),
 		ReadOnly: req.ReadOnly}
-	at, found := slices.BinarySearchFunc(v.published, p, byNodeAndTarget)
+	at, found := slices.BinarySearchFunc(v.published, p, byNodeAndPath)
 	if found {
 		if v.published[at] != p && !m.lenient {
-			return m.refuse(storage.AlreadyExists, "volume %s is published at %s in another way", req.ID, req.TargetPath)
+			return m.fail(storage.AlreadyExists, "volume %s is published at %s with other properties", req.ID, req.TargetPath)
 		}
 		v.published[at] = p
 		return nil
 	}
 	if !m.lenient && len(v.published) > 0 && (p.Mode == corev1.ReadWriteOncePod || v.published[0].Mode == corev1.ReadWriteOncePod) {
-		return m.refuse(storage.FailedPrecondition, "volume %s is for one pod, and published to %s", req.ID, v.published[0].Pod)
+		return m.fail(storage.FailedPrecondition, "volume %s allows one pod only and is published to %s", req.ID, v.published[0].Pod)
 	}
 	v.published = slices.Insert(v.published, at, p)
-	m.keep(v)
+	m.store(v)
 	m.watchWriters(v)
 	return nil
 }
 
-func byNodeAndTarget(a, b Publication) int {
-	if order := strings.Compare(a.Node, b.Node); order != 0 {
-		return order
-	}
-	return strings.Compare(a.Target, b.Target)
+func byNodeAndPath(a, b Use) int {
+	return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Path, b.Path))
 }
 
-// ready reports what must come before the volume can be published, if anything.
+// ready returns an error if the volume must be attached or staged before it can be published.
 func (m *model) ready(v *volume, req storage.NodeRequest) error {
 	switch {
 	case m.able[storage.Attach] && !v.isAttached(req.Node):
-		return m.refuse(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
+		return m.fail(storage.FailedPrecondition, "volume %s is not attached to node %s", req.ID, req.Node)
 	case m.able[storage.Stage]:
-		staged := slices.ContainsFunc(v.staged, func(s Staging) bool { return s.Node == req.Node && s.Path == req.StagingPath })
+		staged := slices.ContainsFunc(v.staged, func(u Use) bool { return u.Node == req.Node && u.Path == req.StagingPath })
 		if !staged {
-			return m.refuse(storage.FailedPrecondition, "volume %s is not staged on node %s at %q", req.ID, req.Node, req.StagingPath)
+			return m.fail(storage.FailedPrecondition, "volume %s is not staged on node %s at %q", req.ID, req.Node, req.StagingPath)
 		}
 	}
 	return nil
 }
 
-// Unpublish takes the volume from the pod.
+// Unpublish removes the publication of the volume at the path.
 func (m *model) Unpublish(req storage.NodeRequest) error {
 	if err := m.check(storage.Unpublish, "ID", req.ID, "node", req.Node, "target path", req.TargetPath); err != nil {
 		return err
 	}
 	if v, ok := m.volumes[req.ID]; ok {
-		v.published = slices.DeleteFunc(v.published, func(p Publication) bool { return p.Node == req.Node && p.Target == req.TargetPath })
+		v.published = slices.DeleteFunc(v.published, func(u Use) bool { return u.Node == req.Node && u.Path == req.TargetPath })
 	}
 	return nil
 }
 
 func (v *volume) isAttached(node string) bool {
-	return slices.ContainsFunc(v.attached, func(a Attachment) bool { return a.Node == node })
+	return slices.ContainsFunc(v.attached, func(a Use) bool { return a.Node == node })
 }

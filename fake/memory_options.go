@@ -9,10 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// MemoryOption changes what a [Memory] is like. A wrong option shows in [Memory.Err], and so in [NewSet].
+// MemoryOption changes the properties of a [Memory] or [Plugin]. With an invalid option, a cluster rejects the backend.
 type MemoryOption func(*model)
 
-// Without takes operations away. Attach and Detach go together, and so do Stage and Unstage, Publish and Unpublish.
+// Without removes operations. Attach and Detach are removed together, and so are Stage and Unstage, Publish and Unpublish. A CSI driver
+// without [storage.Attach] is for a CSIDriver with attachRequired false.
 func Without(ops ...storage.Op) MemoryOption {
 	return func(m *model) {
 		for _, op := range m.known("Without", ops) {
@@ -22,7 +23,7 @@ func Without(ops ...storage.Op) MemoryOption {
 	}
 }
 
-// Only takes everything away but these operations; those that go together come together.
+// Only removes all operations but these and their opposites: Only(storage.Create, storage.Delete) is a backend that only provisions.
 func Only(ops ...storage.Op) MemoryOption {
 	return func(m *model) {
 		m.able = map[storage.Op]bool{}
@@ -35,22 +36,17 @@ func Only(ops ...storage.Op) MemoryOption {
 	}
 }
 
-var opposites = map[storage.Op]storage.Op{storage.Attach: storage.Detach, storage.Detach: storage.Attach, storage.Stage: storage.Unstage, storage.Unstage: storage.Stage, storage.Publish: storage.Unpublish, storage.Unpublish: storage.Publish}
+var opposites = map[storage.Op]storage.Op{
+	storage.Attach: storage.Detach, storage.Detach: storage.Attach,
+	storage.Stage: storage.Unstage, storage.Unstage: storage.Stage,
+	storage.Publish: storage.Unpublish, storage.Unpublish: storage.Publish,
+}
 
-// WithoutStage makes a driver without STAGE_UNSTAGE_VOLUME.
-func WithoutStage() MemoryOption { return Without(storage.Stage) }
-
-// WithoutAttach makes a driver without PUBLISH_UNPUBLISH_VOLUME, for a CSIDriver with attachRequired false.
-func WithoutAttach() MemoryOption { return Without(storage.Attach) }
-
-// ProvisionOnly leaves Create and Delete.
-func ProvisionOnly() MemoryOption { return Only(storage.Create, storage.Delete) }
-
-// Latency is how long each call of the operation takes; zero unless said.
+// Latency sets how long each call of the operation takes; default zero.
 func Latency(op storage.Op, d time.Duration) MemoryOption {
 	return func(m *model) {
 		if d < 0 {
-			m.fault("Latency of %s is %s: it must not be negative", op, d)
+			m.mistake("Latency of %s is %s; it must not be negative", op, d)
 			return
 		}
 		for _, op := range m.known("Latency", []storage.Op{op}) {
@@ -59,30 +55,31 @@ func Latency(op storage.Op, d time.Duration) MemoryOption {
 	}
 }
 
-// MinSize is the size of the smallest volume, such as "1Gi": a smaller request gets it. None unless said.
+// MinSize sets the smallest size of a volume, such as "1Gi". A request for less gets that size. By default there is none.
 func MinSize(size string) MemoryOption {
 	return func(m *model) { m.minSize = m.bytes("MinSize", size) }
 }
 
-// MaxSize is the size of the largest volume: a larger request is code OutOfRange. None unless said.
+// MaxSize sets the largest size of a volume. A request for more gives code OutOfRange. By default there is none.
 func MaxSize(size string) MemoryOption {
 	return func(m *model) { m.maxSize = m.bytes("MaxSize", size) }
 }
 
-// Quota is how much all volumes together may have: one more is code ResourceExhausted. None unless said. Static volumes whose
-// size is unknown do not count.
+// Quota sets the total size of all volumes. A request that exceeds it gives code ResourceExhausted. By default there is none. Static volumes
+// of unknown size do not count.
 func Quota(size string) MemoryOption {
 	return func(m *model) { m.quota = m.bytes("Quota", size) }
 }
 
-// Topology gives the driver segments: a volume is made in one of them, and only nodes there can reach it. It is the first
-// preferred one that the driver has, else the first required one, else the driver's first; without any, code ResourceExhausted.
+// Topology gives the driver segments. A volume is created in one of them, and only nodes there can reach it: in the first preferred segment
+// of the request that the driver has, else in the first required one, else in the first of the driver. If the driver has none of the
+// required segments, the code is ResourceExhausted. By default all nodes reach all volumes.
 func Topology(segments ...storage.Segment) MemoryOption {
 	return func(m *model) {
 		m.segments = nil
 		for _, s := range segments {
 			if len(s) == 0 {
-				m.fault("Topology with an empty segment")
+				m.mistake("Topology with an empty segment; give at least one label")
 				continue
 			}
 			m.segments = append(m.segments, maps.Clone(s))
@@ -90,21 +87,36 @@ func Topology(segments ...storage.Segment) MemoryOption {
 	}
 }
 
-// Lenient makes a storage system that refuses nothing on account of who uses a volume, and knows deleted volumes as static ones.
-// It still keeps count: [Memory.Report].
+// Lenient makes the backend allow conflicting uses of a volume, and accept IDs of deleted volumes as those of static ones. Problems are still
+// recorded.
 func Lenient() MemoryOption { return func(m *model) { m.lenient = true } }
 
-// CreatedOnly makes a storage system without static volumes: an ID that it did not make is code NotFound.
+// CreatedOnly makes the backend reject volumes that it did not create, with code NotFound. By default it accepts them as static volumes.
 func CreatedOnly() MemoryOption { return func(m *model) { m.createdOnly = true } }
 
-// OfflineExpansion makes a driver that cannot expand an attached volume: code FailedPrecondition.
+// OfflineExpansion makes the backend reject the expansion of an attached volume, with code FailedPrecondition.
 func OfflineExpansion() MemoryOption { return func(m *model) { m.offline = true } }
 
-// Mutable names the parameters that Modify may change: any other is code InvalidArgument. Any may be changed unless said.
+// Mutable sets the parameters that Modify may change; others give code InvalidArgument. By default it may change all.
 func Mutable(parameters ...string) MemoryOption {
 	return func(m *model) { m.mutable = append([]string{}, parameters...) }
 }
 
+// AttachLimit sets how many volumes can be attached to each node. By default there is no limit.
+func AttachLimit(volumes int32) MemoryOption {
+	return func(m *model) {
+		if volumes < 0 {
+			m.mistake("AttachLimit(%d); give zero or more", volumes)
+			return
+		}
+		m.attachLimit = &volumes
+	}
+}
+
+// MountGroup makes a driver with VOLUME_MOUNT_GROUP, which sets the group of files while mounting.
+func MountGroup() MemoryOption { return func(m *model) { m.capabilities.MountGroup = true } }
+
+// known returns the operations that exist, and records the others as mistakes.
 func (m *model) known(option string, ops []storage.Op) []storage.Op {
 	var known []storage.Op
 	for _, op := range ops {
@@ -112,15 +124,16 @@ func (m *model) known(option string, ops []storage.Op) []storage.Op {
 			known = append(known, op)
 			continue
 		}
-		m.fault("%s: there is no operation %q", option, op)
+		m.mistake("%s: there is no operation %q", option, op)
 	}
 	return known
 }
 
+// bytes parses a size. It records an invalid one as a mistake and returns zero.
 func (m *model) bytes(option, size string) int64 {
 	q, err := resource.ParseQuantity(size)
 	if err != nil || q.Sign() <= 0 {
-		m.fault("%s %q is not a size: write it like 10Gi", option, size)
+		m.mistake("%s %q is not a size; write it like 10Gi", option, size)
 		return 0
 	}
 	return q.Value()

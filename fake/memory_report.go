@@ -11,38 +11,43 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 )
 
-// ProblemKind is a way to misuse a volume.
-type ProblemKind string
-
-// The kinds of problems.
-const (
-	Leaked            ProblemKind = "Leaked"            // it was created, and no PersistentVolume knows it
-	DeletedWhenWanted ProblemKind = "DeletedWhenWanted" // a PersistentVolume that may be used describes a deleted volume
-	DoubleCreate      ProblemKind = "DoubleCreate"      // created again by the same name with other properties
-	TwoWriters        ProblemKind = "TwoWriters"        // two nodes can write to it, and it is not ReadWriteMany
-	DeletedInUse      ProblemKind = "DeletedInUse"      // deleted while attached, staged or published
-	DetachedInUse     ProblemKind = "DetachedInUse"     // detached from a node on which a pod had it
-	RecycledInUse     ProblemKind = "RecycledInUse"     // scrubbed while a pod had it
-)
-
-// Problem is one misuse of a volume, which a well-behaved control plane would not cause.
+// Problem is a misuse of a volume, which a correct control plane does not cause.
 type Problem struct {
-	Kind   ProblemKind
-	Volume string // its ID
+	// Kind is one of these:
+	//
+	//   - TwoWriters: two nodes can write to a volume that is not ReadWriteMany.
+	//   - DetachedInUse: it was detached from a node on which it is published.
+	//   - DeletedInUse: it was deleted while attached, staged or published.
+	//   - RecycledInUse: it was scrubbed while published.
+	//   - DoubleCreate: it was created again with the same name and other properties.
+	//   - Leaked: it was created, and no PersistentVolume has it.
+	//   - DeletedWhenWanted: it was deleted, and a PersistentVolume that is or may be used has it.
+	Kind   string
+	Volume string // ID of the volume
 	Detail string // a sentence that names the nodes and pods
 }
+
+const (
+	leaked            = "Leaked"
+	deletedWhenWanted = "DeletedWhenWanted"
+	doubleCreate      = "DoubleCreate"
+	twoWriters        = "TwoWriters"
+	deletedInUse      = "DeletedInUse"
+	detachedInUse     = "DetachedInUse"
+	recycledInUse     = "RecycledInUse"
+)
 
 // String returns "<kind> <volume>: <detail>".
 func (p Problem) String() string { return fmt.Sprintf("%s %s: %s", p.Kind, p.Volume, p.Detail) }
 
-func (m *model) problem(kind ProblemKind, id, format string, args ...any) {
+func (m *model) problem(kind, id, format string, args ...any) {
 	m.problems = append(m.problems, Problem{Kind: kind, Volume: id, Detail: fmt.Sprintf(format, args...)})
 }
 
 // Problems implements Memory.Problems.
 func (m *model) Problems() []Problem { return slices.Clone(m.problems) }
 
-// watchWriters records a problem when the last step made a second node able to write.
+// watchWriters records a problem if the last operation enabled a second node to write.
 func (m *model) watchWriters(v *volume) {
 	var nodes []string
 	many := true
@@ -53,7 +58,7 @@ func (m *model) watchWriters(v *volume) {
 		many = many && p.Mode == corev1.ReadWriteMany
 	}
 	if len(nodes) > 1 && !many {
-		m.problem(TwoWriters, v.id, "can be written on nodes %s", strings.Join(nodes, ", "))
+		m.problem(twoWriters, v.id, "can be written on nodes %s", strings.Join(nodes, ", "))
 	}
 }
 
@@ -71,24 +76,24 @@ func (m *model) compare(pvs []*corev1.PersistentVolume) []Problem {
 		}
 		id := backends.Handle(pv)
 		known[id] = true
-		if wanted(pv) && m.lost(id, pv.UID) {
-			problems = append(problems, Problem{DeletedWhenWanted, id, fmt.Sprintf("PersistentVolume %s is %s", pv.Name, phase(pv))})
+		if isWanted(pv) && m.isLost(id, pv.UID) {
+			problems = append(problems, Problem{deletedWhenWanted, id, fmt.Sprintf("PersistentVolume %s is %s", pv.Name, phase(pv))})
 		}
 	}
 	for id, v := range m.volumes {
 		if v.request != nil && !known[id] {
-			problems = append(problems, Problem{Leaked, id, "no PersistentVolume knows it"})
+			problems = append(problems, Problem{leaked, id, "no PersistentVolume has it"})
 		}
 	}
 	sortProblems(problems)
 	return problems
 }
 
-// wanted reports whether the volume is in use or may be used later.
-func wanted(pv *corev1.PersistentVolume) bool {
+// isWanted reports whether the volume is in use or may be used later.
+func isWanted(pv *corev1.PersistentVolume) bool {
 	switch phase(pv) {
 	case corev1.VolumeBound:
-		return true // also when it is being deleted: the claim is still there
+		return true // even while it is being deleted, because the claim still exists
 	case corev1.VolumeReleased, corev1.VolumeFailed:
 		return false
 	}
@@ -102,12 +107,12 @@ func phase(pv *corev1.PersistentVolume) corev1.PersistentVolumePhase {
 	return pv.Status.Phase
 }
 
-// lost reports whether the data of the PersistentVolume is gone. A PersistentVolume that was created again after the deletion has
-// another UID.
-func (m *model) lost(id string, uid types.UID) bool {
+// isLost reports whether the data of the PersistentVolume was deleted. A PersistentVolume that was created again after the deletion has
+// another UID and lost nothing.
+func (m *model) isLost(id string, uid types.UID) bool {
 	if v, ok := m.volumes[id]; ok && !v.revived {
 		return false
 	}
-	dead := m.tombstone(id)
-	return dead != nil && (uid == "" || dead.pv.UID == "" || dead.pv.UID == uid)
+	v := m.lastDeleted(id)
+	return v != nil && (uid == "" || v.deletedPV == "" || v.deletedPV == uid)
 }

@@ -144,8 +144,8 @@ func TestMemory(t *testing.T) {
 		{"detached from where it was not", nil, []step{ok(detach("v", "n1")), ok(attach("v", "n1")), ok(detach("v", "n2")), refused(storage.FailedPrecondition, attach("v", "n2"))}},
 
 		{"staged before attached", nil, []step{refused(storage.FailedPrecondition, stage("v", "n1")), ok(attach("v", "n2")), refused(storage.FailedPrecondition, stage("v", "n1"))}},
-		{"staged without attaching", []fake.MemoryOption{fake.WithoutAttach()}, []step{ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}},
-		{"published without staging", []fake.MemoryOption{fake.WithoutStage()}, []step{refused(storage.FailedPrecondition, publish("v", "n1", "p1")), ok(attach("v", "n1")), ok(publish("v", "n1", "p1"))}},
+		{"staged without attaching", []fake.MemoryOption{fake.Without(storage.Attach)}, []step{ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}},
+		{"published without staging", []fake.MemoryOption{fake.Without(storage.Stage)}, []step{refused(storage.FailedPrecondition, publish("v", "n1", "p1")), ok(attach("v", "n1")), ok(publish("v", "n1", "p1"))}},
 		{"published before staged", nil, []step{ok(attach("v", "n1")), refused(storage.FailedPrecondition, publish("v", "n1", "p1"))}},
 		{"published in another way", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p1")), refused(storage.AlreadyExists, publishAs(readOnly)))},
 		{"unstaged under a pod", nil, then(all("v", "n1", "p1"), refused(storage.FailedPrecondition, unstage("v", "n1")), ok(unpublish("v", "n1", "p1")), ok(unstage("v", "n1")), ok(unstage("v", "n1")))},
@@ -174,7 +174,7 @@ func TestMemory(t *testing.T) {
 		{"lenient", []fake.MemoryOption{fake.Lenient()}, []step{ok(publish("v", "n1", "p1")), ok(stage("v", "n1")), ok(unstage("v", "n1")), ok(attach("v", "n1")), ok(attach("v", "n2")),
 			ok(attach("v", "n1", corev1.ReadWriteMany)), ok(publishAs(readOnly)), ok(publishAs(rwop)), ok(nodeExpand("v", "n3", 0)), ok(remove("v")), ok(attach("v", "n1"))}},
 		{"only mounts", []fake.MemoryOption{fake.Only(storage.Publish)}, []step{ok(publish("v", "n1", "p1")), ok(unpublish("v", "n1", "p1")), refused(storage.Unimplemented, create(one))}},
-		{"what was taken away", []fake.MemoryOption{fake.ProvisionOnly()}, []step{ok(create(one)), ok(remove("v")), refused(storage.Unimplemented, attach("v", "n1")), refused(storage.Unimplemented, detach("v", "n1")),
+		{"what was taken away", []fake.MemoryOption{fake.Only(storage.Create, storage.Delete)}, []step{ok(create(one)), ok(remove("v")), refused(storage.Unimplemented, attach("v", "n1")), refused(storage.Unimplemented, detach("v", "n1")),
 			refused(storage.Unimplemented, stage("v", "n1")), refused(storage.Unimplemented, expand(storage.ExpandRequest{ID: "v", Size: gi}))}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -263,10 +263,10 @@ func TestMemoryOptionErrors(t *testing.T) {
 		{nil, "backend a: option 1 is nil"},
 		{fake.Without("Destroy"), `backend a: Without: there is no operation "Destroy"`},
 		{fake.Only("Make", storage.Create), `backend a: Only: there is no operation "Make"`},
-		{fake.Latency(storage.Create, -1), "backend a: Latency of Create is -1ns: it must not be negative"},
+		{fake.Latency(storage.Create, -1), "backend a: Latency of Create is -1ns; it must not be negative"},
 		{fake.Latency("Make", 1), `backend a: Latency: there is no operation "Make"`},
-		{fake.MaxSize("-1Gi"), `backend a: MaxSize "-1Gi" is not a size: write it like 10Gi`},
-		{fake.Topology(nil), "backend a: Topology with an empty segment"},
+		{fake.MaxSize("-1Gi"), `backend a: MaxSize "-1Gi" is not a size; write it like 10Gi`},
+		{fake.Topology(nil), "backend a: Topology with an empty segment; give at least one label"},
 	} {
 		if err := fake.CSI("a", tt.opt).Err(); err == nil || err.Error() != tt.want {
 			t.Errorf("Err = %v, want %s", err, tt.want)

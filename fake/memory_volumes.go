@@ -11,52 +11,52 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Create makes a volume, or finds the one that the same request made before.
+// Create creates a volume, or returns the one that the same request created before.
 func (m *model) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if err := m.check(storage.Create, "name", req.Name); err != nil {
 		return storage.Volume{}, err
 	}
 	if req.Size < 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
-		return storage.Volume{}, m.refuse(storage.InvalidArgument, "volume %s of %d bytes, at most %d: not a size", req.Name, req.Size, req.Limit)
+		return storage.Volume{}, m.fail(storage.InvalidArgument, "volume %s of %d bytes, at most %d, is impossible", req.Name, req.Size, req.Limit)
 	}
 	if v, ok := m.volumes[req.Name]; ok {
 		if v.request == nil {
-			return storage.Volume{}, m.refuse(storage.AlreadyExists, "volume %s exists and was not created here", req.Name)
+			return storage.Volume{}, m.fail(storage.AlreadyExists, "volume %s exists and was not created here", req.Name)
 		}
 		if differs := v.differs(req); differs != "" {
-			m.problem(DoubleCreate, req.Name, "created again with another %s", differs)
-			return storage.Volume{}, m.refuse(storage.AlreadyExists, "volume %s exists with another %s", req.Name, differs)
+			m.problem(doubleCreate, req.Name, "created again with another %s", differs)
+			return storage.Volume{}, m.fail(storage.AlreadyExists, "volume %s exists with another %s", req.Name, differs)
 		}
-		return v.answer(), nil
+		return v.describe(), nil
 	}
 	size := max(req.Size, m.minSize)
 	if req.Limit > 0 && size > req.Limit || m.maxSize > 0 && size > m.maxSize {
-		return storage.Volume{}, m.refuse(storage.OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
+		return storage.Volume{}, m.fail(storage.OutOfRange, "volume %s of %d bytes is out of range", req.Name, size)
 	}
 	if m.quota > 0 && size > m.quota-m.total() {
-		return storage.Volume{}, m.refuse(storage.ResourceExhausted, "no room for %d bytes", size)
+		return storage.Volume{}, m.fail(storage.ResourceExhausted, "no room for %d bytes", size)
 	}
-	v := &volume{id: req.Name, request: remember(req), size: size, used: size, block: req.VolumeMode == corev1.PersistentVolumeBlock}
+	v := &volume{id: req.Name, request: essence(req), size: size, usable: size, block: req.VolumeMode == corev1.PersistentVolumeBlock}
 	v.response = storage.Volume{ID: v.id, Content: req.Content != nil}
 	if len(m.segments) > 0 {
-		segment, ok := m.place(req)
+		segment, ok := m.segmentFor(req)
 		if !ok {
-			return storage.Volume{}, m.refuse(storage.ResourceExhausted, "no segment that is asked for can hold volume %s", req.Name)
+			return storage.Volume{}, m.fail(storage.ResourceExhausted, "no segment of the request is available for volume %s", req.Name)
 		}
 		v.response.Topology = []storage.Segment{segment}
 	}
-	m.keep(v)
-	return v.answer(), nil
+	m.store(v)
+	return v.describe(), nil
 }
 
-// remember keeps of a request what a second one is compared with.
-func remember(req storage.CreateRequest) *storage.CreateRequest {
+// essence returns the fields of a request that identify a volume; a repeated request must have the same.
+func essence(req storage.CreateRequest) *storage.CreateRequest {
 	return &storage.CreateRequest{Name: req.Name, Size: req.Size, Limit: req.Limit, Modes: slices.Clone(req.Modes), VolumeMode: req.VolumeMode,
 		Parameters: maps.Clone(req.Parameters)}
 }
 
-// answer is a fresh answer to Create.
-func (v *volume) answer() storage.Volume {
+// describe returns the result of Create.
+func (v *volume) describe() storage.Volume {
 	resp := v.response
 	resp.Size = v.size
 	resp.Topology = make([]storage.Segment, len(v.response.Topology))
@@ -69,7 +69,7 @@ func (v *volume) answer() storage.Volume {
 	return resp
 }
 
-// differs names the first property in which the volume does not suit the request, "" when it does.
+// differs names the first property in which the volume differs from the request; "" for none.
 func (v *volume) differs(req storage.CreateRequest) string {
 	was := v.request
 	topology := v.response.Topology
@@ -88,10 +88,10 @@ func (v *volume) differs(req storage.CreateRequest) string {
 	return ""
 }
 
-// place chooses the segment of a new volume.
-func (m *model) place(req storage.CreateRequest) (storage.Segment, bool) {
-	for _, wanted := range [][]storage.Segment{req.Preferred, req.Requisite} {
-		for _, s := range wanted {
+// segmentFor chooses the segment of a new volume.
+func (m *model) segmentFor(req storage.CreateRequest) (storage.Segment, bool) {
+	for _, segments := range [][]storage.Segment{req.Preferred, req.Requisite} {
+		for _, s := range segments {
 			if slices.ContainsFunc(m.segments, sameSegment(s)) {
 				return maps.Clone(s), true
 			}
@@ -115,34 +115,33 @@ func (m *model) total() int64 {
 	return sum
 }
 
-// Delete destroys the volume. What it was stays known to [Memory.Deleted].
+// Delete destroys the volume. [Memory.Deleted] lists it from then on.
 func (m *model) Delete(req storage.DeleteRequest) error {
 	if err := m.check(storage.Delete, "ID", req.ID); err != nil {
 		return err
 	}
-	v, err := m.use(req.ID)
+	v, err := m.find(req.ID)
 	if err != nil {
-		return nil // deleted already, or never made
+		return nil // already deleted, or never created
 	}
 	if users := v.users(); len(users) > 0 {
-		who := strings.Join(users, ", ")
+		uses := strings.Join(users, ", ")
 		if !m.lenient {
 			if m.inTree {
-				// RECL-027: the volume stays Released and is tried again.
-				return backends.VolumeInUse("volume " + req.ID + " is in use: " + who)
+				// RECL-027: the PersistentVolume stays Released, and the deletion is retried.
+				return backends.VolumeInUse("volume " + req.ID + " is in use: " + uses)
 			}
-			return m.refuse(storage.FailedPrecondition, "volume %s is in use: %s", req.ID, who)
+			return m.fail(storage.FailedPrecondition, "volume %s is in use: %s", req.ID, uses)
 		}
-		m.problem(DeletedInUse, req.ID, "deleted while %s", who)
+		m.problem(deletedInUse, req.ID, "deleted while %s", uses)
 	}
 	delete(m.volumes, req.ID)
-	v.deleted = true
-	v.pv = storage.DeleteRequest{ID: req.ID, UID: req.UID}
-	m.gone = append(m.gone, v)
+	v.deletedPV = req.UID
+	m.deleted = append(m.deleted, v)
 	return nil
 }
 
-// users tells who uses the volume: "attached to n1", "staged on n1", "published to default/p on n1".
+// users describes the uses of the volume: "attached to n1", "staged on n1", "published to default/p on n1".
 func (v *volume) users() []string {
 	var users []string
 	for _, a := range v.attached {
@@ -157,59 +156,59 @@ func (v *volume) users() []string {
 	return users
 }
 
-// Recycle removes what was written. It is not refused while pods have the volume: to see to that is the controller's job.
+// Recycle removes the data. It succeeds even while pods use the volume: preventing that is the job of the controller.
 func (m *model) Recycle(id string, _ *corev1.PersistentVolumeSource) error {
 	if err := m.check(storage.Recycle, "ID", id); err != nil {
 		return err
 	}
-	v, err := m.use(id)
+	v, err := m.find(id)
 	if err != nil {
 		return err
 	}
 	if len(v.published) > 0 {
-		m.problem(RecycledInUse, id, "recycled while %s", strings.Join(v.users(), ", "))
+		m.problem(recycledInUse, id, "recycled while %s", strings.Join(v.users(), ", "))
 	}
 	v.content = storage.Write{}
-	m.keep(v)
+	m.store(v)
 	return nil
 }
 
-// Expand grows the volume, never less than it is. A file system on it needs NodeExpand afterwards, if the driver can do that.
+// Expand grows the volume; it never shrinks it. The file system needs NodeExpand afterwards, if the driver has it.
 func (m *model) Expand(req storage.ExpandRequest) (size int64, onNode bool, err error) {
 	if err := m.check(storage.Expand, "ID", req.ID); err != nil {
 		return 0, false, err
 	}
 	if req.Size <= 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
-		return 0, false, m.refuse(storage.InvalidArgument, "volume %s to %d bytes, at most %d: not a size", req.ID, req.Size, req.Limit)
+		return 0, false, m.fail(storage.InvalidArgument, "volume %s to %d bytes, at most %d, is impossible", req.ID, req.Size, req.Limit)
 	}
-	v, err := m.use(req.ID)
+	v, err := m.find(req.ID)
 	if err != nil {
 		return 0, false, err
 	}
 	if v.size < req.Size {
 		if m.offline && len(v.attached) > 0 && !m.tooLarge(req.Size) {
-			return 0, false, m.refuse(storage.FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
+			return 0, false, m.fail(storage.FailedPrecondition, "volume %s must not be expanded while %s", req.ID, strings.Join(v.users(), ", "))
 		}
 		if err := m.grow(v, req.Size); err != nil {
 			return 0, false, err
 		}
 	} else if req.Limit > 0 && v.size > req.Limit {
-		return 0, false, m.refuse(storage.OutOfRange, "volume %s has %d bytes already", req.ID, v.size)
+		return 0, false, m.fail(storage.OutOfRange, "volume %s already has %d bytes", req.ID, v.size)
 	}
 	if v.request == nil {
 		v.block = req.VolumeMode == corev1.PersistentVolumeBlock
 	}
-	m.keep(v)
-	return v.size, m.able[storage.NodeExpand] && !v.block && v.used < v.size, nil
+	m.store(v)
+	return v.size, m.able[storage.NodeExpand] && !v.block && v.usable < v.size, nil
 }
 
-// grow gives the volume more room, if there is that much.
+// grow sets the size of the volume, within the maximum and the quota.
 func (m *model) grow(v *volume, size int64) error {
 	switch {
 	case m.tooLarge(size):
-		return m.refuse(storage.OutOfRange, "volume %s cannot have %d bytes, only %d", v.id, size, m.maxSize)
+		return m.fail(storage.OutOfRange, "volume %s cannot have %d bytes, only %d", v.id, size, m.maxSize)
 	case m.quota > 0 && size-v.size > m.quota-m.total():
-		return m.refuse(storage.ResourceExhausted, "no room for %d bytes", size-v.size)
+		return m.fail(storage.ResourceExhausted, "no room for %d bytes", size-v.size)
 	}
 	v.size = size
 	return nil
@@ -217,30 +216,30 @@ func (m *model) grow(v *volume, size int64) error {
 
 func (m *model) tooLarge(size int64) bool { return m.maxSize > 0 && size > m.maxSize }
 
-// NodeExpand lets the file system have all of the volume. The volume must be staged or published on the node. A driver that cannot
-// Expand grows the volume here.
+// NodeExpand grows the file system to the size of the volume, which must be staged or published on the node. A driver without Expand grows
+// the volume here.
 func (m *model) NodeExpand(req storage.NodeRequest) (int64, error) {
 	if err := m.check(storage.NodeExpand, "ID", req.ID, "node", req.Node); err != nil {
 		return 0, err
 	}
-	v, err := m.use(req.ID)
+	v, err := m.find(req.ID)
 	if err != nil {
 		return 0, err
 	}
-	onNode := slices.ContainsFunc(v.staged, func(s Staging) bool { return s.Node == req.Node }) ||
-		slices.ContainsFunc(v.published, func(p Publication) bool { return p.Node == req.Node })
+	onNode := slices.ContainsFunc(v.staged, func(u Use) bool { return u.Node == req.Node }) ||
+		slices.ContainsFunc(v.published, func(u Use) bool { return u.Node == req.Node })
 	switch {
 	case !onNode && !m.lenient:
-		return 0, m.refuse(storage.NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
+		return 0, m.fail(storage.NotFound, "volume %s is not mounted on node %s", req.ID, req.Node)
 	case m.able[storage.Expand] && v.size > 0 && req.Size > v.size:
-		return 0, m.refuse(storage.OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
+		return 0, m.fail(storage.OutOfRange, "volume %s has %d bytes, not %d", req.ID, v.size, req.Size)
 	}
 	if !m.able[storage.Expand] && v.size < req.Size {
 		if err := m.grow(v, req.Size); err != nil {
 			return 0, err
 		}
 	}
-	v.used = max(v.used, v.size)
-	m.keep(v)
+	v.usable = max(v.usable, v.size)
+	m.store(v)
 	return v.size, nil
 }

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrorAnnotation is the annotation that records invalid arguments of a shorthand: an option that does not apply to the kind of object, or a
-// size that cannot be parsed. A cluster refuses to create an object with this annotation, with its text as the reason.
-const ErrorAnnotation = "volsim.dev/shorthand-error"
+// errorAnnotation records invalid arguments in the object: an option that does not apply to its kind, or a size that cannot be parsed. A
+// cluster rejects an object with this annotation.
+const errorAnnotation = "volsim.dev/shorthand-error"
 
 // Err returns the invalid arguments of the shorthand that made the object, nil if there are none.
 func Err(obj metav1.Object) error {
-	if text, bad := obj.GetAnnotations()[ErrorAnnotation]; bad {
+	if text, bad := obj.GetAnnotations()[errorAnnotation]; bad {
 		return errors.New(text)
 	}
 	return nil
@@ -48,7 +48,7 @@ func (o *object) apply(opts []Option) {
 		opt(o)
 	}
 	if len(o.wrong) > 0 {
-		o.annotate(ErrorAnnotation, fmt.Sprintf("%s %s: %s", o.kind, o.meta.Name, strings.Join(o.wrong, "; ")))
+		o.annotate(errorAnnotation, fmt.Sprintf("%s %s: %s", o.kind, o.meta.Name, strings.Join(o.wrong, "; ")))
 	}
 }
 
@@ -70,7 +70,7 @@ func (o *object) annotate(key, value string) {
 func (o *object) quantity(size string) resource.Quantity {
 	q, err := resource.ParseQuantity(size)
 	if err != nil {
-		o.mistake("%q is not a size: write it like 10Gi", size)
+		o.mistake("%q is not a size; write it like 10Gi", size)
 		return resource.Quantity{}
 	}
 	return q

@@ -135,9 +135,9 @@ func TestShorthandErrors(t *testing.T) {
 		obj  metav1.Object
 		want string
 	}{
-		{fake.Volume("v", "large"), `PersistentVolume v: "large" is not a size: write it like 10Gi`},
-		{fake.Claim("web/c", ""), `PersistentVolumeClaim c: "" is not a size: write it like 10Gi`},
-		{fake.Pod("p", fake.Ephemeral("e", "1Gib", "")), `Pod p: "1Gib" is not a size: write it like 10Gi`},
+		{fake.Volume("v", "large"), `PersistentVolume v: "large" is not a size; write it like 10Gi`},
+		{fake.Claim("web/c", ""), `PersistentVolumeClaim c: "" is not a size; write it like 10Gi`},
+		{fake.Pod("p", fake.Ephemeral("e", "1Gib", "")), `Pod p: "1Gib" is not a size; write it like 10Gi`},
 		{fake.Volume("v", "1Gi", fake.Selector("a", "b"), fake.NoClass(), fake.VolumeName("x"), fake.Parameters(), fake.WaitForFirstConsumer(), fake.Expandable(), fake.Default(), fake.OnNode("n"), fake.NotReady(), fake.Claims("c"), fake.BlockClaims("c"), fake.Ephemeral("e", "1Gi", "")),
 			"PersistentVolume v: a PersistentVolume has no option Selector; a PersistentVolume has no option NoClass; a PersistentVolume has no option VolumeName; a PersistentVolume has no option Parameters; a PersistentVolume has no option WaitForFirstConsumer; a PersistentVolume has no option Expandable; a PersistentVolume has no option Default; a PersistentVolume has no option OnNode; a PersistentVolume has no option NotReady; a PersistentVolume has no option Claims; a PersistentVolume has no option BlockClaims; a PersistentVolume has no option Ephemeral"},
 		{fake.Node("n", fake.Modes("RWO"), fake.Block(), fake.InClass("c"), fake.Policy("Retain"), fake.MountOptions(), fake.ForClaim("c"), fake.CSISource("d", "h"), fake.NFSSource("s", "/"), fake.HostPathSource("/"), fake.LocalSource("/", "n"), fake.FromNodes("n"), fake.Phase("Running")),

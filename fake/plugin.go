@@ -9,29 +9,29 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Plugin is a [Memory] that acts as an in-tree plugin. Its errors have no gRPC status, and the ID of a deleted volume may be used
-// again as that of a static one.
+// Plugin is a [Memory] that acts as an in-tree plugin. Its errors have no gRPC code, and the ID of a deleted volume is accepted as that of a
+// static one.
 type Plugin struct {
 	pluginContract
 	*Memory
 }
 
-// pluginContract is how controllers see a Plugin, as far as it differs from a Memory.
+// pluginContract has the methods of a Plugin that differ from those of a Memory.
 type pluginContract interface {
 	backends.InTreePlugin
 	backends.Preparer
 	storage.Provisioner
 }
 
-// InTree returns a plugin that can create, delete, recycle and publish volumes with a hostPath source, and accepts no mount options.
-// A created volume is a directory below /tmp/. The name begins with "kubernetes.io/".
+// InTree returns a plugin that can create, delete, recycle and publish volumes with a hostPath source. It accepts no mount options. The
+// volumes that it creates are directories below /tmp/. The name should begin with "kubernetes.io/".
 func InTree(name string, opts ...MemoryOption) *Plugin {
 	p := newPlugin(name, storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
 	return p.plugin(opts)
 }
 
-// HostPath returns the hostPath plugin as kube-controller-manager configures it: kubernetes.io/host-path recycles, deletes only below
-// /tmp/ (RECL-036), and has a provisioner that is disabled. It is [Lenient].
+// HostPath returns the hostPath plugin as kube-controller-manager configures it: kubernetes.io/host-path recycles volumes, deletes only paths
+// below /tmp/ (RECL-036), and does not provision. It is [Lenient].
 func HostPath(opts ...MemoryOption) *Plugin {
 	p := newPlugin(backends.InTreePrefix+"host-path", storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
 	p.disabled = true
@@ -41,8 +41,8 @@ func HostPath(opts ...MemoryOption) *Plugin {
 	return p.plugin(opts)
 }
 
-// NFS returns the NFS plugin: kubernetes.io/nfs recycles, is mounted without attaching or staging, and accepts mount options. It is
-// [Lenient].
+// NFS returns the NFS plugin: kubernetes.io/nfs recycles volumes, publishes them without attaching or staging, and accepts mount options. It
+// is [Lenient].
 func NFS(opts ...MemoryOption) *Plugin {
 	p := newPlugin(backends.InTreePrefix+"nfs", storage.Recycle, storage.Publish, storage.Unpublish)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool { return s.NFS != nil }
@@ -52,8 +52,8 @@ func NFS(opts ...MemoryOption) *Plugin {
 	return p.plugin(opts)
 }
 
-// FlexVolume returns the plugin that kubelets have for a FlexVolume driver, such as "example.com/disk", which is also its name: it is
-// published, and expanded on the node. It is [Lenient].
+// FlexVolume returns the plugin of kubelets for a FlexVolume driver, such as "example.com/disk", which is also its name. It publishes volumes
+// and expands them on the node. It is [Lenient].
 func FlexVolume(driver string, opts ...MemoryOption) *Plugin {
 	p := newPlugin(driver, storage.Publish, storage.Unpublish, storage.NodeExpand)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool {
@@ -66,7 +66,7 @@ func FlexVolume(driver string, opts ...MemoryOption) *Plugin {
 // pluginModel implements a Plugin.
 type pluginModel struct {
 	*model
-	disabled bool // its provisioner refuses
+	disabled bool // the provisioner rejects all requests
 	tmpOnly  bool // deletes only below /tmp/
 }
 
@@ -82,20 +82,20 @@ func (p *pluginModel) plugin(opts []MemoryOption) *Plugin {
 	return &Plugin{pluginContract: p, Memory: &Memory{contract: p.model, model: p.model}}
 }
 
-// Supports reports whether the plugin is in charge of the source.
+// Supports implements backends.InTreePlugin.
 func (p *pluginModel) Supports(source *corev1.PersistentVolumeSource) bool {
 	return source != nil && p.supports(source)
 }
 
-// Prepare refuses for a plugin whose provisioner is disabled.
+// Prepare returns an error if the provisioner is disabled.
 func (p *pluginModel) Prepare(storage.CreateRequest) error {
 	if p.disabled && p.able[storage.Create] {
-		return p.refuse(storage.FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
+		return p.fail(storage.FailedPrecondition, "provisioning in volume plugin %q is disabled", p.name)
 	}
 	return nil
 }
 
-// Create makes a volume with a source. It refuses what Prepare refuses.
+// Create creates a volume with a source. It returns the error of Prepare, if any.
 func (p *pluginModel) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if err := p.Prepare(req); err != nil {
 		return storage.Volume{}, err
@@ -110,7 +110,7 @@ func (p *pluginModel) Create(req storage.CreateRequest) (storage.Volume, error) 
 
 var belowTmp = regexp.MustCompile(`/tmp/.+`)
 
-// Delete destroys the volume. HostPath checks the path first.
+// Delete destroys the volume. The hostPath plugin checks the path first.
 func (p *pluginModel) Delete(req storage.DeleteRequest) error {
 	if p.tmpOnly && p.able[storage.Delete] {
 		path := ""
@@ -118,8 +118,8 @@ func (p *pluginModel) Delete(req storage.DeleteRequest) error {
 			path = req.Source.HostPath.Path
 		}
 		if !belowTmp.MatchString(path) {
-			// RECL-036: other paths may belong to anything on the node.
-			return p.refuse(storage.InvalidArgument, "host_path deleter only supports /tmp/.+ but received provided %s", path)
+			// RECL-036: a path elsewhere may belong to anything on the node.
+			return p.fail(storage.InvalidArgument, "host_path deleter only supports /tmp/.+ but received provided %s", path)
 		}
 	}
 	return p.model.Delete(req)

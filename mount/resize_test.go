@@ -277,7 +277,7 @@ func TestEveryNodeExpands(t *testing.T) {
 	w := newFixture(t, func(s *setup) {
 		s.volume = []fake.Option{fake.Modes("RWX")}
 		s.object = func(driver *storagev1.CSIDriver) { no := false; driver.Spec.AttachRequired = &no }
-		s.driver = []fake.MemoryOption{fake.WithoutAttach()}
+		s.driver = []fake.MemoryOption{fake.Without(storage.Attach)}
 	})
 	second, err := w.nodes.Add("n2")
 	w.OK(err)

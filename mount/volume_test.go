@@ -284,7 +284,7 @@ func TestCallBudget(t *testing.T) {
 
 // MNT-301, MNT-306, MNT-920: a driver without staging goes through the states, and its directory stays.
 func TestWithoutStaging(t *testing.T) {
-	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.WithoutStage()} })
+	w := newFixture(t, func(s *setup) { s.driver = []fake.MemoryOption{fake.Without(storage.Stage)} })
 	pod := w.run("p1")
 	want(t, "MNT-920: state", w.state(pod.UID), "VolumeMounted DeviceGloballyMounted")
 	w.deletePod("p1")
@@ -303,7 +303,7 @@ func TestPublishFiles(t *testing.T) {
 	w.OK(err)
 	want(t, "MNT-302: metadata", data, disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle})
 	v, _ := w.driver.Volume(handle)
-	want(t, "MNT-030: target", v.Published[0].Target, l.CSIMount(pod.UID, "pv1"))
+	want(t, "MNT-030: target", v.Published[0].Path, l.CSIMount(pod.UID, "pv1"))
 	want(t, "MNT-301: staging", v.Staged[0].Path, l.CSIGlobalMount(driverName, handle))
 	w.deletePod("p1")
 	w.Advance(2 * time.Second)

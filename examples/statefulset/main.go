@@ -32,10 +32,11 @@ func main() {
 const zone = "topology.kubernetes.io/zone"
 
 // db has a pod in each zone, and each pod a volume of its own, on which it writes once a minute.
-var db = fake.StatefulSet{
-	Name: "db",
-	Pod:  fake.Pod("db", fake.Requests("cpu", "700m"), fake.Annotations("volsim.dev/write-every", "1m")),
-	Claims: []*corev1.PersistentVolumeClaim{
+var db = statefulSet{
+	namespace: "default",
+	name:      "db",
+	pod:       fake.Pod("db", fake.Requests("cpu", "700m"), fake.Annotations("volsim.dev/write-every", "1m")),
+	claims: []*corev1.PersistentVolumeClaim{
 		fake.Claim("data", "10Gi", fake.InClass("zonal")),
 	},
 }
@@ -82,16 +83,16 @@ func run(w io.Writer) error {
 		node.PowerOff()
 	}
 	s.do(s.Delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: lost}}))
-	s.do(s.DeleteWith(db.PodAt(1), api.DeleteOptions{GracePeriodSeconds: new(int64)}))
-	s.do(s.Create(fake.Node("n4", fake.Labels(zone, "east"), fake.Allocatable("cpu", "1", "pods", "10")), db.PodAt(1)))
+	s.do(s.DeleteWith(db.podAt(1), api.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	s.do(s.Create(fake.Node("n4", fake.Labels(zone, "east"), fake.Allocatable("cpu", "1", "pods", "10")), db.podAt(1)))
 	s.advance(10 * time.Minute)
 	s.show()
 	s.events("db-1")
 
 	s.title("The claim is given up", "Only who deletes the claim gets the pod running again, with an empty volume in another zone. The policy of the class is Delete:\nwhat was on the old one is lost.")
-	s.do(s.Delete(db.PodAt(1)))
+	s.do(s.Delete(db.podAt(1)))
 	s.advance(time.Minute)
-	for _, claim := range db.ClaimsAt(1) {
+	for _, claim := range db.claimsAt(1) {
 		s.do(s.Delete(claim))
 	}
 	s.advance(10 * time.Minute)
@@ -132,18 +133,18 @@ func (s *story) advance(d time.Duration) {
 
 // up makes the claims that are missing, then the pod, and waits until it runs, as the controller does before it makes the next one.
 func (s *story) up(ordinal int) {
-	for _, claim := range db.ClaimsAt(ordinal) {
+	for _, claim := range db.claimsAt(ordinal) {
 		if _, err := s.Claims.Get(api.KeyOf(claim)); err != nil {
 			s.do(s.Create(claim))
 		}
 	}
-	s.do(s.Create(db.PodAt(ordinal)))
+	s.do(s.Create(db.podAt(ordinal)))
 	s.until(func() bool { return s.pod(ordinal).Status.Phase == corev1.PodRunning })
 }
 
 // down deletes the pod and waits until it is gone.
 func (s *story) down(ordinal int) {
-	s.do(s.Delete(db.PodAt(ordinal)))
+	s.do(s.Delete(db.podAt(ordinal)))
 	s.until(func() bool { return s.pod(ordinal).Name == "" })
 }
 
@@ -155,7 +156,7 @@ func (s *story) until(cond func() bool) {
 
 // pod is the pod of that ordinal, empty if there is none.
 func (s *story) pod(ordinal int) *corev1.Pod {
-	pod, err := s.Pods.Get(api.KeyOf(db.PodAt(ordinal)))
+	pod, err := s.Pods.Get(api.KeyOf(db.podAt(ordinal)))
 	if err != nil {
 		return &corev1.Pod{}
 	}
@@ -176,13 +177,13 @@ func (s *story) show() {
 		if node == "" {
 			node = "-"
 		}
-		for _, template := range db.ClaimsAt(ordinal) {
+		for _, template := range db.claimsAt(ordinal) {
 			claim, err := s.Claims.Get(api.KeyOf(template))
 			if err != nil {
 				continue
 			}
 			zone, data := s.volume(claim.Spec.VolumeName)
-			s.printf("%-6s %-9s %-5s %-11s %-8s %-6s %s\n", db.PodAt(ordinal).Name, phase, node, claim.Name, claim.Status.Phase, zone, data)
+			s.printf("%-6s %-9s %-5s %-11s %-8s %-6s %s\n", db.podAt(ordinal).Name, phase, node, claim.Name, claim.Status.Phase, zone, data)
 		}
 	}
 }

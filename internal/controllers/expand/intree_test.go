@@ -178,6 +178,6 @@ func TestConfigs(t *testing.T) {
 	}
 	_, err := expand.NewResizer(nil, fake.HostPath(), sidecar.Config{}, options.Resizer{})
 	require.ErrorContains(t, err, "must be a CSI driver")
-	_, err = expand.NewResizer(nil, fake.CSI(driver, fake.ProvisionOnly()), sidecar.Config{}, options.Resizer{})
+	_, err = expand.NewResizer(nil, fake.CSI(driver, fake.Only(storage.Create, storage.Delete)), sidecar.Config{}, options.Resizer{})
 	require.ErrorContains(t, err, "needs no external resizer")
 }

@@ -69,7 +69,7 @@ func TestNewSet(t *testing.T) {
 		{"too long", []storage.Backend{named(strings.Repeat("a", 64))}, "has 64 characters: a CSI driver may have 63"},
 		{"long enough", []storage.Backend{named(strings.Repeat("a", 63)), greedy{named(strings.Repeat("b", 64))}}, ""},
 		{"half of an interface", []storage.Backend{halfAttacher{named("a")}}, "it has a method Attach but does not implement storage.Attacher; implement all its methods, and list what it cannot do in Capabilities.Without"},
-		{"wrong options", []storage.Backend{fake.CSI("a", fake.Quota("much"), nil)}, `backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size: write it like 10Gi; option 2 is nil`},
+		{"wrong options", []storage.Backend{fake.CSI("a", fake.Quota("much"), nil)}, `backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size; write it like 10Gi; option 2 is nil`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := backends.NewSet(tt.backends...)
@@ -98,7 +98,7 @@ func TestSetIsSorted(t *testing.T) {
 }
 
 func TestSetFindsByName(t *testing.T) {
-	s := setOf(t, fake.CSI("disk.example.com", fake.ProvisionOnly()), fake.NFS())
+	s := setOf(t, fake.CSI("disk.example.com", fake.Only(storage.Create, storage.Delete)), fake.NFS())
 	if b, ok := s.Get("disk.example.com"); !ok || b.Name() != "disk.example.com" {
 		t.Errorf("Get(disk.example.com) = %v, %t, want it", b, ok)
 	}

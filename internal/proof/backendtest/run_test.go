@@ -15,9 +15,9 @@ func TestMemoryKeepsThePromises(t *testing.T) {
 	for name, newBackend := range map[string]func() storage.Backend{
 		"driver":         func() storage.Backend { return fake.CSI("disk.example.com") },
 		"slow driver":    func() storage.Backend { return fake.CSI("disk.example.com", fake.Latency(storage.Create, time.Second)) },
-		"without stage":  func() storage.Backend { return fake.CSI("disk.example.com", fake.WithoutStage()) },
-		"without attach": func() storage.Backend { return fake.CSI("disk.example.com", fake.WithoutAttach()) },
-		"provision only": func() storage.Backend { return fake.CSI("disk.example.com", fake.ProvisionOnly()) },
+		"without stage":  func() storage.Backend { return fake.CSI("disk.example.com", fake.Without(storage.Stage)) },
+		"without attach": func() storage.Backend { return fake.CSI("disk.example.com", fake.Without(storage.Attach)) },
+		"provision only": func() storage.Backend { return fake.CSI("disk.example.com", fake.Only(storage.Create, storage.Delete)) },
 		"static only":    func() storage.Backend { return fake.CSI("disk.example.com", fake.Without(storage.Create)) },
 		"created only":   func() storage.Backend { return fake.CSI("disk.example.com", fake.CreatedOnly()) },
 		"large volumes":  func() storage.Backend { return fake.CSI("disk.example.com", fake.MinSize("3Gi"), fake.MaxSize("20Gi")) },

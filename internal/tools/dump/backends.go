@@ -70,7 +70,7 @@ func (d *Dump) Backends() (all []storage.Backend, notes []string) {
 func (d *Dump) driver(name string, object *storagev1.CSIDriver) storage.Backend {
 	var opts []fake.MemoryOption
 	if object != nil && object.Spec.AttachRequired != nil && !*object.Spec.AttachRequired {
-		opts = append(opts, fake.WithoutAttach())
+		opts = append(opts, fake.Without(storage.Attach))
 	}
 	if segments := d.segments(name); len(segments) > 0 {
 		opts = append(opts, fake.Topology(segments...))
