@@ -214,7 +214,9 @@ func TestBrokenBackendsFail(t *testing.T) {
 		{"refuses nothing", func() storage.Backend { return fake.CSI("disk.example.com", fake.Lenient()) },
 			[]string{"a deleted volume cannot be attached", "Publish needs Stage first"}, "Attach of a deleted volume succeeded"},
 		{"bad options", func() storage.Backend { return fake.CSI("disk.example.com", fake.MinSize("huge")) }, []string{"name is set and stays"}, `MinSize "huge" is not a size`},
-		{"cannot hold it", func() storage.Backend { return fake.CSI("disk.example.com", fake.Only(storage.Create, storage.Delete), fake.MaxSize("1Mi")) }, nil, "OutOfRange"},
+		{"cannot hold it", func() storage.Backend {
+			return fake.CSI("disk.example.com", fake.Only(storage.Create, storage.Delete), fake.MaxSize("1Mi"))
+		}, nil, "OutOfRange"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, text := failing(tt.make)
