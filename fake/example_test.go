@@ -9,21 +9,21 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// A backend remembers what happened to the data, so a test can ask afterwards.
+// A backend records how its volumes are used, and a test reads the record afterwards.
 func ExampleMemory() {
 	disk := fake.CSI("disk.example.com")
-	made, _ := disk.Create(storage.CreateRequest{Name: "pvc-1", Size: 1 << 30})
+	volume, _ := disk.Create(storage.CreateRequest{Name: "pvc-1", Size: 1 << 30})
 
 	pod := storage.PodRef{Namespace: "default", Name: "db-0"}
-	disk.Attach(storage.NodeRequest{ID: made.ID, Node: "n1"})
-	disk.Stage(storage.NodeRequest{ID: made.ID, Node: "n1", StagingPath: "/stage"})
-	disk.Publish(storage.NodeRequest{ID: made.ID, Node: "n1", StagingPath: "/stage", TargetPath: "/db", Pod: pod})
-	disk.Write(made.ID, pod, "n1", time.Unix(0, 0))
+	disk.Attach(storage.NodeRequest{ID: volume.ID, Node: "n1"})
+	disk.Stage(storage.NodeRequest{ID: volume.ID, Node: "n1", StagingPath: "/stage"})
+	disk.Publish(storage.NodeRequest{ID: volume.ID, Node: "n1", StagingPath: "/stage", TargetPath: "/db", Pod: pod})
+	disk.Write(volume.ID, pod, "n1", time.Unix(0, 0))
 
-	_, err := disk.Attach(storage.NodeRequest{ID: made.ID, Node: "n2"})
+	_, err := disk.Attach(storage.NodeRequest{ID: volume.ID, Node: "n2"})
 	fmt.Println(err)
 
-	disk.Detach(storage.NodeRequest{ID: made.ID, Node: "n1"}) // by force: the pod is still there
+	disk.Detach(storage.NodeRequest{ID: volume.ID, Node: "n1"}) // forced: a pod still uses the volume
 	for _, problem := range disk.Report(nil) {
 		fmt.Println(problem)
 	}
@@ -33,7 +33,7 @@ func ExampleMemory() {
 	// Leaked pvc-1: no PersistentVolume has it
 }
 
-// Rules for the same calls come one after the other.
+// Rules for the same calls apply one after the other.
 func ExampleFaults() {
 	faults := fake.NewFaults()
 	create := fake.Match{Target: "disk.example.com", Verb: "Create"}

@@ -56,7 +56,7 @@ func TestDataFollowsTheVolume(t *testing.T) {
 	}
 }
 
-func TestWhoCannotWrite(t *testing.T) {
+func TestAccess(t *testing.T) {
 	readOnly := toPod("v", "n1", "p1")
 	readOnly.ReadOnly = true
 	attachReadOnly := func(m *fake.Memory) error {
@@ -68,11 +68,11 @@ func TestWhoCannotWrite(t *testing.T) {
 		steps       []step
 		read, write storage.Code
 	}{
-		{"whoever has it", all("v", "n1", "p1"), "OK", "OK"},
+		{"published to the pod", all("v", "n1", "p1"), "OK", "OK"},
 		{"no volume", nil, storage.NotFound, storage.NotFound},
 		{"not published", []step{ok(attach("v", "n1")), ok(stage("v", "n1"))}, storage.FailedPrecondition, storage.FailedPrecondition},
 		{"published to another pod", all("v", "n1", "p2"), storage.FailedPrecondition, storage.FailedPrecondition},
-		{"published elsewhere", all("v", "n2", "p1"), storage.FailedPrecondition, storage.FailedPrecondition},
+		{"published on another node", all("v", "n2", "p1"), storage.FailedPrecondition, storage.FailedPrecondition},
 		{"published for reading", []step{ok(attach("v", "n1")), ok(stage("v", "n1")), ok(publishAs(readOnly))}, "OK", storage.FailedPrecondition},
 		{"attached for reading", []step{ok(attachReadOnly), ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}, "OK", storage.FailedPrecondition},
 		{"detached by force", then(all("v", "n1", "p1"), ok(detach("v", "n1"))), storage.FailedPrecondition, storage.FailedPrecondition},
@@ -92,13 +92,13 @@ func TestWhoCannotWrite(t *testing.T) {
 	}
 }
 
-func TestPodsAreToldApartByUID(t *testing.T) {
+func TestPodsAreComparedByUID(t *testing.T) {
 	m := fake.CSI("disk.example.com", fake.Lenient())
 	req := toPod("v", "n1", "p1")
 	req.Pod.UID = "old"
 	do(t, m, ok(publishAs(req)))
 	if _, err := m.Write("v", storage.PodRef{Namespace: "default", Name: "p1", UID: "new"}, "n1", at(1)); err == nil {
-		t.Error("the next pod of the name can write")
+		t.Error("a later pod with the same name can write")
 	}
 	if _, err := m.Write("v", podNamed("p1"), "n1", at(1)); err != nil {
 		t.Errorf("Write without UID = %v, want success by name", err)
@@ -118,7 +118,7 @@ func TestRecycledVolumeIsEmpty(t *testing.T) {
 		t.Errorf("Read = %+v, %v, want the zero Write", got, err)
 	}
 	if got, err := p.Write("pv1", podNamed("p1"), "n1", at(2)); err != nil || got.Version != 2 {
-		t.Errorf("Write = %+v, %v, want version 2: versions go on", got, err)
+		t.Errorf("Write = %+v, %v, want version 2: recycling does not reset versions", got, err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestExpandedVolume(t *testing.T) {
 		t.Errorf("NodeExpand = %d, %v, want 3Gi", got, err)
 	}
 	if _, onNode, err := m.Expand(storage.ExpandRequest{ID: "fs", Size: 3 * gi}); err != nil || onNode {
-		t.Errorf("Expand after NodeExpand = %t, %v, want nothing left to do", onNode, err)
+		t.Errorf("Expand after NodeExpand = %t, %v, want no expansion on the node", onNode, err)
 	}
 	if state, _ := m.Volume("fs"); state.Size != 3*gi || state.Usable != 3*gi {
 		t.Errorf("Volume = %d bytes, %d usable, want 3Gi", state.Size, state.Usable)
@@ -179,7 +179,7 @@ func TestReport(t *testing.T) {
 		pvs   []*corev1.PersistentVolume
 		want  []string
 	}{
-		{"in order", nil, []step{ok(create(one))}, pvs(csi("Bound")), nil},
+		{"no problem", nil, []step{ok(create(one))}, pvs(csi("Bound")), nil},
 		{"leaked", nil, []step{ok(create(one))}, nil, []string{"Leaked v: no PersistentVolume has it"}},
 		{"another driver's volume of that handle", nil, []step{ok(create(one))}, pvs(fake.Volume("pv", "1Gi", fake.CSISource("other", "v")), nil),
 			[]string{"Leaked v: no PersistentVolume has it"}},
@@ -189,22 +189,22 @@ func TestReport(t *testing.T) {
 		{"deleted while available", nil, []step{ok(remove("v"))}, pvs(csi("")), []string{"DeletedWhenWanted v: PersistentVolume pv is Pending"}},
 		{"deleted while being deleted", nil, []step{ok(remove("v"))}, pvs(deleting), nil},
 		{"deleted when released", nil, []step{ok(create(one)), ok(remove("v"))}, pvs(csi("Released")), nil},
-		{"deleted and made again", nil, []step{ok(create(one)), ok(remove("v")), ok(create(one))}, pvs(csi("Bound")), nil},
-		{"deleted, and the PersistentVolume is another", nil, []step{ok(create(one)), ok(deleteOf("old"))}, pvs(csi("Bound", fake.UID("new"))), nil},
-		{"deleted, and the PersistentVolume is the same", nil, []step{ok(create(one)), ok(deleteOf("old"))}, pvs(csi("Bound", fake.UID("old"))),
+		{"deleted and created again", nil, []step{ok(create(one)), ok(remove("v")), ok(create(one))}, pvs(csi("Bound")), nil},
+		{"deleted with another PersistentVolume", nil, []step{ok(create(one)), ok(deleteOf("old"))}, pvs(csi("Bound", fake.UID("new"))), nil},
+		{"deleted with this PersistentVolume", nil, []step{ok(create(one)), ok(deleteOf("old"))}, pvs(csi("Bound", fake.UID("old"))),
 			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
 		{"used again after deletion", lenient, []step{ok(create(one)), ok(remove("v")), ok(attach("v", "n1"))}, pvs(csi("Bound")),
 			[]string{"DeletedWhenWanted v: PersistentVolume pv is Bound"}},
-		{"created twice", nil, []step{ok(create(one)), refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: 2 * gi}))}, pvs(csi("Bound")),
+		{"created twice", nil, []step{ok(create(one)), fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: 2 * gi}))}, pvs(csi("Bound")),
 			[]string{"DoubleCreate v: created again with another size"}},
 		{"two writers", lenient, onBoth, nil, []string{"TwoWriters v: can be written on nodes n1, n2"}},
 		{"two writers of a shared volume", lenient, []step{shared("n1", "p1"), shared("n2", "p2")}, nil, nil},
 		{"two writers on one node", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p2"))), nil, nil},
-		{"one writer and one who cannot any more", nil, then(all("v", "n1", "p1"), ok(detach("v", "n1")), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2"))), nil,
+		{"a second writer after a forced detach", nil, then(all("v", "n1", "p1"), ok(detach("v", "n1")), ok(attach("v", "n2")), ok(stage("v", "n2")), ok(publish("v", "n2", "p2"))), nil,
 			[]string{"DetachedInUse v: detached from n1 while published to default/p1"}},
 		{"deleted in use", lenient, then(all("v", "n1", "p1"), ok(remove("v"))), nil, []string{"DeletedInUse v: deleted while attached to n1, staged on n1, published to default/p1 on n1"}},
-		{"what happened, then what leaked, by name", nil, []step{ok(create(storage.CreateRequest{Name: "w"})), ok(create(one)),
-			refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "w", Size: 1}))}, nil,
+		{"problems in order, then leaks by name", nil, []step{ok(create(storage.CreateRequest{Name: "w"})), ok(create(one)),
+			fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "w", Size: 1}))}, nil,
 			[]string{"DoubleCreate w: created again with another size", "Leaked v: no PersistentVolume has it", "Leaked w: no PersistentVolume has it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

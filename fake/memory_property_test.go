@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// anyCall is a random request about one of few volumes, nodes and pods, with its description.
+// anyCall draws a call for one of few volumes, nodes and pods, and its description.
 func anyCall(t *rapid.T) (string, func(*fake.Memory) error) {
 	id := rapid.SampledFrom([]string{"v", "w"}).Draw(t, "volume")
 	node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "node")
@@ -79,7 +79,7 @@ func TestMemoryInvariants(t *testing.T) {
 	})
 }
 
-// checkStates checks what holds at every moment for a driver that is not lenient.
+// checkStates checks invariants of a driver that is not lenient.
 func checkStates(t *rapid.T, name string, m *fake.Memory) {
 	for _, v := range m.Deleted() {
 		if len(v.Attached)+len(v.Staged)+len(v.Published) > 0 {
@@ -105,7 +105,7 @@ func checkStates(t *rapid.T, name string, m *fake.Memory) {
 	}
 	for _, p := range m.Problems() {
 		if p.Kind == "DeletedInUse" || p.Kind == "RecycledInUse" {
-			t.Fatalf("after %s: %s, which a strict driver refuses", name, p)
+			t.Fatalf("after %s: %s, which a strict driver rejects", name, p)
 		}
 	}
 }

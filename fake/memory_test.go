@@ -22,7 +22,7 @@ type step struct {
 
 func ok(call func(*fake.Memory) error) step { return step{call, "OK"} }
 
-func refused(code storage.Code, call func(*fake.Memory) error) step { return step{call, code} }
+func fails(code storage.Code, call func(*fake.Memory) error) step { return step{call, code} }
 
 func create(req storage.CreateRequest) func(*fake.Memory) error {
 	return func(m *fake.Memory) error { _, err := m.Create(req); return err }
@@ -91,7 +91,7 @@ func nodeExpand(id, node string, size int64) func(*fake.Memory) error {
 	}
 }
 
-// all is everything up to the pod.
+// all attaches, stages and publishes a volume.
 func all(id, node, pod string) []step {
 	return []step{ok(attach(id, node)), ok(stage(id, node)), ok(publish(id, node, pod))}
 }
@@ -114,68 +114,68 @@ func TestMemory(t *testing.T) {
 		opts  []fake.MemoryOption
 		steps []step
 	}{
-		{"a size that is none", nil, []step{refused(storage.InvalidArgument, create(sized(-1, 0))), refused(storage.InvalidArgument, create(sized(2, 1)))}},
-		{"the same again", nil, []step{ok(create(one)), ok(create(one)), ok(create(sized(gi/2, 0)))}},
-		{"larger under the same name", nil, []step{ok(create(one)), refused(storage.AlreadyExists, create(sized(2*gi, 0)))}},
-		{"limited to less under the same name", nil, []step{ok(create(one)), refused(storage.AlreadyExists, create(sized(1, 2)))}},
-		{"another mode under the same name", nil, []step{ok(create(one)),
-			refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}}))}},
-		{"another volume mode under the same name", nil, []step{ok(create(one)),
+		{"an impossible size", nil, []step{fails(storage.InvalidArgument, create(sized(-1, 0))), fails(storage.InvalidArgument, create(sized(2, 1)))}},
+		{"the same request again", nil, []step{ok(create(one)), ok(create(one)), ok(create(sized(gi/2, 0)))}},
+		{"same name, larger", nil, []step{ok(create(one)), fails(storage.AlreadyExists, create(sized(2*gi, 0)))}},
+		{"same name, limit below the size", nil, []step{ok(create(one)), fails(storage.AlreadyExists, create(sized(1, 2)))}},
+		{"same name, other access mode", nil, []step{ok(create(one)),
+			fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, Modes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}}))}},
+		{"same name, other volume mode", nil, []step{ok(create(one)),
 			ok(create(storage.CreateRequest{Name: "v", Size: gi, VolumeMode: corev1.PersistentVolumeFilesystem})),
-			refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, VolumeMode: corev1.PersistentVolumeBlock}))}},
-		{"other parameters under the same name", nil, []step{ok(create(one)),
-			refused(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, Parameters: map[string]string{"type": "ssd"}}))}},
-		{"the name of a static volume", nil, []step{ok(attach("v", "n1")), refused(storage.AlreadyExists, create(one))}},
-		{"too large", []fake.MemoryOption{fake.MaxSize("1Gi")}, []step{ok(create(one)), refused(storage.OutOfRange, create(storage.CreateRequest{Name: "w", Size: gi + 1})),
-			refused(storage.OutOfRange, expand(storage.ExpandRequest{ID: "v", Size: 2 * gi}))}},
-		{"the smallest is more than the limit", []fake.MemoryOption{fake.MinSize("2Gi")}, []step{refused(storage.OutOfRange, create(sized(gi, gi))), ok(create(one)), ok(create(one))}},
-		{"quota", []fake.MemoryOption{fake.Quota("2Gi")}, []step{ok(create(one)), refused(storage.ResourceExhausted, create(storage.CreateRequest{Name: "w", Size: gi + 1})),
-			ok(create(storage.CreateRequest{Name: "w", Size: gi})), refused(storage.ResourceExhausted, expand(storage.ExpandRequest{ID: "v", Size: 2 * gi})),
+			fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, VolumeMode: corev1.PersistentVolumeBlock}))}},
+		{"same name, other parameters", nil, []step{ok(create(one)),
+			fails(storage.AlreadyExists, create(storage.CreateRequest{Name: "v", Size: gi, Parameters: map[string]string{"type": "ssd"}}))}},
+		{"the name of a static volume", nil, []step{ok(attach("v", "n1")), fails(storage.AlreadyExists, create(one))}},
+		{"too large", []fake.MemoryOption{fake.MaxSize("1Gi")}, []step{ok(create(one)), fails(storage.OutOfRange, create(storage.CreateRequest{Name: "w", Size: gi + 1})),
+			fails(storage.OutOfRange, expand(storage.ExpandRequest{ID: "v", Size: 2 * gi}))}},
+		{"limit below the minimum size", []fake.MemoryOption{fake.MinSize("2Gi")}, []step{fails(storage.OutOfRange, create(sized(gi, gi))), ok(create(one)), ok(create(one))}},
+		{"quota", []fake.MemoryOption{fake.Quota("2Gi")}, []step{ok(create(one)), fails(storage.ResourceExhausted, create(storage.CreateRequest{Name: "w", Size: gi + 1})),
+			ok(create(storage.CreateRequest{Name: "w", Size: gi})), fails(storage.ResourceExhausted, expand(storage.ExpandRequest{ID: "v", Size: 2 * gi})),
 			ok(remove("w")), ok(expand(storage.ExpandRequest{ID: "v", Size: 2 * gi}))}},
-		{"quota of a size beyond counting", []fake.MemoryOption{fake.Quota("2Gi")}, []step{ok(create(one)),
-			refused(storage.ResourceExhausted, create(storage.CreateRequest{Name: "w", Size: 1<<63 - 1}))}},
+		{"quota and the largest int64", []fake.MemoryOption{fake.Quota("2Gi")}, []step{ok(create(one)),
+			fails(storage.ResourceExhausted, create(storage.CreateRequest{Name: "w", Size: 1<<63 - 1}))}},
 
-		{"attached twice in the same way", nil, []step{ok(attach("v", "n1")), ok(attach("v", "n1"))}},
-		{"attached twice in another way", nil, []step{ok(attach("v", "n1")), refused(storage.AlreadyExists, attach("v", "n1", corev1.ReadWriteMany))}},
-		{"a second node", nil, []step{ok(attach("v", "n1")), refused(storage.FailedPrecondition, attach("v", "n2")), ok(detach("v", "n1")), ok(attach("v", "n2"))}},
+		{"attached twice", nil, []step{ok(attach("v", "n1")), ok(attach("v", "n1"))}},
+		{"attached twice with different modes", nil, []step{ok(attach("v", "n1")), fails(storage.AlreadyExists, attach("v", "n1", corev1.ReadWriteMany))}},
+		{"a second node", nil, []step{ok(attach("v", "n1")), fails(storage.FailedPrecondition, attach("v", "n2")), ok(detach("v", "n1")), ok(attach("v", "n2"))}},
 		{"a second node of a shared volume", nil, []step{ok(attach("v", "n1", corev1.ReadWriteMany)), ok(attach("v", "n2", corev1.ReadOnlyMany)),
-			refused(storage.FailedPrecondition, attach("v", "n3"))}},
-		{"detached from everywhere", nil, []step{ok(attach("v", "n1", corev1.ReadWriteMany)), ok(attach("v", "n2", corev1.ReadWriteMany)), ok(detach("v", "")), ok(attach("v", "n3"))}},
-		{"detached from where it was not", nil, []step{ok(detach("v", "n1")), ok(attach("v", "n1")), ok(detach("v", "n2")), refused(storage.FailedPrecondition, attach("v", "n2"))}},
+			fails(storage.FailedPrecondition, attach("v", "n3"))}},
+		{"detached from all nodes", nil, []step{ok(attach("v", "n1", corev1.ReadWriteMany)), ok(attach("v", "n2", corev1.ReadWriteMany)), ok(detach("v", "")), ok(attach("v", "n3"))}},
+		{"detached from a node without it", nil, []step{ok(detach("v", "n1")), ok(attach("v", "n1")), ok(detach("v", "n2")), fails(storage.FailedPrecondition, attach("v", "n2"))}},
 
-		{"staged before attached", nil, []step{refused(storage.FailedPrecondition, stage("v", "n1")), ok(attach("v", "n2")), refused(storage.FailedPrecondition, stage("v", "n1"))}},
+		{"staged before attached", nil, []step{fails(storage.FailedPrecondition, stage("v", "n1")), ok(attach("v", "n2")), fails(storage.FailedPrecondition, stage("v", "n1"))}},
 		{"staged without attaching", []fake.MemoryOption{fake.Without(storage.Attach)}, []step{ok(stage("v", "n1")), ok(publish("v", "n1", "p1"))}},
-		{"published without staging", []fake.MemoryOption{fake.Without(storage.Stage)}, []step{refused(storage.FailedPrecondition, publish("v", "n1", "p1")), ok(attach("v", "n1")), ok(publish("v", "n1", "p1"))}},
-		{"published before staged", nil, []step{ok(attach("v", "n1")), refused(storage.FailedPrecondition, publish("v", "n1", "p1"))}},
-		{"published in another way", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p1")), refused(storage.AlreadyExists, publishAs(readOnly)))},
-		{"unstaged under a pod", nil, then(all("v", "n1", "p1"), refused(storage.FailedPrecondition, unstage("v", "n1")), ok(unpublish("v", "n1", "p1")), ok(unstage("v", "n1")), ok(unstage("v", "n1")))},
+		{"published without staging", []fake.MemoryOption{fake.Without(storage.Stage)}, []step{fails(storage.FailedPrecondition, publish("v", "n1", "p1")), ok(attach("v", "n1")), ok(publish("v", "n1", "p1"))}},
+		{"published before staged", nil, []step{ok(attach("v", "n1")), fails(storage.FailedPrecondition, publish("v", "n1", "p1"))}},
+		{"published again for reading only", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p1")), fails(storage.AlreadyExists, publishAs(readOnly)))},
+		{"unstaged while published", nil, then(all("v", "n1", "p1"), fails(storage.FailedPrecondition, unstage("v", "n1")), ok(unpublish("v", "n1", "p1")), ok(unstage("v", "n1")), ok(unstage("v", "n1")))},
 		{"a second pod", nil, then(all("v", "n1", "p1"), ok(publish("v", "n1", "p2")))},
-		{"a second pod of a volume for one", nil, then(all("v", "n1", "p1"), refused(storage.FailedPrecondition, publishAs(rwop)), ok(unpublish("v", "n1", "p1")),
-			ok(publishAs(rwop)), ok(publishAs(rwop)), refused(storage.FailedPrecondition, publish("v", "n1", "p1")))},
+		{"a second pod with ReadWriteOncePod", nil, then(all("v", "n1", "p1"), fails(storage.FailedPrecondition, publishAs(rwop)), ok(unpublish("v", "n1", "p1")),
+			ok(publishAs(rwop)), ok(publishAs(rwop)), fails(storage.FailedPrecondition, publish("v", "n1", "p1")))},
 
-		{"deleted in use", nil, []step{ok(create(one)), ok(attach("v", "n1")), refused(storage.FailedPrecondition, remove("v")), ok(detach("v", "n1")), ok(remove("v")), ok(remove("v"))}},
-		{"used after deletion", nil, []step{ok(create(one)), ok(remove("v")), refused(storage.NotFound, attach("v", "n1")), refused(storage.NotFound, expand(storage.ExpandRequest{ID: "v", Size: gi})),
+		{"deleted in use", nil, []step{ok(create(one)), ok(attach("v", "n1")), fails(storage.FailedPrecondition, remove("v")), ok(detach("v", "n1")), ok(remove("v")), ok(remove("v"))}},
+		{"used after deletion", nil, []step{ok(create(one)), ok(remove("v")), fails(storage.NotFound, attach("v", "n1")), fails(storage.NotFound, expand(storage.ExpandRequest{ID: "v", Size: gi})),
 			ok(create(one)), ok(attach("v", "n1"))}},
-		{"a static volume deleted", nil, []step{ok(remove("v")), refused(storage.NotFound, attach("v", "n1")), refused(storage.NotFound, publish("v", "n1", "p1")), ok(detach("v", "n1"))}},
-		{"no static volumes", []fake.MemoryOption{fake.CreatedOnly()}, []step{refused(storage.NotFound, attach("v", "n1")), ok(detach("v", "n1")), ok(remove("v")), ok(create(one)), ok(attach("v", "n1"))}},
+		{"a static volume deleted", nil, []step{ok(remove("v")), fails(storage.NotFound, attach("v", "n1")), fails(storage.NotFound, publish("v", "n1", "p1")), ok(detach("v", "n1"))}},
+		{"no static volumes", []fake.MemoryOption{fake.CreatedOnly()}, []step{fails(storage.NotFound, attach("v", "n1")), ok(detach("v", "n1")), ok(remove("v")), ok(create(one)), ok(attach("v", "n1"))}},
 
-		{"expanded to nothing", nil, []step{refused(storage.InvalidArgument, expand(storage.ExpandRequest{ID: "v"})), refused(storage.InvalidArgument, expand(storage.ExpandRequest{ID: "v", Size: 2, Limit: 1}))}},
-		{"too large already", nil, []step{ok(create(one)), refused(storage.OutOfRange, expand(storage.ExpandRequest{ID: "v", Size: 1, Limit: 2}))}},
+		{"expanded to an impossible size", nil, []step{fails(storage.InvalidArgument, expand(storage.ExpandRequest{ID: "v"})), fails(storage.InvalidArgument, expand(storage.ExpandRequest{ID: "v", Size: 2, Limit: 1}))}},
+		{"already larger than the limit", nil, []step{ok(create(one)), fails(storage.OutOfRange, expand(storage.ExpandRequest{ID: "v", Size: 1, Limit: 2}))}},
 		{"expanded while attached", []fake.MemoryOption{fake.OfflineExpansion()}, []step{ok(create(one)), ok(attach("v", "n1")),
-			refused(storage.FailedPrecondition, expand(storage.ExpandRequest{ID: "v", Size: 2 * gi})), ok(expand(storage.ExpandRequest{ID: "v", Size: gi})), ok(detach("v", "n1")), ok(expand(storage.ExpandRequest{ID: "v", Size: 2 * gi}))}},
-		{"expanded on a node that does not have it", nil, []step{ok(create(one)), refused(storage.NotFound, nodeExpand("v", "n1", gi)), ok(attach("v", "n1")), ok(stage("v", "n1")),
-			ok(nodeExpand("v", "n1", gi)), refused(storage.OutOfRange, nodeExpand("v", "n1", 2*gi))}},
+			fails(storage.FailedPrecondition, expand(storage.ExpandRequest{ID: "v", Size: 2 * gi})), ok(expand(storage.ExpandRequest{ID: "v", Size: gi})), ok(detach("v", "n1")), ok(expand(storage.ExpandRequest{ID: "v", Size: 2 * gi}))}},
+		{"expanded on a node without it", nil, []step{ok(create(one)), fails(storage.NotFound, nodeExpand("v", "n1", gi)), ok(attach("v", "n1")), ok(stage("v", "n1")),
+			ok(nodeExpand("v", "n1", gi)), fails(storage.OutOfRange, nodeExpand("v", "n1", 2*gi))}},
 
-		{"expanded on the node alone", []fake.MemoryOption{fake.Without(storage.Expand), fake.MaxSize("3Gi")}, []step{ok(create(one)), ok(attach("v", "n1")), ok(stage("v", "n1")),
-			ok(nodeExpand("v", "n1", 2*gi)), refused(storage.OutOfRange, nodeExpand("v", "n1", 4*gi))}},
-		{"modified", nil, []step{ok(create(one)), ok(modify("v", "iops")), ok(modify("v", "iops")), refused(storage.InvalidArgument, modify("", "iops")), ok(remove("v")), refused(storage.NotFound, modify("v", "iops"))}},
-		{"modified as it cannot be", []fake.MemoryOption{fake.Mutable("iops")}, []step{ok(modify("v", "iops")), refused(storage.InvalidArgument, modify("v", "type"))}},
+		{"expanded only on the node", []fake.MemoryOption{fake.Without(storage.Expand), fake.MaxSize("3Gi")}, []step{ok(create(one)), ok(attach("v", "n1")), ok(stage("v", "n1")),
+			ok(nodeExpand("v", "n1", 2*gi)), fails(storage.OutOfRange, nodeExpand("v", "n1", 4*gi))}},
+		{"modified", nil, []step{ok(create(one)), ok(modify("v", "iops")), ok(modify("v", "iops")), fails(storage.InvalidArgument, modify("", "iops")), ok(remove("v")), fails(storage.NotFound, modify("v", "iops"))}},
+		{"modified with an immutable parameter", []fake.MemoryOption{fake.Mutable("iops")}, []step{ok(modify("v", "iops")), fails(storage.InvalidArgument, modify("v", "type"))}},
 
 		{"lenient", []fake.MemoryOption{fake.Lenient()}, []step{ok(publish("v", "n1", "p1")), ok(stage("v", "n1")), ok(unstage("v", "n1")), ok(attach("v", "n1")), ok(attach("v", "n2")),
 			ok(attach("v", "n1", corev1.ReadWriteMany)), ok(publishAs(readOnly)), ok(publishAs(rwop)), ok(nodeExpand("v", "n3", 0)), ok(remove("v")), ok(attach("v", "n1"))}},
-		{"only mounts", []fake.MemoryOption{fake.Only(storage.Publish)}, []step{ok(publish("v", "n1", "p1")), ok(unpublish("v", "n1", "p1")), refused(storage.Unimplemented, create(one))}},
-		{"what was taken away", []fake.MemoryOption{fake.Only(storage.Create, storage.Delete)}, []step{ok(create(one)), ok(remove("v")), refused(storage.Unimplemented, attach("v", "n1")), refused(storage.Unimplemented, detach("v", "n1")),
-			refused(storage.Unimplemented, stage("v", "n1")), refused(storage.Unimplemented, expand(storage.ExpandRequest{ID: "v", Size: gi}))}},
+		{"only Publish", []fake.MemoryOption{fake.Only(storage.Publish)}, []step{ok(publish("v", "n1", "p1")), ok(unpublish("v", "n1", "p1")), fails(storage.Unimplemented, create(one))}},
+		{"only Create and Delete", []fake.MemoryOption{fake.Only(storage.Create, storage.Delete)}, []step{ok(create(one)), ok(remove("v")), fails(storage.Unimplemented, attach("v", "n1")), fails(storage.Unimplemented, detach("v", "n1")),
+			fails(storage.Unimplemented, stage("v", "n1")), fails(storage.Unimplemented, expand(storage.ExpandRequest{ID: "v", Size: gi}))}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fake.CSI("disk.example.com", tt.opts...)
@@ -199,14 +199,14 @@ func TestInTreeDeleteInUse(t *testing.T) {
 	}
 	err := p.Delete(storage.DeleteRequest{ID: "pv1"})
 	if !errors.Is(err, backends.ErrVolumeInUse) || err.Error() != "volume pv1 is in use: published to default/p1 on n1" {
-		t.Errorf("Delete = %v, want ErrVolumeInUse that tells by whom", err)
+		t.Errorf("Delete = %v, want ErrVolumeInUse with the uses", err)
 	}
 }
 
-func TestCreateAnswers(t *testing.T) {
+func TestCreateResults(t *testing.T) {
 	zone := func(name string) storage.Segment { return storage.Segment{"zone": name} }
 	zoned := []fake.MemoryOption{fake.Topology(zone("a"), zone("b"))}
-	asked := func(requisite, preferred []storage.Segment) storage.CreateRequest {
+	request := func(requisite, preferred []storage.Segment) storage.CreateRequest {
 		return storage.CreateRequest{Name: "v", Size: gi, Requisite: requisite, Preferred: preferred}
 	}
 	for _, tt := range []struct {
@@ -216,14 +216,14 @@ func TestCreateAnswers(t *testing.T) {
 		want storage.Volume
 		code storage.Code
 	}{
-		{name: "as asked", req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.Volume{ID: "v", Size: gi}},
-		{name: "at least the smallest", opts: []fake.MemoryOption{fake.MinSize("4Gi")}, req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.Volume{ID: "v", Size: 4 * gi}},
-		{name: "content is confirmed", req: storage.CreateRequest{Name: "v", Content: &corev1.TypedObjectReference{Name: "other"}}, want: storage.Volume{ID: "v", Content: true}},
-		{name: "the first zone", opts: zoned, req: asked(nil, nil), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("a")}}},
-		{name: "the zone preferred", opts: zoned, req: asked([]storage.Segment{zone("a"), zone("b")}, []storage.Segment{zone("c"), zone("b")}), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
-		{name: "a zone required", opts: zoned, req: asked([]storage.Segment{zone("b")}, nil), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
-		{name: "no such zone", opts: zoned, req: asked([]storage.Segment{zone("c")}, nil), code: storage.ResourceExhausted},
-		{name: "zones do not matter to a driver without", req: asked([]storage.Segment{zone("c")}, nil), want: storage.Volume{ID: "v", Size: gi}},
+		{name: "as requested", req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.Volume{ID: "v", Size: gi}},
+		{name: "at least the minimum size", opts: []fake.MemoryOption{fake.MinSize("4Gi")}, req: storage.CreateRequest{Name: "v", Size: gi}, want: storage.Volume{ID: "v", Size: 4 * gi}},
+		{name: "data source confirmed", req: storage.CreateRequest{Name: "v", Content: &corev1.TypedObjectReference{Name: "other"}}, want: storage.Volume{ID: "v", Content: true}},
+		{name: "the first zone", opts: zoned, req: request(nil, nil), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("a")}}},
+		{name: "a preferred zone", opts: zoned, req: request([]storage.Segment{zone("a"), zone("b")}, []storage.Segment{zone("c"), zone("b")}), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
+		{name: "a required zone", opts: zoned, req: request([]storage.Segment{zone("b")}, nil), want: storage.Volume{ID: "v", Size: gi, Topology: []storage.Segment{zone("b")}}},
+		{name: "no such zone", opts: zoned, req: request([]storage.Segment{zone("c")}, nil), code: storage.ResourceExhausted},
+		{name: "a driver without topology ignores zones", req: request([]storage.Segment{zone("c")}, nil), want: storage.Volume{ID: "v", Size: gi}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fake.CSI("disk.example.com", tt.opts...)
@@ -240,11 +240,11 @@ func TestCreateAnswers(t *testing.T) {
 		})
 	}
 	m := fake.CSI("disk.example.com", zoned...)
-	if _, err := m.Create(asked([]storage.Segment{zone("a")}, nil)); err != nil {
+	if _, err := m.Create(request([]storage.Segment{zone("a")}, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Create(asked([]storage.Segment{zone("b")}, nil)); storage.CodeOf(err) != storage.AlreadyExists {
-		t.Errorf("Create in another zone by the same name = %v, want code AlreadyExists", err)
+	if _, err := m.Create(request([]storage.Segment{zone("b")}, nil)); storage.CodeOf(err) != storage.AlreadyExists {
+		t.Errorf("Create with the same name in another zone = %v, want code AlreadyExists", err)
 	}
 	if !backends.HasTopology(m) || backends.HasTopology(fake.NFS()) {
 		t.Error("HasTopology is wrong")

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// Labels sets labels: pairs of a key and a value.
+// Labels adds labels to any object, given as pairs of a key and a value.
 func Labels(pairs ...string) Option {
 	return func(o *object) {
 		o.pairs("Labels", pairs, func(key, value string) {
@@ -23,16 +23,16 @@ func Labels(pairs ...string) Option {
 	}
 }
 
-// Annotations sets annotations: pairs of a key and a value.
+// Annotations adds annotations to any object, given as pairs of a key and a value.
 func Annotations(pairs ...string) Option {
 	return func(o *object) { o.pairs("Annotations", pairs, o.annotate) }
 }
 
-// Selector makes a claim want volumes with all of these labels: pairs of a key and a value.
+// Selector makes a claim select volumes that have all these labels, given as pairs of a key and a value.
 func Selector(pairs ...string) Option {
 	return func(o *object) {
 		if o.claim == nil {
-			o.unfit("Selector")
+			o.inapplicable("Selector")
 			return
 		}
 		o.claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{}}
@@ -40,11 +40,11 @@ func Selector(pairs ...string) Option {
 	}
 }
 
-// Parameters sets the parameters of a class: pairs of a key and a value.
+// Parameters adds parameters to a class, given as pairs of a key and a value.
 func Parameters(pairs ...string) Option {
 	return func(o *object) {
 		if o.class == nil {
-			o.unfit("Parameters")
+			o.inapplicable("Parameters")
 			return
 		}
 		o.pairs("Parameters", pairs, func(key, value string) {
@@ -56,6 +56,7 @@ func Parameters(pairs ...string) Option {
 	}
 }
 
+// pairs calls set for each pair of a key and a value.
 func (o *object) pairs(option string, pairs []string, set func(key, value string)) {
 	if len(pairs)%2 != 0 {
 		o.mistake("%s takes pairs of a key and a value, and %q has no value", option, pairs[len(pairs)-1])
@@ -66,15 +67,15 @@ func (o *object) pairs(option string, pairs []string, set func(key, value string
 	}
 }
 
-// UID sets the uid, which a cluster gives by itself; for tests without a cluster.
+// UID sets the uid of any object, for tests without a cluster: a cluster assigns uids itself.
 func UID(uid types.UID) Option { return func(o *object) { o.meta.UID = uid } }
 
-// Finalizers adds finalizers.
+// Finalizers adds finalizers to any object.
 func Finalizers(names ...string) Option {
 	return func(o *object) { o.meta.Finalizers = append(o.meta.Finalizers, names...) }
 }
 
-// Phase sets the phase of a volume, a claim or a pod, which a cluster resets; for tests without a cluster.
+// Phase sets the phase of a volume, claim or pod, for tests without a cluster: a cluster resets the phase of new objects.
 func Phase(phase string) Option {
 	return func(o *object) {
 		switch {
@@ -85,12 +86,12 @@ func Phase(phase string) Option {
 		case o.pod != nil:
 			o.pod.Status.Phase = corev1.PodPhase(phase)
 		default:
-			o.unfit("Phase")
+			o.inapplicable("Phase")
 		}
 	}
 }
 
-// Modes sets the access modes of a volume or a claim, by name or as RWO, ROX, RWX, RWOP.
+// Modes sets the access modes of a volume or claim, by their full names or as RWO, ROX, RWX, RWOP.
 func Modes(modes ...string) Option {
 	return func(o *object) {
 		set := make([]corev1.PersistentVolumeAccessMode, len(modes))
@@ -106,7 +107,7 @@ func Modes(modes ...string) Option {
 		case o.claim != nil:
 			o.claim.Spec.AccessModes = set
 		default:
-			o.unfit("Modes")
+			o.inapplicable("Modes")
 		}
 	}
 }
@@ -115,7 +116,7 @@ var shortModes = map[string]corev1.PersistentVolumeAccessMode{
 	"RWO": corev1.ReadWriteOnce, "ROX": corev1.ReadOnlyMany, "RWX": corev1.ReadWriteMany, "RWOP": corev1.ReadWriteOncePod,
 }
 
-// Block gives a volume or a claim the volume mode Block.
+// Block sets the volume mode of a volume or claim to Block.
 func Block() Option {
 	return func(o *object) {
 		switch {
@@ -124,12 +125,12 @@ func Block() Option {
 		case o.claim != nil:
 			o.claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
 		default:
-			o.unfit("Block")
+			o.inapplicable("Block")
 		}
 	}
 }
 
-// InClass sets the storageClassName of a volume or a claim.
+// InClass sets the storageClassName of a volume or claim.
 func InClass(class string) Option {
 	return func(o *object) {
 		switch {
@@ -138,34 +139,34 @@ func InClass(class string) Option {
 		case o.claim != nil:
 			o.claim.Spec.StorageClassName = new(class)
 		default:
-			o.unfit("InClass")
+			o.inapplicable("InClass")
 		}
 	}
 }
 
-// NoClass leaves the storageClassName of a claim out, so that it gets the default class if there is one.
+// NoClass removes the storageClassName of a claim, so that it gets the default class if there is one.
 func NoClass() Option {
 	return func(o *object) {
 		if o.claim == nil {
-			o.unfit("NoClass")
+			o.inapplicable("NoClass")
 			return
 		}
 		o.claim.Spec.StorageClassName = nil
 	}
 }
 
-// VolumeName makes a claim ask for this volume.
+// VolumeName makes a claim request the volume with that name.
 func VolumeName(volume string) Option {
 	return func(o *object) {
 		if o.claim == nil {
-			o.unfit("VolumeName")
+			o.inapplicable("VolumeName")
 			return
 		}
 		o.claim.Spec.VolumeName = volume
 	}
 }
 
-// Policy sets the reclaim policy of a volume or a class: Retain, Delete or Recycle.
+// Policy sets the reclaim policy of a volume or class: Retain, Delete or Recycle.
 func Policy(policy corev1.PersistentVolumeReclaimPolicy) Option {
 	return func(o *object) {
 		switch {
@@ -174,12 +175,12 @@ func Policy(policy corev1.PersistentVolumeReclaimPolicy) Option {
 		case o.class != nil:
 			o.class.ReclaimPolicy = new(policy)
 		default:
-			o.unfit("Policy")
+			o.inapplicable("Policy")
 		}
 	}
 }
 
-// MountOptions sets the mount options of a volume or a class.
+// MountOptions sets the mount options of a volume or class.
 func MountOptions(options ...string) Option {
 	return func(o *object) {
 		switch {
@@ -188,38 +189,38 @@ func MountOptions(options ...string) Option {
 		case o.class != nil:
 			o.class.MountOptions = slices.Clone(options)
 		default:
-			o.unfit("MountOptions")
+			o.inapplicable("MountOptions")
 		}
 	}
 }
 
-// WaitForFirstConsumer makes a class bind its claims when a pod wants them.
+// WaitForFirstConsumer makes a class bind its claims when the first pod uses them.
 func WaitForFirstConsumer() Option {
 	return func(o *object) {
 		if o.class == nil {
-			o.unfit("WaitForFirstConsumer")
+			o.inapplicable("WaitForFirstConsumer")
 			return
 		}
 		o.class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}
 }
 
-// Expandable lets the volumes of a class be expanded.
+// Expandable makes a class allow the expansion of its volumes.
 func Expandable() Option {
 	return func(o *object) {
 		if o.class == nil {
-			o.unfit("Expandable")
+			o.inapplicable("Expandable")
 			return
 		}
 		o.class.AllowVolumeExpansion = new(true)
 	}
 }
 
-// Default marks a class as the default.
+// Default makes a class the default class.
 func Default() Option {
 	return func(o *object) {
 		if o.class == nil {
-			o.unfit("Default")
+			o.inapplicable("Default")
 			return
 		}
 		o.annotate(objects.AnnDefaultClass, "true")

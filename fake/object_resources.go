@@ -2,11 +2,11 @@ package fake
 
 import corev1 "k8s.io/api/core/v1"
 
-// Requests is what a pod's container wants of a node: pairs of a resource and an amount, such as "cpu", "500m".
+// Requests adds resource requests to the container of a pod, given as pairs of a resource and an amount, such as "cpu", "500m".
 func Requests(pairs ...string) Option {
 	return func(o *object) {
 		if o.pod == nil {
-			o.unfit("Requests")
+			o.inapplicable("Requests")
 			return
 		}
 		main := &o.pod.Spec.Containers[0]
@@ -19,11 +19,12 @@ func Requests(pairs ...string) Option {
 	}
 }
 
-// Allocatable is what a node has for pods: pairs of a resource and an amount, such as "cpu", "4" or "pods", "110".
+// Allocatable adds allocatable resources and capacity to a node, given as pairs of a resource and an amount, such as "cpu", "4" or "pods",
+// "110".
 func Allocatable(pairs ...string) Option {
 	return func(o *object) {
 		if o.node == nil {
-			o.unfit("Allocatable")
+			o.inapplicable("Allocatable")
 			return
 		}
 		if o.node.Status.Allocatable == nil {

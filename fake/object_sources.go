@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ForClaim reserves a volume for a claim, "name" or "namespace/name"; with a UID, for that very claim.
+// ForClaim reserves a volume for a claim, "name" or "namespace/name". With a uid it is reserved for the claim with that uid only.
 func ForClaim(claim string, uid ...types.UID) Option {
 	return func(o *object) {
 		switch {
 		case o.volume == nil:
-			o.unfit("ForClaim")
+			o.inapplicable("ForClaim")
 			return
 		case len(uid) > 1:
 			o.mistake("ForClaim takes one uid, not %d", len(uid))
@@ -28,27 +28,27 @@ func ForClaim(claim string, uid ...types.UID) Option {
 	}
 }
 
-// CSISource makes a volume one of a CSI driver.
+// CSISource sets the source of a volume: a volume of a CSI driver.
 func CSISource(driver, handle string) Option {
 	return source("CSISource", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}})
 }
 
-// NFSSource makes a volume an NFS share.
+// NFSSource sets the source of a volume: an NFS share.
 func NFSSource(server, path string) Option {
 	return source("NFSSource", corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: server, Path: path}})
 }
 
-// HostPathSource makes a volume a path on whichever node it is used.
+// HostPathSource sets the source of a volume: a path on the node that uses it.
 func HostPathSource(path string) Option {
 	return source("HostPathSource", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}})
 }
 
-// FlexSource makes a volume one of a FlexVolume driver.
+// FlexSource sets the source of a volume: a volume of a FlexVolume driver.
 func FlexSource(driver string) Option {
 	return source("FlexSource", corev1.PersistentVolumeSource{FlexVolume: &corev1.FlexPersistentVolumeSource{Driver: driver}})
 }
 
-// LocalSource makes a volume a path on one node, and lets it be used only there.
+// LocalSource sets the source of a volume: a path on one node. Only that node can use the volume.
 func LocalSource(path, node string) Option {
 	local := source("LocalSource", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}})
 	return func(o *object) {
@@ -62,18 +62,18 @@ func LocalSource(path, node string) Option {
 func source(option string, source corev1.PersistentVolumeSource) Option {
 	return func(o *object) {
 		if o.volume == nil {
-			o.unfit(option)
+			o.inapplicable(option)
 			return
 		}
 		o.volume.Spec.PersistentVolumeSource = *source.DeepCopy()
 	}
 }
 
-// FromNodes lets a volume be used only from these nodes, by their label kubernetes.io/hostname.
+// FromNodes sets the node affinity of a volume: only these nodes can use it. They are selected by the label kubernetes.io/hostname.
 func FromNodes(nodes ...string) Option {
 	return func(o *object) {
 		if o.volume == nil {
-			o.unfit("FromNodes")
+			o.inapplicable("FromNodes")
 			return
 		}
 		hostname := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: slices.Clone(nodes)}
@@ -83,33 +83,33 @@ func FromNodes(nodes ...string) Option {
 	}
 }
 
-// OnNode assigns a pod to a node, past the scheduler.
+// OnNode assigns a pod to a node, without the scheduler.
 func OnNode(node string) Option {
 	return func(o *object) {
 		if o.pod == nil {
-			o.unfit("OnNode")
+			o.inapplicable("OnNode")
 			return
 		}
 		o.pod.Spec.NodeName = node
 	}
 }
 
-// NotReady makes a node that is not ready.
+// NotReady makes a node not ready.
 func NotReady() Option {
 	return func(o *object) {
 		if o.node == nil {
-			o.unfit("NotReady")
+			o.inapplicable("NotReady")
 			return
 		}
 		o.node.Status.Conditions[0].Status = corev1.ConditionFalse
 	}
 }
 
-// Claims gives a pod volumes with these claims of its namespace, mounted in its container at /<claim>.
+// Claims adds volumes with these claims of the pod's namespace to a pod. Its container mounts them at /<claim>.
 func Claims(claims ...string) Option {
 	return func(o *object) {
 		if o.pod == nil {
-			o.unfit("Claims")
+			o.inapplicable("Claims")
 			return
 		}
 		for _, claim := range claims {
@@ -118,11 +118,11 @@ func Claims(claims ...string) Option {
 	}
 }
 
-// BlockClaims gives a pod volumes with these claims of its namespace, as the devices /dev/<claim> of its container.
+// BlockClaims adds volumes with these claims of the pod's namespace to a pod. Its container has them as devices /dev/<claim>.
 func BlockClaims(claims ...string) Option {
 	return func(o *object) {
 		if o.pod == nil {
-			o.unfit("BlockClaims")
+			o.inapplicable("BlockClaims")
 			return
 		}
 		for _, claim := range claims {
@@ -135,12 +135,12 @@ func BlockClaims(claims ...string) Option {
 	}
 }
 
-// Ephemeral gives a pod a volume of that name with a claim of its own, <pod>-<name>, which lives as long as the pod. The class
-// is "" for none, as with [Claim]. The volume is mounted at /<name>.
+// Ephemeral adds a generic ephemeral volume with that name to a pod. Its claim, <pod>-<name>, exists as long as the pod. The class "" is
+// none, as with [Claim]. The container mounts the volume at /<name>.
 func Ephemeral(name, request, class string) Option {
 	return func(o *object) {
 		if o.pod == nil {
-			o.unfit("Ephemeral")
+			o.inapplicable("Ephemeral")
 			return
 		}
 		spec := o.claimSpec(request)
@@ -158,12 +158,13 @@ func (o *object) mount(option, name string, source corev1.VolumeSource) {
 	}
 }
 
-// podVolume adds a volume to the pod. It is named like its claim, with dashes for dots, which the name of a volume cannot have.
+// podVolume adds a volume to the pod, unless there is one with that name, and returns its name: that of the claim, with dashes for dots,
+// which are invalid there.
 func (o *object) podVolume(option, name string, source corev1.VolumeSource) (string, bool) {
 	volume := strings.ReplaceAll(name, ".", "-")
 	for _, other := range o.pod.Spec.Volumes {
 		if other.Name == volume {
-			o.mistake("%s: the pod has a volume %s already", option, volume)
+			o.mistake("%s: the pod already has a volume %s", option, volume)
 			return "", false
 		}
 	}

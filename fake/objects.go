@@ -14,9 +14,9 @@ import (
 
 // errorAnnotation records invalid arguments in the object: an option that does not apply to its kind, or a size that cannot be parsed. A
 // cluster rejects an object with this annotation.
-const errorAnnotation = "volsim.dev/shorthand-error"
+const errorAnnotation = "volsim.dev/builder-error"
 
-// Err returns the invalid arguments of the shorthand that made the object, nil if there are none.
+// Err returns an error for invalid arguments of the builder that returned the object, nil if there are none.
 func Err(obj metav1.Object) error {
 	if text, bad := obj.GetAnnotations()[errorAnnotation]; bad {
 		return errors.New(text)
@@ -24,19 +24,19 @@ func Err(obj metav1.Object) error {
 	return nil
 }
 
-// Option changes an object that a shorthand makes.
+// Option sets a field of an object that [Volume], [Claim], [Class], [Pod] or [Node] builds.
 type Option func(*object)
 
-// object is what an option works on: one of the pointers is set.
+// object is the object that options change. One of the first five pointers is set.
 type object struct {
-	volume *corev1.PersistentVolume
-	claim  *corev1.PersistentVolumeClaim
-	class  *storagev1.StorageClass
-	pod    *corev1.Pod
-	node   *corev1.Node
-	kind   string
-	meta   *metav1.ObjectMeta
-	wrong  []string
+	volume   *corev1.PersistentVolume
+	claim    *corev1.PersistentVolumeClaim
+	class    *storagev1.StorageClass
+	pod      *corev1.Pod
+	node     *corev1.Node
+	kind     string
+	meta     *metav1.ObjectMeta
+	mistakes []string // in arguments
 }
 
 func (o *object) apply(opts []Option) {
@@ -47,17 +47,17 @@ func (o *object) apply(opts []Option) {
 		}
 		opt(o)
 	}
-	if len(o.wrong) > 0 {
-		o.annotate(errorAnnotation, fmt.Sprintf("%s %s: %s", o.kind, o.meta.Name, strings.Join(o.wrong, "; ")))
+	if len(o.mistakes) > 0 {
+		o.annotate(errorAnnotation, fmt.Sprintf("%s %s: %s", o.kind, o.meta.Name, strings.Join(o.mistakes, "; ")))
 	}
 }
 
 func (o *object) mistake(format string, args ...any) {
-	o.wrong = append(o.wrong, fmt.Sprintf(format, args...))
+	o.mistakes = append(o.mistakes, fmt.Sprintf(format, args...))
 }
 
-// unfit notes an option that the kind of object does not have.
-func (o *object) unfit(option string) { o.mistake("a %s has no option %s", o.kind, option) }
+// inapplicable records that the option does not apply to the kind of the object.
+func (o *object) inapplicable(option string) { o.mistake("a %s has no option %s", o.kind, option) }
 
 func (o *object) annotate(key, value string) {
 	if o.meta.Annotations == nil {
@@ -66,7 +66,7 @@ func (o *object) annotate(key, value string) {
 	o.meta.Annotations[key] = value
 }
 
-// quantity parses a size; what is none counts as zero.
+// quantity parses a size. It records an invalid one as a mistake and returns zero.
 func (o *object) quantity(size string) resource.Quantity {
 	q, err := resource.ParseQuantity(size)
 	if err != nil {
@@ -80,7 +80,7 @@ func (o *object) storage(size string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: o.quantity(size)}
 }
 
-// split takes "namespace/name" apart; without a namespace it is default.
+// split splits "namespace/name". Without a namespace it is default.
 func split(name string) types.NamespacedName {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
 		return types.NamespacedName{Namespace: namespace, Name: rest}
@@ -88,8 +88,8 @@ func split(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: name}
 }
 
-// Volume is a PersistentVolume of that capacity. Unless options say otherwise it is ReadWriteOnce, Filesystem, of class "", with
-// policy Retain and the hostPath source /tmp/<name>.
+// Volume returns a PersistentVolume with that capacity. By default it is ReadWriteOnce, Filesystem, of class "", with policy Retain and the
+// hostPath source /tmp/<name>.
 func Volume(name, capacity string, opts ...Option) *corev1.PersistentVolume {
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	o := &object{volume: pv, kind: "PersistentVolume", meta: &pv.ObjectMeta}
@@ -104,9 +104,9 @@ func Volume(name, capacity string, opts ...Option) *corev1.PersistentVolume {
 	return pv
 }
 
-// Claim is a PersistentVolumeClaim for that much storage; the name is "name" in namespace default, or "namespace/name". Unless
-// options say otherwise it is ReadWriteOnce, Filesystem, and of class "": it wants a volume without class, and gets no default
-// class. See [InClass] and [NoClass].
+// Claim returns a PersistentVolumeClaim that requests that much storage. The name is "name", in namespace default, or "namespace/name". By
+// default the claim is ReadWriteOnce, Filesystem, and of class "", which means a volume without a class, and not the default class. See
+// [InClass] and [NoClass].
 func Claim(name, request string, opts ...Option) *corev1.PersistentVolumeClaim {
 	key := split(name)
 	pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -125,8 +125,8 @@ func (o *object) claimSpec(request string) corev1.PersistentVolumeClaimSpec {
 	}
 }
 
-// Class is a StorageClass whose volumes that backend makes. Unless options say otherwise it has policy Delete, binds
-// immediately and does not expand.
+// Class returns a StorageClass whose volumes the backend with the name provisioner creates. By default it has policy Delete, binds
+// immediately and does not allow expansion.
 func Class(name, provisioner string, opts ...Option) *storagev1.StorageClass {
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner,
 		ReclaimPolicy: new(corev1.PersistentVolumeReclaimDelete), VolumeBindingMode: new(storagev1.VolumeBindingImmediate)}
@@ -135,8 +135,8 @@ func Class(name, provisioner string, opts ...Option) *storagev1.StorageClass {
 	return class
 }
 
-// Pod is a Pod with one container, named main; the name is "name" in namespace default, or "namespace/name". Unless options
-// say otherwise it has no volumes and no node.
+// Pod returns a Pod with one container, named main. The name is "name", in namespace default, or "namespace/name". By default it has no
+// volumes, and the scheduler chooses its node.
 func Pod(name string, opts ...Option) *corev1.Pod {
 	key := split(name)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -146,7 +146,7 @@ func Pod(name string, opts ...Option) *corev1.Pod {
 	return pod
 }
 
-// Node is a Node that is ready, with the label kubernetes.io/hostname.
+// Node returns a Node object that is ready and has the label kubernetes.io/hostname.
 func Node(name string, opts ...Option) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}

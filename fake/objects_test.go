@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/fake"
 )
 
-func TestShorthands(t *testing.T) {
+func TestBuilders(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		obj  metav1.Object
@@ -22,7 +22,7 @@ func TestShorthands(t *testing.T) {
 metadata: {name: snug}
 spec: {accessModes: [ReadWriteOnce], capacity: {storage: 12Gi}, hostPath: {path: /tmp/snug}, persistentVolumeReclaimPolicy: Retain, volumeMode: Filesystem}
 status: {}`},
-		{"volume with everything", fake.Volume("snug", "12Gi", fake.Modes("ROX", "ReadWriteMany"), fake.InClass("fast"), fake.Labels("a", "b", "c", "d"),
+		{"volume with all options", fake.Volume("snug", "12Gi", fake.Modes("ROX", "ReadWriteMany"), fake.InClass("fast"), fake.Labels("a", "b", "c", "d"),
 			fake.Annotations("e", "f"), fake.ForClaim("web/data", "u1"), fake.Policy("Delete"), fake.Block(), fake.CSISource("disk.example.com", "h1"),
 			fake.FromNodes("n1", "n2"), fake.MountOptions("ro"), fake.Phase("Bound"), fake.UID("u2"), fake.Finalizers("x/y")), `
 metadata: {name: snug, uid: u2, labels: {a: b, c: d}, annotations: {e: f}, finalizers: [x/y]}
@@ -37,7 +37,7 @@ spec:
   storageClassName: fast
   volumeMode: Block
 status: {phase: Bound}`},
-		{"volume of a node", fake.Volume("v", "1Gi", fake.LocalSource("/disk", "n1"), fake.ForClaim("data")), `
+		{"local volume", fake.Volume("v", "1Gi", fake.LocalSource("/disk", "n1"), fake.ForClaim("data")), `
 metadata: {name: v}
 spec:
   accessModes: [ReadWriteOnce]
@@ -61,7 +61,7 @@ status: {}`},
 metadata: {namespace: default, name: data}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}, storageClassName: "", volumeMode: Filesystem}
 status: {}`},
-		{"claim with everything", fake.Claim("web/data", "10Gi", fake.Modes("RWOP"), fake.InClass("fast"), fake.Selector("a", "b"), fake.VolumeName("snug"), fake.Block(), fake.Phase("Lost")), `
+		{"claim with all options", fake.Claim("web/data", "10Gi", fake.Modes("RWOP"), fake.InClass("fast"), fake.Selector("a", "b"), fake.VolumeName("snug"), fake.Block(), fake.Phase("Lost")), `
 metadata: {namespace: web, name: data}
 spec: {accessModes: [ReadWriteOncePod], resources: {requests: {storage: 10Gi}}, selector: {matchLabels: {a: b}}, storageClassName: fast, volumeMode: Block, volumeName: snug}
 status: {phase: Lost}`},
@@ -74,7 +74,7 @@ metadata: {name: fast}
 provisioner: disk.example.com
 reclaimPolicy: Delete
 volumeBindingMode: Immediate`},
-		{"class with everything", fake.Class("fast", "disk.example.com", fake.Default(), fake.WaitForFirstConsumer(), fake.Expandable(), fake.Policy("Retain"),
+		{"class with all options", fake.Class("fast", "disk.example.com", fake.Default(), fake.WaitForFirstConsumer(), fake.Expandable(), fake.Policy("Retain"),
 			fake.MountOptions("noatime"), fake.Parameters("type", "ssd")), `
 metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
 provisioner: disk.example.com
@@ -130,7 +130,7 @@ status: {conditions: [{type: Ready, status: "True", lastHeartbeatTime: null, las
 	}
 }
 
-func TestShorthandErrors(t *testing.T) {
+func TestBuilderErrors(t *testing.T) {
 	for _, tt := range []struct {
 		obj  metav1.Object
 		want string
@@ -144,19 +144,19 @@ func TestShorthandErrors(t *testing.T) {
 			"Node n: a Node has no option Modes; a Node has no option Block; a Node has no option InClass; a Node has no option Policy; a Node has no option MountOptions; a Node has no option ForClaim; a Node has no option CSISource; a Node has no option NFSSource; a Node has no option HostPathSource; a Node has no option LocalSource; a Node has no option FromNodes; a Node has no option Phase"},
 		{fake.Class("c", "d", nil, fake.Labels("a")), `StorageClass c: option 1 is nil; Labels takes pairs of a key and a value, and "a" has no value`},
 		{fake.Volume("v", "1Gi", fake.ForClaim("c", "1", "2")), "PersistentVolume v: ForClaim takes one uid, not 2"},
-		{fake.Pod("p", fake.Claims("a.b"), fake.BlockClaims("a-b")), "Pod p: BlockClaims: the pod has a volume a-b already"},
+		{fake.Pod("p", fake.Claims("a.b"), fake.BlockClaims("a-b")), "Pod p: BlockClaims: the pod already has a volume a-b"},
 	} {
 		if err := fake.Err(tt.obj); err == nil || err.Error() != tt.want {
 			t.Errorf("Err = %v, want %s", err, tt.want)
 		}
 	}
 	if err := fake.Err(&corev1.Pod{}); err != nil {
-		t.Errorf("Err of an object made by hand = %v, want nil", err)
+		t.Errorf("Err of an object without a builder = %v, want nil", err)
 	}
 }
 
-// An option may be used for several objects, which must not share anything then.
-func TestOptionsDoNotTieObjects(t *testing.T) {
+// Objects built with the same option share nothing.
+func TestOptionsShareNothing(t *testing.T) {
 	class, labels, nodes := fake.InClass("fast"), fake.Labels("a", "b"), fake.FromNodes("n1")
 	source, policy := fake.NFSSource("s", "/"), fake.Policy("Retain")
 	one, two := fake.Claim("one", "1Gi", class, labels), fake.Claim("two", "1Gi", class, labels)

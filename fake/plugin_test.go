@@ -12,20 +12,20 @@ import (
 )
 
 func TestHostPath(t *testing.T) {
-	pathed := func(path string) *corev1.PersistentVolumeSource {
+	atPath := func(path string) *corev1.PersistentVolumeSource {
 		return &corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
 	}
-	const refusal = "host_path deleter only supports /tmp/.+ but received provided "
+	const rejected = "host_path deleter only supports /tmp/.+ but received provided "
 	for _, tt := range []struct {
 		rule, name string
 		source     *corev1.PersistentVolumeSource
 		want       string
 	}{
-		{"RECL-036", "below /tmp/", pathed("/tmp/data"), ""},
-		{"RECL-036", "below a /tmp/ further down", pathed("/mnt/tmp/data"), ""},
-		{"RECL-036", "/tmp/ itself", pathed("/tmp/"), refusal + "/tmp/"},
-		{"RECL-036", "elsewhere", pathed("/data"), refusal + "/data"},
-		{"RECL-036", "no path", nil, refusal},
+		{"RECL-036", "below /tmp/", atPath("/tmp/data"), ""},
+		{"RECL-036", "below another /tmp/", atPath("/mnt/tmp/data"), ""},
+		{"RECL-036", "/tmp/ itself", atPath("/tmp/"), rejected + "/tmp/"},
+		{"RECL-036", "elsewhere", atPath("/data"), rejected + "/data"},
+		{"RECL-036", "no path", nil, rejected},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			p := fake.HostPath()
