@@ -1,7 +1,6 @@
-// Package snapshot holds the state of a cluster at one moment, for code that explains it and changes nothing.
+// Package snapshot has the state of a cluster at one moment, for code that explains it.
 //
-// A Snapshot comes from the API server of a running simulation (Of), or from a dump of a real cluster. The functions that explain
-// what the PersistentVolume controller and the scheduler decide, and package explain, read the same Snapshot.
+// A Snapshot comes from the API server of a running simulation (Of), or from a dump of a real cluster.
 package snapshot
 
 import (
@@ -26,7 +25,7 @@ type Snapshot struct {
 	CSINodes          []*storagev1.CSINode
 	Capacities        []*storagev1.CSIStorageCapacity
 	Attachments       []*storagev1.VolumeAttachment
-	// Events hold the last errors that components reported. Without them, explanations say less.
+	// Events include the last errors that components reported. Without them, explanations are less exact.
 	Events []*corev1.Event
 
 	// Now is the time from which waits are counted.

@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
-// A dump may lack any object: what is left can be explained and played.
+// A dump may lack any object: the rest can be explained and simulated.
 func TestPartialDumps(t *testing.T) {
 	files, err := os.ReadDir(dumps)
 	require.NoError(t, err)

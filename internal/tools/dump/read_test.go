@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/dump"
 )
 
-// dumps is where those are that the command is tested with.
+// dumps is the folder of the dumps that the tests of the command use.
 const dumps = "../../../cmd/volsim/testdata"
 
 func read(t testing.TB, name string) *dump.Dump {
@@ -40,7 +40,7 @@ func TestReadKeepsWhatItKnows(t *testing.T) {
 	require.Equal(t, map[api.Kind]int{"PersistentVolume": 3, "PersistentVolumeClaim": 1, "StorageClass": 1, "Pod": 1, "Node": 3, "CSINode": 3, "CSIDriver": 1}, kinds)
 }
 
-// The end of a grace period lies ahead: what counts is when the deletion was asked for.
+// The end of a grace period is in the future: the time of the deletion request counts.
 func TestNewestIsNotAhead(t *testing.T) {
 	d, err := dump.Read([]byte(`
 apiVersion: v1

@@ -57,7 +57,7 @@ func (d *Dump) Start(opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// restart restarts the controllers, so that they list all objects at once instead of seeing them added one by one.
+// restart restarts the controllers, so that they list all objects instead of receiving them one by one.
 func (c *Cluster) restart() error {
 	nodes := map[string]bool{}
 	for _, node := range c.Nodes.List() {

@@ -23,8 +23,8 @@ func start(t testing.TB, name string) *dump.Cluster {
 	return c
 }
 
-// A cluster in which all is well goes on as it was: for half an hour no object changes but for the reports of nodes, no storage is
-// called and nobody complains.
+// A settled cluster stays as it is: for half an hour no object changes except for node heartbeats, no storage is called, and no component
+// reports an error.
 func TestWhatRunsGoesOn(t *testing.T) {
 	for _, name := range []string{"running.yaml", "k3s.yaml", "deleted-in-use.yaml"} {
 		t.Run(name, func(t *testing.T) {
@@ -67,18 +67,18 @@ func TestObjectsKeepTheirState(t *testing.T) {
 	require.Equal(t, d.Newest().Add(time.Hour), later.Now())
 }
 
-// A node that is not ready is not heard of, and its containers run on.
+// A node that is not ready is disconnected, and its containers keep running.
 func TestSilentNodes(t *testing.T) {
 	c := start(t, "dead-node.yaml")
 	require.Equal(t, []string{"Assumption: node ip-10-0-1-21 is NotReady; we assume it lost its network and its containers still run."}, c.Notes)
-	machine, err := c.Node("ip-10-0-1-21")
+	node, err := c.Node("ip-10-0-1-21")
 	require.NoError(t, err)
-	require.True(t, machine.Partitioned())
-	require.Len(t, internals.Node(machine).Containers(), 1)
+	require.True(t, node.Partitioned())
+	require.Len(t, internals.Node(node).Containers(), 1)
 	require.NoError(t, c.Advance(30*time.Minute))
-	node, err := c.Nodes.Get("ip-10-0-1-21")
+	obj, err := c.Nodes.Get("ip-10-0-1-21")
 	require.NoError(t, err)
-	require.Equal(t, corev1.ConditionUnknown, node.Status.Conditions[3].Status)
+	require.Equal(t, corev1.ConditionUnknown, obj.Status.Conditions[3].Status)
 	_, err = c.Pods.Get("shop/cart-7c6d9f5b8-9k2lp")
 	require.NoError(t, err)
 }

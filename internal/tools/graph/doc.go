@@ -1,11 +1,11 @@
-// Package graph draws the state machines of volumes and claims as they were observed: which phases there were, and which
-// transitions, how often, and by the decision of which rule.
+// Package graph draws the observed state machines of volumes and claims: the phases, the transitions, how often each occurred, and the
+// rule that decided it.
 //
-// People know these diagrams from documentation and talks, where somebody drew them from memory. A [Machine] is counted off traces,
-// of one run or of many: each API write that creates an object, removes it, or changes its phase is one transition. Its rule is
-// that of the decision behind the write ([Reasons]); a write that no decision stands behind bears the name of who made it.
+// Such diagrams are usually drawn from memory. A [Machine] counts traces of one run or of many: each API write that creates or deletes an
+// object or changes its phase is one transition. Its reason is the rule of the decision behind the write ([Reasons]), or the actor of a
+// write without a decision.
 //
 // A Machine is written as Mermaid or as DOT. The same traces give the same bytes.
 //
-// Left out: what leads to no other phase, such as a deletion that waits for finalizers, and the phases of other kinds.
+// Writes that do not change the phase, such as a deletion that waits for finalizers, and other kinds are omitted.
 package graph

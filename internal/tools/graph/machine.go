@@ -14,17 +14,17 @@ import (
 // None is the state of an object that does not exist: before it is created, and after it is gone.
 const None = ""
 
-// Transition is one way in which objects went from one phase to another.
+// Transition is one kind of phase change.
 type Transition struct {
-	// From and To are phases; None is before the creation, and after the end.
+	// From and To are phases; None is before the creation, and after the deletion.
 	From, To string
-	// Reason is the ID of the rule that was decided by, else the name of the actor that made the write.
+	// Reason is the ID of the rule that decided, or the name of the actor of a write without a decision.
 	Reason string
-	// Count is how often it was seen.
+	// Count is the number of times that it occurred.
 	Count int
 }
 
-// Machine is the state machine of one kind of object, as observed. Make one with NewMachine.
+// Machine is the observed state machine of one kind. Create one with NewMachine.
 type Machine struct {
 	kind   api.Kind
 	counts map[Transition]int // Count is zero in the keys
@@ -34,15 +34,15 @@ type Machine struct {
 // Kinds lists the kinds that have a state machine.
 func Kinds() []api.Kind { return []api.Kind{api.PersistentVolume, api.PersistentVolumeClaim} }
 
-// NewMachine is a machine that has observed nothing yet. Of a kind that is none of Kinds it will never observe anything.
+// NewMachine returns an empty machine of a kind. It only ever observes something if the kind is one of Kinds.
 func NewMachine(kind api.Kind) *Machine {
 	return &Machine{kind: kind, counts: map[Transition]int{}, phases: map[string]struct{}{}}
 }
 
-// Kind is what it is the machine of.
+// Kind returns the kind of the machine.
 func (m *Machine) Kind() api.Kind { return m.kind }
 
-// Observe counts the transitions in a trace, on top of those counted before. A nil trace has none.
+// Observe adds the transitions in a trace. A nil trace has none.
 func (m *Machine) Observe(log *trace.Trace) {
 	if log == nil {
 		return
@@ -76,7 +76,7 @@ func reasonOf(reasons *Reasons, e trace.Entry) string {
 	return e.Actor
 }
 
-// phaseOf is the phase of an object; None for no object.
+// phaseOf returns the phase of an object, None for nil.
 func phaseOf(obj api.Object) string {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
@@ -87,14 +87,14 @@ func phaseOf(obj api.Object) string {
 	return None
 }
 
-// Phases lists the phases that were seen, in the order in which an object usually passes through them.
+// Phases returns the observed phases, in the order in which an object usually passes through them.
 func (m *Machine) Phases() []string {
 	return slices.SortedFunc(maps.Keys(m.phases), func(a, b string) int {
 		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
 	})
 }
 
-// usual is the order in which objects pass through their phases; none of them is in both kinds with another place.
+// usual is the order in which objects pass through their phases. No phase has different positions in the two kinds.
 var usual = []string{
 	None, string(corev1.VolumePending), string(corev1.VolumeAvailable), string(corev1.VolumeBound), string(corev1.VolumeReleased),
 	string(corev1.VolumeFailed), string(corev1.ClaimLost),
@@ -107,7 +107,7 @@ func place(phase string) int {
 	return len(usual)
 }
 
-// Transitions lists what was seen, in the order of phases; of the same two phases what was seen most often comes first.
+// Transitions returns the observed transitions in the order of phases; between the same two phases, the most frequent comes first.
 func (m *Machine) Transitions() []Transition {
 	all := make([]Transition, 0, len(m.counts))
 	for t, count := range m.counts {
@@ -123,7 +123,7 @@ func (m *Machine) Transitions() []Transition {
 	return all
 }
 
-// end is the place of a phase that is gone to: the end of the object comes last.
+// end returns the position of a target phase: None comes last.
 func end(phase string) int {
 	if phase == None {
 		return len(usual) + 1

@@ -19,7 +19,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 // lives is a run in which one volume is retained, one is recycled, and a claim loses its volume.
 func lives(t *testing.T) *trace.Trace {
@@ -31,14 +31,14 @@ func lives(t *testing.T) *trace.Trace {
 		require.NoError(t, err)
 		require.NoError(t, c.Advance(time.Minute))
 	}
-	kept := fake.Volume("kept", "1Gi")
+	retained := fake.Volume("retained", "1Gi")
 	recycled := fake.Volume("recycled", "2Gi", fake.NFSSource("s", "/"), fake.Policy(corev1.PersistentVolumeReclaimRecycle))
-	settle(c.Create(kept, recycled))
+	settle(c.Create(retained, recycled))
 	small, large := fake.Claim("small", "1Gi"), fake.Claim("large", "2Gi")
 	settle(c.Create(small, large))
 	settle(c.Delete(large))
 	settle(c.Delete(small))
-	settle(c.Delete(kept))
+	settle(c.Delete(retained))
 	settle(c.Create(fake.Claim("large", "2Gi")))
 	settle(c.Delete(recycled))
 	settle(c.Patch(recycled, `{"metadata":{"finalizers":null}}`))
@@ -52,7 +52,7 @@ func TestMachine(t *testing.T) {
 		kind       api.Kind
 		want       graph.Transition
 	}{
-		{"BIND-062", "a volume that nobody wants is available", api.PersistentVolume, graph.Transition{From: "Pending", To: "Available", Count: 2}},
+		{"BIND-062", "an unused volume is available", api.PersistentVolume, graph.Transition{From: "Pending", To: "Available", Count: 2}},
 		{"MATCH-020", "a volume that fits is bound", api.PersistentVolume, graph.Transition{From: "Available", To: "Bound", Count: 3}},
 		{"BIND-064", "a volume whose claim is gone is released", api.PersistentVolume, graph.Transition{From: "Bound", To: "Released", Count: 2}},
 		{"RECL-065", "a volume that was scrubbed is available", api.PersistentVolume, graph.Transition{From: "Released", To: "Available", Count: 1}},
@@ -116,7 +116,7 @@ func golden(t *testing.T, file string, got []byte) {
 	require.Equal(t, string(want), string(got))
 }
 
-// An actor may have any name, and what users call theirs must not end a label.
+// An actor may have any name, and no name can end a label.
 func TestWriteKeepsLabelsWhole(t *testing.T) {
 	trace := &trace.Trace{}
 	e, err := engine.New(engine.Config{Trace: trace})

@@ -8,29 +8,29 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Reasons finds the decision that a write follows from, while one walks a trace from its beginning. The zero value is ready.
+// Reasons finds the decision behind a write. Add every entry of a trace, in order. The zero value is ready.
 //
-// It is the newest decision of the activity that made the write, about the object written or about one that it is bound up with: a claim and
-// its volume, an attachment and its volume. A claim's own decision comes before one about its volume. An activity that has decided nothing of
-// the sort, as an operation may, follows from the one that asked for it.
+// It is the newest decision of the activity that made the write, about the object written or about a related one: a claim and its volume,
+// an attachment and its volume. A decision about the claim itself comes before one about its volume. If an activity has made no such
+// decision, as an operation may, the decision of the activity that started it counts.
 //
-// Entries that name no activity are told apart by their actor alone, in the same life of it.
+// Entries without an activity are grouped by actor, from one start of it to the next.
 type Reasons struct {
 	activities map[uint64]*activity
 	byActor    map[string]map[api.Ref]trace.Entry
 }
 
-// activity is what one activity has decided.
+// activity has the decisions of one activity.
 type activity struct {
 	cause     uint64
-	decisions map[api.Ref]trace.Entry // the newest about each object
+	decisions map[api.Ref]trace.Entry // the newest decision about each object
 }
 
-// Add takes notice of an entry. It must be called for each entry, in order.
+// Add records an entry. Call it for each entry, in order.
 func (r *Reasons) Add(e trace.Entry) {
 	switch {
 	case e.Type == trace.Started, e.Type == trace.Crashed:
-		// A new life has decided nothing yet.
+		// A started actor has made no decision yet.
 		delete(r.byActor, e.Actor)
 	case e.Activity > 0:
 		r.activity(e)
@@ -63,7 +63,7 @@ func (r *Reasons) activity(e trace.Entry) {
 	a.decisions[e.Object] = e
 }
 
-// Behind is the decision that a write follows from; ok is false if none was traced, as for all that a user writes.
+// Behind returns the decision behind a write; ok is false if none was traced, as for writes of users.
 func (r *Reasons) Behind(e trace.Entry) (decision trace.Entry, ok bool) {
 	if e.Type != trace.Write {
 		return trace.Entry{}, false
@@ -71,7 +71,7 @@ func (r *Reasons) Behind(e trace.Entry) (decision trace.Entry, ok bool) {
 	if e.Activity == 0 {
 		return behind(e, r.byActor[e.Actor])
 	}
-	// Who asked is older than who was asked, so this comes to an end.
+	// The chain ends, because an activity is older than those it starts.
 	for id, cause := e.Activity, e.Cause; id > 0; {
 		if a := r.activities[id]; a != nil {
 			if decision, ok := behind(e, a.decisions); ok {
@@ -84,7 +84,7 @@ func (r *Reasons) Behind(e trace.Entry) (decision trace.Entry, ok bool) {
 	return trace.Entry{}, false
 }
 
-// behind finds the newest of some decisions that concerns a write.
+// behind returns the newest of some decisions that concerns a write.
 func behind(e trace.Entry, made map[api.Ref]trace.Entry) (decision trace.Entry, ok bool) {
 	if len(made) == 0 {
 		return trace.Entry{}, false
@@ -101,7 +101,7 @@ func behind(e trace.Entry, made map[api.Ref]trace.Entry) (decision trace.Entry, 
 	return decision, ok
 }
 
-// partners are the objects that the object of a write is bound up with, before or after it.
+// partners returns the objects related to the object of a write, before or after it.
 func partners(e trace.Entry) []api.Ref {
 	var refs []api.Ref
 	for _, obj := range []api.Object{e.New, e.Old} {

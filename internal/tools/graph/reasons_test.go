@@ -37,7 +37,7 @@ func TestReasons(t *testing.T) {
 		want    string
 	}{
 		{"nothing was decided", nil, writePV, ""},
-		{"somebody else decided", []trace.Entry{decide("other", "BIND-062", pv)}, writePV, ""},
+		{"another actor decided", []trace.Entry{decide("other", "BIND-062", pv)}, writePV, ""},
 		{"the object's own", []trace.Entry{decide("binder", "BIND-062", pv)}, writePV, "BIND-062"},
 		{"that of the claim", []trace.Entry{decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
 		{"the newer one of volume and claim", []trace.Entry{decide("binder", "BIND-062", pv), decide("binder", "MATCH-020", pvc)}, writePV, "MATCH-020"},
@@ -68,8 +68,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestReasonsOfSeeds: whatever the order, a claim and a volume are bound because they match, although other workers of the same controller decide
-// something about the volume meanwhile.
+// TestReasonsOfSeeds: in every order of events, a claim and a volume are bound because they match, although other workers of the same
+// controller make decisions about the volume meanwhile.
 func TestReasonsOfSeeds(t *testing.T) {
 	for seed := range int64(60) {
 		c, err := volsim.New(volsim.Config{Seed: seed})

@@ -22,7 +22,7 @@ func (e edge) count() int {
 	return n
 }
 
-// lines say why, the most frequent reason first: "BIND-062 ×12".
+// lines are the reasons, the most frequent first: "BIND-062 ×12".
 func (e edge) lines() []string {
 	lines := make([]string, len(e.ways))
 	for i, t := range e.ways {
@@ -31,7 +31,7 @@ func (e edge) lines() []string {
 	return lines
 }
 
-// edges are the arrows in the order of Transitions.
+// edges returns the arrows in the order of Transitions.
 func (m *Machine) edges() []edge {
 	var all []edge
 	for _, t := range m.Transitions() {
@@ -44,7 +44,7 @@ func (m *Machine) edges() []edge {
 	return all
 }
 
-// WriteMermaid writes the machine as a state diagram of Mermaid. The error is w's.
+// WriteMermaid writes the machine as a Mermaid state diagram. It returns the error of w.
 func (m *Machine) WriteMermaid(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "stateDiagram-v2\n    %%%% %s, as observed\n", m.kind)
@@ -60,13 +60,12 @@ func (m *Machine) WriteMermaid(w io.Writer) error {
 	return out.Flush()
 }
 
-// mermaidText keeps what ends a label out of it: Mermaid writes such characters as #code;.
+// mermaidText escapes the characters that end a label, as #code;.
 func mermaidText(text string) string {
 	return strings.NewReplacer("#", "#35;", ";", "#59;", ":", "#58;", "<", "#lt;", ">", "#gt;", "\n", " ").Replace(text)
 }
 
-// WriteDOT writes the machine as a graph in the language of Graphviz: an arrow is the thicker the more often it was gone. The error
-// is w's.
+// WriteDOT writes the machine in the language of Graphviz. The width of an arrow grows with its count. It returns the error of w.
 func (m *Machine) WriteDOT(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "digraph %s {\n", quoted(string(m.kind)))
@@ -90,10 +89,10 @@ func (m *Machine) WriteDOT(w io.Writer) error {
 	return out.Flush()
 }
 
-// penWidth grows by one with each further digit of the count.
+// penWidth grows by one with each digit of the count.
 func penWidth(count int) int { return len(strconv.Itoa(count)) }
 
-// quoted is a string of DOT.
+// quoted returns a DOT string.
 func quoted(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// namespaced kinds have a column for it with -A.
+// namespaced lists the kinds that get a namespace column with -A.
 var namespaced = map[api.Kind]bool{
 	api.PersistentVolumeClaim: true, api.Pod: true, api.CSIStorageCapacity: true, api.Event: true,
 }
@@ -27,12 +27,12 @@ type column struct {
 	cell   func(obj api.Object, now time.Time) string
 }
 
-// of makes a column of objects of one type.
+// of returns a column for objects of one type.
 func of[T api.Object](header string, cell func(T) string) column {
 	return column{header: header, cell: func(obj api.Object, _ time.Time) string { return cell(obj.(T)) }}
 }
 
-// wide makes a column that -o wide adds.
+// wide returns a column that -o wide adds.
 func wide[T api.Object](header string, cell func(T) string) column {
 	c := of(header, cell)
 	c.wide = true
@@ -44,7 +44,7 @@ var (
 	ageColumn  = column{header: "AGE", cell: func(obj api.Object, now time.Time) string { return Age(now, obj) }}
 )
 
-// layouts are the columns of each kind.
+// layouts has the columns of each kind.
 var layouts = map[api.Kind][]column{
 	api.PersistentVolume: {
 		nameColumn,
@@ -226,7 +226,7 @@ func restarts(pod *corev1.Pod) string {
 	return fmt.Sprint(n)
 }
 
-// podStatus is the phase, or what says more: why the first container waits or how it ended, that the pod is on its way out.
+// podStatus returns the phase, or something more exact: why the first container waits, how it ended, or that the pod is being deleted.
 func podStatus(pod *corev1.Pod) string {
 	text := cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
 	for _, c := range slices.Backward(pod.Status.ContainerStatuses) {

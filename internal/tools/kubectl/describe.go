@@ -17,13 +17,13 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// Surroundings are what a description tells of besides the object.
+// Surroundings are the other objects that a description mentions.
 type Surroundings struct {
 	Events []*corev1.Event
 	Pods   []*corev1.Pod
 }
 
-// description is one that is being written. Columns fit what stands in them.
+// description is a description in progress. The width of its columns fits their contents.
 type description struct {
 	*tabwriter.Writer
 	now    time.Time
@@ -35,7 +35,7 @@ func (d *description) field(name, format string, args ...any) {
 	fmt.Fprintf(d, "%s:\t%s\n", name, text)
 }
 
-// lines writes a field that has a line for each value.
+// lines writes a field with one line for each value.
 func (d *description) lines(name string, values []string) {
 	if len(values) == 0 {
 		values = []string{"<none>"}
@@ -49,7 +49,7 @@ func (d *description) lines(name string, values []string) {
 	}
 }
 
-// Describe writes an object for people, as `kubectl describe` does, with the Events about it.
+// Describe writes an object with its Events, as `kubectl describe` does.
 func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) error {
 	d := &description{Writer: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), now: now, around: around}
 	d.field("Name", "%s", obj.GetName())
@@ -76,7 +76,7 @@ func Describe(w io.Writer, now time.Time, obj api.Object, around Surroundings) e
 	return d.Flush()
 }
 
-// meta writes what every object has.
+// meta writes the fields that every object has.
 func (d *description) meta(obj api.Object) {
 	d.lines("Labels", pairs(obj.GetLabels(), "="))
 	d.lines("Annotations", pairs(obj.GetAnnotations(), ": "))
@@ -90,7 +90,7 @@ func pairs(m map[string]string, between string) []string {
 	return texts
 }
 
-// terminating is the phase, or since when the object has been on its way out.
+// terminating returns the phase, or how long the object has been terminating.
 func (d *description) terminating(obj api.Object, phase string) {
 	if at := obj.GetDeletionTimestamp(); at != nil {
 		d.field("Status", "Terminating (lasts %s)", duration.HumanDuration(d.now.Sub(at.Time)))
@@ -130,7 +130,7 @@ func (d *description) claim(pvc *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// uses reports whether a pod has a volume with that claim of its namespace.
+// uses reports whether a volume of the pod uses that claim of its namespace.
 func uses(pod *corev1.Pod, claim string) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim || v.Ephemeral != nil && pod.Name+"-"+v.Name == claim

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// other describes a kind without a form of its own: all its fields, their names as words.
+// other describes a kind without a layout of its own: all its fields, with their names as words.
 func (d *description) other(obj api.Object) {
 	d.meta(obj)
 	gvk := store.GroupVersionKind(api.KindOf(obj))
@@ -39,7 +39,7 @@ func (d *description) other(obj api.Object) {
 	d.fields(doc, "")
 }
 
-// fields writes the fields of a map, deeper ones further to the right.
+// fields writes the fields of a map. Nested fields are indented.
 func (d *description) fields(doc map[string]any, indent string) {
 	for _, key := range slices.Sorted(maps.Keys(doc)) {
 		switch v := doc[key].(type) {
@@ -62,10 +62,10 @@ func (d *description) fields(doc map[string]any, indent string) {
 	}
 }
 
-// acronyms are the words of field names that are written in capitals.
+// acronyms are the words of field names that are written in capital letters.
 var acronyms = map[string]string{"api": "API", "id": "ID", "uid": "UID", "csi": "CSI", "fs": "FS"}
 
-// inWords makes words of the name of a field: attachRequired is Attach Required.
+// inWords splits the name of a field into words: attachRequired becomes Attach Required.
 func inWords(name string) string {
 	var words []string
 	start := 0

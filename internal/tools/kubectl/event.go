@@ -23,7 +23,7 @@ func lastSeen(e *corev1.Event) metav1.Time {
 	return e.LastTimestamp
 }
 
-// inOrderOfTime sorts Events by when they were seen last.
+// inOrderOfTime sorts Events by the time at which they were last seen.
 func inOrderOfTime(objs []api.Object) []api.Object {
 	sorted := slices.Clone(objs)
 	slices.SortStableFunc(sorted, func(a, b api.Object) int {

@@ -1,4 +1,4 @@
-// Package kubectl prints objects as the command of that name does, so that what people know carries over.
+// Package kubectl prints objects in the formats of the kubectl command.
 package kubectl
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Options say what a table shows.
+// Options select what a table shows.
 type Options struct {
 	// Namespaces adds the column NAMESPACE, as -A does.
 	Namespaces bool
-	// Namespace is the one that was asked for; it is named where nothing was found.
+	// Namespace is the requested namespace. It is printed if nothing was found.
 	Namespace string
 	// Wide adds the columns of -o wide.
 	Wide bool
-	// NoHeaders leaves the headers out.
+	// NoHeaders omits the headers.
 	NoHeaders bool
 }
 
-// Get writes what `kubectl get KINDS -A` prints: a table for each of the kinds that has objects. When several kinds are asked for,
-// names carry their kind. now is the time that ages are counted to.
+// Get writes what `kubectl get KINDS -A` prints: a table for each kind that has objects. If several kinds are requested, names include
+// their kind. Ages are relative to now.
 func Get(w io.Writer, now time.Time, kinds []api.Kind, objs []api.Object) error {
 	return Print(w, now, kinds, objs, Options{Namespaces: true})
 }
@@ -110,7 +110,7 @@ func table(w io.Writer, now time.Time, kind api.Kind, objs []api.Object, prefixe
 	return t.Flush()
 }
 
-// oneLine shows no more than the first line of a cell, as kubectl does.
+// oneLine returns the first line of a cell, as kubectl shows it.
 func oneLine(cell string) string {
 	first, _, more := strings.Cut(cell, "\n")
 	if more {
@@ -119,7 +119,7 @@ func oneLine(cell string) string {
 	return strings.ReplaceAll(first, "\t", " ")
 }
 
-// resourceName is what stands before the slash of a name when tables of several kinds are printed.
+// resourceName returns the part of a name before the slash, for tables of several kinds.
 func resourceName(kind api.Kind) string {
 	name := strings.ToLower(string(kind))
 	if group := store.GroupVersionKind(kind).Group; group != "" {
@@ -128,7 +128,7 @@ func resourceName(kind api.Kind) string {
 	return name
 }
 
-// Age is how long an object has existed, as kubectl abbreviates it.
+// Age returns how long an object has existed, as kubectl abbreviates it.
 func Age(now time.Time, obj api.Object) string { return since(now, obj.GetCreationTimestamp()) }
 
 func since(now time.Time, at metav1.Time) string {
@@ -138,7 +138,7 @@ func since(now time.Time, at metav1.Time) string {
 	return duration.HumanDuration(now.Sub(at.Time))
 }
 
-// AccessModes abbreviates access modes, in their fixed order and each once: RWO,ROX,RWX,RWOP.
+// AccessModes abbreviates access modes, in their fixed order and without duplicates: RWO,ROX,RWX,RWOP.
 func AccessModes(modes []corev1.PersistentVolumeAccessMode) string {
 	var short []string
 	for _, known := range []struct {

@@ -63,7 +63,7 @@ n1     Ready    <none>   90s
 	}
 }
 
-// squeeze makes every run of blanks one blank.
+// squeeze replaces each run of spaces by one space.
 func squeeze(s string) string {
 	var lines []string
 	for _, line := range strings.Split(s, "\n") {

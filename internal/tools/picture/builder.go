@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// builder makes the document of a run.
+// builder builds the document of a run.
 type builder struct {
 	run     Run
 	doc     document
@@ -30,7 +30,7 @@ type builder struct {
 	rules       map[string]int
 	related     map[relation]struct{}
 	attachments map[attachmentKey]string
-	begun       map[api.Call]int // calls that have not ended, by the entry of their beginning
+	begun       map[api.Call]int // storage calls that have not ended, by the entry of their start
 	bySeq       map[uint64]int   // decisions, by Seq
 	lastSeq     uint64
 	lastTime    int64
@@ -52,7 +52,7 @@ func newBuilder(run Run) *builder {
 	return b
 }
 
-// build walks the trace once, with the violations where their times are.
+// build reads the trace once and inserts the violations at their times.
 func (b *builder) build() *builder {
 	end := b.span()
 	violations := slices.Clone(b.run.Violations)
@@ -81,7 +81,7 @@ func (b *builder) encode() ([]byte, error) {
 	return b.doc.encode()
 }
 
-// span sets the start, and gives the end.
+// span sets the start of the axis and returns its end.
 func (b *builder) span() (end time.Time) {
 	first := true
 	reach := func(t time.Time) {
@@ -107,19 +107,19 @@ func (b *builder) span() (end time.Time) {
 	return end
 }
 
-// row is an entry as it goes into the table.
+// row is one row of the table of entries.
 type row struct {
 	seq        uint64
 	time       int64
 	mark       mark
 	actor      string
-	lanes      []int // the first is the one it belongs to
+	lanes      []int // the first lane owns the entry
 	rule       string
 	head, text string
 	err        error
 }
 
-// add appends a row, and gives its place.
+// add appends a row and returns its index.
 func (b *builder) add(r row) int {
 	t := &b.doc.Entries
 	i := len(t.Seq)
@@ -159,7 +159,7 @@ func (b *builder) violation(v Violation) {
 	b.add(r)
 }
 
-// rule is the place of a rule in the document, -1 for none.
+// rule returns the index of a rule in the document, -1 for none.
 func (b *builder) rule(id string) int {
 	if id == "" {
 		return -1
@@ -173,7 +173,7 @@ func (b *builder) rule(id string) int {
 	return i
 }
 
-// fillRules gives the rules that occur their texts.
+// fillRules adds the texts of the rules that occur.
 func (b *builder) fillRules() {
 	for _, r := range rules.All() {
 		if i, ok := b.rules[r.ID]; ok {
@@ -182,7 +182,7 @@ func (b *builder) fillRules() {
 	}
 }
 
-// intern is the place of a text in a list that has each once, -1 for "".
+// intern returns the index of a text in a list without duplicates, -1 for "".
 func intern(places map[string]int, list *[]string, text string) int {
 	if text == "" {
 		return -1
@@ -196,20 +196,20 @@ func intern(places map[string]int, list *[]string, text string) int {
 	return i
 }
 
-// fail keeps the first error.
+// fail records the first error.
 func (b *builder) fail(err error) {
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-// write stores what a write did to its object.
+// write stores the change that a write made to its object.
 func (b *builder) write(e trace.Entry, lane, entry int, at int64) {
 	if e.Err != nil || objects.IsNil(e.Old) && objects.IsNil(e.New) {
 		return
 	}
 	if !objects.IsNil(e.Old) && b.states[lane].seen != e.Old {
-		// What came before is not in the trace.
+		// The trace lacks the earlier writes.
 		b.fail(b.version(lane, -1, e.Old))
 		b.bar(lane, b.unseen(lane, at), e.Old, -1)
 	}
@@ -220,7 +220,7 @@ func (b *builder) write(e trace.Entry, lane, entry int, at int64) {
 	}
 }
 
-// unseen is since when an object has been that the trace only now tells of: since the start if its lane is empty.
+// unseen returns the time from which an object exists whose creation the trace lacks: the start, if its lane is empty.
 func (b *builder) unseen(lane int, at int64) int64 {
 	if len(b.doc.Lanes[lane].Bars) == 0 {
 		return 0

@@ -2,13 +2,13 @@ package picture
 
 import "encoding/json"
 
-// document is the data of a page. Its JSON is what model.js reads; numbers without a unit are places in one of its lists.
+// document is the data of a page. model.js reads its JSON. Numbers without a unit are indexes into one of its lists.
 type document struct {
 	Title string `json:"title"`
-	// Start is the virtual time of the left end of the axis, Span how many nanoseconds it is long.
+	// Start is the virtual time at the left end of the axis; Span is the length of the axis in nanoseconds.
 	Start string `json:"start"`
 	Span  int64  `json:"span"`
-	// Texts are all texts that entries have, each once.
+	// Texts has each text of an entry once.
 	Texts   []string `json:"texts"`
 	Actors  []string `json:"actors"`
 	Rules   []rule   `json:"rules"`
@@ -23,50 +23,51 @@ type rule struct {
 	Text string `json:"text,omitempty"`
 }
 
-// phase is a state with a bar of its own. Tone chooses the colour.
+// phase is a state that is shown as a bar. Tone selects the colour.
 type phase struct {
 	Name string `json:"name"`
 	Tone tone   `json:"tone"`
 }
 
-// lane is one object, component or piece of storage.
+// lane is one object, component or volume of a backend.
 type lane struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Label says it better than the name, if not empty.
+	// Label is shown instead of the name, unless empty.
 	Label string `json:"label,omitempty"`
-	// APIVersion is that of the kind, empty if the lane is no object.
+	// APIVersion is the version of the kind; empty if the lane is not an object.
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Bars are four numbers each: nanoseconds since the start, the phase or -1 for none, 1 if the object is being deleted, and the
-	// entry that brought it about or -1.
+	// Bars has four numbers for each bar: nanoseconds since the start, the phase or -1 for none, 1 if the object is being deleted, and
+	// the entry that started the bar or -1.
 	Bars     []int64   `json:"bars"`
 	Versions []version `json:"versions"`
-	// Related are the lanes that this one is bound up with, in ascending order.
+	// Related are the lanes of related objects, in ascending order.
 	Related []int `json:"related"`
 }
 
-// entries are the columns of a table with a row for each entry of the trace; -1 stands for nothing.
+// entries are the columns of a table with one row for each entry of the trace. -1 is no value.
 type entries struct {
-	// Seq is that of each entry less that of the one before it; of a violation 0. Time is the same in nanoseconds.
+	// Seq is the difference to the Seq of the entry before, 0 for a violation. Time is the difference to the time of the entry before, in
+	// nanoseconds.
 	Seq   []uint64 `json:"seq"`
 	Time  []int64  `json:"time"`
 	Type  []mark   `json:"type"`
 	Actor []int    `json:"actor"`
 	Lane  []int    `json:"lane"`
 	Rule  []int    `json:"rule"`
-	// Head and Text are texts: what it is in a few words, and the rest.
+	// Head and Text are indexes of texts: a headline of a few words, and the rest.
 	Head []int `json:"head"`
 	Text []int `json:"text"`
-	// Err is the text of the error, for those that failed.
+	// Err is the text of the error of a failed entry.
 	Err map[int]int `json:"err"`
-	// Also are further lanes with the mark.
+	// Also has further lanes that show the mark.
 	Also map[int][]int `json:"also"`
-	// Because is the decision behind a write, Until the end of a storage call that takes time, both as entries.
+	// Because is the decision behind a write, and Until the end of a storage call that takes time; both are indexes of entries.
 	Because map[int]int `json:"because"`
 	Until   map[int]int `json:"until"`
 }
 
-// mark is the sort of an entry, as it is drawn.
+// mark is the type of an entry as it is drawn.
 type mark int
 
 const (
@@ -79,7 +80,7 @@ const (
 	markFault
 	markCrash
 	markRetry
-	markNote // a decision that no rule stands behind: what a workload does
+	markNote // an action of a workload, without a rule
 	markViolation
 	markStart
 )

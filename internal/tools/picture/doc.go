@@ -1,17 +1,21 @@
-// Package picture draws a run as one HTML file that needs nothing else: no network, no other file.
+// Package picture draws a run as one HTML file that needs no network and no other file.
 //
-// The picture is a timeline with a lane for each object. A bar shows the phase of the object, marks show what happened to it: API
-// writes, decisions with their rules and the rules' texts, calls to storage, Events, faults, retries, and what was found wrong. A
-// component that stops once, and storage that belongs to no PersistentVolume, have lanes as well. One step of the picture is one
-// entry of the trace; of each the object is shown as it was at that moment, and what had changed.
+// The picture is a timeline with a lane for each object. A bar shows the phase of the object. Marks show what happened to it: API writes,
+// decisions with their rules and the texts of the rules, storage calls, Events, faults, retries, and violations. A component that stopped
+// at
+// least once, and a volume of a backend without a PersistentVolume, have lanes as well. One step of the picture is one entry of the
+// trace; each
+// step shows the object at that moment and what changed.
 //
-// The file has three parts: a page with its style sheet, a program without any library, and the data of the run as JSON. Objects
-// are stored as their first version and what each later version changed, the first as what differs from another object of the
-// kind where that is shorter. The page says in a Content-Security-Policy that nothing but the program and the style sheet that
-// belong to it may run or load, and everything from the run is shown as text, so names and annotations cannot become markup.
+// The file has three parts: a page with its style sheet, a program without libraries, and the data of the run as JSON. An object is
+// stored as
+// its first version and the changes of each later one; the first version is stored as the difference to another object of the kind if
+// that is
+// shorter. The Content-Security-Policy of the page allows only this program and this style sheet, and everything from the run is shown as
+// text,
+// so names and annotations cannot become markup.
 //
 // The same run gives the same bytes.
 //
-// Left out: what the trace does not have. A trace with a limit has lost its beginning, and objects then begin with the first write
-// that is left.
+// A trace with a limit lacks its beginning. Its objects start with their first recorded write.
 package picture

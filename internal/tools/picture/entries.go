@@ -6,7 +6,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// user is the actor whose writes have a mark of their own.
+// user is the actor whose writes have their own mark.
 const user = api.User
 
 // entry adds an entry of the trace.
@@ -73,7 +73,7 @@ func (b *builder) writeEntry(e trace.Entry, r row) {
 	}
 }
 
-// call adds one end of a storage call, and joins the ends.
+// call adds the start or the end of a storage call, and connects both.
 func (b *builder) call(e trace.Entry, r row) {
 	r.mark, r.head, r.text = markStorage, callText(e.Call), progress(e)
 	r.lanes = b.callLanes(e.Call)
@@ -88,7 +88,7 @@ func (b *builder) call(e trace.Entry, r row) {
 	}
 }
 
-// lifecycle adds the start or the end of an actor. Only those that do not run all the time have a lane.
+// lifecycle adds the start or the stop of an actor. Only actors that stop during the run have a lane.
 func (b *builder) lifecycle(e trace.Entry, r row) {
 	r.mark, r.head = markCrash, string(e.Type)
 	if e.Type == trace.Started {
@@ -114,11 +114,11 @@ func one(lane int) []int {
 	return []int{lane}
 }
 
-// outcome says in a word what became of a write.
+// outcome returns the result of a write in one word.
 func outcome(e trace.Entry) string {
 	switch {
 	case e.Err != nil:
-		return "refused"
+		return "rejected"
 	case objects.IsNil(e.New):
 		return "gone"
 	case objects.IsNil(e.Old):
@@ -129,7 +129,7 @@ func outcome(e trace.Entry) string {
 	return "changed"
 }
 
-// progress says how far a call is.
+// progress returns the state of a call.
 func progress(e trace.Entry) string {
 	switch {
 	case e.Err != nil:

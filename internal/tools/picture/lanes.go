@@ -14,19 +14,19 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Kinds of lanes that are no objects.
+// The kinds of lanes that are not objects.
 const (
 	componentKind = "Component" // an actor
-	storageKind   = "Storage"   // a volume of a backend that no PersistentVolume of the run is about
+	storageKind   = "Storage"   // a volume of a backend without a PersistentVolume in the run
 )
 
 type laneKey struct{ kind, name string }
 
-// index finds the objects that entries are about without naming them.
+// index finds the objects of entries that do not name them.
 type index struct {
 	byUID    map[string]api.Ref
-	byHandle map[string]string // the PersistentVolume, by the backend's handle
-	stops    map[string]bool   // actors that do not run all the time
+	byHandle map[string]string // the PersistentVolume, by the handle at the backend
+	stops    map[string]bool   // actors that stop during the run
 }
 
 // indexOf reads the whole trace.
@@ -53,7 +53,7 @@ func indexOf(log *trace.Trace) index {
 	return ix
 }
 
-// lane finds the lane of that kind and name, or makes it.
+// lane returns the lane of that kind and name, and creates it if there is none.
 func (b *builder) lane(kind, name string) int {
 	key := laneKey{kind, name}
 	if i, ok := b.lanes[key]; ok {
@@ -77,7 +77,7 @@ func (b *builder) objectLane(ref api.Ref) int {
 	return b.lane(string(ref.Kind), ref.Key)
 }
 
-// volumeLane is the lane of what a backend knows under the handle.
+// volumeLane returns the lane of the volume with that handle.
 func (b *builder) volumeLane(handle string) int {
 	if name, ok := b.index.byHandle[handle]; ok {
 		return b.lane(string(api.PersistentVolume), name)
@@ -85,7 +85,7 @@ func (b *builder) volumeLane(handle string) int {
 	return b.lane(storageKind, handle)
 }
 
-// componentLane is the lane of an actor, -1 for one that runs from its start to the end.
+// componentLane returns the lane of an actor, -1 for one that never stops.
 func (b *builder) componentLane(actor string) int {
 	if !b.index.stops[actor] {
 		return -1
@@ -93,7 +93,7 @@ func (b *builder) componentLane(actor string) int {
 	return b.lane(componentKind, actor)
 }
 
-// callLanes are the lanes that a call is about: the first is the one it belongs to.
+// callLanes returns the lanes of a call; the first one owns it.
 func (b *builder) callLanes(call api.Call) []int {
 	var lanes []int
 	add := func(i int) {
@@ -119,10 +119,10 @@ func (b *builder) callLanes(call api.Call) []int {
 	return lanes
 }
 
-// attachmentKey is what a VolumeAttachment is about.
+// attachmentKey is the volume and the node of a VolumeAttachment.
 type attachmentKey struct{ volume, node string }
 
-// retryLane is the lane of the object that an actor tries again, or that of the actor if the object has none.
+// retryLane returns the lane of the object that an actor retries, or the lane of the actor if the object has none.
 func (b *builder) retryLane(e trace.Entry) int {
 	if i, ok := b.lanes[laneKey{string(e.Object.Kind), e.Object.Key}]; ok {
 		return i
@@ -130,7 +130,7 @@ func (b *builder) retryLane(e trace.Entry) int {
 	return b.componentLane(e.Actor)
 }
 
-// relate notes what an object says it is bound up with.
+// relate records the objects that an object names.
 func (b *builder) relate(i int, obj api.Object) {
 	to := func(kind api.Kind, key string) {
 		if key != "" {
@@ -167,13 +167,13 @@ func (b *builder) relate(i int, obj api.Object) {
 	}
 }
 
-// relation is a lane that names another, which need not exist.
+// relation is a lane and the lane that it names, which may not exist.
 type relation struct {
 	from int
 	to   laneKey
 }
 
-// fillRelated has lanes that are bound up with each other say so, both of them.
+// fillRelated sets Related of both lanes of each relation.
 func (b *builder) fillRelated() {
 	for r := range b.related {
 		if j, ok := b.lanes[r.to]; ok && j != r.from {

@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/picture/samples"
 )
 
-// lane finds a lane by kind and the beginning of its name.
+// lane returns the lane of a kind whose name begins that way.
 func (r read) lane(t *testing.T, kind, prefix string) int {
 	t.Helper()
 	for i, l := range r.Lanes {
@@ -25,7 +25,7 @@ func (r read) lane(t *testing.T, kind, prefix string) int {
 	return -1
 }
 
-// bars are the phases of a lane in order; a star says that the object was being deleted, a dash that it was gone.
+// bars returns the phases of a lane in order; a star marks an object that was being deleted, a dash an object that was gone.
 func (r read) bars(lane int) string {
 	var names []string
 	bars := r.Lanes[lane].Bars
@@ -42,7 +42,7 @@ func (r read) bars(lane int) string {
 	return strings.Join(names, " ")
 }
 
-// marks are the entries on a lane, by what they are in a few words.
+// marks returns the headlines of the entries on a lane.
 func (r read) marks(lane int) []string {
 	var heads []string
 	for i, l := range r.Entries.Lane {
@@ -135,7 +135,7 @@ func TestRelated(t *testing.T) {
 	require.Equal(t, r.Lanes[pv].Name+" → n1", r.Lanes[va].Label)
 }
 
-// A violation may come before, between and after all entries, and may be about an object that nothing else is said of.
+// A violation may come before, between and after all entries, and may name an object that no entry names.
 func TestViolations(t *testing.T) {
 	run, err := samples.Bind()
 	require.NoError(t, err)

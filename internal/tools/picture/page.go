@@ -13,10 +13,10 @@ import (
 //go:embed page
 var files embed.FS
 
-// scripts are the parts of the program in the order in which they are put together; each may use what those before it define.
+// scripts are the parts of the program, in order: each may use what earlier ones define.
 var scripts = []string{"model.js", "yaml.js", "axis.js", "rows.js", "marks.js", "plot.js", "panel.js", "print.js", "app.js"}
 
-// writePage puts the parts of the page together. data is JSON in which no "<" occurs, so that no end of a script can stand in it.
+// writePage joins the parts of the page. data is JSON without "<", so that it cannot end a script element.
 func writePage(w io.Writer, title string, data []byte) error {
 	style := part("app.css")
 	var program bytes.Buffer
@@ -36,7 +36,7 @@ func writePage(w io.Writer, title string, data []byte) error {
 	return err
 }
 
-// part is one of the embedded files.
+// part returns one of the embedded files.
 func part(name string) string {
 	data, err := files.ReadFile("page/" + name)
 	if err != nil {
@@ -45,7 +45,7 @@ func part(name string) string {
 	return string(data)
 }
 
-// hashed names an inline script or style sheet in a Content-Security-Policy.
+// hashed returns the Content-Security-Policy source of an inline script or style sheet.
 func hashed(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

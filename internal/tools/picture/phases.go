@@ -10,24 +10,24 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// tone is a colour of bars; the style sheet knows which.
+// tone is a colour of bars; the style sheet defines it.
 type tone string
 
 const (
-	toneWaiting tone = "waiting" // it has not got what it wants
+	toneWaiting tone = "waiting" // it waits
 	toneFree    tone = "free"    // it may be taken
 	toneBound   tone = "bound"   // it is taken
-	toneRuns    tone = "runs"    // it does what it is there for
-	toneLeaving tone = "leaving" // it was taken, and is given back
-	toneBad     tone = "bad"     // somebody must look
+	toneRuns    tone = "runs"    // it works
+	toneLeaving tone = "leaving" // it is being given back
+	toneBad     tone = "bad"     // it needs attention
 	toneDone    tone = "done"    // it has ended well
-	toneThere   tone = "there"   // it exists, and has no phases
+	toneThere   tone = "there"   // it exists and has no phases
 )
 
 // outOfService is the taint of a node that is known to be off.
 const outOfService = "node.kubernetes.io/out-of-service"
 
-// phaseOf is the state in which a bar shows an object.
+// phaseOf returns the state of an object, as a bar shows it.
 func phaseOf(obj api.Object) phase {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
@@ -67,7 +67,7 @@ func podPhase(p corev1.PodPhase) phase {
 	return phase{string(p), cmp.Or(tones[p], toneThere)}
 }
 
-// nodePhase is what kubectl says of a node, and whether it counts as out of service.
+// nodePhase returns the status of a node as kubectl shows it, and whether the node is out of service.
 func nodePhase(node *corev1.Node) phase {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == outOfService {
@@ -101,7 +101,7 @@ func attachmentPhase(va *storagev1.VolumeAttachment) phase {
 	return phase{"Attaching", toneWaiting}
 }
 
-// bar has the lane show the object as it is from now on; nil is gone.
+// bar starts a bar for the state of an object from now on; nil ends the bars.
 func (b *builder) bar(lane int, at int64, obj api.Object, entry int) {
 	if objects.IsNil(obj) {
 		b.bars(lane, at, -1, false, entry)
@@ -111,7 +111,7 @@ func (b *builder) bar(lane int, at int64, obj api.Object, entry int) {
 	b.bars(lane, at, b.phase(phaseOf(obj)), deleting, entry)
 }
 
-// bars notes a state of a lane, unless it is the one it had.
+// bars records a state of a lane, unless it is the current one.
 func (b *builder) bars(lane int, at int64, phase int, deleting bool, entry int) {
 	s := b.states[lane]
 	if s.phase == phase && s.deleting == deleting {
@@ -126,7 +126,7 @@ func (b *builder) bars(lane int, at int64, phase int, deleting bool, entry int) 
 	l.Bars = append(l.Bars, at, int64(phase), flag, int64(entry))
 }
 
-// phase is the place of a phase in the document.
+// phase returns the index of a phase in the document.
 func (b *builder) phase(p phase) int {
 	i, ok := b.phases[p]
 	if !ok {

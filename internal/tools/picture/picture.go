@@ -10,34 +10,33 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// Run is what is drawn.
+// Run is the run to draw.
 type Run struct {
-	// Title heads the page; empty is "volsim".
+	// Title is the title of the page; "" is "volsim".
 	Title string
-	// Trace is what happened. It is needed, but may be empty.
+	// Trace is the trace of the run. It is required, but may be empty.
 	Trace *trace.Trace
-	// Start and End are the ends of the time axis. The axis reaches at least from the first to the last entry of the trace; a zero
-	// time adds nothing to that.
+	// Start and End are the ends of the time axis. The axis always covers all entries of the trace; a zero time extends it no further.
 	Start, End time.Time
-	// Violations are marked where they were found; nil is none.
+	// Violations are marked at their times; nil is none.
 	Violations []Violation
 }
 
-// Violation is something that must not be, found at some moment.
+// Violation is the violation of an invariant.
 type Violation struct {
 	Time time.Time
-	// Object is what it is about; the zero Ref is none.
+	// Object is the object concerned; the zero Ref is none.
 	Object api.Ref
-	// Name is that of the invariant, Text says what was found.
+	// Name is the name of the invariant, and Text describes the violation.
 	Name, Text string
-	// Rules are the IDs of the rules that are broken.
+	// Rules are the IDs of the broken rules.
 	Rules []string
 }
 
-// ErrNoTrace says that there is nothing to draw.
+// ErrNoTrace is the error of Write for a Run without Trace.
 var ErrNoTrace = errors.New("the run has no trace; do not set volsim.Config.TraceLimit to a negative number")
 
-// Write writes the picture of a run as one HTML file. The same run gives the same bytes. The error is ErrNoTrace, or w's.
+// Write writes a run as one HTML file. The same run gives the same bytes. It returns ErrNoTrace, or an error of w.
 func Write(w io.Writer, run Run) error {
 	if run.Trace == nil {
 		return fmt.Errorf("picture of %q: %w", run.Title, ErrNoTrace)

@@ -26,9 +26,9 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
-// draw plays a sample and gives its page.
+// draw returns the page of a sample.
 func draw(t *testing.T, sample func() (picture.Run, error)) (picture.Run, string) {
 	t.Helper()
 	run, err := sample()
@@ -38,7 +38,7 @@ func draw(t *testing.T, sample func() (picture.Run, error)) (picture.Run, string
 	return run, page.String()
 }
 
-// between is what stands between two marks, the first of which occurs once.
+// between returns the text between two marks, the first of which occurs once.
 func between(t *testing.T, page, begin, end string) string {
 	t.Helper()
 	require.Equal(t, 1, strings.Count(page, begin), begin)
@@ -77,7 +77,7 @@ func TestWriteIsDeterministic(t *testing.T) {
 	}
 }
 
-// The page refers to nothing outside of itself, and says that nothing else may be loaded or run.
+// The page refers to nothing outside of itself, and its policy allows nothing else to load or run.
 func TestWriteIsSelfContained(t *testing.T) {
 	_, page := draw(t, samples.Failover)
 	shell := strings.Replace(page, dataOf(t, page), "", 1)
@@ -119,7 +119,7 @@ func TestWriteEscapes(t *testing.T) {
 	require.Contains(t, annotations, "</script><script>alert('annotation')</script><!--")
 }
 
-// Two thousand objects make a page that a browser opens without effort.
+// The page of two thousand objects is small enough for a browser.
 func TestWriteManyObjects(t *testing.T) {
 	_, page := draw(t, func() (picture.Run, error) { return samples.Many(500) })
 	var read struct{ Lanes []struct{ Kind string } }
@@ -156,7 +156,7 @@ func TestWriteOfNothing(t *testing.T) {
 	require.Empty(t, read.Lanes)
 }
 
-// read is what the tests look at of a document.
+// read is the part of a document that the tests check.
 type read struct {
 	Start   string
 	Span    int64
@@ -194,7 +194,7 @@ func readData(t *testing.T, page string) read {
 	return r
 }
 
-// doc puts a version together as the page does.
+// doc builds a version as the page does.
 func (r read) doc(t *testing.T, lane, n int) map[string]any {
 	t.Helper()
 	v := r.Lanes[lane].Versions[n]
@@ -219,7 +219,7 @@ func (r read) doc(t *testing.T, lane, n int) map[string]any {
 	return root.(map[string]any)
 }
 
-// edited sets the value at the path, or removes it without a value.
+// edited sets the value at the path, or removes it if there is no value.
 func edited(at any, path, value []any) any {
 	if len(path) == 0 {
 		return value[0]
@@ -239,7 +239,7 @@ func edited(at any, path, value []any) any {
 	return at
 }
 
-// Each version in the page is the object as it was written, whole.
+// Each version in the page is the complete object that was written.
 func TestWriteKeepsEveryVersion(t *testing.T) {
 	for name, sample := range map[string]func() (picture.Run, error){
 		"failover": samples.Failover, "hostile": samples.Hostile, "many": func() (picture.Run, error) { return samples.Many(12) },
@@ -273,7 +273,7 @@ func TestWriteKeepsEveryVersion(t *testing.T) {
 	}
 }
 
-// A trace with a limit has lost its beginning: what is left is shown with the version that its first write found.
+// A trace with a limit lacks its beginning: an object starts with the version before its first recorded write.
 func TestWriteOfATraceWithoutItsBeginning(t *testing.T) {
 	c, err := volsim.New(volsim.Config{TraceLimit: 4})
 	require.NoError(t, err)

@@ -70,7 +70,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// What is tried again stands on the lane of its object.
+// A retry is on the lane of its object.
 func TestRetries(t *testing.T) {
 	e, err := engine.New(engine.Config{Trace: &trace.Trace{}})
 	require.NoError(t, err)
@@ -125,10 +125,10 @@ func TestRetries(t *testing.T) {
 	} {
 		require.ElementsMatch(t, tt.want, r.marks(r.lane(t, tt.kind, tt.name)), "%s %s", tt.kind, tt.name)
 	}
-	require.Len(t, r.Lanes, 4, "what nobody is named by has no lane")
+	require.Len(t, r.Lanes, 4, "an object that no entry names has no lane")
 }
 
-// A call that takes time is joined to its end; storage that no volume is about has a lane of its own.
+// A call that takes time is connected to its end; a volume without a PersistentVolume has a lane.
 func TestSlowCallsAndStorageWithoutAVolume(t *testing.T) {
 	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI("csi")}})
 	require.NoError(t, err)

@@ -11,22 +11,22 @@ import (
 	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// version is how an object was after a write.
+// version is an object after a write.
 type version struct {
-	// Entry is the write, -1 for how it was before the first one.
+	// Entry is the write, -1 for the version before the first one.
 	Entry int `json:"entry"`
-	// Full is the whole object, or Base the lane whose first version is changed to have it; without either the version before is.
+	// Full is the complete object, or Base the lane whose first version is edited; without either, the version before is edited.
 	Full any  `json:"full,omitempty"`
 	Base *int `json:"base,omitempty"`
-	// Gone says that there is no object any more.
+	// Gone marks the deletion of the object.
 	Gone bool   `json:"gone,omitempty"`
 	Ops  []edit `json:"ops,omitempty"`
 }
 
-// edit sets the value at a path, or removes it: a list of keys and places, and the value if there is one.
+// edit sets the value at a path, or removes it: a list of keys and indexes, and the value if there is one.
 type edit []any
 
-// laneState is what the builder remembers of a lane.
+// laneState is the state of a lane while the document is built.
 type laneState struct {
 	phase    int
 	deleting bool
@@ -34,7 +34,7 @@ type laneState struct {
 	doc      map[string]any // the same as JSON has it
 }
 
-// version stores how the object of a lane is from an entry on; nil is gone.
+// version stores the object of a lane from an entry on; nil is its deletion.
 func (b *builder) version(lane, entry int, obj api.Object) error {
 	s, l := b.states[lane], b.doc.Lanes[lane]
 	if objects.IsNil(obj) {
@@ -63,7 +63,7 @@ func (b *builder) version(lane, entry int, obj api.Object) error {
 	return nil
 }
 
-// first stores a version that none of the same object comes before: whole, or by what differs from the first object of its kind.
+// first stores the first version of an object: complete, or as the difference to the first object of its kind.
 func (b *builder) first(v *version, kind string, lane int, doc map[string]any) {
 	v.Full = doc
 	base, ok := b.bases[kind]
@@ -77,13 +77,13 @@ func (b *builder) first(v *version, kind string, lane int, doc map[string]any) {
 	}
 }
 
-// prototype is an object that others of its kind are described by.
+// prototype is the object to which others of its kind are compared.
 type prototype struct {
 	lane int
 	doc  map[string]any
 }
 
-// length is how much of a page the value takes.
+// length returns the size of a value in the page.
 func length(value any) int {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -92,7 +92,7 @@ func length(value any) int {
 	return len(data)
 }
 
-// documentOf is the object as a manifest has it.
+// documentOf returns the object as a manifest shows it.
 func documentOf(obj api.Object) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -105,7 +105,7 @@ func documentOf(obj api.Object) (map[string]any, error) {
 	return doc, nil
 }
 
-// edits are what makes b of a, in the order of paths. Lists of the same length are edited place by place.
+// edits returns the edits that turn a into b, in the order of paths. Lists of equal length are edited element by element.
 func edits(path []any, a, b any) []edit {
 	switch y := b.(type) {
 	case map[string]any:

@@ -75,7 +75,7 @@ func TestPredict(t *testing.T) {
 			happens: []string{"0s pod/shop/db-1 stops, and starts again after the reboot"}},
 		{name: "a pod deleted by force leaves its volume to the six minutes (ATT-064)", dump: "dead-node.yaml", steps: "delete --force " + oldCart,
 			happens: []string{"0s " + oldCart + " is deleted", "6m0.2s pv/" + wiki + " is detached from node " + b, newCart + " is Running"}},
-		{name: "a node out of service lets go at once", dump: "dead-node.yaml", steps: "out-of-service " + b,
+		{name: "a node out of service releases its volumes immediately", dump: "dead-node.yaml", steps: "out-of-service " + b,
 			happens: []string{"20s " + oldCart + " is deleted", newCart + " is Running"}},
 		{name: "the last pod takes the data along", dump: "deleted-in-use.yaml", steps: "delete pod/shop/wiki-0",
 			lost: []string{wiki}, happens: []string{"pv/" + wiki + " is deleted"}, stuck: []string{"pod/shop/wiki-0"}},

@@ -55,7 +55,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRead checks what the folder may have wrong.
+// TestRead checks the errors of Read.
 func TestRead(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	_, err := rules.Read(fstest.MapFS{"binder.md": file("| BIND-001 | binds |\n")})
@@ -135,7 +135,7 @@ func TestGet(t *testing.T) {
 	require.False(t, ok)
 
 	rule, _ = rules.Get("BIND-003")
-	require.Contains(t, rule.Text, "its UID is either empty or\n", "a paragraph goes on")
+	require.Contains(t, rule.Text, "its UID is either empty or\n", "a paragraph continues")
 	rule, _ = rules.Get("ATT-064")
 	require.Contains(t, rule.Text, "| yes | no | yes | no | force detach | no |", "it announces a table")
 	require.NotContains(t, rule.Text, "Consequence")

@@ -14,27 +14,27 @@ import (
 	"github.com/volsim/volsim/api"
 )
 
-// Field is one that differs. A and B are its values as JSON has them; nil where it is absent.
+// Field is a field that differs. A and B are its values as decoded JSON; nil where it is absent.
 type Field struct {
 	Path string `json:"path"`
 	A    any    `json:"a,omitempty"`
 	B    any    `json:"b,omitempty"`
 }
 
-// passedOver are fields that say nothing about what a cluster is like, wherever they stand.
-var passedOver = map[string]bool{"resourceVersion": true, "generation": true, "observedGeneration": true, "managedFields": true,
+// ignoredFields are fields that differ between any two clusters, at any level.
+var ignoredFields = map[string]bool{"resourceVersion": true, "generation": true, "observedGeneration": true, "managedFields": true,
 	"kubectl.kubernetes.io/last-applied-configuration": true}
 
-// sets are lists whose order says nothing.
+// sets are lists whose order does not matter.
 var sets = map[string]bool{"finalizers": true, "accessModes": true, "volumesInUse": true}
 
-// identity is a field of volumes that begins with the time at which the provisioner started.
+// identity is a volume attribute that begins with the start time of the provisioner.
 const identity = "storage.kubernetes.io/csiProvisionerIdentity"
 
-// someTime stands for any time in a document.
+// someTime replaces each time in a document.
 const someTime = "(a time)"
 
-// document is the object as JSON has it, without what is passed over; n translates its names, and is nil for none.
+// document returns the object as decoded JSON, without ignored fields. n translates names; nil translates none.
 func document(obj api.Object, n *names) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -56,13 +56,13 @@ func document(obj api.Object, n *names) (map[string]any, error) {
 	return doc, nil
 }
 
-// neutral is a value without what is passed over; nil if nothing is left.
+// neutral returns a value without ignored fields; nil if nothing remains.
 func neutral(key string, value any, n *names) any {
 	switch value := value.(type) {
 	case map[string]any:
 		left := map[string]any{}
 		for name, inner := range value {
-			if inner = neutral(name, inner, n); inner != nil && !passedOver[name] {
+			if inner = neutral(name, inner, n); inner != nil && !ignoredFields[name] {
 				left[name] = inner
 			}
 		}
@@ -94,7 +94,7 @@ func neutral(key string, value any, n *names) any {
 	return value
 }
 
-// fields lists what differs between two documents, by path.
+// fields returns the differences between two documents, by path.
 func fields(a, b map[string]any) []Field {
 	var all []Field
 	compareMaps("", a, b, &all)
@@ -107,7 +107,7 @@ func compareMaps(path string, a, b map[string]any, all *[]Field) {
 	}
 }
 
-// compareElements compares elements of two lists. One that only one of them has is told as a whole.
+// compareElements compares elements of two lists. An element that only one list has is reported as a whole.
 func compareElements(path string, a, b map[string]any, all *[]Field) {
 	for _, key := range keysOf(a, b) {
 		if path := bracketed(path, key); a[key] != nil && b[key] != nil {
@@ -144,8 +144,8 @@ func compareValues(path string, a, b any, all *[]Field) {
 	}
 }
 
-// byName gives the elements of two lists of objects by their type, name or key, or, if they have none and the lists are equally long, by
-// their places.
+// byName returns the elements of two lists of objects by their type, name or key; if they have none and the lists have equal lengths, by
+// index.
 func byName(a, b []any) (byNameA, byNameB map[string]any, ok bool) {
 	for _, name := range []string{"type", "name", "key"} {
 		byNameA, okA := named(a, name)
@@ -179,7 +179,7 @@ func named(list []any, name string) (map[string]any, bool) {
 	return all, true
 }
 
-// dotted is the path of a field, as in a manifest.
+// dotted returns the path of a field, as in a manifest.
 func dotted(path, key string) string {
 	plain := !strings.ContainsFunc(key, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

@@ -12,7 +12,7 @@ import (
 	"github.com/volsim/volsim/trace"
 )
 
-// names translates what the second run calls things into the names of the first.
+// names translates names in the second run to names in the first.
 type names struct {
 	uids        map[string]string
 	attachments map[string]string
@@ -23,7 +23,7 @@ var (
 	attachmentForm = regexp.MustCompile(`csi-[0-9a-f]{64}`)
 )
 
-// translate gives a text of the second run with the names of the first.
+// translate replaces names of the second run in a text by those of the first.
 func (n *names) translate(text string) string {
 	if len(n.uids) > 0 {
 		text = uidForm.ReplaceAllStringFunc(text, func(uid string) string { return orSame(n.uids, uid) })
@@ -41,8 +41,8 @@ func orSame(translations map[string]string, name string) string {
 	return name
 }
 
-// align finds the translation. What has the same uid in both runs is the same; for the rest the first of a name is that of the other
-// run, the second its second, and so on.
+// align builds the translation. Objects with equal uids match; of the rest, the first object of a name matches the first of that name in
+// the other run, the second the second, and so on.
 func align(a, b Run) *names {
 	n := &names{uids: map[string]string{}, attachments: map[string]string{}}
 	seenA, seenB := sight(a), sight(b)
@@ -68,17 +68,17 @@ func align(a, b Run) *names {
 	return n
 }
 
-// attachment is what a VolumeAttachment is for.
+// attachment is the volume and the node of a VolumeAttachment.
 type attachment struct{ attacher, volume, node string }
 
-// sights are the objects that a run has shown.
-type sights struct {
-	uids        map[api.Ref][]string  // in the order in which they were seen
-	attachments map[string]attachment // those with a name that is made of a hash
+// objectsSeen are the objects that appear in a run.
+type objectsSeen struct {
+	uids        map[api.Ref][]string  // in the order of their first appearance
+	attachments map[string]attachment // those whose name is a hash
 }
 
-func sight(run Run) sights {
-	s := sights{uids: map[api.Ref][]string{}, attachments: map[string]attachment{}}
+func sight(run Run) objectsSeen {
+	s := objectsSeen{uids: map[api.Ref][]string{}, attachments: map[string]attachment{}}
 	if run.Trace != nil {
 		for e := range run.Trace.Entries() {
 			if e.Type == trace.Write && e.New != nil && e.Old == nil {
@@ -89,7 +89,7 @@ func sight(run Run) sights {
 	for _, obj := range run.Objects {
 		s.see(obj)
 	}
-	// What is gone is still known to those that name it.
+	// Other objects may still name a deleted one.
 	for _, obj := range run.Objects {
 		if pv, ok := obj.(*corev1.PersistentVolume); ok && pv.Spec.ClaimRef != nil {
 			claim := pv.Spec.ClaimRef
@@ -106,7 +106,7 @@ func sight(run Run) sights {
 	return s
 }
 
-func (s sights) see(obj api.Object) {
+func (s objectsSeen) see(obj api.Object) {
 	if _, ok := obj.(*corev1.Event); ok {
 		return
 	}
@@ -116,7 +116,7 @@ func (s sights) see(obj api.Object) {
 	}
 }
 
-func (s sights) add(ref api.Ref, uid string) {
+func (s objectsSeen) add(ref api.Ref, uid string) {
 	if uid != "" && !slices.Contains(s.uids[ref], uid) {
 		s.uids[ref] = append(s.uids[ref], uid)
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/volsim/volsim/internal/tools/script"
 )
 
-var update = flag.Bool("update", false, "write the wanted differences")
+var update = flag.Bool("update", false, "update the expected differences")
 
-// played is the run of a script, changed by replacing text in it.
-func played(t *testing.T, file string, seed int64, replace ...string) rundiff.Run {
+// runOf runs a script, changed by replacing text in it.
+func runOf(t *testing.T, file string, seed int64, replace ...string) rundiff.Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func played(t *testing.T, file string, seed int64, replace ...string) rundiff.Ru
 	return run
 }
 
-// dumped is the state in a dump.
+// dumped returns the state in a dump.
 func dumped(t *testing.T, file string) rundiff.Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
@@ -47,8 +47,8 @@ func dumped(t *testing.T, file string) rundiff.Run {
 	return rundiff.Run{Name: file, Objects: d.Objects}
 }
 
-// goneOn is the run of the cluster of a dump, a minute on.
-func goneOn(t *testing.T, file string, replace ...string) rundiff.Run {
+// continued returns the run of the cluster of a dump after a minute.
+func continued(t *testing.T, file string, replace ...string) rundiff.Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
 	require.NoError(t, err)
@@ -76,11 +76,11 @@ func text(t *testing.T, d *rundiff.Difference) string {
 	return out.String()
 }
 
-// seedOf is the first seed with which the race ends as it should, or not.
+// seedOf returns the first seed with which the script fails, or does not.
 func seedOf(t *testing.T, fails bool) int64 {
 	t.Helper()
 	for seed := range int64(50) {
-		if run := played(t, "race.txtar", seed); (len(run.Failures) > 0) == fails {
+		if run := runOf(t, "race.txtar", seed); (len(run.Failures) > 0) == fails {
 			return seed
 		}
 	}
@@ -93,8 +93,8 @@ func TestGolden(t *testing.T) {
 		name string
 		a, b rundiff.Run
 	}{
-		{"seeds", played(t, "race.txtar", seedOf(t, false)), played(t, "race.txtar", seedOf(t, true))},
-		{"fault", played(t, "flaky.txtar", 0), played(t, "flaky.txtar", 0, "fault ", "# fault ", "2Gi", "3Gi")},
+		{"seeds", runOf(t, "race.txtar", seedOf(t, false)), runOf(t, "race.txtar", seedOf(t, true))},
+		{"fault", runOf(t, "flaky.txtar", 0), runOf(t, "flaky.txtar", 0, "fault ", "# fault ", "2Gi", "3Gi")},
 		{"clusters", dumped(t, "one.yaml"), dumped(t, "other.yaml")},
 		{"backwards", dumped(t, "other.yaml"), dumped(t, "one.yaml")},
 	} {
@@ -119,10 +119,10 @@ func TestSame(t *testing.T) {
 		name string
 		a, b rundiff.Run
 	}{
-		{"one script played twice", played(t, "flaky.txtar", 0), played(t, "flaky.txtar", 0)},
-		{"another start", played(t, "flaky.txtar", 0), played(t, "flaky.txtar", 0, "config ", "config start=2027-05-05T00:00:00Z ")},
-		{"one failure twice", played(t, "race.txtar", seedOf(t, true)), played(t, "race.txtar", seedOf(t, true))},
-		{"another cluster with the same in it", goneOn(t, "one.yaml"), goneOn(t, "one.yaml", strings.Repeat("1", 64), strings.Repeat("2", 64), "1111-", "3333-", "2026-01", "2026-03")},
+		{"one script run twice", runOf(t, "flaky.txtar", 0), runOf(t, "flaky.txtar", 0)},
+		{"another start", runOf(t, "flaky.txtar", 0), runOf(t, "flaky.txtar", 0, "config ", "config start=2027-05-05T00:00:00Z ")},
+		{"one failure twice", runOf(t, "race.txtar", seedOf(t, true)), runOf(t, "race.txtar", seedOf(t, true))},
+		{"another cluster with the same in it", continued(t, "one.yaml"), continued(t, "one.yaml", strings.Repeat("1", 64), strings.Repeat("2", 64), "1111-", "3333-", "2026-01", "2026-03")},
 		{"one dump twice", dumped(t, "one.yaml"), dumped(t, "one.yaml")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,24 +135,24 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestOrder creates the same objects at the same instant in another order.
+// TestOrder creates the same objects at the same time in another order.
 func TestOrder(t *testing.T) {
-	a := played(t, "order.txtar", 0)
-	b := played(t, "order.txtar", 0, "-f first -f second", "-f second -f first")
+	a := runOf(t, "order.txtar", 0)
+	b := runOf(t, "order.txtar", 0, "-f first -f second", "-f second -f first")
 	d := compare(t, a, b)
 	require.True(t, d.Same, text(t, d))
 	require.Nil(t, d.Divergence)
 	require.Equal(t, "create StorageClass/first: created", d.Reordered.Text)
 	require.Contains(t, text(t, d), "order of simultaneous entries differs from entry ")
 	// An hour later one of the two is deleted.
-	d = compare(t, a, played(t, "order.txtar", 0, "-f first -f second", "-f second -f first", "delete sc/first", "delete sc/second"))
+	d = compare(t, a, runOf(t, "order.txtar", 0, "-f first -f second", "-f second -f first", "delete sc/first", "delete sc/second"))
 	require.False(t, d.Same)
 	require.NotNil(t, d.Reordered)
 	require.Equal(t, "+1h0m0s", d.Divergence.At)
 }
 
 func TestParts(t *testing.T) {
-	a, b := played(t, "flaky.txtar", 0), played(t, "flaky.txtar", 0, "fault ", "# fault ", "1Gi", "2Gi")
+	a, b := runOf(t, "flaky.txtar", 0), runOf(t, "flaky.txtar", 0, "fault ", "# fault ", "1Gi", "2Gi")
 	for _, part := range rundiff.Parts() {
 		t.Run(string(part), func(t *testing.T) {
 			d := compare(t, a, b, part)
@@ -166,7 +166,7 @@ func TestParts(t *testing.T) {
 }
 
 func TestParting(t *testing.T) {
-	d := compare(t, played(t, "flaky.txtar", 0), played(t, "flaky.txtar", 0, "fault ", "# fault "))
+	d := compare(t, runOf(t, "flaky.txtar", 0), runOf(t, "flaky.txtar", 0, "fault ", "# fault "))
 	first := func(entries []rundiff.Entry) rundiff.Entry {
 		for _, e := range entries {
 			if e.Only {

@@ -17,9 +17,9 @@ import (
 	"github.com/volsim/volsim/internal/tools/picture"
 )
 
-var shots = flag.String("shots", "", "folder to save screenshots in, for people to look at")
+var shots = flag.String("shots", "", "save screenshots in this folder")
 
-// patience is how long a test may take before the browser counts as stuck.
+// patience is the time limit of a test.
 const patience = 2 * time.Minute
 
 // tab is a picture that is open in the browser.
@@ -29,7 +29,7 @@ type tab struct {
 	run picture.Run
 }
 
-// open draws a run and opens the picture. The test fails if the page complains about anything.
+// open draws a run and opens the picture. The test fails if the page writes to the console.
 func open(t *testing.T, sample func() (picture.Run, error)) *tab {
 	t.Helper()
 	run, err := sample()
@@ -72,7 +72,7 @@ func open(t *testing.T, sample func() (picture.Run, error)) *tab {
 	return p
 }
 
-// browser is the Chromium to use.
+// browser returns the path of Chromium.
 func browser(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -80,7 +80,7 @@ func browser(t *testing.T) string {
 			return path
 		}
 	}
-	t.Fatal("there is no Chromium on this machine: scripts/install-chromium gets one")
+	t.Fatal("Chromium is not installed; run scripts/install-chromium")
 	return ""
 }
 
@@ -89,7 +89,7 @@ func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(p.t, chromedp.Do(p.ctx, steps...))
 }
 
-// eval is the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
 	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression))
@@ -111,7 +111,7 @@ func (p *tab) text(selector string) string {
 	return eval[string](p, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? "(no element)"`, selector))
 }
 
-// click presses the mouse on an element.
+// click clicks on an element.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	p.do(chromedp.Click(selector))
@@ -148,10 +148,10 @@ func (p *tab) shown() shown {
 
 type place struct {
 	X, Y  float64
-	Steps int // how many are drawn as one there
+	Steps int // the number of steps that the mark stands for
 }
 
-// where is the place of a step's mark on the screen.
+// where waits until the page is drawn and returns the position of a step's mark on the screen.
 func (p *tab) where(step int) place {
 	p.t.Helper()
 	p.drawn()
@@ -160,7 +160,7 @@ func (p *tab) where(step int) place {
 	return *at
 }
 
-// find is the first step, of those that have a lane, for which the condition on its entry e holds.
+// find returns the first step with a lane whose entry e meets the condition.
 func (p *tab) find(condition string) int {
 	p.t.Helper()
 	step := eval[int](p, fmt.Sprintf(`(() => {
@@ -170,7 +170,7 @@ func (p *tab) find(condition string) int {
 			return e.lane !== "" && (%s);
 		});
 	})()`, condition))
-	require.GreaterOrEqual(p.t, step, 0, "there is no step with %s", condition)
+	require.GreaterOrEqual(p.t, step, 0, "no step with %s", condition)
 	return step
 }
 

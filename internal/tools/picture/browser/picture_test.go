@@ -14,7 +14,7 @@ import (
 	"github.com/volsim/volsim/internal/tools/picture/samples"
 )
 
-// colours is how many colours there are on the timeline: nothing drawn is one.
+// colours counts the colours of the timeline. An empty timeline has one.
 const colours = `(() => {
 	const c = document.getElementById("plot"), pixels = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
 	return new Set(pixels).size;
@@ -32,11 +32,11 @@ func TestLoad(t *testing.T) {
 	}
 	require.Contains(t, p.text("#legend"), "API write")
 	require.Contains(t, p.text("#tones"), "Bound")
-	require.Contains(t, p.text("#step"), "FailedAttachVolume", "what is worth a look")
+	require.Contains(t, p.text("#step"), "FailedAttachVolume", "the overview lists warnings")
 	p.shoot("light")
 }
 
-// No label lies over another, and none reaches out of its column.
+// No label overlaps another, and none is wider than its column.
 func TestLabelsDoNotOverlap(t *testing.T) {
 	p := open(t, samples.Failover)
 	p.shown()
@@ -86,7 +86,7 @@ func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
 	require.Contains(t, p.text("#step .yaml"), "name: n1\n")
 	require.Contains(t, p.text("#step .yaml .changed"), "lastHeartbeatTime")
 	p.shoot("click")
-	// The object of a later step is a later one.
+	// A later step shows a later version of the object.
 	later := p.find(`e.type === 2 && e.lane === "Node n1" && e.head === "patch-status"`)
 	before := p.text("#step .yaml")
 	eval[any](p, "picture.select("+itoa(later)+")")
@@ -94,7 +94,7 @@ func TestClickShowsTheObjectAndWhatChanged(t *testing.T) {
 	require.NotContains(t, before, "reason: NodeStatusUnknown")
 }
 
-// A write names the decision that it follows from, and leads to it.
+// A write names the decision behind it and links to it.
 func TestStepsSayWhy(t *testing.T) {
 	p := open(t, samples.Failover)
 	eval[any](p, "picture.select("+itoa(p.find(`e.rule === "ATT-070"`))+")")
@@ -144,7 +144,7 @@ func TestSteps(t *testing.T) {
 	second := p.shown()
 	require.Equal(t, first.Lane, second.Lane)
 	require.Greater(t, second.Step, first.Step+1)
-	require.Contains(t, p.text("#say"), "Node n1", "what a screen reader says")
+	require.Contains(t, p.text("#say"), "Node n1", "what a screen reader reads")
 	// Other lanes show their object at the same step.
 	p.press(kb.ArrowDown)
 	require.NotEqual(t, second.Lane, p.shown().Lane)
@@ -174,15 +174,15 @@ func TestFilters(t *testing.T) {
 	require.NotZero(t, byActor.Steps)
 	p.shoot("filter")
 	p.click("#clear")
-	// By kind, and by sort of step.
+	// By kind, and by type of step.
 	p.click(`#kinds button[value="Pod"]`)
 	require.Equal(t, all.Lanes-2, p.shown().Lanes)
 	p.click("#clear")
 	p.click(`#legend button[value="0"]`)
 	require.Less(t, p.shown().Steps, all.Steps)
 	p.click("#clear")
-	// Nothing at all.
-	p.filter("nobody")
+	// No match.
+	p.filter("no-such-object")
 	require.Equal(t, 0, p.shown().Lanes)
 	require.Contains(t, p.text("#empty"), "No object")
 }
@@ -205,7 +205,7 @@ func TestZoomPanAndAxes(t *testing.T) {
 	p.shoot("linear")
 	p.click("#folded")
 	require.False(t, p.shown().Linear)
-	// Dragging moves the picture.
+	// Dragging pans the timeline.
 	p.press("+")
 	before := p.shown().View
 	box := eval[place](p, `(() => { const b = document.getElementById("plot").getBoundingClientRect(); return { x: b.left + b.width / 2, y: b.bottom - 12 }; })()`)
@@ -236,7 +236,7 @@ func TestListOfSteps(t *testing.T) {
 	p.shoot("list")
 }
 
-// What comes from the run is text. The page runs nothing but its own program, or complains on the console.
+// Everything from the run is shown as text. The page runs only its own program, or the browser complains on the console.
 func TestHostileRun(t *testing.T) {
 	p := open(t, samples.Hostile)
 	require.Equal(t, `</title><script>alert("title")</script>`, p.text("h1"))
@@ -254,7 +254,7 @@ func TestHostileRun(t *testing.T) {
 	p.shoot("hostile")
 }
 
-// Of 2,000 objects only those are drawn that are in sight.
+// Of 2,000 objects, only the visible ones are drawn.
 func TestManyObjects(t *testing.T) {
 	p := open(t, func() (picture.Run, error) { return samples.Many(500) })
 	all := p.shown()
@@ -273,12 +273,12 @@ func TestManyObjects(t *testing.T) {
 	last := p.shown()
 	require.Equal(t, all.Steps-1, last.Step)
 	require.Contains(t, p.text("#labels"), eval[string](p, `document.querySelector("#labels .chosen .name")?.innerText ?? "nothing"`), "the lane of the step is in sight")
-	p.do(chromedp.SetValue("#order", "story"))
+	p.do(chromedp.SetValue("#order", "related"))
 	eval[any](p, `document.getElementById("order").dispatchEvent(new Event("change"))`)
 	require.Contains(t, p.text("#labels .groupLabel"), "data-0")
 }
 
-// A link may name a step.
+// A link can name a step.
 func TestLinkToAStep(t *testing.T) {
 	p := open(t, samples.Failover)
 	p.press(kb.Home)
@@ -305,7 +305,7 @@ func TestPrint(t *testing.T) {
 	pdf, err := chromedp.Run(p.ctx, chromedp.PrintToPDF(chromedp.PDFPrintBackground()))
 	require.NoError(t, err)
 	require.Greater(t, len(pdf), 20_000)
-	// What is on paper is light, has every lane and every step, and stays out of sight on the screen.
+	// The printed version is light, has every lane and every step, and is hidden on the screen.
 	require.Equal(t, 13, eval[int](p, `document.querySelectorAll("#paper .paperLabel").length`))
 	require.Equal(t, p.run.Trace.Len(), eval[int](p, `document.querySelectorAll("#paper .steps tbody tr").length`))
 	require.Contains(t, eval[string](p, `document.querySelector("#paper .paperStep").textContent`), "MATCH-015")
@@ -321,7 +321,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// On a narrow screen the details stand below the timeline.
+// On a narrow screen the details are below the timeline.
 func TestNarrow(t *testing.T) {
 	p := open(t, samples.Failover)
 	p.do(chromedp.EmulateViewport(420, 800))

@@ -1,4 +1,4 @@
-// The page: what is shown follows from the state, and keys and pointers change the state.
+// The page: the state determines what is shown, and keys and pointers change the state.
 
 const lanesBox = byId("lanes"), plot = byId("plot"), axis = byId("axis"), overview = byId("overview"), tip = byId("tip"), stepPanel = byId("step"), logPanel = byId("log");
 let colours, hits = [], isDue = false;
@@ -6,7 +6,7 @@ const act = { select };
 
 const frame = () => ({ width: plot.clientWidth || 1, from: state.view.from, to: state.view.to, colours });
 
-// draw has everything drawn anew before the next picture of the screen.
+// draw redraws everything in the next animation frame.
 function draw() {
   if (isDue) return;
   isDue = true;
@@ -16,7 +16,7 @@ function draw() {
   });
 }
 
-// prepared gives a canvas the size it has on the screen, and its context.
+// prepared sets the size of a canvas to its size on the screen, and returns its context.
 function prepared(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1, w = Math.round(width * ratio), h = Math.round(height * ratio);
   if (canvas.width !== w || canvas.height !== h) {
@@ -39,7 +39,7 @@ function drawNow() {
   drawRows(ctx, f, first, top, height, hits);
   drawAxis(prepared(axis, f.width, axis.clientHeight), f, axis.clientHeight);
   if (state.step >= 0) {
-    const x = pixel(f, folds.places[state.step]);
+    const x = pixel(f, folds.positions[state.step]);
     for (const [context, h] of [[ctx, Math.min(height, shown.height - top)], [axis.getContext("2d"), axis.clientHeight]]) {
       context.globalAlpha = 0.55;
       context.fillStyle = colours.accent;
@@ -65,11 +65,11 @@ function drawLabels(first, top, height) {
   byId("labels").replaceChildren(...labels);
 }
 
-// refresh works out what is shown, after a filter or the axis has changed.
+// refresh recomputes what is shown after a change of a filter or of the axis.
 function refresh(keepView) {
-  const middle = keepView && timeOfPlace((state.view.from + state.view.to) / 2), share = (state.view.to - state.view.from) / folds.length;
+  const middle = keepView && timeAtPosition((state.view.from + state.view.to) / 2), share = (state.view.to - state.view.from) / folds.length;
   filter();
-  if (keepView && share < 0.98) setView(placeOfTime(middle) - (share * folds.length) / 2, placeOfTime(middle) + (share * folds.length) / 2);
+  if (keepView && share < 0.98) setView(positionOfTime(middle) - (share * folds.length) / 2, positionOfTime(middle) + (share * folds.length) / 2);
   else fit();
   byId("empty").hidden = shown.rows.length > 0;
   byId("clear").hidden = !isFiltered();
@@ -90,7 +90,7 @@ function panels() {
   if (state.tab === "log") showLog(logPanel, colours, act);
 }
 
-// setView sets what part of the axis is in the frame, within reason.
+// setView sets the visible part of the axis, within limits.
 function setView(from, to) {
   const width = Math.max(plot.clientWidth, 1), least = folds.linear ? Math.max(data.span / 1e9 / 1e7, 1e-5) : Math.min(3, folds.length);
   let size = Math.max(to - from, least);
@@ -105,23 +105,23 @@ function fit() {
   setView(-0.03 * folds.length, 1.03 * folds.length);
 }
 function zoom(factor, around) {
-  const { from, to } = state.view, u = around ?? (state.step >= 0 && inFrame(state.step) ? folds.places[state.step] : (from + to) / 2);
+  const { from, to } = state.view, u = around ?? (state.step >= 0 && inFrame(state.step) ? folds.positions[state.step] : (from + to) / 2);
   setView(u - (u - from) * factor, u + (to - u) * factor);
 }
-const inFrame = (i) => folds.places[i] >= state.view.from && folds.places[i] <= state.view.to;
+const inFrame = (i) => folds.positions[i] >= state.view.from && folds.positions[i] <= state.view.to;
 function pan(pixels) {
   const by = (pixels / plot.clientWidth) * (state.view.to - state.view.from);
   setView(state.view.from + by, state.view.to + by);
 }
 
-// select chooses a step, and which of the objects is looked at. The step comes into sight.
+// select selects a step and one of its objects, and scrolls to the step.
 function select(i, lane) {
   if (!(i >= 0 && i < count)) return;
   state.step = i;
   const own = lanesOf(i);
   if (lane !== undefined) state.lane = lane;
   else if (!own.includes(state.lane) || !shown.isLane[state.lane]) state.lane = own.find((l) => shown.isLane[l]) ?? own[0] ?? -1;
-  const u = folds.places[i], size = state.view.to - state.view.from;
+  const u = folds.positions[i], size = state.view.to - state.view.from;
   if (u < state.view.from + size * 0.02 || u > state.view.to - size * 0.02) setView(u - size / 2, u + size / 2);
   reveal(state.lane);
   panels();
@@ -130,7 +130,7 @@ function select(i, lane) {
   try {
     history.replaceState(null, "", "#" + seqs[i]);
   } catch {
-    // Some places where a file may be shown have no history.
+    // Some viewers of files have no history.
   }
   if (state.tab === "log") revealInLog();
   draw();
@@ -146,7 +146,7 @@ function revealInLog() {
   if (y >= 0 && (y < logPanel.scrollTop || y + logRow > logPanel.scrollTop + logPanel.clientHeight)) logPanel.scrollTop = y - logPanel.clientHeight / 2;
 }
 
-// go takes a step forward or back among those that are shown, or those of the chosen lane.
+// go selects the next or previous step of those that are shown, or of those on the selected lane.
 function go(by, onLane) {
   const steps = onLane && state.lane >= 0 ? visibleMarks(state.lane) : shown.steps;
   if (steps.length === 0) return;
@@ -191,19 +191,19 @@ function showTip(hit, event) {
   tip.style.top = (event.clientY + 18 + height > innerHeight - 8 ? Math.max(event.clientY - height - 12, 8) : event.clientY + 18) + "px";
 }
 
-// choose acts on what was clicked: a mark, a crowd of them, a bar, or a lane.
+// choose handles a click on a mark, a cluster of marks, a bar, or a lane.
 function choose(x, y) {
   const hit = hitAt(x, y), row = shown.rows[rowAt(y + lanesBox.scrollTop)];
   if (hit?.steps) {
     state.lane = hit.lane;
     if (hit.steps.length > 1) {
-      const places = hit.steps.map((i) => folds.places[i]), low = places[0], high = places.at(-1);
+      const positions = hit.steps.map((i) => folds.positions[i]), low = positions[0], high = positions.at(-1);
       if (high > low) setView(low - (high - low) * 0.35, high + (high - low) * 0.35);
     }
     return select(hit.steps[0], hit.lane);
   }
   if (!row || row.lane < 0 || y + lanesBox.scrollTop > shown.height) return;
-  const u = placeAt(frame(), x), before = (steps) => steps.findLast((i) => folds.places[i] <= u);
+  const u = positionAt(frame(), x), before = (steps) => steps.findLast((i) => folds.positions[i] <= u);
   const step = before(visibleMarks(row.lane)) ?? before(shown.steps) ?? shown.steps[0];
   if (step !== undefined) select(step, row.lane);
 }
@@ -237,12 +237,12 @@ function pointers() {
   });
   plot.addEventListener("pointercancel", () => { drag = null; });
   plot.addEventListener("pointerleave", () => showTip(null));
-  plot.addEventListener("dblclick", (event) => zoom(0.4, placeAt(frame(), within(event, plot)[0])));
+  plot.addEventListener("dblclick", (event) => zoom(0.4, positionAt(frame(), within(event, plot)[0])));
   for (const element of [lanesBox, axis]) {
     element.addEventListener("wheel", (event) => {
       if (event.ctrlKey || event.metaKey || element === axis) {
         event.preventDefault();
-        zoom(Math.exp(Math.max(Math.min(event.deltaY, 60), -60) * 0.006), placeAt(frame(), within(event, plot)[0]));
+        zoom(Math.exp(Math.max(Math.min(event.deltaY, 60), -60) * 0.006), positionAt(frame(), within(event, plot)[0]));
       } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
         event.preventDefault();
         pan(event.deltaX || event.deltaY);
@@ -256,7 +256,7 @@ function pointers() {
   });
   axis.addEventListener("pointerleave", () => showTip(null));
   axis.addEventListener("click", (event) => {
-    const u = placeAt(frame(), within(event, axis)[0]), step = shown.steps.findLast((i) => folds.places[i] <= u) ?? shown.steps[0];
+    const u = positionAt(frame(), within(event, axis)[0]), step = shown.steps.findLast((i) => folds.positions[i] <= u) ?? shown.steps[0];
     if (step !== undefined) select(step);
   });
   const jump = (event) => {
@@ -277,7 +277,7 @@ function pointers() {
   divider();
 }
 
-// divider sets how wide the details are.
+// divider resizes the details.
 function divider() {
   const element = byId("divider"), set = (width) => {
     document.documentElement.style.setProperty("--panel", Math.min(Math.max(width, 260), innerWidth * 0.7) + "px");
@@ -294,10 +294,10 @@ function divider() {
 }
 
 const keys = [
-  ["← →", "step back, step forward"], ["Shift + ← →", "on the chosen lane only"], ["Home, End", "first step, last step"], ["↑ ↓", "choose the lane above, below"],
+  ["← →", "step back, step forward"], ["Shift + ← →", "on the selected lane only"], ["Home, End", "first step, last step"], ["↑ ↓", "select the lane above, below"],
   ["+ −", "zoom in, zoom out (also Ctrl and the wheel)"], ["[ ]", "pan left, pan right (also drag, or Shift and the wheel)"], ["0", "show the whole run"],
-  ["A", "fold idle time, or have time run evenly"], ["/", "filter by object"], ["R", "also show related objects"], ["L", "list all steps"], ["D", "dark or light"],
-  ["Esc", "forget the chosen step, then the filters"], ["?", "these keys"],
+  ["A", "fold idle time, or show time to scale"], ["/", "filter by object"], ["R", "also show related objects"], ["L", "list all steps"], ["D", "dark or light"],
+  ["Esc", "clear the selection, then the filters"], ["?", "these keys"],
 ];
 function keyboard() {
   byId("keys").append(make("h2", "", "Keys"), make("dl", "", keys.flatMap(([key, what]) => [make("dt", "", key), make("dd", "", what)])),
@@ -305,17 +305,17 @@ function keyboard() {
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox";
     if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape") || byId("keys").open) return;
-    const deeds = {
+    const actions = {
       ArrowLeft: () => go(-1, event.shiftKey), ArrowRight: () => go(1, event.shiftKey), ArrowUp: () => goLane(-1), ArrowDown: () => goLane(1),
       Home: () => select(shown.steps[0]), End: () => select(shown.steps.at(-1)), "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6), "0": fit,
       "[": () => pan(-plot.clientWidth / 5), "]": () => pan(plot.clientWidth / 5), a: () => setAxis(!state.linear), "/": () => byId("objects").select(),
       r: () => byId("related").click(), l: () => setTab(state.tab === "log" ? "step" : "log"), d: () => setTheme(!state.dark), "?": () => byId("keys").showModal(), Escape: () => escape(event),
     };
-    const deed = deeds[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     const scrolls = event.target.closest?.("#step, #log") && /^(ArrowUp|ArrowDown|Home|End)$/.test(event.key);
-    if (!deed || scrolls) return;
+    if (!action || scrolls) return;
     event.preventDefault();
-    deed();
+    action();
   });
 }
 function escape(event) {
@@ -357,7 +357,7 @@ function clearFilters() {
   refresh(false);
 }
 
-// legend names the shapes and the colours. A shape can be switched off.
+// legend shows the shapes and the colours. A click hides the steps of a shape.
 function legend() {
   const seen = new Set(data.entries.type), toggle = (set, value) => () => {
     if (set.has(value)) set.delete(value);
@@ -372,12 +372,12 @@ function legend() {
     make("span", "tone", [make("i", "swatch tone-folded"), "idle time, folded"]));
   const sizes = new Map();
   for (const { kind } of data.lanes) sizes.set(kind, (sizes.get(kind) ?? 0) + 1);
-  byId("kinds").replaceChildren(...[...sizes].sort(([a], [b]) => placeOf(a) - placeOf(b)).map(([kind, size]) => make("button", "chip",
+  byId("kinds").replaceChildren(...[...sizes].sort(([a], [b]) => indexOfKind(a) - indexOfKind(b)).map(([kind, size]) => make("button", "chip",
     [pluralKind(kind), make("span", "muted", String(size))], { value: kind, title: "Show or hide", onclick: toggle(state.hiddenKinds, kind) })));
 }
 
 function controls() {
-  const on = (id, event, deed) => byId(id).addEventListener(event, deed);
+  const on = (id, event, action) => byId(id).addEventListener(event, action);
   on("first", "click", () => select(shown.steps[0]));
   on("back", "click", (event) => go(-1, event.shiftKey));
   on("forward", "click", (event) => go(1, event.shiftKey));
@@ -396,7 +396,7 @@ function controls() {
   on("order", "change", (event) => { state.order = event.target.value; refresh(true); lanesBox.scrollTop = 0; });
   on("tabStep", "click", () => setTab("step"));
   on("tabLog", "click", () => setTab("log"));
-  byId("actor").append(...data.actors.map((name, place) => make("option", "", name, { value: place })).sort((a, b) => a.textContent.localeCompare(b.textContent)));
+  byId("actor").append(...data.actors.map((name, index) => make("option", "", name, { value: index })).sort((a, b) => a.textContent.localeCompare(b.textContent)));
   addEventListener("resize", draw);
   new ResizeObserver(draw).observe(lanesBox);
   addEventListener("beforeprint", () => fillPaper(byId("paper")));

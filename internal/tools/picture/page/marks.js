@@ -1,12 +1,12 @@
-// The shapes of marks: each sort of step has a shape of its own, so that colour is never needed to tell them apart.
+// The shapes of marks. Each type of step has its own shape, so that colour is not needed to distinguish them.
 
 const markColour = ["decision", "write", "user", "storage", "event", "warning", "bad", "write", "retry", "note", "bad", "write"];
-// severity says which of several marks on one spot is shown.
+// severity decides which of several marks at one position is shown.
 const severity = [3, 4, 6, 5, 2, 7, 9, 8, 7.5, 1, 10, 1];
 const weight = (i) => severity[data.entries.type[i]] + (failed(i) ? 3 : 0);
 const isWorthALook = (i) => weight(i) >= 7;
 
-// drawMark draws the shape of a sort of step around (x, y), r in every direction.
+// drawMark draws the shape of a type of step around (x, y) with radius r.
 function drawMark(ctx, type, x, y, r, colours, isFailed) {
   const colour = isFailed ? colours.bad : colours[markColour[type]];
   ctx.save();
@@ -100,7 +100,7 @@ function drawMark(ctx, type, x, y, r, colours, isFailed) {
       break;
   }
   if (isFailed && type !== VIOLATION && type !== FAULT && type !== RETRY) {
-    // A stroke through it: it did not happen.
+    // A stroke: the step failed.
     ctx.strokeStyle = colours.ground;
     ctx.lineWidth = 2;
     ctx.beginPath();
@@ -123,11 +123,11 @@ function markIcon(type, isFailed, colours) {
   return canvas;
 }
 
-// readColours reads the colours that the style sheet gives an element.
+// readColours reads the colours of an element from the style sheet.
 function readColours(element) {
   const style = getComputedStyle(element), colours = {};
   for (const name of ["ground", "surface", "ink", "muted", "line", "faint", "accent", "select", "decision", "write", "user", "storage", "event",
-    "warning", "bad", "retry", "note", "crowd", "crowdink"]) colours[name] = style.getPropertyValue("--" + name).trim();
+    "warning", "bad", "retry", "note", "cluster", "clusterink"]) colours[name] = style.getPropertyValue("--" + name).trim();
   colours.tones = {};
   for (const tone of ["waiting", "free", "bound", "runs", "leaving", "bad", "done", "there"]) {
     colours.tones[tone] = [style.getPropertyValue("--tone-" + tone).trim(), style.getPropertyValue("--on-" + tone).trim()];

@@ -1,4 +1,4 @@
-// The run as it stands in the page, with what is asked of it often worked out.
+// The data of the run, with indexes.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const count = data.entries.type.length;
@@ -6,18 +6,18 @@ const count = data.entries.type.length;
 const DECISION = 0, WRITE = 1, USER = 2, STORAGE = 3, EVENT = 4, WARNING = 5, FAULT = 6, CRASH = 7, RETRY = 8, NOTE = 9, VIOLATION = 10, START = 11;
 const markNames = ["Decision", "API write", "User's write", "Storage call", "Event", "Warning", "Fault", "Crash", "Retry", "Workload", "Violation", "Start"];
 
-// Kinds in the order of lanes, with the names that kubectl takes for them.
+// Kinds in the order of lanes, with their short names in kubectl.
 const kinds = [
   ["Pod", "pod", "Pods"], ["PersistentVolumeClaim", "pvc", "Claims"], ["PersistentVolume", "pv", "Volumes"],
   ["VolumeAttachment", "va", "Attachments"], ["Node", "node", "Nodes"], ["Storage", "disk", "Storage without a volume"],
-  ["Component", "part", "Components that stop"], ["StorageClass", "sc", "Storage classes"],
+  ["Component", "component", "Components that stop"], ["StorageClass", "sc", "Storage classes"],
   ["VolumeAttributesClass", "vac", "Attributes classes"], ["CSIDriver", "driver", "CSI drivers"], ["CSINode", "csinode", "CSI nodes"],
   ["CSIStorageCapacity", "capacity", "Capacities"],
 ];
-const kindPlace = new Map(kinds.map(([name], i) => [name, i]));
-const placeOf = (kind) => kindPlace.get(kind) ?? kinds.length;
-const shortKind = (kind) => kinds[placeOf(kind)]?.[1] ?? kind.toLowerCase();
-const pluralKind = (kind) => kinds[placeOf(kind)]?.[2] ?? kind;
+const kindIndex = new Map(kinds.map(([name], i) => [name, i]));
+const indexOfKind = (kind) => kindIndex.get(kind) ?? kinds.length;
+const shortKind = (kind) => kinds[indexOfKind(kind)]?.[1] ?? kind.toLowerCase();
+const pluralKind = (kind) => kinds[indexOfKind(kind)]?.[2] ?? kind;
 
 // Columns that are stored as differences.
 const times = new Float64Array(count);
@@ -26,13 +26,13 @@ for (let i = 0, t = 0, s = 0; i < count; i++) {
   times[i] = t += data.entries.time[i];
   seqs[i] = s += data.entries.seq[i];
 }
-const text = (place) => (place === undefined || place < 0 ? "" : data.texts[place]);
+const text = (index) => (index === undefined || index < 0 ? "" : data.texts[index]);
 
-// entry is what is known of one step, put together.
+// entry is one step with all its data.
 function entry(i) {
   const e = data.entries;
   return {
-    place: i, seq: seqs[i], time: times[i], type: e.type[i], actor: e.actor[i] < 0 ? "" : data.actors[e.actor[i]], lane: e.lane[i],
+    index: i, seq: seqs[i], time: times[i], type: e.type[i], actor: e.actor[i] < 0 ? "" : data.actors[e.actor[i]], lane: e.lane[i],
     rule: e.rule[i] < 0 ? null : data.rules[e.rule[i]], head: text(e.head[i]), text: text(e.text[i]), err: text(e.err[i]),
     also: e.also[i] ?? [], because: e.because[i] ?? -1, until: e.until[i] ?? -1,
   };
@@ -40,11 +40,11 @@ function entry(i) {
 const lanesOf = (i) => (data.entries.lane[i] < 0 ? [] : [data.entries.lane[i], ...(data.entries.also[i] ?? [])]);
 const failed = (i) => data.entries.err[i] !== undefined;
 
-// marksOf are the steps of each lane in order.
+// marksOf has the steps of each lane, in order.
 const marksOf = data.lanes.map(() => []);
 for (let i = 0; i < count; i++) for (const lane of lanesOf(i)) marksOf[lane].push(i);
 
-// Names with random parts are long and hard to tell apart at a glance: these parts are shortened on labels.
+// Random parts of names are shortened on labels.
 const uuid = /([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const digest = /\b([0-9a-f]{8})[0-9a-f]{24,}\b/g;
 const shortened = (name) => name.replace(/\bkubernetes\.io\/[\w./-]+\^/g, "").replace(uuid, "$1…").replace(digest, "$1…");
@@ -54,10 +54,10 @@ const laneTitle = (lane) => {
   const l = data.lanes[lane];
   return `${l.kind} ${l.name}` + (l.label ? ` (${l.label})` : "");
 };
-// What a filter looks at: the kind in full and as kubectl takes it, with the name.
+// The text that a filter searches: the kind in full and its short name, with the name.
 const laneWords = data.lanes.map((l) => `${l.kind}/${l.name} ${shortKind(l.kind)}/${l.name} ${shortKind(l.kind)}/${withoutDefault(l.name)} ${l.label ?? ""}`.toLowerCase());
 
-// Versions of objects, each put together once.
+// Versions of objects, each built once.
 function edited(doc, ops) {
   let root = structuredClone(doc);
   for (const [path, ...value] of ops ?? []) {
@@ -87,20 +87,20 @@ function version(lane, n) {
   cache.set(key, doc);
   return doc;
 }
-// versionAt is the place of the version that a step finds or makes, -1 before there is one.
-function versionAt(lane, place) {
+// versionAt is the index of the version after a step, -1 before the first one.
+function versionAt(lane, index) {
   const all = data.lanes[lane].versions;
   let low = 0, high = all.length;
   while (low < high) {
     const mid = (low + high) >> 1;
-    if (all[mid].entry <= place) low = mid + 1;
+    if (all[mid].entry <= index) low = mid + 1;
     else high = mid;
   }
   return low - 1;
 }
-const madeBy = (lane, n, place) => n >= 0 && data.lanes[lane].versions[n].entry === place;
+const madeBy = (lane, n, index) => n >= 0 && data.lanes[lane].versions[n].entry === index;
 
-// changes are the fields that differ: {path, old, new}, with undefined for what is not there.
+// changes are the fields that differ: {path, old, new}; an absent value is undefined.
 function changes(a, b, path = [], into = []) {
   const isMap = (v) => v !== null && typeof v === "object" && !Array.isArray(v);
   if (isMap(a) && isMap(b)) {
@@ -123,7 +123,7 @@ function fieldName(path) {
     return name ? `${name}.${key}` : key;
   }, "");
 }
-// changesOf is what a write did to its object; null for steps that are no writes, and for refused ones.
+// changesOf is the change that a write made; null for other steps, and for rejected writes.
 function changesOf(i) {
   const type = data.entries.type[i], lane = data.entries.lane[i];
   if ((type !== WRITE && type !== USER) || lane < 0) return null;
@@ -134,7 +134,7 @@ function changesOf(i) {
   return changes(before, now).filter((c) => !isVersion(c.path));
 }
 
-// Durations as people write them: 0s, 20ms, 2m40s, 1h5m.
+// Durations: 0s, 20ms, 2m40s, 1h5m.
 function duration(ns) {
   if (ns < 0) return "-" + duration(-ns);
   if (ns === 0) return "0s";
@@ -160,12 +160,12 @@ function clock(ns) {
   return isNaN(date) ? "" : date.toISOString().replace("T", " ").replace(/(\.000)?Z$/, "");
 }
 
-// headline says in a line what a step is.
+// headline describes a step in one line.
 function headline(i) {
   const e = entry(i);
   switch (e.type) {
     case WRITE: case USER: {
-      const what = e.err ? "refused" : e.text;
+      const what = e.err ? "rejected" : e.text;
       const fields = changesOf(i);
       if (!fields) return what === "created" ? (e.head === "create" ? what : `${what} (${e.head})`) : `${e.head}: ${what}`;
       if (fields.length === 0) return `${e.head}: only the version changed`;

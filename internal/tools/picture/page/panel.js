@@ -1,6 +1,6 @@
-// The details of a step, the list of all steps, and what is said about the thing under the pointer.
+// The details of a step, the list of all steps, and tooltips.
 
-// make builds an element: its class, its children (texts are texts), its properties.
+// make creates an element with a class, children (strings become text), and properties.
 function make(tag, className, children = [], properties = {}) {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -10,7 +10,7 @@ function make(tag, className, children = [], properties = {}) {
 }
 const byId = (id) => document.getElementById(id);
 
-// prose makes elements of the few signs of Markdown that rules are written with.
+// prose renders the Markdown that rules use.
 function prose(source) {
   const parts = [];
   for (const piece of source.split(/(`[^`]+`|\*\*[^*]+\*\*)/)) {
@@ -28,7 +28,7 @@ function ruleParts(rule) {
     const cells = source.replace(/\\\|/g, "\u0001").split("|").map((c) => c.replaceAll("\u0001", "|").trim());
     return cells.slice(2).filter((c) => c !== "" && c !== "–" && c !== "-");
   }
-  // Lines belong together unless one is empty or begins an item or a row.
+  // A paragraph ends at an empty line, an item or a row.
   return source.split(/\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.) ?)/).map((line, n) => (n > 0 ? line : line.replace(/^- /, "")
     .replace(/^\*\*[A-Z]+-\d+\w?(\.\w+)?\*\*[:.]?\s*/, "").replace(/^\*\*[A-Z]+-\d+\w?(\.\w+)?\s+/, "**").replace(/^[A-Z]+-\d+\w?(\.\w+)?[:.]?\s+/, "")))
     .filter((line) => line !== "");
@@ -38,21 +38,21 @@ function ruleCard(rule, short) {
   const parts = ruleParts(rule);
   return make("div", "rule", [
     make("div", "ruleHead", [make("span", "ruleID", rule.id), short || !rule.file ? null : make("span", "muted", `docs/rules/${rule.file}`)]),
-    ...(parts.length ? parts : ["The catalogue has no rule of this ID."]).slice(0, short ? 3 : 20).map((p) => make("p", "", prose(p))),
+    ...(parts.length ? parts : ["The catalogue has no rule with this ID."]).slice(0, short ? 3 : 20).map((p) => make("p", "", prose(p))),
   ]);
 }
 
 const laneName = (lane, full) => [make("span", "kind", shortKind(data.lanes[lane].kind)), make("span", "name", full ? withoutDefault(data.lanes[lane].name) : laneLabel(lane))];
 
-// stepLine is a step in one line.
+// stepLine shows a step in one line.
 function stepLine(i, colours) {
   return [markIcon(data.entries.type[i], failed(i), colours), make("span", "time", offset(times[i])), make("span", "headline", shortened(headline(i)))];
 }
 
-// tipFor says what is under the pointer.
+// tipFor is the tooltip for what is under the pointer.
 function tipFor(hit, colours) {
   if (hit.bar !== undefined) return tipForBar(hit);
-  if (hit.gap !== undefined) return [make("strong", "", duration(hit.gap)), " in which nothing happens that is shown"];
+  if (hit.gap !== undefined) return [make("strong", "", duration(hit.gap)), " without a step"];
   if (hit.steps.length > 1) {
     const { steps } = hit, most = 7;
     return [
@@ -65,7 +65,7 @@ function tipFor(hit, colours) {
   const rule = e.rule ?? (e.because >= 0 ? entry(e.because).rule : null);
   return [
     make("div", "tipHead", [markIcon(e.type, e.err !== "", colours), make("strong", "", markNames[e.type]), make("span", "muted", `${offset(e.time)} · ${e.actor}`)]),
-    make("div", "tipText", shortened(headline(e.place))),
+    make("div", "tipText", shortened(headline(e.index))),
     e.err ? make("div", "error", e.err) : null,
     rule && !e.rule ? make("div", "muted", "decided by") : null,
     rule ? ruleCard(rule, true) : null,
@@ -80,7 +80,7 @@ function tipForBar({ lane, bar }) {
   ];
 }
 
-// showStep fills the panel with a step, and with the object of a lane as it was then.
+// showStep shows a step, and the object of a lane at that moment.
 function showStep(panel, i, lane, colours, act) {
   const e = entry(i), parts = [];
   parts.push(make("div", "stepHead", [
@@ -96,7 +96,7 @@ function showStep(panel, i, lane, colours, act) {
   if (e.err) parts.push(make("p", "error", e.err));
   if (e.rule) parts.push(ruleCard(e.rule, false));
   if (e.because >= 0) {
-    const why = make("button", "why", [make("span", "muted", "Follows from "), make("strong", "", entry(e.because).rule?.id ?? ""), ` ${shortened(headline(e.because))}`]);
+    const why = make("button", "why", [make("span", "muted", "Caused by "), make("strong", "", entry(e.because).rule?.id ?? ""), ` ${shortened(headline(e.because))}`]);
     why.onclick = () => act.select(e.because);
     parts.push(why);
     const { rule } = entry(e.because);
@@ -116,21 +116,21 @@ function showStep(panel, i, lane, colours, act) {
 
 function changeTable(fields) {
   const show = (v) => (v === undefined ? make("span", "muted", "none") : make("code", "", typeof v === "string" && v !== "" ? v : JSON.stringify(v)));
-  // A long name may break behind a dot.
+  // A long name may break after a dot.
   const broken = (name) => name.split(/(?<=[.\]])/).flatMap((part) => [part, make("wbr")]);
   return make("table", "changes", [make("tbody", "", fields.map((c) => make("tr", "", [
     make("th", "", broken(fieldName(c.path)), { scope: "row" }), make("td", "old", show(c.old)), make("td", "new", show(c.new)),
   ])))]);
 }
 
-// objectParts are the YAML of a lane's object as a step finds or makes it, with what that step changed marked.
+// objectParts are the YAML of a lane's object after a step; what the step changed is marked.
 function objectParts(i, lane) {
   const n = versionAt(lane, i), l = data.lanes[lane];
   const title = make("h3", "yamlTitle", laneName(lane, true));
   if (!l.apiVersion) return [];
-  if (n < 0) return [title, make("p", "muted", l.versions.length ? "It does not exist yet at this moment." : "The run has nothing written of this object.")];
+  if (n < 0) return [title, make("p", "muted", l.versions.length ? "It does not exist yet." : "No write to this object is recorded.")];
   const doc = version(lane, n), made = madeBy(lane, n, i);
-  if (!doc) return [title, make("p", "muted", made ? "It is gone with this step." : "It is gone at this moment."), ...(made && n > 0 ? [yamlBlock(lane, version(lane, n - 1), null)] : [])];
+  if (!doc) return [title, make("p", "muted", made ? "This step deleted it." : "It is deleted."), ...(made && n > 0 ? [yamlBlock(lane, version(lane, n - 1), null)] : [])];
   const before = made && n > 0 ? version(lane, n - 1) : null;
   const copy = make("button", "quiet copy", "Copy", { title: "Copy the YAML" });
   const block = yamlBlock(lane, doc, before);
@@ -148,9 +148,9 @@ function yamlBlock(lane, doc, before) {
   }));
 }
 
-// showOverview fills the panel before any step is chosen.
+// showOverview fills the panel while no step is selected.
 function showOverview(panel, colours, act) {
-  // What happened to many objects alike is one line.
+  // Equal steps on several objects share a line.
   const alike = new Map();
   for (const i of shown.steps) {
     if (!isWorthALook(i)) continue;
@@ -161,16 +161,16 @@ function showOverview(panel, colours, act) {
   const worth = [...alike.values()].sort(([a], [b]) => (data.entries.type[b] === VIOLATION) - (data.entries.type[a] === VIOLATION) || a - b);
   const most = 40;
   panel.replaceChildren(
-    make("h2", "", "Choose a step"),
-    make("p", "muted", "Point at a mark to read what happened and by which rule, click it to see the object at that moment. The arrow keys go from step to step."),
-    ...(worth.length ? [make("h3", "", "Worth a look"), make("div", "worth", worth.slice(0, most).map(([i, ...others]) => make("button", "worthLine", [
+    make("h2", "", "Select a step"),
+    make("p", "muted", "Point at a mark to see what happened and which rule decided. Click it to see the object at that moment. The arrow keys move from step to step."),
+    ...(worth.length ? [make("h3", "", "Warnings and failures"), make("div", "worth", worth.slice(0, most).map(([i, ...others]) => make("button", "worthLine", [
       ...stepLine(i, colours), others.length > 0 ? make("span", "times", `×${others.length + 1}`) : data.entries.lane[i] >= 0 ? make("span", "object", laneName(data.entries.lane[i])) : null,
     ], { onclick: () => act.select(i) })))] : []),
     ...(worth.length > most ? [make("p", "muted", `and ${worth.length - most} more`)] : []),
   );
 }
 
-// The list of all steps makes elements of those only that are in sight.
+// The list of all steps has elements for visible lines only.
 const logRow = 30;
 function showLog(panel, colours, act) {
   const spacer = byId("logSpacer"), inner = byId("logWindow");

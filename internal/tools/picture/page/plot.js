@@ -1,15 +1,15 @@
 // Drawing the timeline: only what is visible, on a canvas.
 
-const markY = 11, markR = 4.6, barY = 20, barHeight = 15, crowding = 10.5;
+const markY = 11, markR = 4.6, barY = 20, barHeight = 15, clusterGap = 10.5;
 
-// A frame is what a drawing goes by: {width, from, to, colours}. Places become pixels.
+// A frame has the parameters of a drawing: {width, from, to, colours}. It maps positions to pixels.
 const pixel = (frame, u) => ((u - frame.from) / (frame.to - frame.from)) * frame.width;
-const placeAt = (frame, x) => frame.from + (x / frame.width) * (frame.to - frame.from);
+const positionAt = (frame, x) => frame.from + (x / frame.width) * (frame.to - frame.from);
 
-// isFolded tells stretches that are worth a sign that they are.
+// isFolded reports idle stretches that get a break sign.
 const isFolded = (gap) => gap >= 1e9;
 
-// visibleInstants are the places of the first and past the last instant in the frame.
+// visibleInstants are the indexes of the first time in the frame and of the first one after it.
 function visibleInstants(frame) {
   const all = folds.instants;
   const search = (u, key) => {
@@ -61,7 +61,7 @@ function drawAxis(ctx, frame, height) {
   ctx.fillRect(0, height - 1, frame.width, 1);
 }
 
-// ticks are the moments that get a label: those behind the longest stretches first, and none over another.
+// ticks are the times that get a label: those after the longest stretches first, without overlaps.
 function ticks(ctx, frame) {
   const wanted = [];
   if (folds.linear) {
@@ -87,7 +87,7 @@ function ticks(ctx, frame) {
   return placed;
 }
 
-// drawRows draws the rows from first on, shifted up by top, and tells in hits what is where.
+// drawRows draws the rows from first on, shifted up by top, and records in hits where each mark and bar is.
 function drawRows(ctx, frame, first, top, height, hits) {
   const { colours, width } = frame;
   const stretches = foldedStretches(frame);
@@ -118,10 +118,10 @@ function drawBars(ctx, frame, lane, y, stretches, hits) {
   ctx.textBaseline = "middle";
   ctx.textAlign = "left";
   for (let b = 0; b < bars.length; b += 4) {
-    const phase = bars[b + 1], deleting = bars[b + 2] === 1, place = bars[b + 3];
+    const phase = bars[b + 1], deleting = bars[b + 2] === 1, index = bars[b + 3];
     if (phase < 0) continue;
-    const x0 = pixel(frame, placeOfBar(bars[b], place));
-    const x1 = b + 4 < bars.length ? pixel(frame, placeOfBar(bars[b + 4], bars[b + 7])) : pixel(frame, folds.length);
+    const x0 = pixel(frame, positionOfBar(bars[b], index));
+    const x1 = b + 4 < bars.length ? pixel(frame, positionOfBar(bars[b + 4], bars[b + 7])) : pixel(frame, folds.length);
     if (x1 < -4 || x0 > width + 4) continue;
     const { name, tone } = data.phases[phase], [fill, on] = colours.tones[tone];
     const left = Math.max(x0, -4), w = Math.max(Math.min(x1, width + 4) - left - (x1 - x0 > 4 ? 1 : 0), 1.5);
@@ -138,7 +138,7 @@ function drawBars(ctx, frame, lane, y, stretches, hits) {
   }
 }
 
-// drawLabel writes into a bar if there is room, and tells where the label ends.
+// drawLabel writes into a bar if there is room, and returns where the label ends.
 function drawLabel(ctx, label, left, w, y, on, fill) {
   const width = ctx.measureText(label).width, start = Math.max(left, 0) + 6;
   if (start + width > left + w - 4) return 0;
@@ -149,7 +149,7 @@ function drawLabel(ctx, label, left, w, y, on, fill) {
   return start + width + 3;
 }
 
-// hatch strikes through what is being deleted.
+// hatch hatches the bar of an object that is being deleted.
 function hatch(ctx, x, y, w, h, colour) {
   ctx.save();
   ctx.beginPath();
@@ -167,7 +167,7 @@ function hatch(ctx, x, y, w, h, colour) {
   ctx.restore();
 }
 
-// fade has a bar fade where time is folded.
+// fade fades a bar where time is folded.
 function fade(ctx, s, y, colour) {
   ctx.globalAlpha = 0.2;
   ctx.fillStyle = colour;
@@ -175,7 +175,7 @@ function fade(ctx, s, y, colour) {
   ctx.globalAlpha = 1;
 }
 
-// breakSign says, where there is room for it, that a bar is longer than it is drawn.
+// breakSign marks a bar that is longer than drawn, if there is room.
 function breakSign(ctx, s, labelEnd, y, colour) {
   const x = (s.x0 + s.x1) / 2;
   if (s.x1 - s.x0 < 34 || x - 6 < labelEnd) return;
@@ -189,27 +189,27 @@ function breakSign(ctx, s, labelEnd, y, colour) {
   ctx.stroke();
 }
 
-// extent is from where to where a group of marks is drawn. A group of several has a number.
+// extent is the horizontal range of a cluster of marks. A cluster of several marks shows their number.
 function extent(group) {
-  if (group.steps.length === 1) return [group.x0 - crowding / 2, group.x1 + crowding / 2];
+  if (group.steps.length === 1) return [group.x0 - clusterGap / 2, group.x1 + clusterGap / 2];
   const half = Math.max(group.x1 - group.x0 + 10, 20 + 6.5 * String(group.steps.length).length) / 2, middle = (group.x0 + group.x1) / 2;
   return [middle - half, middle + half];
 }
 
-// crowds puts the marks of a lane in the frame into groups of those that would touch: {x0, x1, steps}.
-function crowds(frame, lane) {
-  const marks = visibleMarks(lane), { places } = folds, groups = [];
-  const least = placeAt(frame, -crowding), most = placeAt(frame, frame.width + crowding);
+// clusters groups the marks of a lane in the frame that would touch: {x0, x1, steps}.
+function clusters(frame, lane) {
+  const marks = visibleMarks(lane), { positions } = folds, groups = [];
+  const least = positionAt(frame, -clusterGap), most = positionAt(frame, frame.width + clusterGap);
   let low = 0, high = marks.length;
   while (low < high) {
     const mid = (low + high) >> 1;
-    if (places[marks[mid]] < least) low = mid + 1;
+    if (positions[marks[mid]] < least) low = mid + 1;
     else high = mid;
   }
-  for (; low < marks.length && places[marks[low]] <= most; low++) {
-    const x = pixel(frame, places[marks[low]]);
+  for (; low < marks.length && positions[marks[low]] <= most; low++) {
+    const x = pixel(frame, positions[marks[low]]);
     let group = { x0: x, x1: x, steps: [marks[low]] };
-    // A group that grows may reach the one before it.
+    // A growing cluster may touch the one before it.
     while (groups.length > 0 && extent(groups.at(-1))[1] > extent(group)[0]) {
       const last = groups.pop();
       last.steps.push(...group.steps);
@@ -222,14 +222,14 @@ function crowds(frame, lane) {
 
 function drawMarks(ctx, frame, lane, y, hits) {
   const { colours } = frame;
-  for (const place of visibleMarks(lane)) {
-    const until = data.entries.until[place];
+  for (const index of visibleMarks(lane)) {
+    const until = data.entries.until[index];
     if (until === undefined) continue;
     ctx.fillStyle = colours.storage;
-    const x0 = pixel(frame, folds.places[place]), x1 = pixel(frame, folds.places[until]);
+    const x0 = pixel(frame, folds.positions[index]), x1 = pixel(frame, folds.positions[until]);
     if (x1 >= 0 && x0 <= frame.width) ctx.fillRect(x0, y + markY - 1, x1 - x0, 2);
   }
-  for (const group of crowds(frame, lane)) {
+  for (const group of clusters(frame, lane)) {
     const { x0, x1, steps } = group;
     const chosen = steps.includes(state.step);
     if (steps.length === 1) {
@@ -242,12 +242,12 @@ function drawMarks(ctx, frame, lane, y, hits) {
     const label = String(steps.length), [left, right] = extent(group), width = right - left;
     ctx.font = `600 10px ${colours.font}`;
     if (chosen) ring(ctx, left + 6, y + markY, left + width - 6, colours);
-    ctx.fillStyle = colours.crowd;
+    ctx.fillStyle = colours.cluster;
     ctx.beginPath();
     ctx.roundRect(left, y + markY - 7, width, 14, 7);
     ctx.fill();
-    drawMark(ctx, data.entries.type[worst], left + 7.5, y + markY, 3.6, { ...colours, ground: colours.crowd }, failed(worst));
-    ctx.fillStyle = colours.crowdink;
+    drawMark(ctx, data.entries.type[worst], left + 7.5, y + markY, 3.6, { ...colours, ground: colours.cluster }, failed(worst));
+    ctx.fillStyle = colours.clusterink;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     ctx.fillText(label, left + 13.5, y + markY + 0.5);
@@ -255,7 +255,7 @@ function drawMarks(ctx, frame, lane, y, hits) {
   }
 }
 
-// ring marks the step that is looked at.
+// ring marks the selected step.
 function ring(ctx, x0, y, x1, colours) {
   ctx.strokeStyle = colours.accent;
   ctx.lineWidth = 2;
@@ -264,14 +264,14 @@ function ring(ctx, x0, y, x1, colours) {
   ctx.stroke();
 }
 
-// density is how many steps there are in each of so many columns of the whole run, and how grave the gravest is. It is kept until other
-// steps are shown, or elsewhere.
+// density is the number of steps, and the highest severity, in each column of the whole run. It is cached until the shown steps or their
+// positions change.
 let kept = {};
 function density(columns) {
   if (kept.columns === columns && kept.steps === shown.steps && kept.linear === folds.linear) return kept;
   const counts = new Float64Array(columns), worst = new Float64Array(columns);
   for (const i of shown.steps) {
-    const at = Math.min(Math.floor((folds.places[i] / folds.length) * columns), columns - 1);
+    const at = Math.min(Math.floor((folds.positions[i] / folds.length) * columns), columns - 1);
     counts[at]++;
     worst[at] = Math.max(worst[at], weight(i));
   }
@@ -279,7 +279,7 @@ function density(columns) {
   return kept;
 }
 
-// drawOverview draws how much happens when, over the whole run, and where the frame is.
+// drawOverview draws the density of the whole run, and the frame.
 function drawOverview(ctx, frame, height) {
   const { colours, width } = frame, columns = Math.ceil(width / 3), { counts, worst } = density(columns);
   const most = Math.max(...counts, 1);

@@ -1,4 +1,4 @@
-// On paper: lanes in portions that fit a page, in light colours, then the chosen step and the list of steps.
+// The printed version: lanes in portions that fit a page, in light colours, then the selected step and the list of steps.
 
 const paperWidth = 1000, paperLabels = 190, paperLanes = 15, paperSteps = 500, paperMost = 300;
 
@@ -10,7 +10,7 @@ function fillPaper(paper) {
   const kept = { rows: shown.rows, height: shown.height };
   for (let n = 0; n < lanes.length; n += paperLanes) parts.push(portion(frame, lanes.slice(n, n + paperLanes), colours));
   Object.assign(shown, kept);
-  if (shown.lanes.length > lanes.length) parts.push(make("p", "muted", `${shown.lanes.length - lanes.length} more lanes are left out: filter to choose others.`));
+  if (shown.lanes.length > lanes.length) parts.push(make("p", "muted", `${shown.lanes.length - lanes.length} more lanes are not printed; filter to select others.`));
   parts.push(make("div", "legendLine", markNames.map((name, type) => make("span", "", [markImage(type, colours), name]))));
   if (state.step >= 0) {
     const step = make("div", "paperStep");
@@ -42,7 +42,7 @@ function portion(frame, lanes, colours) {
 function sheet(width, height) {
   return Object.assign(document.createElement("canvas"), { width: width * 3, height: height * 3 });
 }
-// image makes a picture of a canvas: a canvas itself does not always reach the paper.
+// image converts a canvas to an image, because some browsers do not print canvases.
 function image(canvas, width) {
   return make("img", "", [], { src: canvas.toDataURL(), width, alt: "" });
 }

@@ -1,4 +1,4 @@
-// What is shown: filters, and the rows that are left of all lanes.
+// Filters, and the rows of the lanes that match.
 
 const state = {
   words: "", related: false, actor: -1, order: "kind", hiddenKinds: new Set(), hiddenTypes: new Set(),
@@ -7,11 +7,11 @@ const state = {
 const shown = { lanes: [], rows: [], height: 0, steps: [], isLane: new Uint8Array(data.lanes.length), marks: new Map() };
 const laneHeight = 40, headHeight = 28;
 
-// Lanes that are bound up with nearly everything: related objects are not looked for beyond them.
+// Lanes that are related to nearly everything: their other related objects are not added.
 const hubs = new Set(["Node", "StorageClass", "VolumeAttributesClass", "CSIDriver", "CSINode", "CSIStorageCapacity", "Component"]);
 const isHub = (lane) => hubs.has(data.lanes[lane].kind);
 
-// withRelated adds what the lanes are bound up with, directly or through others.
+// withRelated adds the lanes that are related, directly or through others.
 function withRelated(lanes) {
   const found = new Set(lanes), todo = [...lanes];
   while (todo.length > 0) {
@@ -27,7 +27,7 @@ function withRelated(lanes) {
   return found;
 }
 
-// lanesNamed are the lanes that any of the words names. A word that is the whole name of something means that alone.
+// lanesNamed are the lanes that match a word. A word that is the complete name of an object matches only that.
 function lanesNamed(words) {
   if (words.length === 0) return new Set(data.lanes.keys());
   const found = new Set();
@@ -40,7 +40,7 @@ function lanesNamed(words) {
 
 const isFiltered = () => state.words.trim() !== "" || state.actor >= 0 || state.hiddenKinds.size > 0 || state.hiddenTypes.size > 0;
 
-// filter works out what is shown.
+// filter computes what is shown.
 function filter() {
   const words = state.words.toLowerCase().split(/[\s,]+/).filter((w) => w !== "");
   const byActor = new Set();
@@ -77,15 +77,15 @@ function visibleMarks(lane) {
 }
 
 const firstMark = (lane) => marksOf[lane][0] ?? count;
-const byKind = (a, b) => placeOf(data.lanes[a].kind) - placeOf(data.lanes[b].kind) || firstMark(a) - firstMark(b) || a - b;
+const byKind = (a, b) => indexOfKind(data.lanes[a].kind) - indexOfKind(data.lanes[b].kind) || firstMark(a) - firstMark(b) || a - b;
 
-// order makes rows of the lanes, with headings.
+// order returns the rows of the lanes, with headings.
 function order() {
   const groups = [];
   if (state.order === "time") {
     groups.push(["", [...shown.lanes].sort((a, b) => firstMark(a) - firstMark(b) || a - b)]);
-  } else if (state.order === "story") {
-    groups.push(...stories());
+  } else if (state.order === "related") {
+    groups.push(...relatedGroups());
   } else {
     const kindsOf = new Map();
     for (const lane of [...shown.lanes].sort(byKind)) {
@@ -110,8 +110,8 @@ function order() {
   shown.height = y;
 }
 
-// stories are groups of lanes that belong together; what many have in common comes last.
-function stories() {
+// relatedGroups are groups of related lanes; lanes that many groups share come last.
+function relatedGroups() {
   const groups = [], placed = new Set();
   const inOrder = [...shown.lanes].sort((a, b) => firstMark(a) - firstMark(b) || a - b);
   for (const lane of inOrder) {
@@ -125,7 +125,7 @@ function stories() {
   return groups;
 }
 
-// rowAt is the place of the row at a height, the nearest one if there is none.
+// rowAt is the index of the row at a height, or of the nearest one.
 function rowAt(y) {
   let low = 0, high = shown.rows.length;
   while (low < high) {

@@ -1,6 +1,6 @@
-// Objects as YAML, as kubectl prints them: keys in order, and the places of lines known.
+// Objects as YAML, as kubectl prints them: keys sorted, and each line with its path.
 
-// plainWord is a string that YAML reads as that string without quotes.
+// plainWord matches strings that need no quotes in YAML.
 function plainWord(s) {
   return /^[A-Za-z_./][\w./^+@%-]*([ :][\w./^+@%(),-]+)*$/.test(s) && !/: |:$/.test(s) && !/^(true|false|yes|no|on|off|y|n|null|nan|inf|~|\.nan|[-+]?\.inf)$/i.test(s) &&
     !/^[-+.]?[0-9]/.test(s);
@@ -8,7 +8,7 @@ function plainWord(s) {
 const scalar = (v) => (typeof v === "string" && plainWord(v) ? v : JSON.stringify(v));
 const keyWord = (key) => (/^[A-Za-z_][\w./-]*$/.test(key) && plainWord(key) ? key : JSON.stringify(key));
 
-// yamlLines gives the lines of a value: {text, path} of what stands on it.
+// yamlLines returns the lines of a value: {text, path}.
 function yamlLines(value, indent = 0, path = [], into = []) {
   const pad = "  ".repeat(indent);
   const empty = (v) => v === null || typeof v !== "object" || Object.keys(v).length === 0;
@@ -36,5 +36,5 @@ function yamlLines(value, indent = 0, path = [], into = []) {
   }
   return into;
 }
-// manifest is the object of a lane with what a manifest begins with.
+// manifest is the object of a lane with apiVersion and kind.
 const manifest = (lane, doc) => ({ ...doc, apiVersion: data.lanes[lane].apiVersion, kind: data.lanes[lane].kind });

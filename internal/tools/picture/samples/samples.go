@@ -1,4 +1,4 @@
-// Package samples plays runs to draw pictures of: tests of the picture use them, with a browser and without.
+// Package samples has runs for the tests of the picture, with a browser and without.
 package samples
 
 import (
@@ -20,8 +20,8 @@ import (
 
 const driver = "disk.example.com"
 
-// play makes a cluster with one driver, has the steps taken in it, and makes a run of it.
-func play(title string, steps func(c *volsim.Cluster) []func() error) (picture.Run, error) {
+// record creates a cluster with one driver, takes the steps, and returns the run.
+func record(title string, steps func(c *volsim.Cluster) []func() error) (picture.Run, error) {
 	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{fake.CSI(driver, fake.Lenient())}})
 	if err != nil {
 		return picture.Run{}, err
@@ -34,15 +34,15 @@ func play(title string, steps func(c *volsim.Cluster) []func() error) (picture.R
 	return picture.Run{Title: title, Trace: c.Trace(), Start: engine.DefaultStart, End: c.Now()}, nil
 }
 
-// database is a pod that writes to the claim once a minute.
+// database returns a pod that writes to the claim once a minute.
 func database(name, node, claim string) *corev1.Pod {
 	return fake.Pod(name, fake.OnNode(node), fake.Claims(claim), fake.Annotations("volsim.dev/write-every", "1m"))
 }
 
-// Failover is a database whose node loses its power, and which goes on at another one: five objects and what comes with them.
+// Failover returns the run of a database whose node loses power, and which continues on another node.
 func Failover() (picture.Run, error) {
 	now := int64(0)
-	run, err := play("A database whose node dies", func(c *volsim.Cluster) []func() error {
+	run, err := record("A database whose node dies", func(c *volsim.Cluster) []func() error {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 		return []func() error{
 			func() error {
@@ -71,10 +71,9 @@ func Failover() (picture.Run, error) {
 	return run, err
 }
 
-// Hostile is a claim whose creation fails twice, with names and annotations that would be markup if anybody took them for it, and
-// with a violation.
+// Hostile returns the run of a claim whose creation fails twice, with a violation, and with names and annotations that look like markup.
 func Hostile() (picture.Run, error) {
-	run, err := play(`</title><script>alert("title")</script>`, func(c *volsim.Cluster) []func() error {
+	run, err := record(`</title><script>alert("title")</script>`, func(c *volsim.Cluster) []func() error {
 		return []func() error{
 			func() error {
 				c.Faults.Fail(fake.Match{Verb: string(storage.Create)}, errors.New("quota </script><script>alert('error')</script> & more")).Times(2)
@@ -91,9 +90,9 @@ func Hostile() (picture.Run, error) {
 	return run, err
 }
 
-// Many is a cluster in which n pods get a volume each, and lose it again: four objects for each pod, or more.
+// Many returns the run of a cluster in which n pods get a volume each and lose it again: at least four objects for each pod.
 func Many(n int) (picture.Run, error) {
-	return play(fmt.Sprintf("%d pods with a volume each", n), func(c *volsim.Cluster) []func() error {
+	return record(fmt.Sprintf("%d pods with a volume each", n), func(c *volsim.Cluster) []func() error {
 		var pods, claims []api.Object
 		for i := range n {
 			name := fmt.Sprintf("data-%d", i)
@@ -130,9 +129,9 @@ func Many(n int) (picture.Run, error) {
 	})
 }
 
-// Bind is a claim that gets a volume: the smallest run there is.
+// Bind returns the run of a claim that gets a volume, the smallest useful run.
 func Bind() (picture.Run, error) {
-	return play("A claim gets a volume", func(c *volsim.Cluster) []func() error {
+	return record("A claim gets a volume", func(c *volsim.Cluster) []func() error {
 		return []func() error{
 			func() error { return c.Create(fake.Volume("pv", "1Gi"), fake.Claim("data", "1Gi")) },
 			func() error { return c.Advance(20 * time.Second) },
@@ -140,7 +139,7 @@ func Bind() (picture.Run, error) {
 	})
 }
 
-// Nothing is a run in which nothing happened.
+// Nothing returns an empty run.
 func Nothing() (picture.Run, error) {
 	return picture.Run{Title: "Nothing", Trace: &trace.Trace{}}, nil
 }
