@@ -88,12 +88,14 @@ func TestAttachRefused(t *testing.T) {
 		{"ATT-172", "one that is being deleted", func(w *fixture) {
 			w.delete(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv1"}})
 		}, "pv1", `PersistentVolume "pv1" is marked for deletion`},
-		{"ATT-172", "not of CSI", func(w *fixture) { w.Create(fake.Volume("hp", "1Gi")) }, "hp", "pv contained non-CSI source that was not migrated"},
+		{"ATT-172", "not of CSI", func(w *fixture) { w.Create(fake.Volume("hp", "1Gi")) }, "hp",
+			"pv contained non-CSI source that was not migrated"},
 		{"ATT-176", "modes that do not go together", func(w *fixture) {
 			w.Create(fake.Volume("mix", "1Gi", fake.CSISource(driver, "hm"), fake.Modes("RWO", "ROX")))
 		}, "mix", "CSI does not support ReadOnlyMany and ReadWriteOnce on the same PersistentVolume"},
 		{"ATT-172", "no CSINode", func(w *fixture) { w.delete(csiNodeNamed("a")) }, "pv1", `csinode.storage.k8s.io "a" not found`},
-		{"ATT-172", "the driver is not on the node", func(w *fixture) { w.main(csiNodeNamed("a"), `{"spec":{"drivers":[]}}`) }, "pv1", "CSINode a does not contain driver d"},
+		{"ATT-172", "the driver is not on the node", func(w *fixture) { w.main(csiNodeNamed("a"), `{"spec":{"drivers":[]}}`) }, "pv1",
+			"CSINode a does not contain driver d"},
 		{"ATT-172", "the finalizer cannot be put on the PersistentVolume", func(w *fixture) {
 			w.Faults.Fail(fake.Match{Verb: "patch", Kind: "PersistentVolume"}, errBroken)
 		}, "pv1", "could not add PersistentVolume finalizer: broken"},
@@ -131,7 +133,8 @@ func TestAttacherRetries(t *testing.T) {
 	// Two failures at once; the first earns a retry after 1 s, the second one after 2 s, which comes too late to count. From the
 	// third on delays are 4, 8, ... s. Resyncs, at 10, 20 and 30 min since the start, come on top.
 	got := times(w, w.log())
-	want := []string{"0s", "0s", "1s", "5s", "13s", "29s", "1m1s", "2m5s", "4m13s", "8m29s", "9m59s", "13m29s", "18m29s", "19m59s", "23m29s", "28m29s", "29m59s"}
+	want := []string{"0s", "0s", "1s", "5s", "13s", "29s", "1m1s", "2m5s", "4m13s", "8m29s", "9m59s", "13m29s", "18m29s", "19m59s", "23m29s",
+		"28m29s", "29m59s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("ATT-170, ATT-171, ATT-174: attempts at %q, want %q", got, want)
 	}
@@ -270,7 +273,8 @@ func TestDetachCrash(t *testing.T) {
 	w.Advance(sec)
 	w.log()
 	w.Mark()
-	w.Faults.Add(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, api.Fault{Crash: true, Effect: true, Restart: sec}).Once()
+	w.Faults.Add(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"},
+		api.Fault{Crash: true, Effect: true, Restart: sec}).Once()
 	w.delete(w.stored("va"))
 	w.Advance(minute)
 	w.want("ATT-175", "0s Detach h1@a OK")
@@ -332,7 +336,8 @@ func TestCannotAttach(t *testing.T) {
 	w.want("ATT-179")
 	va := w.stored("va")
 	if !va.Status.Attached || len(va.Finalizers) > 0 || len(va.Status.AttachmentMetadata) > 0 {
-		t.Errorf("ATT-179: attached %v, finalizers %v, metadata %v, want true and nothing else", va.Status.Attached, va.Finalizers, va.Status.AttachmentMetadata)
+		t.Errorf("ATT-179: attached %v, finalizers %v, metadata %v, want true and nothing else", va.Status.Attached, va.Finalizers,
+			va.Status.AttachmentMetadata)
 	}
 	w.delete(va)
 	if _, there := w.Store().Attachments.Lookup("va"); there {
@@ -409,8 +414,10 @@ func TestStaleError(t *testing.T) {
 	a.Crash()
 	pv := "pv1"
 	w.Create(&storagev1.VolumeAttachment{
-		ObjectMeta: metav1.ObjectMeta{Name: "va", Finalizers: []string{"external-attacher/d"}, Annotations: map[string]string{"csi.alpha.kubernetes.io/node-id": "id-a"}},
-		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
+		ObjectMeta: metav1.ObjectMeta{Name: "va", Finalizers: []string{"external-attacher/d"},
+			Annotations: map[string]string{"csi.alpha.kubernetes.io/node-id": "id-a"}},
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "a",
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
 	})
 	w.Faults.Fail(matchAttach, fakeInternal).Once()
 	w.Advance(3500 * ms) // the first attempt is at 2 s, the next at 3 s
@@ -445,6 +452,7 @@ func TestPlainAttacher(t *testing.T) {
 	w.Advance(sec)
 	pv, _ := w.Store().Volumes.Get("pv1")
 	if !w.stored("again").Status.Attached || slices.Contains(pv.Finalizers, "external-attacher/d") {
-		t.Errorf("attached %v, finalizers of the PersistentVolume %v, want true and none of the attacher's", w.stored("again").Status.Attached, pv.Finalizers)
+		t.Errorf("attached %v, finalizers of the PersistentVolume %v, want true and none of the attacher's", w.stored("again").Status.Attached,
+			pv.Finalizers)
 	}
 }

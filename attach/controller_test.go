@@ -319,7 +319,8 @@ func TestStartWithPods(t *testing.T) {
 	w.pod("p", "a", "c1")
 	w.start()
 	w.Advance(sec)
-	w.want("ATT-060, ATT-130: the first pass is at once", "0s create VA h1@a", "0s Attach h1@a OK", "500ms default/p "+attachedText, "600ms node a [h1]")
+	w.want("ATT-060, ATT-130: the first pass is at once", "0s create VA h1@a", "0s Attach h1@a OK", "500ms default/p "+attachedText,
+		"600ms node a [h1]")
 }
 
 // A controller begins at the first check that finds its caches filled; the first check is too early (ATT-130).
@@ -352,7 +353,8 @@ func TestOnlyCreatesAndDeletes(t *testing.T) {
 		if e.Verb != "create" && e.Verb != "delete" {
 			t.Errorf("ATT-146: the controller made a %s of %s", e.Verb, e.Object)
 		}
-		if va, ok := e.New.(*storagev1.VolumeAttachment); ok && e.Verb == "create" && (va.Status.Attached || *va.Spec.Source.PersistentVolumeName != "pv1" || va.Spec.Attacher != driver) {
+		if va, ok := e.New.(*storagev1.VolumeAttachment); ok && e.Verb == "create" &&
+			(va.Status.Attached || *va.Spec.Source.PersistentVolumeName != "pv1" || va.Spec.Attacher != driver) {
 			t.Errorf("ATT-140, ATT-160: the new VolumeAttachment is %+v", va)
 		}
 	}
@@ -453,7 +455,8 @@ func TestOrderOfKinds(t *testing.T) {
 	w.pod("p", "a", "c1")
 	w.Create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: &no}})
 	w.Advance(550 * ms)
-	w.want("ATT-100, ATT-210: nothing is attached", `50ms default/p Warning FailedAttachVolume: AttachVolume.FindAttachablePluginBySpec failed for volume "pv1" `)
+	w.want("ATT-100, ATT-210: nothing is attached",
+		`50ms default/p Warning FailedAttachVolume: AttachVolume.FindAttachablePluginBySpec failed for volume "pv1" `)
 	w.Advance(minute)
 	w.log()
 	w.Advance(time.Hour)

@@ -66,7 +66,8 @@ func prepare(t *testing.T, opts ...option) *fixture {
 	for _, opt := range opts {
 		opt(w)
 	}
-	w.Rig = rig.New(t, engine.Config{Seed: w.seed, Lag: map[string]time.Duration{actors.AttachDetach: w.lag, actors.Attacher(driver): w.eaLag}})
+	w.Rig = rig.New(t, engine.Config{Seed: w.seed, Lag: map[string]time.Duration{actors.AttachDetach: w.lag,
+		actors.Attacher(driver): w.eaLag}})
 	w.Create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}})
 	w.node("a")
 	w.node("b")

@@ -50,7 +50,8 @@ func TestNodeFacts(t *testing.T) {
 		node := &corev1.Node{}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}}
 		for _, status := range statuses {
-			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionStatus(status)})
+			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady,
+				Status: corev1.ConditionStatus(status)})
 		}
 		return node
 	}
@@ -66,8 +67,10 @@ func TestNodeFacts(t *testing.T) {
 		{"ATT-063", "unknown is not ready", conditions("Unknown"), false, false},
 		{"ATT-063", "the first condition decides", conditions("True", "False"), true, false},
 		{"ATT-063", "no condition", conditions(), false, false},
-		{"ATT-063", "the taint", taints(corev1.Taint{Key: "other"}, corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: "NoExecute", Value: "nodeshutdown"}), false, true},
-		{"ATT-063", "its effect does not matter", taints(corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: "PreferNoSchedule"}), false, true},
+		{"ATT-063", "the taint", taints(corev1.Taint{Key: "other"},
+			corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: "NoExecute", Value: "nodeshutdown"}), false, true},
+		{"ATT-063", "its effect does not matter", taints(corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: "PreferNoSchedule"}),
+			false, true},
 	}
 	for _, tt := range tests {
 		if got := objects.Healthy(tt.node); got != tt.healthy {
@@ -109,7 +112,8 @@ func TestAction(t *testing.T) {
 		{"ATT-195", "deleting and running", "a", "Running", true, nil, []string{"terminated", "running"}, attach.AddVolumes},
 		{"ATT-025", "deleting, an init container runs", "a", "Running", true, []string{"running"}, []string{"waiting"}, attach.AddVolumes},
 		{"ATT-025", "deleting, an empty state counts as running", "a", "Running", true, nil, []string{""}, attach.AddVolumes},
-		{"ATT-025", "deleting, nothing runs", "a", "Running", true, []string{"terminated"}, []string{"waiting", "terminated"}, attach.RemoveVolumes},
+		{"ATT-025", "deleting, nothing runs", "a", "Running", true, []string{"terminated"}, []string{"waiting", "terminated"},
+			attach.RemoveVolumes},
 		{"ATT-025", "deleting, nothing known", "a", "Pending", true, nil, nil, attach.RemoveVolumes},
 		{"ATT-025", "not deleting, nothing runs", "a", "Running", false, nil, []string{"terminated"}, attach.AddVolumes},
 	}
@@ -145,7 +149,8 @@ func TestAttached(t *testing.T) {
 		{"ATT-182", "attached, with an old error", false, storagev1.VolumeAttachmentStatus{Attached: true, AttachError: failure}, true, ""},
 		{"ATT-142", "an error, of whatever attempt", false, storagev1.VolumeAttachmentStatus{AttachError: failure}, false, "no"},
 		{"ATT-141", "a detach error is none", false, storagev1.VolumeAttachmentStatus{DetachError: failure}, false, ""},
-		{"ATT-141", "being deleted comes first", true, storagev1.VolumeAttachmentStatus{Attached: true}, false, "volume attachment is being deleted"},
+		{"ATT-141", "being deleted comes first", true, storagev1.VolumeAttachmentStatus{Attached: true}, false,
+			"volume attachment is being deleted"},
 	}
 	for _, tt := range tests {
 		va := &storagev1.VolumeAttachment{Status: tt.status}

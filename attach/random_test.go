@@ -70,7 +70,8 @@ func history(t *testing.T, seed int64) string {
 		case 3:
 			w.Faults.Crash(fake.Match{Actor: actors.AttachDetach, Verb: "create", Kind: "VolumeAttachment"}, sec).Once()
 		case 4:
-			w.Faults.Add(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"}, api.Fault{Crash: true, Effect: true, Restart: sec}).Once()
+			w.Faults.Add(fake.Match{Actor: actors.Attacher(driver), Verb: "patch", Kind: "VolumeAttachment"},
+				api.Fault{Crash: true, Effect: true, Restart: sec}).Once()
 		}
 		w.Advance(time.Duration(rng.IntN(3000)) * ms)
 		report()

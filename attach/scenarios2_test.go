@@ -115,7 +115,8 @@ func TestScenario13OtherNode(t *testing.T) {
 	}
 	// Operations take 0.5 s each, and alternate at the speed of ticks: about 1.2 s for both.
 	if creates != 1 || deletes < 14 || warnings < 14 {
-		t.Errorf("ATT-089: %d created, %d deletions, %d warnings in 20 s, want 1 and at least 14 each:\n%s", creates, deletes, warnings, strings.Join(got, "\n"))
+		t.Errorf("ATT-089: %d created, %d deletions, %d warnings in 20 s, want 1 and at least 14 each:\n%s", creates, deletes, warnings,
+			strings.Join(got, "\n"))
 	}
 	broken.Times(1)
 	refused.Times(1)
@@ -407,7 +408,8 @@ func TestScenario23LateBinding(t *testing.T) {
 		w.Advance(3*minute - 11*sec)
 		w.want("ATT-031: nothing tries again before the list")
 		w.Advance(sec)
-		w.want("ATT-035", "3m0.1s create VA h2@a", "3m0.1s Attach h2@a OK", `3m0.6s default/p Normal SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv2" `, "3m0.7s node a [h2]")
+		w.want("ATT-035", "3m0.1s create VA h2@a", "3m0.1s Attach h2@a OK",
+			`3m0.6s default/p Normal SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv2" `, "3m0.7s node a [h2]")
 	})
 }
 
@@ -424,11 +426,13 @@ func TestScenario24VolumeDeleted(t *testing.T) {
 	}
 	name := "pv1"
 	w.Create(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "new"},
-		Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "b", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}})
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "b",
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}}})
 	w.Advance(sec)
 	other, _ := w.Store().Attachments.Get("new")
 	if other.Status.AttachError == nil || len(other.Finalizers) > 0 {
-		t.Errorf("ATT-172, ATT-173: the new VolumeAttachment has error %v and finalizers %v, want an error and none", other.Status.AttachError, other.Finalizers)
+		t.Errorf("ATT-172, ATT-173: the new VolumeAttachment has error %v and finalizers %v, want an error and none", other.Status.AttachError,
+			other.Finalizers)
 	}
 	w.log()
 	w.delete(other)

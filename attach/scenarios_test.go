@@ -42,8 +42,10 @@ func TestScenario01Attach(t *testing.T) {
 		"650ms node a [h1]",
 	)
 	va := w.va("a")
-	if !va.Status.Attached || va.Annotations["csi.alpha.kubernetes.io/node-id"] != "id-a" || len(va.Finalizers) != 1 || va.Finalizers[0] != "external-attacher/d" {
-		t.Errorf("ATT-005, ATT-172: the VolumeAttachment has finalizers %v, annotations %v, attached %v", va.Finalizers, va.Annotations, va.Status.Attached)
+	if !va.Status.Attached || va.Annotations["csi.alpha.kubernetes.io/node-id"] != "id-a" || len(va.Finalizers) != 1 ||
+		va.Finalizers[0] != "external-attacher/d" {
+		t.Errorf("ATT-005, ATT-172: the VolumeAttachment has finalizers %v, annotations %v, attached %v", va.Finalizers, va.Annotations,
+			va.Status.Attached)
 	}
 	pv, _ := w.Store().Volumes.Get("pv1")
 	if len(pv.Finalizers) == 0 || pv.Finalizers[len(pv.Finalizers)-1] != "external-attacher/d" {

@@ -98,8 +98,10 @@ func TestActualWorld(t *testing.T) {
 		{"ATT-042", "attached, assumed to be mounted", []step{attachIt}, attached, yes, no, yes, yes},
 		{"ATT-044", "uncertain, assumed to be mounted", []step{uncertainIt}, uncertain, yes, no, no, no},
 		{"ATT-042", "attached again is nothing to write", []step{attachIt, write, attachIt}, attached, yes, no, yes, no},
-		{"ATT-042", "attached again leaves alone what is in use, and the request", []step{attachIt, unuse, request, attachIt}, attached, no, yes, yes, yes},
-		{"ATT-042", "uncertain after attached: reported as before", []step{attachIt, write, unuse, request, uncertainIt}, uncertain, no, yes, yes, no},
+		{"ATT-042", "attached again leaves alone what is in use, and the request", []step{attachIt, unuse, request, attachIt}, attached, no,
+			yes, yes, yes},
+		{"ATT-042", "uncertain after attached: reported as before", []step{attachIt, write, unuse, request, uncertainIt}, uncertain, no, yes,
+			yes, no},
 		{"ATT-046", "attached and not reported", []step{attachIt, unreport}, attached, yes, no, no, yes},
 		{"ATT-046", "attached after uncertain", []step{uncertainIt, unuse, attachIt}, attached, no, no, yes, yes},
 		{"ATT-048", "uncertain and reported", []step{attachIt, unreport, uncertainIt, reportIt}, uncertain, yes, no, yes, yes},
@@ -182,8 +184,10 @@ func TestAttachedPatch(t *testing.T) {
 	}{
 		{"ATT-114", "equal", list("v"), list("v"), `{}`},
 		{"ATT-114", "both empty", nil, nil, `{}`},
-		{"ATT-110", "as a whole", list("v"), list("u", "v"), `{"status":{"volumesAttached":[{"name":"u","devicePath":""},{"name":"v","devicePath":""}]}}`},
-		{"ATT-110", "a reorder is a change", list("v", "u"), list("u", "v"), `{"status":{"volumesAttached":[{"name":"u","devicePath":""},{"name":"v","devicePath":""}]}}`},
+		{"ATT-110", "as a whole", list("v"), list("u", "v"),
+			`{"status":{"volumesAttached":[{"name":"u","devicePath":""},{"name":"v","devicePath":""}]}}`},
+		{"ATT-110", "a reorder is a change", list("v", "u"), list("u", "v"),
+			`{"status":{"volumesAttached":[{"name":"u","devicePath":""},{"name":"v","devicePath":""}]}}`},
 		{"ATT-110", "empty is removed", list("v"), nil, `{"status":{"volumesAttached":null}}`},
 	}
 	for _, tt := range tests {

@@ -146,7 +146,8 @@ func TestLimitPeriod(t *testing.T) {
 			w.until(30)
 			w.deleteDriver()
 			w.until(45)
-			w.Create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName}, Spec: storagev1.CSIDriverSpec{NodeAllocatableUpdatePeriodSeconds: new(int64(20))}})
+			w.Create(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driverName},
+				Spec: storagev1.CSIDriverSpec{NodeAllocatableUpdatePeriodSeconds: new(int64(20))}})
 		}, []string{"1m5s update d=3"}},
 		{"MNT-360", "the driver goes", func(w *fixture) {
 			w.driver.SetAttachLimit("", 3)

@@ -86,17 +86,19 @@ func TestOnlineExpansionEnds(t *testing.T) {
 			steps:  []string{note, "NodeExpand h1 = NotFound", "patch-status 1Gi NodeResizeInfeasible"},
 			claim:  "1Gi of 2Gi NodeResizeInfeasible" + conditions,
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = NotFound desc = no")}, size: "1Gi"},
-		{rule: "MNT-418", name: "another error, then success", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
-			steps: []string{note, "NodeExpand h1 = Internal", note, note, "NodeExpand h1", "patch-status 2Gi "},
-			claim: "2Gi of 2Gi Other",
+		{rule: "MNT-418", name: "another error, then success",
+			prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
+			steps:   []string{note, "NodeExpand h1 = Internal", note, note, "NodeExpand h1", "patch-status 2Gi "},
+			claim:   "2Gi of 2Gi Other",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no"),
 				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
 		{rule: "MNT-418", name: "the driver cannot", options: []func(*setup){cannot},
 			steps: []string{note, note}, claim: "1Gi of 2Gi NodeResizeInProgress" + conditions,
 			events: []string{failure("NodeExpand is not supported by the CSI driver d")}, size: "1Gi"},
-		{rule: "MNT-422", name: "no answer is a final error", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.DeadlineExceeded).Times(1) },
-			steps: []string{note, "NodeExpand h1 = DeadlineExceeded", note, note, "NodeExpand h1", "patch-status 2Gi "},
-			claim: "2Gi of 2Gi Other",
+		{rule: "MNT-422", name: "no answer is a final error",
+			prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.DeadlineExceeded).Times(1) },
+			steps:   []string{note, "NodeExpand h1 = DeadlineExceeded", note, note, "NodeExpand h1", "patch-status 2Gi "},
+			claim:   "2Gi of 2Gi Other",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume : rpc error: code = DeadlineExceeded desc = no"),
 				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
 		{rule: "MNT-430", name: "a claim that has lost its capacity", change: func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = nil },
@@ -113,19 +115,25 @@ func TestOnlineExpansionEnds(t *testing.T) {
 			claim: "2Gi of 2Gi Resizing Other FileSystemResizePending", size: "2Gi"},
 		{rule: "MNT-412", name: "another node was first, but every node expands", options: []func(*setup){many}, change: done,
 			steps: []string{"NodeExpand h1"}, claim: "2Gi of 2Gi Resizing Other FileSystemResizePending",
-			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
-		{rule: "MNT-412", name: "the controller did it all", change: done, claim: "2Gi of 2Gi Resizing Other FileSystemResizePending", size: "2Gi"},
+			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded,
+				"FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
+		{rule: "MNT-412", name: "the controller did it all", change: done, claim: "2Gi of 2Gi Resizing Other FileSystemResizePending",
+			size: "2Gi"},
 		{rule: "MNT-421", name: "without notes", change: legacy, steps: []string{"NodeExpand h1", "patch-status 2Gi "}, claim: "2Gi of 0 Other",
-			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
+			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded,
+				"FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
 		{rule: "MNT-421", name: "without notes, and the claim has it", change: func(c *corev1.PersistentVolumeClaim) { done(c); legacy(c) },
 			steps: []string{"NodeExpand h1"}, claim: "2Gi of 0 Resizing Other FileSystemResizePending",
-			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
+			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded,
+				"FileSystemResizeSuccessful default/c1: " + succeeded}, size: "2Gi"},
 		{rule: "MNT-421", name: "without notes, and the driver cannot", options: []func(*setup){cannot}, change: legacy,
 			claim: "1Gi of 0 Resizing Other FileSystemResizePending", size: "2Gi"},
-		{rule: "MNT-421", name: "without notes, in use", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.FailedPrecondition) }, change: legacy,
+		{rule: "MNT-421", name: "without notes, in use",
+			prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.FailedPrecondition) }, change: legacy,
 			steps: []string{"NodeExpand h1 = FailedPrecondition"}, claim: "1Gi of 0 Resizing Other FileSystemResizePending", size: "2Gi"},
-		{rule: "MNT-421", name: "without notes, infeasible", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.OutOfRange) }, change: legacy,
-			steps: []string{"NodeExpand h1 = OutOfRange"}, claim: "1Gi of 0 Resizing Other FileSystemResizePending",
+		{rule: "MNT-421", name: "without notes, infeasible", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.OutOfRange) },
+			change: legacy,
+			steps:  []string{"NodeExpand h1 = OutOfRange"}, claim: "1Gi of 0 Resizing Other FileSystemResizePending",
 			events: []string{failure("Expander.NodeExpand failed to expand the volume rpc error: code = OutOfRange desc = no")}, size: "1Gi"},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
@@ -183,7 +191,8 @@ func TestExpansionNotesFail(t *testing.T) {
 		t.Run(tc.rule, func(t *testing.T) {
 			w := newFixture(t)
 			w.run("p1")
-			w.Faults.Fail(fake.Match{Target: api.APIServer, Verb: "patch-status", Kind: string(api.PersistentVolumeClaim)}, fmt.Errorf("no")).Skip(tc.after).Times(1)
+			w.Faults.Fail(fake.Match{Target: api.APIServer, Verb: "patch-status", Kind: string(api.PersistentVolumeClaim)},
+				fmt.Errorf("no")).Skip(tc.after).Times(1)
 			w.grow("2Gi")
 			w.Advance(62 * time.Second)
 			want(t, "steps", w.steps(), tc.steps)

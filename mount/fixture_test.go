@@ -159,7 +159,8 @@ func (w *fixture) attachment(h string, change func(*storagev1.VolumeAttachment))
 	w.T.Helper()
 	pv := "pv" + strings.TrimPrefix(h, "h")
 	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: objects.AttachmentName(h, driverName, nodeName)}}
-	va.Spec = storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: nodeName, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}
+	va.Spec = storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: nodeName,
+		Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}
 	change(va)
 	w.Load(va)
 }

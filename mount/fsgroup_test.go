@@ -37,7 +37,8 @@ func TestSlowGroupChange(t *testing.T) {
 	want(t, "MNT-333: phase", w.phase("p1"), corev1.PodPending)
 	dir := string(w.stored("p1").UID) + "/volumes/kubernetes.io~csi/pv1/mount"
 	events := w.events()
-	if len(events) != 3 || !strings.HasPrefix(events[0], "VolumePermissionChangeInProgress default/p1: Setting volume ownership for "+dir+" is taking longer than expected") {
+	if len(events) != 3 || !strings.HasPrefix(events[0],
+		"VolumePermissionChangeInProgress default/p1: Setting volume ownership for "+dir+" is taking longer than expected") {
 		t.Fatalf("MNT-012: events = %q", events)
 	}
 	for i, seconds := range []int{90, 150} {

@@ -190,7 +190,8 @@ func TestReconstruct(t *testing.T) {
 	w := newFixture(t, func(s *setup) { s.backends = []storage.Backend{fake.NFS()} })
 	k := w.node.kubelet
 	fs, l := w.node.disk, k.layout
-	w.OK(fs.WriteMetadata(l.PodVolume("u", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
+	w.OK(fs.WriteMetadata(l.PodVolume("u", "kubernetes.io/csi", "pv1")+"/"+disk.MetadataFile,
+		disk.Metadata{SpecName: "pv1", Driver: driverName, Handle: handle}))
 	w.OK(fs.WriteMetadata(l.CSIDeviceData("pv2")+"/"+disk.MetadataFile, disk.Metadata{SpecName: "pv2", Driver: driverName, Handle: "h2"}))
 	w.OK(fs.Mkdir(l.PodVolume("u", "kubernetes.io/csi", "lost")))
 	w.OK(fs.Mkdir(l.PodVolume("u", "kubernetes.io/local-volume", "dir")))

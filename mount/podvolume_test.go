@@ -49,11 +49,14 @@ func TestPodVolumes(t *testing.T) {
 		{"MNT-310", "emptyDir in memory", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}},
 			[]string{"plugins/kubernetes.io~empty-dir/v/", "plugins/kubernetes.io~empty-dir/v/ready", "volumes/kubernetes.io~empty-dir/v/*"}},
 		{"MNT-039", "configMap", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}}},
-			[]string{"plugins/kubernetes.io~empty-dir/wrapped_v/", "plugins/kubernetes.io~empty-dir/wrapped_v/ready", "volumes/kubernetes.io~configmap/v/"}},
+			[]string{"plugins/kubernetes.io~empty-dir/wrapped_v/", "plugins/kubernetes.io~empty-dir/wrapped_v/ready",
+				"volumes/kubernetes.io~configmap/v/"}},
 		{"MNT-310", "secret", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
-			[]string{"plugins/kubernetes.io~empty-dir/wrapped_v/", "plugins/kubernetes.io~empty-dir/wrapped_v/ready", "volumes/kubernetes.io~secret/v/*"}},
+			[]string{"plugins/kubernetes.io~empty-dir/wrapped_v/", "plugins/kubernetes.io~empty-dir/wrapped_v/ready",
+				"volumes/kubernetes.io~secret/v/*"}},
 		{"MNT-310", "downwardAPI", corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: labels}},
-			[]string{"plugins/kubernetes.io~empty-dir/wrapped_v/", "plugins/kubernetes.io~empty-dir/wrapped_v/ready", "volumes/kubernetes.io~downward-api/v/*"}},
+			[]string{"plugins/kubernetes.io~empty-dir/wrapped_v/", "plugins/kubernetes.io~empty-dir/wrapped_v/ready",
+				"volumes/kubernetes.io~downward-api/v/*"}},
 		{"MNT-313", "image", corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "example.com/x"}}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -36,12 +36,15 @@ func TestExpansionAtMount(t *testing.T) {
 		phase      corev1.PodPhase
 	}{
 		{rule: "MNT-410", name: "after SetUp",
-			steps:  []string{"Stage h1", "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
-			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
-		{rule: "MNT-419", name: "in use does not keep the pod waiting", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.FailedPrecondition) },
-			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = FailedPrecondition", note}, phase: corev1.PodRunning},
+			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
+			events: []string{"FileSystemResizeSuccessful default/p1: " + succeeded,
+				"FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
+		{rule: "MNT-419", name: "in use does not keep the pod waiting",
+			prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.FailedPrecondition) },
+			steps:   []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = FailedPrecondition", note}, phase: corev1.PodRunning},
 		{rule: "MNT-198", name: "a final error keeps it", prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal).Times(1) },
-			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1", "patch-status 2Gi "},
+			steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1",
+				"patch-status 2Gi "},
 			events: []string{`FailedMount default/p1: MountVolume.Setup failed while expanding volume for volume "pv1" : Expander.NodeExpand failed to expand the volume : rpc error: code = Internal desc = no`,
 				"FileSystemResizeSuccessful default/p1: " + succeeded, "FileSystemResizeSuccessful default/c1: " + succeeded}, phase: corev1.PodRunning},
 		{rule: "MNT-410", name: "the controller is not so far", prepare: func(w *fixture) {
@@ -49,13 +52,17 @@ func TestExpansionAtMount(t *testing.T) {
 				objects.SetResizeStatus(c, corev1.PersistentVolumeClaimControllerResizeInProgress)
 			})
 		}, steps: []string{"Stage h1", "Publish h1"}, phase: corev1.PodRunning},
-		{rule: "MNT-229", name: "a device that cannot", options: []func(*setup){block}, prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal) },
-			pod: fake.BlockClaims("c1"), steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note, "NodeExpand h1 = Internal", note},
+		{rule: "MNT-229", name: "a device that cannot", options: []func(*setup){block},
+			prepare: func(w *fixture) { w.failing(storage.NodeExpand, storage.Internal) },
+			pod:     fake.BlockClaims("c1"), steps: []string{"Stage h1", "Publish h1", note, "NodeExpand h1 = Internal", note, "Publish h1", note,
+				"NodeExpand h1 = Internal", note},
 			phase: corev1.PodPending},
 		{rule: "MNT-430", name: "a claim that has lost its capacity", prepare: loseCapacity,
-			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(success, success), phase: corev1.PodPending},
+			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(success,
+				success), phase: corev1.PodPending},
 		{rule: "MNT-430", name: "the same of a device", options: []func(*setup){block}, prepare: loseCapacity, pod: fake.BlockClaims("c1"),
-			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(success, success), phase: corev1.PodPending},
+			steps: []string{"Stage h1", "Publish h1", note0, "NodeExpand h1", "Publish h1", note0, "NodeExpand h1"}, events: slices.Concat(success,
+				success), phase: corev1.PodPending},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
 			w := newFixture(t, tc.options...)
@@ -144,7 +151,8 @@ func TestReadOnlyIsNotExpanded(t *testing.T) {
 		k := w.node.kubelet
 		want(t, "MNT-429: the pod", k.expansion.writablePair(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p2")
 		k.actual.RemovePodVolume(volumeName, w.stored("p2").UID)
-		want(t, "MNT-429: the pod, if the writer does not have it", k.expansion.writablePair(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p1")
+		want(t, "MNT-429: the pod, if the writer does not have it",
+			k.expansion.writablePair(volumes.DesiredPair{Volume: v, Pod: dp}).Pod.Pod.Name, "p1")
 	})
 }
 

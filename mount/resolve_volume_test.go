@@ -25,21 +25,34 @@ func TestResolve(t *testing.T) {
 		gone       string
 		want       string
 	}{
-		{rule: "MNT-072a", name: "no claim of an ephemeral volume", options: []fake.Option{fake.Ephemeral("x", "1Gi", "")}, want: "error processing PVC default/p-x: failed to fetch PVC from API server: persistentvolumeclaims \"p-x\" not found"},
-		{rule: "MNT-072a", name: "no claim", gone: "claim", want: prefix + `failed to fetch PVC from API server: persistentvolumeclaims "c1" not found`},
-		{rule: "MNT-072b", name: "a claim that goes", claim: func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp, c.Finalizers = &now, []string{"x"} }, want: prefix + "PVC is being deleted"},
-		{rule: "MNT-072c", name: "a claim that waits", claim: func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }, want: prefix + "PVC is not bound"},
-		{rule: "MNT-072d", name: "a claim without a volume", claim: func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "" }, want: prefix + "PVC has empty pvc.Spec.VolumeName"},
-		{rule: "MNT-072f", name: "no volume", gone: "volume", want: prefix + `failed to fetch PV pv1 from API server: persistentvolumes "pv1" not found`},
-		{rule: "MNT-072g", name: "a volume without a claim", volume: func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }, want: prefix + "found PV object pv1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
-		{rule: "MNT-072h", name: "a volume of another claim", volume: func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "x" }, want: prefix + "found PV object pv1 but its pv.Spec.ClaimRef.UID x does not point to claim.UID uid-c1"},
-		{rule: "MNT-072k", name: "a device is mounted", volume: func(v *corev1.PersistentVolume) { mode := corev1.PersistentVolumeBlock; v.Spec.VolumeMode = &mode }, want: "volume data has volumeMode Block, but is specified in volumeMounts"},
-		{rule: "MNT-072l", name: "a file system as a device", options: []fake.Option{fake.BlockClaims("c1")}, want: "volume c1 has volumeMode Filesystem, but is specified in volumeDevices"},
+		{rule: "MNT-072a", name: "no claim of an ephemeral volume", options: []fake.Option{fake.Ephemeral("x", "1Gi", "")},
+			want: "error processing PVC default/p-x: failed to fetch PVC from API server: persistentvolumeclaims \"p-x\" not found"},
+		{rule: "MNT-072a", name: "no claim", gone: "claim",
+			want: prefix + `failed to fetch PVC from API server: persistentvolumeclaims "c1" not found`},
+		{rule: "MNT-072b", name: "a claim that goes", claim: func(c *corev1.PersistentVolumeClaim) {
+			c.DeletionTimestamp, c.Finalizers = &now,
+				[]string{"x"}
+		}, want: prefix + "PVC is being deleted"},
+		{rule: "MNT-072c", name: "a claim that waits", claim: func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending },
+			want: prefix + "PVC is not bound"},
+		{rule: "MNT-072d", name: "a claim without a volume", claim: func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "" },
+			want: prefix + "PVC has empty pvc.Spec.VolumeName"},
+		{rule: "MNT-072f", name: "no volume", gone: "volume",
+			want: prefix + `failed to fetch PV pv1 from API server: persistentvolumes "pv1" not found`},
+		{rule: "MNT-072g", name: "a volume without a claim", volume: func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil },
+			want: prefix + "found PV object pv1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
+		{rule: "MNT-072h", name: "a volume of another claim", volume: func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "x" },
+			want: prefix + "found PV object pv1 but its pv.Spec.ClaimRef.UID x does not point to claim.UID uid-c1"},
+		{rule: "MNT-072k", name: "a device is mounted",
+			volume: func(v *corev1.PersistentVolume) { mode := corev1.PersistentVolumeBlock; v.Spec.VolumeMode = &mode }, want: "volume data has volumeMode Block, but is specified in volumeMounts"},
+		{rule: "MNT-072l", name: "a file system as a device", options: []fake.Option{fake.BlockClaims("c1")},
+			want: "volume c1 has volumeMode Filesystem, but is specified in volumeDevices"},
 		{rule: "MNT-073", name: "a volume in another phase", volume: func(v *corev1.PersistentVolume) {
 			v.Status.Phase, v.Spec.ClaimRef.Name = corev1.VolumeAvailable, "other"
 		}, want: ""},
 		{rule: "MNT-047", name: "a source that no plugin supports", volume: func(v *corev1.PersistentVolume) {
-			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Glusterfs: &corev1.GlusterfsPersistentVolumeSource{EndpointsName: "e", Path: "/"}}
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Glusterfs: &corev1.GlusterfsPersistentVolumeSource{EndpointsName: "e",
+				Path: "/"}}
 		}, want: `failed to get Plugin from volumeSpec for volume "pv1" err=no volume plugin matched`},
 	} {
 		t.Run(tc.rule+" "+tc.name, func(t *testing.T) {
@@ -73,7 +86,8 @@ func TestResolve(t *testing.T) {
 		})
 	}
 	// MNT-072j: only an API server without defaults has such a volume.
-	if err := checkMode("data", &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}, nil, nil); err == nil || err.Error() != "cannot get volumeMode for volume: pv" {
+	if err := checkMode("data", &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}, nil, nil); err == nil ||
+		err.Error() != "cannot get volumeMode for volume: pv" {
 		t.Errorf("MNT-072j: checkMode = %v", err)
 	}
 }

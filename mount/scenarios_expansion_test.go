@@ -38,7 +38,8 @@ func TestScenario21ExpansionFailures(t *testing.T) {
 		w.run("p1")
 		w.grow("2Gi")
 		w.Advance(5 * time.Minute)
-		want(t, "MNT-419: steps", w.steps(), []string{"patch-status 1Gi NodeResizeInProgress", "NodeExpand h1 = FailedPrecondition", "patch-status 1Gi NodeResizeInProgress"})
+		want(t, "MNT-419: steps", w.steps(), []string{"patch-status 1Gi NodeResizeInProgress", "NodeExpand h1 = FailedPrecondition",
+			"patch-status 1Gi NodeResizeInProgress"})
 		want(t, "MNT-418: claim", w.claim(), "1Gi of 2Gi NodeResizeInProgress Resizing Other FileSystemResizePending NodeResizeError")
 		want(t, "MNT-419: events", w.events(), nil)
 		want(t, "MNT-419: the pod", w.phase("p1"), corev1.PodRunning)

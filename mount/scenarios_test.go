@@ -94,7 +94,8 @@ func TestScenario04NeverAttached(t *testing.T) {
 	w.Advance(3 * time.Second)
 	want(t, "MNT-003: paused", worker.state == podRetrying, true)
 	want(t, "MNT-900: events", w.events(), nil)
-	want(t, "MNT-352: text", worker.lastError.Error(), "unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded")
+	want(t, "MNT-352: text", worker.lastError.Error(),
+		"unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded")
 	w.attach(handle)
 	w.Advance(11 * time.Second)
 	want(t, "MNT-009: phase", w.phase("p1"), corev1.PodRunning)
@@ -165,7 +166,8 @@ func TestScenario06WrongVolume(t *testing.T) {
 			w.pod("p1", tc.pod...)
 			w.Advance(400 * time.Millisecond)
 			events := w.events()
-			if len(events) != 1 || !strings.HasSuffix(events[0], ": "+tc.want) && !strings.HasSuffix(events[0], "error processing PVC default/c1: "+tc.want) {
+			if len(events) != 1 || !strings.HasSuffix(events[0], ": "+tc.want) &&
+				!strings.HasSuffix(events[0], "error processing PVC default/c1: "+tc.want) {
 				t.Errorf("events = %q, want one that ends in %q", events, tc.want)
 			}
 			want(t, "calls", w.calls(), nil)
@@ -369,10 +371,13 @@ func TestScenario17Block(t *testing.T) {
 	pod, k := w.stored("p1"), w.node.kubelet
 	bind, link := k.layout.CSIMap("pv1")+"/"+string(pod.UID), k.layout.PodDevice(pod.UID, objects.CSIPluginName, "pv1")
 	want(t, "MNT-307: calls", w.calls(), []string{"Stage h1", "Publish h1"})
-	want(t, "MNT-227: bind, link, lock", []bool{w.node.disk.Mounted(bind), w.node.disk.Exists(link), w.node.disk.Locked(bind)}, []bool{true, true, true})
+	want(t, "MNT-227: bind, link, lock", []bool{w.node.disk.Mounted(bind), w.node.disk.Exists(link), w.node.disk.Locked(bind)},
+		[]bool{true, true, true})
 	want(t, "MNT-228: events", w.events(), []string{
-		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" globalMapPath %q`, k.layout.CSIMap("pv1")),
-		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" volumeMapPath %q`, k.layout.PodDevices(pod.UID)+"/kubernetes.io~csi"),
+		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" globalMapPath %q`,
+			k.layout.CSIMap("pv1")),
+		fmt.Sprintf(`SuccessfulMountVolume default/p1: MapVolume.MapPodDevice succeeded for volume "pv1" volumeMapPath %q`,
+			k.layout.PodDevices(pod.UID)+"/kubernetes.io~csi"),
 	})
 	want(t, "MNT-380: phase", w.phase("p1"), corev1.PodRunning)
 	w.Mark()
@@ -447,7 +452,8 @@ func TestScenario23RestartAfterDeletion(t *testing.T) {
 	pod := w.run("p1")
 	w.node.Stop()
 	w.forceDelete("p1")
-	w.Faults.Fail(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.Node)}, storage.Errorf(storage.Unavailable, "no")).Times(7)
+	w.Faults.Fail(fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get", Kind: string(api.Node)},
+		storage.Errorf(storage.Unavailable, "no")).Times(7)
 	w.node.Start()
 	// The first reports use five of the failures, the correction two.
 	w.Advance(90 * time.Millisecond)

@@ -44,21 +44,29 @@ func TestAwaitedRequests(t *testing.T) {
 		skip       int
 		want       time.Duration // after the last sync, or the last report, the next 100 ms; zero is never
 	}{
-		{rule: "MNT-069", name: "a claim is read at the next sync", match: get(api.PersistentVolumeClaim, "default/c1"), after: 30 * time.Second, want: minute},
-		{rule: "MNT-009", name: "which has kept its time", match: get(api.PersistentVolumeClaim, "default/c1"), after: 10*minute + 20*time.Second, want: 11 * minute},
+		{rule: "MNT-069", name: "a claim is read at the next sync", match: get(api.PersistentVolumeClaim, "default/c1"),
+			after: 30 * time.Second, want: minute},
+		{rule: "MNT-009", name: "which has kept its time", match: get(api.PersistentVolumeClaim, "default/c1"),
+			after: 10*minute + 20*time.Second, want: 11 * minute},
 		{rule: "MNT-069", name: "so is its volume", match: get(api.PersistentVolume, "pv1"), after: 150 * time.Second, want: 3 * minute},
-		{rule: "MNT-069", name: "by a fault for whatever kubelets do", match: fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get"}, after: 150 * time.Second, want: 3 * minute},
-		{rule: "MNT-009", name: "calls that a fault leaves alone count", match: get(api.PersistentVolumeClaim, "default/c1"), skip: 4, after: 150 * time.Second, want: 7 * minute},
+		{rule: "MNT-069", name: "by a fault for whatever kubelets do", match: fake.Match{Actor: actors.Kubelet(nodeName), Verb: "get"},
+			after: 150 * time.Second, want: 3 * minute},
+		{rule: "MNT-009", name: "calls that a fault leaves alone count", match: get(api.PersistentVolumeClaim, "default/c1"), skip: 4,
+			after: 150 * time.Second, want: 7 * minute},
 		{rule: "MNT-069", name: "nobody reads another claim", match: get(api.PersistentVolumeClaim, "default/c2"), after: 150 * time.Second},
-		{rule: "MNT-069", name: "or one of which the pod uses no volume", match: get(api.PersistentVolumeClaim, "default/c1"), after: 150 * time.Second,
+		{rule: "MNT-069", name: "or one of which the pod uses no volume", match: get(api.PersistentVolumeClaim, "default/c1"),
+			after:  150 * time.Second,
 			before: func(w *fixture) { w.forceDelete("p1") }},
 		{rule: "MNT-380", name: "the status of a pod that goes on is not read", match: get(api.Pod, "default/p1"), after: 150 * time.Second},
 		{rule: "MNT-172", name: "neither is its Node", match: get(api.Node, nodeName), after: 150 * time.Second},
-		{rule: "MNT-172", name: "unless the watch does not show it", match: get(api.Node, nodeName), after: 155 * time.Second, want: 160 * time.Second,
+		{rule: "MNT-172", name: "unless the watch does not show it", match: get(api.Node, nodeName), after: 155 * time.Second,
+			want:   160 * time.Second,
 			before: func(w *fixture) { _, err := w.Store().Nodes.Delete(nodeName, deleteNow); w.OK(err) }},
-		{rule: "MNT-008", name: "an unchanged report is made", match: fake.Match{Verb: "patch-status", Kind: string(api.Node)}, after: 62 * minute,
-			want: 13 * (5*minute + 10*time.Second)},
-		{rule: "MNT-925", name: "a claim whose volume has grown is read in each pass", match: get(api.PersistentVolumeClaim, "default/c1"), after: 30*time.Second + 20*time.Millisecond,
+		{rule: "MNT-008", name: "an unchanged report is made", match: fake.Match{Verb: "patch-status", Kind: string(api.Node)},
+			after: 62 * minute,
+			want:  13 * (5*minute + 10*time.Second)},
+		{rule: "MNT-925", name: "a claim whose volume has grown is read in each pass", match: get(api.PersistentVolumeClaim, "default/c1"),
+			after: 30*time.Second + 20*time.Millisecond,
 			before: func(w *fixture) {
 				w.grow("2Gi", func(c *corev1.PersistentVolumeClaim) { objects.SetResizeStatus(c, infeasible) })
 				w.Advance(2 * minute)

@@ -134,7 +134,8 @@ func TestMapFailsAfterPublish(t *testing.T) {
 	w.Mark()
 	w.Advance(200 * time.Millisecond)
 	want(t, "MNT-918: state", w.state(pod.UID), "VolumeMountUncertain DeviceGloballyMounted")
-	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0], `FailedMapVolume default/p1: MapVolume.MapBlockVolume failed for volume "pv1"`) {
+	if events := w.events(); len(events) != 1 || !strings.HasPrefix(events[0],
+		`FailedMapVolume default/p1: MapVolume.MapBlockVolume failed for volume "pv1"`) {
 		t.Errorf("MNT-227, MNT-391: events = %q", events)
 	}
 	w.node.disk.Break(link, nil)
@@ -156,9 +157,12 @@ func TestMapSteps(t *testing.T) {
 		event  string
 		state  string
 	}{
-		{"MNT-222", func(w *fixture) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) }, "MapVolume.WaitForAttach failed", "VolumeNotMounted DeviceNotMounted"},
-		{"MNT-223", func(w *fixture) { w.failing(storage.Stage, storage.DeadlineExceeded) }, "MapVolume.SetUpDevice failed", "VolumeNotMounted DeviceMountUncertain"},
-		{"MNT-225", func(w *fixture) { w.failing(storage.Publish, storage.Internal) }, "MapVolume.MapPodDevice failed", "VolumeNotMounted DeviceGloballyMounted"},
+		{"MNT-222", func(w *fixture) { w.attachment(handle, func(*storagev1.VolumeAttachment) {}) }, "MapVolume.WaitForAttach failed",
+			"VolumeNotMounted DeviceNotMounted"},
+		{"MNT-223", func(w *fixture) { w.failing(storage.Stage, storage.DeadlineExceeded) }, "MapVolume.SetUpDevice failed",
+			"VolumeNotMounted DeviceMountUncertain"},
+		{"MNT-225", func(w *fixture) { w.failing(storage.Publish, storage.Internal) }, "MapVolume.MapPodDevice failed",
+			"VolumeNotMounted DeviceGloballyMounted"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			w := newFixture(t, func(s *setup) { s.volume = []fake.Option{fake.Block()} })

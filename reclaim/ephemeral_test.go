@@ -61,14 +61,18 @@ func TestEphemeral(t *testing.T) {
 		{rule: "EPH-001", name: "a pod that is being deleted", pod: pod(terminating)},
 		{rule: "EPH-001", name: "the phase does not count (edge 24)", pod: pod(completed), writes: []string{create}},
 		{rule: "EPH-002", name: "volumes in order", pod: pod(second), writes: []string{create, "create PersistentVolumeClaim/default/p-cache"}},
-		{rule: "EPH-002", name: "the first failure ends the sync", pod: pod(second), claims: []api.Object{scratchClaim(nil)}, events: []string{notOwner}},
-		{rule: "EPH-002", name: "what was done before stays", pod: pod(second), claims: []api.Object{foreign("p-cache")}, writes: []string{create},
+		{rule: "EPH-002", name: "the first failure ends the sync", pod: pod(second), claims: []api.Object{scratchClaim(nil)},
+			events: []string{notOwner}},
+		{rule: "EPH-002", name: "what was done before stays", pod: pod(second), claims: []api.Object{foreign("p-cache")},
+			writes: []string{create},
 			events: []string{"Warning FailedBinding: ephemeral volume cache: PVC default/p-cache was not created for pod default/p (pod is not owner)"}},
 		{rule: "EPH-003", name: "the name is pod-volume", pod: pod(), writes: []string{create}},
 		{rule: "EPH-004", name: "its claim is there", pod: pod(), claims: []api.Object{scratchClaim(pod())}},
 		{rule: "EPH-004", name: "its claim is being deleted", pod: pod(), claims: []api.Object{terminatingClaim}},
-		{rule: "EPH-004", name: "a foreign claim is not adopted (edge 23)", pod: pod(), claims: []api.Object{scratchClaim(nil)}, events: []string{notOwner}},
-		{rule: "EPH-004", name: "nor that of an earlier pod of the name", pod: pod(), claims: []api.Object{scratchClaim(other)}, events: []string{notOwner}},
+		{rule: "EPH-004", name: "a foreign claim is not adopted (edge 23)", pod: pod(), claims: []api.Object{scratchClaim(nil)},
+			events: []string{notOwner}},
+		{rule: "EPH-004", name: "nor that of an earlier pod of the name", pod: pod(), claims: []api.Object{scratchClaim(other)},
+			events: []string{notOwner}},
 		{rule: "EPH-005", name: "the claim cannot be created", pod: pod(), prepare: func(w *fixture) {
 			w.fail(actors.Ephemeral, "create PersistentVolumeClaim", errors.New("broken"))
 		}, events: []string{"Warning FailedBinding: ephemeral volume scratch: create PVC p-scratch: broken"}},
@@ -111,7 +115,8 @@ func TestEphemeralClaim(t *testing.T) {
 		t.Fatalf("EPH-005: %d owners, want 1", len(claim.OwnerReferences))
 	}
 	owner := claim.OwnerReferences[0]
-	if owner.APIVersion != "v1" || owner.Kind != "Pod" || owner.Name != "p" || owner.UID != "p-uid" || !*owner.Controller || !*owner.BlockOwnerDeletion {
+	if owner.APIVersion != "v1" || owner.Kind != "Pod" || owner.Name != "p" || owner.UID != "p-uid" || !*owner.Controller ||
+		!*owner.BlockOwnerDeletion {
 		t.Errorf("API-276: owner %+v", owner)
 	}
 	if !objects.OwnsClaim(pod, claim) {

@@ -190,7 +190,8 @@ func (h *host) PodsUsing(claimKey string) []*corev1.Pod {
 	return pods
 }
 
-func (h *host) SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, message string) (*corev1.PersistentVolume, error) {
+func (h *host) SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase,
+	message string) (*corev1.PersistentVolume, error) {
 	if pv.Status.Phase == phase {
 		return pv, nil
 	}
@@ -200,7 +201,8 @@ func (h *host) SetVolumePhase(p *engine.Process, pv *corev1.PersistentVolume, ph
 	return p.API().Volumes.UpdateStatus(p, &edited)
 }
 
-func (h *host) SetVolumePhaseWithEvent(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType, reason, message string) (*corev1.PersistentVolume, error) {
+func (h *host) SetVolumePhaseWithEvent(p *engine.Process, pv *corev1.PersistentVolume, phase corev1.PersistentVolumePhase, eventType,
+	reason, message string) (*corev1.PersistentVolume, error) {
 	if pv.Status.Phase == phase {
 		return pv, nil
 	}

@@ -28,15 +28,19 @@ func TestVolumeProtection(t *testing.T) {
 		gone       bool
 	}{
 		{rule: "PROT-010", name: "in order: nothing", pv: newVolume(), want: []string{objects.VolumeProtectionFinalizer}},
-		{rule: "PROT-010", name: "terminating without the finalizer: nothing", pv: newVolume(terminating, finalizers("example.com/x")), want: []string{"example.com/x"}},
+		{rule: "PROT-010", name: "terminating without the finalizer: nothing", pv: newVolume(terminating, finalizers("example.com/x")),
+			want: []string{"example.com/x"}},
 		{rule: "PROT-011", name: "the finalizer is missing: added at the end", pv: newVolume(finalizers("example.com/x")),
 			writes: []string{"update PersistentVolume/pv1"}, want: []string{"example.com/x", objects.VolumeProtectionFinalizer}},
-		{rule: "PROT-011", name: "terminating and Released: removed", pv: newVolume(terminating, finalizers(objects.VolumeProtectionFinalizer, "example.com/x")),
+		{rule: "PROT-011", name: "terminating and Released: removed",
+			pv:     newVolume(terminating, finalizers(objects.VolumeProtectionFinalizer, "example.com/x")),
 			writes: []string{"update PersistentVolume/pv1"}, want: []string{"example.com/x"}},
 		{rule: "PROT-011", name: "the last finalizer: gone", pv: newVolume(terminating),
 			writes: []string{"update PersistentVolume/pv1"}, gone: true},
-		{rule: "PROT-012", name: "terminating and Bound: kept", pv: newVolume(terminating, phase(corev1.VolumeBound)), want: []string{objects.VolumeProtectionFinalizer}},
-		{rule: "PROT-012", name: "Bound without claimRef: kept", pv: newVolume(terminating, phase(corev1.VolumeBound), claimRef(nil)), want: []string{objects.VolumeProtectionFinalizer}},
+		{rule: "PROT-012", name: "terminating and Bound: kept", pv: newVolume(terminating, phase(corev1.VolumeBound)),
+			want: []string{objects.VolumeProtectionFinalizer}},
+		{rule: "PROT-012", name: "Bound without claimRef: kept", pv: newVolume(terminating, phase(corev1.VolumeBound), claimRef(nil)),
+			want: []string{objects.VolumeProtectionFinalizer}},
 		{rule: "PROT-012", name: "Available with claimRef: lost (edge 22)", pv: newVolume(terminating, phase(corev1.VolumeAvailable)),
 			writes: []string{"update PersistentVolume/pv1"}, gone: true},
 	}
@@ -165,7 +169,8 @@ func TestTerminated(t *testing.T) {
 		{"RECL-066", "deleted, nothing runs", true, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting, ended}}, true},
 		{"RECL-066", "deleted, a container runs", true, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended, running}}, false},
 		{"RECL-066", "deleted, an init container runs", true, corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{running}}, false},
-		{"RECL-066", "deleted, an ephemeral container runs", true, corev1.PodStatus{EphemeralContainerStatuses: []corev1.ContainerStatus{running}}, false},
+		{"RECL-066", "deleted, an ephemeral container runs", true,
+			corev1.PodStatus{EphemeralContainerStatuses: []corev1.ContainerStatus{running}}, false},
 		{"RECL-066", "not deleted, nothing runs", false, corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended}}, false},
 	}
 	for _, test := range tests {
@@ -209,13 +214,16 @@ func TestClaimProtection(t *testing.T) {
 		gone       bool
 		finalizers []string
 	}{
-		{rule: "PROT-020", name: "in order: nothing", objects: []api.Object{newClaim("c1", "", "")}, finalizers: []string{objects.ClaimProtectionFinalizer}},
-		{rule: "PROT-020", name: "terminating without the finalizer: nothing", objects: []api.Object{doneOtherwise}, finalizers: []string{"example.com/x"}},
+		{rule: "PROT-020", name: "in order: nothing", objects: []api.Object{newClaim("c1", "", "")},
+			finalizers: []string{objects.ClaimProtectionFinalizer}},
+		{rule: "PROT-020", name: "terminating without the finalizer: nothing", objects: []api.Object{doneOtherwise},
+			finalizers: []string{"example.com/x"}},
 		{rule: "PROT-023", name: "missing: added at the end", objects: []api.Object{unprotected},
 			writes: []string{"update PersistentVolumeClaim/default/c1"}, finalizers: []string{"example.com/x", objects.ClaimProtectionFinalizer}},
 		{rule: "PROT-023", name: "terminating and unused: removed", objects: []api.Object{deletedClaim("c1")},
 			writes: []string{"update PersistentVolumeClaim/default/c1"}, gone: true},
-		{rule: "PROT-023", name: "terminating and used: kept", objects: []api.Object{deletedClaim("c1"), newPod("p", "c1")}, finalizers: []string{objects.ClaimProtectionFinalizer}},
+		{rule: "PROT-023", name: "terminating and used: kept", objects: []api.Object{deletedClaim("c1"), newPod("p", "c1")},
+			finalizers: []string{objects.ClaimProtectionFinalizer}},
 		{rule: "PROT-023", name: "terminating, the pod is unscheduled: removed", objects: []api.Object{deletedClaim("c1"), unscheduled},
 			writes: []string{"update PersistentVolumeClaim/default/c1"}, gone: true},
 	}

@@ -46,7 +46,8 @@ func TestProvisionerRetry(t *testing.T) {
 			[]float64{0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811}},
 		{"XPROV-001", "library: 15 s, doubled", setup{options: options.Provisioner{Library: true}}, 5, 830 * time.Second,
 			[]float64{0, 15, 45, 105, 225, 465}},
-		{"XPROV-001", "a short pause of one's own", setup{config: sidecar.Config{RetryStart: time.Second, RetryMax: 2 * time.Second}}, 4, time.Minute,
+		{"XPROV-001", "a short pause of one's own", setup{config: sidecar.Config{RetryStart: time.Second, RetryMax: 2 * time.Second}}, 4,
+			time.Minute,
 			[]float64{0, 1, 3, 5, 7}},
 		{"XPROV-001", "given up after two retries", setup{options: options.Provisioner{GiveUpAfter: 2}}, 9, 830 * time.Second,
 			[]float64{0, 1, 3}},
@@ -103,15 +104,18 @@ func TestProvisionWanted(t *testing.T) {
 		calls      int
 		failures   int // within half a second
 	}{
-		{rule: "XPROV-013a", name: "it has a volume", claim: edit(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv9" }), class: class()},
+		{rule: "XPROV-013a", name: "it has a volume", claim: edit(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv9" }),
+			class: class()},
 		{rule: "XPROV-013b", name: "another driver's", claim: edit(func(c *corev1.PersistentVolumeClaim) {
 			c.Annotations[objects.AnnStorageProvisioner] = "other.example.com"
 		}), class: class()},
-		{rule: "XPROV-013b", name: "the plugin's name alone, before migration", cfg: setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
+		{rule: "XPROV-013b", name: "the plugin's name alone, before migration",
+			cfg: setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
 			claim: edit(func(c *corev1.PersistentVolumeClaim) {
 				c.Annotations[objects.AnnStorageProvisioner] = "kubernetes.io/disk"
 			}), class: class()},
-		{rule: "XPROV-013b", name: "the plugin's name, migrated", cfg: setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
+		{rule: "XPROV-013b", name: "the plugin's name, migrated",
+			cfg: setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
 			claim: edit(func(c *corev1.PersistentVolumeClaim) {
 				c.Annotations[objects.AnnStorageProvisioner] = "kubernetes.io/disk"
 				c.Annotations[objects.AnnMigratedTo] = driverName
@@ -227,18 +231,26 @@ func TestProvisionErrors(t *testing.T) {
 		{rule: "XPROV-026", name: "InvalidArgument", err: code(storage.InvalidArgument),
 			event: "Warning ProvisioningFailed: Volume provisioning failed with infeasible error. Retries will be delayed. " + code(storage.InvalidArgument).Error()},
 		{rule: "XPROV-026", name: "Finished", err: code(storage.Internal), event: failed(code(storage.Internal)), retried: true},
-		{rule: "XPROV-026", name: "Background", err: code(storage.Unavailable), event: failed(code(storage.Unavailable)), retried: true, inProgress: true},
+		{rule: "XPROV-026", name: "Background", err: code(storage.Unavailable), event: failed(code(storage.Unavailable)), retried: true,
+			inProgress: true},
 		{rule: "XPROV-032", name: "not gRPC", err: plain, event: failed(plain), retried: true, inProgress: true},
-		{rule: "XPROV-032", name: "Canceled", err: code(storage.Canceled), event: failed(code(storage.Canceled)), retried: true, inProgress: true},
-		{rule: "XPROV-032", name: "DeadlineExceeded", err: code(storage.DeadlineExceeded), event: failed(code(storage.DeadlineExceeded)), retried: true, inProgress: true},
+		{rule: "XPROV-032", name: "Canceled", err: code(storage.Canceled), event: failed(code(storage.Canceled)), retried: true,
+			inProgress: true},
+		{rule: "XPROV-032", name: "DeadlineExceeded", err: code(storage.DeadlineExceeded), event: failed(code(storage.DeadlineExceeded)),
+			retried: true, inProgress: true},
 		{rule: "XPROV-032", name: "Aborted", err: code(storage.Aborted), event: failed(code(storage.Aborted)), retried: true, inProgress: true},
-		{rule: "XPROV-032", name: "ResourceExhausted without topology", err: code(storage.ResourceExhausted), node: "n1", event: failed(code(storage.ResourceExhausted)), retried: true, node2: "n1"},
-		{rule: "XPROV-032", name: "ResourceExhausted without a node", err: code(storage.ResourceExhausted), topology: true, event: failed(code(storage.ResourceExhausted)), retried: true},
-		{rule: "XPROV-026", name: "Reschedule: the node is given back, no retry (edge 26)", err: code(storage.ResourceExhausted), topology: true, node: "n1", event: failed(code(storage.ResourceExhausted))},
-		{rule: "XPROV-026", name: "Reschedule, but the node cannot be given back", err: code(storage.ResourceExhausted), topology: true, node: "n1",
+		{rule: "XPROV-032", name: "ResourceExhausted without topology", err: code(storage.ResourceExhausted), node: "n1",
+			event: failed(code(storage.ResourceExhausted)), retried: true, node2: "n1"},
+		{rule: "XPROV-032", name: "ResourceExhausted without a node", err: code(storage.ResourceExhausted), topology: true,
+			event: failed(code(storage.ResourceExhausted)), retried: true},
+		{rule: "XPROV-026", name: "Reschedule: the node is given back, no retry (edge 26)", err: code(storage.ResourceExhausted),
+			topology: true, node: "n1", event: failed(code(storage.ResourceExhausted))},
+		{rule: "XPROV-026", name: "Reschedule, but the node cannot be given back", err: code(storage.ResourceExhausted), topology: true,
+			node:    "n1",
 			prepare: func(w *fixture) { w.fail(actorName, "update PersistentVolumeClaim", errors.New("broken")) },
 			event:   failed(code(storage.ResourceExhausted)), retried: true, node2: "n1"},
-		{rule: "XPROV-026", name: "a final error keeps the node (edge 26)", err: code(storage.Internal), topology: true, node: "n1", event: failed(code(storage.Internal)), retried: true, node2: "n1"},
+		{rule: "XPROV-026", name: "a final error keeps the node (edge 26)", err: code(storage.Internal), topology: true, node: "n1",
+			event: failed(code(storage.Internal)), retried: true, node2: "n1"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -325,7 +337,8 @@ func TestProvisionInfeasible(t *testing.T) {
 		w.Delete(api.StorageClass, "fast")
 		w.settle()
 		for entry := range w.Trace().Entries() {
-			if (entry.Type == trace.KeyFailed || entry.Type == trace.OperationFailed) && entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
+			if (entry.Type == trace.KeyFailed || entry.Type == trace.OperationFailed) &&
+				entry.Time.After(engine.DefaultStart.Add(61*time.Second)) && entry.Err.Error() != `storageClass "fast" not found` {
 				t.Errorf("a failure without a class: %v", entry.Err)
 			}
 		}
@@ -440,18 +453,21 @@ func TestProvisionedVolumeVariants(t *testing.T) {
 			func(pv *corev1.PersistentVolume) bool {
 				return maps.Equal(pv.Annotations, map[string]string{objects.AnnProvisionedBy: driverName})
 			}},
-		{"XPROV-030", "the plugin's name in a migrated class (edge 29)", driver{}, setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
+		{"XPROV-030", "the plugin's name in a migrated class (edge 29)", driver{},
+			setup{options: options.Provisioner{AdditionalNames: []string{"kubernetes.io/disk"}}},
 			class(func(c *storagev1.StorageClass) { c.Provisioner = "kubernetes.io/disk" }), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				return pv.Annotations[objects.AnnProvisionedBy] == "kubernetes.io/disk"
 			}},
-		{"XPROV-030", "the driver's size, and its fsType", driver{response: func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 2 << 30 }}, setup{},
+		{"XPROV-030", "the driver's size, and its fsType",
+			driver{response: func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 2 << 30 }}, setup{},
 			class(func(c *storagev1.StorageClass) { c.Parameters = map[string]string{"fstype": "ext4"} }), wantedClaim(),
 			func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.Cmp(resource.MustParse("2Gi")) == 0 && pv.Spec.CSI.FSType == "ext4"
 			}},
-		{"XPROV-030", "a size that is no power of two is written as the API server has it", driver{response: func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 1_500_000_000 }}, setup{},
+		{"XPROV-030", "a size that is no power of two is written as the API server has it",
+			driver{response: func(_ storage.CreateRequest, resp *storage.Volume) { resp.Size = 1_500_000_000 }}, setup{},
 			class(), wantedClaim(), func(pv *corev1.PersistentVolume) bool {
 				capacity := pv.Spec.Capacity[corev1.ResourceStorage]
 				return capacity.String() == "1500M"
@@ -514,7 +530,8 @@ func TestProvisionPreChecks(t *testing.T) {
 			event: "Normal Provisioning: Assuming an external populator will provision the volume", stopped: true},
 		{rule: "XPROV-031", name: "a snapshot", claim: wantedClaim(source("VolumeSnapshot", "s")),
 			event: `Warning ProvisioningFailed: error getting handle for DataSource Type VolumeSnapshot by Name s: volumesnapshots.snapshot.storage.k8s.io "s" not found`},
-		{rule: "XPROV-031", name: "clone", claim: wantedClaim(source("PersistentVolumeClaim", "origin")), objects: []api.Object{origin(nil), originVolume()}},
+		{rule: "XPROV-031", name: "clone", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
+			objects: []api.Object{origin(nil), originVolume()}},
 		{rule: "XPROV-031", name: "clone of nothing", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
 			event: handle + `error getting PVC origin (namespace "default") from api server: persistentvolumeclaim "origin" not found`},
 		{rule: "XPROV-031", name: "clone of a pending claim", claim: wantedClaim(source("PersistentVolumeClaim", "origin")),
@@ -567,7 +584,8 @@ func TestProvisionTopology(t *testing.T) {
 	}
 	allowed := func(zones ...string) func(*storagev1.StorageClass) {
 		return func(c *storagev1.StorageClass) {
-			c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: zone, Values: zones}}}}
+			c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: zone,
+				Values: zones}}}}
 		}
 	}
 	tests := []struct {
@@ -580,18 +598,26 @@ func TestProvisionTopology(t *testing.T) {
 		event      string
 		givenBack  bool
 	}{
-		{rule: "XPROV-031", name: "the selected node's place comes first", objects: cluster, class: class(delayed), claim: wantedClaim(onNode("n2")), requisite: "a b c", preferred: "b c a"},
-		{rule: "XPROV-031", name: "of the allowed places", objects: cluster, class: class(delayed, allowed("c", "b")), claim: wantedClaim(onNode("n2")), requisite: "b c", preferred: "b c"},
-		{rule: "XPROV-031", name: "without a node the claims of a set go round", objects: cluster, class: class(), claim: wantedClaim(), requisite: "a b c", preferred: ""},
-		{rule: "XPROV-031", name: "the node is in no allowed place", objects: cluster, class: class(delayed, allowed("c")), claim: wantedClaim(onNode("n2")),
+		{rule: "XPROV-031", name: "the selected node's place comes first", objects: cluster, class: class(delayed),
+			claim: wantedClaim(onNode("n2")), requisite: "a b c", preferred: "b c a"},
+		{rule: "XPROV-031", name: "of the allowed places", objects: cluster, class: class(delayed, allowed("c", "b")),
+			claim: wantedClaim(onNode("n2")), requisite: "b c", preferred: "b c"},
+		{rule: "XPROV-031", name: "without a node the claims of a set go round", objects: cluster, class: class(), claim: wantedClaim(),
+			requisite: "a b c", preferred: ""},
+		{rule: "XPROV-031", name: "the node is in no allowed place", objects: cluster, class: class(delayed, allowed("c")),
+			claim: wantedClaim(onNode("n2")),
 			event: "error generating accessibility requirements: topology " + zone + `=b from selected node "n2" is not in requisite`},
-		{rule: "XPROV-031", name: "the CSINode is missing", objects: []api.Object{node("n1", zoneOf("a"))}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the CSINode is missing", objects: []api.Object{node("n1", zoneOf("a"))}, class: class(delayed),
+			claim: wantedClaim(onNode("n1")),
 			event: `csinode.storage.k8s.io "n1" not found`, givenBack: true},
-		{rule: "XPROV-031", name: "the node is missing", objects: []api.Object{csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the node is missing", objects: []api.Object{csiNode("n1", zone)}, class: class(delayed),
+			claim: wantedClaim(onNode("n1")),
 			event: `node "n1" not found`, givenBack: true},
-		{rule: "XPROV-031", name: "the driver is not on the node", objects: []api.Object{node("n1", zoneOf("a")), csiNode("n1")}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the driver is not on the node", objects: []api.Object{node("n1", zoneOf("a")), csiNode("n1")},
+			class: class(delayed), claim: wantedClaim(onNode("n1")),
 			event: "error generating accessibility requirements: no topology key found for node n1"},
-		{rule: "XPROV-031", name: "the node has lost its label", objects: []api.Object{node("n1", nil), csiNode("n1", zone)}, class: class(delayed), claim: wantedClaim(onNode("n1")),
+		{rule: "XPROV-031", name: "the node has lost its label", objects: []api.Object{node("n1", nil), csiNode("n1", zone)},
+			class: class(delayed), claim: wantedClaim(onNode("n1")),
 			event: "error generating accessibility requirements: topology labels from selected node n1 do not match topology keys from CSINode [" + zone + "]"},
 		{rule: "XPROV-031", name: "the driver is nowhere", class: class(), claim: wantedClaim(),
 			event: "error generating accessibility requirements: no available topology found"},
@@ -653,7 +679,8 @@ func TestProvisionUselessAnswer(t *testing.T) {
 	}
 	origin := newClaim("origin", "o1", "pv1")
 	origin.Status.Phase = corev1.ClaimBound
-	originVolume := newVolume(csi(driverName), phase(corev1.VolumeBound), claimRef(&corev1.ObjectReference{Namespace: "default", Name: "origin", UID: "o1"}))
+	originVolume := newVolume(csi(driverName), phase(corev1.VolumeBound),
+		claimRef(&corev1.ObjectReference{Namespace: "default", Name: "origin", UID: "o1"}))
 	tooSmall := "created volume capacity 1 less than requested capacity 1073741824"
 	tests := []struct {
 		rule, name string
@@ -691,7 +718,8 @@ func TestProvisionBlock(t *testing.T) {
 	w := newProvisionerFixture(t, &driver{noBlock: true}, setup{}, class(), wantedClaim(block))
 	start := w.Now()
 	w.settle()
-	equal(t, "XPROV-021: events", w.events(0), []string{"Warning ProvisioningFailed: disk.example.com does not support block volume provisioning"})
+	equal(t, "XPROV-021: events", w.events(0),
+		[]string{"Warning ProvisioningFailed: disk.example.com does not support block volume provisioning"})
 	if got := w.failures(start); len(got) != 0 {
 		t.Errorf("XPROV-021: failures at %v s, want none", got)
 	}
@@ -720,7 +748,8 @@ func TestProvisionIsRepeatedUntilTheVolumeIsSeen(t *testing.T) {
 
 // XPROV-010: a class that was replaced is noticed by the resync. XPROV-022, XPROV-023: it decides at each attempt.
 func TestProvisionClassReplaced(t *testing.T) {
-	w := newProvisionerFixture(t, &driver{}, setup{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }), wantedClaim())
+	w := newProvisionerFixture(t, &driver{}, setup{}, class(func(c *storagev1.StorageClass) { c.Provisioner = "other.example.com" }),
+		wantedClaim())
 	w.settle()
 	w.Delete(api.StorageClass, "fast")
 	w.Load(class())
@@ -859,7 +888,8 @@ func TestProvisionerConfig(t *testing.T) {
 		{&driver{}, setup{options: options.Provisioner{GiveUpAfter: -1}}, "GiveUpAfter is -1"},
 	}
 	for _, test := range tests {
-		if _, err := reclaim.NewProvisioner(e, test.driver, test.cfg.config, test.cfg.options); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := reclaim.NewProvisioner(e, test.driver, test.cfg.config, test.cfg.options); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("NewProvisioner: error %v, want one with %q", err, test.want)
 		}
 	}

@@ -31,12 +31,16 @@ func TestResponsible(t *testing.T) {
 		want       bool
 	}{
 		{"XPROV-050", "provisioned by the driver", newVolume(annotated(objects.AnnProvisionedBy, driverName)), true},
-		{"XPROV-050", "provisioned under another of its names (edge 29)", newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/disk")), true},
-		{"XPROV-050", "provisioned by another, but migrated to the driver", newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/other"), annotated(objects.AnnMigratedTo, driverName)), true},
-		{"XPROV-050", "provisioned by another, with the driver's source", newVolume(csi(driverName), annotated(objects.AnnProvisionedBy, "other.example.com")), false},
+		{"XPROV-050", "provisioned under another of its names (edge 29)", newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/disk")),
+			true},
+		{"XPROV-050", "provisioned by another, but migrated to the driver",
+			newVolume(annotated(objects.AnnProvisionedBy, "kubernetes.io/other"), annotated(objects.AnnMigratedTo, driverName)), true},
+		{"XPROV-050", "provisioned by another, with the driver's source",
+			newVolume(csi(driverName), annotated(objects.AnnProvisionedBy, "other.example.com")), false},
 		{"XPROV-050", "an empty annotation counts", newVolume(csi(driverName), annotated(objects.AnnProvisionedBy, "")), false},
 		{"XPROV-050", "static CSI", newVolume(csi(driverName)), true},
-		{"XPROV-050", "static CSI of another driver, migrated", newVolume(csi("other.example.com"), annotated(objects.AnnMigratedTo, driverName)), false},
+		{"XPROV-050", "static CSI of another driver, migrated", newVolume(csi("other.example.com"),
+			annotated(objects.AnnMigratedTo, driverName)), false},
 		{"XPROV-050", "static in-tree, migrated", newVolume(annotated(objects.AnnMigratedTo, driverName)), true},
 		{"XPROV-050", "static in-tree", newVolume(), false},
 	}
@@ -57,7 +61,8 @@ func TestExternalVolume(t *testing.T) {
 	broken := storage.Errorf(storage.Internal, "broken")
 	attached := &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: "va"},
-		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "n1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr("pv1")}},
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "n1",
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr("pv1")}},
 	}
 	noFinalizer := setup{options: options.Provisioner{NoFinalizer: true}}
 	mark := "delete PersistentVolume/pv1"
@@ -76,36 +81,53 @@ func TestExternalVolume(t *testing.T) {
 		gone       bool
 		fails      bool // within half a second
 	}{
-		{rule: "XPROV-050", name: "not responsible: nothing", pv: newVolume(csi("other.example.com"), finalizers(external)), finalizers: []string{external}},
+		{rule: "XPROV-050", name: "not responsible: nothing", pv: newVolume(csi("other.example.com"), finalizers(external)),
+			finalizers: []string{external}},
 
-		{rule: "XPROV-051", name: "Bound, Delete: added, to a static volume too (edge 13)", pv: newVolume(mine, bound), writes: []string{patch}, finalizers: []string{protection, external}},
-		{rule: "XPROV-051", name: "Bound, Delete, terminating: not added", pv: newVolume(mine, bound, terminating), finalizers: []string{protection}},
-		{rule: "XPROV-051", name: "Available: not added (edge 13)", pv: newVolume(mine, phase(corev1.VolumeAvailable)), finalizers: []string{protection}},
-		{rule: "XPROV-051", name: "Retain: removed in any phase", pv: newVolume(mine, retain, finalizers(external, protection)), writes: []string{patch}, finalizers: []string{protection}},
-		{rule: "XPROV-051", name: "Recycle: removed", pv: newVolume(mine, recycled, bound, finalizers(protection, external)), writes: []string{patch}, finalizers: []string{protection}},
-		{rule: "XPROV-051", name: "an unknown policy: neither", pv: newVolume(mine, policy("Shred"), bound, finalizers(external)), finalizers: []string{external}},
-		{rule: "XPROV-051", name: "disabled: removed", pv: newVolume(mine, bound, finalizers(protection, external)), cfg: noFinalizer, writes: []string{patch}, finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "Bound, Delete: added, to a static volume too (edge 13)", pv: newVolume(mine, bound), writes: []string{patch},
+			finalizers: []string{protection, external}},
+		{rule: "XPROV-051", name: "Bound, Delete, terminating: not added", pv: newVolume(mine, bound, terminating),
+			finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "Available: not added (edge 13)", pv: newVolume(mine, phase(corev1.VolumeAvailable)),
+			finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "Retain: removed in any phase", pv: newVolume(mine, retain, finalizers(external, protection)),
+			writes: []string{patch}, finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "Recycle: removed", pv: newVolume(mine, recycled, bound, finalizers(protection, external)),
+			writes: []string{patch}, finalizers: []string{protection}},
+		{rule: "XPROV-051", name: "an unknown policy: neither", pv: newVolume(mine, policy("Shred"), bound, finalizers(external)),
+			finalizers: []string{external}},
+		{rule: "XPROV-051", name: "disabled: removed", pv: newVolume(mine, bound, finalizers(protection, external)), cfg: noFinalizer,
+			writes: []string{patch}, finalizers: []string{protection}},
 		{rule: "XPROV-051", name: "the write fails", pv: newVolume(mine, bound),
 			prepare: func(w *fixture) { w.fail(actorName, "patch PersistentVolume", broken) }, finalizers: []string{protection}, fails: true},
-		{rule: "RECL-045", name: "Retain frees a marked volume without a call", pv: newVolume(mine, retain, terminating, finalizers(external)), writes: []string{patch}, gone: true},
+		{rule: "RECL-045", name: "Retain frees a marked volume without a call", pv: newVolume(mine, retain, terminating, finalizers(external)),
+			writes: []string{patch}, gone: true},
 
 		{rule: "XPROV-052", name: "Released, Delete", pv: newVolume(mine, finalizers(external, protection)),
 			calls: []string{"Delete pv1-handle"}, writes: []string{mark, patch}, finalizers: []string{protection}},
 		{rule: "XPROV-052", name: "marked, with the finalizer (edge 11)", pv: newVolume(mine, terminating, finalizers(external, protection)),
 			calls: []string{"Delete pv1-handle"}, writes: []string{patch}, finalizers: []string{protection}},
-		{rule: "XPROV-052", name: "marked, without it: deleted already (edge 12)", pv: newVolume(mine, terminating), finalizers: []string{protection}},
-		{rule: "XPROV-052", name: "disabled, marked: dealt with", pv: newVolume(mine, terminating), cfg: noFinalizer, finalizers: []string{protection}},
-		{rule: "XPROV-052", name: "Failed: never (edge 1)", pv: newVolume(mine, phase(corev1.VolumeFailed), finalizers(external)), finalizers: []string{external}},
+		{rule: "XPROV-052", name: "marked, without it: deleted already (edge 12)", pv: newVolume(mine, terminating),
+			finalizers: []string{protection}},
+		{rule: "XPROV-052", name: "disabled, marked: dealt with", pv: newVolume(mine, terminating), cfg: noFinalizer,
+			finalizers: []string{protection}},
+		{rule: "XPROV-052", name: "Failed: never (edge 1)", pv: newVolume(mine, phase(corev1.VolumeFailed), finalizers(external)),
+			finalizers: []string{external}},
 		{rule: "XPROV-052", name: "Retain: never", pv: newVolume(mine, retain), finalizers: []string{protection}},
-		{rule: "RECL-046", name: "an Available volume keeps its finalizer when it is deleted", pv: newVolume(mine, terminating, phase(corev1.VolumeAvailable), finalizers(external)), finalizers: []string{external}},
+		{rule: "RECL-046", name: "an Available volume keeps its finalizer when it is deleted",
+			pv: newVolume(mine, terminating, phase(corev1.VolumeAvailable), finalizers(external)), finalizers: []string{external}},
 
-		{rule: "XPROV-053", name: "ignored by the driver", pv: newVolume(mine, finalizers(external)), driver: driver{deletes: []error{fmt.Errorf("%w: not here", reclaim.ErrIgnored)}},
-			calls: []string{"Delete pv1-handle"}, finalizers: []string{external}},
-		{rule: "XPROV-053", name: "the driver fails: an Event, still Released (edge 1)", pv: newVolume(mine, finalizers(external)), driver: driver{deletes: []error{broken}},
-			calls: []string{"Delete pv1-handle"}, events: []string{"Warning VolumeFailedDelete: " + broken.Error()}, finalizers: []string{external}, fails: true},
-		{rule: "XPROV-053", name: "not a volume of CSI, whatever it says", pv: newVolume(annotated(objects.AnnProvisionedBy, driverName), finalizers(external)),
+		{rule: "XPROV-053", name: "ignored by the driver", pv: newVolume(mine, finalizers(external)),
+			driver: driver{deletes: []error{fmt.Errorf("%w: not here", reclaim.ErrIgnored)}},
+			calls:  []string{"Delete pv1-handle"}, finalizers: []string{external}},
+		{rule: "XPROV-053", name: "the driver fails: an Event, still Released (edge 1)", pv: newVolume(mine, finalizers(external)),
+			driver: driver{deletes: []error{broken}},
+			calls:  []string{"Delete pv1-handle"}, events: []string{"Warning VolumeFailedDelete: " + broken.Error()}, finalizers: []string{external}, fails: true},
+		{rule: "XPROV-053", name: "not a volume of CSI, whatever it says",
+			pv:     newVolume(annotated(objects.AnnProvisionedBy, driverName), finalizers(external)),
 			events: []string{"Warning VolumeFailedDelete: invalid CSI PV"}, finalizers: []string{external}, fails: true},
-		{rule: "XPROV-053", name: "a provisioner of other storage does not look at the source", pv: newVolume(annotated(objects.AnnProvisionedBy, driverName)),
+		{rule: "XPROV-053", name: "a provisioner of other storage does not look at the source",
+			pv:  newVolume(annotated(objects.AnnProvisionedBy, driverName)),
 			cfg: setup{options: options.Provisioner{NoFinalizer: true, AnySource: true}}, calls: []string{"Delete pv1"}, writes: []string{mark},
 			finalizers: []string{protection}},
 		{rule: "XPROV-053", name: "the volume cannot be deleted", pv: newVolume(mine, finalizers(external)),
@@ -123,10 +145,12 @@ func TestExternalVolume(t *testing.T) {
 			prepare: func(w *fixture) { w.fail(actorName, "patch PersistentVolume", broken) },
 			calls:   []string{"Delete pv1-handle", "Delete pv1-handle"}, writes: []string{mark}, finalizers: []string{external}, fails: true},
 
-		{rule: "XPROV-054", name: "still attached: an Event, and no call", pv: newVolume(mine, finalizers(external)), driver: driver{attaches: true}, objects: []api.Object{attached},
+		{rule: "XPROV-054", name: "still attached: an Event, and no call", pv: newVolume(mine, finalizers(external)),
+			driver: driver{attaches: true}, objects: []api.Object{attached},
 			events: []string{"Warning VolumeFailedDelete: persistentvolume pv1 is still attached to node n1"}, finalizers: []string{external}, fails: true},
-		{rule: "XPROV-054", name: "a driver that does not attach does not ask", pv: newVolume(mine, finalizers()), objects: []api.Object{attached},
-			calls: []string{"Delete pv1-handle"}, writes: []string{mark}, gone: true},
+		{rule: "XPROV-054", name: "a driver that does not attach does not ask", pv: newVolume(mine, finalizers()),
+			objects: []api.Object{attached},
+			calls:   []string{"Delete pv1-handle"}, writes: []string{mark}, gone: true},
 	}
 	for _, test := range tests {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
@@ -213,10 +237,12 @@ func TestExternalFinalizerPatchKeepsTheOthers(t *testing.T) {
 		seen, stored, want []string
 	}{
 		{"XPROV-051", "added: before what has come, for it is stored nowhere", nil, nil, []string{late}, []string{external, late}},
-		{"XPROV-051", "added: what is stored behind those that were there comes last", nil, []string{hold}, []string{hold, late}, []string{hold, external, late}},
+		{"XPROV-051", "added: what is stored behind those that were there comes last", nil, []string{hold}, []string{hold, late},
+			[]string{hold, external, late}},
 		{"XPROV-051", "added: what is stored before them comes first", nil, []string{hold}, []string{late, hold}, []string{late, hold, external}},
 		{"XPROV-051", "added: what has gone stays away", nil, []string{hold}, nil, []string{external}},
-		{"XPROV-051", "removed: what has come stays", []volumeOption{policy(corev1.PersistentVolumeReclaimRetain)}, []string{external}, []string{late, external, hold}, []string{late, hold}},
+		{"XPROV-051", "removed: what has come stays", []volumeOption{policy(corev1.PersistentVolumeReclaimRetain)}, []string{external},
+			[]string{late, external, hold}, []string{late, hold}},
 	} {
 		t.Run(test.rule+" "+test.name, func(t *testing.T) {
 			w := &fixture{Rig: rig.New(t, engine.Config{Latency: time.Second})}

@@ -42,7 +42,8 @@ func story(t *testing.T, seed int64, crash int) (string, *fixture) {
 	w.must(reclaim.New(e, actors.Ephemeral, nil))
 	w.must(reclaim.New(e, actors.GarbageCollector, nil))
 	w.must(reclaim.New(e, actors.RecyclerPodRunner, rig.Backends(t, disk)))
-	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, sidecar.Config{}, options.Provisioner{}))
+	w.must(reclaim.NewProvisioner(e, &driver{creates: []error{storage.Errorf(storage.Aborted, "busy")}}, sidecar.Config{},
+		options.Provisioner{}))
 	w.Load(class(), deletedClaim("d1"), deletedClaim("d2"), newPod("done", "d1"), ephemeralVolume(newPod("p"), "scratch"),
 		newVolume(csi(driverName), named("old")), reclaim.RecyclerPod(newVolume(), "default"), wantedClaim())
 	w.Advance(10 * time.Minute)
@@ -54,7 +55,8 @@ func story(t *testing.T, seed int64, crash int) (string, *fixture) {
 	w.Advance(10 * time.Minute)
 	var text strings.Builder
 	for entry := range w.Trace().Entries() {
-		fmt.Fprintln(&text, entry.Time, entry.Actor, entry.Type, entry.Rule, entry.Object, entry.Verb, entry.Reason, entry.Text, entry.Call, entry.Err)
+		fmt.Fprintln(&text, entry.Time, entry.Actor, entry.Type, entry.Rule, entry.Object, entry.Verb, entry.Reason, entry.Text, entry.Call,
+			entry.Err)
 	}
 	return text.String(), w
 }

@@ -27,7 +27,8 @@ func newFlexWorld(t *testing.T, opts ...fake.Option) *fixture {
 	w := &fixture{t: t, pv: "static-1"}
 	w.start(volsim.Config{Backends: []storage.Backend{fake.FlexVolume(flex)}, Without: []string{volsim.Kubelets}})
 	claim := append([]fake.Option{fake.InClass("fast")}, opts...)
-	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", append(claim, fake.FlexSource(flex))...),
+	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()),
+		fake.Volume("static-1", "1Gi", append(claim, fake.FlexSource(flex))...),
 		fake.Claim("data", "1Gi", claim...)))
 	w.settle()
 	require.Equal(t, "static-1", w.claim().Spec.VolumeName)
@@ -53,7 +54,8 @@ func TestFlexVolume(t *testing.T) {
 		"0s claim 1Gi, allocated 2Gi, NodeResizePending, [Resizing FileSystemResizePending], by "+flex)
 	w.nodeStatus("", "2Gi")
 	w.settle()
-	w.wantState("EXP-010, EXP-016: the node is done, so the next size is begun", "2Gi, allocated 3Gi, NodeResizePending, [Resizing FileSystemResizePending], by "+flex+" | 3Gi before 1Gi")
+	w.wantState("EXP-010, EXP-016: the node is done, so the next size is begun",
+		"2Gi, allocated 3Gi, NodeResizePending, [Resizing FileSystemResizePending], by "+flex+" | 3Gi before 1Gi")
 	w.nodeStatus("", "3Gi")
 	w.mark()
 	w.settle()
@@ -88,8 +90,10 @@ func TestFlexVolumeBlock(t *testing.T) {
 // An in-tree plugin of one's own, without anything to do on nodes.
 func TestInTreePlugin(t *testing.T) {
 	w := &fixture{t: t, pv: "static-1"}
-	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/grows", fake.Only(storage.Expand))}, Without: []string{volsim.Kubelets}})
-	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
+	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/grows", fake.Only(storage.Expand))},
+		Without: []string{volsim.Kubelets}})
+	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()),
+		fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
 		fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	w.settle()
 	w.mark()
@@ -110,8 +114,10 @@ func TestInTreePlugin(t *testing.T) {
 // EXP-014: a source that more than one plugin claims.
 func TestTwoPlugins(t *testing.T) {
 	w := &fixture{t: t, pv: "static-1"}
-	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/a", fake.Only(storage.Expand)), fake.InTree("kubernetes.io/b", fake.Only(storage.Expand))}, Without: []string{volsim.Kubelets}})
-	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()), fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
+	w.start(volsim.Config{Backends: []storage.Backend{fake.InTree("kubernetes.io/a", fake.Only(storage.Expand)),
+		fake.InTree("kubernetes.io/b", fake.Only(storage.Expand))}, Without: []string{volsim.Kubelets}})
+	w.must(w.Create(fake.Class("fast", "kubernetes.io/no-provisioner", fake.Expandable()),
+		fake.Volume("static-1", "1Gi", fake.InClass("fast"), fake.HostPathSource("/tmp/x")),
 		fake.Claim("data", "1Gi", fake.InClass("fast"))))
 	w.settle()
 	w.mark()
@@ -128,7 +134,8 @@ func TestFlexVolumeFails(t *testing.T) {
 	}{
 		{"EXP-016", "the claim", fake.Match{Actor: actors.Expander, Verb: "patch-status"},
 			`error updating pvc default/data with resize in progress: patchPVCStatus failed to patch PVC "data": some error`},
-		{"EXP-016", "the volume", fake.Match{Actor: actors.Expander, Verb: "patch"}, `error updating pv for pvc default/data: error Patching PV "pv" with error : some error`},
+		{"EXP-016", "the volume", fake.Match{Actor: actors.Expander, Verb: "patch"},
+			`error updating pv for pvc default/data: error Patching PV "pv" with error : some error`},
 	} {
 		w := newFlexWorld(t)
 		w.Faults.Fail(tt.match, errSome).Once()

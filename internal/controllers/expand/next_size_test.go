@@ -52,7 +52,8 @@ func TestNextSize(t *testing.T) {
 		{"EXP-030", "large enough, pending", "5Gi", "NodeResizePending", "5Gi", false, 0, "stop", "stop"},
 		{"EXP-030", "large enough, in progress on the node", "6Gi", "NodeResizeInProgress", "6Gi", false, 0, "stop", "stop"},
 		{"EXP-030", "large enough, infeasible on the node", "6Gi", "NodeResizeInfeasible", "6Gi", false, 0, "node", "6Gi"},
-		{"EXP-030", "large enough, infeasible on the node, expanded there only", "6Gi", "NodeResizeInfeasible", "6Gi", false, nodeOnly, "", "5Gi"},
+		{"EXP-030", "large enough, infeasible on the node, expanded there only", "6Gi", "NodeResizeInfeasible", "6Gi", false, nodeOnly, "",
+			"5Gi"},
 		{"EXP-030", "large enough, in progress", "5Gi", "ControllerResizeInProgress", "9Gi", false, failed, "9Gi", "9Gi"},
 		{"EXP-030", "large enough, infeasible", "5Gi", "ControllerResizeInfeasible", "9Gi", false, 0, "9Gi", "9Gi"},
 		{"EXP-030", "large enough, idle, with a size", "5Gi", "", "4Gi", true, 0, "4Gi", "4Gi"},
@@ -65,7 +66,8 @@ func TestNextSize(t *testing.T) {
 			claim.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: tt.status}
 		}
 		if tt.pending {
-			claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue}}
+			claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending,
+				Status: corev1.ConditionTrue}}
 		}
 		pv := fake.Volume("pv", tt.volume)
 		if got := stepText(expand.InTreeSize(claim, pv)); tt.inTree != "" && got != tt.inTree {

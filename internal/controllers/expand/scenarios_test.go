@@ -80,11 +80,14 @@ func TestRefused(t *testing.T) {
 		ok         bool
 		is         func(error) bool
 	}{
-		{"EXP-001", "the class does not expand", []api.Object{fake.Class("fast", driver), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", false, apierrors.IsForbidden},
+		{"EXP-001", "the class does not expand", []api.Object{fake.Class("fast", driver), fake.Claim("data", "2Gi", fake.InClass("fast"))},
+			"3Gi", false, apierrors.IsForbidden},
 		{"EXP-001", "there is no class", []api.Object{fake.Volume("v", "2Gi"), fake.Claim("data", "2Gi")}, "3Gi", false, apierrors.IsForbidden},
 		{"EXP-001", "not bound", []api.Object{fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", false, apierrors.IsInvalid},
-		{"EXP-001", "expandable", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "3Gi", true, nil},
-		{"EXP-002", "what it has", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))}, "1Gi", false, apierrors.IsInvalid},
+		{"EXP-001", "expandable", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))},
+			"3Gi", true, nil},
+		{"EXP-002", "what it has", []api.Object{fake.Class("fast", driver, fake.Expandable()), fake.Claim("data", "2Gi", fake.InClass("fast"))},
+			"1Gi", false, apierrors.IsInvalid},
 	} {
 		w := &fixture{t: t}
 		w.start(volsim.Config{Backends: []storage.Backend{fake.CSI(driver)}, Without: []string{volsim.Kubelets}})
@@ -205,7 +208,8 @@ func TestCrashAndLostReply(t *testing.T) {
 			w.Faults.Lose(fake.Match{Verb: "Expand"}, storage.Errorf(storage.Unavailable, "gone")).Once()
 		}},
 		{"EXP-022", "the volume cannot be written", func(w *fixture) {
-			w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch", Kind: "PersistentVolume"}, apierrors.NewInternalError(errSome)).Once()
+			w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch", Kind: "PersistentVolume"},
+				apierrors.NewInternalError(errSome)).Once()
 		}},
 		{"EXP-023", "the claim cannot be written at the end", func(w *fixture) {
 			w.Faults.Fail(fake.Match{Actor: actors.Resizer(driver), Verb: "patch-status"}, apierrors.NewInternalError(errSome)).Skip(1).Once()
@@ -285,7 +289,8 @@ func TestInUse(t *testing.T) {
 // Which claims the resizer expands, and which it ignores.
 func TestTriggers(t *testing.T) {
 	w := newFixtureWith(t, volsim.Config{Backends: []storage.Backend{fake.CSI("other.example.com")}})
-	w.must(w.Create(fake.Volume("foreign", "1Gi", fake.CSISource("other.example.com", "h"), fake.Annotations("volume.alpha.kubernetes.io/pre-resize-capacity", "1Gi"),
+	w.must(w.Create(fake.Volume("foreign", "1Gi", fake.CSISource("other.example.com", "h"),
+		fake.Annotations("volume.alpha.kubernetes.io/pre-resize-capacity", "1Gi"),
 		fake.ForClaim("other"), fake.InClass("fast")), fake.Claim("other", "1Gi", fake.InClass("fast"), fake.VolumeName("foreign"))))
 	w.settle()
 	pv, err := w.Volumes.Get("foreign")
@@ -313,7 +318,8 @@ func TestTriggers(t *testing.T) {
 	// EXP-020: another client corrects the volume's size; the resync finds it.
 	w.must(w.PatchStatus(fake.Claim("data", "1Gi"), `{"status":{"allocatedResourceStatuses":null,"conditions":null}}`))
 	w.settle()
-	w.wantState("EXP-030: idle with a size, it goes on with that", "1Gi, allocated 2Gi, NodeResizePending, [Resizing FileSystemResizePending] | 2Gi before 1Gi")
+	w.wantState("EXP-030: idle with a size, it goes on with that",
+		"1Gi, allocated 2Gi, NodeResizePending, [Resizing FileSystemResizePending] | 2Gi before 1Gi")
 }
 
 // EXP-011: the volume is read from the server, and a failure of that is tried again.

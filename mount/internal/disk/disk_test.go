@@ -18,7 +18,8 @@ func TestDisk(t *testing.T) {
 	if err := d.Link("/k/pods/u/y", "/dev/x"); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "MNT-030: tree", d.Paths(), []string{"/k/", "/k/pods/", "/k/pods/u/", "/k/pods/u/x/", "/k/pods/u/x/mount/", "/k/pods/u/x/vol_data.json", "/k/pods/u/y -> /dev/x"})
+	want(t, "MNT-030: tree", d.Paths(), []string{"/k/", "/k/pods/", "/k/pods/u/", "/k/pods/u/x/", "/k/pods/u/x/mount/",
+		"/k/pods/u/x/vol_data.json", "/k/pods/u/y -> /dev/x"})
 	want(t, "children", d.Children("/k/pods/u"), []string{"x", "y"})
 	got, err := d.ReadMetadata("/k/pods/u/x/vol_data.json")
 	want(t, "MNT-260: metadata", got, file)

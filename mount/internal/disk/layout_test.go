@@ -11,7 +11,8 @@ func TestPaths(t *testing.T) {
 	for _, tc := range []struct{ rule, what, got, want string }{
 		{"MNT-026", "escaped", EscapePlugin("kubernetes.io/csi"), "kubernetes.io~csi"},
 		{"MNT-026", "unescaped", UnescapePlugin("kubernetes.io~csi"), "kubernetes.io/csi"},
-		{"MNT-030", "global", l.CSIGlobalMount("d", "h1"), "/var/lib/kubelet/plugins/kubernetes.io/csi/d/33112ee14ee469c3eb52fe90322ec81dd404a0093d565a6d71ce77cbc8124e3b/globalmount"},
+		{"MNT-030", "global", l.CSIGlobalMount("d", "h1"),
+			"/var/lib/kubelet/plugins/kubernetes.io/csi/d/33112ee14ee469c3eb52fe90322ec81dd404a0093d565a6d71ce77cbc8124e3b/globalmount"},
 		{"MNT-030", "pod", l.CSIMount("u", "pv1"), "/var/lib/kubelet/pods/u/volumes/kubernetes.io~csi/pv1/mount"},
 		{"MNT-031", "map", l.CSIMap("pv1"), "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv1/dev"},
 		{"MNT-031", "data", l.CSIDeviceData("pv1"), "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv1/data"},
@@ -22,7 +23,8 @@ func TestPaths(t *testing.T) {
 		{"MNT-032", "pod", l.PodVolume("u", "kubernetes.io/disk", "pv1"), "/var/lib/kubelet/pods/u/volumes/kubernetes.io~disk/pv1"},
 		{"MNT-033", "map", l.GlobalMap("kubernetes.io/disk", "x"), "/var/lib/kubelet/plugins/kubernetes.io/disk/volumeDevices/x"},
 		{"MNT-033", "link", l.PodDevice("u", "kubernetes.io/disk", "pv1"), "/var/lib/kubelet/pods/u/volumeDevices/kubernetes.io~disk/pv1"},
-		{"MNT-034", "device", l.GlobalMount("kubernetes.io/local-volume", "pv1"), "/var/lib/kubelet/plugins/kubernetes.io/local-volume/mounts/pv1"},
+		{"MNT-034", "device", l.GlobalMount("kubernetes.io/local-volume", "pv1"),
+			"/var/lib/kubelet/plugins/kubernetes.io/local-volume/mounts/pv1"},
 		{"MNT-037", "subpath", l.Subpath("u", "pv1", "main", 2), "/var/lib/kubelet/pods/u/volume-subpaths/pv1/main/2"},
 	} {
 		want(t, tc.rule+": "+tc.what, tc.got, tc.want)

@@ -74,5 +74,6 @@ func TestPodInfo(t *testing.T) {
 	c := csiPlugin{&Host{API: driverObject{object}}}
 	source := csiSource{driver: "d", mode: storagev1.VolumeLifecycleEphemeral, attributes: map[string]string{"a": "b"}}
 	attributes := c.attributes(source, fake.Pod("p1"))
-	want(t, "MNT-302: pod info", []string{attributes["csi.storage.k8s.io/pod.name"], attributes["csi.storage.k8s.io/ephemeral"], attributes["a"]}, []string{"p1", "true", "b"})
+	want(t, "MNT-302: pod info", []string{attributes["csi.storage.k8s.io/pod.name"], attributes["csi.storage.k8s.io/ephemeral"],
+		attributes["a"]}, []string{"p1", "true", "b"})
 }

@@ -111,7 +111,8 @@ func TestAccessMode(t *testing.T) {
 	} {
 		spec := &Spec{VolumeSpec: objects.VolumeSpec{PV: fake.Volume("pv", "1Gi", fake.Modes(tc.modes...))}}
 		if spec.AccessMode() != tc.mode || spec.SinglePod() != tc.onePod {
-			t.Errorf("%s: modes %v: accessMode() = %s, forOnePod() = %v, want %s, %v", tc.rule, tc.modes, spec.AccessMode(), spec.SinglePod(), tc.mode, tc.onePod)
+			t.Errorf("%s: modes %v: accessMode() = %s, forOnePod() = %v, want %s, %v", tc.rule, tc.modes, spec.AccessMode(), spec.SinglePod(),
+				tc.mode, tc.onePod)
 		}
 	}
 	// MNT-303: a source in the pod belongs to one node.
@@ -125,5 +126,6 @@ func TestReadOnlyAndGroup(t *testing.T) {
 	want(t, "MNT-073: read only", spec.MountsReadOnly(), true)
 	want(t, "MNT-073: group", spec.GID(), "1234")
 	yes := true
-	want(t, "MNT-334: inline", (&Spec{VolumeSpec: inline("s", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", ReadOnly: &yes}})}).MountsReadOnly(), true)
+	want(t, "MNT-334: inline", (&Spec{VolumeSpec: inline("s",
+		corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", ReadOnly: &yes}})}).MountsReadOnly(), true)
 }

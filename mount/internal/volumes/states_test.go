@@ -23,7 +23,8 @@ func TestDesiredState(t *testing.T) {
 	// MNT-045: labels are all empty, so only Desired counts.
 	want(t, "MNT-040: new", d.AddPodVolume(id, podNamed("a"), specNamed("data")), true)
 	v, _ := d.Volume("v")
-	want(t, "MNT-040: record", []any{v.Attachable, v.DeviceMountable, v.GID, v.ReportedInUse, v.Size}, []any{true, true, "9", false, int64(1 << 30)})
+	want(t, "MNT-040: record", []any{v.Attachable, v.DeviceMountable, v.GID, v.ReportedInUse, v.Size},
+		[]any{true, true, "9", false, int64(1 << 30)})
 	newest := podNamed("a")
 	want(t, "MNT-041: again", d.AddPodVolume(Identity{"v", false, false}, newest, specNamed("again")), false)
 	dp, _ := v.Pods.Get("a")
