@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
+	"github.com/volsim/volsim/trace"
 )
 
 // A claim takes the smallest volume that fits, and the explanation says why not the others.
@@ -45,8 +49,42 @@ func Example() {
 	//   changes    only when you act: the PersistentVolume controller syncs it every 15s with the same result
 }
 
-// Storage that loses a reply: the volume is made once, although the provisioner asks twice.
-func ExampleFaults() {
+// noLostClaims is an invariant of the test's own.
+var noLostClaims = check.Invariant{
+	Name: "no-lost-claims", Description: "no claim is ever Lost",
+	Watch: func(v *check.View) check.Watcher {
+		return check.Watcher{Written: func(e trace.Entry) {
+			if claim, ok := e.New.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase == corev1.ClaimLost {
+				v.Report("claim "+e.Object.Key+" is Lost", e)
+			}
+		}}
+	},
+}
+
+// A violation comes with the trace entries that prove it. The volume goes although its claim uses it, because a user removes its finalizer.
+func Example_invariant() {
+	c, err := volsim.New(volsim.Config{Check: append(check.All(), noLostClaims)})
+	if err != nil {
+		panic(err)
+	}
+	pv := fake.Volume("pv", "10Gi")
+	err = errors.Join(c.Create(pv), c.Settle(), c.Create(fake.Claim("data", "10Gi")), c.Settle(),
+		c.Delete(pv), c.Patch(pv, `{"metadata":{"finalizers":null}}`), c.Settle())
+	if err != nil {
+		panic(err)
+	}
+	for _, violation := range c.Violations() {
+		fmt.Println(violation)
+	}
+	// Output:
+	// +100ms protected-while-used: PersistentVolume pv is gone while claim default/data is bound to it (forced: a user edited PersistentVolume/pv)
+	//   +100ms user: patch PersistentVolume/pv: gone
+	// +100ms no-lost-claims: claim default/data is Lost
+	//   +100ms persistentvolume-controller: update-status PersistentVolumeClaim/default/data: status.accessModes ["ReadWriteOnce"] -> none, status.capacity.storage 10Gi -> none, status.phase Bound -> Lost
+}
+
+// The reply of the storage gets lost. The volume is created once, although the provisioner asks twice.
+func Example_faults() {
 	disk := fake.CSI("disk.example.com")
 	c, err := volsim.New(volsim.Config{Backends: []storage.Backend{disk}})
 	if err != nil {

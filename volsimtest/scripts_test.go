@@ -10,3 +10,7 @@ import (
 func TestRunScripts(t *testing.T) {
 	volsimtest.RunScripts(t, "../internal/tools/script/testdata/small*.txtar", "../internal/tools/script/testdata/smallest.txtar")
 }
+
+func TestScripts(t *testing.T) {
+	volsimtest.RunScripts(t, "testdata/*.txtar")
+}

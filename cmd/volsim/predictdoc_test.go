@@ -10,13 +10,19 @@ import (
 	"github.com/volsim/volsim/internal/tools/predict"
 )
 
-// TestPredictDocument: the commands in docs/predict.md print what stands below them there.
+// TestPredictDocument: the commands in docs/predict.md and README.md print the output below them.
 func TestPredictDocument(t *testing.T) {
-	const file, fence = "../../docs/predict.md", "```console\n$ volsim "
+	t.Run("predict.md", func(t *testing.T) { testConsole(t, "../../docs/predict.md", 4) })
+	t.Run("README.md", func(t *testing.T) { testConsole(t, "../../README.md", 1) })
+}
+
+// testConsole runs the commands of a document, and compares the output or, with -update-answers, writes it.
+func testConsole(t *testing.T, file string, commands int) {
+	const fence = "```console\n$ volsim "
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	parts := strings.Split(string(data), fence)
-	require.Len(t, parts, 5)
+	require.Len(t, parts, commands+1)
 	current := parts[0]
 	for _, part := range parts[1:] {
 		line, rest, _ := strings.Cut(part, "\n")

@@ -1,0 +1,33 @@
+package volsim_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestReadme: each Go snippet of README.md is part of a test, and the script is one that a test runs. So all of them work.
+func TestReadme(t *testing.T) {
+	read := func(file string) string {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(data)
+	}
+	tests := read("example_test.go") + read("controller/example_test.go") + read("volsimtest/volsimtest_test.go") + read("volsimtest/scripts_test.go")
+	script := read("volsimtest/testdata/lost-reply.txtar")
+	found := map[string]int{}
+	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(read("README.md"), -1) {
+		language, text := block[1], block[2]
+		found[language]++
+		switch language {
+		case "go":
+			require.True(t, strings.Contains(tests, text), "no test contains\n%s", text)
+		case "":
+			require.Equal(t, script, text)
+		}
+	}
+	require.Equal(t, map[string]int{"go": 5, "": 1, "sh": 3, "console": 1}, found)
+}
