@@ -10,5 +10,5 @@ import (
 
 func TestTestBackend(t *testing.T) {
 	volsimtest.TestBackend(t, func() storage.Backend { return fake.CSI("disk.example.com") })
-	volsimtest.TestBackend(t, func() storage.Backend { return fake.NFS() }, volsimtest.StaticVolume{ID: "exports"})
+	volsimtest.TestBackend(t, func() storage.Backend { return fake.NFS() }, "exports")
 }

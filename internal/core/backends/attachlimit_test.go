@@ -27,7 +27,7 @@ func TestNodeInfo(t *testing.T) {
 
 	broken := panicky{}
 	_, limited = backends.AttachLimit(broken, "n1")
-	require.False(t, limited, "a backend that panics says nothing")
+	require.False(t, limited, "a backend that panics has no limit")
 	require.Empty(t, backends.TopologyKeys(broken))
 }
 
@@ -37,11 +37,11 @@ func (panicky) Name() string                       { return "panicky.example.com
 func (panicky) Capabilities() storage.Capabilities { panic("no keys") }
 func (panicky) AttachLimit(string) int32           { panic("no limit") }
 
-// The last limit of a node applies, and followers are notified.
+// The last limit that was set for a node applies, and callbacks are notified.
 func TestSetAttachLimit(t *testing.T) {
 	m := fake.CSI("disk.example.com", fake.AttachLimit(2))
-	heard := 0
-	require.True(t, backends.OnAttachLimit(m, func() { heard++ }))
+	changes := 0
+	require.True(t, backends.OnAttachLimit(m, func() { changes++ }))
 	limits := func() []int32 { return []int32{m.AttachLimit("n1"), m.AttachLimit("n2")} }
 	for _, step := range []struct {
 		node   string
@@ -57,14 +57,14 @@ func TestSetAttachLimit(t *testing.T) {
 		m.SetAttachLimit(step.node, step.limit)
 		require.Equal(t, []int32{step.n1, step.n2}, limits(), "%+v", step)
 	}
-	require.Equal(t, 5, heard)
+	require.Equal(t, 5, changes)
 	_, limited := backends.AttachLimit(m, "n1")
 	require.False(t, limited)
 
-	never := func() { t.Error("heard of") }
-	require.True(t, backends.OnAttachLimit(plain{}, never), "there is no limit to change")
+	never := func() { t.Error("the callback was called") }
+	require.True(t, backends.OnAttachLimit(plain{}, never), "a backend without a limit never changes it")
 	require.False(t, backends.OnAttachLimit(panicky{}, never))
-	require.False(t, backends.OnAttachLimit(struct{ *fake.Memory }{m}, never), "it may have limits of its own")
+	require.False(t, backends.OnAttachLimit(struct{ *fake.Memory }{m}, never), "a backend that embeds a Memory may have its own limits")
 }
 
 type plain struct{}

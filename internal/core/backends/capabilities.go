@@ -84,7 +84,7 @@ func TakesMountOptions(b storage.Backend) bool {
 // HasTopology reports whether only some nodes can reach a volume of the backend.
 func HasTopology(b storage.Backend) bool { return len(capabilities(b).TopologyKeys) > 0 }
 
-// TopologyKeys are the keys of node labels by which the backend groups nodes, sorted and without duplicates.
+// TopologyKeys returns the keys of node labels by which the backend groups nodes, sorted and without duplicates.
 func TopologyKeys(b storage.Backend) []string {
 	keys := slices.Clone(capabilities(b).TopologyKeys)
 	slices.Sort(keys)

@@ -12,12 +12,12 @@ type PanicError struct {
 	Backend string
 	Op      storage.Op
 	Value   any // the argument of panic
-	// Stack lists the functions that were active, the innermost first, one per line as "function file.go:line". It contains nothing
-	// that differs between runs or computers, and neither the runtime's functions nor those outside the backend's call.
+	// Stack lists the active functions of the call, the innermost first, one per line as "function file.go:line". It is the same in all runs
+	// and on all computers, and has no functions of the runtime.
 	Stack string
 }
 
-// Error names the backend, the operation and the value, without anything that differs between runs.
+// Error names the backend, the operation and the value. The text is the same in all runs.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("backend %s: %s panicked: %s", e.Backend, e.Op, guard.Text(e.Value))
 }
@@ -31,8 +31,7 @@ func (e *PanicError) Unwrap() error {
 // BackendPanicked makes [storage.CodeOf] return Internal.
 func (e *PanicError) BackendPanicked() {}
 
-// Safely makes a call to a backend and turns a panic into a [PanicError]. The call must be the backend's alone: no
-// virtual time may pass in it.
+// Safely calls a backend and turns a panic into a [PanicError]. No virtual time may pass in the call.
 func Safely(backend string, op storage.Op, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -31,28 +31,28 @@ func TestSafely(t *testing.T) {
 		stack []string
 	}{
 		{name: "success", call: func() error { return nil }},
-		{name: "an error passes", call: func() error { return sentinel }, text: "sentinel"},
+		{name: "an error is returned", call: func() error { return sentinel }, text: "sentinel"},
 		{name: "a panic is an error", call: func() error { panic("oh") }, text: "backend disk: Create panicked: oh",
 			stack: []string{"backends_test.TestSafely.func"}},
-		{name: "so is a nil map", call: func() error { (&brittle{}).Touch("a"); return nil },
+		{name: "a nil map", call: func() error { (&brittle{}).Touch("a"); return nil },
 			text:  "backend disk: Create panicked: assignment to entry in nil map",
 			stack: []string{"backends_test.(*brittle).Touch guard_test.go:", "backends_test.TestSafely.func"}},
-		{name: "and a nil pointer", call: func() error { var b *brittle; b.Touch("a"); return nil },
+		{name: "a nil pointer", call: func() error { var b *brittle; b.Touch("a"); return nil },
 			text: "backend disk: Create panicked: runtime error: invalid memory address or nil pointer dereference"},
-		{name: "and panic(nil)", call: func() error { panic(nil) }, text: "backend disk: Create panicked: panic called with nil argument"},
-		{name: "addresses are left out", call: func() error { panic(&struct{ p *brittle }{&brittle{}}) }, text: "backend disk: Create panicked: &{0x?}"},
-		{name: "a deep stack is cut", call: func() error { deep(200); return nil }, text: "backend disk: Create panicked: deep down",
+		{name: "panic(nil)", call: func() error { panic(nil) }, text: "backend disk: Create panicked: panic called with nil argument"},
+		{name: "addresses are masked", call: func() error { panic(&struct{ p *brittle }{&brittle{}}) }, text: "backend disk: Create panicked: &{0x?}"},
+		{name: "a deep stack is truncated", call: func() error { deep(200); return nil }, text: "backend disk: Create panicked: deep down",
 			stack: []string{"backends_test.deep guard_test.go:", "\n..."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := backends.Safely("disk", storage.Create, tt.call)
-			// A runtime error may go on, and does so differently in other versions of Go.
+			// The text of a runtime error may continue; the rest depends on the version of Go.
 			if got := fmt.Sprint(err); !strings.HasPrefix(got, tt.text) || tt.text == "" && err != nil {
 				t.Errorf("Safely = %q, want %q", got, tt.text)
 			}
 			panicked, ok := errors.AsType[*backends.PanicError](err)
 			if ok != strings.HasPrefix(tt.text, "backend disk") {
-				t.Fatalf("Safely = %T, want a PanicError for a panic alone", err)
+				t.Fatalf("Safely = %T, want a PanicError only for a panic", err)
 			}
 			if !ok {
 				return
@@ -75,11 +75,11 @@ func TestSafely(t *testing.T) {
 func TestPanicWithErrorUnwraps(t *testing.T) {
 	sentinel := errors.New("sentinel")
 	if err := backends.Safely("disk", storage.Delete, func() error { panic(sentinel) }); !errors.Is(err, sentinel) || storage.CodeOf(err) != storage.Internal {
-		t.Errorf("Safely = %v of code %s, want one that is the sentinel, of code Internal", err, storage.CodeOf(err))
+		t.Errorf("Safely = %v, code %s, want the sentinel, code Internal", err, storage.CodeOf(err))
 	}
 }
 
-func TestPanicsLookTheSameAgain(t *testing.T) {
+func TestPanicTextIsDeterministic(t *testing.T) {
 	var texts []string
 	for range 2 {
 		err := backends.Safely("disk", storage.Create, func() error { deep(3); return nil })

@@ -44,15 +44,15 @@ func codeOrPanic(err error) (storage.Code, bool) {
 	return "", false
 }
 
-// UnknownOutcome reports whether the operation may have taken effect in spite of the error: now, later, or partly. The callers conclude
-// different things from the same error of a CSI driver:
+// UnknownOutcome reports whether the operation may have taken effect despite the error: now, later, or in part. Callers treat the same error
+// of a CSI driver differently:
 //
-//   - Create, by the external provisioner: Canceled, DeadlineExceeded, Unavailable, Aborted and errors without status (XPROV-032).
+//   - Create, by the external provisioner: Canceled, DeadlineExceeded, Unavailable, Aborted and errors without a code (XPROV-032).
 //   - Expand and Modify, by the external resizer: those, and ResourceExhausted (EXP-025, VAC-012).
 //   - Stage and Publish, by the kubelet: the same as Expand (MNT-240).
 //   - NodeExpand, by the kubelet: never; it treats every error as final (MNT-422).
 //   - Everything else: always. The attach/detach controller treats a failed attachment or detachment as uncertain, the kubelet a
-//     failed unmount, and a failed deletion is repeated whatever the error.
+//     failed unmount, and a failed deletion is retried after any error.
 //
 // A failed mount by an in-tree plugin is final.
 func UnknownOutcome(op storage.Op, err error) bool {
@@ -62,10 +62,10 @@ func UnknownOutcome(op storage.Op, err error) bool {
 	code, ok := codeOrPanic(err)
 	switch op {
 	case storage.Create:
-		// XPROV-032: an error without status, or one of four codes, leaves provisioning in the background.
+		// XPROV-032: after an error without a code, or with one of four codes, provisioning may continue in the background.
 		return !ok || interrupted(code)
 	case storage.Expand, storage.Modify, storage.Stage, storage.Publish:
-		// EXP-025, VAC-012, MNT-240: here a driver that is short of resources may have begun as well.
+		// EXP-025, VAC-012, MNT-240: here a driver that lacks resources may have begun, too.
 		return !ok || interrupted(code) || code == storage.ResourceExhausted
 	case storage.NodeExpand:
 		// MNT-422: the kubelet wraps the error, which hides its code.
@@ -82,8 +82,7 @@ func interrupted(code storage.Code) bool {
 	return false
 }
 
-// Infeasible reports whether an error of Expand or NodeExpand says that the request itself cannot be met, so that repeating it is of
-// little use: InvalidArgument, OutOfRange and NotFound (EXP-025, MNT-416).
+// Infeasible reports whether an error of Expand or NodeExpand means that the request can never succeed: InvalidArgument, OutOfRange and NotFound (EXP-025, MNT-416).
 func Infeasible(err error) bool {
 	// EXP-025, MNT-416: these codes are final.
 	switch storage.CodeOf(err) {

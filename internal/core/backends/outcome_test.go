@@ -30,7 +30,7 @@ func TestUnknownOutcome(t *testing.T) {
 		rule  string
 		op    storage.Op
 		codes []storage.Code // of unknown outcome
-		plain bool           // an error without status is as well
+		plain bool           // an error without a code is, too
 	}{
 		{"XPROV-032", storage.Create, []storage.Code{storage.Canceled, storage.DeadlineExceeded, storage.Unavailable, storage.Aborted}, true},
 		{"EXP-025", storage.Expand, five, true},
@@ -38,11 +38,11 @@ func TestUnknownOutcome(t *testing.T) {
 		{"MNT-240", storage.Stage, five, true},
 		{"MNT-240", storage.Publish, five, true},
 		{"MNT-422", storage.NodeExpand, nil, false},
-		{"no rule tells errors apart:", storage.Unpublish, allCodes[1:], true},
-		{"no rule tells errors apart:", storage.Unstage, allCodes[1:], true},
-		{"no rule tells errors apart:", storage.Delete, allCodes[1:], true},
-		{"no rule tells errors apart:", storage.Attach, allCodes[1:], true},
-		{"no rule tells errors apart:", storage.Detach, allCodes[1:], true},
+		{"no rule distinguishes errors:", storage.Unpublish, allCodes[1:], true},
+		{"no rule distinguishes errors:", storage.Unstage, allCodes[1:], true},
+		{"no rule distinguishes errors:", storage.Delete, allCodes[1:], true},
+		{"no rule distinguishes errors:", storage.Attach, allCodes[1:], true},
+		{"no rule distinguishes errors:", storage.Detach, allCodes[1:], true},
 	} {
 		t.Run(tt.rule+" "+string(tt.op), func(t *testing.T) {
 			unknown := map[storage.Code]bool{}
@@ -55,7 +55,7 @@ func TestUnknownOutcome(t *testing.T) {
 				}
 			}
 			if got := backends.UnknownOutcome(tt.op, plain); got != tt.plain {
-				t.Errorf("UnknownOutcome(%s, no status) = %t, want %t", tt.op, got, tt.plain)
+				t.Errorf("UnknownOutcome(%s, no code) = %t, want %t", tt.op, got, tt.plain)
 			}
 			if got := backends.UnknownOutcome(tt.op, panicked); got != unknown[storage.Internal] {
 				t.Errorf("UnknownOutcome(%s, panic) = %t, want %t as for Internal", tt.op, got, unknown[storage.Internal])
@@ -72,6 +72,6 @@ func TestInfeasible(t *testing.T) {
 		}
 	}
 	if backends.Infeasible(errors.New("out of range")) {
-		t.Error("EXP-025, MNT-416: an error without status is infeasible")
+		t.Error("EXP-025, MNT-416: an error without a code is infeasible")
 	}
 }

@@ -13,46 +13,46 @@ import (
 // ErrNoPluginMatched is the error of every lookup by source when no in-tree plugin supports the source (RECL-035).
 var ErrNoPluginMatched = errors.New("no volume plugin matched")
 
-// ByName returns the in-tree plugin of that name. It does not find CSI drivers, because they are no plugins of the controllers.
+// ByName returns the in-tree plugin with that name. It does not find CSI drivers, because they are not compiled into the controllers.
 func (s *Set) ByName(name string) (storage.Backend, error) {
 	at, found := s.find(name)
 	if !found || !s.entries[at].inTree {
-		// PROV-024, RECL-032: the text of the error.
+		// PROV-024, RECL-032: no such plugin.
 		return nil, fmt.Errorf("no volume plugin matched name: %s", name)
 	}
 	return s.entries[at].backend, nil
 }
 
-// ProvisionableByName returns the in-tree plugin of that name, a [storage.Provisioner]. PROV-024 has the errors.
+// ProvisionableByName returns the in-tree plugin with that name if it can create volumes. PROV-024 lists the errors.
 func (s *Set) ProvisionableByName(name string) (storage.Backend, error) {
 	// PROV-024: a plugin that exists but cannot provision is another error.
 	return able(storage.Create, "no provisionable volume plugin matched")(s.ByName(name))
 }
 
-// DeletableByName returns the in-tree plugin of that name, a [storage.Provisioner] (RECL-030). RECL-032 has the errors.
+// DeletableByName returns the in-tree plugin with that name if it can delete volumes (RECL-030). RECL-032 lists the errors.
 func (s *Set) DeletableByName(name string) (storage.Backend, error) {
 	// RECL-030, RECL-032: a plugin that cannot delete is another error.
 	return able(storage.Delete, noDeletable)(s.ByName(name))
 }
 
-// DeletableBySource returns the in-tree plugin that supports the source, a [storage.Provisioner]. RECL-035 ends with the error.
+// DeletableBySource returns the in-tree plugin that supports the source if it can delete volumes. RECL-035 lists the errors.
 func (s *Set) DeletableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
 	// RECL-035: exactly one plugin must support the source, and be able to delete.
 	return able(storage.Delete, noDeletable)(s.BySource(source))
 }
 
-// RecyclableBySource returns the in-tree plugin that supports the source, a [Recycler]. Whatever the error, the controller reports
+// RecyclableBySource returns the in-tree plugin that supports the source if it can recycle volumes. The controller replaces all errors by
 // its own text (RECL-064).
 func (s *Set) RecyclableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
 	// RECL-064: the plugin must be able to recycle.
 	return able(storage.Recycle, "no recyclable volume plugin matched")(s.BySource(source))
 }
 
-// ExpandableBySource returns the in-tree plugin that supports the source, if it is an [storage.Expander]; nil without an error if there is none
+// ExpandableBySource returns the in-tree plugin that supports the source if it can expand volumes; nil without an error if there is none
 // (EXP-014).
 func (s *Set) ExpandableBySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
 	b, err := s.BySource(source)
-	// EXP-014: others may expand it, so that is no error.
+	// EXP-014: no plugin is no error, because a CSI driver may expand the volume.
 	if errors.Is(err, ErrNoPluginMatched) || err == nil && !Can(b, storage.Expand) {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func (s *Set) ExpandableBySource(source *corev1.PersistentVolumeSource) (storage
 
 const noDeletable = "no deletable volume plugin matched"
 
-// able turns the result of a lookup into an error unless the plugin can do op.
+// able returns a function that replaces the result of a lookup by an error unless the plugin can do op.
 func able(op storage.Op, otherwise string) func(storage.Backend, error) (storage.Backend, error) {
 	return func(b storage.Backend, err error) (storage.Backend, error) {
 		switch {
@@ -74,8 +74,8 @@ func able(op storage.Op, otherwise string) func(storage.Backend, error) (storage
 	}
 }
 
-// BySource returns the one in-tree plugin that supports the source. The error is [ErrNoPluginMatched] for none; for several it names
-// them, sorted (SIM: upstream names them in no order). A plugin that panics is an error too.
+// BySource returns the one in-tree plugin that supports the source. The error is [ErrNoPluginMatched] for none; for several it lists
+// their names, sorted (SIM: upstream lists them in random order). It also returns an error if a plugin panics.
 func (s *Set) BySource(source *corev1.PersistentVolumeSource) (storage.Backend, error) {
 	var match storage.Backend
 	var names []string

@@ -42,17 +42,17 @@ func TestPluginLookup(t *testing.T) {
 		{"RECL-032", "a plugin that cannot delete", of(s.DeletableByName("kubernetes.io/nfs")), "error: no deletable volume plugin matched"},
 		{"RECL-035", "deletable by source", of(s.DeletableBySource(hostPathSource)), "kubernetes.io/mock-storage"},
 		{"RECL-035", "no plugin for the source", of(s.DeletableBySource(fcSource)), "error: no volume plugin matched"},
-		{"RECL-035", "a CSI source is no plugin's", of(s.DeletableBySource(csiSource)), "error: no volume plugin matched"},
+		{"RECL-035", "a CSI source", of(s.DeletableBySource(csiSource)), "error: no volume plugin matched"},
 		{"RECL-035", "no source", of(s.DeletableBySource(nil)), "error: no volume plugin matched"},
 		{"RECL-035", "a plugin that cannot delete", of(s.DeletableBySource(nfsSource)), "error: no deletable volume plugin matched"},
 		{"RECL-035", "two plugins", of(crowded.DeletableBySource(hostPathSource)), "error: multiple volume plugins matched: kubernetes.io/host-path,kubernetes.io/mock-storage,z.example.com"},
 		{"RECL-035", "a plugin that panics", of(crowded.DeletableBySource(csiSource)), "error: backend z.example.com: Supports panicked: cannot read this"},
 		{"RECL-036", "hostPath can delete", of(stock.DeletableBySource(hostPathSource)), "kubernetes.io/host-path"},
-		{"RECL-036", "NFS is registered but cannot", of(stock.DeletableBySource(nfsSource)), "error: no deletable volume plugin matched"},
+		{"RECL-036", "NFS is registered but cannot delete", of(stock.DeletableBySource(nfsSource)), "error: no deletable volume plugin matched"},
 		{"RECL-036", "others are not registered", of(stock.DeletableBySource(fcSource)), "error: no volume plugin matched"},
 		{"RECL-064", "hostPath recycles", of(stock.RecyclableBySource(hostPathSource)), "kubernetes.io/host-path"},
 		{"RECL-064", "NFS recycles", of(stock.RecyclableBySource(nfsSource)), "kubernetes.io/nfs"},
-		{"RECL-064", "nobody else", of(stock.RecyclableBySource(csiSource)), "error: no volume plugin matched"},
+		{"RECL-064", "no plugin recycles CSI volumes", of(stock.RecyclableBySource(csiSource)), "error: no volume plugin matched"},
 		{"RECL-064", "a plugin that cannot recycle", of(setOf(t, fake.NFS(fake.Without(storage.Recycle))).RecyclableBySource(nfsSource)), "error: no recyclable volume plugin matched"},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
@@ -94,9 +94,9 @@ func TestMountOptions(t *testing.T) {
 		b          storage.Backend
 		want       bool
 	}{
-		{"PROV-043", "a plugin that says no", fake.HostPath(), false},
-		{"PROV-043", "a plugin that says yes", fake.NFS(), true},
-		{"PROV-043", "a plugin that says nothing", named("kubernetes.io/quiet"), false},
+		{"PROV-043", "a plugin without support", fake.HostPath(), false},
+		{"PROV-043", "a plugin with support", fake.NFS(), true},
+		{"PROV-043", "a plugin without capabilities", named("kubernetes.io/quiet"), false},
 		{"PROV-043", "a CSI driver", fake.CSI("disk.example.com"), true},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {

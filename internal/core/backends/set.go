@@ -24,17 +24,17 @@ type entry struct {
 	inTree  bool
 }
 
-// longestDriverName is what CSI allows.
+// longestDriverName is the limit of CSI.
 const longestDriverName = 63
 
-// NewSet makes a set. It returns an error that names the backend for a nil backend, a name that is empty, taken, too long for a CSI
+// NewSet returns a set. It returns an error that names the backend for a nil backend, a name that is empty, taken, too long for a CSI
 // driver, or the one that means the API server in faults, for an operation that is implemented in part, and for a fake.Memory with invalid
 // options.
 func NewSet(backends ...storage.Backend) (*Set, error) {
 	s := &Set{}
 	for i, b := range backends {
 		if b == nil {
-			return nil, fmt.Errorf("backend %d of %d is nil: leave it out", i+1, len(backends))
+			return nil, fmt.Errorf("backend %d of %d is nil: remove it", i+1, len(backends))
 		}
 		e := entry{backend: b}
 		if err := Safely(fmt.Sprint(i+1), "Name", func() error { e.name = b.Name(); e.inTree = IsInTree(b); return nil }); err != nil {
@@ -45,7 +45,7 @@ func NewSet(backends ...storage.Backend) (*Set, error) {
 		}
 		at, found := s.find(e.name)
 		if found {
-			return nil, fmt.Errorf("backend %d of %d (%T): there is another backend named %q: give it a name of its own", i+1, len(backends), b, e.name)
+			return nil, fmt.Errorf("backend %d of %d (%T): there is another backend named %q; choose another name", i+1, len(backends), b, e.name)
 		}
 		s.entries = slices.Insert(s.entries, at, e)
 	}
@@ -55,11 +55,11 @@ func NewSet(backends ...storage.Backend) (*Set, error) {
 func (e entry) check() error {
 	switch {
 	case e.name == "":
-		return errors.New("its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)")
+		return errors.New("its name is empty; name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)")
 	case e.name == api.APIServer:
-		return fmt.Errorf("the name %q means the API server in faults: choose another name", e.name)
+		return fmt.Errorf("the name %q means the API server in faults; choose another name", e.name)
 	case !e.inTree && len(e.name) > longestDriverName:
-		return fmt.Errorf("the name %q has %d characters: a CSI driver may have %d", e.name, len(e.name), longestDriverName)
+		return fmt.Errorf("the name %q has %d characters; the name of a CSI driver may have %d", e.name, len(e.name), longestDriverName)
 	}
 	if err := checkMethods(e.backend); err != nil {
 		return err

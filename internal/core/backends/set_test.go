@@ -28,7 +28,7 @@ func (greedy) Supports(source *corev1.PersistentVolumeSource) bool {
 	return source.HostPath != nil
 }
 
-// lazy takes less than no time, or panics.
+// lazy has a negative delay, or panics.
 type lazy struct{ named }
 
 func (lazy) Delay(op storage.Op, _ string) (d time.Duration) {
@@ -61,12 +61,12 @@ func TestNewSet(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"drivers and plugins", []storage.Backend{fake.CSI("b.example.com"), fake.NFS(), fake.CSI("a.example.com")}, ""},
-		{"nil", []storage.Backend{fake.NFS(), nil}, "backend 2 of 2 is nil: leave it out"},
+		{"nil", []storage.Backend{fake.NFS(), nil}, "backend 2 of 2 is nil: remove it"},
 		{"a nil pointer", []storage.Backend{none}, "backend 1 of 1 (*fake.Memory) does not return its name: backend 1: Name panicked: runtime error: invalid memory address or nil pointer dereference"},
-		{"no name", []storage.Backend{named("")}, "backend 1 of 1 (backends_test.named): its name is empty: name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)"},
-		{"the API server's name", []storage.Backend{named("api")}, `backend 1 of 1 (backends_test.named): the name "api" means the API server in faults: choose another name`},
-		{"taken", []storage.Backend{named("a"), named("b"), fake.CSI("a")}, `backend 3 of 3 (*fake.Memory): there is another backend named "a": give it a name of its own`},
-		{"too long", []storage.Backend{named(strings.Repeat("a", 64))}, "has 64 characters: a CSI driver may have 63"},
+		{"no name", []storage.Backend{named("")}, "backend 1 of 1 (backends_test.named): its name is empty; name it like a CSI driver (disk.example.com) or an in-tree plugin (kubernetes.io/disk)"},
+		{"the API server's name", []storage.Backend{named("api")}, `backend 1 of 1 (backends_test.named): the name "api" means the API server in faults; choose another name`},
+		{"taken", []storage.Backend{named("a"), named("b"), fake.CSI("a")}, `backend 3 of 3 (*fake.Memory): there is another backend named "a"; choose another name`},
+		{"too long", []storage.Backend{named(strings.Repeat("a", 64))}, "has 64 characters; the name of a CSI driver may have 63"},
 		{"long enough", []storage.Backend{named(strings.Repeat("a", 63)), greedy{named(strings.Repeat("b", 64))}}, ""},
 		{"half of an interface", []storage.Backend{halfAttacher{named("a")}}, "it has a method Attach but does not implement storage.Attacher; implement all its methods, and list what it cannot do in Capabilities.Without"},
 		{"wrong options", []storage.Backend{fake.CSI("a", fake.Quota("much"), nil)}, `backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size; write it like 10Gi; option 2 is nil`},
@@ -109,7 +109,7 @@ func TestSetFindsByName(t *testing.T) {
 		t.Error("Driver(disk.example.com) finds none")
 	}
 	if b, ok := s.Driver("kubernetes.io/nfs"); ok {
-		t.Errorf("Driver(kubernetes.io/nfs) = %v, want none: it is a plugin", b)
+		t.Errorf("Driver(kubernetes.io/nfs) = %v, want none, because it is an in-tree plugin", b)
 	}
 	for _, tt := range []struct {
 		name string
@@ -134,7 +134,7 @@ func TestSetFindsByName(t *testing.T) {
 func TestCan(t *testing.T) {
 	for _, op := range backends.Ops() {
 		if backends.Can(named("a"), op) {
-			t.Errorf("Can(%s) of a backend with a name alone = true", op)
+			t.Errorf("Can(%s) of a backend with only a name = true", op)
 		}
 		if got, want := backends.Can(fake.CSI("a"), op), op != storage.Recycle; got != want {
 			t.Errorf("Can(%s) of a CSI driver = %t, want %t", op, got, want)
@@ -153,10 +153,10 @@ func TestDelay(t *testing.T) {
 		op   storage.Op
 		want time.Duration
 	}{
-		{"as the backend says", slow, storage.Create, 3},
-		{"nothing said", slow, storage.Delete, 0},
-		{"no Delayer", named("a"), storage.Create, 0},
-		{"less than zero", lazy{"a"}, storage.Create, 0},
+		{"a delay", slow, storage.Create, 3},
+		{"no delay", slow, storage.Delete, 0},
+		{"not a Delayer", named("a"), storage.Create, 0},
+		{"a negative delay", lazy{"a"}, storage.Create, 0},
 		{"panic", lazy{"a"}, storage.Delete, 0},
 	} {
 		if got := backends.Delay(tt.b, tt.op, "v"); got != tt.want {

@@ -23,7 +23,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-// failing are the checks that such a backend does not pass, and all they say.
+// failing returns the checks that fail for the backend, and their messages.
 func failing(newBackend func() storage.Backend, opts ...Option) (names []string, text string) {
 	var all []string
 	for _, c := range checksFor(newBackend, opts) {
@@ -40,28 +40,28 @@ func failing(newBackend func() storage.Backend, opts ...Option) (names []string,
 func driver() *fake.Memory { return fake.CSI("disk.example.com") }
 
 type (
-	forgetful struct { // makes a new volume each time
+	forgetful struct { // creates a new volume each time
 		*fake.Memory
 		made int
 	}
-	generous      struct{ *fake.Memory } // finds a volume by its name alone
-	stingy        struct{ *fake.Memory } // gives half
-	onceOnly      struct{ *fake.Memory } // complains about what is gone
+	generous      struct{ *fake.Memory } // ignores the size of a volume with a known name
+	stingy        struct{ *fake.Memory } // returns half the size
+	onceOnly      struct{ *fake.Memory } // returns an error for a deleted volume
 	changing      struct{ *fake.Memory } // has a new name each time
-	panicking     struct{ *fake.Memory } // does not expect empty requests
-	unstaged      struct{ *fake.Memory } // publishes without asking
-	shrinking     struct{ *fake.Memory } // takes Expand by the letter
-	modifiesOnce  struct{ *fake.Memory } // wants news each time
+	panicking     struct{ *fake.Memory } // panics for an empty request
+	unstaged      struct{ *fake.Memory } // publishes a volume that is not staged
+	shrinking     struct{ *fake.Memory } // shrinks volumes
+	modifiesOnce  struct{ *fake.Memory } // rejects a repeated Modify
 	amnesiac      struct{ *fake.Memory } // loses the data on detach
-	oneWay        struct{ *fake.Memory } // cannot do the opposite
-	backwards     struct{ *fake.Memory } // is done before it was asked
-	meddling      struct{ *fake.Memory } // writes into requests
+	oneWay        struct{ *fake.Memory } // cannot detach
+	negative      struct{ *fake.Memory } // has negative delays
+	modifying     struct{ *fake.Memory } // modifies requests
 	undead        struct{ *fake.Memory } // deletes nothing
-	unrefusing    struct{ *fake.Memory } // takes empty requests
-	wrongCode     struct{ *fake.Memory } // refuses with another code
+	accepting     struct{ *fake.Memory } // accepts empty requests
+	wrongCode     struct{ *fake.Memory } // rejects with another code
 	supportsAll   struct{ *fake.Plugin }
 	idle          struct{}
-	incomparable  struct{ *fake.Memory } // answers by the number of backends made
+	incomparable  struct{ *fake.Memory } // returns results that depend on the backend's address
 	unpublishOnce struct{ *fake.Memory }
 )
 
@@ -129,9 +129,9 @@ func (b oneWay) Capabilities() storage.Capabilities {
 	return c
 }
 
-func (b backwards) Delay(storage.Op, string) time.Duration { return -time.Second }
+func (b negative) Delay(storage.Op, string) time.Duration { return -time.Second }
 
-func (b meddling) Create(req storage.CreateRequest) (storage.Volume, error) {
+func (b modifying) Create(req storage.CreateRequest) (storage.Volume, error) {
 	if req.Parameters != nil {
 		req.Parameters["seen"] = "true"
 	}
@@ -145,7 +145,7 @@ func (b undead) Delete(req storage.DeleteRequest) error {
 	return nil
 }
 
-func (b unrefusing) Stage(req storage.NodeRequest) error {
+func (b accepting) Stage(req storage.NodeRequest) error {
 	if req.ID == "" {
 		return nil
 	}
@@ -181,40 +181,40 @@ func TestBrokenBackendsFail(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		make func() storage.Backend
-		want []string // the checks that must fail, and no others
-		text string   // part of what they say
+		want []string // the checks that fail
+		text string   // part of their messages
 	}{
 		{"forgetful", func() storage.Backend { return &forgetful{Memory: driver()} },
-			[]string{"Create is idempotent by name", "Create refuses another size under the same name"},
+			[]string{"Create is idempotent by name", "Create rejects another size with the same name"},
 			"want code [AlreadyExists]"},
 		{"generous", func() storage.Backend { return generous{driver()} },
-			[]string{"Create refuses another size under the same name"}, "Create(2147483648 bytes) after Create(1073741824 bytes) of the same name succeeded"},
-		{"stingy", func() storage.Backend { return stingy{driver()} }, []string{"a volume is at least as large as asked"}, "gave 536870912 bytes"},
-		{"complains about what is gone", func() storage.Backend { return onceOnly{driver()} },
-			[]string{"Delete is idempotent", "an unknown volume is deleted already"}, "no volume backendtest-unknown"},
-		{"changing name", func() storage.Backend { return changing{driver()} }, []string{"name is set and stays"}, "want one name"},
+			[]string{"Create rejects another size with the same name"}, "Create(2147483648 bytes) after Create(1073741824 bytes) of the same name succeeded"},
+		{"stingy", func() storage.Backend { return stingy{driver()} }, []string{"a volume is at least as large as requested"}, "returned 536870912 bytes"},
+		{"an error for a deleted volume", func() storage.Backend { return onceOnly{driver()} },
+			[]string{"Delete is idempotent", "Delete of an unknown volume succeeds"}, "no volume backendtest-unknown"},
+		{"changing name", func() storage.Backend { return changing{driver()} }, []string{"the name is set and constant"}, "want one name"},
 		{"panicking", func() storage.Backend { return panicking{fake.CSI("disk.example.com", fake.Only(storage.Attach))} },
-			[]string{"an empty request is refused"}, "backend disk.example.com: Attach panicked: runtime error: slice bounds out of range [:1] with length 0"},
-		{"publishes without asking", func() storage.Backend { return unstaged{driver()} }, []string{"Publish needs Stage first"}, "Publish before Stage succeeded, want code [FailedPrecondition]"},
+			[]string{"an empty request is rejected"}, "backend disk.example.com: Attach panicked: runtime error: slice bounds out of range [:1] with length 0"},
+		{"publishes without staging", func() storage.Backend { return unstaged{driver()} }, []string{"Publish needs Stage first"}, "Publish before Stage succeeded, want code [FailedPrecondition]"},
 		{"shrinking", func() storage.Backend { return shrinking{driver()} }, []string{"Expand never shrinks"}, "after 3221225472"},
-		{"modifies once", func() storage.Backend { return modifiesOnce{driver()} }, []string{"Modify is idempotent, or refused as invalid"}, "nothing to modify when repeated"},
+		{"modifies once", func() storage.Backend { return modifiesOnce{driver()} }, []string{"Modify is idempotent, or rejected as invalid"}, "nothing to modify when repeated"},
 		{"forgets data", func() storage.Backend { return amnesiac{driver()} },
-			[]string{"data survives the way to another node", "data survives a repeated Publish"}, ""},
-		{"one way", func() storage.Backend { return oneWay{driver()} }, []string{"operations come with their opposites"}, "Can(Attach) = true, Can(Detach) = false"},
-		{"before it was asked", func() storage.Backend { return backwards{driver()} }, []string{"delays are not negative and stay"}, "Delay(Create) = -1s"},
-		{"meddling", func() storage.Backend { return meddling{driver()} }, []string{"a request belongs to the caller"}, "seen:true"},
+			[]string{"data survives a move to another node", "data survives a repeated Publish"}, ""},
+		{"one way", func() storage.Backend { return oneWay{driver()} }, []string{"opposite operations are both supported or neither"}, "Attach is supported: true, Detach is supported: false"},
+		{"negative delay", func() storage.Backend { return negative{driver()} }, []string{"delays are constant and not negative"}, "Delay(Create) = -1s"},
+		{"modifies requests", func() storage.Backend { return modifying{driver()} }, []string{"a request is not modified or retained"}, "seen:true"},
 		{"deletes nothing", func() storage.Backend { return undead{driver()} },
-			[]string{"a deleted volume can be made again", "a deleted volume cannot be attached", "a volume made again is empty"}, ""},
-		{"takes empty requests", func() storage.Backend { return unrefusing{driver()} }, []string{"an empty request is refused"}, "Stage with an empty request succeeded"},
-		{"wrong code", func() storage.Backend { return wrongCode{driver()} }, []string{"Create refuses another size under the same name"}, "(code Internal), want code [AlreadyExists]"},
-		{"supports everything", func() storage.Backend { return supportsAll{fake.InTree("kubernetes.io/x")} }, []string{"no source is not supported"}, "want false"},
-		{"can do nothing", func() storage.Backend { return idle{} }, []string{"it can do something"}, "implement one of the interfaces"},
-		{"answers by address", func() storage.Backend { return incomparable{driver()} }, []string{"the same calls have the same answers"}, ""},
+			[]string{"a deleted volume can be created again", "a deleted volume cannot be attached", "a volume that is created again is empty"}, ""},
+		{"accepts empty requests", func() storage.Backend { return accepting{driver()} }, []string{"an empty request is rejected"}, "Stage with an empty request succeeded"},
+		{"wrong code", func() storage.Backend { return wrongCode{driver()} }, []string{"Create rejects another size with the same name"}, "(code Internal), want code [AlreadyExists]"},
+		{"supports everything", func() storage.Backend { return supportsAll{fake.InTree("kubernetes.io/x")} }, []string{"an empty source is not supported"}, "want false"},
+		{"no operation", func() storage.Backend { return idle{} }, []string{"it supports an operation"}, "implement one of the interfaces"},
+		{"results depend on the address", func() storage.Backend { return incomparable{driver()} }, []string{"the same calls have the same results"}, ""},
 		{"unpublishes once", func() storage.Backend { return unpublishOnce{driver()} }, []string{"Unpublish is idempotent"}, "not mounted"},
-		{"refuses nothing", func() storage.Backend { return fake.CSI("disk.example.com", fake.Lenient()) },
+		{"rejects nothing", func() storage.Backend { return fake.CSI("disk.example.com", fake.Lenient()) },
 			[]string{"a deleted volume cannot be attached", "Publish needs Stage first"}, "Attach of a deleted volume succeeded"},
-		{"bad options", func() storage.Backend { return fake.CSI("disk.example.com", fake.MinSize("huge")) }, []string{"name is set and stays"}, `MinSize "huge" is not a size`},
-		{"cannot hold it", func() storage.Backend {
+		{"bad options", func() storage.Backend { return fake.CSI("disk.example.com", fake.MinSize("huge")) }, []string{"the name is set and constant"}, `MinSize "huge" is not a size`},
+		{"too small", func() storage.Backend {
 			return fake.CSI("disk.example.com", fake.Only(storage.Create, storage.Delete), fake.MaxSize("1Mi"))
 		}, nil, "OutOfRange"},
 	} {
@@ -227,7 +227,7 @@ func TestBrokenBackendsFail(t *testing.T) {
 				t.Error("no check fails")
 			}
 			if !strings.Contains(text, tt.text) {
-				t.Errorf("failures do not say %q:\n%s", tt.text, text)
+				t.Errorf("failures do not contain %q:\n%s", tt.text, text)
 			}
 		})
 	}
@@ -242,8 +242,8 @@ func TestNilBackendFails(t *testing.T) {
 		return nil
 	}
 	names, text := failing(maker)
-	if !slices.Contains(names, "name is set and stays") || !strings.Contains(text, "nil backend") {
-		t.Errorf("failing = %v, %s, want every check to tell of the nil backend", names, text)
+	if !slices.Contains(names, "the name is set and constant") || !strings.Contains(text, "nil backend") {
+		t.Errorf("failing = %v, %s, want every check to report the nil backend", names, text)
 	}
 }
 
@@ -255,13 +255,13 @@ func TestChecksThatApply(t *testing.T) {
 		}
 		return names
 	}
-	want := []string{"name is set and stays", "it can do something", "operations come with their opposites", "an empty request is refused"}
+	want := []string{"the name is set and constant", "it supports an operation", "opposite operations are both supported or neither", "an empty request is rejected"}
 	if diff := cmp.Diff(want, names(idle{})); diff != "" {
-		t.Errorf("checks of a backend that can do nothing (-want +got):\n%s", diff)
+		t.Errorf("checks of a backend without operations (-want +got):\n%s", diff)
 	}
 	every := len(checks())
 	full := names(fake.CSI("disk.example.com"))
-	if left := every - len(full); left != 3 { // Supporter, and the two that recycle
+	if left := every - len(full); left != 3 { // the check of Supports, and the two of Recycle
 		t.Errorf("%d of %d checks do not apply to a CSI driver, want 3", left, every)
 	}
 }

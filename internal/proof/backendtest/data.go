@@ -8,13 +8,13 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// moment is when the checks write.
-var moment = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// writeTime is the time of all writes.
+var writeTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// data are the promises about what is on a volume. They are for backends that are a storage.DataHolder.
+// data checks the content of volumes, for a storage.DataHolder.
 var data = []check{
-	{name: "data survives the way to another node", needs: []storage.Op{storage.Publish}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
-		written, err := holder.Write(id, pod, node, moment)
+	{name: "data survives a move to another node", needs: []storage.Op{storage.Publish}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
+		written, err := holder.Write(id, pod, node, writeTime)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
@@ -28,7 +28,7 @@ var data = []check{
 		return expect(holder, id, "node-2", written)
 	})},
 	{name: "data survives a repeated Publish", needs: []storage.Op{storage.Publish}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
-		written, err := holder.Write(id, pod, node, moment)
+		written, err := holder.Write(id, pod, node, writeTime)
 		if err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
@@ -41,13 +41,13 @@ var data = []check{
 		if err := s.unpublish(id, node, target); err != nil {
 			return err
 		}
-		if _, err := holder.Write(id, pod, node, moment); err == nil {
+		if _, err := holder.Write(id, pod, node, writeTime); err == nil {
 			return fmt.Errorf("Write(%s) succeeded after Unpublish", id)
 		}
 		return nil
 	})},
 	{name: "a recycled volume is empty", needs: []storage.Op{storage.Publish, storage.Recycle}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
-		if _, err := holder.Write(id, pod, node, moment); err != nil {
+		if _, err := holder.Write(id, pod, node, writeTime); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
 		err := steps(
@@ -62,8 +62,8 @@ var data = []check{
 		}
 		return expect(holder, id, node, storage.Write{})
 	})},
-	{name: "a volume made again is empty", needs: []storage.Op{storage.Publish, storage.Create, storage.Delete}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
-		if _, err := holder.Write(id, pod, node, moment); err != nil {
+	{name: "a volume that is created again is empty", needs: []storage.Op{storage.Publish, storage.Create, storage.Delete}, only: is[storage.DataHolder], run: withData(func(s *subject, holder storage.DataHolder, id string) error {
+		if _, err := holder.Write(id, pod, node, writeTime); err != nil {
 			return wrap(err, "Write(%s)", id)
 		}
 		err := steps(
@@ -73,7 +73,7 @@ var data = []check{
 		if err != nil {
 			return err
 		}
-		again, err := s.make()
+		again, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -84,10 +84,10 @@ var data = []check{
 	})},
 }
 
-// withData starts a check with a volume that the pod has on the node.
+// withData starts a check with a volume that is published to the pod on the node.
 func withData(run func(s *subject, holder storage.DataHolder, id string) error) func(*subject) error {
 	return func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}

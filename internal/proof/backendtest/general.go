@@ -10,53 +10,53 @@ import (
 )
 
 var general = []check{
-	{name: "name is set and stays", run: func(s *subject) error {
+	{name: "the name is set and constant", run: func(s *subject) error {
 		name := s.b.Name()
 		if again, other := s.b.Name(), s.newBackend().Name(); name != again || name != other {
-			return fmt.Errorf("Name() = %q, then %q, and %q of another one: want one name", name, again, other)
+			return fmt.Errorf("Name() = %q, then %q, and %q of another backend; want one name", name, again, other)
 		}
 		_, err := backends.NewSet(s.b)
 		return err
 	}},
-	{name: "it can do something", run: func(s *subject) error {
+	{name: "it supports an operation", run: func(s *subject) error {
 		for _, op := range backends.Ops() {
 			if backends.Can(s.b, op) {
 				return nil
 			}
 		}
-		return fmt.Errorf("Can is false for all of %v: implement one of the interfaces of package storage", backends.Ops())
+		return fmt.Errorf("it supports none of %v; implement one of the interfaces of package storage", backends.Ops())
 	}},
-	{name: "operations come with their opposites", run: func(s *subject) error {
+	{name: "opposite operations are both supported or neither", run: func(s *subject) error {
 		for _, pair := range [][2]storage.Op{{storage.Attach, storage.Detach}, {storage.Stage, storage.Unstage}, {storage.Publish, storage.Unpublish}} {
 			if backends.Can(s.b, pair[0]) != backends.Can(s.b, pair[1]) {
-				return fmt.Errorf("Can(%s) = %t, Can(%s) = %t: want both or none", pair[0], backends.Can(s.b, pair[0]), pair[1], backends.Can(s.b, pair[1]))
+				return fmt.Errorf("%s is supported: %t, %s is supported: %t; want both or neither", pair[0], backends.Can(s.b, pair[0]), pair[1], backends.Can(s.b, pair[1]))
 			}
 		}
 		return nil
 	}},
-	{name: "an empty request is refused", run: func(s *subject) error {
+	{name: "an empty request is rejected", run: func(s *subject) error {
 		for _, op := range backends.Ops() {
 			if !backends.Can(s.b, op) {
 				continue
 			}
 			err := backends.Safely(s.b.Name(), op, func() error { return empty(s.b, op) })
-			if err := s.refused(string(op)+" with an empty request", err, storage.InvalidArgument); err != nil {
+			if err := s.rejected(string(op)+" with an empty request", err, storage.InvalidArgument); err != nil {
 				return err
 			}
 		}
 		return nil
 	}},
-	{name: "delays are not negative and stay", only: is[backends.Delayer], run: func(s *subject) error {
+	{name: "delays are constant and not negative", only: is[backends.Delayer], run: func(s *subject) error {
 		delayer := s.b.(backends.Delayer)
 		for _, op := range backends.Ops() {
 			d, again := delayer.Delay(op, "backendtest-1"), delayer.Delay(op, "backendtest-1")
 			if d < 0 || d != again {
-				return fmt.Errorf("Delay(%s) = %s, then %s: want the same, not negative", op, d, again)
+				return fmt.Errorf("Delay(%s) = %s, then %s; want the same, not negative", op, d, again)
 			}
 		}
 		return nil
 	}},
-	{name: "no source is not supported", only: is[backends.InTreePlugin], run: func(s *subject) error {
+	{name: "an empty source is not supported", only: is[backends.InTreePlugin], run: func(s *subject) error {
 		plugin := s.b.(backends.InTreePlugin)
 		for _, source := range []*corev1.PersistentVolumeSource{nil, {}} {
 			if plugin.Supports(source) {
@@ -73,7 +73,7 @@ func is[I any](b storage.Backend) bool {
 	return ok
 }
 
-// empty makes the call with nothing in the request.
+// empty calls the operation with an empty request.
 func empty(b storage.Backend, op storage.Op) (err error) {
 	switch op {
 	case storage.Create:

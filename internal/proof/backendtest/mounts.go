@@ -8,14 +8,14 @@ import (
 
 var mounts = []check{
 	{name: "Attach is idempotent", needs: []storage.Op{storage.Attach}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
 		return steps(func() error { return s.attachTo(id, node) }, func() error { return s.attachTo(id, node) })
 	}},
 	{name: "Detach is idempotent", needs: []storage.Op{storage.Detach}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -26,8 +26,8 @@ var mounts = []check{
 			func() error { return s.detach(id, node) },
 		)
 	}},
-	{name: "a detached volume can be attached elsewhere", needs: []storage.Op{storage.Attach}, run: func(s *subject) error {
-		id, err := s.make()
+	{name: "a detached volume can be attached to another node", needs: []storage.Op{storage.Attach}, run: func(s *subject) error {
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ var mounts = []check{
 		)
 	}},
 	{name: "a deleted volume cannot be attached", needs: []storage.Op{storage.Create, storage.Delete, storage.Attach}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -46,10 +46,10 @@ var mounts = []check{
 			return err
 		}
 		_, err = s.b.(storage.Attacher).Attach(storage.NodeRequest{ID: id, Node: node})
-		return s.refused("Attach of a deleted volume", err, storage.NotFound)
+		return s.rejected("Attach of a deleted volume", err, storage.NotFound)
 	}},
 	{name: "Stage is idempotent", needs: []storage.Op{storage.Stage}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ var mounts = []check{
 		)
 	}},
 	{name: "Unstage is idempotent", needs: []storage.Op{storage.Unstage}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ var mounts = []check{
 		)
 	}},
 	{name: "Publish needs Stage first", needs: []storage.Op{storage.Stage, storage.Publish}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -82,10 +82,10 @@ var mounts = []check{
 			return err
 		}
 		err = s.b.(storage.Publisher).Publish(s.publishRequest(id, node, target, pod))
-		return s.refused("Publish before Stage", err, storage.FailedPrecondition)
+		return s.rejected("Publish before Stage", err, storage.FailedPrecondition)
 	}},
 	{name: "Publish is idempotent", needs: []storage.Op{storage.Publish}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ var mounts = []check{
 		)
 	}},
 	{name: "Unpublish is idempotent", needs: []storage.Op{storage.Unpublish}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ var mounts = []check{
 		)
 	}},
 	{name: "two pods of a node share a volume", needs: []storage.Op{storage.Publish}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -120,8 +120,8 @@ var mounts = []check{
 			func() error { return s.publish(id, node, "/pods/2/mount", second) },
 		)
 	}},
-	{name: "a volume goes all the way and back, twice", needs: []storage.Op{storage.Publish}, run: func(s *subject) error {
-		id, err := s.make()
+	{name: "a volume is mounted and unmounted on two nodes", needs: []storage.Op{storage.Publish}, run: func(s *subject) error {
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ var mounts = []check{
 		)
 	}},
 	{name: "an unused volume can be deleted", needs: []storage.Op{storage.Publish, storage.Delete}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ var mounts = []check{
 		)
 	}},
 	{name: "NodeExpand follows Expand", needs: []storage.Op{storage.Expand, storage.NodeExpand, storage.Publish}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ var mounts = []check{
 				return fmt.Errorf("NodeExpand(%s, %d bytes) = %w, want success", id, req.Size, err)
 			}
 			if size != 0 && size < req.Size {
-				return fmt.Errorf("NodeExpand(%s, %d bytes) gave %d bytes", id, req.Size, size)
+				return fmt.Errorf("NodeExpand(%s, %d bytes) returned %d bytes", id, req.Size, size)
 			}
 		}
 		return nil

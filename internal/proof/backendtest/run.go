@@ -9,7 +9,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Option changes how a backend is checked.
+// Option sets a property of the check.
 type Option func(*config)
 
 type config struct {
@@ -17,44 +17,44 @@ type config struct {
 	source *corev1.PersistentVolumeSource
 }
 
-// Static names a volume that every new backend has: what cannot create volumes is checked with it. Without this option it is
-// "backendtest-static". The source, which in-tree plugins may look at, can be nil.
+// Static sets the volume that every new backend already has. A backend that cannot create volumes is checked with it; the default is
+// "backendtest-static". The source, which in-tree plugins read, can be nil.
 func Static(id string, source *corev1.PersistentVolumeSource) Option {
 	return func(c *config) { c.static, c.source = id, source }
 }
 
-// T is what the checks need of a *testing.T.
+// T has the methods of *testing.T that the checks need.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Run checks backends that newBackend makes: a fresh one for every check, all of them alike. Each check is a subtest.
+// Run calls newBackend for each check, which is a subtest. All backends must be alike.
 func Run(t *testing.T, newBackend func() storage.Backend, opts ...Option) {
 	t.Helper()
 	if newBackend == nil {
-		t.Fatal("Run(nil): it needs a function that makes a backend")
+		t.Fatal("Run(nil); pass a function that returns a new backend")
 	}
 	for _, c := range checksFor(newBackend, opts) {
 		t.Run(c.name, func(t *testing.T) { c.verify(t, newBackend) })
 	}
 }
 
-// check is one promise.
+// check is one part of the contract.
 type check struct {
 	name  string
-	needs []storage.Op               // what the backend must be able to do for the check to apply
-	only  func(storage.Backend) bool // what else it must be; nil is nothing
+	needs []storage.Op               // operations that the backend must support; if it does not, the check is skipped
+	only  func(storage.Backend) bool // another condition; nil is none
 	run   func(s *subject) error
 }
 
-// bound is a check with the options of a run.
+// bound is a check with the options of Run.
 type bound struct {
 	check
 	config config
 }
 
-// checksFor are the checks that apply to such a backend.
+// checksFor returns the checks that apply to the backend.
 func checksFor(newBackend func() storage.Backend, opts []Option) []bound {
 	cfg := config{static: "backendtest-static"}
 	for _, opt := range opts {
@@ -89,7 +89,7 @@ func (c bound) verify(t T, newBackend func() storage.Backend) {
 	t.Helper()
 	s := &subject{newBackend: newBackend, b: newBackend(), config: c.config}
 	if s.b == nil {
-		t.Errorf("%s: the function made a nil backend", c.name)
+		t.Errorf("%s: the function returned a nil backend", c.name)
 		return
 	}
 	if err := backends.Safely("under test", storage.Op(c.name), func() error { return c.run(s) }); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-func TestMemoryKeepsThePromises(t *testing.T) {
+func TestMemory(t *testing.T) {
 	for name, newBackend := range map[string]func() storage.Backend{
 		"driver":         func() storage.Backend { return fake.CSI("disk.example.com") },
 		"slow driver":    func() storage.Backend { return fake.CSI("disk.example.com", fake.Latency(storage.Create, time.Second)) },
@@ -32,8 +32,8 @@ func TestMemoryKeepsThePromises(t *testing.T) {
 	}
 }
 
-// The hostPath plugin has a provisioner that refuses, so it is checked with a static volume, at a path that it would delete.
-func TestHostPathKeepsThePromises(t *testing.T) {
+// The hostPath plugin does not provision, so it is checked with a static volume, at a path that it may delete.
+func TestHostPath(t *testing.T) {
 	source := &corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/data"}}
 	backendtest.Run(t, func() storage.Backend { return fake.HostPath(fake.Without(storage.Create)) }, backendtest.Static("pv1", source))
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// subject is the backend under test, and the way to a volume in a given state.
+// subject is the backend under test, with helpers that bring a volume into a given state.
 type subject struct {
 	newBackend func() storage.Backend
 	b          storage.Backend
 	config     config
 
-	source *corev1.PersistentVolumeSource // of the volume made
-	attach map[string]string
-	volume map[string]string // volumeAttributes
+	source *corev1.PersistentVolumeSource // of the created volume
+	attach map[string]string              // result of Attach
+	volume map[string]string              // volumeAttributes
 }
 
 const (
@@ -36,8 +36,8 @@ func request(name string, size int64) storage.CreateRequest {
 		VolumeMode: corev1.PersistentVolumeFilesystem, Class: "class", Claim: types.NamespacedName{Namespace: "default", Name: "claim"}}
 }
 
-// make is a volume of 1Gi, or the static one.
-func (s *subject) make() (string, error) {
+// newVolume creates a volume of 1Gi and returns its ID, or that of the static volume.
+func (s *subject) newVolume() (string, error) {
 	if !backends.Can(s.b, storage.Create) {
 		s.source = s.config.source
 		return s.config.static, nil
@@ -106,7 +106,7 @@ func (s *subject) unpublish(id, node, target string) error {
 	return wrap(s.b.(storage.Publisher).Unpublish(req), "Unpublish(%s, %s, %s)", id, node, target)
 }
 
-// mounted takes a volume all the way to the pod.
+// mounted attaches, stages and publishes a volume.
 func (s *subject) mounted(id, node string) error {
 	return steps(
 		func() error { return s.attachTo(id, node) },
@@ -128,7 +128,7 @@ func (s *subject) delete(id string) error {
 	return wrap(s.b.(storage.Provisioner).Delete(storage.DeleteRequest{ID: id, Source: s.source}), "Delete(%s)", id)
 }
 
-// steps does one after the other up to the first error.
+// steps runs the steps up to the first error.
 func steps(each ...func() error) error {
 	for i, step := range each {
 		if err := step(); err != nil {
@@ -145,8 +145,8 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf("%s = %w, want success", fmt.Sprintf(format, args...), err)
 }
 
-// refused checks that a call failed, with one of the codes if the backend is a CSI driver.
-func (s *subject) refused(call string, err error, codes ...storage.Code) error {
+// rejected returns an error unless the call failed, with one of the codes if the backend is a CSI driver.
+func (s *subject) rejected(call string, err error, codes ...storage.Code) error {
 	if err == nil {
 		return fmt.Errorf("%s succeeded, want code %v", call, codes)
 	}

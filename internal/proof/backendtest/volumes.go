@@ -11,21 +11,21 @@ import (
 )
 
 var volumes = []check{
-	{name: "a volume is at least as large as asked", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
+	{name: "a volume is at least as large as requested", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		resp, err := s.create(request("backendtest-1", gi))
 		switch {
 		case err != nil:
 			return err
 		case resp.ID == "":
-			return errors.New("Create gave no ID")
+			return errors.New("Create returned no ID")
 		case resp.Size != 0 && resp.Size < gi:
-			return fmt.Errorf("Create(%d bytes) gave %d bytes", gi, resp.Size)
+			return fmt.Errorf("Create(%d bytes) returned %d bytes", gi, resp.Size)
 		case backends.IsInTree(s.b) && resp.ID != "backendtest-1":
-			return fmt.Errorf("Create(backendtest-1) gave ID %q: an in-tree plugin's ID is the name", resp.ID)
+			return fmt.Errorf("Create(backendtest-1) returned ID %q; the ID of an in-tree plugin is the name", resp.ID)
 		}
 		plugin, ok := s.b.(backends.InTreePlugin)
 		if ok && !plugin.Supports(&resp.Source) {
-			return fmt.Errorf("Create gave source %s, which the plugin does not support", resp.Source.String())
+			return fmt.Errorf("Create returned source %s, which the plugin does not support", resp.Source.String())
 		}
 		return nil
 	}},
@@ -39,18 +39,18 @@ var volumes = []check{
 			return fmt.Errorf("again: %w", err)
 		}
 		if !reflect.DeepEqual(first, second) {
-			return fmt.Errorf("Create gave %s, and %s for the same request again", show(first), show(second))
+			return fmt.Errorf("Create returned %s, and %s for the repeated request", show(first), show(second))
 		}
 		return nil
 	}},
-	{name: "Create refuses another size under the same name", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
+	{name: "Create rejects another size with the same name", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		first, err := s.create(request("backendtest-1", gi))
 		if err != nil {
 			return err
 		}
 		larger := max(first.Size, gi) + gi
 		_, err = s.b.(storage.Provisioner).Create(request("backendtest-1", larger))
-		return s.refused(fmt.Sprintf("Create(%d bytes) after Create(%d bytes) of the same name", larger, gi), err, storage.AlreadyExists)
+		return s.rejected(fmt.Sprintf("Create(%d bytes) after Create(%d bytes) of the same name", larger, gi), err, storage.AlreadyExists)
 	}},
 	{name: "two names are two volumes", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		first, err := s.create(request("backendtest-1", gi))
@@ -62,22 +62,22 @@ var volumes = []check{
 			return err
 		}
 		if first.ID == second.ID {
-			return fmt.Errorf("Create gave ID %q for both names", first.ID)
+			return fmt.Errorf("Create returned ID %q for both names", first.ID)
 		}
 		return nil
 	}},
-	{name: "the same calls have the same answers", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
+	{name: "the same calls have the same results", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		first, err := s.create(request("backendtest-1", gi))
 		if err != nil {
 			return err
 		}
 		other, err := s.newBackend().(storage.Provisioner).Create(request("backendtest-1", gi))
 		if err != nil || !reflect.DeepEqual(first, other) {
-			return fmt.Errorf("Create gave %s, and %s, error %v on another backend: want the same", show(first), show(other), err)
+			return fmt.Errorf("Create returned %s, and %s, error %v on another backend; want the same", show(first), show(other), err)
 		}
 		return nil
 	}},
-	{name: "a request belongs to the caller", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
+	{name: "a request is not modified or retained", needs: []storage.Op{storage.Create}, run: func(s *subject) error {
 		req := request("backendtest-1", gi)
 		req.Parameters = map[string]string{"a": "b"}
 		if _, err := s.create(req); err != nil {
@@ -95,20 +95,20 @@ var volumes = []check{
 		return nil
 	}},
 	{name: "Delete is idempotent", needs: []storage.Op{storage.Delete}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
 		return steps(func() error { return s.delete(id) }, func() error { return s.delete(id) })
 	}},
-	{name: "an unknown volume is deleted already", needs: []storage.Op{storage.Create, storage.Delete}, run: func(s *subject) error {
-		if _, err := s.make(); err != nil { // for the source
+	{name: "Delete of an unknown volume succeeds", needs: []storage.Op{storage.Create, storage.Delete}, run: func(s *subject) error {
+		if _, err := s.newVolume(); err != nil { // for the source
 			return err
 		}
 		return s.delete("backendtest-unknown")
 	}},
-	{name: "a deleted volume can be made again", needs: []storage.Op{storage.Create, storage.Delete}, run: func(s *subject) error {
-		id, err := s.make()
+	{name: "a deleted volume can be created again", needs: []storage.Op{storage.Create, storage.Delete}, run: func(s *subject) error {
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ var volumes = []check{
 		return err
 	}},
 	{name: "Recycle is idempotent", needs: []storage.Op{storage.Recycle}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ var volumes = []check{
 		return steps(recycle, recycle)
 	}},
 	{name: "Expand never shrinks", needs: []storage.Op{storage.Expand}, run: func(s *subject) error {
-		id, err := s.make()
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -140,16 +140,16 @@ var volumes = []check{
 			case err != nil:
 				return fmt.Errorf("Expand(%s, %d bytes) = %w, want success", id, size, err)
 			case grown < size:
-				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes", id, size, grown)
+				return fmt.Errorf("Expand(%s, %d bytes) returned %d bytes", id, size, grown)
 			case grown < reached:
-				return fmt.Errorf("Expand(%s, %d bytes) gave %d bytes, after %d", id, size, grown, reached)
+				return fmt.Errorf("Expand(%s, %d bytes) returned %d bytes, after %d", id, size, grown, reached)
 			}
 			reached = grown
 		}
 		return nil
 	}},
-	{name: "Modify is idempotent, or refused as invalid", needs: []storage.Op{storage.Modify}, run: func(s *subject) error {
-		id, err := s.make()
+	{name: "Modify is idempotent, or rejected as invalid", needs: []storage.Op{storage.Modify}, run: func(s *subject) error {
+		id, err := s.newVolume()
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ var volumes = []check{
 	}},
 }
 
-// show has what the checks compare, without the many kinds of source that are not set.
+// show formats the fields that the checks compare.
 func show(resp storage.Volume) string {
 	return fmt.Sprintf("{ID %q, %d bytes, source %s, context %v, topology %v}", resp.ID, resp.Size, resp.Source.String(), resp.Context, resp.Topology)
 }
