@@ -1,8 +1,8 @@
 // Package fake has simulated storage, faults, and builders of objects, for tests and examples.
 //
-// [Memory] is a storage system that stores its volumes in memory and records how they are used: attachments, mounts, writes, deletions. [CSI]
-// returns one that acts as a CSI driver; [InTree], [HostPath], [NFS] and [FlexVolume] return in-tree plugins. [Memory.Report] lists misuse,
-// such as two writers or leaked volumes. To write a CSI driver of your own, see package storage.
+// [Memory] is a storage system that stores its volumes in memory and records how they are used: attachments, mounts, writes, deletions.
+// [CSI] returns one that acts as a CSI driver; [InTree], [HostPath], [NFS] and [FlexVolume] return in-tree plugins. [Memory.Report] lists
+// misuse, such as two writers or leaked volumes. To write a CSI driver of your own, see package storage.
 //
 // [Faults] makes calls fail or take longer, loses their replies, or crashes the caller.
 //
@@ -10,8 +10,8 @@
 // An invalid argument, such as a size of "ten", is recorded in the annotation volsim.dev/builder-error of the object. Cluster.Create then
 // returns it as an error, and so does [Err].
 //
-// Not simulated: snapshots and clones (a clone is created empty, with its source confirmed), secrets, volume health, listing of volumes, and
-// file systems except for their size.
+// Not simulated: snapshots and clones (a clone is created empty, with its source confirmed), secrets, volume health, listing of volumes,
+// and file systems except for their size.
 //
 // Rules: RECL-027 (volume in use), RECL-036 (paths that HostPath deletes).
 package fake

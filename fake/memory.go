@@ -76,8 +76,8 @@ func (m *Memory) Problems() []Problem { return m.model.Problems() }
 // all PersistentVolumes, including those of other backends.
 //
 //   - Leaked: the volume was created and not deleted, but no PersistentVolume has it. This is normal while it is being provisioned.
-//   - DeletedWhenWanted: the volume was deleted, but its PersistentVolume is Bound; or it is not being deleted and is neither Bound, Released
-//     nor Failed.
+//   - DeletedWhenWanted: the volume was deleted, but its PersistentVolume is Bound; or it is not being deleted and is neither Bound,
+//     Released nor Failed.
 func (m *Memory) Report(pvs []*corev1.PersistentVolume) []Problem { return m.model.Report(pvs) }
 
 // SetAttachLimit changes how many volumes can be attached to the node, for example because a network interface takes one of its slots. The

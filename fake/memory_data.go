@@ -38,7 +38,8 @@ type Use struct {
 
 func (v *volume) state() VolumeState {
 	return VolumeState{ID: v.id, Size: v.size, Usable: v.usable, Static: v.request == nil, Topology: v.describe().Topology,
-		Modified: maps.Clone(v.modified), Attached: slices.Clone(v.attached), Staged: slices.Clone(v.staged), Published: slices.Clone(v.published),
+		Modified: maps.Clone(v.modified),
+		Attached: slices.Clone(v.attached), Staged: slices.Clone(v.staged), Published: slices.Clone(v.published),
 		Content: v.content, Writes: slices.Clone(v.writes)}
 }
 

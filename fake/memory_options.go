@@ -65,8 +65,8 @@ func MaxSize(size string) MemoryOption {
 	return func(m *model) { m.maxSize = m.bytes("MaxSize", size) }
 }
 
-// Quota sets the total size of all volumes. A request that exceeds it gives code ResourceExhausted. By default there is none. Static volumes
-// of unknown size do not count.
+// Quota sets the total size of all volumes. A request that exceeds it gives code ResourceExhausted. By default there is none. Static
+// volumes of unknown size do not count.
 func Quota(size string) MemoryOption {
 	return func(m *model) { m.quota = m.bytes("Quota", size) }
 }
@@ -87,8 +87,8 @@ func Topology(segments ...storage.Segment) MemoryOption {
 	}
 }
 
-// Lenient makes the backend allow conflicting uses of a volume, and accept IDs of deleted volumes as those of static ones. Problems are still
-// recorded.
+// Lenient makes the backend allow conflicting uses of a volume, and accept IDs of deleted volumes as those of static ones. Problems are
+// still recorded.
 func Lenient() MemoryOption { return func(m *model) { m.lenient = true } }
 
 // CreatedOnly makes the backend reject volumes that it did not create, with code NotFound. By default it accepts them as static volumes.

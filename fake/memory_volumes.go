@@ -17,7 +17,8 @@ func (m *model) Create(req storage.CreateRequest) (storage.Volume, error) {
 		return storage.Volume{}, err
 	}
 	if req.Size < 0 || req.Limit < 0 || req.Limit > 0 && req.Limit < req.Size {
-		return storage.Volume{}, m.fail(storage.InvalidArgument, "volume %s of %d bytes, at most %d, is impossible", req.Name, req.Size, req.Limit)
+		return storage.Volume{}, m.fail(storage.InvalidArgument, "volume %s of %d bytes, at most %d, is impossible",
+			req.Name, req.Size, req.Limit)
 	}
 	if v, ok := m.volumes[req.Name]; ok {
 		if v.request == nil {

@@ -126,7 +126,8 @@ func BlockClaims(claims ...string) Option {
 			return
 		}
 		for _, claim := range claims {
-			name, ok := o.podVolume("BlockClaims", claim, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}})
+			source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
+			name, ok := o.podVolume("BlockClaims", claim, source)
 			if ok {
 				main := &o.pod.Spec.Containers[0]
 				main.VolumeDevices = append(main.VolumeDevices, corev1.VolumeDevice{Name: name, DevicePath: "/dev/" + claim})

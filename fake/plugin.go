@@ -9,8 +9,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// Plugin is a [Memory] that acts as an in-tree plugin. Its errors have no gRPC code, and the ID of a deleted volume is accepted as that of a
-// static one.
+// Plugin is a [Memory] that acts as an in-tree plugin. Its errors have no gRPC code, and the ID of a deleted volume is accepted as that
+// of a static one.
 type Plugin struct {
 	pluginContract
 	*Memory
@@ -30,8 +30,8 @@ func InTree(name string, opts ...MemoryOption) *Plugin {
 	return p.plugin(opts)
 }
 
-// HostPath returns the hostPath plugin as kube-controller-manager configures it: kubernetes.io/host-path recycles volumes, deletes only paths
-// below /tmp/ (RECL-036), and does not provision. It is [Lenient].
+// HostPath returns the hostPath plugin as kube-controller-manager configures it: kubernetes.io/host-path recycles volumes, deletes only
+// paths below /tmp/ (RECL-036), and does not provision. It is [Lenient].
 func HostPath(opts ...MemoryOption) *Plugin {
 	p := newPlugin(backends.InTreePrefix+"host-path", storage.Create, storage.Delete, storage.Recycle, storage.Publish, storage.Unpublish)
 	p.disabled = true
@@ -41,8 +41,8 @@ func HostPath(opts ...MemoryOption) *Plugin {
 	return p.plugin(opts)
 }
 
-// NFS returns the NFS plugin: kubernetes.io/nfs recycles volumes, publishes them without attaching or staging, and accepts mount options. It
-// is [Lenient].
+// NFS returns the NFS plugin: kubernetes.io/nfs recycles volumes, publishes them without attaching or staging, and accepts mount options.
+// It is [Lenient].
 func NFS(opts ...MemoryOption) *Plugin {
 	p := newPlugin(backends.InTreePrefix+"nfs", storage.Recycle, storage.Publish, storage.Unpublish)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool { return s.NFS != nil }
@@ -52,8 +52,8 @@ func NFS(opts ...MemoryOption) *Plugin {
 	return p.plugin(opts)
 }
 
-// FlexVolume returns the plugin of kubelets for a FlexVolume driver, such as "example.com/disk", which is also its name. It publishes volumes
-// and expands them on the node. It is [Lenient].
+// FlexVolume returns the plugin of kubelets for a FlexVolume driver, such as "example.com/disk", which is also its name. It publishes
+// volumes and expands them on the node. It is [Lenient].
 func FlexVolume(driver string, opts ...MemoryOption) *Plugin {
 	p := newPlugin(driver, storage.Publish, storage.Unpublish, storage.NodeExpand)
 	p.supports = func(s *corev1.PersistentVolumeSource) bool {

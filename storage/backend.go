@@ -73,8 +73,8 @@ type AttachLimiter interface {
 	AttachLimit(node string) int32
 }
 
-// PublishedLister lists the nodes to which each volume is attached, by handle (LIST_VOLUMES_PUBLISHED_NODES). The external attacher compares
-// VolumeAttachments with that list at intervals (ATT-181).
+// PublishedLister lists the nodes to which each volume is attached, by handle (LIST_VOLUMES_PUBLISHED_NODES). The external attacher
+// compares VolumeAttachments with that list at intervals (ATT-181).
 type PublishedLister interface {
 	Published() (map[string][]string, error)
 }
@@ -88,8 +88,8 @@ type Describer interface {
 type Capabilities struct {
 	// Without lists operations that the backend has a method for and cannot do; none by default.
 	Without []Op
-	// TopologyKeys are keys of node labels, for a driver whose volumes only some nodes can reach (VOLUME_ACCESSIBILITY_CONSTRAINTS). With none,
-	// every node reaches every volume, and Volume.Topology is ignored.
+	// TopologyKeys are keys of node labels, for a driver whose volumes only some nodes can reach (VOLUME_ACCESSIBILITY_CONSTRAINTS). With
+	// none, every node reaches every volume, and Volume.Topology is ignored.
 	TopologyKeys []string
 	// MountGroup is true for a driver that sets the group of files while mounting (VOLUME_MOUNT_GROUP). If it is false, the kubelet changes
 	// the group of each file.

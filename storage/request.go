@@ -53,8 +53,8 @@ type ExpandRequest struct {
 	VolumeMode corev1.PersistentVolumeMode // "": Filesystem
 }
 
-// NodeRequest asks for an operation on a volume at a node: Attach, Detach, Stage, Unstage, Publish, Unpublish or NodeExpand. ID and Node are
-// always set. Each other field names the operations that set it; it is zero in requests for the others.
+// NodeRequest asks for an operation on a volume at a node: Attach, Detach, Stage, Unstage, Publish, Unpublish or NodeExpand. ID and Node
+// are always set. Each other field names the operations that set it; it is zero in requests for the others.
 type NodeRequest struct {
 	ID   string // handle of the volume
 	Node string // name of the node; Detach: "" is every node

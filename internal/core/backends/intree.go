@@ -45,8 +45,8 @@ type BlockSupporter interface {
 	SupportsBlock() bool
 }
 
-// Delayer is a backend whose calls take time. The caller waits that long, then the call takes effect. id is the handle of the volume, or for
-// Create its name. A negative delay counts as zero.
+// Delayer is a backend whose calls take time. The caller waits that long, then the call takes effect. id is the handle of the volume, or
+// for Create its name. A negative delay counts as zero.
 type Delayer interface {
 	Delay(op storage.Op, id string) time.Duration
 }

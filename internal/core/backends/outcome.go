@@ -44,8 +44,8 @@ func codeOrPanic(err error) (storage.Code, bool) {
 	return "", false
 }
 
-// UnknownOutcome reports whether the operation may have taken effect despite the error: now, later, or in part. Callers treat the same error
-// of a CSI driver differently:
+// UnknownOutcome reports whether the operation may have taken effect despite the error: now, later, or in part. Callers treat the same
+// error of a CSI driver differently:
 //
 //   - Create, by the external provisioner: Canceled, DeadlineExceeded, Unavailable, Aborted and errors without a code (XPROV-032).
 //   - Expand and Modify, by the external resizer: those, and ResourceExhausted (EXP-025, VAC-012).
@@ -82,7 +82,8 @@ func interrupted(code storage.Code) bool {
 	return false
 }
 
-// Infeasible reports whether an error of Expand or NodeExpand means that the request can never succeed: InvalidArgument, OutOfRange and NotFound (EXP-025, MNT-416).
+// Infeasible reports whether an error of Expand or NodeExpand means that the request can never succeed: InvalidArgument, OutOfRange and
+// NotFound (EXP-025, MNT-416).
 func Infeasible(err error) bool {
 	// EXP-025, MNT-416: these codes are final.
 	switch storage.CodeOf(err) {

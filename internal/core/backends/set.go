@@ -75,7 +75,8 @@ func (e entry) check() error {
 func checkMethods(b storage.Backend) error {
 	for _, op := range ops {
 		if _, found := reflect.TypeOf(b).MethodByName(string(op)); found && !implements(b, op) {
-			return fmt.Errorf("it has a method %s but does not implement %s; implement all its methods, and list what it cannot do in Capabilities.Without", op, interfaces[op])
+			return fmt.Errorf("it has a method %s but does not implement %s; implement all its methods, and list what it cannot do in "+
+				"Capabilities.Without", op, interfaces[op])
 		}
 	}
 	return nil

@@ -27,9 +27,11 @@ var general = []check{
 		return fmt.Errorf("it supports none of %v; implement one of the interfaces of package storage", backends.Ops())
 	}},
 	{name: "opposite operations are both supported or neither", run: func(s *subject) error {
-		for _, pair := range [][2]storage.Op{{storage.Attach, storage.Detach}, {storage.Stage, storage.Unstage}, {storage.Publish, storage.Unpublish}} {
-			if backends.Can(s.b, pair[0]) != backends.Can(s.b, pair[1]) {
-				return fmt.Errorf("%s is supported: %t, %s is supported: %t; want both or neither", pair[0], backends.Can(s.b, pair[0]), pair[1], backends.Can(s.b, pair[1]))
+		for _, pair := range [][2]storage.Op{
+			{storage.Attach, storage.Detach}, {storage.Stage, storage.Unstage}, {storage.Publish, storage.Unpublish},
+		} {
+			if can, opposite := backends.Can(s.b, pair[0]), backends.Can(s.b, pair[1]); can != opposite {
+				return fmt.Errorf("%s is supported: %t, %s is supported: %t; want both or neither", pair[0], can, pair[1], opposite)
 			}
 		}
 		return nil

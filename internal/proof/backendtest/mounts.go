@@ -37,17 +37,18 @@ var mounts = []check{
 			func() error { return s.attachTo(id, "node-2") },
 		)
 	}},
-	{name: "a deleted volume cannot be attached", needs: []storage.Op{storage.Create, storage.Delete, storage.Attach}, run: func(s *subject) error {
-		id, err := s.newVolume()
-		if err != nil {
-			return err
-		}
-		if err := s.delete(id); err != nil {
-			return err
-		}
-		_, err = s.b.(storage.Attacher).Attach(storage.NodeRequest{ID: id, Node: node})
-		return s.rejected("Attach of a deleted volume", err, storage.NotFound)
-	}},
+	{name: "a deleted volume cannot be attached",
+		needs: []storage.Op{storage.Create, storage.Delete, storage.Attach}, run: func(s *subject) error {
+			id, err := s.newVolume()
+			if err != nil {
+				return err
+			}
+			if err := s.delete(id); err != nil {
+				return err
+			}
+			_, err = s.b.(storage.Attacher).Attach(storage.NodeRequest{ID: id, Node: node})
+			return s.rejected("Attach of a deleted volume", err, storage.NotFound)
+		}},
 	{name: "Stage is idempotent", needs: []storage.Op{storage.Stage}, run: func(s *subject) error {
 		id, err := s.newVolume()
 		if err != nil {

@@ -78,7 +78,8 @@ func (s *subject) stage(id, node string) error {
 	if !backends.Can(s.b, storage.Stage) {
 		return nil
 	}
-	req := storage.NodeRequest{ID: id, Node: node, StagingPath: staging, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume}
+	req := storage.NodeRequest{ID: id, Node: node, StagingPath: staging, Mode: corev1.ReadWriteOnce, Context: s.volume,
+		AttachContext: s.attach}
 	return wrap(s.b.(storage.Stager).Stage(req), "Stage(%s, %s)", id, node)
 }
 
@@ -90,7 +91,8 @@ func (s *subject) unstage(id, node string) error {
 }
 
 func (s *subject) publishRequest(id, node, target string, pod storage.PodRef) storage.NodeRequest {
-	req := storage.NodeRequest{ID: id, Node: node, TargetPath: target, Pod: pod, Mode: corev1.ReadWriteOnce, AttachContext: s.attach, Context: s.volume, Source: s.source}
+	req := storage.NodeRequest{ID: id, Node: node, TargetPath: target, Pod: pod, Mode: corev1.ReadWriteOnce, Context: s.volume,
+		AttachContext: s.attach, Source: s.source}
 	if backends.Can(s.b, storage.Stage) {
 		req.StagingPath = staging
 	}

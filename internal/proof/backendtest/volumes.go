@@ -170,5 +170,6 @@ var volumes = []check{
 
 // show formats the fields that the checks compare.
 func show(resp storage.Volume) string {
-	return fmt.Sprintf("{ID %q, %d bytes, source %s, context %v, topology %v}", resp.ID, resp.Size, resp.Source.String(), resp.Context, resp.Topology)
+	return fmt.Sprintf("{ID %q, %d bytes, source %s, context %v, topology %v}",
+		resp.ID, resp.Size, resp.Source.String(), resp.Context, resp.Topology)
 }
