@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/proof/history"
@@ -75,7 +76,7 @@ func runPicks(r *rapid.T, cfg volsim.Config, opts history.Options, picks []int) 
 		offset := e.Time.Sub(engine.DefaultStart)
 		switch e.Type {
 		case trace.Write:
-			fmt.Fprintln(&out, offset, e.Actor, e.Verb, e.Object, trace.Changes(e.Old, e.New, trace.WithResourceVersion), e.Err)
+			fmt.Fprintln(&out, offset, e.Actor, e.Verb, e.Object, version(e.Old), version(e.New), trace.Changes(e.Old, e.New), e.Err)
 		case trace.Emitted:
 			fmt.Fprintln(&out, offset, e.Actor, e.Object, e.Verb, e.Reason, e.Text)
 		case trace.Storage:
@@ -83,4 +84,12 @@ func runPicks(r *rapid.T, cfg volsim.Config, opts history.Options, picks []int) 
 		}
 	}
 	return out.String()
+}
+
+// version returns the resourceVersion of an object, "" for nil.
+func version(obj api.Object) string {
+	if obj == nil {
+		return ""
+	}
+	return obj.GetResourceVersion()
 }

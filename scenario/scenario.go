@@ -27,11 +27,11 @@ func (s *Script) Name() string { return s.script.Name }
 
 // Options control a run. The zero value runs the script as it is written.
 type Options struct {
-	// Seed replaces all seeds that the script names; nil keeps them.
+	// Seed replaces all seeds that the script names; the default nil keeps them.
 	Seed *int64
-	// Continue runs the remaining lines after a failed expectation. By default the first failure ends the run.
+	// Continue runs the remaining lines after a failed expectation. By default, false, the first failure ends the run.
 	Continue bool
-	// Out receives each command and its output; nil discards them. With several seeds it receives those of Result.Seed, after the run.
+	// Out receives each command and its output; the default nil discards them. With several seeds it receives those of Result.Seed, after the run.
 	Out io.Writer
 }
 
@@ -45,8 +45,6 @@ type Result struct {
 	Start time.Time
 	// Seeds lists the seeds that the script ran with; Succeeded those of them without a failure.
 	Seeds, Succeeded []int64
-	// Commands lists the executed lines of the reported run.
-	Commands []Command
 	// Failures lists the lines of the reported run that failed, in order.
 	Failures []*Error
 
@@ -56,26 +54,10 @@ type Result struct {
 // Summary returns one line: success or failure, the seeds and the virtual time, as the command volsim run prints it.
 func (r *Result) Summary() string { return r.summary }
 
-// Command is an executed line of a script.
-type Command struct {
-	// Line counts from 1; Command is the line as written.
-	Line    int
-	Command string
-	// At is the virtual time since the start, after the command.
-	At time.Duration
-	// Output is what the command printed.
-	Output string
-	// Error is why the command failed, whether the script expects that or not; "" if it succeeded.
-	Error string
-}
-
 // Run runs a script. The Result is never nil; if the script failed, the error joins Result.Failures.
 func Run(s *Script, opts Options) (*Result, error) {
 	r, err := script.Run(s.script, script.Options{Seed: opts.Seed, Continue: opts.Continue, Out: opts.Out})
 	result := &Result{Cluster: r.Cluster, Seed: r.Seed, Start: r.Start, Seeds: r.Seeds, Succeeded: r.Succeeded, summary: r.Summary()}
-	for _, c := range r.Commands {
-		result.Commands = append(result.Commands, Command(c))
-	}
 	for _, f := range r.Failures {
 		result.Failures = append(result.Failures, (*Error)(f))
 	}

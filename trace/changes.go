@@ -1,12 +1,15 @@
 package trace
 
-import "bytes"
-import "encoding/json"
-import "reflect"
-import "slices"
-import "strconv"
-import "strings"
-import "github.com/volsim/volsim/api"
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/volsim/volsim/api"
+)
 
 // FieldChange is one field that differs between two versions of an object.
 type FieldChange struct {
@@ -35,24 +38,16 @@ func plain(value string) string {
 	return word
 }
 
-// ChangesOption extends what Changes compares.
-type ChangesOption int
-
-// WithResourceVersion includes metadata.resourceVersion, which differs after every write.
-const WithResourceVersion ChangesOption = 1
-
 // Changes returns the fields that differ between two versions of an object, sorted by path. Either may be nil: then all fields of the
 // other are added, or removed. Lists of objects of equal length are compared element by element; other lists are one value. The
-// resourceVersion is ignored unless WithResourceVersion is given.
-func Changes(old, new api.Object, options ...ChangesOption) []FieldChange {
+// resourceVersion is ignored, because it differs after every write.
+func Changes(old, new api.Object) []FieldChange {
 	if old == new {
 		return nil
 	}
 	a, b := document(old), document(new)
-	if !slices.Contains(options, WithResourceVersion) {
-		withoutVersion(a)
-		withoutVersion(b)
-	}
+	withoutVersion(a)
+	withoutVersion(b)
 	var changes []FieldChange
 	compareMaps("", a, b, &changes)
 	slices.SortStableFunc(changes, func(x, y FieldChange) int { return strings.Compare(x.Path, y.Path) })

@@ -1,12 +1,15 @@
 package trace
 
-import "bufio"
-import "fmt"
-import "io"
-import "strconv"
-import "strings"
-import "github.com/volsim/volsim/api"
-import "github.com/volsim/volsim/internal/core/store"
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/store"
+)
 
 // WriteLog writes the entries in the format of the controllers' own logs at high verbosity, as one stream:
 //

@@ -1,13 +1,16 @@
 package trace
 
-import "bufio"
-import "encoding/json"
-import "fmt"
-import "io"
-import "strings"
-import "time"
-import "unicode/utf8"
-import "github.com/volsim/volsim/api"
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/volsim/volsim/api"
+)
 
 // WriteText writes one line per entry: the virtual time since the start, the actor, and what happened. For a write it lists the changed
 // fields. The same run writes the same bytes. It returns w's error.

@@ -1,8 +1,11 @@
 package trace
 
-import "iter"
-import "time"
-import "github.com/volsim/volsim/api"
+import (
+	"iter"
+	"time"
+
+	"github.com/volsim/volsim/api"
+)
 
 // EntryType is the type of an entry.
 type EntryType string
@@ -22,16 +25,19 @@ const (
 	OperationFailed EntryType = "operation-failed"
 )
 
-// Entry is one thing that happened. Its type says which fields are set.
+// Entry describes one thing that happened.
 type Entry struct {
 	// Seq numbers the entries from 1.
-	Seq   uint64
-	Time  time.Time
+	Seq uint64
+	// Time is the virtual time.
+	Time time.Time
+	// Actor is the controller, kubelet or user that did it, as in api.Call.
 	Actor string
 	// Activity is the number of the actor's process that made the entry. Cause is that of the process that started it, as a sync starts
 	// an operation. Both are zero for the user, and if there is none. No output contains them.
 	Activity, Cause uint64
-	Type            EntryType
+	// Type says what happened, and which of the following fields are set.
+	Type EntryType
 	// Rule is the ID of the rule behind a Decision.
 	Rule string
 	// Object is the object that the entry is about.
@@ -58,7 +64,8 @@ type Entry struct {
 type Detach struct {
 	// Volume is the name under which nodes know the volume: plugin and volume, or driver and handle (ATT-001).
 	Volume string
-	Node   string
+	// Node is the name of the node.
+	Node string
 	// Since is when the controller first found that the volume should be detached (ATT-045).
 	Since time.Time
 	// Waiting: the volume is still mounted, and is not detached yet. Otherwise the detachment begins now.
@@ -73,15 +80,15 @@ type Detach struct {
 //
 // An entry takes about 300 bytes, and keeps the two versions of the object of a Write in memory.
 type Trace struct {
-	// Limit is how many entries are kept, the newest ones; zero keeps all.
+	// Limit is the number of entries that the trace keeps, the newest ones. Zero, the default, keeps all.
 	Limit int
-	// Sink, if set, receives each entry as it happens.
+	// Sink receives each entry as it happens. The default nil is none.
 	Sink func(Entry)
 
 	seq     uint64
 	entries []Entry
 	first   int // index of the oldest entry once Limit is reached
-	// Start is the virtual time that WriteText's offsets count from; zero is the time of the first entry.
+	// Start is the virtual time from which the offsets in WriteText and WriteJSON count. Zero, the default, is the time of the first entry.
 	Start time.Time
 }
 
@@ -113,9 +120,10 @@ func (t *Trace) Since(seq uint64) iter.Seq[Entry] {
 	}
 }
 
-// Seq returns that of the newest entry, zero before the first.
+// Seq returns the number of the newest entry, zero before the first.
 func (t *Trace) Seq() uint64 { return t.seq }
 
+// Add records an entry, and gives it the next number.
 func (t *Trace) Add(e Entry) {
 	t.seq++
 	e.Seq = t.seq
