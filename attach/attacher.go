@@ -2,6 +2,7 @@ package attach
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,7 +162,7 @@ func withoutErrors(va *storagev1.VolumeAttachment) *storagev1.VolumeAttachment {
 // enqueueVolume queues a PersistentVolume that may lose its finalizer.
 func (a *attacher) enqueueVolume(pv *corev1.PersistentVolume) {
 	// ATT-170: only volumes that are being deleted and have the finalizer are synced.
-	if pv.DeletionTimestamp != nil && hasFinalizer(pv.Finalizers, a.opts.Finalizer) {
+	if pv.DeletionTimestamp != nil && slices.Contains(pv.Finalizers, a.opts.Finalizer) {
 		a.volumes.Add(pv.Name)
 	}
 }

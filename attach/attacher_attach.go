@@ -156,7 +156,7 @@ func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (strin
 // prepare adds the finalizer and the node id to the VolumeAttachment where they are missing (step 4 of ATT-172).
 func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, nodeID string) (*storagev1.VolumeAttachment, error) {
 	meta := map[string]any{}
-	if !hasFinalizer(va.Finalizers, a.opts.Finalizer) {
+	if !slices.Contains(va.Finalizers, a.opts.Finalizer) {
 		// ATT-182: the patch replaces the list by the cached one with the finalizer.
 		meta["finalizers"] = append(slices.Clone(va.Finalizers), a.opts.Finalizer)
 	}
@@ -206,8 +206,6 @@ func isStatus(err error) bool {
 	_, _, ok := backends.Status(err)
 	return ok
 }
-
-func hasFinalizer(finalizers []string, name string) bool { return slices.Contains(finalizers, name) }
 
 // mergePatch returns a JSON merge patch for one part of an object.
 func mergePatch(part string, fields map[string]any) []byte {

@@ -2,19 +2,21 @@ package attach
 
 import (
 	"fmt"
+	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
 
 // detach detaches a volume with the driver and removes the finalizer of the VolumeAttachment (ATT-175).
 func (a *attacher) detach(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-175, step 0: without the finalizer nothing was attached (ATT-173).
-	if !a.takeForced(va.Name) && !hasFinalizer(va.Finalizers, a.opts.Finalizer) {
+	if !a.takeForced(va.Name) && !slices.Contains(va.Finalizers, a.opts.Finalizer) {
 		return nil
 	}
 	if err := a.unpublish(p, va); err != nil {
@@ -50,8 +52,8 @@ func (a *attacher) unpublish(p *engine.Process, va *storagev1.VolumeAttachment) 
 // markDetached removes the finalizer, then clears status.attached (steps 4 and 5 of ATT-175).
 func (a *attacher) markDetached(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-175, step 4: the finalizer is removed first, so that after a crash the driver is not called again.
-	if hasFinalizer(va.Finalizers, a.opts.Finalizer) {
-		patch := mergePatch("metadata", map[string]any{"finalizers": without(va.Finalizers, a.opts.Finalizer)})
+	if rest, has := objects.WithoutFinalizer(va.Finalizers, a.opts.Finalizer); has {
+		patch := mergePatch("metadata", map[string]any{"finalizers": rest})
 		if _, err := p.API().Attachments.Patch(p, va.Name, patch, api.Main); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("could not mark as detached: %w", err)
 		}
@@ -62,15 +64,4 @@ func (a *attacher) markDetached(p *engine.Process, va *storagev1.VolumeAttachmen
 		return fmt.Errorf("could not mark as detached: %w", err)
 	}
 	return nil
-}
-
-// without returns the list without the name; nil if nothing is left.
-func without(finalizers []string, name string) []string {
-	var rest []string
-	for _, finalizer := range finalizers {
-		if finalizer != name {
-			rest = append(rest, finalizer)
-		}
-	}
-	return rest
 }

@@ -8,19 +8,18 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // addVolumeFinalizer adds the finalizer to a PersistentVolume without it.
 func (a *attacher) addVolumeFinalizer(p *engine.Process, pv *corev1.PersistentVolume) error {
-	if hasFinalizer(pv.Finalizers, a.opts.Finalizer) {
+	if slices.Contains(pv.Finalizers, a.opts.Finalizer) {
 		return nil
 	}
 	// ATT-172, step 2: the finalizer is appended to the stored list.
 	return a.patchFinalizers(p, pv.Name, func(stored []string) ([]string, error) {
-		if hasFinalizer(stored, a.opts.Finalizer) {
-			return stored, nil
-		}
-		return append(slices.Clone(stored), a.opts.Finalizer), nil
+		finalizers, _ := objects.WithFinalizer(stored, a.opts.Finalizer)
+		return finalizers, nil
 	})
 }
 

@@ -76,7 +76,7 @@ func (r *reclaimer) removeInTreeFinalizer(p *engine.Process, name string) error 
 	if err != nil {
 		return err
 	}
-	finalizers, changed := without(live.Finalizers, objects.InTreeFinalizer)
+	finalizers, changed := objects.WithoutFinalizer(live.Finalizers, objects.InTreeFinalizer)
 	if !changed {
 		return nil
 	}

@@ -214,6 +214,6 @@ func (c *provisioner) addCommonFields(pv *corev1.PersistentVolume, claim *corev1
 	pv.Annotations[objects.AnnProvisionedBy] = class.Provisioner
 	// RECL-042, XPROV-030: a new volume has the external finalizer, whatever its policy.
 	if !c.cfg.NoFinalizer {
-		pv.Finalizers, _ = with(pv.Finalizers, objects.ExternalFinalizer)
+		pv.Finalizers, _ = objects.WithFinalizer(pv.Finalizers, objects.ExternalFinalizer)
 	}
 }

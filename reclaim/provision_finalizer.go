@@ -20,11 +20,11 @@ func (c *provisioner) syncFinalizer(p *engine.Process, pv *corev1.PersistentVolu
 	switch {
 	// XPROV-051: without the feature, or with a policy that keeps the asset, a volume in any phase loses the finalizer.
 	case has && (c.cfg.NoFinalizer || policy == corev1.PersistentVolumeReclaimRetain || policy == corev1.PersistentVolumeReclaimRecycle):
-		edit = without
+		edit = objects.WithoutFinalizer
 	// XPROV-051: with policy Delete the asset must be deleted before the volume. Only a bound volume gets the finalizer.
 	case !has && !c.cfg.NoFinalizer && policy == corev1.PersistentVolumeReclaimDelete &&
 		pv.DeletionTimestamp == nil && pv.Status.Phase == corev1.VolumeBound:
-		edit = with
+		edit = objects.WithFinalizer
 	default:
 		return pv, nil
 	}

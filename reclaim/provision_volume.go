@@ -102,7 +102,7 @@ func (c *provisioner) deleteVolume(p *engine.Process, pv *corev1.PersistentVolum
 	if !ok || !slices.Contains(seen.Finalizers, objects.ExternalFinalizer) {
 		return nil
 	}
-	if _, err := patchFinalizer(p, seen, without); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := patchFinalizer(p, seen, objects.WithoutFinalizer); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

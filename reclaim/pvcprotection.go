@@ -57,7 +57,7 @@ type request struct {
 
 func (c *pvcProtection) claimChanged(claim *corev1.PersistentVolumeClaim) {
 	// PROT-020: a claim is queued if it is being deleted with the finalizer, or lacks it otherwise.
-	if misplaced(claim, objects.ClaimProtectionFinalizer) {
+	if objects.FinalizerMisplaced(claim, objects.ClaimProtectionFinalizer) {
 		c.queue.Add(c.claims.KeyOf(claim))
 	}
 }
@@ -111,12 +111,12 @@ func (c *pvcProtection) syncBatch(p *engine.Process, namespace string) error {
 func (c *pvcProtection) sync(p *engine.Process, key string, pods *livePods) error {
 	claim, ok := c.claims.Get(key)
 	// PROT-023: a claim that is gone or needs no change is done.
-	if !ok || !misplaced(claim, objects.ClaimProtectionFinalizer) {
+	if !ok || !objects.FinalizerMisplaced(claim, objects.ClaimProtectionFinalizer) {
 		return nil
 	}
 	if claim.DeletionTimestamp == nil {
 		// PROT-023: a claim without the finalizer gets it.
-		finalizers, _ := with(claim.Finalizers, objects.ClaimProtectionFinalizer)
+		finalizers, _ := objects.WithFinalizer(claim.Finalizers, objects.ClaimProtectionFinalizer)
 		p.Decide("PROT-023", claim, "the protection finalizer is missing")
 		_, err := p.API().Claims.Update(p, claimWith(claim, finalizers))
 		return err
@@ -130,7 +130,7 @@ func (c *pvcProtection) sync(p *engine.Process, key string, pods *livePods) erro
 		p.Decide("PROT-026", claim, "the claim is being deleted but pod %s uses it", user.Name)
 		return nil
 	}
-	finalizers, _ := without(claim.Finalizers, objects.ClaimProtectionFinalizer)
+	finalizers, _ := objects.WithoutFinalizer(claim.Finalizers, objects.ClaimProtectionFinalizer)
 	p.Decide("PROT-023", claim, "the claim is being deleted and no pod uses it")
 	_, err = p.API().Claims.Update(p, claimWith(claim, finalizers))
 	return err

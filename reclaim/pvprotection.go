@@ -2,7 +2,6 @@ package reclaim
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/actors"
@@ -30,29 +29,20 @@ type pvProtection struct {
 
 func (c *pvProtection) enqueue(pv *corev1.PersistentVolume) {
 	// PROT-010: a volume is queued if it is being deleted with the finalizer, or lacks it otherwise.
-	if misplaced(pv, objects.VolumeProtectionFinalizer) {
+	if objects.FinalizerMisplaced(pv, objects.VolumeProtectionFinalizer) {
 		c.queue.Add(pv.Name)
 	}
-}
-
-// misplaced reports whether an object that is being deleted has the finalizer, or another object lacks it (PROT-010, PROT-020).
-func misplaced(obj metav1.Object, finalizer string) bool {
-	has := false
-	for _, f := range obj.GetFinalizers() {
-		has = has || f == finalizer
-	}
-	return has == (obj.GetDeletionTimestamp() != nil)
 }
 
 func (c *pvProtection) sync(p *engine.Process, name string) error {
 	pv, ok := c.volumes.Get(name)
 	// PROT-011: a volume that is gone or needs no change is done.
-	if !ok || !misplaced(pv, objects.VolumeProtectionFinalizer) {
+	if !ok || !objects.FinalizerMisplaced(pv, objects.VolumeProtectionFinalizer) {
 		return nil
 	}
 	if pv.DeletionTimestamp == nil {
 		// PROT-011: a volume without the finalizer gets it.
-		finalizers, _ := with(pv.Finalizers, objects.VolumeProtectionFinalizer)
+		finalizers, _ := objects.WithFinalizer(pv.Finalizers, objects.VolumeProtectionFinalizer)
 		p.Decide("PROT-011", pv, "the protection finalizer is missing")
 		_, err := p.API().Volumes.Update(p, volumeWith(pv, finalizers))
 		// PROT-013: a failure is retried.
@@ -63,7 +53,7 @@ func (c *pvProtection) sync(p *engine.Process, name string) error {
 		p.Decide("PROT-012", pv, "the volume is being deleted but is Bound")
 		return nil
 	}
-	finalizers, _ := without(pv.Finalizers, objects.VolumeProtectionFinalizer)
+	finalizers, _ := objects.WithoutFinalizer(pv.Finalizers, objects.VolumeProtectionFinalizer)
 	p.Decide("PROT-011", pv, "the volume is being deleted and not in use")
 	_, err := p.API().Volumes.Update(p, volumeWith(pv, finalizers))
 	// PROT-013: a failure is retried.

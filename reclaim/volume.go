@@ -96,7 +96,7 @@ func (r *reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string
 	}
 	// RECL-040: a migrated volume loses the in-tree finalizer; the driver's provisioner has another one.
 	if _, migrated := r.migrated(provisioner); migrated {
-		return without(pv.Finalizers, objects.InTreeFinalizer)
+		return objects.WithoutFinalizer(pv.Finalizers, objects.InTreeFinalizer)
 	}
 	// RECL-040: the volume of a CSI driver is left to its external-provisioner.
 	if !strings.HasPrefix(provisioner, backends.InTreePrefix) {
@@ -106,12 +106,12 @@ func (r *reclaimer) Finalizers(pv *corev1.PersistentVolume) (finalizers []string
 	switch pv.Spec.PersistentVolumeReclaimPolicy {
 	case corev1.PersistentVolumeReclaimDelete:
 		// RECL-040, RECL-043: with policy Delete the asset must be deleted before the volume.
-		finalizers, changed = with(finalizers, objects.InTreeFinalizer)
+		finalizers, changed = objects.WithFinalizer(finalizers, objects.InTreeFinalizer)
 	case corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle:
 		// RECL-040, RECL-045: with another policy the asset stays, and the volume has no finalizer.
-		finalizers, changed = without(finalizers, objects.InTreeFinalizer)
+		finalizers, changed = objects.WithoutFinalizer(finalizers, objects.InTreeFinalizer)
 	}
 	// RECL-040: an in-tree volume whose migration was undone loses the external finalizer.
-	finalizers, external := without(finalizers, objects.ExternalFinalizer)
+	finalizers, external := objects.WithoutFinalizer(finalizers, objects.ExternalFinalizer)
 	return finalizers, changed || external
 }

@@ -52,7 +52,7 @@ func NewVACProtection(e *engine.Engine) (*engine.Actor, error) {
 
 func (c *vacProtection) enqueue(class *storagev1.VolumeAttributesClass) {
 	// VAC-020: only a class whose finalizer is misplaced is synced.
-	if isMisplaced(class) {
+	if objects.FinalizerMisplaced(class, objects.VACProtectionFinalizer) {
 		c.queue.Add(class.Name)
 	}
 }
@@ -61,21 +61,16 @@ func (c *vacProtection) enqueue(class *storagev1.VolumeAttributesClass) {
 func (c *vacProtection) released(before, after []string) {
 	for _, name := range before {
 		// VAC-020: a class that is still named is not synced.
-		if class, ok := c.classes.Get(name); ok && !slices.Contains(after, name) && isMisplaced(class) {
+		if class, ok := c.classes.Get(name); ok && !slices.Contains(after, name) && objects.FinalizerMisplaced(class, objects.VACProtectionFinalizer) {
 			c.queue.Add(name)
 		}
 	}
 }
 
-// isMisplaced reports whether the finalizer is there although the class is being deleted, or missing although it is not.
-func isMisplaced(class *storagev1.VolumeAttributesClass) bool {
-	return slices.Contains(class.Finalizers, objects.VACProtectionFinalizer) == (class.DeletionTimestamp != nil)
-}
-
 func (c *vacProtection) sync(p *engine.Process, name string) error {
 	class, ok := c.classes.Get(name)
 	// VAC-021: the class is gone, or its finalizer is right.
-	if !ok || !isMisplaced(class) {
+	if !ok || !objects.FinalizerMisplaced(class, objects.VACProtectionFinalizer) {
 		return nil
 	}
 	edited := *class
@@ -83,14 +78,14 @@ func (c *vacProtection) sync(p *engine.Process, name string) error {
 	case class.DeletionTimestamp == nil:
 		// VAC-021: a class that lost its finalizer gets it back.
 		p.Decide("VAC-021", class, "the protection finalizer is missing")
-		edited.Finalizers = append(slices.Clone(class.Finalizers), objects.VACProtectionFinalizer)
+		edited.Finalizers, _ = objects.WithFinalizer(class.Finalizers, objects.VACProtectionFinalizer)
 	case c.isUsed(name):
 		// VAC-021: when it is no longer used, it is queued again.
 		p.Decide("VAC-022", class, "the class is being deleted but in use")
 		return nil
 	default:
 		p.Decide("VAC-021", class, "the class is being deleted and not in use")
-		edited.Finalizers = slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == objects.VACProtectionFinalizer })
+		edited.Finalizers, _ = objects.WithoutFinalizer(class.Finalizers, objects.VACProtectionFinalizer)
 	}
 	_, err := p.API().AttributesClasses.Update(p, &edited)
 	return err

@@ -1,0 +1,35 @@
+package objects
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// WithFinalizer returns the finalizers with one more at the end, unless it is there. The argument is not modified.
+func WithFinalizer(finalizers []string, finalizer string) (_ []string, changed bool) {
+	if slices.Contains(finalizers, finalizer) {
+		return finalizers, false
+	}
+	return append(slices.Clip(slices.Clone(finalizers)), finalizer), true
+}
+
+// WithoutFinalizer returns the finalizers except one; nil if it was the only one. The argument is not modified.
+func WithoutFinalizer(finalizers []string, finalizer string) (_ []string, changed bool) {
+	if !slices.Contains(finalizers, finalizer) {
+		return finalizers, false
+	}
+	var rest []string
+	for _, f := range finalizers {
+		if f != finalizer {
+			rest = append(rest, f)
+		}
+	}
+	return rest, true
+}
+
+// FinalizerMisplaced reports whether an object that is being deleted has the finalizer, or another object lacks it (PROT-010, PROT-020,
+// VAC-020).
+func FinalizerMisplaced(obj metav1.Object, finalizer string) bool {
+	return slices.Contains(obj.GetFinalizers(), finalizer) == (obj.GetDeletionTimestamp() != nil)
+}
