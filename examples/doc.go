@@ -1,3 +1,3 @@
-// Package examples holds lessons, and nothing else: the folders with a number are scripts to play in that order, the others are programs. README.md
-// says what to watch in each; docs/scripts.md is the language of the scripts.
+// Package examples has lessons and no code. The numbered folders are scripts, to be read in that order; the others are programs. README.md
+// lists what to watch in each; docs/scripts.md describes the language of the scripts.
 package examples
